@@ -1,0 +1,247 @@
+//! Building a model in code; the importers use it too.
+
+use std::ops::Range;
+
+use crate::{
+    Actuator, Body, Equality, ExplicitPair, Geom, HeightField, Inertial, Joint, Keyframe, Mat3, Mesh, Model,
+    ModelError, Options, Pose, Tree, Vec3,
+};
+
+/// Collects the parts of a model in any parent-first order; [`ModelBuilder::build`] sorts depth-first and validates.
+///
+/// Indices that its methods return are the builder's own: `build` renumbers bodies, joints and geoms depth-first and
+/// carries every reference along.
+#[derive(Debug, Clone)]
+pub struct ModelBuilder {
+    name: String,
+    /// Time step and gravity.
+    pub options: Options,
+    bodies: Vec<Body>,
+    joints: Vec<Joint>,
+    geoms: Vec<Geom>,
+    meshes: Vec<Mesh>,
+    heightfields: Vec<HeightField>,
+    actuators: Vec<Actuator>,
+    equalities: Vec<Equality>,
+    pairs: Vec<ExplicitPair>,
+    excludes: Vec<(usize, usize)>,
+    keyframes: Vec<Keyframe>,
+}
+
+impl ModelBuilder {
+    /// An empty world with the ground as body 0.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        let ground = Body {
+            name: "ground".into(),
+            parent: 0,
+            pose: Pose::identity(),
+            inertial: Inertial { mass: 0.0, com: Vec3::zeros(), inertia: Mat3::zeros() },
+            joints: 0..0,
+            geoms: 0..0,
+            tree: None,
+        };
+        Self {
+            name: name.into(),
+            options: Options::default(),
+            bodies: vec![ground],
+            joints: Vec::new(),
+            geoms: Vec::new(),
+            meshes: Vec::new(),
+            heightfields: Vec::new(),
+            actuators: Vec::new(),
+            equalities: Vec::new(),
+            pairs: Vec::new(),
+            excludes: Vec::new(),
+            keyframes: Vec::new(),
+        }
+    }
+
+    /// Adds a body to a parent that is there already.
+    pub fn body(&mut self, name: impl Into<String>, parent: usize, pose: Pose, inertial: Inertial) -> usize {
+        self.bodies.push(Body { name: name.into(), parent, pose, inertial, joints: 0..0, geoms: 0..0, tree: None });
+        self.bodies.len() - 1
+    }
+
+    /// Adds a joint; several on one body act in the order of their addition.
+    pub fn joint(&mut self, joint: Joint) -> usize {
+        self.joints.push(joint);
+        self.joints.len() - 1
+    }
+
+    /// Adds a geom.
+    pub fn geom(&mut self, geom: Geom) -> usize {
+        self.geoms.push(geom);
+        self.geoms.len() - 1
+    }
+
+    /// Adds a mesh for [`crate::Shape::Mesh`].
+    pub fn mesh(&mut self, mesh: Mesh) -> usize {
+        self.meshes.push(mesh);
+        self.meshes.len() - 1
+    }
+
+    /// Adds a heightfield for [`crate::Shape::HeightField`].
+    pub fn heightfield(&mut self, field: HeightField) -> usize {
+        self.heightfields.push(field);
+        self.heightfields.len() - 1
+    }
+
+    /// Adds an actuator.
+    pub fn actuator(&mut self, actuator: Actuator) {
+        self.actuators.push(actuator);
+    }
+
+    /// Adds a bilateral constraint.
+    pub fn equality(&mut self, equality: Equality) {
+        self.equalities.push(equality);
+    }
+
+    /// Sets the contact parameters of one pair of geoms.
+    pub fn pair(&mut self, pair: ExplicitPair) {
+        self.pairs.push(pair);
+    }
+
+    /// Keeps two bodies from touching.
+    pub fn exclude(&mut self, first: usize, second: usize) {
+        self.excludes.push((first, second));
+    }
+
+    /// Adds a named state, in the model's final order of joints.
+    pub fn keyframe(&mut self, keyframe: Keyframe) {
+        self.keyframes.push(keyframe);
+    }
+
+    /// Sorts the parts depth-first and validates them.
+    ///
+    /// # Errors
+    /// [`ModelError::Invalid`] names the first part that is wrong.
+    pub fn build(self) -> Result<Model, ModelError> {
+        let order = depth_first(&self.bodies);
+        let mut new_body = vec![0; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            new_body[old] = new;
+        }
+        let (joints, new_joint) = gather(self.joints, |j| new_body[j.body]);
+        let (geoms, new_geom) = gather(self.geoms, |g| new_body[g.body]);
+        let mut model = Model {
+            name: self.name,
+            options: self.options,
+            bodies: order.iter().map(|&old| self.bodies[old].clone()).collect(),
+            joints,
+            geoms,
+            meshes: self.meshes,
+            heightfields: self.heightfields,
+            actuators: self.actuators,
+            equalities: self.equalities,
+            pairs: self.pairs,
+            excludes: self.excludes,
+            keyframes: self.keyframes,
+            trees: Vec::new(),
+            n_q: 0,
+            n_v: 0,
+        };
+        model.renumber(&new_body, &new_joint, &new_geom);
+        model.lay_out();
+        Ok(model)
+    }
+}
+
+impl Model {
+    fn renumber(&mut self, new_body: &[usize], new_joint: &[usize], new_geom: &[usize]) {
+        use crate::EqualityKind::{Connect, Coupling, Weld};
+        for body in &mut self.bodies {
+            body.parent = new_body[body.parent];
+        }
+        for joint in &mut self.joints {
+            joint.body = new_body[joint.body];
+        }
+        for geom in &mut self.geoms {
+            geom.body = new_body[geom.body];
+        }
+        for actuator in &mut self.actuators {
+            actuator.joint = new_joint[actuator.joint];
+        }
+        for equality in &mut self.equalities {
+            match &mut equality.kind {
+                Connect { bodies, .. } | Weld { bodies, .. } => *bodies = bodies.map(|b| new_body[b]),
+                Coupling { joint, driver, .. } => {
+                    *joint = new_joint[*joint];
+                    *driver = driver.map(|d| new_joint[d]);
+                }
+            }
+        }
+        for pair in &mut self.pairs {
+            pair.geoms = pair.geoms.map(|g| new_geom[g]);
+        }
+        for exclude in &mut self.excludes {
+            *exclude = (new_body[exclude.0], new_body[exclude.1]);
+        }
+    }
+
+    /// Ranges of joints, geoms, `q`, `v` and trees from the sorted lists.
+    fn lay_out(&mut self) {
+        for (index, body) in self.bodies.iter_mut().enumerate() {
+            body.joints = range_of(&self.joints, |j| j.body, index);
+            body.geoms = range_of(&self.geoms, |g| g.body, index);
+        }
+        let (mut n_q, mut n_v) = (0, 0);
+        for joint in &mut self.joints {
+            (joint.q_start, joint.v_start) = (n_q, n_v);
+            n_q += joint.kind.n_q();
+            n_v += joint.kind.n_v();
+        }
+        (self.n_q, self.n_v) = (n_q, n_v);
+        self.trees.clear();
+        for index in 1..self.bodies.len() {
+            let body = &self.bodies[index];
+            let tree = match self.bodies[body.parent].tree {
+                Some(tree) => tree,
+                None if body.joints.is_empty() => continue,
+                None => {
+                    self.trees.push(Tree { bodies: index..index, joints: body.joints.start..0, q: 0..0, v: 0..0 });
+                    self.trees.len() - 1
+                }
+            };
+            self.trees[tree].bodies.end = index + 1;
+            self.trees[tree].joints.end = body.joints.end;
+            self.bodies[index].tree = Some(tree);
+        }
+        for tree in &mut self.trees {
+            let (first, last) = (&self.joints[tree.joints.start], &self.joints[tree.joints.end - 1]);
+            tree.q = first.q_start..last.q_start + last.kind.n_q();
+            tree.v = first.v_start..last.v_start + last.kind.n_v();
+        }
+    }
+}
+
+/// Old indices in depth-first order; children keep the order of their addition.
+fn depth_first(bodies: &[Body]) -> Vec<usize> {
+    let mut children = vec![Vec::new(); bodies.len()];
+    for (index, body) in bodies.iter().enumerate().skip(1) {
+        children[body.parent].push(index);
+    }
+    let mut order = Vec::with_capacity(bodies.len());
+    let mut stack = vec![0];
+    while let Some(body) = stack.pop() {
+        order.push(body);
+        stack.extend(children[body].iter().rev());
+    }
+    order
+}
+
+/// Stable sort by a key; also where each old index went.
+fn gather<T>(items: Vec<T>, key: impl Fn(&T) -> usize) -> (Vec<T>, Vec<usize>) {
+    let mut tagged: Vec<(usize, T)> = items.into_iter().enumerate().collect();
+    tagged.sort_by_key(|(_, item)| key(item));
+    let mut new = vec![0; tagged.len()];
+    for (to, (from, _)) in tagged.iter().enumerate() {
+        new[*from] = to;
+    }
+    (tagged.into_iter().map(|(_, item)| item).collect(), new)
+}
+
+/// Where a key stands in a list sorted by it.
+fn range_of<T>(items: &[T], key: impl Fn(&T) -> usize, wanted: usize) -> Range<usize> {
+    items.partition_point(|i| key(i) < wanted)..items.partition_point(|i| key(i) <= wanted)
+}

@@ -1,0 +1,109 @@
+//! Shapes and what happens when they touch.
+
+use crate::{Pose, Vec3};
+
+/// A shape fixed to a body.
+#[derive(Debug, Clone)]
+pub struct Geom {
+    /// Name; empty when the file gives none.
+    pub name: String,
+    /// The body it is fixed to.
+    pub body: usize,
+    /// Its frame in the body's.
+    pub pose: Pose,
+    /// The shape, in its own frame.
+    pub shape: Shape,
+    /// Its part in contacts.
+    pub contact: Contacting,
+}
+
+/// A shape in its own frame; round and long shapes lie along z, as in MJCF.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shape {
+    /// The half-space z <= 0.
+    Plane,
+    /// A ball.
+    Sphere {
+        /// m
+        radius: f64,
+    },
+    /// A cylinder with spherical caps.
+    Capsule {
+        /// m
+        radius: f64,
+        /// Half the length of the cylindrical part, m.
+        half_length: f64,
+    },
+    /// A solid cylinder.
+    Cylinder {
+        /// m
+        radius: f64,
+        /// Half the height, m.
+        half_length: f64,
+    },
+    /// A rectangular box.
+    Box {
+        /// Half the edges, m.
+        half: Vec3,
+    },
+    /// A solid ellipsoid.
+    Ellipsoid {
+        /// Semi-axes, m.
+        radii: Vec3,
+    },
+    /// The convex hull of a mesh: an index into `Model::meshes`.
+    Mesh(usize),
+    /// Terrain: an index into `Model::heightfields`.
+    HeightField(usize),
+}
+
+/// How a geom takes part in contacts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Contacting {
+    /// Coulomb friction coefficient; a pair takes the larger of the two.
+    pub friction: f64,
+    /// Restitution coefficient; a pair takes the larger of the two.
+    pub restitution: f64,
+    /// Contacts closer than this are generated, m; a pair takes the larger of the two.
+    pub margin: f64,
+    /// Frictionless (condim 1); a pair is frictionless when both are.
+    pub frictionless: bool,
+    /// Bits this geom offers; a pair may touch when `(type1 & affinity2) | (type2 & affinity1)` is not zero.
+    pub contype: u32,
+    /// Bits this geom accepts.
+    pub conaffinity: u32,
+}
+
+impl Default for Contacting {
+    fn default() -> Self {
+        Self { friction: 1.0, restitution: 0.0, margin: 0.0, frictionless: false, contype: 1, conaffinity: 1 }
+    }
+}
+
+/// A closed convex surface: the hull of what the file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mesh {
+    /// Name of the asset.
+    pub name: String,
+    /// Vertices of the hull, m.
+    pub vertices: Vec<Vec3>,
+    /// Triangles of the hull, counter-clockwise seen from outside.
+    pub triangles: Vec<[u32; 3]>,
+}
+
+/// Terrain over a rectangle, in its own frame centred at the origin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeightField {
+    /// Name of the asset.
+    pub name: String,
+    /// Samples along y.
+    pub n_rows: usize,
+    /// Samples along x.
+    pub n_cols: usize,
+    /// Half the extent along x and y, m.
+    pub half: [f64; 2],
+    /// Heights, m, row-major (`[n_rows, n_cols]`), row 0 at the lowest y.
+    pub heights: Vec<f64>,
+    /// Depth of the solid base below zero height, m.
+    pub base: f64,
+}

@@ -1,0 +1,26 @@
+//! Robot and scene models: what a world is made of, before any number of worlds is stepped.
+//!
+//! A [`Model`] is a validated, constant description: bodies in trees rooted at the ground, joints, geoms, actuators,
+//! equality constraints and contact filters. It comes from [`ModelBuilder`], from MJCF or from URDF, always through
+//! the same validation. Units are SI, quaternions are (w, x, y, z), and state conventions are MuJoCo's.
+
+mod builder;
+mod error;
+mod geometry;
+mod model;
+
+pub use builder::ModelBuilder;
+pub use error::{Location, ModelError};
+pub use geometry::{Contacting, Geom, HeightField, Mesh, Shape};
+pub use model::{
+    Actuator, Body, Equality, EqualityKind, ExplicitPair, Inertial, Joint, JointKind, Keyframe, Model, Options, Tree,
+};
+
+/// Host-side vector, metres or unitless.
+pub type Vec3 = nalgebra::Vector3<f64>;
+/// Host-side orientation.
+pub type Quat = nalgebra::UnitQuaternion<f64>;
+/// Host-side symmetric 3 x 3 matrix, kg m^2 where it is an inertia.
+pub type Mat3 = nalgebra::Matrix3<f64>;
+/// Host-side rigid placement.
+pub type Pose = nalgebra::Isometry3<f64>;

@@ -1,0 +1,1 @@
+//! Holds the targets beside it; nothing to import.

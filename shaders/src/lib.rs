@@ -1,0 +1,3 @@
+//! Kernel pairs: each `name.wgsl` beside its mirror `name.rs`.
+mod real;
+pub use real::{F32x8, F64x8, LANES, Mask, Pack, PackMask, Real, Scalar};

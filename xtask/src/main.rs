@@ -1,0 +1,2 @@
+//! Tasks.
+fn main() {}
