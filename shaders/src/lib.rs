@@ -1,4 +1,5 @@
 //! Kernel pairs: each `name.wgsl` beside its mirror `name.rs`.
+pub mod contact;
 pub mod dynamics;
 pub mod math;
 mod real;
