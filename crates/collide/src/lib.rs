@@ -1,1 +1,3 @@
 //! The collide stage.
+
+pub mod organise;
