@@ -24,6 +24,7 @@
 mod contact;
 mod error;
 mod hull;
+pub mod organise;
 mod pairs;
 mod settings;
 

@@ -1,0 +1,23 @@
+//! The static checks.
+
+use anyhow::Result;
+
+use crate::run::{cargo, run, succeeds};
+
+/// Formatting, clippy and documentation, all warnings denied; licences and advisories where `cargo-deny` is installed.
+///
+/// Clippy and the documentation share their dependencies' metadata with each other by using one profile.
+pub(crate) fn lint() -> Result<()> {
+    run(cargo().args(["fmt", "--all", "--check"]))?;
+    run(cargo().args(["clippy", "--profile", "checked", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    let mut doc = cargo();
+    doc.args(["doc", "--profile", "checked", "--workspace", "--no-deps"]);
+    // In `cargo doc` only: the same flags in the environment of clippy would rebuild every dependency.
+    run(doc.env("RUSTDOCFLAGS", "-D warnings"))?;
+    if succeeds(cargo().args(["deny", "--version"])) {
+        run(cargo().args(["deny", "check", "licenses", "bans", "sources"]))?;
+    } else {
+        eprintln!("cargo-deny is not installed: licences were not checked");
+    }
+    Ok(())
+}
