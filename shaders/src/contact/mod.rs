@@ -7,4 +7,9 @@ pub mod tree_jacobian;
 pub mod tree_layout;
 pub mod tree_pgs;
 pub mod tree_polish;
+pub mod tree_push;
 pub mod tree_rows;
+pub mod tree_warm;
+
+#[cfg(test)]
+mod tests;

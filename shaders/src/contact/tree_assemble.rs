@@ -1,26 +1,20 @@
-//! Y = A^-1 J^T, the diagonal blocks, restitution and the warm start of every slot.
+//! Y = A^-1 J^T, the diagonal blocks and restitution of every slot.
 //!
-//! Buffers: topology, factor, state, contact_map, slots, impulse_in -> constraint (rest), impulse_out.
+//! Buffers: topology, params, factor, state, slots -> constraint (what `tree_jacobian` left).
 
 use super::local::invert;
-use super::tree_layout::{map, slot, slot_reals};
-use crate::dynamics::tree::{Tree, solve};
-use crate::{Real, Scalar as _};
+use super::tree_layout::{slot, slot_reals, tile_slots};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{Tree, nth, solve};
+use crate::{Real, Scalar};
 
-/// One tile; `map`, `impulse_in` (of the step before), `constraint` and `impulse` are its own slots.
-pub fn tree_assemble<R: Real>(
-    tree: &Tree,
-    factor: &[R],
-    state: &[R],
-    map_in: &[u32],
-    impulse_in: &[R],
-    constraint: &mut [R],
-    impulse: &mut [R],
-) {
+/// One tile; `constraint` is its own slots.
+pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint: &mut [R]) {
     let n_v = tree.dofs.len();
     let v = &state[tree.dims.v_at()..][..n_v];
     let (zero, size) = (R::lit(0.0), slot_reals(n_v));
-    for (s, out) in constraint.chunks_exact_mut(size).enumerate() {
+    for out in constraint.chunks_exact_mut(size) {
         let (head, rows) = out.split_at_mut(slot::J);
         let (j, y) = rows.split_at_mut(3 * n_v);
         y.copy_from_slice(j);
@@ -44,24 +38,23 @@ pub fn tree_assemble<R: Real>(
         let rho = head[slot::RESTITUTION];
         let bounces = zero.lt(rho) & normal.lt(head[slot::BOUNCE]);
         head[slot::BIAS + 2] = R::select(bounces, rho * normal, head[slot::BIAS + 2]);
-        warm_start(&map_in[s * map::SIZE * R::N..], impulse_in, &mut impulse[3 * s..3 * s + 3]);
     }
 }
 
-/// The impulse of the same feature one step ago, lane by lane; zero for a new one.
-#[inline(always)]
-fn warm_start<R: Real>(words: &[u32], impulse_in: &[R], impulse: &mut [R]) {
-    impulse.fill(R::lit(0.0));
-    for lane in 0..R::N {
-        let warm = words[map::WARM * R::N + lane] as usize;
-        if warm == 0 {
-            continue;
-        }
-        let before = [0, 1, 2].map(|f| impulse_in[(warm - 1) * 3 + f].lane(lane));
-        if before.iter().all(|x| x.is_finite()) {
-            for (f, x) in before.into_iter().enumerate() {
-                impulse[f].set_lane(lane, x);
-            }
-        }
+/// Buffers: topology, params, factor, state, slots, constraint.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, _params, factor, state, slots, constraint] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let size = slot_reals(dims.n_v as usize);
+    for t in 0..tiles {
+        let [begin, count, ..] = tile_slots(slots.index(), t);
+        tree_assemble(
+            &tree,
+            nth(factor.tile(), t, dims.n_m),
+            nth(state.tile(), t, dims.n_state() as u32),
+            &mut constraint.tile_mut()[begin * size..(begin + count) * size],
+        );
     }
 }

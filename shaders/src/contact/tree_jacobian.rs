@@ -3,10 +3,12 @@
 //! Buffers: topology, params, pose, motion, contact, contact_map, slots -> constraint (all but Y, G and its inverse).
 
 use super::frame::tangents;
-use super::tree_layout::{bias, bilateral_bias, contact, map, slot, slot_reals};
-use crate::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, block, jacobian, moves, param};
+use super::tree_layout::{bias, bilateral_bias, contact, map, slot, slot_reals, tile_slots};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, block, jacobian, moves, nth, param, tile_params};
 use crate::math::{Vec3, add, load3, quat_conjugate, quat_log, quat_mul, quat_rotate, scale, sub};
-use crate::{Real, Scalar};
+use crate::{LANES, Real, Scalar};
 
 /// Frame of a body of a block: on the ground (`NONE`) that of the record itself.
 #[inline(always)]
@@ -120,4 +122,25 @@ fn block_slot<R: Real>(
         out[slot::BIAS + k] = bilateral_bias(error[k], per_step, fraction, largest);
     }
     out[slot::MU] = R::select(zero.lt(held), -one, zero);
+}
+
+/// Buffers: topology, params, pose, motion, contact, contact_map, slots, constraint.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, pose, motion, contact_in, map_in, slots, constraint] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let (size, words) = (slot_reals(dims.n_v as usize), map::SIZE * LANES);
+    for t in 0..tiles {
+        let [begin, count, ..] = tile_slots(slots.index(), t);
+        tree_jacobian(
+            &tree,
+            &tile_params(dims, params, t),
+            nth(pose.tile(), t, dims.n_body * POSE as u32),
+            nth(motion.tile(), t, dims.n_v * SPATIAL as u32),
+            &contact_in.tile()[begin * contact::SIZE..(begin + count) * contact::SIZE],
+            &map_in.index()[begin * words..(begin + count) * words],
+            &mut constraint.tile_mut()[begin * size..(begin + count) * size],
+        );
+    }
 }

@@ -6,17 +6,18 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::dynamics::tree::TreeDims;
-use crate::{Mask, Real};
+use crate::{Mask, Real, Scalar};
 
-/// Uniform of the tree path's kernels.
+/// Uniform of the kernels that need no more of the tree than its size.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
-pub struct ContactDims {
-    /// The tree.
-    pub tree: TreeDims,
-    /// Reals of a lane of `row`: [`row_reals`], and on a GPU the workspace of the polish behind them.
-    pub n_row_real: u32,
+pub struct LaneDims {
+    /// Lanes in use.
+    pub lanes: u32,
+    /// Generalized velocities.
+    pub n_v: u32,
+    /// Static rows.
+    pub n_row: u32,
     /// Most sweeps of one solve.
     pub sweeps: u32,
     /// Residual at which a lane has converged, N s: the bits of an f32.
@@ -24,15 +25,32 @@ pub struct ContactDims {
     /// Most rows of a lane that the Newton polish takes on (its workspace grows with their square); 0: no polish.
     pub polish: u32,
     /// Zeros.
-    pub spare: [u32; 4],
+    pub spare_0: u32,
+    /// As above.
+    pub spare_1: u32,
 }
+crate::dims!(LaneDims { lanes, n_v, n_row, sweeps, tolerance, polish, spare_0, spare_1 });
 
-impl ContactDims {
+impl LaneDims {
     /// The tolerance as a number.
     #[inline(always)]
     #[must_use]
     pub fn tolerance<R: Real>(&self) -> R {
         R::lit(f64::from(f32::from_bits(self.tolerance)))
+    }
+
+    /// Reals of a slot in `constraint`.
+    #[inline(always)]
+    #[must_use]
+    pub fn slot(&self) -> usize {
+        slot_reals(self.n_v as usize)
+    }
+
+    /// Reals of a row in `row`.
+    #[inline(always)]
+    #[must_use]
+    pub fn row(&self) -> usize {
+        row_stride(self.n_v as usize)
     }
 }
 
@@ -119,10 +137,12 @@ pub mod row {
     pub const BLOCK: usize = 5;
     /// Impulse; kept for the next step.
     pub const IMPULSE: usize = 6;
-    /// J at the row's dofs, 3.
+    /// J at the row's dofs, 3; zero behind the last.
     pub const COEFFICIENT: usize = 7;
+    /// Its dofs as numbers, the same in all lanes, 3.
+    pub const DOF: usize = 10;
     /// Y begins here.
-    pub const Y: usize = 10;
+    pub const Y: usize = 13;
 }
 
 /// Reals of a row in `row`.
@@ -130,13 +150,6 @@ pub mod row {
 #[must_use]
 pub fn row_stride(n_v: usize) -> usize {
     row::Y + n_v
-}
-
-/// Reals of all rows of a lane.
-#[inline(always)]
-#[must_use]
-pub fn row_reals(dims: &TreeDims) -> usize {
-    dims.n_row as usize * row_stride(dims.n_v as usize)
 }
 
 /// Reals of the polish's workspace for that many rows: matrix; right-hand side, velocity and its change; change of v.
@@ -163,8 +176,15 @@ pub mod info {
     pub const ROWS: usize = 6;
     /// Residual at which the solver stopped, by its own reckoning.
     pub const STOPPED_AT: usize = 7;
-    /// Reals of a lane, the velocity `[n_v]` of the certificate behind them.
+    /// Numbers of a lane; the velocity `[n_v]` of the certificate stands behind them.
     pub const SIZE: usize = 8;
+
+    /// Reals of a lane.
+    #[inline(always)]
+    #[must_use]
+    pub const fn reals(n_v: usize) -> usize {
+        SIZE + n_v
+    }
 }
 
 /// Velocity-level bias of a position error (m or rad; negative: violated): open gaps close within the step at most,
@@ -191,6 +211,19 @@ pub fn load3<R: Real>(from: &[R], at: usize) -> [R; 3] {
 #[inline(always)]
 pub fn load6<R: Real>(from: &[R], at: usize) -> [R; 6] {
     std::array::from_fn(|i| from[at + i])
+}
+
+/// One of the dofs of a row.
+#[inline(always)]
+pub fn row_dof<R: Real>(r: &[R], k: usize) -> usize {
+    // Numbers below 2^24 are exact in f32.
+    r[row::DOF + k].lane(0).to_f64() as usize
+}
+
+/// The slots of one tile in `slots`: begin, count, begin and count of the step before.
+#[inline(always)]
+pub fn tile_slots(slots: &[u32], tile: usize) -> [usize; SLOTS] {
+    std::array::from_fn(|i| slots[tile * SLOTS + i] as usize)
 }
 
 /// Whether no lane is set.

@@ -8,13 +8,16 @@
 //! hundred and more on a humanoid, whose feet and limits fight over one light-footed tree; two sweeps settle most of the
 //! active set, and a few regularised Newton steps ([`super::tree_polish`]) then do the rest.
 //!
-//! Buffers: topology, slots, constraint -> impulse, row, velocity (starts as v_free), info, status. Lanes that have
+//! Buffers: slots, constraint, row -> impulse, velocity (starts as v_free), info, status; work. Lanes that have
 //! converged are frozen by masks, so that no lane's bits depend on its neighbours.
 
 use super::local::{residual, solve};
-use super::tree_layout::{ContactDims, info, load3, load6, none, row, row_stride, slot, slot_reals};
-use super::tree_polish::{Workspace, polish};
-use crate::dynamics::tree::Tree;
+pub use super::tree_layout::LaneDims as Dims;
+use super::tree_layout::{LaneDims, info, load3, load6, none, polish_reals, row, row_dof, slot, tile_slots};
+use super::tree_polish::{Workspace, polish, polish_rows};
+use crate::args::Args;
+use crate::dynamics::tree::status;
+use crate::{LANES, Scalar};
 use crate::{Mask, Real};
 
 /// Sweeps before each polish.
@@ -22,8 +25,7 @@ const SWEEPS_A_POLISH: u32 = 2;
 
 /// One tile. `stopped`: lanes that take no part. Returns which lanes have converged.
 pub fn tree_pgs<R: Real>(
-    tree: &Tree,
-    dims: &ContactDims,
+    dims: &LaneDims,
     stopped: R::Mask,
     constraint: &[R],
     impulse: &mut [R],
@@ -33,14 +35,14 @@ pub fn tree_pgs<R: Real>(
     work: &mut [R],
 ) -> R::Mask {
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
-    let contacts = contacts(tree, constraint);
+    let contacts = contacts(dims, constraint);
     let per_contact = one / contacts.max(one);
     let tolerance: R = dims.tolerance();
-    start(tree, constraint, impulse, rows, velocity);
+    start(dims, constraint, impulse, rows, velocity);
     let mut live = !stopped;
     let (mut error, mut sweeps, mut steps) = (zero, zero, zero);
     for k in 1..=dims.sweeps {
-        let before = sweep(tree, constraint, impulse, rows, velocity, live).sqrt() * per_contact;
+        let before = sweep(dims, constraint, impulse, rows, velocity, live).sqrt() * per_contact;
         error = R::select(live, before, error);
         sweeps += R::select(live, one, zero);
         live = live & !before.le(tolerance);
@@ -48,8 +50,8 @@ pub fn tree_pgs<R: Real>(
             break;
         }
         if dims.polish > 0 && k % SWEEPS_A_POLISH == 0 {
-            let mut workspace = Workspace::new(tree, constraint, rows, live, dims.polish, work);
-            let polished = polish(tree, constraint, impulse, rows, velocity, tolerance / per_contact, &mut workspace);
+            let mut workspace = Workspace::new(dims, constraint, rows, live, work);
+            let polished = polish(dims, constraint, impulse, rows, velocity, tolerance / per_contact, &mut workspace);
             error = R::select(live, polished.error * per_contact, error);
             steps += polished.steps;
             live = live & !(polished.done & live);
@@ -66,9 +68,9 @@ pub fn tree_pgs<R: Real>(
 
 /// Number of contacts of a lane: slots with a response, blocks left out.
 #[inline(always)]
-pub(super) fn contacts<R: Real>(tree: &Tree, constraint: &[R]) -> R {
+pub(super) fn contacts<R: Real>(dims: &LaneDims, constraint: &[R]) -> R {
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
-    constraint.chunks_exact(slot_reals(tree.dofs.len())).fold(zero, |count, c| {
+    constraint.chunks_exact(dims.slot()).fold(zero, |count, c| {
         let counts = zero.lt(trace(c)) & zero.le(c[slot::MU]);
         count + R::select(counts, one, zero)
     })
@@ -82,17 +84,17 @@ pub(super) fn trace<R: Real>(constraint: &[R]) -> R {
 
 /// `v = v_free + Y lambda` of the warm start.
 #[inline(always)]
-fn start<R: Real>(tree: &Tree, constraint: &[R], impulse: &[R], rows: &[R], velocity: &mut [R]) {
-    let n_v = tree.dofs.len();
+fn start<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R], velocity: &mut [R]) {
+    let n_v = dims.n_v as usize;
     let velocity = &mut velocity[..n_v];
     for v in velocity.iter_mut() {
         // Turns -0 into 0: later additions of nothing, which a neighbour may cause, then change no bit.
         *v += R::lit(0.0);
     }
-    for (c, lambda) in constraint.chunks_exact(slot_reals(n_v)).zip(impulse.chunks_exact(3)) {
+    for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact(3)) {
         push3(&c[slot::J + 3 * n_v..], &load3(lambda, 0), velocity);
     }
-    for r in rows[..tree.rows.len() * row_stride(n_v)].chunks_exact(row_stride(n_v)) {
+    for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
         if nonzero(r[row::IMPULSE]) {
             push(&r[row::Y..], r[row::IMPULSE], velocity);
         }
@@ -102,23 +104,23 @@ fn start<R: Real>(tree: &Tree, constraint: &[R], impulse: &[R], rows: &[R], velo
 /// One sweep; the sum of squares of the natural residual as each row and slot was met.
 #[inline(always)]
 fn sweep<R: Real>(
-    tree: &Tree,
+    dims: &LaneDims,
     constraint: &[R],
     impulse: &mut [R],
     rows: &mut [R],
     velocity: &mut [R],
     live: R::Mask,
 ) -> R {
-    let n_v = tree.dofs.len();
+    let n_v = dims.n_v as usize;
     let velocity = &mut velocity[..n_v];
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
     let mut square = zero;
-    for (record, r) in tree.rows.iter().zip(rows.chunks_exact_mut(row_stride(n_v))) {
+    for r in rows[..dims.n_row as usize * dims.row()].chunks_exact_mut(dims.row()) {
         let active = zero.lt(r[row::ACTIVE]) & live;
         if none(active) {
             continue;
         }
-        let sigma = row_velocity(record.count, &record.dofs, r, velocity) + r[row::BIAS];
+        let sigma = row_velocity(r, velocity) + r[row::BIAS];
         let (lambda, compliance) = (r[row::IMPULSE], r[row::COMPLIANCE]);
         let bound = |x: R| x.max(r[row::LOWER]).min(r[row::UPPER]);
         let left = lambda - bound((lambda - sigma) / (one + compliance));
@@ -130,7 +132,7 @@ fn sweep<R: Real>(
             push(&r[row::Y..], change, velocity);
         }
     }
-    for (c, lambda) in constraint.chunks_exact(slot_reals(n_v)).zip(impulse.chunks_exact_mut(3)) {
+    for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact_mut(3)) {
         let sigma = slot_velocity(c, velocity);
         let now = load3(lambda, 0);
         let left = residual(c[slot::MU], one, &now, &sigma);
@@ -155,9 +157,8 @@ fn nonzero<R: Real>(x: R) -> bool {
 
 /// `J v` of a row, by its few dofs.
 #[inline(always)]
-pub(super) fn row_velocity<R: Real>(count: u32, dofs: &[u32; 3], r: &[R], v: &[R]) -> R {
-    let first = r[row::COEFFICIENT] * v[dofs[0] as usize];
-    (1..count as usize).fold(first, |sum, k| r[row::COEFFICIENT + k].mul_add(v[dofs[k] as usize], sum))
+pub(super) fn row_velocity<R: Real>(r: &[R], v: &[R]) -> R {
+    (0..3).fold(R::lit(0.0), |sum, k| r[row::COEFFICIENT + k].mul_add(v[row_dof(r, k)], sum))
 }
 
 /// `J v` of a slot.
@@ -199,4 +200,53 @@ pub(super) fn push3<R: Real>(y: &[R], x: &[R; 3], v: &mut [R]) {
     for i in 0..n_v {
         v[i] = y2[i].mul_add(x[2], y1[i].mul_add(x[1], y0[i].mul_add(x[0], v[i])));
     }
+}
+
+/// Buffers: slots, constraint, row, impulse, velocity, info, status, work. On the CPU the workspace is the thread's own:
+/// it is needed once a thread, not once a lane.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims: LaneDims = args.dims();
+    let tiles = args.tiles();
+    let [slots, constraint, row, impulse, velocity, info, status, _work] = args.split();
+    let (n_v, n_row_real) = (dims.n_v as usize, dims.n_row as usize * dims.row());
+    for t in 0..tiles {
+        let [begin, count, ..] = tile_slots(slots.index(), t);
+        let constraint = &constraint.tile()[begin * dims.slot()..(begin + count) * dims.slot()];
+        let rows = &mut row.tile_mut()[t * n_row_real..(t + 1) * n_row_real];
+        let words = &mut status.index_mut()[t * LANES..(t + 1) * LANES];
+        let mut stopped = T::Pack::lit(0.0);
+        for (lane, word) in words.iter().enumerate() {
+            stopped.set_lane(lane, T::from_f64(if word & status::STOPPED == 0 { 0.0 } else { 1.0 }));
+        }
+        let converged = with_workspace::<T, _>(polish_reals(polish_rows(&dims, count, rows), n_v), |work| {
+            tree_pgs(
+                &dims,
+                T::Pack::lit(0.5).lt(stopped),
+                constraint,
+                &mut impulse.tile_mut()[3 * begin..3 * (begin + count)],
+                rows,
+                &mut velocity.tile_mut()[t * n_v..(t + 1) * n_v],
+                &mut info.tile_mut()[t * info::reals(n_v)..(t + 1) * info::reals(n_v)],
+                work,
+            )
+        });
+        for (lane, word) in words.iter_mut().enumerate() {
+            let outcome = if converged.lane(lane) { status::CONVERGED } else { status::ITERATION_LIMIT };
+            *word = *word & !(status::CONVERGED | status::ITERATION_LIMIT) | outcome;
+        }
+    }
+}
+
+/// Calls `f` with this thread's workspace of at least `reals` packs, grown when a larger one is asked for.
+fn with_workspace<T: Scalar, O>(reals: usize, f: impl FnOnce(&mut [T::Pack]) -> O) -> O {
+    use std::cell::RefCell;
+    thread_local! {
+        static WORK: RefCell<Vec<crate::F64x8>> = const { RefCell::new(Vec::new()) };
+    }
+    WORK.with_borrow_mut(|work| {
+        if work.len() < reals {
+            work.resize(reals, crate::F64x8::lit(0.0));
+        }
+        f(bytemuck::cast_slice_mut(work))
+    })
 }

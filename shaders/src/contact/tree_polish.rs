@@ -9,9 +9,8 @@
 //! of 1e-7: at 1e-3, 2 to 4 % of the problems were left to sweeps, 22 to 35 % at 1e-7, 41 % at 1e-10.
 
 use super::local::{inside, project, residual};
-use super::tree_layout::{load3, none, polish_reals, row, row_stride, slot, slot_reals};
+use super::tree_layout::{LaneDims, load3, none, polish_reals, row, slot};
 use super::tree_pgs::{push, push3, row_velocity, slot_product, slot_velocity, trace};
-use crate::dynamics::tree::Tree;
 use crate::{Mask, Real};
 
 /// Proximal weight of a step, in units of the scaled matrix.
@@ -48,54 +47,42 @@ pub(super) struct Workspace<'a, R: Real> {
     change: &'a mut [R],
 }
 
-/// Most rows a tile's polish can take: what its workspace must hold ([`polish_reals`]).
+/// Rows that a tile's polish takes: what its workspace must hold ([`polish_reals`]).
 #[must_use]
-pub fn polish_rows<R: Real>(n_slot: usize, n_v: usize, rows: &[R], n_row: usize) -> usize {
-    let active = rows[..n_row * row_stride(n_v)].chunks_exact(row_stride(n_v));
-    3 * n_slot + active.filter(|r| R::lit(0.0).lt(r[row::ACTIVE]).any()).count()
+pub fn polish_rows<R: Real>(dims: &LaneDims, n_slot: usize, rows: &[R]) -> usize {
+    3 * n_slot + active(dims, rows, 0).count()
 }
 
 impl<'a, R: Real> Workspace<'a, R> {
-    /// Lanes with more than `most` rows of their own are left to the sweeps.
-    pub(super) fn new(
-        tree: &Tree,
-        constraint: &[R],
-        rows: &[R],
-        live: R::Mask,
-        most: u32,
-        work: &'a mut [R],
-    ) -> Self {
-        let (n_v, zero) = (tree.dofs.len(), R::lit(0.0));
-        let slots = constraint.chunks_exact(slot_reals(n_v));
-        let mut own = slots.fold(zero, |n, c| n + R::select(zero.lt(trace(c)), R::lit(3.0), zero));
-        for r in rows[..tree.rows.len() * row_stride(n_v)].chunks_exact(row_stride(n_v)) {
+    /// Lanes with more than `dims.polish` rows of their own are left to the sweeps.
+    pub(super) fn new(dims: &LaneDims, constraint: &[R], rows: &[R], live: R::Mask, work: &'a mut [R]) -> Self {
+        let (n_v, zero) = (dims.n_v as usize, R::lit(0.0));
+        let mut own = zero;
+        for (s, c) in constraint.chunks_exact(dims.slot()).enumerate() {
+            own = R::select(zero.lt(trace(c)), R::lit(3.0 * (s + 1) as f64), own);
+        }
+        for (_, r) in active(dims, rows, 0) {
             own += r[row::ACTIVE];
         }
-        let n = polish_rows(constraint.len() / slot_reals(n_v), n_v, rows, tree.rows.len());
+        let n = polish_rows(dims, constraint.len() / dims.slot(), rows);
         let (matrix, rest) = work[..polish_reals(n, n_v)].split_at_mut(n * n);
         let (step, rest) = rest.split_at_mut(n);
         let (sigma, rest) = rest.split_at_mut(n);
         let (slope, change) = rest.split_at_mut(n);
-        Self { on: live & own.le(R::lit(f64::from(most))), n, matrix, step, sigma, slope, change }
+        Self { on: live & own.le(R::lit(f64::from(dims.polish))), n, matrix, step, sigma, slope, change }
     }
 }
 
 /// Rows of the tile that some lane needs, with their numbers in the workspace from `first` on.
 #[inline(always)]
-fn active<'a, R: Real>(
-    tree: &'a Tree,
-    rows: &'a [R],
-    first: usize,
-) -> impl Iterator<Item = (usize, (u32, &'a [u32; 3], &'a [R]))> {
-    let stride = row_stride(tree.dofs.len());
-    let all = tree.rows.iter().zip(rows.chunks_exact(stride));
-    let needed = all.filter(|(_, r)| R::lit(0.0).lt(r[row::ACTIVE]).any());
-    needed.enumerate().map(move |(k, (record, r))| (first + k, (record.count, &record.dofs, r)))
+fn active<'a, R: Real>(dims: &LaneDims, rows: &'a [R], first: usize) -> impl Iterator<Item = (usize, &'a [R])> {
+    let rows = rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row());
+    (first..).zip(rows.filter(|r| R::lit(0.0).lt(r[row::ACTIVE]).any()))
 }
 
 /// Polishes the lanes of the workspace; `enough` is the norm of the residual at which one is done.
 pub(super) fn polish<R: Real>(
-    tree: &Tree,
+    dims: &LaneDims,
     constraint: &[R],
     impulse: &mut [R],
     rows: &mut [R],
@@ -103,8 +90,8 @@ pub(super) fn polish<R: Real>(
     enough: R,
     w: &mut Workspace<R>,
 ) -> Polished<R> {
-    let (zero, one, n_v) = (R::lit(0.0), R::lit(1.0), tree.dofs.len());
-    let size = slot_reals(n_v);
+    let (zero, one, n_v) = (R::lit(0.0), R::lit(1.0), dims.n_v as usize);
+    let size = dims.slot();
     let n_slot = constraint.len() / size;
     let velocity = &mut velocity[..n_v];
     let (mut steps, mut error, mut done) = (zero, zero, zero.lt(zero));
@@ -116,34 +103,34 @@ pub(super) fn polish<R: Real>(
         for (s, c) in constraint.chunks_exact(size).enumerate() {
             w.sigma[3 * s..3 * s + 3].copy_from_slice(&slot_velocity(c, velocity));
         }
-        for (i, (count, dofs, r)) in active(tree, rows, 3 * n_slot) {
-            let sigma = row_velocity(count, dofs, r, velocity) + r[row::BIAS];
+        for (i, r) in active(dims, rows, 3 * n_slot) {
+            let sigma = row_velocity(r, velocity) + r[row::BIAS];
             w.sigma[i] = r[row::COMPLIANCE].mul_add(r[row::IMPULSE], sigma);
         }
-        delassus(tree, constraint, rows, n_slot, w);
-        linearise(tree, constraint, impulse, rows, n_slot, w);
+        delassus(dims, constraint, rows, n_slot, w);
+        linearise(dims, constraint, impulse, rows, n_slot, w);
         eliminate(w.n, w.matrix, w.step);
         for d in w.step.iter_mut() {
             *d = R::select(on, *d, zero);
         }
-        respond(tree, constraint, rows, n_slot, w);
+        respond(dims, constraint, rows, n_slot, w);
 
-        let before = merit(tree, constraint, impulse, rows, zero, w);
+        let before = merit(dims, constraint, impulse, rows, zero, w);
         let mut share = zero;
         for trial in SHARES {
             let trial = R::lit(trial);
-            let better = merit(tree, constraint, impulse, rows, trial, w).lt(before) & share.le(zero) & on;
+            let better = merit(dims, constraint, impulse, rows, trial, w).lt(before) & share.le(zero) & on;
             share = R::select(better, trial, share);
             if none(on & share.le(zero)) {
                 break;
             }
         }
         let taken = on & zero.lt(share);
-        take(tree, impulse, rows, share, taken, n_slot, w);
+        take(dims, impulse, rows, share, taken, n_slot, w);
         for (v, &d) in velocity.iter_mut().zip(w.change.iter()) {
             *v = R::select(taken, share.mul_add(d, *v), *v);
         }
-        let now = natural(tree, constraint, impulse, rows, share, n_slot, w).sqrt();
+        let now = natural(dims, constraint, impulse, rows, share, n_slot, w).sqrt();
         error = R::select(if k == 0 { w.on } else { on }, now, error);
         steps += R::select(on, one, zero);
         done = done | (on & now.le(enough));
@@ -154,9 +141,9 @@ pub(super) fn polish<R: Real>(
 
 /// `G = J A^-1 J^T` of all rows.
 #[inline(always)]
-fn delassus<R: Real>(tree: &Tree, constraint: &[R], rows: &[R], n_slot: usize, w: &mut Workspace<R>) {
-    let (n_v, n, zero) = (tree.dofs.len(), w.n, R::lit(0.0));
-    let size = slot_reals(n_v);
+fn delassus<R: Real>(dims: &LaneDims, constraint: &[R], rows: &[R], n_slot: usize, w: &mut Workspace<R>) {
+    let (n_v, n, zero) = (dims.n_v as usize, w.n, R::lit(0.0));
+    let size = dims.slot();
     for (s, c) in constraint.chunks_exact(size).enumerate() {
         for (t, other) in constraint.chunks_exact(size).take(s + 1).enumerate() {
             let y = &other[slot::J + 3 * n_v..];
@@ -176,25 +163,32 @@ fn delassus<R: Real>(tree: &Tree, constraint: &[R], rows: &[R], n_slot: usize, w
             }
         }
     }
-    for (i, (count, dofs, r)) in active(tree, rows, 3 * n_slot) {
+    for (i, r) in active(dims, rows, 3 * n_slot) {
         for (s, c) in constraint.chunks_exact(size).enumerate() {
             for b in 0..3 {
-                let g = row_velocity(count, dofs, r, &c[slot::J + (3 + b) * n_v..]);
+                let g = row_velocity(r, &c[slot::J + (3 + b) * n_v..]);
                 w.matrix[i * n + 3 * s + b] = g;
                 w.matrix[(3 * s + b) * n + i] = g;
             }
         }
-        for (j, (_, _, other)) in active(tree, rows, 3 * n_slot) {
-            w.matrix[i * n + j] = row_velocity(count, dofs, r, &other[row::Y..]);
+        for (j, other) in active(dims, rows, 3 * n_slot) {
+            w.matrix[i * n + j] = row_velocity(r, &other[row::Y..]);
         }
     }
 }
 
 /// Turns G into the matrix of the step, and writes its right-hand side.
 #[inline(always)]
-fn linearise<R: Real>(tree: &Tree, constraint: &[R], impulse: &[R], rows: &[R], n_slot: usize, w: &mut Workspace<R>) {
+fn linearise<R: Real>(
+    dims: &LaneDims,
+    constraint: &[R],
+    impulse: &[R],
+    rows: &[R],
+    n_slot: usize,
+    w: &mut Workspace<R>,
+) {
     let (n, zero, one, eps) = (w.n, R::lit(0.0), R::lit(1.0), R::lit(PROXIMAL));
-    let size = slot_reals(tree.dofs.len());
+    let size = dims.slot();
     for (s, c) in constraint.chunks_exact(size).enumerate() {
         let (mu, rho, lambda) = (c[slot::MU], slot_scale(c), load3(impulse, 3 * s));
         let y: [R; 3] = std::array::from_fn(|k| lambda[k] - rho * w.sigma[3 * s + k]);
@@ -230,7 +224,7 @@ fn linearise<R: Real>(tree: &Tree, constraint: &[R], impulse: &[R], rows: &[R], 
         m1[at + 2] -= p12;
         m2[at + 2] += one - pressed + eps;
     }
-    for (i, (_, _, r)) in active(tree, rows, 3 * n_slot) {
+    for (i, r) in active(dims, rows, 3 * n_slot) {
         let (lambda, scale) = (r[row::IMPULSE], row_scale(r));
         let y = lambda - scale * w.sigma[i];
         let bound = y.max(r[row::LOWER]).min(r[row::UPPER]);
@@ -277,21 +271,21 @@ fn eliminate<R: Real>(n: usize, m: &mut [R], x: &mut [R]) {
 
 /// What the whole step changes: v, and every row's velocity.
 #[inline(always)]
-fn respond<R: Real>(tree: &Tree, constraint: &[R], rows: &[R], n_slot: usize, w: &mut Workspace<R>) {
-    let n_v = tree.dofs.len();
-    let size = slot_reals(n_v);
+fn respond<R: Real>(dims: &LaneDims, constraint: &[R], rows: &[R], n_slot: usize, w: &mut Workspace<R>) {
+    let n_v = dims.n_v as usize;
+    let size = dims.slot();
     w.change.fill(R::lit(0.0));
     for (s, c) in constraint.chunks_exact(size).enumerate() {
         push3(&c[slot::J + 3 * n_v..], &load3(w.step, 3 * s), w.change);
     }
-    for (i, (_, _, r)) in active(tree, rows, 3 * n_slot) {
+    for (i, r) in active(dims, rows, 3 * n_slot) {
         push(&r[row::Y..], w.step[i], w.change);
     }
     for (s, c) in constraint.chunks_exact(size).enumerate() {
         w.slope[3 * s..3 * s + 3].copy_from_slice(&slot_product(c, w.change));
     }
-    for (i, (count, dofs, r)) in active(tree, rows, 3 * n_slot) {
-        w.slope[i] = r[row::COMPLIANCE].mul_add(w.step[i], row_velocity(count, dofs, r, w.change));
+    for (i, r) in active(dims, rows, 3 * n_slot) {
+        w.slope[i] = r[row::COMPLIANCE].mul_add(w.step[i], row_velocity(r, w.change));
     }
 }
 
@@ -311,8 +305,8 @@ fn row_scale<R: Real>(r: &[R]) -> R {
 
 /// Sum of squares of the scaled natural map, in J, a share of the step on.
 #[inline(always)]
-fn merit<R: Real>(tree: &Tree, constraint: &[R], impulse: &[R], rows: &[R], share: R, w: &Workspace<R>) -> R {
-    let size = slot_reals(tree.dofs.len());
+fn merit<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R], share: R, w: &Workspace<R>) -> R {
+    let size = dims.slot();
     let n_slot = constraint.len() / size;
     let mut sum = R::lit(0.0);
     let at = |i: usize, x: R| share.mul_add(w.step[i], x);
@@ -324,7 +318,7 @@ fn merit<R: Real>(tree: &Tree, constraint: &[R], impulse: &[R], rows: &[R], shar
         let r = residual(c[slot::MU], rho, &lambda, &[sigma(i), sigma(i + 1), sigma(i + 2)]);
         sum += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2])) / rho;
     }
-    for (i, (_, _, r)) in active(tree, rows, 3 * n_slot) {
+    for (i, r) in active(dims, rows, 3 * n_slot) {
         let (lambda, scale) = (at(i, r[row::IMPULSE]), row_scale(r));
         let left = lambda - (lambda - scale * sigma(i)).max(r[row::LOWER]).min(r[row::UPPER]);
         sum += R::select(R::lit(0.0).lt(r[row::ACTIVE]), left * left / scale, R::lit(0.0));
@@ -335,7 +329,7 @@ fn merit<R: Real>(tree: &Tree, constraint: &[R], impulse: &[R], rows: &[R], shar
 /// Adds the share of the step to the impulses.
 #[inline(always)]
 fn take<R: Real>(
-    tree: &Tree,
+    dims: &LaneDims,
     impulse: &mut [R],
     rows: &mut [R],
     share: R,
@@ -346,9 +340,9 @@ fn take<R: Real>(
     for i in 0..3 * n_slot {
         impulse[i] = R::select(taken, share.mul_add(w.step[i], impulse[i]), impulse[i]);
     }
-    let stride = row_stride(tree.dofs.len());
+    let stride = dims.row();
     let needed = |r: &&mut [R]| R::lit(0.0).lt(r[row::ACTIVE]).any();
-    let rows = rows[..tree.rows.len() * stride].chunks_exact_mut(stride).filter(needed);
+    let rows = rows[..dims.n_row as usize * stride].chunks_exact_mut(stride).filter(needed);
     for (i, r) in (3 * n_slot..).zip(rows) {
         let taken = taken & R::lit(0.0).lt(r[row::ACTIVE]);
         r[row::IMPULSE] = R::select(taken, share.mul_add(w.step[i], r[row::IMPULSE]), r[row::IMPULSE]);
@@ -358,7 +352,7 @@ fn take<R: Real>(
 /// Sum of squares of the natural residual where the share of the step has led.
 #[inline(always)]
 fn natural<R: Real>(
-    tree: &Tree,
+    dims: &LaneDims,
     constraint: &[R],
     impulse: &[R],
     rows: &[R],
@@ -369,12 +363,12 @@ fn natural<R: Real>(
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
     let sigma = |i: usize| share.mul_add(w.slope[i], w.sigma[i]);
     let mut sum = zero;
-    for (s, c) in constraint.chunks_exact(slot_reals(tree.dofs.len())).enumerate() {
+    for (s, c) in constraint.chunks_exact(dims.slot()).enumerate() {
         let i = 3 * s;
         let r = residual(c[slot::MU], one, &load3(impulse, i), &[sigma(i), sigma(i + 1), sigma(i + 2)]);
         sum += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2]));
     }
-    for (i, (_, _, r)) in active(tree, rows, 3 * n_slot) {
+    for (i, r) in active(dims, rows, 3 * n_slot) {
         let (lambda, compliance) = (r[row::IMPULSE], r[row::COMPLIANCE]);
         let sigma = sigma(i) - compliance * lambda;
         let left = lambda - ((lambda - sigma) / (one + compliance)).max(r[row::LOWER]).min(r[row::UPPER]);

@@ -3,9 +3,11 @@
 //! Buffers: topology, params, state, factor -> row (in place: the impulse of the step before is the warm start).
 
 use super::tree_layout::{bias, bilateral_bias, none, row, row_stride};
-use crate::dynamics::tree::{self, NONE, Params, RowRecord, Tree, param, solve};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{self, NONE, Params, RowRecord, Tree, nth, nth_mut, param, solve, tile_params};
 use crate::math::quat_log;
-use crate::Real;
+use crate::{Real, Scalar};
 
 /// A limit farther than a step at this speed (rad/s or m/s) beyond twice its own approach is left out of the step.
 const REACH: f64 = 1.0;
@@ -42,6 +44,8 @@ pub fn tree_rows<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], factor: 
         head[row::ACTIVE] = R::select(active, one, zero);
         for k in 0..3 {
             head[row::COEFFICIENT + k] = R::select(active, law.coefficient[k], zero);
+            let dof = if k < record.count as usize { record.dofs[k] } else { 0 };
+            head[row::DOF + k] = R::lit(f64::from(dof));
         }
         head[row::BLOCK] = zero;
         if none(active) {
@@ -154,4 +158,21 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord
 #[inline(always)]
 fn rotation<R: Real>(state: &[R], at: usize) -> [R; 3] {
     quat_log([state[at], state[at + 1], state[at + 2], state[at + 3]])
+}
+
+/// Buffers: topology, params, state, factor, row.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, state, factor, row] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    for t in 0..tiles {
+        tree_rows(
+            &tree,
+            &tile_params(dims, params, t),
+            nth(state.tile(), t, dims.n_state() as u32),
+            nth(factor.tile(), t, dims.n_m),
+            nth_mut(row.tile_mut(), t, dims.n_row * row_stride(dims.n_v as usize) as u32),
+        );
+    }
 }
