@@ -26,6 +26,16 @@ pub mod joint {
     pub const SLIDE: u32 = 3;
 }
 
+/// How an actuator acts, in [`ActuatorRecord::mode`].
+pub mod drive {
+    /// Its position and velocity gains are in the momentum matrix: a drive without force limit, or a motor.
+    pub const IMPLICIT: u32 = 0;
+    /// A row stands for it: a drive with gains and a force limit.
+    pub const ROW: u32 = 1;
+    /// Its clamped force at the start of the step acts: force limits that no row can hold.
+    pub const EXPLICIT: u32 = 2;
+}
+
 /// Row kinds, in [`RowRecord::kind`].
 pub mod row {
     /// The nearer bound of a hinge or slide; `param`: its joint record, `q`: its position.
@@ -315,8 +325,8 @@ pub struct DofRecord {
 pub struct ActuatorRecord {
     /// Its joint.
     pub joint: u32,
-    /// 1 when a row stands for it: a drive with gains and a force limit.
-    pub in_row: u32,
+    /// One of [`drive`].
+    pub mode: u32,
 }
 
 /// A static row: a scalar constraint of at most three dofs of the tree.

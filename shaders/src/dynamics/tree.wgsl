@@ -10,6 +10,10 @@ const JOINT_BALL: u32 = 1u;
 const JOINT_HINGE: u32 = 2u;
 const JOINT_SLIDE: u32 = 3u;
 
+const DRIVE_IMPLICIT: u32 = 0u;
+const DRIVE_ROW: u32 = 1u;
+const DRIVE_EXPLICIT: u32 = 2u;
+
 const ROW_LIMIT: u32 = 0u;
 const ROW_LIMIT_BALL: u32 = 1u;
 const ROW_FRICTION: u32 = 2u;
@@ -132,7 +136,7 @@ struct DofRecord {
 
 struct ActuatorRecord {
     joint: u32,
-    in_row: u32,
+    mode: u32,
 }
 
 struct RowRecord {
