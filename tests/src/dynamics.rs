@@ -85,12 +85,25 @@ impl<R: Real> TreeTile<R> {
         let params = Params::Shared(&self.params);
         kinematics::kinematics(&tree, params, &self.state, &mut self.pose, &mut self.motion);
         bias::bias(
-            &tree, params, &self.state, &self.pose, &self.motion, &mut self.twist, &mut self.work, &mut self.bias,
+            &tree,
+            params,
+            &self.state,
+            &self.pose,
+            &self.motion,
+            &mut self.twist,
+            &mut self.work,
+            &mut self.bias,
         );
         inertia::inertia(&tree, params, &self.motion, &mut self.work, &mut self.mass);
         momentum::momentum(&tree, params, &self.state, &self.mass, &self.bias, &mut self.momentum, &mut self.b);
         factor::factor(
-            &tree, &self.momentum, &self.b, &mut self.factor, &mut self.v_free, &mut self.velocity, &mut self.status,
+            &tree,
+            &self.momentum,
+            &self.b,
+            &mut self.factor,
+            &mut self.v_free,
+            &mut self.velocity,
+            &mut self.status,
         );
     }
 

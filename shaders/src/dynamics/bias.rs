@@ -5,11 +5,15 @@
 //! three, and the translations of a free joint are fixed in the world. Source: Featherstone 2008, section 5.3, in the
 //! order of MuJoCo's `mj_comVel` and `mj_rne`.
 
-use crate::dynamics::tree::{JointRecord, POSE, Params, SPATIAL, Tree, body_param, joint, param, work};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{
+    JointRecord, POSE, Params, SPATIAL, Tree, body_param, joint, nth, nth_mut, param, tile_params, work,
+};
 use crate::math::{
     Vec3, add, cross, dot, load3, quat_matrix, scale, scale_add, store3, sub, sym_rotate, sym_vec, zero,
 };
-use crate::real::Real;
+use crate::real::{Real, Scalar};
 
 /// A motion or force: (angular, linear) or (moment, force), at c.
 type Spatial<R> = [Vec3<R>; 2];
@@ -136,4 +140,30 @@ pub(crate) fn apply<R: Real>(inertia: &[R; 10], s: Spatial<R>) -> Spatial<R> {
     let [mass, hx, hy, hz, xx, yy, zz, xy, xz, yz] = *inertia;
     let h = [hx, hy, hz];
     [add(sym_vec(&[xx, yy, zz, xy, xz, yz], s[0]), cross(h, s[1])), sub(scale(s[1], mass), cross(h, s[0]))]
+}
+
+/// Buffers: topology, params, state, pose, motion, twist, work, bias.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, state, pose, motion, twist, work, bias] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let state = state.tile();
+    let pose = pose.tile();
+    let motion = motion.tile();
+    let twist = twist.tile_mut();
+    let work = work.tile_mut();
+    let bias = bias.tile_mut();
+    for t in 0..tiles {
+        self::bias(
+            &tree,
+            tile_params(dims, params, t),
+            nth(state, t, dims.n_state() as u32),
+            nth(pose, t, POSE as u32 * dims.n_body),
+            nth(motion, t, SPATIAL as u32 * dims.n_v),
+            nth_mut(twist, t, SPATIAL as u32 * dims.n_body),
+            nth_mut(work, t, dims.n_work() as u32),
+            nth_mut(bias, t, dims.n_v),
+        );
+    }
 }

@@ -2,8 +2,10 @@
 //!
 //! Source: Featherstone 2008, section 6.5: dofs from the leaves to the root, each eliminated from its ancestors.
 
-use crate::dynamics::tree::{Tree, solve, status};
-use crate::real::{Mask, Real};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{Tree, nth, nth_mut, solve, status};
+use crate::real::{LANES, Mask, Real, Scalar};
 
 /// Pivots below this part of the diagonal they came from count as not positive.
 const SMALLEST_PIVOT: f64 = 1e-14;
@@ -58,4 +60,29 @@ fn eliminate<R: Real>(tree: &Tree, momentum: &[R], factor: &mut [R]) -> R::Mask 
         factor[at] = inverse;
     }
     sound
+}
+
+/// Buffers: topology, params (unused), momentum, b, factor, v_free, velocity, status.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, _params, momentum, b, factor, v_free, velocity, status] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let momentum = momentum.tile();
+    let b = b.tile();
+    let factor = factor.tile_mut();
+    let v_free = v_free.tile_mut();
+    let velocity = velocity.tile_mut();
+    let status = status.index_mut();
+    for t in 0..tiles {
+        self::factor(
+            &tree,
+            nth(momentum, t, dims.n_m),
+            nth(b, t, dims.n_v),
+            nth_mut(factor, t, dims.n_m),
+            nth_mut(v_free, t, dims.n_v),
+            nth_mut(velocity, t, dims.n_v),
+            nth_mut(status, t, LANES as u32),
+        );
+    }
 }

@@ -1,10 +1,12 @@
 //! Composite rigid bodies: the branch-sparse joint-space inertia `M_ij = S_i . (I_c S_j)`, armature on the diagonal,
 //! where I_c is the inertia of the subtree that dof j moves. Source: Featherstone 2008, section 6.2.
 
+use crate::args::Args;
 use crate::dynamics::bias::apply;
-use crate::dynamics::tree::{Params, SPATIAL, Tree, joint_param, param, work};
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{Params, SPATIAL, Tree, joint_param, nth, nth_mut, param, tile_params, work};
 use crate::math::{dot, load3};
-use crate::real::Real;
+use crate::real::{Real, Scalar};
 
 /// `motion`, and the body inertias that `bias` left in `work`, to `mass` [n_m] of one tile of lanes. Afterwards `work`
 /// holds the inertias of subtrees.
@@ -35,5 +37,25 @@ pub fn inertia<R: Real>(tree: &Tree, params: Params<R>, motion: &[R], work: &mut
                 j = tree.dofs[j].parent as usize;
             }
         }
+    }
+}
+
+/// Buffers: topology, params, motion, work, mass.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, motion, work, mass] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let motion = motion.tile();
+    let work = work.tile_mut();
+    let mass = mass.tile_mut();
+    for t in 0..tiles {
+        inertia(
+            &tree,
+            tile_params(dims, params, t),
+            nth(motion, t, SPATIAL as u32 * dims.n_v),
+            nth_mut(work, t, dims.n_work() as u32),
+            nth_mut(mass, t, dims.n_m),
+        );
     }
 }

@@ -1,8 +1,10 @@
 //! The end of a step: `v = v+`, `q = q (+) h v+`, orientations by the quaternion exponential of the body angular velocity.
 
-use crate::dynamics::tree::{Params, Tree, joint, param, status};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{Params, Tree, joint, nth, nth_mut, param, status, tile_params};
 use crate::math::{Quat, finite, load3, quat_exp, quat_mul, quat_normalize, scale};
-use crate::real::{Mask, Real};
+use crate::real::{LANES, Mask, Real, Scalar};
 
 /// Faster than this (m/s or rad/s) counts as not finite: the next squares would overflow in f32.
 const FASTEST: f64 = 1e9;
@@ -61,4 +63,24 @@ fn finite_velocity<R: Real>(velocity: &[R]) -> R::Mask {
 fn turn<R: Real>(state: &[R], q: usize, velocity: &[R], dof: usize, h: R) -> Quat<R> {
     let now = quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]]);
     quat_normalize(quat_mul(now, quat_exp(scale(load3(velocity, dof), h))))
+}
+
+/// Buffers: topology, params, velocity, state, status.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, velocity, state, status] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let velocity = velocity.tile();
+    let state = state.tile_mut();
+    let status = status.index_mut();
+    for t in 0..tiles {
+        integrate(
+            &tree,
+            tile_params(dims, params, t),
+            nth(velocity, t, dims.n_v),
+            nth_mut(state, t, dims.n_state() as u32),
+            nth_mut(status, t, LANES as u32),
+        );
+    }
 }

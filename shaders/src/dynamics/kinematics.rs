@@ -3,12 +3,16 @@
 //! Joints of a body act in order, each about the anchor and axis that its predecessors left, as in MuJoCo's
 //! `mj_kinematics`. Source: Featherstone 2008, chapter 4.
 
-use crate::dynamics::tree::{JointRecord, POSE, Params, SPATIAL, Tree, body_param, joint, joint_param, param};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{
+    JointRecord, POSE, Params, SPATIAL, Tree, body_param, joint, joint_param, nth, nth_mut, param, tile_params,
+};
 use crate::math::{
     Mat3, Quat, Vec3, add, cross, load3, quat_about, quat_matrix, quat_mul, quat_normalize, quat_rotate, scale_add,
     store3, sub, zero,
 };
-use crate::real::Real;
+use crate::real::{Real, Scalar};
 
 /// A placement in the world.
 #[derive(Clone, Copy)]
@@ -125,5 +129,25 @@ fn shift<R: Real>(by: Vec3<R>, count: usize, motion: &mut [R]) {
     for at in (0..count).map(|i| i * SPATIAL) {
         let linear = add(load3(motion, at + 3), cross(load3(motion, at), by));
         store3(motion, at + 3, linear);
+    }
+}
+
+/// Buffers: topology, params, state, pose, motion.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, state, pose, motion] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let state = state.tile();
+    let pose = pose.tile_mut();
+    let motion = motion.tile_mut();
+    for t in 0..tiles {
+        kinematics(
+            &tree,
+            tile_params(dims, params, t),
+            nth(state, t, dims.n_state() as u32),
+            nth_mut(pose, t, POSE as u32 * dims.n_body),
+            nth_mut(motion, t, SPATIAL as u32 * dims.n_v),
+        );
     }
 }

@@ -6,15 +6,18 @@
 //! without a force limit (g the gear) where these are positive; f is what the actuators add beside that. Drives with gains
 //! and a force limit are rows, not here.
 
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{
-    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint, joint_param, multiply, param,
+    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint, joint_param, multiply, nth, nth_mut,
+    param, tile_params,
 };
 use crate::dynamics::tumble::LoneBody;
 use crate::math::{
     Quat, Vec3, clamp, cross, dot, quat_conjugate, quat_log, quat_mul, quat_normalize, scale, scale_add,
 };
 use crate::math::{load3, sub};
-use crate::real::Real;
+use crate::real::{Real, Scalar};
 
 /// `state`, `mass` [n_m], `bias` [n_v] to `momentum` [n_m] and `b` [n_v] of one tile of lanes.
 pub fn momentum<R: Real>(
@@ -175,5 +178,29 @@ fn add_actuator<R: Real>(
         for l in 0..=k {
             momentum[row + l] = (implicit * gear(k)).mul_add(gear(k - l), momentum[row + l]);
         }
+    }
+}
+
+/// Buffers: topology, params, state, mass, bias, momentum, b.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, state, mass, bias, momentum, b] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let state = state.tile();
+    let mass = mass.tile();
+    let bias = bias.tile();
+    let momentum = momentum.tile_mut();
+    let b = b.tile_mut();
+    for t in 0..tiles {
+        self::momentum(
+            &tree,
+            tile_params(dims, params, t),
+            nth(state, t, dims.n_state() as u32),
+            nth(mass, t, dims.n_m),
+            nth(bias, t, dims.n_v),
+            nth_mut(momentum, t, dims.n_m),
+            nth_mut(b, t, dims.n_v),
+        );
     }
 }
