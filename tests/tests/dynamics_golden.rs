@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, Model, load};
+use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::{POSE, actuator_param, drive, param, solve};
-use manyworlds_shaders::{Real, Scalar};
 use manyworlds_tests::dynamics::TreeTile;
 use serde_json::Value;
 
