@@ -123,7 +123,15 @@ pub(super) fn nearest(
             (best, normal) = (apart, direction);
         }
     }
-    Some(Nearest { normal, distance: best / scale, middle: 0.5 * (p + q) / scale })
+    // A strictly convex surface has one support point, which is nearer the truth than what the iteration ended with.
+    let middle = if core_a.is_strict() {
+        first.local_support_point(normal) + normal * (0.5 * best)
+    } else if core_b.is_strict() {
+        second.local_support_point(-normal) - normal * (0.5 * best)
+    } else {
+        0.5 * (p + q)
+    };
+    Some(Nearest { normal, distance: best / scale, middle: middle / scale })
 }
 
 /// Contacts of two convex shapes by their cores.
