@@ -1,9 +1,9 @@
 //! Actuators on joints.
 
-use super::attributes::Attributes;
-use super::xml::Element;
 use super::{Importer, schema};
+use crate::attributes::Attributes;
 use crate::validate::Part;
+use crate::xml::Element;
 use crate::{Actuator, JointKind, ModelError};
 
 /// The force law, as each layer of defaults and at last the element itself write it.
@@ -86,6 +86,9 @@ impl Importer<'_> {
     fn inherited_range(&self, a: &Attributes, joint: usize) -> Result<Option<[f64; 2]>, ModelError> {
         let factor = a.number("inheritrange", 0.0)?;
         if factor <= 0.0 {
+            return Ok(None);
+        }
+        if a.tristate("ctrllimited")? == Some(false) {
             return Ok(None);
         }
         let Some([low, high]) = self.builder.joints[joint].range else {
