@@ -1,1 +1,3 @@
 //! The contact stage.
+
+pub mod pgs;
