@@ -1,0 +1,136 @@
+//! Packing the contacts of single-tree islands into the tile-ragged slots that the tree kernels read.
+
+use manyworlds_shaders::Scalar;
+use rayon::prelude::*;
+
+use super::world::{Place, World};
+use crate::lanes::LaneMap;
+
+/// Reals of a slot: point, normal, distance, friction, restitution, three spare.
+pub(crate) const SLOT_REALS: usize = 12;
+/// Words of a slot: kind, body a, body b, warm slot + 1.
+pub(crate) const SLOT_WORDS: usize = 4;
+/// Kind of a slot that holds a contact.
+const CONTACT: u32 = 1;
+/// Kind of a slot that holds a static bilateral block.
+const BLOCK: u32 = 2;
+/// The ground among the bodies of a slot.
+const GROUND: u32 = u32::MAX;
+
+/// The slots of one tree set of a chunk, ready for upload.
+#[derive(Debug)]
+pub(crate) struct SlotPack<T> {
+    /// Trees of one world in this set, as trees of the model.
+    trees: Vec<usize>,
+    /// Static blocks that stand before the contacts of a lane.
+    n_block: usize,
+    width: usize,
+    /// `[slots][SLOT_REALS]`, tile-ragged.
+    pub(crate) contact: Vec<T>,
+    /// `[slots][SLOT_WORDS]`, tile-ragged.
+    pub(crate) map: Vec<u32>,
+    /// First slot and number of slots of each tile.
+    pub(crate) slots: Vec<u32>,
+    /// Slots of all tiles.
+    pub(crate) n_slot: usize,
+}
+
+impl<T: Scalar> SlotPack<T> {
+    pub(crate) fn new(trees: Vec<usize>, n_block: usize, width: usize, n_world: usize) -> Self {
+        let tiles = (trees.len() * n_world).div_ceil(width);
+        Self {
+            trees,
+            n_block,
+            width,
+            contact: Vec::new(),
+            map: Vec::new(),
+            slots: vec![0; 2 * tiles],
+            n_slot: 0,
+        }
+    }
+
+    /// Packs all worlds of a chunk. `shared` are lanes that are no island by themselves: their blocks are solved
+    /// elsewhere.
+    pub(crate) fn pack(&mut self, worlds: &[World<T>], lanes: &LaneMap, shared: impl Fn(usize, usize) -> bool + Sync) {
+        let (width, k, n_block) = (self.width, self.trees.len(), self.n_block);
+        let n_lane = k * worlds.len();
+        let trees = &self.trees;
+        let count = |lane: usize| n_block + worlds[lane / k].contacts_of(trees[lane % k]).len();
+        let mut begin = 0;
+        for (tile, slots) in self.slots.chunks_exact_mut(2).enumerate() {
+            let lanes = tile * width..((tile + 1) * width).min(n_lane);
+            let most = lanes.map(count).max().unwrap_or(0);
+            (slots[0], slots[1]) = (begin as u32, most as u32);
+            begin += most;
+        }
+        self.n_slot = begin;
+        self.contact.clear();
+        self.contact.resize(begin * SLOT_REALS * width, T::default());
+        self.map.clear();
+        self.map.resize(begin * SLOT_WORDS * width, 0);
+
+        // Tiles own disjoint stretches of both arrays.
+        let mut contact = self.contact.as_mut_slice();
+        let mut map = self.map.as_mut_slice();
+        let tiles = self.slots.chunks_exact(2).enumerate().map(|(tile, slots)| {
+            let n = slots[1] as usize * width;
+            let reals;
+            let words;
+            (reals, contact) = std::mem::take(&mut contact).split_at_mut(n * SLOT_REALS);
+            (words, map) = std::mem::take(&mut map).split_at_mut(n * SLOT_WORDS);
+            (tile, reals, words)
+        });
+        let fill = |(tile, reals, words): (usize, &mut [T], &mut [u32])| {
+            for lane in tile * width..((tile + 1) * width).min(n_lane) {
+                let (world, tree) = (lane / k, trees[lane % k]);
+                if !shared(world, tree) {
+                    fill_lane(reals, words, width, lane % width, n_block, &worlds[world], tree, lanes);
+                }
+            }
+        };
+        // A chunk of a CPU batch has a tile or a few, and its neighbours keep the threads busy.
+        if worlds.len() > 64 {
+            tiles.collect::<Vec<_>>().into_par_iter().for_each(fill);
+        } else {
+            tiles.for_each(fill);
+        }
+    }
+}
+
+/// Writes one lane's blocks and contacts.
+fn fill_lane<T: Scalar>(
+    reals: &mut [T],
+    words: &mut [u32],
+    width: usize,
+    lane: usize,
+    n_block: usize,
+    world: &World<T>,
+    tree: usize,
+    lanes: &LaneMap,
+) {
+    for slot in 0..n_block {
+        // Blocks are static: the slot of the step before is the same.
+        for (f, word) in [BLOCK, 0, 0, slot as u32 + 1].into_iter().enumerate() {
+            words[(slot * SLOT_WORDS + f) * width + lane] = word;
+        }
+    }
+    for (slot, &index) in (n_block..).zip(world.contacts_of(tree)) {
+        let contact = &world.contacts[index as usize];
+        let local = contact.bodies.map(|b| lanes.bodies[b as usize].map_or(GROUND, |b| b.local as u32));
+        let warm = match world.warm[index as usize] {
+            Some(Place::Slot(slot)) => slot + 1,
+            _ => 0,
+        };
+        let at = slot * SLOT_WORDS;
+        for (f, word) in [CONTACT, local[0], local[1], warm].into_iter().enumerate() {
+            words[(at + f) * width + lane] = word;
+        }
+        let at = slot * SLOT_REALS;
+        let [px, py, pz] = contact.point;
+        let [nx, ny, nz] = contact.normal;
+        let fields = [px, py, pz, nx, ny, nz, contact.distance, contact.friction, contact.restitution];
+        for (f, x) in fields.into_iter().enumerate() {
+            reals[(at + f) * width + lane] = x;
+        }
+    }
+}
