@@ -7,14 +7,25 @@
 mod builder;
 mod error;
 mod geometry;
+mod import;
+mod inertia;
+mod mesh;
+mod mjcf;
 mod model;
+mod query;
+mod reference;
+mod urdf;
+mod validate;
 
 pub use builder::ModelBuilder;
 pub use error::{Location, ModelError};
 pub use geometry::{Contacting, Geom, HeightField, Mesh, Shape};
+pub use import::{Ignored, ImportOptions, Loaded, Resolver, load};
+pub use mjcf::from_mjcf_str;
 pub use model::{
     Actuator, Body, Equality, EqualityKind, ExplicitPair, Inertial, Joint, JointKind, Keyframe, Model, Options, Tree,
 };
+pub use urdf::from_urdf_str;
 
 /// Host-side vector, metres or unitless.
 pub type Vec3 = nalgebra::Vector3<f64>;
