@@ -48,9 +48,3 @@ impl LaneMap {
         Self { trees, bodies }
     }
 }
-
-/// Tile layout: index of element `e` of `lane`, `n` elements a lane.
-#[inline]
-pub(crate) fn tile_at(width: usize, lane: usize, n: usize, e: usize) -> usize {
-    (lane / width * n + e) * width + lane % width
-}

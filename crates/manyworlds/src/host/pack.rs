@@ -1,21 +1,13 @@
 //! Packing the contacts of single-tree islands into the tile-ragged slots that the tree kernels read.
 
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, map};
+use manyworlds_shaders::dynamics::tree::NONE;
 use rayon::prelude::*;
 
 use super::world::{Place, World};
 use crate::lanes::LaneMap;
 
-/// Reals of a slot: point, normal, distance, friction, restitution, three spare.
-pub(crate) const SLOT_REALS: usize = 12;
-/// Words of a slot: kind, body a, body b, warm slot + 1.
-pub(crate) const SLOT_WORDS: usize = 4;
-/// Kind of a slot that holds a contact.
-const CONTACT: u32 = 1;
-/// Kind of a slot that holds a static bilateral block.
-const BLOCK: u32 = 2;
-/// The ground among the bodies of a slot.
-const GROUND: u32 = u32::MAX;
 
 /// The slots of one tree set of a chunk, ready for upload.
 #[derive(Debug)]
@@ -25,11 +17,11 @@ pub(crate) struct SlotPack<T> {
     /// Static blocks that stand before the contacts of a lane.
     n_block: usize,
     width: usize,
-    /// `[slots][SLOT_REALS]`, tile-ragged.
+    /// `[slots][contact::SIZE]`, tile-ragged.
     pub(crate) contact: Vec<T>,
-    /// `[slots][SLOT_WORDS]`, tile-ragged.
+    /// `[slots][map::SIZE]`, tile-ragged.
     pub(crate) map: Vec<u32>,
-    /// First slot and number of slots of each tile.
+    /// First slot and number of slots of each tile, then those of the step before.
     pub(crate) slots: Vec<u32>,
     /// Slots of all tiles.
     pub(crate) n_slot: usize,
@@ -44,7 +36,7 @@ impl<T: Scalar> SlotPack<T> {
             width,
             contact: Vec::new(),
             map: Vec::new(),
-            slots: vec![0; 2 * tiles],
+            slots: vec![0; SLOTS * tiles],
             n_slot: 0,
         }
     }
@@ -57,7 +49,8 @@ impl<T: Scalar> SlotPack<T> {
         let trees = &self.trees;
         let count = |lane: usize| n_block + worlds[lane / k].contacts_of(trees[lane % k]).len();
         let mut begin = 0;
-        for (tile, slots) in self.slots.chunks_exact_mut(2).enumerate() {
+        for (tile, slots) in self.slots.chunks_exact_mut(SLOTS).enumerate() {
+            (slots[2], slots[3]) = (slots[0], slots[1]);
             let lanes = tile * width..((tile + 1) * width).min(n_lane);
             let most = lanes.map(count).max().unwrap_or(0);
             (slots[0], slots[1]) = (begin as u32, most as u32);
@@ -65,19 +58,19 @@ impl<T: Scalar> SlotPack<T> {
         }
         self.n_slot = begin;
         self.contact.clear();
-        self.contact.resize(begin * SLOT_REALS * width, T::default());
+        self.contact.resize(begin * contact::SIZE * width, T::default());
         self.map.clear();
-        self.map.resize(begin * SLOT_WORDS * width, 0);
+        self.map.resize(begin * map::SIZE * width, 0);
 
         // Tiles own disjoint stretches of both arrays.
-        let mut contact = self.contact.as_mut_slice();
-        let mut map = self.map.as_mut_slice();
-        let tiles = self.slots.chunks_exact(2).enumerate().map(|(tile, slots)| {
+        let mut all_reals = self.contact.as_mut_slice();
+        let mut all_words = self.map.as_mut_slice();
+        let tiles = self.slots.chunks_exact(SLOTS).enumerate().map(|(tile, slots)| {
             let n = slots[1] as usize * width;
             let reals;
             let words;
-            (reals, contact) = std::mem::take(&mut contact).split_at_mut(n * SLOT_REALS);
-            (words, map) = std::mem::take(&mut map).split_at_mut(n * SLOT_WORDS);
+            (reals, all_reals) = std::mem::take(&mut all_reals).split_at_mut(n * contact::SIZE);
+            (words, all_words) = std::mem::take(&mut all_words).split_at_mut(n * map::SIZE);
             (tile, reals, words)
         });
         let fill = |(tile, reals, words): (usize, &mut [T], &mut [u32])| {
@@ -110,22 +103,22 @@ fn fill_lane<T: Scalar>(
 ) {
     for slot in 0..n_block {
         // Blocks are static: the slot of the step before is the same.
-        for (f, word) in [BLOCK, 0, 0, slot as u32 + 1].into_iter().enumerate() {
-            words[(slot * SLOT_WORDS + f) * width + lane] = word;
+        for (f, word) in [map::BLOCK, 0, 0, slot as u32 + 1].into_iter().enumerate() {
+            words[(slot * map::SIZE + f) * width + lane] = word;
         }
     }
     for (slot, &index) in (n_block..).zip(world.contacts_of(tree)) {
         let contact = &world.contacts[index as usize];
-        let local = contact.bodies.map(|b| lanes.bodies[b as usize].map_or(GROUND, |b| b.local as u32));
+        let local = contact.bodies.map(|b| lanes.bodies[b as usize].map_or(NONE, |b| b.local as u32));
         let warm = match world.warm[index as usize] {
             Some(Place::Slot(slot)) => slot + 1,
             _ => 0,
         };
-        let at = slot * SLOT_WORDS;
-        for (f, word) in [CONTACT, local[0], local[1], warm].into_iter().enumerate() {
+        let at = slot * map::SIZE;
+        for (f, word) in [map::CONTACT, local[0], local[1], warm].into_iter().enumerate() {
             words[(at + f) * width + lane] = word;
         }
-        let at = slot * SLOT_REALS;
+        let at = slot * contact::SIZE;
         let [px, py, pz] = contact.point;
         let [nx, ny, nz] = contact.normal;
         let fields = [px, py, pz, nx, ny, nz, contact.distance, contact.friction, contact.restitution];
