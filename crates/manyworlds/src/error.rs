@@ -13,7 +13,7 @@ pub enum Error {
     Collide(#[from] manyworlds_collide::CollideError),
     /// The model has something the kernels cannot express.
     #[error(transparent)]
-    Dynamics(#[from] manyworlds_dynamics::DynamicsError),
+    Dynamics(#[from] manyworlds_dynamics::TreeError),
     /// The adapter failed, or is missing.
     #[error(transparent)]
     Gpu(#[from] manyworlds_gpu::GpuError),
@@ -64,24 +64,24 @@ pub enum Error {
         available_mb: u64,
     },
     /// An array does not fit the model.
-    #[error("{what} of world {world}: expected {expected} numbers, found {found}")]
+    #[error("{what}{}: expected {expected} numbers, found {found}", of_world(*world))]
     Length {
         /// Which array.
         what: &'static str,
-        /// The world.
-        world: usize,
+        /// The world, where the array is one world's.
+        world: Option<usize>,
         /// Its length by the model.
         expected: usize,
         /// The length given.
         found: usize,
     },
     /// An array holds an infinity or a NaN.
-    #[error("{what}[{index}] of world {world}: expected a finite number, found {found}")]
+    #[error("{what}[{index}]{}: expected a finite number, found {found}", of_world(*world))]
     NotFinite {
         /// Which array.
         what: &'static str,
-        /// The world.
-        world: usize,
+        /// The world, where the array is one world's.
+        world: Option<usize>,
         /// The entry.
         index: usize,
         /// What is there.
@@ -97,7 +97,19 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
+    /// A parameter that cannot be overridden so.
+    #[error("{parameter}: {message}")]
+    Parameter {
+        /// The parameter.
+        parameter: String,
+        /// What is wrong.
+        message: String,
+    },
     /// Bytes that are not a checkpoint of this batch.
     #[error("checkpoint: {0}")]
     Checkpoint(String),
+}
+
+fn of_world(world: Option<usize>) -> String {
+    world.map_or_else(String::new, |world| format!(" of world {world}"))
 }

@@ -1,5 +1,9 @@
 //! How a batch is to be run.
 
+use std::sync::Arc;
+
+use manyworlds_gpu::GpuDevice;
+
 use crate::Error;
 
 /// What runs the kernels.
@@ -45,7 +49,7 @@ impl Precision {
 }
 
 /// Settings of a batch; every default is written here, once.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct BatchOptions {
     /// What runs the kernels.
     pub executor: Executor,
@@ -61,6 +65,8 @@ pub struct BatchOptions {
     pub iterations: u32,
     /// How penetration is undone and bounces begin.
     pub stabilisation: Stabilisation,
+    /// A device to run on, a trainer's own for example; `executor` is not looked at then.
+    pub device: Option<Arc<GpuDevice>>,
 }
 
 /// How penetration is undone and bounces begin.
@@ -92,6 +98,7 @@ impl Default for BatchOptions {
             tolerance: 1e-6,
             iterations: 200,
             stabilisation: Stabilisation::default(),
+            device: None,
         }
     }
 }
@@ -105,10 +112,10 @@ impl BatchOptions {
         let wrong = |option: &'static str, expected: &'static str, found: String| {
             Err(Error::Option { option, expected, found })
         };
-        if !manyworlds_contact::SOLVERS.iter().any(|s| s.name == self.solver) {
+        if !manyworlds_contact::SOLVERS.iter().any(|s| s.name() == self.solver) {
             return Err(Error::UnknownSolver {
                 found: self.solver.clone(),
-                known: manyworlds_contact::SOLVERS.iter().map(|s| s.name).collect::<Vec<_>>().join(", "),
+                known: manyworlds_contact::SOLVERS.iter().map(|s| s.name()).collect::<Vec<_>>().join(", "),
             });
         }
         if let Some(dt) = self.dt

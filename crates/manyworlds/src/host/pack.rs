@@ -41,6 +41,11 @@ impl<T: Scalar> SlotPack<T> {
         }
     }
 
+    /// First slot of a lane.
+    pub(crate) fn begin(&self, lane: usize) -> usize {
+        self.slots[lane / self.width * SLOTS] as usize
+    }
+
     /// Packs all worlds of a chunk. `shared` are lanes that are no island by themselves: their blocks are solved
     /// elsewhere.
     pub(crate) fn pack(&mut self, worlds: &[World<T>], lanes: &LaneMap, shared: impl Fn(usize, usize) -> bool + Sync) {
