@@ -8,6 +8,7 @@ use manyworlds_gpu::{DeviceOptions, GpuDevice};
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
+use crate::checkpoint::{Reader, Writer};
 use crate::group::{Cpu, Group, State, Worlds};
 use crate::{BatchOptions, Error, Executor, Inspection, Precision, Summary, memory};
 
@@ -253,6 +254,29 @@ impl Batch {
             return Err(Error::NotFinite { what: "parameter", world: Some(world), index, found: values[index] });
         }
         self.groups[group].set_parameter(local, tree, parameter, values)
+    }
+
+    /// The whole batch as bytes: states, failures, parameters of worlds, and the impulses the next step starts from.
+    /// Restored into a batch of the same models, options and executor, it goes on bit for bit.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn checkpoint(&mut self) -> Result<Vec<u8>, Error> {
+        let mut out = Writer::new(self.precision.bytes());
+        out.count(self.groups.len());
+        self.groups.iter_mut().try_for_each(|group| group.save(&mut out))?;
+        Ok(out.finish())
+    }
+
+    /// Goes on from a checkpoint.
+    ///
+    /// # Errors
+    /// [`Error::Checkpoint`] when the bytes are not those of such a batch; the batch is then to be reset.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let mut input = Reader::new(bytes, self.precision.bytes())?;
+        input.expect("groups", self.groups.len())?;
+        self.groups.iter_mut().try_for_each(|group| group.restore(&mut input))?;
+        input.finish()
     }
 
     /// The certificates of all worlds for the last step, appended to `out`.

@@ -20,6 +20,7 @@
 //! ```
 
 mod batch;
+mod checkpoint;
 mod error;
 mod group;
 mod host;

@@ -44,6 +44,11 @@ impl<T: Scalar> ChunkSet<T> {
         &self.step.dims
     }
 
+    /// Whether a tree of a world does not move any more.
+    fn has_stopped(&self, world: usize) -> bool {
+        self.status[world * self.k..(world + 1) * self.k].iter().any(|word| word & status::STOPPED != 0)
+    }
+
     /// Lane of the `index`-th tree of a world.
     pub(crate) fn lane(&self, world: usize, index: usize) -> usize {
         world * self.k + index
@@ -152,17 +157,29 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
 
     /// Changes one parameter of one lane; the set goes over to parameters by lane with the first.
     pub(crate) fn set_param(&mut self, set: usize, lane: usize, at: usize, value: f64) -> Result<(), Error> {
-        if self.sets[set].step.dims.param_lanes == 0 {
-            self.sets[set].step.dims.param_lanes = 1;
-            self.sets[set].step.contact.tree.param_lanes = 1;
-            self.write_params(set)?;
-        }
+        self.finish()?;
+        self.use_lane_params(set)?;
         let step = &self.sets[set].step;
         let index = tile_at(self.store.tile(), lane, step.dims.n_param as usize, at);
         self.store.write(step.buffers.lane_params, index, &[T::from_f64(value)])?;
         self.stale = true;
-        self.ticket = None;
         Ok(())
+    }
+
+    /// Gives every lane of a set parameters of its own.
+    pub(crate) fn use_lane_params(&mut self, set: usize) -> Result<(), Error> {
+        let step = &mut self.sets[set].step;
+        if step.dims.param_lanes == 1 {
+            return Ok(());
+        }
+        step.dims.param_lanes = 1;
+        step.contact.tree.param_lanes = 1;
+        self.write_params(set)
+    }
+
+    /// Poses in the store are no longer those of the state.
+    pub(crate) fn mark_stale(&mut self) {
+        self.stale = true;
     }
 
     /// The state of all lanes of a set as it lies in the store.
@@ -300,9 +317,30 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         Ok(())
     }
 
+    /// Freezes all trees of a world that has one which stopped.
+    fn freeze(&mut self) -> Result<(), Error> {
+        if self.sets.len() == 1 && self.sets[0].k == 1 {
+            return Ok(());
+        }
+        for world in 0..self.n_world {
+            if !self.sets.iter().any(|set| set.has_stopped(world)) {
+                continue;
+            }
+            for set in &mut self.sets {
+                let lanes = world * set.k..(world + 1) * set.k;
+                if set.status[lanes.clone()].iter().any(|word| word & status::STOPPED == 0) {
+                    set.status[lanes].iter_mut().for_each(|word| *word |= status::FROZEN);
+                    self.store.write_index(set.step.buffers.status, 0, &set.status)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Collision and packing for the state at hand, uploaded.
     fn prepare(&mut self) -> Result<(), Error> {
         self.refresh()?;
+        self.freeze()?;
         let sets = &self.sets;
         let poses: [&[T]; 8] = std::array::from_fn(|i| sets.get(i).map_or(&[][..], |set| &set.poses));
         let many: Vec<&[T]>;
@@ -312,11 +350,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             many = sets.iter().map(|set| &set.poses[..]).collect();
             &many
         };
-        let stopped = |world: usize| {
-            sets.iter().any(|set| {
-                set.status[world * set.k..(world + 1) * set.k].iter().any(|word| word & status::STOPPED != 0)
-            })
-        };
+        let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
         let shared = &self.shared;
         self.host.run(poses, |world| shared.overrides(world), stopped);
         let width = self.store.tile();

@@ -4,6 +4,7 @@ mod buffers;
 mod chunk;
 mod inspect;
 mod record;
+mod save;
 mod shared;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use manyworlds_shaders::index::tile_at;
 use manyworlds_shaders::{LANES, Scalar};
 use rayon::prelude::*;
 
+use crate::checkpoint::{Reader, Writer};
 use crate::{BatchOptions, Error, Summary};
 use buffers::SetBuffers;
 use chunk::Chunk;
@@ -80,6 +82,8 @@ pub(crate) trait Worlds: Send {
     fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
+    fn save(&mut self, out: &mut Writer) -> Result<(), Error>;
+    fn restore(&mut self, input: &mut Reader) -> Result<(), Error>;
     fn time(&mut self, on: bool);
     fn timings(&self) -> Timings;
     fn bytes(&self) -> u64;
@@ -125,6 +129,20 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
             write_initial(&group.shared, chunk, &q)?;
         }
         Ok(group)
+    }
+
+    /// What a checkpoint must agree on.
+    fn head(&self) -> [(&'static str, usize); 5] {
+        let model = &self.shared.model;
+        // Worlds are saved chunk by chunk, in each by tree set.
+        let chunk = if self.shared.sets.len() == 1 { 0 } else { self.chunk_worlds };
+        [
+            ("worlds", self.n_world),
+            ("n_q", model.n_q),
+            ("n_v", model.n_v),
+            ("actuators", model.actuators.len()),
+            ("worlds of a chunk", chunk),
+        ]
     }
 
     fn place(&self, world: usize) -> (usize, usize) {
@@ -307,6 +325,18 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error> {
         let (c, w) = self.place(world);
         inspect::inspect(&self.shared, &mut self.chunks[c], w)
+    }
+
+    fn save(&mut self, out: &mut Writer) -> Result<(), Error> {
+        self.head().into_iter().for_each(|(_, n)| out.count(n));
+        self.chunks.iter_mut().try_for_each(|chunk| chunk.save(out))
+    }
+
+    fn restore(&mut self, input: &mut Reader) -> Result<(), Error> {
+        for (what, n) in self.head() {
+            input.expect(what, n)?;
+        }
+        self.chunks.iter_mut().try_for_each(|chunk| chunk.restore(input))
     }
 
     fn time(&mut self, on: bool) {

@@ -46,26 +46,33 @@ impl<T: Scalar> SlotPack<T> {
         self.slots[lane / self.width * SLOTS] as usize
     }
 
+    /// Number of slots of a lane's tile.
+    pub(crate) fn count(&self, lane: usize) -> usize {
+        self.slots[lane / self.width * SLOTS + 1] as usize
+    }
+
+    /// Sets the slots of each lane without packing them, as a checkpoint says they were.
+    pub(crate) fn set_counts(&mut self, count: impl Fn(usize) -> usize, n_lane: usize) {
+        count_slots(&mut self.slots, &mut self.n_slot, self.width, n_lane, count);
+    }
+
     /// Packs all worlds of a chunk. `shared` are lanes that are no island by themselves: their blocks are solved
     /// elsewhere.
     pub(crate) fn pack(&mut self, worlds: &[World<T>], lanes: &LaneMap, shared: impl Fn(usize, usize) -> bool + Sync) {
         let (width, k, n_block) = (self.width, self.trees.len(), self.n_block);
         let n_lane = k * worlds.len();
-        let trees = &self.trees;
-        let count = |lane: usize| n_block + worlds[lane / k].contacts_of(trees[lane % k]).len();
-        let mut begin = 0;
-        for (tile, slots) in self.slots.chunks_exact_mut(SLOTS).enumerate() {
+        for slots in self.slots.chunks_exact_mut(SLOTS) {
             (slots[2], slots[3]) = (slots[0], slots[1]);
-            let lanes = tile * width..((tile + 1) * width).min(n_lane);
-            let most = lanes.map(count).max().unwrap_or(0);
-            (slots[0], slots[1]) = (begin as u32, most as u32);
-            begin += most;
         }
-        self.n_slot = begin;
+        let tree = self.trees.as_slice();
+        count_slots(&mut self.slots, &mut self.n_slot, width, n_lane, |lane| {
+            n_block + worlds[lane / k].contacts_of(tree[lane % k]).len()
+        });
         self.contact.clear();
-        self.contact.resize(begin * contact::SIZE * width, T::default());
+        self.contact.resize(self.n_slot * contact::SIZE * width, T::default());
         self.map.clear();
-        self.map.resize(begin * map::SIZE * width, 0);
+        self.map.resize(self.n_slot * map::SIZE * width, 0);
+        let trees = &self.trees;
 
         // Tiles own disjoint stretches of both arrays.
         let mut all_reals = self.contact.as_mut_slice();
@@ -92,6 +99,16 @@ impl<T: Scalar> SlotPack<T> {
         } else {
             tiles.for_each(fill);
         }
+    }
+}
+
+/// First slot and number of slots of every tile: as many as its fullest lane has.
+fn count_slots(slots: &mut [u32], n_slot: &mut usize, width: usize, n_lane: usize, count: impl Fn(usize) -> usize) {
+    *n_slot = 0;
+    for (tile, slots) in slots.chunks_exact_mut(SLOTS).enumerate() {
+        let most = (tile * width..((tile + 1) * width).min(n_lane)).map(&count).max().unwrap_or(0);
+        (slots[0], slots[1]) = (*n_slot as u32, most as u32);
+        *n_slot += most;
     }
 }
 
