@@ -10,7 +10,7 @@ use manyworlds_shaders::Precision as ShaderPrecision;
 
 use crate::checkpoint::{Reader, Writer};
 use crate::group::{Cpu, Group, State, Worlds};
-use crate::{BatchOptions, Error, Executor, Inspection, Precision, Summary, memory};
+use crate::{BatchOptions, Error, Executor, Field, Inspection, Precision, Summary, View, memory};
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
@@ -285,6 +285,19 @@ impl Batch {
     /// A device that fails.
     pub fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
         self.groups.iter_mut().try_for_each(|group| group.summaries(out))
+    }
+
+    /// A field of all worlds of a group where it lies, without a copy: slices on the CPU, buffers on a GPU (which may
+    /// still be written: submissions to the same queue come after).
+    ///
+    /// # Errors
+    /// [`Error::Index`] for a group that is not there.
+    pub fn views(&self, group: usize, field: Field) -> Result<Vec<View<'_>>, Error> {
+        let worlds = self.groups.get(group);
+        let worlds = worlds.ok_or(Error::Index { what: "group", index: group, count: self.groups.len() })?;
+        let mut out = Vec::new();
+        worlds.views(field, self.starts[group], &mut out);
+        Ok(out)
     }
 
     /// Everything about the last step of one world. Slow: for people and outside checks.

@@ -32,6 +32,7 @@ mod options;
 pub mod random;
 pub mod scenes;
 mod summary;
+mod view;
 
 pub use batch::Batch;
 pub use error::Error;
@@ -46,3 +47,4 @@ pub use manyworlds_model as model;
 pub use manyworlds_model::{ImportOptions, Loaded, Model, ModelBuilder};
 pub use options::{BatchOptions, Executor, Precision, Stabilisation};
 pub use summary::{Summary, status};
+pub use view::{Field, Numbers, View};

@@ -12,14 +12,16 @@ use std::sync::Arc;
 
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
+use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
 use manyworlds_model::Model;
 use manyworlds_shaders::contact::tree_layout::info;
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
 use manyworlds_shaders::index::tile_at;
 use manyworlds_shaders::{LANES, Scalar};
 use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
+use crate::view::{Field, Numbers, View};
 use crate::{BatchOptions, Error, Summary};
 use buffers::SetBuffers;
 use chunk::Chunk;
@@ -38,6 +40,8 @@ pub(crate) trait Backend<T: Scalar>: Send {
     fn chunk_worlds(&self, worlds: usize) -> usize;
     /// Empty buffers.
     fn store(&self, specs: &[BufferSpec]) -> Result<Self::Store, Error>;
+    /// The numbers of a buffer where they lie.
+    fn numbers(store: &Self::Store, buffer: BufferId) -> Option<Numbers<'_>>;
 }
 
 /// The CPU executor.
@@ -54,6 +58,13 @@ impl<T: Scalar> Backend<T> for Cpu {
     fn store(&self, specs: &[BufferSpec]) -> Result<CpuStore<T>, Error> {
         Ok(CpuStore::new(specs))
     }
+
+    fn numbers(store: &CpuStore<T>, buffer: BufferId) -> Option<Numbers<'_>> {
+        let numbers = store.buffer(buffer)?.scalars();
+        // One of the two is the type that it is.
+        let f32s = bytemuck::try_cast_slice(numbers).ok().filter(|_| size_of::<T>() == 4).map(Numbers::F32);
+        f32s.or_else(|| bytemuck::try_cast_slice(numbers).ok().map(Numbers::F64))
+    }
 }
 
 impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
@@ -67,6 +78,10 @@ impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
 
     fn store(&self, specs: &[BufferSpec]) -> Result<GpuStore<T>, Error> {
         Ok(GpuStore::new(self, specs)?)
+    }
+
+    fn numbers(store: &GpuStore<T>, buffer: BufferId) -> Option<Numbers<'_>> {
+        store.wgpu_buffer(buffer).map(Numbers::Device)
     }
 }
 
@@ -82,6 +97,8 @@ pub(crate) trait Worlds: Send {
     fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
+    /// Appends the views of a field; `first` is the group's first world.
+    fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>);
     fn save(&mut self, out: &mut Writer) -> Result<(), Error>;
     fn restore(&mut self, input: &mut Reader) -> Result<(), Error>;
     fn time(&mut self, on: bool);
@@ -325,6 +342,26 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error> {
         let (c, w) = self.place(world);
         inspect::inspect(&self.shared, &mut self.chunks[c], w)
+    }
+
+    fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>) {
+        for (c, chunk) in self.chunks.iter().enumerate() {
+            let begin = first + c * self.chunk_worlds;
+            for (set, shared) in chunk.sets.iter().zip(&self.shared.sets) {
+                let (dims, b) = (set.dims(), set.step.buffers);
+                let n_body = dims.n_body as usize;
+                let (buffer, elements) = match field {
+                    Field::State => (b.state, dims.n_state()),
+                    Field::Pose => (b.pose, POSE * n_body),
+                    Field::Twist => (b.twist, SPATIAL * n_body),
+                    Field::Info => (b.info, info::SIZE + dims.n_v as usize),
+                };
+                if let Some(numbers) = B::numbers(&chunk.store, buffer) {
+                    let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
+                    out.push(View { worlds, trees: &shared.trees, tile, elements, numbers });
+                }
+            }
+        }
     }
 
     fn save(&mut self, out: &mut Writer) -> Result<(), Error> {
