@@ -61,7 +61,9 @@ impl Batch {
         Ok(match (&self.device, options.precision) {
             (None, Precision::F32) => Box::new(Group::<f32, Cpu>::new(model, count, options, &Cpu)?),
             (None, Precision::F64) => Box::new(Group::<f64, Cpu>::new(model, count, options, &Cpu)?),
-            (Some(device), Precision::F32) => Box::new(Group::<f32, Arc<GpuDevice>>::new(model, count, options, device)?),
+            (Some(device), Precision::F32) => {
+                Box::new(Group::<f32, Arc<GpuDevice>>::new(model, count, options, device)?)
+            }
             (Some(device), Precision::F64) => {
                 device.require(ShaderPrecision::F64)?;
                 Box::new(Group::<f64, Arc<GpuDevice>>::new(model, count, options, device)?)

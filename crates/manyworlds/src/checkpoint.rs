@@ -88,8 +88,11 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn real<T: Scalar>(&mut self) -> Result<T, Error> {
-        let x =
-            if size_of::<T>() == 4 { f64::from(f32::from_le_bytes(self.take()?)) } else { f64::from_le_bytes(self.take()?) };
+        let x = if size_of::<T>() == 4 {
+            f64::from(f32::from_le_bytes(self.take()?))
+        } else {
+            f64::from_le_bytes(self.take()?)
+        };
         Ok(T::from_f64(x))
     }
 

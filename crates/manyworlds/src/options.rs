@@ -112,11 +112,8 @@ impl BatchOptions {
         let wrong = |option: &'static str, expected: &'static str, found: String| {
             Err(Error::Option { option, expected, found })
         };
-        if !manyworlds_contact::SOLVERS.iter().any(|s| s.name() == self.solver) {
-            return Err(Error::UnknownSolver {
-                found: self.solver.clone(),
-                known: manyworlds_contact::SOLVERS.iter().map(|s| s.name()).collect::<Vec<_>>().join(", "),
-            });
+        if self.solver != "pgs" {
+            return Err(Error::UnknownSolver { found: self.solver.clone(), known: "pgs".into() });
         }
         if let Some(dt) = self.dt
             && !(dt > 0.0 && dt.is_finite())

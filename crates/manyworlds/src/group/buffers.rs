@@ -50,6 +50,7 @@ set_buffers! {
     impulse_b: Tile,
     row: Tile,
     info: Tile,
+    solver_work: Tile,
     marked: Index,
     source: Tile,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_gpu::{Recording, Store, Ticket};
-use manyworlds_shaders::contact::tree_layout::{self, ContactDims, SLOTS, contact, map, slot_reals};
+use manyworlds_shaders::contact::tree_layout::{LaneDims, SLOTS, contact, info, map, row_stride, slot_reals};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
@@ -14,6 +14,9 @@ use super::record::SetStep;
 use super::shared::Shared;
 use crate::Error;
 use crate::host::HostStage;
+
+/// Most rows of a lane that the Newton polish takes on: its workspace grows with their square.
+const POLISH_ROWS: u32 = 64;
 
 /// Some worlds of one model, stepped by one recording.
 pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
@@ -44,6 +47,11 @@ impl<T: Scalar> ChunkSet<T> {
         &self.step.dims
     }
 
+    /// Reals of a lane's rows.
+    pub(crate) fn n_row_real(&self) -> usize {
+        self.step.dims.n_row as usize * row_stride(self.step.dims.n_v as usize)
+    }
+
     /// Whether a tree of a world does not move any more.
     fn has_stopped(&self, world: usize) -> bool {
         self.status[world * self.k..(world + 1) * self.k].iter().any(|word| word & status::STOPPED != 0)
@@ -57,12 +65,7 @@ impl<T: Scalar> ChunkSet<T> {
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// Makes the buffers of `n_world` worlds; their state is to be written before the first step.
-    pub(crate) fn new(
-        shared: Arc<Shared<T>>,
-        buffers: &[SetBuffers],
-        store: S,
-        n_world: usize,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(shared: Arc<Shared<T>>, buffers: &[SetBuffers], store: S, n_world: usize) -> Result<Self, Error> {
         let width = store.tile();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
@@ -70,13 +73,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let mut dims = set.layout.dims;
             dims.lanes = (k * n_world) as u32;
             dims.param_lanes = u32::from(!set.uniform());
-            let contact = ContactDims {
-                tree: dims,
-                n_row_real: tree_layout::row_reals(&dims) as u32,
+            let contact = LaneDims {
+                lanes: dims.lanes,
+                n_v: dims.n_v,
+                n_row: dims.n_row,
                 sweeps: shared.iterations,
                 tolerance: (shared.tolerance as f32).to_bits(),
-                polish: 0,
-                spare: [0; 4],
+                polish: POLISH_ROWS,
+                ..LaneDims::default()
             };
             let step = SetStep { buffers, dims, contact, odd: false };
             sets.push(ChunkSet { step, k, poses: Vec::new(), status: Vec::new(), staging: Vec::new() });
@@ -108,8 +112,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.b, n_v),
                 (b.v_free, n_v),
                 (b.velocity, n_v),
-                (b.row, set.step.contact.n_row_real as usize),
-                (b.info, tree_layout::info::SIZE + n_v),
+                (b.row, set.n_row_real()),
+                (b.info, info::reals(n_v)),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
@@ -124,9 +128,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let tree_set = &self.shared.sets[index];
             self.store.resize(b.topology, tree_set.layout.topology.len().max(1))?;
             self.store.write_index(b.topology, 0, &tree_set.layout.topology)?;
-            self.write_params(index)?;
         }
-        Ok(())
+        (0..self.sets.len()).try_for_each(|set| self.write_params(set))
     }
 
     /// Uploads parameters: once where all trees share them, else a copy a lane.
@@ -173,7 +176,6 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             return Ok(());
         }
         step.dims.param_lanes = 1;
-        step.contact.tree.param_lanes = 1;
         self.write_params(set)
     }
 
@@ -237,7 +239,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         for set in &mut self.sets {
             let b = set.step.buffers;
             let lanes = set.step.dims.lanes as usize;
-            let n_row = set.step.contact.n_row_real;
+            let n_row = set.n_row_real() as u32;
             let marks: Vec<u32> = (0..lanes).map(|lane| u32::from(marked(lane / set.k))).collect();
             for (status, mark) in set.status.iter_mut().zip(&marks) {
                 *status *= 1 - mark;
@@ -360,12 +362,9 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             // At least one slot: a device binds no empty buffer.
             let slots = pack.n_slot.max(1) * width;
             let impulse = set.step.buffers.impulses(set.step.odd)[1];
-            for (buffer, n) in [
-                (b.contact, contact::SIZE),
-                (b.contact_map, map::SIZE),
-                (b.constraint, slot_reals(n_v)),
-                (impulse, 3),
-            ] {
+            for (buffer, n) in
+                [(b.contact, contact::SIZE), (b.contact_map, map::SIZE), (b.constraint, slot_reals(n_v)), (impulse, 3)]
+            {
                 self.store.resize(buffer, slots * n)?;
             }
             if self.store.is_empty(b.impulse_b) {

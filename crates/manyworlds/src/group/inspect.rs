@@ -47,7 +47,7 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
                 to[v_begin..v_begin + n].copy_from_slice(&chunk.read_lane(buffer, lane, n)?);
             }
             let n_row = row_stride(n);
-            let rows = chunk.read_lane(b.row, lane, chunk.sets[index].step.contact.n_row_real as usize)?;
+            let rows = chunk.read_lane(b.row, lane, chunk.sets[index].n_row_real())?;
             for (i, record) in tree.rows.iter().enumerate() {
                 let numbers = &rows[i * n_row..];
                 if numbers[row_part::ACTIVE] == 0.0 {
@@ -82,7 +82,8 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
             && let Some((_, set, lane, velocity, impulses)) = lanes.iter().find(|l| l.0 == tree)
         {
             let n = velocity.len();
-            let numbers = read_slot(chunk, chunk.sets[*set].step.buffers.constraint, *set, *lane, slot_index, slot_reals(n))?;
+            let numbers =
+                read_slot(chunk, chunk.sets[*set].step.buffers.constraint, *set, *lane, slot_index, slot_reals(n))?;
             let impulse = read_slot(chunk, *impulses, *set, *lane, slot_index, 3)?;
             report.impulse.copy_from_slice(&impulse);
             for r in 0..3 {

@@ -228,9 +228,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         for (chunk, controls) in self.chunks.iter_mut().zip(controls.chunks(self.chunk_worlds * n_u.max(1))) {
             for (index, set) in shared.sets.iter().enumerate() {
                 let (at, n, k) = (set.layout.dims.ctrl_at(), set.layout.dims.n_u as usize, set.trees.len());
-                let value = |lane: usize, i: usize| {
-                    T::from_f64(controls[lane / k * n_u + set.actuators[lane % k][i]])
-                };
+                let value = |lane: usize, i: usize| T::from_f64(controls[lane / k * n_u + set.actuators[lane % k][i]]);
                 chunk.write_columns(index, at, n, value)?;
             }
         }
@@ -354,7 +352,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
                     Field::State => (b.state, dims.n_state()),
                     Field::Pose => (b.pose, POSE * n_body),
                     Field::Twist => (b.twist, SPATIAL * n_body),
-                    Field::Info => (b.info, info::SIZE + dims.n_v as usize),
+                    Field::Info => (b.info, info::reals(dims.n_v as usize)),
                 };
                 if let Some(numbers) = B::numbers(&chunk.store, buffer) {
                     let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
@@ -406,7 +404,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         out.resize(first + self.n_world, Summary::default());
         let width = self.store.tile();
         for set in &self.sets {
-            let n = info::SIZE + set.dims().n_v as usize;
+            let n = info::reals(set.dims().n_v as usize);
             let mut all = vec![T::default(); self.store.len(set.step.buffers.info)];
             self.store.read(set.step.buffers.info, &mut all)?;
             for world in 0..self.n_world {

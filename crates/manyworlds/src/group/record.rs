@@ -1,8 +1,8 @@
 //! A step of a chunk as a recording: reads top to bottom as the algorithm.
 
 use manyworlds_gpu::Recording;
-use manyworlds_shaders::contact::tree_layout::ContactDims;
-use manyworlds_shaders::dynamics::tree::TreeDims;
+use manyworlds_shaders::contact::tree_layout::LaneDims;
+use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel;
 
 use super::buffers::SetBuffers;
@@ -11,12 +11,16 @@ use super::buffers::SetBuffers;
 pub(crate) struct SetStep {
     pub(crate) buffers: SetBuffers,
     pub(crate) dims: TreeDims,
-    pub(crate) contact: ContactDims,
+    pub(crate) contact: LaneDims,
     /// Which of the two impulse buffers holds the step before.
     pub(crate) odd: bool,
 }
 
 impl SetStep {
+    fn tree(&self) -> TreeOnly {
+        TreeOnly { tree: self.dims }
+    }
+
     fn params(&self) -> manyworlds_gpu::BufferId {
         if self.dims.param_lanes == 1 { self.buffers.lane_params } else { self.buffers.params }
     }
@@ -26,7 +30,7 @@ impl SetStep {
         let b = &self.buffers;
         recording.dispatch(
             &kernel::dynamics::KINEMATICS,
-            &self.dims,
+            &self.tree(),
             self.dims.lanes,
             &[b.topology, self.params(), b.state, b.pose, b.motion],
         );
@@ -34,45 +38,48 @@ impl SetStep {
 
     /// Poses and state to the free velocity.
     pub(crate) fn dynamics(&self, recording: &mut Recording) {
-        let (b, dims, lanes, params) = (&self.buffers, &self.dims, self.dims.lanes, self.params());
+        let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
         use kernel::dynamics::{BIAS, FACTOR, INERTIA, MOMENTUM};
         recording
             .dispatch(&BIAS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.twist, b.work, b.bias])
             .dispatch(&INERTIA, dims, lanes, &[b.topology, params, b.motion, b.work, b.mass])
             .dispatch(&MOMENTUM, dims, lanes, &[b.topology, params, b.state, b.mass, b.bias, b.momentum, b.b])
-            .dispatch(&FACTOR, dims, lanes, &[b.topology, b.momentum, b.b, b.factor, b.v_free, b.velocity, b.status]);
+            .dispatch(
+                &FACTOR,
+                dims,
+                lanes,
+                &[b.topology, params, b.momentum, b.b, b.factor, b.v_free, b.velocity, b.status],
+            );
     }
 
     /// Contacts and rows of trees that are islands by themselves: free velocity to velocity and impulses.
     pub(crate) fn contact(&self, recording: &mut Recording) {
-        let (b, dims, lanes, params) = (&self.buffers, &self.contact, self.dims.lanes, self.params());
+        let (b, lanes, params) = (&self.buffers, self.dims.lanes, self.params());
+        let (tree, lane) = (&self.tree(), &self.contact);
         let [before, impulse] = b.impulses(self.odd);
-        use kernel::contact::{TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_ROWS};
+        use kernel::contact::{TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM};
         recording
             .dispatch(
                 &TREE_JACOBIAN,
-                dims,
+                tree,
                 lanes,
                 &[b.topology, params, b.pose, b.motion, b.contact, b.contact_map, b.slots, b.constraint],
             )
-            .dispatch(
-                &TREE_ASSEMBLE,
-                dims,
-                lanes,
-                &[b.topology, b.factor, b.state, b.contact_map, b.slots, before, b.constraint, impulse],
-            )
-            .dispatch(&TREE_ROWS, dims, lanes, &[b.topology, params, b.state, b.factor, b.row])
+            .dispatch(&TREE_ASSEMBLE, tree, lanes, &[b.topology, params, b.factor, b.state, b.slots, b.constraint])
+            .dispatch(&TREE_ROWS, tree, lanes, &[b.topology, params, b.state, b.factor, b.row])
+            .dispatch(&TREE_WARM, lane, lanes, &[b.slots, b.contact_map, before, impulse])
             .dispatch(
                 &TREE_PGS,
-                dims,
+                lane,
                 lanes,
-                &[b.topology, b.slots, b.constraint, impulse, b.row, b.velocity, b.info, b.status],
+                &[b.slots, b.constraint, b.row, impulse, b.velocity, b.info, b.status, b.solver_work],
             )
+            .dispatch(&TREE_PUSH, lane, lanes, &[b.slots, b.b, b.constraint, impulse, b.row, b.info])
             .dispatch(
                 &TREE_CERTIFY,
-                dims,
+                tree,
                 lanes,
-                &[b.topology, b.slots, b.factor, b.b, b.constraint, impulse, b.row, b.info],
+                &[b.topology, params, b.slots, b.factor, b.constraint, impulse, b.row, b.info],
             );
     }
 
@@ -81,7 +88,7 @@ impl SetStep {
         let b = &self.buffers;
         recording.dispatch(
             &kernel::dynamics::INTEGRATE,
-            &self.dims,
+            &self.tree(),
             self.dims.lanes,
             &[b.topology, self.params(), b.velocity, b.state, b.status],
         );

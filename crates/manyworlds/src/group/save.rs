@@ -27,7 +27,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let step = &self.sets[index].step;
             let (dims, buffers, odd) = (step.dims, step.buffers, step.odd);
             let lanes = dims.lanes as usize;
-            let n_row = step.contact.n_row_real as usize;
+            let n_row = step.dims.n_row as usize * row_stride(step.dims.n_v as usize);
             let stride = row_stride(dims.n_v as usize);
             let state = self.read_all(buffers.state)?;
             let rows = self.read_all(buffers.row)?;
@@ -77,7 +77,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let step = &self.sets[index].step;
             let (dims, buffers, odd) = (step.dims, step.buffers, step.odd);
             let lanes = dims.lanes as usize;
-            let n_row = step.contact.n_row_real as usize;
+            let n_row = step.dims.n_row as usize * row_stride(step.dims.n_v as usize);
             let stride = row_stride(dims.n_v as usize);
             let mut state = self.read_all(buffers.state)?;
             let mut rows = self.read_all(buffers.row)?;

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use crate::lanes::LaneMap;
 pub(crate) use pack::SlotPack;
-pub(crate) use world::{Key, Place, World};
+pub(crate) use world::{Place, World};
 
 /// Worlds that one task collides in a row with one scratch.
 const BLOCK: usize = 32;
@@ -76,27 +76,34 @@ impl<T: Scalar + Precision> HostStage<T> {
 
     /// Collides and organises every world from the body poses of each tree set (tile layout), and packs what the tree
     /// kernels read. Worlds of `stopped` trees have no contacts.
-    pub(crate) fn run(
+    pub(crate) fn run<'o>(
         &mut self,
         poses: &[&[T]],
-        overrides: impl Fn(usize) -> Overrides<'_, T> + Sync,
+        overrides: impl Fn(usize) -> Overrides<'o, T> + Sync,
         stopped: impl Fn(usize) -> bool + Sync,
     ) {
         let (model, width) = (&*self.model, self.width);
+        let many = self.worlds.len() > BLOCK;
         let blocks = self.worlds.chunks_mut(BLOCK).zip(self.organisers.chunks_mut(BLOCK)).zip(&mut self.benches);
-        let work = |(block, ((worlds, organisers), bench)): (usize, ((&mut [World<T>], &mut [Organiser]), &mut Bench<T>))| {
-            for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
-                let index = block * BLOCK + i;
-                world.contacts.clear();
-                if !stopped(index) {
-                    let pose = |body: usize| model.pose(poses, width, index, body);
-                    // A pose that is not finite leaves the world without contacts; the kernels flag it.
-                    let _ = model.collision.collide_with(pose, &overrides(index), &mut bench.scratch, &mut world.contacts);
+        let work =
+            |(block, ((worlds, organisers), bench)): (usize, ((&mut [World<T>], &mut [Organiser]), &mut Bench<T>))| {
+                for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
+                    let index = block * BLOCK + i;
+                    world.contacts.clear();
+                    if !stopped(index) {
+                        let pose = |body: usize| model.pose(poses, width, index, body);
+                        // A pose that is not finite leaves the world without contacts; the kernels flag it.
+                        let _ = model.collision.collide_with(
+                            pose,
+                            &overrides(index),
+                            &mut bench.scratch,
+                            &mut world.contacts,
+                        );
+                    }
+                    model.organise(world, organiser, bench);
                 }
-                model.organise(world, organiser, bench);
-            }
-        };
-        if self.worlds.len() > BLOCK {
+            };
+        if many {
             blocks.enumerate().collect::<Vec<_>>().into_par_iter().for_each(work);
         } else {
             blocks.enumerate().for_each(work);

@@ -8,7 +8,6 @@ use rayon::prelude::*;
 use super::world::{Place, World};
 use crate::lanes::LaneMap;
 
-
 /// The slots of one tree set of a chunk, ready for upload.
 #[derive(Debug)]
 pub(crate) struct SlotPack<T> {
@@ -30,15 +29,7 @@ pub(crate) struct SlotPack<T> {
 impl<T: Scalar> SlotPack<T> {
     pub(crate) fn new(trees: Vec<usize>, n_block: usize, width: usize, n_world: usize) -> Self {
         let tiles = (trees.len() * n_world).div_ceil(width);
-        Self {
-            trees,
-            n_block,
-            width,
-            contact: Vec::new(),
-            map: Vec::new(),
-            slots: vec![0; SLOTS * tiles],
-            n_slot: 0,
-        }
+        Self { trees, n_block, width, contact: Vec::new(), map: Vec::new(), slots: vec![0; SLOTS * tiles], n_slot: 0 }
     }
 
     /// First slot of a lane.
