@@ -1,0 +1,136 @@
+//! What the trees of a set share, and where each named parameter sits.
+
+use std::ops::Range;
+
+use manyworlds_shaders::dynamics::tree::{Tree, TreeDims, actuator_param, body_param, joint, joint_param, param};
+
+/// Sizes and structure of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeLayout {
+    /// Sizes and offsets; `lanes` and `param_lanes` are the dispatch's.
+    pub dims: TreeDims,
+    /// The records, u32.
+    pub topology: Vec<u32>,
+}
+
+/// A parameter of a tree, by name. Bodies, joints, actuators and couplings are numbered within the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Parameter {
+    /// Time step, s.
+    Timestep,
+    /// Gravity, m/s^2, 3.
+    Gravity,
+    /// Fraction of a penetration that one step removes.
+    CorrectionFraction,
+    /// Largest speed of that correction, m/s.
+    CorrectionMax,
+    /// Approaching faster than this bounces, m/s.
+    RestitutionThreshold,
+    /// Position in the parent's frame, m, 3.
+    BodyPosition(usize),
+    /// Orientation in the parent's frame, a quaternion, 4.
+    BodyOrientation(usize),
+    /// kg
+    BodyMass(usize),
+    /// Centre of mass in the body frame, m, 3.
+    BodyCom(usize),
+    /// About the centre of mass in body axes (xx, yy, zz, xy, xz, yz), kg m^2, 6.
+    BodyInertia(usize),
+    /// Anchor in the body frame, m, 3.
+    JointAnchor(usize),
+    /// Unit axis in the body frame, 3.
+    JointAxis(usize),
+    /// Position at which the body stands as its record says, rad or m.
+    JointReference(usize),
+    /// N m/rad or N/m
+    JointStiffness(usize),
+    /// N m s/rad or N s/m
+    JointDamping(usize),
+    /// kg m^2 or kg
+    JointArmature(usize),
+    /// N m or N; acts where the model gives the joint any.
+    JointFriction(usize),
+    /// Bounds of the position, rad or m, 2; act where the model gives the joint any.
+    JointRange(usize),
+    /// Position at which the spring is slack, 1 (hinge, slide), 4 (ball) or 7 (free).
+    JointSpringReference(usize),
+    /// One a dof of the joint, 6.
+    ActuatorGear(usize),
+    /// Force per control.
+    ActuatorGain(usize),
+    /// Constant, position and velocity coefficient of the force, 3.
+    ActuatorBias(usize),
+    /// Bounds of the control, 2.
+    ActuatorControlRange(usize),
+    /// Bounds of the force, 2; a drive without them in the model has no row, and then they only clamp its explicit part.
+    ActuatorForceRange(usize),
+    /// Polynomial coefficients, constant first, 5.
+    CouplingCoefficients(usize),
+}
+
+impl TreeLayout {
+    /// The structure as the kernels' mirrors read it.
+    #[must_use]
+    pub fn tree(&self) -> Tree<'_> {
+        Tree::new(&self.dims, &self.topology)
+    }
+
+    /// Number of couplings.
+    #[must_use]
+    pub fn n_coupling(&self) -> usize {
+        (self.dims.block_param - self.dims.coupling_param) as usize / param::COUPLING
+    }
+
+    /// Where a parameter sits in a set of params; `None` when the tree has no such part.
+    #[must_use]
+    pub fn locate(&self, parameter: Parameter) -> Option<Range<usize>> {
+        use Parameter as P;
+        let header = |at: usize, count: usize| Some(at..at + count);
+        let record = |index: usize, n: usize, start: usize, at: usize, count: usize| {
+            (index < n).then_some(start + at..start + at + count)
+        };
+        let dims = &self.dims;
+        let body = |b, at, count| record(b, dims.n_body as usize, body_param(b), at, count);
+        let joint = |j, at, count| record(j, dims.n_joint as usize, joint_param(dims, j), at, count);
+        let actuator = |a, at, count| record(a, dims.n_u as usize, actuator_param(dims, a), at, count);
+        match parameter {
+            P::Timestep => header(param::TIMESTEP, 1),
+            P::Gravity => header(param::GRAVITY, 3),
+            P::CorrectionFraction => header(param::CORRECTION_FRACTION, 1),
+            P::CorrectionMax => header(param::CORRECTION_MAX, 1),
+            P::RestitutionThreshold => header(param::RESTITUTION_THRESHOLD, 1),
+            P::BodyPosition(b) => body(b, param::BODY_POSITION, 3),
+            P::BodyOrientation(b) => body(b, param::BODY_ORIENTATION, 4),
+            P::BodyMass(b) => body(b, param::BODY_MASS, 1),
+            P::BodyCom(b) => body(b, param::BODY_COM, 3),
+            P::BodyInertia(b) => body(b, param::BODY_INERTIA, 6),
+            P::JointAnchor(j) => joint(j, param::JOINT_ANCHOR, 3),
+            P::JointAxis(j) => joint(j, param::JOINT_AXIS, 3),
+            P::JointReference(j) => joint(j, param::JOINT_REFERENCE, 1),
+            P::JointStiffness(j) => joint(j, param::JOINT_STIFFNESS, 1),
+            P::JointDamping(j) => joint(j, param::JOINT_DAMPING, 1),
+            P::JointArmature(j) => joint(j, param::JOINT_ARMATURE, 1),
+            P::JointFriction(j) => joint(j, param::JOINT_FRICTION, 1),
+            P::JointRange(j) => joint(j, param::JOINT_LOWER, 2),
+            P::JointSpringReference(j) => joint(j, param::JOINT_SPRING, self.spring_length(j)),
+            P::ActuatorGear(a) => actuator(a, param::ACTUATOR_GEAR, 6),
+            P::ActuatorGain(a) => actuator(a, param::ACTUATOR_GAIN, 1),
+            P::ActuatorBias(a) => actuator(a, param::ACTUATOR_BIAS, 3),
+            P::ActuatorControlRange(a) => actuator(a, param::ACTUATOR_CONTROL, 2),
+            P::ActuatorForceRange(a) => actuator(a, param::ACTUATOR_FORCE, 2),
+            P::CouplingCoefficients(c) => {
+                let start = dims.coupling_param as usize + c * param::COUPLING;
+                record(c, self.n_coupling(), start, param::COUPLING_COEFFICIENTS, 5)
+            }
+        }
+    }
+
+    /// Entries of q that a joint's spring refers to.
+    fn spring_length(&self, index: usize) -> usize {
+        match self.tree().joints.get(index).map(|j| j.kind) {
+            Some(joint::FREE) => 7,
+            Some(joint::BALL) => 4,
+            _ => 1,
+        }
+    }
+}
