@@ -1,3 +1,6 @@
 //! Contact stage: from contact records and static rows to impulses, and how good those are.
 pub mod frame;
+pub mod island;
+pub mod island_certify;
+pub mod island_pgs;
 pub mod local;

@@ -187,7 +187,9 @@ fn subsystems(input: &ProblemInput, n_v: usize) -> Result<Vec<Subsystem>, Proble
         }
         let range: Range<usize> = match begin.checked_add(count) {
             Some(end) if end <= n_v => begin..end,
-            _ => return Err(ProblemError::new(at, format!("{count} from {begin} on exceeds {n_v} degrees of freedom"))),
+            _ => {
+                return Err(ProblemError::new(at, format!("{count} from {begin} on exceeds {n_v} degrees of freedom")));
+            }
         };
         for (dof, slot) in range.clone().zip(&mut owner[range]) {
             if let Some(other) = slot.replace(s) {
@@ -219,7 +221,11 @@ fn blocks(input: &ProblemInput, subsystems: &[Subsystem]) -> Result<(Vec<f64>, V
         for i in 0..n {
             for j in 0..i {
                 if (block[i * n + j] - block[j * n + i]).abs() > ASYMMETRY * largest {
-                    let what = format!("not symmetric: [{i}][{j}] is {}, [{j}][{i}] is {}", block[i * n + j], block[j * n + i]);
+                    let what = format!(
+                        "not symmetric: [{i}][{j}] is {}, [{j}][{i}] is {}",
+                        block[i * n + j],
+                        block[j * n + i]
+                    );
                     return Err(ProblemError::new(at, what));
                 }
             }
@@ -268,7 +274,9 @@ fn check_law(at: &str, c: &ConstraintInput) -> Result<(), ProblemError> {
     };
     match c.law {
         Law::Contact { mu } => non_negative("mu", mu),
-        Law::Soft { k, b, lo, hi } => non_negative("k", k).and_then(|()| non_negative("b", b)).and_then(|()| ordered(lo, hi)),
+        Law::Soft { k, b, lo, hi } => {
+            non_negative("k", k).and_then(|()| non_negative("b", b)).and_then(|()| ordered(lo, hi))
+        }
         Law::Box { lo, hi } => ordered(lo, hi),
         Law::Block | Law::Bilateral | Law::Unilateral => Ok(()),
     }

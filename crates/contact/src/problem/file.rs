@@ -113,7 +113,10 @@ fn input(file: File) -> Result<ProblemInput, ProblemError> {
             ("bilateral", None) => Law::Block,
             ("bilateral", Some(_)) => return Err(ProblemError::new(format!("{at}.mu"), "a bilateral block has none")),
             (other, _) => {
-                return Err(ProblemError::new(format!("{at}.kind"), format!("\"{other}\" is not contact or bilateral")));
+                return Err(ProblemError::new(
+                    format!("{at}.kind"),
+                    format!("\"{other}\" is not contact or bilateral"),
+                ));
             }
         };
         let e = match c.e[..] {
@@ -208,8 +211,7 @@ fn sides(
             let dense = flatten(&here, &j, rows, n_v)?;
             super::error::finite(&here, &dense)?;
             let side = |(s, &[begin, count]): (usize, &[usize; 2])| {
-                let own: Vec<f64> =
-                    (0..rows).flat_map(|r| dense[r * n_v + begin..][..count].iter().copied()).collect();
+                let own: Vec<f64> = (0..rows).flat_map(|r| dense[r * n_v + begin..][..count].iter().copied()).collect();
                 let touched = own.iter().any(|&x| x != 0.0);
                 touched.then_some(SideInput { subsystem: s, body: None, jacobian: own })
             };
@@ -253,7 +255,11 @@ pub fn write(problem: &ContactProblem) -> String {
     let bound = |x: f64| x.is_finite().then_some(x);
     let mut file = File {
         a_blocks: Some(
-            problem.subsystems.iter().map(|s| rows_of(&problem.a[s.block..s.block + s.count * s.count], s.count)).collect(),
+            problem
+                .subsystems
+                .iter()
+                .map(|s| rows_of(&problem.a[s.block..s.block + s.count * s.count], s.count))
+                .collect(),
         ),
         b: problem.b.clone(),
         subsystems: problem.subsystems.iter().map(|s| [s.begin, s.count]).collect(),
