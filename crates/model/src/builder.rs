@@ -16,16 +16,16 @@ pub struct ModelBuilder {
     name: String,
     /// Time step and gravity.
     pub options: Options,
-    bodies: Vec<Body>,
-    joints: Vec<Joint>,
-    geoms: Vec<Geom>,
-    meshes: Vec<Mesh>,
-    heightfields: Vec<HeightField>,
-    actuators: Vec<Actuator>,
-    equalities: Vec<Equality>,
-    pairs: Vec<ExplicitPair>,
-    excludes: Vec<(usize, usize)>,
-    keyframes: Vec<Keyframe>,
+    pub(crate) bodies: Vec<Body>,
+    pub(crate) joints: Vec<Joint>,
+    pub(crate) geoms: Vec<Geom>,
+    pub(crate) meshes: Vec<Mesh>,
+    pub(crate) heightfields: Vec<HeightField>,
+    pub(crate) actuators: Vec<Actuator>,
+    pub(crate) equalities: Vec<Equality>,
+    pub(crate) pairs: Vec<ExplicitPair>,
+    pub(crate) excludes: Vec<(usize, usize)>,
+    pub(crate) keyframes: Vec<Keyframe>,
 }
 
 impl ModelBuilder {
@@ -116,7 +116,11 @@ impl ModelBuilder {
     ///
     /// # Errors
     /// [`ModelError::Invalid`] names the first part that is wrong.
-    pub fn build(self) -> Result<Model, ModelError> {
+    pub fn build(mut self) -> Result<Model, ModelError> {
+        self.validate()?;
+        for joint in &mut self.joints {
+            joint.axis = joint.axis.try_normalize(0.0).unwrap_or_else(Vec3::z);
+        }
         let order = depth_first(&self.bodies);
         let mut new_body = vec![0; order.len()];
         for (new, &old) in order.iter().enumerate() {

@@ -72,11 +72,47 @@ pub struct Contacting {
     pub contype: u32,
     /// Bits this geom accepts.
     pub conaffinity: u32,
+    /// Of two geoms, the one of higher priority decides friction and whether there is any.
+    pub priority: i32,
+}
+
+impl Contacting {
+    /// Contact parameters of a pair: friction, restitution and margin the larger of the two; the geom of higher
+    /// priority, if there is one, decides friction and frictionlessness alone. Filter bits are this geom's.
+    #[must_use]
+    pub fn mix(&self, other: &Self) -> Self {
+        let (friction, frictionless) = match self.priority.cmp(&other.priority) {
+            std::cmp::Ordering::Greater => (self.friction, self.frictionless),
+            std::cmp::Ordering::Less => (other.friction, other.frictionless),
+            std::cmp::Ordering::Equal => (self.friction.max(other.friction), self.frictionless && other.frictionless),
+        };
+        Self {
+            friction,
+            restitution: self.restitution.max(other.restitution),
+            margin: self.margin.max(other.margin),
+            frictionless,
+            ..*self
+        }
+    }
+
+    /// Whether the filter bits let two geoms touch.
+    #[must_use]
+    pub fn may_touch(&self, other: &Self) -> bool {
+        (self.contype & other.conaffinity) | (other.contype & self.conaffinity) != 0
+    }
 }
 
 impl Default for Contacting {
     fn default() -> Self {
-        Self { friction: 1.0, restitution: 0.0, margin: 0.0, frictionless: false, contype: 1, conaffinity: 1 }
+        Self {
+            friction: 1.0,
+            restitution: 0.0,
+            margin: 0.0,
+            frictionless: false,
+            contype: 1,
+            conaffinity: 1,
+            priority: 0,
+        }
     }
 }
 

@@ -4,17 +4,30 @@
 //! equality constraints and contact filters. It comes from [`ModelBuilder`], from MJCF or from URDF, always through
 //! the same validation. Units are SI, quaternions are (w, x, y, z), and state conventions are MuJoCo's.
 
+mod attributes;
 mod builder;
 mod error;
 mod geometry;
+mod import;
+mod inertia;
+mod mesh;
+mod mjcf;
 mod model;
+mod query;
+mod reference;
+mod urdf;
+mod validate;
+mod xml;
 
 pub use builder::ModelBuilder;
 pub use error::{Location, ModelError};
 pub use geometry::{Contacting, Geom, HeightField, Mesh, Shape};
+pub use import::{Ignored, ImportOptions, Loaded, Resolver, load};
+pub use mjcf::from_mjcf_str;
 pub use model::{
     Actuator, Body, Equality, EqualityKind, ExplicitPair, Inertial, Joint, JointKind, Keyframe, Model, Options, Tree,
 };
+pub use urdf::from_urdf_str;
 
 /// Host-side vector, metres or unitless.
 pub type Vec3 = nalgebra::Vector3<f64>;

@@ -1,0 +1,310 @@
+//! MJCF, the model format of MuJoCo, with MuJoCo's own meaning of every element.
+//!
+//! Reference: MuJoCo's XML reference (version 4). Restitution, which MJCF lacks, is read from
+//! `<custom><numeric name="restitution" data="0.5"/></custom>` for all geoms and from
+//! `<numeric name="restitution:GEOM" data="0.5"/>` for one.
+
+mod actuators;
+mod assets;
+
+mod bodies;
+mod compiler;
+mod constraints;
+mod defaults;
+mod geoms;
+mod masses;
+mod schema;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use crate::attributes::Attributes;
+use crate::import::Report;
+use crate::validate::Part;
+use crate::xml::{self, Element};
+use crate::{ImportOptions, Inertial, Loaded, Location, ModelBuilder, ModelError, Pose, Resolver, Vec3};
+use compiler::Compiler;
+pub(crate) use compiler::from_z;
+use defaults::Defaults;
+
+/// Reads MJCF from a string. `path` names it in messages, and its folder is where other files are looked for, through
+/// `resolver`.
+///
+/// # Errors
+/// A [`ModelError`] naming file, line and element.
+pub fn from_mjcf_str(
+    path: impl AsRef<Path>,
+    text: &str,
+    resolver: &Resolver,
+    options: &ImportOptions,
+) -> Result<Loaded, ModelError> {
+    let path = path.as_ref();
+    let root = xml::parse(path, text, resolver)?;
+    if root.tag != "mujoco" {
+        return Err(root.error(format!("expected <mujoco> as the outermost element, found <{}>", root.tag)));
+    }
+    let mut importer = Importer::new(path, &root, resolver, options)?;
+    importer.document(&root)?;
+    importer.finish()
+}
+
+/// A mesh asset: its hull in the model, and its solid at density 1.
+struct MeshAsset {
+    mesh: Option<usize>,
+    why_no_hull: String,
+    solid: Result<Inertial, String>,
+}
+
+/// Names of a document's parts, to builder indices.
+#[derive(Default)]
+struct Names {
+    bodies: HashMap<String, usize>,
+    joints: HashMap<String, usize>,
+    geoms: HashMap<String, usize>,
+    sites: HashMap<String, (usize, Pose)>,
+    meshes: HashMap<String, MeshAsset>,
+    heightfields: HashMap<String, usize>,
+}
+
+/// What `<option>` says beyond time step and gravity.
+#[derive(Default)]
+struct Disabled {
+    contact: bool,
+    limit: bool,
+    friction_loss: bool,
+    spring: bool,
+    damper: bool,
+    equality: bool,
+    clamp_control: bool,
+}
+
+struct Importer<'a> {
+    directory: PathBuf,
+    resolver: &'a Resolver<'a>,
+    report: Report,
+    compiler: Compiler,
+    defaults: Defaults,
+    builder: ModelBuilder,
+    names: Names,
+    disabled: Disabled,
+    restitution: HashMap<String, f64>,
+    /// Clamp on the sum of a joint's actuator forces.
+    joint_force: BTreeMap<usize, [f64; 2]>,
+    /// Wanted time constant and damping ratio of joints.
+    spring_dampers: Vec<(usize, [f64; 2])>,
+    /// Actuators whose velocity gain is a wanted damping ratio.
+    damp_ratios: Vec<(usize, f64)>,
+    /// Where each part was read, for errors found when the model is whole.
+    origins: HashMap<(Part, usize), Location>,
+    /// Elements made so far, against runaway replication.
+    budget: usize,
+}
+
+impl<'a> Importer<'a> {
+    fn new(path: &Path, root: &Element, resolver: &'a Resolver, options: &ImportOptions) -> Result<Self, ModelError> {
+        let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or("model");
+        Ok(Self {
+            directory: xml::directory_of(path),
+            resolver,
+            report: Report::new(options),
+            compiler: Compiler::read(sections(root, "compiler"))?,
+            defaults: Defaults::read(sections(root, "default"))?,
+            builder: ModelBuilder::new(root.get("model").unwrap_or(stem)),
+            names: Names::default(),
+            disabled: Disabled::default(),
+            restitution: HashMap::new(),
+            joint_force: BTreeMap::new(),
+            spring_dampers: Vec::new(),
+            damp_ratios: Vec::new(),
+            origins: HashMap::new(),
+            budget: 1_000_000,
+        })
+    }
+
+    /// Reads all sections, in the order in which they refer to one another.
+    fn document(&mut self, root: &Element) -> Result<(), ModelError> {
+        self.names.bodies.insert("world".into(), 0);
+        for element in &root.children {
+            if !SECTIONS.contains(&element.tag.as_str()) {
+                schema::unknown_section(element, &mut self.report)?;
+            }
+        }
+        for element in sections(root, "compiler") {
+            schema::check(element, &mut self.report)?;
+        }
+        for element in self.defaults.elements() {
+            schema::check_default(element, &mut self.report)?;
+        }
+        for element in sections(root, "option") {
+            self.option(element)?;
+        }
+        for element in sections(root, "custom") {
+            self.custom(element)?;
+        }
+        for element in sections(root, "asset") {
+            self.assets(element)?;
+        }
+        for element in sections(root, "worldbody") {
+            self.world(element)?;
+        }
+        self.adjust_masses()?;
+        for element in sections(root, "contact") {
+            self.contact(element)?;
+        }
+        for element in sections(root, "equality") {
+            self.equality(element)?;
+        }
+        for element in sections(root, "tendon") {
+            self.tendons(element)?;
+        }
+        for element in sections(root, "actuator") {
+            self.actuators(element)?;
+        }
+        self.apply_disabled();
+        self.validate()?;
+        self.reference_dynamics()?;
+        for element in sections(root, "keyframe") {
+            self.keyframes(element)?;
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Loaded, ModelError> {
+        self.validate()?;
+        let mut ignored = self.report.ignored;
+        ignored.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        Ok(Loaded { model: self.builder.build()?, ignored, assumptions: self.report.assumptions })
+    }
+
+    /// Validation with the place in the file, where the part came from one.
+    fn validate(&self) -> Result<(), ModelError> {
+        self.builder.validate().map_err(|defect| match self.origins.get(&(defect.part, defect.index)) {
+            Some(location) => ModelError::Import { location: location.clone(), message: defect.message },
+            None => defect.into(),
+        })
+    }
+
+    /// Takes a name; `Err` when a part of the kind has it already.
+    fn name<T>(map: &mut HashMap<String, T>, element: &Element, name: &str, value: T) -> Result<(), ModelError> {
+        if name.is_empty() {
+            return Ok(());
+        }
+        match map.insert(name.to_owned(), value) {
+            None => Ok(()),
+            Some(_) => Err(element.error(format!("the name `{name}` is taken by another {}", element.tag))),
+        }
+    }
+
+    /// The part that an attribute names; `None` without the attribute.
+    fn find<T: Copy>(map: &HashMap<String, T>, a: &Attributes, attribute: &str) -> Result<Option<T>, ModelError> {
+        let Some(name) = a.get(attribute) else { return Ok(None) };
+        let found = map.get(name).copied();
+        found.map(Some).ok_or_else(|| a.error(format!("`{attribute}`: there is no `{name}`")))
+    }
+
+    fn option(&mut self, element: &Element) -> Result<(), ModelError> {
+        schema::check(element, &mut self.report)?;
+        let a = Attributes::bare(element);
+        schema::check_values(&a, &mut self.report)?;
+        self.builder.options.timestep = a.number("timestep", self.builder.options.timestep)?;
+        if self.builder.options.timestep <= 0.0 {
+            return Err(a.error(format!("`timestep` must be positive, found {}", self.builder.options.timestep)));
+        }
+        if let Some(gravity) = a.vector("gravity")? {
+            self.builder.options.gravity = gravity;
+        }
+        for flags in &element.children {
+            schema::check(flags, &mut self.report)?;
+            schema::check_values(&Attributes::bare(flags), &mut self.report)?;
+            if flags.get("override") == Some("enable") {
+                self.report.unsupported(flags.location(), "contact overrides")?;
+            }
+            let disabled = |name: &str| flags.get(name) == Some("disable");
+            if disabled("gravity") {
+                self.builder.options.gravity = Vec3::zeros();
+            }
+            self.disabled.contact |= disabled("contact") || disabled("constraint");
+            self.disabled.limit |= disabled("limit") || disabled("constraint");
+            self.disabled.friction_loss |= disabled("frictionloss") || disabled("constraint");
+            self.disabled.equality |= disabled("equality") || disabled("constraint");
+            self.disabled.spring |= disabled("spring") || disabled("passive");
+            self.disabled.damper |= disabled("damper") || disabled("passive");
+            self.disabled.clamp_control |= disabled("clampctrl");
+        }
+        Ok(())
+    }
+
+    /// Takes out what `<flag>` turns off.
+    fn apply_disabled(&mut self) {
+        let off = &self.disabled;
+        if off.contact {
+            self.builder.pairs.clear();
+        }
+        for geom in self.builder.geoms.iter_mut().filter(|_| off.contact) {
+            (geom.contact.contype, geom.contact.conaffinity) = (0, 0);
+        }
+        for joint in &mut self.builder.joints {
+            if off.limit {
+                joint.range = None;
+            }
+            if off.friction_loss {
+                joint.dry_friction = 0.0;
+            }
+            if off.spring {
+                joint.stiffness = 0.0;
+            }
+            if off.damper {
+                joint.damping = 0.0;
+            }
+        }
+        for equality in self.builder.equalities.iter_mut().filter(|_| off.equality) {
+            equality.active = false;
+        }
+        for actuator in self.builder.actuators.iter_mut().filter(|_| off.clamp_control) {
+            actuator.ctrl_range = None;
+        }
+    }
+
+    fn custom(&mut self, section: &Element) -> Result<(), ModelError> {
+        for element in &section.children {
+            let restitution = element.get("name").and_then(|n| n.strip_prefix("restitution"));
+            match restitution {
+                Some(geom) if element.tag == "numeric" && (geom.is_empty() || geom.starts_with(':')) => {
+                    let value = Attributes::bare(element).number("data", 0.0)?;
+                    self.restitution.insert(geom.trim_start_matches(':').to_owned(), value);
+                }
+                _ => self.report.ignore(element.location(), "user data has no meaning here"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers where a part came from.
+    fn origin(&mut self, part: Part, index: usize, element: &Element) {
+        self.origins.insert((part, index), element.location());
+    }
+
+    /// Counts an element made, so that nested replication ends in an error and not in an exhausted memory.
+    fn spend(&mut self, element: &Element) -> Result<(), ModelError> {
+        self.budget = self.budget.saturating_sub(1);
+        if self.budget == 0 { Err(element.error("replication makes more than a million elements")) } else { Ok(()) }
+    }
+}
+
+const SECTIONS: &[&str] = &[
+    "compiler",
+    "default",
+    "option",
+    "custom",
+    "asset",
+    "worldbody",
+    "contact",
+    "equality",
+    "tendon",
+    "actuator",
+    "keyframe",
+];
+
+fn sections<'e>(root: &'e Element, tag: &'static str) -> impl Iterator<Item = &'e Element> {
+    root.children.iter().filter(move |c| c.tag == tag)
+}

@@ -1,0 +1,415 @@
+//! What must hold of a model, checked on the builder's lists before anything indexes them.
+
+use nalgebra::SymmetricEigen;
+
+use crate::{
+    Actuator, Contacting, EqualityKind, HeightField, Inertial, Joint, JointKind, Mesh, ModelBuilder, ModelError, Pose,
+    Shape, Vec3,
+};
+
+/// Smaller masses (kg) and moments (kg m^2) of moving bodies are as good as none, as in MuJoCo.
+const MIN_INERTIA: f64 = 1e-15;
+/// Allowance for inertias that a file gives in few digits, relative to the largest moment.
+const TRIANGLE_SLACK: f64 = 1e-6;
+
+/// A kind of part; its display starts the name of an element in errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    Options,
+    Body,
+    Joint,
+    Geom,
+    Mesh,
+    HeightField,
+    Actuator,
+    Equality,
+    Pair,
+    Exclude,
+    Keyframe,
+}
+
+/// The first thing found wrong.
+#[derive(Debug)]
+pub(crate) struct Defect {
+    pub(crate) part: Part,
+    pub(crate) index: usize,
+    pub(crate) name: String,
+    pub(crate) message: String,
+}
+
+impl From<Defect> for ModelError {
+    fn from(defect: Defect) -> Self {
+        let kind = match defect.part {
+            Part::Options => "options",
+            Part::Body => "body",
+            Part::Joint => "joint",
+            Part::Geom => "geom",
+            Part::Mesh => "mesh",
+            Part::HeightField => "heightfield",
+            Part::Actuator => "actuator",
+            Part::Equality => "equality",
+            Part::Pair => "pair",
+            Part::Exclude => "exclude",
+            Part::Keyframe => "keyframe",
+        };
+        let element = match (defect.part, defect.name.as_str()) {
+            (Part::Options, _) => kind.to_owned(),
+            (_, "") => format!("{kind} {}", defect.index),
+            (_, name) => format!("{kind} {} \"{name}\"", defect.index),
+        };
+        Self::Invalid { element, message: defect.message }
+    }
+}
+
+type Check = Result<(), String>;
+
+impl ModelBuilder {
+    /// Checks every part, in an order in which later checks may rely on earlier ones.
+    pub(crate) fn validate(&self) -> Result<(), Defect> {
+        fn each<T>(
+            part: Part,
+            items: &[T],
+            name: impl Fn(&T) -> &str,
+            check: impl Fn(usize, &T) -> Check,
+        ) -> Result<(), Defect> {
+            items.iter().enumerate().try_for_each(|(index, item)| {
+                check(index, item).map_err(|message| Defect { part, index, name: name(item).to_owned(), message })
+            })
+        }
+        each(
+            Part::Options,
+            &[self.options],
+            |_| "",
+            |_, options| {
+                positive("time step", options.timestep)?;
+                finite("gravity", options.gravity.as_slice())
+            },
+        )?;
+        each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_body(i))?;
+        each(Part::Joint, &self.joints, |j| &j.name, |_, joint| self.check_joint(joint))?;
+        let masses = self.rigid_masses();
+        each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_moving(i, &masses))?;
+        each(Part::Mesh, &self.meshes, |m| &m.name, |_, mesh| check_mesh(mesh))?;
+        each(Part::HeightField, &self.heightfields, |h| &h.name, |_, field| check_heightfield(field))?;
+        let moving = self.moving();
+        each(
+            Part::Geom,
+            &self.geoms,
+            |g| &g.name,
+            |_, geom| {
+                index_of("body", geom.body, self.bodies.len())?;
+                check_pose(&geom.pose)?;
+                shape(&geom.shape)?;
+                match geom.shape {
+                    Shape::Mesh(mesh) => index_of("mesh", mesh, self.meshes.len())?,
+                    Shape::HeightField(field) => index_of("heightfield", field, self.heightfields.len())?,
+                    _ => {}
+                }
+                if moving[geom.body] && matches!(geom.shape, Shape::Plane | Shape::HeightField(_)) {
+                    return Err("planes and heightfields must be fixed to the ground, this one's body moves".into());
+                }
+                check_contacting(&geom.contact)
+            },
+        )?;
+        each(Part::Actuator, &self.actuators, |a| &a.name, |_, actuator| self.check_actuator(actuator))?;
+        each(Part::Equality, &self.equalities, |e| &e.name, |_, equality| self.check_equality(&equality.kind))?;
+        each(
+            Part::Pair,
+            &self.pairs,
+            |_| "",
+            |_, pair| {
+                two("geom", pair.geoms, self.geoms.len())?;
+                non_negative("friction", pair.friction)?;
+                non_negative("margin", pair.margin)?;
+                check_restitution(pair.restitution)
+            },
+        )?;
+        each(
+            Part::Exclude,
+            &self.excludes,
+            |_| "",
+            |_, &(first, second)| {
+                index_of("body", first, self.bodies.len())?;
+                index_of("body", second, self.bodies.len())
+            },
+        )?;
+        let n_q: usize = self.joints.iter().map(|j| j.kind.n_q()).sum();
+        let n_v: usize = self.joints.iter().map(|j| j.kind.n_v()).sum();
+        each(
+            Part::Keyframe,
+            &self.keyframes,
+            |k| &k.name,
+            |_, key| {
+                let lists = [("q", &key.q, n_q), ("v", &key.v, n_v), ("ctrl", &key.ctrl, self.actuators.len())];
+                for (name, list, expected) in lists {
+                    if list.len() != expected {
+                        return Err(format!("`{name}` needs {expected} numbers, found {}", list.len()));
+                    }
+                    finite(name, list)?;
+                }
+                Ok(())
+            },
+        )
+    }
+
+    fn check_body(&self, index: usize) -> Check {
+        let body = &self.bodies[index];
+        if index == 0 {
+            return if body.parent == 0 { Ok(()) } else { Err("the ground must be its own parent".into()) };
+        }
+        if body.parent >= self.bodies.len() {
+            return Err(format!("its parent {} is not there, there are {} bodies", body.parent, self.bodies.len()));
+        }
+        if body.parent >= index {
+            return Err(format!("its parent {} does not come before it: the bodies form a loop", body.parent));
+        }
+        check_pose(&body.pose)?;
+        check_inertial(&body.inertial)
+    }
+
+    fn check_joint(&self, joint: &Joint) -> Check {
+        index_of("body", joint.body, self.bodies.len())?;
+        if joint.body == 0 {
+            return Err("the ground cannot have a joint".into());
+        }
+        finite("anchor", joint.anchor.as_slice())?;
+        finite("axis", joint.axis.as_slice())?;
+        finite("reference", &[joint.reference, joint.spring_reference])?;
+        let scalar = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+        if scalar && joint.axis.norm() < 1e-14 {
+            return Err("its axis has zero length".into());
+        }
+        let amounts = [
+            ("stiffness", joint.stiffness),
+            ("damping", joint.damping),
+            ("armature", joint.armature),
+            ("dry friction", joint.dry_friction),
+        ];
+        amounts.into_iter().try_for_each(|(name, amount)| non_negative(name, amount))?;
+        match (joint.kind, joint.range) {
+            (_, None) => {}
+            (JointKind::Free, Some(_)) => return Err("a free joint cannot have a range".into()),
+            (JointKind::Ball, Some([low, high])) if low != 0.0 || high.is_nan() || high <= 0.0 => {
+                return Err(format!(
+                    "the range of a ball joint must be from 0 to a positive angle, found {low} to {high}"
+                ));
+            }
+            (_, Some(range)) => {
+                finite("range", &range)?;
+                ordered("range", range)?;
+            }
+        }
+        let rotates = |j: &&Joint| j.body == joint.body && j.kind != JointKind::Slide;
+        match joint.kind {
+            JointKind::Free if self.bodies[joint.body].parent != 0 => {
+                Err("a free joint must be on a body whose parent is the ground".into())
+            }
+            JointKind::Free if self.joints.iter().filter(|j| j.body == joint.body).count() > 1 => {
+                Err("a free joint must be the only joint of its body".into())
+            }
+            JointKind::Ball if self.joints.iter().filter(rotates).count() > 1 => {
+                Err("a ball joint must be the only rotating joint of its body".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Mass properties of every body together with what is welded to it, in the body's frame.
+    fn rigid_masses(&self) -> Vec<Inertial> {
+        let jointed = self.jointed();
+        let mut masses: Vec<Inertial> = self.bodies.iter().map(|b| b.inertial).collect();
+        for (index, body) in self.bodies.iter().enumerate().skip(1).rev() {
+            if !jointed[index] {
+                masses[body.parent] = Inertial::sum(&[masses[body.parent], masses[index].moved(&body.pose)]);
+            }
+        }
+        masses
+    }
+
+    fn check_moving(&self, index: usize, masses: &[Inertial]) -> Check {
+        if !self.joints.iter().any(|j| j.body == index) {
+            return Ok(());
+        }
+        let mass = masses[index].mass;
+        if mass.is_nan() || mass <= MIN_INERTIA {
+            return Err(format!("it has a joint and so needs a positive mass, found {mass} kg"));
+        }
+        let least = masses[index].principal().0.min();
+        if least.is_nan() || least <= MIN_INERTIA {
+            let what = "it has a joint and so needs a positive definite inertia";
+            return Err(format!("{what}, found a principal moment of {least:e} kg m^2"));
+        }
+        Ok(())
+    }
+
+    fn jointed(&self) -> Vec<bool> {
+        let mut jointed = vec![false; self.bodies.len()];
+        self.joints.iter().for_each(|joint| jointed[joint.body] = true);
+        jointed
+    }
+
+    /// Which bodies can move at all.
+    fn moving(&self) -> Vec<bool> {
+        let mut moving = self.jointed();
+        for index in 1..self.bodies.len() {
+            moving[index] |= moving[self.bodies[index].parent];
+        }
+        moving
+    }
+
+    fn check_actuator(&self, actuator: &Actuator) -> Check {
+        index_of("joint", actuator.joint, self.joints.len())?;
+        finite("gear", &actuator.gear)?;
+        finite("gain", &[actuator.gain])?;
+        finite("bias", &actuator.bias)?;
+        let kind = self.joints[actuator.joint].kind;
+        if actuator.bias[1] != 0.0 && matches!(kind, JointKind::Ball | JointKind::Free) {
+            return Err(format!("a position term needs a hinge or slide joint, found {kind:?}"));
+        }
+        actuator.ctrl_range.map_or(Ok(()), |range| ordered("control range", range))?;
+        actuator.force_range.map_or(Ok(()), |range| ordered("force range", range))
+    }
+
+    fn check_equality(&self, kind: &EqualityKind) -> Check {
+        match kind {
+            EqualityKind::Connect { bodies, anchors } => {
+                two("body", *bodies, self.bodies.len())?;
+                anchors.iter().try_for_each(|anchor| finite("anchor", anchor.as_slice()))
+            }
+            EqualityKind::Weld { bodies, frames } => {
+                two("body", *bodies, self.bodies.len())?;
+                frames.iter().try_for_each(check_pose)
+            }
+            EqualityKind::Coupling { joint, driver, coefficients } => {
+                match *driver {
+                    Some(driver) => two("joint", [*joint, driver], self.joints.len())?,
+                    None => index_of("joint", *joint, self.joints.len())?,
+                }
+                for index in [Some(*joint), *driver].into_iter().flatten() {
+                    let kind = self.joints[index].kind;
+                    if matches!(kind, JointKind::Ball | JointKind::Free) {
+                        return Err(format!("only hinge and slide joints can be coupled, joint {index} is {kind:?}"));
+                    }
+                }
+                finite("coefficients", coefficients)
+            }
+        }
+    }
+}
+
+/// A shape's own dimensions.
+pub(crate) fn shape(shape: &Shape) -> Check {
+    match shape {
+        Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) => Ok(()),
+        Shape::Sphere { radius } => positive("radius", *radius),
+        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+            positive("radius", *radius)?;
+            positive("half length", *half_length)
+        }
+        Shape::Box { half: sizes } | Shape::Ellipsoid { radii: sizes } => {
+            sizes.iter().try_for_each(|&size| positive("size", size))
+        }
+    }
+}
+
+/// Whether principal moments are those of a mass distribution: no one above the sum of the others.
+pub(crate) fn is_triangle(moments: &Vec3) -> bool {
+    moments.sum() - 2.0 * moments.max() >= -TRIANGLE_SLACK * moments.max()
+}
+
+fn check_inertial(inertial: &Inertial) -> Check {
+    non_negative("mass", inertial.mass)?;
+    finite("centre of mass", inertial.com.as_slice())?;
+    finite("inertia", inertial.inertia.as_slice())?;
+    let scale = inertial.inertia.amax();
+    if (inertial.inertia - inertial.inertia.transpose()).amax() > 1e-9 * scale {
+        return Err("its inertia is not symmetric".into());
+    }
+    let moments = SymmetricEigen::new(inertial.inertia).eigenvalues;
+    if moments.min() < -1e-12 * scale {
+        return Err(format!("its inertia is not positive definite: a principal moment is {:e} kg m^2", moments.min()));
+    }
+    if !is_triangle(&moments) {
+        let [a, b, c] = [moments.x, moments.y, moments.z];
+        return Err(format!(
+            "its inertia is not that of any body: of the principal moments {a:e}, {b:e}, {c:e} one exceeds the sum of the others"
+        ));
+    }
+    Ok(())
+}
+
+fn check_contacting(contact: &Contacting) -> Check {
+    non_negative("friction", contact.friction)?;
+    non_negative("margin", contact.margin)?;
+    check_restitution(contact.restitution)
+}
+
+fn check_restitution(value: f64) -> Check {
+    if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(format!("restitution must be from 0 to 1, found {value}")) }
+}
+
+fn check_mesh(mesh: &Mesh) -> Check {
+    if mesh.vertices.len() < 4 || mesh.triangles.len() < 4 {
+        let (v, t) = (mesh.vertices.len(), mesh.triangles.len());
+        return Err(format!("a solid needs 4 vertices and 4 triangles, found {v} and {t}"));
+    }
+    mesh.vertices.iter().try_for_each(|vertex| finite("vertices", vertex.as_slice()))?;
+    let out_of_range = mesh.triangles.iter().flatten().find(|&&v| v as usize >= mesh.vertices.len());
+    match out_of_range {
+        Some(vertex) => Err(format!("a triangle refers to vertex {vertex}, there are {}", mesh.vertices.len())),
+        None => Ok(()),
+    }
+}
+
+fn check_heightfield(field: &HeightField) -> Check {
+    if field.n_rows < 2 || field.n_cols < 2 {
+        return Err(format!("needs 2 rows and columns at least, found {} and {}", field.n_rows, field.n_cols));
+    }
+    if field.n_rows.checked_mul(field.n_cols) != Some(field.heights.len()) {
+        let (rows, columns, found) = (field.n_rows, field.n_cols, field.heights.len());
+        return Err(format!("needs {rows} x {columns} heights, found {found}"));
+    }
+    finite("heights", &field.heights)?;
+    field.half.iter().try_for_each(|&half| positive("half extent", half))?;
+    non_negative("base", field.base)
+}
+
+fn check_pose(pose: &Pose) -> Check {
+    finite("position", pose.translation.vector.as_slice())?;
+    finite("orientation", pose.rotation.coords.as_slice())?;
+    let norm = pose.rotation.norm();
+    if (norm - 1.0).abs() > 1e-6 { Err(format!("its orientation must have norm 1, found {norm}")) } else { Ok(()) }
+}
+
+fn index_of(what: &str, index: usize, count: usize) -> Check {
+    if index < count { Ok(()) } else { Err(format!("refers to {what} {index}, there are {count}")) }
+}
+
+fn two(what: &str, indices: [usize; 2], count: usize) -> Check {
+    indices.iter().try_for_each(|&index| index_of(what, index, count))?;
+    if indices[0] == indices[1] {
+        Err(format!("needs two different ones, found {what} {} twice", indices[0]))
+    } else {
+        Ok(())
+    }
+}
+
+fn finite(what: &str, values: &[f64]) -> Check {
+    match values.iter().find(|v| !v.is_finite()) {
+        Some(value) => Err(format!("{what} must be finite, found {value}")),
+        None => Ok(()),
+    }
+}
+
+fn positive(what: &str, value: f64) -> Check {
+    if value > 0.0 && value.is_finite() { Ok(()) } else { Err(format!("{what} must be positive, found {value}")) }
+}
+
+fn non_negative(what: &str, value: f64) -> Check {
+    if value >= 0.0 && value.is_finite() { Ok(()) } else { Err(format!("{what} must not be negative, found {value}")) }
+}
+
+/// A range may be infinite on a side, but not reversed and not NaN.
+fn ordered(what: &str, [low, high]: [f64; 2]) -> Check {
+    if low <= high { Ok(()) } else { Err(format!("{what} must not be reversed, found {low} to {high}")) }
+}
