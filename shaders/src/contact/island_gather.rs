@@ -8,7 +8,13 @@ use crate::{LANES, Real, Scalar};
 pub type Dims = SetDims;
 
 /// `state` and `v_free` are tile buffers of the set.
-pub fn island_gather<T: Scalar>(dims: &SetDims, index: &[u32], state: &[T::Pack], v_free: &[T::Pack], velocity: &mut [T]) {
+pub fn island_gather<T: Scalar>(
+    dims: &SetDims,
+    index: &[u32],
+    state: &[T::Pack],
+    v_free: &[T::Pack],
+    velocity: &mut [T],
+) {
     let (n, n_v, n_state) = (dims.n_velocity as usize, dims.n_v as usize, dims.n_state as usize);
     for item in items::<TreeItem>(index, dims.trees_at, dims.n_trees) {
         let (tile, lane, at) = (item.lane as usize / LANES, item.lane as usize % LANES, item.velocity as usize);

@@ -2,5 +2,6 @@
 pub mod frame;
 pub mod island;
 pub mod island_certify;
+pub mod island_gather;
 pub mod island_pgs;
 pub mod local;
