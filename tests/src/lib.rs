@@ -1,1 +1,2 @@
 //! Test harness.
+pub mod parity;
