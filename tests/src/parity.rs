@@ -2,6 +2,7 @@
 
 mod batch;
 mod data;
+mod dynamics;
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ pub use data::Data;
 /// Says that this machine has no adapter, and that the comparison with a device is to be left out.
 pub const NO_ADAPTER: &str = "MANYWORLDS_NO_ADAPTER";
 
-/// How far two results may be apart: `|a - b| <= t max(1, |b|)`, element by element. Integers must be equal.
+/// How far two results may be apart: `|a - b| <= t max(1, largest |b|)`, the largest of the buffer. Integers must be equal.
 #[derive(Debug, Clone, Copy)]
 pub struct Tolerance {
     /// In f32.
@@ -48,7 +49,9 @@ pub struct Case {
 /// Every case of every kernel.
 #[must_use]
 pub fn cases() -> Vec<Case> {
-    batch::cases()
+    let mut cases = batch::cases();
+    cases.extend(dynamics::cases());
+    cases
 }
 
 impl Case {
@@ -173,10 +176,11 @@ pub fn close(got: &[f64], wanted: &[f64], tolerance: f64) -> Result<(), String> 
     if got.len() != wanted.len() {
         return Err(format!("{} values for {}", got.len(), wanted.len()));
     }
+    let scale = wanted.iter().filter(|b| b.is_finite()).fold(1.0_f64, |m, b| m.max(b.abs()));
     let mut worst = (0.0, 0);
     for (at, (a, b)) in got.iter().zip(wanted).enumerate() {
         let same = a == b || (a.is_nan() && b.is_nan());
-        let apart = if same { 0.0 } else { (a - b).abs() / b.abs().max(1.0) };
+        let apart = if same { 0.0 } else { (a - b).abs() / scale };
         // A NaN or an infinity on one side only is as far apart as can be.
         let apart = if apart.is_nan() { f64::INFINITY } else { apart };
         if apart > worst.0 {
