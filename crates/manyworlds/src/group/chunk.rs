@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_gpu::{Recording, Store, Ticket};
-use manyworlds_shaders::contact::tree_layout::{LaneDims, SLOTS, contact, info, map, row_stride, slot_reals};
+use manyworlds_shaders::contact::tree_layout::{
+    LaneDims, SLOTS, contact, info, map, polish_reals, row_stride, slot_reals,
+};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
@@ -65,7 +67,13 @@ impl<T: Scalar> ChunkSet<T> {
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// Makes the buffers of `n_world` worlds; their state is to be written before the first step.
-    pub(crate) fn new(shared: Arc<Shared<T>>, buffers: &[SetBuffers], store: S, n_world: usize) -> Result<Self, Error> {
+    pub(crate) fn new(
+        shared: Arc<Shared<T>>,
+        buffers: &[SetBuffers],
+        store: S,
+        n_world: usize,
+        lane_workspace: bool,
+    ) -> Result<Self, Error> {
         let width = store.tile();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
@@ -88,12 +96,12 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let host = HostStage::new(Arc::clone(&shared.host), n_world, width);
         let mut chunk =
             Self { shared, store, sets, host, n_world, recording: Recording::new(), stale: true, ticket: None };
-        chunk.allocate()?;
+        chunk.allocate(lane_workspace)?;
         Ok(chunk)
     }
 
     /// Fixed buffers; those of contacts grow with them.
-    fn allocate(&mut self) -> Result<(), Error> {
+    fn allocate(&mut self, lane_workspace: bool) -> Result<(), Error> {
         let width = self.store.tile();
         for (index, set) in self.sets.iter_mut().enumerate() {
             let (d, b) = (set.step.dims, set.step.buffers);
@@ -114,6 +122,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),
                 (b.info, info::reals(n_v)),
+                (b.solver_work, if lane_workspace { polish_reals(POLISH_ROWS as usize, n_v) } else { 0 }),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
