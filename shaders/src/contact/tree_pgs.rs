@@ -20,6 +20,9 @@ use crate::dynamics::tree::status;
 use crate::{LANES, Scalar};
 use crate::{Mask, Real};
 
+/// Sweeps before the first polish.
+const FIRST: u32 = 4;
+
 /// One tile. `stopped`: lanes that take no part. Returns which lanes have converged.
 pub fn tree_pgs<R: Real>(
     dims: &LaneDims,
@@ -47,7 +50,7 @@ pub fn tree_pgs<R: Real>(
             break;
         }
         // After 2, 4, 8, ... sweeps: where steps do not help soon, sweeps are what is left, and cheap.
-        if dims.polish > 0 && k > 1 && k.is_power_of_two() {
+        if dims.polish > 0 && k % FIRST == 0 && (k / FIRST).is_power_of_two() {
             let mut workspace = Workspace::new(dims, constraint, rows, live, work);
             let polished = polish(dims, constraint, impulse, rows, velocity, tolerance / per_contact, &mut workspace);
             error = R::select(live, polished.error * per_contact, error);
