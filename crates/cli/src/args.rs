@@ -1,0 +1,195 @@
+//! Options that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use manyworlds::{BatchOptions, Executor, ImportOptions, Precision};
+use manyworlds_model::{Loaded, Model};
+
+use crate::failure::Failure;
+
+/// Which model, and how to read it.
+#[derive(Args)]
+pub(crate) struct ModelArgs {
+    /// Path (.xml MJCF, .urdf) or the name of a built-in scene
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) import: ImportArgs,
+}
+
+/// How to read a model.
+#[derive(Args)]
+pub(crate) struct ImportArgs {
+    /// Leaves out, and lists, elements that change the physics and are not supported
+    #[arg(long)]
+    pub(crate) ignore_unsupported: bool,
+    /// URDF: gives the root link a free joint
+    #[arg(long)]
+    pub(crate) free_root: bool,
+    /// URDF: adds a ground plane at z = 0
+    #[arg(long)]
+    pub(crate) ground: bool,
+    /// URDF: merges links held by fixed joints into their parents
+    #[arg(long)]
+    pub(crate) merge_fixed: bool,
+}
+
+impl ImportArgs {
+    /// Reads the model, saying on standard error what had to be assumed.
+    pub(crate) fn load(&self, model: &str) -> Result<Loaded, Failure> {
+        let loaded = manyworlds::load(model, &self.options())?;
+        for assumption in &loaded.assumptions {
+            tracing::warn!("{model}: {assumption}");
+        }
+        Ok(loaded)
+    }
+
+    /// The importer's options.
+    pub(crate) fn options(&self) -> ImportOptions {
+        ImportOptions {
+            ignore_unsupported: self.ignore_unsupported,
+            free_root: self.free_root,
+            ground: self.ground,
+            merge_fixed: self.merge_fixed,
+        }
+    }
+}
+
+impl ModelArgs {
+    /// Reads the model.
+    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
+        self.import.load(&self.model)
+    }
+}
+
+/// How to step.
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// What runs the kernels: auto takes a hardware GPU when there is one, else the CPU
+    #[arg(long, value_enum, default_value_t = ExecutorArg::Auto)]
+    pub(crate) executor: ExecutorArg,
+    /// The number type of everything computed
+    #[arg(long, value_enum)]
+    pub(crate) precision: Option<PrecisionArg>,
+    /// Contact solver
+    #[arg(long, value_name = "NAME")]
+    pub(crate) solver: Option<String>,
+    /// Residual at which the solver stops; `bench` and `sim` fail (exit code 1) when a world misses it
+    #[arg(long, value_name = "X")]
+    pub(crate) tolerance: Option<f64>,
+    /// Most sweeps of the solver a step
+    #[arg(long, value_name = "N")]
+    pub(crate) iterations: Option<u32>,
+    /// Time step, s; the model's when absent
+    #[arg(long, value_name = "S")]
+    pub(crate) dt: Option<f64>,
+    /// Threads of the CPU; all when absent
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Starts from this keyframe of the model, by name or number
+    #[arg(long, value_name = "NAME")]
+    pub(crate) keyframe: Option<String>,
+}
+
+/// `--executor`.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ExecutorArg {
+    /// A hardware GPU when there is one, else the CPU
+    Auto,
+    /// A wgpu adapter, a software one if need be
+    Gpu,
+    /// The kernels' Rust mirrors
+    Cpu,
+}
+
+/// `--precision`.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum PrecisionArg {
+    /// Single
+    F32,
+    /// Double
+    F64,
+}
+
+impl PrecisionArg {
+    /// The library's name of it.
+    pub(crate) fn precision(self) -> Precision {
+        match self {
+            Self::F32 => Precision::F32,
+            Self::F64 => Precision::F64,
+        }
+    }
+}
+
+impl RunArgs {
+    /// The batch's settings; what was not given keeps the library's default.
+    pub(crate) fn options(&self, precision: Precision) -> BatchOptions {
+        let mut options = BatchOptions {
+            executor: match self.executor {
+                ExecutorArg::Auto => Executor::Auto,
+                ExecutorArg::Gpu => Executor::Gpu,
+                ExecutorArg::Cpu => Executor::Cpu,
+            },
+            precision: self.precision.map_or(precision, PrecisionArg::precision),
+            dt: self.dt,
+            ..BatchOptions::default()
+        };
+        if let Some(solver) = &self.solver {
+            options.solver.clone_from(solver);
+        }
+        if let Some(tolerance) = self.tolerance {
+            options.tolerance = tolerance;
+        }
+        if let Some(iterations) = self.iterations {
+            options.iterations = iterations;
+        }
+        options
+    }
+
+    /// Sets the number of threads, once and for the whole program.
+    pub(crate) fn set_threads(&self) -> Result<(), Failure> {
+        match self.threads {
+            None => Ok(()),
+            Some(0) => Err(Failure::Input("--threads: expected at least 1, found 0".into())),
+            Some(threads) => rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build_global()
+                .map_err(|error| Failure::Input(format!("--threads {threads}: {error}"))),
+        }
+    }
+
+    /// Fails when a tolerance was asked for and missed; a NaN misses it.
+    pub(crate) fn verdict(&self, residual: f64) -> Result<(), Failure> {
+        match self.tolerance {
+            Some(tolerance) if residual.is_nan() || residual > tolerance => Err(Failure::Check(format!(
+                "the largest residual, {residual:.3e}, is over the tolerance {tolerance:.3e}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Position of the keyframe asked for.
+    pub(crate) fn keyframe(&self, model: &Model) -> Result<Option<usize>, Failure> {
+        let Some(wanted) = &self.keyframe else { return Ok(None) };
+        let by_name = model.keyframes.iter().position(|k| !k.name.is_empty() && k.name == *wanted);
+        let by_number = || wanted.parse().ok().filter(|&i: &usize| i < model.keyframes.len());
+        by_name.or_else(by_number).map(Some).ok_or_else(|| {
+            let names: Vec<_> = model.keyframes.iter().map(|k| k.name.as_str()).collect();
+            let known = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };
+            Failure::Input(format!("--keyframe \"{wanted}\": no such keyframe of \"{}\" ({known})", model.name))
+        })
+    }
+}
+
+/// `--json`.
+#[derive(Args)]
+pub(crate) struct OutputArgs {
+    /// Exactly one JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A path that must be readable, with a message that names it.
+pub(crate) fn read(path: &PathBuf) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| Failure::file(path, error))
+}

@@ -1,0 +1,285 @@
+//! `manyworlds bench`: how fast a batch steps, and how well its contacts are solved.
+
+use std::time::Instant;
+
+use clap::Args;
+use manyworlds::{Batch, Precision};
+use manyworlds_model::Model;
+use serde::Serialize;
+
+use crate::args::{ImportArgs, OutputArgs, RunArgs};
+use crate::failure::Failure;
+use crate::output;
+use crate::statistics::{median, worse};
+
+/// The scene of `manyworlds` without arguments: with the defaults below it takes seconds on two cores.
+const DEFAULT_MODEL: &str = "humanoid";
+
+/// Options of `bench`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  manyworlds bench                                          the built-in humanoid
+  manyworlds bench half-cheetah --worlds 4096 --executor gpu
+  manyworlds bench my_robot.xml --worlds 256 --precision f64 --tolerance 1e-6
+  manyworlds bench quadruped.urdf --free-root --ground --json")]
+pub(crate) struct BenchArgs {
+    /// Path (.xml MJCF, .urdf) or the name of a built-in scene
+    #[arg(default_value = DEFAULT_MODEL)]
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) options: BenchOptions,
+}
+
+/// Options of `bench` beside the model.
+#[derive(Args)]
+pub(crate) struct BenchOptions {
+    /// Worlds in the batch
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    worlds: usize,
+    /// Timed steps
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    steps: u64,
+    /// Untimed steps before them, while buffers grow and things fall onto the ground
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    warmup: u64,
+    /// Seed of the controls
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    seed: u64,
+    /// Largest random control, as a part of half its range (of 1 where it has none)
+    #[arg(long, value_name = "X", default_value_t = 0.1)]
+    controls: f64,
+    #[command(flatten)]
+    import: ImportArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What `bench` prints; residuals, contacts and penetration are over all worlds of the sampled steps.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    worlds: usize,
+    steps: u64,
+    executor: &'static str,
+    adapter: String,
+    precision: &'static str,
+    solver: String,
+    dt: f64,
+    steps_per_second: f64,
+    us_per_world_step: f64,
+    contacts_mean: f64,
+    residual_median: f64,
+    residual_max: f64,
+    residual_scaled_median: f64,
+    residual_scaled_max: f64,
+    penetration_max: f64,
+    worlds_failed: usize,
+    worlds_unconverged: usize,
+    bytes_per_world: u64,
+    stage_ms: StageTimes,
+    seed: u64,
+    n_v: usize,
+    threads: usize,
+}
+
+/// Stage names and their milliseconds a step, in the order of the step.
+struct StageTimes(Vec<(String, f64)>);
+
+impl Serialize for StageTimes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, ms)| (name, ms)))
+    }
+}
+
+/// Runs the benchmark and reports.
+pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), Failure> {
+    options.run.set_threads()?;
+    if options.steps == 0 {
+        return Err(Failure::Input("--steps: expected at least 1, found 0".into()));
+    }
+    if !(options.controls >= 0.0 && options.controls.is_finite()) {
+        return Err(Failure::Input(format!("--controls: expected a number not below 0, found {}", options.controls)));
+    }
+    let model = options.import.load(model.unwrap_or(DEFAULT_MODEL))?.model;
+    let settings = options.run.options(Precision::F32);
+    let mut batch = Batch::new(&[(model.clone(), options.worlds)], &settings)?;
+    options.run.start(&mut batch, &model)?;
+    let mut controls = Controls::new(&model, options);
+    let mut certificate = Certificate::default();
+
+    let bar = output::progress(options.warmup + options.steps, "stepping");
+    let mut step = |batch: &mut Batch, i: u64| -> Result<f64, Failure> {
+        let controls = controls.next(i);
+        let start = Instant::now();
+        batch.step(controls)?;
+        let seconds = start.elapsed().as_secs_f64();
+        bar.inc(1);
+        Ok(seconds)
+    };
+    for i in 0..options.warmup {
+        step(&mut batch, i)?;
+    }
+    batch.clear_timings();
+    let every = options.steps.div_ceil(SAMPLES);
+    let mut seconds = 0.0;
+    for i in 0..options.steps {
+        seconds += step(&mut batch, options.warmup + i)?;
+        if (i + 1) % every == 0 || i + 1 == options.steps {
+            certificate.sample(&batch)?;
+        }
+    }
+    bar.finish_and_clear();
+
+    let world_steps = options.worlds as f64 * options.steps as f64;
+    let report = Report {
+        model: model.name.clone(),
+        worlds: options.worlds,
+        steps: options.steps,
+        executor: batch.executor().name(),
+        adapter: batch.adapter().to_owned(),
+        precision: settings.precision.name(),
+        solver: settings.solver.clone(),
+        dt: settings.dt.unwrap_or(model.options.timestep),
+        steps_per_second: world_steps / seconds,
+        us_per_world_step: seconds / world_steps * 1e6,
+        contacts_mean: certificate.contacts as f64 / certificate.residuals.len().max(1) as f64,
+        residual_median: median(&mut certificate.residuals),
+        residual_max: certificate.residual_max,
+        residual_scaled_median: median(&mut certificate.residuals_scaled),
+        residual_scaled_max: certificate.residual_scaled_max,
+        penetration_max: certificate.penetration_max,
+        worlds_failed: certificate.failed,
+        worlds_unconverged: certificate.unconverged,
+        bytes_per_world: batch.bytes_per_world(),
+        stage_ms: StageTimes(batch.stage_ms()),
+        seed: options.seed,
+        n_v: model.n_v,
+        threads: rayon::current_num_threads(),
+    };
+    output::print(options.output.json, &report, |r| human(r, options.run.fell_back(&batch)))?;
+    verdict(&report, &options.run)
+}
+
+/// Steps of a run whose certificates are read: enough for a median, few enough not to be felt.
+const SAMPLES: u64 = 20;
+
+/// Exit code 1 when worlds broke down, or missed the tolerance that was asked for.
+fn verdict(report: &Report, run: &RunArgs) -> Result<(), Failure> {
+    if report.worlds_failed > 0 {
+        let Report { worlds_failed, worlds, .. } = report;
+        return Err(Failure::Check(format!("{worlds_failed} of {worlds} worlds failed (not finite, or a breakdown)")));
+    }
+    run.verdict(report.residual_max)
+}
+
+/// Random controls around those of the initial state.
+struct Controls {
+    middle: Vec<f64>,
+    size: Vec<f64>,
+    worlds: usize,
+    seed: u64,
+    all: Vec<f64>,
+}
+
+impl Controls {
+    fn new(model: &Model, options: &BenchOptions) -> Self {
+        let keyframe = options.run.keyframe(model).ok().flatten();
+        let middle = keyframe.map_or_else(|| vec![0.0; model.actuators.len()], |k| model.keyframes[k].ctrl.clone());
+        let half = |range: Option<[f64; 2]>| range.map_or(1.0, |[lo, hi]| 0.5 * (hi - lo));
+        let size = model.actuators.iter().map(|a| options.controls * half(a.ctrl_range)).collect();
+        let all = vec![0.0; options.worlds * model.actuators.len()];
+        Self { middle, size, worlds: options.worlds, seed: options.seed, all }
+    }
+
+    /// Those of a step, world by world.
+    fn next(&mut self, step: u64) -> &[f64] {
+        let n = self.middle.len();
+        for world in 0..self.worlds {
+            for u in 0..n {
+                let x = manyworlds::random::symmetric(self.seed, world as u64, step, u as u64);
+                self.all[world * n + u] = self.middle[u] + self.size[u] * x;
+            }
+        }
+        &self.all
+    }
+}
+
+/// What the sampled worlds say of themselves.
+#[derive(Default)]
+struct Certificate {
+    residuals: Vec<f64>,
+    residuals_scaled: Vec<f64>,
+    residual_max: f64,
+    residual_scaled_max: f64,
+    penetration_max: f64,
+    contacts: u64,
+    failed: usize,
+    unconverged: usize,
+}
+
+impl Certificate {
+    /// Adds every world of a batch as it stands; the failed and the unconverged are those of the last sample.
+    fn sample(&mut self, batch: &Batch) -> Result<(), Failure> {
+        (self.failed, self.unconverged) = (0, 0);
+        for world in 0..batch.worlds() {
+            let info = batch.info(world)?;
+            self.residuals.push(info.residual);
+            self.residuals_scaled.push(info.residual_scaled);
+            self.residual_max = worse(self.residual_max, info.residual);
+            self.residual_scaled_max = worse(self.residual_scaled_max, info.residual_scaled);
+            self.penetration_max = worse(self.penetration_max, info.penetration);
+            self.contacts += info.contacts as u64;
+            self.failed += usize::from(info.status.failed());
+            self.unconverged += usize::from(info.status.iteration_limit());
+        }
+        Ok(())
+    }
+}
+
+fn human(report: &Report, fell_back: bool) -> String {
+    let no_adapter = if fell_back { "; no hardware adapter was found, so the CPU runs it" } else { "" };
+    let threads = if report.executor == "cpu" { format!(", {} threads", report.threads) } else { String::new() };
+    let mut summary = output::pairs([
+        ("model", format!("{} (n_v {}), step {} s", report.model, report.n_v, report.dt)),
+        ("worlds x steps", format!("{} x {}", report.worlds, report.steps)),
+        ("executor", format!("{}: {}{threads}, {}{no_adapter}", report.executor, report.adapter, report.precision)),
+        (
+            "throughput",
+            format!(
+                "{} world-steps/s, {:.2} µs each, {:.0} times real time",
+                output::thousands(report.steps_per_second),
+                report.us_per_world_step,
+                report.steps_per_second * report.dt
+            ),
+        ),
+        (
+            "residual",
+            format!("median {:.1e}, largest {:.1e} N s ({})", report.residual_median, report.residual_max, report.solver),
+        ),
+        (
+            "scaled residual",
+            format!("median {:.1e}, largest {:.1e} m/s", report.residual_scaled_median, report.residual_scaled_max),
+        ),
+        (
+            "contacts",
+            format!("{:.1} a world, deepest penetration {:.2e} m", report.contacts_mean, report.penetration_max),
+        ),
+        (
+            "worlds",
+            format!("{} failed, {} at the iteration limit", report.worlds_failed, report.worlds_unconverged),
+        ),
+        ("memory", format!("{} bytes a world", output::thousands(report.bytes_per_world as f64))),
+    ])
+    .to_string();
+    let mut stages = output::table(["stage", "ms a step", "share"]);
+    let total: f64 = report.stage_ms.0.iter().map(|(_, ms)| ms).sum();
+    for (name, ms) in &report.stage_ms.0 {
+        stages.add_row([name.clone(), format!("{ms:.3}"), format!("{:.0} %", 100.0 * ms / total)]);
+    }
+    output::align_numbers(&mut stages);
+    summary += &format!("\n{stages}");
+    summary
+}

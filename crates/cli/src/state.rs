@@ -1,0 +1,81 @@
+//! State files: `{"q": [], "v": [], "ctrl": [], "tau": []}`, each part optional.
+
+use std::path::PathBuf;
+
+use manyworlds_model::{JointKind, Model};
+use serde::Deserialize;
+
+use crate::args::read;
+use crate::failure::Failure;
+
+/// What a state file gives; `None` is what it leaves to the model.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct State {
+    /// Generalized position, `n_q`.
+    pub(crate) q: Option<Vec<f64>>,
+    /// Generalized velocity, `n_v`.
+    pub(crate) v: Option<Vec<f64>>,
+    /// Controls, one per actuator.
+    pub(crate) ctrl: Option<Vec<f64>>,
+    /// Generalized forces, `n_v`, N and N m.
+    pub(crate) tau: Option<Vec<f64>>,
+    /// Keys that mean nothing here.
+    #[serde(flatten)]
+    other: serde_json::Map<String, serde_json::Value>,
+}
+
+impl State {
+    /// Reads a file and checks it against the model; without a file everything is left to the model.
+    pub(crate) fn read(path: Option<&PathBuf>, model: &Model) -> Result<Self, Failure> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let state: Self = serde_json::from_str(&read(path)?).map_err(|error| Failure::file(path, error))?;
+        for key in state.other.keys() {
+            tracing::warn!("{}: \"{key}\" is none of q, v, ctrl, tau and is not read", path.display());
+        }
+        state.check(model).map_err(|problem| Failure::file(path, problem))?;
+        Ok(state)
+    }
+
+    /// Lengths, finite numbers, quaternions that are rotations.
+    fn check(&self, model: &Model) -> Result<(), String> {
+        let parts = [
+            ("q", &self.q, model.n_q, "n_q"),
+            ("v", &self.v, model.n_v, "n_v"),
+            ("ctrl", &self.ctrl, model.actuators.len(), "the number of actuators"),
+            ("tau", &self.tau, model.n_v, "n_v"),
+        ];
+        for (name, part, expected, what) in parts {
+            let Some(part) = part else { continue };
+            if part.len() != expected {
+                let found = part.len();
+                return Err(format!("\"{name}\": expected {expected} numbers ({what} of {}), found {found}", model.name));
+            }
+            if let Some(i) = part.iter().position(|x| !x.is_finite()) {
+                return Err(format!("\"{name}\"[{i}]: expected a finite number, found {}", part[i]));
+            }
+        }
+        self.q.as_ref().map_or(Ok(()), |q| check_quaternions(q, model))
+    }
+}
+
+/// A quaternion may be off by rounding, not by more: whoever writes (x, y, z, w) or zeros should hear of it.
+const QUATERNION_SLACK: f64 = 1e-3;
+
+fn check_quaternions(q: &[f64], model: &Model) -> Result<(), String> {
+    for joint in &model.joints {
+        let start = match joint.kind {
+            JointKind::Free => joint.q_start + 3,
+            JointKind::Ball => joint.q_start,
+            _ => continue,
+        };
+        let norm = q[start..start + 4].iter().map(|x| x * x).sum::<f64>().sqrt();
+        if (norm - 1.0).abs() > QUATERNION_SLACK {
+            return Err(format!(
+                "\"q\"[{start}..{}]: expected a unit quaternion (w, x, y, z) for joint \"{}\", found norm {norm}",
+                start + 4,
+                joint.name
+            ));
+        }
+    }
+    Ok(())
+}

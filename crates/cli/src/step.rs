@@ -1,0 +1,164 @@
+//! `manyworlds step`: one step from a given state, with everything that goes into it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use manyworlds::{Batch, Precision};
+use serde::Serialize;
+
+use crate::args::{ModelArgs, OutputArgs, RunArgs};
+use crate::failure::Failure;
+use crate::output;
+use crate::state::State;
+
+/// Options of `step`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  manyworlds step humanoid --state state.json --json
+  manyworlds step arm.urdf --state state.json --precision f32 --executor gpu
+A state file holds {\"q\": [], \"v\": [], \"ctrl\": [], \"tau\": []}, each optional.")]
+pub(crate) struct StepArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// State to step from (JSON); the model's initial state when absent
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What `step` prints. Dense matrices are lists of rows; M, A and bias are of the state before the step.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    dt: f64,
+    q: Vec<f64>,
+    v: Vec<f64>,
+    v_free: Vec<f64>,
+    #[serde(rename = "M")]
+    mass: Vec<Vec<f64>>,
+    #[serde(rename = "A")]
+    momentum: Vec<Vec<f64>>,
+    bias: Vec<f64>,
+    contacts: Vec<Contact>,
+    rows: Vec<Row>,
+    residual: f64,
+    residual_scaled: f64,
+    iterations: u32,
+    status: Vec<&'static str>,
+    executor: &'static str,
+    adapter: String,
+    precision: &'static str,
+}
+
+/// A contact: impulse and velocity in its frame (t1, t2, n), of `bodies[1]` relative to `bodies[0]`.
+#[derive(Serialize)]
+struct Contact {
+    bodies: [usize; 2],
+    names: [String; 2],
+    point: [f64; 3],
+    frame: [[f64; 3]; 3],
+    distance: f64,
+    mu: f64,
+    impulse: [f64; 3],
+    velocity: [f64; 3],
+}
+
+/// A limit, drive, dry friction or bilateral row.
+#[derive(Serialize)]
+struct Row {
+    kind: &'static str,
+    impulse: f64,
+}
+
+/// Takes the step and reports.
+pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
+    args.run.set_threads()?;
+    let model = args.model.load()?.model;
+    let state = State::read(args.state.as_ref(), &model)?;
+    let settings = args.run.options(Precision::F64);
+    let mut batch = Batch::new(&[(model.clone(), 1)], &settings)?;
+    args.run.start(&mut batch, &model)?;
+    let controls = state.apply(&mut batch, &model, &args.run)?;
+    batch.step(&controls)?;
+
+    let inspection = batch.inspect(0)?;
+    let info = batch.info(0)?;
+    let name = |body: usize| model.bodies.get(body).map(|b| b.name.clone()).unwrap_or_default();
+    let contacts = batch.contacts(0)?.into_iter().map(|c| Contact {
+        bodies: c.bodies,
+        names: c.bodies.map(name),
+        point: c.point,
+        frame: c.frame,
+        distance: c.distance,
+        mu: c.mu,
+        impulse: c.impulse,
+        velocity: c.velocity,
+    });
+    let report = Report {
+        dt: settings.dt.unwrap_or(model.options.timestep),
+        q: batch.q(0)?,
+        v: batch.v(0)?,
+        v_free: inspection.v_free,
+        mass: inspection.mass,
+        momentum: inspection.momentum,
+        bias: inspection.bias,
+        contacts: contacts.collect(),
+        rows: batch.rows(0)?.into_iter().map(|r| Row { kind: r.kind.name(), impulse: r.impulse }).collect(),
+        residual: info.residual,
+        residual_scaled: info.residual_scaled,
+        iterations: info.iterations,
+        status: info.status.names(),
+        executor: batch.executor().name(),
+        adapter: batch.adapter().to_owned(),
+        precision: settings.precision.name(),
+        model: model.name,
+    };
+    output::print(args.output.json, &report, human)?;
+    if info.status.failed() {
+        return Err(Failure::Check(format!("the world failed: {}", report.status.join(", "))));
+    }
+    args.run.verdict(info.residual)
+}
+
+fn human(report: &Report) -> String {
+    let mut text = output::pairs([
+        ("model", format!("{}, step {} s", report.model, report.dt)),
+        ("executor", format!("{}: {}, {}", report.executor, report.adapter, report.precision)),
+        ("q", output::numbers(&report.q)),
+        ("v", output::numbers(&report.v)),
+        ("v_free", output::numbers(&report.v_free)),
+        ("bias", output::numbers(&report.bias)),
+        (
+            "residual",
+            format!("{:.2e} N s, scaled {:.2e} m/s, {} sweeps", report.residual, report.residual_scaled, report.iterations),
+        ),
+        ("status", report.status.join(", ")),
+    ])
+    .to_string();
+    if !report.contacts.is_empty() {
+        let mut table = output::table(["contact", "point, m", "distance, m", "mu", "impulse t1 t2 n, N s", "velocity, m/s"]);
+        for c in &report.contacts {
+            table.add_row([
+                format!("{} - {}", c.names[0], c.names[1]),
+                output::numbers(&c.point),
+                format!("{:.3e}", c.distance),
+                c.mu.to_string(),
+                output::numbers(&c.impulse),
+                output::numbers(&c.velocity),
+            ]);
+        }
+        text += &format!("\n{table}");
+    }
+    if !report.rows.is_empty() {
+        let mut table = output::table(["row", "impulse, N s or N m s"]);
+        for row in &report.rows {
+            table.add_row([row.kind.to_owned(), format!("{:.4e}", row.impulse)]);
+        }
+        text += &format!("\n{table}");
+    }
+    text + "\nM and A: --json\n"
+}
