@@ -53,7 +53,8 @@ fn crates_depend_only_on_those_before_them() {
 
 #[test]
 fn a_dependency_out_of_order_is_seen() {
-    let manifest = "[dependencies]\nmanyworlds-contact.workspace = true\nserde = \"1\"\n[dev-dependencies]\nmanyworlds = \"1\"";
+    let manifest =
+        "[dependencies]\nmanyworlds-contact.workspace = true\nserde = \"1\"\n[dev-dependencies]\nmanyworlds = \"1\"";
     let model = ORDER.iter().position(|&n| n == "model").unwrap();
     assert_eq!(out_of_order(model, manifest), ["contact"]);
     assert_eq!(out_of_order(ORDER.len() - 1, manifest), [""; 0]);

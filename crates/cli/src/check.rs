@@ -121,10 +121,7 @@ fn human(report: &Report, model: &Model) -> String {
                 report.joints, kinds.free, kinds.ball, kinds.hinge, kinds.slide, report.n_q, report.n_v
             ),
         ),
-        (
-            "geoms",
-            format!("{} ({} meshes, {} heightfields)", report.geoms, report.meshes, report.heightfields),
-        ),
+        ("geoms", format!("{} ({} meshes, {} heightfields)", report.geoms, report.meshes, report.heightfields)),
         ("actuators", report.actuators.to_string()),
         ("equalities", format!("{} ({couplings} of joints)", report.equalities)),
         ("keyframes", report.keyframes.to_string()),

@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     log(program.verbose);
     let done = match &program.command {
         None => bench::bench(None, &program.bench),
-        Some(Command::Bench(args)) => bench::bench(Some(&args.model), &args.options),
+        Some(Command::Bench(args)) => bench::bench(args.model.as_deref(), &args.options),
         Some(Command::Sim(args)) => sim::sim(args),
         Some(Command::Step(args)) => step::step(args),
         Some(Command::Solve(args)) => solve::solve(args),

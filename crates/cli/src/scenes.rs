@@ -23,7 +23,8 @@ struct Report {
 #[derive(Serialize)]
 struct Scene {
     name: &'static str,
-    about: &'static str,
+    description: &'static str,
+    shows: &'static str,
     bodies: usize,
     n_q: usize,
     n_v: usize,
@@ -34,10 +35,11 @@ struct Scene {
 /// Lists the scenes with their sizes.
 pub(crate) fn scenes(args: &ScenesArgs) -> Result<(), Failure> {
     let scenes = manyworlds::scenes::list().iter().map(|scene| {
-        let model = manyworlds::load(scene.name, &ImportOptions::default())?.model;
+        let model = manyworlds::load(&scene.name, &ImportOptions::default())?.model;
         Ok(Scene {
-            name: scene.name,
-            about: scene.about,
+            name: &scene.name,
+            description: &scene.description,
+            shows: &scene.shows,
             bodies: model.bodies.len() - 1,
             n_q: model.n_q,
             n_v: model.n_v,
@@ -55,7 +57,7 @@ pub(crate) fn scenes(args: &ScenesArgs) -> Result<(), Failure> {
                 s.n_v.to_string(),
                 s.actuators.to_string(),
                 s.timestep.to_string(),
-                s.about.to_owned(),
+                s.description.to_owned(),
             ]);
         }
         table.to_string()

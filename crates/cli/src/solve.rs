@@ -90,10 +90,7 @@ pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
 fn human(report: &Report) -> String {
     let summary = output::pairs([
         ("solver", report.solver.to_owned()),
-        (
-            "status",
-            format!("{} after {} iterations, {:.1} µs", report.status, report.iterations, report.microseconds),
-        ),
+        ("status", format!("{} after {} iterations, {:.1} µs", report.status, report.iterations, report.microseconds)),
         ("residual", format!("{:.3e} N s", report.residual)),
         ("scaled residual", format!("{:.3e} m/s", report.residual_scaled)),
         ("momentum error", format!("{:.3e}", report.momentum_error)),

@@ -1,7 +1,9 @@
-//! State files: `{"q": [], "v": [], "ctrl": [], "tau": []}`, each part optional.
+//! Where a world starts: a state file `{"q": [], "v": [], "ctrl": [], "tau": []}`, each part optional, over a keyframe,
+//! over the model's initial state.
 
 use std::path::PathBuf;
 
+use manyworlds::Batch;
 use manyworlds_model::{JointKind, Model};
 use serde::Deserialize;
 
@@ -48,13 +50,56 @@ impl State {
             let Some(part) = part else { continue };
             if part.len() != expected {
                 let found = part.len();
-                return Err(format!("\"{name}\": expected {expected} numbers ({what} of {}), found {found}", model.name));
+                return Err(format!(
+                    "\"{name}\": expected {expected} numbers ({what} of {}), found {found}",
+                    model.name
+                ));
             }
             if let Some(i) = part.iter().position(|x| !x.is_finite()) {
                 return Err(format!("\"{name}\"[{i}]: expected a finite number, found {}", part[i]));
             }
         }
         self.q.as_ref().map_or(Ok(()), |q| check_quaternions(q, model))
+    }
+}
+
+/// A complete state of one world, and what acts on it.
+pub(crate) struct Start {
+    /// Generalized position, `n_q`.
+    pub(crate) q: Vec<f64>,
+    /// Generalized velocity, `n_v`.
+    pub(crate) v: Vec<f64>,
+    /// Controls, one per actuator.
+    pub(crate) ctrl: Vec<f64>,
+    /// Generalized forces, `n_v`, N and N m.
+    pub(crate) tau: Vec<f64>,
+}
+
+impl Start {
+    /// The file's parts, then the keyframe's, then the model's initial position and zeros.
+    pub(crate) fn new(state: State, keyframe: Option<usize>, model: &Model) -> Self {
+        let keyframe = keyframe.and_then(|k| model.keyframes.get(k));
+        let zeros = |n| vec![0.0; n];
+        Self {
+            q: state.q.or_else(|| keyframe.map(|k| k.q.clone())).unwrap_or_else(|| model.initial_q()),
+            v: state.v.or_else(|| keyframe.map(|k| k.v.clone())).unwrap_or_else(|| zeros(model.n_v)),
+            ctrl: state
+                .ctrl
+                .or_else(|| keyframe.map(|k| k.ctrl.clone()))
+                .unwrap_or_else(|| zeros(model.actuators.len())),
+            tau: state.tau.unwrap_or_else(|| zeros(model.n_v)),
+        }
+    }
+
+    /// Puts every world there.
+    pub(crate) fn apply(&self, batch: &mut Batch) -> Result<(), Failure> {
+        for world in 0..batch.worlds() {
+            batch.set_state(world, &self.q, &self.v)?;
+            if self.tau.iter().any(|&x| x != 0.0) {
+                batch.set_tau(world, &self.tau)?;
+            }
+        }
+        Ok(())
     }
 }
 
