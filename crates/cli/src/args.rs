@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Precision};
-use manyworlds_model::{Loaded, Model};
+use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Loaded, Model, Precision};
 
 use crate::failure::Failure;
 
@@ -65,10 +64,10 @@ impl ModelArgs {
 /// How to step.
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// What runs the kernels: auto takes a hardware GPU when there is one, else the CPU
+    /// What runs the kernels: gpu any wgpu adapter, cpu their Rust mirrors, auto a hardware GPU or else the CPU
     #[arg(long, value_enum, default_value_t = ExecutorArg::Auto)]
     pub(crate) executor: ExecutorArg,
-    /// The number type of everything computed
+    /// Number type of everything computed; bench: f32, sim and step: f64 when absent
     #[arg(long, value_enum)]
     pub(crate) precision: Option<PrecisionArg>,
     /// Contact solver
@@ -94,20 +93,15 @@ pub(crate) struct RunArgs {
 /// `--executor`.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ExecutorArg {
-    /// A hardware GPU when there is one, else the CPU
     Auto,
-    /// A wgpu adapter, a software one if need be
     Gpu,
-    /// The kernels' Rust mirrors
     Cpu,
 }
 
 /// `--precision`.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum PrecisionArg {
-    /// Single
     F32,
-    /// Double
     F64,
 }
 
@@ -165,14 +159,13 @@ impl RunArgs {
 
     /// Whether the CPU runs what a hardware GPU would have run, had there been one.
     pub(crate) fn fell_back(&self, batch: &Batch) -> bool {
-        matches!(self.executor, ExecutorArg::Auto) && batch.executor() == Executor::Cpu
+        matches!(self.executor, ExecutorArg::Auto) && batch.executor() == "cpu"
     }
 
-    /// Position of the keyframe asked for, or of the one that a built-in scene starts from.
-    pub(crate) fn keyframe(&self, spec: &str, model: &Model) -> Result<Option<usize>, Failure> {
-        let scene = || manyworlds::scenes::find(spec)?.keyframe.as_ref();
-        let Some(wanted) = self.keyframe.as_ref().or_else(scene) else { return Ok(None) };
-        let by_name = model.keyframes.iter().position(|k| !k.name.is_empty() && k.name == *wanted);
+    /// Position of the keyframe asked for, or else of the default.
+    pub(crate) fn keyframe(&self, model: &Model, default: Option<&str>) -> Result<Option<usize>, Failure> {
+        let Some(wanted) = self.keyframe.as_deref().or(default) else { return Ok(None) };
+        let by_name = model.keyframes.iter().position(|k| !k.name.is_empty() && k.name == wanted);
         let by_number = || wanted.parse().ok().filter(|&i: &usize| i < model.keyframes.len());
         by_name.or_else(by_number).map(Some).ok_or_else(|| {
             let names: Vec<_> = model.keyframes.iter().map(|k| k.name.as_str()).collect();

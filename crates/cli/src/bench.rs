@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use manyworlds::{Batch, BatchOptions, Precision};
+use manyworlds::{Batch, BatchOptions, Precision, status};
 use manyworlds_model::Model;
 use serde::Serialize;
 
@@ -90,7 +90,7 @@ struct Report {
 }
 
 /// Stage names and their milliseconds a step, in the order of the step.
-struct StageTimes(Vec<(String, f64)>);
+struct StageTimes(Vec<(&'static str, f64)>);
 
 impl Serialize for StageTimes {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -105,7 +105,8 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         return Err(Failure::Input("--steps: expected at least 1, found 0".into()));
     }
     let spec = model.unwrap_or(manyworlds::scenes::default());
-    let protocol = manyworlds::scenes::find(spec).map(|scene| scene.bench);
+    let scene = manyworlds::scenes::find(spec);
+    let protocol = scene.map(|scene| scene.bench);
     let settle = options.settle.or(protocol.map(|p| u64::from(p.settle_steps))).unwrap_or(SETTLE);
     let amplitude = options.controls.or(protocol.map(|p| p.control_amplitude)).unwrap_or(AMPLITUDE);
     if !(amplitude >= 0.0 && amplitude.is_finite()) {
@@ -113,33 +114,34 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     }
     let model = options.import.load(spec)?.model;
     let settings = options.run.options(spec, Precision::F32);
-    let keyframe = options.run.keyframe(spec, &model)?;
-    let mut batch = Batch::new(&[(model.clone(), options.worlds)], &settings)?;
+    let keyframe = options.run.keyframe(&model, scene.and_then(|s| s.keyframe.as_deref()))?;
+    let mut batch = Batch::new(&[(&model, options.worlds)], &settings)?;
     let start = Start::new(State::default(), keyframe, &model);
     start.apply(&mut batch)?;
-    let mut controls = Controls::new(&model, &start.ctrl, amplitude, options);
-    let mut certificate = Certificate::default();
+    let mut controls = Controls::new(&model, &start.0.ctrl, amplitude, options);
 
     let bar = output::progress(settle + options.steps, "stepping");
-    let mut step = |batch: &mut Batch, i: u64| -> Result<f64, Failure> {
-        let controls = controls.next(i);
-        let start = Instant::now();
-        batch.step(controls)?;
-        let seconds = start.elapsed().as_secs_f64();
+    for _ in 0..settle {
+        batch.step(&controls.next())?;
         bar.inc(1);
-        Ok(seconds)
-    };
-    for i in 0..settle {
-        step(&mut batch, i)?;
     }
-    batch.clear_timings();
-    let every = options.steps.div_ceil(SAMPLES);
+    batch.wait()?;
+    batch.time_stages(true);
+    let mut certificate = Certificate::default();
     let mut seconds = 0.0;
-    for i in 0..options.steps {
-        seconds += step(&mut batch, settle + i)?;
-        if (i + 1) % every == 0 || i + 1 == options.steps {
-            certificate.sample(&batch, &settings)?;
+    let mut left = options.steps;
+    while left > 0 {
+        let count = left.min(SEGMENT);
+        left -= count;
+        let segment: Vec<Vec<f64>> = (0..count).map(|_| controls.next()).collect();
+        let clock = Instant::now();
+        for controls in &segment {
+            batch.step(controls)?;
         }
+        batch.wait()?;
+        seconds += clock.elapsed().as_secs_f64();
+        certificate.sample(&mut batch, &settings)?;
+        bar.inc(count);
     }
     bar.finish_and_clear();
 
@@ -148,8 +150,8 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         model: model.name.clone(),
         worlds: options.worlds,
         steps: options.steps,
-        executor: batch.executor().name(),
-        adapter: batch.adapter().to_owned(),
+        executor: batch.executor(),
+        adapter: batch.adapter(),
         precision: settings.precision.name(),
         solver: settings.solver.clone(),
         dt: settings.dt.unwrap_or(model.options.timestep),
@@ -165,7 +167,9 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         worlds_unconverged: certificate.unconverged,
         worlds_over_tolerance: certificate.over_tolerance.iter().filter(|&&over| over).count(),
         bytes_per_world: batch.bytes_per_world(),
-        stage_ms: StageTimes(batch.stage_ms()),
+        stage_ms: StageTimes(
+            batch.stage_ms().into_iter().map(|(name, ms)| (name, ms / options.steps as f64)).collect(),
+        ),
         seed: options.seed,
         n_v: model.n_v,
         threads: rayon::current_num_threads(),
@@ -174,8 +178,8 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     verdict(&report, options.run.tolerance)
 }
 
-/// Steps of a run whose certificates are read: enough for a median, few enough not to be felt.
-const SAMPLES: u64 = 20;
+/// Steps that are timed in one go, between two looks at the certificates (which the clock leaves out).
+const SEGMENT: u64 = 10;
 
 /// Exit code 1 when worlds broke down, or missed the tolerance that was asked for.
 fn verdict(report: &Report, tolerance: Option<f64>) -> Result<(), Failure> {
@@ -198,27 +202,28 @@ struct Controls {
     size: Vec<f64>,
     worlds: usize,
     seed: u64,
-    all: Vec<f64>,
+    step: u64,
 }
 
 impl Controls {
     fn new(model: &Model, middle: &[f64], amplitude: f64, options: &BenchOptions) -> Self {
         let half = |range: Option<[f64; 2]>| range.map_or(1.0, |[lo, hi]| 0.5 * (hi - lo));
         let size = model.actuators.iter().map(|a| amplitude * half(a.ctrl_range)).collect();
-        let all = vec![0.0; options.worlds * model.actuators.len()];
-        Self { middle: middle.to_vec(), size, worlds: options.worlds, seed: options.seed, all }
+        Self { middle: middle.to_vec(), size, worlds: options.worlds, seed: options.seed, step: 0 }
     }
 
-    /// Those of a step, world by world.
-    fn next(&mut self, step: u64) -> &[f64] {
+    /// Those of the next step, world by world.
+    fn next(&mut self) -> Vec<f64> {
         let n = self.middle.len();
+        let mut controls = Vec::with_capacity(self.worlds * n);
         for world in 0..self.worlds {
             for u in 0..n {
-                let x = manyworlds::random::symmetric(self.seed, world as u64, step, u as u64);
-                self.all[world * n + u] = self.middle[u] + self.size[u] * x;
+                let x = manyworlds::random::symmetric(self.seed, world as u64, self.step, u as u64);
+                controls.push(self.middle[u] + self.size[u] * x);
             }
         }
-        &self.all
+        self.step += 1;
+        controls
     }
 }
 
@@ -238,25 +243,26 @@ struct Certificate {
 
 impl Certificate {
     /// Adds every world of a batch as it stands; the failed and the unconverged are those of the last sample.
-    fn sample(&mut self, batch: &Batch, settings: &BatchOptions) -> Result<(), Failure> {
-        self.over_tolerance.resize(batch.worlds(), false);
+    fn sample(&mut self, batch: &mut Batch, settings: &BatchOptions) -> Result<(), Failure> {
+        let mut worlds = Vec::with_capacity(batch.len());
+        batch.summaries(&mut worlds)?;
+        self.over_tolerance.resize(worlds.len(), false);
         (self.failed, self.unconverged) = (0, 0);
-        for world in 0..batch.worlds() {
-            let info = batch.info(world)?;
-            self.residuals.push(info.residual);
-            self.residuals_scaled.push(info.residual_scaled);
-            self.residual_max = worse(self.residual_max, info.residual);
-            self.residual_scaled_max = worse(self.residual_scaled_max, info.residual_scaled);
-            self.penetration_max = worse(self.penetration_max, info.penetration);
-            self.contacts += info.contacts as u64;
+        for (world, over_tolerance) in worlds.iter().zip(&mut self.over_tolerance) {
+            self.residuals.push(world.residual);
+            self.residuals_scaled.push(world.residual_scaled);
+            self.residual_max = worse(self.residual_max, world.residual);
+            self.residual_scaled_max = worse(self.residual_scaled_max, world.residual_scaled);
+            self.penetration_max = worse(self.penetration_max, world.penetration);
+            self.contacts += u64::from(world.contacts);
             // Single precision cannot reach a small number 1 with heavy bodies: there the scaled one counts as well.
             let best = match settings.precision {
-                Precision::F32 => info.residual.min(info.residual_scaled),
-                Precision::F64 => info.residual,
+                Precision::F32 => world.residual.min(world.residual_scaled),
+                Precision::F64 => world.residual,
             };
-            self.over_tolerance[world] |= best.is_nan() || best > settings.tolerance;
-            self.failed += usize::from(info.status.failed());
-            self.unconverged += usize::from(info.status.iteration_limit());
+            *over_tolerance |= best.is_nan() || best > settings.tolerance;
+            self.failed += usize::from(world.failed());
+            self.unconverged += usize::from(world.status & status::ITERATION_LIMIT != 0);
         }
         Ok(())
     }
@@ -264,11 +270,10 @@ impl Certificate {
 
 fn human(report: &Report, fell_back: bool) -> String {
     let no_adapter = if fell_back { "; no hardware adapter was found, so the CPU runs it" } else { "" };
-    let threads = if report.executor == "cpu" { format!(", {} threads", report.threads) } else { String::new() };
     let mut summary = output::pairs([
         ("model", format!("{} (n_v {}), step {} s", report.model, report.n_v, report.dt)),
         ("worlds x steps", format!("{} x {}", report.worlds, report.steps)),
-        ("executor", format!("{}: {}{threads}, {}{no_adapter}", report.executor, report.adapter, report.precision)),
+        ("executor", format!("{}: {}, {}{no_adapter}", report.executor, report.adapter, report.precision)),
         (
             "throughput",
             format!(
@@ -306,7 +311,7 @@ fn human(report: &Report, fell_back: bool) -> String {
     let mut stages = output::table(["stage", "ms a step", "share"]);
     let total: f64 = report.stage_ms.0.iter().map(|(_, ms)| ms).sum();
     for (name, ms) in &report.stage_ms.0 {
-        stages.add_row([name.clone(), format!("{ms:.3}"), format!("{:.0} %", 100.0 * ms / total)]);
+        stages.add_row([(*name).to_owned(), format!("{ms:.3}"), format!("{:.0} %", 100.0 * ms / total)]);
     }
     output::align_numbers(&mut stages);
     summary += &format!("\n{stages}");

@@ -46,7 +46,7 @@ struct Cpu {
 
 /// Lists the adapters, the best first.
 pub(crate) fn info(args: &InfoArgs) -> Result<(), Failure> {
-    let adapters = manyworlds_gpu::adapters().into_iter().map(|a| Adapter {
+    let adapters = manyworlds::adapters().into_iter().map(|a| Adapter {
         name: a.name,
         backend: a.backend,
         kind: a.kind,

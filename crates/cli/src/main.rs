@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod check;
+mod energy;
 mod failure;
 mod info;
 mod output;

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Write};
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -27,14 +27,14 @@ pub(crate) fn print<T: Serialize>(json: bool, report: &T, human: impl FnOnce(&T)
 /// An empty table with these heads.
 pub(crate) fn table<const N: usize>(heads: [&str; N]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(heads);
+    table.load_style(UTF8_BORDERS_ONLY).set_header(heads);
     table
 }
 
 /// Names on the left, values on the right.
 pub(crate) fn pairs<const N: usize>(rows: [(&str, String); N]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.load_style(UTF8_BORDERS_ONLY);
     for (name, value) in rows {
         table.add_row([name.to_owned(), value]);
     }

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use manyworlds::{Batch, Precision};
-use manyworlds_model::Model;
+use manyworlds::{Batch, Model, Precision};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
+use crate::energy;
 use crate::failure::Failure;
 use crate::output;
 use crate::state::{Start, State};
@@ -45,7 +45,7 @@ struct Report {
     steps: u64,
     time: f64,
     energy: f64,
-    contacts: usize,
+    contacts: u32,
     q: Vec<f64>,
     v: Vec<f64>,
     residual_max: f64,
@@ -61,22 +61,27 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
     let start =
-        Start::new(State::read(args.state.as_ref(), &model)?, args.run.keyframe(&args.model.model, &model)?, &model);
+        Start::new(State::read(args.state.as_ref(), &model)?, args.run.keyframe(&model, None)?, &model);
     let settings = args.run.options(&args.model.model, Precision::F64);
     let h = settings.dt.unwrap_or(model.options.timestep);
-    let mut batch = Batch::new(&[(model.clone(), 1)], &settings)?;
+    let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
     let mut rows = args.out.as_deref().map(|path| Rows::new(path, &model)).transpose()?;
 
     let (mut residual_max, mut penetration_max) = (0.0, 0.0);
+    let mut summaries = Vec::with_capacity(1);
     let bar = output::progress(args.steps, "stepping");
     for i in 0..args.steps {
-        batch.step(&start.ctrl)?;
-        let info = batch.info(0)?;
-        residual_max = worse(residual_max, info.residual);
-        penetration_max = worse(penetration_max, info.penetration);
+        batch.step::<f64>(&[])?;
+        summaries.clear();
+        batch.summaries(&mut summaries)?;
+        for summary in &summaries {
+            residual_max = worse(residual_max, summary.residual);
+            penetration_max = worse(penetration_max, summary.penetration);
+        }
         if let Some(rows) = &mut rows {
-            rows.write((i + 1) as f64 * h, &batch.q(0)?, &batch.v(0)?)?;
+            let state = batch.state(0)?;
+            rows.write((i + 1) as f64 * h, &state.q, &state.v)?;
         }
         bar.inc(1);
     }
@@ -85,24 +90,25 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         rows.finish()?;
     }
 
-    let info = batch.info(0)?;
+    let state = batch.state(0)?;
+    let summary = summaries.first().copied().unwrap_or_default();
     let report = Report {
         model: model.name.clone(),
         steps: args.steps,
         time: args.steps as f64 * h,
-        energy: batch.energy(0)?,
-        contacts: info.contacts,
-        q: batch.q(0)?,
-        v: batch.v(0)?,
+        energy: energy::mechanical(&model, &state.q, &state.v),
+        contacts: summary.contacts,
+        q: state.q,
+        v: state.v,
         residual_max,
         penetration_max,
-        status: info.status.name(),
-        executor: batch.executor().name(),
-        adapter: batch.adapter().to_owned(),
+        status: summary.status_name(),
+        executor: batch.executor(),
+        adapter: batch.adapter(),
         precision: settings.precision.name(),
     };
     output::print(args.output.json, &report, human)?;
-    if info.status.failed() {
+    if summary.failed() {
         return Err(Failure::Check(format!("the world failed: {}", report.status)));
     }
     Ok(())

@@ -64,42 +64,26 @@ impl State {
 }
 
 /// A complete state of one world, and what acts on it.
-pub(crate) struct Start {
-    /// Generalized position, `n_q`.
-    pub(crate) q: Vec<f64>,
-    /// Generalized velocity, `n_v`.
-    pub(crate) v: Vec<f64>,
-    /// Controls, one per actuator.
-    pub(crate) ctrl: Vec<f64>,
-    /// Generalized forces, `n_v`, N and N m.
-    pub(crate) tau: Vec<f64>,
-}
+pub(crate) struct Start(pub(crate) manyworlds::State);
 
 impl Start {
     /// The file's parts, then the keyframe's, then the model's initial position and zeros.
     pub(crate) fn new(state: State, keyframe: Option<usize>, model: &Model) -> Self {
         let keyframe = keyframe.and_then(|k| model.keyframes.get(k));
         let zeros = |n| vec![0.0; n];
-        Self {
-            q: state.q.or_else(|| keyframe.map(|k| k.q.clone())).unwrap_or_else(|| model.initial_q()),
-            v: state.v.or_else(|| keyframe.map(|k| k.v.clone())).unwrap_or_else(|| zeros(model.n_v)),
-            ctrl: state
-                .ctrl
-                .or_else(|| keyframe.map(|k| k.ctrl.clone()))
-                .unwrap_or_else(|| zeros(model.actuators.len())),
+        let n_u = model.actuators.len();
+        Self(manyworlds::State {
+            q: state.q.or_else(|| Some(keyframe?.q.clone())).unwrap_or_else(|| model.initial_q()),
+            v: state.v.or_else(|| Some(keyframe?.v.clone())).unwrap_or_else(|| zeros(model.n_v)),
+            ctrl: state.ctrl.or_else(|| Some(keyframe?.ctrl.clone())).unwrap_or_else(|| zeros(n_u)),
             tau: state.tau.unwrap_or_else(|| zeros(model.n_v)),
-        }
+        })
     }
 
     /// Puts every world there.
     pub(crate) fn apply(&self, batch: &mut Batch) -> Result<(), Failure> {
-        for world in 0..batch.worlds() {
-            batch.set_state(world, &self.q, &self.v)?;
-            if self.tau.iter().any(|&x| x != 0.0) {
-                batch.set_tau(world, &self.tau)?;
-            }
-        }
-        Ok(())
+        let states: Vec<_> = (0..batch.len()).map(|world| (world, self.0.clone())).collect();
+        Ok(batch.reset(&states)?)
     }
 }
 

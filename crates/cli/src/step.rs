@@ -71,6 +71,7 @@ struct Contact {
 #[derive(Serialize)]
 struct Row {
     kind: &'static str,
+    joint: String,
     impulse: f64,
 }
 
@@ -79,46 +80,50 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
     let start =
-        Start::new(State::read(args.state.as_ref(), &model)?, args.run.keyframe(&args.model.model, &model)?, &model);
+        Start::new(State::read(args.state.as_ref(), &model)?, args.run.keyframe(&model, None)?, &model);
     let settings = args.run.options(&args.model.model, Precision::F64);
-    let mut batch = Batch::new(&[(model.clone(), 1)], &settings)?;
+    let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
-    batch.step(&start.ctrl)?;
+    batch.step::<f64>(&[])?;
 
+    let state = batch.state(0)?;
     let inspection = batch.inspect(0)?;
-    let info = batch.info(0)?;
-    let name = |body: usize| model.bodies.get(body).map(|b| b.name.clone()).unwrap_or_default();
-    let contacts = batch.contacts(0)?.into_iter().map(|c| Contact {
+    let body = |b: usize| model.bodies.get(b).map(|b| b.name.clone()).unwrap_or_default();
+    let joint = |j: usize| model.joints.get(j).map(|j| j.name.clone()).unwrap_or_default();
+    let square = |m: &[f64]| m.chunks(model.n_v.max(1)).map(<[f64]>::to_vec).collect();
+    let contacts = inspection.contacts.iter().map(|c| Contact {
         bodies: c.bodies,
-        names: c.bodies.map(name),
+        names: c.bodies.map(body),
         point: c.point,
         frame: c.frame,
         distance: c.distance,
-        mu: c.mu,
+        mu: c.friction,
         impulse: c.impulse,
         velocity: c.velocity,
     });
+    let rows = inspection.rows.iter().map(|r| Row { kind: r.kind, joint: joint(r.joint), impulse: r.impulse });
+    let summary = inspection.summary;
     let report = Report {
+        model: model.name.clone(),
         dt: settings.dt.unwrap_or(model.options.timestep),
-        q: batch.q(0)?,
-        v: batch.v(0)?,
-        v_free: inspection.v_free,
-        mass: inspection.mass,
-        momentum: inspection.momentum,
-        bias: inspection.bias,
+        q: state.q,
+        v: state.v,
+        mass: square(&inspection.mass),
+        momentum: square(&inspection.momentum),
         contacts: contacts.collect(),
-        rows: batch.rows(0)?.into_iter().map(|r| Row { kind: r.kind, impulse: r.impulse }).collect(),
-        residual: info.residual,
-        residual_scaled: info.residual_scaled,
-        iterations: info.iterations,
-        status: info.status.name(),
-        executor: batch.executor().name(),
-        adapter: batch.adapter().to_owned(),
+        rows: rows.collect(),
+        v_free: inspection.v_free,
+        bias: inspection.bias,
+        residual: summary.residual,
+        residual_scaled: summary.residual_scaled,
+        iterations: summary.iterations,
+        status: summary.status_name(),
+        executor: batch.executor(),
+        adapter: batch.adapter(),
         precision: settings.precision.name(),
-        model: model.name,
     };
     output::print(args.output.json, &report, human)?;
-    if info.status.failed() {
+    if summary.failed() {
         return Err(Failure::Check(format!("the world failed: {}", report.status)));
     }
     Ok(())
@@ -158,9 +163,9 @@ fn human(report: &Report) -> String {
         text += &format!("\n{table}");
     }
     if !report.rows.is_empty() {
-        let mut table = output::table(["row", "impulse, N s or N m s"]);
+        let mut table = output::table(["row", "joint", "impulse, N s or N m s"]);
         for row in &report.rows {
-            table.add_row([row.kind.to_owned(), format!("{:.4e}", row.impulse)]);
+            table.add_row([row.kind.to_owned(), row.joint.clone(), format!("{:.4e}", row.impulse)]);
         }
         text += &format!("\n{table}");
     }
