@@ -79,8 +79,7 @@ struct Row {
 pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
-    let start =
-        Start::new(State::read(args.state.as_ref(), &model)?, args.run.keyframe(&model, None)?, &model);
+    let start = Start::new(State::read(args.state.as_ref(), &model)?, args.run.keyframe(&model, None)?, &model);
     let settings = args.run.options(&args.model.model, Precision::F64);
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
