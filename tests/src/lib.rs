@@ -1,1 +1,3 @@
 //! Test harness.
+
+pub mod dynamics;

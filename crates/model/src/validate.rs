@@ -207,8 +207,8 @@ impl ModelBuilder {
             JointKind::Free if self.joints.iter().filter(|j| j.body == joint.body).count() > 1 => {
                 Err("a free joint must be the only joint of its body".into())
             }
-            JointKind::Ball if self.joints.iter().filter(rotates).count() > 1 => {
-                Err("a ball joint must be the only rotating joint of its body".into())
+            JointKind::Ball if self.joints.iter().rfind(rotates).is_some_and(|last| !std::ptr::eq(last, joint)) => {
+                Err("a ball joint must be the last rotating joint of its body".into())
             }
             _ => Ok(()),
         }
@@ -263,8 +263,8 @@ impl ModelBuilder {
         finite("gain", &[actuator.gain])?;
         finite("bias", &actuator.bias)?;
         let kind = self.joints[actuator.joint].kind;
-        if actuator.bias[1] != 0.0 && matches!(kind, JointKind::Ball | JointKind::Free) {
-            return Err(format!("a position term needs a hinge or slide joint, found {kind:?}"));
+        if actuator.bias[1] != 0.0 && kind == JointKind::Free {
+            return Err("a position term needs a hinge, slide or ball joint, found a free one".into());
         }
         actuator.ctrl_range.map_or(Ok(()), |range| ordered("control range", range))?;
         actuator.force_range.map_or(Ok(()), |range| ordered("force range", range))

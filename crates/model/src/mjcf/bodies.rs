@@ -97,6 +97,9 @@ impl Importer<'_> {
         if count < 1 {
             return Err(a.error(format!("`count` must be positive, found {count}")));
         }
+        if count as usize > self.budget {
+            return Err(a.error(format!("`count` is too large: {count}")));
+        }
         let offset = a.vector("offset")?.unwrap_or_else(Vec3::zeros);
         let angles = a.exactly::<3>("euler")?.unwrap_or_default();
         let separator = a.get("sep").unwrap_or("");
@@ -127,7 +130,15 @@ impl Importer<'_> {
             }
             (None, diagonal) => Mat3::from_diagonal(&Vec3::from(diagonal.unwrap_or_default())),
         };
-        Ok(Inertial { mass, com: Vec3::zeros(), inertia }.moved(&pose))
+        let inertial = Inertial { mass, com: Vec3::zeros(), inertia };
+        // Refused here, before lower bounds (boundmass, boundinertia) could hide it.
+        if mass < 0.0 {
+            return Err(a.error(format!("mass must not be negative, found {mass}")));
+        }
+        if inertial.principal().0.min() < -1e-12 * inertia.amax() {
+            return Err(a.error("its inertia is not positive definite"));
+        }
+        Ok(inertial.moved(&pose))
     }
 
     fn joint(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {

@@ -117,7 +117,7 @@ impl<'a> Importer<'a> {
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),
             origins: HashMap::new(),
-            budget: 1_000_000,
+            budget: MAX_ELEMENTS,
         })
     }
 
@@ -287,9 +287,16 @@ impl<'a> Importer<'a> {
     /// Counts an element made, so that nested replication ends in an error and not in an exhausted memory.
     fn spend(&mut self, element: &Element) -> Result<(), ModelError> {
         self.budget = self.budget.saturating_sub(1);
-        if self.budget == 0 { Err(element.error("replication makes more than a million elements")) } else { Ok(()) }
+        if self.budget == 0 {
+            Err(element.error(format!("the model has more than {MAX_ELEMENTS} elements")))
+        } else {
+            Ok(())
+        }
     }
 }
+
+/// More elements than this, replicas counted, are taken for a mistake.
+const MAX_ELEMENTS: usize = 300_000;
 
 const SECTIONS: &[&str] = &[
     "compiler",
