@@ -1,6 +1,6 @@
 //! Every command answers, with the keys that scripts rely on.
 
-use crate::support::{BOX, Files, PENDULUM, PROBLEM, json, numbers, run, show};
+use crate::support::{BOX, Files, MIXED, PENDULUM, PROBLEM, json, numbers, run, show};
 
 const BENCH_KEYS: [&str; 17] = [
     "model",
@@ -84,6 +84,22 @@ fn sim_drops_a_box() {
     let last: Vec<f64> = lines[100].iter().map(|x| x.parse().unwrap()).collect();
     assert_eq!(last[1..8], q, "the file holds every digit");
     assert_eq!(last[8..], v);
+}
+
+/// Energy of a chain of every kind of joint, with springs and armature, at a state off its axes: MuJoCo 4's
+/// `mjENBL_ENERGY` for the same file.
+#[test]
+fn sim_gives_the_energy_of_a_state() {
+    let files = Files::new();
+    let model = files.write("mixed.xml", MIXED);
+    let state = files.write(
+        "state.json",
+        r#"{"q": [0.1, -0.2, 1.3, 0.5, 0.5, -0.5, 0.5, 0.6, 0, 0.8, 0, 0.25, 0.7],
+            "v": [0.5, -0.4, 0.3, 1.0, -0.9, 0.8, 0.7, -0.6, 0.5, 0.4, -1.1]}"#,
+    );
+    let report = json(&["sim", &model, "--steps", "0", "--state", &state, "--executor", "cpu"], &[]);
+    let energy = report["energy"].as_f64().unwrap();
+    assert!((energy - 51.308_621_196_919_944).abs() < 1e-9, "{energy}");
 }
 
 #[test]

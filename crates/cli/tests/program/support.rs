@@ -100,6 +100,20 @@ pub(crate) const PENDULUM: &str = r#"<mujoco model="pendulum">
 </mujoco>
 "#;
 
+/// A chain with a free, a ball, a slide and a hinge joint.
+pub(crate) const MIXED: &str = r#"<mujoco model="mixed">
+  <option gravity="0.3 0 -9.81"/>
+  <worldbody>
+    <body name="a" pos="0.1 0.2 1"><freejoint/><inertial pos="0.01 0.02 0.03" mass="2" fullinertia="0.04 0.05 0.06 0.001 0.002 0.003"/>
+      <body name="b" pos="0.3 0 0" quat="0.9 0.1 0.2 0.3"><joint type="ball" pos="0.05 0 0"/><inertial pos="0 0 0.1" mass="1" diaginertia="0.01 0.02 0.03"/>
+        <body name="c" pos="0 0.2 0.1"><joint type="slide" axis="1 1 0" ref="0.1" stiffness="20" springref="0.2"/>
+          <joint type="hinge" axis="0 1 1" pos="0.1 0 0.1" armature="0.2" stiffness="3" springref="30"/><inertial pos="0.1 0 0" mass="0.5" diaginertia="0.01 0.01 0.01"/></body>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>
+"#;
+
 /// A free box of 2 kg that one frictional contact at its centre stops: lambda_n = m g h and sticks.
 pub(crate) const PROBLEM: &str = r#"{"A": [[2,0,0],[0,2,0],[0,0,2]], "b": [0.002, 0, -0.04], "subsystems": [[0, 3]],
   "contacts": [{"J": [[1,0,0],[0,1,0],[0,0,1]], "mu": 0.5, "e": [0,0,0]}],
