@@ -1,8 +1,9 @@
 //! The dynamics of one tile of lanes, kernel mirror after kernel mirror, without a recording.
 
 use manyworlds_dynamics::TreeLayout;
-use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL};
+use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, body_param, multiply, param};
 use manyworlds_shaders::dynamics::{bias, factor, inertia, integrate, kinematics, momentum};
+use manyworlds_shaders::math::{add, dot, load3, quat_rotate};
 use manyworlds_shaders::{Real, Scalar};
 
 /// The buffers of one tile (`R` a pack) or of one lane (`R` a scalar); elements as in the kernels' docs.
@@ -117,5 +118,32 @@ impl<R: Real> TreeTile<R> {
     pub fn step(&mut self) {
         self.free_velocity();
         self.integrate();
+    }
+}
+
+impl TreeTile<f64> {
+    /// Kinetic and gravitational energy of the state at which [`Self::free_velocity`] was called, J.
+    #[must_use]
+    pub fn energy(&self) -> f64 {
+        let tree = self.layout.tree();
+        let v = &self.state[tree.dims.v_at()..tree.dims.ctrl_at()];
+        let mut p = vec![0.0; v.len()];
+        multiply(&tree, &self.mass, v, &mut p);
+        let kinetic = 0.5 * p.iter().zip(v).map(|(p, v)| p * v).sum::<f64>();
+        let gravity = load3(&self.params, param::GRAVITY);
+        let potential = |b: usize| {
+            let (mass, com) = self.mass_centre(b);
+            -mass * dot(gravity, com)
+        };
+        kinetic + (0..tree.bodies.len()).map(potential).sum::<f64>()
+    }
+
+    /// Mass of a body and its centre in the world.
+    #[must_use]
+    pub fn mass_centre(&self, body: usize) -> (f64, [f64; 3]) {
+        let record = &self.params[body_param(body)..];
+        let pose = &self.pose[body * POSE..];
+        let turned = quat_rotate([pose[3], pose[4], pose[5], pose[6]], load3(record, param::BODY_COM));
+        (record[param::BODY_MASS], add(load3(pose, 0), turned))
     }
 }

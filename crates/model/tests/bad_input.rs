@@ -340,3 +340,19 @@ fn the_builder_names_kind_index_and_name() {
         }
     }
 }
+
+#[test]
+fn attached_models_bring_prefixed_parts_and_loops_are_refused() {
+    let other = "<mujoco><worldbody><body name=\"b\"><joint name=\"j\"/><geom size=\"1\"/></body><geom name=\"floor\" size=\"1\"/></worldbody>
+        <actuator><motor name=\"m\" joint=\"j\"/></actuator></mujoco>";
+    let text = "<mujoco><asset><model name=\"o\" file=\"o.xml\"/></asset><worldbody><replicate count=\"2\" offset=\"1 0 0\" sep=\"-\">
+        <attach model=\"o\" body=\"b\" prefix=\"p_\"/></replicate></worldbody></mujoco>";
+    let files = |path: &Path| if path == Path::new("o.xml") { Ok(other.into()) } else { no_files(path) };
+    let model = from_mjcf_str("m.xml", text, &files, &ImportOptions::default()).unwrap().model;
+    let names: Vec<&str> = model.joints.iter().map(|j| j.name.as_str()).collect();
+    assert_eq!(names, ["p_j-0", "p_j-1"]);
+    assert_eq!((model.actuators[1].joint, model.actuators[1].name.as_str(), model.geoms.len()), (1, "p_m-1", 2));
+    let itself = "<mujoco><asset><model name=\"o\" file=\"o.xml\"/></asset><worldbody><attach model=\"o\" prefix=\"x\"/></worldbody></mujoco>";
+    let files = |_: &Path| Ok(itself.into());
+    refused(from_mjcf_str("m.xml", itself, &files, &ImportOptions::default()), &["<attach", "deeper"]);
+}

@@ -6,7 +6,7 @@
 //! The centre of mass keeps its velocity likewise: `v+ = v + R (w x r) - R+ (w+ x r)`, r from the origin to the centre.
 
 use crate::math::{Mat3, Quat, Vec3, add, cross, dot, mat_t_vec, mat_vec, quat_conjugate, quat_exp, quat_matrix};
-use crate::math::{quat_rotate, scale, sub, sym_vec};
+use crate::math::{quat_normalize, quat_rotate, scale, sub, sym_vec};
 use crate::real::Real;
 
 /// Newton steps for w+: each gains three digits and more below half a radian a step.
@@ -69,7 +69,7 @@ impl<R: Real> LoneBody<R> {
         let [xx, yy, zz, xy, xz, yz] = self.inertia;
         let w = solve3(&[xx, xy, xz, xy, yy, yz, xz, yz, zz], carry(w, h, spin));
         let before = cross(angular, self.arm);
-        let after = quat_rotate(quat_exp(scale(w, h)), cross(w, self.arm));
+        let after = quat_rotate(free_turn(w, h), cross(w, self.arm));
         [add(linear, mat_vec(&self.axes, sub(before, after))), w]
     }
 
@@ -93,10 +93,16 @@ impl<R: Real> LoneBody<R> {
     }
 }
 
+/// `exp(h w)` of unit length, as the integrator makes it: what its sine and cosine lack of that would add up.
+#[inline(always)]
+fn free_turn<R: Real>(w: Vec3<R>, h: R) -> Quat<R> {
+    quat_normalize(quat_exp(scale(w, h)))
+}
+
 /// `exp(-h w) spin`.
 #[inline(always)]
 fn carry<R: Real>(w: Vec3<R>, h: R, spin: Vec3<R>) -> Vec3<R> {
-    quat_rotate(quat_conjugate(quat_exp(scale(w, h))), spin)
+    quat_rotate(quat_conjugate(free_turn(w, h)), spin)
 }
 
 /// Solves a 3 x 3 system by Cramer's rule.

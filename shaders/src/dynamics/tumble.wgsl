@@ -49,9 +49,14 @@ fn lone_body(mass_base: u32, armature: real, orientation: vec4<real>) -> LoneBod
     return LoneBody(m, moment, inertia, r, axes);
 }
 
+// exp(h w) of unit length, as the integrator makes it: what its sine and cosine lack of that would add up.
+fn free_turn(w: vec3<real>, h: real) -> vec4<real> {
+    return quat_normalize(quat_exp(w * h));
+}
+
 // exp(-h w) spin.
 fn carry(w: vec3<real>, h: real, spin: vec3<real>) -> vec3<real> {
-    return quat_rotate(quat_conjugate(quat_exp(w * h)), spin);
+    return quat_rotate(quat_conjugate(free_turn(w, h)), spin);
 }
 
 // Solves a 3 x 3 system, given by its columns, by Cramer's rule.
@@ -90,6 +95,6 @@ fn drift(body: LoneBody, linear: vec3<real>, angular: vec3<real>, h: real) -> Dr
     // Whatever is left of the miss, the size of the momentum is kept.
     w = solve3(ix, iy, iz, carry(w, h, spin));
     let before = cross3(angular, body.arm);
-    let after = quat_rotate(quat_exp(w * h), cross3(w, body.arm));
+    let after = quat_rotate(free_turn(w, h), cross3(w, body.arm));
     return Drift(linear + mat_vec(body.axes, before - after), w);
 }

@@ -9,14 +9,14 @@ use crate::{Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Vec3};
 
 /// Where the elements being read belong.
 #[derive(Clone)]
-struct Place {
-    body: usize,
+pub(super) struct Place {
+    pub(super) body: usize,
     /// Of the enclosing frames, in the body.
-    frame: Pose,
+    pub(super) frame: Pose,
     /// Default class inherited from `childclass`.
-    class: usize,
+    pub(super) class: usize,
     /// Appended to names by replication.
-    suffix: String,
+    pub(super) suffix: String,
 }
 
 /// Mass properties met while a body is read.
@@ -41,7 +41,7 @@ impl Importer<'_> {
         self.contents(element, &place, &mut BodyMass::default())
     }
 
-    fn contents(&mut self, parent: &Element, place: &Place, mass: &mut BodyMass) -> Result<(), ModelError> {
+    pub(super) fn contents(&mut self, parent: &Element, place: &Place, mass: &mut BodyMass) -> Result<(), ModelError> {
         for child in &parent.children {
             self.spend(child)?;
             match child.tag.as_str() {
@@ -61,13 +61,14 @@ impl Importer<'_> {
                 "joint" | "freejoint" => self.joint(child, place)?,
                 "inertial" => mass.given = Some(self.inertial(child)?),
                 "site" => self.site(child, place)?,
+                "attach" => self.attach(child, place)?,
                 _ => schema::unread_body_element(child, &mut self.report)?,
             }
         }
         Ok(())
     }
 
-    fn body(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
+    pub(super) fn body(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
         let a = Attributes::bare(element);
         schema::check(element, &mut self.report)?;
         schema::check_values(&a, &mut self.report)?;

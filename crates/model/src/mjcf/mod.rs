@@ -6,6 +6,7 @@
 
 mod actuators;
 mod assets;
+mod attach;
 
 mod bodies;
 mod compiler;
@@ -64,6 +65,8 @@ struct Names {
     sites: HashMap<String, (usize, Pose)>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
+    /// Files of other models.
+    models: HashMap<String, String>,
 }
 
 /// What `<option>` says beyond time step and gravity.
@@ -98,6 +101,8 @@ struct Importer<'a> {
     origins: HashMap<(Part, usize), Location>,
     /// Elements made so far, against runaway replication.
     budget: usize,
+    /// How many models are being attached, one inside the other.
+    attach_depth: usize,
 }
 
 impl<'a> Importer<'a> {
@@ -118,6 +123,7 @@ impl<'a> Importer<'a> {
             damp_ratios: Vec::new(),
             origins: HashMap::new(),
             budget: MAX_ELEMENTS,
+            attach_depth: 0,
         })
     }
 
@@ -147,7 +153,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "worldbody") {
             self.world(element)?;
         }
-        self.adjust_masses()?;
+        self.adjust_masses(1)?;
         for element in sections(root, "contact") {
             self.contact(element)?;
         }
