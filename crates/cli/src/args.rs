@@ -74,13 +74,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) solver: Option<String>,
     /// Residual at which the solver stops, N s; `bench` ends with exit code 1 when a world misses it
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) tolerance: Option<f64>,
     /// Most sweeps of the solver a step
     #[arg(long, value_name = "N")]
     pub(crate) iterations: Option<u32>,
     /// Time step, s; the model's when absent
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) dt: Option<f64>,
     /// Threads of the CPU; all when absent
     #[arg(long, value_name = "N")]

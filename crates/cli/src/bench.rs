@@ -50,7 +50,7 @@ pub(crate) struct BenchOptions {
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
     /// Largest random control, as a part of half its range (of 1 where it has none); a built-in scene has its own default
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     controls: Option<f64>,
     #[command(flatten)]
     import: ImportArgs,

@@ -28,7 +28,7 @@ pub(crate) struct SolveArgs {
     #[arg(long, value_enum, default_value_t = PrecisionArg::F64)]
     precision: PrecisionArg,
     /// Residual at which to stop, N s
-    #[arg(long, value_name = "X", default_value_t = SolveSettings::default().tolerance)]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, default_value_t = SolveSettings::default().tolerance)]
     tolerance: f64,
     /// Most iterations
     #[arg(long, value_name = "N", default_value_t = SolveSettings::default().iterations)]
