@@ -100,7 +100,7 @@ fn missing_paths(text: &str) -> Vec<String> {
     named.chain(linked).filter(|path| !root().join(path).exists()).map(str::to_owned).collect()
 }
 
-const DOCUMENTS: [&str; 3] = ["README.md", "CHANGELOG.md", "NOTATION.md"];
+const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "NOTATION.md", "scenes/README.md"];
 
 #[test]
 fn documents_name_files_that_exist() {
