@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use manyworlds::model::Keyframe;
 use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Loaded, Model, Precision};
 
 use crate::failure::Failure;
@@ -85,7 +86,7 @@ pub(crate) struct RunArgs {
     /// Threads of the CPU; all when absent
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// Starts from this keyframe of the model, by name or number
+    /// Starts from this keyframe of the model, by name or number, with its controls
     #[arg(long, value_name = "NAME")]
     pub(crate) keyframe: Option<String>,
 }
@@ -162,11 +163,13 @@ impl RunArgs {
         matches!(self.executor, ExecutorArg::Auto) && batch.executor() == "cpu"
     }
 
-    /// Position of the keyframe asked for, or else of the default.
-    pub(crate) fn keyframe(&self, model: &Model, default: Option<&str>) -> Result<Option<usize>, Failure> {
-        let Some(wanted) = self.keyframe.as_deref().or(default) else { return Ok(None) };
-        let by_name = model.keyframes.iter().position(|k| !k.name.is_empty() && k.name == wanted);
-        let by_number = || wanted.parse().ok().filter(|&i: &usize| i < model.keyframes.len());
+    /// The keyframe asked for, or else the one that a built-in scene starts from; `spec` is what the user typed for
+    /// the model.
+    pub(crate) fn keyframe<'a>(&self, spec: &str, model: &'a Model) -> Result<Option<&'a Keyframe>, Failure> {
+        let scene = || manyworlds::scenes::find(spec)?.keyframe.as_deref();
+        let Some(wanted) = self.keyframe.as_deref().or_else(scene) else { return Ok(None) };
+        let by_name = model.keyframes.iter().find(|k| !k.name.is_empty() && k.name == wanted);
+        let by_number = || model.keyframes.get(wanted.parse::<usize>().ok()?);
         by_name.or_else(by_number).map(Some).ok_or_else(|| {
             let names: Vec<_> = model.keyframes.iter().map(|k| k.name.as_str()).collect();
             let known = if names.is_empty() { "it has none".to_owned() } else { names.join(", ") };

@@ -49,7 +49,7 @@ pub(crate) struct BenchOptions {
     /// Seed of the controls
     #[arg(long, value_name = "K", default_value_t = 0)]
     seed: u64,
-    /// Largest random control, as a part of half its range (of 1 where it has none); a built-in scene has its own default
+    /// Largest random control beside the start's, in units of the control; a built-in scene has its own default
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     controls: Option<f64>,
     #[command(flatten)]
@@ -105,8 +105,7 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         return Err(Failure::Input("--steps: expected at least 1, found 0".into()));
     }
     let spec = model.unwrap_or(manyworlds::scenes::default());
-    let scene = manyworlds::scenes::find(spec);
-    let protocol = scene.map(|scene| scene.bench);
+    let protocol = manyworlds::scenes::find(spec).map(|scene| scene.bench);
     let settle = options.settle.or(protocol.map(|p| u64::from(p.settle_steps))).unwrap_or(SETTLE);
     let amplitude = options.controls.or(protocol.map(|p| p.control_amplitude)).unwrap_or(AMPLITUDE);
     if !(amplitude >= 0.0 && amplitude.is_finite()) {
@@ -114,11 +113,12 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     }
     let model = options.import.load(spec)?.model;
     let settings = options.run.options(spec, Precision::F32);
-    let keyframe = options.run.keyframe(&model, scene.and_then(|s| s.keyframe.as_deref()))?;
+    let keyframe = options.run.keyframe(spec, &model)?;
     let mut batch = Batch::new(&[(&model, options.worlds)], &settings)?;
     let start = Start::new(State::default(), keyframe, &model);
     start.apply(&mut batch)?;
-    let mut controls = Controls::new(&model, &start.0.ctrl, amplitude, options);
+    let mut controls =
+        Controls { middle: start.0.ctrl, amplitude, worlds: options.worlds, seed: options.seed, step: 0 };
 
     let bar = output::progress(settle + options.steps, "stepping");
     for _ in 0..settle {
@@ -196,30 +196,23 @@ fn verdict(report: &Report, tolerance: Option<f64>) -> Result<(), Failure> {
     }
 }
 
-/// Random controls around those of the initial state.
+/// Random controls around those of the initial state, drawn evenly; the model clamps them to their range.
 struct Controls {
     middle: Vec<f64>,
-    size: Vec<f64>,
+    amplitude: f64,
     worlds: usize,
     seed: u64,
     step: u64,
 }
 
 impl Controls {
-    fn new(model: &Model, middle: &[f64], amplitude: f64, options: &BenchOptions) -> Self {
-        let half = |range: Option<[f64; 2]>| range.map_or(1.0, |[lo, hi]| 0.5 * (hi - lo));
-        let size = model.actuators.iter().map(|a| amplitude * half(a.ctrl_range)).collect();
-        Self { middle: middle.to_vec(), size, worlds: options.worlds, seed: options.seed, step: 0 }
-    }
-
     /// Those of the next step, world by world.
     fn next(&mut self) -> Vec<f64> {
-        let n = self.middle.len();
-        let mut controls = Vec::with_capacity(self.worlds * n);
-        for world in 0..self.worlds {
-            for u in 0..n {
-                let x = manyworlds::random::symmetric(self.seed, world as u64, self.step, u as u64);
-                controls.push(self.middle[u] + self.size[u] * x);
+        let mut controls = Vec::with_capacity(self.worlds * self.middle.len());
+        for world in 0..self.worlds as u64 {
+            for (u, middle) in self.middle.iter().enumerate() {
+                let x = manyworlds::random::symmetric(self.seed, world, self.step, u as u64);
+                controls.push(middle + self.amplitude * x);
             }
         }
         self.step += 1;

@@ -10,7 +10,7 @@ use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::energy;
 use crate::failure::Failure;
 use crate::output;
-use crate::state::{Start, State};
+use crate::state::Start;
 use crate::statistics::worse;
 
 /// Options of `sim`.
@@ -60,7 +60,7 @@ struct Report {
 pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
-    let start = Start::new(State::read(args.state.as_ref(), &model)?, args.run.keyframe(&model, None)?, &model);
+    let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
     let settings = args.run.options(&args.model.model, Precision::F64);
     let h = settings.dt.unwrap_or(model.options.timestep);
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;

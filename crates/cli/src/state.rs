@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use manyworlds::Batch;
-use manyworlds_model::{JointKind, Model};
+use manyworlds::model::{JointKind, Keyframe, Model};
 use serde::Deserialize;
 
-use crate::args::read;
+use crate::args::{RunArgs, read};
 use crate::failure::Failure;
 
 /// What a state file gives; `None` is what it leaves to the model.
@@ -68,8 +68,7 @@ pub(crate) struct Start(pub(crate) manyworlds::State);
 
 impl Start {
     /// The file's parts, then the keyframe's, then the model's initial position and zeros.
-    pub(crate) fn new(state: State, keyframe: Option<usize>, model: &Model) -> Self {
-        let keyframe = keyframe.and_then(|k| model.keyframes.get(k));
+    pub(crate) fn new(state: State, keyframe: Option<&Keyframe>, model: &Model) -> Self {
         let zeros = |n| vec![0.0; n];
         let n_u = model.actuators.len();
         Self(manyworlds::State {
@@ -78,6 +77,15 @@ impl Start {
             ctrl: state.ctrl.or_else(|| Some(keyframe?.ctrl.clone())).unwrap_or_else(|| zeros(n_u)),
             tau: state.tau.unwrap_or_else(|| zeros(model.n_v)),
         })
+    }
+
+    /// Of one world that a user looks at: controls are zero where neither the file nor `--keyframe` says otherwise.
+    pub(crate) fn of_one(path: Option<&PathBuf>, spec: &str, run: &RunArgs, model: &Model) -> Result<Self, Failure> {
+        let mut state = State::read(path, model)?;
+        if run.keyframe.is_none() && state.ctrl.is_none() {
+            state.ctrl = Some(vec![0.0; model.actuators.len()]);
+        }
+        Ok(Self::new(state, run.keyframe(spec, model)?, model))
     }
 
     /// Puts every world there.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output;
-use crate::state::{Start, State};
+use crate::state::Start;
 
 /// Options of `step`.
 #[derive(Args)]
@@ -79,7 +79,7 @@ struct Row {
 pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
-    let start = Start::new(State::read(args.state.as_ref(), &model)?, args.run.keyframe(&model, None)?, &model);
+    let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
     let settings = args.run.options(&args.model.model, Precision::F64);
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
