@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use clap::Args;
 use manyworlds::{Batch, BatchOptions, Precision, status};
-use manyworlds_model::Model;
 use serde::Serialize;
 
 use crate::args::{ImportArgs, OutputArgs, RunArgs};
