@@ -1,3 +1,4 @@
 //! Test harness.
 
 pub mod dynamics;
+pub mod parity;
