@@ -131,7 +131,10 @@ impl RunArgs {
         };
         if let Some(scene) = manyworlds::scenes::find(spec) {
             options.solver.clone_from(&scene.solver.name);
-            options.tolerance = scene.solver.tolerance;
+            // The scene's is for double precision; single would only ever run into the iteration limit.
+            if options.precision == Precision::F64 {
+                options.tolerance = scene.solver.tolerance;
+            }
             options.iterations = scene.solver.iterations;
         }
         if let Some(solver) = &self.solver {

@@ -300,10 +300,10 @@ fn human(report: &Report, fell_back: bool) -> String {
         ("memory", format!("{} bytes a world", output::thousands(report.bytes_per_world as f64))),
     ])
     .to_string();
-    let mut stages = output::table(["stage", "ms a step", "share"]);
+    let mut stages = output::table(["stage", "ms a step, all threads", "share"]);
     let total: f64 = report.stage_ms.0.iter().map(|(_, ms)| ms).sum();
     for (name, ms) in &report.stage_ms.0 {
-        stages.add_row([(*name).to_owned(), format!("{ms:.3}"), format!("{:.0} %", 100.0 * ms / total)]);
+        stages.add_row([(*name).to_owned(), format!("{ms:.4}"), format!("{:.0} %", 100.0 * ms / total)]);
     }
     output::align_numbers(&mut stages);
     summary += &format!("\n{stages}");
