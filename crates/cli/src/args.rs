@@ -91,6 +91,9 @@ pub(crate) struct RunArgs {
     pub(crate) keyframe: Option<String>,
 }
 
+/// Tolerance, N s, and most sweeps for one world in double precision.
+const PRECISE: (f64, u32) = (1e-10, 1000);
+
 /// `--executor`.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ExecutorArg {
@@ -117,9 +120,31 @@ impl PrecisionArg {
 }
 
 impl RunArgs {
-    /// The batch's settings; what was not given is the built-in scene's, or else the library's default.
-    pub(crate) fn options(&self, spec: &str, precision: Precision) -> BatchOptions {
-        let mut options = BatchOptions {
+    /// The settings for many worlds: single precision, and a built-in scene's own budget.
+    pub(crate) fn for_many(&self, spec: &str) -> BatchOptions {
+        let mut options = self.base(Precision::F32);
+        if let Some(scene) = manyworlds::scenes::find(spec) {
+            options.solver.clone_from(&scene.solver.name);
+            options.iterations = scene.solver.iterations;
+            // The scene's is for double precision; single would only ever run into the iteration limit.
+            if options.precision == Precision::F64 {
+                options.tolerance = scene.solver.tolerance;
+            }
+        }
+        self.over(options)
+    }
+
+    /// The settings for one world that is looked at closely: double precision, and solved as far as that goes.
+    pub(crate) fn for_one(&self) -> BatchOptions {
+        let mut options = self.base(Precision::F64);
+        if options.precision == Precision::F64 {
+            (options.tolerance, options.iterations) = PRECISE;
+        }
+        self.over(options)
+    }
+
+    fn base(&self, precision: Precision) -> BatchOptions {
+        BatchOptions {
             executor: match self.executor {
                 ExecutorArg::Auto => Executor::Auto,
                 ExecutorArg::Gpu => Executor::Gpu,
@@ -128,25 +153,17 @@ impl RunArgs {
             precision: self.precision.map_or(precision, PrecisionArg::precision),
             dt: self.dt,
             ..BatchOptions::default()
-        };
-        if let Some(scene) = manyworlds::scenes::find(spec) {
-            options.solver.clone_from(&scene.solver.name);
-            // The scene's is for double precision; single would only ever run into the iteration limit.
-            if options.precision == Precision::F64 {
-                options.tolerance = scene.solver.tolerance;
-            }
-            options.iterations = scene.solver.iterations;
         }
-        if let Some(solver) = &self.solver {
-            options.solver.clone_from(solver);
+    }
+
+    /// What was given on the command line, over the defaults of a command.
+    fn over(&self, options: BatchOptions) -> BatchOptions {
+        BatchOptions {
+            solver: self.solver.clone().unwrap_or(options.solver),
+            tolerance: self.tolerance.unwrap_or(options.tolerance),
+            iterations: self.iterations.unwrap_or(options.iterations),
+            ..options
         }
-        if let Some(tolerance) = self.tolerance {
-            options.tolerance = tolerance;
-        }
-        if let Some(iterations) = self.iterations {
-            options.iterations = iterations;
-        }
-        options
     }
 
     /// Sets the number of threads, once and for the whole program.

@@ -111,7 +111,7 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         return Err(Failure::Input(format!("--controls: expected a number not below 0, found {amplitude}")));
     }
     let model = options.import.load(spec)?.model;
-    let settings = options.run.options(spec, Precision::F32);
+    let settings = options.run.for_many(spec);
     let keyframe = options.run.keyframe(spec, &model)?;
     let mut batch = Batch::new(&[(&model, options.worlds)], &settings)?;
     let start = Start::new(State::default(), keyframe, &model);

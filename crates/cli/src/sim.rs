@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use manyworlds::{Batch, Model, Precision};
+use manyworlds::{Batch, Model};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
@@ -61,7 +61,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
     let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
-    let settings = args.run.options(&args.model.model, Precision::F64);
+    let settings = args.run.for_one();
     let h = settings.dt.unwrap_or(model.options.timestep);
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds::{Batch, Precision};
+use manyworlds::Batch;
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
@@ -80,7 +80,7 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
     let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
-    let settings = args.run.options(&args.model.model, Precision::F64);
+    let settings = args.run.for_one();
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
     batch.step::<f64>(&[])?;
