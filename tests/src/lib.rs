@@ -1,1 +1,12 @@
-//! Test harness.
+//! Test harness: golden data, the models it belongs to, comparisons with a stated tolerance.
+
+pub mod compare;
+pub mod golden;
+
+use std::path::PathBuf;
+
+/// The repository's root.
+#[must_use]
+pub fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
