@@ -5,6 +5,9 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, Mul, Neg, Not, Sub, SubAssign
 
 use bytemuck::Pod;
 
+use crate::args::Args;
+use crate::registry::Kernel;
+
 /// Worlds that a packed mirror steps together; also the tile width of the CPU executor.
 pub const LANES: usize = 8;
 
@@ -19,7 +22,9 @@ pub trait Scalar: Real<Scalar = Self, Mask = bool> + Pod + PartialOrd + Debug + 
     /// `f32` or `f64`.
     const NAME: &'static str;
     /// [`LANES`] of them side by side.
-    type Pack: Real<Scalar = Self> + Pod;
+    type Pack: Real<Scalar = Self> + Pod + Debug;
+    /// The mirror of a kernel in this precision.
+    fn mirror_of(kernel: &Kernel) -> fn(&mut Args<Self>);
 }
 
 /// What arithmetic a kernel may use: what WGSL computes alike on every adapter (no built-in transcendental functions).
@@ -94,7 +99,7 @@ impl Mask for bool {
 }
 
 macro_rules! scalar {
-    ($t:ident, $pack:ident) => {
+    ($t:ident, $pack:ident, $mirror:ident) => {
         impl Scalar for $t {
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
@@ -110,6 +115,10 @@ macro_rules! scalar {
             }
             const NAME: &'static str = stringify!($t);
             type Pack = $pack;
+            #[inline]
+            fn mirror_of(kernel: &Kernel) -> fn(&mut Args<Self>) {
+                kernel.$mirror
+            }
         }
 
         impl Real for $t {
@@ -170,8 +179,8 @@ macro_rules! scalar {
     };
 }
 
-scalar!(f32, F32x8);
-scalar!(f64, F64x8);
+scalar!(f32, F32x8, mirror_f32);
+scalar!(f64, F64x8, mirror_f64);
 
 /// [`LANES`] scalars computed side by side in vector registers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

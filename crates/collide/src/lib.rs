@@ -1,3 +1,133 @@
-//! The collide stage.
+//! Host collision: body poses in, contact records out, as a pure function of the poses.
+//!
+//! A [`CollisionModel`] is built once for a model: it places the static geoms, filters the pairs that may touch, mixes
+//! their contact parameters and refuses pairs of shapes that cannot be collided. [`CollisionModel::collide`] then
+//! finds the contacts of one world; it takes no lock and, once its [`Scratch`] has grown, allocates nothing, so that
+//! worlds go side by side through rayon.
+//!
+//! # Conventions
+//! * `geoms[0] < geoms[1]`; the unit normal points from the first geom into the second.
+//! * The distance is signed, negative when the shapes overlap; where they are apart it is the Euclidean distance, where
+//!   they overlap the length of the shortest translation that parts them (per point of a manifold: along its normal).
+//! * The point lies midway between the two surfaces on the line along the normal.
+//! * A contact is reported when its distance is less than the pair's margin plus
+//!   [`CollisionSettings::speculative_distance`].
+//! * A pair of shapes touching along a line or a face gives two to four points, the deepest among them.
+//! * Everything is recomputed from the poses every time; nothing of an earlier call enters the result. Contacts come in
+//!   the order of their pairs, then of their `feature`, which is unique in a world and names the same corner, edge or
+//!   face from step to step, so that a solver can start from the impulses of the step before.
+//!
+//! # Precision
+//! Geometry kernels rest on parry3d (f32) and parry3d-f64 (f64), two crates of unrelated types; `engine/` is one source
+//! compiled against both, behind the [`Precision`] trait.
 
+mod contact;
+mod error;
+mod hull;
 pub mod organise;
+mod pairs;
+mod settings;
+
+mod double;
+mod single;
+
+pub use contact::Contact;
+pub use error::{CollideError, NonFinite};
+pub use settings::{CollisionSettings, Overrides};
+
+use manyworlds_model::Model;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+/// The floats that collision is compiled for: `f32` and `f64`.
+pub trait Precision: sealed::Sealed + Copy + Send + Sync + std::fmt::Debug + 'static {
+    /// What [`CollisionModel`] holds.
+    #[doc(hidden)]
+    type Engine: Send + Sync + std::fmt::Debug;
+    /// What [`Scratch`] holds.
+    #[doc(hidden)]
+    type Memory: Default + Send;
+    #[doc(hidden)]
+    fn engine(model: &Model, settings: &CollisionSettings) -> Result<Self::Engine, CollideError>;
+    #[doc(hidden)]
+    fn collide(
+        engine: &Self::Engine,
+        poses: impl Fn(usize) -> [Self; 7],
+        overrides: &Overrides<'_, Self>,
+        memory: &mut Self::Memory,
+        out: &mut Vec<Contact<Self>>,
+    ) -> Result<(), NonFinite>;
+}
+
+/// What collision knows of a model, shared by all its worlds.
+#[derive(Debug)]
+pub struct CollisionModel<T: Precision> {
+    engine: T::Engine,
+}
+
+/// Memory that one thread lends to one world after another; it grows to the largest and stays.
+pub struct Scratch<T: Precision> {
+    memory: T::Memory,
+}
+
+impl<T: Precision> Default for Scratch<T> {
+    fn default() -> Self {
+        Self { memory: T::Memory::default() }
+    }
+}
+
+impl<T: Precision> CollisionModel<T> {
+    /// Prepares a model with the default settings.
+    ///
+    /// # Errors
+    /// As [`CollisionModel::with_settings`].
+    pub fn new(model: &Model) -> Result<Self, CollideError> {
+        Self::with_settings(model, &CollisionSettings::default())
+    }
+
+    /// Prepares a model.
+    ///
+    /// # Errors
+    /// A setting that is no distance, a pair of shapes that may touch by the model's filters and cannot be collided
+    /// (two of plane and heightfield), or a mesh without volume.
+    pub fn with_settings(model: &Model, settings: &CollisionSettings) -> Result<Self, CollideError> {
+        settings.validate()?;
+        Ok(Self { engine: T::engine(model, settings)? })
+    }
+
+    /// Finds the contacts of one world into `out`, replacing what it held.
+    ///
+    /// `poses` gives the world frame of every model body: position xyz [m], unit quaternion wxyz. It is asked only for
+    /// bodies that move and have geoms.
+    ///
+    /// # Errors
+    /// [`NonFinite`] when a pose is not finite; `out` is then empty.
+    #[inline]
+    pub fn collide(
+        &self,
+        poses: impl Fn(usize) -> [T; 7],
+        scratch: &mut Scratch<T>,
+        out: &mut Vec<Contact<T>>,
+    ) -> Result<(), NonFinite> {
+        self.collide_with(poses, &Overrides::default(), scratch, out)
+    }
+
+    /// As [`CollisionModel::collide`], with geometry or friction of this world's own.
+    ///
+    /// # Errors
+    /// As [`CollisionModel::collide`].
+    #[inline]
+    pub fn collide_with(
+        &self,
+        poses: impl Fn(usize) -> [T; 7],
+        overrides: &Overrides<'_, T>,
+        scratch: &mut Scratch<T>,
+        out: &mut Vec<Contact<T>>,
+    ) -> Result<(), NonFinite> {
+        T::collide(&self.engine, poses, overrides, &mut scratch.memory, out)
+    }
+}

@@ -4,6 +4,7 @@
 //! equality constraints and contact filters. It comes from [`ModelBuilder`], from MJCF or from URDF, always through
 //! the same validation. Units are SI, quaternions are (w, x, y, z), and state conventions are MuJoCo's.
 
+mod attributes;
 mod builder;
 mod error;
 mod geometry;
@@ -16,6 +17,7 @@ mod query;
 mod reference;
 mod urdf;
 mod validate;
+mod xml;
 
 pub use builder::ModelBuilder;
 pub use error::{Location, ModelError};

@@ -1,9 +1,9 @@
 //! Actuators on joints.
 
-use super::attributes::Attributes;
-use super::xml::Element;
 use super::{Importer, schema};
+use crate::attributes::Attributes;
 use crate::validate::Part;
+use crate::xml::Element;
 use crate::{Actuator, JointKind, ModelError};
 
 /// The force law, as each layer of defaults and at last the element itself write it.

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::attributes::Attributes;
 use super::compiler::quaternion;
-use super::xml::Element;
 use super::{Importer, MeshAsset, schema};
+use crate::attributes::Attributes;
 use crate::mesh::{Filling, TriangleMesh};
 use crate::validate::Part;
+use crate::xml::Element;
 use crate::{HeightField, Mesh, ModelError, Quat, Vec3};
 
 /// More samples than this in a heightfield is taken for a mistake.

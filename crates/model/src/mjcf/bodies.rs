@@ -1,10 +1,10 @@
 //! The kinematic tree: bodies, frames, replication, joints and sites.
 
-use super::attributes::Attributes;
 use super::compiler::from_z;
-use super::xml::Element;
 use super::{Importer, schema};
+use crate::attributes::Attributes;
 use crate::validate::Part;
+use crate::xml::Element;
 use crate::{Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Vec3};
 
 /// Where the elements being read belong.

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use nalgebra::{Quaternion, Rotation3, Unit};
 
-use super::attributes::Attributes;
-use super::xml::Element;
+use crate::attributes::Attributes;
+use crate::xml::Element;
 use crate::{ModelError, Pose, Quat, Vec3};
 
 /// How to read the rest of the document.

@@ -1,9 +1,9 @@
 //! Contact filters, bilateral constraints, tendons (refused) and keyframes.
 
-use super::attributes::Attributes;
-use super::xml::Element;
 use super::{Importer, schema};
+use crate::attributes::Attributes;
 use crate::validate::Part;
+use crate::xml::Element;
 use crate::{Equality, EqualityKind, ExplicitPair, Keyframe, ModelError, Pose, Vec3};
 
 /// Two bodies and a frame in each.

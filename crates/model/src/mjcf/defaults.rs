@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::attributes::Attributes;
-use super::xml::Element;
 use crate::ModelError;
+use crate::attributes::Attributes;
+use crate::xml::Element;
 
 /// Every shortcut writes the same default actuator, so all of them apply to each actuator.
 pub(crate) const ACTUATORS: &[&str] = &[

@@ -1,10 +1,10 @@
 //! Geoms: shape, pose, contact parameters and their share of the body's mass.
 
-use super::attributes::Attributes;
 use super::bodies::{BodyMass, GeomPlace, from_to};
-use super::xml::Element;
 use super::{Importer, schema};
+use crate::attributes::Attributes;
 use crate::validate::{self, Part};
+use crate::xml::Element;
 use crate::{Contacting, Geom, Inertial, ModelError, Pose, Shape, Vec3};
 
 /// Density of water, MuJoCo's default, kg/m^3.

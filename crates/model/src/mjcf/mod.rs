@@ -6,7 +6,7 @@
 
 mod actuators;
 mod assets;
-mod attributes;
+
 mod bodies;
 mod compiler;
 mod constraints;
@@ -14,18 +14,18 @@ mod defaults;
 mod geoms;
 mod masses;
 mod schema;
-mod xml;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use crate::attributes::Attributes;
 use crate::import::Report;
 use crate::validate::Part;
+use crate::xml::{self, Element};
 use crate::{ImportOptions, Inertial, Loaded, Location, ModelBuilder, ModelError, Pose, Resolver, Vec3};
-use attributes::Attributes;
 use compiler::Compiler;
+pub(crate) use compiler::from_z;
 use defaults::Defaults;
-use xml::Element;
 
 /// Reads MJCF from a string. `path` names it in messages, and its folder is where other files are looked for, through
 /// `resolver`.
@@ -205,6 +205,7 @@ impl<'a> Importer<'a> {
     fn option(&mut self, element: &Element) -> Result<(), ModelError> {
         schema::check(element, &mut self.report)?;
         let a = Attributes::bare(element);
+        schema::check_values(&a, &mut self.report)?;
         self.builder.options.timestep = a.number("timestep", self.builder.options.timestep)?;
         if self.builder.options.timestep <= 0.0 {
             return Err(a.error(format!("`timestep` must be positive, found {}", self.builder.options.timestep)));
@@ -214,6 +215,10 @@ impl<'a> Importer<'a> {
         }
         for flags in &element.children {
             schema::check(flags, &mut self.report)?;
+            schema::check_values(&Attributes::bare(flags), &mut self.report)?;
+            if flags.get("override") == Some("enable") {
+                self.report.unsupported(flags.location(), "contact overrides")?;
+            }
             let disabled = |name: &str| flags.get(name) == Some("disable");
             if disabled("gravity") {
                 self.builder.options.gravity = Vec3::zeros();
@@ -222,8 +227,8 @@ impl<'a> Importer<'a> {
             self.disabled.limit |= disabled("limit") || disabled("constraint");
             self.disabled.friction_loss |= disabled("frictionloss") || disabled("constraint");
             self.disabled.equality |= disabled("equality") || disabled("constraint");
-            self.disabled.spring |= disabled("spring");
-            self.disabled.damper |= disabled("damper");
+            self.disabled.spring |= disabled("spring") || disabled("passive");
+            self.disabled.damper |= disabled("damper") || disabled("passive");
             self.disabled.clamp_control |= disabled("clampctrl");
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! Which attributes and elements are read, which have no meaning here, and which would change the physics.
 
-use super::attributes::Attributes;
 use super::defaults::ACTUATORS;
-use super::xml::Element;
 use crate::ModelError;
+use crate::attributes::Attributes;
 use crate::import::Report;
+use crate::xml::Element;
 
 const SOFTNESS: &str = "softness of constraints has no meaning here: contact is exact";
 const STEPPING: &str = "settings of MuJoCo's solver and integrator have no meaning here";
@@ -146,6 +146,7 @@ fn rules(tag: &str) -> Option<Rules> {
                 "damper",
                 "clampctrl",
                 "passive",
+                "override",
             ],
             listed: &[(
                 STEPPING,

@@ -1,4 +1,4 @@
-//! MJCF text as a tree of elements that remember where they stand, with includes put in place.
+//! XML text as a tree of elements that remember where they stand, with includes put in place.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::str::FromStr;
 
-use super::xml::Element;
+use crate::xml::Element;
 use crate::{ModelError, Vec3};
 
 /// An element and the default elements that apply to it, the most general first.

@@ -1,0 +1,146 @@
+//! Which pairs come near each other: a list known beforehand for small models, a grid for large ones.
+
+use super::grid::Grid;
+use super::place::{Geom, Placed};
+use super::{CollideError, Filter, Kind, Real};
+use crate::pairs::Mixed;
+
+/// A model with at most this many geoms has its pairs enumerated when it is built.
+const LIST_GEOMS: usize = 512;
+/// A list up to this long is gone through every step, at 1 to 2 ns a pair; above, the grid is cheaper.
+const LIST_PAIRS: usize = 8192;
+/// Pairs are numbered `low * n + high` in 32 bits when they are not listed.
+const MOST_GEOMS: usize = 1 << 16;
+
+/// Two geoms that may touch.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Pair {
+    /// The geoms, in the order of their kinds, then of their indices.
+    pub(super) a: u32,
+    pub(super) b: u32,
+    pub(super) friction: Real,
+    pub(super) restitution: Real,
+    /// Distance below which there is a contact, m.
+    pub(super) reach: Real,
+    pub(super) friction_is_fixed: bool,
+    /// Whether `a` is a plane.
+    against_plane: bool,
+}
+
+impl Pair {
+    fn new(low: usize, high: usize, geoms: &[Geom], mixed: &Mixed, speculative: Real) -> Self {
+        let ordered = geoms[low].kind <= geoms[high].kind;
+        let (a, b) = if ordered { (low, high) } else { (high, low) };
+        Self {
+            a: a as u32,
+            b: b as u32,
+            friction: mixed.friction as Real,
+            restitution: mixed.restitution as Real,
+            reach: mixed.margin as Real + speculative,
+            friction_is_fixed: mixed.friction_is_fixed,
+            against_plane: geoms[a].kind == Kind::Plane,
+        }
+    }
+
+    /// Whether the bounding spheres come within reach.
+    #[inline(always)]
+    fn is_near(&self, placed: &[Placed]) -> bool {
+        let (a, b) = (&placed[self.a as usize], &placed[self.b as usize]);
+        let between = b.centre - a.centre;
+        if self.against_plane {
+            between.dot(a.axis()) < b.radius + self.reach
+        } else {
+            let near = a.radius + b.radius + self.reach;
+            between.length_squared() < near * near
+        }
+    }
+}
+
+/// How near pairs are found.
+#[derive(Debug)]
+pub(super) enum Broad {
+    /// All pairs that may touch, by geoms.
+    List(Vec<Pair>),
+    /// Pairs are found by a grid, then filtered.
+    Search(Search),
+}
+
+/// What the grid needs of a model.
+#[derive(Debug)]
+pub(super) struct Search {
+    filter: Filter,
+    /// Planes touch what is anywhere: they are not in the grid.
+    planes: Vec<u32>,
+    /// Everything else, movable or not.
+    others: Vec<u32>,
+    kinds: Vec<Geom>,
+    speculative: Real,
+    /// The largest margin of any pair and the speculative distance, m.
+    reach: Real,
+}
+
+impl Broad {
+    pub(super) fn new(geoms: &[Geom], filter: Filter, speculative: f64) -> Result<Self, CollideError> {
+        if geoms.len() > MOST_GEOMS {
+            return Err(CollideError::TooManyGeoms { found: geoms.len(), limit: MOST_GEOMS });
+        }
+        let speculative = speculative as Real;
+        if geoms.len() <= LIST_GEOMS {
+            let mut pairs = Vec::new();
+            for high in 1..geoms.len() {
+                for low in 0..high {
+                    if let Some(mixed) = filter.mix(low, high) {
+                        pairs.push(Pair::new(low, high, geoms, &mixed, speculative));
+                    }
+                }
+            }
+            if pairs.len() <= LIST_PAIRS {
+                pairs.sort_by_key(|p| (p.a.min(p.b), p.a.max(p.b)));
+                return Ok(Self::List(pairs));
+            }
+        }
+        let (planes, others) = (0..geoms.len() as u32).partition(|&g| geoms[g as usize].kind == Kind::Plane);
+        let reach = filter.largest_margin() as Real + speculative;
+        Ok(Self::Search(Search { filter, planes, others, kinds: geoms.to_vec(), speculative, reach }))
+    }
+
+    /// Calls back with each near pair and its number, in increasing order of both geoms.
+    #[inline]
+    pub(super) fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair)) {
+        match self {
+            Self::List(pairs) => {
+                for (number, pair) in pairs.iter().enumerate() {
+                    if pair.is_near(placed) {
+                        found(number as u32, pair);
+                    }
+                }
+            }
+            Self::Search(search) => search.visit(placed, grid, found),
+        }
+    }
+}
+
+impl Search {
+    fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair)) {
+        grid.find(placed, &self.others, self.reach);
+        for &plane in &self.planes {
+            let (normal, origin) = (placed[plane as usize].axis(), placed[plane as usize].centre);
+            for &other in &self.others {
+                let (centre, radius) = (placed[other as usize].centre, placed[other as usize].radius);
+                if (centre - origin).dot(normal) < radius + self.reach {
+                    grid.near.push((plane.min(other), plane.max(other)));
+                }
+            }
+        }
+        grid.near.sort_unstable();
+        for &(low, high) in &grid.near {
+            let (low, high) = (low as usize, high as usize);
+            if let Some(mixed) = self.filter.mix(low, high) {
+                let pair = Pair::new(low, high, &self.kinds, &mixed, self.speculative);
+                if pair.is_near(placed) {
+                    found((low * self.kinds.len() + high) as u32, &pair);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Convex shapes without a closed form: parry's GJK and EPA for the normal, the features that face each other for the
+//! points.
+
+use super::clip::{Candidate, Points};
+use super::core_shape::{Core, Feature, Polyhedron};
+use super::parry::math::Pose;
+use super::parry::query::epa::EPA;
+use super::parry::query::gjk::{self, CsoPoint, GJKResult, VoronoiSimplex};
+use super::parry::shape::SupportMap;
+use super::place::Placed;
+use super::{Real, Sink, Vector};
+
+/// Memory of the algorithms.
+pub(super) struct Workspace {
+    simplex: VoronoiSimplex,
+    epa: EPA,
+    pub(super) points: Points,
+}
+
+impl Default for Workspace {
+    fn default() -> Self {
+        Self { simplex: VoronoiSimplex::new(), epa: EPA::new(), points: Points::default() }
+    }
+}
+
+/// A core in world axes about the first shape's centre, in units of the smaller shape: parry's tolerances are absolute
+/// and meant for sizes about one (in f32 it takes points a millimetre apart for the same).
+struct Scaled<'a> {
+    core: &'a Core<'a>,
+    placed: &'a Placed,
+    offset: Vector,
+    scale: Real,
+}
+
+impl SupportMap for Scaled<'_> {
+    #[inline]
+    fn local_support_point(&self, direction: Vector) -> Vector {
+        let point = self.core.support(self.placed.local(direction));
+        (self.offset + self.placed.axes * point) * self.scale
+    }
+
+    /// Both shapes are in one frame, so the pose that parry passes is the identity.
+    #[inline]
+    fn support_point(&self, _: &Pose, direction: Vector) -> Vector {
+        self.local_support_point(direction)
+    }
+}
+
+impl Scaled<'_> {
+    /// How far the other shape is apart along a unit direction, in scaled units.
+    fn separation(&self, other: &Self, direction: Vector) -> Real {
+        (other.local_support_point(-direction) - self.local_support_point(direction)).dot(direction)
+    }
+}
+
+/// The nearest points of two cores, or those deepest in each other.
+pub(super) struct Nearest {
+    /// Unit, from the first to the second.
+    pub(super) normal: Vector,
+    /// Signed, of the cores, m.
+    pub(super) distance: Real,
+    /// Midway between the two, about the first shape's centre, m.
+    pub(super) middle: Vector,
+}
+
+/// The features of two cores that face each other along a normal, about the first one's centre.
+pub(super) fn facing(
+    core_a: &Core<'_>,
+    a: &Placed,
+    core_b: &Core<'_>,
+    b: &Placed,
+    normal: Vector,
+) -> (Feature, Feature) {
+    let mut on_a = core_a.feature(a.local(normal));
+    let mut on_b = core_b.feature(b.local(-normal));
+    for point in &mut on_a.points[..on_a.len] {
+        *point = a.axes * *point;
+    }
+    let offset = b.centre - a.centre;
+    for point in &mut on_b.points[..on_b.len] {
+        *point = offset + b.axes * *point;
+    }
+    (on_a, on_b)
+}
+
+/// The nearest points of two cores within a distance.
+pub(super) fn nearest(
+    core_a: &Core<'_>,
+    a: &Placed,
+    core_b: &Core<'_>,
+    b: &Placed,
+    within: Real,
+    workspace: &mut Workspace,
+) -> Option<Nearest> {
+    let offset = b.centre - a.centre;
+    let scale = a.radius.min(b.radius).max(Real::MIN_POSITIVE.sqrt()).recip();
+    let first = Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale };
+    let second = Scaled { core: core_b, placed: b, offset, scale };
+    let start = offset.try_normalize().unwrap_or(Vector::Z);
+    let Workspace { simplex, epa, .. } = workspace;
+    simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, &first, &second, start));
+    let found = match gjk::closest_points(&Pose::IDENTITY, &first, &second, within * scale, true, simplex) {
+        GJKResult::ClosestPoints(p, q, normal) => Some((p, q, normal)),
+        GJKResult::NoIntersection(_) => return None,
+        GJKResult::Intersection | GJKResult::Proximity(_) => {
+            epa.closest_points(&Pose::IDENTITY, &first, &second, simplex)
+        }
+    };
+    // Where EPA gives up (touching within rounding), the best of the shapes' own axes is left.
+    let found = found.filter(|(p, q, n)| p.is_finite() && q.is_finite() && (n.length_squared() - 1.0).abs() < 1e-3);
+    let (mut p, mut q, mut normal) = found.unwrap_or((Vector::ZERO, offset * scale, start));
+    let mut best = first.separation(&second, normal);
+    // Iteration ends near a flat contact's normal; a face that parts the shapes as far, to rounding, is exact.
+    let rounding = 8.0 * Real::EPSILON * (2.0 + offset.length() * scale);
+    for (core, placed, sign) in [(core_a, a, 1.0), (core_b, b, -1.0)] {
+        let Some(axis) = core.face_normal(placed.local(normal * sign)) else { continue };
+        let direction = placed.axes * axis * sign;
+        let apart = first.separation(&second, direction);
+        if apart >= best - rounding {
+            if apart > best + 1e-3 {
+                (p, q) = (first.local_support_point(direction), second.local_support_point(-direction));
+            }
+            (best, normal) = (apart, direction);
+        }
+    }
+    Some(Nearest { normal, distance: best / scale, middle: 0.5 * (p + q) / scale })
+}
+
+/// Contacts of two convex shapes by their cores.
+pub(super) fn convex_convex(
+    core_a: Core<'_>,
+    a: &Placed,
+    rounding: [Real; 2],
+    core_b: Core<'_>,
+    b: &Placed,
+    workspace: &mut Workspace,
+    sink: &mut Sink<'_>,
+) {
+    let within = sink.reach + rounding[0] + rounding[1];
+    let Some(nearest) = nearest(&core_a, a, &core_b, b, within, workspace) else { return };
+    touch(&core_a, a, &core_b, b, rounding, &nearest, true, workspace, sink);
+}
+
+/// The points of contact along a normal: where the features that face each other overlap, and the nearest points
+/// themselves where that has nothing as deep.
+pub(super) fn touch(
+    core_a: &Core<'_>,
+    a: &Placed,
+    core_b: &Core<'_>,
+    b: &Placed,
+    rounding: [Real; 2],
+    nearest: &Nearest,
+    with_nearest: bool,
+    workspace: &mut Workspace,
+    sink: &mut Sink<'_>,
+) {
+    let distance = nearest.distance - rounding[0] - rounding[1];
+    if distance >= sink.reach {
+        return;
+    }
+    let size = a.radius.min(b.radius);
+    let points = &mut workspace.points;
+    points.clear();
+    let (on_a, on_b) = facing(core_a, a, core_b, b, nearest.normal);
+    points.overlap(&on_a, &on_b, nearest.normal, rounding, sink.reach);
+    if with_nearest && points.closest() > distance + 1e-3 * size {
+        let point = nearest.middle + nearest.normal * (0.5 * (rounding[0] - rounding[1]));
+        points.push(Candidate { point, distance, feature: 0 });
+    }
+    points.emit(nearest.normal, a.centre, size, sink);
+}
+
+/// The lowest vertices of a hull over a plane.
+pub(super) fn plane_mesh(a: &Placed, b: &Placed, mesh: &Polyhedron, workspace: &mut Workspace, sink: &mut Sink<'_>) {
+    let normal = a.axis();
+    let down = b.local(normal);
+    let height = (b.centre - a.centre).dot(normal);
+    let points = &mut workspace.points;
+    points.clear();
+    for (index, vertex) in mesh.vertices.iter().enumerate() {
+        let distance = height + vertex.dot(down);
+        if distance < sink.reach {
+            points.make_room(normal);
+            let point = b.axes * *vertex - normal * (0.5 * distance);
+            points.push(Candidate { point, distance, feature: index as u32 });
+        }
+    }
+    points.emit(normal, b.centre, b.radius, sink);
+}

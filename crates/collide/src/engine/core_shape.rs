@@ -1,0 +1,249 @@
+//! Convex shapes as a core and a rounding radius about it: support points, and the corner, edge or face that faces a
+//! direction.
+
+use super::place::Placed;
+use super::{Kind, Real, Vector};
+use crate::hull::Hull;
+
+/// Corners a face has at most; larger faces of hulls are thinned out.
+pub(super) const CORNERS: usize = 16;
+
+/// A convex polygon, segment or point of a surface, with numbers for its corners and edges.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Feature {
+    pub(super) points: [Vector; CORNERS],
+    /// Number of each corner.
+    pub(super) corners: [u16; CORNERS],
+    /// Number of the edge from each corner to the next.
+    pub(super) edges: [u16; CORNERS],
+    pub(super) len: usize,
+}
+
+impl Feature {
+    pub(super) const NONE: Self =
+        Self { points: [Vector::ZERO; CORNERS], corners: [0; CORNERS], edges: [0; CORNERS], len: 0 };
+
+    fn push(&mut self, point: Vector, corner: u16, edge: u16) {
+        self.points[self.len] = point;
+        self.corners[self.len] = corner;
+        self.edges[self.len] = edge;
+        self.len += 1;
+    }
+}
+
+/// The core of a convex shape, in its own frame.
+#[derive(Clone, Copy)]
+pub(super) enum Core<'a> {
+    Point,
+    /// Along z, from minus to plus this.
+    Segment(Real),
+    /// Half edges.
+    Box(Vector),
+    /// Radius and half length, along z.
+    Cylinder(Real, Real),
+    /// Semi-axes.
+    Ellipsoid(Vector),
+    Mesh(&'a Polyhedron),
+    Triangle([Vector; 3]),
+}
+
+impl<'a> Core<'a> {
+    /// The core of a placed shape; a point for those that have none.
+    pub(super) fn of(kind: Kind, placed: &Placed, mesh: Option<&'a Polyhedron>) -> Self {
+        match (kind, mesh) {
+            (Kind::Capsule, _) => Self::Segment(placed.size[1]),
+            (Kind::Cylinder, _) => Self::Cylinder(placed.size[0], placed.size[1]),
+            (Kind::Box, _) => Self::Box(Vector::from_array(placed.size)),
+            (Kind::Ellipsoid, _) => Self::Ellipsoid(Vector::from_array(placed.size)),
+            (Kind::Mesh, Some(mesh)) => Self::Mesh(mesh),
+            _ => Self::Point,
+        }
+    }
+
+    /// What the surface stands off the core: the radius of spheres and capsules.
+    pub(super) fn rounding(kind: Kind, placed: &Placed) -> Real {
+        if matches!(kind, Kind::Sphere | Kind::Capsule) { placed.size[0] } else { 0.0 }
+    }
+
+    /// The outward normal of the flat face that looks most along a direction.
+    pub(super) fn face_normal(&self, direction: Vector) -> Option<Vector> {
+        match *self {
+            Self::Point | Self::Segment(_) | Self::Ellipsoid(_) => None,
+            Self::Box(_) => {
+                let size = direction.abs();
+                let axis = if size.x >= size.y && size.x >= size.z {
+                    Vector::X
+                } else if size.y >= size.z {
+                    Vector::Y
+                } else {
+                    Vector::Z
+                };
+                Some(if axis.dot(direction) < 0.0 { -axis } else { axis })
+            }
+            Self::Cylinder(..) => Some(Vector::Z * (1.0 as Real).copysign(direction.z)),
+            Self::Mesh(mesh) => Some(mesh.normals[mesh.facing(direction)]),
+            Self::Triangle([a, b, c]) => {
+                let normal = (b - a).cross(c - a).try_normalize()?;
+                Some(if normal.dot(direction) < 0.0 { -normal } else { normal })
+            }
+        }
+    }
+
+    /// The point farthest along a direction (of any length).
+    #[inline]
+    pub(super) fn support(&self, direction: Vector) -> Vector {
+        match *self {
+            Self::Point => Vector::ZERO,
+            Self::Segment(half) => Vector::Z * half.copysign(direction.z),
+            Self::Box(half) => {
+                Vector::new(half.x.copysign(direction.x), half.y.copysign(direction.y), half.z.copysign(direction.z))
+            }
+            Self::Cylinder(radius, half) => {
+                let across = (direction.x * direction.x + direction.y * direction.y).sqrt();
+                let scale = if across > 0.0 { radius / across } else { 0.0 };
+                Vector::new(direction.x * scale, direction.y * scale, half.copysign(direction.z))
+            }
+            Self::Ellipsoid(radii) => {
+                let scaled = radii * direction;
+                let length = scaled.length();
+                if length > 0.0 { radii * scaled / length } else { Vector::new(0.0, 0.0, radii.z) }
+            }
+            Self::Mesh(mesh) => mesh.support(direction),
+            Self::Triangle(corners) => {
+                let along = corners.map(|c| c.dot(direction));
+                if along[0] >= along[1] && along[0] >= along[2] {
+                    corners[0]
+                } else if along[1] >= along[2] {
+                    corners[1]
+                } else {
+                    corners[2]
+                }
+            }
+        }
+    }
+
+    /// The face, edge or corner that faces a unit direction.
+    pub(super) fn feature(&self, direction: Vector) -> Feature {
+        let mut feature = Feature::NONE;
+        match *self {
+            Self::Point | Self::Ellipsoid(_) => feature.push(self.support(direction), 0, 0),
+            Self::Segment(half) => {
+                feature.push(Vector::Z * -half, 0, 0);
+                feature.push(Vector::Z * half, 1, 0);
+            }
+            Self::Box(half) => box_face(half, direction, &mut feature),
+            Self::Cylinder(radius, half) => cylinder_feature(radius, half, direction, &mut feature),
+            Self::Mesh(mesh) => mesh.face(direction, &mut feature),
+            Self::Triangle(corners) => {
+                for (i, corner) in corners.into_iter().enumerate() {
+                    feature.push(corner, i as u16, i as u16);
+                }
+            }
+        }
+        feature
+    }
+}
+
+/// Corner numbers hold the sign along axis i in bit i; edges are numbered by their corners' bits.
+fn box_face(half: Vector, direction: Vector, feature: &mut Feature) {
+    let size = direction.abs();
+    let axis = if size.x >= size.y && size.x >= size.z {
+        0
+    } else if size.y >= size.z {
+        1
+    } else {
+        2
+    };
+    let up = u16::from(direction[axis] > 0.0);
+    let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
+    let corner = |bits: u16| bits & 1 << u | bits & 1 << v | up << axis;
+    let around = [0, 1 << u, 1 << u | 1 << v, 1 << v].map(corner);
+    for (i, &number) in around.iter().enumerate() {
+        let sign = |axis: usize| if number >> axis & 1 == 1 { 1.0 } else { -1.0 };
+        let point = Vector::new(sign(0) * half.x, sign(1) * half.y, sign(2) * half.z);
+        let next = around[(i + 1) % 4];
+        // The axis along the edge, and the corner it starts from.
+        let along = (number ^ next).trailing_zeros() as u16;
+        feature.push(point, number, 8 * along + (number & next));
+    }
+}
+
+/// An end within 45 degrees of the direction: four points of its rim, the farthest first. Else the side's line.
+fn cylinder_feature(radius: Real, half: Real, direction: Vector, feature: &mut Feature) {
+    let across = (direction.x * direction.x + direction.y * direction.y).sqrt();
+    let out = if across > 1e-6 { Vector::new(direction.x / across, direction.y / across, 0.0) } else { Vector::X };
+    if direction.z.abs() > across {
+        let (end, first) = if direction.z > 0.0 { (half, 4) } else { (-half, 0) };
+        let side = Vector::new(-out.y, out.x, 0.0);
+        for (i, radial) in [out, side, -out, -side].into_iter().enumerate() {
+            feature.push(radial * radius + Vector::Z * end, first + i as u16, first + i as u16);
+        }
+    } else {
+        feature.push(out * radius - Vector::Z * half, 8, 8);
+        feature.push(out * radius + Vector::Z * half, 9, 8);
+    }
+}
+
+/// A convex polyhedron about its centre.
+#[derive(Debug)]
+pub(super) struct Polyhedron {
+    pub(super) vertices: Vec<Vector>,
+    normals: Vec<Vector>,
+    /// First entry of each face in `corners`, and the end.
+    faces: Vec<u32>,
+    /// Vertices round the faces, counter-clockwise seen from outside.
+    corners: Vec<u32>,
+    /// Radius of the sphere about the origin that holds it.
+    pub(super) radius: Real,
+}
+
+impl Polyhedron {
+    pub(super) fn new(hull: &Hull) -> Self {
+        let convert = |v: &manyworlds_model::Vec3| super::place::vector(v);
+        let vertices: Vec<Vector> = hull.vertices.iter().map(convert).collect();
+        let radius = vertices.iter().fold(0.0, |r: Real, v| r.max(v.length()));
+        let mut faces = vec![0];
+        let mut corners = Vec::new();
+        for face in &hull.faces {
+            corners.extend_from_slice(&face.corners);
+            faces.push(corners.len() as u32);
+        }
+        let normals = hull.faces.iter().map(|f| convert(&f.normal)).collect();
+        Self { vertices, normals, faces, corners, radius }
+    }
+
+    fn support(&self, direction: Vector) -> Vector {
+        let mut best = (Real::NEG_INFINITY, Vector::ZERO);
+        for &vertex in &self.vertices {
+            let along = vertex.dot(direction);
+            if along > best.0 {
+                best = (along, vertex);
+            }
+        }
+        best.1
+    }
+
+    /// The face that looks most along a direction.
+    fn facing(&self, direction: Vector) -> usize {
+        let mut best = (Real::NEG_INFINITY, 0);
+        for (index, normal) in self.normals.iter().enumerate() {
+            let along = normal.dot(direction);
+            if along > best.0 {
+                best = (along, index);
+            }
+        }
+        best.1
+    }
+
+    fn face(&self, direction: Vector, feature: &mut Feature) {
+        let face = self.facing(direction);
+        let first = self.faces[face] as usize;
+        let count = self.faces[face + 1] as usize - first;
+        let taken = count.min(CORNERS);
+        for i in 0..taken {
+            let entry = first + i * count / taken;
+            let vertex = self.corners[entry];
+            feature.push(self.vertices[vertex as usize], vertex as u16, entry as u16);
+        }
+    }
+}

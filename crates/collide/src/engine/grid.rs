@@ -1,0 +1,132 @@
+//! Near pairs among many geoms, in time about linear in their number.
+//!
+//! Geoms are sorted by size into levels; level k has cells of edge 2^k, at least the diameter of its bounding spheres
+//! (grown by the reach). A geom lies in the one cell of its level that holds its centre. Two geoms can only touch if
+//! their centres are in the same or adjacent cells of the coarser level of the two. So each geom looks at the 27 cells
+//! about it, on its own level and on every coarser one that is in use.
+
+use super::place::Placed;
+use super::{Real, Vector};
+
+/// Coordinates of cells are kept to 18 bits; beyond, the world wraps round, which costs false neighbours only.
+const BITS: u32 = 18;
+const MASK: i64 = (1 << BITS) - 1;
+/// Level 0 has cells of 2^-LOWEST m.
+const LOWEST: i32 = 24;
+const LEVELS: usize = 64;
+const EMPTY: u32 = u32::MAX;
+
+/// Memory of the search.
+#[derive(Default)]
+pub(super) struct Grid {
+    /// Pairs found, smaller index first; the search may find one that is not near, never miss one that is.
+    pub(super) near: Vec<(u32, u32)>,
+    /// Geoms by cell: (cell, geom), sorted.
+    entries: Vec<(u64, u32)>,
+    /// Open-addressing table from a cell to the first of its entries.
+    table: Vec<u32>,
+}
+
+/// The level whose cells hold a sphere of this diameter.
+fn level_of(diameter: Real) -> usize {
+    let exponent = diameter.max(Real::MIN_POSITIVE).log2().ceil() as i32;
+    (exponent + LOWEST).clamp(0, LEVELS as i32 - 1) as usize
+}
+
+fn edge_of(level: usize) -> Real {
+    (2.0 as Real).powi(level as i32 - LOWEST)
+}
+
+fn cell_of(centre: Vector, level: usize) -> [i64; 3] {
+    let edge = edge_of(level);
+    // Far beyond any scene, and far from overflow.
+    [centre.x, centre.y, centre.z].map(|x| (x / edge).floor().clamp(-1e15, 1e15) as i64)
+}
+
+fn key_of(cell: [i64; 3], level: usize) -> u64 {
+    let [x, y, z] = cell.map(|c| (c & MASK) as u64);
+    (level as u64) << (3 * BITS) | x << (2 * BITS) | y << BITS | z
+}
+
+fn slot_of(key: u64, slots: usize) -> usize {
+    (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (slots - 1)
+}
+
+impl Grid {
+    /// Fills `near` with the pairs whose bounding spheres come within `reach`.
+    pub(super) fn find(&mut self, placed: &[Placed], geoms: &[u32], reach: Real) {
+        self.near.clear();
+        self.entries.clear();
+        let mut in_use = [false; LEVELS];
+        for &geom in geoms {
+            let shape = &placed[geom as usize];
+            let level = level_of(2.0 * shape.radius + reach);
+            in_use[level] = true;
+            self.entries.push((key_of(cell_of(shape.centre, level), level), geom));
+        }
+        self.entries.sort_unstable();
+        self.hash();
+        for index in 0..self.entries.len() {
+            let (key, geom) = self.entries[index];
+            let own = (key >> (3 * BITS)) as usize;
+            for level in (own..LEVELS).filter(|&l| in_use[l]) {
+                self.look_about(geom, placed, level, level == own, reach);
+            }
+        }
+    }
+
+    fn hash(&mut self) {
+        let slots = (2 * self.entries.len()).next_power_of_two().max(16);
+        self.table.clear();
+        self.table.resize(slots, EMPTY);
+        let mut last = u64::MAX;
+        for (index, &(key, _)) in self.entries.iter().enumerate() {
+            if key != last {
+                last = key;
+                let mut slot = slot_of(key, slots);
+                while self.table[slot] != EMPTY {
+                    slot = (slot + 1) & (slots - 1);
+                }
+                self.table[slot] = index as u32;
+            }
+        }
+    }
+
+    fn first_in(&self, key: u64) -> Option<usize> {
+        let mut slot = slot_of(key, self.table.len());
+        loop {
+            let index = self.table[slot];
+            if index == EMPTY {
+                return None;
+            }
+            if self.entries[index as usize].0 == key {
+                return Some(index as usize);
+            }
+            slot = (slot + 1) & (self.table.len() - 1);
+        }
+    }
+
+    /// Pairs of a geom with those of the 27 cells about it on a level; on its own level each pair is met twice.
+    fn look_about(&mut self, geom: u32, placed: &[Placed], level: usize, own: bool, reach: Real) {
+        let shape = placed[geom as usize];
+        let [x, y, z] = cell_of(shape.centre, level);
+        for offset in 0..27 {
+            let cell = [x + offset / 9 - 1, y + offset / 3 % 3 - 1, z + offset % 3 - 1];
+            let key = key_of(cell, level);
+            let Some(first) = self.first_in(key) else { continue };
+            for index in first..self.entries.len() {
+                let (found, other) = self.entries[index];
+                if found != key {
+                    break;
+                }
+                if other == geom || (own && other < geom) {
+                    continue;
+                }
+                let near = shape.radius + placed[other as usize].radius + reach;
+                if (placed[other as usize].centre - shape.centre).length_squared() < near * near {
+                    self.near.push((geom.min(other), geom.max(other)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The contacts of one world, in the precision of the module around.
+
+mod analytic;
+mod boxes;
+mod broad;
+mod clip;
+mod convex;
+mod core_shape;
+mod grid;
+mod narrow;
+mod place;
+mod sink;
+mod terrain;
+
+use manyworlds_model::{HeightField, Mesh, Model};
+
+use super::{Real, parry};
+use crate::hull::Hull;
+use crate::pairs::{Filter, Kind};
+use crate::{CollideError, CollisionSettings, Contact, NonFinite, Overrides, Precision};
+use broad::Broad;
+use convex::Workspace;
+use core_shape::Polyhedron;
+use grid::Grid;
+use parry::math::{Matrix, Rotation, Vector};
+use place::{Geom, Placed};
+use sink::Sink;
+use terrain::Terrain;
+
+/// A model, prepared.
+#[derive(Debug)]
+pub struct Engine {
+    geoms: Vec<Geom>,
+    /// Static geoms where they stand; movable ones with the model's sizes at the origin.
+    rest: Vec<Placed>,
+    /// Movable geoms that some pair may concern, in order.
+    moving: Vec<u32>,
+    broad: Broad,
+    meshes: Vec<Polyhedron>,
+    fields: Vec<Terrain>,
+}
+
+/// What one world after another is computed in.
+#[derive(Default)]
+pub struct Memory {
+    placed: Vec<Placed>,
+    grid: Grid,
+    workspace: Workspace,
+}
+
+impl Engine {
+    fn new(model: &Model, settings: &CollisionSettings) -> Result<Self, CollideError> {
+        let filter = Filter::new(model);
+        filter.refuse_unsupported(model)?;
+        let hulls = model.meshes.iter().enumerate().map(|(i, mesh)| hull(i, mesh)).collect::<Result<Vec<_>, _>>()?;
+        let fields = model.heightfields.iter().enumerate().map(|(i, field)| terrain(i, field));
+        let fields = fields.collect::<Result<Vec<_>, _>>()?;
+        let meshes: Vec<_> = hulls.iter().map(Polyhedron::new).collect();
+        let (geoms, rest) = place::prepare(model, &filter, &hulls, &meshes, &fields);
+        let broad = Broad::new(&geoms, filter, settings.speculative_distance)?;
+        let mut moving: Vec<u32> = (0..geoms.len() as u32).filter(|&g| geoms[g as usize].body.is_some()).collect();
+        if let Broad::List(pairs) = &broad {
+            let mut used = vec![false; geoms.len()];
+            pairs.iter().for_each(|p| (used[p.a as usize], used[p.b as usize]) = (true, true));
+            moving.retain(|&g| used[g as usize]);
+        }
+        Ok(Self { geoms, rest, moving, broad, meshes, fields })
+    }
+
+    fn collide(
+        &self,
+        poses: impl Fn(usize) -> [Real; 7],
+        overrides: &Overrides<'_, Real>,
+        memory: &mut Memory,
+        out: &mut Vec<Contact<Real>>,
+    ) -> Result<(), NonFinite> {
+        out.clear();
+        let Memory { placed, grid, workspace } = memory;
+        self.place(poses, overrides.sizes, placed)?;
+        let mut sink = Sink::new(out);
+        self.broad.visit(placed, grid, |number, pair| {
+            let first = sink.begin(number, pair, &self.geoms, overrides.friction);
+            self.narrow(pair, placed, workspace, &mut sink);
+            sink.end(first);
+        });
+        Ok(())
+    }
+}
+
+fn hull(index: usize, mesh: &Mesh) -> Result<Hull, CollideError> {
+    Hull::new(mesh).map_err(|message| CollideError::Mesh { index, name: mesh.name.clone(), message })
+}
+
+fn terrain(index: usize, field: &HeightField) -> Result<Terrain, CollideError> {
+    Terrain::new(field).map_err(|message| CollideError::HeightField { index, name: field.name.clone(), message })
+}
+
+impl Precision for Real {
+    type Engine = Engine;
+    type Memory = Memory;
+
+    fn engine(model: &Model, settings: &CollisionSettings) -> Result<Engine, CollideError> {
+        Engine::new(model, settings)
+    }
+
+    #[inline]
+    fn collide(
+        engine: &Engine,
+        poses: impl Fn(usize) -> [Self; 7],
+        overrides: &Overrides<'_, Self>,
+        memory: &mut Memory,
+        out: &mut Vec<Contact<Self>>,
+    ) -> Result<(), NonFinite> {
+        engine.collide(poses, overrides, memory, out)
+    }
+}

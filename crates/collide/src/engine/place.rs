@@ -1,0 +1,169 @@
+//! Geoms, in their bodies and in the world.
+
+use manyworlds_model::{Model, Pose, Shape};
+
+use super::{Engine, Filter, Kind, Matrix, NonFinite, Polyhedron, Real, Rotation, Terrain, Vector};
+use crate::hull::Hull;
+
+/// What is constant of a geom.
+#[derive(Debug, Clone)]
+pub(super) struct Geom {
+    pub(super) kind: Kind,
+    /// The model body that contacts name.
+    pub(super) owner: u32,
+    /// That body where it moves; static geoms have none.
+    pub(super) body: Option<u32>,
+    /// Mesh or heightfield.
+    pub(super) asset: u32,
+    /// Frame of the shape in the body's.
+    offset: Vector,
+    axes: Matrix,
+    /// Whether those axes are the body's.
+    aligned: bool,
+}
+
+/// A shape where it stands in the world.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    /// Origin of its frame, m.
+    pub(super) centre: Vector,
+    /// Axes of its frame, as columns.
+    pub(super) axes: Matrix,
+    /// Radius of the sphere about the centre that holds it, m; infinite for a plane.
+    pub(super) radius: Real,
+    /// Radius, radius and half length, half edges or semi-axes, m.
+    pub(super) size: [Real; 3],
+}
+
+impl Placed {
+    /// A world vector in the shape's axes.
+    #[inline(always)]
+    pub(super) fn local(&self, v: Vector) -> Vector {
+        Vector::new(self.axes.x_axis.dot(v), self.axes.y_axis.dot(v), self.axes.z_axis.dot(v))
+    }
+
+    /// The axis of a round or long shape, the normal of a plane.
+    #[inline(always)]
+    pub(super) fn axis(&self) -> Vector {
+        self.axes.z_axis
+    }
+}
+
+pub(super) fn vector(v: &manyworlds_model::Vec3) -> Vector {
+    Vector::new(v.x as Real, v.y as Real, v.z as Real)
+}
+
+fn matrix(pose: &Pose) -> Matrix {
+    let m = pose.rotation.to_rotation_matrix();
+    let column = |i: usize| vector(&m.matrix().column(i).into());
+    Matrix::from_cols(column(0), column(1), column(2))
+}
+
+/// Radius of the sphere about the shape's origin that holds it, m.
+#[inline]
+fn bounding_radius(kind: Kind, size: &[Real; 3], otherwise: Real) -> Real {
+    let [a, b, c] = *size;
+    match kind {
+        Kind::Sphere => a,
+        Kind::Capsule => a + b,
+        Kind::Cylinder => (a * a + b * b).sqrt(),
+        Kind::Box => (a * a + b * b + c * c).sqrt(),
+        Kind::Ellipsoid => a.max(b).max(c),
+        Kind::Plane | Kind::Mesh | Kind::HeightField => otherwise,
+    }
+}
+
+/// Shapes in their bodies, and at rest: static ones in the world.
+pub(super) fn prepare(
+    model: &Model,
+    filter: &Filter,
+    hulls: &[Hull],
+    meshes: &[Polyhedron],
+    fields: &[Terrain],
+) -> (Vec<Geom>, Vec<Placed>) {
+    // Meaningful for static bodies alone: nothing moves on their way to the ground.
+    let mut frames: Vec<Pose> = Vec::with_capacity(model.bodies.len());
+    for (index, body) in model.bodies.iter().enumerate() {
+        frames.push(if index == 0 { Pose::identity() } else { frames[body.parent] * body.pose });
+    }
+    let mut geoms = Vec::with_capacity(model.geoms.len());
+    let mut rest = Vec::with_capacity(model.geoms.len());
+    for (index, geom) in model.geoms.iter().enumerate() {
+        let kind = Kind::of(&geom.shape);
+        let mut pose = geom.pose;
+        let (mut asset, mut size, mut radius) = (0, [0.0; 3], Real::INFINITY);
+        match &geom.shape {
+            Shape::Plane => {}
+            Shape::Sphere { radius } => size[0] = *radius as Real,
+            Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+                size = [*radius as Real, *half_length as Real, 0.0];
+            }
+            Shape::Box { half } => size = vector(half).to_array(),
+            Shape::Ellipsoid { radii } => size = vector(radii).to_array(),
+            Shape::Mesh(mesh) => {
+                // Hulls are centred, which makes their bounding spheres tight.
+                pose *= nalgebra::Translation3::from(hulls[*mesh].centre);
+                asset = *mesh as u32;
+                radius = meshes[*mesh].radius;
+            }
+            Shape::HeightField(field) => {
+                asset = *field as u32;
+                radius = fields[*field].radius();
+            }
+        }
+        radius = bounding_radius(kind, &size, radius);
+        let fixed = filter.is_static(index);
+        let world = if fixed { frames[geom.body] * pose } else { Pose::identity() };
+        rest.push(Placed { centre: vector(&world.translation.vector), axes: matrix(&world), radius, size });
+        geoms.push(Geom {
+            kind,
+            owner: geom.body as u32,
+            body: (!fixed).then_some(geom.body as u32),
+            asset,
+            offset: vector(&pose.translation.vector),
+            axes: matrix(&pose),
+            aligned: pose.rotation.angle() == 0.0,
+        });
+    }
+    (geoms, rest)
+}
+
+impl Engine {
+    /// Puts every geom where the bodies' poses have it.
+    pub(super) fn place(
+        &self,
+        poses: impl Fn(usize) -> [Real; 7],
+        sizes: &[[Real; 3]],
+        placed: &mut Vec<Placed>,
+    ) -> Result<(), NonFinite> {
+        placed.clear();
+        placed.extend_from_slice(&self.rest);
+        let mut last = None;
+        let (mut origin, mut frame) = (Vector::ZERO, Matrix::IDENTITY);
+        for &index in &self.moving {
+            let geom = &self.geoms[index as usize];
+            if geom.body != last {
+                last = geom.body;
+                let body = geom.owner as usize;
+                let pose = poses(body);
+                // Zero for numbers, NaN for infinities and NaNs.
+                if pose.iter().map(|x| x * 0.0).sum::<Real>() != 0.0 {
+                    return Err(NonFinite { body });
+                }
+                let [x, y, z, qw, qx, qy, qz] = pose;
+                origin = Vector::new(x, y, z);
+                frame = Matrix::from_quat(Rotation::from_xyzw(qx, qy, qz, qw));
+            }
+            let target = &mut placed[index as usize];
+            target.centre = origin + frame * geom.offset;
+            target.axes = if geom.aligned { frame } else { frame * geom.axes };
+        }
+        for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(sizes)) {
+            if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField) {
+                target.size = *size;
+                target.radius = bounding_radius(geom.kind, size, 0.0);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! Where contact functions put their points.
+
+use super::broad::Pair;
+use super::place::Geom;
+use super::{Contact, Real, Vector};
+
+/// Collects the contacts of one pair after another.
+pub(super) struct Sink<'a> {
+    out: &'a mut Vec<Contact<Real>>,
+    /// What the contacts of the current pair have in common.
+    common: Contact<Real>,
+    /// Whether the contact function has the pair the other way round.
+    flip: bool,
+    /// Only points closer than this are contacts, m.
+    pub(super) reach: Real,
+    /// Tells the parts of a shape apart in the features of its contacts.
+    pub(super) tag: u32,
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn new(out: &'a mut Vec<Contact<Real>>) -> Self {
+        let common = Contact {
+            geoms: [0; 2],
+            bodies: [0; 2],
+            point: [0.0; 3],
+            normal: [0.0; 3],
+            distance: 0.0,
+            friction: 0.0,
+            restitution: 0.0,
+            feature: 0,
+        };
+        Self { out, common, flip: false, reach: 0.0, tag: 0 }
+    }
+
+    /// Turns to a pair; gives where its contacts begin.
+    #[inline]
+    pub(super) fn begin(&mut self, number: u32, pair: &Pair, geoms: &[Geom], friction: &[Real]) -> usize {
+        let (low, high) = (pair.a.min(pair.b), pair.a.max(pair.b));
+        self.flip = pair.a != low;
+        self.reach = pair.reach;
+        self.common.geoms = [low, high];
+        self.common.bodies = [geoms[low as usize].owner, geoms[high as usize].owner];
+        self.common.friction = match (friction.get(low as usize), friction.get(high as usize)) {
+            (Some(first), Some(second)) if !pair.friction_is_fixed => first.max(*second),
+            _ => pair.friction,
+        };
+        self.common.restitution = pair.restitution;
+        self.common.feature = u64::from(number) << 32;
+        self.out.len()
+    }
+
+    /// Adds a point if it is near enough; the normal is from the contact function's first shape to its second.
+    #[inline]
+    pub(super) fn push(&mut self, point: Vector, normal: Vector, distance: Real, feature: u32) {
+        if distance < self.reach {
+            let normal = if self.flip { -normal } else { normal };
+            self.out.push(Contact {
+                point: point.to_array(),
+                normal: normal.to_array(),
+                distance,
+                feature: self.common.feature | u64::from(feature ^ self.tag),
+                ..self.common
+            });
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Drops contacts from `first` on that stand within `near` of a deeper one with about the same normal.
+    pub(super) fn merge(&mut self, first: usize, near: Real) {
+        let mut kept = first;
+        for index in first..self.out.len() {
+            let contact = self.out[index];
+            let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
+            let twin = self.out[first..kept].iter_mut().find(|other| {
+                (Vector::from_array(other.point) - point).length_squared() < near * near
+                    && Vector::from_array(other.normal).dot(normal) > 0.99
+            });
+            match twin {
+                Some(twin) if contact.distance < twin.distance => *twin = contact,
+                Some(_) => {}
+                None => {
+                    self.out[kept] = contact;
+                    kept += 1;
+                }
+            }
+        }
+        self.out.truncate(kept);
+    }
+
+    /// Orders the pair's contacts by feature and makes their features differ.
+    #[inline]
+    pub(super) fn end(&mut self, first: usize) {
+        let contacts = &mut self.out[first..];
+        if contacts.len() < 2 {
+            return;
+        }
+        // Stable, and by insertion for so few: no allocation.
+        for i in 1..contacts.len() {
+            let mut j = i;
+            while j > 0 && contacts[j - 1].feature > contacts[j].feature {
+                contacts.swap(j - 1, j);
+                j -= 1;
+            }
+        }
+        for i in 1..contacts.len() {
+            if contacts[i].feature <= contacts[i - 1].feature {
+                contacts[i].feature = contacts[i - 1].feature + 1;
+            }
+        }
+    }
+}

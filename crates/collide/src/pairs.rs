@@ -1,0 +1,200 @@
+//! Which geoms may touch, and with what contact parameters: MuJoCo's rules.
+
+use std::collections::BTreeMap;
+
+use manyworlds_model::{Model, Shape};
+
+use crate::CollideError;
+
+/// The shapes, in the order in which a pair is given to its contact function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Plane,
+    Sphere,
+    Capsule,
+    Cylinder,
+    Box,
+    Ellipsoid,
+    Mesh,
+    HeightField,
+}
+
+impl Kind {
+    pub(crate) fn of(shape: &Shape) -> Self {
+        match shape {
+            Shape::Plane => Self::Plane,
+            Shape::Sphere { .. } => Self::Sphere,
+            Shape::Capsule { .. } => Self::Capsule,
+            Shape::Cylinder { .. } => Self::Cylinder,
+            Shape::Box { .. } => Self::Box,
+            Shape::Ellipsoid { .. } => Self::Ellipsoid,
+            Shape::Mesh(_) => Self::Mesh,
+            Shape::HeightField(_) => Self::HeightField,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Plane => "plane",
+            Self::Sphere => "sphere",
+            Self::Capsule => "capsule",
+            Self::Cylinder => "cylinder",
+            Self::Box => "box",
+            Self::Ellipsoid => "ellipsoid",
+            Self::Mesh => "mesh",
+            Self::HeightField => "heightfield",
+        }
+    }
+
+    /// Planes and heightfields are surfaces without bounds: no contact of finitely many points exists between two.
+    pub(crate) fn is_surface(self) -> bool {
+        matches!(self, Self::Plane | Self::HeightField)
+    }
+}
+
+/// Contact parameters of a pair.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Mixed {
+    pub(crate) friction: f64,
+    pub(crate) restitution: f64,
+    pub(crate) margin: f64,
+    /// Whether the friction stands whatever a world says of its geoms.
+    pub(crate) friction_is_fixed: bool,
+}
+
+/// What the filters look at of one geom.
+#[derive(Debug, Clone, Copy)]
+struct Side {
+    kind: Kind,
+    body: usize,
+    /// First body of those welded together; the ground's is 0.
+    weld: usize,
+    /// That of the weld's parent.
+    parent: usize,
+    contype: u32,
+    conaffinity: u32,
+    friction: f64,
+    restitution: f64,
+    margin: f64,
+    frictionless: bool,
+}
+
+/// The rules of a model.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    sides: Vec<Side>,
+    explicit: BTreeMap<(usize, usize), Mixed>,
+    /// Pairs of bodies, smaller first, sorted.
+    excludes: Vec<(usize, usize)>,
+}
+
+impl Filter {
+    pub(crate) fn new(model: &Model) -> Self {
+        let welds = welds(model);
+        let sides = model
+            .geoms
+            .iter()
+            .map(|geom| {
+                let weld = welds[geom.body];
+                Side {
+                    kind: Kind::of(&geom.shape),
+                    body: geom.body,
+                    weld,
+                    parent: welds[model.bodies[weld].parent],
+                    contype: geom.contact.contype,
+                    conaffinity: geom.contact.conaffinity,
+                    friction: geom.contact.friction,
+                    restitution: geom.contact.restitution,
+                    margin: geom.contact.margin,
+                    frictionless: geom.contact.frictionless,
+                }
+            })
+            .collect();
+        let explicit = model
+            .pairs
+            .iter()
+            .map(|pair| {
+                let [first, second] = pair.geoms;
+                let mixed = Mixed {
+                    friction: if pair.frictionless { 0.0 } else { pair.friction },
+                    restitution: pair.restitution,
+                    margin: pair.margin,
+                    friction_is_fixed: true,
+                };
+                ((first.min(second), first.max(second)), mixed)
+            })
+            .collect();
+        let mut excludes: Vec<_> = model.excludes.iter().map(|&(a, b)| (a.min(b), a.max(b))).collect();
+        excludes.sort_unstable();
+        Self { sides, explicit, excludes }
+    }
+
+    /// Whether a geom stands still.
+    pub(crate) fn is_static(&self, geom: usize) -> bool {
+        self.sides[geom].weld == 0
+    }
+
+    /// No pair has a margin above this, m.
+    pub(crate) fn largest_margin(&self) -> f64 {
+        let geoms = self.sides.iter().map(|s| s.margin);
+        geoms.chain(self.explicit.values().map(|m| m.margin)).fold(0.0, f64::max)
+    }
+
+    /// The parameters of a pair that may touch (`first < second`).
+    ///
+    /// Never: two geoms that stand still, or of bodies welded together. An explicit pair overrides the rest: excluded
+    /// bodies, a body and the parent of its weld (unless that is the ground), and the bits of type and affinity.
+    pub(crate) fn mix(&self, first: usize, second: usize) -> Option<Mixed> {
+        let (a, b) = (&self.sides[first], &self.sides[second]);
+        if a.weld == b.weld {
+            return None;
+        }
+        if !self.explicit.is_empty()
+            && let Some(&mixed) = self.explicit.get(&(first, second))
+        {
+            return Some(mixed);
+        }
+        let bits = (a.contype & b.conaffinity) | (b.contype & a.conaffinity);
+        let related = a.weld != 0 && b.weld != 0 && (a.weld == b.parent || b.weld == a.parent);
+        let bodies = (a.body.min(b.body), a.body.max(b.body));
+        if bits == 0 || related || self.excludes.binary_search(&bodies).is_ok() {
+            return None;
+        }
+        let frictionless = a.frictionless && b.frictionless;
+        Some(Mixed {
+            friction: if frictionless { 0.0 } else { a.friction.max(b.friction) },
+            restitution: a.restitution.max(b.restitution),
+            margin: a.margin.max(b.margin),
+            friction_is_fixed: frictionless,
+        })
+    }
+
+    /// Refuses the first pair of surfaces that may touch.
+    pub(crate) fn refuse_unsupported(&self, model: &Model) -> Result<(), CollideError> {
+        let surfaces: Vec<usize> = (0..self.sides.len()).filter(|&g| self.sides[g].kind.is_surface()).collect();
+        // Static surfaces never meet each other: only a movable one has to be compared with all.
+        for &first in surfaces.iter().filter(|&&g| !self.is_static(g)) {
+            for &second in &surfaces {
+                if self.mix(first.min(second), first.max(second)).is_some() {
+                    let label = |g: usize| format!("{g} \"{}\"", model.geoms[g].name);
+                    let shapes = [self.sides[first].kind.name(), self.sides[second].kind.name()].join(" on ");
+                    return Err(CollideError::Unsupported { first: label(first), second: label(second), shapes });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// For each body the first of those welded together with it.
+fn welds(model: &Model) -> Vec<usize> {
+    let mut welds: Vec<usize> = Vec::with_capacity(model.bodies.len());
+    for (index, body) in model.bodies.iter().enumerate() {
+        let weld = if index == 0 || !body.joints.is_empty() { index } else { welds[body.parent] };
+        welds.push(weld);
+    }
+    welds
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Two shapes in the air, and what they say of each other.
+#![allow(dead_code, unreachable_pub)]
+
+use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Precision, Scratch};
+use manyworlds_model::{
+    Contacting, Geom, HeightField, Inertial, Joint, JointKind, Mat3, Mesh, Model, ModelBuilder, Pose, Quat, Shape, Vec3,
+};
+
+/// A shape, its assets included.
+#[derive(Debug, Clone)]
+pub enum Solid {
+    Plain(Shape),
+    Mesh(Vec<Vec3>),
+    Field(HeightField),
+}
+
+pub fn plane() -> Solid {
+    Solid::Plain(Shape::Plane)
+}
+
+pub fn sphere(radius: f64) -> Solid {
+    Solid::Plain(Shape::Sphere { radius })
+}
+
+pub fn capsule(radius: f64, half_length: f64) -> Solid {
+    Solid::Plain(Shape::Capsule { radius, half_length })
+}
+
+pub fn cylinder(radius: f64, half_length: f64) -> Solid {
+    Solid::Plain(Shape::Cylinder { radius, half_length })
+}
+
+pub fn cuboid(x: f64, y: f64, z: f64) -> Solid {
+    Solid::Plain(Shape::Box { half: Vec3::new(x, y, z) })
+}
+
+pub fn ellipsoid(x: f64, y: f64, z: f64) -> Solid {
+    Solid::Plain(Shape::Ellipsoid { radii: Vec3::new(x, y, z) })
+}
+
+/// A box as a mesh of its corners.
+pub fn cuboid_mesh(x: f64, y: f64, z: f64) -> Solid {
+    let sign = |bit: u32| if bit & 1 == 1 { 1.0 } else { -1.0 };
+    Solid::Mesh((0..8u32).map(|c| Vec3::new(sign(c) * x, sign(c >> 1) * y, sign(c >> 2) * z)).collect())
+}
+
+/// Ground of the given height over a square of 2 m, `n` samples a side.
+pub fn terrain(n: usize, height: impl Fn(f64, f64) -> f64) -> Solid {
+    let at = |i: usize| 2.0 * i as f64 / (n - 1) as f64 - 1.0;
+    let heights = (0..n * n).map(|i| height(at(i % n), at(i / n))).collect();
+    Solid::Field(HeightField { name: String::new(), n_rows: n, n_cols: n, half: [1.0, 1.0], heights, base: 0.1 })
+}
+
+pub fn at(x: f64, y: f64, z: f64) -> Pose {
+    Pose::translation(x, y, z)
+}
+
+pub fn turned(pose: Pose, axis: Vec3, angle: f64) -> Pose {
+    pose * Quat::from_scaled_axis(axis.normalize() * angle)
+}
+
+pub fn inertial() -> Inertial {
+    Inertial { mass: 1.0, com: Vec3::zeros(), inertia: Mat3::identity() }
+}
+
+pub fn free_joint(body: usize) -> Joint {
+    Joint {
+        name: String::new(),
+        body,
+        kind: JointKind::Free,
+        anchor: Vec3::zeros(),
+        axis: Vec3::z(),
+        range: None,
+        reference: 0.0,
+        stiffness: 0.0,
+        spring_reference: 0.0,
+        damping: 0.0,
+        armature: 0.0,
+        dry_friction: 0.0,
+        q_start: 0,
+        v_start: 0,
+    }
+}
+
+/// A free body without geoms.
+pub fn free_body(builder: &mut ModelBuilder) -> usize {
+    let body = builder.body("", 0, Pose::identity(), inertial());
+    builder.joint(free_joint(body));
+    body
+}
+
+pub fn add(builder: &mut ModelBuilder, body: usize, pose: Pose, solid: &Solid) -> usize {
+    let shape = match solid {
+        Solid::Plain(shape) => shape.clone(),
+        Solid::Mesh(vertices) => {
+            let mesh = Mesh { name: String::new(), vertices: vertices.clone(), triangles: Vec::new() };
+            Shape::Mesh(builder.mesh(with_triangles(mesh)))
+        }
+        Solid::Field(field) => Shape::HeightField(builder.heightfield(field.clone())),
+    };
+    builder.geom(Geom { name: String::new(), body, pose, shape, contact: Contacting::default() })
+}
+
+/// Two triangles that make the mesh well formed; collision takes the hull of the vertices.
+fn with_triangles(mut mesh: Mesh) -> Mesh {
+    mesh.triangles = vec![[0, 1, 2], [0, 2, 3]];
+    mesh
+}
+
+/// One free body for each solid, its geom in the body's frame.
+pub fn model(solids: &[Solid]) -> Model {
+    let mut builder = ModelBuilder::new("test");
+    for solid in solids {
+        let body = free_body(&mut builder);
+        add(&mut builder, body, Pose::identity(), solid);
+    }
+    builder.build().expect("a model")
+}
+
+pub fn numbers(pose: &Pose) -> [f64; 7] {
+    let (t, q) = (pose.translation.vector, pose.rotation.into_inner());
+    [t.x, t.y, t.z, q.w, q.i, q.j, q.k]
+}
+
+/// Contacts of solids that stand at poses, with those closer than `reach`.
+pub fn collide_in<T: Precision>(
+    solids: &[Solid],
+    poses: &[Pose],
+    reach: f64,
+    cast: impl Fn(f64) -> T,
+) -> Vec<Contact<T>> {
+    let settings = CollisionSettings { speculative_distance: reach };
+    let model = CollisionModel::<T>::with_settings(&model(solids), &settings).expect("supported shapes");
+    let mut out = Vec::new();
+    let given = |body: usize| numbers(&poses[body - 1]).map(&cast);
+    model.collide(given, &mut Scratch::default(), &mut out).expect("finite poses");
+    out
+}
+
+pub fn collide(solids: &[Solid], poses: &[Pose], reach: f64) -> Vec<Contact<f64>> {
+    collide_in(solids, poses, reach, |x| x)
+}
+
+/// The deepest contact.
+pub fn deepest(contacts: &[Contact<f64>]) -> Contact<f64> {
+    *contacts.iter().min_by(|a, b| a.distance.total_cmp(&b.distance)).expect("a contact")
+}
+
+pub fn vec3(x: [f64; 3]) -> Vec3 {
+    Vec3::from(x)
+}

@@ -1,0 +1,211 @@
+//! URDF.
+//!
+//! What the format leaves open is settled so, and said in [`Loaded::assumptions`] where it applies:
+//! - A root link called `world` is the ground. Any other root stands fixed on the ground, or floats on a free joint
+//!   ([`ImportOptions::free_root`]). There is no floor unless [`ImportOptions::ground`] adds one.
+//! - Each joint that a `<transmission>` names gets a motor whose control is the force on the joint (N m or N), clamped
+//!   to the joint's effort limit. A file without transmissions has no actuators.
+//! - A planar joint becomes two slides and a hinge about the normal, named `JOINT.x`, `JOINT.y` and `JOINT.angle`.
+//! - A revolute or prismatic joint that names neither bound turns freely.
+//! - Visuals are left out, and velocity limits are not enforced.
+
+mod files;
+mod links;
+mod robot;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::attributes::Attributes;
+use crate::import::{Report, file_error};
+use crate::validate::Part;
+use crate::xml::{self, Element};
+use crate::{
+    Actuator, Contacting, Equality, EqualityKind, Geom, ImportOptions, Inertial, Loaded, Location, ModelBuilder,
+    ModelError, Pose, Resolver, Shape,
+};
+use robot::{JointElement, Link, child};
+
+/// Reads URDF from a string. `path` names it in messages and is where relative and `package://` files are searched
+/// from, through `resolver`.
+///
+/// # Errors
+/// A [`ModelError`] naming file, line and element.
+pub fn from_urdf_str(
+    path: impl AsRef<Path>,
+    text: &str,
+    resolver: &Resolver,
+    options: &ImportOptions,
+) -> Result<Loaded, ModelError> {
+    let path = path.as_ref();
+    let root = xml::parse(path, text, resolver)?;
+    if root.tag != "robot" {
+        return Err(root.error(format!("expected <robot> as the outermost element, found <{}>", root.tag)));
+    }
+    let read = |tag: &'static str| root.children.iter().filter(move |e| e.tag == tag);
+    let mut links = read("link").map(Link::read).collect::<Result<Vec<_>, _>>()?;
+    let joints = read("joint").map(JointElement::read).collect::<Result<Vec<_>, _>>()?;
+    if joints.iter().any(|j| j.parent == "world") && links.iter().all(|l| l.name != "world") {
+        // Drake's files refer to the world without declaring it.
+        links.push(Link { element: &root, name: "world", inertial: Inertial::zero() });
+    }
+    let mut importer = Importer {
+        path,
+        resolver,
+        options: *options,
+        report: Report::new(options),
+        builder: ModelBuilder::new(root.get("name").unwrap_or("robot")),
+        joints: HashMap::new(),
+        origins: HashMap::new(),
+        meshes: HashMap::new(),
+        unlimited: 0,
+    };
+    importer.list_unread(&root)?;
+    importer.tree(&links, &joints)?;
+    importer.mimics(&joints)?;
+    importer.transmissions(&root, &joints)?;
+    importer.springs(&root)?;
+    importer.finish()
+}
+
+struct Importer<'a> {
+    path: &'a Path,
+    resolver: &'a Resolver<'a>,
+    options: ImportOptions,
+    report: Report,
+    builder: ModelBuilder,
+    /// Builder index of each scalar joint.
+    joints: HashMap<String, usize>,
+    /// Where each part was read, for errors found when the model is whole.
+    origins: HashMap<(Part, usize), Location>,
+    /// Meshes in the model, by file and scale.
+    meshes: HashMap<(String, [u64; 3]), usize>,
+    /// Revolute and prismatic joints that name no bounds.
+    unlimited: usize,
+}
+
+impl Importer<'_> {
+    /// Lists elements without a meaning here and refuses unknown ones.
+    fn list_unread(&mut self, root: &Element) -> Result<(), ModelError> {
+        for element in &root.children {
+            match element.tag.as_str() {
+                "link" | "joint" | "transmission" | "force_element" => {}
+                "material" => self.report.ignore(element.location(), "looks only"),
+                "gazebo" | "mujoco" | "sensor" => {
+                    self.report.ignore(element.location(), "an extension for another program");
+                }
+                tag if tag.contains("collision_filter_group") => {
+                    self.report.ignore(element.location(), "collision filters of another program");
+                }
+                tag => self.report.unsupported(element.location(), format!("unknown element <{tag}>"))?,
+            }
+            for child in element.children.iter().filter(|child| child.tag == "visual") {
+                self.report.ignore(child.location(), "looks only");
+            }
+            let velocity = element.children.iter().find(|c| c.tag == "limit").and_then(|c| c.get("velocity"));
+            if velocity.is_some() {
+                self.report.ignore(element.location(), "velocity limits are not enforced");
+            }
+            for child in
+                element.children.iter().filter(|c| ["safety_controller", "calibration"].contains(&c.tag.as_str()))
+            {
+                self.report.ignore(child.location(), "has no meaning here");
+            }
+        }
+        Ok(())
+    }
+
+    /// Mimic joints as couplings: `q = offset + multiplier * q_driver`.
+    fn mimics(&mut self, joints: &[JointElement]) -> Result<(), ModelError> {
+        for joint in joints {
+            let Some((driver, multiplier, offset)) = joint.mimic else { continue };
+            let (driven, driver) = (self.scalar(joint.element, joint.name)?, self.scalar(joint.element, driver)?);
+            let index = self.builder.equalities.len();
+            self.origins.insert((Part::Equality, index), joint.element.location());
+            self.builder.equality(Equality {
+                name: joint.name.to_owned(),
+                kind: EqualityKind::Coupling {
+                    joint: driven,
+                    driver: Some(driver),
+                    coefficients: [offset, multiplier, 0.0, 0.0, 0.0],
+                },
+                active: true,
+            });
+        }
+        Ok(())
+    }
+
+    /// A hinge or slide joint by its name.
+    fn scalar(&self, element: &Element, name: &str) -> Result<usize, ModelError> {
+        let found = self.joints.get(name).copied();
+        found.ok_or_else(|| element.error(format!("there is no hinge or slide joint `{name}`")))
+    }
+
+    /// A motor on each joint of each transmission.
+    fn transmissions(&mut self, root: &Element, joints: &[JointElement]) -> Result<(), ModelError> {
+        for transmission in root.children.iter().filter(|e| e.tag == "transmission") {
+            let actuator = child(transmission, "actuator").and_then(|c| c.get("name"));
+            for named in transmission.children.iter().filter(|c| c.tag == "joint") {
+                let name = named.required("name")?;
+                let joint = self.scalar(named, name)?;
+                let effort = joints.iter().find(|j| j.name == name).map_or(0.0, |j| j.effort);
+                let limits = (effort > 0.0).then_some([-effort, effort]);
+                self.origins.insert((Part::Actuator, self.builder.actuators.len()), named.location());
+                self.builder.actuator(Actuator {
+                    name: actuator.unwrap_or(name).to_owned(),
+                    joint,
+                    gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+                    gain: 1.0,
+                    bias: [0.0; 3],
+                    ctrl_range: limits,
+                    force_range: limits,
+                });
+            }
+        }
+        if self.builder.actuators.is_empty() && !self.joints.is_empty() {
+            self.report.assumptions.push("no transmission is named: the model has no actuators".into());
+        }
+        Ok(())
+    }
+
+    /// Torsional springs, an extension of Drake's.
+    fn springs(&mut self, root: &Element) -> Result<(), ModelError> {
+        for element in root.children.iter().filter(|e| e.tag == "force_element") {
+            for spring in &element.children {
+                if spring.tag != "torsional_spring" {
+                    self.report.unsupported(spring.location(), format!("a force element <{}>", spring.tag))?;
+                    continue;
+                }
+                let named = child(spring, "joint").ok_or_else(|| spring.error("<joint> is missing"))?;
+                let joint = self.scalar(named, named.required("name")?)?;
+                let a = Attributes::bare(spring);
+                let joint = &mut self.builder.joints[joint];
+                joint.stiffness = a.number("stiffness", 0.0)?;
+                joint.spring_reference = a.number("rest_angle", 0.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Loaded, ModelError> {
+        if self.unlimited > 0 {
+            let what = format!("{} revolute or prismatic joints name no bounds: they are not limited", self.unlimited);
+            self.report.assumptions.push(what);
+        }
+        if self.options.ground {
+            self.builder.geom(Geom {
+                name: "ground".into(),
+                body: 0,
+                pose: Pose::identity(),
+                shape: Shape::Plane,
+                contact: Contacting::default(),
+            });
+            self.report.assumptions.push("a ground plane was added at z = 0 (--ground)".into());
+        }
+        self.builder.validate().map_err(|defect| match self.origins.get(&(defect.part, defect.index)) {
+            Some(location) => ModelError::Import { location: location.clone(), message: defect.message },
+            None => file_error(self.path, ModelError::from(defect).to_string()),
+        })?;
+        Ok(Loaded { model: self.builder.build()?, ignored: self.report.ignored, assumptions: self.report.assumptions })
+    }
+}

@@ -1,0 +1,177 @@
+//! What a validated kernel says of itself: bindings, workgroup, dims; and the rules that naga does not check.
+
+use naga::valid::{Capabilities, ValidationFlags, Validator};
+use naga::{AddressSpace, ArraySize, Expression, MathFunction, Module, ScalarKind, StorageAccess, TypeInner};
+
+use crate::expand::Expanded;
+use crate::prelude::{Precision, prelude};
+
+/// Words of a dims struct at most: what a dispatch carries inline.
+const DIMS_WORDS: u32 = 32;
+/// Storage buffers a kernel may bind: the portable limit.
+const STORAGE_BUFFERS: usize = 8;
+/// Workgroup memory every adapter has, in bytes.
+const WORKGROUP_BYTES: u32 = 16384;
+
+#[derive(PartialEq)]
+pub(crate) struct Binding {
+    pub(crate) name: String,
+    pub(crate) real: bool,
+    pub(crate) write: bool,
+}
+
+pub(crate) struct Reflection {
+    pub(crate) bindings: Vec<Binding>,
+    /// Invocations of a workgroup.
+    pub(crate) workgroup: u32,
+    /// Leaves of the dims struct, `tree.n_v`, with their byte offsets.
+    pub(crate) dims: Vec<(String, u32)>,
+    pub(crate) dims_bytes: u32,
+    pub(crate) workgroup_bytes: u32,
+}
+
+/// Parses, validates and checks one kernel in one precision and tile width.
+pub(crate) fn reflect(kernel: &Expanded, precision: Precision, tile: u32) -> Result<Reflection, String> {
+    let head = prelude(precision, tile);
+    let head_lines = head.lines().count();
+    let source = head + &kernel.text;
+    let place = |line: Option<u32>| {
+        let line = line.map_or(0, |line| line as usize);
+        let at = line.checked_sub(head_lines + 1).and_then(|line| kernel.lines.get(line));
+        let (file, line) = at.map_or(("prelude", line), |(file, line)| (file.as_str(), *line));
+        format!("src/{file}.wgsl:{line} ({}, TILE {tile})", precision.name())
+    };
+    let module = naga::front::wgsl::parse_str(&source).map_err(|error| {
+        let at = place(error.location(&source).map(|at| at.line_number));
+        format!("{at}: {}\n{}", error.message(), error.emit_to_string(&source))
+    })?;
+    let capabilities = match precision {
+        Precision::F32 => Capabilities::empty(),
+        Precision::F64 => Capabilities::FLOAT64 | Capabilities::SHADER_INT64,
+    };
+    Validator::new(ValidationFlags::all(), capabilities).validate(&module).map_err(|error| {
+        let at = place(error.location(&source).map(|at| at.line_number));
+        format!("{at}: {}\n{}", error.as_inner(), error.emit_to_string(&source))
+    })?;
+    refuse_inexact_functions(&module).map_err(|(function, span)| {
+        let at = place(Some(span.location(&source).line_number));
+        format!("{at}: {function:?} is inexact, and worse in f64: use the functions of math.wgsl")
+    })?;
+    let file = kernel.lines.last().map_or("", |(file, _)| file.as_str());
+    interface(&module).map_err(|error| format!("src/{file}.wgsl: {error}"))
+}
+
+/// The built-in functions that adapters compute to 3 or 6 digits, or not at all in f64.
+fn refuse_inexact_functions(module: &Module) -> Result<(), (MathFunction, naga::Span)> {
+    use MathFunction as M;
+    let bodies = module.functions.iter().map(|(_, function)| function);
+    for function in bodies.chain(module.entry_points.iter().map(|entry| &entry.function)) {
+        for (handle, expression) in function.expressions.iter() {
+            let Expression::Math { fun, .. } = expression else { continue };
+            let inexact = matches!(
+                fun,
+                M::Cos
+                    | M::Cosh
+                    | M::Sin
+                    | M::Sinh
+                    | M::Tan
+                    | M::Tanh
+                    | M::Acos
+                    | M::Asin
+                    | M::Atan
+                    | M::Atan2
+                    | M::Asinh
+                    | M::Acosh
+                    | M::Atanh
+                    | M::Exp
+                    | M::Exp2
+                    | M::Log
+                    | M::Log2
+                    | M::Pow
+                    | M::InverseSqrt
+                    | M::Normalize
+            );
+            if inexact {
+                return Err((*fun, function.expressions.get_span(handle)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Bindings in order, the dims struct, the workgroup.
+fn interface(module: &Module) -> Result<Reflection, String> {
+    let [entry] = module.entry_points.as_slice() else { return Err("wants exactly one entry point".into()) };
+    if entry.name != "main" || entry.workgroup_size[1..] != [1, 1] {
+        return Err("the entry point is `main`, its workgroup one-dimensional".into());
+    }
+    let mut storage = Vec::new();
+    let (mut dims, mut dims_bytes, mut workgroup_bytes) = (Vec::new(), 0, 0);
+    for (_, global) in module.global_variables.iter() {
+        let name = global.name.clone().unwrap_or_default();
+        let inner = &module.types[global.ty].inner;
+        match global.space {
+            AddressSpace::WorkGroup => workgroup_bytes += inner.size(module.to_ctx()),
+            AddressSpace::Uniform => {
+                if global.binding.is_none_or(|at| (at.group, at.binding) != (0, 0)) {
+                    return Err(format!("`{name}`: the one uniform is dims, at group 0, binding 0"));
+                }
+                dims_bytes = inner.size(module.to_ctx());
+                leaves(module, inner, String::new(), 0, &mut dims)?;
+            }
+            AddressSpace::Storage { access } => {
+                let Some(at) = global.binding else { return Err(format!("`{name}` has no binding")) };
+                let TypeInner::Array { base, size: ArraySize::Dynamic, .. } = inner else {
+                    return Err(format!("`{name}`: storage is array<real> or array<u32>, without a length"));
+                };
+                let (TypeInner::Scalar(scalar) | TypeInner::Atomic(scalar)) = module.types[*base].inner else {
+                    return Err(format!("`{name}`: storage is array<real> or array<u32>"));
+                };
+                let real = scalar.kind == ScalarKind::Float;
+                if at.group != 0 || !(real || scalar.kind == ScalarKind::Uint) {
+                    return Err(format!("`{name}`: storage is array<real> or array<u32>, in group 0"));
+                }
+                let write = access.contains(StorageAccess::STORE);
+                storage.push((at.binding, Binding { name, real, write }));
+            }
+            _ => {}
+        }
+    }
+    storage.sort_by_key(|(at, _)| *at);
+    if storage.iter().enumerate().any(|(i, (at, _))| *at as usize != i + 1) {
+        return Err("storage buffers are bound at 1, 2, ... without a gap".into());
+    }
+    if storage.len() > STORAGE_BUFFERS {
+        return Err(format!("{} storage buffers: {STORAGE_BUFFERS} are portable", storage.len()));
+    }
+    if dims.is_empty() || dims_bytes > 4 * DIMS_WORDS {
+        return Err(format!("dims has {dims_bytes} bytes: it needs 4 to {}", 4 * DIMS_WORDS));
+    }
+    if workgroup_bytes > WORKGROUP_BYTES {
+        return Err(format!("{workgroup_bytes} bytes of workgroup memory: {WORKGROUP_BYTES} are portable"));
+    }
+    let bindings = storage.into_iter().map(|(_, binding)| binding).collect();
+    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], dims, dims_bytes, workgroup_bytes })
+}
+
+/// The u32 members of a struct and of the structs in it.
+fn leaves(
+    module: &Module,
+    inner: &TypeInner,
+    prefix: String,
+    base: u32,
+    out: &mut Vec<(String, u32)>,
+) -> Result<(), String> {
+    match inner {
+        TypeInner::Scalar(scalar) if scalar.kind == ScalarKind::Uint && scalar.width == 4 => out.push((prefix, base)),
+        TypeInner::Struct { members, .. } => {
+            for member in members {
+                let name = member.name.clone().unwrap_or_default();
+                let name = if prefix.is_empty() { name } else { format!("{prefix}.{name}") };
+                leaves(module, &module.types[member.ty].inner, name, base + member.offset, out)?;
+            }
+        }
+        _ => return Err(format!("dims.{prefix}: only u32, and structs of u32")),
+    }
+    Ok(())
+}

@@ -1,0 +1,2 @@
+//! Kernels on whole batches.
+pub mod overwrite;
