@@ -8,8 +8,9 @@ pub fn relative_difference(actual: &[f64], expected: &[f64]) -> f64 {
         return f64::INFINITY;
     }
     let scale = expected.iter().fold(f64::MIN_POSITIVE, |m, x| m.max(x.abs()));
-    let worst = actual.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, |m, d| if d <= m { m } else { d });
-    if worst.is_nan() { f64::INFINITY } else { worst / scale }
+    // max would swallow a NaN
+    let apart = |(a, b): (&f64, &f64)| if (a - b).is_nan() { f64::INFINITY } else { (a - b).abs() };
+    actual.iter().zip(expected).map(apart).fold(0.0, f64::max) / scale
 }
 
 /// Fails, naming `what`, the difference and the worst entry, unless [`relative_difference`] is at most `tolerance`.

@@ -59,8 +59,7 @@ fn every_scene_loads_and_is_listed() {
     for scene in list["scenes"].as_array().expect("a list of scenes") {
         let file = scene["file"].as_str().expect("a file name");
         listed.push(file.to_owned());
-        let loaded =
-            load(folder.join(file), &ImportOptions::default()).unwrap_or_else(|e| panic!("scene {file}: {e}"));
+        let loaded = load(folder.join(file), &ImportOptions::default()).unwrap_or_else(|e| panic!("scene {file}: {e}"));
         assert_eq!(Some(loaded.model.name.as_str()), scene["name"].as_str(), "{file}");
         if let Some(key) = scene["keyframe"].as_str() {
             assert!(loaded.model.keyframes.iter().any(|k| k.name == key), "{file} lacks the keyframe {key}");

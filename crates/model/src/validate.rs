@@ -199,7 +199,10 @@ impl ModelBuilder {
                 ordered("range", range)?;
             }
         }
-        let rotates = |j: &&Joint| j.body == joint.body && j.kind != JointKind::Slide;
+        let follows_ball = || {
+            let mut before = self.joints.iter().take_while(|j| !std::ptr::eq(*j, joint));
+            before.any(|j| j.body == joint.body && j.kind == JointKind::Ball)
+        };
         match joint.kind {
             JointKind::Free if self.bodies[joint.body].parent != 0 => {
                 Err("a free joint must be on a body whose parent is the ground".into())
@@ -207,8 +210,9 @@ impl ModelBuilder {
             JointKind::Free if self.joints.iter().filter(|j| j.body == joint.body).count() > 1 => {
                 Err("a free joint must be the only joint of its body".into())
             }
-            JointKind::Ball if self.joints.iter().filter(rotates).count() > 1 => {
-                Err("a ball joint must be the only rotating joint of its body".into())
+            // As in MuJoCo: a ball's velocity is along the axes it leaves, which must stay those of the body.
+            JointKind::Ball | JointKind::Hinge if follows_ball() => {
+                Err("a rotating joint cannot follow a ball joint of the same body".into())
             }
             _ => Ok(()),
         }
