@@ -156,6 +156,13 @@ pub fn quat_normalize<R: Real>(q: Quat<R>) -> Quat<R> {
     ]
 }
 
+/// `x` between two bounds; a NaN stays one (`min` and `max` would swallow it).
+#[inline(always)]
+#[must_use]
+pub fn clamp<R: Real>(x: R, low: R, high: R) -> R {
+    R::select(x.lt(low), low, R::select(high.lt(x), high, x))
+}
+
 /// `v` rotated by a unit quaternion.
 #[inline(always)]
 #[must_use]

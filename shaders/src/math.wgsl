@@ -111,6 +111,11 @@ fn quat_normalize(q: vec4<real>) -> vec4<real> {
     return vec4<real>(q.x * inverse, q.y * inverse, q.z * inverse, q.w * inverse);
 }
 
+// `x` between two bounds; a NaN stays one.
+fn clamp_keep(x: real, low: real, high: real) -> real {
+    return select(select(x, high, high < x), low, x < low);
+}
+
 fn quat_rotate(q: vec4<real>, v: vec3<real>) -> vec3<real> {
     let u = vec3<real>(q.y, q.z, q.w);
     let half = cross3(u, v);

@@ -1,6 +1,7 @@
 //! Test harness: golden data, the models it belongs to, comparisons with a stated tolerance.
 
 pub mod compare;
+pub mod dynamics;
 pub mod golden;
 
 use std::path::PathBuf;

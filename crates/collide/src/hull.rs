@@ -125,4 +125,40 @@ fn face(vertices: &[Vec3], solid: &[([u32; 3], Vec3)], members: &[usize]) -> Fac
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn mesh(vertices: &[[f64; 3]]) -> Mesh {
+        let vertices = vertices.iter().map(|&v| Vec3::from(v)).collect();
+        Mesh { name: String::new(), vertices, triangles: Vec::new() }
+    }
+
+    /// A cube of a millimetre and one of a kilometre have six square faces each, whatever lies inside.
+    #[test]
+    fn flat_faces_are_whole() {
+        for size in [1e-3, 1.0, 1e3] {
+            let mut corners = vec![[0.1 * size; 3]];
+            for bits in 0..8u32 {
+                corners.push([0, 1, 2].map(|i| size * f64::from(bits >> i & 1)));
+            }
+            let hull = Hull::new(&mesh(&corners)).unwrap();
+            assert_eq!((hull.vertices.len(), hull.faces.len()), (8, 6));
+            assert!((hull.centre - Vec3::repeat(0.5 * size)).norm() < 1e-12 * size);
+            for face in &hull.faces {
+                assert_eq!(face.corners.len(), 4);
+                let [a, b, c] = [0, 1, 2].map(|i| hull.vertices[face.corners[i] as usize]);
+                assert!((b - a).cross(&(c - b)).normalize().dot(&face.normal) > 1.0 - 1e-9, "counter-clockwise");
+                assert!(a.dot(&face.normal) > 0.0, "outward");
+            }
+        }
+    }
+
+    #[test]
+    fn without_volume() {
+        let flat = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]];
+        let line = [0.0, 1.0, 2.0, 3.0].map(|x| [x, 0.0, 0.0]);
+        for bad in [&flat[..], &flat[..3], &line[..], &[[1.0; 3]; 8][..], &[[f64::NAN; 3]; 4][..]] {
+            assert!(Hull::new(&mesh(bad)).is_err(), "{bad:?}");
+        }
+    }
+}

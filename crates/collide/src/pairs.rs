@@ -195,6 +195,3 @@ fn welds(model: &Model) -> Vec<usize> {
     }
     welds
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,20 +1,21 @@
 //! Static rows and blocks: the constraints of a tree that are there at every step.
 
 use manyworlds_model::{Actuator, EqualityKind, Joint, JointKind, Model};
-use manyworlds_shaders::dynamics::tree::{BlockRecord, NONE, RowRecord, TreeDims, block, param, row};
+use manyworlds_shaders::dynamics::tree::{BlockRecord, NONE, RowRecord, TreeDims, block, drive, param, row};
 
 use crate::set::TreeView;
 
-/// Whether a row stands for an actuator: a drive of one joint whose force is limited and falls with position or
-/// velocity. Drives without a limit go into the momentum matrix, motors without gains into the right-hand side; so do
-/// drives of a free joint, and those whose force grows with position or velocity, which no soft row can hold.
-pub(crate) fn is_row(model: &Model, actuator: &Actuator) -> bool {
+/// How an actuator acts. A row stands for a drive whose force is limited and falls with position or velocity; drives
+/// without a limit go into the momentum matrix. Limited motors act by their clamped force; so do limited drives of a free
+/// joint, and those whose force grows with position or velocity, which no soft row can hold.
+pub(crate) fn mode(model: &Model, actuator: &Actuator) -> u32 {
     let [_, position, velocity] = actuator.bias;
-    actuator.force_range.is_some()
-        && position <= 0.0
-        && velocity <= 0.0
-        && position + velocity < 0.0
-        && model.joints[actuator.joint].kind != JointKind::Free
+    let falls = position <= 0.0 && velocity <= 0.0 && position + velocity < 0.0;
+    match actuator.force_range {
+        None => drive::IMPLICIT,
+        Some(_) if falls && model.joints[actuator.joint].kind != JointKind::Free => drive::ROW,
+        Some(_) => drive::EXPLICIT,
+    }
 }
 
 /// The rows of a tree, limits first, then dry friction, drives and couplings; and the number of couplings. `param`
@@ -38,7 +39,7 @@ pub(crate) fn rows(tree: &TreeView) -> (Vec<RowRecord>, usize) {
         }
     }
     for (a, actuator) in tree.actuators.iter().map(|&a| &tree.model.actuators[a]).enumerate() {
-        if is_row(tree.model, actuator) {
+        if mode(tree.model, actuator) == drive::ROW {
             let joint = &tree.model.joints[actuator.joint];
             let dof = tree.dof(joint);
             let (count, dofs) =

@@ -129,7 +129,7 @@ impl<'a> TreeView<'a> {
             .map(|&a| {
                 let actuator = &self.model.actuators[a];
                 let joint = (actuator.joint - self.tree.joints.start) as u32;
-                ActuatorRecord { joint, in_row: u32::from(rows::is_row(self.model, actuator)) }
+                ActuatorRecord { joint, mode: rows::mode(self.model, actuator) }
             })
             .collect();
         let lone = joints.len() == 1 && joints[0].kind == joint::FREE;

@@ -1,1 +1,24 @@
-//! The gpu stage.
+//! Recordings and the two executors that run them: mirrors on the CPU, WGSL on any adapter that wgpu reaches.
+//!
+//! A [`Store`] holds the named buffers of a chunk of worlds; a [`Recording`] is the list of dispatches of a step. Both
+//! stores run the same recording: [`CpuStore`] at once on the calling thread (chunks are spread over threads by their
+//! owner), [`GpuStore`] by [`Store::submit`] and [`Store::wait`], so that a host works on one chunk while the device
+//! works on another.
+mod adapter;
+mod cpu;
+mod device;
+mod error;
+mod gpu;
+mod readback;
+mod recording;
+mod store;
+mod timestamps;
+
+pub use adapter::{AdapterReport, adapters};
+pub use cpu::CpuStore;
+pub use device::{DeviceOptions, GpuDevice};
+pub use error::GpuError;
+pub use gpu::GpuStore;
+pub use recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, MAX_BUFFERS, Recording};
+pub use store::{Store, Ticket, Timings};
+pub use wgpu;

@@ -199,10 +199,7 @@ impl ModelBuilder {
                 ordered("range", range)?;
             }
         }
-        let follows_ball = || {
-            let mut before = self.joints.iter().take_while(|j| !std::ptr::eq(*j, joint));
-            before.any(|j| j.body == joint.body && j.kind == JointKind::Ball)
-        };
+        let rotates = |j: &&Joint| j.body == joint.body && j.kind != JointKind::Slide;
         match joint.kind {
             JointKind::Free if self.bodies[joint.body].parent != 0 => {
                 Err("a free joint must be on a body whose parent is the ground".into())
@@ -210,9 +207,8 @@ impl ModelBuilder {
             JointKind::Free if self.joints.iter().filter(|j| j.body == joint.body).count() > 1 => {
                 Err("a free joint must be the only joint of its body".into())
             }
-            // As in MuJoCo: a ball's velocity is along the axes it leaves, which must stay those of the body.
-            JointKind::Ball | JointKind::Hinge if follows_ball() => {
-                Err("a rotating joint cannot follow a ball joint of the same body".into())
+            JointKind::Ball if self.joints.iter().rfind(rotates).is_some_and(|last| !std::ptr::eq(last, joint)) => {
+                Err("a ball joint must be the last rotating joint of its body".into())
             }
             _ => Ok(()),
         }
@@ -267,8 +263,8 @@ impl ModelBuilder {
         finite("gain", &[actuator.gain])?;
         finite("bias", &actuator.bias)?;
         let kind = self.joints[actuator.joint].kind;
-        if actuator.bias[1] != 0.0 && matches!(kind, JointKind::Ball | JointKind::Free) {
-            return Err(format!("a position term needs a hinge or slide joint, found {kind:?}"));
+        if actuator.bias[1] != 0.0 && kind == JointKind::Free {
+            return Err("a position term needs a hinge, slide or ball joint, found a free one".into());
         }
         actuator.ctrl_range.map_or(Ok(()), |range| ordered("control range", range))?;
         actuator.force_range.map_or(Ok(()), |range| ordered("force range", range))

@@ -2,5 +2,15 @@
 //!
 //! Spatial vectors are (angular, linear) in world axes, taken at the tree's reference point c, the position of its
 //! first body. At the instant of the step c stands for a point fixed in the world, as in MuJoCo's `cdof` and `cvel`.
+//!
+//! In a step the kernels run in this order: [`kinematics`], [`bias`], [`inertia`], [`momentum`], [`factor`], then the
+//! contact kernels on `velocity`, then [`integrate`].
 
+pub mod bias;
+pub mod factor;
+pub mod inertia;
+pub mod integrate;
+pub mod kinematics;
+pub mod momentum;
 pub mod tree;
+pub mod tumble;

@@ -8,8 +8,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::buffer::Buffer;
 use crate::math::{Vec3, add, cross, dot, load3};
-use crate::real::Real;
+use crate::real::{Real, Scalar};
 
 /// No such index: the ground as a body, no parent of a dof, no driver of a coupling.
 pub const NONE: u32 = u32::MAX;
@@ -24,6 +25,16 @@ pub mod joint {
     pub const HINGE: u32 = 2;
     /// One translation along the axis.
     pub const SLIDE: u32 = 3;
+}
+
+/// How an actuator acts, in [`ActuatorRecord::mode`].
+pub mod drive {
+    /// Its position and velocity gains are in the momentum matrix: a drive without force limit, or a motor.
+    pub const IMPLICIT: u32 = 0;
+    /// A row stands for it: a drive with gains and a force limit.
+    pub const ROW: u32 = 1;
+    /// Its clamped force at the start of the step acts: force limits that no row can hold.
+    pub const EXPLICIT: u32 = 2;
 }
 
 /// Row kinds, in [`RowRecord::kind`].
@@ -204,8 +215,47 @@ pub struct TreeDims {
     /// First real of the block records.
     pub block_param: u32,
     /// Padding to whole vectors, for a uniform that holds more behind these.
-    pub spare: [u32; 3],
+    pub spare_0: u32,
+    /// As above.
+    pub spare_1: u32,
+    /// As above.
+    pub spare_2: u32,
 }
+crate::dims!(TreeDims {
+    lanes,
+    param_lanes,
+    n_body,
+    n_joint,
+    n_q,
+    n_v,
+    n_u,
+    n_m,
+    n_row,
+    n_block,
+    n_param,
+    lone,
+    joint_at,
+    dof_at,
+    actuator_at,
+    row_at,
+    block_at,
+    joint_param,
+    actuator_param,
+    coupling_param,
+    block_param,
+    spare_0,
+    spare_1,
+    spare_2,
+});
+
+/// The uniform of a kernel that needs no more than the tree.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct TreeOnly {
+    /// Sizes of the tree.
+    pub tree: TreeDims,
+}
+crate::dims!(TreeOnly { tree });
 
 impl TreeDims {
     /// First velocity in a lane of `state`, which holds q, v, ctrl, tau.
@@ -315,8 +365,8 @@ pub struct DofRecord {
 pub struct ActuatorRecord {
     /// Its joint.
     pub joint: u32,
-    /// 1 when a row stands for it: a drive with gains and a force limit.
-    pub in_row: u32,
+    /// One of [`drive`].
+    pub mode: u32,
 }
 
 /// A static row: a scalar constraint of at most three dofs of the tree.
@@ -427,6 +477,31 @@ impl<R: Real> Params<'_, R> {
     pub fn at4(&self, index: usize) -> [R; 4] {
         [self.at(index), self.at(index + 1), self.at(index + 2), self.at(index + 3)]
     }
+}
+
+/// The parameters that a tile sees: of a `Real` buffer when they are shared, of a `Tile` buffer when there is a set a lane.
+#[inline]
+#[must_use]
+pub fn tile_params<'a, T: Scalar>(dims: &TreeDims, params: &'a Buffer<T>, tile: usize) -> Params<'a, T::Pack> {
+    if dims.param_lanes == 1 {
+        Params::Lanes(nth(params.tile(), tile, dims.n_param))
+    } else {
+        Params::Shared(params.real())
+    }
+}
+
+/// The elements of a tile, n a lane.
+#[inline(always)]
+#[must_use]
+pub fn nth<X>(buffer: &[X], tile: usize, n: u32) -> &[X] {
+    &buffer[tile * n as usize..(tile + 1) * n as usize]
+}
+
+/// The elements of a tile, n a lane, to write.
+#[inline(always)]
+#[must_use]
+pub fn nth_mut<X>(buffer: &mut [X], tile: usize, n: u32) -> &mut [X] {
+    &mut buffer[tile * n as usize..(tile + 1) * n as usize]
 }
 
 /// First real of a body's record.

@@ -1,5 +1,6 @@
-// What every tree kernel reads: the twin of tree.rs. Imports nothing; uses `real` and TILE.
-//
+// What every tree kernel reads: the twin of tree.rs.
+#import index
+
 // A kernel that imports this binds topology at 1 and params at 2, and declares at 0
 // `var<uniform> dims: Dims` with `struct Dims { tree: TreeDims, ... }`.
 
@@ -9,6 +10,10 @@ const JOINT_FREE: u32 = 0u;
 const JOINT_BALL: u32 = 1u;
 const JOINT_HINGE: u32 = 2u;
 const JOINT_SLIDE: u32 = 3u;
+
+const DRIVE_IMPLICIT: u32 = 0u;
+const DRIVE_ROW: u32 = 1u;
+const DRIVE_EXPLICIT: u32 = 2u;
 
 const ROW_LIMIT: u32 = 0u;
 const ROW_LIMIT_BALL: u32 = 1u;
@@ -132,7 +137,7 @@ struct DofRecord {
 
 struct ActuatorRecord {
     joint: u32,
-    in_row: u32,
+    mode: u32,
 }
 
 struct RowRecord {
@@ -155,11 +160,6 @@ struct BlockRecord {
 
 @group(0) @binding(1) var<storage, read> topology: array<u32>;
 @group(0) @binding(2) var<storage, read> params: array<real>;
-
-// First element of a lane in a tile-layout buffer of n elements a lane; element e is e * TILE further.
-fn tile_base(lane: u32, n: u32) -> u32 {
-    return (lane / TILE) * n * TILE + lane % TILE;
-}
 
 // Where a lane's parameters begin, and how far apart they are.
 fn param_base(lane: u32) -> u32 {

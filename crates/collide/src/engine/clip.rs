@@ -200,11 +200,14 @@ impl Points {
             let twin =
                 self.items[..kept].iter().position(|k| (k.point - candidate.point).length_squared() < near * near);
             match twin {
-                // Corners name a contact better than crossings do, and the smaller number decides between equals.
-                Some(twin) if candidate.feature < self.items[twin].feature => {
-                    self.items[twin].feature = candidate.feature
+                // The deeper of the two, by the name of the one that has a corner's or an edge's.
+                Some(twin) => {
+                    let other = self.items[twin];
+                    let deeper = if candidate.distance < other.distance { candidate } else { other };
+                    let names = [candidate.feature, other.feature];
+                    let feature = names.into_iter().filter(|&f| f != 0).min().unwrap_or(0);
+                    self.items[twin] = Candidate { feature, ..deeper };
                 }
-                Some(_) => {}
                 None => {
                     self.items[kept] = candidate;
                     kept += 1;

@@ -110,6 +110,22 @@ pub(super) fn nearest(
     let found = found.filter(|(p, q, n)| p.is_finite() && q.is_finite() && (n.length_squared() - 1.0).abs() < 1e-3);
     let (mut p, mut q, mut normal) = found.unwrap_or((Vector::ZERO, offset * scale, start));
     let mut best = first.separation(&second, normal);
+    if best < 0.0 {
+        // EPA can end on a face on the far side of deep overlaps: faces that look all ways must not do better.
+        for (core, placed, sign) in [(core_a, a, 1.0), (core_b, b, -1.0)] {
+            for axis in [start, Vector::X, Vector::Y, Vector::Z, -Vector::X, -Vector::Y, -Vector::Z] {
+                let Some(face) = core.face_normal(if axis == start { placed.local(start * sign) } else { axis }) else {
+                    break;
+                };
+                let direction = placed.axes * face * sign;
+                let apart = first.separation(&second, direction);
+                if apart > best + 1e-3 {
+                    (best, normal) = (apart, direction);
+                    (p, q) = (first.local_support_point(direction), second.local_support_point(-direction));
+                }
+            }
+        }
+    }
     // Iteration ends near a flat contact's normal; a face that parts the shapes as far, to rounding, is exact.
     let rounding = 8.0 * Real::EPSILON * (2.0 + offset.length() * scale);
     for (core, placed, sign) in [(core_a, a, 1.0), (core_b, b, -1.0)] {
@@ -123,7 +139,15 @@ pub(super) fn nearest(
             (best, normal) = (apart, direction);
         }
     }
-    Some(Nearest { normal, distance: best / scale, middle: 0.5 * (p + q) / scale })
+    // A strictly convex surface has one support point, which is nearer the truth than what the iteration ended with.
+    let middle = if core_a.is_strict() {
+        first.local_support_point(normal) + normal * (0.5 * best)
+    } else if core_b.is_strict() {
+        second.local_support_point(-normal) - normal * (0.5 * best)
+    } else {
+        0.5 * (p + q)
+    };
+    Some(Nearest { normal, distance: best / scale, middle: middle / scale })
 }
 
 /// Contacts of two convex shapes by their cores.
@@ -163,7 +187,7 @@ pub(super) fn touch(
     points.clear();
     let (on_a, on_b) = facing(core_a, a, core_b, b, nearest.normal);
     points.overlap(&on_a, &on_b, nearest.normal, rounding, sink.reach);
-    if with_nearest && points.closest() > distance + 1e-3 * size {
+    if with_nearest && points.closest() > distance + 1e-5 * size {
         let point = nearest.middle + nearest.normal * (0.5 * (rounding[0] - rounding[1]));
         points.push(Candidate { point, distance, feature: 0 });
     }

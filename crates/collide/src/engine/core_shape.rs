@@ -65,6 +65,11 @@ impl<'a> Core<'a> {
         if matches!(kind, Kind::Sphere | Kind::Capsule) { placed.size[0] } else { 0.0 }
     }
 
+    /// Whether every direction has one support point, which moves with it.
+    pub(super) fn is_strict(&self) -> bool {
+        matches!(self, Self::Point | Self::Ellipsoid(_))
+    }
+
     /// The outward normal of the flat face that looks most along a direction.
     pub(super) fn face_normal(&self, direction: Vector) -> Option<Vector> {
         match *self {

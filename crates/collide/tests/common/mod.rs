@@ -101,18 +101,28 @@ pub fn add(builder: &mut ModelBuilder, body: usize, pose: Pose, solid: &Solid) -
     builder.geom(Geom { name: String::new(), body, pose, shape, contact: Contacting::default() })
 }
 
-/// Two triangles that make the mesh well formed; collision takes the hull of the vertices.
+/// Triangles that make the mesh well formed; collision takes the hull of the vertices.
 fn with_triangles(mut mesh: Mesh) -> Mesh {
-    mesh.triangles = vec![[0, 1, 2], [0, 2, 3]];
+    let n = mesh.vertices.len() as u32;
+    mesh.triangles = (0..n).map(|i| [i, (i + 1) % n, (i + 2) % n]).collect();
     mesh
 }
 
-/// One free body for each solid, its geom in the body's frame.
-pub fn model(solids: &[Solid]) -> Model {
+/// Planes and heightfields, which are fixed to the ground.
+pub fn is_surface(solid: &Solid) -> bool {
+    matches!(solid, Solid::Plain(Shape::Plane) | Solid::Field(_))
+}
+
+/// Surfaces on the ground where they stand; one free body for each other solid, its geom in the body's frame.
+pub fn model(solids: &[Solid], poses: &[Pose]) -> Model {
     let mut builder = ModelBuilder::new("test");
-    for solid in solids {
-        let body = free_body(&mut builder);
-        add(&mut builder, body, Pose::identity(), solid);
+    for (solid, pose) in solids.iter().zip(poses) {
+        if is_surface(solid) {
+            add(&mut builder, 0, *pose, solid);
+        } else {
+            let body = free_body(&mut builder);
+            add(&mut builder, body, Pose::identity(), solid);
+        }
     }
     builder.build().expect("a model")
 }
@@ -130,9 +140,10 @@ pub fn collide_in<T: Precision>(
     cast: impl Fn(f64) -> T,
 ) -> Vec<Contact<T>> {
     let settings = CollisionSettings { speculative_distance: reach };
-    let model = CollisionModel::<T>::with_settings(&model(solids), &settings).expect("supported shapes");
+    let model = CollisionModel::<T>::with_settings(&model(solids, poses), &settings).expect("supported shapes");
     let mut out = Vec::new();
-    let given = |body: usize| numbers(&poses[body - 1]).map(&cast);
+    let moving: Vec<&Pose> = solids.iter().zip(poses).filter(|(s, _)| !is_surface(s)).map(|(_, p)| p).collect();
+    let given = |body: usize| numbers(moving[body - 1]).map(&cast);
     model.collide(given, &mut Scratch::default(), &mut out).expect("finite poses");
     out
 }

@@ -88,6 +88,9 @@ impl Importer<'_> {
         if factor <= 0.0 {
             return Ok(None);
         }
+        if a.tristate("ctrllimited")? == Some(false) {
+            return Ok(None);
+        }
         let Some([low, high]) = self.builder.joints[joint].range else {
             return Err(a.error("`inheritrange`: the joint has no range"));
         };

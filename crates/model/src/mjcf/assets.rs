@@ -20,8 +20,12 @@ impl Importer<'_> {
                 "mesh" => self.mesh(element)?,
                 "hfield" => self.heightfield(element)?,
                 "texture" | "material" | "skin" => self.report.ignore(element.location(), "looks only"),
-                // Refused where it is attached.
-                "model" => self.report.ignore(element.location(), "attached models are not supported"),
+                "model" => {
+                    let file = element.required("file")?;
+                    let stem = Path::new(file).file_stem().and_then(|s| s.to_str()).unwrap_or(file);
+                    let name = element.get("name").unwrap_or(stem);
+                    Self::name(&mut self.names.models, element, name, file.to_owned())?;
+                }
                 other => self.report.unsupported(element.location(), format!("unknown asset <{other}>"))?,
             }
         }

@@ -9,14 +9,14 @@ use crate::{Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Vec3};
 
 /// Where the elements being read belong.
 #[derive(Clone)]
-struct Place {
-    body: usize,
+pub(super) struct Place {
+    pub(super) body: usize,
     /// Of the enclosing frames, in the body.
-    frame: Pose,
+    pub(super) frame: Pose,
     /// Default class inherited from `childclass`.
-    class: usize,
+    pub(super) class: usize,
     /// Appended to names by replication.
-    suffix: String,
+    pub(super) suffix: String,
 }
 
 /// Mass properties met while a body is read.
@@ -41,7 +41,7 @@ impl Importer<'_> {
         self.contents(element, &place, &mut BodyMass::default())
     }
 
-    fn contents(&mut self, parent: &Element, place: &Place, mass: &mut BodyMass) -> Result<(), ModelError> {
+    pub(super) fn contents(&mut self, parent: &Element, place: &Place, mass: &mut BodyMass) -> Result<(), ModelError> {
         for child in &parent.children {
             self.spend(child)?;
             match child.tag.as_str() {
@@ -61,13 +61,14 @@ impl Importer<'_> {
                 "joint" | "freejoint" => self.joint(child, place)?,
                 "inertial" => mass.given = Some(self.inertial(child)?),
                 "site" => self.site(child, place)?,
+                "attach" => self.attach(child, place)?,
                 _ => schema::unread_body_element(child, &mut self.report)?,
             }
         }
         Ok(())
     }
 
-    fn body(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
+    pub(super) fn body(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
         let a = Attributes::bare(element);
         schema::check(element, &mut self.report)?;
         schema::check_values(&a, &mut self.report)?;
@@ -96,6 +97,9 @@ impl Importer<'_> {
         let count = a.integer("count", 0)?;
         if count < 1 {
             return Err(a.error(format!("`count` must be positive, found {count}")));
+        }
+        if count as usize > self.budget {
+            return Err(a.error(format!("`count` is too large: {count}")));
         }
         let offset = a.vector("offset")?.unwrap_or_else(Vec3::zeros);
         let angles = a.exactly::<3>("euler")?.unwrap_or_default();
@@ -127,7 +131,15 @@ impl Importer<'_> {
             }
             (None, diagonal) => Mat3::from_diagonal(&Vec3::from(diagonal.unwrap_or_default())),
         };
-        Ok(Inertial { mass, com: Vec3::zeros(), inertia }.moved(&pose))
+        let inertial = Inertial { mass, com: Vec3::zeros(), inertia };
+        // Refused here, before lower bounds (boundmass, boundinertia) could hide it.
+        if mass < 0.0 {
+            return Err(a.error(format!("mass must not be negative, found {mass}")));
+        }
+        if inertial.principal().0.min() < -1e-12 * inertia.amax() {
+            return Err(a.error("its inertia is not positive definite"));
+        }
+        Ok(inertial.moved(&pose))
     }
 
     fn joint(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {

@@ -85,8 +85,9 @@ impl Importer<'_> {
         }
         let bodies = self.two_bodies(a)?;
         let anchor = Pose::from_parts(a.vector("anchor")?.unwrap_or_else(Vec3::zeros).into(), nalgebra::one());
-        let relative = a.exactly::<7>("relpose")?.filter(|pose| pose[3..] != [0.0; 4]);
-        let relative = match relative {
+        // As in MuJoCo, a given position is that of the anchor, not of the second body's origin.
+        let given = a.exactly::<7>("relpose")?.filter(|pose| pose[3..] != [0.0; 4]);
+        let first = match given {
             Some([x, y, z, qw, qx, qy, qz]) => {
                 let q = nalgebra::Unit::try_new(nalgebra::Quaternion::new(qw, qx, qy, qz), 1e-14);
                 let q = q.ok_or_else(|| a.error("`relpose` has a zero quaternion"))?;
@@ -94,10 +95,10 @@ impl Importer<'_> {
             }
             None => {
                 let [first, second] = bodies.map(|b| crate::reference::body_pose(&self.builder, b));
-                first.inv_mul(&second)
+                first.inv_mul(&second) * anchor
             }
         };
-        Ok(EqualityKind::Weld { bodies, frames: [relative * anchor, anchor] })
+        Ok(EqualityKind::Weld { bodies, frames: [first, anchor] })
     }
 
     fn coupling(&mut self, a: &Attributes) -> Result<EqualityKind, ModelError> {

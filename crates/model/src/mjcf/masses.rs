@@ -5,10 +5,10 @@ use crate::validate::{self, Part};
 use crate::{Mat3, ModelError, Vec3};
 
 impl Importer<'_> {
-    /// Lower bounds, balance and total mass, in MuJoCo's order.
-    pub(super) fn adjust_masses(&mut self) -> Result<(), ModelError> {
+    /// Lower bounds, balance and total mass, in MuJoCo's order, from one body on.
+    pub(super) fn adjust_masses(&mut self, first: usize) -> Result<(), ModelError> {
         let compiler = &self.compiler;
-        for body in self.builder.bodies.iter_mut().skip(1) {
+        for body in self.builder.bodies.iter_mut().skip(first) {
             let inertial = &mut body.inertial;
             inertial.mass = inertial.mass.max(compiler.bound_mass);
             let (mut moments, axes) = inertial.principal();
@@ -25,11 +25,11 @@ impl Importer<'_> {
             }
         }
         if compiler.total_mass > 0.0 {
-            let total: f64 = self.builder.bodies.iter().map(|b| b.inertial.mass).sum();
+            let total: f64 = self.builder.bodies.iter().skip(first).map(|b| b.inertial.mass).sum();
             if total <= 0.0 {
                 return Err(crate::import::file_error(&self.directory, "`settotalmass` has no mass to scale"));
             }
-            for body in &mut self.builder.bodies {
+            for body in self.builder.bodies.iter_mut().skip(first) {
                 body.inertial = body.inertial.scaled(compiler.total_mass / total);
             }
         }

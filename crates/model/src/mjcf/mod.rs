@@ -6,6 +6,7 @@
 
 mod actuators;
 mod assets;
+mod attach;
 
 mod bodies;
 mod compiler;
@@ -64,6 +65,8 @@ struct Names {
     sites: HashMap<String, (usize, Pose)>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
+    /// Files of other models.
+    models: HashMap<String, String>,
 }
 
 /// What `<option>` says beyond time step and gravity.
@@ -98,6 +101,8 @@ struct Importer<'a> {
     origins: HashMap<(Part, usize), Location>,
     /// Elements made so far, against runaway replication.
     budget: usize,
+    /// How many models are being attached, one inside the other.
+    attach_depth: usize,
 }
 
 impl<'a> Importer<'a> {
@@ -117,7 +122,8 @@ impl<'a> Importer<'a> {
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),
             origins: HashMap::new(),
-            budget: 1_000_000,
+            budget: MAX_ELEMENTS,
+            attach_depth: 0,
         })
     }
 
@@ -147,7 +153,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "worldbody") {
             self.world(element)?;
         }
-        self.adjust_masses()?;
+        self.adjust_masses(1)?;
         for element in sections(root, "contact") {
             self.contact(element)?;
         }
@@ -287,9 +293,16 @@ impl<'a> Importer<'a> {
     /// Counts an element made, so that nested replication ends in an error and not in an exhausted memory.
     fn spend(&mut self, element: &Element) -> Result<(), ModelError> {
         self.budget = self.budget.saturating_sub(1);
-        if self.budget == 0 { Err(element.error("replication makes more than a million elements")) } else { Ok(()) }
+        if self.budget == 0 {
+            Err(element.error(format!("the model has more than {MAX_ELEMENTS} elements")))
+        } else {
+            Ok(())
+        }
     }
 }
+
+/// More elements than this, replicas counted, are taken for a mistake.
+const MAX_ELEMENTS: usize = 300_000;
 
 const SECTIONS: &[&str] = &[
     "compiler",

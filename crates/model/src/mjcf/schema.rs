@@ -363,7 +363,6 @@ pub(super) fn unread_body_element(element: &Element, report: &mut Report) -> Res
         "camera" | "light" => report.ignore(element.location(), "looks only"),
         "plugin" => return report.unsupported(element.location(), "plugins"),
         "flexcomp" | "composite" => return report.unsupported(element.location(), "deformable bodies"),
-        "attach" => return report.unsupported(element.location(), "attached models"),
         other => return report.unsupported(element.location(), format!("unknown element <{other}>")),
     }
     Ok(())

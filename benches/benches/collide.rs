@@ -1,0 +1,171 @@
+//! Host collision: one pair of each kind in contact, whole worlds of the built-in scenes, and many bodies in one world.
+//!
+//! `cargo bench --package manyworlds-benches --bench collide`
+
+use std::hint::black_box;
+use std::path::Path;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use manyworlds_collide::{CollisionModel, Precision, Scratch};
+use manyworlds_model::{
+    Contacting, Geom, HeightField, ImportOptions, Inertial, Joint, JointKind, Mat3, Mesh, Model, ModelBuilder, Pose,
+    Quat, Shape, Vec3, load,
+};
+
+/// A free body with one geom.
+fn free_geom(builder: &mut ModelBuilder, shape: Shape) {
+    let inertial = Inertial { mass: 1.0, com: Vec3::zeros(), inertia: Mat3::identity() };
+    let body = builder.body("", 0, Pose::identity(), inertial);
+    builder.joint(Joint {
+        name: String::new(),
+        body,
+        kind: JointKind::Free,
+        anchor: Vec3::zeros(),
+        axis: Vec3::z(),
+        range: None,
+        reference: 0.0,
+        stiffness: 0.0,
+        spring_reference: 0.0,
+        damping: 0.0,
+        armature: 0.0,
+        dry_friction: 0.0,
+        q_start: 0,
+        v_start: 0,
+    });
+    geom(builder, body, shape);
+}
+
+fn geom(builder: &mut ModelBuilder, body: usize, shape: Shape) {
+    let contact = Contacting::default();
+    builder.geom(Geom { name: String::new(), body, pose: Pose::identity(), shape, contact });
+}
+
+/// World poses of the bodies at the model's reference, moved as a whole.
+fn reference_poses(model: &Model, by: Pose) -> Vec<Pose> {
+    let mut poses: Vec<Pose> = Vec::new();
+    for (index, body) in model.bodies.iter().enumerate() {
+        poses.push(match index {
+            0 => Pose::identity(),
+            _ if body.parent == 0 => by * body.pose,
+            _ => poses[body.parent] * body.pose,
+        });
+    }
+    poses
+}
+
+fn numbers<T>(pose: &Pose, cast: impl Fn(f64) -> T) -> [T; 7] {
+    let (t, q) = (pose.translation.vector, pose.rotation.into_inner());
+    [t.x, t.y, t.z, q.w, q.i, q.j, q.k].map(cast)
+}
+
+/// Times one world; says how many contacts it has.
+fn bench<T: Precision>(c: &mut Criterion, group: &str, name: &str, model: &Model, poses: &[Pose], cast: fn(f64) -> T) {
+    let collision = CollisionModel::<T>::new(model).expect("supported shapes");
+    let poses: Vec<[T; 7]> = poses.iter().map(|p| numbers(p, cast)).collect();
+    let (mut scratch, mut out) = (Scratch::default(), Vec::new());
+    collision.collide(|body| poses[body], &mut scratch, &mut out).expect("finite poses");
+    let id = BenchmarkId::new(name, format!("{} contacts, {}", out.len(), std::any::type_name::<T>()));
+    c.benchmark_group(group).bench_function(id, |b| {
+        b.iter(|| collision.collide(|body| black_box(poses[body]), &mut scratch, &mut out));
+    });
+}
+
+fn pairs(c: &mut Criterion) {
+    let long = 0.15;
+    let shapes: [(&str, Shape); 6] = [
+        ("sphere", Shape::Sphere { radius: 0.1 }),
+        ("capsule", Shape::Capsule { radius: 0.1, half_length: long }),
+        ("cylinder", Shape::Cylinder { radius: 0.1, half_length: long }),
+        ("box", Shape::Box { half: Vec3::new(0.1, 0.12, long) }),
+        ("ellipsoid", Shape::Ellipsoid { radii: Vec3::new(0.1, 0.12, long) }),
+        ("mesh", Shape::Mesh(0)),
+    ];
+    // Slightly tilted and overlapping by about a millimetre, as at rest.
+    let tilt = Quat::from_euler_angles(0.02, 0.01, 0.3);
+    for (i, (first, a)) in shapes.iter().enumerate() {
+        for (second, b) in &shapes[i..] {
+            let mut builder = ModelBuilder::new("pair");
+            builder.mesh(octagonal_prism());
+            free_geom(&mut builder, a.clone());
+            free_geom(&mut builder, b.clone());
+            let model = builder.build().expect("a model");
+            let apart = Pose::from_parts(Vec3::new(0.199, 0.01, 0.02).into(), tilt);
+            let poses = [Pose::identity(), Pose::identity(), apart];
+            bench::<f32>(c, "pair", &format!("{first}-{second}"), &model, &poses, |x| x as f32);
+            bench::<f64>(c, "pair", &format!("{first}-{second}"), &model, &poses, |x| x);
+        }
+        for (name, ground) in [("plane", Shape::Plane), ("heightfield", Shape::HeightField(0))] {
+            let mut builder = ModelBuilder::new("pair");
+            builder.mesh(octagonal_prism());
+            builder.heightfield(gentle_ground());
+            geom(&mut builder, 0, ground);
+            free_geom(&mut builder, a.clone());
+            let model = builder.build().expect("a model");
+            let lowest = if *first == "sphere" {
+                0.1
+            } else if *first == "capsule" {
+                0.25
+            } else {
+                long
+            };
+            let above = Pose::from_parts(Vec3::new(0.03, 0.05, lowest - 0.001).into(), tilt);
+            bench::<f32>(c, "pair", &format!("{name}-{first}"), &model, &[Pose::identity(), above], |x| x as f32);
+        }
+    }
+}
+
+fn octagonal_prism() -> Mesh {
+    let angle = |i: u32| f64::from(i % 8) * std::f64::consts::FRAC_PI_4;
+    let ring = |z: f64| (0..8).map(move |i| Vec3::new(0.11 * angle(i).cos(), 0.11 * angle(i).sin(), z));
+    let vertices = ring(-0.15).chain(ring(0.15)).collect();
+    let mut triangles = Vec::new();
+    for i in 0..8u32 {
+        let j = (i + 1) % 8;
+        triangles.extend([[i, j, j + 8], [i, j + 8, i + 8]]);
+        if i > 0 && j > 0 {
+            triangles.extend([[0, j, i], [8, i + 8, j + 8]]);
+        }
+    }
+    Mesh { name: "prism".into(), vertices, triangles }
+}
+
+fn gentle_ground() -> HeightField {
+    let heights = (0..41 * 41).map(|i| 0.002 * f64::from(i % 41).sin()).collect();
+    HeightField { name: "ground".into(), n_rows: 41, n_cols: 41, half: [2.0, 2.0], heights, base: 0.1 }
+}
+
+fn worlds(c: &mut Criterion) {
+    let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenes");
+    let supine = Quat::from_euler_angles(0.0, -std::f64::consts::FRAC_PI_2, 0.0);
+    let cases = [
+        ("humanoid", "humanoid standing", Pose::identity()),
+        ("humanoid", "humanoid lying", Pose::from_parts(Vec3::new(1.2, 0.0, 0.1).into(), supine)),
+        ("quadruped", "quadruped", Pose::identity()),
+        ("clutter", "clutter", Pose::identity()),
+    ];
+    for (file, name, by) in cases {
+        let loaded =
+            load(scenes.join(file).with_extension("xml"), &ImportOptions::default()).expect("a built-in scene");
+        let poses = reference_poses(&loaded.model, by);
+        bench::<f32>(c, "world", name, &loaded.model, &poses, |x| x as f32);
+        bench::<f64>(c, "world", name, &loaded.model, &poses, |x| x);
+    }
+}
+
+/// Boxes on the floor in a square: the time per body should hardly grow with their number.
+fn many(c: &mut Criterion) {
+    for side in [10, 30, 100] {
+        let mut builder = ModelBuilder::new("many");
+        geom(&mut builder, 0, Shape::Plane);
+        let mut poses = vec![Pose::identity()];
+        for i in 0..side * side {
+            free_geom(&mut builder, Shape::Box { half: Vec3::repeat(0.05) });
+            poses.push(Pose::translation(0.101 * f64::from(i % side), 0.101 * f64::from(i / side), 0.05));
+        }
+        let model = builder.build().expect("a model");
+        bench::<f32>(c, "many", &format!("{} boxes", side * side), &model, &poses, |x| x as f32);
+    }
+}
+
+criterion_group!(benches, pairs, worlds, many);
+criterion_main!(benches);

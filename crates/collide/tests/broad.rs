@@ -1,0 +1,176 @@
+//! Which pairs are looked at: filters, overrides, and the two broad phases.
+
+mod common;
+
+use common::*;
+use manyworlds_collide::{CollideError, CollisionModel, CollisionSettings, Contact, Overrides, Scratch};
+use manyworlds_model::{Contacting, ExplicitPair, Geom, Model, ModelBuilder, Pose, Shape};
+
+fn ball(builder: &mut ModelBuilder, body: usize, contact: Contacting) -> usize {
+    let shape = Shape::Sphere { radius: 0.1 };
+    builder.geom(Geom { name: format!("ball {body}"), body, pose: Pose::identity(), shape, contact })
+}
+
+/// Contacts with every body at the origin, where all balls overlap.
+fn overlapping(model: &Model) -> Vec<Contact<f64>> {
+    let mut out = Vec::new();
+    let collision = CollisionModel::<f64>::new(model).unwrap();
+    collision.collide(|_| numbers(&Pose::identity()), &mut Scratch::default(), &mut out).unwrap();
+    out
+}
+
+fn pairs_of(model: &Model) -> Vec<[u32; 2]> {
+    overlapping(model).iter().map(|c| c.bodies).collect()
+}
+
+/// ground - 1 (free) - 2 (hinge) - 3 (welded) - 4 (hinge), and 5 welded to the ground; a ball on each.
+fn chain() -> ModelBuilder {
+    let mut builder = ModelBuilder::new("chain");
+    ball(&mut builder, 0, Contacting::default());
+    let mut parent = 0;
+    for joint in [
+        Some(manyworlds_model::JointKind::Free),
+        Some(manyworlds_model::JointKind::Hinge),
+        None,
+        Some(manyworlds_model::JointKind::Hinge),
+    ] {
+        let body = builder.body("", parent, Pose::identity(), inertial());
+        if let Some(kind) = joint {
+            builder.joint(manyworlds_model::Joint { kind, ..free_joint(body) });
+        }
+        ball(&mut builder, body, Contacting::default());
+        parent = body;
+    }
+    let fixed = builder.body("", 0, Pose::identity(), inertial());
+    ball(&mut builder, fixed, Contacting::default());
+    builder
+}
+
+#[test]
+fn parents_and_welds() {
+    // 3 is one body with 2, so 1-3 and 3-4 are parent and child; the ground is nobody's parent.
+    let model = chain().build().unwrap();
+    assert_eq!(pairs_of(&model), [[0, 1], [0, 2], [0, 3], [0, 4], [1, 4], [1, 5], [2, 5], [3, 5], [4, 5]]);
+}
+
+#[test]
+fn excludes_and_explicit_pairs() {
+    let mut builder = chain();
+    builder.exclude(4, 1);
+    builder.exclude(0, 2);
+    builder.pair(ExplicitPair { geoms: [2, 1], friction: 0.25, restitution: 0.5, margin: 0.0, frictionless: false });
+    let model = builder.build().unwrap();
+    let contacts = overlapping(&model);
+    let pairs: Vec<_> = contacts.iter().map(|c| c.bodies).collect();
+    assert_eq!(pairs, [[0, 1], [0, 3], [0, 4], [1, 2], [1, 5], [2, 5], [3, 5], [4, 5]]);
+    let explicit = contacts.iter().find(|c| c.bodies == [1, 2]).unwrap();
+    assert_eq!((explicit.friction, explicit.restitution), (0.25, 0.5));
+}
+
+#[test]
+fn bits_and_mixing() {
+    let mut builder = ModelBuilder::new("bits");
+    let kinds = [
+        Contacting { friction: 0.3, contype: 1, conaffinity: 2, ..Contacting::default() },
+        Contacting { friction: 0.7, restitution: 0.5, contype: 2, conaffinity: 4, ..Contacting::default() },
+        Contacting { frictionless: true, contype: 4, conaffinity: 1, ..Contacting::default() },
+        Contacting { frictionless: true, contype: 8, conaffinity: 4, ..Contacting::default() },
+        Contacting { contype: 0, conaffinity: 0, ..Contacting::default() },
+    ];
+    for contact in kinds {
+        let body = free_body(&mut builder);
+        ball(&mut builder, body, contact);
+    }
+    let contacts = overlapping(&builder.build().unwrap());
+    let found: Vec<_> = contacts.iter().map(|c| (c.bodies, c.friction, c.restitution)).collect();
+    assert_eq!(found, [([1, 2], 0.7, 0.5), ([1, 3], 1.0, 0.0), ([2, 3], 1.0, 0.5), ([3, 4], 0.0, 0.0)]);
+}
+
+#[test]
+fn margins_and_the_speculative_distance() {
+    let mut builder = ModelBuilder::new("margins");
+    for margin in [0.0, 0.01] {
+        let body = free_body(&mut builder);
+        ball(&mut builder, body, Contacting { margin, ..Contacting::default() });
+    }
+    let model = builder.build().unwrap();
+    let count = |speculative_distance: f64, gap: f64| {
+        let settings = CollisionSettings { speculative_distance };
+        let collision = CollisionModel::<f64>::with_settings(&model, &settings).unwrap();
+        let mut out = Vec::new();
+        let poses = |body: usize| [if body == 2 { 0.2 + gap } else { 0.0 }, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+        collision.collide(poses, &mut Scratch::default(), &mut out).unwrap();
+        out.len()
+    };
+    assert_eq!([count(0.0, 0.0099), count(0.0, 0.0101), count(0.005, 0.0149), count(0.005, 0.0151)], [1, 0, 1, 0]);
+    for bad in [-1.0, f64::NAN, f64::INFINITY] {
+        let settings = CollisionSettings { speculative_distance: bad };
+        assert!(matches!(CollisionModel::<f64>::with_settings(&model, &settings), Err(CollideError::Setting { .. })));
+    }
+}
+
+#[test]
+fn a_world_of_its_own_sizes_and_friction() {
+    let model = model(&[sphere(0.1), cuboid(0.1, 0.1, 0.1)], &[Pose::identity(), Pose::identity()]);
+    let collision =
+        CollisionModel::<f64>::with_settings(&model, &CollisionSettings { speculative_distance: 0.0 }).unwrap();
+    let poses = |body: usize| [if body == 2 { 0.25 } else { 0.0 }, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
+    let (mut scratch, mut out) = (Scratch::default(), Vec::new());
+    collision.collide(poses, &mut scratch, &mut out).unwrap();
+    assert!(out.is_empty());
+    let own = Overrides { sizes: &[[0.2, 0.0, 0.0], [0.1, 0.1, 0.1]], friction: &[0.1, 0.3] };
+    collision.collide_with(poses, &own, &mut scratch, &mut out).unwrap();
+    assert_eq!(out.len(), 1);
+    assert!((out[0].distance + 0.05).abs() < 1e-12 && out[0].friction == 0.3);
+    collision.collide(poses, &mut scratch, &mut out).unwrap();
+    assert!(out.is_empty());
+}
+
+/// Pseudo-random numbers in 0..1.
+fn noise(seed: &mut u64) -> f64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Balls of sizes from 2 mm to 2 m by the grid, against every pair by hand.
+#[test]
+fn the_grid_misses_nothing() {
+    let mut seed = 7;
+    let mut builder = ModelBuilder::new("many");
+    add(&mut builder, 0, at(0.0, 0.0, -3.0), &plane());
+    let (mut centres, mut radii) = (Vec::new(), Vec::new());
+    for k in 0..700 {
+        let body = free_body(&mut builder);
+        let radius = if k % 100 == 0 { 2.0 } else { 0.002 * 100f64.powf(noise(&mut seed)) };
+        add(&mut builder, body, Pose::identity(), &sphere(radius));
+        radii.push(radius);
+        centres.push([0; 3].map(|_| 6.0 * noise(&mut seed) - 3.0));
+    }
+    let model = CollisionModel::<f64>::with_settings(
+        &builder.build().unwrap(),
+        &CollisionSettings { speculative_distance: 0.02 },
+    )
+    .unwrap();
+    let mut out = Vec::new();
+    let poses = |body: usize| {
+        let [x, y, z] = centres[body - 1];
+        [x, y, z, 1.0, 0.0, 0.0, 0.0]
+    };
+    model.collide(poses, &mut Scratch::default(), &mut out).unwrap();
+    let mut expected = Vec::new();
+    for j in 0..centres.len() {
+        if centres[j][2] - radii[j] + 3.0 < 0.02 {
+            expected.push([0, j as u32 + 1]);
+        }
+        for i in 0..j {
+            if (vec3(centres[i]) - vec3(centres[j])).norm() - radii[i] - radii[j] < 0.02 {
+                expected.push([i as u32 + 1, j as u32 + 1]);
+            }
+        }
+    }
+    expected.sort_unstable();
+    let found: Vec<_> = out.iter().map(|c| c.bodies).collect();
+    assert!(found.len() > 300, "{} pairs", found.len());
+    assert_eq!(found, expected);
+    assert!(out.windows(2).all(|w| w[0].feature < w[1].feature));
+}

@@ -1,0 +1,216 @@
+//! What must hold of every pair in any pose: finite unit normals, the same answer again, in the other order, elsewhere in
+//! the world and in the other precision.
+
+mod common;
+
+use common::*;
+use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Scratch};
+use manyworlds_model::{Pose, Vec3};
+use proptest::prelude::*;
+
+/// Shapes of robot size, one of each kind that moves.
+fn movable() -> Vec<Solid> {
+    vec![
+        sphere(0.1),
+        capsule(0.05, 0.1),
+        cylinder(0.08, 0.1),
+        cuboid(0.1, 0.06, 0.12),
+        ellipsoid(0.1, 0.07, 0.05),
+        cuboid_mesh(0.09, 0.07, 0.05),
+        tetrahedron(),
+    ]
+}
+
+fn tetrahedron() -> Solid {
+    let corners = [[0.1, 0.0, -0.05], [-0.05, 0.09, -0.05], [-0.05, -0.09, -0.05], [0.0, 0.0, 0.1]];
+    Solid::Mesh(corners.map(vec3).to_vec())
+}
+
+fn hills() -> Solid {
+    terrain(9, |x, y| 0.1 * (2.0 * x).sin() * (3.0 * y).cos())
+}
+
+fn well_formed(contacts: &[Contact<f64>], reach: f64) {
+    for contact in contacts {
+        assert!((vec3(contact.normal).norm() - 1.0).abs() < 1e-9, "{contact:?}");
+        assert!(contact.point.iter().all(|x| x.is_finite()), "{contact:?}");
+        assert!(contact.distance.is_finite() && contact.distance < reach, "{contact:?}");
+        assert!(contact.geoms[0] < contact.geoms[1] && contact.bodies[0] != contact.bodies[1], "{contact:?}");
+    }
+    assert!(contacts.windows(2).all(|w| w[0].feature < w[1].feature), "features in order, none twice: {contacts:?}");
+}
+
+fn angles() -> impl Strategy<Value = Vec3> {
+    [-3.0..3.0f64, -3.0..3.0, -3.0..3.0].prop_map(Vec3::from)
+}
+
+fn nearby(spread: f64) -> impl Strategy<Value = Pose> {
+    ([-spread..spread, -spread..spread, -spread..spread], angles()).prop_map(|(t, r)| Pose::new(Vec3::from(t), r))
+}
+
+const REACH: f64 = 0.01;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Any two shapes, overlapping or near: well formed, and the deepest distance the same in the other order and
+    /// after a common motion.
+    #[test]
+    fn pairs(i in 0usize..7, j in 0usize..7, first in nearby(0.1), second in nearby(0.1), by in nearby(2.0)) {
+        let solids = [movable()[i].clone(), movable()[j].clone()];
+        let contacts = collide(&solids, &[first, second], REACH);
+        well_formed(&contacts, REACH);
+        let again = collide(&solids, &[first, second], REACH);
+        prop_assert_eq!(&contacts, &again);
+
+        let least = |contacts: &[Contact<f64>]| contacts.iter().fold(REACH, |l, c| l.min(c.distance));
+        let swapped = collide(&[solids[1].clone(), solids[0].clone()], &[second, first], REACH);
+        well_formed(&swapped, REACH);
+        prop_assert!((least(&contacts) - least(&swapped)).abs() < 1e-5, "{contacts:?} swapped {swapped:?}");
+        // Between different shapes the order is ours, not the model's: the same to the bit.
+        if i != j && !(i >= 5 && j >= 5) {
+            prop_assert_eq!(contacts.len(), swapped.len());
+            for (one, other) in contacts.iter().zip(&swapped) {
+                prop_assert_eq!(one.normal.map(|x| -x), other.normal);
+                prop_assert_eq!((one.point, one.distance, one.feature), (other.point, other.distance, other.feature));
+            }
+        }
+        let moved = collide(&solids, &[by * first, by * second], REACH);
+        well_formed(&moved, REACH);
+        prop_assert!((least(&contacts) - least(&moved)).abs() < 1e-5, "{contacts:?} moved {moved:?}");
+    }
+
+    /// A distance is what it says: parting the shapes along the normal by the depth leaves them touching.
+    #[test]
+    fn parting_along_the_normal(i in 0usize..7, j in 0usize..7, first in nearby(0.1), second in nearby(0.1)) {
+        let solids = [movable()[i].clone(), movable()[j].clone()];
+        let contacts = collide(&solids, &[first, second], REACH);
+        prop_assume!(!contacts.is_empty());
+        let contact = deepest(&contacts);
+        // To half a millimetre short of, and beyond, touching.
+        for (gap, expected) in [(-5e-4, true), (5e-4, false)] {
+            let shift = vec3(contact.normal) * (gap - contact.distance);
+            let parted = Pose::from_parts((second.translation.vector + shift).into(), second.rotation);
+            let left = collide(&solids, &[first, parted], REACH);
+            let touching = left.iter().any(|c| c.distance < 0.0);
+            prop_assert_eq!(touching, expected, "{:?} then {:?}", contact, left);
+        }
+    }
+
+    /// On planes and hills.
+    #[test]
+    fn ground(i in 0usize..7, pose in nearby(0.3), tilt in angles()) {
+        for (ground, stand) in [(plane(), Pose::new(Vec3::zeros(), tilt)), (hills(), Pose::identity())] {
+            let contacts = collide(&[ground.clone(), movable()[i].clone()], &[stand, pose], REACH);
+            well_formed(&contacts, REACH);
+            if is_hills(&ground) && pose.translation.z < -0.1 {
+                prop_assert!(!contacts.is_empty(), "a shape under the ground is pushed out");
+                prop_assert!(contacts.iter().any(|c| c.normal[2] > 0.0));
+            }
+        }
+    }
+
+    /// f32 agrees with f64 to what f32 can tell.
+    #[test]
+    fn precisions(i in 0usize..7, j in 0usize..7, first in nearby(0.1), second in nearby(0.1)) {
+        let solids = [movable()[i].clone(), movable()[j].clone()];
+        let poses = [first, second].map(|p| p.cast::<f32>().cast::<f64>());
+        let double = collide(&solids, &poses, REACH);
+        let single = collide_in(&solids, &poses, REACH, |x| x as f32);
+        let least_double = double.iter().fold(REACH, |l, c| l.min(c.distance));
+        let least_single = single.iter().fold(REACH, |l, c| l.min(f64::from(c.distance)));
+        prop_assert!((least_double - least_single).abs() < 1e-4, "{double:?} and {single:?}");
+        for contact in &single {
+            let length = contact.normal.iter().map(|x| x * x).sum::<f32>();
+            prop_assert!((length - 1.0).abs() < 1e-4, "{contact:?}");
+        }
+    }
+}
+
+fn is_hills(solid: &Solid) -> bool {
+    matches!(solid, Solid::Field(_))
+}
+
+/// Centres that coincide, parallel edges, touching to the bit, and grazing ones.
+#[test]
+fn degenerate_poses() {
+    let shifts = [
+        Vec3::zeros(),
+        Vec3::new(1e-300, 0.0, 0.0),
+        Vec3::new(1e-9, 0.0, 0.0),
+        Vec3::new(0.0, 0.0, 1e-5),
+        Vec3::new(0.2, 0.0, 0.0),
+        Vec3::new(0.1, 0.1, 0.0),
+        Vec3::new(0.2, 0.12, 0.24),
+        Vec3::new(0.0, 0.0, 0.17),
+    ];
+    let turns = [Vec3::zeros(), Vec3::x() * 1e-9, Vec3::z() * 1e-5, Vec3::y() * std::f64::consts::FRAC_PI_2];
+    for (i, first) in movable().iter().enumerate() {
+        for (j, second) in movable().iter().enumerate() {
+            for shift in shifts {
+                for turn in turns {
+                    let poses = [Pose::identity(), Pose::new(shift, turn)];
+                    let contacts = collide(&[first.clone(), second.clone()], &poses, REACH);
+                    well_formed(&contacts, REACH);
+                    if shift.norm() < 1e-4 {
+                        assert!(contacts.iter().any(|c| c.distance < -0.02), "{i} in {j}: {contacts:?}");
+                    }
+                    let single = collide_in(&[first.clone(), second.clone()], &poses, REACH, |x| x as f32);
+                    assert!(single.iter().all(|c| c.normal.iter().chain(&c.point).all(|x| x.is_finite())));
+                }
+            }
+        }
+    }
+}
+
+/// Nothing of an earlier call is left, in the contacts or in the scratch.
+#[test]
+fn a_pure_function_of_the_poses() {
+    let solids = movable();
+    let spread = |k: usize| at(0.13 * (k % 3) as f64, 0.13 * (k / 3) as f64, 0.01 * k as f64);
+    let poses: Vec<Pose> =
+        (0..solids.len()).map(|k| turned(spread(k), Vec3::new(1.0, k as f64, 2.0), k as f64)).collect();
+    let settings = CollisionSettings { speculative_distance: REACH };
+    let model = CollisionModel::<f64>::with_settings(&model(&solids, &poses), &settings).unwrap();
+    let (mut scratch, mut out) = (Scratch::default(), Vec::new());
+    model.collide(|b| numbers(&poses[b - 1]), &mut scratch, &mut out).unwrap();
+    let before = out.clone();
+    assert!(before.len() > 10);
+    // A fifth of a degree: what a cache of manifolds would take for the same.
+    let nudge = Pose::new(Vec3::repeat(1e-4), Vec3::repeat(0.0035 / 3f64.sqrt()));
+    model.collide(|b| numbers(&(nudge * poses[b - 1])), &mut scratch, &mut out).unwrap();
+    assert_ne!(before, out);
+    model.collide(|b| numbers(&poses[b - 1]), &mut scratch, &mut out).unwrap();
+    assert_eq!(before, out);
+    model.collide(|b| numbers(&poses[b - 1]), &mut Scratch::default(), &mut out).unwrap();
+    assert_eq!(before, out);
+}
+
+#[test]
+fn poses_that_are_no_numbers() {
+    let solids = [sphere(0.1), cuboid(0.1, 0.1, 0.1)];
+    let poses = [at(0.0, 0.0, 0.0), at(0.1, 0.0, 0.0)];
+    let model = CollisionModel::<f64>::new(&model(&solids, &poses)).unwrap();
+    let (mut scratch, mut out) = (Scratch::default(), Vec::new());
+    for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for entry in 0..7 {
+            let given = |body: usize| {
+                let mut pose = numbers(&poses[body - 1]);
+                if body == 2 {
+                    pose[entry] = bad;
+                }
+                pose
+            };
+            let error = model.collide(given, &mut scratch, &mut out).unwrap_err();
+            assert_eq!((error.body, out.len()), (2, 0));
+        }
+    }
+    // Finite, and far beyond sense: no panic.
+    for huge in [1e30, 1e200, f64::MAX] {
+        let _ = model.collide(|_| [huge, -huge, huge, 1.0, 0.0, 0.0, 0.0], &mut scratch, &mut out);
+        let _ =
+            model.collide(|b| [0.0, 0.0, 0.0, if b == 1 { huge } else { 0.0 }, 0.0, 0.0, 0.0], &mut scratch, &mut out);
+    }
+    model.collide(|b| numbers(&poses[b - 1]), &mut scratch, &mut out).unwrap();
+    assert_eq!(out.len(), 1);
+}

@@ -1,0 +1,167 @@
+//! The CPU executor: mirrors run over a chunk's buffers, one thread a chunk, without allocating.
+
+use std::time::Instant;
+
+use manyworlds_shaders::{Args, Buffer, Kind, LANES, Scalar};
+
+use crate::error::GpuError;
+use crate::recording::{BufferId, BufferSpec, Dispatch, Recording};
+use crate::store::{Store, Ticket, Timings, other_type, outside};
+
+/// Buffers of a chunk in main memory.
+#[derive(Debug, Clone)]
+pub struct CpuStore<T: Scalar> {
+    specs: Vec<BufferSpec>,
+    buffers: Vec<Buffer<T>>,
+    timings: Timings,
+    timed: bool,
+}
+
+impl<T: Scalar> CpuStore<T> {
+    /// Empty buffers.
+    #[must_use]
+    pub fn new(specs: &[BufferSpec]) -> Self {
+        Self {
+            specs: specs.to_vec(),
+            buffers: specs.iter().map(|spec| Buffer::new(spec.kind)).collect(),
+            timings: Timings::default(),
+            timed: false,
+        }
+    }
+
+    /// A buffer, for hosts that read in place.
+    #[must_use]
+    pub fn buffer(&self, id: BufferId) -> Option<&Buffer<T>> {
+        self.buffers.get(id.at())
+    }
+
+    /// A buffer, for hosts that write in place.
+    pub fn buffer_mut(&mut self, id: BufferId) -> Option<&mut Buffer<T>> {
+        self.buffers.get_mut(id.at())
+    }
+
+    fn existing(&mut self, id: BufferId) -> Result<(&'static str, &mut Buffer<T>), GpuError> {
+        match (self.specs.get(id.at()), self.buffers.get_mut(id.at())) {
+            (Some(spec), Some(buffer)) => Ok((spec.name, buffer)),
+            _ => Err(missing(id)),
+        }
+    }
+
+    /// Lends the bound buffers, all different, to the mirror.
+    fn call(&mut self, dispatch: &Dispatch) -> Result<(), GpuError> {
+        macro_rules! lend {
+            ($($n:literal)*) => {
+                match dispatch.buffers().len() {
+                    $($n => {
+                        let ids: [usize; $n] = std::array::from_fn(|i| dispatch.buffers()[i].at());
+                        let Ok(mut buffers) = self.buffers.get_disjoint_mut(ids) else {
+                            let reason = "a buffer is bound twice, or missing".into();
+                            return Err(GpuError::Recording { kernel: dispatch.kernel.name, reason });
+                        };
+                        let mut args =
+                            Args { dims: dispatch.dims(), count: dispatch.count, buffers: &mut buffers };
+                        (dispatch.kernel.mirror::<T>())(&mut args);
+                    })*
+                    // Recordings admit no other number.
+                    _ => {}
+                }
+            };
+        }
+        lend!(1 2 3 4 5 6 7 8);
+        Ok(())
+    }
+}
+
+fn missing(id: BufferId) -> GpuError {
+    GpuError::Recording { kernel: "store", reason: format!("it has no buffer {}", id.0) }
+}
+
+fn span<'a, A>(name: &'static str, all: &'a mut [A], offset: usize, count: usize) -> Result<&'a mut [A], GpuError> {
+    let len = all.len();
+    all.get_mut(offset..offset.saturating_add(count)).ok_or_else(|| outside(name, offset.saturating_add(count), len))
+}
+
+impl<T: Scalar> Store<T> for CpuStore<T> {
+    fn tile(&self) -> usize {
+        LANES
+    }
+
+    fn len(&self, id: BufferId) -> usize {
+        self.buffers.get(id.at()).map_or(0, Buffer::len)
+    }
+
+    fn resize(&mut self, id: BufferId, len: usize) -> Result<(), GpuError> {
+        self.existing(id)?.1.resize(len);
+        Ok(())
+    }
+
+    fn write(&mut self, id: BufferId, offset: usize, values: &[T]) -> Result<(), GpuError> {
+        let (name, buffer) = self.existing(id)?;
+        if buffer.kind() == Kind::Index {
+            return Err(other_type(name));
+        }
+        span(name, buffer.scalars_mut(), offset, values.len())?.copy_from_slice(values);
+        Ok(())
+    }
+
+    fn write_index(&mut self, id: BufferId, offset: usize, values: &[u32]) -> Result<(), GpuError> {
+        let (name, buffer) = self.existing(id)?;
+        if buffer.kind() != Kind::Index {
+            return Err(other_type(name));
+        }
+        span(name, buffer.index_mut(), offset, values.len())?.copy_from_slice(values);
+        Ok(())
+    }
+
+    fn read(&mut self, id: BufferId, values: &mut [T]) -> Result<(), GpuError> {
+        let (name, buffer) = self.existing(id)?;
+        if buffer.kind() == Kind::Index {
+            return Err(other_type(name));
+        }
+        values.copy_from_slice(span(name, buffer.scalars_mut(), 0, values.len())?);
+        Ok(())
+    }
+
+    fn read_index(&mut self, id: BufferId, values: &mut [u32]) -> Result<(), GpuError> {
+        let (name, buffer) = self.existing(id)?;
+        if buffer.kind() != Kind::Index {
+            return Err(other_type(name));
+        }
+        values.copy_from_slice(span(name, buffer.index_mut(), 0, values.len())?);
+        Ok(())
+    }
+
+    fn submit(&mut self, recording: &Recording) -> Result<Ticket, GpuError> {
+        recording.check(|at| self.specs.get(at).copied())?;
+        for dispatch in recording.dispatches().iter().filter(|dispatch| dispatch.count > 0) {
+            if self.timed {
+                let start = Instant::now();
+                self.call(dispatch)?;
+                self.timings.add(dispatch.kernel.name, start.elapsed().as_secs_f64() * 1e3);
+            } else {
+                self.call(dispatch)?;
+            }
+        }
+        Ok(Ticket { submission: None })
+    }
+
+    fn wait(&mut self, _: Ticket) -> Result<(), GpuError> {
+        Ok(())
+    }
+
+    fn time(&mut self, on: bool) {
+        self.timed = on;
+    }
+
+    fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
+    fn clear_timings(&mut self) {
+        self.timings.stages.clear();
+    }
+
+    fn bytes(&self) -> u64 {
+        self.buffers.iter().map(|buffer| buffer.bytes() as u64).sum()
+    }
+}

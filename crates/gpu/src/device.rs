@@ -1,0 +1,221 @@
+//! A device with the kernels compiled for it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use manyworlds_shaders::registry::prelude;
+use manyworlds_shaders::{Kernel, Precision};
+use wgpu::{
+    BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipelineDescriptor,
+    DeviceDescriptor, ErrorFilter, Features, Limits, PipelineCompilationOptions, PipelineLayoutDescriptor,
+    ShaderModuleDescriptor, ShaderStages,
+};
+
+use crate::adapter::{choose, features_of, tile_for};
+use crate::error::GpuError;
+
+/// How a device is chosen and used.
+#[derive(Debug, Clone, Default)]
+pub struct DeviceOptions {
+    /// Part of the adapter's name; none: the best there is.
+    pub adapter: Option<String>,
+    /// Lanes of a tile; none: by the adapter.
+    pub tile: Option<u32>,
+}
+
+/// A kernel compiled for a device.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    pub(crate) pipeline: wgpu::ComputePipeline,
+    pub(crate) layout: wgpu::BindGroupLayout,
+}
+
+/// A device, its queue, and the pipelines compiled so far; shared by the stores on it.
+#[derive(Debug)]
+pub struct GpuDevice {
+    /// The device.
+    pub device: wgpu::Device,
+    /// Its queue.
+    pub queue: wgpu::Queue,
+    info: wgpu::AdapterInfo,
+    tile: u32,
+    timestamps: bool,
+    pipelines: Mutex<Vec<(&'static str, Precision, Arc<Pipeline>)>>,
+    /// The first error that no scope caught.
+    uncaught: Arc<Mutex<Option<String>>>,
+}
+
+impl GpuDevice {
+    /// Opens an adapter. Limits are the portable defaults but for the sizes of buffers, which are the adapter's.
+    ///
+    /// # Errors
+    /// If there is no such adapter, or it gives no device.
+    pub fn open(options: &DeviceOptions) -> Result<Arc<Self>, GpuError> {
+        let adapter = choose(options.adapter.as_deref())?;
+        let info = adapter.get_info();
+        let wanted = features_of(Precision::F64) | Features::TIMESTAMP_QUERY;
+        let sizes = adapter.limits();
+        let descriptor = DeviceDescriptor {
+            label: Some("manyworlds"),
+            required_features: adapter.features() & wanted,
+            required_limits: Limits {
+                max_buffer_size: sizes.max_buffer_size,
+                max_storage_buffer_binding_size: sizes.max_storage_buffer_binding_size,
+                ..Limits::default()
+            },
+            ..DeviceDescriptor::default()
+        };
+        let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
+            .map_err(|error| GpuError::NoDevice { adapter: info.name.clone(), reason: error.to_string() })?;
+        let opened = Self::wrap(device, queue, info, options.tile);
+        let uncaught = Arc::clone(&opened.uncaught);
+        opened.device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            lock(&uncaught).get_or_insert_with(|| error.to_string());
+        }));
+        Ok(Arc::new(opened))
+    }
+
+    /// Uses a device and queue that exist already, with whatever features and limits they have. Its handler of
+    /// uncaptured errors stays as it is: what is done here is under error scopes.
+    #[must_use]
+    pub fn from_existing(device: wgpu::Device, queue: wgpu::Queue) -> Arc<Self> {
+        let info = device.adapter_info();
+        Arc::new(Self::wrap(device, queue, info, None))
+    }
+
+    fn wrap(device: wgpu::Device, queue: wgpu::Queue, info: wgpu::AdapterInfo, tile: Option<u32>) -> Self {
+        let tile = tile.unwrap_or_else(|| tile_for(&info));
+        let timestamps = device.features().contains(Features::TIMESTAMP_QUERY);
+        Self { device, queue, info, tile, timestamps, pipelines: Mutex::default(), uncaught: Arc::default() }
+    }
+
+    /// Name of the adapter.
+    #[must_use]
+    pub fn adapter_name(&self) -> &str {
+        &self.info.name
+    }
+
+    /// Whether the adapter is a program rather than hardware.
+    #[must_use]
+    pub fn is_software(&self) -> bool {
+        self.info.device_type == wgpu::DeviceType::Cpu
+    }
+
+    /// Lanes of a tile, which are also the invocations of a workgroup of lane kernels.
+    #[must_use]
+    pub fn tile(&self) -> u32 {
+        self.tile
+    }
+
+    /// Whether dispatches can be timed one by one on the device.
+    #[must_use]
+    pub fn has_timestamps(&self) -> bool {
+        self.timestamps
+    }
+
+    /// Largest storage binding [B].
+    #[must_use]
+    pub fn max_binding_bytes(&self) -> u64 {
+        let limits = self.device.limits();
+        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
+    }
+
+    /// Whether kernels can run in this precision.
+    ///
+    /// # Errors
+    /// If the device lacks a feature for it.
+    pub fn require(&self, precision: Precision) -> Result<(), GpuError> {
+        if self.device.features().contains(features_of(precision)) {
+            return Ok(());
+        }
+        Err(GpuError::Precision { adapter: self.info.name.clone(), precision: precision.name() })
+    }
+
+    /// Compiles kernels before their first use.
+    ///
+    /// # Errors
+    /// If the device refuses one.
+    pub fn compile(&self, kernels: &[&'static Kernel], precision: Precision) -> Result<(), GpuError> {
+        kernels.iter().try_for_each(|kernel| self.pipeline(kernel, precision).map(drop))
+    }
+
+    /// The pipeline of a kernel, compiled at its first use.
+    pub(crate) fn pipeline(&self, kernel: &'static Kernel, precision: Precision) -> Result<Arc<Pipeline>, GpuError> {
+        let mut pipelines = lock(&self.pipelines);
+        if let Some((_, _, found)) = pipelines.iter().find(|(name, p, _)| *name == kernel.name && *p == precision) {
+            return Ok(Arc::clone(found));
+        }
+        self.require(precision)?;
+        let what = || format!("compiling {} in {}", kernel.name, precision.name());
+        let pipeline = Arc::new(self.guarded(what, || self.build(kernel, precision))?);
+        pipelines.push((kernel.name, precision, Arc::clone(&pipeline)));
+        Ok(pipeline)
+    }
+
+    fn build(&self, kernel: &Kernel, precision: Precision) -> Pipeline {
+        let label = Some(kernel.name);
+        let entry = |binding, ty, has_dynamic_offset| BindGroupLayoutEntry {
+            binding,
+            visibility: ShaderStages::COMPUTE,
+            ty: BindingType::Buffer { ty, has_dynamic_offset, min_binding_size: None },
+            count: None,
+        };
+        let mut entries = vec![entry(0, BufferBindingType::Uniform, true)];
+        for (at, binding) in (1..).zip(kernel.bindings) {
+            entries.push(entry(at, BufferBindingType::Storage { read_only: !binding.write }, false));
+        }
+        let layout = self.device.create_bind_group_layout(&BindGroupLayoutDescriptor { label, entries: &entries });
+        let pipeline_layout = self.device.create_pipeline_layout(&PipelineLayoutDescriptor {
+            label,
+            bind_group_layouts: &[Some(&layout)],
+            immediate_size: 0,
+        });
+        let source = prelude(precision, self.tile) + kernel.wgsl;
+        let module = self.shader(ShaderModuleDescriptor { label, source: wgpu::ShaderSource::Wgsl(source.into()) });
+        let pipeline = self.device.create_compute_pipeline(&ComputePipelineDescriptor {
+            label,
+            layout: Some(&pipeline_layout),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: PipelineCompilationOptions::default(),
+            cache: None,
+        });
+        Pipeline { pipeline, layout }
+    }
+
+    fn shader(&self, descriptor: ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
+        self.device.create_shader_module(descriptor)
+    }
+
+    /// Runs `f` under error scopes; what the device reports becomes an error, and so does what nobody caught earlier.
+    pub(crate) fn guarded<A>(&self, what: impl Fn() -> String, f: impl FnOnce() -> A) -> Result<A, GpuError> {
+        let memory = self.device.push_error_scope(ErrorFilter::OutOfMemory);
+        let internal = self.device.push_error_scope(ErrorFilter::Internal);
+        let validation = self.device.push_error_scope(ErrorFilter::Validation);
+        let value = f();
+        // All three are popped whatever the first says: a scope left open would swallow later errors.
+        let errors = [
+            pollster::block_on(validation.pop()),
+            pollster::block_on(internal.pop()),
+            pollster::block_on(memory.pop()),
+        ];
+        let earlier = lock(&self.uncaught).take();
+        match errors.into_iter().flatten().next().map(|error| error.to_string()).or(earlier) {
+            Some(reason) => Err(GpuError::Device { what: what(), reason }),
+            None => Ok(value),
+        }
+    }
+
+    /// Blocks until a submission is done.
+    pub(crate) fn wait(&self, submission: wgpu::SubmissionIndex) -> Result<(), GpuError> {
+        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
+        match self.guarded(|| "waiting".into(), || self.device.poll(wait))? {
+            Ok(_) => Ok(()),
+            Err(error) => Err(GpuError::Device { what: "waiting".into(), reason: error.to_string() }),
+        }
+    }
+}
+
+/// A lock that a panic elsewhere does not poison: what it guards is only ever replaced whole.
+pub(crate) fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,400 @@
+//! The wgpu executor: a chunk's buffers on a device, and recordings submitted over them.
+
+use std::sync::Arc;
+
+use bytemuck::Pod;
+use manyworlds_shaders::registry::GROUPS_X;
+use manyworlds_shaders::{Kernel, Kind, Precision, Scalar, Width};
+use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferDescriptor, BufferUsages};
+
+use crate::device::{GpuDevice, Pipeline};
+use crate::error::GpuError;
+use crate::readback::Readback;
+use crate::recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, Recording};
+use crate::store::{Store, Ticket, Timings, other_type, outside};
+use crate::timestamps::Timestamps;
+
+/// Distance of the dims blocks of a recording [B]: the portable alignment of dynamic offsets.
+const DIMS_STRIDE: usize = 256;
+/// Smallest buffer [B]: a binding must hold an element.
+const SMALLEST: u64 = 256;
+
+#[derive(Debug)]
+struct Held {
+    spec: BufferSpec,
+    buffer: wgpu::Buffer,
+    /// Elements in use.
+    len: usize,
+    readback: Readback,
+}
+
+/// A bind group and what it was made for.
+#[derive(Debug)]
+struct Bound {
+    kernel: &'static str,
+    buffers: Vec<BufferId>,
+    pipeline: Arc<Pipeline>,
+    group: wgpu::BindGroup,
+}
+
+/// Buffers of a chunk on a device.
+#[derive(Debug)]
+pub struct GpuStore<T: Scalar> {
+    device: Arc<GpuDevice>,
+    precision: Precision,
+    held: Vec<Held>,
+    bound: Vec<Bound>,
+    /// Of each dispatch of the recording being encoded, its place in `bound`.
+    plan: Vec<usize>,
+    uniforms: wgpu::Buffer,
+    /// What `uniforms` holds.
+    uniform_words: Vec<u32>,
+    staged_words: Vec<u32>,
+    timings: Timings,
+    timestamps: Option<Timestamps>,
+    timed: bool,
+    scalar: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T: Scalar> GpuStore<T> {
+    /// Empty buffers on a device.
+    ///
+    /// # Errors
+    /// If the device cannot compute in this precision, or is out of memory.
+    pub fn new(device: &Arc<GpuDevice>, specs: &[BufferSpec]) -> Result<Self, GpuError> {
+        let precision = if size_of::<T>() == 8 { Precision::F64 } else { Precision::F32 };
+        device.require(precision)?;
+        let mut held = Vec::with_capacity(specs.len());
+        for spec in specs {
+            let buffer = create(device, spec.name, SMALLEST, BufferUsages::STORAGE)?;
+            held.push(Held { spec: *spec, buffer, len: 0, readback: Readback::default() });
+        }
+        Ok(Self {
+            device: Arc::clone(device),
+            precision,
+            held,
+            bound: Vec::new(),
+            plan: Vec::new(),
+            uniforms: create(device, "dims", 16 * DIMS_STRIDE as u64, BufferUsages::UNIFORM)?,
+            uniform_words: Vec::new(),
+            staged_words: Vec::new(),
+            timings: Timings::default(),
+            timestamps: None,
+            timed: false,
+            scalar: std::marker::PhantomData,
+        })
+    }
+
+    /// The device it lives on.
+    #[must_use]
+    pub fn device(&self) -> &Arc<GpuDevice> {
+        &self.device
+    }
+
+    /// A buffer of the device, for those who share it; another takes its place when the store's buffer grows.
+    #[must_use]
+    pub fn wgpu_buffer(&self, id: BufferId) -> Option<&wgpu::Buffer> {
+        self.held.get(id.at()).map(|held| &held.buffer)
+    }
+
+    fn element_bytes(&self, kind: Kind) -> u64 {
+        if kind == Kind::Index { 4 } else { self.precision.bytes() }
+    }
+
+    fn existing(&self, id: BufferId) -> Result<&Held, GpuError> {
+        let missing = || GpuError::Recording { kernel: "store", reason: format!("it has no buffer {}", id.0) };
+        self.held.get(id.at()).ok_or_else(missing)
+    }
+
+    fn checked(&self, id: BufferId, integers: bool, end: usize) -> Result<&Held, GpuError> {
+        let held = self.existing(id)?;
+        if (held.spec.kind == Kind::Index) != integers {
+            return Err(other_type(held.spec.name));
+        }
+        if end > held.len {
+            return Err(outside(held.spec.name, end, held.len));
+        }
+        Ok(held)
+    }
+
+    fn write_pod<A: Pod>(&mut self, id: BufferId, integers: bool, offset: usize, values: &[A]) -> Result<(), GpuError> {
+        let held = self.checked(id, integers, offset.saturating_add(values.len()))?;
+        if !values.is_empty() {
+            let queue = &self.device.queue;
+            let at = (offset * size_of::<A>()) as u64;
+            self.device.guarded(
+                || format!("writing {}", held.spec.name),
+                || queue.write_buffer(&held.buffer, at, bytemuck::cast_slice(values)),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn read_pod<A: Pod>(&mut self, id: BufferId, integers: bool, values: &mut [A]) -> Result<(), GpuError> {
+        let bytes = size_of_val(values) as u64;
+        let held = self.checked(id, integers, values.len())?;
+        if values.is_empty() {
+            return Ok(());
+        }
+        if !held.readback.holds(bytes) {
+            let mut asked = Recording::new();
+            asked.read(id);
+            self.run(&asked)?;
+        }
+        self.existing(id)?.readback.copy_to(bytemuck::cast_slice_mut(values))
+    }
+
+    /// Finds or makes the bind group of a dispatch.
+    fn bind(&mut self, dispatch: &Dispatch) -> Result<usize, GpuError> {
+        let kernel = dispatch.kernel;
+        let same = |bound: &Bound| bound.kernel == kernel.name && bound.buffers == dispatch.buffers();
+        if let Some(at) = self.bound.iter().position(same) {
+            return Ok(at);
+        }
+        let pipeline = self.device.pipeline(kernel, self.precision)?;
+        let dims = BufferBinding {
+            buffer: &self.uniforms,
+            offset: 0,
+            size: wgpu::BufferSize::new(u64::from(kernel.wgsl_dims_bytes)),
+        };
+        let mut entries = vec![BindGroupEntry { binding: 0, resource: BindingResource::Buffer(dims) }];
+        for (at, id) in (1..).zip(dispatch.buffers()) {
+            let resource = self.existing(*id)?.buffer.as_entire_binding();
+            entries.push(BindGroupEntry { binding: at, resource });
+        }
+        let descriptor = BindGroupDescriptor { label: Some(kernel.name), layout: &pipeline.layout, entries: &entries };
+        let group = self.device.guarded(
+            || format!("binding the buffers of {}", kernel.name),
+            || self.device.device.create_bind_group(&descriptor),
+        )?;
+        self.bound.push(Bound { kernel: kernel.name, buffers: dispatch.buffers().to_vec(), pipeline, group });
+        Ok(self.bound.len() - 1)
+    }
+
+    /// Uploads the dims of all dispatches at once, if they are not there already.
+    fn upload_dims(&mut self, recording: &Recording) -> Result<(), GpuError> {
+        let stride = DIMS_STRIDE / 4;
+        self.staged_words.clear();
+        for (at, dispatch) in recording.dispatches().iter().enumerate() {
+            self.staged_words.resize(at * stride, 0);
+            self.staged_words.extend_from_slice(dispatch.dims());
+        }
+        let words = recording.dispatches().len() * stride;
+        self.staged_words.resize(words.max(DIMS_WORDS), 0);
+        let bytes = (self.staged_words.len() * 4) as u64;
+        if bytes > self.uniforms.size() {
+            self.uniforms = create(&self.device, "dims", 2 * bytes, BufferUsages::UNIFORM)?;
+            self.bound.clear();
+            self.uniform_words.clear();
+        }
+        if self.staged_words != self.uniform_words {
+            let data = bytemuck::cast_slice(&self.staged_words);
+            self.device
+                .guarded(|| "writing dims".into(), || self.device.queue.write_buffer(&self.uniforms, 0, data))?;
+            std::mem::swap(&mut self.staged_words, &mut self.uniform_words);
+        }
+        Ok(())
+    }
+
+    fn encode(&mut self, recording: &Recording) -> wgpu::CommandBuffer {
+        let device = &self.device.device;
+        let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let runs = || recording.dispatches().iter().zip(&self.plan).enumerate().filter(|(_, (d, _))| d.count > 0);
+        if let Some(timestamps) = self.timestamps.as_ref().filter(|_| self.timed) {
+            // Timestamps stand at the ends of a pass, so each dispatch has its own.
+            for (run, (at, (dispatch, bound))) in runs().enumerate() {
+                let mut pass = encoder.begin_compute_pass(&timestamps.pass(run));
+                self.append(&mut pass, at, dispatch, &self.bound[*bound]);
+            }
+            timestamps.resolve(&mut encoder);
+        } else {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            for (at, (dispatch, bound)) in runs() {
+                self.append(&mut pass, at, dispatch, &self.bound[*bound]);
+            }
+        }
+        for id in recording.reads() {
+            let Some(held) = self.held.get(id.at()) else { continue };
+            held.readback.copy_from(&mut encoder, &held.buffer);
+        }
+        encoder.finish()
+    }
+
+    fn append(&self, pass: &mut wgpu::ComputePass<'_>, at: usize, dispatch: &Dispatch, bound: &Bound) {
+        let groups = groups(dispatch.kernel, dispatch.count, self.device.tile());
+        pass.set_pipeline(&bound.pipeline.pipeline);
+        pass.set_bind_group(0, &bound.group, &[(at * DIMS_STRIDE) as u32]);
+        pass.dispatch_workgroups(groups.min(GROUPS_X), groups.div_ceil(GROUPS_X), 1);
+    }
+
+    /// Readback buffers for what the recording asks to read.
+    fn prepare_reads(&mut self, recording: &Recording) -> Result<(), GpuError> {
+        for id in recording.reads() {
+            let bytes = {
+                let held = self.existing(*id)?;
+                held.len as u64 * self.element_bytes(held.spec.kind)
+            };
+            let device = Arc::clone(&self.device);
+            if let Some(held) = self.held.get_mut(id.at()) {
+                held.readback.prepare(&device, held.spec.name, bytes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Workgroups of a dispatch.
+fn groups(kernel: &Kernel, count: u32, tile: u32) -> u32 {
+    match kernel.width {
+        Width::Tile => count.div_ceil(tile),
+        Width::Fixed(_) => count,
+    }
+}
+
+/// A buffer that can be copied from and to.
+pub(crate) fn create(
+    device: &GpuDevice,
+    name: &'static str,
+    bytes: u64,
+    usage: BufferUsages,
+) -> Result<wgpu::Buffer, GpuError> {
+    let limit = device.max_binding_bytes();
+    if bytes > limit {
+        return Err(GpuError::TooLarge { buffer: name, bytes, limit });
+    }
+    let usage = if usage.contains(BufferUsages::MAP_READ) {
+        usage | BufferUsages::COPY_DST
+    } else {
+        usage | BufferUsages::COPY_DST | BufferUsages::COPY_SRC
+    };
+    let descriptor = BufferDescriptor { label: Some(name), size: bytes, usage, mapped_at_creation: false };
+    device.guarded(|| format!("allocating {bytes} bytes for {name}"), || device.device.create_buffer(&descriptor))
+}
+
+/// What a buffer grows to when it needs `bytes`: half as much again as it had, and less where that is too large.
+pub(crate) fn grown(device: &GpuDevice, had: u64, bytes: u64) -> u64 {
+    let wanted = bytes.max((had + had / 2).min(device.max_binding_bytes()));
+    wanted.max(SMALLEST).next_multiple_of(16)
+}
+
+impl<T: Scalar> Store<T> for GpuStore<T> {
+    fn tile(&self) -> usize {
+        self.device.tile() as usize
+    }
+
+    fn len(&self, id: BufferId) -> usize {
+        self.held.get(id.at()).map_or(0, |held| held.len)
+    }
+
+    fn resize(&mut self, id: BufferId, len: usize) -> Result<(), GpuError> {
+        let tile = self.tile();
+        let device = Arc::clone(&self.device);
+        let kind = self.existing(id)?.spec.kind;
+        let len = if kind == Kind::Tile { len.next_multiple_of(tile) } else { len };
+        let element = self.element_bytes(kind);
+        let Some(held) = self.held.get_mut(id.at()) else { return Ok(()) };
+        let (bytes, had) = (len as u64 * element, held.buffer.size());
+        if bytes > had {
+            let larger = create(&device, held.spec.name, grown(&device, had, bytes), BufferUsages::STORAGE)?;
+            if held.len > 0 {
+                let used = held.len as u64 * element;
+                device.guarded(
+                    || format!("moving {}", held.spec.name),
+                    || {
+                        let mut encoder = device.device.create_command_encoder(&Default::default());
+                        encoder.copy_buffer_to_buffer(&held.buffer, 0, &larger, 0, Some(used));
+                        device.queue.submit([encoder.finish()])
+                    },
+                )?;
+            }
+            held.buffer = larger;
+            held.len = len;
+            self.bound.retain(|bound| !bound.buffers.contains(&id));
+        }
+        if let Some(held) = self.held.get_mut(id.at()) {
+            held.len = len;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, id: BufferId, offset: usize, values: &[T]) -> Result<(), GpuError> {
+        self.write_pod(id, false, offset, values)
+    }
+
+    fn write_index(&mut self, id: BufferId, offset: usize, values: &[u32]) -> Result<(), GpuError> {
+        self.write_pod(id, true, offset, values)
+    }
+
+    fn read(&mut self, id: BufferId, values: &mut [T]) -> Result<(), GpuError> {
+        self.read_pod(id, false, values)
+    }
+
+    fn read_index(&mut self, id: BufferId, values: &mut [u32]) -> Result<(), GpuError> {
+        self.read_pod(id, true, values)
+    }
+
+    fn submit(&mut self, recording: &Recording) -> Result<Ticket, GpuError> {
+        recording.check(|at| self.held.get(at).map(|held| held.spec))?;
+        self.upload_dims(recording)?;
+        self.plan.clear();
+        for dispatch in recording.dispatches() {
+            let at = self.bind(dispatch)?;
+            self.plan.push(at);
+        }
+        for held in &mut self.held {
+            held.readback.forget();
+        }
+        self.prepare_reads(recording)?;
+        if self.timed && self.device.has_timestamps() {
+            Timestamps::prepare(&mut self.timestamps, &self.device, recording.dispatches())?;
+        }
+        let device = Arc::clone(&self.device);
+        let submission = device.guarded(
+            || "submitting".into(),
+            || {
+                let commands = self.encode(recording);
+                let submission = device.queue.submit([commands]);
+                for id in recording.reads() {
+                    if let Some(held) = self.held.get_mut(id.at()) {
+                        held.readback.map();
+                    }
+                }
+                if self.timed
+                    && let Some(timestamps) = &mut self.timestamps
+                {
+                    timestamps.map();
+                }
+                submission
+            },
+        )?;
+        Ok(Ticket { submission: Some(submission) })
+    }
+
+    fn wait(&mut self, ticket: Ticket) -> Result<(), GpuError> {
+        if let Some(submission) = ticket.submission {
+            self.device.wait(submission)?;
+        }
+        if self.timed
+            && let Some(timestamps) = &mut self.timestamps
+        {
+            timestamps.collect(&mut self.timings)?;
+        }
+        Ok(())
+    }
+
+    fn time(&mut self, on: bool) {
+        self.timed = on;
+    }
+
+    fn timings(&self) -> &Timings {
+        &self.timings
+    }
+
+    fn clear_timings(&mut self) {
+        self.timings.stages.clear();
+    }
+
+    fn bytes(&self) -> u64 {
+        self.held.iter().map(|held| held.buffer.size() + held.readback.bytes()).sum::<u64>() + self.uniforms.size()
+    }
+}

@@ -1,0 +1,119 @@
+//! What both executors' stores do: named buffers that a recording runs over.
+
+use manyworlds_shaders::Scalar;
+use wgpu::SubmissionIndex;
+
+use crate::error::GpuError;
+use crate::recording::{BufferId, Recording};
+
+/// A recording under way.
+#[derive(Debug)]
+#[must_use = "results are there after `wait`"]
+pub struct Ticket {
+    /// None where the work is already done.
+    pub(crate) submission: Option<SubmissionIndex>,
+}
+
+/// Named buffers, and the executor that runs recordings over them. Numbers lie in tiles of [`Store::tile`] lanes.
+pub trait Store<T: Scalar>: Send {
+    /// Lanes of a tile.
+    fn tile(&self) -> usize;
+
+    /// Number of elements (of all lanes) in a buffer.
+    fn len(&self, buffer: BufferId) -> usize;
+
+    /// Whether a buffer holds nothing.
+    fn is_empty(&self, buffer: BufferId) -> bool {
+        self.len(buffer) == 0
+    }
+
+    /// Makes a buffer hold `len` elements (of a tile buffer rounded up to whole tiles). The elements that were there
+    /// keep their values. Capacity grows by steps and never shrinks.
+    ///
+    /// # Errors
+    /// If the device does not have the memory or does not bind as much.
+    fn resize(&mut self, buffer: BufferId, len: usize) -> Result<(), GpuError>;
+
+    /// Writes numbers from `offset` on; they must fit.
+    ///
+    /// # Errors
+    /// If they do not, or the buffer holds integers.
+    fn write(&mut self, buffer: BufferId, offset: usize, values: &[T]) -> Result<(), GpuError>;
+
+    /// Writes integers from `offset` on; they must fit.
+    ///
+    /// # Errors
+    /// If they do not, or the buffer holds numbers.
+    fn write_index(&mut self, buffer: BufferId, offset: usize, values: &[u32]) -> Result<(), GpuError>;
+
+    /// Reads the first `values.len()` numbers. Without a copy that the last recording asked for by
+    /// [`Recording::read`], a submission of its own.
+    ///
+    /// # Errors
+    /// If there are not as many, or the device fails.
+    fn read(&mut self, buffer: BufferId, values: &mut [T]) -> Result<(), GpuError>;
+
+    /// Reads the first `values.len()` integers, as [`Self::read`] does.
+    ///
+    /// # Errors
+    /// As there.
+    fn read_index(&mut self, buffer: BufferId, values: &mut [u32]) -> Result<(), GpuError>;
+
+    /// Starts a recording; the host is free until it waits. The CPU store does all of it here.
+    ///
+    /// # Errors
+    /// If the recording does not fit, or the device fails.
+    fn submit(&mut self, recording: &Recording) -> Result<Ticket, GpuError>;
+
+    /// Waits for one recording, and for none that was submitted after it.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn wait(&mut self, ticket: Ticket) -> Result<(), GpuError>;
+
+    /// [`Self::submit`] and [`Self::wait`].
+    ///
+    /// # Errors
+    /// As theirs.
+    fn run(&mut self, recording: &Recording) -> Result<(), GpuError> {
+        let ticket = self.submit(recording)?;
+        self.wait(ticket)
+    }
+
+    /// Turns the timing of dispatches on or off.
+    fn time(&mut self, on: bool);
+
+    /// What the dispatches took so far, by kernel.
+    fn timings(&self) -> &Timings;
+
+    /// Forgets the timings so far.
+    fn clear_timings(&mut self);
+
+    /// Memory held [B].
+    fn bytes(&self) -> u64;
+}
+
+/// Milliseconds by kernel, summed over dispatches.
+#[derive(Debug, Clone, Default)]
+pub struct Timings {
+    /// Name of the kernel and its milliseconds, in order of first use.
+    pub stages: Vec<(&'static str, f64)>,
+}
+
+impl Timings {
+    /// Adds to a stage.
+    pub fn add(&mut self, name: &'static str, milliseconds: f64) {
+        match self.stages.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, sum)) => *sum += milliseconds,
+            None => self.stages.push((name, milliseconds)),
+        }
+    }
+}
+
+pub(crate) fn outside(buffer: &'static str, end: usize, len: usize) -> GpuError {
+    GpuError::Recording { kernel: buffer, reason: format!("elements up to {end} of a buffer of {len}") }
+}
+
+pub(crate) fn other_type(buffer: &'static str) -> GpuError {
+    GpuError::Recording { kernel: buffer, reason: "numbers where it holds integers, or the reverse".into() }
+}

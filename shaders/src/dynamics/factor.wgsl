@@ -1,0 +1,76 @@
+// The branch-sparse factor A = L^T D L, and the free velocity. See factor.rs.
+#import dynamics/tree
+#import dynamics/solve
+
+struct Dims {
+    tree: TreeDims,
+}
+
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(3) var<storage, read> momentum: array<real>;
+@group(0) @binding(4) var<storage, read> b: array<real>;
+@group(0) @binding(5) var<storage, read_write> factor: array<real>;
+@group(0) @binding(6) var<storage, read_write> v_free: array<real>;
+@group(0) @binding(7) var<storage, read_write> velocity: array<real>;
+@group(0) @binding(8) var<storage, read_write> status: array<u32>;
+
+const SMALLEST_PIVOT: real = real(1e-14);
+
+fn load_x(base: u32, i: u32) -> real {
+    return v_free[base + i * TILE];
+}
+
+fn store_x(base: u32, i: u32, value: real) {
+    v_free[base + i * TILE] = value;
+}
+
+// Factors in place; whether every pivot was positive.
+fn eliminate(base: u32) -> bool {
+    var sound = true;
+    for (var r = 0u; r < dims.tree.n_v; r++) {
+        let dof = dof_record(dims.tree.n_v - 1u - r);
+        let at = base + dof.m_begin * TILE;
+        let diagonal = momentum[at];
+        let positive = diagonal * SMALLEST_PIVOT < factor[at];
+        sound = sound && positive;
+        let pivot = select(select(real(1.0), diagonal, real(0.0) < diagonal), factor[at], positive);
+        let inverse = real(1.0) / pivot;
+        var j = dof.parent;
+        for (var k = 1u; k < dof.chain; k++) {
+            let ratio = factor[at + k * TILE] * inverse;
+            let ancestor = dof_record(j);
+            // The ancestor's row, from its diagonal to the root, less `ratio` times ours.
+            let to = base + ancestor.m_begin * TILE;
+            for (var m = k; m < dof.chain; m++) {
+                let target_at = to + (m - k) * TILE;
+                factor[target_at] = fma(-ratio, factor[at + m * TILE], factor[target_at]);
+            }
+            factor[at + k * TILE] = ratio;
+            j = ancestor.parent;
+        }
+        factor[at] = inverse;
+    }
+    return sound;
+}
+
+@compute @workgroup_size(TILE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let lane = lane_index(group, local);
+    if lane >= dims.tree.lanes {
+        return;
+    }
+    let factor_base = tile_base(lane, dims.tree.n_m);
+    let v_base = tile_base(lane, dims.tree.n_v);
+    for (var i = 0u; i < dims.tree.n_m; i++) {
+        factor[factor_base + i * TILE] = momentum[factor_base + i * TILE];
+    }
+    let sound = eliminate(factor_base);
+    for (var i = 0u; i < dims.tree.n_v; i++) {
+        v_free[v_base + i * TILE] = b[v_base + i * TILE];
+    }
+    solve(factor_base, v_base);
+    for (var i = 0u; i < dims.tree.n_v; i++) {
+        velocity[v_base + i * TILE] = v_free[v_base + i * TILE];
+    }
+    status[lane] = (status[lane] & STATUS_STOPPED) | select(STATUS_BREAKDOWN, 0u, sound);
+}

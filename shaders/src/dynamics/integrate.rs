@@ -1,0 +1,86 @@
+//! The end of a step: `v = v+`, `q = q (+) h v+`, orientations by the quaternion exponential of the body angular velocity.
+
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{Params, Tree, joint, nth, nth_mut, param, status, tile_params};
+use crate::math::{Quat, finite, load3, quat_exp, quat_mul, quat_normalize, scale};
+use crate::real::{LANES, Mask, Real, Scalar};
+
+/// Faster than this (m/s or rad/s) counts as not finite: the next squares would overflow in f32.
+const FASTEST: f64 = 1e9;
+
+/// `velocity` [n_v] into `state` of one tile of lanes. A lane whose velocity is not finite keeps its state and is flagged
+/// in `status` [lanes]; so does a lane that is flagged or frozen already.
+pub fn integrate<R: Real>(tree: &Tree, params: Params<R>, velocity: &[R], state: &mut [R], status: &mut [u32]) {
+    let sound = finite_velocity::<R>(&velocity[..tree.dofs.len()]);
+    let mut moving = R::lit(1.0);
+    for (lane, word) in status.iter_mut().enumerate() {
+        if !sound.lane(lane) {
+            *word |= status::NON_FINITE;
+        }
+        if *word & status::STOPPED != 0 {
+            moving.set_lane(lane, R::lit(0.0).lane(lane));
+        }
+    }
+    let moves = R::lit(0.5).lt(moving);
+    let h = params.at(param::TIMESTEP);
+    let put = |state: &mut [R], at: usize, value: R| state[at] = R::select(moves, value, state[at]);
+    let v_at = tree.dims.v_at();
+    for i in 0..tree.dofs.len() {
+        put(state, v_at + i, velocity[i]);
+    }
+    for joint in tree.joints {
+        let (q, dof) = (joint.q_begin as usize, joint.dof_begin as usize);
+        match joint.kind {
+            joint::FREE => {
+                for k in 0..3 {
+                    put(state, q + k, h.mul_add(velocity[dof + k], state[q + k]));
+                }
+                let next = turn(state, q + 3, velocity, dof + 3, h);
+                (0..4).for_each(|k| put(state, q + 3 + k, next[k]));
+            }
+            joint::BALL => {
+                let next = turn(state, q, velocity, dof, h);
+                (0..4).for_each(|k| put(state, q + k, next[k]));
+            }
+            _ => put(state, q, h.mul_add(velocity[dof], state[q])),
+        }
+    }
+}
+
+/// Where every speed is a number below [`FASTEST`].
+#[inline(always)]
+fn finite_velocity<R: Real>(velocity: &[R]) -> R::Mask {
+    let mut sound = finite(R::lit(0.0));
+    for &v in velocity {
+        sound = sound & v.abs().le(R::lit(FASTEST));
+    }
+    sound
+}
+
+/// `q exp(h w / 2)`, of unit length.
+#[inline(always)]
+fn turn<R: Real>(state: &[R], q: usize, velocity: &[R], dof: usize, h: R) -> Quat<R> {
+    let now = quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]]);
+    quat_normalize(quat_mul(now, quat_exp(scale(load3(velocity, dof), h))))
+}
+
+/// Buffers: topology, params, velocity, state, status.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, velocity, state, status] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let velocity = velocity.tile();
+    let state = state.tile_mut();
+    let status = status.index_mut();
+    for t in 0..tiles {
+        integrate(
+            &tree,
+            tile_params(dims, params, t),
+            nth(velocity, t, dims.n_v),
+            nth_mut(state, t, dims.n_state() as u32),
+            nth_mut(status, t, LANES as u32),
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! The momentum matrix `A = M + h D + h^2 K` and the right-hand side
+//! `b = M v0 + h (tau + f - c - K (q0 - q_ref))` of the free velocity `A v_free = b` (Castro 2022, eq. 15, with the new
+//! state weighed fully: theta = theta_vq = 1).
+//!
+//! D and K are diagonal with the damping and stiffness of joints, and hold `-bias[2] g g^T` and `-bias[1] g g^T` of drives
+//! without a force limit (g the gear) where these are positive; f is what the actuators add beside that. Drives with gains
+//! and a force limit are rows, not here.
+
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{
+    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint, joint_param, multiply, nth, nth_mut,
+    param, tile_params,
+};
+use crate::dynamics::tumble::LoneBody;
+use crate::math::{
+    Quat, Vec3, clamp, cross, dot, quat_conjugate, quat_log, quat_mul, quat_normalize, scale, scale_add,
+};
+use crate::math::{load3, sub};
+use crate::real::{Real, Scalar};
+
+/// `state`, `mass` [n_m], `bias` [n_v] to `momentum` [n_m] and `b` [n_v] of one tile of lanes.
+pub fn momentum<R: Real>(
+    tree: &Tree,
+    params: Params<R>,
+    state: &[R],
+    mass: &[R],
+    bias: &[R],
+    momentum: &mut [R],
+    b: &mut [R],
+) {
+    let dims = tree.dims;
+    let h = params.at(param::TIMESTEP);
+    let v = &state[dims.v_at()..dims.ctrl_at()];
+    let tau = &state[dims.tau_at()..dims.n_state()];
+    momentum.copy_from_slice(mass);
+    if dims.lone == 1 {
+        lone(tree, params, state, mass, b);
+    } else {
+        multiply(tree, mass, v, b);
+        for i in 0..v.len() {
+            b[i] = (-h).mul_add(bias[i], b[i]);
+        }
+    }
+    for i in 0..v.len() {
+        b[i] = h.mul_add(tau[i], b[i]);
+    }
+    for (j, joint) in tree.joints.iter().enumerate() {
+        add_joint(tree, params, joint, joint_param(dims, j), state, momentum, b);
+    }
+    for (a, actuator) in tree.actuators.iter().enumerate() {
+        if actuator.mode != drive::ROW {
+            let control = state[dims.ctrl_at() + a];
+            add_actuator(tree, params, actuator, actuator_param(dims, a), control, state, momentum, b);
+        }
+    }
+}
+
+/// `M v` of a lone body as it drifts, and the impulse of gravity.
+#[inline(always)]
+fn lone<R: Real>(tree: &Tree, params: Params<R>, state: &[R], mass: &[R], b: &mut [R]) {
+    let h = params.at(param::TIMESTEP);
+    let v = tree.dims.v_at();
+    let armature = params.at(joint_param(tree.dims, 0) + param::JOINT_ARMATURE);
+    let orientation = orientation(state, 3);
+    let body = LoneBody::new(mass, armature, orientation);
+    let [linear, angular] = body.drift(load3(state, v), load3(state, v + 3), h);
+    let drifted = [linear[0], linear[1], linear[2], angular[0], angular[1], angular[2]];
+    multiply(tree, mass, &drifted, b);
+    let weight = scale(params.at3(param::GRAVITY), h);
+    let moment = crate::math::quat_rotate(quat_conjugate(orientation), cross(body.moment, weight));
+    for k in 0..3 {
+        b[k] = body.mass.mul_add(weight[k], b[k]);
+        b[3 + k] += moment[k];
+    }
+}
+
+#[inline(always)]
+fn orientation<R: Real>(state: &[R], q: usize) -> Quat<R> {
+    quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]])
+}
+
+/// Number of dofs of a joint.
+#[inline(always)]
+fn dof_count(kind: u32) -> usize {
+    match kind {
+        joint::FREE => 6,
+        joint::BALL => 3,
+        _ => 1,
+    }
+}
+
+/// Damping and stiffness of a joint.
+#[inline(always)]
+fn add_joint<R: Real>(
+    tree: &Tree,
+    params: Params<R>,
+    joint: &JointRecord,
+    at: usize,
+    state: &[R],
+    momentum: &mut [R],
+    b: &mut [R],
+) {
+    let h = params.at(param::TIMESTEP);
+    let stiffness = params.at(at + param::JOINT_STIFFNESS);
+    let implicit = h * h.mul_add(stiffness, params.at(at + param::JOINT_DAMPING));
+    let first = joint.dof_begin as usize;
+    for dof in &tree.dofs[first..first + dof_count(joint.kind)] {
+        momentum[dof.m_begin as usize] += implicit;
+    }
+    let (q, spring) = (joint.q_begin as usize, at + param::JOINT_SPRING);
+    let pull = -(h * stiffness);
+    match joint.kind {
+        joint::FREE => {
+            pull_back(pull, sub(load3(state, q), params.at3(spring)), first, b);
+            let turn = turned(orientation(state, q + 3), params.at4(spring + 3));
+            pull_back(pull, turn, first + 3, b);
+        }
+        joint::BALL => pull_back(pull, turned(orientation(state, q), params.at4(spring)), first, b),
+        _ => b[first] = pull.mul_add(state[q] - params.at(spring), b[first]),
+    }
+}
+
+/// Rotation vector from a reference to an orientation, body axes.
+#[inline(always)]
+fn turned<R: Real>(orientation: Quat<R>, reference: Quat<R>) -> Vec3<R> {
+    quat_log(quat_mul(quat_conjugate(reference), orientation))
+}
+
+#[inline(always)]
+fn pull_back<R: Real>(pull: R, by: Vec3<R>, first: usize, b: &mut [R]) {
+    let sum = scale_add(by, pull, load3(b, first));
+    b[first..first + 3].copy_from_slice(&sum);
+}
+
+/// The force of an actuator, its falling gains implicit when it has no force limit.
+#[inline(always)]
+fn add_actuator<R: Real>(
+    tree: &Tree,
+    params: Params<R>,
+    actuator: &ActuatorRecord,
+    at: usize,
+    control: R,
+    state: &[R],
+    momentum: &mut [R],
+    b: &mut [R],
+) {
+    let zero = R::lit(0.0);
+    let h = params.at(param::TIMESTEP);
+    let joint = &tree.joints[actuator.joint as usize];
+    let (first, count) = (joint.dof_begin as usize, dof_count(joint.kind));
+    let gear = |k: usize| params.at(at + param::ACTUATOR_GEAR + k);
+    let length = match joint.kind {
+        joint::FREE => zero,
+        joint::BALL => dot(params.at3(at + param::ACTUATOR_GEAR), quat_log(orientation(state, joint.q_begin as usize))),
+        _ => gear(0) * state[joint.q_begin as usize],
+    };
+    let mut speed = zero;
+    for k in 0..count {
+        speed = gear(k).mul_add(state[tree.dims.v_at() + first + k], speed);
+    }
+    let [constant, position, velocity] = params.at3(at + param::ACTUATOR_BIAS);
+    let (mut stiffness, mut damping) = (zero, zero);
+    if actuator.mode == drive::IMPLICIT {
+        stiffness = (-position).max(zero);
+        damping = (-velocity).max(zero);
+    }
+    let limits = at + param::ACTUATOR_CONTROL;
+    let control = clamp(control, params.at(limits), params.at(limits + 1));
+    let force = params.at(at + param::ACTUATOR_GAIN).mul_add(control, constant);
+    let force = (velocity + damping).mul_add(speed, position.mul_add(length, force));
+    let limits = at + param::ACTUATOR_FORCE;
+    let impulse = h * clamp(force, params.at(limits), params.at(limits + 1));
+    let implicit = h * h.mul_add(stiffness, damping);
+    for k in 0..count {
+        b[first + k] = gear(k).mul_add(impulse, b[first + k]);
+        let row = tree.dofs[first + k].m_begin as usize;
+        for l in 0..=k {
+            momentum[row + l] = (implicit * gear(k)).mul_add(gear(k - l), momentum[row + l]);
+        }
+    }
+}
+
+/// Buffers: topology, params, state, mass, bias, momentum, b.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, state, mass, bias, momentum, b] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let state = state.tile();
+    let mass = mass.tile();
+    let bias = bias.tile();
+    let momentum = momentum.tile_mut();
+    let b = b.tile_mut();
+    for t in 0..tiles {
+        self::momentum(
+            &tree,
+            tile_params(dims, params, t),
+            nth(state, t, dims.n_state() as u32),
+            nth(mass, t, dims.n_m),
+            nth(bias, t, dims.n_v),
+            nth_mut(momentum, t, dims.n_m),
+            nth_mut(b, t, dims.n_v),
+        );
+    }
+}
