@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod dynamics;
 pub mod golden;
+pub mod parity;
 
 use std::path::PathBuf;
 

@@ -27,7 +27,7 @@ pub(crate) fn install() -> Result<()> {
     if !succeeds(Command::new("apt-get").arg("--version")) {
         bail!(
             "no Vulkan adapter was found, and this is not Debian or Ubuntu: install a Vulkan loader and a driver \
-             (Mesa's lavapipe is a software one), or test without an adapter: `cargo xtask test --no-gpu`"
+             (Mesa's lavapipe is a software one), or test without an adapter: `cargo xtask test --no-adapter`"
         );
     }
     eprintln!("adapter: none found; installing {}", PACKAGES.join(" and "));

@@ -15,7 +15,7 @@ use crate::run::{cargo, root, run_within, succeeds};
 pub(crate) struct TestArgs {
     /// Leaves out, and names, the tests that need an adapter
     #[arg(long)]
-    no_gpu: bool,
+    no_adapter: bool,
 }
 
 /// Longest time for building and running one group of tests; nextest has finer limits of its own.
@@ -23,13 +23,13 @@ const LIMIT: Duration = Duration::from_secs(45 * 60);
 
 /// Tests, documentation tests and examples, with every assertion on.
 pub(crate) fn test(args: &TestArgs) -> Result<()> {
-    if !args.no_gpu {
+    if !args.no_adapter {
         adapter::install()?;
     }
     let command = || {
         let mut command = cargo();
-        if args.no_gpu {
-            command.env("MANYWORLDS_NO_GPU", "1");
+        if args.no_adapter {
+            command.env("MANYWORLDS_NO_ADAPTER", "1");
         }
         command
     };

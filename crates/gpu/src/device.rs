@@ -7,7 +7,7 @@ use manyworlds_shaders::{Kernel, Precision};
 use wgpu::{
     BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipelineDescriptor,
     DeviceDescriptor, ErrorFilter, Features, Limits, PipelineCompilationOptions, PipelineLayoutDescriptor,
-    ShaderModuleDescriptor, ShaderStages,
+    ShaderModuleDescriptor, ShaderRuntimeChecks, ShaderStages,
 };
 
 use crate::adapter::{choose, features_of, tile_for};
@@ -20,6 +20,8 @@ pub struct DeviceOptions {
     pub adapter: Option<String>,
     /// Lanes of a tile; none: by the adapter.
     pub tile: Option<u32>,
+    /// Keep wgpu's guards against endless loops and divisions by zero, which our kernels do without.
+    pub guarded_shaders: bool,
 }
 
 /// A kernel compiled for a device.
@@ -39,6 +41,7 @@ pub struct GpuDevice {
     info: wgpu::AdapterInfo,
     tile: u32,
     timestamps: bool,
+    guarded_shaders: bool,
     pipelines: Mutex<Vec<(&'static str, Precision, Arc<Pipeline>)>>,
     /// The first error that no scope caught.
     uncaught: Arc<Mutex<Option<String>>>,
@@ -66,7 +69,7 @@ impl GpuDevice {
         };
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
             .map_err(|error| GpuError::NoDevice { adapter: info.name.clone(), reason: error.to_string() })?;
-        let opened = Self::wrap(device, queue, info, options.tile);
+        let opened = Self::wrap(device, queue, info, options);
         let uncaught = Arc::clone(&opened.uncaught);
         opened.device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             lock(&uncaught).get_or_insert_with(|| error.to_string());
@@ -79,13 +82,22 @@ impl GpuDevice {
     #[must_use]
     pub fn from_existing(device: wgpu::Device, queue: wgpu::Queue) -> Arc<Self> {
         let info = device.adapter_info();
-        Arc::new(Self::wrap(device, queue, info, None))
+        Arc::new(Self::wrap(device, queue, info, &DeviceOptions::default()))
     }
 
-    fn wrap(device: wgpu::Device, queue: wgpu::Queue, info: wgpu::AdapterInfo, tile: Option<u32>) -> Self {
-        let tile = tile.unwrap_or_else(|| tile_for(&info));
+    fn wrap(device: wgpu::Device, queue: wgpu::Queue, info: wgpu::AdapterInfo, options: &DeviceOptions) -> Self {
+        let tile = options.tile.unwrap_or_else(|| tile_for(&info));
         let timestamps = device.features().contains(Features::TIMESTAMP_QUERY);
-        Self { device, queue, info, tile, timestamps, pipelines: Mutex::default(), uncaught: Arc::default() }
+        Self {
+            device,
+            queue,
+            info,
+            tile,
+            timestamps,
+            guarded_shaders: options.guarded_shaders,
+            pipelines: Mutex::default(),
+            uncaught: Arc::default(),
+        }
     }
 
     /// Name of the adapter.
@@ -182,8 +194,17 @@ impl GpuDevice {
         Pipeline { pipeline, layout }
     }
 
+    /// Accesses outside a buffer or array stay guarded. A counter in every loop, which wgpu adds as WGSL from strangers
+    /// may never end, is left out, and so is a test of every integer divisor.
     fn shader(&self, descriptor: ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
-        self.device.create_shader_module(descriptor)
+        if self.guarded_shaders {
+            return self.device.create_shader_module(descriptor);
+        }
+        let checks =
+            ShaderRuntimeChecks { force_loop_bounding: false, int_div_checks: false, ..ShaderRuntimeChecks::checked() };
+        // SAFETY: the source is one of this workspace's kernels. Their loops count up to a u32 bound, and they divide
+        // integers by TILE and by sizes that are at least one.
+        unsafe { self.device.create_shader_module_trusted(descriptor, checks) }
     }
 
     /// Runs `f` under error scopes; what the device reports becomes an error, and so does what nobody caught earlier.

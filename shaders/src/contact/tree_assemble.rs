@@ -1,0 +1,60 @@
+//! Y = A^-1 J^T, the diagonal blocks and restitution of every slot.
+//!
+//! Buffers: topology, params, factor, state, slots -> constraint (what `tree_jacobian` left).
+
+use super::local::invert;
+use super::tree_layout::{slot, slot_reals, tile_slots};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{Tree, nth, solve};
+use crate::{Real, Scalar};
+
+/// One tile; `constraint` is its own slots.
+pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint: &mut [R]) {
+    let n_v = tree.dofs.len();
+    let v = &state[tree.dims.v_at()..][..n_v];
+    let (zero, size) = (R::lit(0.0), slot_reals(n_v));
+    for out in constraint.chunks_exact_mut(size) {
+        let (head, rows) = out.split_at_mut(slot::J);
+        let (j, y) = rows.split_at_mut(3 * n_v);
+        y.copy_from_slice(j);
+        for y in y.chunks_exact_mut(n_v) {
+            solve(tree, factor, y);
+        }
+        let mut g = [zero; 6];
+        let mut normal = zero;
+        for i in 0..n_v {
+            let (a, b) = ([j[i], j[n_v + i], j[2 * n_v + i]], [y[i], y[n_v + i], y[2 * n_v + i]]);
+            g[0] = a[0].mul_add(b[0], g[0]);
+            g[1] = a[0].mul_add(b[1], g[1]);
+            g[2] = a[0].mul_add(b[2], g[2]);
+            g[3] = a[1].mul_add(b[1], g[3]);
+            g[4] = a[1].mul_add(b[2], g[4]);
+            g[5] = a[2].mul_add(b[2], g[5]);
+            normal = a[2].mul_add(v[i], normal);
+        }
+        head[slot::BLOCK..slot::BLOCK + 6].copy_from_slice(&g);
+        head[slot::INVERSE..slot::INVERSE + 6].copy_from_slice(&invert(&g));
+        let rho = head[slot::RESTITUTION];
+        let bounces = zero.lt(rho) & normal.lt(head[slot::BOUNCE]);
+        head[slot::BIAS + 2] = R::select(bounces, rho * normal, head[slot::BIAS + 2]);
+    }
+}
+
+/// Buffers: topology, params, factor, state, slots, constraint.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, _params, factor, state, slots, constraint] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let size = slot_reals(dims.n_v as usize);
+    for t in 0..tiles {
+        let [begin, count, ..] = tile_slots(slots.index(), t);
+        tree_assemble(
+            &tree,
+            nth(factor.tile(), t, dims.n_m),
+            nth(state.tile(), t, dims.n_state() as u32),
+            &mut constraint.tile_mut()[begin * size..(begin + count) * size],
+        );
+    }
+}

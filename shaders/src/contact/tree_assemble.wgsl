@@ -1,0 +1,71 @@
+// Y = A^-1 J^T, the diagonal blocks and restitution of every slot. See tree_assemble.rs.
+#import dynamics/tree
+#import dynamics/solve
+#import contact/tree_layout
+#import contact/local
+
+struct Dims {
+    tree: TreeDims,
+}
+
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(3) var<storage, read> factor: array<real>;
+@group(0) @binding(4) var<storage, read> state: array<real>;
+@group(0) @binding(5) var<storage, read> slots: array<u32>;
+@group(0) @binding(6) var<storage, read_write> constraint: array<real>;
+
+fn load_x(base: u32, i: u32) -> real {
+    return constraint[base + i * TILE];
+}
+
+fn store_x(base: u32, i: u32, value: real) {
+    constraint[base + i * TILE] = value;
+}
+
+@compute @workgroup_size(TILE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let lane = lane_index(group, local);
+    if lane >= dims.tree.lanes {
+        return;
+    }
+    let n_v = dims.tree.n_v;
+    let factor_base = tile_base(lane, dims.tree.n_m);
+    let v = tile_base(lane, dims.tree.n_q + 2u * n_v + dims.tree.n_u) + dims.tree.n_q * TILE;
+    let tile = lane / TILE * SLOTS;
+    for (var s = 0u; s < slots[tile + 1u]; s++) {
+        let at = slot_base(lane, slots[tile], s, slot_reals(n_v));
+        let j = at + SLOT_J * TILE;
+        let y = j + 3u * n_v * TILE;
+        for (var i = 0u; i < 3u * n_v; i++) {
+            constraint[y + i * TILE] = constraint[j + i * TILE];
+        }
+        for (var a = 0u; a < 3u; a++) {
+            solve(factor_base, y + a * n_v * TILE);
+        }
+        var g = Block(array<real, 6>(real(0.0), real(0.0), real(0.0), real(0.0), real(0.0), real(0.0)));
+        var normal = real(0.0);
+        for (var i = 0u; i < n_v; i++) {
+            let j0 = constraint[j + i * TILE];
+            let j1 = constraint[j + (n_v + i) * TILE];
+            let j2 = constraint[j + (2u * n_v + i) * TILE];
+            let y1 = constraint[y + (n_v + i) * TILE];
+            let y2 = constraint[y + (2u * n_v + i) * TILE];
+            g.g[0] = fma(j0, constraint[y + i * TILE], g.g[0]);
+            g.g[1] = fma(j0, y1, g.g[1]);
+            g.g[2] = fma(j0, y2, g.g[2]);
+            g.g[3] = fma(j1, y1, g.g[3]);
+            g.g[4] = fma(j1, y2, g.g[4]);
+            g.g[5] = fma(j2, y2, g.g[5]);
+            normal = fma(j2, state[v + i * TILE], normal);
+        }
+        let inverse = local_invert(g);
+        for (var k = 0u; k < 6u; k++) {
+            constraint[at + (SLOT_BLOCK + k) * TILE] = g.g[k];
+            constraint[at + (SLOT_INVERSE + k) * TILE] = inverse.g[k];
+        }
+        let rho = constraint[at + SLOT_RESTITUTION * TILE];
+        if real(0.0) < rho && normal < constraint[at + SLOT_BOUNCE * TILE] {
+            constraint[at + (SLOT_BIAS + 2u) * TILE] = rho * normal;
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Buffers that the kernels of the tree path share: an island of one tree and the ground, a lane per tree.
+//!
+//! *Slots* are three-row constraints: first the tree's static bilateral blocks, then its contacts. A tile of lanes has
+//! as many as its fullest lane, in tile-ragged layout; the others are zero-filled, and zero rows do nothing. *Rows* are
+//! the tree's static scalar constraints. Impulses are in N s (N m s for angular rows), velocities in m/s (rad/s).
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::{Mask, Real, Scalar};
+
+/// Uniform of the kernels that need no more of the tree than its size.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct LaneDims {
+    /// Lanes in use.
+    pub lanes: u32,
+    /// Generalized velocities.
+    pub n_v: u32,
+    /// Static rows.
+    pub n_row: u32,
+    /// Most sweeps of one solve.
+    pub sweeps: u32,
+    /// Residual at which a lane has converged, N s: the bits of an f32.
+    pub tolerance: u32,
+    /// Most rows of a lane that the Newton polish takes on (its workspace grows with their square); 0: no polish.
+    pub polish: u32,
+    /// Zeros.
+    pub spare_0: u32,
+    /// As above.
+    pub spare_1: u32,
+}
+crate::dims!(LaneDims { lanes, n_v, n_row, sweeps, tolerance, polish, spare_0, spare_1 });
+
+impl LaneDims {
+    /// The tolerance as a number.
+    #[inline(always)]
+    #[must_use]
+    pub fn tolerance<R: Real>(&self) -> R {
+        R::lit(f64::from(f32::from_bits(self.tolerance)))
+    }
+
+    /// Reals of a slot in `constraint`.
+    #[inline(always)]
+    #[must_use]
+    pub fn slot(&self) -> usize {
+        slot_reals(self.n_v as usize)
+    }
+
+    /// Reals of a row in `row`.
+    #[inline(always)]
+    #[must_use]
+    pub fn row(&self) -> usize {
+        row_stride(self.n_v as usize)
+    }
+}
+
+/// Words of a tile in `slots`: first slot and number of slots of this step, then of the step before.
+pub const SLOTS: usize = 4;
+
+/// Reals of a slot in `contact`.
+pub mod contact {
+    /// Midway between the surfaces, world, m, 3.
+    pub const POINT: usize = 0;
+    /// Unit normal from the first body to the second, 3.
+    pub const NORMAL: usize = 3;
+    /// Signed distance, m.
+    pub const DISTANCE: usize = 6;
+    /// Coulomb friction coefficient.
+    pub const FRICTION: usize = 7;
+    /// Restitution coefficient.
+    pub const RESTITUTION: usize = 8;
+    /// Reals of a slot.
+    pub const SIZE: usize = 12;
+}
+
+/// Words of a slot in `contact_map`.
+pub mod map {
+    /// One of the kinds below.
+    pub const KIND: usize = 0;
+    /// First body within the tree, [`crate::dynamics::tree::NONE`] for the ground. Contacts only.
+    pub const BODY_A: usize = 1;
+    /// Second body.
+    pub const BODY_B: usize = 2;
+    /// Slot of the same feature in the tile of the step before, plus 1; 0: none.
+    pub const WARM: usize = 3;
+    /// Words of a slot.
+    pub const SIZE: usize = 4;
+
+    /// Nothing.
+    pub const EMPTY: u32 = 0;
+    /// A contact.
+    pub const CONTACT: u32 = 1;
+    /// A static bilateral block; its slot is its number.
+    pub const BLOCK: u32 = 2;
+}
+
+/// Reals of a slot in `constraint`; J and Y follow, each `[3][n_v]`.
+pub mod slot {
+    /// Bias e (t1, t2, n), m/s.
+    pub const BIAS: usize = 0;
+    /// Friction coefficient; below zero: bilateral.
+    pub const MU: usize = 3;
+    /// Restitution coefficient.
+    pub const RESTITUTION: usize = 4;
+    /// Approaching with a normal velocity below this bounces, m/s.
+    pub const BOUNCE: usize = 5;
+    /// G_ii = J Y^T (00 01 02 11 12 22), 1/kg.
+    pub const BLOCK: usize = 6;
+    /// Its regularised inverse, kg.
+    pub const INVERSE: usize = 12;
+    /// Signed distance, m; zero for a block.
+    pub const DISTANCE: usize = 18;
+    /// J begins here.
+    pub const J: usize = 19;
+}
+
+/// Reals of a slot in `constraint`.
+#[inline(always)]
+#[must_use]
+pub fn slot_reals(n_v: usize) -> usize {
+    slot::J + 6 * n_v
+}
+
+/// Reals of a row in `row`; Y `[n_v]` follows. A row obeys `sigma + e + c lambda = 0` between its bounds.
+pub mod row {
+    /// Bias e, m/s.
+    pub const BIAS: usize = 0;
+    /// Compliance c, 1/kg; zero for a hard row.
+    pub const COMPLIANCE: usize = 1;
+    /// Smallest impulse.
+    pub const LOWER: usize = 2;
+    /// Largest impulse.
+    pub const UPPER: usize = 3;
+    /// 1 where it can act in this step, else 0.
+    pub const ACTIVE: usize = 4;
+    /// J Y^T, 1/kg.
+    pub const BLOCK: usize = 5;
+    /// Impulse; kept for the next step.
+    pub const IMPULSE: usize = 6;
+    /// J at the row's dofs, 3; zero behind the last.
+    pub const COEFFICIENT: usize = 7;
+    /// Its dofs as numbers, the same in all lanes, 3.
+    pub const DOF: usize = 10;
+    /// Y begins here.
+    pub const Y: usize = 13;
+}
+
+/// Reals of a row in `row`.
+#[inline(always)]
+#[must_use]
+pub fn row_stride(n_v: usize) -> usize {
+    row::Y + n_v
+}
+
+/// Reals of the polish's workspace for that many rows: matrix; right-hand side, velocity and its change; change of v.
+#[must_use]
+pub fn polish_reals(rows: usize, n_v: usize) -> usize {
+    rows * rows + 3 * rows + n_v
+}
+
+/// Reals of a lane in `info`.
+pub mod info {
+    /// Residual 1: `|lambda - T(lambda - J v - e)| / max(n_c, 1)` at `v = A^-1 (b + J^T lambda)`.
+    pub const RESIDUAL: usize = 0;
+    /// Largest scaled residual, m/s.
+    pub const SCALED: usize = 1;
+    /// Sweeps of projected Gauss-Seidel.
+    pub const SWEEPS: usize = 2;
+    /// Steps of the Newton polish.
+    pub const POLISH: usize = 3;
+    /// Deepest penetration, m.
+    pub const PENETRATION: usize = 4;
+    /// Contacts.
+    pub const CONTACTS: usize = 5;
+    /// Static rows that could act.
+    pub const ROWS: usize = 6;
+    /// Residual at which the solver stopped, by its own reckoning.
+    pub const STOPPED_AT: usize = 7;
+    /// Numbers of a lane; the velocity `[n_v]` of the certificate stands behind them.
+    pub const SIZE: usize = 8;
+
+    /// Reals of a lane.
+    #[inline(always)]
+    #[must_use]
+    pub const fn reals(n_v: usize) -> usize {
+        SIZE + n_v
+    }
+}
+
+/// Velocity-level bias of a position error (m or rad; negative: violated): open gaps close within the step at most,
+/// violations shrink by a fraction, at a bounded speed, so that next to no energy is injected.
+#[inline(always)]
+pub fn bias<R: Real>(error: R, per_step: R, fraction: R, largest: R) -> R {
+    let speed = error * per_step;
+    R::select(R::lit(0.0).le(error), speed, (fraction * speed).max(-largest))
+}
+
+/// The same for a bilateral row, either way.
+#[inline(always)]
+pub fn bilateral_bias<R: Real>(error: R, per_step: R, fraction: R, largest: R) -> R {
+    (fraction * error * per_step).max(-largest).min(largest)
+}
+
+/// Three numbers of a slot.
+#[inline(always)]
+pub fn load3<R: Real>(from: &[R], at: usize) -> [R; 3] {
+    [from[at], from[at + 1], from[at + 2]]
+}
+
+/// Six numbers of a slot.
+#[inline(always)]
+pub fn load6<R: Real>(from: &[R], at: usize) -> [R; 6] {
+    std::array::from_fn(|i| from[at + i])
+}
+
+/// One of the dofs of a row.
+#[inline(always)]
+pub fn row_dof<R: Real>(r: &[R], k: usize) -> usize {
+    // Numbers below 2^24 are exact in f32.
+    r[row::DOF + k].lane(0).to_f64() as usize
+}
+
+/// The slots of one tile in `slots`: begin, count, begin and count of the step before.
+#[inline(always)]
+pub fn tile_slots(slots: &[u32], tile: usize) -> [usize; SLOTS] {
+    std::array::from_fn(|i| slots[tile * SLOTS + i] as usize)
+}
+
+/// Whether no lane is set.
+#[inline(always)]
+pub fn none<M: Mask>(mask: M) -> bool {
+    !mask.any()
+}

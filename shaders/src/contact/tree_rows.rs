@@ -1,0 +1,178 @@
+//! Static rows: joint limits, dry friction, force-limited drives and joint couplings.
+//!
+//! Buffers: topology, params, state, factor -> row (in place: the impulse of the step before is the warm start).
+
+use super::tree_layout::{bias, bilateral_bias, none, row, row_stride};
+use crate::args::Args;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{self, NONE, Params, RowRecord, Tree, nth, nth_mut, param, solve, tile_params};
+use crate::math::quat_log;
+use crate::{Real, Scalar};
+
+/// A limit farther than a step at this speed (rad/s or m/s) beyond twice its own approach is left out of the step.
+const REACH: f64 = 1.0;
+/// Least gain of a drive that makes a row: below it, 1/gain would overflow f32.
+const LEAST_GAIN: f64 = 1e-20;
+
+/// What a row says before its response is known.
+struct Law<R> {
+    bias: R,
+    compliance: R,
+    lower: R,
+    upper: R,
+    active: R,
+    coefficient: [R; 3],
+}
+
+/// One tile; `rows` is `[n_row][row_stride]`.
+pub fn tree_rows<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], factor: &[R], rows: &mut [R]) {
+    let n_v = tree.dofs.len();
+    let (zero, one) = (R::lit(0.0), R::lit(1.0));
+    for (record, out) in tree.rows.iter().zip(rows.chunks_exact_mut(row_stride(n_v))) {
+        let law = law(tree, params, state, record);
+        let active = zero.lt(law.active);
+        let (head, y) = out.split_at_mut(row::Y);
+        // A limit that changed sides starts anew.
+        let same = law.coefficient[0].le(head[row::COEFFICIENT]) & head[row::COEFFICIENT].le(law.coefficient[0]);
+        let keeps = active & if record.kind == tree::row::LIMIT { same } else { zero.le(zero) };
+        let warm = head[row::IMPULSE].max(law.lower).min(law.upper);
+        head[row::IMPULSE] = R::select(keeps & crate::math::finite(warm), warm, zero);
+        head[row::BIAS] = R::select(active, law.bias, zero);
+        head[row::COMPLIANCE] = law.compliance;
+        head[row::LOWER] = law.lower;
+        head[row::UPPER] = law.upper;
+        head[row::ACTIVE] = R::select(active, one, zero);
+        for k in 0..3 {
+            head[row::COEFFICIENT + k] = R::select(active, law.coefficient[k], zero);
+            let dof = if k < record.count as usize { record.dofs[k] } else { 0 };
+            head[row::DOF + k] = R::lit(f64::from(dof));
+        }
+        head[row::BLOCK] = zero;
+        if none(active) {
+            continue;
+        }
+        y.fill(zero);
+        for k in 0..record.count as usize {
+            y[record.dofs[k] as usize] = head[row::COEFFICIENT + k];
+        }
+        solve(tree, factor, y);
+        for k in 0..record.count as usize {
+            head[row::BLOCK] = head[row::COEFFICIENT + k].mul_add(y[record.dofs[k] as usize], head[row::BLOCK]);
+        }
+    }
+}
+
+#[inline(always)]
+fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord) -> Law<R> {
+    let (zero, one, unbounded) = (R::lit(0.0), R::lit(1.0), R::lit(param::UNBOUNDED));
+    let h = params.at(param::TIMESTEP);
+    let per_step = one / h;
+    let fraction = params.at(param::CORRECTION_FRACTION);
+    let largest = params.at(param::CORRECTION_MAX);
+    let (at, q_at) = (record.param as usize, record.q as usize);
+    let v = &state[tree.dims.v_at()..];
+    let velocity = |coefficient: &[R; 3]| {
+        (0..record.count as usize).fold(zero, |sum, k| coefficient[k].mul_add(v[record.dofs[k] as usize], sum))
+    };
+    let limit = |distance: R, coefficient: [R; 3]| {
+        let reach =
+            (distance * per_step).min(unbounded) + R::lit(2.0) * velocity(&coefficient).min(zero) - R::lit(REACH);
+        Law {
+            bias: bias(distance, per_step, fraction, largest),
+            compliance: zero,
+            lower: zero,
+            upper: unbounded,
+            active: R::select(reach.lt(zero), one, zero),
+            coefficient,
+        }
+    };
+    match record.kind {
+        tree::row::LIMIT => {
+            let q = state[q_at];
+            let (below, above) = (q - params.at(at + param::JOINT_LOWER), params.at(at + param::JOINT_UPPER) - q);
+            let nearer = below.le(above);
+            limit(R::select(nearer, below, above), [R::select(nearer, one, -one), zero, zero])
+        }
+        tree::row::LIMIT_BALL => {
+            let turn = rotation(state, q_at);
+            let angle = turn[0].mul_add(turn[0], turn[1].mul_add(turn[1], turn[2] * turn[2])).sqrt();
+            let shrink = -(one / angle.max(R::lit(1e-12)));
+            limit(params.at(at + param::JOINT_UPPER) - angle, turn.map(|x| x * shrink))
+        }
+        tree::row::FRICTION => {
+            let most = h * params.at(at + param::JOINT_FRICTION);
+            let active = R::select(zero.lt(most), one, zero);
+            Law { bias: zero, compliance: zero, lower: -most, upper: most, active, coefficient: [one, zero, zero] }
+        }
+        tree::row::DRIVE => {
+            let gear = params.at3(at + param::ACTUATOR_GEAR);
+            let coefficient: [R; 3] = std::array::from_fn(|k| if k < record.count as usize { gear[k] } else { zero });
+            let length = if record.count == 1 {
+                gear[0] * state[q_at]
+            } else {
+                let turn = rotation(state, q_at);
+                gear[0].mul_add(turn[0], gear[1].mul_add(turn[1], gear[2] * turn[2]))
+            };
+            let [constant, position, damping] = params.at3(at + param::ACTUATOR_BIAS);
+            let control = state[tree.dims.ctrl_at() + record.source as usize]
+                .max(params.at(at + param::ACTUATOR_CONTROL))
+                .min(params.at(at + param::ACTUATOR_CONTROL + 1));
+            let force = params.at(at + param::ACTUATOR_GAIN).mul_add(control, position.mul_add(length, constant));
+            // lambda = h force - b sigma: the soft row of mathematics.md section 2, e there being -h force / b.
+            let b = -(h * h.mul_add(position, damping));
+            let compliance = one / b.max(R::lit(LEAST_GAIN));
+            Law {
+                bias: -(h * force * compliance),
+                compliance,
+                lower: h * params.at(at + param::ACTUATOR_FORCE),
+                upper: h * params.at(at + param::ACTUATOR_FORCE + 1),
+                active: R::select(R::lit(LEAST_GAIN).lt(b), one, zero),
+                coefficient,
+            }
+        }
+        _ => {
+            let driver = if record.source == NONE {
+                zero
+            } else {
+                state[record.source as usize] - params.at(at + param::COUPLING_DRIVER_REFERENCE)
+            };
+            let (mut value, mut slope) = (zero, zero);
+            for k in (0..5).rev() {
+                slope = slope.mul_add(driver, value);
+                value = value.mul_add(driver, params.at(at + param::COUPLING_COEFFICIENTS + k));
+            }
+            let error = state[q_at] - params.at(at + param::COUPLING_REFERENCE) - value;
+            Law {
+                bias: bilateral_bias(error, per_step, fraction, largest),
+                compliance: zero,
+                lower: -unbounded,
+                upper: unbounded,
+                active: one,
+                coefficient: [one, if record.source == NONE { zero } else { -slope }, zero],
+            }
+        }
+    }
+}
+
+/// Rotation vector of a ball joint.
+#[inline(always)]
+fn rotation<R: Real>(state: &[R], at: usize) -> [R; 3] {
+    quat_log([state[at], state[at + 1], state[at + 2], state[at + 3]])
+}
+
+/// Buffers: topology, params, state, factor, row.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, state, factor, row] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    for t in 0..tiles {
+        tree_rows(
+            &tree,
+            &tile_params(dims, params, t),
+            nth(state.tile(), t, dims.n_state() as u32),
+            nth(factor.tile(), t, dims.n_m),
+            nth_mut(row.tile_mut(), t, dims.n_row * row_stride(dims.n_v as usize) as u32),
+        );
+    }
+}

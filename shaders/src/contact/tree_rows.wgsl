@@ -1,0 +1,186 @@
+// Static rows: joint limits, dry friction, force-limited drives and joint couplings. See tree_rows.rs.
+#import math
+#import dynamics/tree
+#import dynamics/solve
+#import contact/tree_layout
+
+struct Dims {
+    tree: TreeDims,
+}
+
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(3) var<storage, read> state: array<real>;
+@group(0) @binding(4) var<storage, read> factor: array<real>;
+@group(0) @binding(5) var<storage, read_write> row: array<real>;
+
+const REACH: real = real(1.0);
+const LEAST_GAIN: real = real(1e-20);
+
+struct Law {
+    bias: real,
+    compliance: real,
+    lower: real,
+    upper: real,
+    is_active: bool,
+    coefficient: vec3<real>,
+}
+
+fn load_x(base: u32, i: u32) -> real {
+    return row[base + i * TILE];
+}
+
+fn store_x(base: u32, i: u32, value: real) {
+    row[base + i * TILE] = value;
+}
+
+fn rotation(q: u32) -> vec3<real> {
+    return quat_log(vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]));
+}
+
+fn limit(distance: real, coefficient: vec3<real>, record: RowRecord, param: u32, v: u32) -> Law {
+    let per_step = real(1.0) / param_at(param, PARAM_TIMESTEP);
+    var speed = coefficient.x * state[v + record.dof_0 * TILE];
+    if record.count > 1u {
+        speed = fma(coefficient.y, state[v + record.dof_1 * TILE], speed);
+        speed = fma(coefficient.z, state[v + record.dof_2 * TILE], speed);
+    }
+    let reach = min(distance * per_step, UNBOUNDED) + real(2.0) * min(speed, real(0.0)) - REACH;
+    let bias = position_bias(
+        distance, per_step, param_at(param, PARAM_CORRECTION_FRACTION), param_at(param, PARAM_CORRECTION_MAX),
+    );
+    return Law(bias, real(0.0), real(0.0), UNBOUNDED, reach < real(0.0), coefficient);
+}
+
+fn row_law(record: RowRecord, param: u32, base: u32) -> Law {
+    let zero = real(0.0);
+    let one = real(1.0);
+    let h = param_at(param, PARAM_TIMESTEP);
+    let at = record.param;
+    let q = base + record.q * TILE;
+    let v = base + dims.tree.n_q * TILE;
+    switch record.kind {
+        case ROW_LIMIT: {
+            let below = state[q] - param_at(param, at + PARAM_JOINT_LOWER);
+            let above = param_at(param, at + PARAM_JOINT_UPPER) - state[q];
+            let nearer = below <= above;
+            let sign = vec3<real>(select(-one, one, nearer), zero, zero);
+            return limit(select(above, below, nearer), sign, record, param, v);
+        }
+        case ROW_LIMIT_BALL: {
+            let turn = rotation(q);
+            let angle = sqrt(fma(turn.x, turn.x, fma(turn.y, turn.y, turn.z * turn.z)));
+            let shrink = -(one / max(angle, real(1e-12)));
+            return limit(param_at(param, at + PARAM_JOINT_UPPER) - angle, turn * shrink, record, param, v);
+        }
+        case ROW_FRICTION: {
+            let most = h * param_at(param, at + PARAM_JOINT_FRICTION);
+            return Law(zero, zero, -most, most, zero < most, vec3<real>(one, zero, zero));
+        }
+        case ROW_DRIVE: {
+            var gear = param_at3(param, at + PARAM_ACTUATOR_GEAR);
+            var length = zero;
+            if record.count == 1u {
+                gear = vec3<real>(gear.x, zero, zero);
+                length = gear.x * state[q];
+            } else {
+                let turn = rotation(q);
+                length = fma(gear.x, turn.x, fma(gear.y, turn.y, gear.z * turn.z));
+            }
+            let affine = param_at3(param, at + PARAM_ACTUATOR_BIAS);
+            let given = state[base + (dims.tree.n_q + dims.tree.n_v + record.source) * TILE];
+            let lowest = param_at(param, at + PARAM_ACTUATOR_CONTROL);
+            let control = min(max(given, lowest), param_at(param, at + PARAM_ACTUATOR_CONTROL + 1u));
+            let passive = fma(affine.y, length, affine.x);
+            let force = fma(param_at(param, at + PARAM_ACTUATOR_GAIN), control, passive);
+            let b = -(h * fma(h, affine.y, affine.z));
+            let compliance = one / max(b, LEAST_GAIN);
+            return Law(
+                -(h * force * compliance),
+                compliance,
+                h * param_at(param, at + PARAM_ACTUATOR_FORCE),
+                h * param_at(param, at + PARAM_ACTUATOR_FORCE + 1u),
+                LEAST_GAIN < b,
+                gear,
+            );
+        }
+        default: {
+            var driver = zero;
+            if record.source != NONE {
+                driver = state[base + record.source * TILE] - param_at(param, at + PARAM_COUPLING_DRIVER_REFERENCE);
+            }
+            var value = zero;
+            var slope = zero;
+            for (var k = 0u; k < 5u; k++) {
+                slope = fma(slope, driver, value);
+                value = fma(value, driver, param_at(param, at + PARAM_COUPLING_COEFFICIENTS + 4u - k));
+            }
+            let error = state[q] - param_at(param, at + PARAM_COUPLING_REFERENCE) - value;
+            let bias = bilateral_bias(
+                error,
+                one / h,
+                param_at(param, PARAM_CORRECTION_FRACTION),
+                param_at(param, PARAM_CORRECTION_MAX),
+            );
+            let second = select(-slope, zero, record.source == NONE);
+            return Law(bias, zero, -UNBOUNDED, UNBOUNDED, true, vec3<real>(one, second, zero));
+        }
+    }
+}
+
+@compute @workgroup_size(TILE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let lane = lane_index(group, local);
+    if lane >= dims.tree.lanes {
+        return;
+    }
+    let n_v = dims.tree.n_v;
+    let zero = real(0.0);
+    let param = param_base(lane);
+    let base = tile_base(lane, dims.tree.n_q + 2u * n_v + dims.tree.n_u);
+    let factor_base = tile_base(lane, dims.tree.n_m);
+    let stride = row_stride(n_v);
+    let first = tile_base(lane, dims.tree.n_row * stride);
+    for (var k = 0u; k < dims.tree.n_row; k++) {
+        let record = row_record(k);
+        let law = row_law(record, param, base);
+        let r = first + k * stride * TILE;
+        let kept = record.kind != ROW_LIMIT || law.coefficient.x == row[r + ROW_AT_COEFFICIENT * TILE];
+        let before = row[r + ROW_AT_IMPULSE * TILE];
+        let sound = is_finite(before) && kept && law.is_active;
+        let counts = select(zero, real(1.0), law.is_active);
+        row[r + ROW_AT_IMPULSE * TILE] = select(zero, min(max(before, law.lower), law.upper), sound);
+        row[r + ROW_AT_BIAS * TILE] = select(zero, law.bias, law.is_active);
+        row[r + ROW_AT_COMPLIANCE * TILE] = law.compliance;
+        row[r + ROW_AT_LOWER * TILE] = law.lower;
+        row[r + ROW_AT_UPPER * TILE] = law.upper;
+        row[r + ROW_AT_ACTIVE * TILE] = counts;
+        row[r + ROW_AT_BLOCK * TILE] = zero;
+        var dofs = vec3<u32>(record.dof_0, record.dof_1, record.dof_2);
+        if record.count < 3u {
+            dofs.z = 0u;
+        }
+        if record.count < 2u {
+            dofs.y = 0u;
+        }
+        for (var d = 0u; d < 3u; d++) {
+            row[r + (ROW_AT_COEFFICIENT + d) * TILE] = select(zero, law.coefficient[d], law.is_active);
+            row[r + (ROW_AT_DOF + d) * TILE] = real(dofs[d]);
+        }
+        if !law.is_active {
+            continue;
+        }
+        let y = r + ROW_AT_Y * TILE;
+        for (var i = 0u; i < n_v; i++) {
+            row[y + i * TILE] = zero;
+        }
+        for (var d = 0u; d < record.count; d++) {
+            row[y + dofs[d] * TILE] = law.coefficient[d];
+        }
+        solve(factor_base, y);
+        var block = zero;
+        for (var d = 0u; d < record.count; d++) {
+            block = fma(law.coefficient[d], row[y + dofs[d] * TILE], block);
+        }
+        row[r + ROW_AT_BLOCK * TILE] = block;
+    }
+}

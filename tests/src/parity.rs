@@ -1,0 +1,207 @@
+//! Parity of kernels: a case is run by the mirror in f32 and f64 and by the device in both, and the results compared.
+
+mod batch;
+mod data;
+mod dynamics;
+
+use std::sync::Arc;
+
+use manyworlds_gpu::{BufferId, CpuStore, DeviceOptions, GpuDevice, GpuError, GpuStore, Recording, Store};
+use manyworlds_shaders::{Kernel, Precision, Scalar};
+
+pub use data::Data;
+
+/// Says that this machine has no adapter, and that the comparison with a device is to be left out.
+pub const NO_ADAPTER: &str = "MANYWORLDS_NO_ADAPTER";
+
+/// How far two results may be apart: `|a - b| <= t max(1, largest |b|)`, the largest of the buffer. Integers must be equal.
+#[derive(Debug, Clone, Copy)]
+pub struct Tolerance {
+    /// In f32.
+    pub f32: f64,
+    /// In f64.
+    pub f64: f64,
+    /// Why this much.
+    pub reason: &'static str,
+}
+
+/// Copies and selections: nothing is computed.
+pub const EXACT: Tolerance = Tolerance { f32: 0.0, f64: 0.0, reason: "values are moved, not computed" };
+
+/// One run of one kernel.
+pub struct Case {
+    /// What sets it apart from the kernel's other cases.
+    pub name: String,
+    /// What runs.
+    pub kernel: &'static Kernel,
+    /// Lanes of the data in tiles.
+    pub lanes: usize,
+    /// Buffers in binding order.
+    pub buffers: Vec<Data>,
+    /// Appends the dispatch.
+    pub record: Box<dyn Fn(&mut Recording, &[BufferId])>,
+    /// Bindings to compare, counted from 0, and how closely.
+    pub outputs: Vec<(usize, Tolerance)>,
+    /// Whether lanes are independent and numbered by nothing but their place, so that reversing them reverses results.
+    pub reversible: bool,
+}
+
+/// Every case of every kernel.
+#[must_use]
+pub fn cases() -> Vec<Case> {
+    let mut cases = batch::cases();
+    cases.extend(dynamics::cases());
+    cases
+}
+
+impl Case {
+    fn label(&self) -> String {
+        format!("{} ({})", self.kernel.name, self.name)
+    }
+
+    fn reversed(&self) -> Vec<Data> {
+        self.buffers.iter().map(Data::reversed).collect()
+    }
+
+    /// Every number that goes in, moved by about a hundredth.
+    fn perturbed(&self) -> Vec<Data> {
+        self.buffers.iter().map(|data| data.perturbed(0.01)).collect()
+    }
+
+    /// The outputs, lane by lane whatever the tile.
+    fn run<T: Scalar, S: Store<T>>(
+        &self,
+        buffers: &[Data],
+        make: impl FnOnce(&[manyworlds_gpu::BufferSpec]) -> Result<S, GpuError>,
+    ) -> Result<Vec<Vec<f64>>, GpuError> {
+        let specs: Vec<_> = buffers.iter().zip(self.kernel.bindings).map(|(data, b)| data.spec(b.name)).collect();
+        let mut store = make(&specs)?;
+        let ids: Vec<_> = (0..buffers.len() as u32).map(BufferId).collect();
+        for (id, data) in ids.iter().zip(buffers) {
+            data.upload(*id, buffers, self.lanes, &mut store)?;
+        }
+        let mut recording = Recording::new();
+        (self.record)(&mut recording, &ids);
+        for (at, _) in &self.outputs {
+            recording.read(ids[*at]);
+        }
+        store.run(&recording)?;
+        self.outputs.iter().map(|(at, _)| buffers[*at].download(ids[*at], self.lanes, &mut store)).collect()
+    }
+
+    fn on_cpu<T: Scalar>(&self, buffers: &[Data]) -> Result<Vec<Vec<f64>>, GpuError> {
+        self.run::<T, _>(buffers, |specs| Ok(CpuStore::new(specs)))
+    }
+
+    fn on_device<T: Scalar>(&self, device: &Arc<GpuDevice>) -> Result<Vec<Vec<f64>>, GpuError> {
+        self.run::<T, _>(&self.buffers, |specs| GpuStore::new(device, specs))
+    }
+
+    fn compare(&self, got: &[Vec<f64>], wanted: &[Vec<f64>], precision: Precision) -> Result<(), String> {
+        for ((at, tolerance), (got, wanted)) in self.outputs.iter().zip(got.iter().zip(wanted)) {
+            let (near, word) = match (precision, &self.buffers[*at]) {
+                (_, data) if data.is_integer() => (0.0, "integers"),
+                (Precision::F32, _) => (tolerance.f32, tolerance.reason),
+                (Precision::F64, _) => (tolerance.f64, tolerance.reason),
+            };
+            close(got, wanted, near)
+                .map_err(|fault| format!("{}: {fault} ({word})", self.kernel.bindings[*at].name))?;
+        }
+        Ok(())
+    }
+
+    /// The mirror against itself: f32 against f64, and lanes in another order, bit by bit.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn check_mirror(&self) -> Result<(), String> {
+        let text = |error: GpuError| format!("{}: {error}", self.label());
+        let truth = self.on_cpu::<f64>(&self.buffers).map_err(text)?;
+        let single = self.on_cpu::<f32>(&self.buffers).map_err(text)?;
+        self.compare(&single, &truth, Precision::F32)
+            .map_err(|fault| format!("{}, mirror in f32 against f64: {fault}", self.label()))?;
+        if self.reversible {
+            let turned = self.on_cpu::<f32>(&self.reversed()).map_err(text)?;
+            for ((at, _), (turned, straight)) in self.outputs.iter().zip(turned.iter().zip(&single)) {
+                let back = data::reverse_lanes(turned, self.lanes);
+                let same = back.iter().zip(straight).all(|(a, b)| a.to_bits() == b.to_bits());
+                if !same {
+                    let name = self.kernel.bindings[*at].name;
+                    return Err(format!("{}: {name} of a lane depends on its neighbours", self.label()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The device against the mirror, in each precision that the device has.
+    ///
+    /// # Errors
+    /// What differs.
+    pub fn check_device(&self, device: &Arc<GpuDevice>) -> Result<(), String> {
+        let text = |error: GpuError| format!("{}: {error}", self.label());
+        let on =
+            |precision: Precision| format!("{} on {} in {}", self.label(), device.adapter_name(), precision.name());
+        let (got, wanted) = (self.on_device::<f32>(device), self.on_cpu::<f32>(&self.buffers));
+        self.compare(&got.map_err(text)?, &wanted.map_err(text)?, Precision::F32)
+            .map_err(|fault| format!("{}: {fault}", on(Precision::F32)))?;
+        if device.require(Precision::F64).is_ok() {
+            let (got, wanted) = (self.on_device::<f64>(device), self.on_cpu::<f64>(&self.buffers));
+            self.compare(&got.map_err(text)?, &wanted.map_err(text)?, Precision::F64)
+                .map_err(|fault| format!("{}: {fault}", on(Precision::F64)))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the comparison notices inputs that are off by a hundredth.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn check_sensitivity(&self) -> Result<(), String> {
+        let text = |error: GpuError| format!("{}: {error}", self.label());
+        let wanted = self.on_cpu::<f64>(&self.buffers).map_err(text)?;
+        let off = self.on_cpu::<f64>(&self.perturbed()).map_err(text)?;
+        match self.compare(&off, &wanted, Precision::F32) {
+            Err(_) => Ok(()),
+            Ok(()) => Err(format!("{}: inputs off by a hundredth go unnoticed", self.label())),
+        }
+    }
+}
+
+/// Whether two lists are equal within a tolerance; says where they differ most.
+///
+/// # Errors
+/// The place and the values.
+pub fn close(got: &[f64], wanted: &[f64], tolerance: f64) -> Result<(), String> {
+    if got.len() != wanted.len() {
+        return Err(format!("{} values for {}", got.len(), wanted.len()));
+    }
+    let scale = wanted.iter().filter(|b| b.is_finite()).fold(1.0_f64, |m, b| m.max(b.abs()));
+    let mut worst = (0.0, 0);
+    for (at, (a, b)) in got.iter().zip(wanted).enumerate() {
+        let same = a == b || (a.is_nan() && b.is_nan());
+        let apart = if same { 0.0 } else { (a - b).abs() / scale };
+        // A NaN or an infinity on one side only is as far apart as can be.
+        let apart = if apart.is_nan() { f64::INFINITY } else { apart };
+        if apart > worst.0 {
+            worst = (apart, at);
+        }
+    }
+    let (apart, at) = worst;
+    if apart <= tolerance {
+        return Ok(());
+    }
+    Err(format!("element {at}: {} for {}, {apart:.2e} apart where {tolerance:.2e} is allowed", got[at], wanted[at]))
+}
+
+/// The device to compare with, or none where the switch [`NO_ADAPTER`] says so.
+///
+/// # Errors
+/// If there is none and the switch does not say so.
+pub fn device() -> Result<Option<Arc<GpuDevice>>, GpuError> {
+    if std::env::var(NO_ADAPTER).is_ok_and(|value| value == "1") {
+        eprintln!("\n*** {NO_ADAPTER}=1: NOTHING IS COMPARED WITH A DEVICE. Kernels in WGSL are NOT tested. ***\n");
+        return Ok(None);
+    }
+    GpuDevice::open(&DeviceOptions::default()).map(Some)
+}

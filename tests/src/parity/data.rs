@@ -1,0 +1,223 @@
+//! Buffers of a case, written lane by lane, and their way into and out of the tiles of a store.
+
+use manyworlds_gpu::{BufferId, BufferSpec, GpuError, Store};
+use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
+use manyworlds_shaders::{Kind, Scalar};
+
+/// What a buffer holds before the run.
+#[derive(Debug, Clone)]
+pub enum Data {
+    /// Tile layout, `[lanes][n]`.
+    Lanes(Vec<Vec<f64>>),
+    /// Tile layout of integers, `[lanes][n]`.
+    LaneWords(Vec<Vec<u32>>),
+    /// Plain numbers.
+    Shared(Vec<f64>),
+    /// Plain integers.
+    Words(Vec<u32>),
+    /// Tile-ragged, of each lane its slots: `[lanes][slots * fields]`. Lanes of fewer slots than their tile are padded
+    /// with zeros.
+    Slots {
+        /// Numbers a slot.
+        fields: usize,
+        /// Slots of each lane.
+        lanes: Vec<Vec<f64>>,
+    },
+    /// Tile-ragged integers.
+    SlotWords {
+        /// Integers a slot.
+        fields: usize,
+        /// Slots of each lane.
+        lanes: Vec<Vec<u32>>,
+    },
+    /// First slot and number of slots of each tile, of the slots in the binding named (counted from 0).
+    SlotTable(usize),
+}
+
+/// Slots of each lane.
+fn slot_counts(data: &Data) -> Vec<usize> {
+    match data {
+        Data::Slots { fields, lanes } => lanes.iter().map(|lane| lane.len() / fields).collect(),
+        Data::SlotWords { fields, lanes } => lanes.iter().map(|lane| lane.len() / fields).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// `(begin, count)` of each tile.
+fn slot_table(counts: &[usize], tile: usize) -> Vec<(usize, usize)> {
+    let mut begin = 0;
+    let of_tile = |lanes: &[usize]| {
+        let count = lanes.iter().copied().max().unwrap_or_default();
+        begin += count;
+        (begin - count, count)
+    };
+    counts.chunks(tile).map(of_tile).collect()
+}
+
+/// Lanes into tiles; lanes that pad the last tile repeat the last one, so that they compute something sane.
+fn pack<A: Copy + Default>(lanes: &[Vec<A>], tile: usize) -> Vec<A> {
+    let n = lanes.first().map_or(0, Vec::len);
+    let mut out = vec![A::default(); tile_len(tile, lanes.len(), n)];
+    for lane in 0..lanes.len().next_multiple_of(tile) {
+        for (e, value) in lanes[lane.min(lanes.len() - 1)].iter().enumerate() {
+            out[tile_at(tile, lane, n, e)] = *value;
+        }
+    }
+    out
+}
+
+fn unpack<A: Copy>(packed: &[A], lanes: usize, n: usize, tile: usize) -> Vec<A> {
+    (0..lanes * n).map(|i| packed[tile_at(tile, i / n, n, i % n)]).collect()
+}
+
+fn pack_slots<A: Copy + Default>(lanes: &[Vec<A>], fields: usize, tile: usize) -> Vec<A> {
+    let counts: Vec<_> = lanes.iter().map(|lane| lane.len() / fields).collect();
+    let table = slot_table(&counts, tile);
+    let slots = table.last().map_or(0, |(begin, count)| begin + count);
+    let mut out = vec![A::default(); slots * fields * tile];
+    for (lane, values) in lanes.iter().enumerate() {
+        for (i, value) in values.iter().enumerate() {
+            out[slot_at(tile, lane, table[lane / tile].0, i / fields, fields, i % fields)] = *value;
+        }
+    }
+    out
+}
+
+fn unpack_slots<A: Copy>(packed: &[A], lanes: &[usize], fields: usize, tile: usize) -> Vec<A> {
+    let table = slot_table(lanes, tile);
+    let of_lane = |(lane, count): (usize, &usize)| {
+        let begin = table[lane / tile].0;
+        (0..count * fields)
+            .map(|i| packed[slot_at(tile, lane, begin, i / fields, fields, i % fields)])
+            .collect::<Vec<_>>()
+    };
+    lanes.iter().enumerate().flat_map(of_lane).collect()
+}
+
+/// The lanes of a result `[lanes][n]` in reverse.
+pub(super) fn reverse_lanes(values: &[f64], lanes: usize) -> Vec<f64> {
+    values.chunks((values.len() / lanes.max(1)).max(1)).rev().flatten().copied().collect()
+}
+
+impl Data {
+    pub(super) fn is_integer(&self) -> bool {
+        matches!(self, Self::LaneWords(_) | Self::Words(_) | Self::SlotWords { .. } | Self::SlotTable(_))
+    }
+
+    pub(super) fn spec(&self, name: &'static str) -> BufferSpec {
+        let kind = match self {
+            Self::Lanes(_) | Self::Slots { .. } => Kind::Tile,
+            Self::Shared(_) => Kind::Real,
+            _ => Kind::Index,
+        };
+        BufferSpec { name, kind }
+    }
+
+    pub(super) fn reversed(&self) -> Self {
+        let mut data = self.clone();
+        match &mut data {
+            Self::Lanes(lanes) | Self::Slots { lanes, .. } => lanes.reverse(),
+            Self::LaneWords(lanes) | Self::SlotWords { lanes, .. } => lanes.reverse(),
+            _ => {}
+        }
+        data
+    }
+
+    pub(super) fn perturbed(&self, by: f64) -> Self {
+        let mut data = self.clone();
+        match &mut data {
+            Self::Lanes(lanes) | Self::Slots { lanes, .. } => {
+                lanes.iter_mut().flatten().for_each(|x| *x += by * (1.0 + x.abs()));
+            }
+            _ => {}
+        }
+        data
+    }
+
+    pub(super) fn upload<T: Scalar, S: Store<T>>(
+        &self,
+        id: BufferId,
+        all: &[Self],
+        lanes: usize,
+        store: &mut S,
+    ) -> Result<(), GpuError> {
+        let tile = store.tile();
+        let reals = match self {
+            Self::Lanes(values) => pack(values, tile),
+            Self::Slots { fields, lanes } => pack_slots(lanes, *fields, tile),
+            Self::Shared(values) => values.clone(),
+            _ => Vec::new(),
+        };
+        let words = match self {
+            Self::LaneWords(values) => pack(values, tile),
+            Self::SlotWords { fields, lanes } => pack_slots(lanes, *fields, tile),
+            Self::Words(values) => values.clone(),
+            Self::SlotTable(of) => slot_table(&slot_counts(&all[*of]), tile)
+                .into_iter()
+                .flat_map(|(begin, count)| [begin as u32, count as u32])
+                .collect(),
+            _ => Vec::new(),
+        };
+        if let Self::Lanes(values) = self {
+            assert_eq!(values.len(), lanes, "a case has as many lanes as it says");
+        }
+        if self.is_integer() {
+            store.resize(id, words.len())?;
+            store.write_index(id, 0, &words)
+        } else {
+            store.resize(id, reals.len())?;
+            let reals: Vec<T> = reals.into_iter().map(T::from_f64).collect();
+            store.write(id, 0, &reals)
+        }
+    }
+
+    pub(super) fn download<T: Scalar, S: Store<T>>(
+        &self,
+        id: BufferId,
+        lanes: usize,
+        store: &mut S,
+    ) -> Result<Vec<f64>, GpuError> {
+        let (tile, len) = (store.tile(), store.len(id));
+        let raw: Vec<f64> = if self.is_integer() {
+            let mut words = vec![0; len];
+            store.read_index(id, &mut words)?;
+            words.into_iter().map(f64::from).collect()
+        } else {
+            let mut reals = vec![T::default(); len];
+            store.read(id, &mut reals)?;
+            reals.into_iter().map(T::to_f64).collect()
+        };
+        Ok(match self {
+            Self::Lanes(values) => unpack(&raw, lanes, values[0].len(), tile),
+            Self::LaneWords(values) => unpack(&raw, lanes, values[0].len(), tile),
+            Self::Slots { fields, .. } | Self::SlotWords { fields, .. } => {
+                unpack_slots(&raw, &slot_counts(self), *fields, tile)
+            }
+            _ => raw,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_come_back_in_any_tile() {
+        let lanes: Vec<Vec<u32>> = (0..11).map(|lane| (0..(lane % 3) * 2).map(|i| lane * 100 + i).collect()).collect();
+        let counts: Vec<_> = lanes.iter().map(|lane| lane.len() / 2).collect();
+        let flat: Vec<_> = lanes.iter().flatten().copied().collect();
+        for tile in [8, 32] {
+            assert_eq!(unpack_slots(&pack_slots(&lanes, 2, tile), &counts, 2, tile), flat);
+        }
+    }
+
+    #[test]
+    fn lanes_come_back_in_any_tile() {
+        let lanes: Vec<Vec<u32>> = (0..11).map(|lane| vec![lane, lane + 100, lane + 200]).collect();
+        let flat: Vec<_> = lanes.iter().flatten().copied().collect();
+        for tile in [8, 32] {
+            assert_eq!(unpack(&pack(&lanes, tile), 11, 3, tile), flat);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Cases of the dynamics: a chain of kernels over random states of trees with every joint kind. Each kernel's inputs come
+//! from the scalar mirror in f64, so that a fault of one shows in its own case and in no other.
+
+use std::path::Path;
+
+use manyworlds_dynamics::{Settings, TreeLayout, TreeSet, compile};
+use manyworlds_model::{ImportOptions, load};
+use manyworlds_shaders::dynamics::tree::{TreeOnly, joint};
+use manyworlds_shaders::{Kernel, kernel};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Case, Data, Tolerance};
+use crate::dynamics::TreeTile;
+
+/// Of the largest entry.
+const ROUNDING: Tolerance = Tolerance {
+    f32: 2e-5,
+    f64: 1e-13,
+    reason: "sums over the bodies of a chain, contracted to fused multiply-adds in other places: some hundred roundings",
+};
+/// Of the largest entry.
+const ROUNDING_OF_SOLVES: Tolerance = Tolerance {
+    f32: 1e-3,
+    f64: 1e-11,
+    reason: "as ROUNDING, times the condition number of the momentum matrix, up to 1e4 in these trees",
+};
+
+/// Not a multiple of any tile, and more than one of each.
+const LANES: usize = 43;
+
+/// The golden models, each for a class of joints.
+const MODELS: [&str; 3] = ["mixed-joints", "ball-chain", "several-trees"];
+
+/// Cases of every dynamics kernel.
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for name in MODELS {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/models/{name}.xml"));
+        let imported = load(&path, &ImportOptions::default()).expect("a golden model loads");
+        let sets = compile(&imported.model, &Settings::default()).expect("a golden model compiles");
+        for (at, set) in sets.iter().enumerate() {
+            for param_lanes in [false, true] {
+                let own = if param_lanes { ", params of each lane" } else { "" };
+                cases.extend(of_set(&format!("{name}, set {at}{own}"), set, param_lanes));
+            }
+        }
+    }
+    cases
+}
+
+/// A state of a tree: positions within a radian, unit quaternions, moderate velocities, controls and forces.
+fn random_state(layout: &TreeLayout, rng: &mut ChaCha8Rng) -> Vec<f64> {
+    let mut state: Vec<f64> = (0..layout.dims.n_state()).map(|_| rng.random_range(-1.0..1.0)).collect();
+    for record in layout.tree().joints {
+        let at = match record.kind {
+            joint::FREE => record.q_begin as usize + 3,
+            joint::BALL => record.q_begin as usize,
+            _ => continue,
+        };
+        let norm = state[at..at + 4].iter().map(|x| x * x).sum::<f64>().sqrt();
+        state[at..at + 4].iter_mut().for_each(|x| *x /= norm);
+    }
+    state
+}
+
+fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let params = |lane: usize| -> Vec<f64> {
+        // Each lane its own mass of the first body, as randomised worlds have.
+        let mut own = set.params[0].clone();
+        if param_lanes {
+            own[manyworlds_shaders::dynamics::tree::param::HEADER
+                + manyworlds_shaders::dynamics::tree::param::BODY_MASS] *= 1.0 + lane as f64 / 100.0;
+        }
+        own
+    };
+    let tiles: Vec<TreeTile<f64>> = (0..LANES)
+        .map(|lane| {
+            let mut tile = TreeTile::new(&set.layout, &params(lane));
+            tile.set(0, &random_state(&set.layout, &mut rng));
+            tile.free_velocity();
+            tile
+        })
+        .collect();
+    let of =
+        |field: fn(&TreeTile<f64>) -> &Vec<f64>| Data::Lanes(tiles.iter().map(|tile| field(tile).clone()).collect());
+    let empty = |field: fn(&TreeTile<f64>) -> &Vec<f64>| {
+        Data::Lanes(tiles.iter().map(|tile| vec![0.0; field(tile).len()]).collect())
+    };
+    let status = || Data::LaneWords(vec![vec![0]; LANES]);
+    let case = |kernel: &'static Kernel, more: Vec<Data>, outputs: &[usize], tolerance| {
+        let shared = if param_lanes { Data::Lanes((0..LANES).map(params).collect()) } else { Data::Shared(params(0)) };
+        let mut buffers = vec![Data::Words(set.layout.topology.clone()), shared];
+        buffers.extend(more);
+        let mut dims = TreeOnly { tree: set.layout.dims };
+        dims.tree.lanes = LANES as u32;
+        dims.tree.param_lanes = u32::from(param_lanes);
+        Case {
+            name: name.to_string(),
+            kernel,
+            lanes: LANES,
+            buffers,
+            record: Box::new(move |recording, ids| {
+                recording.dispatch(kernel, &dims, LANES as u32, ids);
+            }),
+            outputs: outputs.iter().map(|at| (*at, tolerance)).collect(),
+            reversible: true,
+        }
+    };
+    let state = || of(|tile| &tile.state);
+    let (pose, motion) = (|| of(|tile| &tile.pose), || of(|tile| &tile.motion));
+    let work = || empty(|tile| &tile.work);
+    use kernel::dynamics as k;
+    vec![
+        case(&k::KINEMATICS, vec![state(), empty(|tile| &tile.pose), empty(|tile| &tile.motion)], &[3, 4], ROUNDING),
+        case(
+            &k::BIAS,
+            vec![state(), pose(), motion(), empty(|tile| &tile.twist), work(), empty(|tile| &tile.bias)],
+            &[5, 7],
+            ROUNDING,
+        ),
+        case(&k::INERTIA, vec![motion(), seeded_work(&tiles), empty(|tile| &tile.mass)], &[4], ROUNDING),
+        case(
+            &k::MOMENTUM,
+            vec![state(), of(|tile| &tile.mass), of(|tile| &tile.bias), empty(|t| &t.momentum), empty(|t| &t.b)],
+            &[5, 6],
+            ROUNDING,
+        ),
+        case(
+            &k::FACTOR,
+            vec![
+                of(|tile| &tile.momentum),
+                of(|tile| &tile.b),
+                empty(|tile| &tile.factor),
+                empty(|tile| &tile.v_free),
+                empty(|tile| &tile.velocity),
+                status(),
+            ],
+            &[5, 6, 7],
+            ROUNDING_OF_SOLVES,
+        ),
+        case(&k::INTEGRATE, vec![of(|tile| &tile.velocity), state(), status()], &[3, 4], ROUNDING),
+    ]
+}
+
+/// What `bias` leaves in the scratch for `inertia`: the inertia of each body in world axes.
+fn seeded_work(tiles: &[TreeTile<f64>]) -> Data {
+    use manyworlds_shaders::dynamics::bias;
+    use manyworlds_shaders::dynamics::tree::Params;
+    let after_bias = |tile: &TreeTile<f64>| {
+        let mut tile = tile.clone();
+        bias::bias(
+            &tile.layout.tree(),
+            Params::Shared(&tile.params),
+            &tile.state,
+            &tile.pose,
+            &tile.motion,
+            &mut tile.twist,
+            &mut tile.work,
+            &mut tile.bias,
+        );
+        tile.work
+    };
+    Data::Lanes(tiles.iter().map(after_bias).collect())
+}

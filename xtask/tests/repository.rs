@@ -1,0 +1,164 @@
+//! The repository about itself: the order of its crates, and documents that list files.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every crate may depend on those before it, and on no other (architecture: a crate knows only what is below it).
+const ORDER: [&str; 8] = ["shaders", "model", "collide", "gpu", "dynamics", "contact", "manyworlds", "cli"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The folder of each crate in [`ORDER`].
+fn folder(name: &str) -> PathBuf {
+    if name == "shaders" { name.into() } else { Path::new("crates").join(name) }
+}
+
+/// The project's own packages named in the `[dependencies]` of a manifest, by their folders' names.
+fn own_dependencies(manifest: &str) -> Vec<String> {
+    let mut section = "";
+    let mut found = Vec::new();
+    for line in manifest.lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line;
+        } else if section == "[dependencies]"
+            && line.starts_with("manyworlds")
+            && let Some(name) = line.split(['.', '=', ' ']).next()
+        {
+            found.push(name.strip_prefix("manyworlds-").unwrap_or(name).to_owned());
+        }
+    }
+    found
+}
+
+/// Dependencies of the crate at `position` that are not before it.
+fn out_of_order(position: usize, manifest: &str) -> Vec<String> {
+    own_dependencies(manifest).into_iter().filter(|d| !ORDER[..position].contains(&d.as_str())).collect()
+}
+
+#[test]
+fn crates_depend_only_on_those_before_them() {
+    for (position, name) in ORDER.iter().enumerate() {
+        let wrong = out_of_order(position, &read(folder(name).join("Cargo.toml")));
+        assert!(wrong.is_empty(), "{name} may not depend on {wrong:?}; the order is {ORDER:?}");
+    }
+}
+
+#[test]
+fn a_dependency_out_of_order_is_seen() {
+    let manifest =
+        "[dependencies]\nmanyworlds-contact.workspace = true\nserde = \"1\"\n[dev-dependencies]\nmanyworlds = \"1\"";
+    let model = ORDER.iter().position(|&n| n == "model").unwrap();
+    assert_eq!(out_of_order(model, manifest), ["contact"]);
+    assert_eq!(out_of_order(ORDER.len() - 1, manifest), [""; 0]);
+}
+
+#[test]
+fn the_order_names_every_crate() {
+    let crates: BTreeSet<String> = fs::read_dir(root().join("crates"))
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().join("Cargo.toml").is_file())
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    let ordered: BTreeSet<String> = ORDER.iter().filter(|&&n| n != "shaders").map(|&n| n.to_owned()).collect();
+    assert_eq!(crates, ordered);
+}
+
+/// What stands between backticks in a Markdown text, code blocks left out.
+fn backticked(text: &str) -> Vec<&str> {
+    let mut code = false;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if line.trim_start().starts_with("```") {
+            code = !code;
+        } else if !code {
+            found.extend(line.split('`').skip(1).step_by(2));
+        }
+    }
+    found
+}
+
+/// Targets of relative links of a Markdown text.
+fn links(text: &str) -> Vec<&str> {
+    text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()).filter(|t| !t.is_empty()).collect()
+}
+
+/// Paths that a document names and that are not there.
+fn missing_paths(text: &str) -> Vec<String> {
+    let looks_like_a_path =
+        |s: &&str| !s.contains([' ', '<', '*', '{']) && (s.ends_with('/') || (s.contains('/') && s.contains('.')));
+    let named = backticked(text).into_iter().filter(looks_like_a_path);
+    let linked = links(text).into_iter().filter(|t| !t.contains("://"));
+    named.chain(linked).filter(|path| !root().join(path).exists()).map(str::to_owned).collect()
+}
+
+const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "NOTATION.md", "scenes/README.md"];
+
+#[test]
+fn documents_name_files_that_exist() {
+    for document in DOCUMENTS {
+        let missing = missing_paths(&read(document));
+        assert!(missing.is_empty(), "{document} names {missing:?}");
+    }
+}
+
+#[test]
+fn a_missing_file_is_seen() {
+    let text = "`crates/model/` and `crates/none/` and [a link](NO.md) and [another](https://example.org)";
+    assert_eq!(missing_paths(text), ["crates/none/", "NO.md"]);
+}
+
+#[test]
+fn the_readme_lists_every_folder_of_code() {
+    let readme = read("README.md");
+    let listed: BTreeSet<&str> = backticked(&readme).into_iter().filter_map(|s| s.strip_suffix('/')).collect();
+    let others = ["tests", "benches", "examples", "xtask"].map(PathBuf::from);
+    for folder in ORDER.iter().map(|n| folder(n)).chain(others) {
+        assert!(listed.contains(folder.to_str().unwrap()), "the README does not list {}", folder.display());
+    }
+}
+
+/// Every name in the second column of NOTATION.md is a name of the code.
+#[test]
+fn the_notation_names_what_the_code_names() {
+    let mut words = BTreeSet::new();
+    for source in ["shaders/src", "crates"].map(|f| root().join(f)) {
+        collect_words(&source, &mut words);
+    }
+    let notation = read("NOTATION.md");
+    let names: Vec<&str> = notation
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .filter_map(|line| line.split('|').nth(2))
+        .flat_map(backticked)
+        .collect();
+    assert!(names.len() > 20, "the tables of NOTATION.md were not understood: {names:?}");
+    let strange: Vec<_> = names.into_iter().filter(|&name| !words.contains(name)).collect();
+    assert!(strange.is_empty(), "NOTATION.md names {strange:?}, which no source has");
+}
+
+/// The words of every Rust and WGSL source under a folder.
+fn collect_words(folder: &Path, words: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect_words(&path, words);
+        } else if path.extension().is_some_and(|e| e == "rs" || e == "wgsl") {
+            let text = fs::read_to_string(&path).unwrap();
+            words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_').map(str::to_owned));
+        }
+    }
+}
+
+#[test]
+fn the_changelog_has_an_unreleased_section() {
+    assert!(read("CHANGELOG.md").lines().any(|line| line == "## Unreleased"));
+}
