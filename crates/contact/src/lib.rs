@@ -1,1 +1,16 @@
-//! The contact stage.
+//! Contact problems: what they are, how good a solution is, and the solvers.
+//!
+//! A [`ContactProblem`] knows no bodies and no joints; it comes from a file ([`problem::read`]), from hand
+//! ([`ContactProblem::new`]), or is laid out by the builder on the device, where the same kernels solve it.
+
+pub mod island;
+pub mod pgs;
+pub mod problem;
+pub mod residual;
+#[cfg(test)]
+mod samples;
+pub mod solve;
+
+pub use problem::{ContactProblem, Law, ProblemError};
+pub use residual::{Quality, quality};
+pub use solve::{Precision, SOLVERS, Solution, SolveError, SolveSettings, SolveStatus, solve, solver};

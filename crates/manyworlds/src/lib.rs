@@ -1,1 +1,50 @@
-//! Thousands of contact-rich worlds stepped together, with exact contact and a certificate for every world.
+//! Thousands of contact-rich worlds stepped together, on any GPU that wgpu reaches or on the CPU, with exact contact
+//! and a certificate for every world.
+//!
+//! ```
+//! use manyworlds::{Batch, BatchOptions, Executor, ImportOptions};
+//!
+//! # fn main() -> Result<(), manyworlds::Error> {
+//! let model = manyworlds::load("hopper", &ImportOptions::default())?.model;
+//! let options = BatchOptions { executor: Executor::Cpu, ..BatchOptions::default() };
+//! let mut batch = Batch::new(&[(&model, 16)], &options)?;
+//! let controls = vec![0.1_f32; batch.n_controls()];
+//! for _ in 0..10 {
+//!     batch.step(&controls)?;
+//! }
+//! let mut certificates = Vec::new();
+//! batch.summaries(&mut certificates)?;
+//! assert!(certificates.iter().all(|world| !world.failed()));
+//! # Ok(())
+//! # }
+//! ```
+
+mod batch;
+mod checkpoint;
+mod error;
+mod group;
+mod host;
+mod inspection;
+mod lanes;
+mod load;
+mod memory;
+mod options;
+pub mod random;
+pub mod scenes;
+mod summary;
+mod view;
+
+pub use batch::Batch;
+pub use error::Error;
+pub use group::State;
+pub use inspection::{ContactReport, Inspection, RowReport};
+pub use load::load;
+pub use manyworlds_contact as contact;
+pub use manyworlds_dynamics::Parameter;
+pub use manyworlds_gpu as gpu;
+pub use manyworlds_gpu::{AdapterReport, GpuDevice, adapters, wgpu};
+pub use manyworlds_model as model;
+pub use manyworlds_model::{ImportOptions, Loaded, Model, ModelBuilder};
+pub use options::{BatchOptions, Executor, Precision, Stabilisation};
+pub use summary::{Summary, status};
+pub use view::{Field, Numbers, View};

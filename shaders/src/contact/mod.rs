@@ -1,5 +1,13 @@
 //! Contact stage: from contact records and static rows to impulses, and how good those are.
 pub mod frame;
+pub mod island;
+pub mod island_assemble;
+pub mod island_certify;
+pub mod island_finish;
+pub mod island_gather;
+pub mod island_pgs;
+pub mod island_rows;
+pub mod island_scatter;
 pub mod local;
 pub mod tree_assemble;
 pub mod tree_certify;

@@ -1,0 +1,30 @@
+//! What can be wrong with a problem.
+
+/// A fault of a contact problem: which element, and what about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at}: {what}")]
+pub struct ProblemError {
+    /// The element, as a path into the file: `contacts[3].J[1]`.
+    pub at: String,
+    /// What is wrong, with what was expected and what was found.
+    pub what: String,
+}
+
+impl ProblemError {
+    pub(crate) fn new(at: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { at: at.into(), what: what.into() }
+    }
+
+    pub(crate) fn length(at: impl Into<String>, expected: usize, found: usize) -> Self {
+        Self::new(at, format!("expected {expected} entries, found {found}"))
+    }
+}
+
+/// Refuses infinities and NaNs.
+pub(crate) fn finite(at: &str, values: &[f64]) -> Result<(), ProblemError> {
+    match values.iter().position(|x| !x.is_finite()) {
+        None => Ok(()),
+        Some(i) if values.len() == 1 => Err(ProblemError::new(at, format!("{} is not finite", values[i]))),
+        Some(i) => Err(ProblemError::new(format!("{at}[{i}]"), format!("{} is not finite", values[i]))),
+    }
+}

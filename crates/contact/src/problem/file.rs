@@ -1,0 +1,294 @@
+//! Contact problems as JSON files.
+//!
+//! `{"A": [[..]] | "A_blocks": [[[..]]], "b", "subsystems": [[first, count]], "contacts": [{"J" | "parts", "mu", "e"}],
+//! "rows": [{"J", "kind", "e", "k", "b", "lo", "hi"}], "parent"?, "lambda"?}`. A contact may say `"kind": "bilateral"`
+//! (three rows held at zero) instead of `mu`; a part may leave out its `body`; a row may give `parts` instead of `J`;
+//! `lambda` is a warm start. Unknown keys are skipped.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ConstraintInput, ContactProblem, Law, ProblemError, ProblemInput, SideInput};
+
+/// Entries of a dense `A` outside the blocks may be this large, relative to the largest entry.
+const COUPLING: f64 = 1e-12;
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct File {
+    #[serde(rename = "A", skip_serializing_if = "Option::is_none")]
+    a: Option<Vec<Vec<f64>>>,
+    #[serde(rename = "A_blocks", skip_serializing_if = "Option::is_none")]
+    a_blocks: Option<Vec<Vec<Vec<f64>>>>,
+    b: Vec<f64>,
+    subsystems: Vec<[usize; 2]>,
+    #[serde(default)]
+    contacts: Vec<Contact>,
+    #[serde(default)]
+    rows: Vec<Row>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    parent: Vec<i64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    lambda: Vec<f64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Contact {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(rename = "J", skip_serializing_if = "Option::is_none")]
+    j: Option<Vec<Vec<f64>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<Part>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mu: Option<f64>,
+    #[serde(default)]
+    e: Vec<f64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Part {
+    subsystem: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<usize>,
+    #[serde(rename = "J")]
+    j: Vec<Vec<f64>>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Row {
+    #[serde(rename = "J", skip_serializing_if = "Option::is_none")]
+    j: Option<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parts: Option<Vec<Part>>,
+    kind: String,
+    #[serde(default)]
+    e: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    k: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    b: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lo: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hi: Option<f64>,
+}
+
+/// Reads a problem.
+///
+/// # Errors
+/// JSON that is none (with line and column), or the first element at fault.
+pub fn read(text: &str) -> Result<ContactProblem, ProblemError> {
+    let file: File = serde_json::from_str(text).map_err(|e| ProblemError::new("contact problem", e.to_string()))?;
+    ContactProblem::new(input(file)?)
+}
+
+fn input(file: File) -> Result<ProblemInput, ProblemError> {
+    let n_v = file.b.len();
+    for (s, &[begin, count]) in file.subsystems.iter().enumerate() {
+        if begin.checked_add(count).is_none_or(|end| end > n_v) {
+            let what = format!("{count} from {begin} on exceeds {n_v} degrees of freedom");
+            return Err(ProblemError::new(format!("subsystems[{s}]"), what));
+        }
+    }
+    let a = match (file.a, file.a_blocks) {
+        (Some(a), None) => split_dense(&a, &file.subsystems, n_v)?,
+        (None, Some(blocks)) => {
+            if blocks.len() != file.subsystems.len() {
+                return Err(ProblemError::length("A_blocks", file.subsystems.len(), blocks.len()));
+            }
+            let flat = |(s, block): (usize, &Vec<Vec<f64>>)| {
+                let n = file.subsystems[s][1];
+                flatten(&format!("A_blocks[{s}]"), block, n, n)
+            };
+            blocks.iter().enumerate().map(flat).collect::<Result<_, _>>()?
+        }
+        (None, None) => return Err(ProblemError::new("A", "missing: give A or A_blocks")),
+        (Some(_), Some(_)) => return Err(ProblemError::new("A", "given beside A_blocks: give one of them")),
+    };
+    let mut constraints = Vec::with_capacity(file.contacts.len() + file.rows.len());
+    for (i, c) in file.contacts.into_iter().enumerate() {
+        let at = format!("contacts[{i}]");
+        let law = match (c.kind.as_deref().unwrap_or("contact"), c.mu) {
+            ("contact", Some(mu)) => Law::Contact { mu },
+            ("contact", None) => return Err(ProblemError::new(format!("{at}.mu"), "missing")),
+            ("bilateral", None) => Law::Block,
+            ("bilateral", Some(_)) => return Err(ProblemError::new(format!("{at}.mu"), "a bilateral block has none")),
+            (other, _) => {
+                return Err(ProblemError::new(
+                    format!("{at}.kind"),
+                    format!("\"{other}\" is not contact or bilateral"),
+                ));
+            }
+        };
+        let e = match c.e[..] {
+            [] => [0.0; 3],
+            [t1, t2, n] => [t1, t2, n],
+            _ => return Err(ProblemError::length(format!("{at}.e"), 3, c.e.len())),
+        };
+        let sides = sides(&at, 3, c.j, c.parts, &file.subsystems, n_v)?;
+        constraints.push(ConstraintInput { law, e, sides });
+    }
+    for (i, row) in file.rows.into_iter().enumerate() {
+        let at = format!("rows[{i}]");
+        let law = row_law(&at, &row)?;
+        let j = row.j.map(|j| vec![j]);
+        let sides = sides(&at, 1, j, row.parts, &file.subsystems, n_v)?;
+        constraints.push(ConstraintInput { law, e: [row.e, 0.0, 0.0], sides });
+    }
+    let File { b, subsystems, parent, lambda, .. } = file;
+    Ok(ProblemInput { subsystems, a, b, parent, constraints, warm_start: lambda })
+}
+
+fn row_law(at: &str, row: &Row) -> Result<Law, ProblemError> {
+    let need = |key: &str, value: Option<f64>| {
+        value.ok_or_else(|| ProblemError::new(format!("{at}.{key}"), format!("missing: a {} row has one", row.kind)))
+    };
+    Ok(match row.kind.as_str() {
+        "bilateral" => Law::Bilateral,
+        "unilateral" => Law::Unilateral,
+        "soft" => Law::Soft {
+            k: need("k", row.k)?,
+            b: need("b", row.b)?,
+            lo: row.lo.unwrap_or(f64::NEG_INFINITY),
+            hi: row.hi.unwrap_or(f64::INFINITY),
+        },
+        // A side of a box that is left out is open.
+        "box" if row.lo.is_none() && row.hi.is_none() => {
+            return Err(ProblemError::new(at, "a box row needs lo or hi"));
+        }
+        "box" => Law::Box { lo: row.lo.unwrap_or(f64::NEG_INFINITY), hi: row.hi.unwrap_or(f64::INFINITY) },
+        other => {
+            let what = format!("\"{other}\" is not bilateral, unilateral, soft or box");
+            return Err(ProblemError::new(format!("{at}.kind"), what));
+        }
+    })
+}
+
+/// Rows of a matrix, one after the other.
+fn flatten(at: &str, rows: &[Vec<f64>], n_rows: usize, n_columns: usize) -> Result<Vec<f64>, ProblemError> {
+    if rows.len() != n_rows {
+        return Err(ProblemError::new(at, format!("expected {n_rows} rows, found {}", rows.len())));
+    }
+    match rows.iter().position(|row| row.len() != n_columns) {
+        Some(i) => Err(ProblemError::length(format!("{at}[{i}]"), n_columns, rows[i].len())),
+        None => Ok(rows.concat()),
+    }
+}
+
+fn split_dense(a: &[Vec<f64>], subsystems: &[[usize; 2]], n_v: usize) -> Result<Vec<Vec<f64>>, ProblemError> {
+    let dense = flatten("A", a, n_v, n_v)?;
+    super::error::finite("A", &dense)?;
+    let mut owner = vec![usize::MAX; n_v];
+    for (s, &[begin, count]) in subsystems.iter().enumerate() {
+        owner[begin..begin + count].fill(s);
+    }
+    let largest = dense.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    for i in 0..n_v {
+        for j in 0..n_v {
+            if owner[i] != owner[j] && dense[i * n_v + j].abs() > COUPLING * largest {
+                let what = format!("{} couples two subsystems", dense[i * n_v + j]);
+                return Err(ProblemError::new(format!("A[{i}][{j}]"), what));
+            }
+        }
+    }
+    let block = |&[begin, count]: &[usize; 2]| {
+        (begin..begin + count).flat_map(|i| dense[i * n_v + begin..][..count].iter().copied()).collect()
+    };
+    Ok(subsystems.iter().map(block).collect())
+}
+
+/// Sides from a dense `J` (its non-zero subsystems) or from `parts`.
+fn sides(
+    at: &str,
+    rows: usize,
+    j: Option<Vec<Vec<f64>>>,
+    parts: Option<Vec<Part>>,
+    subsystems: &[[usize; 2]],
+    n_v: usize,
+) -> Result<Vec<SideInput>, ProblemError> {
+    match (j, parts) {
+        (Some(j), None) => {
+            let here = format!("{at}.J");
+            let dense = flatten(&here, &j, rows, n_v)?;
+            super::error::finite(&here, &dense)?;
+            let side = |(s, &[begin, count]): (usize, &[usize; 2])| {
+                let own: Vec<f64> = (0..rows).flat_map(|r| dense[r * n_v + begin..][..count].iter().copied()).collect();
+                let touched = own.iter().any(|&x| x != 0.0);
+                touched.then_some(SideInput { subsystem: s, body: None, jacobian: own })
+            };
+            Ok(subsystems.iter().enumerate().filter_map(side).collect())
+        }
+        (None, Some(parts)) => {
+            let side = |(k, part): (usize, Part)| {
+                let here = format!("{at}.parts[{k}]");
+                let Some(&[_, count]) = subsystems.get(part.subsystem) else {
+                    let what = format!("{} of {}", part.subsystem, subsystems.len());
+                    return Err(ProblemError::new(format!("{here}.subsystem"), what));
+                };
+                let jacobian = flatten(&format!("{here}.J"), &part.j, rows, count)?;
+                Ok(SideInput { subsystem: part.subsystem, body: part.body, jacobian })
+            };
+            parts.into_iter().enumerate().map(side).collect()
+        }
+        (None, None) => Err(ProblemError::new(format!("{at}.J"), "missing: give J or parts")),
+        (Some(_), Some(_)) => Err(ProblemError::new(format!("{at}.J"), "given beside parts: give one of them")),
+    }
+}
+
+/// Writes a problem, by blocks and parts; [`read`] gives the same problem back.
+#[must_use]
+pub fn write(problem: &ContactProblem) -> String {
+    let rows_of = |flat: &[f64], n: usize| flat.chunks_exact(n).map(<[f64]>::to_vec).collect::<Vec<_>>();
+    let parts_of = |c: &super::Constraint| {
+        let rows = c.law.rows();
+        let part = |subsystem: usize, body: Option<usize>, from: &[f64], offset: usize| {
+            let n = problem.subsystems[subsystem].count;
+            Part { subsystem, body, j: rows_of(&from[offset..offset + rows * n], n) }
+        };
+        if c.parts.is_empty() {
+            let own = &problem.sides[c.sides.clone()];
+            own.iter().map(|s| part(s.subsystem, None, &problem.jacobian, s.offset)).collect()
+        } else {
+            let own = &problem.parts[c.parts.clone()];
+            own.iter().map(|p| part(p.subsystem, p.body, &problem.part_jacobian, p.offset)).collect::<Vec<_>>()
+        }
+    };
+    let bound = |x: f64| x.is_finite().then_some(x);
+    let mut file = File {
+        a_blocks: Some(
+            problem
+                .subsystems
+                .iter()
+                .map(|s| rows_of(&problem.a[s.block..s.block + s.count * s.count], s.count))
+                .collect(),
+        ),
+        b: problem.b.clone(),
+        subsystems: problem.subsystems.iter().map(|s| [s.begin, s.count]).collect(),
+        parent: problem.parent.clone(),
+        lambda: if problem.warm_start.iter().any(|&x| x != 0.0) { problem.warm_start.clone() } else { Vec::new() },
+        ..Default::default()
+    };
+    for c in &problem.constraints {
+        let parts = Some(parts_of(c));
+        let mut row = Row { e: c.e[0], ..Default::default() };
+        match c.law {
+            Law::Contact { mu } => {
+                file.contacts.push(Contact { kind: None, j: None, parts, mu: Some(mu), e: c.e.to_vec() });
+                continue;
+            }
+            Law::Block => {
+                let kind = Some("bilateral".to_owned());
+                file.contacts.push(Contact { kind, j: None, parts, mu: None, e: c.e.to_vec() });
+                continue;
+            }
+            Law::Bilateral => row.kind = "bilateral".into(),
+            Law::Unilateral => row.kind = "unilateral".into(),
+            Law::Soft { k, b, lo, hi } => {
+                row = Row { kind: "soft".into(), k: Some(k), b: Some(b), lo: bound(lo), hi: bound(hi), ..row };
+            }
+            Law::Box { lo, hi } => row = Row { kind: "box".into(), lo: bound(lo), hi: bound(hi), ..row },
+        }
+        file.rows.push(Row { parts, ..row });
+    }
+    // Only maps with keys that are no strings, and failing writers, can fail here; neither exists.
+    serde_json::to_string(&file).unwrap_or_default()
+}

@@ -1,0 +1,222 @@
+//! One contact problem, as every solver sees it: no bodies, no joints, no geometry.
+//!
+//! Find `v`, `lambda` with `A v = b + J^T lambda` and, for every constraint with `sigma^ = J v + e`, its [`Law`].
+//! `A` is block diagonal over subsystems; a constraint touches some subsystems through its *sides*.
+//! Everything is flat; offsets into the lists stand in the records.
+
+mod build;
+mod error;
+mod file;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use manyworlds_collide::organise::Plan;
+
+pub use build::{ConstraintInput, ProblemInput, SideInput};
+pub use error::ProblemError;
+pub use file::{read, write};
+
+/// What a constraint demands of its impulse `lambda` and biased velocity `sigma^ = J v + e` (Lee 2024, eqs. 14-18).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Law {
+    /// Signorini-Coulomb contact, rows (t1, t2, n): `0 <= lambda_n _|_ sigma^_n >= 0`, `|lambda_t| <= mu lambda_n`,
+    /// `lambda_t` opposing `sigma^_t` when slipping.
+    Contact {
+        /// Coulomb friction coefficient.
+        mu: f64,
+    },
+    /// Three bilateral rows solved as one: `sigma^ = 0`.
+    Block,
+    /// One row, `sigma^ = 0`.
+    Bilateral,
+    /// One row, `0 <= lambda _|_ sigma^ >= 0`.
+    Unilateral,
+    /// One row, `lambda = -k e - b J v` clamped to `[lo, hi]`: a spring-damper, force-limited where the bounds are finite.
+    Soft {
+        /// `h^2` times the stiffness.
+        k: f64,
+        /// `h^2` times the stiffness plus `h` times the damping.
+        b: f64,
+        /// Smallest impulse, N s.
+        lo: f64,
+        /// Largest impulse, N s.
+        hi: f64,
+    },
+    /// One row, `sigma^ = 0` as far as `lo <= lambda <= hi` allows: dry friction, motor limits.
+    Box {
+        /// Smallest impulse, N s.
+        lo: f64,
+        /// Largest impulse, N s.
+        hi: f64,
+    },
+}
+
+impl Law {
+    /// Number of rows: 3 or 1.
+    #[must_use]
+    pub fn rows(self) -> usize {
+        match self {
+            Self::Contact { .. } | Self::Block => 3,
+            _ => 1,
+        }
+    }
+}
+
+/// Degrees of freedom that move together: one kinematic tree, or one particle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subsystem {
+    /// First entry in the velocity.
+    pub begin: usize,
+    /// Number of entries.
+    pub count: usize,
+    /// Where its dense, row-major block begins in [`ContactProblem::a`] and [`ContactProblem::factor`].
+    pub block: usize,
+}
+
+/// A constraint: its law, bias and ranges of the flat lists.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Constraint {
+    /// What it demands.
+    pub law: Law,
+    /// Bias `e`, m/s; rows beyond those of the law are zero.
+    pub e: [f64; 3],
+    /// First entry in `lambda`.
+    pub row: usize,
+    /// Its sides: one per subsystem that it touches.
+    pub sides: Range<usize>,
+    /// Its parts: a finer splitting of the sides by body, empty when the problem does not say.
+    pub parts: Range<usize>,
+    /// Own block of the Delassus operator, `G_ii = sum J A^-1 J^T`: 00 01 02 11 12 22; one row: the first.
+    pub delassus: [f64; 6],
+}
+
+/// A constraint's share of one subsystem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Side {
+    /// The subsystem.
+    pub subsystem: usize,
+    /// Where its rows begin in [`ContactProblem::jacobian`] and [`ContactProblem::response`]: `[rows, count]`.
+    pub offset: usize,
+}
+
+/// A constraint's share of one body of a subsystem; the parts of one subsystem add up to its side.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The subsystem.
+    pub subsystem: usize,
+    /// The body, numbered within the subsystem.
+    pub body: Option<usize>,
+    /// Where its rows begin in [`ContactProblem::part_jacobian`]: `[rows, count]`.
+    pub offset: usize,
+}
+
+/// The problem, validated. Contacts and blocks come first in `constraints`, then single rows; `lambda` lists their rows
+/// in that order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContactProblem {
+    /// Degrees of freedom.
+    pub n_v: usize,
+    /// Length of `lambda`.
+    pub n_rows: usize,
+    /// How many constraints are contacts.
+    pub n_contacts: usize,
+    /// Subsystems; their entries partition the velocity.
+    pub subsystems: Vec<Subsystem>,
+    /// Momentum matrix `A` by subsystem, dense row-major blocks, SPD.
+    pub a: Vec<f64>,
+    /// Lower Cholesky factors of the blocks of `a`.
+    pub factor: Vec<f64>,
+    /// Right-hand side, `[n_v]`.
+    pub b: Vec<f64>,
+    /// `A^-1 b`, `[n_v]`.
+    pub v_free: Vec<f64>,
+    /// Parent degree of freedom within the tree, -1 at a root; empty when the problem does not say.
+    pub parent: Vec<i64>,
+    /// Constraints, three-row ones first.
+    pub constraints: Vec<Constraint>,
+    /// Sides by constraint.
+    pub sides: Vec<Side>,
+    /// `J` by side, `[rows, count]`.
+    pub jacobian: Vec<f64>,
+    /// `Y^T = (A^-1 J^T)^T` by side, `[rows, count]`: an impulse changes the velocity by `Y lambda`.
+    pub response: Vec<f64>,
+    /// Parts by constraint.
+    pub parts: Vec<Part>,
+    /// `J` by part, `[rows, count]`.
+    pub part_jacobian: Vec<f64>,
+    /// Impulses to start from, `[n_rows]`; zeros when there are none.
+    pub warm_start: Vec<f64>,
+    /// Islands, colours and packing order of the constraints; subsystems without a constraint are in no island.
+    pub plan: Plan,
+}
+
+impl ContactProblem {
+    /// Velocity range of a side.
+    #[must_use]
+    pub fn span(&self, side: &Side) -> Range<usize> {
+        let s = &self.subsystems[side.subsystem];
+        s.begin..s.begin + s.count
+    }
+
+    /// `J_i v`, rows beyond those of the law zero.
+    #[must_use]
+    pub fn sigma(&self, constraint: &Constraint, v: &[f64]) -> [f64; 3] {
+        let mut sigma = [0.0; 3];
+        for side in &self.sides[constraint.sides.clone()] {
+            let own = &v[self.span(side)];
+            for (r, out) in sigma.iter_mut().enumerate().take(constraint.law.rows()) {
+                let row = &self.jacobian[side.offset + r * own.len()..][..own.len()];
+                *out += row.iter().zip(own).map(|(j, v)| j * v).sum::<f64>();
+            }
+        }
+        sigma
+    }
+
+    /// `A^-1 (b + J^T lambda)`: the velocity that impulses give, `[n_v]`.
+    #[must_use]
+    pub fn velocity(&self, lambda: &[f64]) -> Vec<f64> {
+        let mut v = self.v_free.clone();
+        for c in &self.constraints {
+            for side in &self.sides[c.sides.clone()] {
+                let span = self.span(side);
+                for r in 0..c.law.rows() {
+                    let row = &self.response[side.offset + r * span.len()..][..span.len()];
+                    v[span.clone()].iter_mut().zip(row).for_each(|(v, y)| *v += y * lambda[c.row + r]);
+                }
+            }
+        }
+        v
+    }
+
+    /// `A v`, `[n_v]`.
+    #[must_use]
+    pub fn momentum(&self, v: &[f64]) -> Vec<f64> {
+        let mut p = vec![0.0; self.n_v];
+        for s in &self.subsystems {
+            for i in 0..s.count {
+                let row = &self.a[s.block + i * s.count..][..s.count];
+                p[s.begin + i] = row.iter().zip(&v[s.begin..]).map(|(a, v)| a * v).sum();
+            }
+        }
+        p
+    }
+
+    /// `J^T lambda`, `[n_v]`.
+    #[must_use]
+    pub fn generalized_impulse(&self, lambda: &[f64]) -> Vec<f64> {
+        let mut j = vec![0.0; self.n_v];
+        for c in &self.constraints {
+            for side in &self.sides[c.sides.clone()] {
+                let span = self.span(side);
+                for r in 0..c.law.rows() {
+                    let row = &self.jacobian[side.offset + r * span.len()..][..span.len()];
+                    j[span.clone()].iter_mut().zip(row).for_each(|(j, x)| *j += x * lambda[c.row + r]);
+                }
+            }
+        }
+        j
+    }
+}

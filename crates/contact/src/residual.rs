@@ -1,0 +1,103 @@
+//! How good a solution is, by the formulas and in plain f64: the truth that every solver is measured against.
+//!
+//! Nothing here shares code with the kernels.
+
+use crate::problem::{Constraint, ContactProblem, Law};
+
+/// The measures of section 3 of the mathematics, for one problem.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Quality {
+    /// `|lambda - T(lambda - J v - e)| / max(n_contacts, 1)` with `v = A^-1 (b + J^T lambda)`, N s: zero exactly at a
+    /// solution.
+    pub residual: f64,
+    /// `max_i |lambda_i - T(lambda_i - rho_i sigma^_i)| / rho_i`, `rho_i = 3 / trace(G_ii)`, m/s.
+    pub residual_scaled: f64,
+    /// `|D (A v - b - J^T lambda)| / max(|D A v|, |D J^T lambda|)`, `D = diag(A)^-1/2` (Castro 2022, eq. 32), of the
+    /// solver's own `v`.
+    pub momentum_error: f64,
+    /// Mean of `|lambda . (sigma^ + [0, 0, mu |sigma^_t|])|` over contacts, relative to `1/2 |v - v_free|_A^2`
+    /// (Castro 2022, eq. 33, with the De Saxce shift).
+    pub complementarity_error: f64,
+}
+
+/// The closed form `T` of a law: the impulse for `beta = step`, `u = -lambda` (Lee 2024, eqs. 14-18).
+#[must_use]
+pub fn closed_form(law: Law, step: f64, lambda: [f64; 3], sigma: [f64; 3], e: [f64; 3]) -> [f64; 3] {
+    let star: [f64; 3] = std::array::from_fn(|r| lambda[r] - step * (sigma[r] + e[r]));
+    match law {
+        Law::Contact { mu } => {
+            let n = star[2].max(0.0);
+            let length = star[0].hypot(star[1]);
+            let shrink = if length > mu * n { mu * n / length } else { 1.0 };
+            [star[0] * shrink, star[1] * shrink, n]
+        }
+        Law::Block => star,
+        Law::Bilateral => [star[0], 0.0, 0.0],
+        Law::Unilateral => [star[0].max(0.0), 0.0, 0.0],
+        Law::Soft { k, b, lo, hi } => {
+            let free = (b * (lambda[0] - step * sigma[0]) - step * k * e[0]) / (b + step);
+            [free.clamp(lo, hi), 0.0, 0.0]
+        }
+        Law::Box { lo, hi } => [star[0].clamp(lo, hi), 0.0, 0.0],
+    }
+}
+
+/// `|lambda_i - T(..)|` of one constraint.
+fn defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
+    let mut own = [0.0; 3];
+    own[..c.law.rows()].copy_from_slice(&lambda[c.row..c.row + c.law.rows()]);
+    let t = closed_form(c.law, step, own, sigma, c.e);
+    own.iter().zip(t).map(|(l, t)| (l - t).powi(2)).sum::<f64>().sqrt()
+}
+
+/// Measures impulses, and the velocity that a solver gave with them.
+///
+/// `lambda` is `[n_rows]`, `v` is `[n_v]`; only `momentum_error` looks at `v`.
+#[must_use]
+pub fn quality(problem: &ContactProblem, lambda: &[f64], v: &[f64]) -> Quality {
+    let exact = problem.velocity(lambda);
+    let (mut square, mut scaled, mut slack) = (0.0, 0.0f64, 0.0);
+    for c in &problem.constraints {
+        let sigma = problem.sigma(c, &exact);
+        square += defect(c, 1.0, lambda, sigma).powi(2);
+        let g = &c.delassus;
+        let rho = if c.law.rows() == 3 { 3.0 / (g[0] + g[3] + g[5]) } else { 1.0 / g[0] };
+        if rho.is_finite() {
+            scaled = scaled.max(defect(c, rho, lambda, sigma) / rho);
+        }
+        if let Law::Contact { mu } = c.law {
+            let hat: [f64; 3] = std::array::from_fn(|r| sigma[r] + c.e[r]);
+            let shifted = [hat[0], hat[1], hat[2] + mu * hat[0].hypot(hat[1])];
+            slack += (0..3).map(|r| lambda[c.row + r] * shifted[r]).sum::<f64>().abs();
+        }
+    }
+    let contacts = problem.n_contacts.max(1) as f64;
+    let change: Vec<f64> = exact.iter().zip(&problem.v_free).map(|(v, f)| v - f).collect();
+    let energy = 0.5 * problem.momentum(&change).iter().zip(&change).map(|(p, d)| p * d).sum::<f64>();
+    Quality {
+        residual: square.sqrt() / contacts,
+        residual_scaled: scaled,
+        momentum_error: momentum_error(problem, lambda, v),
+        complementarity_error: ratio(slack / contacts, energy),
+    }
+}
+
+/// Zero by zero is zero: nothing happened.
+fn ratio(x: f64, y: f64) -> f64 {
+    if x == 0.0 { 0.0 } else { x / y }
+}
+
+fn momentum_error(problem: &ContactProblem, lambda: &[f64], v: &[f64]) -> f64 {
+    let p = problem.momentum(v);
+    let j = problem.generalized_impulse(lambda);
+    let (mut gradient, mut momentum, mut impulse) = (0.0, 0.0, 0.0);
+    for s in &problem.subsystems {
+        for i in 0..s.count {
+            let (dof, weight) = (s.begin + i, 1.0 / problem.a[s.block + i * (s.count + 1)]);
+            gradient += weight * (p[dof] - problem.b[dof] - j[dof]).powi(2);
+            momentum += weight * p[dof].powi(2);
+            impulse += weight * j[dof].powi(2);
+        }
+    }
+    ratio(gradient.sqrt(), f64::max(momentum, impulse).sqrt())
+}

@@ -1,0 +1,140 @@
+//! Problems for tests: by hand, random, stacks.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput, SideInput};
+
+/// Time step of the samples, s.
+pub(crate) const H: f64 = 0.01;
+/// Gravity of the samples, m/s^2.
+pub(crate) const G: f64 = 9.81;
+
+/// A side without a body.
+pub(crate) fn side(subsystem: usize, jacobian: &[f64]) -> SideInput {
+    SideInput { subsystem, body: None, jacobian: jacobian.to_vec() }
+}
+
+/// Particles of given masses, b = m (v0 + h g).
+pub(crate) fn particles(masses: &[f64], v0: [f64; 3]) -> ProblemInput {
+    ProblemInput {
+        subsystems: (0..masses.len()).map(|s| [3 * s, 3]).collect(),
+        a: masses.iter().map(|&m| vec![m, 0.0, 0.0, 0.0, m, 0.0, 0.0, 0.0, m]).collect(),
+        b: masses.iter().flat_map(|&m| [m * v0[0], m * v0[1], m * (v0[2] - H * G)]).collect(),
+        ..Default::default()
+    }
+}
+
+/// The identity as a 3x3 Jacobian, times a sign.
+pub(crate) fn unit(sign: f64) -> [f64; 9] {
+    [sign, 0.0, 0.0, 0.0, sign, 0.0, 0.0, 0.0, sign]
+}
+
+/// One constraint without bias.
+pub(crate) fn constraint(law: Law, sides: Vec<SideInput>) -> ConstraintInput {
+    ConstraintInput { law, e: [0.0; 3], sides }
+}
+
+/// Jacobian of the linear velocity at `r` from the centre of a free body (linear, then angular velocity).
+fn point(r: [f64; 3], sign: f64) -> Vec<f64> {
+    let [x, y, z] = r;
+    let rows = [[1.0, 0.0, 0.0, 0.0, z, -y], [0.0, 1.0, 0.0, -z, 0.0, x], [0.0, 0.0, 1.0, y, -x, 0.0]];
+    rows.iter().flatten().map(|j| j * sign).collect()
+}
+
+/// Boxes of 10 cm edge stacked on the ground, four contacts at each interface.
+pub(crate) fn stack(masses: &[f64], mu: f64) -> ProblemInput {
+    let half = 0.05;
+    let mut input = ProblemInput::default();
+    for (s, &m) in masses.iter().enumerate() {
+        let inertia = m * 0.01 / 6.0;
+        let mut a = vec![0.0; 36];
+        for d in 0..6 {
+            a[7 * d] = if d < 3 { m } else { inertia };
+        }
+        input.subsystems.push([6 * s, 6]);
+        input.a.push(a);
+        input.b.extend([0.0, 0.0, -m * G * H, 0.0, 0.0, 0.0]);
+        for (x, y) in [(-half, -half), (half, -half), (-half, half), (half, half)] {
+            let mut sides = vec![SideInput { subsystem: s, body: None, jacobian: point([x, y, -half], 1.0) }];
+            if s > 0 {
+                sides.push(SideInput { subsystem: s - 1, body: None, jacobian: point([x, y, half], -1.0) });
+            }
+            input.constraints.push(constraint(Law::Contact { mu }, sides));
+        }
+    }
+    input
+}
+
+/// A random problem: subsystems of 4 to 6 degrees of freedom (fewer, and constraints contradict), contacts between them and with the ground, and if
+/// wanted every kind of row.
+pub(crate) fn random(seed: u64, n_subsystems: usize, n_contacts: usize, rows: bool) -> ProblemInput {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut input = ProblemInput::default();
+    for _ in 0..n_subsystems {
+        let n: usize = rng.random_range(4..=6);
+        let l: Vec<f64> = (0..n * n).map(|_| rng.random_range(-0.5..0.5)).collect();
+        let mut a = vec![0.0; n * n];
+        for i in 0..n {
+            for j in 0..n {
+                a[i * n + j] = (0..n).map(|k| l[i * n + k] * l[j * n + k]).sum::<f64>() + f64::from(u8::from(i == j));
+            }
+        }
+        input.subsystems.push([input.b.len(), n]);
+        input.a.push(a);
+        input.b.extend((0..n).map(|_| rng.random_range(-1.0..1.0)));
+    }
+    let sides = |rng: &mut ChaCha8Rng, rows: usize, input: &ProblemInput| -> Vec<SideInput> {
+        let first = rng.random_range(0..n_subsystems);
+        let mut list = vec![first];
+        if n_subsystems > 1 && rng.random_bool(0.7) {
+            list.push((first + rng.random_range(1..n_subsystems)) % n_subsystems);
+        }
+        let own = |s: usize, rng: &mut ChaCha8Rng| {
+            let n = rows * input.subsystems[s][1];
+            side(s, &(0..n).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<_>>())
+        };
+        list.into_iter().map(|s| own(s, rng)).collect()
+    };
+    for _ in 0..n_contacts {
+        let mu = rng.random_range(0.0..0.5);
+        let e = [0.0, 0.0, rng.random_range(-0.2..0.2)];
+        let sides = sides(&mut rng, 3, &input);
+        input.constraints.push(ConstraintInput { law: Law::Contact { mu }, e, sides });
+    }
+    let laws = [
+        Law::Bilateral,
+        Law::Unilateral,
+        Law::Soft { k: 3.0, b: 2.0, lo: f64::NEG_INFINITY, hi: f64::INFINITY },
+        Law::Soft { k: 0.0, b: 5.0, lo: -0.02, hi: 0.02 },
+        Law::Box { lo: -0.1, hi: 0.1 },
+    ];
+    for law in laws.into_iter().filter(|_| rows) {
+        let e = [rng.random_range(-0.1..0.1), 0.0, 0.0];
+        let sides = sides(&mut rng, 1, &input);
+        input.constraints.push(ConstraintInput { law, e, sides });
+    }
+    input
+}
+
+/// The problem of an input that is right.
+pub(crate) fn problem(input: ProblemInput) -> ContactProblem {
+    ContactProblem::new(input).expect("a sample is valid")
+}
+
+/// Two problems side by side.
+pub(crate) fn beside(first: &ProblemInput, second: &ProblemInput) -> ProblemInput {
+    let mut both = first.clone();
+    let (n_v, n_s) = (both.b.len(), both.subsystems.len());
+    both.subsystems.extend(second.subsystems.iter().map(|&[begin, count]| [begin + n_v, count]));
+    both.a.extend_from_slice(&second.a);
+    both.b.extend_from_slice(&second.b);
+    for c in &second.constraints {
+        let mut c = c.clone();
+        c.sides.iter_mut().for_each(|s| s.subsystem += n_s);
+        both.constraints.push(c);
+    }
+    // Stable: each problem keeps its own order.
+    both.constraints.sort_by_key(|c| c.law.rows() != 3);
+    both
+}

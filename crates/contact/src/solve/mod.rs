@@ -1,0 +1,180 @@
+//! Solvers by name, each a folder and a line of [`SOLVERS`].
+
+mod pgs;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crate::problem::ContactProblem;
+use crate::residual::{Quality, quality};
+
+/// Arithmetic of a solver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// Single.
+    F32,
+    /// Double.
+    #[default]
+    F64,
+}
+
+/// What every solver takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SolveSettings {
+    /// Arithmetic.
+    pub precision: Precision,
+    /// An island is solved when its residual (number 1) is at most this, N s; in f32, where that cannot be reached for
+    /// heavy bodies, also when its scaled residual is, m/s.
+    pub tolerance: f64,
+    /// Most iterations.
+    pub iterations: u32,
+    /// Whether to record the residual after every iteration (which solves the problem a second time).
+    pub history: bool,
+}
+
+impl Default for SolveSettings {
+    fn default() -> Self {
+        Self { precision: Precision::F64, tolerance: 1e-9, iterations: 10_000, history: false }
+    }
+}
+
+/// How a solve ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SolveStatus {
+    /// Every island met the tolerance.
+    Converged,
+    /// Some island ran out of iterations.
+    IterationLimit,
+    /// A number became infinite or a NaN.
+    NonFinite,
+}
+
+impl SolveStatus {
+    /// The word that reports use.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::IterationLimit => "iteration limit",
+            Self::NonFinite => "non-finite",
+        }
+    }
+}
+
+/// Impulses and velocity of one problem, and how good they are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Solution {
+    /// The solver's name.
+    pub solver: &'static str,
+    /// How it ended.
+    pub status: SolveStatus,
+    /// Iterations of the island that took most.
+    pub iterations: u32,
+    /// Velocity as the solver left it, `[n_v]`.
+    pub v: Vec<f64>,
+    /// Impulses, contacts then rows, N s, `[n_rows]`.
+    pub lambda: Vec<f64>,
+    /// Residuals, recomputed from `lambda` in f64 outside the solver.
+    pub quality: Quality,
+    /// Residual (number 1) after each iteration, the start included; empty unless asked for.
+    pub history: Vec<f64>,
+    /// Time of the solver alone, without packing and measuring.
+    pub elapsed: Duration,
+}
+
+/// What a solver gives back, before it is measured.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// How it ended.
+    pub status: SolveStatus,
+    /// Iterations of the island that took most.
+    pub iterations: u32,
+    /// `[n_v]`
+    pub v: Vec<f64>,
+    /// `[n_rows]`
+    pub lambda: Vec<f64>,
+    /// Time of the solver alone.
+    pub elapsed: Duration,
+    /// Impulses after each iteration, when a history is wanted.
+    pub trace: Vec<Vec<f64>>,
+}
+
+/// A solver of contact problems.
+pub trait Solver: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+    /// Solves one problem.
+    fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
+}
+
+/// All solvers; the first is the default.
+pub const SOLVERS: &[&dyn Solver] = &[&pgs::Pgs];
+
+/// Why nothing was solved.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SolveError {
+    /// No solver has this name.
+    #[error("unknown solver \"{name}\": there is {known}")]
+    UnknownSolver {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// A setting without meaning.
+    #[error("{setting}: {what}")]
+    Setting {
+        /// Which.
+        setting: &'static str,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+/// The solver of a name.
+///
+/// # Errors
+/// [`SolveError::UnknownSolver`], naming those there are.
+pub fn solver(name: &str) -> Result<&'static dyn Solver, SolveError> {
+    SOLVERS.iter().find(|s| s.name() == name).copied().ok_or_else(|| SolveError::UnknownSolver {
+        name: name.to_owned(),
+        known: SOLVERS.iter().map(|s| s.name()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+impl SolveSettings {
+    /// Refuses settings without meaning.
+    ///
+    /// # Errors
+    /// A tolerance that is negative or no number.
+    pub fn validate(&self) -> Result<(), SolveError> {
+        if self.tolerance >= 0.0 && self.tolerance.is_finite() {
+            return Ok(());
+        }
+        Err(SolveError::Setting { setting: "tolerance", what: format!("{} is negative or not finite", self.tolerance) })
+    }
+}
+
+/// Solves one problem and measures the solution.
+///
+/// # Errors
+/// An unknown solver, or a setting without meaning. A problem that is not solved is no error: see
+/// [`Solution::status`].
+pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> Result<Solution, SolveError> {
+    let solver = solver(name)?;
+    settings.validate()?;
+    let outcome = solver.solve(problem, settings);
+    let residual = |lambda: &Vec<f64>| quality(problem, lambda, &problem.v_free).residual;
+    Ok(Solution {
+        solver: solver.name(),
+        status: outcome.status,
+        iterations: outcome.iterations,
+        quality: quality(problem, &outcome.lambda, &outcome.v),
+        history: outcome.trace.iter().map(residual).collect(),
+        v: outcome.v,
+        lambda: outcome.lambda,
+        elapsed: outcome.elapsed,
+    })
+}

@@ -1,0 +1,278 @@
+use nalgebra::{DMatrix, DVector};
+use proptest::prelude::*;
+
+use super::{Precision, Solution, SolveError, SolveSettings, SolveStatus, solve};
+use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
+use crate::residual::{closed_form, quality};
+use crate::samples::{G, H, beside, constraint, particles, problem, random, side, stack, unit};
+
+/// Residual asked of solves that are compared with exact answers.
+const TIGHT: f64 = 1e-13;
+/// What a solution at [`TIGHT`] may differ from them: conditioning of the samples is below 1e4.
+const CLOSE: f64 = 1e-9;
+
+fn pgs(problem: &ContactProblem, tolerance: f64) -> Solution {
+    let settings = SolveSettings { tolerance, iterations: 200_000, ..Default::default() };
+    let solution = solve(problem, "pgs", &settings).unwrap();
+    assert_eq!(solution.status, SolveStatus::Converged);
+    // What the kernels measure is what the formulas say.
+    assert!(solution.quality.residual <= tolerance * (1.0 + 1e-6) + 1e-15, "{:?}", solution.quality);
+    solution
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= tolerance)
+}
+
+#[test]
+fn comparison_can_fail() {
+    assert!(!close(&[1.0, 2.0], &[1.0, 2.0 + 2e-9], CLOSE));
+    assert!(!close(&[1.0], &[1.0, 2.0], CLOSE));
+    assert!(!close(&[f64::NAN], &[0.0], CLOSE));
+}
+
+#[test]
+fn a_particle_sticks_slides_and_leaves() {
+    let m = 2.0;
+    let weight = m * G * H;
+    let on_ground = |v0, mu| {
+        let mut input = particles(&[m], v0);
+        input.constraints.push(constraint(Law::Contact { mu }, vec![side(0, &unit(1.0))]));
+        pgs(&problem(input), TIGHT)
+    };
+    let sticks = on_ground([0.01, -0.02, 0.0], 0.5);
+    assert!(close(&sticks.lambda, &[-0.01 * m, 0.02 * m, weight], CLOSE));
+    assert!(close(&sticks.v, &[0.0; 3], CLOSE));
+    let slides = on_ground([3.0, 4.0, 0.0], 0.5);
+    let slowed = 5.0 - 0.5 * G * H;
+    assert!(close(&slides.v, &[0.6 * slowed, 0.8 * slowed, 0.0], CLOSE));
+    let leaves = on_ground([1.0, 0.0, 1.0], 0.5);
+    assert!(close(&leaves.lambda, &[0.0; 3], 0.0));
+    assert_eq!(leaves.iterations, 0, "nothing to do");
+}
+
+#[test]
+fn scalar_laws_have_their_closed_forms() {
+    let one = |law, e: f64, v: f64| {
+        let m = 2.0;
+        let sides = vec![side(0, &[1.0])];
+        let input = ProblemInput {
+            subsystems: vec![[0, 1]],
+            a: vec![vec![m]],
+            b: vec![m * v],
+            constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides }],
+            ..Default::default()
+        };
+        let s = pgs(&problem(input), TIGHT);
+        (s.lambda[0], s.v[0])
+    };
+    let near = |a: (f64, f64), b: (f64, f64)| assert!(close(&[a.0, a.1], &[b.0, b.1], CLOSE), "{a:?} {b:?}");
+    near(one(Law::Bilateral, 0.1, 1.0), (-2.2, -0.1));
+    near(one(Law::Unilateral, 0.1, 1.0), (0.0, 1.0));
+    near(one(Law::Unilateral, 0.1, -1.0), (1.8, -0.1));
+    near(one(Law::Box { lo: -0.5, hi: 0.2 }, 0.0, 1.0), (-0.5, 0.75));
+    near(one(Law::Box { lo: -5.0, hi: 0.2 }, 0.0, 1.0), (-2.0, 0.0));
+    // lambda = -k e - b v, m (v - 1) = lambda: v = (m - k e) / (m + b).
+    let v = (2.0 - 0.3) / (2.0 + 4.0);
+    near(one(Law::Soft { k: 3.0, b: 4.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), (2.0 * (v - 1.0), v));
+    near(one(Law::Soft { k: 3.0, b: 4.0, lo: -0.5, hi: 0.5 }, 0.1, 1.0), (-0.5, 0.75));
+}
+
+#[test]
+fn a_stack_carries_its_weight() {
+    for mu in [0.0, 0.5] {
+        let p = problem(stack(&[1.0; 5], mu));
+        let s = pgs(&p, 1e-10);
+        let bottom: f64 = (0..4).map(|i| s.lambda[3 * i + 2]).sum();
+        assert!((bottom - 5.0 * G * H).abs() < 1e-7, "{bottom}");
+        assert!(s.v.iter().all(|v| v.abs() < 1e-7));
+        assert!(s.quality.momentum_error < 1e-12 && s.quality.complementarity_error < 1e-6, "{:?}", s.quality);
+    }
+}
+
+#[test]
+fn a_hanging_chain_agrees_with_a_direct_solve() {
+    let n = 8;
+    let mut input = particles(&vec![0.5; n], [0.3, 0.0, 0.0]);
+    for i in 0..n {
+        let mut sides = vec![side(i, &unit(1.0))];
+        if i > 0 {
+            sides.push(side(i - 1, &unit(-1.0)));
+        }
+        input.constraints.push(ConstraintInput { law: Law::Block, e: [0.01 * i as f64, 0.0, 0.0], sides });
+    }
+    let p = problem(input);
+    let mut g = DMatrix::zeros(p.n_rows, p.n_rows);
+    for k in 0..p.n_rows {
+        let mut unit = vec![0.0; p.n_rows];
+        unit[k] = 1.0;
+        let dv: Vec<f64> = p.velocity(&unit).iter().zip(&p.v_free).map(|(v, f)| v - f).collect();
+        for c in &p.constraints {
+            let sigma = p.sigma(c, &dv);
+            (0..3).for_each(|r| g[(c.row + r, k)] = sigma[r]);
+        }
+    }
+    let rhs = DVector::from_iterator(
+        p.n_rows,
+        p.constraints.iter().flat_map(|c| {
+            let s = p.sigma(c, &p.v_free);
+            (0..3).map(move |r| -s[r] - c.e[r])
+        }),
+    );
+    let exact = g.lu().solve(&rhs).unwrap();
+    assert!(close(&pgs(&p, TIGHT).lambda, exact.as_slice(), 1e-8));
+}
+
+/// Frictionless contacts as a linear complementarity problem, by trying every active set.
+fn enumerate(p: &ContactProblem) -> Option<Vec<f64>> {
+    let n = p.constraints.len();
+    let normals = |v: &[f64]| p.constraints.iter().map(|c| p.sigma(c, v)[2] + c.e[2]).collect::<Vec<_>>();
+    let free = normals(&p.v_free);
+    let g = DMatrix::from_fn(n, n, |i, j| {
+        let mut lambda = vec![0.0; p.n_rows];
+        lambda[p.constraints[j].row + 2] = 1.0;
+        normals(&p.velocity(&lambda))[i] - free[i]
+    });
+    for set in 0u32..1 << n {
+        let active: Vec<usize> = (0..n).filter(|i| set >> i & 1 == 1).collect();
+        let own = DMatrix::from_fn(active.len(), active.len(), |i, j| g[(active[i], active[j])]);
+        let rhs = DVector::from_fn(active.len(), |i, _| -free[active[i]]);
+        let solved = if active.is_empty() { Some(rhs) } else { own.lu().solve(&rhs) };
+        let Some(part) = solved else { continue };
+        let mut lambda = vec![0.0; p.n_rows];
+        active.iter().zip(part.iter()).for_each(|(&i, &x)| lambda[p.constraints[i].row + 2] = x);
+        let open = normals(&p.velocity(&lambda));
+        if part.iter().all(|&x| x >= -1e-12) && open.iter().all(|&s| s >= -1e-10) {
+            return Some(p.velocity(&lambda));
+        }
+    }
+    None
+}
+
+#[test]
+fn frictionless_problems_agree_with_enumeration() {
+    for seed in 0..40 {
+        let mut input = random(seed, 4, 7, false);
+        input.constraints.iter_mut().for_each(|c| c.law = Law::Contact { mu: 0.0 });
+        let p = problem(input);
+        let exact = enumerate(&p).expect("a positive semidefinite problem has a solution");
+        // The velocity is unique, the impulses need not be.
+        assert!(close(&pgs(&p, 1e-12).v, &exact, 1e-7), "seed {seed}");
+    }
+}
+
+/// The textbook iteration `lambda <- T(lambda - D sigma^)` with one small step per constraint: slow, shares no code
+/// with the solver.
+fn small_steps(p: &ContactProblem) -> Vec<f64> {
+    let mut lambda = vec![0.0; p.n_rows];
+    let mut v = p.v_free.clone();
+    for _ in 0..40_000 {
+        for c in &p.constraints {
+            let g = &c.delassus;
+            let step = if c.law.rows() == 3 { 1.0 / (g[0] + g[3] + g[5]) } else { 1.0 / g[0] };
+            let mut own = [0.0; 3];
+            own[..c.law.rows()].copy_from_slice(&lambda[c.row..c.row + c.law.rows()]);
+            let next = closed_form(c.law, step, own, p.sigma(c, &v), c.e);
+            for s in &p.sides[c.sides.clone()] {
+                let span = p.span(s);
+                for r in 0..c.law.rows() {
+                    let y = &p.response[s.offset + r * span.len()..][..span.len()];
+                    v[span.clone()].iter_mut().zip(y).for_each(|(v, y)| *v += y * (next[r] - own[r]));
+                }
+            }
+            lambda[c.row..c.row + c.law.rows()].copy_from_slice(&next[..c.law.rows()]);
+        }
+    }
+    lambda
+}
+
+#[test]
+fn problems_with_friction_and_rows_agree_with_an_independent_iteration() {
+    for seed in 100..120 {
+        let p = problem(random(seed, 4, 6, true));
+        let slow = small_steps(&p);
+        let v = p.velocity(&slow);
+        assert!(quality(&p, &slow, &v).residual < 1e-10, "seed {seed}: the reference has not converged");
+        assert!(close(&pgs(&p, 1e-12).v, &v, 1e-6), "seed {seed}");
+    }
+}
+
+#[test]
+fn single_precision_reaches_its_own() {
+    for seed in 0..20 {
+        let p = problem(random(seed, 5, 8, true));
+        let settings = SolveSettings { precision: Precision::F32, tolerance: 1e-5, ..Default::default() };
+        let s = solve(&p, "pgs", &settings).unwrap();
+        assert_eq!(s.status, SolveStatus::Converged, "seed {seed}");
+        assert!(s.quality.residual_scaled < 1e-4, "seed {seed}: {:?}", s.quality);
+    }
+}
+
+#[test]
+fn neighbours_do_not_change_a_bit() {
+    let (a, b) = (random(7, 4, 9, true), random(8, 5, 12, true));
+    let settings = SolveSettings { iterations: 30, tolerance: 1e-9, ..Default::default() };
+    let run = |input| solve(&problem(input), "pgs", &settings).unwrap();
+    let (alone, first, second) = (run(a.clone()), run(beside(&a, &b)), run(beside(&b, &a)));
+    let n = a.b.len();
+    assert_eq!(alone.v[..], first.v[..n]);
+    assert_eq!(alone.v[..], second.v[b.b.len()..]);
+}
+
+#[test]
+fn a_warm_start_that_is_a_solution_costs_nothing() {
+    let input = random(3, 4, 8, true);
+    let cold = pgs(&problem(input.clone()), 1e-9);
+    let warm = pgs(&problem(ProblemInput { warm_start: cold.lambda.clone(), ..input }), 1e-9);
+    assert!(cold.iterations > 0);
+    assert_eq!((warm.iterations, &warm.lambda), (0, &cold.lambda));
+}
+
+#[test]
+fn history_ends_at_the_solution() {
+    let p = problem(stack(&[1.0; 3], 0.5));
+    let settings = SolveSettings { history: true, tolerance: 1e-8, ..Default::default() };
+    let s = solve(&p, "pgs", &settings).unwrap();
+    assert_eq!(s.history.len(), s.iterations as usize + 1);
+    let last = *s.history.last().unwrap();
+    assert!((last - s.quality.residual).abs() <= 1e-6 * last, "{last} {:?}", s.quality);
+    assert!(s.history[0] > 1e-3);
+}
+
+#[test]
+fn what_cannot_be_solved_says_so() {
+    let p = problem(stack(&[1.0, 1000.0], 0.5));
+    let s = solve(&p, "pgs", &SolveSettings { iterations: 2, ..Default::default() }).unwrap();
+    assert_eq!((s.status, s.iterations), (SolveStatus::IterationLimit, 2));
+    assert!(s.quality.residual > 1e-9);
+    let unknown = solve(&p, "magic", &SolveSettings::default()).unwrap_err();
+    assert_eq!(unknown.to_string(), "unknown solver \"magic\": there is pgs");
+    let setting = solve(&p, "pgs", &SolveSettings { tolerance: f64::NAN, ..Default::default() }).unwrap_err();
+    assert!(matches!(setting, SolveError::Setting { setting: "tolerance", .. }));
+    // Numbers that f32 cannot hold.
+    let mut huge = particles(&[1.0], [0.0; 3]);
+    huge.b[2] = -1e300;
+    huge.constraints.push(constraint(Law::Contact { mu: 0.5 }, vec![side(0, &unit(1.0))]));
+    let s = solve(&problem(huge), "pgs", &SolveSettings { precision: Precision::F32, ..Default::default() }).unwrap();
+    assert_ne!(s.status, SolveStatus::Converged);
+}
+
+#[test]
+fn empty_problems_are_solved() {
+    let s = pgs(&problem(ProblemInput::default()), 1e-9);
+    assert!(s.v.is_empty() && s.lambda.is_empty());
+    let s = pgs(&problem(particles(&[1.0], [1.0, 0.0, 0.0])), 1e-9);
+    assert!(close(&s.v, &[1.0, 0.0, -H * G], CLOSE));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn converged_means_solved(seed in 0u64..1_000_000, bodies in 1usize..8, contacts in 0usize..20, rows: bool) {
+        let p = problem(random(seed, bodies, contacts, rows));
+        let s = solve(&p, "pgs", &SolveSettings { tolerance: 1e-7, iterations: 3_000, ..Default::default() }).unwrap();
+        let met = s.quality.residual <= 1e-7 * (1.0 + 1e-6);
+        prop_assert!(met || s.status == SolveStatus::IterationLimit, "{:?} {:?}", s.status, s.quality);
+        prop_assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
+    }
+}

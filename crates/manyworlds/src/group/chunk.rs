@@ -1,0 +1,401 @@
+//! Some worlds of one model and the buffers they live in.
+
+use std::sync::Arc;
+
+use manyworlds_collide::{Overrides, Precision as CollidePrecision};
+use manyworlds_gpu::{Recording, Store, Ticket};
+use manyworlds_shaders::contact::tree_layout::{LaneDims, SLOTS, contact, info, map, row_stride, slot_reals};
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
+use manyworlds_shaders::index::{gather, tile_at, tile_len};
+use manyworlds_shaders::{Scalar, kernel};
+
+use super::buffers::SetBuffers;
+use super::record::SetStep;
+use super::shared::Shared;
+use crate::Error;
+use crate::host::HostStage;
+
+/// Most rows of a lane that the Newton polish takes on: its workspace grows with their square.
+const POLISH_ROWS: u32 = 64;
+
+/// Some worlds of one model, stepped by one recording.
+pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
+    shared: Arc<Shared<T>>,
+    pub(crate) store: S,
+    pub(crate) sets: Vec<ChunkSet<T>>,
+    pub(crate) host: HostStage<T>,
+    pub(crate) n_world: usize,
+    recording: Recording,
+    /// Poses in the store are not those of the state.
+    stale: bool,
+    ticket: Option<Ticket>,
+}
+
+/// One tree set of a chunk.
+pub(crate) struct ChunkSet<T> {
+    pub(crate) step: SetStep,
+    /// Trees of one world in this set.
+    pub(crate) k: usize,
+    poses: Vec<T>,
+    pub(crate) status: Vec<u32>,
+    /// Buffer for uploads.
+    staging: Vec<T>,
+}
+
+impl<T: Scalar> ChunkSet<T> {
+    pub(crate) fn dims(&self) -> &TreeDims {
+        &self.step.dims
+    }
+
+    /// Reals of a lane's rows.
+    pub(crate) fn n_row_real(&self) -> usize {
+        self.step.dims.n_row as usize * row_stride(self.step.dims.n_v as usize)
+    }
+
+    /// Whether a tree of a world does not move any more.
+    fn has_stopped(&self, world: usize) -> bool {
+        self.status[world * self.k..(world + 1) * self.k].iter().any(|word| word & status::STOPPED != 0)
+    }
+
+    /// Lane of the `index`-th tree of a world.
+    pub(crate) fn lane(&self, world: usize, index: usize) -> usize {
+        world * self.k + index
+    }
+}
+
+impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+    /// Makes the buffers of `n_world` worlds; their state is to be written before the first step.
+    pub(crate) fn new(shared: Arc<Shared<T>>, buffers: &[SetBuffers], store: S, n_world: usize) -> Result<Self, Error> {
+        let width = store.tile();
+        let mut sets = Vec::with_capacity(buffers.len());
+        for (set, &buffers) in shared.sets.iter().zip(buffers) {
+            let k = set.trees.len();
+            let mut dims = set.layout.dims;
+            dims.lanes = (k * n_world) as u32;
+            dims.param_lanes = u32::from(!set.uniform());
+            let contact = LaneDims {
+                lanes: dims.lanes,
+                n_v: dims.n_v,
+                n_row: dims.n_row,
+                sweeps: shared.iterations,
+                tolerance: (shared.tolerance as f32).to_bits(),
+                polish: POLISH_ROWS,
+                ..LaneDims::default()
+            };
+            let step = SetStep { buffers, dims, contact, odd: false };
+            sets.push(ChunkSet { step, k, poses: Vec::new(), status: Vec::new(), staging: Vec::new() });
+        }
+        let host = HostStage::new(Arc::clone(&shared.host), n_world, width);
+        let mut chunk =
+            Self { shared, store, sets, host, n_world, recording: Recording::new(), stale: true, ticket: None };
+        chunk.allocate()?;
+        Ok(chunk)
+    }
+
+    /// Fixed buffers; those of contacts grow with them.
+    fn allocate(&mut self) -> Result<(), Error> {
+        let width = self.store.tile();
+        for (index, set) in self.sets.iter_mut().enumerate() {
+            let (d, b) = (set.step.dims, set.step.buffers);
+            let lanes = d.lanes as usize;
+            let [n_body, n_v, n_m] = [d.n_body, d.n_v, d.n_m].map(|n| n as usize);
+            for (buffer, n) in [
+                (b.state, d.n_state()),
+                (b.pose, POSE * n_body),
+                (b.motion, SPATIAL * n_v),
+                (b.twist, SPATIAL * n_body),
+                (b.work, d.n_work()),
+                (b.bias, n_v),
+                (b.mass, n_m),
+                (b.momentum, n_m),
+                (b.factor, n_m),
+                (b.b, n_v),
+                (b.v_free, n_v),
+                (b.velocity, n_v),
+                (b.row, set.n_row_real()),
+                (b.info, info::reals(n_v)),
+            ] {
+                // A device binds no empty buffer.
+                self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
+            }
+            let padded = tile_len(width, lanes, 1);
+            self.store.resize(b.status, padded)?;
+            self.store.resize(b.slots, SLOTS * padded / width)?;
+            set.status = vec![0; padded];
+            set.status[lanes..].fill(status::FROZEN);
+            self.store.write_index(b.status, 0, &set.status)?;
+            set.poses = vec![T::default(); tile_len(width, lanes, POSE * n_body)];
+            let tree_set = &self.shared.sets[index];
+            self.store.resize(b.topology, tree_set.layout.topology.len().max(1))?;
+            self.store.write_index(b.topology, 0, &tree_set.layout.topology)?;
+        }
+        (0..self.sets.len()).try_for_each(|set| self.write_params(set))
+    }
+
+    /// Uploads parameters: once where all trees share them, else a copy a lane.
+    fn write_params(&mut self, index: usize) -> Result<(), Error> {
+        let (set, b) = (&self.sets[index], self.sets[index].step.buffers);
+        let params = &self.shared.sets[index].params;
+        if set.step.dims.param_lanes == 0 {
+            let values: Vec<T> = params[0].iter().map(|&x| T::from_f64(x)).collect();
+            self.store.resize(b.params, values.len())?;
+            self.store.write(b.params, 0, &values)?;
+            return Ok(());
+        }
+        let n = set.step.dims.n_param as usize;
+        let lanes = set.step.dims.lanes as usize;
+        let width = self.store.tile();
+        let mut values = vec![T::default(); tile_len(width, lanes, n)];
+        // Lanes of padding repeat the last tree's parameters, so that they compute nothing extraordinary.
+        for lane in 0..lanes.next_multiple_of(width) {
+            let tree = &params[lane.min(lanes - 1) % set.k];
+            for (e, &x) in tree.iter().enumerate() {
+                values[tile_at(width, lane, n, e)] = T::from_f64(x);
+            }
+        }
+        self.store.resize(b.lane_params, values.len())?;
+        self.store.write(b.lane_params, 0, &values)?;
+        Ok(())
+    }
+
+    /// Changes one parameter of one lane; the set goes over to parameters by lane with the first.
+    pub(crate) fn set_param(&mut self, set: usize, lane: usize, at: usize, value: f64) -> Result<(), Error> {
+        self.finish()?;
+        self.use_lane_params(set)?;
+        let step = &self.sets[set].step;
+        let index = tile_at(self.store.tile(), lane, step.dims.n_param as usize, at);
+        self.store.write(step.buffers.lane_params, index, &[T::from_f64(value)])?;
+        self.stale = true;
+        Ok(())
+    }
+
+    /// Gives every lane of a set parameters of its own.
+    pub(crate) fn use_lane_params(&mut self, set: usize) -> Result<(), Error> {
+        let step = &mut self.sets[set].step;
+        if step.dims.param_lanes == 1 {
+            return Ok(());
+        }
+        step.dims.param_lanes = 1;
+        self.write_params(set)
+    }
+
+    /// Poses in the store are no longer those of the state.
+    pub(crate) fn mark_stale(&mut self) {
+        self.stale = true;
+    }
+
+    /// The state of all lanes of a set as it lies in the store.
+    pub(crate) fn read_state(&mut self, set: usize) -> Result<&mut Vec<T>, Error> {
+        self.finish()?;
+        let b = self.sets[set].step.buffers.state;
+        let len = self.store.len(b);
+        let staging = &mut self.sets[set].staging;
+        staging.resize(len, T::default());
+        self.store.read(b, staging)?;
+        Ok(staging)
+    }
+
+    /// Overwrites the state of all lanes of a set from what [`Self::read_state`] returned.
+    pub(crate) fn write_state(&mut self, set: usize) -> Result<(), Error> {
+        let set = &self.sets[set];
+        self.store.write(set.step.buffers.state, 0, &set.staging)?;
+        self.stale = true;
+        Ok(())
+    }
+
+    /// Writes `n` numbers from entry `at` on of every lane of a set: `values(lane, i)`.
+    pub(crate) fn write_columns(
+        &mut self,
+        set: usize,
+        at: usize,
+        n: usize,
+        values: impl Fn(usize, usize) -> T,
+    ) -> Result<(), Error> {
+        if n == 0 {
+            return Ok(());
+        }
+        let width = self.store.tile();
+        let set = &mut self.sets[set];
+        let (n_state, lanes) = (set.step.dims.n_state(), set.step.dims.lanes as usize);
+        set.staging.resize(n * width, T::default());
+        for tile in 0..lanes.div_ceil(width) {
+            for lane in tile * width..((tile + 1) * width).min(lanes) {
+                for i in 0..n {
+                    set.staging[i * width + lane % width] = values(lane, i);
+                }
+            }
+            let first = tile_at(width, tile * width, n_state, at);
+            self.store.write(set.step.buffers.state, first, &set.staging[..n * width])?;
+        }
+        Ok(())
+    }
+
+    /// Forgets impulses and status of the worlds that `marked` names: they start afresh from the state they now have.
+    pub(crate) fn forget(&mut self, marked: impl Fn(usize) -> bool) -> Result<(), Error> {
+        self.finish()?;
+        for world in (0..self.n_world).filter(|&w| marked(w)) {
+            self.host.worlds[world].forget();
+        }
+        for set in &mut self.sets {
+            let b = set.step.buffers;
+            let lanes = set.step.dims.lanes as usize;
+            let n_row = set.n_row_real() as u32;
+            let marks: Vec<u32> = (0..lanes).map(|lane| u32::from(marked(lane / set.k))).collect();
+            for (status, mark) in set.status.iter_mut().zip(&marks) {
+                *status *= 1 - mark;
+            }
+            self.store.write_index(b.status, 0, &set.status)?;
+            if n_row == 0 {
+                continue;
+            }
+            self.store.resize(b.marked, set.status.len())?;
+            self.store.write_index(b.marked, 0, &marks)?;
+            // Never written: zeros.
+            self.store.resize(b.source, self.store.len(b.row))?;
+            self.recording.clear();
+            let dims = manyworlds_shaders::batch::overwrite::Dims { lanes: lanes as u32, n: n_row };
+            self.recording.dispatch(&kernel::batch::OVERWRITE, &dims, lanes as u32, &[b.marked, b.source, b.row]);
+            self.store.run(&self.recording)?;
+        }
+        self.stale = true;
+        Ok(())
+    }
+
+    /// Waits for what was started last.
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        if let Some(ticket) = self.ticket.take() {
+            self.store.wait(ticket)?;
+            self.fetch()?;
+        }
+        Ok(())
+    }
+
+    fn fetch(&mut self) -> Result<(), Error> {
+        for set in &mut self.sets {
+            self.store.read(set.step.buffers.pose, &mut set.poses)?;
+            self.store.read_index(set.step.buffers.status, &mut set.status)?;
+        }
+        Ok(())
+    }
+
+    /// Brings poses up to the state, if they are not.
+    fn refresh(&mut self) -> Result<(), Error> {
+        self.finish()?;
+        if !self.stale {
+            return Ok(());
+        }
+        self.recording.clear();
+        for set in &self.sets {
+            set.step.kinematics(&mut self.recording);
+        }
+        self.store.run(&self.recording)?;
+        self.fetch()?;
+        self.stale = false;
+        Ok(())
+    }
+
+    /// One step: host stage on the poses at hand, then one submission up to the poses of the next.
+    pub(crate) fn step(&mut self) -> Result<(), Error> {
+        self.prepare()?;
+        self.recording.clear();
+        for set in &self.sets {
+            set.step.dynamics(&mut self.recording);
+            set.step.contact(&mut self.recording);
+        }
+        for set in &self.sets {
+            set.step.integrate(&mut self.recording);
+        }
+        for set in &self.sets {
+            set.step.kinematics(&mut self.recording);
+            self.recording.read(set.step.buffers.pose).read(set.step.buffers.status);
+        }
+        self.ticket = Some(self.store.submit(&self.recording)?);
+        for world in &mut self.host.worlds {
+            world.remember();
+        }
+        for set in &mut self.sets {
+            set.step.odd = !set.step.odd;
+        }
+        Ok(())
+    }
+
+    /// Freezes all trees of a world that has one which stopped.
+    fn freeze(&mut self) -> Result<(), Error> {
+        if self.sets.len() == 1 && self.sets[0].k == 1 {
+            return Ok(());
+        }
+        for world in 0..self.n_world {
+            if !self.sets.iter().any(|set| set.has_stopped(world)) {
+                continue;
+            }
+            for set in &mut self.sets {
+                let lanes = world * set.k..(world + 1) * set.k;
+                if set.status[lanes.clone()].iter().any(|word| word & status::STOPPED == 0) {
+                    set.status[lanes].iter_mut().for_each(|word| *word |= status::FROZEN);
+                    self.store.write_index(set.step.buffers.status, 0, &set.status)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Collision and packing for the state at hand, uploaded.
+    fn prepare(&mut self) -> Result<(), Error> {
+        self.refresh()?;
+        self.freeze()?;
+        let sets = &self.sets;
+        let poses: [&[T]; 8] = std::array::from_fn(|i| sets.get(i).map_or(&[][..], |set| &set.poses));
+        let many: Vec<&[T]>;
+        let poses = if sets.len() <= poses.len() {
+            &poses[..sets.len()]
+        } else {
+            many = sets.iter().map(|set| &set.poses[..]).collect();
+            &many
+        };
+        let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
+        let shared = &self.shared;
+        self.host.run(poses, |world| shared.overrides(world), stopped);
+        let width = self.store.tile();
+        for (set, pack) in self.sets.iter().zip(&self.host.packs) {
+            let b = set.step.buffers;
+            let n_v = set.step.dims.n_v as usize;
+            // At least one slot: a device binds no empty buffer.
+            let slots = pack.n_slot.max(1) * width;
+            let impulse = set.step.buffers.impulses(set.step.odd)[1];
+            for (buffer, n) in
+                [(b.contact, contact::SIZE), (b.contact_map, map::SIZE), (b.constraint, slot_reals(n_v)), (impulse, 3)]
+            {
+                self.store.resize(buffer, slots * n)?;
+            }
+            if self.store.is_empty(b.impulse_b) {
+                self.store.resize(b.impulse_b, 3 * slots)?;
+                self.store.resize(b.impulse_a, 3 * slots)?;
+            }
+            self.store.write(b.contact, 0, &pack.contact)?;
+            self.store.write_index(b.contact_map, 0, &pack.map)?;
+            self.store.write_index(b.slots, 0, &pack.slots)?;
+        }
+        Ok(())
+    }
+
+    /// Numbers of one lane of a buffer with `n` a lane.
+    pub(crate) fn read_lane(
+        &mut self,
+        buffer: manyworlds_gpu::BufferId,
+        lane: usize,
+        n: usize,
+    ) -> Result<Vec<f64>, Error> {
+        self.finish()?;
+        let mut all = vec![T::default(); self.store.len(buffer)];
+        self.store.read(buffer, &mut all)?;
+        let mut values = vec![T::default(); n];
+        gather(self.store.tile(), lane, &all, &mut values);
+        Ok(values.into_iter().map(Scalar::to_f64).collect())
+    }
+}
+
+impl<T: Scalar + CollidePrecision> Shared<T> {
+    fn overrides(&self, _world: usize) -> Overrides<'_, T> {
+        Overrides::default()
+    }
+}

@@ -1,0 +1,138 @@
+//! Everything about one world's last step, gathered for people and outside checks: not for the hot path.
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_gpu::{BufferId, Store};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::frame::tangents;
+use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
+use manyworlds_shaders::dynamics::tree::{RowRecord, Tree, row};
+use manyworlds_shaders::index::slot_at;
+
+use super::chunk::Chunk;
+use super::shared::Shared;
+use crate::host::Place;
+use crate::{ContactReport, Error, Inspection, RowReport};
+
+/// Gathers one world of a chunk.
+pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
+    shared: &Shared<T>,
+    chunk: &mut Chunk<T, S>,
+    world: usize,
+) -> Result<Inspection, Error> {
+    chunk.finish()?;
+    let model = &shared.model;
+    let n_v = model.n_v;
+    let mut out = Inspection {
+        mass: vec![0.0; n_v * n_v],
+        momentum: vec![0.0; n_v * n_v],
+        bias: vec![0.0; n_v],
+        v_free: vec![0.0; n_v],
+        ..Inspection::default()
+    };
+    let mut lanes = Vec::new();
+    for (index, set) in shared.sets.iter().enumerate() {
+        let dims = set.layout.dims;
+        let tree = set.layout.tree();
+        let b = chunk.sets[index].step.buffers;
+        let n = dims.n_v as usize;
+        let impulses = b.impulses(!chunk.sets[index].step.odd)[1];
+        for (j, &model_tree) in set.trees.iter().enumerate() {
+            let lane = chunk.sets[index].lane(world, j);
+            let v_begin = model.trees[model_tree].v.start;
+            for (buffer, to) in [(b.mass, &mut out.mass), (b.momentum, &mut out.momentum)] {
+                let entries = chunk.read_lane(buffer, lane, dims.n_m as usize)?;
+                fill_dense(&tree, &entries, v_begin, n_v, to);
+            }
+            for (buffer, to) in [(b.bias, &mut out.bias), (b.v_free, &mut out.v_free)] {
+                to[v_begin..v_begin + n].copy_from_slice(&chunk.read_lane(buffer, lane, n)?);
+            }
+            let n_row = row_stride(n);
+            let rows = chunk.read_lane(b.row, lane, chunk.sets[index].n_row_real())?;
+            for (i, record) in tree.rows.iter().enumerate() {
+                let numbers = &rows[i * n_row..];
+                if numbers[row_part::ACTIVE] == 0.0 {
+                    continue;
+                }
+                let joint = tree.dofs[record.dofs[0] as usize].joint as usize + model.trees[model_tree].joints.start;
+                let kind = row_kind(record);
+                out.rows.push(RowReport { kind, joint, impulse: numbers[row_part::IMPULSE] });
+            }
+            let velocity = chunk.read_lane(b.velocity, lane, n)?;
+            lanes.push((model_tree, index, lane, velocity, impulses));
+        }
+    }
+    for i in 0..chunk.host.worlds[world].contacts.len() {
+        let contact = chunk.host.worlds[world].contacts[i];
+        let place = chunk.host.worlds[world].places[i];
+        let normal = contact.normal.map(Scalar::to_f64);
+        let [t1, t2] = tangents(normal);
+        let mut report = ContactReport {
+            bodies: contact.bodies.map(|b| b as usize),
+            geoms: contact.geoms.map(|g| g as usize),
+            point: contact.point.map(Scalar::to_f64),
+            frame: [t1, t2, normal],
+            distance: contact.distance.to_f64(),
+            friction: contact.friction.to_f64(),
+            impulse: [0.0; 3],
+            velocity: [0.0; 3],
+        };
+        let bodies = contact.bodies.map(|b| shared.host.lanes.bodies[b as usize]);
+        let tree = bodies.iter().flatten().next().map(|b| b.tree);
+        if let (Place::Slot(slot_index), Some(tree)) = (place, tree)
+            && let Some((_, set, lane, velocity, impulses)) = lanes.iter().find(|l| l.0 == tree)
+        {
+            let n = velocity.len();
+            let numbers =
+                read_slot(chunk, chunk.sets[*set].step.buffers.constraint, *set, *lane, slot_index, slot_reals(n))?;
+            let impulse = read_slot(chunk, *impulses, *set, *lane, slot_index, 3)?;
+            report.impulse.copy_from_slice(&impulse);
+            for r in 0..3 {
+                let row = &numbers[slot::J + r * n..slot::J + (r + 1) * n];
+                report.velocity[r] = row.iter().zip(velocity).map(|(j, v)| j * v).sum();
+            }
+        }
+        out.contacts.push(report);
+    }
+    let mut summaries = Vec::new();
+    chunk.summarise(&mut summaries)?;
+    out.summary = summaries[world];
+    Ok(out)
+}
+
+/// Numbers of one slot of one lane.
+fn read_slot<T: Scalar + CollidePrecision, S: Store<T>>(
+    chunk: &mut Chunk<T, S>,
+    buffer: BufferId,
+    set: usize,
+    lane: usize,
+    slot_index: u32,
+    n: usize,
+) -> Result<Vec<f64>, Error> {
+    let width = chunk.store.tile();
+    let begin = chunk.host.packs[set].begin(lane);
+    let mut all = vec![T::default(); chunk.store.len(buffer)];
+    chunk.store.read(buffer, &mut all)?;
+    Ok((0..n).map(|f| all[slot_at(width, lane, begin, slot_index as usize, n, f)].to_f64()).collect())
+}
+
+/// A branch-sparse symmetric matrix into its place of a dense one.
+fn fill_dense(tree: &Tree, entries: &[f64], begin: usize, n_v: usize, to: &mut [f64]) {
+    for (i, dof) in tree.dofs.iter().enumerate() {
+        let mut j = i;
+        for k in 0..dof.chain as usize {
+            let x = entries[dof.m_begin as usize + k];
+            to[(begin + i) * n_v + begin + j] = x;
+            to[(begin + j) * n_v + begin + i] = x;
+            j = tree.dofs[j].parent as usize;
+        }
+    }
+}
+
+fn row_kind(record: &RowRecord) -> &'static str {
+    match record.kind {
+        row::LIMIT | row::LIMIT_BALL => "limit",
+        row::FRICTION => "dry friction",
+        row::DRIVE => "drive",
+        _ => "coupling",
+    }
+}

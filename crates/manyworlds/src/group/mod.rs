@@ -1,0 +1,427 @@
+//! Worlds of one model, in one precision, on one executor.
+
+mod buffers;
+mod chunk;
+mod inspect;
+mod record;
+mod save;
+mod shared;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_dynamics::Parameter;
+use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
+use manyworlds_model::Model;
+use manyworlds_shaders::contact::tree_layout::info;
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
+use manyworlds_shaders::index::tile_at;
+use manyworlds_shaders::{LANES, Scalar};
+use rayon::prelude::*;
+
+use crate::checkpoint::{Reader, Writer};
+use crate::view::{Field, Numbers, View};
+use crate::{BatchOptions, Error, Summary};
+use buffers::SetBuffers;
+use chunk::Chunk;
+use shared::Shared;
+
+/// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
+const GPU_CHUNK: usize = 2048;
+
+/// How an executor makes the store of a chunk, and whether chunks run side by side.
+pub(crate) trait Backend<T: Scalar>: Send {
+    /// Buffers of one chunk.
+    type Store: Store<T>;
+    /// Chunks are independent tasks of the thread pool; otherwise they take turns on the device.
+    const SIDE_BY_SIDE: bool;
+    /// Worlds of a chunk.
+    fn chunk_worlds(&self, worlds: usize) -> usize;
+    /// Empty buffers.
+    fn store(&self, specs: &[BufferSpec]) -> Result<Self::Store, Error>;
+    /// The numbers of a buffer where they lie.
+    fn numbers(store: &Self::Store, buffer: BufferId) -> Option<Numbers<'_>>;
+}
+
+/// The CPU executor.
+pub(crate) struct Cpu;
+
+impl<T: Scalar> Backend<T> for Cpu {
+    type Store = CpuStore<T>;
+    const SIDE_BY_SIDE: bool = true;
+
+    fn chunk_worlds(&self, _: usize) -> usize {
+        LANES
+    }
+
+    fn store(&self, specs: &[BufferSpec]) -> Result<CpuStore<T>, Error> {
+        Ok(CpuStore::new(specs))
+    }
+
+    fn numbers(store: &CpuStore<T>, buffer: BufferId) -> Option<Numbers<'_>> {
+        let numbers = store.buffer(buffer)?.scalars();
+        // One of the two is the type that it is.
+        let f32s = bytemuck::try_cast_slice(numbers).ok().filter(|_| size_of::<T>() == 4).map(Numbers::F32);
+        f32s.or_else(|| bytemuck::try_cast_slice(numbers).ok().map(Numbers::F64))
+    }
+}
+
+impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
+    type Store = GpuStore<T>;
+    const SIDE_BY_SIDE: bool = false;
+
+    fn chunk_worlds(&self, worlds: usize) -> usize {
+        // Whole tiles, and two halves at least.
+        worlds.div_ceil(2).next_multiple_of(32).min(GPU_CHUNK)
+    }
+
+    fn store(&self, specs: &[BufferSpec]) -> Result<GpuStore<T>, Error> {
+        Ok(GpuStore::new(self, specs)?)
+    }
+
+    fn numbers(store: &GpuStore<T>, buffer: BufferId) -> Option<Numbers<'_>> {
+        store.wgpu_buffer(buffer).map(Numbers::Device)
+    }
+}
+
+/// What a batch asks of a group, whatever its precision and executor.
+pub(crate) trait Worlds: Send {
+    fn model(&self) -> &Model;
+    fn len(&self) -> usize;
+    fn step(&mut self) -> Result<(), Error>;
+    fn finish(&mut self) -> Result<(), Error>;
+    fn set_controls(&mut self, controls: &[f64]) -> Result<(), Error>;
+    fn set_state(&mut self, worlds: &[(usize, State)]) -> Result<(), Error>;
+    fn state(&mut self, world: usize) -> Result<State, Error>;
+    fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
+    fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
+    fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
+    /// Appends the views of a field; `first` is the group's first world.
+    fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>);
+    fn save(&mut self, out: &mut Writer) -> Result<(), Error>;
+    fn restore(&mut self, input: &mut Reader) -> Result<(), Error>;
+    fn time(&mut self, on: bool);
+    fn timings(&self) -> Timings;
+    fn bytes(&self) -> u64;
+}
+
+/// A world's state; an empty part stands for "as it is".
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    /// Generalized position, `[n_q]`.
+    pub q: Vec<f64>,
+    /// Generalized velocity, `[n_v]`.
+    pub v: Vec<f64>,
+    /// Controls, one per actuator.
+    pub ctrl: Vec<f64>,
+    /// Applied generalized force, `[n_v]`, N or N m.
+    pub tau: Vec<f64>,
+}
+
+/// Worlds of one model in one precision on one executor.
+pub(crate) struct Group<T: Scalar + CollidePrecision, B: Backend<T>> {
+    shared: Arc<Shared<T>>,
+    chunks: Vec<Chunk<T, B::Store>>,
+    chunk_worlds: usize,
+    n_world: usize,
+}
+
+impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
+    /// Compiles the model and makes `n_world` worlds in its initial state.
+    pub(crate) fn new(model: &Model, n_world: usize, options: &BatchOptions, backend: &B) -> Result<Self, Error> {
+        let shared = Arc::new(Shared::new(model, options)?);
+        let mut specs = Vec::new();
+        let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
+        let chunk_worlds = backend.chunk_worlds(n_world);
+        let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
+        for first in (0..n_world).step_by(chunk_worlds) {
+            let store = backend.store(&specs)?;
+            let worlds = chunk_worlds.min(n_world - first);
+            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, store, worlds)?);
+        }
+        let mut group = Self { shared, chunks, chunk_worlds, n_world };
+        let q = group.shared.model.initial_q();
+        for chunk in &mut group.chunks {
+            write_initial(&group.shared, chunk, &q)?;
+        }
+        Ok(group)
+    }
+
+    /// What a checkpoint must agree on.
+    fn head(&self) -> [(&'static str, usize); 5] {
+        let model = &self.shared.model;
+        // Worlds are saved chunk by chunk, in each by tree set.
+        let chunk = if self.shared.sets.len() == 1 { 0 } else { self.chunk_worlds };
+        [
+            ("worlds", self.n_world),
+            ("n_q", model.n_q),
+            ("n_v", model.n_v),
+            ("actuators", model.actuators.len()),
+            ("worlds of a chunk", chunk),
+        ]
+    }
+
+    fn place(&self, world: usize) -> (usize, usize) {
+        (world / self.chunk_worlds, world % self.chunk_worlds)
+    }
+}
+
+/// Every lane of a chunk to the model's initial position at rest.
+fn write_initial<T: Scalar + CollidePrecision, S: Store<T>>(
+    shared: &Shared<T>,
+    chunk: &mut Chunk<T, S>,
+    q: &[f64],
+) -> Result<(), Error> {
+    let width = chunk.store.tile();
+    for (index, set) in shared.sets.iter().enumerate() {
+        let dims = set.layout.dims;
+        let (n_state, k) = (dims.n_state(), set.trees.len());
+        let state = chunk.read_state(index)?;
+        let lanes = state.len() / n_state.max(1);
+        for lane in 0..lanes {
+            let tree = &shared.model.trees[set.trees[lane % k]];
+            for (e, &x) in q[tree.q.clone()].iter().enumerate() {
+                state[tile_at(width, lane, n_state, e)] = T::from_f64(x);
+            }
+        }
+        chunk.write_state(index)?;
+    }
+    Ok(())
+}
+
+/// Where the parts of a tree's state stand in a world's and in its lane: (part of [`State`], world range, first entry).
+fn parts<'a>(
+    shared_model: &Model,
+    set: &'a manyworlds_dynamics::TreeSet,
+    index: usize,
+) -> (Range<usize>, Range<usize>, &'a [usize]) {
+    let tree = &shared_model.trees[set.trees[index]];
+    (tree.q.clone(), tree.v.clone(), &set.actuators[index])
+}
+
+impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
+    fn model(&self) -> &Model {
+        &self.shared.model
+    }
+
+    fn len(&self) -> usize {
+        self.n_world
+    }
+
+    fn step(&mut self) -> Result<(), Error> {
+        if B::SIDE_BY_SIDE && self.chunks.len() > 1 {
+            self.chunks.par_iter_mut().try_for_each(Chunk::step)
+        } else {
+            self.chunks.iter_mut().try_for_each(Chunk::step)
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Error> {
+        self.chunks.iter_mut().try_for_each(Chunk::finish)
+    }
+
+    /// `controls`: `[worlds][actuators]`.
+    fn set_controls(&mut self, controls: &[f64]) -> Result<(), Error> {
+        let n_u = self.shared.model.actuators.len();
+        let shared = &self.shared;
+        for (chunk, controls) in self.chunks.iter_mut().zip(controls.chunks(self.chunk_worlds * n_u.max(1))) {
+            for (index, set) in shared.sets.iter().enumerate() {
+                let (at, n, k) = (set.layout.dims.ctrl_at(), set.layout.dims.n_u as usize, set.trees.len());
+                let value = |lane: usize, i: usize| T::from_f64(controls[lane / k * n_u + set.actuators[lane % k][i]]);
+                chunk.write_columns(index, at, n, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn set_state(&mut self, worlds: &[(usize, State)]) -> Result<(), Error> {
+        for c in 0..self.chunks.len() {
+            let first = c * self.chunk_worlds;
+            let chunk = &mut self.chunks[c];
+            let here = || worlds.iter().filter(|(w, _)| (first..first + chunk.n_world).contains(w));
+            if here().next().is_none() {
+                continue;
+            }
+            let here: Vec<_> = here().collect();
+            let width = chunk.store.tile();
+            for (index, set) in self.shared.sets.iter().enumerate() {
+                let dims = set.layout.dims;
+                let state = chunk.read_state(index)?;
+                for (world, new) in &here {
+                    for j in 0..set.trees.len() {
+                        let lane = (world - first) * set.trees.len() + j;
+                        let (q, v, actuators) = parts(&self.shared.model, set, j);
+                        let mut put = |at: usize, values: &mut dyn Iterator<Item = f64>| {
+                            for (e, x) in values.enumerate() {
+                                state[tile_at(width, lane, dims.n_state(), at + e)] = T::from_f64(x);
+                            }
+                        };
+                        if !new.q.is_empty() {
+                            put(0, &mut new.q[q].iter().copied());
+                        }
+                        if !new.v.is_empty() {
+                            put(dims.v_at(), &mut new.v[v.clone()].iter().copied());
+                        }
+                        if !new.ctrl.is_empty() {
+                            put(dims.ctrl_at(), &mut actuators.iter().map(|&a| new.ctrl[a]));
+                        }
+                        if !new.tau.is_empty() {
+                            put(dims.tau_at(), &mut new.tau[v].iter().copied());
+                        }
+                    }
+                }
+                chunk.write_state(index)?;
+            }
+            let mut marked = vec![false; chunk.n_world];
+            here.iter().for_each(|(w, _)| marked[w - first] = true);
+            chunk.forget(|world| marked[world])?;
+        }
+        Ok(())
+    }
+
+    fn state(&mut self, world: usize) -> Result<State, Error> {
+        let (c, w) = self.place(world);
+        let model = Arc::clone(&self.shared.model);
+        let mut out = State {
+            q: vec![0.0; model.n_q],
+            v: vec![0.0; model.n_v],
+            ctrl: vec![0.0; model.actuators.len()],
+            tau: vec![0.0; model.n_v],
+        };
+        let shared = Arc::clone(&self.shared);
+        let chunk = &mut self.chunks[c];
+        let width = chunk.store.tile();
+        for (index, set) in shared.sets.iter().enumerate() {
+            let dims = set.layout.dims;
+            let state = chunk.read_state(index)?;
+            for j in 0..set.trees.len() {
+                let lane = w * set.trees.len() + j;
+                let (q, v, actuators) = parts(&model, set, j);
+                let get = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
+                q.enumerate().for_each(|(e, to)| out.q[to] = get(e));
+                v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
+                actuators.iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
+                v.enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
+            }
+        }
+        Ok(out)
+    }
+
+    fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error> {
+        let (c, w) = self.place(world);
+        let place = self.shared.host.lanes.trees[tree];
+        let layout = &self.shared.sets[place.set].layout;
+        let range = layout.locate(parameter).ok_or_else(|| Error::Parameter {
+            parameter: format!("{parameter:?}"),
+            message: format!("tree {tree} has no such part"),
+        })?;
+        if range.len() != values.len() {
+            return Err(Error::Parameter {
+                parameter: format!("{parameter:?}"),
+                message: format!("expected {} numbers, found {}", range.len(), values.len()),
+            });
+        }
+        let chunk = &mut self.chunks[c];
+        let lane = chunk.sets[place.set].lane(w, place.index);
+        for (at, &value) in range.zip(values) {
+            chunk.set_param(place.set, lane, at, value)?;
+        }
+        Ok(())
+    }
+
+    fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
+        for chunk in &mut self.chunks {
+            chunk.summarise(out)?;
+        }
+        Ok(())
+    }
+
+    fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error> {
+        let (c, w) = self.place(world);
+        inspect::inspect(&self.shared, &mut self.chunks[c], w)
+    }
+
+    fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>) {
+        for (c, chunk) in self.chunks.iter().enumerate() {
+            let begin = first + c * self.chunk_worlds;
+            for (set, shared) in chunk.sets.iter().zip(&self.shared.sets) {
+                let (dims, b) = (set.dims(), set.step.buffers);
+                let n_body = dims.n_body as usize;
+                let (buffer, elements) = match field {
+                    Field::State => (b.state, dims.n_state()),
+                    Field::Pose => (b.pose, POSE * n_body),
+                    Field::Twist => (b.twist, SPATIAL * n_body),
+                    Field::Info => (b.info, info::reals(dims.n_v as usize)),
+                };
+                if let Some(numbers) = B::numbers(&chunk.store, buffer) {
+                    let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
+                    out.push(View { worlds, trees: &shared.trees, tile, elements, numbers });
+                }
+            }
+        }
+    }
+
+    fn save(&mut self, out: &mut Writer) -> Result<(), Error> {
+        self.head().into_iter().for_each(|(_, n)| out.count(n));
+        self.chunks.iter_mut().try_for_each(|chunk| chunk.save(out))
+    }
+
+    fn restore(&mut self, input: &mut Reader) -> Result<(), Error> {
+        for (what, n) in self.head() {
+            input.expect(what, n)?;
+        }
+        self.chunks.iter_mut().try_for_each(|chunk| chunk.restore(input))
+    }
+
+    fn time(&mut self, on: bool) {
+        for chunk in &mut self.chunks {
+            chunk.store.time(on);
+            chunk.store.clear_timings();
+        }
+    }
+
+    fn timings(&self) -> Timings {
+        let mut sum = Timings::default();
+        for chunk in &self.chunks {
+            for &(name, milliseconds) in &chunk.store.timings().stages {
+                sum.add(name, milliseconds);
+            }
+        }
+        sum
+    }
+
+    fn bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.store.bytes()).sum()
+    }
+}
+
+impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+    /// Appends the certificate of every world.
+    fn summarise(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
+        self.finish()?;
+        let first = out.len();
+        out.resize(first + self.n_world, Summary::default());
+        let width = self.store.tile();
+        for set in &self.sets {
+            let n = info::reals(set.dims().n_v as usize);
+            let mut all = vec![T::default(); self.store.len(set.step.buffers.info)];
+            self.store.read(set.step.buffers.info, &mut all)?;
+            for world in 0..self.n_world {
+                for j in 0..set.k {
+                    let lane = set.lane(world, j);
+                    let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
+                    let summary = &mut out[first + world];
+                    summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
+                    summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
+                    summary.status |= set.status[lane];
+                }
+            }
+        }
+        for (summary, world) in out[first..].iter_mut().zip(&self.host.worlds) {
+            summary.contacts = world.contacts.len() as u32;
+            summary.close();
+        }
+        Ok(())
+    }
+}

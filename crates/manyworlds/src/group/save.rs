@@ -1,0 +1,146 @@
+//! What of a chunk belongs to a checkpoint: states, failures, parameters of lanes, and the impulses that the next step
+//! starts from.
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_gpu::{BufferId, Store};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::tree_layout::{row, row_stride};
+use manyworlds_shaders::index::{slot_at, tile_at};
+
+use super::chunk::Chunk;
+use crate::Error;
+use crate::checkpoint::{Reader, Writer};
+use crate::host::Place;
+
+impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+    fn read_all(&mut self, buffer: BufferId) -> Result<Vec<T>, Error> {
+        let mut all = vec![T::default(); self.store.len(buffer)];
+        self.store.read(buffer, &mut all)?;
+        Ok(all)
+    }
+
+    /// Appends the chunk's worlds.
+    pub(crate) fn save(&mut self, out: &mut Writer) -> Result<(), Error> {
+        self.finish()?;
+        let width = self.store.tile();
+        for index in 0..self.sets.len() {
+            let step = &self.sets[index].step;
+            let (dims, buffers, odd) = (step.dims, step.buffers, step.odd);
+            let lanes = dims.lanes as usize;
+            let n_row = step.dims.n_row as usize * row_stride(step.dims.n_v as usize);
+            let stride = row_stride(dims.n_v as usize);
+            let state = self.read_all(buffers.state)?;
+            let rows = self.read_all(buffers.row)?;
+            out.word(dims.param_lanes);
+            let params = if dims.param_lanes == 1 { self.read_all(buffers.lane_params)? } else { Vec::new() };
+            let impulses = self.read_all(buffers.impulses(odd)[0])?;
+            for lane in 0..lanes {
+                out.word(self.sets[index].status[lane]);
+                (0..dims.n_state()).for_each(|e| out.real(state[tile_at(width, lane, dims.n_state(), e)]));
+                (0..dims.n_row as usize)
+                    .for_each(|r| out.real(rows[tile_at(width, lane, n_row, r * stride + row::IMPULSE)]));
+                if dims.param_lanes == 1 {
+                    let n = dims.n_param as usize;
+                    (0..n).for_each(|e| out.real(params[tile_at(width, lane, n, e)]));
+                }
+                let slots = self.host.packs[index].count(lane);
+                let begin = self.host.packs[index].begin(lane);
+                out.count(slots);
+                for slot in 0..slots {
+                    (0..3).for_each(|f| out.real(impulses[slot_at(width, lane, begin, slot, 3, f)]));
+                }
+            }
+        }
+        for world in &self.host.worlds {
+            out.count(world.previous().len());
+            for ((geoms, feature), place) in world.previous() {
+                geoms.iter().for_each(|&g| out.word(g));
+                out.word(*feature as u32);
+                out.word((*feature >> 32) as u32);
+                match place {
+                    Place::Slot(slot) => [0, *slot].iter().for_each(|&w| out.word(w)),
+                    Place::Island(at) => [1, *at].iter().for_each(|&w| out.word(w)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what [`Chunk::save`] wrote for as many worlds.
+    pub(crate) fn restore(&mut self, input: &mut Reader) -> Result<(), Error> {
+        self.finish()?;
+        let width = self.store.tile();
+        for index in 0..self.sets.len() {
+            if input.word()? == 1 {
+                self.use_lane_params(index)?;
+            }
+            let step = &self.sets[index].step;
+            let (dims, buffers, odd) = (step.dims, step.buffers, step.odd);
+            let lanes = dims.lanes as usize;
+            let n_row = step.dims.n_row as usize * row_stride(step.dims.n_v as usize);
+            let stride = row_stride(dims.n_v as usize);
+            let mut state = self.read_all(buffers.state)?;
+            let mut rows = self.read_all(buffers.row)?;
+            let mut params = if dims.param_lanes == 1 { self.read_all(buffers.lane_params)? } else { Vec::new() };
+            let mut slots: Vec<Vec<[T; 3]>> = Vec::with_capacity(lanes);
+            for lane in 0..lanes {
+                self.sets[index].status[lane] = input.word()?;
+                for e in 0..dims.n_state() {
+                    state[tile_at(width, lane, dims.n_state(), e)] = input.real()?;
+                }
+                for r in 0..dims.n_row as usize {
+                    rows[tile_at(width, lane, n_row, r * stride + row::IMPULSE)] = input.real()?;
+                }
+                if dims.param_lanes == 1 {
+                    let n = dims.n_param as usize;
+                    for e in 0..n {
+                        params[tile_at(width, lane, n, e)] = input.real()?;
+                    }
+                }
+                let count = input.count()?;
+                let mut impulses = Vec::with_capacity(count);
+                for _ in 0..count {
+                    impulses.push([input.real()?, input.real()?, input.real()?]);
+                }
+                slots.push(impulses);
+            }
+            self.store.write(buffers.state, 0, &state)?;
+            self.store.write(buffers.row, 0, &rows)?;
+            if dims.param_lanes == 1 {
+                self.store.write(buffers.lane_params, 0, &params)?;
+            }
+            let status = std::mem::take(&mut self.sets[index].status);
+            self.store.write_index(buffers.status, 0, &status)?;
+            self.sets[index].status = status;
+            let pack = &mut self.host.packs[index];
+            pack.set_counts(|lane| slots[lane].len(), lanes);
+            let mut impulses = vec![T::default(); 3 * pack.n_slot.max(1) * width];
+            for (lane, values) in slots.iter().enumerate() {
+                for (slot, impulse) in values.iter().enumerate() {
+                    for (f, &x) in impulse.iter().enumerate() {
+                        impulses[slot_at(width, lane, pack.begin(lane), slot, 3, f)] = x;
+                    }
+                }
+            }
+            let before = buffers.impulses(odd)[0];
+            self.store.resize(before, impulses.len())?;
+            self.store.write(before, 0, &impulses)?;
+        }
+        for world in &mut self.host.worlds {
+            let count = input.count()?;
+            let mut previous = Vec::with_capacity(count);
+            for _ in 0..count {
+                let geoms = [input.word()?, input.word()?];
+                let feature = u64::from(input.word()?) | u64::from(input.word()?) << 32;
+                let place = match (input.word()?, input.word()?) {
+                    (0, slot) => Place::Slot(slot),
+                    (_, at) => Place::Island(at),
+                };
+                previous.push(((geoms, feature), place));
+            }
+            world.set_previous(previous);
+        }
+        self.mark_stale();
+        Ok(())
+    }
+}

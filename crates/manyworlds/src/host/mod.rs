@@ -1,0 +1,172 @@
+//! The host's half of a step: collide every world, find islands, look up last step's impulses, pack for upload.
+
+mod pack;
+mod world;
+
+use std::sync::Arc;
+
+use manyworlds_collide::organise::{Links, NONE, Organiser};
+use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::index::tile_at;
+use rayon::prelude::*;
+
+use crate::lanes::LaneMap;
+pub(crate) use pack::SlotPack;
+pub(crate) use world::{Place, World};
+
+/// Worlds that one task collides in a row with one scratch.
+const BLOCK: usize = 32;
+
+/// Reals of a body in the pose buffers.
+const POSE: usize = 7;
+
+/// What all chunks of a group share.
+#[derive(Debug)]
+pub(crate) struct HostModel<T: Precision> {
+    pub(crate) collision: CollisionModel<T>,
+    pub(crate) lanes: LaneMap,
+    /// Of each tree set: bodies of a tree, static blocks of a tree, trees of a world.
+    pub(crate) sets: Vec<SetShape>,
+    /// Pairs of trees that an equality binds.
+    pub(crate) bound: Vec<[u32; 2]>,
+}
+
+/// Sizes of a tree set that the host needs.
+#[derive(Debug, Clone)]
+pub(crate) struct SetShape {
+    pub(crate) n_body: usize,
+    pub(crate) n_block: usize,
+    pub(crate) trees: Vec<usize>,
+}
+
+/// Scratch of a run of worlds.
+#[derive(Default)]
+struct Bench<T: Precision> {
+    scratch: Scratch<T>,
+    begins: Vec<u32>,
+    touched: Vec<u32>,
+}
+
+/// Contacts of the worlds of one chunk.
+pub(crate) struct HostStage<T: Precision> {
+    model: Arc<HostModel<T>>,
+    width: usize,
+    pub(crate) worlds: Vec<World<T>>,
+    /// Islands of each world; only models of several trees have any to find.
+    pub(crate) organisers: Vec<Organiser>,
+    benches: Vec<Bench<T>>,
+    pub(crate) packs: Vec<SlotPack<T>>,
+}
+
+impl<T: Scalar + Precision> HostStage<T> {
+    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize) -> Self {
+        let n_tree = model.lanes.trees.len();
+        let packs =
+            model.sets.iter().map(|set| SlotPack::new(set.trees.clone(), set.n_block, width, n_world)).collect();
+        Self {
+            width,
+            worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),
+            organisers: (0..n_world).map(|_| Organiser::default()).collect(),
+            benches: (0..n_world.div_ceil(BLOCK)).map(|_| Bench::default()).collect(),
+            packs,
+            model,
+        }
+    }
+
+    /// Collides and organises every world from the body poses of each tree set (tile layout), and packs what the tree
+    /// kernels read. Worlds of `stopped` trees have no contacts.
+    pub(crate) fn run<'o>(
+        &mut self,
+        poses: &[&[T]],
+        overrides: impl Fn(usize) -> Overrides<'o, T> + Sync,
+        stopped: impl Fn(usize) -> bool + Sync,
+    ) {
+        let (model, width) = (&*self.model, self.width);
+        let many = self.worlds.len() > BLOCK;
+        let blocks = self.worlds.chunks_mut(BLOCK).zip(self.organisers.chunks_mut(BLOCK)).zip(&mut self.benches);
+        let work =
+            |(block, ((worlds, organisers), bench)): (usize, ((&mut [World<T>], &mut [Organiser]), &mut Bench<T>))| {
+                for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
+                    let index = block * BLOCK + i;
+                    world.contacts.clear();
+                    if !stopped(index) {
+                        let pose = |body: usize| model.pose(poses, width, index, body);
+                        // A pose that is not finite leaves the world without contacts; the kernels flag it.
+                        let _ = model.collision.collide_with(
+                            pose,
+                            &overrides(index),
+                            &mut bench.scratch,
+                            &mut world.contacts,
+                        );
+                    }
+                    model.organise(world, organiser, bench);
+                }
+            };
+        if many {
+            blocks.enumerate().collect::<Vec<_>>().into_par_iter().for_each(work);
+        } else {
+            blocks.enumerate().for_each(work);
+        }
+        let organisers = &self.organisers;
+        let shared = |world: usize, tree: usize| is_shared(&organisers[world], tree);
+        for pack in &mut self.packs {
+            pack.pack(&self.worlds, &model.lanes, shared);
+        }
+    }
+}
+
+/// Whether a tree is part of an island with other trees.
+pub(crate) fn is_shared(organiser: &Organiser, tree: usize) -> bool {
+    organiser.plan().island_of.get(tree).is_some_and(|&island| island != NONE)
+}
+
+impl<T: Scalar + Precision> HostModel<T> {
+    /// World frame of a body of a model.
+    #[inline]
+    fn pose(&self, poses: &[&[T]], width: usize, world: usize, body: usize) -> [T; POSE] {
+        let Some(place) = self.lanes.bodies[body] else {
+            // Collision asks for bodies that move only.
+            return [T::default(); POSE];
+        };
+        let tree = self.lanes.trees[place.tree];
+        let set = &self.sets[tree.set];
+        let lane = world * set.trees.len() + tree.index;
+        let first = tile_at(width, lane, POSE * set.n_body, POSE * place.local);
+        std::array::from_fn(|k| poses[tree.set][first + k * width])
+    }
+
+    /// Islands of a world, the place of every contact, and where it was solved in the step before.
+    fn organise(&self, world: &mut World<T>, organiser: &mut Organiser, bench: &mut Bench<T>) {
+        let n_tree = self.lanes.trees.len();
+        if n_tree > 1 {
+            bench.begins.clear();
+            bench.begins.push(0);
+            bench.touched.clear();
+            for contact in &world.contacts {
+                bench.touched.extend(self.trees_of(contact).into_iter().flatten());
+                bench.begins.push(bench.touched.len() as u32);
+            }
+            for pair in &self.bound {
+                bench.touched.extend(pair);
+                bench.begins.push(bench.touched.len() as u32);
+            }
+            let links = Links { n_subsystems: n_tree, begins: &bench.begins, touched: &bench.touched };
+            organiser.organise(links, 2);
+        }
+        world.places.clear();
+        world.places.resize(world.contacts.len(), Place::Island(u32::MAX));
+        let alone = |contact: &Contact<T>| {
+            let tree = self.trees_of(contact).into_iter().flatten().next()? as usize;
+            (!is_shared(organiser, tree)).then_some(tree)
+        };
+        let first = |tree: usize| self.sets[self.lanes.trees[tree].set].n_block as u32;
+        world.assign_slots(alone, first);
+        world.match_previous();
+    }
+
+    /// The trees that a contact touches.
+    fn trees_of(&self, contact: &Contact<T>) -> [Option<u32>; 2] {
+        contact.bodies.map(|body| self.lanes.bodies[body as usize].map(|place| place.tree as u32))
+    }
+}

@@ -1,0 +1,121 @@
+//! What the host knows of one world between two halves of a step.
+
+use manyworlds_collide::Contact;
+
+/// Where a contact is solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Slot of its tree's lane.
+    Slot(u32),
+    /// Constraint of the chunk's ragged problem.
+    Island(u32),
+}
+
+/// What makes a contact the same one in the next step: its geoms and the features that touch.
+pub(crate) type Key = ([u32; 2], u64);
+
+/// Contacts of one world, and those of the step before.
+#[derive(Debug)]
+pub(crate) struct World<T> {
+    /// In the order of collision.
+    pub(crate) contacts: Vec<Contact<T>>,
+    /// Where each is solved.
+    pub(crate) places: Vec<Place>,
+    /// Where each was solved in the step before, if it was there.
+    pub(crate) warm: Vec<Option<Place>>,
+    /// First entry of each tree in `by_tree`, and the end.
+    tree_begin: Vec<u32>,
+    /// Contacts of each tree that is an island by itself, in the order of collision.
+    by_tree: Vec<u32>,
+    /// Contacts of the step before, sorted.
+    previous: Vec<(Key, Place)>,
+}
+
+impl<T> World<T> {
+    pub(crate) fn new(n_tree: usize) -> Self {
+        Self {
+            contacts: Vec::new(),
+            places: Vec::new(),
+            warm: Vec::new(),
+            tree_begin: vec![0; n_tree + 1],
+            by_tree: Vec::new(),
+            previous: Vec::new(),
+        }
+    }
+
+    /// Forgets the impulses of the last step.
+    pub(crate) fn forget(&mut self) {
+        self.previous.clear();
+    }
+
+    /// Makes the present contacts those of the step before. Call when they have been solved.
+    pub(crate) fn remember(&mut self) {
+        self.previous.clear();
+        self.previous.extend(self.contacts.iter().zip(&self.places).map(|(c, &place)| (key(c), place)));
+        // Collision reports in this order already, so this is one pass.
+        self.previous.sort_unstable_by_key(|(key, _)| *key);
+    }
+
+    /// Contacts of the step before with their places, sorted: what a checkpoint keeps.
+    pub(crate) fn previous(&self) -> &[(Key, Place)] {
+        &self.previous
+    }
+
+    /// Sets the contacts of the step before, from a checkpoint.
+    pub(crate) fn set_previous(&mut self, previous: Vec<(Key, Place)>) {
+        self.previous = previous;
+    }
+
+    /// The contacts of a tree that is an island by itself.
+    pub(crate) fn contacts_of(&self, tree: usize) -> &[u32] {
+        &self.by_tree[self.tree_begin[tree] as usize..self.tree_begin[tree + 1] as usize]
+    }
+
+    /// Gives every contact of a tree that is an island by itself a slot; `alone` names that tree, and `first` the slot
+    /// its contacts begin at. The other contacts keep the place they have.
+    pub(crate) fn assign_slots(&mut self, alone: impl Fn(&Contact<T>) -> Option<usize>, first: impl Fn(usize) -> u32) {
+        self.tree_begin.fill(0);
+        for contact in &self.contacts {
+            if let Some(tree) = alone(contact) {
+                self.tree_begin[tree + 1] += 1;
+            }
+        }
+        for tree in 1..self.tree_begin.len() {
+            self.tree_begin[tree] += self.tree_begin[tree - 1];
+        }
+        self.by_tree.clear();
+        self.by_tree.resize(self.tree_begin.last().map_or(0, |&n| n as usize), u32::MAX);
+        // Counting sort: the k-th contact of a tree goes to the tree's k-th entry.
+        for (index, contact) in self.contacts.iter().enumerate() {
+            if let Some(tree) = alone(contact) {
+                let begin = self.tree_begin[tree] as usize;
+                let end = self.tree_begin[tree + 1] as usize;
+                let free = self.by_tree[begin..end].partition_point(|&i| i != u32::MAX);
+                self.by_tree[begin + free] = index as u32;
+                self.places[index] = Place::Slot(first(tree) + free as u32);
+            }
+        }
+    }
+
+    /// Looks every contact up among those of the step before.
+    pub(crate) fn match_previous(&mut self) {
+        self.warm.clear();
+        let mut at = 0;
+        for contact in &self.contacts {
+            let key = key(contact);
+            // Both lists are sorted as a rule: walk on, and search only when they are not.
+            while at < self.previous.len() && self.previous[at].0 < key {
+                at += 1;
+            }
+            let found = match self.previous.get(at) {
+                Some((other, place)) if *other == key => Some(*place),
+                _ => self.previous.binary_search_by_key(&key, |(k, _)| *k).ok().map(|i| self.previous[i].1),
+            };
+            self.warm.push(found);
+        }
+    }
+}
+
+fn key<T>(contact: &Contact<T>) -> Key {
+    (contact.geoms, contact.feature)
+}

@@ -1,0 +1,54 @@
+//! One world's last step laid open.
+
+use crate::Summary;
+
+/// Everything about a world's last step: matrices, contacts, rows and the certificate.
+#[derive(Debug, Clone, Default)]
+pub struct Inspection {
+    /// Joint-space inertia with armature, dense row-major, `[n_v, n_v]`.
+    pub mass: Vec<f64>,
+    /// Momentum matrix A, dense row-major, `[n_v, n_v]`.
+    pub momentum: Vec<f64>,
+    /// Coriolis, centrifugal and gravity forces, `[n_v]`.
+    pub bias: Vec<f64>,
+    /// Velocity without contacts and rows, `[n_v]`.
+    pub v_free: Vec<f64>,
+    /// Contacts as they were when the step began, with what the step made of them.
+    pub contacts: Vec<ContactReport>,
+    /// Rows that could act.
+    pub rows: Vec<RowReport>,
+    /// The certificate.
+    pub summary: Summary,
+}
+
+/// One contact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContactReport {
+    /// Bodies of the model; the normal points from the first to the second.
+    pub bodies: [usize; 2],
+    /// Geoms of the model.
+    pub geoms: [usize; 2],
+    /// Midway between the surfaces, world frame, m.
+    pub point: [f64; 3],
+    /// Rows t1, t2, n, world frame.
+    pub frame: [[f64; 3]; 3],
+    /// Signed distance, m.
+    pub distance: f64,
+    /// Coulomb friction coefficient.
+    pub friction: f64,
+    /// Impulse on the second body, (t1, t2, n), N s.
+    pub impulse: [f64; 3],
+    /// Velocity of the second body relative to the first after the step, (t1, t2, n), m/s.
+    pub velocity: [f64; 3],
+}
+
+/// One scalar constraint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowReport {
+    /// "limit", "dry friction", "drive" or "coupling".
+    pub kind: &'static str,
+    /// Joint of the model.
+    pub joint: usize,
+    /// N s or N m s.
+    pub impulse: f64,
+}

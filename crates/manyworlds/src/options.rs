@@ -1,0 +1,144 @@
+//! How a batch is to be run.
+
+use std::sync::Arc;
+
+use manyworlds_gpu::GpuDevice;
+
+use crate::Error;
+
+/// What runs the kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Executor {
+    /// A GPU when there is a hardware adapter with the precision asked for, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU, through the kernels' Rust mirrors.
+    Cpu,
+    /// A wgpu adapter, a software one if there is no other.
+    Gpu,
+}
+
+/// The number type of everything a batch computes, collision included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Double precision.
+    F64,
+}
+
+impl Precision {
+    /// Bytes of one number.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+
+    /// `f32` or `f64`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+        }
+    }
+}
+
+/// Settings of a batch; every default is written here, once.
+#[derive(Clone)]
+pub struct BatchOptions {
+    /// What runs the kernels.
+    pub executor: Executor,
+    /// The number type.
+    pub precision: Precision,
+    /// Contact solver, by its name in [`manyworlds_contact::SOLVERS`].
+    pub solver: String,
+    /// Time step, s; the model's when `None`.
+    pub dt: Option<f64>,
+    /// The contact solver stops a world below this residual, N s (number 1 of the certificate).
+    pub tolerance: f64,
+    /// The contact solver stops a world after so many sweeps.
+    pub iterations: u32,
+    /// How penetration is undone and bounces begin.
+    pub stabilisation: Stabilisation,
+    /// A device to run on, a trainer's own for example; `executor` is not looked at then.
+    pub device: Option<Arc<GpuDevice>>,
+}
+
+/// How penetration is undone and bounces begin.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stabilisation {
+    /// Part of a penetration undone in one step, 0 to 1.
+    pub fraction: f64,
+    /// Fastest separation that undoing may cause, m/s: bounds the energy it can inject.
+    pub max_velocity: f64,
+    /// Contacts that approach slower than this do not bounce, m/s.
+    pub restitution_threshold: f64,
+    /// Gaps up to this are solved as contacts already, m, so that nothing lands with a penetration.
+    pub speculative_distance: f64,
+}
+
+impl Default for Stabilisation {
+    fn default() -> Self {
+        Self { fraction: 0.2, max_velocity: 0.2, restitution_threshold: 0.01, speculative_distance: 0.005 }
+    }
+}
+
+impl Default for BatchOptions {
+    fn default() -> Self {
+        Self {
+            executor: Executor::Auto,
+            precision: Precision::F32,
+            solver: "pgs".into(),
+            dt: None,
+            tolerance: 1e-6,
+            iterations: 200,
+            stabilisation: Stabilisation::default(),
+            device: None,
+        }
+    }
+}
+
+impl BatchOptions {
+    /// Checks every setting.
+    ///
+    /// # Errors
+    /// [`Error::Option`] names the first setting that is out of its range.
+    pub fn validate(&self) -> Result<(), Error> {
+        let wrong = |option: &'static str, expected: &'static str, found: String| {
+            Err(Error::Option { option, expected, found })
+        };
+        if self.solver != "pgs" {
+            return Err(Error::UnknownSolver { found: self.solver.clone(), known: "pgs".into() });
+        }
+        if let Some(dt) = self.dt
+            && !(dt > 0.0 && dt.is_finite())
+        {
+            return wrong("dt", "a positive time step, s", dt.to_string());
+        }
+        if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
+            return wrong("tolerance", "a positive number", self.tolerance.to_string());
+        }
+        if self.iterations == 0 {
+            return wrong("iterations", "at least 1", "0".into());
+        }
+        let s = &self.stabilisation;
+        if !(0.0..=1.0).contains(&s.fraction) {
+            return wrong("stabilisation.fraction", "0 to 1", s.fraction.to_string());
+        }
+        for (name, value) in [
+            ("stabilisation.max_velocity", s.max_velocity),
+            ("stabilisation.restitution_threshold", s.restitution_threshold),
+            ("stabilisation.speculative_distance", s.speculative_distance),
+        ] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return wrong(name, "a number not below zero", value.to_string());
+            }
+        }
+        Ok(())
+    }
+}

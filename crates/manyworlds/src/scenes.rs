@@ -1,0 +1,124 @@
+//! The built-in scenes: models and settings under `scenes/`, embedded as they are.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// A built-in model with the settings that suit it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Scene {
+    /// Name on the command line.
+    pub name: String,
+    /// File under `scenes/`.
+    pub file: String,
+    /// What it is.
+    pub description: String,
+    /// What it is there to show.
+    pub shows: String,
+    /// Contact solver and its budget.
+    pub solver: SceneSolver,
+    /// How it is benchmarked.
+    pub bench: SceneBench,
+}
+
+/// The solver settings of a scene.
+#[derive(Debug, Clone, Deserialize)]
+pub struct SceneSolver {
+    /// Name of the solver.
+    pub name: String,
+    /// Residual to reach.
+    pub tolerance: f64,
+    /// Iterations at most.
+    pub iterations: u32,
+}
+
+/// The benchmark protocol of a scene.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct SceneBench {
+    /// Steps until the contacts are steady.
+    pub settle_steps: u32,
+    /// Random controls span this part of their range.
+    pub control_amplitude: f64,
+}
+
+#[derive(Deserialize)]
+struct Index {
+    default: String,
+    scenes: Vec<Scene>,
+}
+
+macro_rules! files {
+    ($($file:literal),* $(,)?) => {
+        /// Text of a scene's file.
+        fn text(file: &str) -> Option<&'static str> {
+            match file {
+                $($file => Some(include_str!(concat!("../../../scenes/", $file))),)*
+                _ => None,
+            }
+        }
+    };
+}
+
+files![
+    "ant.xml",
+    "arm7.xml",
+    "cartpole.xml",
+    "clutter.xml",
+    "free-box.xml",
+    "half-cheetah.xml",
+    "heavy-stack.xml",
+    "hopper.xml",
+    "humanoid.xml",
+    "quadruped-drop.xml",
+    "quadruped.xml",
+    "sliding-box.xml",
+];
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../../../scenes/scenes.json")).expect("scenes.json is embedded and tested")
+});
+
+/// All built-in scenes.
+#[must_use]
+pub fn list() -> &'static [Scene] {
+    &INDEX.scenes
+}
+
+/// The scene that `manyworlds` runs when it is given none.
+#[must_use]
+pub fn default() -> &'static str {
+    &INDEX.default
+}
+
+/// A scene by its name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Scene> {
+    list().iter().find(|scene| scene.name == name)
+}
+
+impl Scene {
+    /// Its model as MJCF.
+    #[must_use]
+    pub fn mjcf(&self) -> &'static str {
+        text(&self.file).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn every_scene_has_its_file_and_every_file_its_scene() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenes");
+        let mut files: Vec<_> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.ends_with(".xml"))
+            .collect();
+        files.sort();
+        let mut listed: Vec<_> = super::list().iter().map(|scene| scene.file.clone()).collect();
+        listed.sort();
+        assert_eq!(files, listed);
+        assert!(super::list().iter().all(|scene| !scene.mjcf().is_empty()));
+        assert!(super::find(super::default()).is_some());
+    }
+}

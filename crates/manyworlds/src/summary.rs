@@ -1,0 +1,65 @@
+//! How a world fared in its last step.
+
+/// Bits of a world's status word.
+pub use manyworlds_shaders::dynamics::tree::status;
+
+/// The certificate of one world for its last step: residuals recomputed outside the solver.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Summary {
+    /// Contact residual (Lee 2024, section VII): `|lambda - T(lambda - J v - e)| / max(n_c, 1)`, N s.
+    pub residual: f64,
+    /// Largest scaled residual of a constraint, m/s.
+    pub residual_scaled: f64,
+    /// Deepest penetration, m.
+    pub penetration: f64,
+    /// Contacts, open ones within the speculative distance included.
+    pub contacts: u32,
+    /// Iterations of the island that took most.
+    pub iterations: u32,
+    /// Bits of [`status`], of all the world's trees.
+    pub status: u32,
+    /// Contacts that the residuals so far are means over.
+    counted: f64,
+}
+
+impl Summary {
+    /// Takes in the certificate of an island with `contacts` contacts.
+    pub(crate) fn add(&mut self, residual: f64, scaled: f64, contacts: f64, penetration: f64) {
+        // Until `close`, `residual` is the squared norm over all rows.
+        self.residual += (residual * contacts.max(1.0)).powi(2);
+        self.counted += contacts;
+        self.residual_scaled = self.residual_scaled.max(scaled);
+        self.penetration = self.penetration.max(penetration);
+    }
+
+    /// From a sum over islands to the world's mean.
+    pub(crate) fn close(&mut self) {
+        self.residual = self.residual.sqrt() / self.counted.max(1.0);
+        // A world has converged when all of its trees have.
+        if self.status & !status::CONVERGED != 0 {
+            self.status &= !status::CONVERGED;
+        }
+    }
+
+    /// Whether the world stopped: its state turned non-finite, or the host froze it.
+    #[must_use]
+    pub fn failed(&self) -> bool {
+        self.status & status::STOPPED != 0
+    }
+
+    /// The status in words.
+    #[must_use]
+    pub fn status_name(&self) -> &'static str {
+        if self.status & status::NON_FINITE != 0 {
+            "non-finite"
+        } else if self.status & status::FROZEN != 0 {
+            "frozen"
+        } else if self.status & status::BREAKDOWN != 0 {
+            "breakdown"
+        } else if self.status & status::ITERATION_LIMIT != 0 {
+            "iteration limit"
+        } else {
+            "converged"
+        }
+    }
+}

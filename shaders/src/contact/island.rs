@@ -1,0 +1,506 @@
+//! What every island kernel reads: the records of islands, constraints and sides in `island_index`, the law of a single
+//! row, and the passes over one island that solver and certificate share.
+//!
+//! An island is several trees coupled by constraints. All islands of a chunk lie one after the other in flat arrays:
+//!
+//! | buffer | content |
+//! |---|---|
+//! | `island_index` | records: islands (from word 0), colours, constraints, sides, then the items of each tree set |
+//! | `island_jac` | by side: J `[rows][count]`, then Y = A^-1 J^T likewise |
+//! | `island_contact` | a header and by constraint, [`contact`]: what the host knows of it |
+//! | `island_con` | by constraint, [`con`]: bias, friction, Delassus block and its inverse; or the numbers of a row |
+//! | `impulse` | by constraint 3: (t1, t2, n), or a row's impulse and two zeros, N s |
+//! | `velocity` | three regions of `n_velocity`: free velocity; solution; scratch (velocity before the step, check) |
+//! | `island_info` | by island, [`info`] |
+//!
+//! Constraints stand by island, then by colour; those of one colour touch disjoint velocities.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::local;
+use crate::Scalar;
+
+/// Kinds of constraints.
+pub mod kind {
+    /// Three rows: a contact, or with friction below zero a bilateral block.
+    pub const BLOCK: u32 = 0;
+    /// One row between bounds: `J v + e + c lambda = 0` as far as they allow; hard with compliance c = 0.
+    pub const ROW: u32 = 1;
+}
+
+/// Offsets in a constraint's part of `island_con`.
+pub mod con {
+    /// Block: bias e, m/s, 3.
+    pub const BIAS: usize = 0;
+    /// Block: friction; below zero: bilateral.
+    pub const FRICTION: usize = 3;
+    /// Block: G_ii, 00 01 02 11 12 22.
+    pub const DELASSUS: usize = 4;
+    /// Block: its regularised inverse, likewise.
+    pub const INVERSE: usize = 10;
+    /// Row: bias e.
+    pub const ROW_BIAS: usize = 0;
+    /// Row: compliance c, 1/kg. A soft row `lambda = -k e - b J v` has c = 1/b and bias k e / b.
+    pub const ROW_COMPLIANCE: usize = 1;
+    /// Row: smallest impulse.
+    pub const ROW_LOWER: usize = 2;
+    /// Row: largest impulse.
+    pub const ROW_UPPER: usize = 3;
+    /// Row: G_ii.
+    pub const ROW_DELASSUS: usize = 4;
+    /// Reals of a constraint.
+    pub const SIZE: usize = 16;
+}
+
+/// Offsets in an island's part of `island_info`.
+pub mod info {
+    /// Number 1 of the residuals: `|lambda - T(lambda - sigma^)| / max(contacts, 1)`.
+    pub const RESIDUAL: usize = 0;
+    /// Scaled residual, m/s.
+    pub const SCALED: usize = 1;
+    /// Sweeps done.
+    pub const ITERATIONS: usize = 2;
+    /// Deepest penetration, m.
+    pub const PENETRATION: usize = 3;
+    /// Contacts.
+    pub const CONTACTS: usize = 4;
+    /// Reals of an island.
+    pub const SIZE: usize = 8;
+}
+
+/// Regions of `velocity`.
+pub mod region {
+    /// A^-1 b.
+    pub const FREE: usize = 0;
+    /// The solver's.
+    pub const SOLUTION: usize = 1;
+    /// Velocity before the step until the bias is known; then the certificate's own.
+    pub const SCRATCH: usize = 2;
+    /// How many there are.
+    pub const COUNT: usize = 3;
+}
+
+/// Offsets in `island_contact`: what the host knows of a constraint when a step is packed.
+pub mod contact {
+    /// Header: time step, s.
+    pub const TIMESTEP: usize = 0;
+    /// Header: fraction of a penetration that one step removes.
+    pub const CORRECTION_FRACTION: usize = 1;
+    /// Header: largest speed of that correction, m/s.
+    pub const CORRECTION_MAX: usize = 2;
+    /// Header: approaching faster than this bounces, m/s.
+    pub const RESTITUTION_THRESHOLD: usize = 3;
+    /// Reals of the header; constraints follow.
+    pub const HEADER: usize = 8;
+
+    /// Point, m, world, 3.
+    pub const POINT: usize = 0;
+    /// Contact: unit normal, 3. Bilateral block: error in world axes, m or rad, 3.
+    pub const NORMAL: usize = 3;
+    /// Contact: signed distance, m.
+    pub const DISTANCE: usize = 6;
+    /// Friction; below zero: bilateral block.
+    pub const FRICTION: usize = 7;
+    /// Contact: restitution.
+    pub const RESTITUTION: usize = 8;
+    /// Reals of a constraint.
+    pub const SIZE: usize = 12;
+}
+
+/// Stands for an infinite bound, in f32 too.
+pub const UNBOUNDED: f64 = 1e30;
+/// Keeps quotients by zero finite.
+const TINY: f64 = 1e-30;
+
+/// Sizes of the ragged arrays.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct IslandDims {
+    /// Islands.
+    pub n_islands: u32,
+    /// First word of the colours in `island_index`: where each ends, as a constraint.
+    pub colours_at: u32,
+    /// First word of the constraint records.
+    pub constraints_at: u32,
+    /// First word of the side records.
+    pub sides_at: u32,
+    /// Constraints.
+    pub n_constraints: u32,
+    /// Reals of a region of `velocity`.
+    pub n_velocity: u32,
+    /// Most sweeps of the solver.
+    pub iterations: u32,
+    /// Bits of an f32: the residual (number 1) at which an island is solved.
+    pub tolerance: u32,
+    /// Bits of an f32: the scaled residual, m/s, at which it is solved too.
+    pub tolerance_scaled: u32,
+}
+
+crate::dims!(IslandDims {
+    n_islands,
+    colours_at,
+    constraints_at,
+    sides_at,
+    n_constraints,
+    n_velocity,
+    iterations,
+    tolerance,
+    tolerance_scaled,
+});
+
+/// An island.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct IslandRecord {
+    /// First constraint.
+    pub constraint_begin: u32,
+    /// One past the last.
+    pub constraint_end: u32,
+    /// First colour.
+    pub colour_begin: u32,
+    /// One past the last.
+    pub colour_end: u32,
+    /// First entry in a region of `velocity`.
+    pub velocity_begin: u32,
+    /// One past the last.
+    pub velocity_end: u32,
+    /// Contacts among the constraints.
+    pub n_contacts: u32,
+    /// World of the chunk.
+    pub world: u32,
+}
+
+/// A constraint.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct ConstraintRecord {
+    /// One of [`kind`].
+    pub kind: u32,
+    /// First side.
+    pub side_begin: u32,
+    /// One past the last.
+    pub side_end: u32,
+    /// The same constraint in the previous step's impulses, plus one; 0: new.
+    pub previous: u32,
+}
+
+/// A constraint's share of one tree.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct SideRecord {
+    /// First entry in a region of `velocity`.
+    pub velocity: u32,
+    /// Number of entries.
+    pub count: u32,
+    /// First real in `island_jac`.
+    pub jac: u32,
+    /// The constraint.
+    pub constraint: u32,
+}
+
+/// A tree in an island: what gather and scatter move.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct TreeItem {
+    /// Lane of its set.
+    pub lane: u32,
+    /// First entry in a region of `velocity`.
+    pub velocity: u32,
+}
+
+/// A static row of a tree in an island.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct RowItem {
+    /// Lane of its set.
+    pub lane: u32,
+    /// Row of the tree.
+    pub row: u32,
+    /// The constraint it is here.
+    pub constraint: u32,
+    /// First real in `island_jac`.
+    pub jac: u32,
+}
+
+/// A side of a contact or bilateral block, to be assembled by its tree.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct SideItem {
+    /// Lane of its set.
+    pub lane: u32,
+    /// Body of the tree that counts as the first, or [`crate::dynamics::tree::NONE`].
+    pub body_a: u32,
+    /// Body that counts as the second, or none; J is that of b less that of a.
+    pub body_b: u32,
+    /// 0: velocity of a point; 1: angular velocity.
+    pub angular: u32,
+    /// The constraint.
+    pub constraint: u32,
+    /// First real in `island_jac`.
+    pub jac: u32,
+}
+
+/// Uniform of the kernels that move numbers between a tree set and the islands.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
+pub struct SetDims {
+    /// Trees of this set in islands.
+    pub n_trees: u32,
+    /// First word of their [`TreeItem`]s in `island_index`.
+    pub trees_at: u32,
+    /// Static rows of those trees.
+    pub n_rows: u32,
+    /// First word of their [`RowItem`]s.
+    pub rows_at: u32,
+    /// Reals of a region of the islands' `velocity`.
+    pub n_velocity: u32,
+    /// Dofs of a tree.
+    pub n_v: u32,
+    /// First velocity in a lane of `state`.
+    pub v_at: u32,
+    /// Reals of a lane of `state`.
+    pub n_state: u32,
+    /// First word of the row records in `topology`.
+    pub row_at: u32,
+    /// Reals of a lane of `row`.
+    pub n_row_real: u32,
+}
+
+crate::dims!(SetDims { n_trees, trees_at, n_rows, rows_at, n_velocity, n_v, v_at, n_state, row_at, n_row_real });
+
+/// `count` records from word `at` of `island_index`.
+#[must_use]
+pub fn items<T: Pod>(index: &[u32], at: u32, count: u32) -> &[T] {
+    bytemuck::cast_slice(&index[at as usize..at as usize + count as usize * words::<T>()])
+}
+
+/// Words of a record.
+#[must_use]
+pub const fn words<T>() -> usize {
+    size_of::<T>() / size_of::<u32>()
+}
+
+/// The records of all islands, read in place.
+#[derive(Debug, Clone, Copy)]
+pub struct Islands<'a> {
+    /// Sizes.
+    pub dims: &'a IslandDims,
+    /// `[n_islands]`
+    pub islands: &'a [IslandRecord],
+    /// End of each colour.
+    pub colours: &'a [u32],
+    /// `[n_constraints]`
+    pub constraints: &'a [ConstraintRecord],
+    /// Sides by constraint.
+    pub sides: &'a [SideRecord],
+}
+
+impl<'a> Islands<'a> {
+    /// Finds the records in `island_index`.
+    #[must_use]
+    pub fn new(dims: &'a IslandDims, index: &'a [u32]) -> Self {
+        let constraints_at = dims.constraints_at as usize;
+        let constraints: &[ConstraintRecord] = bytemuck::cast_slice(
+            &index[constraints_at..constraints_at + dims.n_constraints as usize * words::<ConstraintRecord>()],
+        );
+        let sides_at = dims.sides_at as usize;
+        let n_sides = constraints.last().map_or(0, |c| c.side_end as usize);
+        Self {
+            dims,
+            islands: bytemuck::cast_slice(&index[..dims.n_islands as usize * words::<IslandRecord>()]),
+            colours: &index[dims.colours_at as usize..constraints_at],
+            constraints,
+            sides: bytemuck::cast_slice(&index[sides_at..sides_at + n_sides * words::<SideRecord>()]),
+        }
+    }
+}
+
+/// `y += J x` for three rows of one side.
+#[inline(always)]
+fn add_rows<T: Scalar>(y: &mut [T; 3], j: &[T], x: &[T]) {
+    let n = x.len();
+    for r in 0..3 {
+        let row = &j[r * n..(r + 1) * n];
+        let mut sum = y[r];
+        for k in 0..n {
+            sum = row[k].mul_add(x[k], sum);
+        }
+        y[r] = sum;
+    }
+}
+
+/// `x += Y d` for three rows of one side.
+#[inline(always)]
+fn add_columns<T: Scalar>(x: &mut [T], y: &[T], d: [T; 3]) {
+    let n = x.len();
+    let (y0, rest) = y.split_at(n);
+    let (y1, rest) = rest.split_at(n);
+    let y2 = &rest[..n];
+    for k in 0..n {
+        x[k] = y0[k].mul_add(d[0], y1[k].mul_add(d[1], y2[k].mul_add(d[2], x[k])));
+    }
+}
+
+/// `e + J v` of a block.
+#[inline(always)]
+pub fn block_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], e: [T; 3], v: &[T]) -> [T; 3] {
+    let mut sigma = e;
+    for side in sides {
+        let (at, n) = (side.jac as usize, side.count as usize);
+        let x = &v[side.velocity as usize..][..n];
+        let j = &jac[at..at + 3 * n];
+        // A free body: lengths known to the compiler.
+        match (<&[T; 18]>::try_from(j), <&[T; 6]>::try_from(x)) {
+            (Ok(j), Ok(x)) => add_rows(&mut sigma, j, x),
+            _ => add_rows(&mut sigma, j, x),
+        }
+    }
+    sigma
+}
+
+/// `v += Y d` of a block.
+#[inline(always)]
+pub fn block_apply<T: Scalar>(sides: &[SideRecord], jac: &[T], d: [T; 3], v: &mut [T]) {
+    for side in sides {
+        let (at, n) = (side.jac as usize, side.count as usize);
+        let y = &jac[at + 3 * n..at + 6 * n];
+        let x = &mut v[side.velocity as usize..][..n];
+        match (<&[T; 18]>::try_from(y), <&mut [T; 6]>::try_from(&mut *x)) {
+            (Ok(y), Ok(x)) => add_columns(x, y, d),
+            _ => add_columns(x, y, d),
+        }
+    }
+}
+
+/// `J v` of a row.
+#[inline(always)]
+pub fn row_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
+    let mut sigma = T::lit(0.0);
+    for side in sides {
+        let (at, n, x) = (side.jac as usize, side.count as usize, side.velocity as usize);
+        for k in 0..n {
+            sigma = jac[at + k].mul_add(v[x + k], sigma);
+        }
+    }
+    sigma
+}
+
+/// `v += Y d` of a row.
+#[inline(always)]
+pub fn row_apply<T: Scalar>(sides: &[SideRecord], jac: &[T], d: T, v: &mut [T]) {
+    for side in sides {
+        let (n, x) = (side.count as usize, side.velocity as usize);
+        let at = side.jac as usize + n;
+        for k in 0..n {
+            v[x + k] = jac[at + k].mul_add(d, v[x + k]);
+        }
+    }
+}
+
+/// Clamp to a row's bounds.
+#[inline(always)]
+fn bounded<T: Scalar>(c: &[T], x: T) -> T {
+    x.max(c[con::ROW_LOWER]).min(c[con::ROW_UPPER])
+}
+
+/// Impulse that solves a row, the others held: `sigma + e + G (x - lambda) + c x = 0` between the bounds.
+#[inline(always)]
+pub fn row_solve<T: Scalar>(c: &[T], lambda: T, sigma: T) -> T {
+    let compliance = c[con::ROW_COMPLIANCE];
+    let whole = (c[con::ROW_DELASSUS] + compliance).max(T::lit(TINY));
+    bounded(c, lambda - compliance.mul_add(lambda, sigma + c[con::ROW_BIAS]) / whole)
+}
+
+/// Natural residual `lambda - T(..)` of a row for `beta = step` (Lee 2024, eqs. 15-17), N s.
+#[inline(always)]
+pub fn row_residual<T: Scalar>(c: &[T], step: T, lambda: T, sigma: T) -> T {
+    let compliance = c[con::ROW_COMPLIANCE];
+    let fault = compliance.mul_add(lambda, sigma + c[con::ROW_BIAS]);
+    let moved = step * fault / step.mul_add(compliance, T::lit(1.0));
+    let y = lambda - moved;
+    // Between the bounds the residual is free of the rounding of the impulse.
+    if c[con::ROW_LOWER] <= y && y <= c[con::ROW_UPPER] { moved } else { lambda - bounded(c, y) }
+}
+
+/// Six numbers of a constraint.
+#[inline(always)]
+pub fn load6<T: Scalar>(c: &[T], at: usize) -> [T; 6] {
+    [c[at], c[at + 1], c[at + 2], c[at + 3], c[at + 4], c[at + 5]]
+}
+
+/// Velocity that the impulses give: `v = v_free + sum Y lambda`, into `v` (a region), colour by colour.
+#[inline(always)]
+pub fn recompute<T: Scalar>(all: &Islands, island: &IslandRecord, jac: &[T], impulse: &[T], free: &[T], v: &mut [T]) {
+    let span = island.velocity_begin as usize..island.velocity_end as usize;
+    v[span.clone()].copy_from_slice(&free[span]);
+    for i in island.constraint_begin as usize..island.constraint_end as usize {
+        let c = &all.constraints[i];
+        let sides = &all.sides[c.side_begin as usize..c.side_end as usize];
+        let lambda = [impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]];
+        if c.kind == kind::BLOCK {
+            block_apply(sides, jac, lambda, v);
+        } else {
+            row_apply(sides, jac, lambda[0], v);
+        }
+    }
+}
+
+/// Sum of squares of the natural residual (step 1) and the largest scaled residual, of one constraint.
+#[inline(always)]
+pub fn constraint_residual<T: Scalar>(kind: u32, c: &[T], lambda: [T; 3], sigma: [T; 3]) -> (T, T) {
+    let one = T::lit(1.0);
+    if kind == kind::BLOCK {
+        let mu = c[con::FRICTION];
+        let r = local::residual(mu, one, &lambda, &sigma);
+        let trace = c[con::DELASSUS] + c[con::DELASSUS + 3] + c[con::DELASSUS + 5];
+        let square = r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2]));
+        (square, local::scaled_residual(mu, trace, &lambda, &sigma))
+    } else {
+        let r = row_residual(c, one, lambda[0], sigma[0]);
+        let g = c[con::ROW_DELASSUS];
+        let rho = if T::lit(TINY) < g { one / g } else { one };
+        (r * r, row_residual(c, rho, lambda[0], sigma[0]).abs() / rho)
+    }
+}
+
+/// Residual (number 1) and scaled residual of an island at velocity `v`.
+#[inline(always)]
+pub fn measure<T: Scalar>(
+    all: &Islands,
+    island: &IslandRecord,
+    jac: &[T],
+    cons: &[T],
+    impulse: &[T],
+    v: &[T],
+) -> (T, T) {
+    let (mut square, mut scaled) = (T::lit(0.0), T::lit(0.0));
+    for i in island.constraint_begin as usize..island.constraint_end as usize {
+        let c = &cons[con::SIZE * i..con::SIZE * (i + 1)];
+        let record = &all.constraints[i];
+        let sides = &all.sides[record.side_begin as usize..record.side_end as usize];
+        let lambda = [impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]];
+        let sigma = if record.kind == kind::BLOCK {
+            block_sigma(sides, jac, [c[0], c[1], c[2]], v)
+        } else {
+            [row_sigma(sides, jac, v), T::lit(0.0), T::lit(0.0)]
+        };
+        let (own, own_scaled) = constraint_residual(record.kind, c, lambda, sigma);
+        square += own;
+        // A NaN must not be swallowed.
+        scaled = if own_scaled <= scaled { scaled } else { own_scaled };
+    }
+    (square.sqrt() / contacts(island), scaled)
+}
+
+/// What number 1 of the residuals is divided by.
+#[inline(always)]
+pub fn contacts<T: Scalar>(island: &IslandRecord) -> T {
+    T::lit(f64::from(island.n_contacts.max(1)))
+}
+
+/// Whether an island counts as solved.
+#[inline(always)]
+pub fn solved<T: Scalar>(dims: &IslandDims, residual: T, scaled: T) -> bool {
+    residual <= T::lit(f64::from(f32::from_bits(dims.tolerance)))
+        || scaled <= T::lit(f64::from(f32::from_bits(dims.tolerance_scaled)))
+}

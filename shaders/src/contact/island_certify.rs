@@ -1,0 +1,59 @@
+//! How good the impulses of every island are (mathematics section 3, number 1 and its scaled form), from nothing but
+//! the problem and the impulses: the velocity is recomputed.
+
+use super::island::{self, IslandDims, Islands, con, contact, info, kind, region};
+use crate::Scalar;
+use crate::args::Args;
+use crate::dynamics::tree::status;
+
+/// All islands of a chunk: residuals, penetration and status.
+pub fn island_certify<T: Scalar>(
+    dims: &IslandDims,
+    index: &[u32],
+    contacts: &[T],
+    jac: &[T],
+    cons: &[T],
+    impulse: &[T],
+    velocity: &mut [T],
+    infos: &mut [T],
+    statuses: &mut [u32],
+) {
+    let all = Islands::new(dims, index);
+    let n = dims.n_velocity as usize;
+    let (free, rest) = velocity.split_at_mut(n * region::SCRATCH);
+    for (i, record) in all.islands.iter().enumerate() {
+        island::recompute(&all, record, jac, impulse, &free[..n], &mut rest[..n]);
+        let (residual, scaled) = island::measure(&all, record, jac, cons, impulse, &rest[..n]);
+        let mut deepest = T::lit(0.0);
+        for k in record.constraint_begin as usize..record.constraint_end as usize {
+            let held = cons[con::SIZE * k + con::FRICTION] < T::lit(0.0);
+            if all.constraints[k].kind == kind::BLOCK && !held {
+                deepest = deepest.max(-contacts[contact::HEADER + contact::SIZE * k + contact::DISTANCE]);
+            }
+        }
+        let own = &mut infos[info::SIZE * i..info::SIZE * (i + 1)];
+        own[info::RESIDUAL] = residual;
+        own[info::SCALED] = scaled;
+        own[info::PENETRATION] = deepest;
+        own[info::CONTACTS] = T::lit(f64::from(record.n_contacts));
+        statuses[i] = if !(residual.is_finite() && scaled.is_finite()) {
+            status::NON_FINITE
+        } else if island::solved(dims, residual, scaled) {
+            status::CONVERGED
+        } else {
+            status::ITERATION_LIMIT
+        };
+    }
+}
+
+/// Uniform block.
+pub type Dims = IslandDims;
+
+/// Buffers: island_index, island_contact, island_jac, island_con, impulse -> velocity, island_info, island_status.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims: Dims = args.dims();
+    let [index, contacts, jac, cons, impulse, velocity, infos, statuses] = args.split();
+    let (index, velocity, infos) = (index.index(), velocity.real_mut(), infos.real_mut());
+    let (contacts, jac, cons) = (contacts.real(), jac.real(), cons.real());
+    island_certify(&dims, index, contacts, jac, cons, impulse.real(), velocity, infos, statuses.index_mut());
+}

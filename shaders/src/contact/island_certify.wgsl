@@ -1,0 +1,56 @@
+// Residuals, penetration and status of every island, from the problem and the impulses alone; a workgroup an island.
+#import index
+#import contact/local
+#import contact/island
+#import contact/island_sweep
+
+const CONTACT_HEADER: u32 = 8u;
+const CONTACT_SIZE: u32 = 12u;
+const CONTACT_DISTANCE: u32 = 6u;
+
+const ISLAND_CONVERGED: u32 = 1u;
+const ISLAND_ITERATION_LIMIT: u32 = 2u;
+const ISLAND_NON_FINITE: u32 = 8u;
+
+@group(0) @binding(0) var<uniform> dims: IslandDims;
+@group(0) @binding(1) var<storage, read> island_index: array<u32>;
+@group(0) @binding(2) var<storage, read> island_contact: array<real>;
+@group(0) @binding(3) var<storage, read> island_jac: array<real>;
+@group(0) @binding(4) var<storage, read> island_con: array<real>;
+@group(0) @binding(5) var<storage, read> impulse: array<real>;
+@group(0) @binding(6) var<storage, read_write> velocity: array<real>;
+@group(0) @binding(7) var<storage, read_write> island_info: array<real>;
+@group(0) @binding(8) var<storage, read_write> island_status: array<u32>;
+
+@compute @workgroup_size(ISLAND_WIDTH)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let island = group_index(group);
+    if island >= dims.n_islands {
+        return;
+    }
+    let own = island_record(island);
+    let region = REGION_SCRATCH * dims.n_velocity;
+    island_recompute(own, local, region);
+    let r = island_measure(own, local, region);
+    if local != 0u {
+        return;
+    }
+    var deepest = real(0.0);
+    for (var k = own.constraint_begin; k < own.constraint_end; k++) {
+        if constraint_record(k).kind == KIND_BLOCK && island_con[CON_SIZE * k + CON_FRICTION] >= real(0.0) {
+            deepest = max(deepest, -island_contact[CONTACT_HEADER + CONTACT_SIZE * k + CONTACT_DISTANCE]);
+        }
+    }
+    let at = INFO_SIZE * island;
+    island_info[at + INFO_RESIDUAL] = r.square;
+    island_info[at + INFO_SCALED] = r.scaled;
+    island_info[at + INFO_PENETRATION] = deepest;
+    island_info[at + INFO_CONTACTS] = real(own.n_contacts);
+    var status = ISLAND_ITERATION_LIMIT;
+    if !(is_finite(r.square) && is_finite(r.scaled)) {
+        status = ISLAND_NON_FINITE;
+    } else if island_solved(r) {
+        status = ISLAND_CONVERGED;
+    }
+    island_status[island] = status;
+}

@@ -1,0 +1,104 @@
+//! What only the whole constraint knows: Delassus block, bias with restitution, friction, warm start.
+
+use super::island::{self, IslandDims, Islands, con, contact, kind, region};
+use super::local;
+use super::tree_layout::{bias, bilateral_bias};
+use crate::Scalar;
+use crate::args::Args;
+
+/// Uniform block.
+pub type Dims = IslandDims;
+
+/// `G_ii = sum J Y^T` over the sides.
+#[inline(always)]
+fn delassus<T: Scalar>(sides: &[island::SideRecord], jac: &[T]) -> [T; 6] {
+    let mut g = [T::lit(0.0); 6];
+    for side in sides {
+        let n = side.count as usize;
+        let (j, y) = jac[side.jac as usize..][..6 * n].split_at(3 * n);
+        for k in 0..n {
+            let (a, b) = ([j[k], j[n + k], j[2 * n + k]], [y[k], y[n + k], y[2 * n + k]]);
+            g[0] = a[0].mul_add(b[0], g[0]);
+            g[1] = a[0].mul_add(b[1], g[1]);
+            g[2] = a[0].mul_add(b[2], g[2]);
+            g[3] = a[1].mul_add(b[1], g[3]);
+            g[4] = a[1].mul_add(b[2], g[4]);
+            g[5] = a[2].mul_add(b[2], g[5]);
+        }
+    }
+    g
+}
+
+/// Bias of a block: a contact's gap or bounce, a bilateral block's error. `before`: velocity before the step.
+#[inline(always)]
+fn block_bias<T: Scalar>(header: &[T], c: &[T], sides: &[island::SideRecord], jac: &[T], before: &[T]) -> [T; 3] {
+    let zero = T::lit(0.0);
+    let h = header[contact::TIMESTEP];
+    let per_step = T::lit(1.0) / h;
+    let (fraction, largest) = (header[contact::CORRECTION_FRACTION], header[contact::CORRECTION_MAX]);
+    if c[contact::FRICTION] < zero {
+        return [0, 1, 2].map(|k| bilateral_bias(c[contact::NORMAL + k], per_step, fraction, largest));
+    }
+    let (phi, rho) = (c[contact::DISTANCE], c[contact::RESTITUTION]);
+    let mut normal = bias(phi, per_step, fraction, largest);
+    if zero < rho {
+        let speed = island::block_sigma(sides, jac, [zero; 3], before)[2];
+        // Fast enough, and there within the step.
+        if speed < -header[contact::RESTITUTION_THRESHOLD] && h.mul_add(speed, phi) < zero {
+            normal = rho * speed;
+        }
+    }
+    [zero, zero, normal]
+}
+
+/// All constraints of a chunk. `impulse_in` is that of the step before.
+pub fn island_finish<T: Scalar>(
+    dims: &IslandDims,
+    index: &[u32],
+    contacts: &[T],
+    jac: &[T],
+    impulse_in: &[T],
+    velocity: &[T],
+    cons: &mut [T],
+    impulse: &mut [T],
+) {
+    let all = Islands::new(dims, index);
+    let before = &velocity[dims.n_velocity as usize * region::SCRATCH..];
+    for (i, record) in all.constraints.iter().enumerate() {
+        let own = &mut impulse[3 * i..3 * i + 3];
+        own.fill(T::lit(0.0));
+        if record.previous != 0 {
+            let from = 3 * (record.previous as usize - 1);
+            own.copy_from_slice(&impulse_in[from..from + 3]);
+        }
+        let c = &mut cons[con::SIZE * i..con::SIZE * (i + 1)];
+        if record.kind != kind::BLOCK {
+            own[0] = own[0].max(c[con::ROW_LOWER]).min(c[con::ROW_UPPER]);
+            continue;
+        }
+        let sides = &all.sides[record.side_begin as usize..record.side_end as usize];
+        let from = &contacts[contact::HEADER + contact::SIZE * i..][..contact::SIZE];
+        let g = delassus(sides, jac);
+        c[con::BIAS..con::BIAS + 3].copy_from_slice(&block_bias(contacts, from, sides, jac, before));
+        c[con::FRICTION] = from[contact::FRICTION];
+        c[con::DELASSUS..con::DELASSUS + 6].copy_from_slice(&g);
+        c[con::INVERSE..con::INVERSE + 6].copy_from_slice(&local::invert(&g));
+    }
+}
+
+/// Buffers: island_index, island_contact, island_jac, impulse_in, velocity -> island_con, impulse_out.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims: Dims = args.dims();
+    let [index, contacts, jac, impulse_in, velocity, cons, impulse] = args.split();
+    let (contacts, jac, impulse_in) = (contacts.real(), jac.real(), impulse_in.real());
+    island_finish(
+        &dims,
+        index.index(),
+        contacts,
+        jac,
+        impulse_in,
+        velocity.real(),
+        cons.real_mut(),
+        impulse.real_mut(),
+    );
+}

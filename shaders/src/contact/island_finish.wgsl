@@ -1,0 +1,123 @@
+// Delassus block, bias, friction and warm start of every constraint; an invocation a constraint.
+#import index
+#import contact/local
+#import contact/island
+
+@group(0) @binding(0) var<uniform> dims: IslandDims;
+@group(0) @binding(1) var<storage, read> island_index: array<u32>;
+@group(0) @binding(2) var<storage, read> island_contact: array<real>;
+@group(0) @binding(3) var<storage, read> island_jac: array<real>;
+@group(0) @binding(4) var<storage, read> impulse_in: array<real>;
+@group(0) @binding(5) var<storage, read> velocity: array<real>;
+@group(0) @binding(6) var<storage, read_write> island_con: array<real>;
+@group(0) @binding(7) var<storage, read_write> impulse_out: array<real>;
+
+const CONTACT_TIMESTEP: u32 = 0u;
+const CONTACT_CORRECTION_FRACTION: u32 = 1u;
+const CONTACT_CORRECTION_MAX: u32 = 2u;
+const CONTACT_RESTITUTION_THRESHOLD: u32 = 3u;
+const CONTACT_HEADER: u32 = 8u;
+const CONTACT_NORMAL: u32 = 3u;
+const CONTACT_DISTANCE: u32 = 6u;
+const CONTACT_FRICTION: u32 = 7u;
+const CONTACT_RESTITUTION: u32 = 8u;
+const CONTACT_SIZE: u32 = 12u;
+
+// G_ii = sum J Y^T over the sides.
+fn delassus(record: ConstraintRecord) -> Block {
+    var g = array<real, 6>(real(0.0), real(0.0), real(0.0), real(0.0), real(0.0), real(0.0));
+    for (var s = record.side_begin; s < record.side_end; s++) {
+        let side = side_record(s);
+        let n = side.count;
+        for (var k = 0u; k < n; k++) {
+            let at = side.jac + k;
+            let a = vec3<real>(island_jac[at], island_jac[at + n], island_jac[at + 2u * n]);
+            let b = vec3<real>(island_jac[at + 3u * n], island_jac[at + 4u * n], island_jac[at + 5u * n]);
+            g[0] = fma(a.x, b.x, g[0]);
+            g[1] = fma(a.x, b.y, g[1]);
+            g[2] = fma(a.x, b.z, g[2]);
+            g[3] = fma(a.y, b.y, g[3]);
+            g[4] = fma(a.y, b.z, g[4]);
+            g[5] = fma(a.z, b.z, g[5]);
+        }
+    }
+    return Block(g);
+}
+
+// Relative normal velocity before the step.
+fn normal_speed(record: ConstraintRecord) -> real {
+    let region = REGION_SCRATCH * dims.n_velocity;
+    var speed = real(0.0);
+    for (var s = record.side_begin; s < record.side_end; s++) {
+        let side = side_record(s);
+        for (var k = 0u; k < side.count; k++) {
+            speed = fma(island_jac[side.jac + 2u * side.count + k], velocity[region + side.velocity + k], speed);
+        }
+    }
+    return speed;
+}
+
+fn store_block(at: u32, m: Block) {
+    for (var k = 0u; k < 6u; k++) {
+        island_con[at + k] = m.g[k];
+    }
+}
+
+@compute @workgroup_size(TILE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let i = lane_index(group, local);
+    if i >= dims.n_constraints {
+        return;
+    }
+    let zero = real(0.0);
+    let record = constraint_record(i);
+    let c = CON_SIZE * i;
+    var start = vec3<real>(zero, zero, zero);
+    if record.previous != 0u {
+        let before = 3u * (record.previous - 1u);
+        start = vec3<real>(impulse_in[before], impulse_in[before + 1u], impulse_in[before + 2u]);
+    }
+    if record.kind != KIND_BLOCK {
+        start.x = min(max(start.x, island_con[c + CON_ROW_LOWER]), island_con[c + CON_ROW_UPPER]);
+    }
+    impulse_out[3u * i] = start.x;
+    impulse_out[3u * i + 1u] = start.y;
+    impulse_out[3u * i + 2u] = start.z;
+    if record.kind != KIND_BLOCK {
+        return;
+    }
+    let at = CONTACT_HEADER + CONTACT_SIZE * i;
+    let h = island_contact[CONTACT_TIMESTEP];
+    let per_step = real(1.0) / h;
+    let fraction = island_contact[CONTACT_CORRECTION_FRACTION];
+    let largest = island_contact[CONTACT_CORRECTION_MAX];
+    let mu = island_contact[at + CONTACT_FRICTION];
+    if mu < zero {
+        for (var k = 0u; k < 3u; k++) {
+            let speed = fraction * island_contact[at + CONTACT_NORMAL + k] * per_step;
+            island_con[c + CON_BIAS + k] = min(max(speed, -largest), largest);
+        }
+    } else {
+        let phi = island_contact[at + CONTACT_DISTANCE];
+        let rho = island_contact[at + CONTACT_RESTITUTION];
+        let rate = phi * per_step;
+        var normal = rate;
+        if phi < zero {
+            normal = max(fraction * rate, -largest);
+        }
+        if zero < rho {
+            let speed = normal_speed(record);
+            // Fast enough, and there within the step.
+            if speed < -island_contact[CONTACT_RESTITUTION_THRESHOLD] && fma(h, speed, phi) < zero {
+                normal = rho * speed;
+            }
+        }
+        island_con[c] = zero;
+        island_con[c + 1u] = zero;
+        island_con[c + 2u] = normal;
+    }
+    island_con[c + CON_FRICTION] = mu;
+    let block = delassus(record);
+    store_block(c + CON_DELASSUS, block);
+    store_block(c + CON_INVERSE, local_invert(block));
+}

@@ -1,0 +1,52 @@
+//! Static rows of the trees of one set as constraints of their islands, from what `contact/tree_rows` made of them.
+
+use super::island::{RowItem, SetDims, con, items};
+use super::tree_layout::{row, row_stride};
+use crate::args::Args;
+use crate::dynamics::tree::RowRecord;
+use crate::{LANES, Real, Scalar};
+
+/// Uniform block.
+pub type Dims = SetDims;
+
+/// `rows` is a tile buffer of the set, `records` its row records.
+pub fn island_rows<T: Scalar>(
+    dims: &SetDims,
+    records: &[RowRecord],
+    index: &[u32],
+    rows: &[T::Pack],
+    jac: &mut [T],
+    cons: &mut [T],
+) {
+    let (n_v, stride) = (dims.n_v as usize, row_stride(dims.n_v as usize));
+    for item in items::<RowItem>(index, dims.rows_at, dims.n_rows) {
+        let (tile, lane, r) = (item.lane as usize / LANES, item.lane as usize % LANES, item.row as usize);
+        let from = &rows[tile * dims.n_row_real as usize + r * stride..][..stride];
+        let get = |field: usize| from[field].lane(lane);
+        // A row that cannot act is one that carries nothing.
+        let active = get(row::ACTIVE);
+        let acts = T::lit(0.0) < active;
+        let out = &mut cons[con::SIZE * item.constraint as usize..][..con::SIZE];
+        out[con::ROW_BIAS] = get(row::BIAS);
+        out[con::ROW_COMPLIANCE] = if acts { get(row::COMPLIANCE) } else { T::lit(0.0) };
+        out[con::ROW_LOWER] = if acts { get(row::LOWER) } else { T::lit(0.0) };
+        out[con::ROW_UPPER] = if acts { get(row::UPPER) } else { T::lit(0.0) };
+        out[con::ROW_DELASSUS] = get(row::BLOCK);
+        let (j, y) = jac[item.jac as usize..][..2 * n_v].split_at_mut(n_v);
+        for i in 0..n_v {
+            j[i] = T::lit(0.0);
+            y[i] = if acts { get(row::Y + i) } else { T::lit(0.0) };
+        }
+        for k in 0..records[r].count as usize {
+            j[records[r].dofs[k] as usize] = get(row::COEFFICIENT + k);
+        }
+    }
+}
+
+/// Buffers: topology, row, island_index -> island_jac, island_con.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims: Dims = args.dims();
+    let [topology, rows, index, jac, cons] = args.split();
+    let records = bytemuck::cast_slice(topology.index()[dims.row_at as usize..].as_chunks::<8>().0.as_flattened());
+    island_rows(&dims, records, index.index(), rows.tile(), jac.real_mut(), cons.real_mut());
+}
