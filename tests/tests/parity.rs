@@ -29,10 +29,10 @@ fn mirrors_agree_across_precisions_and_orders_of_lanes() {
 #[test]
 fn comparisons_notice_perturbed_inputs() {
     report(cases().iter().filter_map(|case| case.check_sensitivity().err()).collect());
-    assert!(close(&[1.0, 2.0], &[1.0, 2.001], 1e-4).is_err());
-    assert!(close(&[f64::NAN], &[1.0], 1.0).is_err());
-    assert!(close(&[1.0], &[1.0, 1.0], 1.0).is_err());
-    assert!(close(&[f64::INFINITY, 1.0], &[f64::INFINITY, 1.0], 0.0).is_ok());
+    assert!(close(&[1.0, 2.0], &[1.0, 2.001], 1e-4, 1).is_err());
+    assert!(close(&[f64::NAN], &[1.0], 1.0, 1).is_err());
+    assert!(close(&[1.0], &[1.0, 1.0], 1.0, 1).is_err());
+    assert!(close(&[f64::INFINITY, 1.0], &[f64::INFINITY, 1.0], 0.0, 1).is_ok());
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! ([`ContactProblem::new`]), or is laid out by the builder on the device, where the same kernels solve it.
 
 pub mod island;
+pub mod pgs;
 pub mod problem;
 pub mod residual;
 #[cfg(test)]

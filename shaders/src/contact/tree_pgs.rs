@@ -20,9 +20,6 @@ use crate::dynamics::tree::status;
 use crate::{LANES, Scalar};
 use crate::{Mask, Real};
 
-/// Sweeps before each polish.
-const SWEEPS_A_POLISH: u32 = 2;
-
 /// One tile. `stopped`: lanes that take no part. Returns which lanes have converged.
 pub fn tree_pgs<R: Real>(
     dims: &LaneDims,
@@ -49,7 +46,8 @@ pub fn tree_pgs<R: Real>(
         if none(live) {
             break;
         }
-        if dims.polish > 0 && k % SWEEPS_A_POLISH == 0 {
+        // After 2, 4, 8, ... sweeps: where steps do not help soon, sweeps are what is left, and cheap.
+        if dims.polish > 0 && k > 1 && k.is_power_of_two() {
             let mut workspace = Workspace::new(dims, constraint, rows, live, work);
             let polished = polish(dims, constraint, impulse, rows, velocity, tolerance / per_contact, &mut workspace);
             error = R::select(live, polished.error * per_contact, error);

@@ -249,15 +249,20 @@ fn eliminate<R: Real>(n: usize, m: &mut [R], x: &mut [R]) {
         let pivot = &mut top[k * n + k..];
         pivot[0] = one / R::select(pivot[0].abs().lt(least), least, pivot[0]);
         let xk = x[k];
+        // A row that is the identity in every lane (open, bounded) only moves its column to the right-hand side.
+        let alone = !pivot[1..].iter().any(|x| (!x.abs().le(R::lit(0.0))).any());
         for (r, x) in below.chunks_exact_mut(n).zip(&mut x[k + 1..]) {
             if !(!r[k].abs().le(R::lit(0.0))).any() {
                 continue;
             }
             let factor = -(r[k] * pivot[0]);
+            *x = factor.mul_add(xk, *x);
+            if alone {
+                continue;
+            }
             for (to, &from) in r[k + 1..].iter_mut().zip(&pivot[1..]) {
                 *to = factor.mul_add(from, *to);
             }
-            *x = factor.mul_add(xk, *x);
         }
     }
     for k in (0..n).rev() {

@@ -24,6 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
             recording.dispatch(&kernel::batch::OVERWRITE, &dims, lanes as u32, ids);
         }),
         outputs: vec![(2, EXACT)],
+        single: true,
         reversible: true,
     }]
 }

@@ -30,7 +30,8 @@ pub enum Data {
         /// Slots of each lane.
         lanes: Vec<Vec<u32>>,
     },
-    /// First slot and number of slots of each tile, of the slots in the binding named (counted from 0).
+    /// First slot and number of slots of each tile, twice (this step's, the step's before): of the slots in the binding
+    /// named, counted from 0.
     SlotTable(usize),
 }
 
@@ -94,11 +95,6 @@ fn unpack_slots<A: Copy>(packed: &[A], lanes: &[usize], fields: usize, tile: usi
     lanes.iter().enumerate().flat_map(of_lane).collect()
 }
 
-/// The lanes of a result `[lanes][n]` in reverse.
-pub(super) fn reverse_lanes(values: &[f64], lanes: usize) -> Vec<f64> {
-    values.chunks((values.len() / lanes.max(1)).max(1)).rev().flatten().copied().collect()
-}
-
 impl Data {
     pub(super) fn is_integer(&self) -> bool {
         matches!(self, Self::LaneWords(_) | Self::Words(_) | Self::SlotWords { .. } | Self::SlotTable(_))
@@ -121,6 +117,55 @@ impl Data {
             _ => {}
         }
         data
+    }
+
+    /// Numbers of each lane in a result.
+    fn lane_lengths(&self, lanes: usize, len: usize) -> Vec<usize> {
+        match self {
+            Self::Slots { lanes, .. } => lanes.iter().map(Vec::len).collect(),
+            Self::SlotWords { lanes, .. } => lanes.iter().map(Vec::len).collect(),
+            _ => vec![len / lanes.max(1); lanes],
+        }
+    }
+
+    /// A result split by lanes.
+    fn split<'a>(&self, values: &'a [f64], lanes: usize) -> Vec<&'a [f64]> {
+        let mut rest = values;
+        let mut take = |length| {
+            let (lane, after) = rest.split_at(length);
+            rest = after;
+            lane
+        };
+        self.lane_lengths(lanes, values.len()).into_iter().map(&mut take).collect()
+    }
+
+    /// A result of these data with its lanes in reverse.
+    pub(super) fn reverse_result(&self, values: &[f64], lanes: usize) -> Vec<f64> {
+        self.split(values, lanes).into_iter().rev().flatten().copied().collect()
+    }
+
+    /// These data holding a result.
+    pub(super) fn with_result(&self, values: &[f64], lanes: usize) -> Self {
+        let split = self.split(values, lanes);
+        let reals = || split.iter().map(|lane| lane.to_vec()).collect();
+        let words = || split.iter().map(|lane| lane.iter().map(|x| *x as u32).collect()).collect();
+        match self {
+            Self::Lanes(_) => Self::Lanes(reals()),
+            Self::LaneWords(_) => Self::LaneWords(words()),
+            Self::Slots { fields, .. } => Self::Slots { fields: *fields, lanes: reals() },
+            Self::SlotWords { fields, .. } => Self::SlotWords { fields: *fields, lanes: words() },
+            Self::Shared(_) => Self::Shared(values.to_vec()),
+            Self::Words(_) | Self::SlotTable(_) => self.clone(),
+        }
+    }
+
+    /// Numbers of a record: what lies this far apart is of one kind, and of one scale.
+    pub(super) fn period(&self) -> usize {
+        match self {
+            Self::Lanes(lanes) => lanes.first().map_or(1, Vec::len).max(1),
+            Self::Slots { fields, .. } | Self::SlotWords { fields, .. } => *fields,
+            _ => 1,
+        }
     }
 
     pub(super) fn perturbed(&self, by: f64) -> Self {
@@ -154,7 +199,7 @@ impl Data {
             Self::Words(values) => values.clone(),
             Self::SlotTable(of) => slot_table(&slot_counts(&all[*of]), tile)
                 .into_iter()
-                .flat_map(|(begin, count)| [begin as u32, count as u32])
+                .flat_map(|(begin, count)| [begin as u32, count as u32, begin as u32, count as u32])
                 .collect(),
             _ => Vec::new(),
         };

@@ -27,19 +27,16 @@ const ROUNDING_OF_SOLVES: Tolerance = Tolerance {
 };
 
 /// Not a multiple of any tile, and more than one of each.
-const LANES: usize = 43;
+pub(super) const LANES: usize = 43;
 
 /// The golden models, each for a class of joints.
-const MODELS: [&str; 3] = ["mixed-joints", "ball-chain", "several-trees"];
+pub(super) const MODELS: [&str; 3] = ["mixed-joints", "ball-chain", "several-trees"];
 
 /// Cases of every dynamics kernel.
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for name in MODELS {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/models/{name}.xml"));
-        let imported = load(&path, &ImportOptions::default()).expect("a golden model loads");
-        let sets = compile(&imported.model, &Settings::default()).expect("a golden model compiles");
-        for (at, set) in sets.iter().enumerate() {
+        for (at, set) in sets(name).iter().enumerate() {
             for param_lanes in [false, true] {
                 let own = if param_lanes { ", params of each lane" } else { "" };
                 cases.extend(of_set(&format!("{name}, set {at}{own}"), set, param_lanes));
@@ -49,8 +46,15 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
+/// The tree sets of a golden model.
+pub(super) fn sets(name: &str) -> Vec<TreeSet> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/models/{name}.xml"));
+    let imported = load(&path, &ImportOptions::default()).expect("a golden model loads");
+    compile(&imported.model, &Settings::default()).expect("a golden model compiles")
+}
+
 /// A state of a tree: positions within a radian, unit quaternions, moderate velocities, controls and forces.
-fn random_state(layout: &TreeLayout, rng: &mut ChaCha8Rng) -> Vec<f64> {
+pub(super) fn random_state(layout: &TreeLayout, rng: &mut ChaCha8Rng) -> Vec<f64> {
     let mut state: Vec<f64> = (0..layout.dims.n_state()).map(|_| rng.random_range(-1.0..1.0)).collect();
     for record in layout.tree().joints {
         let at = match record.kind {
@@ -105,6 +109,7 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
                 recording.dispatch(kernel, &dims, LANES as u32, ids);
             }),
             outputs: outputs.iter().map(|at| (*at, tolerance)).collect(),
+            single: true,
             reversible: true,
         }
     };

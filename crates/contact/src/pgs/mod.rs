@@ -1,0 +1,12 @@
+//! Projected Gauss-Seidel on the tree path: islands of one tree and the ground, a lane per tree.
+//!
+//! Solves `A v = b + J^T lambda` with every contact, limit, drive and block obeying its law exactly; see
+//! [`manyworlds_shaders::contact::tree_pgs`] for the method, and [`record`] for the dispatches.
+
+mod info;
+mod params;
+mod record;
+
+pub use info::PgsInfo;
+pub use params::{PgsError, PgsParams};
+pub use record::{TreeContactBuffers, record, work_reals};

@@ -1,0 +1,86 @@
+//! The dispatches of the tree path, in order.
+
+use manyworlds_gpu::{BufferId, Recording};
+use manyworlds_shaders::contact::tree_layout::polish_reals;
+use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
+use manyworlds_shaders::kernel::contact::{
+    TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM,
+};
+
+use super::PgsParams;
+
+/// What the kernels bind. Sizes are reals a lane in tile layout, unless said otherwise; n slots are all slots of all
+/// tiles ([`manyworlds_shaders::contact::tree_layout`]).
+#[derive(Debug, Clone, Copy)]
+pub struct TreeContactBuffers {
+    /// Structure of the tree.
+    pub topology: BufferId,
+    /// Its parameters, shared or a set a lane.
+    pub params: BufferId,
+    /// q, v, ctrl, tau.
+    pub state: BufferId,
+    /// Body poses.
+    pub pose: BufferId,
+    /// Motions of the dofs.
+    pub motion: BufferId,
+    /// Factor of the momentum matrix.
+    pub factor: BufferId,
+    /// Right-hand side, `[n_v]`.
+    pub b: BufferId,
+    /// Contact records, tile-ragged, 12 a slot.
+    pub contact: BufferId,
+    /// Words of contacts, tile-ragged, 4 a slot.
+    pub contact_map: BufferId,
+    /// First slot and number of slots of each tile, in this step and the one before: 4 words a tile.
+    pub slots: BufferId,
+    /// Laws, J and Y, tile-ragged, `slot_reals(n_v)` a slot.
+    pub constraint: BufferId,
+    /// Static rows, `n_row * row_stride(n_v)`; keeps its impulses from step to step.
+    pub row: BufferId,
+    /// Impulses of the step before, tile-ragged, 3 a slot.
+    pub impulse_before: BufferId,
+    /// Impulses of this step, tile-ragged, 3 a slot.
+    pub impulse: BufferId,
+    /// The free velocity; afterwards the velocity at the end of the step, `[n_v]`.
+    pub velocity: BufferId,
+    /// Certificate, `info::reals(n_v)`.
+    pub info: BufferId,
+    /// Status words, one a lane, tile layout.
+    pub status: BufferId,
+    /// Workspace of the polish, [`work_reals`] a lane on a device; the CPU's mirrors bring their own.
+    pub work: BufferId,
+}
+
+/// Reals a lane of the polish's workspace on a device.
+#[must_use]
+pub fn work_reals(params: &PgsParams, tree: &TreeDims) -> usize {
+    polish_reals(params.polish_rows as usize, tree.n_v as usize)
+}
+
+/// Appends the contact stage of one tree set: from poses, factor and free velocity to velocity, impulses and certificate.
+pub fn record(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
+    let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
+    recording
+        .dispatch(
+            &TREE_JACOBIAN,
+            &whole,
+            lanes,
+            &[b.topology, b.params, b.pose, b.motion, b.contact, b.contact_map, b.slots, b.constraint],
+        )
+        .dispatch(&TREE_ASSEMBLE, &whole, lanes, &[b.topology, b.params, b.factor, b.state, b.slots, b.constraint])
+        .dispatch(&TREE_WARM, &lane, lanes, &[b.slots, b.contact_map, b.impulse_before, b.impulse])
+        .dispatch(&TREE_ROWS, &whole, lanes, &[b.topology, b.params, b.state, b.factor, b.row])
+        .dispatch(
+            &TREE_PGS,
+            &lane,
+            lanes,
+            &[b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work],
+        )
+        .dispatch(&TREE_PUSH, &lane, lanes, &[b.slots, b.b, b.constraint, b.impulse, b.row, b.info])
+        .dispatch(
+            &TREE_CERTIFY,
+            &whole,
+            lanes,
+            &[b.topology, b.params, b.slots, b.factor, b.constraint, b.impulse, b.row, b.info],
+        );
+}
