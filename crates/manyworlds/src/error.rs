@@ -15,7 +15,9 @@ pub enum Error {
     #[error(transparent)]
     Dynamics(#[from] manyworlds_dynamics::TreeError),
     /// Joints of two trees coupled.
-    #[error("equality \"{name}\": joint \"{joint}\" is coupled to a joint of another tree, which is not supported; couple joints of one tree")]
+    #[error(
+        "equality \"{name}\": joint \"{joint}\" is coupled to a joint of another tree, which is not supported; couple joints of one tree"
+    )]
     CouplingAcrossTrees {
         /// The equality's name.
         name: String,

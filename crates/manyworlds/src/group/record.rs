@@ -125,8 +125,7 @@ impl IslandStep {
             let (s, dims) = (&set.buffers, &part.dims);
             recording.dispatch(&ISLAND_GATHER, dims, dims.n_trees, &[b.index, s.state, s.v_free, b.velocity]);
             if part.n_items > 0 {
-                let assemble =
-                    island_assemble::Dims { tree: set.dims, n_items: part.n_items, items_at: part.items_at };
+                let assemble = island_assemble::Dims { tree: set.dims, n_items: part.n_items, items_at: part.items_at };
                 recording.dispatch(
                     &ISLAND_ASSEMBLE,
                     &assemble,

@@ -39,10 +39,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             collision: CollisionModel::with_settings(&model, &collision)?,
             fixed: fixed(&model, &sets, &lanes)?,
             lanes,
-            sets: sets
-                .iter()
-                .map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() })
-                .collect(),
+            sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
             header: Header {
                 timestep: model.options.timestep,
                 correction_fraction: s.fraction,

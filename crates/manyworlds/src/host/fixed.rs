@@ -108,10 +108,11 @@ pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap)
         if a.tree != b.tree {
             let trees = [a.tree as u32, b.tree as u32];
             let frames = frames.map(numbers);
-            all.extend(parts.iter().map(|&angular| Fixed {
-                trees,
-                law: Law::Block(Block { bodies: places, angular, frames }),
-            }));
+            all.extend(
+                parts
+                    .iter()
+                    .map(|&angular| Fixed { trees, law: Law::Block(Block { bodies: places, angular, frames }) }),
+            );
         }
     }
     debug_assert!(all.iter().all(|fixed| fixed.trees.iter().all(|&tree| tree != NONE)));

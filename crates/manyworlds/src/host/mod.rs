@@ -68,8 +68,11 @@ pub(crate) struct HostStage<T: Precision> {
 impl<T: Scalar + Precision> HostStage<T> {
     pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize) -> Self {
         let n_tree = model.lanes.trees.len();
-        let packs =
-            model.sets.iter().map(|set| SlotPack::new(set.trees.clone(), set.dims.n_block as usize, width, n_world)).collect();
+        let packs = model
+            .sets
+            .iter()
+            .map(|set| SlotPack::new(set.trees.clone(), set.dims.n_block as usize, width, n_world))
+            .collect();
         Self {
             islands: IslandPack::new(&model, n_world),
             width,
