@@ -45,19 +45,21 @@ fn eliminate<R: Real>(tree: &Tree, momentum: &[R], factor: &mut [R]) -> R::Mask 
         let usable = R::lit(0.0).lt(momentum[at]);
         let pivot = R::select(positive, factor[at], R::select(usable, momentum[at], one));
         let inverse = one / pivot;
+        // Ancestors come before their descendants, and so do their rows.
+        let (above, row) = factor.split_at_mut(at);
+        let row = &mut row[..chain];
         let mut j = dof.parent as usize;
         for k in 1..chain {
-            let ratio = factor[at + k] * inverse;
+            let ratio = row[k] * inverse;
             let ancestor = &tree.dofs[j];
-            let to = ancestor.m_begin as usize;
             // The ancestor's row, from its diagonal to the root, less `ratio` times ours.
-            for m in k..chain {
-                factor[to + m - k] = (-ratio).mul_add(factor[at + m], factor[to + m - k]);
+            for (entry, &own) in above[ancestor.m_begin as usize..].iter_mut().zip(&row[k..]) {
+                *entry = (-ratio).mul_add(own, *entry);
             }
-            factor[at + k] = ratio;
+            row[k] = ratio;
             j = ancestor.parent as usize;
         }
-        factor[at] = inverse;
+        row[0] = inverse;
     }
     sound
 }

@@ -12,5 +12,6 @@ pub mod inertia;
 pub mod integrate;
 pub mod kinematics;
 pub mod momentum;
+pub mod names;
 pub mod tree;
 pub mod tumble;

@@ -9,159 +9,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::buffer::Buffer;
+pub use crate::dynamics::names::{NONE, block, drive, joint, param, row, status, work};
 use crate::math::{Vec3, add, cross, dot, load3};
 use crate::real::{Real, Scalar};
-
-/// No such index: the ground as a body, no parent of a dof, no driver of a coupling.
-pub const NONE: u32 = u32::MAX;
-
-/// Joint kinds, in [`JointRecord::kind`].
-pub mod joint {
-    /// q: position, quaternion; v: world linear, body angular velocity.
-    pub const FREE: u32 = 0;
-    /// q: quaternion; v: body angular velocity.
-    pub const BALL: u32 = 1;
-    /// One rotation about the axis.
-    pub const HINGE: u32 = 2;
-    /// One translation along the axis.
-    pub const SLIDE: u32 = 3;
-}
-
-/// How an actuator acts, in [`ActuatorRecord::mode`].
-pub mod drive {
-    /// Its position and velocity gains are in the momentum matrix: a drive without force limit, or a motor.
-    pub const IMPLICIT: u32 = 0;
-    /// A row stands for it: a drive with gains and a force limit.
-    pub const ROW: u32 = 1;
-    /// Its clamped force at the start of the step acts: force limits that no row can hold.
-    pub const EXPLICIT: u32 = 2;
-}
-
-/// Row kinds, in [`RowRecord::kind`].
-pub mod row {
-    /// The nearer bound of a hinge or slide; `param`: its joint record, `q`: its position.
-    pub const LIMIT: u32 = 0;
-    /// The largest angle of a ball joint from its reference, along three dofs; `param`: its joint record, `q`: its quaternion.
-    pub const LIMIT_BALL: u32 = 1;
-    /// Dry friction of one dof, a box row; `param`: its joint record.
-    pub const FRICTION: u32 = 2;
-    /// A drive with gains and a force limit, soft then clamped; `param`: its actuator record, `source`: its control,
-    /// `q`: its joint's position.
-    pub const DRIVE: u32 = 3;
-    /// `q1 - ref1 = polynomial(q2 - ref2)`, bilateral; `param`: its coupling record, `q` and `source`: the positions of
-    /// the driven joint and of the driver ([`super::NONE`]: none).
-    pub const COUPLING: u32 = 4;
-}
-
-/// Block kinds, in [`BlockRecord::kind`]: static bilateral constraints of three rows.
-pub mod block {
-    /// The origins of two frames coincide.
-    pub const POSITION: u32 = 0;
-    /// The axes of two frames coincide.
-    pub const ROTATION: u32 = 1;
-}
-
-/// Bits of a lane's status word.
-pub mod status {
-    /// The solver met its tolerance.
-    pub const CONVERGED: u32 = 1;
-    /// The solver ran out of iterations.
-    pub const ITERATION_LIMIT: u32 = 2;
-    /// A pivot of the momentum matrix was not positive.
-    pub const BREAKDOWN: u32 = 4;
-    /// The velocity became infinite or a NaN; the state is that of the last good step.
-    pub const NON_FINITE: u32 = 8;
-    /// Frozen by the host.
-    pub const FROZEN: u32 = 16;
-    /// A capacity was exceeded.
-    pub const CAPACITY: u32 = 32;
-    /// Lanes with any of these do not move, and keep them until the host resets the lane.
-    pub const STOPPED: u32 = NON_FINITE | FROZEN;
-}
-
-/// Offsets in `params`, in reals.
-pub mod param {
-    /// Time step, s.
-    pub const TIMESTEP: usize = 0;
-    /// Gravity, m/s^2, world axes, 3.
-    pub const GRAVITY: usize = 1;
-    /// Fraction of a penetration that one step removes.
-    pub const CORRECTION_FRACTION: usize = 4;
-    /// Largest speed of that correction, m/s.
-    pub const CORRECTION_MAX: usize = 5;
-    /// Approaching faster than this bounces, m/s.
-    pub const RESTITUTION_THRESHOLD: usize = 6;
-    /// Reals of the header; body records begin here.
-    pub const HEADER: usize = 8;
-
-    /// Body: position in the parent's frame, m, 3.
-    pub const BODY_POSITION: usize = 0;
-    /// Body: orientation in the parent's frame, 4.
-    pub const BODY_ORIENTATION: usize = 3;
-    /// Body: mass, kg.
-    pub const BODY_MASS: usize = 7;
-    /// Body: centre of mass in the body frame, m, 3.
-    pub const BODY_COM: usize = 8;
-    /// Body: inertia about the centre of mass in body axes (xx, yy, zz, xy, xz, yz), kg m^2, 6.
-    pub const BODY_INERTIA: usize = 11;
-    /// Reals of a body record.
-    pub const BODY: usize = 17;
-
-    /// Joint: anchor in the body frame, m, 3.
-    pub const JOINT_ANCHOR: usize = 0;
-    /// Joint: unit axis in the body frame, 3.
-    pub const JOINT_AXIS: usize = 3;
-    /// Joint: position at which the body stands as its record says, rad or m.
-    pub const JOINT_REFERENCE: usize = 6;
-    /// Joint: spring constant, N m/rad or N/m.
-    pub const JOINT_STIFFNESS: usize = 7;
-    /// Joint: viscous damping, N m s/rad or N s/m.
-    pub const JOINT_DAMPING: usize = 8;
-    /// Joint: reflected rotor inertia, kg m^2 or kg.
-    pub const JOINT_ARMATURE: usize = 9;
-    /// Joint: dry friction, N m or N.
-    pub const JOINT_FRICTION: usize = 10;
-    /// Joint: lower bound, rad or m (ball: unused).
-    pub const JOINT_LOWER: usize = 11;
-    /// Joint: upper bound, rad or m (ball: largest angle).
-    pub const JOINT_UPPER: usize = 12;
-    /// Joint: q at which the spring is slack: 1 (hinge, slide), 4 (ball), 7 (free).
-    pub const JOINT_SPRING: usize = 13;
-    /// Reals of a joint record.
-    pub const JOINT: usize = 20;
-
-    /// Actuator: gear, one a dof of its joint, 6.
-    pub const ACTUATOR_GEAR: usize = 0;
-    /// Actuator: force per control.
-    pub const ACTUATOR_GAIN: usize = 6;
-    /// Actuator: constant, position and velocity coefficient of the force, 3.
-    pub const ACTUATOR_BIAS: usize = 7;
-    /// Actuator: bounds of the control, 2.
-    pub const ACTUATOR_CONTROL: usize = 10;
-    /// Actuator: bounds of the force before the gear, 2.
-    pub const ACTUATOR_FORCE: usize = 12;
-    /// Reals of an actuator record. An absent bound is plus or minus [`UNBOUNDED`].
-    pub const ACTUATOR: usize = 14;
-
-    /// Coupling: position of the driven joint, rad or m, at the reference.
-    pub const COUPLING_REFERENCE: usize = 0;
-    /// Coupling: position of the driver at the reference.
-    pub const COUPLING_DRIVER_REFERENCE: usize = 1;
-    /// Coupling: polynomial coefficients, constant first, 5.
-    pub const COUPLING_COEFFICIENTS: usize = 2;
-    /// Reals of a coupling record.
-    pub const COUPLING: usize = 7;
-
-    /// Block: frame in body a (position, quaternion), 7. On the ground: in the world.
-    pub const BLOCK_FRAME_A: usize = 0;
-    /// Block: frame in body b (position, quaternion), 7.
-    pub const BLOCK_FRAME_B: usize = 7;
-    /// Reals of a block record.
-    pub const BLOCK: usize = 14;
-
-    /// Stands for an infinite bound, in f32 too.
-    pub const UNBOUNDED: f64 = 1e30;
-}
 
 /// Reals of a body in the `pose` buffer: position, quaternion.
 pub const POSE: usize = 7;
@@ -292,19 +142,6 @@ impl TreeDims {
     pub fn n_work(&self) -> usize {
         work::BODY * self.n_body as usize
     }
-}
-
-/// Offsets in a body's part of `work`.
-pub mod work {
-    /// Inertia at c in world axes: mass, mass * (centre - c) (3), inertia about c (6). Written by `bias`; `inertia`
-    /// adds up the subtrees in place.
-    pub const INERTIA: usize = 0;
-    /// Acceleration at c of the motion with no joint acceleration, less gravity.
-    pub const ACCELERATION: usize = 10;
-    /// Force that this acceleration takes, at c; of the whole subtree in the end.
-    pub const FORCE: usize = 16;
-    /// Reals of a body.
-    pub const BODY: usize = 22;
 }
 
 /// A body.
@@ -532,25 +369,30 @@ pub fn solve<R: Real>(tree: &Tree, factor: &[R], x: &mut [R]) {
     let n = tree.dofs.len();
     let x = &mut x[..n];
     for i in (0..n).rev() {
-        let dof = &tree.dofs[i];
-        let (at, xi) = (dof.m_begin as usize, x[i]);
-        let mut j = dof.parent;
-        for k in 1..dof.chain as usize {
-            x[j as usize] = (-factor[at + k]).mul_add(xi, x[j as usize]);
-            j = tree.dofs[j as usize].parent;
+        let (dof, xi) = (&tree.dofs[i], x[i]);
+        let mut j = dof.parent as usize;
+        for &l in &row(factor, dof)[1..] {
+            x[j] = (-l).mul_add(xi, x[j]);
+            j = tree.dofs[j].parent as usize;
         }
     }
     for i in 0..n {
         let dof = &tree.dofs[i];
-        let at = dof.m_begin as usize;
-        let mut sum = x[i] * factor[at];
-        let mut j = dof.parent;
-        for k in 1..dof.chain as usize {
-            sum = (-factor[at + k]).mul_add(x[j as usize], sum);
-            j = tree.dofs[j as usize].parent;
+        let row = row(factor, dof);
+        let mut sum = x[i] * row[0];
+        let mut j = dof.parent as usize;
+        for &l in &row[1..] {
+            sum = (-l).mul_add(x[j], sum);
+            j = tree.dofs[j].parent as usize;
         }
         x[i] = sum;
     }
+}
+
+/// A dof's entries of a branch-sparse matrix: with itself, then with its ancestors.
+#[inline(always)]
+fn row<'a, R>(matrix: &'a [R], dof: &DofRecord) -> &'a [R] {
+    &matrix[dof.m_begin as usize..(dof.m_begin + dof.chain) as usize]
 }
 
 /// `y = M x` for a branch-sparse symmetric matrix.
