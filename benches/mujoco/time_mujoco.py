@@ -2,8 +2,8 @@
 """Times MuJoCo on the built-in scenes: one world, one thread, contacts on, in the steady state.
 
 Needs `pip install mujoco numpy`. Protocol, the same as this project's benchmark (scenes/README.md): start from the
-scene's keyframe; each step, each control is the keyframe's plus `control_amplitude` times a uniform number of [-1, 1);
-step `settle_steps` before anything is measured; then time `--steps` steps, `--repeats` times, going on from where
+scene's keyframe; each step, each control is the keyframe's plus `control_amplitude` times half its range (1 without a
+range) times a uniform number of [-1, 1), the same numbers as of that benchmark's world 0; step `settle_steps` before anything is measured; then time `--steps` steps, `--repeats` times, going on from where
 the last repeat ended; report the median over the repeats.
 
 The steps are timed through `mujoco.rollout`, whose loop is in C: what Python would add a step (0.5 us and more) is not
@@ -64,19 +64,37 @@ def load(scene, args):
     return m
 
 
+def mix(x):
+    """SplitMix64's finaliser, entry by entry."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def symmetric(seed, world, steps, entries):
+    """Numbers of [-1, 1), one a step and entry: `manyworlds::random::symmetric`."""
+    x = np.full((len(steps), len(entries)), seed, np.uint64)
+    for word in (np.uint64(world), steps[:, None], entries[None, :]):
+        x = mix(x ^ word)
+    return (x >> np.uint64(11)).astype(float) * 2.0**-52 - 1.0
+
+
 def measure(scene, args):
     """The numbers of one scene."""
     m = load(scene, args)
     d = mujoco.MjData(m)
     if scene["keyframe"] is not None:
         mujoco.mj_resetDataKeyframe(m, d, m.key(scene["keyframe"]).id)
-    home, amplitude = d.ctrl.copy(), scene["bench"]["control_amplitude"]
-    rng = np.random.default_rng(args.seed)
+    half = np.where(m.actuator_ctrllimited != 0, np.ptp(m.actuator_ctrlrange, axis=1) / 2, 1.0)
+    home, amplitude = d.ctrl.copy(), scene["bench"]["control_amplitude"] * half
+    settle, entries = scene["bench"]["settle_steps"], np.arange(m.nu, dtype=np.uint64)
 
-    def controls(n):
-        return home + amplitude * rng.uniform(-1.0, 1.0, (n, m.nu))
+    def controls(first, n):
+        steps = np.arange(first, first + n, dtype=np.uint64)
+        return home + amplitude * symmetric(args.seed, 0, steps, entries)
 
-    for u in controls(scene["bench"]["settle_steps"]):
+    for u in controls(0, settle):
         d.ctrl[:] = u
         mujoco.mj_step(m, d)
 
@@ -84,8 +102,8 @@ def measure(scene, args):
     state = np.zeros(mujoco.mj_stateSize(m, spec))
     times, cpu_times, contacts, iterations = [], [], [], []
     with mujoco.rollout.Rollout(nthread=0) as rollout:
-        for _ in range(args.repeats):
-            u = controls(args.steps)
+        for repeat in range(args.repeats):
+            u = controls(settle + repeat * args.steps, args.steps)
             mujoco.mj_getState(m, d, state, spec)
             warm = d.qacc_warmstart.copy()
             out = np.zeros((1, args.steps, state.size))

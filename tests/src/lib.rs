@@ -1,4 +1,14 @@
-//! Test harness.
+//! Test harness: golden data, the models it belongs to, comparisons with a stated tolerance.
 
+pub mod compare;
 pub mod dynamics;
+pub mod golden;
 pub mod parity;
+
+use std::path::PathBuf;
+
+/// The repository's root.
+#[must_use]
+pub fn root() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}

@@ -4,6 +4,7 @@ mod batch;
 mod contact;
 mod data;
 mod dynamics;
+mod island;
 
 use std::sync::Arc;
 
@@ -57,6 +58,7 @@ pub fn cases() -> Vec<Case> {
     let mut cases = batch::cases();
     cases.extend(dynamics::cases());
     cases.extend(contact::cases());
+    cases.extend(island::cases());
     cases
 }
 

@@ -1,2 +1,113 @@
-//! The program.
-fn main() {}
+//! The program: `manyworlds`, a command for each thing one wants of a model or of a batch of worlds.
+
+mod args;
+mod bench;
+mod check;
+mod energy;
+mod failure;
+mod info;
+mod output;
+mod scenes;
+mod sim;
+mod solve;
+mod state;
+mod statistics;
+mod step;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{ArgAction, Parser, Subcommand};
+
+use failure::Failure;
+
+/// Thousands of worlds of articulated bodies in exact contact, stepped together.
+#[derive(Parser)]
+#[command(name = "manyworlds", version, args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+struct Program {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Without a command: `bench` on the built-in humanoid.
+    #[command(flatten)]
+    bench: bench::BenchOptions,
+    /// More messages on standard error; twice for all of them
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  manyworlds                                        a batch of humanoids on whatever adapter there is
+  manyworlds bench my_robot.xml --worlds 4096       your own model
+  manyworlds check arm.urdf --ground                what was understood of it, and what was ignored
+  manyworlds sim humanoid --steps 500 --out fall.csv
+  manyworlds step humanoid --state state.json --json
+  manyworlds solve problem.json --solver pgs
+
+A MODEL is a path (.xml MJCF, .urdf) or the name of a built-in scene (`manyworlds scenes`).
+Exit codes: 0 done; 1 it ran and what it checks failed; 2 bad usage or bad input.";
+
+/// The commands, one module each.
+#[derive(Subcommand)]
+enum Command {
+    /// Steps a batch of worlds with small random controls and reports throughput and residuals
+    Bench(bench::BenchArgs),
+    /// Steps one world and writes a row of CSV a step
+    Sim(sim::SimArgs),
+    /// One step from a given state, with everything that goes into it
+    Step(step::StepArgs),
+    /// Solves one contact problem from a file
+    Solve(solve::SolveArgs),
+    /// Reads a model and lists what was understood, ignored or is unsupported
+    Check(check::CheckArgs),
+    /// The built-in scenes
+    Scenes(scenes::ScenesArgs),
+    /// The adapters, their precision and limits
+    Info(info::InfoArgs),
+}
+
+fn main() -> ExitCode {
+    quiet_driver();
+    let program = Program::parse();
+    log(program.verbose);
+    let done = match &program.command {
+        None => bench::bench(None, &program.bench),
+        Some(Command::Bench(args)) => bench::bench(args.model.as_deref(), &args.options),
+        Some(Command::Sim(args)) => sim::sim(args),
+        Some(Command::Step(args)) => step::step(args),
+        Some(Command::Solve(args)) => solve::solve(args),
+        Some(Command::Check(args)) => check::check(args),
+        Some(Command::Scenes(args)) => scenes::scenes(args),
+        Some(Command::Info(args)) => info::info(args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !matches!(failure, Failure::ClosedPipe) {
+                eprintln!("error: {failure}");
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+/// Keeps Mesa's device-selection layer from looking for a Wayland display, and complaining on standard error, where
+/// there is no session to have one; whoever selects a device through it keeps it.
+fn quiet_driver() {
+    let set = |name| std::env::var_os(name).is_some();
+    if cfg!(target_os = "linux") && !set("XDG_RUNTIME_DIR") && !set("MESA_VK_DEVICE_SELECT") {
+        // SAFETY: `main` starts with this, and no other thread has been started yet.
+        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
+    }
+}
+
+/// Messages of the libraries go to standard error: warnings at a terminal, nothing elsewhere, more when asked.
+fn log(verbose: u8) {
+    let level = match verbose {
+        0 if std::io::stderr().is_terminal() => tracing::Level::WARN,
+        0 => tracing::Level::ERROR,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::TRACE,
+    };
+    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).without_time().init();
+}

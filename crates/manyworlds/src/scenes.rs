@@ -15,6 +15,8 @@ pub struct Scene {
     pub description: String,
     /// What it is there to show.
     pub shows: String,
+    /// Keyframe that it starts from; the model's own initial state when `None`.
+    pub keyframe: Option<String>,
     /// Contact solver and its budget.
     pub solver: SceneSolver,
     /// How it is benchmarked.

@@ -16,7 +16,7 @@ const ROW_UPPER: u32 = 3u;
 const ROW_ACTIVE: u32 = 4u;
 const ROW_BLOCK: u32 = 5u;
 const ROW_COEFFICIENT: u32 = 7u;
-const ROW_Y: u32 = 10u;
+const ROW_Y: u32 = 13u;
 
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {

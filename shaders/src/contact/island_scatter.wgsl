@@ -11,7 +11,7 @@
 
 const REGION_SOLUTION: u32 = 1u;
 const ROW_IMPULSE: u32 = 6u;
-const ROW_Y: u32 = 10u;
+const ROW_Y: u32 = 13u;
 
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {

@@ -16,12 +16,12 @@ use super::dynamics::{LANES, MODELS, random_state, sets};
 use super::{Case, Data, EXACT, Tolerance};
 use crate::dynamics::TreeTile;
 
-const ROUNDING: Tolerance = Tolerance {
+pub(super) const ROUNDING: Tolerance = Tolerance {
     f32: 5e-4,
     f64: 1e-9,
     reason: "round-off, times the condition number of the momentum matrix, in f64 also of regularised singular blocks",
 };
-const ITERATED: Tolerance = Tolerance {
+pub(super) const ITERATED: Tolerance = Tolerance {
     f32: 5e-3,
     f64: 1e-7,
     reason: "as ROUNDING, carried through sweeps and Newton steps whose matrix is regularised as those blocks are",
@@ -41,7 +41,7 @@ const AFLOAT: &str = r#"<mujoco><option timestep="0.002"/><worldbody><body pos="
     <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.05" mass="1"/></body>
 </body></worldbody></mujoco>"#;
 
-fn afloat() -> Vec<TreeSet> {
+pub(super) fn afloat() -> Vec<TreeSet> {
     let nothing = |path: &Path| Err(std::io::Error::other(format!("{}", path.display())));
     let loaded = from_mjcf_str("afloat.xml", AFLOAT, &nothing, &ImportOptions::default()).expect("the model loads");
     compile(&loaded.model, &Settings::default()).expect("the model compiles")

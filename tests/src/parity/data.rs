@@ -13,6 +13,13 @@ pub enum Data {
     LaneWords(Vec<Vec<u32>>),
     /// Plain numbers.
     Shared(Vec<f64>),
+    /// Plain numbers of the run, in records of `period`; unlike constants they are perturbed.
+    Flat {
+        /// The numbers.
+        values: Vec<f64>,
+        /// Numbers of a record.
+        period: usize,
+    },
     /// Plain integers.
     Words(Vec<u32>),
     /// Tile-ragged, of each lane its slots: `[lanes][slots * fields]`. Lanes of fewer slots than their tile are padded
@@ -103,7 +110,7 @@ impl Data {
     pub(super) fn spec(&self, name: &'static str) -> BufferSpec {
         let kind = match self {
             Self::Lanes(_) | Self::Slots { .. } => Kind::Tile,
-            Self::Shared(_) => Kind::Real,
+            Self::Shared(_) | Self::Flat { .. } => Kind::Real,
             _ => Kind::Index,
         };
         BufferSpec { name, kind }
@@ -155,6 +162,7 @@ impl Data {
             Self::Slots { fields, .. } => Self::Slots { fields: *fields, lanes: reals() },
             Self::SlotWords { fields, .. } => Self::SlotWords { fields: *fields, lanes: words() },
             Self::Shared(_) => Self::Shared(values.to_vec()),
+            Self::Flat { period, .. } => Self::Flat { values: values.to_vec(), period: *period },
             Self::Words(_) | Self::SlotTable(_) => self.clone(),
         }
     }
@@ -164,6 +172,7 @@ impl Data {
         match self {
             Self::Lanes(lanes) => lanes.first().map_or(1, Vec::len).max(1),
             Self::Slots { fields, .. } | Self::SlotWords { fields, .. } => *fields,
+            Self::Flat { period, .. } => *period,
             _ => 1,
         }
     }
@@ -174,6 +183,7 @@ impl Data {
             Self::Lanes(lanes) | Self::Slots { lanes, .. } => {
                 lanes.iter_mut().flatten().for_each(|x| *x += by * (1.0 + x.abs()));
             }
+            Self::Flat { values, .. } => values.iter_mut().for_each(|x| *x += by * (1.0 + x.abs())),
             _ => {}
         }
         data
@@ -190,7 +200,7 @@ impl Data {
         let reals = match self {
             Self::Lanes(values) => pack(values, tile),
             Self::Slots { fields, lanes } => pack_slots(lanes, *fields, tile),
-            Self::Shared(values) => values.clone(),
+            Self::Shared(values) | Self::Flat { values, .. } => values.clone(),
             _ => Vec::new(),
         };
         let words = match self {

@@ -1,19 +1,19 @@
-//! The named buffers of a chunk.
+//! The named buffers of a chunk: of each tree set, and of islands of several trees.
 
 use manyworlds_gpu::{BufferId, BufferSpec};
 use manyworlds_shaders::Kind;
 
-/// Declares the buffers of a tree set once: field, kind.
-macro_rules! set_buffers {
-    ($($name:ident: $kind:ident),* $(,)?) => {
-        /// Buffers of one tree set, in the layouts that the kernels' headers say.
+/// Declares a struct of buffers once: field, kind.
+macro_rules! buffers {
+    ($(#[$doc:meta])* $struct:ident { $($name:ident: $kind:ident),* $(,)? }) => {
+        $(#[$doc])*
         #[derive(Debug, Clone, Copy)]
-        pub(crate) struct SetBuffers {
+        pub(crate) struct $struct {
             $(pub(crate) $name: BufferId,)*
         }
 
-        impl SetBuffers {
-            /// Appends the buffers of another set to a store's list.
+        impl $struct {
+            /// Appends these buffers to a store's list.
             pub(crate) fn declare(specs: &mut Vec<BufferSpec>) -> Self {
                 let mut next = |name, kind| {
                     specs.push(BufferSpec { name, kind });
@@ -25,34 +25,59 @@ macro_rules! set_buffers {
     };
 }
 
-set_buffers! {
-    topology: Index,
-    params: Real,
-    lane_params: Tile,
-    state: Tile,
-    status: Index,
-    pose: Tile,
-    motion: Tile,
-    twist: Tile,
-    work: Tile,
-    bias: Tile,
-    mass: Tile,
-    momentum: Tile,
-    factor: Tile,
-    b: Tile,
-    v_free: Tile,
-    velocity: Tile,
-    contact: Tile,
-    contact_map: Index,
-    slots: Index,
-    constraint: Tile,
-    impulse_a: Tile,
-    impulse_b: Tile,
-    row: Tile,
-    info: Tile,
-    solver_work: Tile,
-    marked: Index,
-    source: Tile,
+buffers! {
+    /// Buffers of one tree set, in the layouts that the kernels' headers say.
+    SetBuffers {
+        topology: Index,
+        params: Real,
+        lane_params: Tile,
+        state: Tile,
+        status: Index,
+        pose: Tile,
+        motion: Tile,
+        twist: Tile,
+        work: Tile,
+        bias: Tile,
+        mass: Tile,
+        momentum: Tile,
+        factor: Tile,
+        b: Tile,
+        v_free: Tile,
+        velocity: Tile,
+        contact: Tile,
+        contact_map: Index,
+        slots: Index,
+        constraint: Tile,
+        impulse_a: Tile,
+        impulse_b: Tile,
+        row: Tile,
+        info: Tile,
+        solver_work: Tile,
+        marked: Index,
+        source: Tile,
+    }
+}
+
+buffers! {
+    /// Buffers of the islands of several trees, as `contact/island` says.
+    IslandBuffers {
+        index: Index,
+        contact: Real,
+        jac: Real,
+        con: Real,
+        impulse_a: Real,
+        impulse_b: Real,
+        velocity: Real,
+        info: Real,
+        status: Index,
+    }
+}
+
+impl IslandBuffers {
+    /// Impulses of the step before and of this one.
+    pub(crate) fn impulses(&self, odd: bool) -> [BufferId; 2] {
+        if odd { [self.impulse_b, self.impulse_a] } else { [self.impulse_a, self.impulse_b] }
+    }
 }
 
 impl SetBuffers {

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_gpu::{Recording, Store, Ticket};
-use manyworlds_shaders::contact::tree_layout::{LaneDims, SLOTS, contact, info, map, row_stride, slot_reals};
+use manyworlds_shaders::contact::island;
+use manyworlds_shaders::contact::tree_layout::{
+    LaneDims, SLOTS, contact, info, map, polish_reals, row_stride, slot_reals,
+};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
-use super::buffers::SetBuffers;
-use super::record::SetStep;
+use super::buffers::{IslandBuffers, SetBuffers};
+use super::record::{IslandStep, SetStep};
 use super::shared::Shared;
 use crate::Error;
 use crate::host::HostStage;
@@ -20,9 +23,10 @@ const POLISH_ROWS: u32 = 64;
 
 /// Some worlds of one model, stepped by one recording.
 pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
-    shared: Arc<Shared<T>>,
+    pub(super) shared: Arc<Shared<T>>,
     pub(crate) store: S,
     pub(crate) sets: Vec<ChunkSet<T>>,
+    pub(crate) islands: IslandStep,
     pub(crate) host: HostStage<T>,
     pub(crate) n_world: usize,
     recording: Recording,
@@ -65,7 +69,14 @@ impl<T: Scalar> ChunkSet<T> {
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// Makes the buffers of `n_world` worlds; their state is to be written before the first step.
-    pub(crate) fn new(shared: Arc<Shared<T>>, buffers: &[SetBuffers], store: S, n_world: usize) -> Result<Self, Error> {
+    pub(crate) fn new(
+        shared: Arc<Shared<T>>,
+        buffers: &[SetBuffers],
+        islands: IslandBuffers,
+        store: S,
+        n_world: usize,
+        lane_workspace: bool,
+    ) -> Result<Self, Error> {
         let width = store.tile();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
@@ -86,14 +97,20 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             sets.push(ChunkSet { step, k, poses: Vec::new(), status: Vec::new(), staging: Vec::new() });
         }
         let host = HostStage::new(Arc::clone(&shared.host), n_world, width);
-        let mut chunk =
-            Self { shared, store, sets, host, n_world, recording: Recording::new(), stale: true, ticket: None };
-        chunk.allocate()?;
+        let islands = IslandStep {
+            buffers: islands,
+            iterations: shared.iterations,
+            tolerance: shared.tolerance as f32,
+            odd: false,
+        };
+        let recording = Recording::new();
+        let mut chunk = Self { shared, store, sets, islands, host, n_world, recording, stale: true, ticket: None };
+        chunk.allocate(lane_workspace)?;
         Ok(chunk)
     }
 
     /// Fixed buffers; those of contacts grow with them.
-    fn allocate(&mut self) -> Result<(), Error> {
+    fn allocate(&mut self, lane_workspace: bool) -> Result<(), Error> {
         let width = self.store.tile();
         for (index, set) in self.sets.iter_mut().enumerate() {
             let (d, b) = (set.step.dims, set.step.buffers);
@@ -114,6 +131,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),
                 (b.info, info::reals(n_v)),
+                (b.solver_work, if lane_workspace { polish_reals(POLISH_ROWS as usize, n_v) } else { 0 }),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
@@ -234,7 +252,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     pub(crate) fn forget(&mut self, marked: impl Fn(usize) -> bool) -> Result<(), Error> {
         self.finish()?;
         for world in (0..self.n_world).filter(|&w| marked(w)) {
-            self.host.worlds[world].forget();
+            self.host.forget(world);
         }
         for set in &mut self.sets {
             let b = set.step.buffers;
@@ -302,6 +320,9 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             set.step.dynamics(&mut self.recording);
             set.step.contact(&mut self.recording);
         }
+        if !self.host.islands.is_empty() {
+            self.islands.record(&self.sets, &self.host.islands, &mut self.recording);
+        }
         for set in &self.sets {
             set.step.integrate(&mut self.recording);
         }
@@ -310,9 +331,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.recording.read(set.step.buffers.pose).read(set.step.buffers.status);
         }
         self.ticket = Some(self.store.submit(&self.recording)?);
-        for world in &mut self.host.worlds {
-            world.remember();
-        }
+        self.host.remember();
+        self.islands.odd = !self.islands.odd;
         for set in &mut self.sets {
             set.step.odd = !set.step.odd;
         }
@@ -375,6 +395,35 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.store.write_index(b.contact_map, 0, &pack.map)?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
+        self.prepare_islands()
+    }
+
+    /// Uploads the islands of several trees, if there are any.
+    fn prepare_islands(&mut self) -> Result<(), Error> {
+        let (pack, b) = (&self.host.islands, self.islands.buffers);
+        if pack.is_empty() {
+            return Ok(());
+        }
+        let [before, impulse] = b.impulses(self.islands.odd);
+        let [n_constraints, n_islands] = [pack.dims.n_constraints, pack.dims.n_islands].map(|n| n as usize);
+        for (buffer, n) in [
+            (b.index, pack.index.len()),
+            (b.contact, pack.contact.len()),
+            (b.jac, pack.n_jac),
+            (b.con, island::con::SIZE * n_constraints),
+            (impulse, 3 * n_constraints),
+            (b.velocity, island::region::COUNT * pack.dims.n_velocity as usize),
+            (b.info, island::info::SIZE * n_islands),
+            (b.status, n_islands),
+        ] {
+            self.store.resize(buffer, n)?;
+        }
+        if self.store.is_empty(before) {
+            // A device binds no empty buffer.
+            self.store.resize(before, 3)?;
+        }
+        self.store.write_index(b.index, 0, &pack.index)?;
+        self.store.write(b.contact, 0, &pack.contact)?;
         Ok(())
     }
 

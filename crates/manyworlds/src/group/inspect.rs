@@ -4,6 +4,7 @@ use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::{BufferId, Store};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
+use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
 use manyworlds_shaders::dynamics::tree::{RowRecord, Tree, row};
 use manyworlds_shaders::index::slot_at;
@@ -91,12 +92,43 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
                 report.velocity[r] = row.iter().zip(velocity).map(|(j, v)| j * v).sum();
             }
         }
+        if let Place::Island(at) = place
+            && (at as usize) < chunk.host.islands.constraints.len()
+        {
+            (report.impulse, report.velocity) = read_island(chunk, at as usize)?;
+        }
         out.contacts.push(report);
     }
     let mut summaries = Vec::new();
     chunk.summarise(&mut summaries)?;
     out.summary = summaries[world];
     Ok(out)
+}
+
+/// Impulse and velocity of a contact between trees.
+fn read_island<T: Scalar + CollidePrecision, S: Store<T>>(
+    chunk: &mut Chunk<T, S>,
+    at: usize,
+) -> Result<([f64; 3], [f64; 3]), Error> {
+    let b = chunk.islands.buffers;
+    let pack = &chunk.host.islands;
+    let mut read = |buffer: BufferId| {
+        let mut all = vec![T::default(); chunk.store.len(buffer)];
+        chunk.store.read(buffer, &mut all).map(|()| all)
+    };
+    let impulse = read(b.impulses(!chunk.islands.odd)[1])?;
+    let (jac, velocity) = (read(b.jac)?, read(b.velocity)?);
+    let solved = &velocity[island::region::SOLUTION * pack.dims.n_velocity as usize..];
+    let record = &pack.constraints[at];
+    let mut sigma = [0.0; 3];
+    for side in &pack.sides[record.side_begin as usize..record.side_end as usize] {
+        let n = side.count as usize;
+        let v = &solved[side.velocity as usize..][..n];
+        for (sum, row) in sigma.iter_mut().zip(jac[side.jac as usize..].chunks_exact(n)) {
+            *sum += row.iter().zip(v).map(|(j, v)| j.to_f64() * v.to_f64()).sum::<f64>();
+        }
+    }
+    Ok((std::array::from_fn(|r| impulse[3 * at + r].to_f64()), sigma))
 }
 
 /// Numbers of one slot of one lane.

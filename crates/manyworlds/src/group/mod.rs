@@ -14,8 +14,9 @@ use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
 use manyworlds_model::Model;
+use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
-use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, status};
 use manyworlds_shaders::index::tile_at;
 use manyworlds_shaders::{LANES, Scalar};
 use rayon::prelude::*;
@@ -23,7 +24,7 @@ use rayon::prelude::*;
 use crate::checkpoint::{Reader, Writer};
 use crate::view::{Field, Numbers, View};
 use crate::{BatchOptions, Error, Summary};
-use buffers::SetBuffers;
+use buffers::{IslandBuffers, SetBuffers};
 use chunk::Chunk;
 use shared::Shared;
 
@@ -36,6 +37,8 @@ pub(crate) trait Backend<T: Scalar>: Send {
     type Store: Store<T>;
     /// Chunks are independent tasks of the thread pool; otherwise they take turns on the device.
     const SIDE_BY_SIDE: bool;
+    /// Kernels keep a workspace a lane in the store; otherwise each thread has one.
+    const LANE_WORKSPACE: bool;
     /// Worlds of a chunk.
     fn chunk_worlds(&self, worlds: usize) -> usize;
     /// Empty buffers.
@@ -50,6 +53,7 @@ pub(crate) struct Cpu;
 impl<T: Scalar> Backend<T> for Cpu {
     type Store = CpuStore<T>;
     const SIDE_BY_SIDE: bool = true;
+    const LANE_WORKSPACE: bool = false;
 
     fn chunk_worlds(&self, _: usize) -> usize {
         LANES
@@ -70,6 +74,7 @@ impl<T: Scalar> Backend<T> for Cpu {
 impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
     type Store = GpuStore<T>;
     const SIDE_BY_SIDE: bool = false;
+    const LANE_WORKSPACE: bool = true;
 
     fn chunk_worlds(&self, worlds: usize) -> usize {
         // Whole tiles, and two halves at least.
@@ -133,12 +138,13 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         let shared = Arc::new(Shared::new(model, options)?);
         let mut specs = Vec::new();
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
+        let islands = IslandBuffers::declare(&mut specs);
         let chunk_worlds = backend.chunk_worlds(n_world);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let store = backend.store(&specs)?;
             let worlds = chunk_worlds.min(n_world - first);
-            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, store, worlds)?);
+            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds, B::LANE_WORKSPACE)?);
         }
         let mut group = Self { shared, chunks, chunk_worlds, n_world };
         let q = group.shared.model.initial_q();
@@ -151,8 +157,8 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
     /// What a checkpoint must agree on.
     fn head(&self) -> [(&'static str, usize); 5] {
         let model = &self.shared.model;
-        // Worlds are saved chunk by chunk, in each by tree set.
-        let chunk = if self.shared.sets.len() == 1 { 0 } else { self.chunk_worlds };
+        // Worlds are saved chunk by chunk.
+        let chunk = self.chunk_worlds.min(self.n_world);
         [
             ("worlds", self.n_world),
             ("n_q", model.n_q),
@@ -403,24 +409,52 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let first = out.len();
         out.resize(first + self.n_world, Summary::default());
         let width = self.store.tile();
-        for set in &self.sets {
+        for (set, trees) in self.sets.iter().zip(&self.shared.sets) {
             let n = info::reals(set.dims().n_v as usize);
             let mut all = vec![T::default(); self.store.len(set.step.buffers.info)];
             self.store.read(set.step.buffers.info, &mut all)?;
             for world in 0..self.n_world {
-                for j in 0..set.k {
+                let summary = &mut out[first + world];
+                for (j, &tree) in trees.trees.iter().enumerate() {
                     let lane = set.lane(world, j);
+                    if self.host.is_shared(world, tree) {
+                        // Its island says how it fared.
+                        summary.status |= set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT);
+                        continue;
+                    }
                     let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
-                    let summary = &mut out[first + world];
                     summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
                     summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
                     summary.status |= set.status[lane];
                 }
             }
         }
+        self.summarise_islands(&mut out[first..])?;
         for (summary, world) in out[first..].iter_mut().zip(&self.host.worlds) {
             summary.contacts = world.contacts.len() as u32;
             summary.close();
+        }
+        Ok(())
+    }
+
+    /// Adds the certificates of islands of several trees.
+    fn summarise_islands(&mut self, out: &mut [Summary]) -> Result<(), Error> {
+        let islands = &self.host.islands.islands;
+        if islands.is_empty() {
+            return Ok(());
+        }
+        let b = self.islands.buffers;
+        let mut all = vec![T::default(); islands.len() * island::info::SIZE];
+        let mut words = vec![0; islands.len()];
+        self.store.read(b.info, &mut all)?;
+        self.store.read_index(b.status, &mut words)?;
+        for ((record, numbers), word) in islands.iter().zip(all.chunks_exact(island::info::SIZE)).zip(words) {
+            let summary = &mut out[record.world as usize];
+            let get = |e: usize| numbers[e].to_f64();
+            use island::info::{CONTACTS, ITERATIONS, PENETRATION, RESIDUAL, SCALED};
+            summary.add(get(RESIDUAL), get(SCALED), get(CONTACTS), get(PENETRATION));
+            summary.iterations = summary.iterations.max(get(ITERATIONS) as u32);
+            summary.status |= word;
         }
         Ok(())
     }

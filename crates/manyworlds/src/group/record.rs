@@ -1,11 +1,16 @@
 //! A step of a chunk as a recording: reads top to bottom as the algorithm.
 
 use manyworlds_gpu::Recording;
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island::IslandDims;
+use manyworlds_shaders::contact::island_assemble;
 use manyworlds_shaders::contact::tree_layout::LaneDims;
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel;
 
-use super::buffers::SetBuffers;
+use super::buffers::{IslandBuffers, SetBuffers};
+use super::chunk::ChunkSet;
+use crate::host::IslandPack;
 
 /// One tree set of a chunk, as far as the recording needs to know it.
 pub(crate) struct SetStep {
@@ -91,6 +96,72 @@ impl SetStep {
             &self.tree(),
             self.dims.lanes,
             &[b.topology, self.params(), b.velocity, b.state, b.status],
+        );
+    }
+}
+
+/// The islands of several trees of a chunk, as far as the recording needs to know them.
+pub(crate) struct IslandStep {
+    pub(crate) buffers: IslandBuffers,
+    /// Most sweeps of a solve.
+    pub(crate) iterations: u32,
+    /// Residual (number 1) at which an island is solved, N s.
+    pub(crate) tolerance: f32,
+    /// Which of the two impulse buffers holds the step before.
+    pub(crate) odd: bool,
+}
+
+impl IslandStep {
+    /// From the free velocities of all sets to the velocities of their trees that are in islands; what the tree kernels
+    /// made of those is overwritten.
+    pub(crate) fn record<T: Scalar>(&self, sets: &[ChunkSet<T>], pack: &IslandPack<T>, recording: &mut Recording) {
+        use kernel::contact::{
+            ISLAND_ASSEMBLE, ISLAND_CERTIFY, ISLAND_FINISH, ISLAND_GATHER, ISLAND_PGS, ISLAND_ROWS, ISLAND_SCATTER,
+        };
+        let b = &self.buffers;
+        let [before, impulse] = b.impulses(self.odd);
+        let parts = || sets.iter().map(|set| &set.step).zip(&pack.sets).filter(|(_, part)| part.dims.n_trees > 0);
+        for (set, part) in parts() {
+            let (s, dims) = (&set.buffers, &part.dims);
+            recording.dispatch(&ISLAND_GATHER, dims, dims.n_trees, &[b.index, s.state, s.v_free, b.velocity]);
+            if part.n_items > 0 {
+                let assemble = island_assemble::Dims { tree: set.dims, n_items: part.n_items, items_at: part.items_at };
+                recording.dispatch(
+                    &ISLAND_ASSEMBLE,
+                    &assemble,
+                    part.n_items,
+                    &[s.topology, set.params(), s.pose, s.motion, s.factor, b.index, b.contact, b.jac],
+                );
+            }
+            if dims.n_rows > 0 {
+                recording.dispatch(&ISLAND_ROWS, dims, dims.n_rows, &[s.topology, s.row, b.index, b.jac, b.con]);
+            }
+        }
+        let dims = &IslandDims {
+            iterations: self.iterations,
+            tolerance: self.tolerance.to_bits(),
+            // An exact zero only: what a batch promises is residual number 1.
+            tolerance_scaled: 0f32.to_bits(),
+            ..pack.dims
+        };
+        recording
+            .dispatch(
+                &ISLAND_FINISH,
+                dims,
+                dims.n_constraints,
+                &[b.index, b.contact, b.jac, before, b.velocity, b.con, impulse],
+            )
+            .dispatch(&ISLAND_PGS, dims, dims.n_islands, &[b.index, b.jac, b.con, impulse, b.velocity, b.info]);
+        for (set, part) in parts() {
+            let (s, dims) = (&set.buffers, &part.dims);
+            let count = dims.n_trees.max(dims.n_rows);
+            recording.dispatch(&ISLAND_SCATTER, dims, count, &[b.index, b.velocity, impulse, s.velocity, s.row]);
+        }
+        recording.dispatch(
+            &ISLAND_CERTIFY,
+            dims,
+            dims.n_islands,
+            &[b.index, b.contact, b.jac, b.con, impulse, b.velocity, b.info, b.status],
         );
     }
 }

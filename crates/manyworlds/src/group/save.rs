@@ -51,6 +51,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 }
             }
         }
+        self.save_islands(out)?;
         for world in &self.host.worlds {
             out.count(world.previous().len());
             for ((geoms, feature), place) in world.previous() {
@@ -126,6 +127,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.store.resize(before, impulses.len())?;
             self.store.write(before, 0, &impulses)?;
         }
+        let n_constraint = self.restore_islands(input)?;
         for world in &mut self.host.worlds {
             let count = input.count()?;
             let mut previous = Vec::with_capacity(count);
@@ -134,7 +136,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 let feature = u64::from(input.word()?) | u64::from(input.word()?) << 32;
                 let place = match (input.word()?, input.word()?) {
                     (0, slot) => Place::Slot(slot),
-                    (_, at) => Place::Island(at),
+                    (_, at) if (at as usize) < n_constraint => Place::Island(at),
+                    (_, at) => return Err(Error::Checkpoint(format!("contact {at} of {n_constraint}"))),
                 };
                 previous.push(((geoms, feature), place));
             }
@@ -142,5 +145,36 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         self.mark_stale();
         Ok(())
+    }
+
+    /// Impulses of the islands of several trees, and where the model's own constraints stand among them.
+    fn save_islands(&mut self, out: &mut Writer) -> Result<(), Error> {
+        let [impulses, _] = self.islands.buffers.impulses(self.islands.odd);
+        let n = self.store.len(impulses);
+        let mut all = vec![T::default(); n];
+        self.store.read(impulses, &mut all)?;
+        out.count(n);
+        all.into_iter().for_each(|x| out.real(x));
+        self.host.islands.before().iter().for_each(|&at| out.word(at));
+        Ok(())
+    }
+
+    /// Returns how many constraints the islands have.
+    fn restore_islands(&mut self, input: &mut Reader) -> Result<usize, Error> {
+        let n = input.count()?;
+        let all = (0..n).map(|_| input.real()).collect::<Result<Vec<T>, _>>()?;
+        for at in self.host.islands.before() {
+            *at = input.word()?;
+            if *at as usize > n / 3 {
+                return Err(Error::Checkpoint(format!("constraint {at} of {}", n / 3)));
+            }
+        }
+        self.host.islands.clear();
+        let [impulses, _] = self.islands.buffers.impulses(self.islands.odd);
+        if n > 0 {
+            self.store.resize(impulses, n)?;
+            self.store.write(impulses, 0, &all)?;
+        }
+        Ok(n / 3)
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use manyworlds_collide::{CollisionModel, CollisionSettings, Precision as CollidePrecision};
 use manyworlds_dynamics::{Settings, TreeSet, compile};
-use manyworlds_model::{EqualityKind, Model};
+use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
-use crate::host::{HostModel, SetShape};
+use crate::host::{Header, HostModel, SetShape, fixed};
 use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error};
 
@@ -34,18 +34,18 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
         };
         let sets = compile(&model, &settings)?;
         let collision = CollisionSettings { speculative_distance: s.speculative_distance };
+        let lanes = LaneMap::new(&model, &sets);
         let host = HostModel {
             collision: CollisionModel::with_settings(&model, &collision)?,
-            lanes: LaneMap::new(&model, &sets),
-            sets: sets
-                .iter()
-                .map(|set| SetShape {
-                    n_body: set.layout.dims.n_body as usize,
-                    n_block: set.layout.dims.n_block as usize,
-                    trees: set.trees.clone(),
-                })
-                .collect(),
-            bound: bound(&model),
+            fixed: fixed(&model, &sets, &lanes)?,
+            lanes,
+            sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
+            header: Header {
+                timestep: model.options.timestep,
+                correction_fraction: s.fraction,
+                correction_max: s.max_velocity,
+                restitution_threshold: s.restitution_threshold,
+            },
         };
         Ok(Self {
             model: Arc::new(model),
@@ -55,23 +55,4 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             iterations: options.iterations,
         })
     }
-}
-
-/// Pairs of trees that an active equality binds.
-fn bound(model: &Model) -> Vec<[u32; 2]> {
-    let tree = |body: usize| model.bodies[body].tree;
-    let pairs = model.equalities.iter().filter(|e| e.active).filter_map(|e| {
-        let [a, b] = match &e.kind {
-            EqualityKind::Connect { bodies, .. } | EqualityKind::Weld { bodies, .. } => bodies.map(tree),
-            EqualityKind::Coupling { joint, driver, .. } => {
-                let of = |j: usize| tree(model.joints[j].body);
-                [of(*joint), driver.and_then(of)]
-            }
-        };
-        match (a, b) {
-            (Some(a), Some(b)) if a != b => Some([a as u32, b as u32]),
-            _ => None,
-        }
-    });
-    pairs.collect()
 }

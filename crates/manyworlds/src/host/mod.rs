@@ -1,5 +1,7 @@
 //! The host's half of a step: collide every world, find islands, look up last step's impulses, pack for upload.
 
+mod fixed;
+mod islands;
 mod pack;
 mod world;
 
@@ -8,10 +10,13 @@ use std::sync::Arc;
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::dynamics::tree::TreeDims;
 use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
 use crate::lanes::LaneMap;
+pub(crate) use fixed::{Fixed, fixed};
+pub(crate) use islands::{Header, IslandPack};
 pub(crate) use pack::SlotPack;
 pub(crate) use world::{Place, World};
 
@@ -26,17 +31,17 @@ const POSE: usize = 7;
 pub(crate) struct HostModel<T: Precision> {
     pub(crate) collision: CollisionModel<T>,
     pub(crate) lanes: LaneMap,
-    /// Of each tree set: bodies of a tree, static blocks of a tree, trees of a world.
+    /// Of each tree set: sizes of a tree, trees of a world.
     pub(crate) sets: Vec<SetShape>,
-    /// Pairs of trees that an equality binds.
-    pub(crate) bound: Vec<[u32; 2]>,
+    /// Constraints that are there in every step; they take part in islands of several trees only.
+    pub(crate) fixed: Vec<Fixed<T>>,
+    pub(crate) header: Header,
 }
 
 /// Sizes of a tree set that the host needs.
 #[derive(Debug, Clone)]
 pub(crate) struct SetShape {
-    pub(crate) n_body: usize,
-    pub(crate) n_block: usize,
+    pub(crate) dims: TreeDims,
     pub(crate) trees: Vec<usize>,
 }
 
@@ -57,14 +62,19 @@ pub(crate) struct HostStage<T: Precision> {
     pub(crate) organisers: Vec<Organiser>,
     benches: Vec<Bench<T>>,
     pub(crate) packs: Vec<SlotPack<T>>,
+    pub(crate) islands: IslandPack<T>,
 }
 
 impl<T: Scalar + Precision> HostStage<T> {
     pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize) -> Self {
         let n_tree = model.lanes.trees.len();
-        let packs =
-            model.sets.iter().map(|set| SlotPack::new(set.trees.clone(), set.n_block, width, n_world)).collect();
+        let packs = model
+            .sets
+            .iter()
+            .map(|set| SlotPack::new(set.trees.clone(), set.dims.n_block as usize, width, n_world))
+            .collect();
         Self {
+            islands: IslandPack::new(&model, n_world),
             width,
             worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),
             organisers: (0..n_world).map(|_| Organiser::default()).collect(),
@@ -113,11 +123,30 @@ impl<T: Scalar + Precision> HostStage<T> {
         for pack in &mut self.packs {
             pack.pack(&self.worlds, &model.lanes, shared);
         }
+        let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
+        self.islands.pack(model, &mut self.worlds, |world| organisers[world].plan(), pose);
+    }
+
+    /// Whether a tree of a world was in an island with others in the step at hand.
+    pub(crate) fn is_shared(&self, world: usize, tree: usize) -> bool {
+        is_shared(&self.organisers[world], tree)
+    }
+
+    /// Makes the present contacts those of the step before. Call when they have been solved.
+    pub(crate) fn remember(&mut self) {
+        self.worlds.iter_mut().for_each(World::remember);
+        self.islands.remember();
+    }
+
+    /// Forgets the impulses of a world's last step.
+    pub(crate) fn forget(&mut self, world: usize) {
+        self.worlds[world].forget();
+        self.islands.forget(world, &self.model);
     }
 }
 
 /// Whether a tree is part of an island with other trees.
-pub(crate) fn is_shared(organiser: &Organiser, tree: usize) -> bool {
+fn is_shared(organiser: &Organiser, tree: usize) -> bool {
     organiser.plan().island_of.get(tree).is_some_and(|&island| island != NONE)
 }
 
@@ -132,7 +161,7 @@ impl<T: Scalar + Precision> HostModel<T> {
         let tree = self.lanes.trees[place.tree];
         let set = &self.sets[tree.set];
         let lane = world * set.trees.len() + tree.index;
-        let first = tile_at(width, lane, POSE * set.n_body, POSE * place.local);
+        let first = tile_at(width, lane, POSE * set.dims.n_body as usize, POSE * place.local);
         std::array::from_fn(|k| poses[tree.set][first + k * width])
     }
 
@@ -147,8 +176,8 @@ impl<T: Scalar + Precision> HostModel<T> {
                 bench.touched.extend(self.trees_of(contact).into_iter().flatten());
                 bench.begins.push(bench.touched.len() as u32);
             }
-            for pair in &self.bound {
-                bench.touched.extend(pair);
+            for fixed in &self.fixed {
+                bench.touched.extend(fixed.trees);
                 bench.begins.push(bench.touched.len() as u32);
             }
             let links = Links { n_subsystems: n_tree, begins: &bench.begins, touched: &bench.touched };
@@ -160,7 +189,7 @@ impl<T: Scalar + Precision> HostModel<T> {
             let tree = self.trees_of(contact).into_iter().flatten().next()? as usize;
             (!is_shared(organiser, tree)).then_some(tree)
         };
-        let first = |tree: usize| self.sets[self.lanes.trees[tree].set].n_block as u32;
+        let first = |tree: usize| self.sets[self.lanes.trees[tree].set].dims.n_block;
         world.assign_slots(alone, first);
         world.match_previous();
     }

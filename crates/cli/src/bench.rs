@@ -1,0 +1,311 @@
+//! `manyworlds bench`: how fast a batch steps, and how well its contacts are solved.
+
+use std::time::Instant;
+
+use clap::Args;
+use manyworlds::{Batch, BatchOptions, Precision, status};
+use serde::Serialize;
+
+use crate::args::{ImportArgs, OutputArgs, RunArgs};
+use crate::failure::Failure;
+use crate::output;
+use crate::state::{Start, State};
+use crate::statistics::{median, worse};
+
+/// Untimed steps of a model that says nothing of it: enough for the buffers to grow and a robot to land.
+const SETTLE: u64 = 200;
+
+/// Amplitude of the random controls of a model that says nothing of it.
+const AMPLITUDE: f64 = 0.1;
+
+/// Options of `bench`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  manyworlds bench                                          the built-in humanoid
+  manyworlds bench half-cheetah --worlds 4096 --executor gpu
+  manyworlds bench my_robot.xml --worlds 256 --precision f64 --tolerance 1e-6
+  manyworlds bench quadruped.urdf --free-root --ground --json")]
+pub(crate) struct BenchArgs {
+    /// Path (.xml MJCF, .urdf) or the name of a built-in scene
+    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) options: BenchOptions,
+}
+
+/// Options of `bench` beside the model.
+#[derive(Args)]
+pub(crate) struct BenchOptions {
+    /// Worlds in the batch
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    worlds: usize,
+    /// Timed steps
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    steps: u64,
+    /// Untimed steps before them, until contacts are steady; a built-in scene has its own default
+    #[arg(long, value_name = "N")]
+    settle: Option<u64>,
+    /// Seed of the controls
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    seed: u64,
+    /// Largest random control beside the start's, in units of the control; a built-in scene has its own default
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    controls: Option<f64>,
+    #[command(flatten)]
+    import: ImportArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What `bench` prints; residuals, contacts and penetration are over all worlds of the sampled steps.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    worlds: usize,
+    steps: u64,
+    executor: &'static str,
+    adapter: String,
+    precision: &'static str,
+    solver: String,
+    dt: f64,
+    steps_per_second: f64,
+    us_per_world_step: f64,
+    contacts_mean: f64,
+    residual_median: f64,
+    residual_max: f64,
+    residual_scaled_median: f64,
+    residual_scaled_max: f64,
+    penetration_max: f64,
+    worlds_failed: usize,
+    worlds_unconverged: usize,
+    worlds_over_tolerance: usize,
+    bytes_per_world: u64,
+    stage_ms: StageTimes,
+    seed: u64,
+    n_v: usize,
+    threads: usize,
+}
+
+/// Stage names and their milliseconds a step, in the order of the step.
+struct StageTimes(Vec<(&'static str, f64)>);
+
+impl Serialize for StageTimes {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, ms)| (name, ms)))
+    }
+}
+
+/// Runs the benchmark and reports.
+pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), Failure> {
+    options.run.set_threads()?;
+    if options.steps == 0 {
+        return Err(Failure::Input("--steps: expected at least 1, found 0".into()));
+    }
+    let spec = model.unwrap_or(manyworlds::scenes::default());
+    let protocol = manyworlds::scenes::find(spec).map(|scene| scene.bench);
+    let settle = options.settle.or(protocol.map(|p| u64::from(p.settle_steps))).unwrap_or(SETTLE);
+    let amplitude = options.controls.or(protocol.map(|p| p.control_amplitude)).unwrap_or(AMPLITUDE);
+    if !(amplitude >= 0.0 && amplitude.is_finite()) {
+        return Err(Failure::Input(format!("--controls: expected a number not below 0, found {amplitude}")));
+    }
+    let model = options.import.load(spec)?.model;
+    let settings = options.run.for_many(spec);
+    let keyframe = options.run.keyframe(spec, &model)?;
+    let mut batch = Batch::new(&[(&model, options.worlds)], &settings)?;
+    let start = Start::new(State::default(), keyframe, &model);
+    start.apply(&mut batch)?;
+    let mut controls =
+        Controls { middle: start.0.ctrl, amplitude, worlds: options.worlds, seed: options.seed, step: 0 };
+
+    let bar = output::progress(settle + options.steps, "stepping");
+    for _ in 0..settle {
+        batch.step(&controls.next())?;
+        bar.inc(1);
+    }
+    batch.wait()?;
+    batch.time_stages(true);
+    let mut certificate = Certificate::default();
+    let mut seconds = 0.0;
+    let mut left = options.steps;
+    while left > 0 {
+        let count = left.min(SEGMENT);
+        left -= count;
+        let segment: Vec<Vec<f64>> = (0..count).map(|_| controls.next()).collect();
+        let clock = Instant::now();
+        for controls in &segment {
+            batch.step(controls)?;
+        }
+        batch.wait()?;
+        seconds += clock.elapsed().as_secs_f64();
+        certificate.sample(&mut batch, &settings)?;
+        bar.inc(count);
+    }
+    bar.finish_and_clear();
+
+    let world_steps = options.worlds as f64 * options.steps as f64;
+    let report = Report {
+        model: model.name.clone(),
+        worlds: options.worlds,
+        steps: options.steps,
+        executor: batch.executor(),
+        adapter: batch.adapter(),
+        precision: settings.precision.name(),
+        solver: settings.solver.clone(),
+        dt: settings.dt.unwrap_or(model.options.timestep),
+        steps_per_second: world_steps / seconds,
+        us_per_world_step: seconds / world_steps * 1e6,
+        contacts_mean: certificate.contacts as f64 / certificate.residuals.len().max(1) as f64,
+        residual_median: median(&mut certificate.residuals),
+        residual_max: certificate.residual_max,
+        residual_scaled_median: median(&mut certificate.residuals_scaled),
+        residual_scaled_max: certificate.residual_scaled_max,
+        penetration_max: certificate.penetration_max,
+        worlds_failed: certificate.failed,
+        worlds_unconverged: certificate.unconverged,
+        worlds_over_tolerance: certificate.over_tolerance.iter().filter(|&&over| over).count(),
+        bytes_per_world: batch.bytes_per_world(),
+        stage_ms: StageTimes(
+            batch.stage_ms().into_iter().map(|(name, ms)| (name, ms / options.steps as f64)).collect(),
+        ),
+        seed: options.seed,
+        n_v: model.n_v,
+        threads: rayon::current_num_threads(),
+    };
+    output::print(options.output.json, &report, |r| human(r, options.run.fell_back(&batch)))?;
+    verdict(&report, options.run.tolerance)
+}
+
+/// Steps that are timed in one go, between two looks at the certificates (which the clock leaves out).
+const SEGMENT: u64 = 10;
+
+/// Exit code 1 when worlds broke down, or missed the tolerance that was asked for.
+fn verdict(report: &Report, tolerance: Option<f64>) -> Result<(), Failure> {
+    if report.worlds_failed > 0 {
+        let Report { worlds_failed, worlds, .. } = report;
+        return Err(Failure::Check(format!("{worlds_failed} of {worlds} worlds failed (not finite, or a breakdown)")));
+    }
+    match tolerance {
+        Some(tolerance) if report.worlds_over_tolerance > 0 => Err(Failure::Check(format!(
+            "{} of {} worlds missed the tolerance {tolerance:.1e}; the largest residual is {:.3e}",
+            report.worlds_over_tolerance, report.worlds, report.residual_max
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Random controls around those of the initial state, drawn evenly; the model clamps them to their range.
+struct Controls {
+    middle: Vec<f64>,
+    amplitude: f64,
+    worlds: usize,
+    seed: u64,
+    step: u64,
+}
+
+impl Controls {
+    /// Those of the next step, world by world.
+    fn next(&mut self) -> Vec<f64> {
+        let mut controls = Vec::with_capacity(self.worlds * self.middle.len());
+        for world in 0..self.worlds as u64 {
+            for (u, middle) in self.middle.iter().enumerate() {
+                let x = manyworlds::random::symmetric(self.seed, world, self.step, u as u64);
+                controls.push(middle + self.amplitude * x);
+            }
+        }
+        self.step += 1;
+        controls
+    }
+}
+
+/// What the sampled worlds say of themselves.
+#[derive(Default)]
+struct Certificate {
+    residuals: Vec<f64>,
+    residuals_scaled: Vec<f64>,
+    residual_max: f64,
+    residual_scaled_max: f64,
+    penetration_max: f64,
+    contacts: u64,
+    failed: usize,
+    unconverged: usize,
+    over_tolerance: Vec<bool>,
+}
+
+impl Certificate {
+    /// Adds every world of a batch as it stands; the failed and the unconverged are those of the last sample.
+    fn sample(&mut self, batch: &mut Batch, settings: &BatchOptions) -> Result<(), Failure> {
+        let mut worlds = Vec::with_capacity(batch.len());
+        batch.summaries(&mut worlds)?;
+        self.over_tolerance.resize(worlds.len(), false);
+        (self.failed, self.unconverged) = (0, 0);
+        for (world, over_tolerance) in worlds.iter().zip(&mut self.over_tolerance) {
+            self.residuals.push(world.residual);
+            self.residuals_scaled.push(world.residual_scaled);
+            self.residual_max = worse(self.residual_max, world.residual);
+            self.residual_scaled_max = worse(self.residual_scaled_max, world.residual_scaled);
+            self.penetration_max = worse(self.penetration_max, world.penetration);
+            self.contacts += u64::from(world.contacts);
+            // Single precision cannot reach a small number 1 with heavy bodies: there the scaled one counts as well.
+            let best = match settings.precision {
+                Precision::F32 => world.residual.min(world.residual_scaled),
+                Precision::F64 => world.residual,
+            };
+            *over_tolerance |= best.is_nan() || best > settings.tolerance;
+            self.failed += usize::from(world.failed());
+            self.unconverged += usize::from(world.status & status::ITERATION_LIMIT != 0);
+        }
+        Ok(())
+    }
+}
+
+fn human(report: &Report, fell_back: bool) -> String {
+    let no_adapter = if fell_back { "; no hardware adapter was found, so the CPU runs it" } else { "" };
+    let mut summary = output::pairs([
+        ("model", format!("{} (n_v {}), step {} s", report.model, report.n_v, report.dt)),
+        ("worlds x steps", format!("{} x {}", report.worlds, report.steps)),
+        ("executor", format!("{}: {}, {}{no_adapter}", report.executor, report.adapter, report.precision)),
+        (
+            "throughput",
+            format!(
+                "{} world-steps/s, {:.2} µs each, {:.0} times real time",
+                output::thousands(report.steps_per_second),
+                report.us_per_world_step,
+                report.steps_per_second * report.dt
+            ),
+        ),
+        (
+            "residual",
+            format!(
+                "median {:.1e}, largest {:.1e} N s ({})",
+                report.residual_median, report.residual_max, report.solver
+            ),
+        ),
+        (
+            "scaled residual",
+            format!("median {:.1e}, largest {:.1e} m/s", report.residual_scaled_median, report.residual_scaled_max),
+        ),
+        (
+            "contacts",
+            format!("{:.1} a world, deepest penetration {:.2e} m", report.contacts_mean, report.penetration_max),
+        ),
+        (
+            "worlds",
+            format!(
+                "{} failed; {} over the tolerance at some step, {} at the iteration limit in the last",
+                report.worlds_failed, report.worlds_over_tolerance, report.worlds_unconverged
+            ),
+        ),
+        ("memory", format!("{} bytes a world", output::thousands(report.bytes_per_world as f64))),
+    ])
+    .to_string();
+    let mut stages = output::table(["stage", "ms a step, all threads", "share"]);
+    let total: f64 = report.stage_ms.0.iter().map(|(_, ms)| ms).sum();
+    for (name, ms) in &report.stage_ms.0 {
+        stages.add_row([(*name).to_owned(), format!("{ms:.4}"), format!("{:.0} %", 100.0 * ms / total)]);
+    }
+    output::align_numbers(&mut stages);
+    summary += &format!("\n{stages}");
+    summary
+}

@@ -1,0 +1,172 @@
+//! `manyworlds step`: one step from a given state, with everything that goes into it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use manyworlds::Batch;
+use serde::Serialize;
+
+use crate::args::{ModelArgs, OutputArgs, RunArgs};
+use crate::failure::Failure;
+use crate::output;
+use crate::state::Start;
+
+/// Options of `step`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  manyworlds step humanoid --state state.json --json
+  manyworlds step arm.urdf --state state.json --precision f32 --executor gpu
+A state file holds {\"q\": [], \"v\": [], \"ctrl\": [], \"tau\": []}, each optional.")]
+pub(crate) struct StepArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// State to step from (JSON); the model's initial state when absent
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What `step` prints. Dense matrices are lists of rows; M, A and bias are of the state before the step.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    dt: f64,
+    q: Vec<f64>,
+    v: Vec<f64>,
+    v_free: Vec<f64>,
+    #[serde(rename = "M")]
+    mass: Vec<Vec<f64>>,
+    #[serde(rename = "A")]
+    momentum: Vec<Vec<f64>>,
+    bias: Vec<f64>,
+    contacts: Vec<Contact>,
+    rows: Vec<Row>,
+    residual: f64,
+    residual_scaled: f64,
+    iterations: u32,
+    status: &'static str,
+    executor: &'static str,
+    adapter: String,
+    precision: &'static str,
+}
+
+/// A contact: impulse and velocity in its frame (t1, t2, n), of `bodies[1]` relative to `bodies[0]`.
+#[derive(Serialize)]
+struct Contact {
+    bodies: [usize; 2],
+    names: [String; 2],
+    point: [f64; 3],
+    frame: [[f64; 3]; 3],
+    distance: f64,
+    mu: f64,
+    impulse: [f64; 3],
+    velocity: [f64; 3],
+}
+
+/// A limit, drive, dry friction or bilateral row.
+#[derive(Serialize)]
+struct Row {
+    kind: &'static str,
+    joint: String,
+    impulse: f64,
+}
+
+/// Takes the step and reports.
+pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
+    args.run.set_threads()?;
+    let model = args.model.load()?.model;
+    let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
+    let settings = args.run.for_one();
+    let mut batch = Batch::new(&[(&model, 1)], &settings)?;
+    start.apply(&mut batch)?;
+    batch.step::<f64>(&[])?;
+
+    let state = batch.state(0)?;
+    let inspection = batch.inspect(0)?;
+    let body = |b: usize| model.bodies.get(b).map(|b| b.name.clone()).unwrap_or_default();
+    let joint = |j: usize| model.joints.get(j).map(|j| j.name.clone()).unwrap_or_default();
+    let square = |m: &[f64]| m.chunks(model.n_v.max(1)).map(<[f64]>::to_vec).collect();
+    let contacts = inspection.contacts.iter().map(|c| Contact {
+        bodies: c.bodies,
+        names: c.bodies.map(body),
+        point: c.point,
+        frame: c.frame,
+        distance: c.distance,
+        mu: c.friction,
+        impulse: c.impulse,
+        velocity: c.velocity,
+    });
+    let rows = inspection.rows.iter().map(|r| Row { kind: r.kind, joint: joint(r.joint), impulse: r.impulse });
+    let summary = inspection.summary;
+    let report = Report {
+        model: model.name.clone(),
+        dt: settings.dt.unwrap_or(model.options.timestep),
+        q: state.q,
+        v: state.v,
+        mass: square(&inspection.mass),
+        momentum: square(&inspection.momentum),
+        contacts: contacts.collect(),
+        rows: rows.collect(),
+        v_free: inspection.v_free,
+        bias: inspection.bias,
+        residual: summary.residual,
+        residual_scaled: summary.residual_scaled,
+        iterations: summary.iterations,
+        status: summary.status_name(),
+        executor: batch.executor(),
+        adapter: batch.adapter(),
+        precision: settings.precision.name(),
+    };
+    output::print(args.output.json, &report, human)?;
+    if summary.failed() {
+        return Err(Failure::Check(format!("the world failed: {}", report.status)));
+    }
+    Ok(())
+}
+
+fn human(report: &Report) -> String {
+    let mut text = output::pairs([
+        ("model", format!("{}, step {} s", report.model, report.dt)),
+        ("executor", format!("{}: {}, {}", report.executor, report.adapter, report.precision)),
+        ("q", output::numbers(&report.q)),
+        ("v", output::numbers(&report.v)),
+        ("v_free", output::numbers(&report.v_free)),
+        ("bias", output::numbers(&report.bias)),
+        (
+            "residual",
+            format!(
+                "{:.2e} N s, scaled {:.2e} m/s, {} sweeps",
+                report.residual, report.residual_scaled, report.iterations
+            ),
+        ),
+        ("status", report.status.to_owned()),
+    ])
+    .to_string();
+    if !report.contacts.is_empty() {
+        let mut table =
+            output::table(["contact", "point, m", "distance, m", "mu", "impulse t1 t2 n, N s", "velocity, m/s"]);
+        for c in &report.contacts {
+            table.add_row([
+                format!("{} - {}", c.names[0], c.names[1]),
+                output::numbers(&c.point),
+                format!("{:.3e}", c.distance),
+                c.mu.to_string(),
+                output::numbers(&c.impulse),
+                output::numbers(&c.velocity),
+            ]);
+        }
+        text += &format!("\n{table}");
+    }
+    if !report.rows.is_empty() {
+        let mut table = output::table(["row", "joint", "impulse, N s or N m s"]);
+        for row in &report.rows {
+            table.add_row([row.kind.to_owned(), row.joint.clone(), format!("{:.4e}", row.impulse)]);
+        }
+        text += &format!("\n{table}");
+    }
+    text + "\nM and A: --json\n"
+}

@@ -1,0 +1,137 @@
+//! Bad usage and bad input: exit code 2 and one clear message, never a panic.
+
+use crate::support::{BOX, Files, PENDULUM, PROBLEM, refused};
+
+#[test]
+fn usage() {
+    refused(&["fly"], &["fly"]);
+    refused(&["bench", "--worlds", "many"], &["--worlds", "many"]);
+    refused(&["bench", "--executor", "abacus"], &["abacus", "cpu"]);
+    refused(&["sim"], &["MODEL"]);
+    refused(&["bench", "free-box", "--worlds", "0"], &["world"]);
+    refused(&["bench", "free-box", "--steps", "0"], &["--steps"]);
+    refused(&["bench", "free-box", "--threads", "0"], &["--threads"]);
+    refused(&["bench", "free-box", "--dt", "0"], &["dt", "positive"]);
+    refused(&["bench", "free-box", "--dt", "nan"], &["dt"]);
+    refused(&["bench", "free-box", "--tolerance", "inf"], &["tolerance"]);
+    refused(&["bench", "free-box", "--solver", "magic"], &["magic", "pgs"]);
+    refused(&["bench", "free-box", "--controls", "-1"], &["--controls"]);
+}
+
+#[test]
+fn more_worlds_than_memory() {
+    refused(&["bench", "humanoid", "--worlds", "1000000000000", "--executor", "cpu"], &["1000000000000", "MB"]);
+}
+
+#[test]
+fn models() {
+    let files = Files::new();
+    refused(&["check", "no-such-scene"], &["no-such-scene", "humanoid"]);
+    refused(&["check", "nowhere/robot.xml"], &["nowhere/robot.xml"]);
+    let file = |name: &str, text: &str| files.write(name, text);
+    refused(&["check", &file("model.txt", "hello")], &["model.txt"]);
+    refused(&["check", &file("cut.xml", &BOX[..120])], &["cut.xml"]);
+    refused(&["check", &file("cut.urdf", "<robot name=\"r\"><link")], &["cut.urdf"]);
+
+    let edited = |name: &str, from: &str, to: &str| {
+        assert!(BOX.contains(from));
+        file(name, &BOX.replace(from, to))
+    };
+    refused(&["check", &edited("nan.xml", "mass=\"1\"", "mass=\"nan\"")], &["nan.xml:5", "<geom>", "mass"]);
+    refused(&["check", &edited("negative.xml", "mass=\"1\"", "mass=\"-1\"")], &["mass"]);
+    let inertia = "<inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 -1\"/><freejoint/>";
+    refused(
+        &["check", &edited("inertia.xml", "<freejoint/>", inertia)],
+        &["inertia.xml:5", "inertia", "positive definite"],
+    );
+    let range = "<joint name=\"bent\" type=\"hinge\" range=\"10 -10\" limited=\"true\"/>";
+    refused(&["check", &edited("range.xml", "<freejoint/>", range)], &["bent", "range"]);
+    let tendon = "<tendon><spatial name=\"string\" stiffness=\"10\"/></tendon></mujoco>";
+    let tendon = edited("tendon.xml", "</mujoco>", tendon);
+    refused(&["check", &tendon], &["tendon.xml:7", "tendon"]);
+    let run = crate::support::json(&["check", &tendon, "--ignore-unsupported"], &["ignored"]);
+    assert!(run["ignored"].as_array().unwrap().iter().any(|i| i["line"] == 7), "{run}");
+
+    let mesh = "<asset><mesh name=\"m\" file=\"gone.stl\"/></asset><worldbody>";
+    let mesh = edited("mesh.xml", "<worldbody>", mesh);
+    let mesh_used = std::fs::read_to_string(&mesh)
+        .unwrap()
+        .replace("type=\"box\" size=\"0.1 0.1 0.1\"", "type=\"mesh\" mesh=\"m\"");
+    refused(&["check", &file("mesh.xml", &mesh_used)], &["gone.stl"]);
+
+    let link = |name: &str| {
+        format!(
+            "<link name=\"{name}\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>"
+        )
+    };
+    let joint = |name: &str, parent: &str, child: &str| {
+        format!("<joint name=\"{name}\" type=\"fixed\"><parent link=\"{parent}\"/><child link=\"{child}\"/></joint>")
+    };
+    let ring = format!(
+        "<robot name=\"r\">{}{}{}{}</robot>",
+        link("a"),
+        link("b"),
+        joint("ab", "a", "b"),
+        joint("ba", "b", "a")
+    );
+    refused(&["check", &file("ring.urdf", &ring)], &["ring.urdf"]);
+}
+
+#[test]
+fn states() {
+    let files = Files::new();
+    let model = files.write("box.xml", BOX);
+    for (state, words) in [
+        (r#"{"q": [0, 0, 1]}"#, ["\"q\"", "expected 7", "found 3"]),
+        (r#"{"v": [0]}"#, ["\"v\"", "expected 6", "found 1"]),
+        (r#"{"ctrl": [1]}"#, ["\"ctrl\"", "expected 0", "found 1"]),
+        (r#"{"tau": []}"#, ["\"tau\"", "expected 6", "found 0"]),
+        (r#"{"q": [0, 0, 1, 0, 0, 0, 0]}"#, ["quaternion", "norm 0", "\"q\"[3..7]"]),
+        (r#"{"q": [0, 0, 1e999, 1, 0, 0, 0]}"#, ["state.json", "line 1", "column"]),
+        (r#"{"q": [0, 0, NaN, 1, 0, 0, 0]}"#, ["state.json", "line 1", "column"]),
+        (r#"{"q": [0, 0, null, 1, 0, 0, 0]}"#, ["state.json", "null", ""]),
+        (r#"{"q": "high"}"#, ["state.json", "high", ""]),
+        ("[]", ["state.json", "", ""]),
+        ("{", ["state.json", "line 1", ""]),
+    ] {
+        let state = files.write("state.json", state);
+        refused(&["step", &model, "--state", &state], &words);
+        refused(&["sim", &model, "--steps", "1", "--state", &state], &words);
+    }
+    refused(&["step", &model, "--state", "nowhere.json"], &["nowhere.json"]);
+    let pendulum = files.write("pendulum.xml", PENDULUM);
+    refused(&["step", &pendulum, "--keyframe", "down"], &["down", "up"]);
+    refused(&["step", &pendulum, "--keyframe", "1"], &["\"1\"", "up"]);
+    refused(&["step", &model, "--keyframe", "0"], &["it has none"]);
+}
+
+#[test]
+fn outputs_that_cannot_be_written() {
+    refused(&["sim", "free-box", "--steps", "1", "--out", "no/such/folder/out.csv"], &["no/such/folder/out.csv"]);
+}
+
+#[test]
+fn problems() {
+    let files = Files::new();
+    let edited = |from: &str, to: &str| {
+        assert!(PROBLEM.contains(from), "{from}");
+        files.write("problem.json", &PROBLEM.replace(from, to))
+    };
+    for (from, to, words) in [
+        ("\"b\": [0.002, 0, -0.04]", "\"b\": [0.002, 0]", ["problem.json", "subsystems"]),
+        ("[0,2,0]", "[0,2]", ["problem.json", "A"]),
+        ("[0,0,2]]", "[0,0,-2]]", ["problem.json", "positive"]),
+        ("\"mu\": 0.5", "\"mu\": -0.5", ["contacts[0]", "mu"]),
+        ("[0,0,1]]", "[0,0]]", ["contacts[0]", "J"]),
+        ("\"rows\": []", "\"rows\": [{\"J\": [1,0,0], \"kind\": \"springy\"}]", ["rows[0]", "springy"]),
+        ("[[0, 3]]", "[[0, 4]]", ["subsystems[0]", "4"]),
+        ("\"rows\": []}", "\"rows\": [", ["problem.json", "line"]),
+    ] {
+        refused(&["solve", &edited(from, to)], &words);
+    }
+    refused(&["solve", "nowhere.json"], &["nowhere.json"]);
+    let good = files.write("problem.json", PROBLEM);
+    refused(&["solve", &good, "--solver", "magic"], &["magic", "pgs"]);
+    refused(&["solve", &good, "--tolerance", "-1"], &["tolerance"]);
+    refused(&["solve", &good, "--precision", "f16"], &["f16"]);
+}

@@ -1,0 +1,5 @@
+//! The program from outside: the binary, its standard output, its exit codes.
+
+mod bad_input;
+mod commands;
+mod support;

@@ -1,0 +1,125 @@
+//! Constraints that are there in every step: static rows and bilateral blocks, of one tree or between two.
+//!
+//! A tree that is an island by itself solves its own in the tree kernels; in an island of several trees they stand
+//! among the contacts.
+
+use manyworlds_collide::organise::NONE;
+use manyworlds_dynamics::TreeSet;
+use manyworlds_model::{EqualityKind, Model, Pose as Frame};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::dynamics::tree::{self, block, param};
+use manyworlds_shaders::math::{Quat, Vec3, add, quat_conjugate, quat_log, quat_mul, quat_rotate, sub};
+
+use super::POSE;
+use crate::Error;
+use crate::lanes::{BodyPlace, LaneMap};
+
+/// A constraint of the model.
+#[derive(Debug, Clone)]
+pub(crate) struct Fixed<T> {
+    /// The trees it touches; twice the same where it is one tree's.
+    pub(crate) trees: [u32; 2],
+    pub(crate) law: Law<T>,
+}
+
+/// What it says.
+#[derive(Debug, Clone)]
+pub(crate) enum Law<T> {
+    /// A static row of its tree.
+    Row(u32),
+    /// Three bilateral rows.
+    Block(Block<T>),
+}
+
+/// Two frames of which the origins, or the axes, coincide.
+#[derive(Debug, Clone)]
+pub(crate) struct Block<T> {
+    /// Where each frame is fixed: model body and its place; `None`: to the ground.
+    pub(crate) bodies: [Option<(usize, BodyPlace)>; 2],
+    /// The axes, not the origins.
+    pub(crate) angular: bool,
+    frames: [[T; POSE]; 2],
+}
+
+impl<T: Scalar> Block<T> {
+    /// The point where both bodies' velocities are taken, and the error in world axes, m or rad. `pose` is that of a
+    /// body of the model.
+    pub(crate) fn error(&self, pose: impl Fn(usize) -> [T; POSE]) -> (Vec3<T>, Vec3<T>) {
+        let [a, b] = [0, 1].map(|side| {
+            let (position, turn) = split(self.frames[side]);
+            self.bodies[side].map_or((position, turn), |(body, _)| {
+                let (origin, q) = split(pose(body));
+                (add(origin, quat_rotate(q, position)), quat_mul(q, turn))
+            })
+        });
+        let error = if self.angular { quat_log(quat_mul(b.1, quat_conjugate(a.1))) } else { sub(b.0, a.0) };
+        (b.0, error)
+    }
+}
+
+fn split<T: Scalar>(p: [T; POSE]) -> (Vec3<T>, Quat<T>) {
+    ([p[0], p[1], p[2]], [p[3], p[4], p[5], p[6]])
+}
+
+/// All of a model: rows and blocks tree by tree, then what binds two trees.
+pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap) -> Result<Vec<Fixed<T>>, Error> {
+    let mut all = Vec::new();
+    for (index, place) in lanes.trees.iter().enumerate() {
+        let set = &sets[place.set];
+        let (tree, params) = (set.layout.tree(), &set.params[place.index]);
+        let trees = [index as u32; 2];
+        all.extend((0..tree.rows.len() as u32).map(|row| Fixed { trees, law: Law::Row(row) }));
+        let first = model.trees[index].bodies.start;
+        let body = |local: u32| {
+            let place = BodyPlace { tree: index, local: local as usize };
+            (local != tree::NONE).then_some((first + local as usize, place))
+        };
+        for record in tree.blocks {
+            let frame = |at: usize| std::array::from_fn(|k| T::from_f64(params[record.param as usize + at + k]));
+            all.push(Fixed {
+                trees,
+                law: Law::Block(Block {
+                    bodies: [body(record.body_a), body(record.body_b)],
+                    angular: record.kind == block::ROTATION,
+                    frames: [frame(param::BLOCK_FRAME_A), frame(param::BLOCK_FRAME_B)],
+                }),
+            });
+        }
+    }
+    for equality in model.equalities.iter().filter(|equality| equality.active) {
+        let (bodies, frames, parts) = match &equality.kind {
+            EqualityKind::Connect { bodies, anchors } => {
+                (bodies, anchors.map(|a| Frame::translation(a.x, a.y, a.z)), &[false][..])
+            }
+            EqualityKind::Weld { bodies, frames } => (bodies, *frames, &[false, true][..]),
+            EqualityKind::Coupling { joint, driver, .. } => {
+                let tree = |j: usize| lanes.bodies[model.joints[j].body].map(|place| place.tree);
+                if driver.is_some_and(|driver| tree(driver) != tree(*joint)) {
+                    return Err(Error::CouplingAcrossTrees {
+                        name: equality.name.clone(),
+                        joint: model.joints[*joint].name.clone(),
+                    });
+                }
+                continue;
+            }
+        };
+        let places = bodies.map(|body| lanes.bodies[body].map(|place| (body, place)));
+        let [Some((_, a)), Some((_, b))] = places else { continue };
+        if a.tree != b.tree {
+            let trees = [a.tree as u32, b.tree as u32];
+            let frames = frames.map(numbers);
+            all.extend(
+                parts
+                    .iter()
+                    .map(|&angular| Fixed { trees, law: Law::Block(Block { bodies: places, angular, frames }) }),
+            );
+        }
+    }
+    debug_assert!(all.iter().all(|fixed| fixed.trees.iter().all(|&tree| tree != NONE)));
+    Ok(all)
+}
+
+fn numbers<T: Scalar>(frame: Frame) -> [T; POSE] {
+    let (p, q) = (frame.translation.vector, frame.rotation);
+    [p.x, p.y, p.z, q.w, q.i, q.j, q.k].map(T::from_f64)
+}
