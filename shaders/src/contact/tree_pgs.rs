@@ -20,6 +20,9 @@ use crate::dynamics::tree::status;
 use crate::{LANES, Scalar};
 use crate::{Mask, Real};
 
+/// Sweeps before the first polish.
+const FIRST_POLISH: u32 = 4;
+
 /// One tile. `stopped`: lanes that take no part. Returns which lanes have converged.
 pub fn tree_pgs<R: Real>(
     dims: &LaneDims,
@@ -46,8 +49,8 @@ pub fn tree_pgs<R: Real>(
         if none(live) {
             break;
         }
-        // After 2, 4, 8, ... sweeps: where steps do not help soon, sweeps are what is left, and cheap.
-        if dims.polish > 0 && k > 1 && k.is_power_of_two() {
+        // After 4, 8, 16, ... sweeps: where steps do not help soon, sweeps are what is left, and cheap.
+        if dims.polish > 0 && k % FIRST_POLISH == 0 && (k / FIRST_POLISH).is_power_of_two() {
             let mut workspace = Workspace::new(dims, constraint, rows, live, work);
             let polished = polish(dims, constraint, impulse, rows, velocity, tolerance / per_contact, &mut workspace);
             error = R::select(live, polished.error * per_contact, error);

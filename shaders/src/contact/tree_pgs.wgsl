@@ -26,6 +26,7 @@ struct Dims {
 @group(0) @binding(7) var<storage, read_write> status: array<u32>;
 @group(0) @binding(8) var<storage, read_write> work: array<real>;
 
+const FIRST_POLISH: u32 = 4u;
 const STATUS_CONVERGED: u32 = 1u;
 const STATUS_ITERATION_LIMIT: u32 = 2u;
 const STATUS_STOPPED: u32 = 24u;
@@ -198,7 +199,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         error = sqrt(sweep()) * per_contact;
         sweeps += one;
         live = !(error <= tolerance);
-        if live && dims.polish > 0u && k > 1u && (k & (k - 1u)) == 0u {
+        let turn = k / FIRST_POLISH;
+        if live && dims.polish > 0u && k % FIRST_POLISH == 0u && (turn & (turn - 1u)) == 0u {
             let polished = polish(lane, tolerance / per_contact);
             if polished.took_part {
                 error = polished.error * per_contact;

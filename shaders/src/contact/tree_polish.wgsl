@@ -2,7 +2,9 @@
 // buffers and helpers it uses. A lane numbers its own rows: slots up to its last one, then its active static rows.
 
 const PROXIMAL: real = real(1e-3);
-const POLISH_STEPS: u32 = 3u;
+const TRUST: real = real(0.1);
+const LEAST_PROXIMAL: real = real(1e-6);
+const POLISH_STEPS: u32 = 8u;
 const LEAST_PIVOT: real = real(1e-12);
 
 struct Polished {
@@ -20,6 +22,7 @@ var<private> step_first: u32;
 var<private> sigma_first: u32;
 var<private> slope_first: u32;
 var<private> change_first: u32;
+var<private> proximal: real;
 
 fn matrix_at(i: u32, j: u32) -> u32 {
     return matrix_first + (i * polish_n + j) * TILE;
@@ -96,6 +99,7 @@ fn polish(lane: u32, enough: real) -> Polished {
     }
     var error = real(0.0);
     var steps = real(0.0);
+    proximal = PROXIMAL;
     for (var k = 0u; k < POLISH_STEPS; k++) {
         polish_velocity();
         delassus();
@@ -116,8 +120,10 @@ fn polish(lane: u32, enough: real) -> Polished {
         if error <= enough {
             return Polished(error, steps, true, true);
         }
-        if share <= real(0.0) {
-            break;
+        if real(1.0) <= share {
+            proximal = max(proximal * TRUST, LEAST_PROXIMAL);
+        } else if share <= real(0.0) {
+            proximal = min(proximal / TRUST, real(1.0));
         }
     }
     return Polished(error, steps, false, true);
@@ -218,13 +224,13 @@ fn linearise() {
             work[m1] = fma(p01, g.x, fma(p11, g.y, p12 * g.z));
             work[m2] = pressed * g.z;
         }
-        work[matrix_at(at, at)] += one - p00 + PROXIMAL;
+        work[matrix_at(at, at)] += one - p00 + proximal;
         work[matrix_at(at, at + 1u)] -= p01;
         work[matrix_at(at, at + 2u)] -= p02;
         work[matrix_at(at + 1u, at)] -= p01;
-        work[matrix_at(at + 1u, at + 1u)] += one - p11 + PROXIMAL;
+        work[matrix_at(at + 1u, at + 1u)] += one - p11 + proximal;
         work[matrix_at(at + 1u, at + 2u)] -= p12;
-        work[matrix_at(at + 2u, at + 2u)] += one - pressed + PROXIMAL;
+        work[matrix_at(at + 2u, at + 2u)] += one - pressed + proximal;
     }
     var i = 3u * polish_slots;
     for (var k = 0u; k < dims.n_row; k++) {
@@ -241,7 +247,7 @@ fn linearise() {
         for (var j = 0u; j < polish_n; j++) {
             work[matrix_at(i, j)] = kept * work[matrix_at(i, j)];
         }
-        work[matrix_at(i, i)] += fma(kept, row[r + ROW_AT_COMPLIANCE * TILE], select(one, zero, free) + PROXIMAL);
+        work[matrix_at(i, i)] += fma(kept, row[r + ROW_AT_COMPLIANCE * TILE], select(one, zero, free) + proximal);
         i++;
     }
 }

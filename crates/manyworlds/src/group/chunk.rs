@@ -5,7 +5,9 @@ use std::sync::Arc;
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::island;
-use manyworlds_shaders::contact::tree_layout::{LaneDims, SLOTS, contact, info, map, row_stride, slot_reals};
+use manyworlds_shaders::contact::tree_layout::{
+    LaneDims, SLOTS, contact, info, map, polish_reals, row_stride, slot_reals,
+};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
@@ -73,6 +75,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         islands: IslandBuffers,
         store: S,
         n_world: usize,
+        lane_workspace: bool,
     ) -> Result<Self, Error> {
         let width = store.tile();
         let mut sets = Vec::with_capacity(buffers.len());
@@ -102,12 +105,12 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         };
         let recording = Recording::new();
         let mut chunk = Self { shared, store, sets, islands, host, n_world, recording, stale: true, ticket: None };
-        chunk.allocate()?;
+        chunk.allocate(lane_workspace)?;
         Ok(chunk)
     }
 
     /// Fixed buffers; those of contacts grow with them.
-    fn allocate(&mut self) -> Result<(), Error> {
+    fn allocate(&mut self, lane_workspace: bool) -> Result<(), Error> {
         let width = self.store.tile();
         for (index, set) in self.sets.iter_mut().enumerate() {
             let (d, b) = (set.step.dims, set.step.buffers);
@@ -128,6 +131,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),
                 (b.info, info::reals(n_v)),
+                (b.solver_work, if lane_workspace { polish_reals(POLISH_ROWS as usize, n_v) } else { 0 }),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;

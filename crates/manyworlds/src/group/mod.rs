@@ -37,6 +37,8 @@ pub(crate) trait Backend<T: Scalar>: Send {
     type Store: Store<T>;
     /// Chunks are independent tasks of the thread pool; otherwise they take turns on the device.
     const SIDE_BY_SIDE: bool;
+    /// Kernels keep a workspace a lane in the store; otherwise each thread has one.
+    const LANE_WORKSPACE: bool;
     /// Worlds of a chunk.
     fn chunk_worlds(&self, worlds: usize) -> usize;
     /// Empty buffers.
@@ -51,6 +53,7 @@ pub(crate) struct Cpu;
 impl<T: Scalar> Backend<T> for Cpu {
     type Store = CpuStore<T>;
     const SIDE_BY_SIDE: bool = true;
+    const LANE_WORKSPACE: bool = false;
 
     fn chunk_worlds(&self, _: usize) -> usize {
         LANES
@@ -71,6 +74,7 @@ impl<T: Scalar> Backend<T> for Cpu {
 impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
     type Store = GpuStore<T>;
     const SIDE_BY_SIDE: bool = false;
+    const LANE_WORKSPACE: bool = true;
 
     fn chunk_worlds(&self, worlds: usize) -> usize {
         // Whole tiles, and two halves at least.
@@ -140,7 +144,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         for first in (0..n_world).step_by(chunk_worlds) {
             let store = backend.store(&specs)?;
             let worlds = chunk_worlds.min(n_world - first);
-            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds)?);
+            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds, B::LANE_WORKSPACE)?);
         }
         let mut group = Self { shared, chunks, chunk_worlds, n_world };
         let q = group.shared.model.initial_q();
