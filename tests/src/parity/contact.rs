@@ -241,7 +241,12 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         ]),
         &[(7, ROUNDING)],
     );
-    let mut cases = vec![jacobian, assemble, warm, sweeps, polished, push, certify];
+    let mut cases = vec![jacobian, assemble, warm, sweeps, push, certify];
+    // Three random contacts on a tree of one to three dofs often contradict each other: such a problem has no solution,
+    // Newton steps wander for good, and which are taken hangs on the last bit. Every lane of AFLOAT is solved.
+    if !between {
+        cases.push(polished);
+    }
     if n_row > 0 {
         cases.push(rows);
     }
