@@ -126,6 +126,10 @@ impl<T: Scalar> GpuStore<T> {
                 || format!("writing {}", held.spec.name),
                 || queue.write_buffer(&held.buffer, at, bytemuck::cast_slice(values)),
             )?;
+            // A copy read before this is out of date, whether or not anything runs in between.
+            if let Some(held) = self.held.get_mut(id.at()) {
+                held.readback.forget();
+            }
         }
         Ok(())
     }

@@ -64,6 +64,8 @@ pub mod info {
     pub const PENETRATION: usize = 3;
     /// Contacts.
     pub const CONTACTS: usize = 4;
+    /// 1 when the solver needs no further sweep, else 0.
+    pub const STOPPED: usize = 5;
     /// Reals of an island.
     pub const SIZE: usize = 8;
 }
@@ -128,12 +130,14 @@ pub struct IslandDims {
     pub n_constraints: u32,
     /// Reals of a region of `velocity`.
     pub n_velocity: u32,
-    /// Most sweeps of the solver.
+    /// Most sweeps of the solver, `done` included.
     pub iterations: u32,
     /// Bits of an f32: the residual (number 1) at which an island is solved.
     pub tolerance: u32,
     /// Bits of an f32: the scaled residual, m/s, at which it is solved too.
     pub tolerance_scaled: u32,
+    /// Sweeps of the dispatches before this one: a solve may be spread over several. 0: a solve begins.
+    pub done: u32,
 }
 
 crate::dims!(IslandDims {
@@ -146,6 +150,7 @@ crate::dims!(IslandDims {
     iterations,
     tolerance,
     tolerance_scaled,
+    done,
 });
 
 /// An island.

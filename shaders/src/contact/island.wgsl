@@ -20,6 +20,7 @@ const INFO_SCALED: u32 = 1u;
 const INFO_ITERATIONS: u32 = 2u;
 const INFO_PENETRATION: u32 = 3u;
 const INFO_CONTACTS: u32 = 4u;
+const INFO_STOPPED: u32 = 5u;
 const INFO_SIZE: u32 = 8u;
 
 const REGION_FREE: u32 = 0u;
@@ -38,6 +39,7 @@ struct IslandDims {
     iterations: u32,
     tolerance: u32,
     tolerance_scaled: u32,
+    done: u32,
 }
 
 struct IslandRecord {

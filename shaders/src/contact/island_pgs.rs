@@ -2,14 +2,20 @@
 //! others held, colours in order; on the GPU a workgroup owns an island and its lanes share a colour.
 //!
 //! The velocity is carried along, `v += Y dlambda`. When a sweep looks converged, `v` is recomputed from the impulses
-//! and the very residual that is reported decides; a warm start that is good enough costs no sweep at all.
+//! and the very residual that is reported decides; a warm start that is good enough costs no sweep at all. A long solve is
+//! spread over several dispatches of [`SWEEPS`]: a software adapter (llvmpipe) ends every loop when an invocation has
+//! gone round 65535 times in all, without a word, and devices that drive a display end dispatches that take too long.
 
 use super::island::{self, IslandDims, IslandRecord, Islands, con, info, kind, region};
 use super::local;
 use crate::Scalar;
 use crate::args::Args;
 
-/// Solves one island in place. `free` and `v` are the regions of the velocity.
+/// Sweeps of a dispatch. An invocation goes round its loops some ten times for each constraint it visits.
+pub const SWEEPS: u32 = 16;
+
+/// Solves one island in place. `free` and `v` are the regions of the velocity. Returns how many sweeps were done in all,
+/// and whether more would change nothing.
 pub fn solve<T: Scalar>(
     all: &Islands,
     record: &IslandRecord,
@@ -18,16 +24,17 @@ pub fn solve<T: Scalar>(
     impulse: &mut [T],
     free: &[T],
     v: &mut [T],
-) -> u32 {
+) -> (u32, bool) {
     let dims = all.dims;
-    let mut done = 0;
+    let mut done = dims.done;
     loop {
         island::recompute(all, record, jac, impulse, free, v);
         let (residual, scaled) = island::measure(all, record, jac, cons, impulse, v);
         // What is not finite will not become so.
         let hopeless = !(residual.is_finite() && scaled.is_finite());
-        if island::solved(dims, residual, scaled) || hopeless || done >= dims.iterations {
-            return done;
+        let stopped = island::solved(dims, residual, scaled) || hopeless;
+        if stopped || done >= dims.iterations {
+            return (done, stopped);
         }
         while done < dims.iterations {
             let (residual, scaled) = sweep(all, record, jac, cons, impulse, v);
@@ -96,8 +103,13 @@ pub fn island_pgs<T: Scalar>(
     let n = dims.n_velocity as usize;
     let (free, rest) = velocity.split_at_mut(n * region::SOLUTION);
     for (i, record) in all.islands.iter().enumerate() {
-        let done = solve(&all, record, jac, cons, impulse, free, &mut rest[..n]);
-        infos[info::SIZE * i + info::ITERATIONS] = T::lit(f64::from(done));
+        let own = &mut infos[info::SIZE * i..info::SIZE * (i + 1)];
+        if dims.done > 0 && T::lit(0.0) < own[info::STOPPED] {
+            continue;
+        }
+        let (done, stopped) = solve(&all, record, jac, cons, impulse, free, &mut rest[..n]);
+        own[info::ITERATIONS] = T::lit(f64::from(done));
+        own[info::STOPPED] = T::lit(if stopped { 1.0 } else { 0.0 });
     }
 }
 

@@ -12,6 +12,8 @@
 @group(0) @binding(5) var<storage, read_write> velocity: array<real>;
 @group(0) @binding(6) var<storage, read_write> island_info: array<real>;
 
+var<workgroup> before_stopped: u32;
+
 // Solves one constraint with the others held. Returns the residuals that it had.
 fn visit(i: u32, region: u32) -> Residuals {
     let record = constraint_record(i);
@@ -64,16 +66,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let own = island_record(island);
     let region = REGION_SOLUTION * dims.n_velocity;
+    // Of the dispatch before: nothing left to do.
+    if local == 0u {
+        before_stopped = select(0u, 1u, dims.done > 0u && real(0.0) < island_info[INFO_SIZE * island + INFO_STOPPED]);
+    }
+    if workgroupUniformLoad(&before_stopped) != 0u {
+        return;
+    }
     // Looks converged: the sweep says so, and the residual of the impulses alone decides.
     var check = true;
-    var done = 0u;
+    var done = dims.done;
     var running = true;
-    for (var turn = 0u; turn <= 2u * dims.iterations + 1u && running; turn++) {
+    var stopped = false;
+    for (var turn = 0u; turn <= 2u * (dims.iterations - dims.done) + 1u && running; turn++) {
         if check {
             island_recompute(own, local, region);
             let r = island_measure(own, local, region);
             let hopeless = !(is_finite(r.square) && is_finite(r.scaled));
-            running = !(island_solved(r) || hopeless || done >= dims.iterations);
+            stopped = island_solved(r) || hopeless;
+            running = !(stopped || done >= dims.iterations);
             check = false;
         } else {
             let r = sweep(own, local, region);
@@ -83,5 +94,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     if local == 0u {
         island_info[INFO_SIZE * island + INFO_ITERATIONS] = real(done);
+        island_info[INFO_SIZE * island + INFO_STOPPED] = select(real(0.0), real(1.0), stopped);
     }
 }

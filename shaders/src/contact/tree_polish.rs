@@ -39,7 +39,7 @@ pub(super) struct Polished<R: Real> {
 /// The rows that take part, slots first, and the memory.
 pub(super) struct Workspace<'a, R: Real> {
     on: R::Mask,
-    n: usize,
+
     matrix: &'a mut [R],
     /// Right-hand side, then the step.
     step: &'a mut [R],
@@ -73,7 +73,9 @@ impl<'a, R: Real> Workspace<'a, R> {
         let (step, rest) = rest.split_at_mut(n);
         let (sigma, rest) = rest.split_at_mut(n);
         let (slope, change) = rest.split_at_mut(n);
-        Self { on: live & own.le(R::lit(f64::from(dims.polish))), n, matrix, step, sigma, slope, change }
+        let few = constraint.len() / dims.slot() <= MOST && dims.n_row as usize <= MOST;
+        let most = R::lit(if few { f64::from(dims.polish) } else { -1.0 });
+        Self { on: live & own.le(most), matrix, step, sigma, slope, change }
     }
 }
 
@@ -113,11 +115,13 @@ pub(super) fn polish<R: Real>(
             let sigma = row_velocity(r, velocity) + r[row::BIAS];
             w.sigma[i] = r[row::COMPLIANCE].mul_add(r[row::IMPULSE], sigma);
         }
-        delassus(dims, constraint, rows, n_slot, w);
-        linearise(dims, constraint, impulse, rows, n_slot, proximal, w);
-        eliminate(w.n, w.matrix, w.step);
-        for d in w.step.iter_mut() {
-            *d = R::select(on, *d, zero);
+        let live = Live::find(dims, constraint, impulse, rows, n_slot, w);
+        delassus(dims, constraint, rows, &live, w);
+        linearise(dims, constraint, impulse, rows, &live, proximal, w);
+        eliminate(live.n(), w.matrix, w.slope);
+        w.step.fill(zero);
+        for (i, at) in live.places(n_slot).enumerate() {
+            w.step[at] = R::select(on, w.slope[i], zero);
         }
         respond(dims, constraint, rows, n_slot, w);
 
@@ -148,14 +152,90 @@ pub(super) fn polish<R: Real>(
     Polished { error, steps, done }
 }
 
-/// `G = J A^-1 J^T` of all rows.
+/// Slots and rows that can change in some lane: not those that are open or bounded in all of them and stay so. The
+/// others' rows of the step's matrix are those of the identity and their right-hand sides zero, so leaving them out
+/// changes no bit.
+struct Live {
+    slots: [u16; MOST],
+    n_slot: usize,
+    /// Numbers among the tile's active rows.
+    rows: [u16; MOST],
+    n_row: usize,
+}
+
+/// Slots, and rows, of a tile that a polish takes on.
+const MOST: usize = 128;
+
+impl Live {
+    #[inline(always)]
+    fn find<R: Real>(
+        dims: &LaneDims,
+        constraint: &[R],
+        impulse: &[R],
+        rows: &[R],
+        n_slot: usize,
+        w: &Workspace<R>,
+    ) -> Self {
+        let zero = R::lit(0.0);
+        let mut live = Self { slots: [0; MOST], n_slot: 0, rows: [0; MOST], n_row: 0 };
+        for (s, c) in constraint.chunks_exact(dims.slot()).enumerate() {
+            let lambda = load3(impulse, 3 * s);
+            let carries = lambda[0].abs() + lambda[1].abs() + lambda[2].abs();
+            let pressed = zero.lt(lambda[2] - slot_scale(c) * w.sigma[3 * s + 2]);
+            if (zero.lt(carries) | pressed | c[slot::MU].lt(zero)).any() {
+                live.slots[live.n_slot] = s as u16;
+                live.n_slot += 1;
+            }
+        }
+        for (i, r) in active(dims, rows, 0) {
+            let lambda = r[row::IMPULSE];
+            let y = lambda - row_scale(r) * w.sigma[3 * n_slot + i];
+            let bound = y.max(r[row::LOWER]).min(r[row::UPPER]);
+            let free = r[row::LOWER].lt(y) & y.lt(r[row::UPPER]);
+            if (zero.lt(r[row::ACTIVE]) & (free | zero.lt((bound - lambda).abs()))).any() {
+                live.rows[live.n_row] = i as u16;
+                live.n_row += 1;
+            }
+        }
+        live
+    }
+
+    /// Rows of the step's matrix.
+    fn n(&self) -> usize {
+        3 * self.n_slot + self.n_row
+    }
+
+    fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.slots[..self.n_slot].iter().map(|&s| usize::from(s)).enumerate()
+    }
+
+    /// Number in the matrix and record of every live row.
+    fn rows<'a, R: Real>(&self, dims: &LaneDims, rows: &'a [R]) -> impl Iterator<Item = (usize, usize, &'a [R])> {
+        let first = 3 * self.n_slot;
+        let mut wanted = self.rows[..self.n_row].iter().map(|&i| usize::from(i)).enumerate().peekable();
+        active(dims, rows, 0).filter_map(move |(i, r)| {
+            let (at, _) = wanted.next_if(|&(_, w)| w == i)?;
+            Some((first + at, i, r))
+        })
+    }
+
+    /// Where each row of the matrix stands among all rows of the tile.
+    fn places(&self, n_slot: usize) -> impl Iterator<Item = usize> {
+        let slots = self.slots[..self.n_slot].iter().flat_map(|&s| (0..3).map(move |k| 3 * usize::from(s) + k));
+        slots.chain(self.rows[..self.n_row].iter().map(move |&i| 3 * n_slot + usize::from(i)))
+    }
+}
+
+/// `G = J A^-1 J^T` of the live rows.
 #[inline(always)]
-fn delassus<R: Real>(dims: &LaneDims, constraint: &[R], rows: &[R], n_slot: usize, w: &mut Workspace<R>) {
-    let (n_v, n, zero) = (dims.n_v as usize, w.n, R::lit(0.0));
+fn delassus<R: Real>(dims: &LaneDims, constraint: &[R], rows: &[R], live: &Live, w: &mut Workspace<R>) {
+    let (n_v, n, zero) = (dims.n_v as usize, live.n(), R::lit(0.0));
     let size = dims.slot();
-    for (s, c) in constraint.chunks_exact(size).enumerate() {
-        for (t, other) in constraint.chunks_exact(size).take(s + 1).enumerate() {
-            let y = &other[slot::J + 3 * n_v..];
+    let slot_of = |s: usize| &constraint[s * size..(s + 1) * size];
+    for (at, s) in live.slots() {
+        let c = slot_of(s);
+        for (to, t) in live.slots().take(at + 1) {
+            let y = &slot_of(t)[slot::J + 3 * n_v..];
             for a in 0..3 {
                 let j = &c[slot::J + a * n_v..slot::J + (a + 1) * n_v];
                 let (y0, y1, y2) = (&y[..n_v], &y[n_v..2 * n_v], &y[2 * n_v..3 * n_v]);
@@ -166,21 +246,21 @@ fn delassus<R: Real>(dims: &LaneDims, constraint: &[R], rows: &[R], n_slot: usiz
                     g[2] = j[i].mul_add(y2[i], g[2]);
                 }
                 for b in 0..3 {
-                    w.matrix[(3 * s + a) * n + 3 * t + b] = g[b];
-                    w.matrix[(3 * t + b) * n + 3 * s + a] = g[b];
+                    w.matrix[(3 * at + a) * n + 3 * to + b] = g[b];
+                    w.matrix[(3 * to + b) * n + 3 * at + a] = g[b];
                 }
             }
         }
     }
-    for (i, r) in active(dims, rows, 3 * n_slot) {
-        for (s, c) in constraint.chunks_exact(size).enumerate() {
+    for (i, _, r) in live.rows(dims, rows) {
+        for (at, s) in live.slots() {
             for b in 0..3 {
-                let g = row_velocity(r, &c[slot::J + (3 + b) * n_v..]);
-                w.matrix[i * n + 3 * s + b] = g;
-                w.matrix[(3 * s + b) * n + i] = g;
+                let g = row_velocity(r, &slot_of(s)[slot::J + (3 + b) * n_v..]);
+                w.matrix[i * n + 3 * at + b] = g;
+                w.matrix[(3 * at + b) * n + i] = g;
             }
         }
-        for (j, other) in active(dims, rows, 3 * n_slot) {
+        for (j, _, other) in live.rows(dims, rows) {
             w.matrix[i * n + j] = row_velocity(r, &other[row::Y..]);
         }
     }
@@ -193,18 +273,20 @@ fn linearise<R: Real>(
     constraint: &[R],
     impulse: &[R],
     rows: &[R],
-    n_slot: usize,
+    live: &Live,
     eps: R,
     w: &mut Workspace<R>,
 ) {
-    let (n, zero, one) = (w.n, R::lit(0.0), R::lit(1.0));
+    let (n, zero, one) = (live.n(), R::lit(0.0), R::lit(1.0));
     let size = dims.slot();
-    for (s, c) in constraint.chunks_exact(size).enumerate() {
+    let n_slot = constraint.len() / size;
+    for (place, s) in live.slots() {
+        let c = &constraint[s * size..(s + 1) * size];
         let (mu, rho, lambda) = (c[slot::MU], slot_scale(c), load3(impulse, 3 * s));
         let y: [R; 3] = std::array::from_fn(|k| lambda[k] - rho * w.sigma[3 * s + k]);
         let t = project(mu, &y);
         for k in 0..3 {
-            w.step[3 * s + k] = t[k] - lambda[k];
+            w.slope[3 * place + k] = t[k] - lambda[k];
         }
         let stick = inside(mu, &y);
         let pressed = R::select(stick | zero.lt(y[2]), one, zero);
@@ -216,7 +298,7 @@ fn linearise<R: Real>(
         let p11 = R::select(stick, one, across * (one - d1 * d1));
         let p01 = R::select(stick, zero, -(across * d0 * d1));
         let (p02, p12) = (slips * mu * d0, slips * mu * d1);
-        let block = &mut w.matrix[3 * s * n..(3 * s + 3) * n];
+        let block = &mut w.matrix[3 * place * n..(3 * place + 3) * n];
         let (m0, rest) = block.split_at_mut(n);
         let (m1, m2) = rest.split_at_mut(n);
         for j in 0..n {
@@ -225,7 +307,7 @@ fn linearise<R: Real>(
             m1[j] = p01.mul_add(g[0], p11.mul_add(g[1], p12 * g[2]));
             m2[j] = pressed * g[2];
         }
-        let at = 3 * s;
+        let at = 3 * place;
         m0[at] += one - p00 + eps;
         m0[at + 1] -= p01;
         m0[at + 2] -= p02;
@@ -234,12 +316,12 @@ fn linearise<R: Real>(
         m1[at + 2] -= p12;
         m2[at + 2] += one - pressed + eps;
     }
-    for (i, r) in active(dims, rows, 3 * n_slot) {
+    for (i, number, r) in live.rows(dims, rows) {
         let (lambda, scale) = (r[row::IMPULSE], row_scale(r));
-        let y = lambda - scale * w.sigma[i];
+        let y = lambda - scale * w.sigma[3 * n_slot + number];
         let bound = y.max(r[row::LOWER]).min(r[row::UPPER]);
         let acts = zero.lt(r[row::ACTIVE]);
-        w.step[i] = R::select(acts, bound - lambda, zero);
+        w.slope[i] = R::select(acts, bound - lambda, zero);
         let free = acts & r[row::LOWER].lt(y) & y.lt(r[row::UPPER]);
         let kept = R::select(free, scale, zero);
         let m = &mut w.matrix[i * n..(i + 1) * n];

@@ -160,6 +160,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         // Never reached: how many sweeps an island takes would hang on the last bit.
         tolerance: (-1.0_f32).to_bits(),
         tolerance_scaled: (-1.0_f32).to_bits(),
+        done: 0,
     };
     let part = SetDims {
         n_trees: all.trees.len() as u32,

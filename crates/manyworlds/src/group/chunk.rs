@@ -381,15 +381,15 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let n_v = set.step.dims.n_v as usize;
             // At least one slot: a device binds no empty buffer.
             let slots = pack.n_slot.max(1) * width;
-            let impulse = set.step.buffers.impulses(set.step.odd)[1];
+            let [before, impulse] = b.impulses(set.step.odd);
             for (buffer, n) in
                 [(b.contact, contact::SIZE), (b.contact_map, map::SIZE), (b.constraint, slot_reals(n_v)), (impulse, 3)]
             {
                 self.store.resize(buffer, slots * n)?;
             }
-            if self.store.is_empty(b.impulse_b) {
-                self.store.resize(b.impulse_b, 3 * slots)?;
-                self.store.resize(b.impulse_a, 3 * slots)?;
+            if self.store.is_empty(before) {
+                // The first step: blocks start from zeros.
+                self.store.resize(before, 3 * slots)?;
             }
             self.store.write(b.contact, 0, &pack.contact)?;
             self.store.write_index(b.contact_map, 0, &pack.map)?;

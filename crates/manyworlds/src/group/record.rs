@@ -3,8 +3,8 @@
 use manyworlds_gpu::Recording;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::IslandDims;
-use manyworlds_shaders::contact::island_assemble;
 use manyworlds_shaders::contact::tree_layout::LaneDims;
+use manyworlds_shaders::contact::{island_assemble, island_pgs};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel;
 
@@ -144,14 +144,21 @@ impl IslandStep {
             tolerance_scaled: 0f32.to_bits(),
             ..pack.dims
         };
-        recording
-            .dispatch(
-                &ISLAND_FINISH,
-                dims,
-                dims.n_constraints,
-                &[b.index, b.contact, b.jac, before, b.velocity, b.con, impulse],
-            )
-            .dispatch(&ISLAND_PGS, dims, dims.n_islands, &[b.index, b.jac, b.con, impulse, b.velocity, b.info]);
+        recording.dispatch(
+            &ISLAND_FINISH,
+            dims,
+            dims.n_constraints,
+            &[b.index, b.contact, b.jac, before, b.velocity, b.con, impulse],
+        );
+        for done in (0..self.iterations).step_by(island_pgs::SWEEPS as usize) {
+            let iterations = self.iterations.min(done + island_pgs::SWEEPS);
+            recording.dispatch(
+                &ISLAND_PGS,
+                &IslandDims { iterations, done, ..*dims },
+                dims.n_islands,
+                &[b.index, b.jac, b.con, impulse, b.velocity, b.info],
+            );
+        }
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
             let count = dims.n_trees.max(dims.n_rows);

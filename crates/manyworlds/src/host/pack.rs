@@ -74,13 +74,15 @@ impl<T: Scalar> SlotPack<T> {
             let words;
             (reals, all_reals) = std::mem::take(&mut all_reals).split_at_mut(n * contact::SIZE);
             (words, all_words) = std::mem::take(&mut all_words).split_at_mut(n * map::SIZE);
-            (tile, reals, words)
+            // Blocks were there in the step before, unless there was none.
+            (tile, slots[3] as usize >= n_block, reals, words)
         });
-        let fill = |(tile, reals, words): (usize, &mut [T], &mut [u32])| {
+        let fill = |(tile, had_blocks, reals, words): (usize, bool, &mut [T], &mut [u32])| {
             for lane in tile * width..((tile + 1) * width).min(n_lane) {
                 let (world, tree) = (lane / k, trees[lane % k]);
                 if !shared(world, tree) {
-                    fill_lane(reals, words, width, lane % width, n_block, &worlds[world], tree, lanes);
+                    let blocks = Blocks { n: n_block, warm: had_blocks };
+                    fill_lane(reals, words, width, lane % width, &blocks, &worlds[world], tree, lanes);
                 }
             }
         };
@@ -103,20 +105,28 @@ fn count_slots(slots: &mut [u32], n_slot: &mut usize, width: usize, n_lane: usiz
     }
 }
 
+/// Static blocks of a lane, and whether they have impulses of the step before.
+struct Blocks {
+    n: usize,
+    warm: bool,
+}
+
 /// Writes one lane's blocks and contacts.
 fn fill_lane<T: Scalar>(
     reals: &mut [T],
     words: &mut [u32],
     width: usize,
     lane: usize,
-    n_block: usize,
+    blocks: &Blocks,
     world: &World<T>,
     tree: usize,
     lanes: &LaneMap,
 ) {
+    let n_block = blocks.n;
     for slot in 0..n_block {
         // Blocks are static: the slot of the step before is the same.
-        for (f, word) in [map::BLOCK, 0, 0, slot as u32 + 1].into_iter().enumerate() {
+        let warm = if blocks.warm { slot as u32 + 1 } else { 0 };
+        for (f, word) in [map::BLOCK, 0, 0, warm].into_iter().enumerate() {
             words[(slot * map::SIZE + f) * width + lane] = word;
         }
     }
