@@ -61,7 +61,7 @@ impl<T: Scalar> Buffer<T> {
         self.len() == 0
     }
 
-    /// Its memory in use [B].
+    /// Its memory in use `[B]`.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.len() * if self.kind() == Kind::Index { 4 } else { size_of::<T>() }

@@ -20,13 +20,13 @@ pub struct Kernel {
     pub bindings: &'static [Binding],
     /// Leaves of the WGSL dims struct and their byte offsets.
     pub wgsl_dims: &'static [(&'static str, u32)],
-    /// Size of the WGSL dims struct [B].
+    /// Size of the WGSL dims struct `[B]`.
     pub wgsl_dims_bytes: u32,
-    /// Workgroup memory, the larger of the two precisions [B].
+    /// Workgroup memory, the larger of the two precisions `[B]`.
     pub workgroup_bytes: u32,
     /// Leaves of the Rust dims struct and their byte offsets.
     pub rust_dims: fn() -> Vec<(String, usize)>,
-    /// Size of the Rust dims struct [B].
+    /// Size of the Rust dims struct `[B]`.
     pub rust_dims_bytes: usize,
     /// The mirror in f32.
     pub mirror_f32: fn(&mut Args<f32>),

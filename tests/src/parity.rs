@@ -32,6 +32,9 @@ pub struct Tolerance {
 pub const EXACT: Tolerance =
     Tolerance { f32: 6e-8, f64: 0.0, reason: "values are moved, not computed; in f32 the inputs were rounded" };
 
+/// Appends a dispatch over buffers to a recording.
+pub type Record = Box<dyn Fn(&mut Recording, &[BufferId])>;
+
 /// One run of one kernel.
 pub struct Case {
     /// What sets it apart from the kernel's other cases.
@@ -43,7 +46,7 @@ pub struct Case {
     /// Buffers in binding order.
     pub buffers: Vec<Data>,
     /// Appends the dispatch.
-    pub record: Box<dyn Fn(&mut Recording, &[BufferId])>,
+    pub record: Record,
     /// Bindings to compare, counted from 0, and how closely.
     pub outputs: Vec<(usize, Tolerance)>,
     /// Whether f32 is compared too: not where the problem is so badly conditioned that f32 leaves no digits to compare.

@@ -7,6 +7,8 @@ mod run;
 mod test;
 mod throughput;
 
+use std::process::ExitCode;
+
 use clap::Parser;
 
 /// The chores of this repository; CI runs nothing else.
@@ -25,12 +27,19 @@ enum Task {
     Install,
 }
 
-fn main() -> anyhow::Result<()> {
-    match Task::parse() {
+fn main() -> ExitCode {
+    let done = match Task::parse() {
         Task::Lint => lint::lint(),
         Task::Test(args) => test::test(&args),
         Task::Throughput(args) => throughput::throughput(&args),
         Task::Golden => golden::golden(),
         Task::Install => adapter::install(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }

@@ -39,9 +39,9 @@ pub(crate) struct BenchOptions {
     /// Worlds in the batch
     #[arg(long, value_name = "N", default_value_t = 1024)]
     worlds: usize,
-    /// Timed steps
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    steps: u64,
+    /// Timed steps; 200 when absent
+    #[arg(long, value_name = "N")]
+    steps: Option<u64>,
     /// Untimed steps before them, until contacts are steady; a built-in scene has its own default
     #[arg(long, value_name = "N")]
     settle: Option<u64>,
@@ -59,12 +59,36 @@ pub(crate) struct BenchOptions {
     output: OutputArgs,
 }
 
+/// Timed steps where nothing is said of them.
+const STEPS: u64 = 200;
+
+/// Seconds that the program may take without arguments: under a minute on two cores, come what may.
+const BUDGET: f64 = 40.0;
+
+/// Part of that for settling.
+const SETTLING: f64 = 0.7;
+
+/// A limit of time, for the default run alone: a run that names its model or its steps takes what it takes.
+struct Budget(Option<Instant>);
+
+impl Budget {
+    fn new(limited: bool) -> Self {
+        Self(limited.then(Instant::now))
+    }
+
+    /// Whether this part of the time is over.
+    fn spent(&self, part: f64) -> bool {
+        self.0.is_some_and(|start| start.elapsed().as_secs_f64() > part * BUDGET)
+    }
+}
+
 /// What `bench` prints; residuals, contacts and penetration are over all worlds of the sampled steps.
 #[derive(Serialize)]
 struct Report {
     model: String,
     worlds: usize,
     steps: u64,
+    settle_steps: u64,
     executor: &'static str,
     adapter: String,
     precision: &'static str,
@@ -100,9 +124,11 @@ impl Serialize for StageTimes {
 /// Runs the benchmark and reports.
 pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), Failure> {
     options.run.set_threads()?;
-    if options.steps == 0 {
+    let steps = options.steps.unwrap_or(STEPS);
+    if steps == 0 {
         return Err(Failure::Input("--steps: expected at least 1, found 0".into()));
     }
+    let limited = model.is_none() && options.steps.is_none() && options.settle.is_none();
     let spec = model.unwrap_or(manyworlds::scenes::default());
     let protocol = manyworlds::scenes::find(spec).map(|scene| scene.bench);
     let settle = options.settle.or(protocol.map(|p| u64::from(p.settle_steps))).unwrap_or(SETTLE);
@@ -119,36 +145,15 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     let mut controls =
         Controls { middle: start.0.ctrl, amplitude, worlds: options.worlds, seed: options.seed, step: 0 };
 
-    let bar = output::progress(settle + options.steps, "stepping");
-    for _ in 0..settle {
-        batch.step(&controls.next())?;
-        bar.inc(1);
-    }
-    batch.wait()?;
-    batch.time_stages(true);
-    let mut certificate = Certificate::default();
-    let mut seconds = 0.0;
-    let mut left = options.steps;
-    while left > 0 {
-        let count = left.min(SEGMENT);
-        left -= count;
-        let segment: Vec<Vec<f64>> = (0..count).map(|_| controls.next()).collect();
-        let clock = Instant::now();
-        for controls in &segment {
-            batch.step(controls)?;
-        }
-        batch.wait()?;
-        seconds += clock.elapsed().as_secs_f64();
-        certificate.sample(&mut batch, &settings)?;
-        bar.inc(count);
-    }
-    bar.finish_and_clear();
+    let measured = measure(&mut batch, &mut controls, settle, steps, &Budget::new(limited), &settings)?;
+    let Measured { mut certificate, seconds, steps, settled } = measured;
 
-    let world_steps = options.worlds as f64 * options.steps as f64;
+    let world_steps = options.worlds as f64 * steps as f64;
     let report = Report {
         model: model.name.clone(),
         worlds: options.worlds,
-        steps: options.steps,
+        steps,
+        settle_steps: settled,
         executor: batch.executor(),
         adapter: batch.adapter(),
         precision: settings.precision.name(),
@@ -166,15 +171,59 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         worlds_unconverged: certificate.unconverged,
         worlds_over_tolerance: certificate.over_tolerance.iter().filter(|&&over| over).count(),
         bytes_per_world: batch.bytes_per_world(),
-        stage_ms: StageTimes(
-            batch.stage_ms().into_iter().map(|(name, ms)| (name, ms / options.steps as f64)).collect(),
-        ),
+        stage_ms: StageTimes(batch.stage_ms().into_iter().map(|(name, ms)| (name, ms / steps as f64)).collect()),
         seed: options.seed,
         n_v: model.n_v,
         threads: rayon::current_num_threads(),
     };
     output::print(options.output.json, &report, |r| human(r, options.run.fell_back(&batch)))?;
     verdict(&report, options.run.tolerance)
+}
+
+/// What the timed steps gave.
+struct Measured {
+    certificate: Certificate,
+    seconds: f64,
+    steps: u64,
+    settled: u64,
+}
+
+/// Lets the worlds settle, then times steps between looks at their certificates.
+fn measure(
+    batch: &mut Batch,
+    controls: &mut Controls,
+    settle: u64,
+    steps: u64,
+    budget: &Budget,
+    settings: &BatchOptions,
+) -> Result<Measured, Failure> {
+    let bar = output::progress(settle + steps, "stepping");
+    let mut measured = Measured { certificate: Certificate::default(), seconds: 0.0, steps: 0, settled: 0 };
+    while measured.settled < settle && !budget.spent(SETTLING) {
+        batch.step(&controls.next())?;
+        measured.settled += 1;
+        bar.inc(1);
+        if measured.settled.is_multiple_of(SEGMENT) {
+            batch.wait()?;
+        }
+    }
+    batch.wait()?;
+    batch.time_stages(true);
+    while measured.steps < steps && (measured.steps == 0 || !budget.spent(1.0)) {
+        let count = SEGMENT.min(steps - measured.steps);
+        let segment: Vec<Vec<f64>> = (0..count).map(|_| controls.next()).collect();
+        let clock = Instant::now();
+        for controls in &segment {
+            batch.step(controls)?;
+        }
+        batch.wait()?;
+        measured.seconds += clock.elapsed().as_secs_f64();
+        measured.steps += count;
+        measured.certificate.sample(batch, settings)?;
+        bar.inc(count);
+    }
+    bar.finish_and_clear();
+    Ok(measured)
 }
 
 /// Steps that are timed in one go, between two looks at the certificates (which the clock leaves out).
@@ -264,7 +313,10 @@ fn human(report: &Report, fell_back: bool) -> String {
     let no_adapter = if fell_back { "; no hardware adapter was found, so the CPU runs it" } else { "" };
     let mut summary = output::pairs([
         ("model", format!("{} (n_v {}), step {} s", report.model, report.n_v, report.dt)),
-        ("worlds x steps", format!("{} x {}", report.worlds, report.steps)),
+        (
+            "worlds x steps",
+            format!("{} x {}, after {} steps to settle", report.worlds, report.steps, report.settle_steps),
+        ),
         ("executor", format!("{}: {}, {}{no_adapter}", report.executor, report.adapter, report.precision)),
         (
             "throughput",

@@ -101,7 +101,7 @@ impl<T: Precision> CollisionModel<T> {
 
     /// Finds the contacts of one world into `out`, replacing what it held.
     ///
-    /// `poses` gives the world frame of every model body: position xyz [m], unit quaternion wxyz. It is asked only for
+    /// `poses` gives the world frame of every model body: position xyz `[m]`, unit quaternion wxyz. It is asked only for
     /// bodies that move and have geoms.
     ///
     /// # Errors

@@ -26,11 +26,11 @@ pub struct AdapterReport {
     pub driver: String,
     /// Precisions that its shaders compute in.
     pub precisions: Vec<&'static str>,
-    /// Largest storage binding [B].
+    /// Largest storage binding `[B]`.
     pub max_binding_bytes: u64,
-    /// Largest buffer [B].
+    /// Largest buffer `[B]`.
     pub max_buffer_bytes: u64,
-    /// Workgroup memory [B].
+    /// Workgroup memory `[B]`.
     pub max_workgroup_bytes: u32,
     /// Lanes of a tile that the GPU executor uses on it.
     pub tile: u32,

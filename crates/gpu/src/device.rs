@@ -124,7 +124,7 @@ impl GpuDevice {
         self.timestamps
     }
 
-    /// Largest storage binding [B].
+    /// Largest storage binding `[B]`.
     #[must_use]
     pub fn max_binding_bytes(&self) -> u64 {
         let limits = self.device.limits();

@@ -89,7 +89,7 @@ pub trait Store<T: Scalar>: Send {
     /// Forgets the timings so far.
     fn clear_timings(&mut self);
 
-    /// Memory held [B].
+    /// Memory held `[B]`.
     fn bytes(&self) -> u64;
 }
 

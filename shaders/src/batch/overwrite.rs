@@ -16,7 +16,7 @@ pub struct Dims {
 }
 crate::dims!(Dims { lanes, n });
 
-/// `source` to `destination`, [n] each, in the lanes of a tile that `marked` [lanes of a pack] marks.
+/// `source` to `destination`, `[n]` each, in the lanes of a tile that `marked` [lanes of a pack] marks.
 pub fn overwrite<R: Real>(marked: &[u32], source: &[R], destination: &mut [R]) {
     for (to, from) in destination.iter_mut().zip(source) {
         for (lane, mark) in marked.iter().enumerate() {
@@ -27,7 +27,7 @@ pub fn overwrite<R: Real>(marked: &[u32], source: &[R], destination: &mut [R]) {
     }
 }
 
-/// Buffers: marked [lanes], source [lanes, n], destination [lanes, n].
+/// Buffers: marked `[lanes]`, source [lanes, n], destination [lanes, n].
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let Dims { lanes, n } = args.dims();
     let [marked, source, destination] = args.split();

@@ -18,7 +18,7 @@ use crate::real::{Real, Scalar};
 /// A motion or force: (angular, linear) or (moment, force), at c.
 type Spatial<R> = [Vec3<R>; 2];
 
-/// `state`, `pose`, `motion` to `twist` [n_body, 6], `work` [n_body, 22] and `bias` [n_v] of one tile of lanes.
+/// `state`, `pose`, `motion` to `twist` [n_body, 6], `work` [n_body, 22] and `bias` `[n_v]` of one tile of lanes.
 pub fn bias<R: Real>(
     tree: &Tree,
     params: Params<R>,

@@ -10,7 +10,7 @@ use crate::real::{LANES, Mask, Real, Scalar};
 /// Pivots below this part of the diagonal they came from count as not positive.
 const SMALLEST_PIVOT: f64 = 1e-14;
 
-/// `momentum` [n_m] and `b` [n_v] to `factor` [n_m], `v_free` [n_v], `velocity` [n_v] and `status` [lanes] of one tile.
+/// `momentum` `[n_m]` and `b` `[n_v]` to `factor` `[n_m]`, `v_free` `[n_v]`, `velocity` `[n_v]` and `status` `[lanes]` of one tile.
 /// Starts the status word of the step.
 pub fn factor<R: Real>(
     tree: &Tree,

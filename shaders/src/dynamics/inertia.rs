@@ -8,7 +8,7 @@ use crate::dynamics::tree::{Params, SPATIAL, Tree, joint_param, nth, nth_mut, pa
 use crate::math::{dot, load3};
 use crate::real::{Real, Scalar};
 
-/// `motion`, and the body inertias that `bias` left in `work`, to `mass` [n_m] of one tile of lanes. Afterwards `work`
+/// `motion`, and the body inertias that `bias` left in `work`, to `mass` `[n_m]` of one tile of lanes. Afterwards `work`
 /// holds the inertias of subtrees.
 pub fn inertia<R: Real>(tree: &Tree, params: Params<R>, motion: &[R], work: &mut [R], mass: &mut [R]) {
     for b in (0..tree.bodies.len()).rev() {

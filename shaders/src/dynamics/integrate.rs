@@ -9,8 +9,8 @@ use crate::real::{LANES, Mask, Real, Scalar};
 /// Faster than this (m/s or rad/s) counts as not finite: the next squares would overflow in f32.
 const FASTEST: f64 = 1e9;
 
-/// `velocity` [n_v] into `state` of one tile of lanes. A lane whose velocity is not finite keeps its state and is flagged
-/// in `status` [lanes]; so does a lane that is flagged or frozen already.
+/// `velocity` `[n_v]` into `state` of one tile of lanes. A lane whose velocity is not finite keeps its state and is flagged
+/// in `status` `[lanes]`; so does a lane that is flagged or frozen already.
 pub fn integrate<R: Real>(tree: &Tree, params: Params<R>, velocity: &[R], state: &mut [R], status: &mut [u32]) {
     let sound = finite_velocity::<R>(&velocity[..tree.dofs.len()]);
     let mut moving = R::lit(1.0);

@@ -21,7 +21,7 @@ struct Pose<R> {
     orientation: Quat<R>,
 }
 
-/// `state` [n_state] to `pose` [n_body, 7] and `motion` [n_v, 6] of one tile of lanes.
+/// `state` `[n_state]` to `pose` [n_body, 7] and `motion` [n_v, 6] of one tile of lanes.
 pub fn kinematics<R: Real>(tree: &Tree, params: Params<R>, state: &[R], pose: &mut [R], motion: &mut [R]) {
     let mut c = zero();
     for b in 0..tree.bodies.len() {

@@ -19,7 +19,7 @@ use crate::math::{
 use crate::math::{load3, sub};
 use crate::real::{Real, Scalar};
 
-/// `state`, `mass` [n_m], `bias` [n_v] to `momentum` [n_m] and `b` [n_v] of one tile of lanes.
+/// `state`, `mass` `[n_m]`, `bias` `[n_v]` to `momentum` `[n_m]` and `b` `[n_v]` of one tile of lanes.
 pub fn momentum<R: Real>(
     tree: &Tree,
     params: Params<R>,

@@ -3,7 +3,7 @@
 /// No such index: the ground as a body, no parent of a dof, no driver of a coupling.
 pub const NONE: u32 = u32::MAX;
 
-/// Joint kinds, in [`JointRecord::kind`].
+/// Joint kinds, in `JointRecord::kind`.
 pub mod joint {
     /// q: position, quaternion; v: world linear, body angular velocity.
     pub const FREE: u32 = 0;
@@ -15,7 +15,7 @@ pub mod joint {
     pub const SLIDE: u32 = 3;
 }
 
-/// How an actuator acts, in [`ActuatorRecord::mode`].
+/// How an actuator acts, in `ActuatorRecord::mode`.
 pub mod drive {
     /// Its position and velocity gains are in the momentum matrix: a drive without force limit, or a motor.
     pub const IMPLICIT: u32 = 0;
@@ -25,7 +25,7 @@ pub mod drive {
     pub const EXPLICIT: u32 = 2;
 }
 
-/// Row kinds, in [`RowRecord::kind`].
+/// Row kinds, in `RowRecord::kind`.
 pub mod row {
     /// The nearer bound of a hinge or slide; `param`: its joint record, `q`: its position.
     pub const LIMIT: u32 = 0;
@@ -41,7 +41,7 @@ pub mod row {
     pub const COUPLING: u32 = 4;
 }
 
-/// Block kinds, in [`BlockRecord::kind`]: static bilateral constraints of three rows.
+/// Block kinds, in `BlockRecord::kind`: static bilateral constraints of three rows.
 pub mod block {
     /// The origins of two frames coincide.
     pub const POSITION: u32 = 0;

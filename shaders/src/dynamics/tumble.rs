@@ -27,7 +27,7 @@ pub struct LoneBody<R> {
 }
 
 impl<R: Real> LoneBody<R> {
-    /// From M of the six dofs of a free joint (`mass` [21]), its armature and the body's orientation.
+    /// From M of the six dofs of a free joint (`mass` `[21]`), its armature and the body's orientation.
     #[inline(always)]
     #[must_use]
     pub fn new(mass: &[R], armature: R, orientation: Quat<R>) -> Self {

@@ -65,6 +65,9 @@ pub(crate) struct HostStage<T: Precision> {
     pub(crate) islands: IslandPack<T>,
 }
 
+/// A block's number, its worlds, their organisers, and what a thread works with.
+type Block<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
+
 impl<T: Scalar + Precision> HostStage<T> {
     pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize) -> Self {
         let n_tree = model.lanes.trees.len();
@@ -95,24 +98,19 @@ impl<T: Scalar + Precision> HostStage<T> {
         let (model, width) = (&*self.model, self.width);
         let many = self.worlds.len() > BLOCK;
         let blocks = self.worlds.chunks_mut(BLOCK).zip(self.organisers.chunks_mut(BLOCK)).zip(&mut self.benches);
-        let work =
-            |(block, ((worlds, organisers), bench)): (usize, ((&mut [World<T>], &mut [Organiser]), &mut Bench<T>))| {
-                for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
-                    let index = block * BLOCK + i;
-                    world.contacts.clear();
-                    if !stopped(index) {
-                        let pose = |body: usize| model.pose(poses, width, index, body);
-                        // A pose that is not finite leaves the world without contacts; the kernels flag it.
-                        let _ = model.collision.collide_with(
-                            pose,
-                            &overrides(index),
-                            &mut bench.scratch,
-                            &mut world.contacts,
-                        );
-                    }
-                    model.organise(world, organiser, bench);
+        let work = |(block, ((worlds, organisers), bench)): Block<'_, T>| {
+            for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
+                let index = block * BLOCK + i;
+                world.contacts.clear();
+                if !stopped(index) {
+                    let pose = |body: usize| model.pose(poses, width, index, body);
+                    // A pose that is not finite leaves the world without contacts; the kernels flag it.
+                    let _ =
+                        model.collision.collide_with(pose, &overrides(index), &mut bench.scratch, &mut world.contacts);
                 }
-            };
+                model.organise(world, organiser, bench);
+            }
+        };
         if many {
             blocks.enumerate().collect::<Vec<_>>().into_par_iter().for_each(work);
         } else {
