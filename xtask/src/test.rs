@@ -28,6 +28,8 @@ pub(crate) fn test(args: &TestArgs) -> Result<()> {
     }
     let command = || {
         let mut command = cargo();
+        // Property tests draw the same cases in every run; a plain `cargo test` draws new ones.
+        command.env("PROPTEST_RNG_SEED", "1");
         if args.no_adapter {
             command.env("MANYWORLDS_NO_ADAPTER", "1");
         }
