@@ -1,11 +1,11 @@
 //! Every test of the repository.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::adapter;
 use crate::run::{cargo, root, run_within, succeeds};
@@ -49,34 +49,32 @@ pub(crate) fn test(args: &TestArgs) -> Result<()> {
 
 /// Runs every example; each ends by itself within seconds.
 fn examples(command: impl Fn() -> Command) -> Result<()> {
-    for name in example_names(&root().join("examples"))? {
-        let mut example = command();
-        example.args([
-            "run",
-            "--quiet",
-            "--profile",
-            "checked",
-            "--package",
-            "manyworlds-examples",
-            "--example",
-            &name,
-        ]);
-        run_within(&mut example, LIMIT)?;
+    // With the whole workspace, as the tests were built: one package alone would build its dependencies anew, with
+    // other features.
+    let mut build = command();
+    build.args(["build", "--profile", "checked", "--workspace", "--examples", "--message-format=json"]);
+    let output = build.stderr(Stdio::inherit()).output().context("cargo build --examples")?;
+    if !output.status.success() {
+        bail!("the examples do not build");
+    }
+    let mut executables = example_executables(&String::from_utf8_lossy(&output.stdout));
+    executables.sort();
+    if executables.is_empty() {
+        bail!("there are no examples");
+    }
+    for executable in executables {
+        run_within(Command::new(executable).current_dir(root()), LIMIT)?;
     }
     Ok(())
 }
 
-/// The stems of the numbered examples, in order.
-fn example_names(folder: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "rs")
-            && let Some(stem) = path.file_stem()
-        {
-            names.push(stem.to_string_lossy().into_owned());
-        }
-    }
-    names.sort();
-    Ok(names)
+/// The built examples of the package of examples, from cargo's messages.
+fn example_executables(messages: &str) -> Vec<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["reason"] == "compiler-artifact" && message["target"]["kind"][0] == "example")
+        .filter(|message| message["package_id"].as_str().is_some_and(|id| id.contains("manyworlds-examples")))
+        .filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?)))
+        .collect()
 }
