@@ -1,7 +1,7 @@
 //! The dispatches of the tree path, in order.
 
 use manyworlds_gpu::{BufferId, Recording};
-use manyworlds_shaders::contact::tree_layout::polish_reals;
+use manyworlds_shaders::contact::tree_layout::work_reals as lane_reals;
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel::contact::{
     TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM,
@@ -54,7 +54,7 @@ pub struct TreeContactBuffers {
 /// Reals a lane of the polish's workspace on a device.
 #[must_use]
 pub fn work_reals(params: &PgsParams, tree: &TreeDims) -> usize {
-    polish_reals(params.polish_rows as usize, tree.n_v as usize)
+    lane_reals(params.rows as usize, tree.n_v as usize)
 }
 
 /// Appends the contact stage of one tree set: from poses, factor and free velocity to velocity, impulses and certificate.

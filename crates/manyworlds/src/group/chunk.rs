@@ -6,7 +6,7 @@ use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{
-    LaneDims, SLOTS, contact, info, map, polish_reals, row_stride, slot_reals,
+    LaneDims, SLOTS, contact, info, map, work_reals, row_stride, slot_reals,
 };
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
@@ -18,8 +18,10 @@ use super::shared::Shared;
 use crate::Error;
 use crate::host::HostStage;
 
-/// Most rows of a lane that the Newton polish takes on: its workspace grows with their square.
-const POLISH_ROWS: u32 = 64;
+/// Most rows of a lane's contact problem that is written out on the CPU, where a thread has one at a time.
+const ROWS: u32 = 128;
+/// The same on a device, where every lane has its own.
+const DEVICE_ROWS: u32 = 64;
 
 /// Some worlds of one model, stepped by one recording.
 pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
@@ -90,10 +92,12 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 n_row: dims.n_row,
                 sweeps: shared.iterations,
                 tolerance: (shared.tolerance as f32).to_bits(),
-                polish: POLISH_ROWS,
-                ..LaneDims::default()
+                rows: if lane_workspace { DEVICE_ROWS } else { ROWS },
+                newton: 1,
+                begin: 0,
+                end: shared.iterations,
             };
-            let step = SetStep { buffers, dims, contact, odd: false };
+            let step = SetStep { buffers, dims, contact, spread: lane_workspace, odd: false };
             sets.push(ChunkSet { step, k, poses: Vec::new(), status: Vec::new(), staging: Vec::new() });
         }
         let host = HostStage::new(Arc::clone(&shared.host), n_world, width);
@@ -131,7 +135,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),
                 (b.info, info::reals(n_v)),
-                (b.solver_work, if lane_workspace { polish_reals(POLISH_ROWS as usize, n_v) } else { 0 }),
+                (b.solver_work, if lane_workspace { work_reals(DEVICE_ROWS as usize, n_v) } else { 0 }),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;

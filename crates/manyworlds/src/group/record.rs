@@ -17,6 +17,8 @@ pub(crate) struct SetStep {
     pub(crate) buffers: SetBuffers,
     pub(crate) dims: TreeDims,
     pub(crate) contact: LaneDims,
+    /// Whether a solve is spread over dispatches of one round each.
+    pub(crate) spread: bool,
     /// Which of the two impulse buffers holds the step before.
     pub(crate) odd: bool,
 }
@@ -72,13 +74,17 @@ impl SetStep {
             )
             .dispatch(&TREE_ASSEMBLE, tree, lanes, &[b.topology, params, b.factor, b.state, b.slots, b.constraint])
             .dispatch(&TREE_ROWS, tree, lanes, &[b.topology, params, b.state, b.factor, b.row])
-            .dispatch(&TREE_WARM, lane, lanes, &[b.slots, b.contact_map, before, impulse])
-            .dispatch(
+            .dispatch(&TREE_WARM, lane, lanes, &[b.slots, b.contact_map, before, impulse]);
+        let length = if self.spread { 1 } else { lane.sweeps.max(1) };
+        for begin in (0..lane.sweeps.max(1)).step_by(length as usize) {
+            recording.dispatch(
                 &TREE_PGS,
-                lane,
+                &LaneDims { begin, end: lane.sweeps.min(begin + length), ..*lane },
                 lanes,
                 &[b.slots, b.constraint, b.row, impulse, b.velocity, b.info, b.status, b.solver_work],
-            )
+            );
+        }
+        recording
             .dispatch(&TREE_PUSH, lane, lanes, &[b.slots, b.b, b.constraint, impulse, b.row, b.info])
             .dispatch(
                 &TREE_CERTIFY,
