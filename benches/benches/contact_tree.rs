@@ -82,7 +82,16 @@ fn kernels<T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_sl
                 impulse.copy_from_slice(&from);
                 rows.copy_from_slice(&from_rows);
                 v.copy_from_slice(black_box(&t.velocity));
-                tree_pgs::tree_pgs::<T>(&lane, none, &constraint, &mut impulse, &mut rows, &mut v, &mut numbers, &mut work)
+                tree_pgs::tree_pgs::<T>(
+                    &lane,
+                    none,
+                    &constraint,
+                    &mut impulse,
+                    &mut rows,
+                    &mut v,
+                    &mut numbers,
+                    &mut work,
+                )
             });
         });
         let most = |at: usize| (0..LANES).map(|l| numbers[at].lane(l).to_f64()).fold(0.0, f64::max);

@@ -17,7 +17,7 @@ use super::local::{inside, project, residual, solve};
 use crate::{LANES, Mask, Real, Scalar};
 
 /// Proximal weight of the first step, in units of the scaled matrix.
-const PROXIMAL: f64 = 1e-2;
+const PROXIMAL: f64 = 1e-3;
 /// By this a full step shrinks the weight, and a refused one lets it grow.
 const TRUST: f64 = 0.1;
 /// Smallest weight: well above the round-off of single precision.
@@ -121,7 +121,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
     /// A zero problem in some memory of at least [`Shape::reals`].
     pub fn new(shape: Shape, memory: &'a mut [T::Pack]) -> Self {
         let (n, n_slot, n_row) = (shape.groups(), shape.slots, shape.rows);
-        let mut rest = &mut memory[..shape.reals() / LANES];
+        let (matrix, mut rest) = memory[..shape.reals() / LANES].split_at_mut(n * LANES * n);
         rest.fill(T::Pack::lit(0.0));
         let mut take = |count: usize| {
             let (head, tail) = std::mem::take(&mut rest).split_at_mut(count);
@@ -131,7 +131,8 @@ impl<'a, T: Scalar> Dense<'a, T> {
         Self {
             shape,
             delassus: take(n * LANES * n),
-            matrix: take(n * LANES * n),
+            // Of it only rows that were just written are read.
+            matrix,
             lambda: take(n),
             sigma: take(n),
             rho: take(n),
@@ -314,7 +315,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
     /// Solves the live rows for `step`, pivots in order: the proximal weight keeps the diagonal away from zero.
     #[inline(always)]
     fn eliminate(&mut self, live: &Live) {
-        let (n, zero) = (self.shape.groups(), T::lit(0.0));
+        let n = self.shape.groups();
         let rows = live.rows();
         let (least, one) = (T::lit(LEAST_PIVOT), T::lit(1.0));
         let rhs = real_mut(self.rhs);
@@ -325,22 +326,19 @@ impl<'a, T: Scalar> Dense<'a, T> {
             let (above, below) = self.matrix.split_at_mut((k + 1) * n);
             let top = &mut above[k * n..];
             let pivot = real(top)[k];
-            let inverse = one / if pivot.abs() < least { least } else { pivot };
-            real_mut(top)[k] = inverse;
-            let top = &top[first..end];
-            for &r in &rows[a + 1..] {
-                let r = usize::from(r);
-                let row = &mut below[(r - k - 1) * n..(r - k) * n];
-                let entry = real(row)[k];
-                if entry == zero {
-                    continue;
-                }
-                let factor = -(entry * inverse);
-                rhs[r] = factor.mul_add(rhs[k], rhs[r]);
-                let factor = T::Pack::splat(factor);
-                for (to, &from) in row[first..end].iter_mut().zip(top) {
-                    *to = factor.mul_add(from, *to);
-                }
+            real_mut(top)[k] = one / if pivot.abs() < least { least } else { pivot };
+            let pivot = Pivot { k, first, n, top: &top[..end], rows: &rows[a + 1..] };
+            // A known width keeps the pivot's row in registers and the inner loop without branches.
+            match end - first {
+                1 => pivot.clear::<T, 1>(below, rhs),
+                2 => pivot.clear::<T, 2>(below, rhs),
+                3 => pivot.clear::<T, 3>(below, rhs),
+                4 => pivot.clear::<T, 4>(below, rhs),
+                5 => pivot.clear::<T, 5>(below, rhs),
+                6 => pivot.clear::<T, 6>(below, rhs),
+                7 => pivot.clear::<T, 7>(below, rhs),
+                8 => pivot.clear::<T, 8>(below, rhs),
+                _ => pivot.clear_wide(below, rhs),
             }
         }
         for &k in rows.iter().rev() {
@@ -442,6 +440,60 @@ impl<'a, T: Scalar> Dense<'a, T> {
             let [d0, d1, d2] = d.map(T::Pack::splat);
             for j in 0..n {
                 self.sigma[j] = g2[j].mul_add(d2, g1[j].mul_add(d1, g0[j].mul_add(d0, self.sigma[j])));
+            }
+        }
+    }
+}
+
+/// A row of the matrix that clears its column in the rows after it; its diagonal holds the inverse.
+struct Pivot<'a, P> {
+    k: usize,
+    /// Group of column k: what lies before it is not read again.
+    first: usize,
+    n: usize,
+    top: &'a [P],
+    /// Rows after it.
+    rows: &'a [u16],
+}
+
+impl<P: Real + bytemuck::Pod> Pivot<'_, P> {
+    /// `below`: the matrix from row k + 1 on.
+    #[inline(always)]
+    fn clear<T: Scalar<Pack = P>, const WIDTH: usize>(&self, below: &mut [P], rhs: &mut [T])
+    where
+        P: Real<Scalar = T>,
+    {
+        let top: [P; WIDTH] = std::array::from_fn(|j| self.top[self.first + j]);
+        let (k, inverse, rhs_k) = (self.k % LANES, real(self.top)[self.k], rhs[self.k]);
+        for &r in self.rows {
+            let r = usize::from(r);
+            let at = (r - self.k - 1) * self.n + self.first;
+            let row = &mut below[at..at + WIDTH];
+            let factor = -(real(row)[k] * inverse);
+            rhs[r] = factor.mul_add(rhs_k, rhs[r]);
+            let factor = P::splat(factor);
+            for j in 0..WIDTH {
+                row[j] = factor.mul_add(top[j], row[j]);
+            }
+        }
+    }
+
+    /// The same for any width.
+    fn clear_wide<T: Scalar<Pack = P>>(&self, below: &mut [P], rhs: &mut [T])
+    where
+        P: Real<Scalar = T>,
+    {
+        let top = &self.top[self.first..];
+        let (k, inverse, rhs_k) = (self.k % LANES, real(self.top)[self.k], rhs[self.k]);
+        for &r in self.rows {
+            let r = usize::from(r);
+            let at = (r - self.k - 1) * self.n + self.first;
+            let row = &mut below[at..at + top.len()];
+            let factor = -(real(row)[k] * inverse);
+            rhs[r] = factor.mul_add(rhs_k, rhs[r]);
+            let factor = P::splat(factor);
+            for (to, &from) in row.iter_mut().zip(top) {
+                *to = factor.mul_add(from, *to);
             }
         }
     }

@@ -1,7 +1,7 @@
 // The contact problem of one island with its Delassus operator written out: the twin of dense.rs, imported by a kernel that
 // has a buffer `work`. A problem lies there at dense_first, element-major in its tile; rows are numbered as in dense.rs.
 
-const PROXIMAL: real = real(1e-2);
+const PROXIMAL: real = real(1e-3);
 const TRUST: real = real(0.1);
 const LEAST_PROXIMAL: real = real(1e-6);
 const SHARES: u32 = 6u;
@@ -18,7 +18,9 @@ const STATE_ERROR: u32 = 5u;
 const STATE_STEPS: u32 = 6u;
 const STATE_SWEEPS: u32 = 7u;
 const STATE_DONE: u32 = 8u;
-const STATE_SIZE: u32 = 9u;
+// 1 once the lane's problem is written out.
+const STATE_WRITTEN: u32 = 9u;
+const STATE_SIZE: u32 = 10u;
 
 // Rows of slots of one direction, single rows, all rows; padded.
 var<private> dense_slots: u32;
@@ -111,9 +113,6 @@ fn add_row(to: u32, other: u32, x: real, n: u32) {
 // A problem without impulses and rows: what is not written later is zero.
 fn dense_clear() {
     let n = dense_n * dense_n;
-    for (var i = 0u; i < STATE_SIZE; i++) {
-        work[state_first + i * TILE] = real(0.0);
-    }
     for (var i = 0u; i < n; i += 4u) {
         let at = delassus_first + i * TILE;
         work[at] = real(0.0);
@@ -125,7 +124,6 @@ fn dense_clear() {
     for (var i = 0u; i < rest; i++) {
         work[lambda_first + i * TILE] = real(0.0);
     }
-    work[state_first + STATE_PROXIMAL * TILE] = PROXIMAL;
 }
 
 // One round of a solve that is not done: a Newton step, a sweep, or both; what it came to goes into the state.

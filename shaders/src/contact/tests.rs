@@ -182,8 +182,7 @@ fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Sol
     let mut impulse = vec![zero; 3 * n_slot];
     let mut work = vec![zero; work_packs(&dims, n_slot)];
     let stopped = [false; LANES];
-    let done =
-        tree_pgs::<f64>(&dims, stopped, &constraint, &mut impulse, &mut rows, &mut v, &mut info_out, &mut work);
+    let done = tree_pgs::<f64>(&dims, stopped, &constraint, &mut impulse, &mut rows, &mut v, &mut info_out, &mut work);
     let back = |x: R, lane: usize| x.lane(lane);
     (0..problems.len().min(R::N))
         .map(|lane| Solution {
@@ -321,7 +320,8 @@ fn random_problems_are_solved_to_the_residual_that_is_claimed() {
 fn a_lane_does_not_depend_on_its_neighbours() {
     let mut noise = Noise(11);
     for round in 0..20 {
-        let problems: Vec<Problem> = (0..8).map(|lane| random(&mut noise, 7, 1 + 3 * ((lane + round) % 5), 3)).collect();
+        let problems: Vec<Problem> =
+            (0..8).map(|lane| random(&mut noise, 7, 1 + 3 * ((lane + round) % 5), 3)).collect();
         // Lanes with fewer slots than others, a lane too large to be written out among them.
         let all: Vec<&Problem> = problems.iter().collect();
         let together = solve(&all, 30, 40, true);

@@ -159,7 +159,7 @@ pub fn row_stride(n_v: usize) -> usize {
 /// dispatches, the problem.
 #[must_use]
 pub fn work_reals(rows: usize, n_v: usize) -> usize {
-    n_v + 9 + 2 * rows * rows + 17 * rows
+    n_v + 10 + 2 * rows * rows + 17 * rows
 }
 
 /// Reals of a lane in `info`.

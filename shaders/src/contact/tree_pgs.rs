@@ -19,6 +19,9 @@ use crate::args::Args;
 use crate::dynamics::tree::status;
 use crate::{LANES, Mask, Real, Scalar};
 
+/// Sweeps of all lanes together before any is solved by itself: where contacts are few that is all it takes.
+const FIRST: u32 = 4;
+
 /// Packs of workspace of a tile: velocity and `J v + e` at the warm start; one lane's A^-1 J^T by dof, and its problem.
 #[must_use]
 pub fn work_packs(dims: &LaneDims, n_slot: usize) -> usize {
@@ -43,11 +46,17 @@ pub fn tree_pgs<T: Scalar>(
     let (sigma, rest) = rest.split_at_mut(constraint.len() / dims.slot() * 3 + dims.n_row as usize);
     v.copy_from_slice(&velocity[..n_v]);
     start(dims, constraint, impulse, rows, v);
-    biased(dims, constraint, rows, v, sigma);
     let contacts: T::Pack = contacts(dims, constraint);
-    let (mut converged, mut large) = ([false; LANES], T::Pack::lit(0.0));
+    info_out[info::SWEEPS] = T::Pack::lit(0.0);
+    let first = FIRST.min(dims.sweeps);
+    let swept = sweeps(dims, first, live::<T::Pack>(stopped), contacts, constraint, impulse, rows, v, info_out);
+    let mut converged = std::array::from_fn(|lane| swept.lane(lane));
+    if (0..LANES).any(|lane| !stopped[lane] && !converged[lane]) {
+        biased(dims, constraint, rows, v, sigma);
+    }
+    let mut large = T::Pack::lit(0.0);
     for lane in 0..LANES {
-        if stopped[lane] {
+        if stopped[lane] || converged[lane] {
             continue;
         }
         let found = Found::new(dims, constraint, rows, lane);
@@ -63,7 +72,7 @@ pub fn tree_pgs<T: Scalar>(
     start(dims, constraint, impulse, rows, velocity);
     let large = T::Pack::lit(0.5).lt(large);
     if large.any() {
-        let swept = sweeps(dims, large, contacts, constraint, impulse, rows, velocity, info_out);
+        let swept = sweeps(dims, dims.sweeps, large, contacts, constraint, impulse, rows, velocity, info_out);
         for lane in 0..LANES {
             converged[lane] |= swept.lane(lane);
         }
@@ -71,17 +80,28 @@ pub fn tree_pgs<T: Scalar>(
     converged
 }
 
+/// The lanes that take part.
+fn live<P: Real>(stopped: [bool; LANES]) -> P::Mask {
+    let mut runs = P::lit(0.0);
+    for (lane, stopped) in stopped.into_iter().enumerate() {
+        runs.set_lane(lane, P::Scalar::lit(if stopped { 0.0 } else { 1.0 }));
+    }
+    P::lit(0.5).lt(runs)
+}
+
 /// What a lane's solve came to.
 fn report<P: Real>(info_out: &mut [P], lane: usize, outcome: &Outcome<P::Scalar>, contacts: P::Scalar) {
     let one = P::Scalar::lit(1.0);
-    info_out[info::SWEEPS].set_lane(lane, P::Scalar::lit(f64::from(outcome.sweeps)));
+    let sweeps = info_out[info::SWEEPS].lane(lane) + P::Scalar::lit(f64::from(outcome.sweeps));
+    info_out[info::SWEEPS].set_lane(lane, sweeps);
     info_out[info::POLISH].set_lane(lane, P::Scalar::lit(f64::from(outcome.steps)));
     info_out[info::STOPPED_AT].set_lane(lane, outcome.error / contacts.max(one));
 }
 
-/// Sweeps alone, for the lanes of `live`. Returns which have converged.
+/// At most so many sweeps for the lanes of `live`. Returns which of them have converged.
 fn sweeps<R: Real>(
     dims: &LaneDims,
+    most: u32,
     mut live: R::Mask,
     contacts: R,
     constraint: &[R],
@@ -93,8 +113,8 @@ fn sweeps<R: Real>(
     let (zero, one, all) = (R::lit(0.0), R::lit(1.0), live);
     let per_contact = one / contacts.max(one);
     let tolerance: R = dims.tolerance();
-    let (mut error, mut count) = (zero, zero);
-    for _ in 0..dims.sweeps {
+    let (mut error, mut count) = (info_out[info::STOPPED_AT], zero);
+    for _ in 0..most {
         let before = sweep(dims, constraint, impulse, rows, velocity, live).sqrt() * per_contact;
         error = R::select(live, before, error);
         count += R::select(live, one, zero);
@@ -103,7 +123,7 @@ fn sweeps<R: Real>(
             break;
         }
     }
-    info_out[info::SWEEPS] = R::select(all, count, info_out[info::SWEEPS]);
+    info_out[info::SWEEPS] += count;
     info_out[info::POLISH] = R::select(all, zero, info_out[info::POLISH]);
     info_out[info::STOPPED_AT] = R::select(all, error, info_out[info::STOPPED_AT]);
     all & !live

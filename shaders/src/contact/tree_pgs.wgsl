@@ -26,6 +26,8 @@ struct Dims {
 @group(0) @binding(7) var<storage, read_write> status: array<u32>;
 @group(0) @binding(8) var<storage, read_write> work: array<real>;
 
+// Sweeps of every lane before any is written out.
+const FIRST: u32 = 4u;
 const STATUS_CONVERGED: u32 = 1u;
 const STATUS_ITERATION_LIMIT: u32 = 2u;
 const STATUS_STOPPED: u32 = 24u;
@@ -296,6 +298,17 @@ fn scatter(slots: u32) {
     }
 }
 
+// A sweep on the velocity, unless one has met the tolerance.
+fn velocity_round(enough: real) {
+    if real(0.0) < work[state_first + STATE_DONE * TILE] {
+        return;
+    }
+    let error = sqrt(sweep());
+    work[state_first + STATE_ERROR * TILE] = error;
+    work[state_first + STATE_DONE * TILE] = select(real(0.0), real(1.0), error <= enough);
+    work[state_first + STATE_SWEEPS * TILE] += real(1.0);
+}
+
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let lane = lane_index(group, local);
@@ -333,16 +346,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let enough = real(bitcast<f32>(dims.tolerance)) * max(contacts, one);
 
     if dims.begin == 0u {
-        work[state_first + STATE_DONE * TILE] = zero;
-        work[state_first + STATE_STEPS * TILE] = zero;
-        work[state_first + STATE_SWEEPS * TILE] = zero;
+        for (var i = 0u; i < STATE_SIZE; i++) {
+            work[state_first + i * TILE] = zero;
+        }
+        work[state_first + STATE_PROXIMAL * TILE] = PROXIMAL;
         for (var i = 0u; i < dims.n_v; i++) {
             work[free + i * TILE] = velocity[velocity_first + i * TILE];
         }
         start();
-        if running && !large {
+        for (var k = 0u; running && k < min(FIRST, dims.sweeps); k++) {
+            velocity_round(enough);
+        }
+        if running && !large && work[state_first + STATE_DONE * TILE] == zero {
             gather(n_slot);
             dense_measure(enough);
+            work[state_first + STATE_WRITTEN * TILE] = one;
         }
     }
     for (var round = dims.begin; round < dims.end; round++) {
@@ -350,10 +368,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             break;
         }
         if large {
-            let error = sqrt(sweep());
-            work[state_first + STATE_ERROR * TILE] = error;
-            work[state_first + STATE_DONE * TILE] = select(zero, one, error <= enough);
-            work[state_first + STATE_SWEEPS * TILE] += one;
+            velocity_round(enough);
         } else {
             dense_round(dims.newton > 0u, round, enough);
         }
@@ -366,8 +381,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         info[out + INFO_POLISH * TILE] = work[state_first + STATE_STEPS * TILE];
         info[out + INFO_STOPPED_AT * TILE] = work[state_first + STATE_ERROR * TILE] / max(contacts, one);
     }
-    if running && !large {
+    if zero < work[state_first + STATE_WRITTEN * TILE] {
         scatter(n_slot);
+    }
+    if !large {
         for (var i = 0u; i < dims.n_v; i++) {
             velocity[velocity_first + i * TILE] = work[free + i * TILE];
         }

@@ -6,7 +6,7 @@ use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{
-    LaneDims, SLOTS, contact, info, map, work_reals, row_stride, slot_reals,
+    LaneDims, SLOTS, contact, info, map, row_stride, slot_reals, work_reals,
 };
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};

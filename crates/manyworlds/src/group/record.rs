@@ -84,14 +84,12 @@ impl SetStep {
                 &[b.slots, b.constraint, b.row, impulse, b.velocity, b.info, b.status, b.solver_work],
             );
         }
-        recording
-            .dispatch(&TREE_PUSH, lane, lanes, &[b.slots, b.b, b.constraint, impulse, b.row, b.info])
-            .dispatch(
-                &TREE_CERTIFY,
-                tree,
-                lanes,
-                &[b.topology, params, b.slots, b.factor, b.constraint, impulse, b.row, b.info],
-            );
+        recording.dispatch(&TREE_PUSH, lane, lanes, &[b.slots, b.b, b.constraint, impulse, b.row, b.info]).dispatch(
+            &TREE_CERTIFY,
+            tree,
+            lanes,
+            &[b.topology, params, b.slots, b.factor, b.constraint, impulse, b.row, b.info],
+        );
     }
 
     /// Velocity into the state.
