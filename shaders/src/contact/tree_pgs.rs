@@ -217,7 +217,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
         let words = &mut status.index_mut()[t * LANES..(t + 1) * LANES];
         let mut stopped = T::Pack::lit(0.0);
         for (lane, word) in words.iter().enumerate() {
-            stopped.set_lane(lane, T::from_f64(if word & status::STOPPED == 0 { 0.0 } else { 1.0 }));
+            stopped.set_lane(lane, T::from_f64(if word & status::KEPT == 0 { 0.0 } else { 1.0 }));
         }
         let converged = with_workspace::<T, _>(polish_reals(polish_rows(&dims, count, rows), n_v), |work| {
             tree_pgs(

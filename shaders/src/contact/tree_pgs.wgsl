@@ -29,7 +29,7 @@ struct Dims {
 const FIRST_POLISH: u32 = 4u;
 const STATUS_CONVERGED: u32 = 1u;
 const STATUS_ITERATION_LIMIT: u32 = 2u;
-const STATUS_STOPPED: u32 = 24u;
+const STATUS_KEPT: u32 = 88u;
 
 // Where this lane's slots, impulses, rows and velocity begin, and how many slots its tile has.
 var<private> slot_first: u32;
@@ -191,7 +191,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let per_contact = one / max(contacts, one);
     let tolerance = real(bitcast<f32>(dims.tolerance));
     let word = status[lane];
-    var live = (word & STATUS_STOPPED) == 0u;
+    var live = (word & STATUS_KEPT) == 0u;
     var error = zero;
     var sweeps = zero;
     var steps = zero;
@@ -212,7 +212,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     info[out + INFO_SWEEPS * TILE] = sweeps;
     info[out + INFO_POLISH * TILE] = steps;
     info[out + INFO_STOPPED_AT * TILE] = error;
-    let converged = !live && (word & STATUS_STOPPED) == 0u;
+    let converged = !live && (word & STATUS_KEPT) == 0u;
     let outcome = select(STATUS_ITERATION_LIMIT, STATUS_CONVERGED, converged);
     status[lane] = (word & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT)) | outcome;
 }

@@ -9,4 +9,4 @@ mod record;
 
 pub use info::PgsInfo;
 pub use params::{PgsError, PgsParams};
-pub use record::{TreeContactBuffers, record, work_reals};
+pub use record::{TreeContactBuffers, record, record_assembly, record_solution, work_reals};

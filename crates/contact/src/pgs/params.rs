@@ -35,7 +35,7 @@ impl PgsParams {
     #[must_use]
     pub fn for_precision<T: Scalar>() -> Self {
         let tolerance = if size_of::<T>() == 8 { 1e-7 } else { 1e-5 };
-        Self { tolerance, sweeps: 20, polish_rows: 48 }
+        Self { tolerance, sweeps: 20, polish_rows: 64 }
     }
 
     /// Refuses settings that cannot be.

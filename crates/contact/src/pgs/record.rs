@@ -59,6 +59,12 @@ pub fn work_reals(params: &PgsParams, tree: &TreeDims) -> usize {
 
 /// Appends the contact stage of one tree set: from poses, factor and free velocity to velocity, impulses and certificate.
 pub fn record(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
+    record_assembly(recording, params, tree, b);
+    record_solution(recording, params, tree, b);
+}
+
+/// The first half of [`record`]: laws and responses of slots and rows, and the impulses to start from.
+pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
     let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
     recording
         .dispatch(
@@ -69,7 +75,13 @@ pub fn record(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b:
         )
         .dispatch(&TREE_ASSEMBLE, &whole, lanes, &[b.topology, b.params, b.factor, b.state, b.slots, b.constraint])
         .dispatch(&TREE_WARM, &lane, lanes, &[b.slots, b.contact_map, b.impulse_before, b.impulse])
-        .dispatch(&TREE_ROWS, &whole, lanes, &[b.topology, b.params, b.state, b.factor, b.row])
+        .dispatch(&TREE_ROWS, &whole, lanes, &[b.topology, b.params, b.state, b.factor, b.row]);
+}
+
+/// The second half of [`record`]: solution and certificate.
+pub fn record_solution(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
+    let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
+    recording
         .dispatch(
             &TREE_PGS,
             &lane,
