@@ -96,7 +96,7 @@ fn kernels<T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_sl
         });
         let most = |at: usize| (0..LANES).map(|l| numbers[at].lane(l).to_f64()).fold(0.0, f64::max);
         if most(info::SWEEPS) > 0.0 {
-            println!("{name}: at most {} sweeps, {} Newton steps", most(info::SWEEPS), most(info::POLISH));
+            println!("{name}: at most {} sweeps, {} Newton steps", most(info::SWEEPS), most(info::NEWTON));
         }
     }
     group.bench_function("certify", |b| {

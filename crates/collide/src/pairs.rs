@@ -60,6 +60,8 @@ pub(crate) struct Mixed {
     pub(crate) margin: f64,
     /// Whether the friction stands whatever a world says of its geoms.
     pub(crate) friction_is_fixed: bool,
+    /// Whether an explicit pair says so: then nothing of a world's geoms counts.
+    pub(crate) explicit: bool,
 }
 
 /// What the filters look at of one geom.
@@ -120,6 +122,7 @@ impl Filter {
                     restitution: pair.restitution,
                     margin: pair.margin,
                     friction_is_fixed: true,
+                    explicit: true,
                 };
                 ((first.min(second), first.max(second)), mixed)
             })
@@ -166,6 +169,7 @@ impl Filter {
             restitution: a.restitution.max(b.restitution),
             margin: a.margin.max(b.margin),
             friction_is_fixed: frictionless,
+            explicit: false,
         })
     }
 

@@ -118,7 +118,7 @@ fn a_world_of_its_own_sizes_and_friction() {
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     collision.collide(poses, &mut scratch, &mut out).unwrap();
     assert!(out.is_empty());
-    let own = Overrides { sizes: &[[0.2, 0.0, 0.0], [0.1, 0.1, 0.1]], friction: &[0.1, 0.3] };
+    let own = Overrides { sizes: &[[0.2, 0.0, 0.0], [0.1, 0.1, 0.1]], friction: &[0.1, 0.3], ..Overrides::default() };
     collision.collide_with(poses, &own, &mut scratch, &mut out).unwrap();
     assert_eq!(out.len(), 1);
     assert!((out[0].distance + 0.05).abs() < 1e-12 && out[0].friction == 0.3);

@@ -18,6 +18,7 @@ pub mod tree_pgs;
 pub mod tree_push;
 pub mod tree_rows;
 pub mod tree_warm;
+pub mod warm_move;
 
 #[cfg(test)]
 mod tests;

@@ -190,7 +190,7 @@ fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Sol
             lambda: impulse.chunks(3).map(|l| [back(l[0], lane), back(l[1], lane), back(l[2], lane)]).collect(),
             rows: rows.chunks(dims.row()).map(|r| back(r[row::IMPULSE], lane)).collect(),
             sweeps: back(info_out[info::SWEEPS], lane),
-            steps: back(info_out[info::POLISH], lane),
+            steps: back(info_out[info::NEWTON], lane),
             converged: done[lane],
         })
         .collect()

@@ -171,7 +171,7 @@ pub mod info {
     /// Sweeps of projected Gauss-Seidel.
     pub const SWEEPS: usize = 2;
     /// Newton steps.
-    pub const POLISH: usize = 3;
+    pub const NEWTON: usize = 3;
     /// Deepest penetration, m.
     pub const PENETRATION: usize = 4;
     /// Contacts.

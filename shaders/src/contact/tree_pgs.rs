@@ -94,7 +94,7 @@ fn report<P: Real>(info_out: &mut [P], lane: usize, outcome: &Outcome<P::Scalar>
     let one = P::Scalar::lit(1.0);
     let sweeps = info_out[info::SWEEPS].lane(lane) + P::Scalar::lit(f64::from(outcome.sweeps));
     info_out[info::SWEEPS].set_lane(lane, sweeps);
-    info_out[info::POLISH].set_lane(lane, P::Scalar::lit(f64::from(outcome.steps)));
+    info_out[info::NEWTON].set_lane(lane, P::Scalar::lit(f64::from(outcome.steps)));
     info_out[info::STOPPED_AT].set_lane(lane, outcome.error / contacts.max(one));
 }
 
@@ -124,7 +124,7 @@ fn sweeps<R: Real>(
         }
     }
     info_out[info::SWEEPS] += count;
-    info_out[info::POLISH] = R::select(all, zero, info_out[info::POLISH]);
+    info_out[info::NEWTON] = R::select(all, zero, info_out[info::NEWTON]);
     info_out[info::STOPPED_AT] = R::select(all, error, info_out[info::STOPPED_AT]);
     all & !live
 }
@@ -417,7 +417,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     for t in 0..tiles {
         let [begin, count, ..] = tile_slots(slots.index(), t);
         let words = &mut status.index_mut()[t * LANES..(t + 1) * LANES];
-        let stopped = std::array::from_fn(|lane| words[lane] & status::STOPPED != 0);
+        let stopped = std::array::from_fn(|lane| words[lane] & status::KEPT != 0);
         let converged = with_workspace::<T, _>(work_packs(&dims, count), |work| {
             tree_pgs::<T>(
                 &dims,

@@ -30,7 +30,7 @@ struct Dims {
 const FIRST: u32 = 4u;
 const STATUS_CONVERGED: u32 = 1u;
 const STATUS_ITERATION_LIMIT: u32 = 2u;
-const STATUS_STOPPED: u32 = 24u;
+const STATUS_KEPT: u32 = 88u;
 
 // Where this lane's slots, impulses, rows and velocity begin, and how many slots its tile has.
 var<private> slot_first: u32;
@@ -342,7 +342,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let free = tile_base(lane, dims.n_v + dense_reals(dims.rows));
     dense_place(free + dims.n_v * TILE, n_slot, n_row);
     let large = dense_n > dims.rows;
-    let running = (status[lane] & STATUS_STOPPED) == 0u;
+    let running = (status[lane] & STATUS_KEPT) == 0u;
     let enough = real(bitcast<f32>(dims.tolerance)) * max(contacts, one);
 
     if dims.begin == 0u {
@@ -378,7 +378,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     if running {
         info[out + INFO_SWEEPS * TILE] = work[state_first + STATE_SWEEPS * TILE];
-        info[out + INFO_POLISH * TILE] = work[state_first + STATE_STEPS * TILE];
+        info[out + INFO_NEWTON * TILE] = work[state_first + STATE_STEPS * TILE];
         info[out + INFO_STOPPED_AT * TILE] = work[state_first + STATE_ERROR * TILE] / max(contacts, one);
     }
     if zero < work[state_first + STATE_WRITTEN * TILE] {

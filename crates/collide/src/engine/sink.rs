@@ -1,8 +1,8 @@
 //! Where contact functions put their points.
 
 use super::broad::Pair;
-use super::place::Geom;
-use super::{Contact, Real, Vector};
+use super::place::{Geom, Placed};
+use super::{Contact, Overrides, Real, Vector};
 
 /// Collects the contacts of one pair after another.
 pub(super) struct Sink<'a> {
@@ -34,17 +34,25 @@ impl<'a> Sink<'a> {
 
     /// Turns to a pair; gives where its contacts begin.
     #[inline]
-    pub(super) fn begin(&mut self, number: u32, pair: &Pair, geoms: &[Geom], friction: &[Real]) -> usize {
+    pub(super) fn begin(
+        &mut self,
+        number: u32,
+        pair: &Pair,
+        geoms: &[Geom],
+        placed: &[Placed],
+        overrides: &Overrides<'_, Real>,
+    ) -> usize {
         let (low, high) = (pair.a.min(pair.b), pair.a.max(pair.b));
         self.flip = pair.a != low;
-        self.reach = pair.reach;
+        self.reach = pair.reach(placed);
         self.common.geoms = [low, high];
         self.common.bodies = [geoms[low as usize].owner, geoms[high as usize].owner];
-        self.common.friction = match (friction.get(low as usize), friction.get(high as usize)) {
-            (Some(first), Some(second)) if !pair.friction_is_fixed => first.max(*second),
-            _ => pair.friction,
+        let mixed = |own: &[Real], fixed: bool, otherwise: Real| match (own.get(low as usize), own.get(high as usize)) {
+            (Some(first), Some(second)) if !fixed => first.max(*second),
+            _ => otherwise,
         };
-        self.common.restitution = pair.restitution;
+        self.common.friction = mixed(overrides.friction, pair.friction_is_fixed, pair.friction);
+        self.common.restitution = mixed(overrides.restitution, pair.explicit, pair.restitution);
         self.common.feature = u64::from(number) << 32;
         self.out.len()
     }

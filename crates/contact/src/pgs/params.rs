@@ -5,6 +5,11 @@ use manyworlds_shaders::contact::dense::MOST;
 use manyworlds_shaders::contact::tree_layout::LaneDims;
 use manyworlds_shaders::dynamics::tree::TreeDims;
 
+/// [`PgsParams::rows`] on a device: 34 kB a lane in f32.
+pub const DEVICE_ROWS: u32 = 64;
+/// [`PgsParams::rows`] on the CPU, where a thread has one problem at a time.
+pub const CPU_ROWS: u32 = 128;
+
 /// How far and how long to iterate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PgsParams {
@@ -17,6 +22,8 @@ pub struct PgsParams {
     pub rows: u32,
     /// Newton steps and sweeps, or sweeps alone.
     pub newton: bool,
+    /// Whether a solve is spread over dispatches of one round each: on devices, which may end long ones.
+    pub spread: bool,
 }
 
 /// A setting that cannot be.
@@ -38,7 +45,7 @@ impl PgsParams {
     #[must_use]
     pub fn for_precision<T: Scalar>() -> Self {
         let tolerance = if size_of::<T>() == 8 { 1e-7 } else { 1e-5 };
-        Self { tolerance, sweeps: 20, rows: 64, newton: true }
+        Self { tolerance, sweeps: 20, rows: DEVICE_ROWS, newton: true, spread: false }
     }
 
     /// Refuses settings that cannot be.
