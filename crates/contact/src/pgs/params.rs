@@ -59,7 +59,7 @@ impl PgsParams {
         if self.sweeps == 0 {
             return Err(PgsError::Sweeps);
         }
-        if self.rows as usize > MOST || self.rows % 8 != 0 {
+        if self.rows as usize > MOST || !self.rows.is_multiple_of(8) {
             return Err(PgsError::Rows(self.rows));
         }
         Ok(())
