@@ -87,7 +87,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 tolerance: shared.tolerance,
                 sweeps: shared.iterations,
                 rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
-                spread: lane_workspace,
+                share: lane_workspace.then_some(16),
                 ..PgsParams::for_precision::<T>()
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
@@ -129,7 +129,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),
                 (b.info, info::reals(n_v)),
-                (b.solver_work, if lane_workspace { work_reals(&set.step.pgs, &d) } else { 0 }),
+                (b.solver_work, if lane_workspace { work_reals(&set.step.pgs) } else { 0 }),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
