@@ -155,6 +155,9 @@ fn sweep() -> real {
     }
     for (var s = 0u; s < slot_count; s++) {
         let c = slot_address(s);
+        if slot_trace(c) <= zero {
+            continue;
+        }
         let mu = constraint[c + SLOT_MU * TILE];
         let sigma = slot_velocity(c);
         let now = load_lambda(s);
