@@ -10,7 +10,7 @@ use manyworlds_shaders::kernel::contact::{
 use super::PgsParams;
 
 /// Invocations at least that share the lanes of a solve.
-const FEWEST: u32 = 64;
+const FEWEST: u32 = 32;
 
 /// What the kernels bind. Sizes are reals a lane in tile layout, unless said otherwise; n slots are all slots of all
 /// tiles ([`manyworlds_shaders::contact::tree_layout`]).

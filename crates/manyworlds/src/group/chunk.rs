@@ -74,9 +74,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         islands: IslandBuffers,
         store: S,
         n_world: usize,
-        lane_workspace: bool,
+        share: Option<u32>,
     ) -> Result<Self, Error> {
         let width = store.tile();
+        let lane_workspace = share.is_some();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -87,16 +88,17 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 tolerance: shared.tolerance,
                 sweeps: shared.iterations,
                 rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
-                share: lane_workspace.then_some(16),
-                ..PgsParams::for_precision::<T>()
+                newton: shared.newton,
+                share,
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
             sets.push(ChunkSet { step, k, poses: Vec::new(), status: Vec::new(), staging: Vec::new() });
         }
-        let host = HostStage::new(Arc::clone(&shared.host), n_world, width);
+        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, shared.newton);
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.iterations,
+            spread: lane_workspace,
             tolerance: shared.tolerance as f32,
             odd: false,
         };
@@ -468,6 +470,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             (b.velocity, island::region::COUNT * pack.dims.n_velocity as usize),
             (b.info, island::info::SIZE * n_islands),
             (b.status, n_islands),
+            // Mirrors have a workspace a thread.
+            (b.work, if self.islands.spread { pack.n_work.max(1) } else { 0 }),
         ] {
             self.store.resize(buffer, n)?;
         }
