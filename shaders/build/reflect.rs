@@ -1,7 +1,9 @@
 //! What a validated kernel says of itself: bindings, workgroup, dims; and the rules that naga does not check.
 
 use naga::valid::{Capabilities, ValidationFlags, Validator};
-use naga::{AddressSpace, ArraySize, Expression, MathFunction, Module, ScalarKind, StorageAccess, TypeInner, VectorSize};
+use naga::{
+    AddressSpace, ArraySize, Expression, MathFunction, Module, ScalarKind, StorageAccess, TypeInner, VectorSize,
+};
 
 use crate::expand::Expanded;
 use crate::prelude::{Precision, prelude};

@@ -6,7 +6,9 @@ use std::path::Path;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
 use manyworlds_shaders::contact::dense::Shape;
-use manyworlds_shaders::contact::tree_layout::{LaneDims, contact, info, map, phase, row_stride, slot_reals, work_reals};
+use manyworlds_shaders::contact::tree_layout::{
+    LaneDims, contact, info, map, phase, row_stride, slot_reals, work_reals,
+};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
 use manyworlds_shaders::kernel::contact as k;
 use manyworlds_shaders::{Dims, Kernel};
