@@ -21,7 +21,7 @@ v and lambda with A v = b + J^T lambda and the contact laws.")]
 pub(crate) struct SolveArgs {
     /// Contact problem (JSON)
     file: PathBuf,
-    /// Solver
+    /// Solver: auto (sweeps, then Newton steps), pgs (sweeps alone) or subadmm (splitting at subsystems)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     solver: String,
     /// Arithmetic of the solver; residuals are always measured in f64

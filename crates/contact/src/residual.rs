@@ -2,6 +2,8 @@
 //!
 //! Nothing here shares code with the kernels.
 
+use manyworlds_collide::organise::Island;
+
 use crate::problem::{Constraint, ContactProblem, Law};
 
 /// The measures of section 3 of the mathematics, for one problem.
@@ -50,6 +52,33 @@ fn defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
     own.iter().zip(t).map(|(l, t)| (l - t).powi(2)).sum::<f64>().sqrt()
 }
 
+/// `|lambda_i - T(..)| / rho_i`, m/s; zero where the constraint moves nothing.
+fn scaled_defect(c: &Constraint, lambda: &[f64], sigma: [f64; 3]) -> f64 {
+    let g = &c.delassus;
+    let rho = if c.law.rows() == 3 { 3.0 / (g[0] + g[3] + g[5]) } else { 1.0 / g[0] };
+    if rho.is_finite() { defect(c, rho, lambda, sigma) / rho } else { 0.0 }
+}
+
+/// Residual (number 1, N s) and scaled residual (m/s) of one island at impulses `[n_rows]`; `v`, `[n_v]`, is scratch.
+pub(crate) fn island_residual(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &mut [f64]) -> (f64, f64) {
+    let plan = &problem.plan;
+    for &s in &plan.members[island.members.start as usize..island.members.end as usize] {
+        let s = &problem.subsystems[s as usize];
+        v[s.begin..s.begin + s.count].copy_from_slice(&problem.v_free[s.begin..s.begin + s.count]);
+    }
+    let ids = &plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
+    let own = || ids.iter().map(|&i| &problem.constraints[i as usize]);
+    own().for_each(|c| problem.push(c, lambda, v));
+    let (mut square, mut scaled, mut contacts) = (0.0, 0.0f64, 0);
+    for c in own() {
+        let sigma = problem.sigma(c, v);
+        square += defect(c, 1.0, lambda, sigma).powi(2);
+        scaled = scaled.max(scaled_defect(c, lambda, sigma));
+        contacts += usize::from(matches!(c.law, Law::Contact { .. }));
+    }
+    (f64::sqrt(square) / contacts.max(1) as f64, scaled)
+}
+
 /// Measures impulses, and the velocity that a solver gave with them.
 ///
 /// `lambda` is `[n_rows]`, `v` is `[n_v]`; only `momentum_error` looks at `v`.
@@ -60,11 +89,7 @@ pub fn quality(problem: &ContactProblem, lambda: &[f64], v: &[f64]) -> Quality {
     for c in &problem.constraints {
         let sigma = problem.sigma(c, &exact);
         square += defect(c, 1.0, lambda, sigma).powi(2);
-        let g = &c.delassus;
-        let rho = if c.law.rows() == 3 { 3.0 / (g[0] + g[3] + g[5]) } else { 1.0 / g[0] };
-        if rho.is_finite() {
-            scaled = scaled.max(defect(c, rho, lambda, sigma) / rho);
-        }
+        scaled = scaled.max(scaled_defect(c, lambda, sigma));
         if let Law::Contact { mu } = c.law {
             let hat: [f64; 3] = std::array::from_fn(|r| sigma[r] + c.e[r]);
             let shifted = [hat[0], hat[1], hat[2] + mu * hat[0].hypot(hat[1])];

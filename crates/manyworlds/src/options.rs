@@ -48,6 +48,9 @@ impl Precision {
     }
 }
 
+/// What `solver` may be, for the message that refuses another one.
+const BATCH_SOLVERS: &str = "a solver that steps batches (auto or pgs; others solve single problems only, by `solve`)";
+
 /// Settings of a batch; every default is written here, once.
 #[derive(Clone)]
 pub struct BatchOptions {
@@ -55,7 +58,7 @@ pub struct BatchOptions {
     pub executor: Executor,
     /// The number type.
     pub precision: Precision,
-    /// Contact solver, by its name in [`manyworlds_contact::SOLVERS`].
+    /// Contact solver, by its name in [`manyworlds_contact::SOLVERS`]; one that batches offer.
     pub solver: String,
     /// Time step, s; the model's when `None`.
     pub dt: Option<f64>,
@@ -112,9 +115,14 @@ impl BatchOptions {
         let wrong = |option: &'static str, expected: &'static str, found: String| {
             Err(Error::Option { option, expected, found })
         };
-        if manyworlds_contact::solver(&self.solver).is_err() {
-            let known: Vec<_> = manyworlds_contact::SOLVERS.iter().map(|solver| solver.name()).collect();
-            return Err(Error::UnknownSolver { found: self.solver.clone(), known: known.join(", ") });
+        match manyworlds_contact::solver(&self.solver) {
+            Ok(solver) if solver.in_batches() => {}
+            Ok(_) => return wrong("solver", BATCH_SOLVERS, self.solver.clone()),
+            Err(_) => {
+                let known: Vec<_> = manyworlds_contact::SOLVERS.iter().filter(|solver| solver.in_batches()).collect();
+                let known: Vec<_> = known.iter().map(|solver| solver.name()).collect();
+                return Err(Error::UnknownSolver { found: self.solver.clone(), known: known.join(", ") });
+            }
         }
         if let Some(dt) = self.dt
             && !(dt > 0.0 && dt.is_finite())

@@ -179,16 +179,19 @@ impl ContactProblem {
     #[must_use]
     pub fn velocity(&self, lambda: &[f64]) -> Vec<f64> {
         let mut v = self.v_free.clone();
-        for c in &self.constraints {
-            for side in &self.sides[c.sides.clone()] {
-                let span = self.span(side);
-                for r in 0..c.law.rows() {
-                    let row = &self.response[side.offset + r * span.len()..][..span.len()];
-                    v[span.clone()].iter_mut().zip(row).for_each(|(v, y)| *v += y * lambda[c.row + r]);
-                }
+        self.constraints.iter().for_each(|c| self.push(c, lambda, &mut v));
+        v
+    }
+
+    /// `v += A^-1 J_i^T lambda_i`.
+    pub(crate) fn push(&self, c: &Constraint, lambda: &[f64], v: &mut [f64]) {
+        for side in &self.sides[c.sides.clone()] {
+            let span = self.span(side);
+            for r in 0..c.law.rows() {
+                let row = &self.response[side.offset + r * span.len()..][..span.len()];
+                v[span.clone()].iter_mut().zip(row).for_each(|(v, y)| *v += y * lambda[c.row + r]);
             }
         }
-        v
     }
 
     /// `A v`, `[n_v]`.

@@ -2,6 +2,7 @@
 
 mod auto;
 mod pgs;
+mod subadmm;
 
 #[cfg(test)]
 mod tests;
@@ -106,12 +107,16 @@ pub struct Outcome {
 pub trait Solver: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
+    /// Whether batches of worlds offer it, on both executors; otherwise it solves single problems only.
+    fn in_batches(&self) -> bool {
+        true
+    }
     /// Solves one problem.
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
 }
 
 /// All solvers; the first is the default.
-pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &pgs::Pgs];
+pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &pgs::Pgs, &subadmm::SubAdmm];
 
 /// Why nothing was solved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -1,0 +1,141 @@
+//! SubADMM (Lee 2024, section VI, algorithm 2): the alternating direction method of multipliers split at subsystems.
+//!
+//! Problem: `A v = b + J^T lambda` with the law of every constraint on `sigma^ = J v + e`. Constraint i has a slack
+//! `z_ij = J_ij v_j` for every subsystem j that it touches (eq. 30), or for every body where the problem's `parts` say
+//! so (eq. 31); each subsystem solves its own linear system, each constraint its closed form (eqs. 40, 41) with
+//! `u_ij = -lambda_i`. Fixed point, and so optimality: `J_ij v_j = z_ij` and `A_j v_j = b_j + sum_i J_ij^T lambda_i`.
+//!
+//! Departures from the paper, both parameters: a penalty weighted by each constraint's effective mass, and
+//! over-relaxation. A subsystem's matrix is dense here. The certificate (residual number 1), not the splitting's own
+//! residuals, decides when an island is solved; it is computed in f64.
+
+mod cholesky;
+mod island;
+mod params;
+
+use std::time::Instant;
+
+use manyworlds_shaders::Scalar;
+
+use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use crate::problem::ContactProblem;
+use crate::residual::island_residual;
+use island::IslandState;
+use params::SubAdmmParams;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct SubAdmm;
+
+impl Solver for SubAdmm {
+    fn name(&self) -> &'static str {
+        "subadmm"
+    }
+
+    fn in_batches(&self) -> bool {
+        false
+    }
+
+    fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        let params = SubAdmmParams::default();
+        match settings.precision {
+            Precision::F32 => run::<f32>(problem, settings, &params),
+            Precision::F64 => run::<f64>(problem, settings, &params),
+        }
+    }
+}
+
+fn run<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, params: &SubAdmmParams) -> Outcome {
+    let start = Instant::now();
+    let mut outcome = iterate::<T>(problem, settings, params, None);
+    outcome.elapsed = start.elapsed();
+    if settings.history {
+        let mut trace = Vec::new();
+        iterate::<T>(problem, settings, params, Some(&mut trace));
+        outcome.trace = trace;
+    }
+    outcome
+}
+
+/// An island while it is iterated.
+enum Phase<T> {
+    Running(IslandState<T>),
+    Done(SolveStatus),
+}
+
+/// All islands side by side, each until it is solved. An island that breaks down keeps the impulses it began with.
+fn iterate<T: Scalar>(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    params: &SubAdmmParams,
+    mut trace: Option<&mut Vec<Vec<f64>>>,
+) -> Outcome {
+    let islands = &problem.plan.islands;
+    let scaled_tolerance = if settings.precision == Precision::F32 { settings.tolerance } else { 0.0 };
+    let mut lambda = problem.warm_start.clone();
+    let mut v = problem.velocity(&lambda);
+    let mut scratch = v.clone();
+    let mut solved = |island, lambda: &[f64]| {
+        let (residual, scaled) = island_residual(problem, island, lambda, &mut scratch);
+        residual <= settings.tolerance || scaled <= scaled_tolerance
+    };
+    let mut phases: Vec<Phase<T>> = islands
+        .iter()
+        .map(|island| {
+            if solved(island, &lambda) {
+                return Phase::Done(SolveStatus::Converged);
+            }
+            IslandState::new(problem, island, params).map_or(Phase::Done(SolveStatus::NonFinite), Phase::Running)
+        })
+        .collect();
+    let mut iterations = 0;
+    trace.iter_mut().for_each(|t| t.push(lambda.clone()));
+    while iterations < settings.iterations && phases.iter().any(|p| matches!(p, Phase::Running(_))) {
+        iterations += 1;
+        let last = iterations == settings.iterations;
+        for (island, phase) in islands.iter().zip(&mut phases) {
+            let Phase::Running(state) = phase else { continue };
+            if !state.step() {
+                restore(problem, island, &mut lambda, &mut v);
+                *phase = Phase::Done(SolveStatus::NonFinite);
+                continue;
+            }
+            let check = last || iterations % params.check_every == 0;
+            if check || trace.is_some() {
+                state.impulses(&mut lambda);
+            }
+            if check && solved(island, &lambda) {
+                state.velocity(&mut v);
+                *phase = Phase::Done(SolveStatus::Converged);
+            } else if last {
+                state.velocity(&mut v);
+            }
+        }
+        trace.iter_mut().for_each(|t| t.push(lambda.clone()));
+    }
+    let any = |status| phases.iter().any(|p| matches!(p, Phase::Done(s) if *s == status));
+    let status = if any(SolveStatus::NonFinite) {
+        SolveStatus::NonFinite
+    } else if phases.iter().any(|p| matches!(p, Phase::Running(_))) {
+        SolveStatus::IterationLimit
+    } else {
+        SolveStatus::Converged
+    };
+    Outcome { status, iterations, v, lambda, elapsed: std::time::Duration::ZERO, trace: Vec::new() }
+}
+
+/// The impulses an island began with, and the velocities they give.
+fn restore(problem: &ContactProblem, island: &manyworlds_collide::organise::Island, lambda: &mut [f64], v: &mut [f64]) {
+    let plan = &problem.plan;
+    for &i in &plan.constraints[island.constraints.start as usize..island.constraints.end as usize] {
+        let c = &problem.constraints[i as usize];
+        let own = c.row..c.row + c.law.rows();
+        lambda[own.clone()].copy_from_slice(&problem.warm_start[own]);
+    }
+    let start = problem.velocity(&problem.warm_start);
+    for &s in &plan.members[island.members.start as usize..island.members.end as usize] {
+        let s = &problem.subsystems[s as usize];
+        let own = s.begin..s.begin + s.count;
+        v[own.clone()].copy_from_slice(&start[own]);
+    }
+}
