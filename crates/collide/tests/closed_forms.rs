@@ -12,7 +12,7 @@ const EXACT: f64 = 1e-12;
 const FLAT: f64 = 1e-9;
 /// Between curved surfaces the search (parry's GJK and EPA) ends with the distance known to about 1e-8 m, and so, on
 /// radii r of 0.1 to 0.4 m, the normal to sqrt(2e-8 / r).
-const CURVED: f64 = 4e-4;
+const CURVED: f64 = 1e-9;
 
 /// What the deepest contact of a pair should be.
 struct Expected {

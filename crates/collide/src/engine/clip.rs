@@ -167,28 +167,8 @@ impl Points {
         }
     }
 
-    /// Keeps the deepest point, the one farthest from it, then those that span the largest area to either side.
     fn keep_best(&mut self, normal: Vector) {
-        let items = &mut self.items[..self.len];
-        if items.len() > KEPT {
-            move_best(items, 0, |c, _| -c.distance);
-            move_best(items, 1, |c, kept| (c.point - kept[0].point).length_squared());
-            let area = |c: &Candidate, kept: &[Candidate]| {
-                let edge = kept[1].point - kept[0].point;
-                edge.cross(c.point - kept[0].point).dot(normal)
-            };
-            move_best(items, 2, |c, kept| area(c, kept).abs());
-            let side = area(&items[2], items).signum();
-            // Beyond the triangle, across its nearest edge, or on the other side of the first.
-            move_best(items, 3, |c, kept| {
-                let across = |i: usize, j: usize| {
-                    let edge = kept[j].point - kept[i].point;
-                    -side * edge.cross(c.point - kept[i].point).dot(normal)
-                };
-                across(0, 1).max(across(1, 2)).max(across(2, 0))
-            });
-            self.len = KEPT;
-        }
+        self.len = best_first(&mut self.items[..self.len], normal, |c| (c.point, c.distance));
     }
 
     /// Drops points that stand where an earlier one does.
@@ -218,8 +198,45 @@ impl Points {
     }
 }
 
+/// Moves the points that hold a pair best to the front, and gives their number: the deepest, the one farthest from it,
+/// then those that span the largest area to either side.
+pub(super) fn best_first<T>(items: &mut [T], normal: Vector, of: impl Fn(&T) -> (Vector, Real)) -> usize {
+    if items.len() <= KEPT {
+        return items.len();
+    }
+    let point = |item: &T| of(item).0;
+    let (mut deepest, mut middle, mut size) = (Real::INFINITY, Vector::ZERO, 0.0);
+    for (point, distance) in items.iter().map(&of) {
+        deepest = deepest.min(distance);
+        middle += point / items.len() as Real;
+        size = point.length_squared().max(size);
+    }
+    // On a flat patch all are as deep to rounding: its rim holds better than its inside.
+    let slack = 64.0 * Real::EPSILON * size.sqrt();
+    move_best(items, 0, |item, _| {
+        let (point, distance) = of(item);
+        if distance <= deepest + slack { (point - middle).length_squared() } else { -1.0 }
+    });
+    move_best(items, 1, |item, kept| (point(item) - point(&kept[0])).length_squared());
+    let area = |item: &T, kept: &[T]| {
+        let edge = point(&kept[1]) - point(&kept[0]);
+        edge.cross(point(item) - point(&kept[0])).dot(normal)
+    };
+    move_best(items, 2, |item, kept| area(item, kept).abs());
+    let side = area(&items[2], items).signum();
+    // Beyond the triangle, across its nearest edge, or on the other side of the first.
+    move_best(items, 3, |item, kept| {
+        let across = |i: usize, j: usize| {
+            let edge = point(&kept[j]) - point(&kept[i]);
+            -side * edge.cross(point(item) - point(&kept[i])).dot(normal)
+        };
+        across(0, 1).max(across(1, 2)).max(across(2, 0))
+    });
+    KEPT
+}
+
 /// Moves the item of the largest score among those from `to` on to place `to`; the first one among equals.
-fn move_best(items: &mut [Candidate], to: usize, score: impl Fn(&Candidate, &[Candidate]) -> Real) {
+fn move_best<T>(items: &mut [T], to: usize, score: impl Fn(&T, &[T]) -> Real) {
     let (kept, rest) = items.split_at_mut(to);
     let mut best = (0, Real::NEG_INFINITY);
     for (index, candidate) in rest.iter().enumerate() {

@@ -8,6 +8,7 @@ use super::parry::query::epa::EPA;
 use super::parry::query::gjk::{self, CsoPoint, GJKResult, VoronoiSimplex};
 use super::parry::shape::SupportMap;
 use super::place::Placed;
+use super::polish::{Scaled, polish};
 use super::{Real, Sink, Vector};
 
 /// Memory of the algorithms.
@@ -23,33 +24,18 @@ impl Default for Workspace {
     }
 }
 
-/// A core in world axes about the first shape's centre, in units of the smaller shape: parry's tolerances are absolute
-/// and meant for sizes about one (in f32 it takes points a millimetre apart for the same).
-struct Scaled<'a> {
-    core: &'a Core<'a>,
-    placed: &'a Placed,
-    offset: Vector,
-    scale: Real,
-}
-
+/// parry's tolerances are absolute and meant for sizes about one (in f32 it takes points a millimetre apart for the
+/// same), hence the scaled units.
 impl SupportMap for Scaled<'_> {
     #[inline]
     fn local_support_point(&self, direction: Vector) -> Vector {
-        let point = self.core.support(self.placed.local(direction));
-        (self.offset + self.placed.axes * point) * self.scale
+        self.support(direction)
     }
 
     /// Both shapes are in one frame, so the pose that parry passes is the identity.
     #[inline]
     fn support_point(&self, _: &Pose, direction: Vector) -> Vector {
-        self.local_support_point(direction)
-    }
-}
-
-impl Scaled<'_> {
-    /// How far the other shape is apart along a unit direction, in scaled units.
-    fn separation(&self, other: &Self, direction: Vector) -> Real {
-        (other.local_support_point(-direction) - self.local_support_point(direction)).dot(direction)
+        self.support(direction)
     }
 }
 
@@ -121,33 +107,38 @@ pub(super) fn nearest(
                 let apart = first.separation(&second, direction);
                 if apart > best + 1e-3 {
                     (best, normal) = (apart, direction);
-                    (p, q) = (first.local_support_point(direction), second.local_support_point(-direction));
+                    (p, q) = (first.support(direction), second.support(-direction));
                 }
             }
         }
     }
-    // Iteration ends near a flat contact's normal; a face that parts the shapes as far, to rounding, is exact.
     let rounding = 8.0 * Real::EPSILON * (2.0 + offset.length() * scale);
+    if core_a.is_curved() || core_b.is_curved() {
+        let polished = polish(&first, &second, normal, rounding);
+        (normal, best) = (polished.direction, polished.separation);
+        (p, q) = polished.points(&first, &second);
+    }
+    // Iteration ends near a flat contact's normal; a face that parts the shapes as far, to rounding, is exact.
     for (core, placed, sign) in [(core_a, a, 1.0), (core_b, b, -1.0)] {
         let Some(axis) = core.face_normal(placed.local(normal * sign)) else { continue };
         let direction = placed.axes * axis * sign;
         let apart = first.separation(&second, direction);
         if apart >= best - rounding {
             if apart > best + 1e-3 {
-                (p, q) = (first.local_support_point(direction), second.local_support_point(-direction));
+                (p, q) = (first.support(direction), second.support(-direction));
             }
             (best, normal) = (apart, direction);
         }
     }
     // A strictly convex surface has one support point, which is nearer the truth than what the iteration ended with.
-    let middle = if core_a.is_strict() {
-        first.local_support_point(normal) + normal * (0.5 * best)
+    if core_a.is_strict() {
+        p = first.support(normal);
+        q = p + normal * best;
     } else if core_b.is_strict() {
-        second.local_support_point(-normal) - normal * (0.5 * best)
-    } else {
-        0.5 * (p + q)
-    };
-    Some(Nearest { normal, distance: best / scale, middle: middle / scale })
+        q = second.support(-normal);
+        p = q - normal * best;
+    }
+    Some(Nearest { normal, distance: best / scale, middle: 0.5 * (p + q) / scale })
 }
 
 /// Contacts of two convex shapes by their cores.
@@ -162,7 +153,7 @@ pub(super) fn convex_convex(
 ) {
     let within = sink.reach + rounding[0] + rounding[1];
     let Some(nearest) = nearest(&core_a, a, &core_b, b, within, workspace) else { return };
-    touch(&core_a, a, &core_b, b, rounding, &nearest, true, workspace, sink);
+    touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);
 }
 
 /// The points of contact along a normal: where the features that face each other overlap, and the nearest points
@@ -174,24 +165,49 @@ pub(super) fn touch(
     b: &Placed,
     rounding: [Real; 2],
     nearest: &Nearest,
+    workspace: &mut Workspace,
+    sink: &mut Sink<'_>,
+) {
+    if nearest.distance - rounding[0] - rounding[1] < sink.reach {
+        let held = facing_points(core_a, a, core_b, b, rounding, nearest, sink.reach, workspace);
+        emit(a, b, nearest, rounding, !held, workspace, sink);
+    }
+}
+
+/// Gathers where the features that face each other along a normal overlap; whether that is as deep as the normal says.
+pub(super) fn facing_points(
+    core_a: &Core<'_>,
+    a: &Placed,
+    core_b: &Core<'_>,
+    b: &Placed,
+    rounding: [Real; 2],
+    nearest: &Nearest,
+    reach: Real,
+    workspace: &mut Workspace,
+) -> bool {
+    let points = &mut workspace.points;
+    points.clear();
+    let (on_a, on_b) = facing(core_a, a, core_b, b, nearest.normal);
+    points.overlap(&on_a, &on_b, nearest.normal, rounding, reach);
+    points.closest() <= nearest.distance - rounding[0] - rounding[1] + 1e-5 * a.radius.min(b.radius)
+}
+
+/// Gives what was gathered to the sink, and the nearest points themselves where asked for.
+pub(super) fn emit(
+    a: &Placed,
+    b: &Placed,
+    nearest: &Nearest,
+    rounding: [Real; 2],
     with_nearest: bool,
     workspace: &mut Workspace,
     sink: &mut Sink<'_>,
 ) {
-    let distance = nearest.distance - rounding[0] - rounding[1];
-    if distance >= sink.reach {
-        return;
-    }
-    let size = a.radius.min(b.radius);
-    let points = &mut workspace.points;
-    points.clear();
-    let (on_a, on_b) = facing(core_a, a, core_b, b, nearest.normal);
-    points.overlap(&on_a, &on_b, nearest.normal, rounding, sink.reach);
-    if with_nearest && points.closest() > distance + 1e-5 * size {
+    if with_nearest {
         let point = nearest.middle + nearest.normal * (0.5 * (rounding[0] - rounding[1]));
-        points.push(Candidate { point, distance, feature: 0 });
+        let distance = nearest.distance - rounding[0] - rounding[1];
+        workspace.points.push(Candidate { point, distance, feature: 0 });
     }
-    points.emit(nearest.normal, a.centre, size, sink);
+    workspace.points.emit(nearest.normal, a.centre, a.radius.min(b.radius), sink);
 }
 
 /// The lowest vertices of a hull over a plane.

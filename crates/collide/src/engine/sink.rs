@@ -1,8 +1,12 @@
 //! Where contact functions put their points.
 
 use super::broad::Pair;
+use super::clip::best_first;
 use super::place::Geom;
 use super::{Contact, Real, Vector};
+
+/// Cosine between normals of one patch: within 15 degrees.
+const ALIKE: Real = 0.966;
 
 /// Collects the contacts of one pair after another.
 pub(super) struct Sink<'a> {
@@ -66,6 +70,32 @@ impl<'a> Sink<'a> {
 
     pub(super) fn len(&self) -> usize {
         self.out.len()
+    }
+
+    /// Of the contacts from `first` on whose normals are alike, keeps those that hold the pair best.
+    pub(super) fn thin(&mut self, first: usize) {
+        let normal = |c: &Contact<Real>| Vector::from_array(c.normal);
+        let mut done = first;
+        while done < self.out.len() {
+            // About the deepest that is left.
+            for index in done + 1..self.out.len() {
+                if self.out[index].distance < self.out[done].distance {
+                    self.out.swap(done, index);
+                }
+            }
+            let axis = normal(&self.out[done]);
+            let mut end = done + 1;
+            for index in done + 1..self.out.len() {
+                if normal(&self.out[index]).dot(axis) > ALIKE {
+                    self.out.swap(end, index);
+                    end += 1;
+                }
+            }
+            let of = |c: &Contact<Real>| (Vector::from_array(c.point), c.distance);
+            let kept = done + best_first(&mut self.out[done..end], axis, of);
+            self.out.drain(kept..end);
+            done = kept;
+        }
     }
 
     /// Drops contacts from `first` on that stand within `near` of a deeper one with about the same normal.

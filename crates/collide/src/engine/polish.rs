@@ -1,0 +1,161 @@
+//! The last digits of a normal between curved shapes.
+//!
+//! With the support function h(n) = max n·x of each shape, the shapes are apart along a unit normal n (from A to B) by
+//! s(n) = -h_A(n) - h_B(-n), and the contact normal is where s is largest (the highest of its maxima, where they
+//! overlap). s is flat there: GJK and EPA, which end when s stops growing by more than their tolerance, leave the normal
+//! off by that tolerance's square root, and EPA in f32 leaves s itself short by percents. Here Newton's method on the
+//! sphere goes on from their answer. With f = -s, its gradient w = p - q (the support points), and the support functions'
+//! Hessians H, a step δ across n solves
+//!
+//! `(P H P - f) δ = -P w`, with P the projection across n.
+//!
+//! Straight edges (a cylinder's side, a box's edges) are kinks of h, where n is held across the edge: what is searched
+//! then is the circle across it, and across two edges n is their cross product. Every candidate is judged by s, which
+//! never overstates: a step can only come nearer.
+
+use super::core_shape::Core;
+use super::place::Placed;
+use super::{Real, Vector};
+
+/// Most steps; Newton's method takes two to four.
+const STEPS: usize = 12;
+/// Times a step that worsens the separation is halved.
+const HALVINGS: i32 = 4;
+
+/// A core in world axes about the first shape's centre, in units of the smaller shape.
+pub(super) struct Scaled<'a> {
+    pub(super) core: &'a Core<'a>,
+    pub(super) placed: &'a Placed,
+    pub(super) offset: Vector,
+    pub(super) scale: Real,
+}
+
+impl Scaled<'_> {
+    /// The point farthest along a direction.
+    #[inline]
+    pub(super) fn support(&self, direction: Vector) -> Vector {
+        let point = self.core.support(self.placed.local(direction));
+        (self.offset + self.placed.axes * point) * self.scale
+    }
+
+    /// How far the other shape is apart along a unit direction, in scaled units.
+    pub(super) fn separation(&self, other: &Self, direction: Vector) -> Real {
+        (other.support(-direction) - self.support(direction)).dot(direction)
+    }
+
+    fn bend(&self, direction: Vector, step: Vector) -> Vector {
+        self.placed.axes * self.core.bend(self.placed.local(direction), self.placed.local(step)) * self.scale
+    }
+
+    fn edge(&self, direction: Vector) -> Option<Vector> {
+        self.core.edge(self.placed.local(direction)).map(|edge| self.placed.axes * edge)
+    }
+}
+
+/// A normal, and the edges it is held across.
+#[derive(Clone, Copy)]
+pub(super) struct Normal {
+    pub(super) direction: Vector,
+    /// How far the shapes are apart along it, in scaled units.
+    pub(super) separation: Real,
+    pub(super) edges: [Option<Vector>; 2],
+}
+
+impl Normal {
+    /// The points of the two shapes that are nearest along it, in scaled units.
+    pub(super) fn points(&self, first: &Scaled<'_>, second: &Scaled<'_>) -> (Vector, Vector) {
+        let (p, q) = (first.support(self.direction), second.support(-self.direction));
+        let between = self.direction * self.separation;
+        match self.edges {
+            // Each is anywhere on its edge: where the two edges pass each other.
+            [Some(u), Some(v)] => {
+                let across = u.cross(v);
+                let p = p + u * ((q - p).cross(v).dot(across) / across.length_squared());
+                (p, p + between)
+            }
+            [Some(_), None] => (q - between, q),
+            _ => (p, p + between),
+        }
+    }
+}
+
+/// The nearest maximum of the separation to a unit direction from `first` to `second`.
+pub(super) fn polish(first: &Scaled<'_>, second: &Scaled<'_>, start: Vector, rounding: Real) -> Normal {
+    let at = |direction: Vector, edges| Normal { direction, separation: first.separation(second, direction), edges };
+    let mut best = at(start, [None; 2]);
+    for _ in 0..STEPS {
+        let normal = best.direction;
+        let edges = [first.edge(normal), second.edge(-normal)];
+        let mut next: Option<Normal> = None;
+        let mut offer = |candidate: Normal| {
+            if next.is_none_or(|n| candidate.separation > n.separation + rounding) {
+                next = Some(candidate);
+            }
+        };
+        // Held by more edges first: of equals, that is the exact one.
+        if let [Some(one), Some(other)] = edges
+            && let Some(across) = one.cross(other).try_normalize()
+        {
+            offer(at(if across.dot(normal) < 0.0 { -across } else { across }, edges));
+        }
+        for held in [[edges[0], None], [None, edges[1]]] {
+            let Some(edge) = held[0].or(held[1]) else { continue };
+            let Some(middle) = (normal - edge * edge.dot(normal)).try_normalize() else { continue };
+            let tangent = edge.cross(middle);
+            let Some((separation, step)) = newton(first, second, middle, [tangent, Vector::ZERO]) else { continue };
+            offer(halve(middle, separation, step, |direction| at(direction, held)));
+        }
+        let (u, v) = normal.any_orthonormal_pair();
+        if let Some((separation, step)) = newton(first, second, normal, [u, v]) {
+            offer(halve(normal, separation, step, |direction| at(direction, [None; 2])));
+        }
+        let Some(next) = next.filter(|n| n.separation >= best.separation - rounding) else { break };
+        let moved = (next.direction - normal).length();
+        best = next;
+        if moved <= 4.0 * Real::EPSILON {
+            break;
+        }
+    }
+    best
+}
+
+/// The separation at a normal, and Newton's step from there along one or two tangents (the second may be zero).
+fn newton(first: &Scaled<'_>, second: &Scaled<'_>, normal: Vector, [u, v]: [Vector; 2]) -> Option<(Real, Vector)> {
+    let across = first.support(normal) - second.support(-normal);
+    let overlap = across.dot(normal);
+    let bend = |step: Vector| first.bend(normal, step) + second.bend(-normal, step);
+    let bent = [bend(u), bend(v)];
+    let (slope_u, slope_v) = (across.dot(u), across.dot(v));
+    // Of the circle alone, the second row is that of the identity.
+    let alone = v == Vector::ZERO;
+    let (a, b) = (u.dot(bent[0]) - overlap, u.dot(bent[1]));
+    let c = if alone { 1.0 } else { v.dot(bent[1]) - overlap };
+    let determinant = a * c - b * b;
+    let (du, dv) = if a > 0.0 && determinant > 0.0 {
+        ((b * slope_v - c * slope_u) / determinant, (b * slope_u - a * slope_v) / determinant)
+    } else {
+        // Not near a maximum: downhill, as far as the curvature says.
+        let steep = (a.abs() + b.abs()).max(if alone { 0.0 } else { c.abs() + b.abs() });
+        (-slope_u / steep, -slope_v / steep)
+    };
+    let step = u * du + v * dv;
+    step.is_finite().then_some((-overlap, step))
+}
+
+/// What a step leads to, cut short until it does no harm.
+fn halve(normal: Vector, separation: Real, step: Vector, at: impl Fn(Vector) -> Normal) -> Normal {
+    // Beyond about half a radian the second order tells nothing.
+    let mut step = step * (0.5 / step.length().max(0.5));
+    let mut found = at((normal + step).normalize());
+    for _ in 0..HALVINGS {
+        if found.separation >= separation {
+            break;
+        }
+        step *= 0.25;
+        let shorter = at((normal + step).normalize());
+        if shorter.separation > found.separation {
+            found = shorter;
+        }
+    }
+    found
+}
