@@ -139,7 +139,7 @@ fn the_grid_misses_nothing() {
     let mut builder = ModelBuilder::new("many");
     add(&mut builder, 0, at(0.0, 0.0, -3.0), &plane());
     let (mut centres, mut radii) = (Vec::new(), Vec::new());
-    for k in 0..700 {
+    for k in 0..1400 {
         let body = free_body(&mut builder);
         let radius = if k % 100 == 0 { 2.0 } else { 0.002 * 100f64.powf(noise(&mut seed)) };
         add(&mut builder, body, Pose::identity(), &sphere(radius));
@@ -170,7 +170,7 @@ fn the_grid_misses_nothing() {
     }
     expected.sort_unstable();
     let found: Vec<_> = out.iter().map(|c| c.bodies).collect();
-    assert!(found.len() > 300, "{} pairs", found.len());
+    assert!(found.len() > 1000, "{} pairs", found.len());
     assert_eq!(found, expected);
     assert!(out.windows(2).all(|w| w[0].feature < w[1].feature));
 }

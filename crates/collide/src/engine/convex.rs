@@ -8,8 +8,11 @@ use super::parry::query::epa::EPA;
 use super::parry::query::gjk::{self, CsoPoint, GJKResult, VoronoiSimplex};
 use super::parry::shape::SupportMap;
 use super::place::Placed;
-use super::polish::{Scaled, polish};
+use super::polish::{Normal, Scaled, polish};
 use super::{Real, Sink, Vector};
+
+/// How far apart shapes that touch are held to find the direction between them, in units of the smaller one.
+const PARTED: Real = 0.03;
 
 /// Memory of the algorithms.
 pub(super) struct Workspace {
@@ -69,6 +72,32 @@ pub(super) fn facing(
     (on_a, on_b)
 }
 
+/// The direction between two shapes that stand [`PARTED`] farther apart along a direction than they do.
+fn held_apart(first: &Scaled<'_>, second: &Scaled<'_>, along: Vector, simplex: &mut VoronoiSimplex) -> Option<Vector> {
+    let parted = Scaled { offset: second.offset + along * (PARTED / second.scale), ..*second };
+    simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, &parted, along));
+    match gjk::closest_points(&Pose::IDENTITY, first, &parted, 4.0 * PARTED, true, simplex) {
+        GJKResult::ClosestPoints(_, _, normal) if (normal.length_squared() - 1.0).abs() < 1e-3 => Some(normal),
+        _ => None,
+    }
+}
+
+/// The face that parts the shapes as far as a normal does, to rounding: iteration ends near a flat contact's normal, and
+/// the face's own is exact.
+fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: Real) -> Option<(Vector, Real)> {
+    let mut found = None;
+    let mut best = near.separation - rounding;
+    for (shape, sign) in [(first, 1.0), (second, -1.0)] {
+        let Some(axis) = shape.core.face_normal(shape.placed.local(near.direction * sign)) else { continue };
+        let direction = shape.placed.axes * axis * sign;
+        let apart = first.separation(second, direction);
+        if apart >= best {
+            (best, found) = (apart - rounding, Some((direction, apart)));
+        }
+    }
+    found
+}
+
 /// The nearest points of two cores within a distance.
 pub(super) fn nearest(
     core_a: &Core<'_>,
@@ -83,7 +112,7 @@ pub(super) fn nearest(
     let first = Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale };
     let second = Scaled { core: core_b, placed: b, offset, scale };
     let start = offset.try_normalize().unwrap_or(Vector::Z);
-    let Workspace { simplex, epa, .. } = workspace;
+    let Workspace { simplex, epa, points } = workspace;
     simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, &first, &second, start));
     let found = match gjk::closest_points(&Pose::IDENTITY, &first, &second, within * scale, true, simplex) {
         GJKResult::ClosestPoints(p, q, normal) => Some((p, q, normal)),
@@ -113,23 +142,29 @@ pub(super) fn nearest(
         }
     }
     let rounding = 8.0 * Real::EPSILON * (2.0 + offset.length() * scale);
-    if core_a.is_curved() || core_b.is_curved() {
-        let polished = polish(&first, &second, normal, rounding);
-        (normal, best) = (polished.direction, polished.separation);
-        (p, q) = polished.points(&first, &second);
-    }
-    // Iteration ends near a flat contact's normal; a face that parts the shapes as far, to rounding, is exact.
-    for (core, placed, sign) in [(core_a, a, 1.0), (core_b, b, -1.0)] {
-        let Some(axis) = core.face_normal(placed.local(normal * sign)) else { continue };
-        let direction = placed.axes * axis * sign;
-        let apart = first.separation(&second, direction);
-        if apart >= best - rounding {
-            if apart > best + 1e-3 {
-                (p, q) = (first.support(direction), second.support(-direction));
+    let mut polished = polish(&first, &second, normal, rounding);
+    let mut face = snap(&first, &second, polished, rounding);
+    if polished.separation.abs() < PARTED && !polished.is_smooth(&first, &second) {
+        // GJK and EPA are at their worst where shapes just touch, and can leave Newton's method at a kink, or at a face that
+        // nothing lies over: GJK is asked again, of the shapes held apart.
+        let holds = |(normal, separation): (Vector, Real)| {
+            let face = Nearest { normal, distance: separation / scale, middle: Vector::ZERO };
+            facing_points(core_a, a, core_b, b, [0.0; 2], &face, Real::INFINITY, points)
+        };
+        if !face.is_some_and(holds)
+            && let Some(normal) = held_apart(&first, &second, polished.direction, simplex)
+        {
+            let again = polish(&first, &second, normal, rounding);
+            if again.separation > polished.separation {
+                polished = again;
+                face = snap(&first, &second, polished, rounding);
             }
-            (best, normal) = (apart, direction);
         }
     }
+    if core_a.is_curved() || core_b.is_curved() || polished.separation > best + 1e-5 {
+        (p, q) = polished.points(&first, &second);
+    }
+    (normal, best) = face.unwrap_or((polished.direction, polished.separation));
     // A strictly convex surface has one support point, which is nearer the truth than what the iteration ended with.
     if core_a.is_strict() {
         p = first.support(normal);
@@ -169,7 +204,7 @@ pub(super) fn touch(
     sink: &mut Sink<'_>,
 ) {
     if nearest.distance - rounding[0] - rounding[1] < sink.reach {
-        let held = facing_points(core_a, a, core_b, b, rounding, nearest, sink.reach, workspace);
+        let held = facing_points(core_a, a, core_b, b, rounding, nearest, sink.reach, &mut workspace.points);
         emit(a, b, nearest, rounding, !held, workspace, sink);
     }
 }
@@ -183,9 +218,8 @@ pub(super) fn facing_points(
     rounding: [Real; 2],
     nearest: &Nearest,
     reach: Real,
-    workspace: &mut Workspace,
+    points: &mut Points,
 ) -> bool {
-    let points = &mut workspace.points;
     points.clear();
     let (on_a, on_b) = facing(core_a, a, core_b, b, nearest.normal);
     points.overlap(&on_a, &on_b, nearest.normal, rounding, reach);

@@ -99,6 +99,11 @@ impl<'a> Core<'a> {
         matches!(self, Self::Cylinder(..) | Self::Ellipsoid(_))
     }
 
+    /// Whether it has corners, which are what is farthest along directions.
+    pub(super) fn is_flat(&self) -> bool {
+        matches!(self, Self::Segment(_) | Self::Box(_) | Self::Mesh(_) | Self::Triangle(_))
+    }
+
     /// How the support point at a unit direction moves with a small step of the direction across it: the support
     /// function's Hessian times the step.
     pub(super) fn bend(&self, direction: Vector, step: Vector) -> Vector {

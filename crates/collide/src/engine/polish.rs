@@ -1,4 +1,4 @@
-//! The last digits of a normal between curved shapes.
+//! The last digits of a normal between convex shapes.
 //!
 //! With the support function h(n) = max n·x of each shape, the shapes are apart along a unit normal n (from A to B) by
 //! s(n) = -h_A(n) - h_B(-n), and the contact normal is where s is largest (the highest of its maxima, where they
@@ -10,8 +10,8 @@
 //! `(P H P - f) δ = -P w`, with P the projection across n.
 //!
 //! Straight edges (a cylinder's side, a box's edges) are kinks of h, where n is held across the edge: what is searched
-//! then is the circle across it, and across two edges n is their cross product. Every candidate is judged by s, which
-//! never overstates: a step can only come nearer.
+//! then is the circle across it, and across two edges n is their cross product. The edges in question are those that the
+//! free step crosses. Every candidate is judged by s, which never overstates: a step can only come nearer.
 
 use super::core_shape::Core;
 use super::place::Placed;
@@ -19,8 +19,9 @@ use super::{Real, Vector};
 
 /// Most steps; Newton's method takes two to four.
 const STEPS: usize = 12;
-/// Times a step that worsens the separation is halved.
-const HALVINGS: i32 = 4;
+/// Times a step that worsens the separation is cut, and to what part.
+const CUTS: u32 = 5;
+const CUT: Real = 0.25;
 
 /// A core in world axes about the first shape's centre, in units of the smaller shape.
 pub(super) struct Scaled<'a> {
@@ -47,8 +48,21 @@ impl Scaled<'_> {
         self.placed.axes * self.core.bend(self.placed.local(direction), self.placed.local(step)) * self.scale
     }
 
-    fn edge(&self, direction: Vector) -> Option<Vector> {
-        self.core.edge(self.placed.local(direction)).map(|edge| self.placed.axes * edge)
+    /// The first edge that a step from a direction crosses; where it crosses none, the one that most faces it. Unit.
+    fn crossed(&self, direction: Vector, mut step: Vector) -> Option<Vector> {
+        let mut edge = None;
+        if self.core.is_flat() {
+            let here = self.support(direction);
+            for _ in 0..CUTS {
+                let across = self.support(direction + step) - here;
+                if across == Vector::ZERO {
+                    break;
+                }
+                edge = across.try_normalize();
+                step *= CUT;
+            }
+        }
+        edge.or_else(|| self.core.edge(self.placed.local(direction)).map(|edge| self.placed.axes * edge))
     }
 }
 
@@ -79,13 +93,23 @@ impl Normal {
     }
 }
 
+impl Normal {
+    /// Whether this is a smooth maximum: the support points differ along the normal alone.
+    pub(super) fn is_smooth(&self, first: &Scaled<'_>, second: &Scaled<'_>) -> bool {
+        let between = second.support(-self.direction) - first.support(self.direction);
+        (between - self.direction * self.separation).length_squared() < 16.0 * Real::EPSILON
+    }
+}
+
 /// The nearest maximum of the separation to a unit direction from `first` to `second`.
 pub(super) fn polish(first: &Scaled<'_>, second: &Scaled<'_>, start: Vector, rounding: Real) -> Normal {
     let at = |direction: Vector, edges| Normal { direction, separation: first.separation(second, direction), edges };
     let mut best = at(start, [None; 2]);
     for _ in 0..STEPS {
         let normal = best.direction;
-        let edges = [first.edge(normal), second.edge(-normal)];
+        let (u, v) = normal.any_orthonormal_pair();
+        let free = newton(first, second, normal, [u, v]).unwrap_or(Vector::ZERO);
+        let edges = [first.crossed(normal, free), second.crossed(-normal, -free)];
         let mut next: Option<Normal> = None;
         let mut offer = |candidate: Normal| {
             if next.is_none_or(|n| candidate.separation > n.separation + rounding) {
@@ -101,26 +125,23 @@ pub(super) fn polish(first: &Scaled<'_>, second: &Scaled<'_>, start: Vector, rou
         for held in [[edges[0], None], [None, edges[1]]] {
             let Some(edge) = held[0].or(held[1]) else { continue };
             let Some(middle) = (normal - edge * edge.dot(normal)).try_normalize() else { continue };
-            let tangent = edge.cross(middle);
-            let Some((separation, step)) = newton(first, second, middle, [tangent, Vector::ZERO]) else { continue };
-            offer(halve(middle, separation, step, |direction| at(direction, held)));
+            let Some(step) = newton(first, second, middle, [edge.cross(middle), Vector::ZERO]) else { continue };
+            offer(shorten(at(middle, held), step, rounding, at));
         }
-        let (u, v) = normal.any_orthonormal_pair();
-        if let Some((separation, step)) = newton(first, second, normal, [u, v]) {
-            offer(halve(normal, separation, step, |direction| at(direction, [None; 2])));
-        }
+        offer(shorten(best, free, rounding, at));
         let Some(next) = next.filter(|n| n.separation >= best.separation - rounding) else { break };
-        let moved = (next.direction - normal).length();
+        let moved = (next.direction - normal).length_squared();
         best = next;
-        if moved <= 4.0 * Real::EPSILON {
+        // What is left after a step is of the order of its square.
+        if moved <= Real::EPSILON {
             break;
         }
     }
     best
 }
 
-/// The separation at a normal, and Newton's step from there along one or two tangents (the second may be zero).
-fn newton(first: &Scaled<'_>, second: &Scaled<'_>, normal: Vector, [u, v]: [Vector; 2]) -> Option<(Real, Vector)> {
+/// Newton's step from a normal along one or two tangents (the second may be zero); at most about half a radian.
+fn newton(first: &Scaled<'_>, second: &Scaled<'_>, normal: Vector, [u, v]: [Vector; 2]) -> Option<Vector> {
     let across = first.support(normal) - second.support(-normal);
     let overlap = across.dot(normal);
     let bend = |step: Vector| first.bend(normal, step) + second.bend(-normal, step);
@@ -139,23 +160,25 @@ fn newton(first: &Scaled<'_>, second: &Scaled<'_>, normal: Vector, [u, v]: [Vect
         (-slope_u / steep, -slope_v / steep)
     };
     let step = u * du + v * dv;
-    step.is_finite().then_some((-overlap, step))
+    // Farther out the second order tells nothing.
+    step.is_finite().then(|| step * (0.5 / step.length().max(0.5)))
 }
 
 /// What a step leads to, cut short until it does no harm.
-fn halve(normal: Vector, separation: Real, step: Vector, at: impl Fn(Vector) -> Normal) -> Normal {
-    // Beyond about half a radian the second order tells nothing.
-    let mut step = step * (0.5 / step.length().max(0.5));
-    let mut found = at((normal + step).normalize());
-    for _ in 0..HALVINGS {
-        if found.separation >= separation {
-            break;
+fn shorten(
+    from: Normal,
+    mut step: Vector,
+    rounding: Real,
+    at: impl Fn(Vector, [Option<Vector>; 2]) -> Normal,
+) -> Normal {
+    let mut found = from;
+    for _ in 0..CUTS {
+        let next = at((from.direction + step).normalize(), from.edges);
+        if next.separation >= from.separation - rounding {
+            return next;
         }
-        step *= 0.25;
-        let shorter = at((normal + step).normalize());
-        if shorter.separation > found.separation {
-            found = shorter;
-        }
+        step *= CUT;
+        found = if next.separation > found.separation { next } else { found };
     }
     found
 }

@@ -228,7 +228,7 @@ fn touch(
     // Where what is deepest along a direction lies over the other's face, no direction parts the two by more: most
     // facets are met along their own normal or the shape's, and need no search.
     let over = facet.covers(centre + b.local(deepest), facet.normal);
-    let held = convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, workspace);
+    let held = convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
     if held || over {
         convex::emit(a, &placed, &face, rounding, !held, workspace, sink);
     } else if let Some(found) = along_shape(&core, a, &triangle, &placed, rounding, normal, workspace, sink)
@@ -237,7 +237,7 @@ fn touch(
         if field.admits(facet, -b.local(found.normal)) {
             convex::touch(&core, a, &triangle, &placed, rounding, &found, workspace, sink);
         } else if found.distance < 0.0 {
-            convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, workspace);
+            convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
             convex::emit(a, &placed, &face, rounding, false, workspace, sink);
         }
     }
@@ -263,5 +263,6 @@ fn along_shape(
         return Some(None);
     }
     let nearest = convex::Nearest { normal, distance, middle: highest - normal * (0.5 * distance) };
-    convex::facing_points(core, a, triangle, placed, rounding, &nearest, sink.reach, workspace).then_some(Some(nearest))
+    convex::facing_points(core, a, triangle, placed, rounding, &nearest, sink.reach, &mut workspace.points)
+        .then_some(Some(nearest))
 }
