@@ -105,6 +105,26 @@ proptest! {
         }
     }
 
+    /// A depth is the least: no motion that is shorter by a fiftieth parts the shapes, whichever way it goes.
+    #[test]
+    fn no_shorter_way_out(
+        i in 0usize..7, j in 0usize..7, first in nearby(0.1), second in nearby(0.1), ways in [angles(), angles(), angles(), angles()],
+    ) {
+        let solids = [movable()[i].clone(), movable()[j].clone()];
+        let contacts = collide(&solids, &[first, second], 0.0);
+        prop_assume!(!contacts.is_empty());
+        let contact = deepest(&contacts);
+        // Also about the normal, where the other maxima of shallow contacts are.
+        let near = ways.map(|w| vec3(contact.normal) + 0.1 * w);
+        for way in ways.iter().chain(&near) {
+            let Some(way) = way.try_normalize(0.0) else { continue };
+            let shift = way * (-0.98 * contact.distance);
+            let moved = Pose::from_parts((second.translation.vector + shift).into(), second.rotation);
+            let left = collide(&solids, &[first, moved], 0.0);
+            prop_assert!(!left.is_empty(), "{contact:?} is parted by less along {way}");
+        }
+    }
+
     /// On planes and hills.
     #[test]
     fn ground(i in 0usize..7, pose in nearby(0.3), tilt in angles()) {

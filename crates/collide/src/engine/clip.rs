@@ -161,7 +161,10 @@ impl Points {
     /// Gives the points that hold the pair best to the sink. `size` is a length of the shapes, m.
     pub(super) fn emit(&mut self, normal: Vector, origin: Vector, size: Real, sink: &mut Sink<'_>) {
         self.merge(size);
-        self.keep_best(normal);
+        // Of parts of a patch, the best are kept when all are there.
+        if sink.tag == 0 {
+            self.keep_best(normal);
+        }
         for c in &self.items[..self.len] {
             sink.push(origin + c.point, normal, c.distance, c.feature);
         }
@@ -270,6 +273,12 @@ fn turn(feature: &Feature, frame: &Frame) -> Real {
     area
 }
 
+/// What lies on an edge must not fall off it by rounding: what is added to the area by which a point is inside.
+fn slack(edge: [Real; 4]) -> Real {
+    let size = edge.iter().fold(0.0, |size: Real, x| size.max(x.abs()));
+    64.0 * Real::EPSILON * size * size
+}
+
 /// B clipped by the edges of A (Sutherland and Hodgman, Reentrant Polygon Clipping).
 fn faces(a: &Feature, b: &Feature, frame: &Frame) -> Ring {
     let mut ring: Ring = ([Corner::default(); MOST], b.len);
@@ -282,7 +291,8 @@ fn faces(a: &Feature, b: &Feature, frame: &Frame) -> Ring {
     for edge in 0..a.len {
         let (u0, v0) = frame.flat(a.points[edge]);
         let (u1, v1) = frame.flat(a.points[(edge + 1) % a.len]);
-        let inside = |c: &Corner| inward * ((u1 - u0) * (c.v - v0) - (v1 - v0) * (c.u - u0));
+        let slack = slack([u0, v0, u1, v1]);
+        let inside = |c: &Corner| inward * ((u1 - u0) * (c.v - v0) - (v1 - v0) * (c.u - u0)) + slack;
         let mut next: Ring = ([Corner::default(); MOST], 0);
         let mut push = |corner: Corner| {
             if next.1 < MOST {
@@ -321,7 +331,8 @@ fn segment_on_face(face: &Feature, segment: &Feature, frame: &Frame, swapped: bo
     for edge in 0..face.len {
         let (p, q) = frame.flat(face.points[edge]);
         let (r, s) = frame.flat(face.points[(edge + 1) % face.len]);
-        let inside = |u: Real, v: Real| inward * ((r - p) * (v - q) - (s - q) * (u - p));
+        let slack = slack([p, q, r, s]);
+        let inside = |u: Real, v: Real| inward * ((r - p) * (v - q) - (s - q) * (u - p)) + slack;
         let (d0, d1) = (inside(u0, v0), inside(u1, v1));
         if d0 < 0.0 && d1 < 0.0 {
             return ([Corner::default(); MOST], 0);

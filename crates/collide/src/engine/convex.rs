@@ -98,6 +98,74 @@ fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: Real) -
     found
 }
 
+/// What is known of a pair: a normal, the face it belongs to if one parts the shapes as far, and whether it is certain.
+struct Answer {
+    polished: Normal,
+    face: Option<(Vector, Real)>,
+    certain: bool,
+}
+
+impl Answer {
+    fn separation(&self) -> Real {
+        self.face.map_or(self.polished.separation, |(_, separation)| separation)
+    }
+}
+
+/// Two cores in one frame, in units of the smaller one.
+struct Couple<'a> {
+    first: Scaled<'a>,
+    second: Scaled<'a>,
+    /// Separations are good to this.
+    rounding: Real,
+}
+
+impl Couple<'_> {
+    /// The best of the directions that cost nothing to find: between the centres, and of faces that look all ways.
+    fn guess(&self, start: Vector) -> Vector {
+        let mut best = (self.first.separation(&self.second, start), start);
+        for (shape, sign) in [(&self.first, 1.0), (&self.second, -1.0)] {
+            let ahead = shape.placed.local(start * sign);
+            for axis in [ahead, Vector::X, Vector::Y, Vector::Z, -Vector::X, -Vector::Y, -Vector::Z] {
+                let Some(face) = shape.core.face_normal(axis) else { break };
+                let direction = shape.placed.axes * face * sign;
+                let apart = self.first.separation(&self.second, direction);
+                if apart > best.0 + 1e-3 {
+                    best = (apart, direction);
+                }
+            }
+        }
+        best.1
+    }
+
+    /// The best normal near a direction.
+    ///
+    /// It is certain where points of the two shapes lie opposite each other along it, as far apart as it says.
+    fn refine(&self, direction: Vector, simplex: &mut VoronoiSimplex, points: &mut Points) -> Answer {
+        let Self { first, second, rounding } = self;
+        let mut polished = polish(first, second, direction, *rounding);
+        let mut face = snap(first, second, polished, *rounding);
+        let (a, b) = (first.placed, second.placed);
+        let mut holds = |face: Option<(Vector, Real)>| {
+            face.is_some_and(|(normal, separation)| {
+                let face = Nearest { normal, distance: separation / first.scale, middle: Vector::ZERO };
+                facing_points(first.core, a, second.core, b, [0.0; 2], &face, Real::INFINITY, points)
+            })
+        };
+        let agreed = polished.is_smooth(first, second) || holds(face);
+        if !agreed && polished.separation.abs() < PARTED {
+            // Newton's method can stop at a kink, or at a face that nothing lies over.
+            if let Some(normal) = held_apart(first, second, polished.direction, simplex) {
+                let again = polish(first, second, normal, *rounding);
+                if again.separation > polished.separation {
+                    polished = again;
+                    face = snap(first, second, polished, *rounding);
+                }
+            }
+        }
+        Answer { polished, face, certain: agreed && polished.separation > -PARTED }
+    }
+}
+
 /// The nearest points of two cores within a distance.
 pub(super) fn nearest(
     core_a: &Core<'_>,
@@ -109,71 +177,50 @@ pub(super) fn nearest(
 ) -> Option<Nearest> {
     let offset = b.centre - a.centre;
     let scale = a.radius.min(b.radius).max(Real::MIN_POSITIVE.sqrt()).recip();
-    let first = Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale };
-    let second = Scaled { core: core_b, placed: b, offset, scale };
-    let start = offset.try_normalize().unwrap_or(Vector::Z);
-    let Workspace { simplex, epa, points } = workspace;
-    simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, &first, &second, start));
-    let found = match gjk::closest_points(&Pose::IDENTITY, &first, &second, within * scale, true, simplex) {
-        GJKResult::ClosestPoints(p, q, normal) => Some((p, q, normal)),
-        GJKResult::NoIntersection(_) => return None,
-        GJKResult::Intersection | GJKResult::Proximity(_) => {
-            epa.closest_points(&Pose::IDENTITY, &first, &second, simplex)
-        }
+    let couple = Couple {
+        first: Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale },
+        second: Scaled { core: core_b, placed: b, offset, scale },
+        rounding: 8.0 * Real::EPSILON * (2.0 + offset.length() * scale),
     };
-    // Where EPA gives up (touching within rounding), the best of the shapes' own axes is left.
-    let found = found.filter(|(p, q, n)| p.is_finite() && q.is_finite() && (n.length_squared() - 1.0).abs() < 1e-3);
-    let (mut p, mut q, mut normal) = found.unwrap_or((Vector::ZERO, offset * scale, start));
-    let mut best = first.separation(&second, normal);
-    if best < 0.0 {
-        // EPA can end on a face on the far side of deep overlaps: faces that look all ways must not do better.
-        for (core, placed, sign) in [(core_a, a, 1.0), (core_b, b, -1.0)] {
-            for axis in [start, Vector::X, Vector::Y, Vector::Z, -Vector::X, -Vector::Y, -Vector::Z] {
-                let Some(face) = core.face_normal(if axis == start { placed.local(start * sign) } else { axis }) else {
-                    break;
-                };
-                let direction = placed.axes * face * sign;
-                let apart = first.separation(&second, direction);
-                if apart > best + 1e-3 {
-                    (best, normal) = (apart, direction);
-                    (p, q) = (first.support(direction), second.support(-direction));
-                }
-            }
-        }
+    let Couple { first, second, .. } = &couple;
+    let Workspace { simplex, epa, points } = workspace;
+    let start = offset.try_normalize().unwrap_or(Vector::Z);
+    let guess = couple.guess(start);
+    if first.separation(second, guess) > within * scale {
+        return None;
     }
-    let rounding = 8.0 * Real::EPSILON * (2.0 + offset.length() * scale);
-    let mut polished = polish(&first, &second, normal, rounding);
-    let mut face = snap(&first, &second, polished, rounding);
-    if polished.separation.abs() < PARTED && !polished.is_smooth(&first, &second) {
-        // GJK and EPA are at their worst where shapes just touch, and can leave Newton's method at a kink, or at a face that
-        // nothing lies over: GJK is asked again, of the shapes held apart.
-        let holds = |(normal, separation): (Vector, Real)| {
-            let face = Nearest { normal, distance: separation / scale, middle: Vector::ZERO };
-            facing_points(core_a, a, core_b, b, [0.0; 2], &face, Real::INFINITY, points)
+    let mut answer = couple.refine(guess, simplex, points);
+    if !answer.certain {
+        simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
+        let found = match gjk::closest_points(&Pose::IDENTITY, first, second, within * scale, true, simplex) {
+            GJKResult::ClosestPoints(_, _, normal) => Some(normal),
+            GJKResult::NoIntersection(normal) if first.separation(second, normal) > within * scale => return None,
+            GJKResult::NoIntersection(normal) => Some(normal),
+            // Barely, and GJK finds nothing better for them held apart.
+            GJKResult::Intersection if answer.separation() > -PARTED => None,
+            GJKResult::Intersection | GJKResult::Proximity(_) => {
+                epa.closest_points(&Pose::IDENTITY, first, second, simplex).map(|(_, _, normal)| normal)
+            }
         };
-        if !face.is_some_and(holds)
-            && let Some(normal) = held_apart(&first, &second, polished.direction, simplex)
-        {
-            let again = polish(&first, &second, normal, rounding);
-            if again.separation > polished.separation {
-                polished = again;
-                face = snap(&first, &second, polished, rounding);
+        // EPA can give up, and can end on the far side of deep overlaps, where the guess is better.
+        if let Some(normal) = found.filter(|n| (n.length_squared() - 1.0).abs() < 1e-3) {
+            let other = couple.refine(normal, simplex, points);
+            if other.separation() > answer.separation() {
+                answer = other;
             }
         }
     }
-    if core_a.is_curved() || core_b.is_curved() || polished.separation > best + 1e-5 {
-        (p, q) = polished.points(&first, &second);
-    }
-    (normal, best) = face.unwrap_or((polished.direction, polished.separation));
-    // A strictly convex surface has one support point, which is nearer the truth than what the iteration ended with.
-    if core_a.is_strict() {
-        p = first.support(normal);
-        q = p + normal * best;
+    let (p, q) = answer.polished.points(first, second);
+    let (normal, best) = answer.face.unwrap_or((answer.polished.direction, answer.polished.separation));
+    // A strictly convex surface has one support point.
+    let middle = if core_a.is_strict() {
+        first.support(normal) + normal * (0.5 * best)
     } else if core_b.is_strict() {
-        q = second.support(-normal);
-        p = q - normal * best;
-    }
-    Some(Nearest { normal, distance: best / scale, middle: 0.5 * (p + q) / scale })
+        second.support(-normal) - normal * (0.5 * best)
+    } else {
+        0.5 * (p + q)
+    };
+    Some(Nearest { normal, distance: best / scale, middle: middle / scale })
 }
 
 /// Contacts of two convex shapes by their cores.
@@ -236,12 +283,13 @@ pub(super) fn emit(
     workspace: &mut Workspace,
     sink: &mut Sink<'_>,
 ) {
+    let points = &mut workspace.points;
     if with_nearest {
         let point = nearest.middle + nearest.normal * (0.5 * (rounding[0] - rounding[1]));
         let distance = nearest.distance - rounding[0] - rounding[1];
-        workspace.points.push(Candidate { point, distance, feature: 0 });
+        points.push(Candidate { point, distance, feature: 0 });
     }
-    workspace.points.emit(nearest.normal, a.centre, a.radius.min(b.radius), sink);
+    points.emit(nearest.normal, a.centre, a.radius.min(b.radius), sink);
 }
 
 /// The lowest vertices of a hull over a plane.

@@ -94,11 +94,6 @@ impl<'a> Core<'a> {
         matches!(self, Self::Point | Self::Ellipsoid(_))
     }
 
-    /// Whether the surface bends somewhere.
-    pub(super) fn is_curved(&self) -> bool {
-        matches!(self, Self::Cylinder(..) | Self::Ellipsoid(_))
-    }
-
     /// Whether it has corners, which are what is farthest along directions.
     pub(super) fn is_flat(&self) -> bool {
         matches!(self, Self::Segment(_) | Self::Box(_) | Self::Mesh(_) | Self::Triangle(_))

@@ -17,7 +17,7 @@ pub(super) struct Sink<'a> {
     flip: bool,
     /// Only points closer than this are contacts, m.
     pub(super) reach: Real,
-    /// Tells the parts of a shape apart in the features of its contacts.
+    /// Tells the parts of a shape apart in the features of its contacts; 0 for a shape without parts.
     pub(super) tag: u32,
 }
 

@@ -208,7 +208,7 @@ fn touch(
     let placed = Placed { centre: b.centre + b.axes * middle, axes: b.axes, radius, size: [0.0; 3] };
     let triangle = Core::Triangle(about);
     let rounding = [rounding, 0.0];
-    let number = 2 * (facet.row * field.cols + facet.col) + facet.half;
+    let number = 2 * (facet.row * field.cols + facet.col) + facet.half + 1;
     sink.tag = (number as u32).wrapping_mul(0x9e37_79b1);
 
     // Along the facet's own normal: where the shape is deepest, about its centre.
