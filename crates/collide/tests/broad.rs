@@ -86,6 +86,29 @@ fn bits_and_mixing() {
     assert_eq!(found, [([1, 2], 0.7, 0.5), ([1, 3], 1.0, 0.0), ([2, 3], 1.0, 0.5), ([3, 4], 0.0, 0.0)]);
 }
 
+/// The geom of higher priority decides friction alone, the world's own coefficients included.
+#[test]
+fn priority() {
+    let mut builder = ModelBuilder::new("priority");
+    let kinds = [
+        Contacting { friction: 0.3, priority: 1, ..Contacting::default() },
+        Contacting { friction: 0.7, restitution: 0.5, ..Contacting::default() },
+        Contacting { frictionless: true, priority: 2, ..Contacting::default() },
+    ];
+    for contact in kinds {
+        let body = free_body(&mut builder);
+        ball(&mut builder, body, contact);
+    }
+    let model = builder.build().unwrap();
+    let frictions = |contacts: &[Contact<f64>]| contacts.iter().map(|c| c.friction).collect::<Vec<_>>();
+    assert_eq!(frictions(&overlapping(&model)), [0.3, 0.0, 0.0]);
+    let own = Overrides { sizes: &[], friction: &[0.2, 0.9, 0.4] };
+    let mut out = Vec::new();
+    let collision = CollisionModel::<f64>::new(&model).unwrap();
+    collision.collide_with(|_| numbers(&Pose::identity()), &own, &mut Scratch::default(), &mut out).unwrap();
+    assert_eq!(frictions(&out), [0.2, 0.0, 0.0]);
+}
+
 #[test]
 fn margins_and_the_speculative_distance() {
     let mut builder = ModelBuilder::new("margins");

@@ -142,8 +142,6 @@ impl Couple<'_> {
     /// It is certain where points of the two shapes lie opposite each other along it, as far apart as it says.
     fn refine(&self, direction: Vector, simplex: &mut VoronoiSimplex, points: &mut Points) -> Answer {
         let Self { first, second, rounding } = self;
-        let mut polished = polish(first, second, direction, *rounding);
-        let mut face = snap(first, second, polished, *rounding);
         let (a, b) = (first.placed, second.placed);
         let mut holds = |face: Option<(Vector, Real)>| {
             face.is_some_and(|(normal, separation)| {
@@ -151,7 +149,15 @@ impl Couple<'_> {
                 facing_points(first.core, a, second.core, b, [0.0; 2], &face, Real::INFINITY, points)
             })
         };
-        let agreed = polished.is_smooth(first, second) || holds(face);
+        let separation = first.separation(second, direction);
+        let mut polished = Normal { direction, separation, edges: [None; 2] };
+        let mut face = snap(first, second, polished, *rounding);
+        let mut agreed = holds(face);
+        if !agreed {
+            polished = polish(first, second, direction, *rounding);
+            face = snap(first, second, polished, *rounding);
+            agreed = polished.is_smooth(first, second) || holds(face);
+        }
         if !agreed && polished.separation.abs() < PARTED {
             // Newton's method can stop at a kink, or at a face that nothing lies over.
             if let Some(normal) = held_apart(first, second, polished.direction, simplex) {

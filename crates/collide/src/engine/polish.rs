@@ -18,10 +18,10 @@ use super::place::Placed;
 use super::{Real, Vector};
 
 /// Most steps; Newton's method takes two to four.
-const STEPS: usize = 12;
+const STEPS: usize = 16;
 /// Times a step that worsens the separation is cut, and to what part.
-const CUTS: u32 = 5;
-const CUT: Real = 0.25;
+const CUTS: u32 = 3;
+const CUT: Real = 0.125;
 
 /// A core in world axes about the first shape's centre, in units of the smaller shape.
 pub(super) struct Scaled<'a> {
@@ -110,25 +110,33 @@ pub(super) fn polish(first: &Scaled<'_>, second: &Scaled<'_>, start: Vector, rou
         let (u, v) = normal.any_orthonormal_pair();
         let free = newton(first, second, normal, [u, v]).unwrap_or(Vector::ZERO);
         let edges = [first.crossed(normal, free), second.crossed(-normal, -free)];
+        // What is held by more edges first: of equals, that is the exact one; and the first that is better will do.
+        let across = || {
+            let across = edges[0]?.cross(edges[1]?).try_normalize()?;
+            Some(at(if across.dot(normal) < 0.0 { -across } else { across }, edges))
+        };
+        let along = |held: [Option<Vector>; 2]| {
+            let edge = held[0].or(held[1])?;
+            let middle = (normal - edge * edge.dot(normal)).try_normalize()?;
+            let step = newton(first, second, middle, [edge.cross(middle), Vector::ZERO])?;
+            Some(shorten(at(middle, held), step, rounding, at))
+        };
         let mut next: Option<Normal> = None;
-        let mut offer = |candidate: Normal| {
+        for which in 0..4 {
+            let candidate = match which {
+                0 => across(),
+                1 => along([edges[0], None]),
+                2 => along([None, edges[1]]),
+                _ => Some(shorten(best, free, rounding, at)),
+            };
+            let Some(candidate) = candidate else { continue };
             if next.is_none_or(|n| candidate.separation > n.separation + rounding) {
                 next = Some(candidate);
             }
-        };
-        // Held by more edges first: of equals, that is the exact one.
-        if let [Some(one), Some(other)] = edges
-            && let Some(across) = one.cross(other).try_normalize()
-        {
-            offer(at(if across.dot(normal) < 0.0 { -across } else { across }, edges));
+            if candidate.separation > best.separation + rounding {
+                break;
+            }
         }
-        for held in [[edges[0], None], [None, edges[1]]] {
-            let Some(edge) = held[0].or(held[1]) else { continue };
-            let Some(middle) = (normal - edge * edge.dot(normal)).try_normalize() else { continue };
-            let Some(step) = newton(first, second, middle, [edge.cross(middle), Vector::ZERO]) else { continue };
-            offer(shorten(at(middle, held), step, rounding, at));
-        }
-        offer(shorten(best, free, rounding, at));
         let Some(next) = next.filter(|n| n.separation >= best.separation - rounding) else { break };
         let moved = (next.direction - normal).length_squared();
         best = next;

@@ -4,6 +4,7 @@ use super::broad::Pair;
 use super::clip::best_first;
 use super::place::Geom;
 use super::{Contact, Real, Vector};
+use crate::pairs::FrictionSource;
 
 /// Cosine between normals of one patch: within 15 degrees.
 const ALIKE: Real = 0.966;
@@ -44,8 +45,10 @@ impl<'a> Sink<'a> {
         self.reach = pair.reach;
         self.common.geoms = [low, high];
         self.common.bodies = [geoms[low as usize].owner, geoms[high as usize].owner];
-        self.common.friction = match (friction.get(low as usize), friction.get(high as usize)) {
-            (Some(first), Some(second)) if !pair.friction_is_fixed => first.max(*second),
+        self.common.friction = match (pair.source, friction.get(low as usize), friction.get(high as usize)) {
+            (FrictionSource::Both, Some(first), Some(second)) => first.max(*second),
+            (FrictionSource::First, Some(first), _) => *first,
+            (FrictionSource::Second, _, Some(second)) => *second,
             _ => pair.friction,
         };
         self.common.restitution = pair.restitution;

@@ -136,6 +136,24 @@ impl Facet {
         (self.corners[(edge + 1) % 3] - self.corners[edge]).cross(self.normal).normalize()
     }
 
+    /// The triangle's point nearest to a point above its plane.
+    fn nearest(&self, point: Vector) -> Vector {
+        if self.covers(point, self.normal) {
+            return point - self.normal * (point - self.corners[0]).dot(self.normal);
+        }
+        let mut best = (Real::INFINITY, point);
+        for i in 0..3 {
+            let (from, edge) = (self.corners[i], self.corners[(i + 1) % 3] - self.corners[i]);
+            let along = ((point - from).dot(edge) / edge.length_squared()).clamp(0.0, 1.0);
+            let on = from + edge * along;
+            let squared = (point - on).length_squared();
+            if squared < best.0 {
+                best = (squared, on);
+            }
+        }
+        best.1
+    }
+
     /// Whether a point lies over or under the triangle along a direction out of the ground.
     fn covers(&self, point: Vector, along: Vector) -> bool {
         (0..3).all(|i| {
@@ -225,15 +243,36 @@ fn touch(
         sink.tag = 0;
         return;
     }
+    // The direction to the triangle's point nearest the centre parts round shapes from most triangles about.
+    let between = facet.nearest(centre) - centre;
+    let towards = b.axes * between;
+    let length = between.length();
+    if length > 0.0 {
+        let direction = towards / length;
+        let reached = core.support(a.local(direction));
+        let beyond = facet.corners.iter().fold(Real::INFINITY, |l, c| l.min((*c - centre).dot(between) / length));
+        if beyond - (a.axes * reached).dot(direction) - rounding[0] >= sink.reach {
+            sink.tag = 0;
+            return;
+        }
+    }
     // Where what is deepest along a direction lies over the other's face, no direction parts the two by more: most
     // facets are met along their own normal or the shape's, and need no search.
     let over = facet.covers(centre + b.local(deepest), facet.normal);
     let held = convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
     if held || over {
         convex::emit(a, &placed, &face, rounding, !held, workspace, sink);
-    } else if let Some(found) = along_shape(&core, a, &triangle, &placed, rounding, normal, workspace, sink)
-        .unwrap_or_else(|| convex::nearest(&core, a, &triangle, &placed, sink.reach + rounding[0], workspace))
-    {
+        sink.tag = 0;
+        return;
+    }
+    let found = if matches!(core, Core::Point) {
+        // Of a ball the direction is known.
+        Some(convex::Nearest { normal: towards / length, distance: length, middle: 0.5 * towards })
+    } else {
+        along_shape(&core, a, &triangle, &placed, rounding, normal, workspace, sink)
+            .unwrap_or_else(|| convex::nearest(&core, a, &triangle, &placed, sink.reach + rounding[0], workspace))
+    };
+    if let Some(found) = found {
         if field.admits(facet, -b.local(found.normal)) {
             convex::touch(&core, a, &triangle, &placed, rounding, &found, workspace, sink);
         } else if found.distance < 0.0 {
