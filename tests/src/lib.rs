@@ -1,5 +1,6 @@
 //! Test harness: golden data, the models it belongs to, comparisons with a stated tolerance.
 
+pub mod batches;
 pub mod compare;
 pub mod dynamics;
 pub mod golden;

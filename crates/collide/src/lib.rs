@@ -11,7 +11,7 @@
 //!   they overlap the length of the shortest translation that parts them (per point of a manifold: along its normal).
 //! * The point lies midway between the two surfaces on the line along the normal.
 //! * A contact is reported when its distance is less than the pair's margin plus
-//!   [`CollisionSettings::speculative_distance`].
+//!   [`CollisionSettings::speculative_distance`], or what more [`Overrides::travel`] asks for.
 //! * A pair of shapes touching along a line or a face gives two to four points, the deepest among them.
 //! * Everything is recomputed from the poses every time; nothing of an earlier call enters the result. Contacts come in
 //!   the order of their pairs, then of their `feature`, which is unique in a world and names the same corner, edge or
@@ -116,7 +116,7 @@ impl<T: Precision> CollisionModel<T> {
         self.collide_with(poses, &Overrides::default(), scratch, out)
     }
 
-    /// As [`CollisionModel::collide`], with geometry or friction of this world's own.
+    /// As [`CollisionModel::collide`], with geometry, contact parameters or speeds of this world's own.
     ///
     /// # Errors
     /// As [`CollisionModel::collide`].

@@ -61,6 +61,8 @@ pub(crate) struct Mixed {
     pub(crate) margin: f64,
     /// Where a world's own friction coefficients come in.
     pub(crate) source: FrictionSource,
+    /// Whether an explicit pair says so: then nothing of a world's geoms counts.
+    pub(crate) explicit: bool,
 }
 
 /// Which geoms a pair's friction comes from, in the order of the pair.
@@ -124,6 +126,7 @@ impl Filter {
                     restitution: pair.restitution,
                     margin: pair.margin,
                     source: FrictionSource::Fixed,
+                    explicit: true,
                 };
                 ((first.min(second), first.max(second)), mixed)
             })
@@ -175,6 +178,7 @@ impl Filter {
             restitution: mixed.restitution,
             margin: mixed.margin,
             source,
+            explicit: false,
         })
     }
 

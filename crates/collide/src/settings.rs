@@ -8,10 +8,9 @@ pub struct CollisionSettings {
     /// Contacts still open by less than this (beyond the pair's margin) are reported, m.
     ///
     /// The solver bounds the approach of an open contact by `distance / h`, so that a body that would pass the surface
-    /// within the step stops on it instead of sinking in and being pushed out. What is reported in time is an approach
-    /// at up to `speculative_distance / h`; faster ones sink in for one step. The default of 5 mm covers 2.5 m/s at
-    /// 2 ms, a drop from 0.3 m. It is not larger because every open contact is a row in the solver that does nothing,
-    /// and bodies skim each other far more often than they fall.
+    /// within the step stops on it instead of sinking in and being pushed out. The default of 5 mm covers 2.5 m/s at
+    /// 2 ms, a drop from 0.3 m; of what is faster, [`Overrides::travel`] tells. It is not larger because every open
+    /// contact is a row in the solver that does nothing, and bodies skim each other far more often than they fall.
     pub speculative_distance: f64,
 }
 
@@ -43,10 +42,15 @@ pub struct Overrides<'a, T> {
     pub sizes: &'a [[T; 3]],
     /// Friction coefficient by geom, before mixing; explicit pairs and frictionless ones keep theirs.
     pub friction: &'a [T],
+    /// Restitution coefficient by geom, before mixing; explicit pairs keep theirs.
+    pub restitution: &'a [T],
+    /// By body of the model: how far its origin may move (m) and how far it may turn (rad) before contacts are looked
+    /// for again. Pairs that this brings together by more than the speculative distance are reported so much earlier.
+    pub travel: &'a [[T; 2]],
 }
 
 impl<T> Default for Overrides<'_, T> {
     fn default() -> Self {
-        Self { sizes: &[], friction: &[] }
+        Self { sizes: &[], friction: &[], restitution: &[], travel: &[] }
     }
 }

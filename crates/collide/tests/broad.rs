@@ -102,7 +102,7 @@ fn priority() {
     let model = builder.build().unwrap();
     let frictions = |contacts: &[Contact<f64>]| contacts.iter().map(|c| c.friction).collect::<Vec<_>>();
     assert_eq!(frictions(&overlapping(&model)), [0.3, 0.0, 0.0]);
-    let own = Overrides { sizes: &[], friction: &[0.2, 0.9, 0.4] };
+    let own = Overrides { friction: &[0.2, 0.9, 0.4], ..Overrides::default() };
     let mut out = Vec::new();
     let collision = CollisionModel::<f64>::new(&model).unwrap();
     collision.collide_with(|_| numbers(&Pose::identity()), &own, &mut Scratch::default(), &mut out).unwrap();
@@ -141,7 +141,7 @@ fn a_world_of_its_own_sizes_and_friction() {
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     collision.collide(poses, &mut scratch, &mut out).unwrap();
     assert!(out.is_empty());
-    let own = Overrides { sizes: &[[0.2, 0.0, 0.0], [0.1, 0.1, 0.1]], friction: &[0.1, 0.3] };
+    let own = Overrides { sizes: &[[0.2, 0.0, 0.0], [0.1, 0.1, 0.1]], friction: &[0.1, 0.3], ..Overrides::default() };
     collision.collide_with(poses, &own, &mut scratch, &mut out).unwrap();
     assert_eq!(out.len(), 1);
     assert!((out[0].distance + 0.05).abs() < 1e-12 && out[0].friction == 0.3);

@@ -2,6 +2,7 @@
 //!
 //! Trees of equal topology (in one model) make a [`TreeSet`]; each tree of each world is a *lane* of its set.
 
+mod check;
 mod layout;
 mod params;
 mod rows;

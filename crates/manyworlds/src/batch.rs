@@ -10,7 +10,7 @@ use manyworlds_shaders::Precision as ShaderPrecision;
 
 use crate::checkpoint::{Reader, Writer};
 use crate::group::{Cpu, Group, State, Worlds};
-use crate::{BatchOptions, Error, Executor, Field, Inspection, Precision, Summary, View, memory};
+use crate::{BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, Summary, View, memory};
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
@@ -256,6 +256,25 @@ impl Batch {
             return Err(Error::NotFinite { what: "parameter", world: Some(world), index, found: values[index] });
         }
         self.groups[group].set_parameter(local, tree, parameter, values)
+    }
+
+    /// Overrides a parameter of one geom of one world, geoms numbered as in the model; the first override of a model
+    /// makes all its worlds keep geoms of their own.
+    ///
+    /// # Errors
+    /// [`Error::Index`], [`Error::Parameter`] for a wrong number of values or one that the geom cannot have.
+    pub fn set_geom(
+        &mut self,
+        world: usize,
+        geom: usize,
+        parameter: GeomParameter,
+        values: &[f64],
+    ) -> Result<(), Error> {
+        let (group, local) = self.find(world)?;
+        let geoms = &self.groups[group].model().geoms;
+        let record = geoms.get(geom).ok_or(Error::Index { what: "geom", index: geom, count: geoms.len() })?;
+        parameter.check(geom, record, values)?;
+        self.groups[group].set_geom(local, geom, parameter, values)
     }
 
     /// The whole batch as bytes: states, failures, parameters of worlds, and the impulses the next step starts from.

@@ -22,6 +22,7 @@
 mod batch;
 mod checkpoint;
 mod error;
+mod geoms;
 mod group;
 mod host;
 mod inspection;
@@ -36,6 +37,7 @@ mod view;
 
 pub use batch::Batch;
 pub use error::Error;
+pub use geoms::GeomParameter;
 pub use group::State;
 pub use inspection::{ContactReport, Inspection, RowReport};
 pub use load::load;

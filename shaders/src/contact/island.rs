@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `island_index` | records: islands (from word 0), colours, constraints, sides, then the items of each tree set |
 //! | `island_jac` | by side: J `[rows][count]`, then Y = A^-1 J^T likewise |
-//! | `island_contact` | a header and by constraint, [`contact`]: what the host knows of it |
+//! | `island_contact` | by constraint, [`contact`]: what the host knows of it |
 //! | `island_con` | by constraint, [`con`]: bias, friction, Delassus block and its inverse; or the numbers of a row |
 //! | `impulse` | by constraint 3: (t1, t2, n), or a row's impulse and two zeros, N s |
 //! | `velocity` | three regions of `n_velocity`: free velocity; solution; scratch (velocity before the step, check) |
@@ -48,6 +48,8 @@ pub mod con {
     pub const ROW_UPPER: usize = 3;
     /// Row: G_ii.
     pub const ROW_DELASSUS: usize = 4;
+    /// Row: the impulse to start from.
+    pub const ROW_WARM: usize = 5;
     /// Reals of a constraint.
     pub const SIZE: usize = 16;
 }
@@ -84,17 +86,6 @@ pub mod region {
 
 /// Offsets in `island_contact`: what the host knows of a constraint when a step is packed.
 pub mod contact {
-    /// Header: time step, s.
-    pub const TIMESTEP: usize = 0;
-    /// Header: fraction of a penetration that one step removes.
-    pub const CORRECTION_FRACTION: usize = 1;
-    /// Header: largest speed of that correction, m/s.
-    pub const CORRECTION_MAX: usize = 2;
-    /// Header: approaching faster than this bounces, m/s.
-    pub const RESTITUTION_THRESHOLD: usize = 3;
-    /// Reals of the header; constraints follow.
-    pub const HEADER: usize = 8;
-
     /// Point, m, world, 3.
     pub const POINT: usize = 0;
     /// Contact: unit normal, 3. Bilateral block: error in world axes, m or rad, 3.
@@ -105,8 +96,16 @@ pub mod contact {
     pub const FRICTION: usize = 7;
     /// Contact: restitution.
     pub const RESTITUTION: usize = 8;
+    /// Time step, s; this and what follows: of the constraint's first tree.
+    pub const TIMESTEP: usize = 9;
+    /// Fraction of a penetration that one step removes.
+    pub const CORRECTION_FRACTION: usize = 10;
+    /// Largest speed of that correction, m/s.
+    pub const CORRECTION_MAX: usize = 11;
+    /// Contact: approaching faster than this bounces, m/s.
+    pub const RESTITUTION_THRESHOLD: usize = 12;
     /// Reals of a constraint.
-    pub const SIZE: usize = 12;
+    pub const SIZE: usize = 16;
 }
 
 /// Stands for an infinite bound, in f32 too.

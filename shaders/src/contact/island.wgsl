@@ -13,6 +13,7 @@ const CON_ROW_COMPLIANCE: u32 = 1u;
 const CON_ROW_LOWER: u32 = 2u;
 const CON_ROW_UPPER: u32 = 3u;
 const CON_ROW_DELASSUS: u32 = 4u;
+const CON_ROW_WARM: u32 = 5u;
 const CON_SIZE: u32 = 16u;
 
 const INFO_RESIDUAL: u32 = 0u;

@@ -109,7 +109,7 @@ pub fn island_assemble<T: Scalar>(
     let (n_pose, n_motion) = (POSE * dims.tree.n_body as usize, SPATIAL * n_v);
     for item in items::<SideItem>(index, dims.items_at, dims.n_items) {
         let tile = item.lane as usize / LANES;
-        let c = &contacts[contact::HEADER + contact::SIZE * item.constraint as usize..][..contact::SIZE];
+        let c = &contacts[contact::SIZE * item.constraint as usize..][..contact::SIZE];
         let pose = &pose[tile * n_pose..][..n_pose];
         let motion = &motion[tile * n_motion..][..n_motion];
         let out = &mut jac[item.jac as usize..][..6 * n_v];

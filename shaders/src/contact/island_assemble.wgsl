@@ -20,8 +20,7 @@ struct Dims {
 @group(0) @binding(7) var<storage, read> island_contact: array<real>;
 @group(0) @binding(8) var<storage, read_write> island_jac: array<real>;
 
-const CONTACT_HEADER: u32 = 8u;
-const CONTACT_SIZE: u32 = 12u;
+const CONTACT_SIZE: u32 = 16u;
 const CONTACT_NORMAL: u32 = 3u;
 const CONTACT_FRICTION: u32 = 7u;
 
@@ -52,7 +51,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let body_a = island_index[at + 1u];
     let body_b = island_index[at + 2u];
     let angular = island_index[at + 3u] != 0u;
-    let c = CONTACT_HEADER + CONTACT_SIZE * island_index[at + 4u];
+    let c = CONTACT_SIZE * island_index[at + 4u];
     let jac = island_index[at + 5u];
 
     // The friction frame of a contact, the world's axes for a bilateral block.

@@ -28,7 +28,7 @@ pub fn island_certify<T: Scalar>(
         for k in record.constraint_begin as usize..record.constraint_end as usize {
             let held = cons[con::SIZE * k + con::FRICTION] < T::lit(0.0);
             if all.constraints[k].kind == kind::BLOCK && !held {
-                deepest = deepest.max(-contacts[contact::HEADER + contact::SIZE * k + contact::DISTANCE]);
+                deepest = deepest.max(-contacts[contact::SIZE * k + contact::DISTANCE]);
             }
         }
         let own = &mut infos[info::SIZE * i..info::SIZE * (i + 1)];

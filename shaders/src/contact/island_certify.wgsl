@@ -4,8 +4,7 @@
 #import contact/island
 #import contact/island_sweep
 
-const CONTACT_HEADER: u32 = 8u;
-const CONTACT_SIZE: u32 = 12u;
+const CONTACT_SIZE: u32 = 16u;
 const CONTACT_DISTANCE: u32 = 6u;
 
 const ISLAND_CONVERGED: u32 = 1u;
@@ -38,7 +37,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var deepest = real(0.0);
     for (var k = own.constraint_begin; k < own.constraint_end; k++) {
         if constraint_record(k).kind == KIND_BLOCK && island_con[CON_SIZE * k + CON_FRICTION] >= real(0.0) {
-            deepest = max(deepest, -island_contact[CONTACT_HEADER + CONTACT_SIZE * k + CONTACT_DISTANCE]);
+            deepest = max(deepest, -island_contact[CONTACT_SIZE * k + CONTACT_DISTANCE]);
         }
     }
     let at = INFO_SIZE * island;

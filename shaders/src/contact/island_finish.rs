@@ -31,11 +31,11 @@ fn delassus<T: Scalar>(sides: &[island::SideRecord], jac: &[T]) -> [T; 6] {
 
 /// Bias of a block: a contact's gap or bounce, a bilateral block's error. `before`: velocity before the step.
 #[inline(always)]
-fn block_bias<T: Scalar>(header: &[T], c: &[T], sides: &[island::SideRecord], jac: &[T], before: &[T]) -> [T; 3] {
+fn block_bias<T: Scalar>(c: &[T], sides: &[island::SideRecord], jac: &[T], before: &[T]) -> [T; 3] {
     let zero = T::lit(0.0);
-    let h = header[contact::TIMESTEP];
+    let h = c[contact::TIMESTEP];
     let per_step = T::lit(1.0) / h;
-    let (fraction, largest) = (header[contact::CORRECTION_FRACTION], header[contact::CORRECTION_MAX]);
+    let (fraction, largest) = (c[contact::CORRECTION_FRACTION], c[contact::CORRECTION_MAX]);
     if c[contact::FRICTION] < zero {
         return [0, 1, 2].map(|k| bilateral_bias(c[contact::NORMAL + k], per_step, fraction, largest));
     }
@@ -44,7 +44,7 @@ fn block_bias<T: Scalar>(header: &[T], c: &[T], sides: &[island::SideRecord], ja
     if zero < rho {
         let speed = island::block_sigma(sides, jac, [zero; 3], before)[2];
         // Fast enough, and there within the step.
-        if speed < -header[contact::RESTITUTION_THRESHOLD] && h.mul_add(speed, phi) < zero {
+        if speed < -c[contact::RESTITUTION_THRESHOLD] && h.mul_add(speed, phi) < zero {
             normal = rho * speed;
         }
     }
@@ -73,13 +73,13 @@ pub fn island_finish<T: Scalar>(
         }
         let c = &mut cons[con::SIZE * i..con::SIZE * (i + 1)];
         if record.kind != kind::BLOCK {
-            own[0] = own[0].max(c[con::ROW_LOWER]).min(c[con::ROW_UPPER]);
+            own[0] = c[con::ROW_WARM].max(c[con::ROW_LOWER]).min(c[con::ROW_UPPER]);
             continue;
         }
         let sides = &all.sides[record.side_begin as usize..record.side_end as usize];
-        let from = &contacts[contact::HEADER + contact::SIZE * i..][..contact::SIZE];
+        let from = &contacts[contact::SIZE * i..][..contact::SIZE];
         let g = delassus(sides, jac);
-        c[con::BIAS..con::BIAS + 3].copy_from_slice(&block_bias(contacts, from, sides, jac, before));
+        c[con::BIAS..con::BIAS + 3].copy_from_slice(&block_bias(from, sides, jac, before));
         c[con::FRICTION] = from[contact::FRICTION];
         c[con::DELASSUS..con::DELASSUS + 6].copy_from_slice(&g);
         c[con::INVERSE..con::INVERSE + 6].copy_from_slice(&local::invert(&g));

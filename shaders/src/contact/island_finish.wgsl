@@ -12,16 +12,15 @@
 @group(0) @binding(6) var<storage, read_write> island_con: array<real>;
 @group(0) @binding(7) var<storage, read_write> impulse_out: array<real>;
 
-const CONTACT_TIMESTEP: u32 = 0u;
-const CONTACT_CORRECTION_FRACTION: u32 = 1u;
-const CONTACT_CORRECTION_MAX: u32 = 2u;
-const CONTACT_RESTITUTION_THRESHOLD: u32 = 3u;
-const CONTACT_HEADER: u32 = 8u;
 const CONTACT_NORMAL: u32 = 3u;
 const CONTACT_DISTANCE: u32 = 6u;
 const CONTACT_FRICTION: u32 = 7u;
 const CONTACT_RESTITUTION: u32 = 8u;
-const CONTACT_SIZE: u32 = 12u;
+const CONTACT_TIMESTEP: u32 = 9u;
+const CONTACT_CORRECTION_FRACTION: u32 = 10u;
+const CONTACT_CORRECTION_MAX: u32 = 11u;
+const CONTACT_RESTITUTION_THRESHOLD: u32 = 12u;
+const CONTACT_SIZE: u32 = 16u;
 
 // G_ii = sum J Y^T over the sides.
 fn delassus(record: ConstraintRecord) -> Block {
@@ -78,7 +77,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         start = vec3<real>(impulse_in[before], impulse_in[before + 1u], impulse_in[before + 2u]);
     }
     if record.kind != KIND_BLOCK {
-        start.x = min(max(start.x, island_con[c + CON_ROW_LOWER]), island_con[c + CON_ROW_UPPER]);
+        start.x = min(max(island_con[c + CON_ROW_WARM], island_con[c + CON_ROW_LOWER]), island_con[c + CON_ROW_UPPER]);
     }
     impulse_out[3u * i] = start.x;
     impulse_out[3u * i + 1u] = start.y;
@@ -86,11 +85,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if record.kind != KIND_BLOCK {
         return;
     }
-    let at = CONTACT_HEADER + CONTACT_SIZE * i;
-    let h = island_contact[CONTACT_TIMESTEP];
+    let at = CONTACT_SIZE * i;
+    let h = island_contact[at + CONTACT_TIMESTEP];
     let per_step = real(1.0) / h;
-    let fraction = island_contact[CONTACT_CORRECTION_FRACTION];
-    let largest = island_contact[CONTACT_CORRECTION_MAX];
+    let fraction = island_contact[at + CONTACT_CORRECTION_FRACTION];
+    let largest = island_contact[at + CONTACT_CORRECTION_MAX];
     let mu = island_contact[at + CONTACT_FRICTION];
     if mu < zero {
         for (var k = 0u; k < 3u; k++) {
@@ -108,7 +107,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if zero < rho {
             let speed = normal_speed(record);
             // Fast enough, and there within the step.
-            if speed < -island_contact[CONTACT_RESTITUTION_THRESHOLD] && fma(h, speed, phi) < zero {
+            if speed < -island_contact[at + CONTACT_RESTITUTION_THRESHOLD] && fma(h, speed, phi) < zero {
                 normal = rho * speed;
             }
         }

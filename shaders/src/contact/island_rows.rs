@@ -32,6 +32,7 @@ pub fn island_rows<T: Scalar>(
         out[con::ROW_LOWER] = if acts { get(row::LOWER) } else { T::lit(0.0) };
         out[con::ROW_UPPER] = if acts { get(row::UPPER) } else { T::lit(0.0) };
         out[con::ROW_DELASSUS] = get(row::BLOCK);
+        out[con::ROW_WARM] = get(row::IMPULSE);
         let (j, y) = jac[item.jac as usize..][..2 * n_v].split_at_mut(n_v);
         for i in 0..n_v {
             j[i] = T::lit(0.0);

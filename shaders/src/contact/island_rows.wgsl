@@ -15,6 +15,7 @@ const ROW_LOWER: u32 = 2u;
 const ROW_UPPER: u32 = 3u;
 const ROW_ACTIVE: u32 = 4u;
 const ROW_BLOCK: u32 = 5u;
+const ROW_IMPULSE: u32 = 6u;
 const ROW_COEFFICIENT: u32 = 7u;
 const ROW_Y: u32 = 13u;
 
@@ -36,6 +37,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     island_con[c + 2u] = select(zero, row[at + ROW_LOWER * TILE], acts);
     island_con[c + 3u] = select(zero, row[at + ROW_UPPER * TILE], acts);
     island_con[c + 4u] = row[at + ROW_BLOCK * TILE];
+    island_con[c + 5u] = row[at + ROW_IMPULSE * TILE];
     for (var i = 0u; i < n_v; i++) {
         island_jac[item.jac + i] = zero;
         island_jac[item.jac + n_v + i] = select(zero, row[at + (ROW_Y + i) * TILE], acts);

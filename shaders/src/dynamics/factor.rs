@@ -27,7 +27,7 @@ pub fn factor<R: Real>(
     solve(tree, factor, v_free);
     velocity.copy_from_slice(v_free);
     for (lane, word) in status.iter_mut().enumerate() {
-        *word = (*word & status::STOPPED) | if sound.lane(lane) { 0 } else { status::BREAKDOWN };
+        *word = (*word & status::KEPT) | if sound.lane(lane) { 0 } else { status::BREAKDOWN };
     }
 }
 

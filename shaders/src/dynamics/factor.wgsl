@@ -72,5 +72,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var i = 0u; i < dims.tree.n_v; i++) {
         velocity[v_base + i * TILE] = v_free[v_base + i * TILE];
     }
-    status[lane] = (status[lane] & STATUS_STOPPED) | select(STATUS_BREAKDOWN, 0u, sound);
+    status[lane] = (status[lane] & STATUS_KEPT) | select(STATUS_BREAKDOWN, 0u, sound);
 }

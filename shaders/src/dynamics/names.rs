@@ -63,8 +63,13 @@ pub mod status {
     pub const FROZEN: u32 = 16;
     /// A capacity was exceeded.
     pub const CAPACITY: u32 = 32;
+    /// The tree is in an island with others, which solves its constraints: the tree's own solver leaves it alone. Set
+    /// and cleared by the host.
+    pub const SHARED: u32 = 64;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
+    /// Lanes with any of these are not solved by themselves; a step begins with no other bits.
+    pub const KEPT: u32 = STOPPED | SHARED;
 }
 
 /// Offsets in `params`, in reals.

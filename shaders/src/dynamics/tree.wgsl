@@ -30,7 +30,9 @@ const STATUS_BREAKDOWN: u32 = 4u;
 const STATUS_NON_FINITE: u32 = 8u;
 const STATUS_FROZEN: u32 = 16u;
 const STATUS_CAPACITY: u32 = 32u;
+const STATUS_SHARED: u32 = 64u;
 const STATUS_STOPPED: u32 = 24u;
+const STATUS_KEPT: u32 = 88u;
 
 const PARAM_TIMESTEP: u32 = 0u;
 const PARAM_GRAVITY: u32 = 1u;

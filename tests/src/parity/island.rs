@@ -6,8 +6,8 @@ use manyworlds_shaders::contact::island::{
     ConstraintRecord, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, con, contact, info,
     kind, region,
 };
-use manyworlds_shaders::contact::island_assemble;
 use manyworlds_shaders::contact::tree_layout::row_stride;
+use manyworlds_shaders::contact::{island_assemble, warm_move};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
 use manyworlds_shaders::kernel::contact as k;
 use manyworlds_shaders::{Dims, Kernel};
@@ -25,7 +25,23 @@ const MEMBERS: usize = 4;
 const ISLANDS: usize = LANES / MEMBERS;
 
 pub(super) fn cases() -> Vec<Case> {
-    afloat().iter().flat_map(of_set).collect()
+    afloat().iter().flat_map(of_set).chain(moves()).collect()
+}
+
+/// Impulses that change sides, with either stride on either side.
+fn moves() -> Vec<Case> {
+    let n = 50_u32;
+    let items: Vec<u32> = (0..n).flat_map(|i| [i * 7 % n * 24 + i % 8, 3 * i]).collect();
+    let back: Vec<u32> = items.chunks_exact(2).flat_map(|item| [item[1], item[0]]).collect();
+    let tiles = |sign: f64| Data::Flat { values: (0..24 * n).map(|i| sign * f64::from(i) * 0.5).collect(), period: 1 };
+    let of = |name: &str, items: Vec<u32>, stride_in: u32, stride_out: u32| {
+        // One word before the items.
+        let words = Data::Words([vec![0], items].concat());
+        let dims = warm_move::Dims { n_items: n, items_at: 1, stride_in, stride_out };
+        let buffers = vec![words, tiles(1.0), tiles(-1.0)];
+        Case { name: name.into(), ..case(&k::WARM_MOVE, dims, n, buffers, &[(2, EXACT)]) }
+    };
+    vec![of("from trees to islands", items, 8, 1), of("from islands to trees", back, 1, 8)]
 }
 
 /// The records of all islands.
@@ -46,7 +62,7 @@ impl Islands {
     /// Islands of consecutive lanes. Colours: contacts of the first pair and of the second; a contact of the middle pair;
     /// blocks one by one; then the rows, of all trees at once.
     fn new(tiles: &[TreeTile<f64>], rng: &mut ChaCha8Rng) -> Self {
-        let mut all = Self { contact: vec![0.002, 0.2, 0.2, 0.01, 0.0, 0.0, 0.0, 0.0], ..Self::default() };
+        let mut all = Self::default();
         let n_v = tiles[0].layout.dims.n_v;
         for island in 0..ISLANDS {
             let first = (island * MEMBERS) as u32;
@@ -112,6 +128,7 @@ impl Islands {
         numbers[contact::DISTANCE] = rng.random_range(-0.01..0.01);
         numbers[contact::FRICTION] = if held.is_some() { -1.0 } else { 0.6 };
         numbers[contact::RESTITUTION] = if constraint % 4 == 0 { 0.5 } else { 0.0 };
+        numbers[contact::TIMESTEP..contact::SIZE - 3].copy_from_slice(&[0.002, 0.2, 0.2, 0.01]);
         self.contact.extend(numbers);
     }
 

@@ -20,9 +20,11 @@ pub(super) struct Pair {
     pub(super) b: u32,
     pub(super) friction: Real,
     pub(super) restitution: Real,
-    /// Distance below which there is a contact, m.
-    pub(super) reach: Real,
+    /// Distance below which there is a contact between geoms at rest, m.
+    reach: Real,
     pub(super) source: FrictionSource,
+    /// Whether nothing of a world's geoms counts.
+    pub(super) explicit: bool,
     /// Whether `a` is a plane.
     against_plane: bool,
 }
@@ -38,8 +40,15 @@ impl Pair {
             restitution: mixed.restitution as Real,
             reach: mixed.margin as Real + speculative,
             source: mixed.source,
+            explicit: mixed.explicit,
             against_plane: geoms[a].kind == Kind::Plane,
         }
+    }
+
+    /// Distance below which there is a contact, m.
+    #[inline(always)]
+    pub(super) fn reach(&self, placed: &[Placed]) -> Real {
+        self.reach + placed[self.a as usize].travel + placed[self.b as usize].travel
     }
 
     /// Whether the bounding spheres come within reach.
@@ -48,9 +57,9 @@ impl Pair {
         let (a, b) = (&placed[self.a as usize], &placed[self.b as usize]);
         let between = b.centre - a.centre;
         if self.against_plane {
-            between.dot(a.axis()) < b.radius + self.reach
+            between.dot(a.axis()) < b.radius + self.reach(placed)
         } else {
-            let near = a.radius + b.radius + self.reach;
+            let near = a.radius + b.radius + self.reach(placed);
             between.length_squared() < near * near
         }
     }
@@ -122,12 +131,15 @@ impl Broad {
 
 impl Search {
     fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair)) {
-        grid.find(placed, &self.others, self.reach);
+        // Whatever moves most may meet whatever moves as much.
+        let farthest = placed.iter().fold(0.0, |most: Real, shape| most.max(shape.travel));
+        let reach = self.reach + 2.0 * farthest;
+        grid.find(placed, &self.others, reach);
         for &plane in &self.planes {
             let (normal, origin) = (placed[plane as usize].axis(), placed[plane as usize].centre);
             for &other in &self.others {
                 let (centre, radius) = (placed[other as usize].centre, placed[other as usize].radius);
-                if (centre - origin).dot(normal) < radius + self.reach {
+                if (centre - origin).dot(normal) < radius + reach {
                     grid.near.push((plane.min(other), plane.max(other)));
                 }
             }

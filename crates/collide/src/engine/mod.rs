@@ -39,6 +39,8 @@ pub struct Engine {
     broad: Broad,
     meshes: Vec<Polyhedron>,
     fields: Vec<Terrain>,
+    /// m
+    speculative: Real,
 }
 
 /// What one world after another is computed in.
@@ -65,7 +67,8 @@ impl Engine {
             pairs.iter().for_each(|p| (used[p.a as usize], used[p.b as usize]) = (true, true));
             moving.retain(|&g| used[g as usize]);
         }
-        Ok(Self { geoms, rest, moving, broad, meshes, fields })
+        let speculative = settings.speculative_distance as Real;
+        Ok(Self { geoms, rest, moving, broad, meshes, fields, speculative })
     }
 
     fn collide(
@@ -77,10 +80,10 @@ impl Engine {
     ) -> Result<(), NonFinite> {
         out.clear();
         let Memory { placed, grid, workspace } = memory;
-        self.place(poses, overrides.sizes, placed)?;
+        self.place(poses, overrides, placed)?;
         let mut sink = Sink::new(out);
         self.broad.visit(placed, grid, |number, pair| {
-            let first = sink.begin(number, pair, &self.geoms, overrides.friction);
+            let first = sink.begin(number, pair, &self.geoms, placed, overrides);
             self.narrow(pair, placed, workspace, &mut sink);
             sink.end(first);
         });

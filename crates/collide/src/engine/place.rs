@@ -2,7 +2,7 @@
 
 use manyworlds_model::{Model, Pose, Shape};
 
-use super::{Engine, Filter, Kind, Matrix, NonFinite, Polyhedron, Real, Rotation, Terrain, Vector};
+use super::{Engine, Filter, Kind, Matrix, NonFinite, Overrides, Polyhedron, Real, Rotation, Terrain, Vector};
 use crate::hull::Hull;
 
 /// What is constant of a geom.
@@ -33,6 +33,9 @@ pub(super) struct Placed {
     pub(super) radius: Real,
     /// Radius, radius and half length, half edges or semi-axes, m.
     pub(super) size: [Real; 3],
+    /// How much farther its surface may move before contacts are looked for again than half the speculative distance,
+    /// m: two such halves are in every pair's reach already.
+    pub(super) travel: Real,
 }
 
 impl Placed {
@@ -114,7 +117,13 @@ pub(super) fn prepare(
         radius = bounding_radius(kind, &size, radius);
         let fixed = filter.is_static(index);
         let world = if fixed { frames[geom.body] * pose } else { Pose::identity() };
-        rest.push(Placed { centre: vector(&world.translation.vector), axes: matrix(&world), radius, size });
+        rest.push(Placed {
+            centre: vector(&world.translation.vector),
+            axes: matrix(&world),
+            radius,
+            size,
+            travel: 0.0,
+        });
         geoms.push(Geom {
             kind,
             owner: geom.body as u32,
@@ -133,7 +142,7 @@ impl Engine {
     pub(super) fn place(
         &self,
         poses: impl Fn(usize) -> [Real; 7],
-        sizes: &[[Real; 3]],
+        overrides: &Overrides<'_, Real>,
         placed: &mut Vec<Placed>,
     ) -> Result<(), NonFinite> {
         placed.clear();
@@ -158,11 +167,19 @@ impl Engine {
             target.centre = origin + frame * geom.offset;
             target.axes = if geom.aligned { frame } else { frame * geom.axes };
         }
-        for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(sizes)) {
+        for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(overrides.sizes)) {
             if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField) {
                 target.size = *size;
                 target.radius = bounding_radius(geom.kind, size, 0.0);
             }
+        }
+        for &index in &self.moving {
+            let geom = &self.geoms[index as usize];
+            let Some([moved, turned]) = overrides.travel.get(geom.owner as usize) else { continue };
+            let target = &mut placed[index as usize];
+            // A plane has no far side that a turn could bring near.
+            let lever = geom.offset.length() + if geom.kind == Kind::Plane { 0.0 } else { target.radius };
+            target.travel = (moved + turned * lever - 0.5 * self.speculative).max(0.0);
         }
         Ok(())
     }

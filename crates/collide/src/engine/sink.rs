@@ -2,8 +2,8 @@
 
 use super::broad::Pair;
 use super::clip::best_first;
-use super::place::Geom;
-use super::{Contact, Real, Vector};
+use super::place::{Geom, Placed};
+use super::{Contact, Overrides, Real, Vector};
 use crate::pairs::FrictionSource;
 
 /// Cosine between normals of one patch: within 15 degrees.
@@ -39,19 +39,30 @@ impl<'a> Sink<'a> {
 
     /// Turns to a pair; gives where its contacts begin.
     #[inline]
-    pub(super) fn begin(&mut self, number: u32, pair: &Pair, geoms: &[Geom], friction: &[Real]) -> usize {
+    pub(super) fn begin(
+        &mut self,
+        number: u32,
+        pair: &Pair,
+        geoms: &[Geom],
+        placed: &[Placed],
+        overrides: &Overrides<'_, Real>,
+    ) -> usize {
         let (low, high) = (pair.a.min(pair.b), pair.a.max(pair.b));
         self.flip = pair.a != low;
-        self.reach = pair.reach;
+        self.reach = pair.reach(placed);
         self.common.geoms = [low, high];
         self.common.bodies = [geoms[low as usize].owner, geoms[high as usize].owner];
-        self.common.friction = match (pair.source, friction.get(low as usize), friction.get(high as usize)) {
-            (FrictionSource::Both, Some(first), Some(second)) => first.max(*second),
-            (FrictionSource::First, Some(first), _) => *first,
-            (FrictionSource::Second, _, Some(second)) => *second,
+        let own = |values: &[Real]| (values.get(low as usize).copied(), values.get(high as usize).copied());
+        self.common.friction = match (pair.source, own(overrides.friction)) {
+            (FrictionSource::Both, (Some(first), Some(second))) => first.max(second),
+            (FrictionSource::First, (Some(first), _)) => first,
+            (FrictionSource::Second, (_, Some(second))) => second,
             _ => pair.friction,
         };
-        self.common.restitution = pair.restitution;
+        self.common.restitution = match own(overrides.restitution) {
+            (Some(first), Some(second)) if !pair.explicit => first.max(second),
+            _ => pair.restitution,
+        };
         self.common.feature = u64::from(number) << 32;
         self.out.len()
     }

@@ -223,7 +223,7 @@ fn touch(
     let middle = (facet.corners[0] + facet.corners[1] + facet.corners[2]) / 3.0;
     let about = facet.corners.map(|c| c - middle);
     let radius = about.iter().fold(0.0, |r: Real, c| r.max(c.length()));
-    let placed = Placed { centre: b.centre + b.axes * middle, axes: b.axes, radius, size: [0.0; 3] };
+    let placed = Placed { centre: b.centre + b.axes * middle, axes: b.axes, radius, size: [0.0; 3], travel: 0.0 };
     let triangle = Core::Triangle(about);
     let rounding = [rounding, 0.0];
     let number = 2 * (facet.row * field.cols + facet.col) + facet.half + 1;

@@ -121,7 +121,7 @@ impl<T: Scalar> Ragged<T> {
                 ..IslandDims::default()
             },
             index,
-            contact: vec![T::default(); contact::HEADER + contact::SIZE * n],
+            contact: vec![T::default(); contact::SIZE * n],
             jac,
             con: cons,
             impulse,

@@ -70,6 +70,7 @@ buffers! {
         velocity: Real,
         info: Real,
         status: Index,
+        moves: Index,
     }
 }
 

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
+use manyworlds_contact::pgs::{self, PgsParams, work_reals};
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::island;
-use manyworlds_shaders::contact::tree_layout::{
-    LaneDims, SLOTS, contact, info, map, polish_reals, row_stride, slot_reals,
-};
+use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, info, map, row_stride, slot_reals};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
@@ -15,11 +14,9 @@ use manyworlds_shaders::{Scalar, kernel};
 use super::buffers::{IslandBuffers, SetBuffers};
 use super::record::{IslandStep, SetStep};
 use super::shared::Shared;
-use crate::Error;
+use crate::geoms::GeomOverrides;
 use crate::host::HostStage;
-
-/// Most rows of a lane that the Newton polish takes on: its workspace grows with their square.
-const POLISH_ROWS: u32 = 64;
+use crate::{Error, GeomParameter};
 
 /// Some worlds of one model, stepped by one recording.
 pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
@@ -29,6 +26,8 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
     pub(crate) islands: IslandStep,
     pub(crate) host: HostStage<T>,
     pub(crate) n_world: usize,
+    /// Geoms by world, where they are not all the model's.
+    pub(super) geoms: Option<GeomOverrides<T>>,
     recording: Recording,
     /// Poses in the store are not those of the state.
     stale: bool,
@@ -84,16 +83,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let mut dims = set.layout.dims;
             dims.lanes = (k * n_world) as u32;
             dims.param_lanes = u32::from(!set.uniform());
-            let contact = LaneDims {
-                lanes: dims.lanes,
-                n_v: dims.n_v,
-                n_row: dims.n_row,
+            let pgs = PgsParams {
+                tolerance: shared.tolerance,
                 sweeps: shared.iterations,
-                tolerance: (shared.tolerance as f32).to_bits(),
-                polish: POLISH_ROWS,
-                ..LaneDims::default()
+                rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
+                spread: lane_workspace,
+                ..PgsParams::for_precision::<T>()
             };
-            let step = SetStep { buffers, dims, contact, odd: false };
+            let step = SetStep { buffers, dims, pgs, odd: false };
             sets.push(ChunkSet { step, k, poses: Vec::new(), status: Vec::new(), staging: Vec::new() });
         }
         let host = HostStage::new(Arc::clone(&shared.host), n_world, width);
@@ -104,7 +101,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             odd: false,
         };
         let recording = Recording::new();
-        let mut chunk = Self { shared, store, sets, islands, host, n_world, recording, stale: true, ticket: None };
+        let mut chunk =
+            Self { shared, store, sets, islands, host, n_world, geoms: None, recording, stale: true, ticket: None };
         chunk.allocate(lane_workspace)?;
         Ok(chunk)
     }
@@ -131,7 +129,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),
                 (b.info, info::reals(n_v)),
-                (b.solver_work, if lane_workspace { polish_reals(POLISH_ROWS as usize, n_v) } else { 0 }),
+                (b.solver_work, if lane_workspace { work_reals(&set.step.pgs, &d) } else { 0 }),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
@@ -152,6 +150,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
 
     /// Uploads parameters: once where all trees share them, else a copy a lane.
     fn write_params(&mut self, index: usize) -> Result<(), Error> {
+        let set = &self.sets[index];
+        let all = &self.shared.sets[index].params;
+        let lanes = if set.step.dims.param_lanes == 0 { 1 } else { set.step.dims.lanes as usize };
+        self.host.params[index].fill(lanes, |lane, at| T::from_f64(all[lane % set.k][at]));
         let (set, b) = (&self.sets[index], self.sets[index].step.buffers);
         let params = &self.shared.sets[index].params;
         if set.step.dims.param_lanes == 0 {
@@ -183,8 +185,27 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let step = &self.sets[set].step;
         let index = tile_at(self.store.tile(), lane, step.dims.n_param as usize, at);
         self.store.write(step.buffers.lane_params, index, &[T::from_f64(value)])?;
+        self.host.params[set].set(lane, at, T::from_f64(value));
         self.stale = true;
         Ok(())
+    }
+
+    /// Changes one parameter of one geom of one world; every world has geoms of its own from then on.
+    pub(crate) fn set_geom(
+        &mut self,
+        world: usize,
+        geom: usize,
+        parameter: GeomParameter,
+        values: &[f64],
+    ) -> Result<(), Error> {
+        self.finish()?;
+        self.own_geoms().set(world, geom, parameter, values);
+        Ok(())
+    }
+
+    /// The geoms of every world, as the model's if they were shared so far.
+    pub(super) fn own_geoms(&mut self) -> &mut GeomOverrides<T> {
+        self.geoms.get_or_insert_with(|| GeomOverrides::new(&self.shared.model, self.n_world))
     }
 
     /// Gives every lane of a set parameters of its own.
@@ -195,6 +216,19 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         step.dims.param_lanes = 1;
         self.write_params(set)
+    }
+
+    /// Lets every lane of a set have the model's parameters again.
+    pub(super) fn share_params(&mut self, index: usize) -> Result<(), Error> {
+        if !self.shared.sets[index].uniform() {
+            return Err(Error::Checkpoint("it lacks the parameters of single trees".into()));
+        }
+        let step = &mut self.sets[index].step;
+        if step.dims.param_lanes == 0 {
+            return Ok(());
+        }
+        step.dims.param_lanes = 0;
+        self.write_params(index)
     }
 
     /// Poses in the store are no longer those of the state.
@@ -316,12 +350,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     pub(crate) fn step(&mut self) -> Result<(), Error> {
         self.prepare()?;
         self.recording.clear();
-        for set in &self.sets {
+        let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
+        for (set, part) in self.sets.iter().zip(&pack.sets) {
             set.step.dynamics(&mut self.recording);
-            set.step.contact(&mut self.recording);
+            let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
+            set.step.contact(&mut self.recording, back);
         }
-        if !self.host.islands.is_empty() {
-            self.islands.record(&self.sets, &self.host.islands, &mut self.recording);
+        if !pack.is_empty() {
+            islands.record(&self.sets, pack, tile, &mut self.recording);
         }
         for set in &self.sets {
             set.step.integrate(&mut self.recording);
@@ -359,22 +395,32 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         Ok(())
     }
 
+    /// Tells the trees' own solver which trees it is to leave alone: those in islands with others.
+    fn mark_shared(&mut self) -> Result<(), Error> {
+        for (set, trees) in self.sets.iter_mut().zip(&self.shared.sets) {
+            let mut changed = false;
+            for (lane, word) in set.status[..set.step.dims.lanes as usize].iter_mut().enumerate() {
+                let shared = self.host.is_shared(lane / set.k, trees.trees[lane % set.k]);
+                let marked = *word & !status::SHARED | if shared { status::SHARED } else { 0 };
+                changed |= marked != *word;
+                *word = marked;
+            }
+            if changed {
+                self.store.write_index(set.step.buffers.status, 0, &set.status)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Collision and packing for the state at hand, uploaded.
     fn prepare(&mut self) -> Result<(), Error> {
         self.refresh()?;
         self.freeze()?;
         let sets = &self.sets;
-        let poses: [&[T]; 8] = std::array::from_fn(|i| sets.get(i).map_or(&[][..], |set| &set.poses));
-        let many: Vec<&[T]>;
-        let poses = if sets.len() <= poses.len() {
-            &poses[..sets.len()]
-        } else {
-            many = sets.iter().map(|set| &set.poses[..]).collect();
-            &many
-        };
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
-        let shared = &self.shared;
-        self.host.run(poses, |world| shared.overrides(world), stopped);
+        let geoms = &self.geoms;
+        let overrides = |world: usize| geoms.as_ref().map_or_else(Overrides::default, |geoms| geoms.of(world));
+        self.host.run(|set| &sets[set].poses[..], overrides, stopped);
         let width = self.store.tile();
         for (set, pack) in self.sets.iter().zip(&self.host.packs) {
             let b = set.step.buffers;
@@ -395,12 +441,19 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.store.write_index(b.contact_map, 0, &pack.map)?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
+        if self.shared.host.lanes.trees.len() > 1 {
+            self.mark_shared()?;
+        }
         self.prepare_islands()
     }
 
     /// Uploads the islands of several trees, if there are any.
     fn prepare_islands(&mut self) -> Result<(), Error> {
         let (pack, b) = (&self.host.islands, self.islands.buffers);
+        if !pack.moves.is_empty() {
+            self.store.resize(b.moves, pack.moves.len())?;
+            self.store.write_index(b.moves, 0, &pack.moves)?;
+        }
         if pack.is_empty() {
             return Ok(());
         }
@@ -440,11 +493,5 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let mut values = vec![T::default(); n];
         gather(self.store.tile(), lane, &all, &mut values);
         Ok(values.into_iter().map(Scalar::to_f64).collect())
-    }
-}
-
-impl<T: Scalar + CollidePrecision> Shared<T> {
-    fn overrides(&self, _world: usize) -> Overrides<'_, T> {
-        Overrides::default()
     }
 }

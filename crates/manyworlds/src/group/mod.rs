@@ -23,7 +23,7 @@ use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
 use crate::view::{Field, Numbers, View};
-use crate::{BatchOptions, Error, Summary};
+use crate::{BatchOptions, Error, GeomParameter, Summary};
 use buffers::{IslandBuffers, SetBuffers};
 use chunk::Chunk;
 use shared::Shared;
@@ -100,6 +100,7 @@ pub(crate) trait Worlds: Send {
     fn set_state(&mut self, worlds: &[(usize, State)]) -> Result<(), Error>;
     fn state(&mut self, world: usize) -> Result<State, Error>;
     fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
+    fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     /// Appends the views of a field; `first` is the group's first world.
@@ -216,7 +217,8 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
     }
 
     fn step(&mut self) -> Result<(), Error> {
-        if B::SIDE_BY_SIDE && self.chunks.len() > 1 {
+        // A pool of one thread would only be asked to wait for.
+        if B::SIDE_BY_SIDE && self.chunks.len() > 1 && rayon::current_num_threads() > 1 {
             self.chunks.par_iter_mut().try_for_each(Chunk::step)
         } else {
             self.chunks.iter_mut().try_for_each(Chunk::step)
@@ -328,12 +330,19 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
                 message: format!("expected {} numbers, found {}", range.len(), values.len()),
             });
         }
+        let wrong = |message| Error::Parameter { parameter: format!("{parameter:?} of tree {tree}"), message };
+        parameter.check(values).map_err(wrong)?;
         let chunk = &mut self.chunks[c];
         let lane = chunk.sets[place.set].lane(w, place.index);
         for (at, &value) in range.zip(values) {
             chunk.set_param(place.set, lane, at, value)?;
         }
         Ok(())
+    }
+
+    fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error> {
+        let (c, w) = self.place(world);
+        self.chunks[c].set_geom(w, geom, parameter, values)
     }
 
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
@@ -419,7 +428,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                     let lane = set.lane(world, j);
                     if self.host.is_shared(world, tree) {
                         // Its island says how it fared.
-                        summary.status |= set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT);
+                        summary.status |=
+                            set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT | status::SHARED);
                         continue;
                     }
                     let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();

@@ -1,22 +1,22 @@
 //! A step of a chunk as a recording: reads top to bottom as the algorithm.
 
-use manyworlds_gpu::Recording;
+use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
+use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::IslandDims;
-use manyworlds_shaders::contact::tree_layout::LaneDims;
-use manyworlds_shaders::contact::{island_assemble, island_pgs};
+use manyworlds_shaders::contact::{island_assemble, island_pgs, warm_move};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel;
 
 use super::buffers::{IslandBuffers, SetBuffers};
 use super::chunk::ChunkSet;
-use crate::host::IslandPack;
+use crate::host::{IslandPack, SetPart};
 
 /// One tree set of a chunk, as far as the recording needs to know it.
 pub(crate) struct SetStep {
     pub(crate) buffers: SetBuffers,
     pub(crate) dims: TreeDims,
-    pub(crate) contact: LaneDims,
+    pub(crate) pgs: PgsParams,
     /// Which of the two impulse buffers holds the step before.
     pub(crate) odd: bool,
 }
@@ -26,7 +26,7 @@ impl SetStep {
         TreeOnly { tree: self.dims }
     }
 
-    fn params(&self) -> manyworlds_gpu::BufferId {
+    fn params(&self) -> BufferId {
         if self.dims.param_lanes == 1 { self.buffers.lane_params } else { self.buffers.params }
     }
 
@@ -57,35 +57,39 @@ impl SetStep {
             );
     }
 
-    /// Contacts and rows of trees that are islands by themselves: free velocity to velocity and impulses.
-    pub(crate) fn contact(&self, recording: &mut Recording) {
-        let (b, lanes, params) = (&self.buffers, self.dims.lanes, self.params());
-        let (tree, lane) = (&self.tree(), &self.contact);
-        let [before, impulse] = b.impulses(self.odd);
-        use kernel::contact::{TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM};
-        recording
-            .dispatch(
-                &TREE_JACOBIAN,
-                tree,
-                lanes,
-                &[b.topology, params, b.pose, b.motion, b.contact, b.contact_map, b.slots, b.constraint],
-            )
-            .dispatch(&TREE_ASSEMBLE, tree, lanes, &[b.topology, params, b.factor, b.state, b.slots, b.constraint])
-            .dispatch(&TREE_ROWS, tree, lanes, &[b.topology, params, b.state, b.factor, b.row])
-            .dispatch(&TREE_WARM, lane, lanes, &[b.slots, b.contact_map, before, impulse])
-            .dispatch(
-                &TREE_PGS,
-                lane,
-                lanes,
-                &[b.slots, b.constraint, b.row, impulse, b.velocity, b.info, b.status, b.solver_work],
-            )
-            .dispatch(&TREE_PUSH, lane, lanes, &[b.slots, b.b, b.constraint, impulse, b.row, b.info])
-            .dispatch(
-                &TREE_CERTIFY,
-                tree,
-                lanes,
-                &[b.topology, params, b.slots, b.factor, b.constraint, impulse, b.row, b.info],
-            );
+    /// What the contact kernels bind.
+    fn contact_buffers(&self) -> TreeContactBuffers {
+        let b = &self.buffers;
+        let [impulse_before, impulse] = b.impulses(self.odd);
+        TreeContactBuffers {
+            topology: b.topology,
+            params: self.params(),
+            state: b.state,
+            pose: b.pose,
+            motion: b.motion,
+            factor: b.factor,
+            b: b.b,
+            contact: b.contact,
+            contact_map: b.contact_map,
+            slots: b.slots,
+            constraint: b.constraint,
+            row: b.row,
+            impulse_before,
+            impulse,
+            velocity: b.velocity,
+            info: b.info,
+            status: b.status,
+            work: b.solver_work,
+        }
+    }
+
+    /// Contacts and rows of trees that are islands by themselves: free velocity to velocity and impulses. `moves`: the
+    /// impulses that come back from islands of several trees.
+    pub(crate) fn contact(&self, recording: &mut Recording, moves: impl FnOnce(&mut Recording)) {
+        let b = self.contact_buffers();
+        pgs::record_assembly(recording, &self.pgs, &self.dims, &b);
+        moves(recording);
+        pgs::record_solution(recording, &self.pgs, &self.dims, &b);
     }
 
     /// Velocity into the state.
@@ -112,9 +116,40 @@ pub(crate) struct IslandStep {
 }
 
 impl IslandStep {
+    /// Impulses of the step before that trees of a set take over from islands they are in no longer.
+    pub(crate) fn to_trees(&self, set: &SetStep, part: &SetPart, tile: u32, recording: &mut Recording) {
+        let ([before, _], [_, impulse]) = (self.buffers.impulses(self.odd), set.buffers.impulses(set.odd));
+        self.take(part.to_trees, [before, impulse], [1, tile], recording);
+    }
+
+    /// Impulses of the step before that islands take over from trees of a set.
+    fn to_islands(&self, set: &SetStep, part: &SetPart, tile: u32, recording: &mut Recording) {
+        let ([_, impulse], [before, _]) = (self.buffers.impulses(self.odd), set.buffers.impulses(set.odd));
+        self.take(part.to_islands, [before, impulse], [tile, 1], recording);
+    }
+
+    fn take(
+        &self,
+        [items_at, n_items]: [u32; 2],
+        [from, to]: [BufferId; 2],
+        [stride_in, stride_out]: [u32; 2],
+        recording: &mut Recording,
+    ) {
+        if n_items > 0 {
+            let dims = warm_move::Dims { n_items, items_at, stride_in, stride_out };
+            recording.dispatch(&kernel::contact::WARM_MOVE, &dims, n_items, &[self.buffers.moves, from, to]);
+        }
+    }
+
     /// From the free velocities of all sets to the velocities of their trees that are in islands; what the tree kernels
     /// made of those is overwritten.
-    pub(crate) fn record<T: Scalar>(&self, sets: &[ChunkSet<T>], pack: &IslandPack<T>, recording: &mut Recording) {
+    pub(crate) fn record<T: Scalar>(
+        &self,
+        sets: &[ChunkSet<T>],
+        pack: &IslandPack<T>,
+        tile: u32,
+        recording: &mut Recording,
+    ) {
         use kernel::contact::{
             ISLAND_ASSEMBLE, ISLAND_CERTIFY, ISLAND_FINISH, ISLAND_GATHER, ISLAND_PGS, ISLAND_ROWS, ISLAND_SCATTER,
         };
@@ -140,8 +175,9 @@ impl IslandStep {
         let dims = &IslandDims {
             iterations: self.iterations,
             tolerance: self.tolerance.to_bits(),
-            // An exact zero only: what a batch promises is residual number 1.
-            tolerance_scaled: 0f32.to_bits(),
+            // What a batch promises is residual number 1; in f32 heavy bodies cannot reach it, and there the scaled one
+            // counts as well.
+            tolerance_scaled: if size_of::<T>() == 4 { self.tolerance } else { 0.0 }.to_bits(),
             ..pack.dims
         };
         recording.dispatch(
@@ -150,6 +186,9 @@ impl IslandStep {
             dims.n_constraints,
             &[b.index, b.contact, b.jac, before, b.velocity, b.con, impulse],
         );
+        for (set, part) in parts() {
+            self.to_islands(set, part, tile, recording);
+        }
         for done in (0..self.iterations).step_by(island_pgs::SWEEPS as usize) {
             let iterations = self.iterations.min(done + island_pgs::SWEEPS);
             recording.dispatch(

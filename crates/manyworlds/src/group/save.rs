@@ -10,7 +10,7 @@ use manyworlds_shaders::index::{slot_at, tile_at};
 use super::chunk::Chunk;
 use crate::Error;
 use crate::checkpoint::{Reader, Writer};
-use crate::host::Place;
+use crate::host::{IslandPack, Place};
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     fn read_all(&mut self, buffer: BufferId) -> Result<Vec<T>, Error> {
@@ -52,6 +52,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             }
         }
         self.save_islands(out)?;
+        out.word(u32::from(self.geoms.is_some()));
+        if let Some(geoms) = &self.geoms {
+            geoms.save(out);
+        }
         for world in &self.host.worlds {
             out.count(world.previous().len());
             for ((geoms, feature), place) in world.previous() {
@@ -74,6 +78,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         for index in 0..self.sets.len() {
             if input.word()? == 1 {
                 self.use_lane_params(index)?;
+            } else {
+                self.share_params(index)?;
             }
             let step = &self.sets[index].step;
             let (dims, buffers, odd) = (step.dims, step.buffers, step.odd);
@@ -109,6 +115,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.store.write(buffers.row, 0, &rows)?;
             if dims.param_lanes == 1 {
                 self.store.write(buffers.lane_params, 0, &params)?;
+                let n = dims.n_param as usize;
+                self.host.params[index].fill(lanes, |lane, at| params[tile_at(width, lane, n, at)]);
             }
             let status = std::mem::take(&mut self.sets[index].status);
             self.store.write_index(buffers.status, 0, &status)?;
@@ -128,6 +136,11 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.store.write(before, 0, &impulses)?;
         }
         let n_constraint = self.restore_islands(input)?;
+        if input.word()? == 1 {
+            self.own_geoms().restore(input)?;
+        } else {
+            self.geoms = None;
+        }
         for world in &mut self.host.worlds {
             let count = input.count()?;
             let mut previous = Vec::with_capacity(count);
@@ -165,7 +178,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let all = (0..n).map(|_| input.real()).collect::<Result<Vec<T>, _>>()?;
         for at in self.host.islands.before() {
             *at = input.word()?;
-            if *at as usize > n / 3 {
+            if !IslandPack::<T>::is_place(*at, n / 3) {
                 return Err(Error::Checkpoint(format!("constraint {at} of {}", n / 3)));
             }
         }

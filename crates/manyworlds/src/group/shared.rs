@@ -7,7 +7,7 @@ use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
-use crate::host::{Header, HostModel, SetShape, fixed};
+use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error};
 
@@ -35,17 +35,19 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
         let sets = compile(&model, &settings)?;
         let collision = CollisionSettings { speculative_distance: s.speculative_distance };
         let lanes = LaneMap::new(&model, &sets);
+        let fixed = fixed(&model, &sets, &lanes)?;
+        let block = |(at, of): (usize, &Fixed<T>)| match &of.law {
+            Law::Block(Block { frames: Frames::OfTree(number), .. }) => {
+                Some(TreeBlock { fixed: at, tree: of.trees[0] as usize, number: *number as u32 })
+            }
+            _ => None,
+        };
         let host = HostModel {
+            blocks: fixed.iter().enumerate().filter_map(block).collect(),
+            fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,
-            fixed: fixed(&model, &sets, &lanes)?,
             lanes,
             sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
-            header: Header {
-                timestep: model.options.timestep,
-                correction_fraction: s.fraction,
-                correction_max: s.max_velocity,
-                restitution_threshold: s.restitution_threshold,
-            },
         };
         Ok(Self {
             model: Arc::new(model),

@@ -7,7 +7,7 @@ use manyworlds_collide::organise::NONE;
 use manyworlds_dynamics::TreeSet;
 use manyworlds_model::{EqualityKind, Model, Pose as Frame};
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::dynamics::tree::{self, block, param};
+use manyworlds_shaders::dynamics::tree::{self, block};
 use manyworlds_shaders::math::{Quat, Vec3, add, quat_conjugate, quat_log, quat_mul, quat_rotate, sub};
 
 use super::POSE;
@@ -38,15 +38,24 @@ pub(crate) struct Block<T> {
     pub(crate) bodies: [Option<(usize, BodyPlace)>; 2],
     /// The axes, not the origins.
     pub(crate) angular: bool,
-    frames: [[T; POSE]; 2],
+    pub(crate) frames: Frames<T>,
+}
+
+/// Where the frames of a block are to be found.
+#[derive(Debug, Clone)]
+pub(crate) enum Frames<T> {
+    /// Among the parameters of its tree: the number of the block there.
+    OfTree(usize),
+    /// Of the model: the block binds two trees.
+    Fixed([[T; POSE]; 2]),
 }
 
 impl<T: Scalar> Block<T> {
     /// The point where both bodies' velocities are taken, and the error in world axes, m or rad. `pose` is that of a
-    /// body of the model.
-    pub(crate) fn error(&self, pose: impl Fn(usize) -> [T; POSE]) -> (Vec3<T>, Vec3<T>) {
+    /// body of the model, `frames` the two frames in their bodies.
+    pub(crate) fn error(&self, frames: [[T; POSE]; 2], pose: impl Fn(usize) -> [T; POSE]) -> (Vec3<T>, Vec3<T>) {
         let [a, b] = [0, 1].map(|side| {
-            let (position, turn) = split(self.frames[side]);
+            let (position, turn) = split(frames[side]);
             self.bodies[side].map_or((position, turn), |(body, _)| {
                 let (origin, q) = split(pose(body));
                 (add(origin, quat_rotate(q, position)), quat_mul(q, turn))
@@ -66,7 +75,7 @@ pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap)
     let mut all = Vec::new();
     for (index, place) in lanes.trees.iter().enumerate() {
         let set = &sets[place.set];
-        let (tree, params) = (set.layout.tree(), &set.params[place.index]);
+        let tree = set.layout.tree();
         let trees = [index as u32; 2];
         all.extend((0..tree.rows.len() as u32).map(|row| Fixed { trees, law: Law::Row(row) }));
         let first = model.trees[index].bodies.start;
@@ -74,14 +83,13 @@ pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap)
             let place = BodyPlace { tree: index, local: local as usize };
             (local != tree::NONE).then_some((first + local as usize, place))
         };
-        for record in tree.blocks {
-            let frame = |at: usize| std::array::from_fn(|k| T::from_f64(params[record.param as usize + at + k]));
+        for (number, record) in tree.blocks.iter().enumerate() {
             all.push(Fixed {
                 trees,
                 law: Law::Block(Block {
                     bodies: [body(record.body_a), body(record.body_b)],
                     angular: record.kind == block::ROTATION,
-                    frames: [frame(param::BLOCK_FRAME_A), frame(param::BLOCK_FRAME_B)],
+                    frames: Frames::OfTree(number),
                 }),
             });
         }
@@ -107,12 +115,11 @@ pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap)
         let [Some((_, a)), Some((_, b))] = places else { continue };
         if a.tree != b.tree {
             let trees = [a.tree as u32, b.tree as u32];
-            let frames = frames.map(numbers);
-            all.extend(
-                parts
-                    .iter()
-                    .map(|&angular| Fixed { trees, law: Law::Block(Block { bodies: places, angular, frames }) }),
-            );
+            let frames = Frames::Fixed(frames.map(numbers));
+            all.extend(parts.iter().map(|&angular| {
+                let block = Block { bodies: places, angular, frames: frames.clone() };
+                Fixed { trees, law: Law::Block(block) }
+            }));
         }
     }
     debug_assert!(all.iter().all(|fixed| fixed.trees.iter().all(|&tree| tree != NONE)));

@@ -1,32 +1,28 @@
 //! Packing islands of several trees into the flat records that the island kernels read, by world, then island, then
 //! colour. Everything is rebuilt each step in buffers that are kept.
 
+use std::ops::Range;
+
 use bytemuck::{Pod, cast_slice};
-use manyworlds_collide::organise::Plan;
+use manyworlds_collide::organise::{self, Plan};
 use manyworlds_collide::{Contact, Precision};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, contact, kind,
 };
 use manyworlds_shaders::contact::tree_layout::row_stride;
+use manyworlds_shaders::contact::warm_move::MoveItem;
 use manyworlds_shaders::dynamics::tree::NONE;
 
-use super::fixed::Law;
+use super::fixed::{Frames, Law};
+use super::pack::SlotPack;
+use super::params::LaneParams;
 use super::world::{Place, World};
 use super::{HostModel, POSE, SetShape};
 use crate::lanes::BodyPlace;
 
-/// Numbers of the model that the island kernels need: the head of `island_contact`.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Header {
-    /// s
-    pub(crate) timestep: f64,
-    pub(crate) correction_fraction: f64,
-    /// m/s
-    pub(crate) correction_max: f64,
-    /// m/s
-    pub(crate) restitution_threshold: f64,
-}
+/// Stands for a constraint of the model that its own tree solved, in the slot of its number.
+const IN_TREE: u32 = u32::MAX;
 
 /// The islands of a chunk, ready for upload.
 #[derive(Debug)]
@@ -43,10 +39,13 @@ pub(crate) struct IslandPack<T> {
     pub(crate) islands: Vec<IslandRecord>,
     pub(crate) constraints: Vec<ConstraintRecord>,
     pub(crate) sides: Vec<SideRecord>,
+    /// `warm_move`'s records: impulses that islands take over from trees, and trees from islands.
+    pub(crate) moves: Vec<u32>,
     colours: Vec<u32>,
     /// First velocity of each tree of the world at hand.
     place: Vec<u32>,
-    /// By world and constraint of the model: its place in this step's impulses plus one; 0: not in an island.
+    /// By world and constraint of the model: its place in this step's impulses plus one, or [`IN_TREE`]; 0: neither.
+    /// Rows keep their impulses with their tree, wherever they are solved: theirs is always 0.
     fixed: Vec<u32>,
     /// The same of the step before.
     fixed_before: Vec<u32>,
@@ -59,9 +58,15 @@ pub(crate) struct SetPart {
     /// First word of the set's [`SideItem`]s, and how many there are.
     pub(crate) items_at: u32,
     pub(crate) n_items: u32,
+    /// First word in `moves` of the impulses that go from the set's trees to islands, and how many.
+    pub(crate) to_islands: [u32; 2],
+    /// The same from islands to the set's trees.
+    pub(crate) to_trees: [u32; 2],
     trees: Vec<TreeItem>,
     rows: Vec<RowItem>,
     items: Vec<SideItem>,
+    leaving: Vec<MoveItem>,
+    joining: Vec<MoveItem>,
 }
 
 impl SetPart {
@@ -82,6 +87,31 @@ impl SetPart {
         self.trees.clear();
         self.rows.clear();
         self.items.clear();
+        self.leaving.clear();
+        self.joining.clear();
+        (self.to_islands, self.to_trees) = ([0; 2], [0; 2]);
+    }
+}
+
+/// Where a constraint's settings stand in its part of `island_contact`, in the order of [`LaneParams::settings`].
+const SETTINGS: Range<usize> = contact::TIMESTEP..contact::RESTITUTION_THRESHOLD + 1;
+
+/// What packing looks up of a step.
+pub(crate) struct Step<'a, T: Precision, P> {
+    pub(crate) model: &'a HostModel<T>,
+    /// By set: slots of this step and the one before.
+    pub(crate) packs: &'a [SlotPack<T>],
+    /// By set.
+    pub(crate) params: &'a [LaneParams<T>],
+    /// Of a body of a world.
+    pub(crate) pose: P,
+}
+
+impl<T: Scalar + Precision, P> Step<'_, T, P> {
+    /// Settings of the contacts of a tree.
+    fn settings(&self, world: usize, tree: usize) -> [T; 4] {
+        let (set, lane) = self.model.lane(world, tree);
+        self.params[set].settings(lane)
     }
 }
 
@@ -94,19 +124,16 @@ struct Sides {
 impl<T: Scalar + Precision> IslandPack<T> {
     pub(crate) fn new(model: &HostModel<T>, n_world: usize) -> Self {
         let n_fixed = n_world * model.fixed.len();
-        let h = &model.header;
-        let head = [h.timestep, h.correction_fraction, h.correction_max, h.restitution_threshold];
-        let mut contact: Vec<T> = head.map(T::from_f64).to_vec();
-        contact.resize(contact::HEADER, T::default());
         Self {
             index: Vec::new(),
-            contact,
+            contact: Vec::new(),
             dims: IslandDims::default(),
             n_jac: 0,
             sets: model.sets.iter().map(SetPart::new).collect(),
             islands: Vec::new(),
             constraints: Vec::new(),
             sides: Vec::new(),
+            moves: Vec::new(),
             colours: Vec::new(),
             place: vec![0; model.lanes.trees.len()],
             fixed: vec![0; n_fixed],
@@ -130,9 +157,19 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.fixed_before[world * n..(world + 1) * n].fill(0);
     }
 
-    /// Where the model's own constraints were solved in the step before, plus one, by world: what a checkpoint keeps.
+    /// Where the model's own constraints were solved in the step before, by world: what a checkpoint keeps.
     pub(crate) fn before(&mut self) -> &mut [u32] {
         &mut self.fixed_before
+    }
+
+    /// Whether such a place, read from a checkpoint, can be: in the tree, or among so many constraints of islands.
+    pub(crate) fn is_place(at: u32, n_constraint: usize) -> bool {
+        at == IN_TREE || at as usize <= n_constraint
+    }
+
+    /// Whether a constraint of the model was solved by its tree in the step before.
+    pub(crate) fn was_in_tree(&self, world: usize, fixed: usize, model: &HostModel<T>) -> bool {
+        self.fixed_before[world * model.fixed.len() + fixed] == IN_TREE
     }
 
     /// Leaves no island.
@@ -141,49 +178,93 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.constraints.clear();
         self.sides.clear();
         self.colours.clear();
-        self.contact.truncate(contact::HEADER);
+        self.contact.clear();
+        self.moves.clear();
         self.sets.iter_mut().for_each(SetPart::clear);
         self.n_jac = 0;
         self.dims = IslandDims::default();
     }
 
-    /// Packs the islands of all worlds and gives their contacts their places. `pose`: of a body of a world.
-    pub(crate) fn pack<'p>(
+    /// Packs the islands of all worlds, gives their contacts their places, and finds out which impulses change sides.
+    pub(crate) fn pack<'p, P: Fn(usize, usize) -> [T; POSE]>(
         &mut self,
-        model: &HostModel<T>,
+        step: &Step<'_, T, P>,
         worlds: &mut [World<T>],
         plan: impl Fn(usize) -> &'p Plan,
-        pose: impl Fn(usize, usize) -> [T; POSE],
     ) {
         self.clear();
         self.fixed.fill(0);
         for (index, world) in worlds.iter_mut().enumerate() {
             let plan = plan(index);
             if !plan.islands.is_empty() {
-                self.world(model, index, world, plan, |body| pose(index, body));
+                self.world(step, index, world, plan);
             }
+            if step.model.lanes.trees.len() > 1 {
+                self.return_contacts(step, index, world);
+            }
+            self.return_blocks(step, index, plan);
         }
         self.assemble();
     }
 
+    /// Contacts that a tree solves by itself again.
+    fn return_contacts<P>(&mut self, step: &Step<'_, T, P>, index: usize, world: &World<T>) {
+        let matched = world.contacts.iter().zip(&world.places).zip(&world.warm);
+        for ((contact, &place), &warm) in matched {
+            if let (Place::Slot(slot), Some(Place::Island(at))) = (place, warm)
+                && let Some(tree) = step.model.trees_of(contact).into_iter().flatten().next()
+            {
+                self.join(step, index, tree as usize, slot, at);
+            }
+        }
+    }
+
+    /// Blocks that a tree solves by itself, again or as before.
+    fn return_blocks<P>(&mut self, step: &Step<'_, T, P>, index: usize, plan: &Plan) {
+        let first = index * step.model.fixed.len();
+        for block in &step.model.blocks {
+            if plan.island_of.get(block.tree).is_some_and(|&island| island != organise::NONE) {
+                continue;
+            }
+            self.fixed[first + block.fixed] = IN_TREE;
+            let before = self.fixed_before[first + block.fixed];
+            if before != 0 && before != IN_TREE {
+                self.join(step, index, block.tree, block.number, before - 1);
+            }
+        }
+    }
+
+    /// The impulse of constraint `at` of the step before goes to a slot of a tree.
+    fn join<P>(&mut self, step: &Step<'_, T, P>, index: usize, tree: usize, slot: u32, at: u32) {
+        let (set, lane) = step.model.lane(index, tree);
+        let to = step.packs[set].real_of(lane, slot as usize) as u32;
+        self.sets[set].joining.push(MoveItem { from: 3 * at, to });
+    }
+
+    /// The impulse of a slot of a tree of the step before goes to constraint `at`.
+    fn leave<P>(&mut self, step: &Step<'_, T, P>, index: usize, tree: usize, slot: u32, at: u32) {
+        let (set, lane) = step.model.lane(index, tree);
+        let from = step.packs[set].real_before(lane, slot as usize) as u32;
+        self.sets[set].leaving.push(MoveItem { from, to: 3 * at });
+    }
+
     /// One world.
-    fn world(
+    fn world<P: Fn(usize, usize) -> [T; POSE]>(
         &mut self,
-        model: &HostModel<T>,
+        step: &Step<'_, T, P>,
         index: usize,
         world: &mut World<T>,
         plan: &Plan,
-        pose: impl Fn(usize) -> [T; POSE],
     ) {
+        let model = step.model;
         let first = self.constraints.len() as u32;
         let first_colour = self.colours.len() as u32;
         let n_contact = world.contacts.len();
         for island in &plan.islands {
             let velocity_begin = self.dims.n_velocity;
             for &tree in &plan.members[island.members.start as usize..island.members.end as usize] {
-                let place = model.lanes.trees[tree as usize];
-                let part = &mut self.sets[place.set];
-                let lane = (index * model.sets[place.set].trees.len() + place.index) as u32;
+                let (set, lane) = model.lane(index, tree as usize);
+                let (part, lane) = (&mut self.sets[set], lane as u32);
                 self.place[tree as usize] = self.dims.n_velocity;
                 part.trees.push(TreeItem { lane, velocity: self.dims.n_velocity });
                 self.dims.n_velocity += part.dims.n_v;
@@ -192,10 +273,10 @@ impl<T: Scalar + Precision> IslandPack<T> {
             for &id in &plan.constraints[island.constraints.start as usize..island.constraints.end as usize] {
                 let id = id as usize;
                 if id < n_contact {
-                    self.contact(model, index, world, id);
+                    self.contact(step, index, world, id);
                     n_contacts += 1;
                 } else {
-                    self.fixed(model, index, id - n_contact, &pose);
+                    self.fixed(step, index, id - n_contact);
                 }
             }
             self.islands.push(IslandRecord {
@@ -212,35 +293,43 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.colours.extend(plan.colours.iter().map(|end| first + end));
     }
 
-    fn contact(&mut self, model: &HostModel<T>, index: usize, world: &mut World<T>, id: usize) {
+    fn contact<P>(&mut self, step: &Step<'_, T, P>, index: usize, world: &mut World<T>, id: usize) {
         let Contact { bodies, point, normal, distance, friction, restitution, .. } = world.contacts[id];
-        let previous = match world.warm[id] {
-            Some(Place::Island(at)) => at + 1,
-            _ => 0,
-        };
-        world.places[id] = Place::Island(self.constraints.len() as u32);
-        let bodies = bodies.map(|body| model.lanes.bodies[body as usize]);
-        self.block(model, index, previous, &Sides { bodies, angular: false });
-        let [[px, py, pz], [nx, ny, nz], zero] = [point, normal, [T::default(); 3]];
+        let bodies = bodies.map(|body| step.model.lanes.bodies[body as usize]);
+        let constraint = self.constraints.len() as u32;
+        let mut previous = 0;
+        match (world.warm[id], bodies.iter().flatten().next()) {
+            (Some(Place::Island(at)), _) => previous = at + 1,
+            // A contact that its tree solved is one with the ground: it has one tree only.
+            (Some(Place::Slot(slot)), Some(body)) => self.leave(step, index, body.tree, slot, constraint),
+            _ => {}
+        }
+        world.places[id] = Place::Island(constraint);
+        self.block(step.model, index, previous, &Sides { bodies, angular: false });
+        let mut numbers = [T::default(); contact::SIZE];
+        numbers[contact::POINT..contact::POINT + 3].copy_from_slice(&point);
+        numbers[contact::NORMAL..contact::NORMAL + 3].copy_from_slice(&normal);
+        numbers[contact::DISTANCE] = distance;
         // Friction below zero means a block that holds.
-        let friction = friction.max(T::default());
-        self.contact.extend([px, py, pz, nx, ny, nz, distance, friction, restitution, zero[0], zero[1], zero[2]]);
+        numbers[contact::FRICTION] = friction.max(T::default());
+        numbers[contact::RESTITUTION] = restitution;
+        if let Some(body) = bodies.iter().flatten().next() {
+            numbers[SETTINGS].copy_from_slice(&step.settings(index, body.tree));
+        }
+        self.contact.extend(numbers);
     }
 
     /// A constraint of the model itself.
-    fn fixed(&mut self, model: &HostModel<T>, index: usize, id: usize, pose: impl Fn(usize) -> [T; POSE]) {
-        let at = index * model.fixed.len() + id;
-        let previous = self.fixed_before[at];
+    fn fixed<P: Fn(usize, usize) -> [T; POSE]>(&mut self, step: &Step<'_, T, P>, index: usize, id: usize) {
+        let model = step.model;
         let constraint = self.constraints.len() as u32;
-        self.fixed[at] = constraint + 1;
         let mut numbers = [T::default(); contact::SIZE];
         let fixed = &model.fixed[id];
+        let tree = fixed.trees[0] as usize;
+        let (set, lane) = model.lane(index, tree);
         match &fixed.law {
             &Law::Row(row) => {
-                let tree = fixed.trees[0] as usize;
-                let place = model.lanes.trees[tree];
-                let part = &mut self.sets[place.set];
-                let lane = (index * model.sets[place.set].trees.len() + place.index) as u32;
+                let (part, lane) = (&mut self.sets[set], lane as u32);
                 let (jac, count) = (self.n_jac as u32, part.dims.n_v);
                 part.rows.push(RowItem { lane, row, constraint, jac });
                 let side_begin = self.sides.len() as u32;
@@ -249,17 +338,31 @@ impl<T: Scalar + Precision> IslandPack<T> {
                     kind: kind::ROW,
                     side_begin,
                     side_end: side_begin + 1,
-                    previous,
+                    previous: 0,
                 });
                 self.n_jac += 2 * count as usize;
             }
             Law::Block(block) => {
-                let (point, error) = block.error(pose);
+                let at = index * model.fixed.len() + id;
+                let mut previous = self.fixed_before[at];
+                let frames = match &block.frames {
+                    &Frames::OfTree(number) => {
+                        if previous == IN_TREE {
+                            previous = 0;
+                            self.leave(step, index, tree, number as u32, constraint);
+                        }
+                        step.params[set].frames(lane, number)
+                    }
+                    Frames::Fixed(frames) => *frames,
+                };
+                self.fixed[at] = constraint + 1;
+                let (point, error) = block.error(frames, |body| (step.pose)(index, body));
                 let bodies = block.bodies.map(|body| body.map(|(_, place)| place));
                 self.block(model, index, previous, &Sides { bodies, angular: block.angular });
                 numbers[contact::POINT..contact::POINT + 3].copy_from_slice(&point);
                 numbers[contact::NORMAL..contact::NORMAL + 3].copy_from_slice(&error);
                 numbers[contact::FRICTION] = T::from_f64(-1.0);
+                numbers[SETTINGS].copy_from_slice(&step.settings(index, tree));
             }
         }
         self.contact.extend(numbers);
@@ -272,9 +375,8 @@ impl<T: Scalar + Precision> IslandPack<T> {
         let local = |body: Option<BodyPlace>| body.map_or(NONE, |body| body.local as u32);
         let angular = u32::from(sides.angular);
         let mut side = |tree: usize, body_a: u32, body_b: u32| {
-            let place = model.lanes.trees[tree];
-            let part = &mut self.sets[place.set];
-            let lane = (index * model.sets[place.set].trees.len() + place.index) as u32;
+            let (set, lane) = model.lane(index, tree);
+            let (part, lane) = (&mut self.sets[set], lane as u32);
             let (jac, count) = (self.n_jac as u32, part.dims.n_v);
             part.items.push(SideItem { lane, body_a, body_b, angular, constraint, jac });
             self.sides.push(SideRecord { velocity: self.place[tree], count, jac, constraint });
@@ -319,6 +421,10 @@ impl<T: Scalar + Precision> IslandPack<T> {
             part.dims.n_trees = part.trees.len() as u32;
             part.dims.n_rows = part.rows.len() as u32;
             part.dims.n_velocity = self.dims.n_velocity;
+            for (items, [at, count]) in [(&part.leaving, &mut part.to_islands), (&part.joining, &mut part.to_trees)] {
+                (*at, *count) = (self.moves.len() as u32, items.len() as u32);
+                self.moves.extend_from_slice(words(items));
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 mod fixed;
 mod islands;
 mod pack;
+mod params;
 mod world;
 
 use std::sync::Arc;
@@ -15,9 +16,11 @@ use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
 use crate::lanes::LaneMap;
-pub(crate) use fixed::{Fixed, fixed};
-pub(crate) use islands::{Header, IslandPack};
+pub(crate) use fixed::{Block, Fixed, Frames, Law, fixed};
+use islands::Step;
+pub(crate) use islands::{IslandPack, SetPart};
 pub(crate) use pack::SlotPack;
+pub(crate) use params::LaneParams;
 pub(crate) use world::{Place, World};
 
 /// Worlds that one task collides in a row with one scratch.
@@ -35,7 +38,18 @@ pub(crate) struct HostModel<T: Precision> {
     pub(crate) sets: Vec<SetShape>,
     /// Constraints that are there in every step; they take part in islands of several trees only.
     pub(crate) fixed: Vec<Fixed<T>>,
-    pub(crate) header: Header,
+    /// Those of them that are bilateral blocks of one tree.
+    pub(crate) blocks: Vec<TreeBlock>,
+}
+
+/// A bilateral block of one tree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TreeBlock {
+    /// Among the constraints of the model.
+    pub(crate) fixed: usize,
+    pub(crate) tree: usize,
+    /// Within the tree.
+    pub(crate) number: u32,
 }
 
 /// Sizes of a tree set that the host needs.
@@ -62,11 +76,13 @@ pub(crate) struct HostStage<T: Precision> {
     pub(crate) organisers: Vec<Organiser>,
     benches: Vec<Bench<T>>,
     pub(crate) packs: Vec<SlotPack<T>>,
+    /// By set.
+    pub(crate) params: Vec<LaneParams<T>>,
     pub(crate) islands: IslandPack<T>,
 }
 
 /// A block's number, its worlds, their organisers, and what a thread works with.
-type Block<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
+type Task<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
 
 impl<T: Scalar + Precision> HostStage<T> {
     pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize) -> Self {
@@ -77,6 +93,7 @@ impl<T: Scalar + Precision> HostStage<T> {
             .map(|set| SlotPack::new(set.trees.clone(), set.dims.n_block as usize, width, n_world))
             .collect();
         Self {
+            params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
             islands: IslandPack::new(&model, n_world),
             width,
             worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),
@@ -87,23 +104,22 @@ impl<T: Scalar + Precision> HostStage<T> {
         }
     }
 
-    /// Collides and organises every world from the body poses of each tree set (tile layout), and packs what the tree
+    /// Collides and organises every world from the body poses of a tree set (tile layout), and packs what the tree
     /// kernels read. Worlds of `stopped` trees have no contacts.
-    pub(crate) fn run<'o>(
+    pub(crate) fn run<'o, 'p>(
         &mut self,
-        poses: &[&[T]],
+        poses: impl Fn(usize) -> &'p [T] + Sync,
         overrides: impl Fn(usize) -> Overrides<'o, T> + Sync,
         stopped: impl Fn(usize) -> bool + Sync,
     ) {
         let (model, width) = (&*self.model, self.width);
         let many = self.worlds.len() > BLOCK;
-        let blocks = self.worlds.chunks_mut(BLOCK).zip(self.organisers.chunks_mut(BLOCK)).zip(&mut self.benches);
-        let work = |(block, ((worlds, organisers), bench)): Block<'_, T>| {
+        let work = |(block, ((worlds, organisers), bench)): Task<'_, T>| {
             for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
                 let index = block * BLOCK + i;
                 world.contacts.clear();
                 if !stopped(index) {
-                    let pose = |body: usize| model.pose(poses, width, index, body);
+                    let pose = |body: usize| model.pose(&poses, width, index, body);
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
                     let _ =
                         model.collision.collide_with(pose, &overrides(index), &mut bench.scratch, &mut world.contacts);
@@ -111,18 +127,25 @@ impl<T: Scalar + Precision> HostStage<T> {
                 model.organise(world, organiser, bench);
             }
         };
+        let (worlds, organisers, benches) = (&mut self.worlds, &mut self.organisers, &mut self.benches);
         if many {
-            blocks.enumerate().collect::<Vec<_>>().into_par_iter().for_each(work);
+            let blocks = worlds.par_chunks_mut(BLOCK).zip(organisers.par_chunks_mut(BLOCK)).zip(benches);
+            blocks.enumerate().for_each(work);
         } else {
+            let blocks = worlds.chunks_mut(BLOCK).zip(organisers.chunks_mut(BLOCK)).zip(benches);
             blocks.enumerate().for_each(work);
         }
         let organisers = &self.organisers;
         let shared = |world: usize, tree: usize| is_shared(&organisers[world], tree);
+        let islands = &self.islands;
+        let was_here =
+            |world: usize, tree: usize, block: usize| islands.was_in_tree(world, model.block(tree, block), model);
         for pack in &mut self.packs {
-            pack.pack(&self.worlds, &model.lanes, shared);
+            pack.pack(&self.worlds, &model.lanes, shared, was_here);
         }
-        let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
-        self.islands.pack(model, &mut self.worlds, |world| organisers[world].plan(), pose);
+        let pose = |world: usize, body: usize| model.pose(&poses, width, world, body);
+        let step = Step { model, packs: &self.packs, params: &self.params, pose };
+        self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
     }
 
     /// Whether a tree of a world was in an island with others in the step at hand.
@@ -151,7 +174,10 @@ fn is_shared(organiser: &Organiser, tree: usize) -> bool {
 impl<T: Scalar + Precision> HostModel<T> {
     /// World frame of a body of a model.
     #[inline]
-    fn pose(&self, poses: &[&[T]], width: usize, world: usize, body: usize) -> [T; POSE] {
+    fn pose<'p>(&self, poses: &impl Fn(usize) -> &'p [T], width: usize, world: usize, body: usize) -> [T; POSE]
+    where
+        T: 'p,
+    {
         let Some(place) = self.lanes.bodies[body] else {
             // Collision asks for bodies that move only.
             return [T::default(); POSE];
@@ -160,7 +186,21 @@ impl<T: Scalar + Precision> HostModel<T> {
         let set = &self.sets[tree.set];
         let lane = world * set.trees.len() + tree.index;
         let first = tile_at(width, lane, POSE * set.dims.n_body as usize, POSE * place.local);
-        std::array::from_fn(|k| poses[tree.set][first + k * width])
+        let poses = poses(tree.set);
+        std::array::from_fn(|k| poses[first + k * width])
+    }
+
+    /// Tree set and lane of a tree of a world.
+    #[inline]
+    pub(crate) fn lane(&self, world: usize, tree: usize) -> (usize, usize) {
+        let place = self.lanes.trees[tree];
+        (place.set, world * self.sets[place.set].trees.len() + place.index)
+    }
+
+    /// The constraint of the model that a tree's bilateral block is.
+    fn block(&self, tree: usize, number: usize) -> usize {
+        let first = self.blocks.partition_point(|block| block.tree < tree);
+        self.blocks[first + number].fixed
     }
 
     /// Islands of a world, the place of every contact, and where it was solved in the step before.
@@ -193,7 +233,7 @@ impl<T: Scalar + Precision> HostModel<T> {
     }
 
     /// The trees that a contact touches.
-    fn trees_of(&self, contact: &Contact<T>) -> [Option<u32>; 2] {
+    pub(crate) fn trees_of(&self, contact: &Contact<T>) -> [Option<u32>; 2] {
         contact.bodies.map(|body| self.lanes.bodies[body as usize].map(|place| place.tree as u32))
     }
 }

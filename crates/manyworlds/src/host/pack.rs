@@ -3,7 +3,7 @@
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, map};
 use manyworlds_shaders::dynamics::tree::NONE;
-use rayon::prelude::*;
+use manyworlds_shaders::index::slot_at;
 
 use super::world::{Place, World};
 use crate::lanes::LaneMap;
@@ -42,14 +42,30 @@ impl<T: Scalar> SlotPack<T> {
         self.slots[lane / self.width * SLOTS + 1] as usize
     }
 
+    /// First real of the impulse of a slot of a lane; of the other two a tile's width and twice that further.
+    pub(crate) fn real_of(&self, lane: usize, slot: usize) -> usize {
+        slot_at(self.width, lane, self.begin(lane), slot, 3, 0)
+    }
+
+    /// The same for the slots of the step before.
+    pub(crate) fn real_before(&self, lane: usize, slot: usize) -> usize {
+        slot_at(self.width, lane, self.slots[lane / self.width * SLOTS + 2] as usize, slot, 3, 0)
+    }
+
     /// Sets the slots of each lane without packing them, as a checkpoint says they were.
     pub(crate) fn set_counts(&mut self, count: impl Fn(usize) -> usize, n_lane: usize) {
         count_slots(&mut self.slots, &mut self.n_slot, self.width, n_lane, count);
     }
 
-    /// Packs all worlds of a chunk. `shared` are lanes that are no island by themselves: their blocks are solved
-    /// elsewhere.
-    pub(crate) fn pack(&mut self, worlds: &[World<T>], lanes: &LaneMap, shared: impl Fn(usize, usize) -> bool + Sync) {
+    /// Packs all worlds of a chunk. `shared` are trees of a world that are no island by themselves: their blocks are
+    /// solved elsewhere. `was_here`: whether a block of a tree of a world was solved by its tree in the step before.
+    pub(crate) fn pack(
+        &mut self,
+        worlds: &[World<T>],
+        lanes: &LaneMap,
+        shared: impl Fn(usize, usize) -> bool + Sync,
+        was_here: impl Fn(usize, usize, usize) -> bool + Sync,
+    ) {
         let (width, k, n_block) = (self.width, self.trees.len(), self.n_block);
         let n_lane = k * worlds.len();
         for slots in self.slots.chunks_exact_mut(SLOTS) {
@@ -65,33 +81,49 @@ impl<T: Scalar> SlotPack<T> {
         self.map.resize(self.n_slot * map::SIZE * width, 0);
         let trees = &self.trees;
 
-        // Tiles own disjoint stretches of both arrays.
-        let mut all_reals = self.contact.as_mut_slice();
-        let mut all_words = self.map.as_mut_slice();
-        let tiles = self.slots.chunks_exact(SLOTS).enumerate().map(|(tile, slots)| {
-            let n = slots[1] as usize * width;
-            let reals;
-            let words;
-            (reals, all_reals) = std::mem::take(&mut all_reals).split_at_mut(n * contact::SIZE);
-            (words, all_words) = std::mem::take(&mut all_words).split_at_mut(n * map::SIZE);
-            // Blocks were there in the step before, unless there was none.
-            (tile, slots[3] as usize >= n_block, reals, words)
-        });
-        let fill = |(tile, had_blocks, reals, words): (usize, bool, &mut [T], &mut [u32])| {
+        let fill = |tile: usize, reals: &mut [T], words: &mut [u32]| {
             for lane in tile * width..((tile + 1) * width).min(n_lane) {
                 let (world, tree) = (lane / k, trees[lane % k]);
                 if !shared(world, tree) {
-                    let blocks = Blocks { n: n_block, warm: had_blocks };
-                    fill_lane(reals, words, width, lane % width, &blocks, &worlds[world], tree, lanes);
+                    fill_blocks(words, width, lane % width, n_block, |block| was_here(world, tree, block));
+                    fill_contacts(reals, words, width, lane % width, n_block, &worlds[world], tree, lanes);
                 }
             }
         };
-        // A chunk of a CPU batch has a tile or a few, and its neighbours keep the threads busy.
-        if worlds.len() > 64 {
-            tiles.collect::<Vec<_>>().into_par_iter().for_each(fill);
-        } else {
-            tiles.for_each(fill);
+        for_tiles(0, &self.slots, width, &mut self.contact, &mut self.map, &fill);
+    }
+}
+
+/// Tiles that one task packs: a chunk of a CPU batch has fewer, and its neighbours keep the threads busy.
+const TASK: usize = 8;
+
+/// Calls `fill` with every tile's number and own stretches of both arrays; `slots` begins with tile `first`.
+fn for_tiles<T: Scalar>(
+    first: usize,
+    slots: &[u32],
+    width: usize,
+    reals: &mut [T],
+    words: &mut [u32],
+    fill: &(impl Fn(usize, &mut [T], &mut [u32]) + Sync),
+) {
+    let n = slots.len() / SLOTS;
+    if n <= 1 {
+        if n == 1 {
+            fill(first, reals, words);
         }
+        return;
+    }
+    let (low, high) = slots.split_at(n / 2 * SLOTS);
+    let own = (high[0] - low[0]) as usize * width;
+    let (low_reals, high_reals) = reals.split_at_mut(own * contact::SIZE);
+    let (low_words, high_words) = words.split_at_mut(own * map::SIZE);
+    let mut below = || for_tiles(first, low, width, low_reals, low_words, fill);
+    let mut above = || for_tiles(first + n / 2, high, width, high_reals, high_words, fill);
+    if n > TASK {
+        rayon::join(below, above);
+    } else {
+        below();
+        above();
     }
 }
 
@@ -105,31 +137,27 @@ fn count_slots(slots: &mut [u32], n_slot: &mut usize, width: usize, n_lane: usiz
     }
 }
 
-/// Static blocks of a lane, and whether they have impulses of the step before.
-struct Blocks {
-    n: usize,
-    warm: bool,
-}
-
-/// Writes one lane's blocks and contacts.
-fn fill_lane<T: Scalar>(
-    reals: &mut [T],
-    words: &mut [u32],
-    width: usize,
-    lane: usize,
-    blocks: &Blocks,
-    world: &World<T>,
-    tree: usize,
-    lanes: &LaneMap,
-) {
-    let n_block = blocks.n;
+/// Writes one lane's blocks; `was_here`: whether a block has an impulse of the step before, in the same slot.
+fn fill_blocks(words: &mut [u32], width: usize, lane: usize, n_block: usize, was_here: impl Fn(usize) -> bool) {
     for slot in 0..n_block {
-        // Blocks are static: the slot of the step before is the same.
-        let warm = if blocks.warm { slot as u32 + 1 } else { 0 };
+        let warm = if was_here(slot) { slot as u32 + 1 } else { 0 };
         for (f, word) in [map::BLOCK, 0, 0, warm].into_iter().enumerate() {
             words[(slot * map::SIZE + f) * width + lane] = word;
         }
     }
+}
+
+/// Writes one lane's contacts, behind its blocks.
+fn fill_contacts<T: Scalar>(
+    reals: &mut [T],
+    words: &mut [u32],
+    width: usize,
+    lane: usize,
+    n_block: usize,
+    world: &World<T>,
+    tree: usize,
+    lanes: &LaneMap,
+) {
     for (slot, &index) in (n_block..).zip(world.contacts_of(tree)) {
         let contact = &world.contacts[index as usize];
         let local = contact.bodies.map(|b| lanes.bodies[b as usize].map_or(NONE, |b| b.local as u32));

@@ -1,0 +1,126 @@
+//! Parameters of geoms that a world may have of its own.
+
+use manyworlds_collide::Overrides;
+use manyworlds_model::{Geom, Model, Shape};
+use manyworlds_shaders::Scalar;
+
+use crate::Error;
+use crate::checkpoint::{Reader, Writer};
+
+/// A parameter of a geom, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GeomParameter {
+    /// Radius (sphere); radius and half length (capsule, cylinder); half edges (box); semi-axes (ellipsoid), m. The
+    /// body's mass and inertia stay as they are: they are parameters of their own.
+    Size,
+    /// Coulomb friction coefficient, before it is mixed with the other geom's; explicit pairs keep theirs.
+    Friction,
+    /// Restitution coefficient, 0 to 1, before it is mixed with the other geom's; explicit pairs keep theirs.
+    Restitution,
+}
+
+/// Sizes of a shape in the order of [`GeomParameter::Size`], and how many it has; none: it cannot be changed.
+fn sizes(shape: &Shape) -> ([f64; 3], usize) {
+    match *shape {
+        Shape::Sphere { radius } => ([radius, 0.0, 0.0], 1),
+        Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
+            ([radius, half_length, 0.0], 2)
+        }
+        Shape::Box { half: sizes } | Shape::Ellipsoid { radii: sizes } => (sizes.into(), 3),
+        Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) => ([0.0; 3], 0),
+    }
+}
+
+impl GeomParameter {
+    /// Refuses values that the geom cannot have.
+    pub(crate) fn check(self, index: usize, geom: &Geom, values: &[f64]) -> Result<(), Error> {
+        let (_, count) = sizes(&geom.shape);
+        let expected = if self == Self::Size { count } else { 1 };
+        let wrong = |message: String| {
+            let parameter = format!("{self:?} of geom {index} \"{}\"", geom.name);
+            Err(Error::Parameter { parameter, message })
+        };
+        if expected == 0 {
+            return wrong("a plane, mesh or heightfield has no size that a world could change".into());
+        }
+        if values.len() != expected {
+            return wrong(format!("expected {expected} numbers, found {}", values.len()));
+        }
+        let allowed = |x: f64| match self {
+            Self::Size => x > 0.0,
+            Self::Friction => x >= 0.0,
+            Self::Restitution => (0.0..=1.0).contains(&x),
+        };
+        let range = match self {
+            Self::Size => "above zero",
+            Self::Friction => "not below zero",
+            Self::Restitution => "from 0 to 1",
+        };
+        match values.iter().find(|x| !(x.is_finite() && allowed(**x))) {
+            Some(found) => wrong(format!("expected numbers {range}, found {found}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The geoms of every world of a chunk, once one of them differs from the model's.
+#[derive(Debug)]
+pub(crate) struct GeomOverrides<T> {
+    n_geom: usize,
+    /// `[worlds][geoms]`, m.
+    sizes: Vec<[T; 3]>,
+    /// `[worlds][geoms]`
+    friction: Vec<T>,
+    /// `[worlds][geoms]`
+    restitution: Vec<T>,
+}
+
+impl<T: Scalar> GeomOverrides<T> {
+    /// Every world as the model is.
+    pub(crate) fn new(model: &Model, n_world: usize) -> Self {
+        let geoms = || (0..n_world).flat_map(|_| &model.geoms);
+        Self {
+            n_geom: model.geoms.len(),
+            sizes: geoms().map(|geom| sizes(&geom.shape).0.map(T::from_f64)).collect(),
+            friction: geoms().map(|geom| T::from_f64(geom.contact.friction)).collect(),
+            restitution: geoms().map(|geom| T::from_f64(geom.contact.restitution)).collect(),
+        }
+    }
+
+    /// Changes one parameter of one geom of one world; the values have been checked.
+    pub(crate) fn set(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) {
+        let at = world * self.n_geom + geom;
+        match parameter {
+            GeomParameter::Size => {
+                self.sizes[at].iter_mut().zip(values).for_each(|(to, &x)| *to = T::from_f64(x));
+            }
+            GeomParameter::Friction => self.friction[at] = T::from_f64(values[0]),
+            GeomParameter::Restitution => self.restitution[at] = T::from_f64(values[0]),
+        }
+    }
+
+    /// What collision is told of a world.
+    pub(crate) fn of(&self, world: usize) -> Overrides<'_, T> {
+        let own = world * self.n_geom..(world + 1) * self.n_geom;
+        Overrides {
+            sizes: &self.sizes[own.clone()],
+            friction: &self.friction[own.clone()],
+            restitution: &self.restitution[own],
+            ..Overrides::default()
+        }
+    }
+
+    /// Appends all of it to a checkpoint.
+    pub(crate) fn save(&self, out: &mut Writer) {
+        let numbers = self.sizes.iter().flatten().chain(&self.friction).chain(&self.restitution);
+        numbers.for_each(|&x| out.real(x));
+    }
+
+    /// Reads what [`Self::save`] wrote of as many worlds of the same model.
+    pub(crate) fn restore(&mut self, input: &mut Reader) -> Result<(), Error> {
+        for x in self.sizes.iter_mut().flatten().chain(&mut self.friction).chain(&mut self.restitution) {
+            *x = input.real()?;
+        }
+        Ok(())
+    }
+}

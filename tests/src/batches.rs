@@ -1,0 +1,79 @@
+//! Small batches for tests through the public crate: models from a few lines of MJCF, on both executors.
+
+use std::path::Path;
+
+use manyworlds::model::from_mjcf_str;
+use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, State};
+
+use crate::parity::device;
+
+/// Acceleration of gravity in [`mjcf`]'s models, m/s^2.
+pub const G: f64 = 9.81;
+
+/// The model of some MJCF within `<mujoco>`, stepped by `h` seconds under gravity along -z.
+///
+/// # Panics
+/// If it does not load.
+#[must_use]
+pub fn mjcf(h: f64, body: &str) -> Model {
+    let text = format!("<mujoco><option timestep=\"{h}\" gravity=\"0 0 -{G}\"/>{body}</mujoco>");
+    let nothing = |path: &Path| Err(std::io::Error::other(format!("{}", path.display())));
+    from_mjcf_str("test.xml", &text, &nothing, &ImportOptions::default()).expect("the model loads").model
+}
+
+/// Tight settings in f64 on the CPU.
+#[must_use]
+pub fn tight() -> BatchOptions {
+    BatchOptions {
+        executor: Executor::Cpu,
+        precision: Precision::F64,
+        tolerance: 1e-11,
+        iterations: 1000,
+        ..Default::default()
+    }
+}
+
+/// Settings for each executor in f64, by name: the device's are missing where the switch says that there is none.
+///
+/// # Panics
+/// If there is no adapter and no switch that says so.
+#[must_use]
+pub fn executors(options: &BatchOptions) -> Vec<(&'static str, BatchOptions)> {
+    let mut all = vec![("cpu", options.clone())];
+    if let Some(device) = device().expect("an adapter, or the switch that says there is none") {
+        all.push(("gpu", BatchOptions { device: Some(device), ..options.clone() }));
+    }
+    all
+}
+
+/// A batch of worlds of one model.
+///
+/// # Panics
+/// If it cannot be made.
+#[must_use]
+pub fn batch(model: &Model, worlds: usize, options: &BatchOptions) -> Batch {
+    Batch::new(&[(model, worlds)], options).expect("the batch is made")
+}
+
+/// Steps without changing controls.
+///
+/// # Panics
+/// If a step fails.
+pub fn run(batch: &mut Batch, steps: usize) {
+    (0..steps).for_each(|_| batch.step::<f64>(&[]).expect("a step"));
+}
+
+/// State of a world.
+///
+/// # Panics
+/// If there is no such world.
+#[must_use]
+pub fn state(batch: &mut Batch, world: usize) -> State {
+    batch.state(world).expect("a state")
+}
+
+/// Bits of position and velocity.
+#[must_use]
+pub fn bits(state: &State) -> Vec<u64> {
+    state.q.iter().chain(&state.v).map(|x| x.to_bits()).collect()
+}
