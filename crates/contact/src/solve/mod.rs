@@ -1,5 +1,6 @@
 //! Solvers by name, each a folder and a line of [`SOLVERS`].
 
+mod auto;
 mod pgs;
 
 #[cfg(test)]
@@ -110,7 +111,7 @@ pub trait Solver: Sync {
 }
 
 /// All solvers; the first is the default.
-pub const SOLVERS: &[&dyn Solver] = &[&pgs::Pgs];
+pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &pgs::Pgs];
 
 /// Why nothing was solved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

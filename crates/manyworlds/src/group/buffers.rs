@@ -71,6 +71,7 @@ buffers! {
         info: Real,
         status: Index,
         moves: Index,
+        work: Real,
     }
 }
 
