@@ -14,6 +14,10 @@ use super::{Real, Sink, Vector};
 /// How far apart shapes that touch are held to find the direction between them, in units of the smaller one.
 const PARTED: Real = 0.03;
 
+/// From how far apart the direction between the nearest points of two shapes is as good as the points, in units of the
+/// smaller one.
+const APART: Real = 0.01;
+
 /// Memory of the algorithms.
 pub(super) struct Workspace {
     simplex: VoronoiSimplex,
@@ -119,7 +123,41 @@ struct Couple<'a> {
     rounding: Real,
 }
 
+/// What GJK says of two polyhedra.
+enum Quick {
+    /// Farther apart than was asked about.
+    Beyond,
+    /// Exact.
+    Apart(Nearest),
+    /// They overlap, or nearly.
+    Unknown,
+}
+
 impl Couple<'_> {
+    /// Between polyhedra apart GJK ends at the features that are nearest, and is exact then: no direction parts the two
+    /// by more than their nearest points are apart.
+    fn quick(&self, start: Vector, within: Real, simplex: &mut VoronoiSimplex) -> Quick {
+        let Self { first, second, rounding } = self;
+        if first.separation(second, start) > within {
+            return Quick::Beyond;
+        }
+        simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
+        match gjk::closest_points(&Pose::IDENTITY, first, second, within, true, simplex) {
+            GJKResult::ClosestPoints(p, q, _) => {
+                let length = (q - p).length();
+                let direction = (q - p) / length.max(APART);
+                let near = Normal { direction, separation: first.separation(second, direction), edges: [None; 2] };
+                if length < APART || near.separation < length - rounding {
+                    return Quick::Unknown;
+                }
+                let (normal, distance) = snap(first, second, near, *rounding).unwrap_or((direction, length));
+                Quick::Apart(Nearest { normal, distance, middle: 0.5 * (p + q) })
+            }
+            GJKResult::NoIntersection(normal) if first.separation(second, normal) > within => Quick::Beyond,
+            _ => Quick::Unknown,
+        }
+    }
+
     /// The best of the directions that cost nothing to find: between the centres, and of faces that look all ways.
     fn guess(&self, start: Vector) -> Vector {
         let mut best = (self.first.separation(&self.second, start), start);
@@ -191,6 +229,15 @@ pub(super) fn nearest(
     let Couple { first, second, .. } = &couple;
     let Workspace { simplex, epa, points } = workspace;
     let start = offset.try_normalize().unwrap_or(Vector::Z);
+    if core_a.is_polyhedron() && core_b.is_polyhedron() {
+        match couple.quick(start, within * scale, simplex) {
+            Quick::Beyond => return None,
+            Quick::Apart(Nearest { normal, distance, middle }) => {
+                return Some(Nearest { normal, distance: distance / scale, middle: middle / scale });
+            }
+            Quick::Unknown => {}
+        }
+    }
     let guess = couple.guess(start);
     if first.separation(second, guess) > within * scale {
         return None;

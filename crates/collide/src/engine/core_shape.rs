@@ -99,6 +99,11 @@ impl<'a> Core<'a> {
         matches!(self, Self::Segment(_) | Self::Box(_) | Self::Mesh(_) | Self::Triangle(_))
     }
 
+    /// Whether it is the hull of finitely many points.
+    pub(super) fn is_polyhedron(&self) -> bool {
+        matches!(self, Self::Point) || self.is_flat()
+    }
+
     /// How the support point at a unit direction moves with a small step of the direction across it: the support
     /// function's Hessian times the step.
     pub(super) fn bend(&self, direction: Vector, step: Vector) -> Vector {
