@@ -24,17 +24,40 @@ const AIM: f64 = 0.5;
 /// Reals of the state that a device carries from dispatch to dispatch.
 const STATE: usize = 16;
 
-/// Where the workspace of an island begins, behind those before it, `n_work` reals so far; [`NONE`] for one too large.
-#[must_use]
-pub fn place_work(counts: Counts, n_work: &mut usize) -> u32 {
-    let shape = Shape::new(counts.blocks as usize, counts.rows as usize);
-    let (begin, n) = (*n_work, shape.groups() * LANES);
-    if n > MOST_ROWS {
-        return NONE;
+/// Rounds through its loops that an invocation may make in a dispatch, with room to spare: see [`super::island_pgs`].
+const LOOPS: usize = 40_000;
+
+/// Workspaces of islands, one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Workspaces {
+    /// Reals so far.
+    pub reals: usize,
+    /// Rows, padded, of the largest island that has one.
+    pub rows: usize,
+}
+
+impl Workspaces {
+    /// Where the workspace of an island begins; [`NONE`] for one too large.
+    pub fn place(&mut self, counts: Counts) -> u32 {
+        let shape = Shape::new(counts.blocks as usize, counts.rows as usize);
+        let (begin, n) = (self.reals, shape.groups() * LANES);
+        if n > MOST_ROWS {
+            return NONE;
+        }
+        // Beside the problem a device keeps which rows are live.
+        self.reals += STATE + shape.reals() + n;
+        self.rows = self.rows.max(n);
+        begin as u32
     }
-    // Beside the problem a device keeps which rows are live.
-    *n_work += STATE + shape.reals() + n;
-    begin as u32
+
+    /// Rounds that a device can do in one dispatch, at least one.
+    #[must_use]
+    pub fn rounds(&self) -> u32 {
+        let n = self.rows;
+        // Elimination and sweeps, as counted in the shader for a workgroup of 32.
+        let loops = n * n * n / 64 + 24 * n;
+        (LOOPS / loops.max(1)).clamp(1, ROUNDS as usize) as u32
+    }
 }
 
 /// One island being solved.

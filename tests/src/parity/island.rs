@@ -6,7 +6,7 @@ use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, con, contact,
     info, kind, region,
 };
-use manyworlds_shaders::contact::island_newton::place_work;
+use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::contact::{island_assemble, warm_move};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
@@ -57,7 +57,7 @@ struct Islands {
     items: Vec<SideItem>,
     contact: Vec<f64>,
     n_jac: u32,
-    n_work: usize,
+    workspaces: Workspaces,
     counts: Counts,
 }
 
@@ -96,7 +96,7 @@ impl Islands {
                 velocity_end: (first + MEMBERS as u32) * n_v,
                 n_contacts,
                 world: island as u32,
-                work: place_work(std::mem::take(&mut all.counts), &mut all.n_work),
+                work: all.workspaces.place(std::mem::take(&mut all.counts)),
             });
         }
         let n = all.constraints.len() as u32;
@@ -260,7 +260,15 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         &k::ISLAND_NEWTON,
         IslandDims { iterations: 3, ..islands },
         islands.n_islands,
-        vec![index(), left(&rows, 3), left(&finish, 5), left(&pgs, 3), left(&pgs, 4), infos(), zeros(all.n_work, 1)],
+        vec![
+            index(),
+            left(&rows, 3),
+            left(&finish, 5),
+            left(&pgs, 3),
+            left(&pgs, 4),
+            infos(),
+            zeros(all.workspaces.reals, 1),
+        ],
         &[(3, ITERATED), (4, ITERATED), (5, EXACT)],
     );
     let scatter = case(

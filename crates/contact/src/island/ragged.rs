@@ -5,7 +5,7 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, SideRecord, UNBOUNDED, con, contact, info, kind, region,
 };
-use manyworlds_shaders::contact::island_newton::place_work;
+use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::local;
 use manyworlds_shaders::dynamics::tree::NONE;
 
@@ -49,7 +49,7 @@ impl<T: Scalar> Ragged<T> {
         let plan = &problem.plan;
         // Velocities of an island are contiguous: members in packing order. Subsystems in no island have no place.
         let mut place = vec![u32::MAX; problem.subsystems.len()];
-        let (mut n_velocity, mut n_work) = (0u32, 0usize);
+        let (mut n_velocity, mut workspaces) = (0u32, Workspaces::default());
         let mut islands = Vec::with_capacity(plan.islands.len());
         let mut places = vec![0; problem.constraints.len()];
         for island in &plan.islands {
@@ -73,7 +73,7 @@ impl<T: Scalar> Ragged<T> {
                 velocity_end: n_velocity,
                 n_contacts: own.iter().filter(is_contact).count() as u32,
                 world: 0,
-                work: if newton { place_work(counts, &mut n_work) } else { NONE },
+                work: if newton { workspaces.place(counts) } else { NONE },
             });
         }
 

@@ -470,7 +470,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             (b.info, island::info::SIZE * n_islands),
             (b.status, n_islands),
             // Mirrors have a workspace a thread.
-            (b.work, if self.islands.spread { pack.n_work.max(1) } else { 0 }),
+            (b.work, if self.islands.spread { pack.workspaces.reals.max(1) } else { 0 }),
         ] {
             self.store.resize(buffer, n)?;
         }

@@ -109,7 +109,7 @@ pub(crate) struct IslandStep {
     pub(crate) buffers: IslandBuffers,
     /// Most iterations of a solve.
     pub(crate) iterations: u32,
-    /// Whether these are spread over dispatches of one round each: on devices, which may end long ones.
+    /// Whether a solve is spread over dispatches: on devices, which may end long ones.
     pub(crate) spread: bool,
     /// Residual (number 1) at which an island is solved, N s.
     pub(crate) tolerance: f32,
@@ -224,9 +224,9 @@ impl IslandStep {
         let first = self.iterations.min(island_newton::FIRST);
         sweep(recording, 0, first);
         let rounds = island_newton::ROUNDS.min(self.iterations - first);
-        let stride = if self.spread { 1 } else { rounds.max(1) };
+        let stride = if self.spread { pack.workspaces.rounds() } else { rounds.max(1) };
         for done in (0..rounds).step_by(stride as usize) {
-            let dims = IslandDims { iterations: done + stride, done, ..*dims };
+            let dims = IslandDims { iterations: rounds.min(done + stride), done, ..*dims };
             let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.info, b.work];
             recording.dispatch(&ISLAND_NEWTON, &dims, dims.n_islands, &buffers);
         }

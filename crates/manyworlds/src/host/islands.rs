@@ -10,7 +10,7 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, contact, kind,
 };
-use manyworlds_shaders::contact::island_newton::place_work;
+use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::contact::warm_move::MoveItem;
 use manyworlds_shaders::dynamics::tree::NONE;
@@ -36,8 +36,8 @@ pub(crate) struct IslandPack<T> {
     pub(crate) dims: IslandDims,
     /// Reals of `island_jac`.
     pub(crate) n_jac: usize,
-    /// Reals of `island_work` on a device.
-    pub(crate) n_work: usize,
+    /// What `island_work` holds on a device.
+    pub(crate) workspaces: Workspaces,
     pub(crate) sets: Vec<SetPart>,
     pub(crate) islands: Vec<IslandRecord>,
     pub(crate) constraints: Vec<ConstraintRecord>,
@@ -136,7 +136,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
             contact: Vec::new(),
             dims: IslandDims::default(),
             n_jac: 0,
-            n_work: 0,
+            workspaces: Workspaces::default(),
             newton,
             counts: Counts::default(),
             sets: model.sets.iter().map(SetPart::new).collect(),
@@ -191,7 +191,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.contact.clear();
         self.moves.clear();
         self.sets.iter_mut().for_each(SetPart::clear);
-        (self.n_jac, self.n_work) = (0, 0);
+        (self.n_jac, self.workspaces) = (0, Workspaces::default());
         self.dims = IslandDims::default();
     }
 
@@ -299,7 +299,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
                 velocity_end: self.dims.n_velocity,
                 n_contacts,
                 world: index as u32,
-                work: if self.newton { place_work(self.counts, &mut self.n_work) } else { NONE },
+                work: if self.newton { self.workspaces.place(self.counts) } else { NONE },
             });
         }
         self.colours.extend(plan.colours.iter().map(|end| first + end));
