@@ -22,8 +22,8 @@ use crate::import::{Report, file_error};
 use crate::validate::Part;
 use crate::xml::{self, Element};
 use crate::{
-    Actuator, Contacting, Equality, EqualityKind, Geom, ImportOptions, Inertial, JointKind, Loaded, Location, ModelBuilder,
-    ModelError, Pose, Resolver, Shape,
+    Actuator, Contacting, Equality, EqualityKind, Geom, ImportOptions, Inertial, JointKind, Loaded, Location,
+    ModelBuilder, ModelError, Pose, Resolver, Shape,
 };
 use robot::{JointElement, Link, child};
 
