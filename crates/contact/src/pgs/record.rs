@@ -1,13 +1,32 @@
 //! The dispatches of the tree path, in order.
 
 use manyworlds_gpu::{BufferId, Recording};
-use manyworlds_shaders::contact::tree_layout::{LaneDims, work_reals as lane_reals};
+use manyworlds_shaders::contact::tree_layout::{LaneDims, phase, work_reals as lane_reals};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel::contact::{
     TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM,
 };
 
 use super::PgsParams;
+
+/// Invocations at least that share the lanes of a solve.
+const FEWEST: u32 = 32;
+
+/// Rounds through its loops that an invocation may make in a dispatch: a software adapter (llvmpipe) ends every loop when
+/// it has made 65535, without a word, and devices that drive a display end dispatches that take too long.
+const LOOPS: u32 = 40_000;
+
+/// Rounds through its loops that an invocation makes for one round of a lane, at most.
+fn loops(params: &PgsParams, tree: &TreeDims, most_slots: u32) -> u32 {
+    let n = 3 * most_slots + tree.n_row;
+    if n > params.rows {
+        // Swept on the velocity.
+        return 4 * (most_slots + tree.n_row) * tree.n_v.max(1);
+    }
+    // Elimination and what goes through the matrix once, in blocks of four; what goes through the rows.
+    let blocks = n.div_ceil(4);
+    blocks.pow(3) / 2 + 2 * blocks.pow(2) + 4 * n + 1
+}
 
 /// What the kernels bind. Sizes are reals a lane in tile layout, unless said otherwise; n slots are all slots of all
 /// tiles ([`manyworlds_shaders::contact::tree_layout`]).
@@ -53,17 +72,12 @@ pub struct TreeContactBuffers {
 
 /// Reals a lane of the solver's workspace on a device.
 #[must_use]
-pub fn work_reals(params: &PgsParams, tree: &TreeDims) -> usize {
-    lane_reals(params.rows as usize, tree.n_v as usize)
+pub fn work_reals(params: &PgsParams) -> usize {
+    lane_reals(params.rows as usize)
 }
 
-/// Appends the contact stage of one tree set: from poses, factor and free velocity to velocity, impulses and certificate.
-pub fn record(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
-    record_assembly(recording, params, tree, b);
-    record_solution(recording, params, tree, b);
-}
-
-/// The first half of [`record`]: laws and responses of slots and rows, and the impulses to start from.
+/// Appends the first half of the contact stage of one tree set, from poses and factor: laws and responses of slots and
+/// rows, and the impulses to start from.
 pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
     let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
     recording
@@ -78,17 +92,32 @@ pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &Tre
         .dispatch(&TREE_ROWS, &whole, lanes, &[b.topology, b.params, b.state, b.factor, b.row]);
 }
 
-/// The second half of [`record`]: solution and certificate.
-pub fn record_solution(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
+/// Appends the second half: from the free velocity to velocity, impulses and certificate. No lane has more than
+/// `most_slots` slots.
+pub fn record_solution(
+    recording: &mut Recording,
+    params: &PgsParams,
+    tree: &TreeDims,
+    most_slots: u32,
+    b: &TreeContactBuffers,
+) {
     let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
-    let rounds = if params.spread { 1 } else { params.sweeps.max(1) };
-    for begin in (0..params.sweeps).step_by(rounds as usize) {
-        recording.dispatch(
-            &TREE_PGS,
-            &LaneDims { begin, end: params.sweeps.min(begin + rounds), ..lane },
-            lanes,
-            &[b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work],
-        );
+    let mut solve = |dims: LaneDims, count: u32| {
+        let buffers = [b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work];
+        recording.dispatch(&TREE_PGS, &dims, count, &buffers);
+    };
+    if let Some(share) = params.share {
+        solve(LaneDims { phases: phase::PREPARE, ..lane }, lanes);
+        // Whole workgroups, and enough of them for the cores there are.
+        let stride = lanes.div_ceil(share).next_multiple_of(FEWEST).min(lanes);
+        // Each dispatch has a round for every lane, or several of small problems.
+        let each = lanes.div_ceil(stride.max(1));
+        let rounds = (LOOPS / (each * loops(params, tree, most_slots))).clamp(1, params.sweeps.max(1));
+        let dims = LaneDims { phases: phase::ROUNDS, budget: each * rounds, stride, ..lane };
+        (0..params.sweeps.div_ceil(rounds)).for_each(|_| solve(dims, stride));
+        solve(LaneDims { phases: phase::FINISH, ..lane }, lanes);
+    } else {
+        solve(lane, lanes);
     }
     recording.dispatch(&TREE_PUSH, &lane, lanes, &[b.slots, b.b, b.constraint, b.impulse, b.row, b.info]).dispatch(
         &TREE_CERTIFY,

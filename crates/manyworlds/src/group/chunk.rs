@@ -74,9 +74,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         islands: IslandBuffers,
         store: S,
         n_world: usize,
-        lane_workspace: bool,
+        share: Option<u32>,
     ) -> Result<Self, Error> {
         let width = store.tile();
+        let lane_workspace = share.is_some();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -88,7 +89,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 sweeps: shared.iterations,
                 rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
                 newton: shared.newton,
-                spread: lane_workspace,
+                share,
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
             sets.push(ChunkSet { step, k, poses: Vec::new(), status: Vec::new(), staging: Vec::new() });
@@ -130,7 +131,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),
                 (b.info, info::reals(n_v)),
-                (b.solver_work, if lane_workspace { work_reals(&set.step.pgs, &d) } else { 0 }),
+                (b.solver_work, if lane_workspace { work_reals(&set.step.pgs) } else { 0 }),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
@@ -352,10 +353,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.prepare()?;
         self.recording.clear();
         let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
-        for (set, part) in self.sets.iter().zip(&pack.sets) {
+        for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             set.step.dynamics(&mut self.recording);
             let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
-            set.step.contact(&mut self.recording, back);
+            set.step.contact(slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
             islands.record(&self.sets, pack, tile, &mut self.recording);
