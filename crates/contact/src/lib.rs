@@ -13,4 +13,7 @@ pub mod solve;
 
 pub use problem::{ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};
-pub use solve::{Precision, SOLVERS, Solution, SolveError, SolveSettings, SolveStatus, solve, solver};
+pub use solve::{
+    Penalty, Precision, SOLVERS, Solution, SolveError, SolveSettings, SolveStatus, SubAdmmParams, solve, solve_subadmm,
+    solver,
+};

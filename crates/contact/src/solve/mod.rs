@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crate::problem::ContactProblem;
 use crate::residual::{Quality, quality};
+pub use subadmm::{Penalty, SubAdmmParams};
 
 /// Arithmetic of a solver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -171,10 +172,28 @@ impl SolveSettings {
 pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> Result<Solution, SolveError> {
     let solver = solver(name)?;
     settings.validate()?;
-    let outcome = solver.solve(problem, settings);
+    Ok(measured(problem, solver.name(), solver.solve(problem, settings)))
+}
+
+/// Solves one problem by SubADMM with parameters of one's own.
+///
+/// # Errors
+/// A setting or a parameter without meaning.
+pub fn solve_subadmm(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    params: &SubAdmmParams,
+) -> Result<Solution, SolveError> {
+    settings.validate()?;
+    params.validate()?;
+    Ok(measured(problem, subadmm::SubAdmm.name(), subadmm::run(problem, settings, params)))
+}
+
+/// What a solver gave back, measured in f64.
+fn measured(problem: &ContactProblem, solver: &'static str, outcome: Outcome) -> Solution {
     let residual = |lambda: &Vec<f64>| quality(problem, lambda, &problem.v_free).residual;
-    Ok(Solution {
-        solver: solver.name(),
+    Solution {
+        solver,
         status: outcome.status,
         iterations: outcome.iterations,
         quality: quality(problem, &outcome.lambda, &outcome.v),
@@ -182,5 +201,5 @@ pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> 
         v: outcome.v,
         lambda: outcome.lambda,
         elapsed: outcome.elapsed,
-    })
+    }
 }

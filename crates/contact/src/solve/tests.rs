@@ -1,7 +1,9 @@
 use nalgebra::{DMatrix, DVector};
 use proptest::prelude::*;
 
-use super::{Precision, Solution, SolveError, SolveSettings, SolveStatus, solve};
+use super::{
+    Penalty, Precision, Solution, SolveError, SolveSettings, SolveStatus, SubAdmmParams, solve, solve_subadmm,
+};
 use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::residual::{closed_form, quality};
 use crate::samples::{G, H, beside, constraint, particles, problem, random, side, stack, unit};
@@ -352,34 +354,14 @@ fn splitting_carries_a_stack_with_the_heavy_box_below() {
 }
 
 #[test]
-#[ignore]
-fn measure_tmp() {
-    for (bodies, contacts) in [(4, 6), (8, 20), (20, 60)] {
-        for tol in [1e-6, 1e-10] {
-            for (name, precision) in
-                [("auto", Precision::F64), ("pgs", Precision::F64), ("subadmm", Precision::F64), ("subadmm", Precision::F32)]
-            {
-                let (mut its, mut us, mut n) = (vec![], 0.0, 0);
-                for seed in 0..200 {
-                    let p = problem(random(seed, bodies, contacts, true));
-                    let settings = SolveSettings { precision, tolerance: tol, iterations: 3000, history: false };
-                    let s = solve(&p, name, &settings).unwrap();
-                    n += usize::from(s.quality.residual <= tol);
-                    its.push(s.iterations);
-                    us += s.elapsed.as_secs_f64() * 1e6;
-                }
-                its.sort();
-                println!("{bodies} {contacts} {tol:e} {name} {precision:?}: {}/200 median {} p90 {} mean us {:.0}", n, its[100], its[180], us / 200.0);
-            }
-        }
-    }
-    for masses in [[1.0; 5], [4096.0, 512.0, 64.0, 8.0, 1.0], [1.0, 8.0, 64.0, 512.0, 4096.0]] {
-        let p = problem(stack(&masses, 0.5));
-        for name in ["auto", "pgs", "subadmm"] {
-            let s = solve(&p, name, &SolveSettings { tolerance: 1e-6, iterations: 3000, ..Default::default() }).unwrap();
-            println!("{masses:?} {name}: {:?} {} {:.1e} {:?}", s.status, s.iterations, s.quality.residual, s.elapsed);
-        }
-    }
+fn splitting_takes_settings() {
+    let p = problem(random(5, 4, 6, true));
+    let settings = SolveSettings { tolerance: 1e-8, ..Default::default() };
+    let uniform = SubAdmmParams { penalty: Penalty::Uniform, relaxation: 1.0, ..Default::default() };
+    let [own, printed] = [SubAdmmParams::default(), uniform].map(|q| solve_subadmm(&p, &settings, &q).unwrap());
+    assert_eq!((own.status, printed.status), (SolveStatus::Converged, SolveStatus::Converged));
+    assert!(own.iterations != printed.iterations && close(&own.v, &printed.v, 1e-5));
+    assert!(solve_subadmm(&p, &settings, &SubAdmmParams { relaxation: 2.5, ..uniform }).is_err());
 }
 
 proptest! {

@@ -10,7 +10,7 @@ pub(super) fn factor<T: Scalar>(n: usize, a: &mut [T]) -> bool {
         for j in 0..=i {
             let mut x = a[i * n + j];
             for k in 0..j {
-                x = x - a[i * n + k] * a[j * n + k];
+                x -= a[i * n + k] * a[j * n + k];
             }
             if i == j {
                 if !(T::lit(0.0) < x && x.is_finite()) {
@@ -29,13 +29,13 @@ pub(super) fn factor<T: Scalar>(n: usize, a: &mut [T]) -> bool {
 pub(super) fn solve<T: Scalar>(n: usize, l: &[T], x: &mut [T]) {
     for i in 0..n {
         for k in 0..i {
-            x[i] = x[i] - l[i * n + k] * x[k];
+            x[i] -= l[i * n + k] * x[k];
         }
         x[i] = x[i] / l[i * n + i];
     }
     for i in (0..n).rev() {
         for k in i + 1..n {
-            x[i] = x[i] - l[k * n + i] * x[k];
+            x[i] -= l[k * n + i] * x[k];
         }
         x[i] = x[i] / l[i * n + i];
     }

@@ -88,7 +88,13 @@ impl<T: Scalar> IslandState<T> {
                 let s = &problem.subsystems[s as usize];
                 let own = s.begin..s.begin + s.count;
                 let a = list(&problem.a[s.block..s.block + s.count * s.count]);
-                Subsystem { begin: s.begin, factor: a.clone(), a, b: list(&problem.b[own.clone()]), v: list(&start[own]) }
+                Subsystem {
+                    begin: s.begin,
+                    factor: a.clone(),
+                    a,
+                    b: list(&problem.b[own.clone()]),
+                    v: list(&start[own]),
+                }
             })
             .collect();
         let ids = &plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
@@ -152,7 +158,7 @@ impl<T: Scalar> IslandState<T> {
                     for i in 0..n {
                         let x = beta * row[i];
                         for j in 0..=i {
-                            s.factor[i * n + j] = s.factor[i * n + j] + x * row[j];
+                            s.factor[i * n + j] += x * row[j];
                         }
                     }
                 }
@@ -201,7 +207,7 @@ impl<T: Scalar> IslandState<T> {
                 let v = &mut self.subsystems[slack.subsystem].v;
                 for (r, row) in slack.jacobian.chunks_exact(v.len()).enumerate() {
                     let x = beta * slack.z[r] + c.lambda[r];
-                    v.iter_mut().zip(row).for_each(|(v, &j)| *v = *v + j * x);
+                    v.iter_mut().zip(row).for_each(|(v, &j)| *v += j * x);
                 }
             }
         }
@@ -224,7 +230,7 @@ impl<T: Scalar> IslandState<T> {
             for s in &c.slacks {
                 for r in 0..rows {
                     let relaxed = self.relaxation * s.jv[r] + (one - self.relaxation) * s.z[r];
-                    sum[r] = sum[r] + beta * relaxed - before[r];
+                    sum[r] += beta * relaxed - before[r];
                 }
             }
             c.lambda = closed_form(c.law, beta, count, sum, c.e);
@@ -234,10 +240,10 @@ impl<T: Scalar> IslandState<T> {
                     let relaxed = self.relaxation * s.jv[r] + (one - self.relaxation) * s.z[r];
                     // A v - b - J^T lambda, as the subsystems' solve leaves it.
                     let x = beta * (s.z[r] - s.jv[r]) + before[r] - c.lambda[r];
-                    own.iter_mut().zip(row).for_each(|(p, &j)| *p = *p + j * x);
+                    own.iter_mut().zip(row).for_each(|(p, &j)| *p += j * x);
                     s.z[r] = relaxed + (c.lambda[r] - before[r]) / beta;
                     let gap = s.jv[r] - s.z[r];
-                    primal = primal + c.weight * gap * gap;
+                    primal += c.weight * gap * gap;
                 }
             }
         }
@@ -245,7 +251,7 @@ impl<T: Scalar> IslandState<T> {
         for (s, p) in self.subsystems.iter().zip(&momentum) {
             let n = p.len();
             for i in 0..n {
-                dual = dual + p[i] * p[i] / s.a[i * (n + 1)];
+                dual += p[i] * p[i] / s.a[i * (n + 1)];
             }
         }
         (primal, dual)

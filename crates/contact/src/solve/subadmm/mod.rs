@@ -21,7 +21,7 @@ use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
 use crate::residual::island_residual;
 use island::IslandState;
-use params::SubAdmmParams;
+pub use params::{Penalty, SubAdmmParams};
 
 /// See the module.
 #[derive(Debug)]
@@ -37,15 +37,19 @@ impl Solver for SubAdmm {
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        let params = SubAdmmParams::default();
-        match settings.precision {
-            Precision::F32 => run::<f32>(problem, settings, &params),
-            Precision::F64 => run::<f64>(problem, settings, &params),
-        }
+        run(problem, settings, &SubAdmmParams::default())
     }
 }
 
-fn run<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, params: &SubAdmmParams) -> Outcome {
+/// Solves one problem with these parameters, in the precision that is asked for.
+pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &SubAdmmParams) -> Outcome {
+    match settings.precision {
+        Precision::F32 => timed::<f32>(problem, settings, params),
+        Precision::F64 => timed::<f64>(problem, settings, params),
+    }
+}
+
+fn timed<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, params: &SubAdmmParams) -> Outcome {
     let start = Instant::now();
     let mut outcome = iterate::<T>(problem, settings, params, None);
     outcome.elapsed = start.elapsed();
@@ -100,7 +104,7 @@ fn iterate<T: Scalar>(
                 *phase = Phase::Done(SolveStatus::NonFinite);
                 continue;
             }
-            let check = last || iterations % params.check_every == 0;
+            let check = last || iterations.is_multiple_of(params.check_every);
             if check || trace.is_some() {
                 state.impulses(&mut lambda);
             }
