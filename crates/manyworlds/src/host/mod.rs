@@ -11,7 +11,7 @@ use std::sync::Arc;
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::dynamics::tree::TreeDims;
+use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
 use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
@@ -26,8 +26,8 @@ pub(crate) use world::{Place, World};
 /// Worlds that one task collides in a row with one scratch.
 const BLOCK: usize = 32;
 
-/// Reals of a body in the pose buffers.
-const POSE: usize = 7;
+/// How much faster than at the start of a step a body is taken to move within it.
+const AHEAD: f64 = 1.25;
 
 /// What all chunks of a group share.
 #[derive(Debug)]
@@ -38,6 +38,10 @@ pub(crate) struct HostModel<T: Precision> {
     pub(crate) sets: Vec<SetShape>,
     /// Constraints that are there in every step; they take part in islands of several trees only.
     pub(crate) fixed: Vec<Fixed<T>>,
+    /// Largest distance of a geom's surface from the origin of its body, m.
+    pub(crate) lever: f64,
+    /// Gaps up to this are contacts whatever moves, m.
+    pub(crate) speculative: f64,
     /// Those of them that are bilateral blocks of one tree.
     pub(crate) blocks: Vec<TreeBlock>,
 }
@@ -63,8 +67,16 @@ pub(crate) struct SetShape {
 #[derive(Default)]
 struct Bench<T: Precision> {
     scratch: Scratch<T>,
+    /// By body.
+    travel: Vec<[T; 2]>,
     begins: Vec<u32>,
     touched: Vec<u32>,
+}
+
+/// Where the bodies are and how fast they move: of a tree set, in tile layout.
+pub(crate) struct Moving<P, V> {
+    pub(crate) poses: P,
+    pub(crate) speeds: V,
 }
 
 /// Contacts of the worlds of one chunk.
@@ -106,23 +118,32 @@ impl<T: Scalar + Precision> HostStage<T> {
 
     /// Collides and organises every world from the body poses of a tree set (tile layout), and packs what the tree
     /// kernels read. Worlds of `stopped` trees have no contacts.
-    pub(crate) fn run<'o, 'p>(
+    pub(crate) fn run<'o, 'p, P, V>(
         &mut self,
-        poses: impl Fn(usize) -> &'p [T] + Sync,
+        moving: &Moving<P, V>,
         overrides: impl Fn(usize) -> Overrides<'o, T> + Sync,
         stopped: impl Fn(usize) -> bool + Sync,
-    ) {
-        let (model, width) = (&*self.model, self.width);
+    ) where
+        P: Fn(usize) -> &'p [T] + Sync,
+        V: Fn(usize) -> &'p [T] + Sync,
+        T: 'p,
+    {
+        let (model, width, poses) = (&*self.model, self.width, &moving.poses);
+        let params = &self.params;
         let many = self.worlds.len() > BLOCK;
         let work = |(block, ((worlds, organisers), bench)): Task<'_, T>| {
             for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
                 let index = block * BLOCK + i;
                 world.contacts.clear();
                 if !stopped(index) {
-                    let pose = |body: usize| model.pose(&poses, width, index, body);
+                    let pose = |body: usize| model.pose(poses, width, index, body);
+                    let mut own = overrides(index);
+                    let speeds = |set: usize| (moving.speeds)(set);
+                    if model.travel(&speeds, params, width, index, !own.sizes.is_empty(), &mut bench.travel) {
+                        own.travel = &bench.travel;
+                    }
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
-                    let _ =
-                        model.collision.collide_with(pose, &overrides(index), &mut bench.scratch, &mut world.contacts);
+                    let _ = model.collision.collide_with(pose, &own, &mut bench.scratch, &mut world.contacts);
                 }
                 model.organise(world, organiser, bench);
             }
@@ -143,7 +164,7 @@ impl<T: Scalar + Precision> HostStage<T> {
         for pack in &mut self.packs {
             pack.pack(&self.worlds, &model.lanes, shared, was_here);
         }
-        let pose = |world: usize, body: usize| model.pose(&poses, width, world, body);
+        let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
     }
@@ -201,6 +222,40 @@ impl<T: Scalar + Precision> HostModel<T> {
     fn block(&self, tree: usize, number: usize) -> usize {
         let first = self.blocks.partition_point(|block| block.tree < tree);
         self.blocks[first + number].fixed
+    }
+
+    /// How far the bodies of a world may move and turn within a step, if any so far that the speculative distance alone
+    /// would miss what it meets. `resized`: the world has geoms of its own, of which the model's lever says nothing.
+    fn travel<'p>(
+        &self,
+        speeds: &impl Fn(usize) -> &'p [T],
+        params: &[LaneParams<T>],
+        width: usize,
+        world: usize,
+        resized: bool,
+        travel: &mut Vec<[T; 2]>,
+    ) -> bool
+    where
+        T: 'p,
+    {
+        let (ahead, lever) = (T::from_f64(AHEAD), T::from_f64(self.lever));
+        let near = T::from_f64(0.5 * self.speculative);
+        let mut far = resized;
+        travel.clear();
+        for place in &self.lanes.bodies {
+            let Some(place) = place else {
+                travel.push([T::default(); 2]);
+                continue;
+            };
+            let (set, lane) = self.lane(world, place.tree);
+            let n = SPEED * self.sets[set].dims.n_body as usize;
+            let first = tile_at(width, lane, n, SPEED * place.local);
+            let [h, ..] = params[set].settings(lane);
+            let own = [0, 1].map(|k| ahead * h * speeds(set)[first + k * width]);
+            far |= near < own[0] + lever * own[1];
+            travel.push(own);
+        }
+        far
     }
 
     /// Islands of a world, the place of every contact, and where it was solved in the step before.
