@@ -112,8 +112,15 @@ impl BatchOptions {
         let wrong = |option: &'static str, expected: &'static str, found: String| {
             Err(Error::Option { option, expected, found })
         };
-        if self.solver != "pgs" {
-            return Err(Error::UnknownSolver { found: self.solver.clone(), known: "pgs".into() });
+        match manyworlds_contact::solver(&self.solver) {
+            Ok(solver) if solver.steps_batches() => {}
+            Ok(solver) => {
+                return wrong("solver", "one that steps batches: pgs", solver.name().into());
+            }
+            Err(_) => {
+                let known: Vec<_> = manyworlds_contact::SOLVERS.iter().map(|solver| solver.name()).collect();
+                return Err(Error::UnknownSolver { found: self.solver.clone(), known: known.join(", ") });
+            }
         }
         if let Some(dt) = self.dt
             && !(dt > 0.0 && dt.is_finite())

@@ -105,6 +105,10 @@ pub struct Outcome {
 pub trait Solver: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
+    /// Whether it has kernels that step batches of worlds; every solver takes single problems.
+    fn steps_batches(&self) -> bool {
+        false
+    }
     /// Solves one problem.
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
 }

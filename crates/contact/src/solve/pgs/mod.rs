@@ -21,6 +21,10 @@ impl Solver for Pgs {
         "pgs"
     }
 
+    fn steps_batches(&self) -> bool {
+        true
+    }
+
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         match settings.precision {
             Precision::F32 => run::<f32>(problem, settings),
