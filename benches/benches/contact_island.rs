@@ -12,9 +12,9 @@ use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Precision};
 use manyworlds_contact::island::Ragged;
 use manyworlds_contact::problem::{ConstraintInput, ProblemInput, SideInput};
 use manyworlds_contact::{ContactProblem, Law};
-use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_certify::island_certify;
 use manyworlds_shaders::contact::island_pgs::island_pgs;
+use manyworlds_shaders::{LANES, Scalar};
 
 /// Jacobian of the velocity of the point at `r` from the centre of a free body (linear, then angular velocity).
 fn point([x, y, z]: [f64; 3], sign: f64) -> Vec<f64> {
@@ -66,17 +66,15 @@ fn kernels<T: Scalar>(c: &mut Criterion, boxes: usize) {
     });
 }
 
-/// One step of a settled scene of `worlds` worlds.
-fn scene(c: &mut Criterion, name: &str, worlds: usize, precision: Precision) {
+/// One step of a settled scene, of as many worlds as one thread takes at once.
+fn scene(c: &mut Criterion, name: &str, precision: Precision) {
+    let worlds = LANES;
     let model = manyworlds::load(name, &ImportOptions::default()).expect("a built-in scene loads").model;
     let options = BatchOptions { executor: Executor::Cpu, precision, ..BatchOptions::default() };
     let mut batch = Batch::new(&[(&model, worlds)], &options).expect("a batch");
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    pool.install(|| {
-        (0..400).for_each(|_| batch.step::<f64>(&[]).expect("a step"));
-        let mut group = c.benchmark_group(format!("step/{}", precision.name()));
-        group.bench_function(BenchmarkId::new(name, worlds), |b| b.iter(|| batch.step::<f64>(&[]).expect("a step")));
-    });
+    (0..400).for_each(|_| batch.step::<f64>(&[]).expect("a step"));
+    let mut group = c.benchmark_group(format!("step/{}", precision.name()));
+    group.bench_function(BenchmarkId::new(name, worlds), |b| b.iter(|| batch.step::<f64>(&[]).expect("a step")));
 }
 
 fn islands(c: &mut Criterion) {
@@ -85,8 +83,8 @@ fn islands(c: &mut Criterion) {
         kernels::<f64>(c, boxes);
     }
     for precision in [Precision::F32, Precision::F64] {
-        scene(c, "clutter", 8, precision);
-        scene(c, "quadruped-drop", 8, precision);
+        scene(c, "clutter", precision);
+        scene(c, "quadruped-drop", precision);
     }
 }
 
