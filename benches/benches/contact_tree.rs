@@ -11,11 +11,10 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use manyworlds_contact::pgs::PgsParams;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, load};
-use manyworlds_shaders::contact::tree_layout::{contact, info, map, polish_reals, row_stride, slot_reals};
-use manyworlds_shaders::contact::tree_polish::polish_rows;
+use manyworlds_shaders::contact::tree_layout::{contact, info, map, row_stride, slot_reals};
 use manyworlds_shaders::contact::{tree_assemble, tree_certify, tree_jacobian, tree_pgs, tree_push, tree_rows};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params};
-use manyworlds_shaders::{F32x8, F64x8, LANES, Real, Scalar};
+use manyworlds_shaders::{LANES, Real, Scalar};
 use manyworlds_tests::dynamics::TreeTile;
 
 fn scene(name: &str) -> TreeSet {
@@ -35,21 +34,21 @@ fn tile<R: Real>(set: &TreeSet) -> TreeTile<R> {
     tile
 }
 
-fn kernels<R: Real<Scalar = T>, T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_slot: usize) {
+fn kernels<T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_slot: usize) {
     let mut group = criterion.benchmark_group(format!("{name}/{}", T::NAME));
     let layout = set.layout.clone();
     let (tree, dims) = (layout.tree(), &layout.dims);
-    let t = tile::<R>(set);
+    let t = tile::<T::Pack>(set);
     let params = Params::Shared(&t.params);
     let (n_v, n_body) = (dims.n_v as usize, dims.n_body as usize);
-    let zeros = |n: usize| vec![R::lit(0.0); n];
+    let zeros = |n: usize| vec![T::Pack::lit(0.0); n];
     let (mut reals, mut words) = (zeros(n_slot * contact::SIZE), vec![0; n_slot * map::SIZE * LANES]);
     for s in 0..n_slot {
         let body = n_body - 1 - s % n_body;
         let record = &mut reals[s * contact::SIZE..(s + 1) * contact::SIZE];
         record[..3].copy_from_slice(&t.pose[body * POSE..body * POSE + 3]);
-        record[contact::POINT] += R::lit(0.02 * (s / 2) as f64);
-        (record[contact::NORMAL + 2], record[contact::FRICTION]) = (R::lit(1.0), R::lit(0.8));
+        record[contact::POINT] += T::Pack::lit(0.02 * (s / 2) as f64);
+        (record[contact::NORMAL + 2], record[contact::FRICTION]) = (T::Pack::lit(1.0), T::Pack::lit(0.8));
         for lane in 0..LANES {
             for (f, word) in [map::CONTACT, NONE, body as u32].into_iter().enumerate() {
                 words[(s * map::SIZE + f) * LANES + lane] = word;
@@ -71,10 +70,10 @@ fn kernels<R: Real<Scalar = T>, T: Scalar>(criterion: &mut Criterion, name: &str
         b.iter(|| tree_rows::tree_rows(&tree, &params, black_box(&t.state), &t.factor, &mut rows));
     });
     let lane = PgsParams::for_precision::<T>().dims(dims);
-    let mut work = zeros(polish_reals(polish_rows(&lane, n_slot, &rows), n_v));
+    let mut work = zeros(tree_pgs::work_packs(&lane, n_slot));
     let mut numbers = zeros(info::reals(n_v));
     let (mut impulse, mut v) = (zeros(3 * n_slot), t.velocity.clone());
-    let none = R::lit(0.0).lt(R::lit(0.0));
+    let none = [false; LANES];
     let start = rows.clone();
     for warm in [false, true] {
         let (from, from_rows) = if warm { (impulse.clone(), rows.clone()) } else { (zeros(3 * n_slot), start.clone()) };
@@ -83,12 +82,21 @@ fn kernels<R: Real<Scalar = T>, T: Scalar>(criterion: &mut Criterion, name: &str
                 impulse.copy_from_slice(&from);
                 rows.copy_from_slice(&from_rows);
                 v.copy_from_slice(black_box(&t.velocity));
-                tree_pgs::tree_pgs(&lane, none, &constraint, &mut impulse, &mut rows, &mut v, &mut numbers, &mut work)
+                tree_pgs::tree_pgs::<T>(
+                    &lane,
+                    none,
+                    &constraint,
+                    &mut impulse,
+                    &mut rows,
+                    &mut v,
+                    &mut numbers,
+                    &mut work,
+                )
             });
         });
-        let most = |at: usize| (0..R::N).map(|l| numbers[at].lane(l).to_f64()).fold(0.0, f64::max);
+        let most = |at: usize| (0..LANES).map(|l| numbers[at].lane(l).to_f64()).fold(0.0, f64::max);
         if most(info::SWEEPS) > 0.0 {
-            println!("{name}: at most {} sweeps, {} Newton steps", most(info::SWEEPS), most(info::POLISH));
+            println!("{name}: at most {} sweeps, {} Newton steps", most(info::SWEEPS), most(info::NEWTON));
         }
     }
     group.bench_function("certify", |b| {
@@ -103,8 +111,8 @@ fn kernels<R: Real<Scalar = T>, T: Scalar>(criterion: &mut Criterion, name: &str
 fn scenes(criterion: &mut Criterion) {
     for (name, n_slot) in [("humanoid", 7), ("half-cheetah", 2), ("quadruped", 4)] {
         let set = scene(name);
-        kernels::<F64x8, f64>(criterion, name, &set, n_slot);
-        kernels::<F32x8, f32>(criterion, name, &set, n_slot);
+        kernels::<f64>(criterion, name, &set, n_slot);
+        kernels::<f32>(criterion, name, &set, n_slot);
     }
 }
 

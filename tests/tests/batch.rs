@@ -137,9 +137,7 @@ fn both_executors_agree() {
     let Some(device) = device().expect("an adapter, or the switch that says there is none") else { return };
     // Contacts amplify round-off: after some steps in f64, a part in a million of a unit is what can be asked.
     let tolerance = 1e-6;
-    // Not the humanoid: llvmpipe ends an invocation's loops after some 65,000 rounds in all, unasked and silently, and
-    // the Newton polish of its 27 degrees of freedom takes more. Such worlds end at the iteration limit and say so.
-    for name in ["cartpole", "hopper", "half-cheetah", "ant", "quadruped", "arm7"] {
+    for name in ["cartpole", "hopper", "half-cheetah", "ant", "quadruped", "arm7", "humanoid"] {
         let model = scene(name);
         let worlds: Vec<u64> = (0..9).collect();
         let settings = BatchOptions { tolerance: 1e-9, ..options(Precision::F64) };
@@ -169,7 +167,7 @@ fn both_executors_agree() {
 
 #[test]
 fn the_certificate_is_met_and_contacts_do_not_sink() {
-    for name in ["hopper", "half-cheetah", "ant", "quadruped"] {
+    for name in ["hopper", "half-cheetah", "ant", "quadruped", "humanoid"] {
         let model = scene(name);
         let worlds: Vec<u64> = (0..8).collect();
         let mut batch = Batch::new(&[(&model, 8)], &options(Precision::F64)).expect("a batch");

@@ -6,10 +6,10 @@ use std::path::Path;
 use manyworlds_contact::pgs::{PgsInfo, PgsParams};
 use manyworlds_dynamics::{Settings, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
-use manyworlds_shaders::contact::tree_layout::{LaneDims, contact, info, map, polish_reals, row_stride, slot_reals};
-use manyworlds_shaders::contact::tree_polish::polish_rows;
+use manyworlds_shaders::contact::tree_layout::{LaneDims, contact, info, map, row_stride, slot_reals};
 use manyworlds_shaders::contact::{tree_assemble, tree_certify, tree_jacobian, tree_pgs, tree_push, tree_rows};
 use manyworlds_shaders::dynamics::tree::{NONE, Params};
+use manyworlds_shaders::{F64x8, LANES, Real};
 use manyworlds_tests::dynamics::TreeTile;
 
 /// Time step of the models, s.
@@ -68,10 +68,7 @@ fn step(tile: &mut TreeTile<f64>, touches: &[Touch]) -> Step {
     let lane: LaneDims = settings.dims(dims);
     let mut impulse = vec![0.0; 3 * n_slot];
     let mut numbers = vec![0.0; info::reals(n_v)];
-    let mut work = vec![0.0; polish_reals(polish_rows(&lane, n_slot, &rows), n_v)];
-    let v = &mut tile.velocity;
-    let done = tree_pgs::tree_pgs(&lane, false, &constraint, &mut impulse, &mut rows, v, &mut numbers, &mut work);
-    assert!(done, "residual {}", numbers[info::STOPPED_AT]);
+    solve(&lane, &constraint, &mut impulse, &mut rows, &mut tile.velocity, &mut numbers);
     tree_push::tree_push(&lane, &tile.b, &constraint, &impulse, &rows, &mut numbers);
     tree_certify::tree_certify(&tree, &tile.factor, &constraint, &impulse, &rows, &mut numbers);
     let drift = numbers[info::SIZE..].iter().zip(&tile.velocity).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
@@ -79,6 +76,27 @@ fn step(tile: &mut TreeTile<f64>, touches: &[Touch]) -> Step {
     let info = PgsInfo::read(&numbers[..info::SIZE]);
     assert!(info.residual < 1.1e-10, "{info:?}");
     Step { v: tile.velocity.clone(), impulse, info }
+}
+
+/// The solver takes packs: the same problem in every lane.
+fn solve(
+    dims: &LaneDims,
+    constraint: &[f64],
+    impulse: &mut [f64],
+    rows: &mut [f64],
+    velocity: &mut [f64],
+    numbers: &mut [f64],
+) {
+    let packs = |x: &[f64]| x.iter().map(|&x| F64x8::lit(x)).collect::<Vec<_>>();
+    let [mut lambda, mut r, mut v, mut i] = [&*impulse, rows, velocity, numbers].map(packs);
+    let mut work = vec![F64x8::lit(0.0); tree_pgs::work_packs(dims, impulse.len() / 3)];
+    let constraint = packs(constraint);
+    let none = [false; LANES];
+    let done = tree_pgs::tree_pgs::<f64>(dims, none, &constraint, &mut lambda, &mut r, &mut v, &mut i, &mut work);
+    for (to, from) in [(impulse, lambda), (rows, r), (velocity, v), (numbers, i)] {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = from.lane(LANES - 1));
+    }
+    assert!(done.iter().all(|&done| done), "residual {}", numbers[info::STOPPED_AT]);
 }
 
 fn near(a: f64, b: f64) -> bool {

@@ -15,7 +15,7 @@ pub enum Field {
     Pose,
     /// Per body: angular and linear velocity in world axes at the tree's first body, before the last step.
     Twist,
-    /// Certificate of the last step: residual, scaled residual, sweeps, polish steps, deepest penetration, contacts,
+    /// Certificate of the last step: residual, scaled residual, sweeps, Newton steps, deepest penetration, contacts,
     /// rows that could act, the residual the solver stopped at; then the certificate's velocity `[n_v]`.
     Info,
 }

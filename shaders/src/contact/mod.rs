@@ -1,4 +1,5 @@
 //! Contact stage: from contact records and static rows to impulses, and how good those are.
+pub mod dense;
 pub mod frame;
 pub mod island;
 pub mod island_assemble;
@@ -14,7 +15,6 @@ pub mod tree_certify;
 pub mod tree_jacobian;
 pub mod tree_layout;
 pub mod tree_pgs;
-pub mod tree_polish;
 pub mod tree_push;
 pub mod tree_rows;
 pub mod tree_warm;

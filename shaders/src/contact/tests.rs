@@ -1,10 +1,9 @@
 //! The solver of the tree path on problems written by hand: residuals are recomputed here, in plain f64.
 
 use super::local;
-use super::tree_layout::{LaneDims, info, polish_reals, row, slot};
-use super::tree_pgs::tree_pgs;
-use super::tree_polish::polish_rows;
-use crate::{F64x8, Real};
+use super::tree_layout::{LaneDims, info, row, slot};
+use super::tree_pgs::{tree_pgs, work_packs};
+use crate::{F64x8, LANES, Real};
 
 /// Reproducible numbers in [-1, 1].
 struct Noise(u64);
@@ -118,13 +117,25 @@ impl Problem {
     }
 }
 
-/// Solves problems of one shape side by side, lanes of R; `slots` as in the fullest.
-fn solve<R: Real>(problems: &[&Problem], sweeps: u32, polish: u32) -> Vec<Solution> {
+/// Solves problems of one shape side by side, slots as in the fullest; those of more than `most` rows by sweeps on the
+/// velocity. At most so many rounds, of Newton steps or of sweeps alone.
+fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Solution> {
+    type R = F64x8;
     let n_v = problems[0].n_v();
     let n_slot = problems.iter().map(|p| p.slots.len()).max().unwrap();
     let n_row = problems[0].rows.len();
     let tolerance = 1e-9_f32.to_bits();
-    let dims = LaneDims { n_v: n_v as u32, n_row: n_row as u32, sweeps, tolerance, polish, ..Default::default() };
+    let dims = LaneDims {
+        lanes: LANES as u32,
+        n_v: n_v as u32,
+        n_row: n_row as u32,
+        sweeps: rounds,
+        tolerance,
+        rows: most,
+        newton: u32::from(newton),
+        begin: 0,
+        end: rounds,
+    };
     let zero = R::lit(0.0);
     let mut constraint = vec![zero; n_slot * dims.slot()];
     let mut rows = vec![zero; n_row * dims.row()];
@@ -169,24 +180,24 @@ fn solve<R: Real>(problems: &[&Problem], sweeps: u32, polish: u32) -> Vec<Soluti
         }
     }
     let mut impulse = vec![zero; 3 * n_slot];
-    let mut work = vec![zero; polish_reals(polish_rows(&dims, n_slot, &rows), n_v)];
-    let stopped = zero.lt(zero);
-    let done = tree_pgs(&dims, stopped, &constraint, &mut impulse, &mut rows, &mut v, &mut info_out, &mut work);
-    let back = |x: R, lane: usize| crate::Scalar::to_f64(x.lane(lane));
+    let mut work = vec![zero; work_packs(&dims, n_slot)];
+    let stopped = [false; LANES];
+    let done = tree_pgs::<f64>(&dims, stopped, &constraint, &mut impulse, &mut rows, &mut v, &mut info_out, &mut work);
+    let back = |x: R, lane: usize| x.lane(lane);
     (0..problems.len().min(R::N))
         .map(|lane| Solution {
             v: v.iter().map(|&x| back(x, lane)).collect(),
             lambda: impulse.chunks(3).map(|l| [back(l[0], lane), back(l[1], lane), back(l[2], lane)]).collect(),
             rows: rows.chunks(dims.row()).map(|r| back(r[row::IMPULSE], lane)).collect(),
             sweeps: back(info_out[info::SWEEPS], lane),
-            steps: back(info_out[info::POLISH], lane),
-            converged: crate::Mask::lane(done, lane),
+            steps: back(info_out[info::NEWTON], lane),
+            converged: done[lane],
         })
         .collect()
 }
 
-fn one(p: &Problem, polish: u32) -> Solution {
-    solve::<f64>(&[p], 400, polish).remove(0)
+fn one(p: &Problem, newton: bool) -> Solution {
+    solve(&[p], 400, 64, newton).remove(0)
 }
 
 /// A sphere of radius 1 and mass 1 on the plane z = 0, pushed by `b`: v then w, moments about the centre.
@@ -209,16 +220,16 @@ fn close(a: f64, b: f64) -> bool {
 #[test]
 fn a_sphere_rolls_slides_and_glides() {
     // Rolling: m (1 + I / m r^2) dv = F.
-    let s = one(&sphere(1.0, [0.7, 0.0, -1.0, 0.0, 0.0, 0.0], 0.4), 40);
+    let s = one(&sphere(1.0, [0.7, 0.0, -1.0, 0.0, 0.0, 0.0], 0.4), true);
     assert!(s.converged && close(s.v[0], 0.5) && close(s.v[4], 0.5) && close(s.v[2], 0.0), "{:?}", s.v);
     // Sliding: friction mu m g, and the spin it makes.
-    let s = one(&sphere(0.1, [0.7, 0.0, -1.0, 0.0, 0.0, 0.0], 0.4), 40);
+    let s = one(&sphere(0.1, [0.7, 0.0, -1.0, 0.0, 0.0, 0.0], 0.4), true);
     assert!(s.converged && close(s.v[0], 0.6) && close(s.v[4], 0.25), "{:?}", s.v);
     // Frictionless.
-    let s = one(&sphere(0.0, [0.7, 0.2, -1.0, 0.0, 0.0, 0.0], 0.4), 40);
+    let s = one(&sphere(0.0, [0.7, 0.2, -1.0, 0.0, 0.0, 0.0], 0.4), true);
     assert!(s.converged && close(s.v[0], 0.7) && close(s.v[1], 0.2) && close(s.v[4], 0.0) && close(s.v[2], 0.0));
     // Leaving.
-    let s = one(&sphere(1.0, [0.7, 0.0, 0.3, 0.0, 0.0, 0.0], 0.4), 40);
+    let s = one(&sphere(1.0, [0.7, 0.0, 0.3, 0.0, 0.0, 0.0], 0.4), true);
     assert!(s.converged && s.lambda[0] == [0.0; 3] && close(s.v[2], 0.3));
     assert!(!close(0.25, 0.25 + 1e-8), "the comparison can fail");
 }
@@ -232,22 +243,22 @@ fn slides(b: [f64; 2], rows: Vec<Row>) -> Problem {
 fn rows_obey_their_laws() {
     const FAR: f64 = 1e30;
     let limit = |e: f64| Row { j: vec![(0, 1.0)], e, c: 0.0, lo: 0.0, hi: FAR };
-    let s = one(&slides([-1.0, 0.0], vec![limit(0.25)]), 40);
+    let s = one(&slides([-1.0, 0.0], vec![limit(0.25)]), true);
     assert!(s.converged && close(s.v[0], -0.25) && close(s.rows[0], 0.75), "a gap closes within the step");
-    let s = one(&slides([0.5, 0.0], vec![limit(0.25)]), 40);
+    let s = one(&slides([0.5, 0.0], vec![limit(0.25)]), true);
     assert!(close(s.v[0], 0.5) && s.rows[0] == 0.0);
 
     let dry = |most: f64| Row { j: vec![(0, 1.0)], e: 0.0, c: 0.0, lo: -most, hi: most };
-    assert!(close(one(&slides([1.0, 0.0], vec![dry(0.3)]), 40).v[0], 0.7), "dry friction slows");
-    assert!(close(one(&slides([0.2, 0.0], vec![dry(0.3)]), 40).v[0], 0.0), "dry friction holds");
+    assert!(close(one(&slides([1.0, 0.0], vec![dry(0.3)]), true).v[0], 0.7), "dry friction slows");
+    assert!(close(one(&slides([0.2, 0.0], vec![dry(0.3)]), true).v[0], 0.0), "dry friction holds");
 
     // lambda = -b (v + e), within bounds: b = 4, e = -0.5 asks for lambda = 4 (0.5 - v), v = lambda: 0.4.
     let drive = |hi: f64| Row { j: vec![(0, 1.0)], e: -0.5, c: 0.25, lo: -hi, hi };
-    assert!(close(one(&slides([0.0, 0.0], vec![drive(1.0)]), 40).v[0], 0.4), "a drive within its force");
-    assert!(close(one(&slides([0.0, 0.0], vec![drive(0.1)]), 40).v[0], 0.1), "a drive at its force");
+    assert!(close(one(&slides([0.0, 0.0], vec![drive(1.0)]), true).v[0], 0.4), "a drive within its force");
+    assert!(close(one(&slides([0.0, 0.0], vec![drive(0.1)]), true).v[0], 0.1), "a drive at its force");
 
     let coupling = Row { j: vec![(0, 1.0), (1, -2.0)], e: 0.0, c: 0.0, lo: -FAR, hi: FAR };
-    let s = one(&slides([1.0, 0.0], vec![coupling]), 40);
+    let s = one(&slides([1.0, 0.0], vec![coupling]), true);
     assert!(close(s.v[0], 2.0 * s.v[1]) && close(s.v[0], 0.8), "{:?}", s.v);
 }
 
@@ -287,7 +298,7 @@ fn random_problems_are_solved_to_the_residual_that_is_claimed() {
     let (mut solved, mut with, mut without) = (0, 0.0, 0.0);
     for k in 0..200 {
         let p = random(&mut noise, 9, 2 + k % 4, 4);
-        let s = one(&p, 60);
+        let s = one(&p, true);
         let (r, v) = p.certify(&s.lambda, &s.rows);
         if s.converged {
             solved += 1;
@@ -295,26 +306,27 @@ fn random_problems_are_solved_to_the_residual_that_is_claimed() {
             assert!(r < 1.1e-9, "claimed, but {r}");
             assert!(v.iter().zip(&s.v).all(|(a, b)| (a - b).abs() < 1e-11), "the velocity drifted");
             with += s.sweeps;
-            without += one(&p, 0).sweeps;
+            without += one(&p, false).sweeps;
         }
         let mut wrong = s.lambda.clone();
         wrong[1][2] += 1e-6;
         assert!(p.certify(&wrong, &s.rows).0 > 1e-9, "a wrong impulse must show");
     }
     assert!(solved >= 195, "{solved} of 200");
-    assert!(with < 0.5 * without, "the polish must save sweeps: {with} with, {without} without");
+    assert!(with < 0.5 * without, "Newton steps must save sweeps: {with} with, {without} without");
 }
 
 #[test]
 fn a_lane_does_not_depend_on_its_neighbours() {
     let mut noise = Noise(11);
     for round in 0..20 {
-        let problems: Vec<Problem> = (0..8).map(|lane| random(&mut noise, 7, 1 + (lane + round) % 5, 3)).collect();
-        // Lanes with fewer slots than others, a lane beyond the polish's size among them.
+        let problems: Vec<Problem> =
+            (0..8).map(|lane| random(&mut noise, 7, 1 + 3 * ((lane + round) % 5), 3)).collect();
+        // Lanes with fewer slots than others, a lane too large to be written out among them.
         let all: Vec<&Problem> = problems.iter().collect();
-        let together = solve::<F64x8>(&all, 30, 15);
+        let together = solve(&all, 30, 40, true);
         for (p, lane) in problems.iter().zip(&together) {
-            let alone = &solve::<f64>(&[p], 30, 15)[0];
+            let alone = &solve(&[p], 30, 40, true)[0];
             assert_eq!((alone.sweeps, alone.steps, alone.converged), (lane.sweeps, lane.steps, lane.converged));
             let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&alone.v), bits(&lane.v));

@@ -18,18 +18,21 @@ pub struct LaneDims {
     pub n_v: u32,
     /// Static rows.
     pub n_row: u32,
-    /// Most sweeps of one solve.
+    /// Most rounds of one solve: a Newton step, a sweep, or both.
     pub sweeps: u32,
     /// Residual at which a lane has converged, N s: the bits of an f32.
     pub tolerance: u32,
-    /// Most rows of a lane that the Newton polish takes on (its workspace grows with their square); 0: no polish.
-    pub polish: u32,
-    /// Zeros.
-    pub spare_0: u32,
-    /// As above.
-    pub spare_1: u32,
+    /// Most rows of a lane's problem that is written out (its memory grows with their square): a multiple of eight.
+    pub rows: u32,
+    /// 1: Newton steps and sweeps; 0: sweeps alone.
+    pub newton: u32,
+    /// First round of this dispatch. A solve may be spread over several: software adapters end the loops of an
+    /// invocation that goes round too often (llvmpipe: 65535 times in all), devices that drive a display long dispatches.
+    pub begin: u32,
+    /// One past its last round; the dispatch that reaches `sweeps` ends the solve.
+    pub end: u32,
 }
-crate::dims!(LaneDims { lanes, n_v, n_row, sweeps, tolerance, polish, spare_0, spare_1 });
+crate::dims!(LaneDims { lanes, n_v, n_row, sweeps, tolerance, rows, newton, begin, end });
 
 impl LaneDims {
     /// The tolerance as a number.
@@ -152,10 +155,11 @@ pub fn row_stride(n_v: usize) -> usize {
     row::Y + n_v
 }
 
-/// Reals of the polish's workspace for that many rows: matrix; right-hand side, velocity and its change; change of v.
+/// Reals of a lane's workspace on a device for problems of at most that many rows: the free velocity, the state between
+/// dispatches, the problem.
 #[must_use]
-pub fn polish_reals(rows: usize, n_v: usize) -> usize {
-    rows * rows + 3 * rows + n_v
+pub fn work_reals(rows: usize, n_v: usize) -> usize {
+    n_v + 10 + 2 * rows * rows + 17 * rows
 }
 
 /// Reals of a lane in `info`.
@@ -166,8 +170,8 @@ pub mod info {
     pub const SCALED: usize = 1;
     /// Sweeps of projected Gauss-Seidel.
     pub const SWEEPS: usize = 2;
-    /// Steps of the Newton polish.
-    pub const POLISH: usize = 3;
+    /// Newton steps.
+    pub const NEWTON: usize = 3;
     /// Deepest penetration, m.
     pub const PENETRATION: usize = 4;
     /// Contacts.

@@ -1,70 +1,274 @@
-//! Projected Gauss-Seidel for the exact contact problem (NCP) of one tree, with a Newton polish between sweeps.
+//! The exact contact problem (NCP) of one tree: Newton steps and sweeps of projected Gauss-Seidel.
 //!
 //! Problem: with `v = v_free + A^-1 J^T lambda`, every slot and row obeys its law (mathematics of [`super::local`] and
 //! of [`super::tree_layout::row`]); lambda is zero of the natural map `lambda - T(lambda - J v - e)`, whose norm over all rows
 //! divided by the number of contacts is what the certificate reports and what a lane stops at.
 //!
-//! A sweep visits rows, then slots, each solved exactly with the others held, v updated at once. Sweeps alone need a
-//! hundred and more on a humanoid, whose feet and limits fight over one light-footed tree; two sweeps settle most of the
-//! active set, and a few regularised Newton steps ([`super::tree_polish`]) then do the rest.
+//! Lanes differ in what touches what, and in how long they take: each is solved by itself, its Delassus operator written
+//! out ([`super::dense`]). A lane of more rows than the workspace holds is left to sweeps on the velocity, which need no
+//! such operator: a sweep visits rows, then slots, each solved exactly with the others held, v updated at once.
 //!
-//! Buffers: slots, constraint, row -> impulse, velocity (starts as v_free), info, status; work. Lanes that have
-//! converged are frozen by masks, so that no lane's bits depend on its neighbours.
+//! Buffers: slots, constraint, row -> impulse, velocity (starts as v_free), info, status; work. A mirror solves in one
+//! dispatch, from round 0 to the last; on a device a solve may be spread over several ([`LaneDims::begin`]).
 
+use super::dense::{Dense, MOST, Outcome, Shape, real_mut};
 use super::local::{residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
-use super::tree_layout::{LaneDims, info, load3, load6, none, polish_reals, row, row_dof, slot, tile_slots};
-use super::tree_polish::{Workspace, polish, polish_rows};
+use super::tree_layout::{LaneDims, info, load3, load6, none, row, row_dof, slot, tile_slots};
 use crate::args::Args;
 use crate::dynamics::tree::status;
-use crate::{LANES, Scalar};
-use crate::{Mask, Real};
+use crate::{LANES, Mask, Real, Scalar};
 
-/// Sweeps before the first polish.
-const FIRST_POLISH: u32 = 4;
+/// Sweeps of all lanes together before any is solved by itself: where contacts are few that is all it takes.
+const FIRST: u32 = 4;
+
+/// Packs of workspace of a tile: velocity and `J v + e` at the warm start; one lane's A^-1 J^T by dof, and its problem.
+#[must_use]
+pub fn work_packs(dims: &LaneDims, n_slot: usize) -> usize {
+    let shape = Shape::new(n_slot, dims.n_row as usize);
+    let n_v = dims.n_v as usize;
+    n_v + 3 * n_slot + dims.n_row as usize + n_v * shape.groups() + shape.reals() / LANES
+}
 
 /// One tile. `stopped`: lanes that take no part. Returns which lanes have converged.
-pub fn tree_pgs<R: Real>(
+pub fn tree_pgs<T: Scalar>(
     dims: &LaneDims,
-    stopped: R::Mask,
+    stopped: [bool; LANES],
+    constraint: &[T::Pack],
+    impulse: &mut [T::Pack],
+    rows: &mut [T::Pack],
+    velocity: &mut [T::Pack],
+    info_out: &mut [T::Pack],
+    work: &mut [T::Pack],
+) -> [bool; LANES] {
+    let n_v = dims.n_v as usize;
+    let (v, rest) = work.split_at_mut(n_v);
+    let (sigma, rest) = rest.split_at_mut(constraint.len() / dims.slot() * 3 + dims.n_row as usize);
+    v.copy_from_slice(&velocity[..n_v]);
+    start(dims, constraint, impulse, rows, v);
+    let contacts: T::Pack = contacts(dims, constraint);
+    info_out[info::SWEEPS] = T::Pack::lit(0.0);
+    let first = FIRST.min(dims.sweeps);
+    let swept = sweeps(dims, first, live::<T::Pack>(stopped), contacts, constraint, impulse, rows, v, info_out);
+    let mut converged = std::array::from_fn(|lane| swept.lane(lane));
+    if (0..LANES).any(|lane| !stopped[lane] && !converged[lane]) {
+        biased(dims, constraint, rows, v, sigma);
+    }
+    let mut large = T::Pack::lit(0.0);
+    for lane in 0..LANES {
+        if stopped[lane] || converged[lane] {
+            continue;
+        }
+        let found = Found::new(dims, constraint, rows, lane);
+        if found.shape().groups() * LANES > MOST.min(dims.rows as usize) {
+            large.set_lane(lane, T::lit(1.0));
+            continue;
+        }
+        let enough = dims.tolerance::<T>() * contacts.lane(lane).max(T::lit(1.0));
+        let outcome = found.solve(dims, constraint, impulse, rows, sigma, enough, rest);
+        converged[lane] = outcome.done;
+        report(info_out, lane, &outcome, contacts.lane(lane));
+    }
+    start(dims, constraint, impulse, rows, velocity);
+    let large = T::Pack::lit(0.5).lt(large);
+    if large.any() {
+        let swept = sweeps(dims, dims.sweeps, large, contacts, constraint, impulse, rows, velocity, info_out);
+        for lane in 0..LANES {
+            converged[lane] |= swept.lane(lane);
+        }
+    }
+    converged
+}
+
+/// The lanes that take part.
+fn live<P: Real>(stopped: [bool; LANES]) -> P::Mask {
+    let mut runs = P::lit(0.0);
+    for (lane, stopped) in stopped.into_iter().enumerate() {
+        runs.set_lane(lane, P::Scalar::lit(if stopped { 0.0 } else { 1.0 }));
+    }
+    P::lit(0.5).lt(runs)
+}
+
+/// What a lane's solve came to.
+fn report<P: Real>(info_out: &mut [P], lane: usize, outcome: &Outcome<P::Scalar>, contacts: P::Scalar) {
+    let one = P::Scalar::lit(1.0);
+    let sweeps = info_out[info::SWEEPS].lane(lane) + P::Scalar::lit(f64::from(outcome.sweeps));
+    info_out[info::SWEEPS].set_lane(lane, sweeps);
+    info_out[info::NEWTON].set_lane(lane, P::Scalar::lit(f64::from(outcome.steps)));
+    info_out[info::STOPPED_AT].set_lane(lane, outcome.error / contacts.max(one));
+}
+
+/// At most so many sweeps for the lanes of `live`. Returns which of them have converged.
+fn sweeps<R: Real>(
+    dims: &LaneDims,
+    most: u32,
+    mut live: R::Mask,
+    contacts: R,
     constraint: &[R],
     impulse: &mut [R],
     rows: &mut [R],
     velocity: &mut [R],
     info_out: &mut [R],
-    work: &mut [R],
 ) -> R::Mask {
-    let (zero, one) = (R::lit(0.0), R::lit(1.0));
-    let contacts = contacts(dims, constraint);
+    let (zero, one, all) = (R::lit(0.0), R::lit(1.0), live);
     let per_contact = one / contacts.max(one);
     let tolerance: R = dims.tolerance();
-    start(dims, constraint, impulse, rows, velocity);
-    let mut live = !stopped;
-    let (mut error, mut sweeps, mut steps) = (zero, zero, zero);
-    for k in 1..=dims.sweeps {
+    let (mut error, mut count) = (info_out[info::STOPPED_AT], zero);
+    for _ in 0..most {
         let before = sweep(dims, constraint, impulse, rows, velocity, live).sqrt() * per_contact;
         error = R::select(live, before, error);
-        sweeps += R::select(live, one, zero);
+        count += R::select(live, one, zero);
         live = live & !before.le(tolerance);
         if none(live) {
             break;
         }
-        // After 4, 8, 16, ... sweeps: where steps do not help soon, sweeps are what is left, and cheap.
-        if dims.polish > 0 && k % FIRST_POLISH == 0 && (k / FIRST_POLISH).is_power_of_two() {
-            let mut workspace = Workspace::new(dims, constraint, rows, live, work);
-            let polished = polish(dims, constraint, impulse, rows, velocity, tolerance / per_contact, &mut workspace);
-            error = R::select(live, polished.error * per_contact, error);
-            steps += polished.steps;
-            live = live & !(polished.done & live);
-            if none(live) {
-                break;
+    }
+    info_out[info::SWEEPS] += count;
+    info_out[info::NEWTON] = R::select(all, zero, info_out[info::NEWTON]);
+    info_out[info::STOPPED_AT] = R::select(all, error, info_out[info::STOPPED_AT]);
+    all & !live
+}
+
+/// The slots and rows that one lane has: slots up to its last one, and its active rows.
+struct Found {
+    lane: usize,
+    n_slot: usize,
+    rows: [u16; MOST],
+    n_row: usize,
+}
+
+impl Found {
+    fn new<P: Real>(dims: &LaneDims, constraint: &[P], rows: &[P], lane: usize) -> Self {
+        let zero = P::Scalar::lit(0.0);
+        let mut found = Self { lane, n_slot: 0, rows: [0; MOST], n_row: 0 };
+        for (s, c) in constraint.chunks_exact(dims.slot()).enumerate() {
+            if zero < trace(c).lane(lane) {
+                found.n_slot = s + 1;
             }
         }
+        for (i, r) in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()).enumerate() {
+            if zero < r[row::ACTIVE].lane(lane) && found.n_row < MOST {
+                found.rows[found.n_row] = i as u16;
+                found.n_row += 1;
+            }
+        }
+        found
     }
-    info_out[info::SWEEPS] = sweeps;
-    info_out[info::POLISH] = steps;
-    info_out[info::STOPPED_AT] = error;
-    !stopped & !live
+
+    fn shape(&self) -> Shape {
+        Shape::new(self.n_slot, self.n_row)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.rows[..self.n_row].iter().map(|&i| usize::from(i)).enumerate()
+    }
+
+    /// Gathers the lane's problem, solves it and puts its impulses back. `sigma`: `J v + e` of the tile's slots and rows
+    /// at the warm start.
+    fn solve<T: Scalar>(
+        &self,
+        dims: &LaneDims,
+        constraint: &[T::Pack],
+        impulse: &mut [T::Pack],
+        rows: &mut [T::Pack],
+        sigma: &[T::Pack],
+        enough: T,
+        work: &mut [T::Pack],
+    ) -> Outcome<T> {
+        let (shape, lane, n_v) = (self.shape(), self.lane, dims.n_v as usize);
+        let (size, stride, n) = (dims.slot(), dims.row(), shape.groups());
+        let (response, rest) = work.split_at_mut(n_v * n);
+        response.fill(T::Pack::lit(0.0));
+        let mut problem = Dense::<T>::new(shape, rest);
+        let n_slot = constraint.len() / size;
+        let y = real_mut(response);
+        let there = |s: usize| T::lit(0.0) < trace(&constraint[s * size..(s + 1) * size]).lane(lane);
+        let slots = || (0..self.n_slot).filter(|&s| there(s));
+        for s in slots() {
+            let c = &constraint[s * size..(s + 1) * size];
+            let rho = T::lit(3.0) / trace(c).lane(lane);
+            for r in 0..3 {
+                let i = shape.of_slot(s, r);
+                real_mut(problem.lambda)[i] = impulse[3 * s + r].lane(lane);
+                real_mut(problem.sigma)[i] = sigma[3 * s + r].lane(lane);
+                real_mut(problem.rho)[i] = rho;
+                for d in 0..n_v {
+                    y[d * n * LANES + i] = c[slot::J + (3 + r) * n_v + d].lane(lane);
+                }
+            }
+            real_mut(problem.friction)[s] = c[slot::MU].lane(lane);
+            for e in 0..6 {
+                real_mut(problem.inverse)[e * shape.slots * LANES + s] = c[slot::INVERSE + e].lane(lane);
+            }
+        }
+        for (at, k) in self.rows() {
+            let r = &rows[k * stride..(k + 1) * stride];
+            let i = shape.of_row(at);
+            let (lambda, compliance) = (r[row::IMPULSE].lane(lane), r[row::COMPLIANCE].lane(lane));
+            real_mut(problem.lambda)[i] = lambda;
+            real_mut(problem.sigma)[i] = compliance.mul_add(lambda, sigma[3 * n_slot + k].lane(lane));
+            real_mut(problem.rho)[i] = T::lit(1.0) / (r[row::BLOCK].lane(lane) + compliance);
+            real_mut(problem.lower)[at] = r[row::LOWER].lane(lane);
+            real_mut(problem.upper)[at] = r[row::UPPER].lane(lane);
+            real_mut(problem.compliance)[at] = compliance;
+            for d in 0..n_v {
+                y[d * n * LANES + i] = r[row::Y + d].lane(lane);
+            }
+        }
+        // G = J Y: a dof that does not move a slot adds nothing.
+        let mut add = |i: usize, d: usize, j: T| {
+            if j != T::lit(0.0) {
+                let j = T::Pack::splat(j);
+                for (g, &y) in problem.delassus[i * n..(i + 1) * n].iter_mut().zip(&response[d * n..(d + 1) * n]) {
+                    *g = j.mul_add(y, *g);
+                }
+            }
+        };
+        for s in slots() {
+            let c = &constraint[s * size + slot::J..(s + 1) * size];
+            for r in 0..3 {
+                for d in 0..n_v {
+                    add(shape.of_slot(s, r), d, c[r * n_v + d].lane(lane));
+                }
+            }
+        }
+        for (at, k) in self.rows() {
+            let r = &rows[k * stride..(k + 1) * stride];
+            for d in 0..3 {
+                add(shape.of_row(at), row_dof(r, d), r[row::COEFFICIENT + d].lane(lane));
+            }
+        }
+        for (at, _) in self.rows() {
+            let i = shape.of_row(at);
+            let compliance = problem.compliance[at / LANES].lane(at % LANES);
+            real_mut(problem.delassus)[i * n * LANES + i] += compliance;
+        }
+        let outcome = problem.solve(dims.newton > 0, dims.sweeps, enough);
+        for s in slots() {
+            for r in 0..3 {
+                let i = shape.of_slot(s, r);
+                impulse[3 * s + r].set_lane(lane, problem.lambda[i / LANES].lane(i % LANES));
+            }
+        }
+        for (at, k) in self.rows() {
+            let i = shape.of_row(at);
+            rows[k * stride + row::IMPULSE].set_lane(lane, problem.lambda[i / LANES].lane(i % LANES));
+        }
+        outcome
+    }
+}
+
+/// `J v + e` of every slot, then of every row.
+#[inline(always)]
+fn biased<R: Real>(dims: &LaneDims, constraint: &[R], rows: &[R], v: &[R], sigma: &mut [R]) {
+    let (slots, singles) = sigma.split_at_mut(3 * (constraint.len() / dims.slot()));
+    for (c, sigma) in constraint.chunks_exact(dims.slot()).zip(slots.chunks_exact_mut(3)) {
+        sigma.copy_from_slice(&slot_velocity(c, v));
+    }
+    let rows = rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row());
+    for (r, sigma) in rows.zip(singles) {
+        *sigma = row_velocity(r, v) + r[row::BIAS];
+    }
 }
 
 /// Number of contacts of a lane: slots with a response, blocks left out.
@@ -212,41 +416,36 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let (n_v, n_row_real) = (dims.n_v as usize, dims.n_row as usize * dims.row());
     for t in 0..tiles {
         let [begin, count, ..] = tile_slots(slots.index(), t);
-        let constraint = &constraint.tile()[begin * dims.slot()..(begin + count) * dims.slot()];
-        let rows = &mut row.tile_mut()[t * n_row_real..(t + 1) * n_row_real];
         let words = &mut status.index_mut()[t * LANES..(t + 1) * LANES];
-        let mut stopped = T::Pack::lit(0.0);
-        for (lane, word) in words.iter().enumerate() {
-            stopped.set_lane(lane, T::from_f64(if word & status::KEPT == 0 { 0.0 } else { 1.0 }));
-        }
-        let converged = with_workspace::<T, _>(polish_reals(polish_rows(&dims, count, rows), n_v), |work| {
-            tree_pgs(
+        let stopped = std::array::from_fn(|lane| words[lane] & status::KEPT != 0);
+        let converged = with_workspace::<T, _>(work_packs(&dims, count), |work| {
+            tree_pgs::<T>(
                 &dims,
-                T::Pack::lit(0.5).lt(stopped),
-                constraint,
+                stopped,
+                &constraint.tile()[begin * dims.slot()..(begin + count) * dims.slot()],
                 &mut impulse.tile_mut()[3 * begin..3 * (begin + count)],
-                rows,
+                &mut row.tile_mut()[t * n_row_real..(t + 1) * n_row_real],
                 &mut velocity.tile_mut()[t * n_v..(t + 1) * n_v],
                 &mut info.tile_mut()[t * info::reals(n_v)..(t + 1) * info::reals(n_v)],
                 work,
             )
         });
         for (lane, word) in words.iter_mut().enumerate() {
-            let outcome = if converged.lane(lane) { status::CONVERGED } else { status::ITERATION_LIMIT };
+            let outcome = if converged[lane] { status::CONVERGED } else { status::ITERATION_LIMIT };
             *word = *word & !(status::CONVERGED | status::ITERATION_LIMIT) | outcome;
         }
     }
 }
 
-/// Calls `f` with this thread's workspace of at least `reals` packs, grown when a larger one is asked for.
-fn with_workspace<T: Scalar, O>(reals: usize, f: impl FnOnce(&mut [T::Pack]) -> O) -> O {
+/// Calls `f` with this thread's workspace of at least that many packs, grown when a larger one is asked for.
+fn with_workspace<T: Scalar, O>(packs: usize, f: impl FnOnce(&mut [T::Pack]) -> O) -> O {
     use std::cell::RefCell;
     thread_local! {
         static WORK: RefCell<Vec<crate::F64x8>> = const { RefCell::new(Vec::new()) };
     }
     WORK.with_borrow_mut(|work| {
-        if work.len() < reals {
-            work.resize(reals, crate::F64x8::lit(0.0));
+        if work.len() < packs {
+            work.resize(packs, crate::F64x8::lit(0.0));
         }
         f(bytemuck::cast_slice_mut(work))
     })

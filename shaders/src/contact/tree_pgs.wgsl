@@ -1,9 +1,8 @@
-// Projected Gauss-Seidel for the exact contact problem of one tree, with a Newton polish between sweeps: a lane an
-// invocation. See tree_pgs.rs.
+// The exact contact problem of one tree by Newton steps and sweeps, a lane an invocation. See tree_pgs.rs.
 #import index
 #import contact/tree_layout
 #import contact/local
-#import contact/tree_polish
+#import contact/dense
 
 struct Dims {
     lanes: u32,
@@ -11,9 +10,10 @@ struct Dims {
     n_row: u32,
     sweeps: u32,
     tolerance: u32,
-    polish: u32,
-    spare_0: u32,
-    spare_1: u32,
+    rows: u32,
+    newton: u32,
+    begin: u32,
+    end: u32,
 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;
@@ -26,7 +26,8 @@ struct Dims {
 @group(0) @binding(7) var<storage, read_write> status: array<u32>;
 @group(0) @binding(8) var<storage, read_write> work: array<real>;
 
-const FIRST_POLISH: u32 = 4u;
+// Sweeps of every lane before any is written out.
+const FIRST: u32 = 4u;
 const STATUS_CONVERGED: u32 = 1u;
 const STATUS_ITERATION_LIMIT: u32 = 2u;
 const STATUS_KEPT: u32 = 88u;
@@ -160,6 +161,154 @@ fn sweep() -> real {
     return square;
 }
 
+// v = v_free + Y lambda; v_free is what velocity holds.
+fn start() {
+    for (var s = 0u; s < slot_count; s++) {
+        push_slot(slot_address(s), load_lambda(s));
+    }
+    for (var k = 0u; k < dims.n_row; k++) {
+        let r = row_address(k);
+        if row[r + ROW_AT_IMPULSE * TILE] != real(0.0) {
+            push_row(r, row[r + ROW_AT_IMPULSE * TILE]);
+        }
+    }
+}
+
+// Writes the problem of `slots` slots and this lane's active rows out; v is that of the warm start.
+fn gather(slots: u32) {
+    dense_clear();
+    for (var s = 0u; s < slots; s++) {
+        let c = slot_address(s);
+        let trace = slot_trace(c);
+        if trace <= real(0.0) {
+            continue;
+        }
+        let rho = real(3.0) / trace;
+        store_slot(lambda_first, s, load_lambda(s));
+        store_slot(sigma_first, s, slot_velocity(c));
+        store_slot(rho_first, s, vec3<real>(rho, rho, rho));
+        work[friction_first + s * TILE] = constraint[c + SLOT_MU * TILE];
+        for (var e = 0u; e < 6u; e++) {
+            work[inverse_first + (e * dense_slots + s) * TILE] = constraint[c + (SLOT_INVERSE + e) * TILE];
+        }
+        for (var t = 0u; t < slots; t++) {
+            gather_pair(s, t);
+        }
+    }
+    var at = 0u;
+    for (var k = 0u; k < dims.n_row; k++) {
+        let r = row_address(k);
+        if row[r + ROW_AT_ACTIVE * TILE] <= real(0.0) {
+            continue;
+        }
+        let i = of_row(at) * TILE;
+        let lambda = row[r + ROW_AT_IMPULSE * TILE];
+        let compliance = row[r + ROW_AT_COMPLIANCE * TILE];
+        work[lambda_first + i] = lambda;
+        work[sigma_first + i] = fma(compliance, lambda, row_velocity(r));
+        work[rho_first + i] = real(1.0) / (row[r + ROW_AT_BLOCK * TILE] + compliance);
+        work[lower_first + at * TILE] = row[r + ROW_AT_LOWER * TILE];
+        work[upper_first + at * TILE] = row[r + ROW_AT_UPPER * TILE];
+        work[compliance_first + at * TILE] = compliance;
+        for (var s = 0u; s < slots; s++) {
+            gather_row_slot(r, of_row(at), s);
+        }
+        var other = 0u;
+        for (var l = 0u; l < dims.n_row; l++) {
+            let y = row_address(l);
+            if row[y + ROW_AT_ACTIVE * TILE] <= real(0.0) {
+                continue;
+            }
+            var g = real(0.0);
+            for (var d = 0u; d < 3u; d++) {
+                let dof = u32(row[r + (ROW_AT_DOF + d) * TILE]);
+                g = fma(row[r + (ROW_AT_COEFFICIENT + d) * TILE], row[y + (ROW_AT_Y + dof) * TILE], g);
+            }
+            work[delassus_first + of_row(at) * dense_n * TILE + of_row(other) * TILE] = g;
+            other++;
+        }
+        work[delassus_first + of_row(at) * dense_n * TILE + i] += compliance;
+        at++;
+    }
+}
+
+// G of slot s with slot t.
+fn gather_pair(s: u32, t: u32) {
+    let span = dims.n_v * TILE;
+    let j_first = slot_address(s) + SLOT_J * TILE;
+    let y_first = slot_address(t) + (SLOT_J + 3u * dims.n_v) * TILE;
+    let zero = vec3<real>(real(0.0), real(0.0), real(0.0));
+    var g0 = zero;
+    var g1 = zero;
+    var g2 = zero;
+    for (var d = 0u; d < dims.n_v; d++) {
+        let j = j_first + d * TILE;
+        let j0 = constraint[j];
+        let j1 = constraint[j + span];
+        let j2 = constraint[j + 2u * span];
+        if j0 == real(0.0) && j1 == real(0.0) && j2 == real(0.0) {
+            continue;
+        }
+        let at = y_first + d * TILE;
+        let y = vec3<real>(constraint[at], constraint[at + span], constraint[at + 2u * span]);
+        g0 = fma(vec3<real>(j0, j0, j0), y, g0);
+        g1 = fma(vec3<real>(j1, j1, j1), y, g1);
+        g2 = fma(vec3<real>(j2, j2, j2), y, g2);
+    }
+    let rows = dense_slots * dense_n * TILE;
+    let at = delassus_first + s * dense_n * TILE;
+    store_slot(at, t, g0);
+    store_slot(at + rows, t, g1);
+    store_slot(at + 2u * rows, t, g2);
+}
+
+// G of row number i with slot s, and its mirror image: G is symmetric.
+fn gather_row_slot(r: u32, i: u32, s: u32) {
+    let span = dims.n_v * TILE;
+    let y_first = slot_address(s) + (SLOT_J + 3u * dims.n_v) * TILE;
+    var g = vec3<real>(real(0.0), real(0.0), real(0.0));
+    for (var d = 0u; d < 3u; d++) {
+        let y = y_first + u32(row[r + (ROW_AT_DOF + d) * TILE]) * TILE;
+        let j = row[r + (ROW_AT_COEFFICIENT + d) * TILE];
+        let response = vec3<real>(constraint[y], constraint[y + span], constraint[y + 2u * span]);
+        g = fma(vec3<real>(j, j, j), response, g);
+    }
+    store_slot(delassus_first + i * dense_n * TILE, s, g);
+    let column = delassus_first + i * TILE;
+    let step = dense_n * TILE;
+    work[column + of_slot(s, 0u) * step] = g.x;
+    work[column + of_slot(s, 1u) * step] = g.y;
+    work[column + of_slot(s, 2u) * step] = g.z;
+}
+
+// Puts the impulses back.
+fn scatter(slots: u32) {
+    for (var s = 0u; s < slots; s++) {
+        if real(0.0) < slot_trace(slot_address(s)) {
+            store_lambda(s, load_slot(lambda_first, s));
+        }
+    }
+    var at = 0u;
+    for (var k = 0u; k < dims.n_row; k++) {
+        let r = row_address(k);
+        if real(0.0) < row[r + ROW_AT_ACTIVE * TILE] {
+            row[r + ROW_AT_IMPULSE * TILE] = work[lambda_first + of_row(at) * TILE];
+            at++;
+        }
+    }
+}
+
+// A sweep on the velocity, unless one has met the tolerance.
+fn velocity_round(enough: real) {
+    if real(0.0) < work[state_first + STATE_DONE * TILE] {
+        return;
+    }
+    let error = sqrt(sweep());
+    work[state_first + STATE_ERROR * TILE] = error;
+    work[state_first + STATE_DONE * TILE] = select(real(0.0), real(1.0), error <= enough);
+    work[state_first + STATE_SWEEPS * TILE] += real(1.0);
+}
+
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let lane = lane_index(group, local);
@@ -177,42 +326,71 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let out = tile_base(lane, INFO_SIZE + dims.n_v);
 
     var contacts = zero;
+    var n_slot = 0u;
     for (var s = 0u; s < slot_count; s++) {
         let c = slot_address(s);
-        contacts += select(zero, one, zero < slot_trace(c) && zero <= constraint[c + SLOT_MU * TILE]);
-        push_slot(c, load_lambda(s));
+        if zero < slot_trace(c) {
+            contacts += select(zero, one, zero <= constraint[c + SLOT_MU * TILE]);
+            n_slot = s + 1u;
+        }
     }
+    var n_row = 0u;
     for (var k = 0u; k < dims.n_row; k++) {
-        let r = row_address(k);
-        if row[r + ROW_AT_IMPULSE * TILE] != zero {
-            push_row(r, row[r + ROW_AT_IMPULSE * TILE]);
+        n_row += select(0u, 1u, zero < row[row_address(k) + ROW_AT_ACTIVE * TILE]);
+    }
+    // v_free stands before the problem.
+    let free = tile_base(lane, dims.n_v + dense_reals(dims.rows));
+    dense_place(free + dims.n_v * TILE, n_slot, n_row);
+    let large = dense_n > dims.rows;
+    let running = (status[lane] & STATUS_KEPT) == 0u;
+    let enough = real(bitcast<f32>(dims.tolerance)) * max(contacts, one);
+
+    if dims.begin == 0u {
+        for (var i = 0u; i < STATE_SIZE; i++) {
+            work[state_first + i * TILE] = zero;
+        }
+        work[state_first + STATE_PROXIMAL * TILE] = PROXIMAL;
+        for (var i = 0u; i < dims.n_v; i++) {
+            work[free + i * TILE] = velocity[velocity_first + i * TILE];
+        }
+        start();
+        for (var k = 0u; running && k < min(FIRST, dims.sweeps); k++) {
+            velocity_round(enough);
+        }
+        if running && !large && work[state_first + STATE_DONE * TILE] == zero {
+            gather(n_slot);
+            dense_measure(enough);
+            work[state_first + STATE_WRITTEN * TILE] = one;
         }
     }
-    let per_contact = one / max(contacts, one);
-    let tolerance = real(bitcast<f32>(dims.tolerance));
-    let word = status[lane];
-    var live = (word & STATUS_KEPT) == 0u;
-    var error = zero;
-    var sweeps = zero;
-    var steps = zero;
-    for (var k = 1u; live && k <= dims.sweeps; k++) {
-        error = sqrt(sweep()) * per_contact;
-        sweeps += one;
-        live = !(error <= tolerance);
-        let turn = k / FIRST_POLISH;
-        if live && dims.polish > 0u && k % FIRST_POLISH == 0u && (turn & (turn - 1u)) == 0u {
-            let polished = polish(lane, tolerance / per_contact);
-            if polished.took_part {
-                error = polished.error * per_contact;
-                steps += polished.steps;
-                live = !polished.done;
-            }
+    for (var round = dims.begin; round < dims.end; round++) {
+        if !running || zero < work[state_first + STATE_DONE * TILE] {
+            break;
+        }
+        if large {
+            velocity_round(enough);
+        } else {
+            dense_round(dims.newton > 0u, round, enough);
         }
     }
-    info[out + INFO_SWEEPS * TILE] = sweeps;
-    info[out + INFO_POLISH * TILE] = steps;
-    info[out + INFO_STOPPED_AT * TILE] = error;
-    let converged = !live && (word & STATUS_KEPT) == 0u;
+    if dims.end < dims.sweeps {
+        return;
+    }
+    if running {
+        info[out + INFO_SWEEPS * TILE] = work[state_first + STATE_SWEEPS * TILE];
+        info[out + INFO_NEWTON * TILE] = work[state_first + STATE_STEPS * TILE];
+        info[out + INFO_STOPPED_AT * TILE] = work[state_first + STATE_ERROR * TILE] / max(contacts, one);
+    }
+    if zero < work[state_first + STATE_WRITTEN * TILE] {
+        scatter(n_slot);
+    }
+    if !large {
+        for (var i = 0u; i < dims.n_v; i++) {
+            velocity[velocity_first + i * TILE] = work[free + i * TILE];
+        }
+        start();
+    }
+    let converged = running && zero < work[state_first + STATE_DONE * TILE];
     let outcome = select(STATUS_ITERATION_LIMIT, STATUS_CONVERGED, converged);
-    status[lane] = (word & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT)) | outcome;
+    status[lane] = (status[lane] & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT)) | outcome;
 }

@@ -8,9 +8,10 @@ struct Dims {
     n_row: u32,
     sweeps: u32,
     tolerance: u32,
-    polish: u32,
-    spare_0: u32,
-    spare_1: u32,
+    rows: u32,
+    newton: u32,
+    begin: u32,
+    end: u32,
 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;

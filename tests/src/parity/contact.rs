@@ -5,7 +5,8 @@ use std::path::Path;
 
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
-use manyworlds_shaders::contact::tree_layout::{LaneDims, contact, info, map, polish_reals, row_stride, slot_reals};
+use manyworlds_shaders::contact::dense::Shape;
+use manyworlds_shaders::contact::tree_layout::{LaneDims, contact, info, map, row_stride, slot_reals, work_reals};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
 use manyworlds_shaders::kernel::contact as k;
 use manyworlds_shaders::{Dims, Kernel};
@@ -172,6 +173,7 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         &[(4, ROUNDING)],
     );
     let row = left(&rows, 4);
+    let most = Shape::new(CONTACTS + n_block, n_row).groups() * LANES;
     let lane = LaneDims {
         lanes: LANES as u32,
         n_v: n_v as u32,
@@ -179,9 +181,10 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         sweeps: 8,
         // A lane never converges: how many sweeps it takes would hang on the last bit.
         tolerance: (-1.0_f32).to_bits(),
-        polish: 0,
-        spare_0: 0,
-        spare_1: 0,
+        rows: most as u32,
+        newton: 0,
+        begin: 0,
+        end: 8,
     };
     let warm = case(
         name,
@@ -191,7 +194,6 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         &[(3, EXACT)],
     );
     let status = || Data::LaneWords(vec![vec![0]; LANES]);
-    let most = 3 * (CONTACTS + n_block) + n_row;
     let solve = |name: String, dims: LaneDims, outputs: &[(usize, Tolerance)]| {
         case(
             &name,
@@ -205,14 +207,17 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
                 of(|tile| &tile.v_free),
                 zeros(info::reals(n_v)),
                 status(),
-                zeros(polish_reals(most, n_v)),
+                zeros(work_reals(most, n_v)),
             ],
             outputs,
         )
     };
     let sweeps = solve(format!("{name}, sweeps"), lane, &[(3, ITERATED), (4, ITERATED), (6, EXACT)]);
-    let polished = LaneDims { sweeps: 12, polish: most as u32, ..lane };
-    let polished = solve(format!("{name}, polish"), polished, &[(4, ITERATED)]);
+    // Too large to be written out: sweeps on the velocity.
+    let large = LaneDims { rows: 0, ..lane };
+    let large = solve(format!("{name}, large"), large, &[(3, ITERATED), (4, ITERATED), (6, EXACT)]);
+    let newton = LaneDims { sweeps: 12, end: 12, newton: 1, ..lane };
+    let newton = solve(format!("{name}, Newton"), newton, &[(4, ITERATED)]);
     let push = case(
         name,
         &k::TREE_PUSH,
@@ -241,11 +246,11 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         ]),
         &[(7, ROUNDING)],
     );
-    let mut cases = vec![jacobian, assemble, warm, sweeps, push, certify];
+    let mut cases = vec![jacobian, assemble, warm, sweeps, large, push, certify];
     // Three random contacts on a tree of one to three dofs often contradict each other: such a problem has no solution,
     // Newton steps wander for good, and which are taken hangs on the last bit. Every lane of AFLOAT is solved.
     if !between {
-        cases.push(polished);
+        cases.push(newton);
     }
     if n_row > 0 {
         cases.push(rows);

@@ -15,7 +15,7 @@ pub struct PgsInfo {
     /// Sweeps.
     pub sweeps: u32,
     /// Newton steps.
-    pub polish_steps: u32,
+    pub newton_steps: u32,
     /// Contacts.
     pub contacts: u32,
     /// Static rows that could act.
@@ -32,7 +32,7 @@ impl PgsInfo {
             residual_scaled: at(info::SCALED),
             penetration: at(info::PENETRATION),
             sweeps: at(info::SWEEPS) as u32,
-            polish_steps: at(info::POLISH) as u32,
+            newton_steps: at(info::NEWTON) as u32,
             contacts: at(info::CONTACTS) as u32,
             rows: at(info::ROWS) as u32,
         }

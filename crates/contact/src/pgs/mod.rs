@@ -8,5 +8,5 @@ mod params;
 mod record;
 
 pub use info::PgsInfo;
-pub use params::{PgsError, PgsParams};
+pub use params::{CPU_ROWS, DEVICE_ROWS, PgsError, PgsParams};
 pub use record::{TreeContactBuffers, record, record_assembly, record_solution, work_reals};

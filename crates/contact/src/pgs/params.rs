@@ -1,8 +1,14 @@
 //! Settings of projected Gauss-Seidel.
 
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::dense::MOST;
 use manyworlds_shaders::contact::tree_layout::LaneDims;
 use manyworlds_shaders::dynamics::tree::TreeDims;
+
+/// [`PgsParams::rows`] on a device: 34 kB a lane in f32.
+pub const DEVICE_ROWS: u32 = 64;
+/// [`PgsParams::rows`] on the CPU, where a thread has one problem at a time.
+pub const CPU_ROWS: u32 = 128;
 
 /// How far and how long to iterate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,9 +17,13 @@ pub struct PgsParams {
     pub tolerance: f64,
     /// Most sweeps a step.
     pub sweeps: u32,
-    /// Most rows of a lane that Newton steps between sweeps take on; 0: sweeps alone. On a device each lane owns a
-    /// workspace that grows with the square of this.
-    pub polish_rows: u32,
+    /// Most rows of a lane's problem that is written out, a multiple of eight. On a device each lane owns a workspace that
+    /// grows with the square of this.
+    pub rows: u32,
+    /// Newton steps and sweeps, or sweeps alone.
+    pub newton: bool,
+    /// Whether a solve is spread over dispatches of one round each: on devices, which may end long ones.
+    pub spread: bool,
 }
 
 /// A setting that cannot be.
@@ -25,9 +35,9 @@ pub enum PgsError {
     /// Nothing would be solved.
     #[error("sweeps: expected at least 1, found 0")]
     Sweeps,
-    /// More would ask for more than 4 MB a lane.
-    #[error("polish rows: expected at most 1024, found {0}")]
-    PolishRows(u32),
+    /// The mirror takes no more.
+    #[error("rows: expected a multiple of 8 of at most {MOST}, found {0}")]
+    Rows(u32),
 }
 
 impl PgsParams {
@@ -35,7 +45,7 @@ impl PgsParams {
     #[must_use]
     pub fn for_precision<T: Scalar>() -> Self {
         let tolerance = if size_of::<T>() == 8 { 1e-7 } else { 1e-5 };
-        Self { tolerance, sweeps: 20, polish_rows: 64 }
+        Self { tolerance, sweeps: 20, rows: DEVICE_ROWS, newton: true, spread: false }
     }
 
     /// Refuses settings that cannot be.
@@ -49,8 +59,8 @@ impl PgsParams {
         if self.sweeps == 0 {
             return Err(PgsError::Sweeps);
         }
-        if self.polish_rows > 1024 {
-            return Err(PgsError::PolishRows(self.polish_rows));
+        if self.rows as usize > MOST || !self.rows.is_multiple_of(8) {
+            return Err(PgsError::Rows(self.rows));
         }
         Ok(())
     }
@@ -64,9 +74,10 @@ impl PgsParams {
             n_row: tree.n_row,
             sweeps: self.sweeps,
             tolerance: (self.tolerance as f32).to_bits(),
-            polish: self.polish_rows,
-            spare_0: 0,
-            spare_1: 0,
+            rows: self.rows,
+            newton: u32::from(self.newton),
+            begin: 0,
+            end: self.sweeps,
         }
     }
 }
@@ -83,6 +94,6 @@ mod tests {
         assert!(PgsParams { tolerance: f64::NAN, ..good }.validate().is_err());
         assert!(PgsParams { tolerance: 1e-60, ..good }.validate().is_err(), "zero once it is an f32");
         assert_eq!(PgsParams { sweeps: 0, ..good }.validate(), Err(PgsError::Sweeps));
-        assert_eq!(PgsParams { polish_rows: 9999, ..good }.validate(), Err(PgsError::PolishRows(9999)));
+        assert_eq!(PgsParams { rows: 9999, ..good }.validate(), Err(PgsError::Rows(9999)));
     }
 }

@@ -1,7 +1,7 @@
 //! The dispatches of the tree path, in order.
 
 use manyworlds_gpu::{BufferId, Recording};
-use manyworlds_shaders::contact::tree_layout::polish_reals;
+use manyworlds_shaders::contact::tree_layout::{LaneDims, work_reals as lane_reals};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel::contact::{
     TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM,
@@ -47,14 +47,14 @@ pub struct TreeContactBuffers {
     pub info: BufferId,
     /// Status words, one a lane, tile layout.
     pub status: BufferId,
-    /// Workspace of the polish, [`work_reals`] a lane on a device; the CPU's mirrors bring their own.
+    /// Workspace of the solver, [`work_reals`] a lane on a device; the CPU's mirrors bring their own.
     pub work: BufferId,
 }
 
-/// Reals a lane of the polish's workspace on a device.
+/// Reals a lane of the solver's workspace on a device.
 #[must_use]
 pub fn work_reals(params: &PgsParams, tree: &TreeDims) -> usize {
-    polish_reals(params.polish_rows as usize, tree.n_v as usize)
+    lane_reals(params.rows as usize, tree.n_v as usize)
 }
 
 /// Appends the contact stage of one tree set: from poses, factor and free velocity to velocity, impulses and certificate.
@@ -81,18 +81,19 @@ pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &Tre
 /// The second half of [`record`]: solution and certificate.
 pub fn record_solution(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
     let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
-    recording
-        .dispatch(
+    let rounds = if params.spread { 1 } else { params.sweeps.max(1) };
+    for begin in (0..params.sweeps).step_by(rounds as usize) {
+        recording.dispatch(
             &TREE_PGS,
-            &lane,
+            &LaneDims { begin, end: params.sweeps.min(begin + rounds), ..lane },
             lanes,
             &[b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work],
-        )
-        .dispatch(&TREE_PUSH, &lane, lanes, &[b.slots, b.b, b.constraint, b.impulse, b.row, b.info])
-        .dispatch(
-            &TREE_CERTIFY,
-            &whole,
-            lanes,
-            &[b.topology, b.params, b.slots, b.factor, b.constraint, b.impulse, b.row, b.info],
         );
+    }
+    recording.dispatch(&TREE_PUSH, &lane, lanes, &[b.slots, b.b, b.constraint, b.impulse, b.row, b.info]).dispatch(
+        &TREE_CERTIFY,
+        &whole,
+        lanes,
+        &[b.topology, b.params, b.slots, b.factor, b.constraint, b.impulse, b.row, b.info],
+    );
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
-use manyworlds_contact::pgs::{PgsParams, work_reals};
+use manyworlds_contact::pgs::{self, PgsParams, work_reals};
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, info, map, row_stride, slot_reals};
@@ -84,8 +84,13 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let mut dims = set.layout.dims;
             dims.lanes = (k * n_world) as u32;
             dims.param_lanes = u32::from(!set.uniform());
-            let pgs =
-                PgsParams { tolerance: shared.tolerance, sweeps: shared.iterations, ..PgsParams::for_precision::<T>() };
+            let pgs = PgsParams {
+                tolerance: shared.tolerance,
+                sweeps: shared.iterations,
+                rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
+                spread: lane_workspace,
+                ..PgsParams::for_precision::<T>()
+            };
             let step = SetStep { buffers, dims, pgs, odd: false };
             sets.push(ChunkSet {
                 step,

@@ -1,0 +1,573 @@
+//! The contact problem of one island with its Delassus operator written out, and how it is solved: semismooth Newton,
+//! and a sweep of projected Gauss-Seidel wherever Newton falters.
+//!
+//! Problem: `sigma = G lambda + g` and every slot and row obeys its law, that is `lambda = T(lambda - rho sigma)` with T
+//! the strict map (mathematics section 2) and one `rho = 3 / trace G_ii` a slot, `1 / G_ii` a row.
+//!
+//! Newton: with P the derivative of T at `y = lambda - rho sigma`, `(1 - P (1 - rho G) + eps) d = T(y) - lambda`, rows
+//! that stay open or bounded left out, by elimination. A step is taken in full or as the largest of some shares that
+//! brings the merit `|lambda - T(y)|^2 / rho` (J) under the largest of the last few: asking it to fall every time
+//! refuses half of the steps that lead on (measured on a lying humanoid). `eps` makes the step proximal where contacts
+//! are redundant; it follows success, as in Levenberg and Marquardt. A step not taken in full is followed by a sweep.
+//!
+//! Rows are numbered in groups of [`LANES`]: the first tangents of all slots, the second tangents, the normals, then the
+//! single rows; what pads a group is zero and stays zero.
+
+use super::local::{inside, project, residual, solve};
+use crate::{LANES, Mask, Real, Scalar};
+
+/// Proximal weight of the first step, in units of the scaled matrix.
+const PROXIMAL: f64 = 1e-3;
+/// By this a full step shrinks the weight, and a refused one lets it grow.
+const TRUST: f64 = 0.1;
+/// Smallest weight: well above the round-off of single precision.
+const LEAST_PROXIMAL: f64 = 1e-6;
+/// Shares of a step that are tried.
+const SHARES: [f64; 6] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
+/// A step's merit is measured against the largest of that many.
+const MEMORY: usize = 4;
+/// A pivot is kept this far from zero.
+const LEAST_PIVOT: f64 = 1e-12;
+
+/// Size of a problem, in groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Groups of slots.
+    pub slots: usize,
+    /// Groups of single rows.
+    pub rows: usize,
+}
+
+impl Shape {
+    /// Groups for that many slots and rows.
+    #[must_use]
+    pub fn new(slots: usize, rows: usize) -> Self {
+        Self { slots: slots.div_ceil(LANES), rows: rows.div_ceil(LANES) }
+    }
+
+    /// Groups of rows in all.
+    #[must_use]
+    pub fn groups(self) -> usize {
+        3 * self.slots + self.rows
+    }
+
+    /// Number of a slot's row (0, 1: tangents; 2: normal).
+    #[inline(always)]
+    #[must_use]
+    pub fn of_slot(self, slot: usize, r: usize) -> usize {
+        r * self.slots * LANES + slot
+    }
+
+    /// Number of a single row.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_row(self, row: usize) -> usize {
+        3 * self.slots * LANES + row
+    }
+
+    /// Reals of a problem's memory.
+    #[must_use]
+    pub fn reals(self) -> usize {
+        let n = self.groups() * LANES;
+        2 * n * n + 6 * n + 7 * self.slots * LANES + 3 * self.rows * LANES
+    }
+}
+
+/// A problem and its iterates; slices are of packs of [`LANES`] rows.
+#[derive(Debug)]
+pub struct Dense<'a, T: Scalar> {
+    /// Its size.
+    pub shape: Shape,
+    /// G, with a soft row's compliance on the diagonal, `[n][n]`, 1/kg.
+    pub delassus: &'a mut [T::Pack],
+    /// Impulses, `[n]`, N s.
+    pub lambda: &'a mut [T::Pack],
+    /// `G lambda + g`, `[n]`, m/s.
+    pub sigma: &'a mut [T::Pack],
+    /// Steps, `[n]`: `3 / trace G_ii` of a slot, `1 / G_ii` of a row; zero where there is none.
+    pub rho: &'a mut [T::Pack],
+    /// Friction of the slots; below zero: bilateral.
+    pub friction: &'a mut [T::Pack],
+    /// Regularised inverses of the slots' blocks, six numbers after each other, kg.
+    pub inverse: &'a mut [T::Pack],
+    /// Smallest impulses of the rows.
+    pub lower: &'a mut [T::Pack],
+    /// Largest impulses of the rows.
+    pub upper: &'a mut [T::Pack],
+    /// Compliances of the rows, 1/kg.
+    pub compliance: &'a mut [T::Pack],
+    matrix: &'a mut [T::Pack],
+    /// Right-hand side, then the step.
+    step: &'a mut [T::Pack],
+    /// Change of sigma with the whole step.
+    slope: &'a mut [T::Pack],
+    rhs: &'a mut [T::Pack],
+}
+
+/// How a solve ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome<T> {
+    /// Norm of the natural residual.
+    pub error: T,
+    /// Newton steps.
+    pub steps: u32,
+    /// Sweeps.
+    pub sweeps: u32,
+    /// Whether the residual met the tolerance.
+    pub done: bool,
+}
+
+impl<'a, T: Scalar> Dense<'a, T> {
+    /// A zero problem in some memory of at least [`Shape::reals`].
+    pub fn new(shape: Shape, memory: &'a mut [T::Pack]) -> Self {
+        let (n, n_slot, n_row) = (shape.groups(), shape.slots, shape.rows);
+        let (matrix, mut rest) = memory[..shape.reals() / LANES].split_at_mut(n * LANES * n);
+        rest.fill(T::Pack::lit(0.0));
+        let mut take = |count: usize| {
+            let (head, tail) = std::mem::take(&mut rest).split_at_mut(count);
+            rest = tail;
+            head
+        };
+        Self {
+            shape,
+            delassus: take(n * LANES * n),
+            // Of it only rows that were just written are read.
+            matrix,
+            lambda: take(n),
+            sigma: take(n),
+            rho: take(n),
+            step: take(n),
+            slope: take(n),
+            rhs: take(n),
+            friction: take(n_slot),
+            inverse: take(6 * n_slot),
+            lower: take(n_row),
+            upper: take(n_row),
+            compliance: take(n_row),
+        }
+    }
+
+    /// Solves from the present impulses: at most `rounds` of a Newton step, a sweep, or both; sweeps alone without
+    /// `newton`. `enough`: norm of the natural residual at which it is done.
+    pub fn solve(&mut self, newton: bool, rounds: u32, enough: T) -> Outcome<T> {
+        let mut out = Outcome { error: self.natural().sqrt(), steps: 0, sweeps: 0, done: false };
+        out.done = out.error <= enough;
+        let mut proximal = T::lit(PROXIMAL);
+        let mut merits = [T::lit(0.0); MEMORY];
+        for round in 0..rounds as usize {
+            if out.done {
+                break;
+            }
+            let mut share = T::lit(0.0);
+            if newton {
+                merits[round % MEMORY] = self.newton(proximal);
+                let bar = merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
+                share = self.advance(bar);
+                out.steps += 1;
+                proximal = weight(proximal, share);
+            }
+            if share < T::lit(1.0) {
+                self.sweep();
+                out.sweeps += 1;
+            }
+            out.error = self.natural().sqrt();
+            out.done = out.error <= enough;
+        }
+        out
+    }
+
+    /// The step from here into `step`, its response into `slope`; returns the merit here.
+    #[inline(always)]
+    fn newton(&mut self, proximal: T) -> T {
+        let live = self.linearise(proximal);
+        self.eliminate(&live);
+        let n = self.shape.groups();
+        self.slope.fill(T::Pack::lit(0.0));
+        for &k in live.rows() {
+            let k = usize::from(k);
+            let d = T::Pack::splat(real(self.step)[k]);
+            for (slope, &g) in self.slope.iter_mut().zip(&self.delassus[k * n..(k + 1) * n]) {
+                *slope = g.mul_add(d, *slope);
+            }
+        }
+        self.merit(T::lit(0.0))
+    }
+
+    /// Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
+    #[inline(always)]
+    fn advance(&mut self, bar: T) -> T {
+        for share in SHARES {
+            let share = T::lit(share);
+            if self.merit(share) < bar {
+                let pack = T::Pack::splat(share);
+                for i in 0..self.shape.groups() {
+                    self.lambda[i] = self.step[i].mul_add(pack, self.lambda[i]);
+                    self.sigma[i] = self.slope[i].mul_add(pack, self.sigma[i]);
+                }
+                return share;
+            }
+        }
+        T::lit(0.0)
+    }
+
+    /// Three rows of a group of slots.
+    #[inline(always)]
+    fn group(x: &[T::Pack], n_slot: usize, k: usize) -> [T::Pack; 3] {
+        [x[k], x[n_slot + k], x[2 * n_slot + k]]
+    }
+
+    /// The matrix of the step and its right-hand side (in `rhs`), for the rows that can change.
+    #[inline(always)]
+    fn linearise(&mut self, proximal: T) -> Live {
+        let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
+        let (n, n_slot) = (self.shape.groups(), self.shape.slots);
+        let mut live = Live::default();
+        let mut normals = Live::default();
+        self.step.fill(zero);
+        for k in 0..n_slot {
+            let (mu, rho) = (self.friction[k], self.rho[k]);
+            let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
+            let y: [T::Pack; 3] = std::array::from_fn(|r| lambda[r] - rho * sigma[r]);
+            let t = project(mu, &y);
+            for r in 0..3 {
+                self.rhs[r * n_slot + k] = t[r] - lambda[r];
+            }
+            let stick = inside(mu, &y);
+            let pressed = T::Pack::select(stick | zero.lt(y[2]), one, zero);
+            let length = y[0].mul_add(y[0], y[1] * y[1]).sqrt().max(T::Pack::lit(1e-30));
+            let (d0, d1) = (y[0] / length, y[1] / length);
+            let slips = T::Pack::select(stick, zero, pressed);
+            let across = slips * mu * y[2] / length;
+            let p = [
+                T::Pack::select(stick, one, across * (one - d0 * d0)),
+                T::Pack::select(stick, zero, -(across * d0 * d1)),
+                slips * mu * d0,
+                T::Pack::select(stick, one, across * (one - d1 * d1)),
+                slips * mu * d1,
+                pressed,
+            ];
+            let carries = lambda[0].abs() + lambda[1].abs() + lambda[2].abs();
+            let alive = (zero.lt(carries) | zero.lt(y[2]) | mu.lt(zero)) & zero.lt(rho);
+            for lane in 0..LANES {
+                if alive.lane(lane) {
+                    let slot = k * LANES + lane;
+                    live.push(slot);
+                    normals.push(slot);
+                    self.slot_rows(slot, p.map(|x| x.lane(lane)), rho.lane(lane), proximal);
+                }
+            }
+        }
+        for r in 1..3 {
+            for &slot in normals.rows() {
+                live.push(self.shape.of_slot(slot.into(), r));
+            }
+        }
+        for k in 0..self.shape.rows {
+            let i = 3 * n_slot + k;
+            let (lambda, rho) = (self.lambda[i], self.rho[i]);
+            let y = lambda - rho * self.sigma[i];
+            let bound = y.max(self.lower[k]).min(self.upper[k]);
+            let change = bound - lambda;
+            self.rhs[i] = change;
+            let free = self.lower[k].lt(y) & y.lt(self.upper[k]);
+            let alive = (free | zero.lt(change.abs())) & zero.lt(rho);
+            let kept = T::Pack::select(free, rho, zero);
+            let diagonal = T::Pack::select(free, zero, one) + T::Pack::splat(proximal);
+            for lane in 0..LANES {
+                if alive.lane(lane) {
+                    let row = i * LANES + lane;
+                    live.push(row);
+                    let scale = T::Pack::splat(kept.lane(lane));
+                    let (m, g) = (&mut self.matrix[row * n..(row + 1) * n], &self.delassus[row * n..(row + 1) * n]);
+                    for (m, &g) in m.iter_mut().zip(g) {
+                        *m = scale * g;
+                    }
+                    real_mut(m)[row] += diagonal.lane(lane);
+                }
+            }
+        }
+        live
+    }
+
+    /// Rows of a slot in the matrix: `1 - P (1 - rho G) + eps`; p: the derivative, 00 01 02 11 12 22.
+    #[inline(always)]
+    fn slot_rows(&mut self, slot: usize, p: [T; 6], rho: T, proximal: T) {
+        let (n, one) = (self.shape.groups(), T::lit(1.0));
+        let at: [usize; 3] = std::array::from_fn(|r| self.shape.of_slot(slot, r));
+        let [p00, p01, p02, p11, p12, p22] = p.map(|x| T::Pack::splat(rho * x));
+        let [m0, m1, m2] = rows_mut(self.matrix, at, n);
+        let [g0, g1, g2] = at.map(|i| &self.delassus[i * n..(i + 1) * n]);
+        for j in 0..n {
+            m0[j] = p00.mul_add(g0[j], p01.mul_add(g1[j], p02 * g2[j]));
+            m1[j] = p01.mul_add(g0[j], p11.mul_add(g1[j], p12 * g2[j]));
+            m2[j] = p22 * g2[j];
+        }
+        let (m0, m1, m2) = (real_mut(m0), real_mut(m1), real_mut(m2));
+        m0[at[0]] += one - p[0] + proximal;
+        m0[at[1]] -= p[1];
+        m0[at[2]] -= p[2];
+        m1[at[0]] -= p[1];
+        m1[at[1]] += one - p[3] + proximal;
+        m1[at[2]] -= p[4];
+        m2[at[2]] += one - p[5] + proximal;
+    }
+
+    /// Solves the live rows for `step`, pivots in order: the proximal weight keeps the diagonal away from zero.
+    #[inline(always)]
+    fn eliminate(&mut self, live: &Live) {
+        let n = self.shape.groups();
+        let rows = live.rows();
+        let (least, one) = (T::lit(LEAST_PIVOT), T::lit(1.0));
+        let rhs = real_mut(self.rhs);
+        let end = rows.last().map_or(0, |&k| usize::from(k) / LANES + 1);
+        for (a, &k) in rows.iter().enumerate() {
+            let k = usize::from(k);
+            let first = k / LANES;
+            let (above, below) = self.matrix.split_at_mut((k + 1) * n);
+            let top = &mut above[k * n..];
+            let pivot = real(top)[k];
+            real_mut(top)[k] = one / if pivot.abs() < least { least } else { pivot };
+            let pivot = Pivot { k, first, n, top: &top[..end], rows: &rows[a + 1..] };
+            // A known width keeps the pivot's row in registers and the inner loop without branches.
+            match end - first {
+                1 => pivot.clear::<T, 1>(below, rhs),
+                2 => pivot.clear::<T, 2>(below, rhs),
+                3 => pivot.clear::<T, 3>(below, rhs),
+                4 => pivot.clear::<T, 4>(below, rhs),
+                5 => pivot.clear::<T, 5>(below, rhs),
+                6 => pivot.clear::<T, 6>(below, rhs),
+                7 => pivot.clear::<T, 7>(below, rhs),
+                8 => pivot.clear::<T, 8>(below, rhs),
+                _ => pivot.clear_wide(below, rhs),
+            }
+        }
+        for &k in rows.iter().rev() {
+            let k = usize::from(k);
+            let first = k / LANES;
+            let row = &self.matrix[k * n..(k + 1) * n];
+            // Rows not solved yet have a zero step.
+            let mut sum = T::Pack::lit(0.0);
+            for (&m, &x) in row[first..end].iter().zip(&self.step[first..end]) {
+                sum = m.mul_add(x, sum);
+            }
+            real_mut(self.step)[k] = (rhs[k] - total(sum)) * real(row)[k];
+        }
+    }
+
+    /// Sum of squares of the scaled natural map over rho, J, a share of the step on.
+    #[inline(always)]
+    fn merit(&self, share: T) -> T {
+        let zero = T::Pack::lit(0.0);
+        let n_slot = self.shape.slots;
+        let share = T::Pack::splat(share);
+        let lambda = |i: usize| self.step[i].mul_add(share, self.lambda[i]);
+        let sigma = |i: usize| self.slope[i].mul_add(share, self.sigma[i]);
+        let mut sum = zero;
+        for k in 0..n_slot {
+            let at = [k, n_slot + k, 2 * n_slot + k];
+            let r = residual(self.friction[k], self.rho[k], &at.map(lambda), &at.map(sigma));
+            sum += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2])) / some(self.rho[k]);
+        }
+        for k in 0..self.shape.rows {
+            let i = 3 * n_slot + k;
+            let (lambda, rho) = (lambda(i), self.rho[i]);
+            let left = lambda - (lambda - rho * sigma(i)).max(self.lower[k]).min(self.upper[k]);
+            sum += left * left / some(rho);
+        }
+        total(sum)
+    }
+
+    /// Sum of squares of the natural residual (residual 1 of mathematics section 3), (N s)^2.
+    #[inline(always)]
+    fn natural(&self) -> T {
+        let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
+        let n_slot = self.shape.slots;
+        let mut sum = zero;
+        for k in 0..n_slot {
+            let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
+            let r = residual(self.friction[k], one, &lambda, &sigma);
+            sum += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2]));
+        }
+        for k in 0..self.shape.rows {
+            let i = 3 * n_slot + k;
+            let (lambda, compliance) = (self.lambda[i], self.compliance[k]);
+            let sigma = self.sigma[i] - compliance * lambda;
+            let left = lambda - ((lambda - sigma) / (one + compliance)).max(self.lower[k]).min(self.upper[k]);
+            sum += left * left;
+        }
+        total(sum)
+    }
+
+    /// Every row, then every slot, solved exactly with the others held.
+    #[inline(always)]
+    fn sweep(&mut self) {
+        let (n, n_slot, zero) = (self.shape.groups(), self.shape.slots * LANES, T::lit(0.0));
+        for k in 0..self.shape.rows * LANES {
+            let i = self.shape.of_row(k);
+            let rho = real(self.rho)[i];
+            if rho <= zero {
+                continue;
+            }
+            let lambda = real(self.lambda)[i];
+            let next = (lambda - rho * real(self.sigma)[i]).max(real(self.lower)[k]).min(real(self.upper)[k]);
+            if next != lambda {
+                real_mut(self.lambda)[i] = next;
+                let d = T::Pack::splat(next - lambda);
+                for (sigma, &g) in self.sigma.iter_mut().zip(&self.delassus[i * n..(i + 1) * n]) {
+                    *sigma = g.mul_add(d, *sigma);
+                }
+            }
+        }
+        for slot in 0..n_slot {
+            if real(self.rho)[slot] <= zero {
+                continue;
+            }
+            let at: [usize; 3] = std::array::from_fn(|r| self.shape.of_slot(slot, r));
+            let (lambda, sigma) = (at.map(|i| real(self.lambda)[i]), at.map(|i| real(self.sigma)[i]));
+            let [g0, g1, g2] = at.map(|i| &self.delassus[i * n..(i + 1) * n]);
+            let (r0, r1) = (real(g0), real(g1));
+            let block = [r0[at[0]], r0[at[1]], r0[at[2]], r1[at[1]], r1[at[2]], real(g2)[at[2]]];
+            let inverse = std::array::from_fn(|e| real(self.inverse)[e * n_slot + slot]);
+            let next = solve(real(self.friction)[slot], &block, &inverse, &lambda, &sigma);
+            let d: [T; 3] = std::array::from_fn(|r| next[r] - lambda[r]);
+            if d[0].abs() + d[1].abs() + d[2].abs() == zero {
+                continue;
+            }
+            let impulse = real_mut(self.lambda);
+            for r in 0..3 {
+                impulse[at[r]] = next[r];
+            }
+            let [d0, d1, d2] = d.map(T::Pack::splat);
+            for j in 0..n {
+                self.sigma[j] = g2[j].mul_add(d2, g1[j].mul_add(d1, g0[j].mul_add(d0, self.sigma[j])));
+            }
+        }
+    }
+}
+
+/// A row of the matrix that clears its column in the rows after it; its diagonal holds the inverse.
+struct Pivot<'a, P> {
+    k: usize,
+    /// Group of column k: what lies before it is not read again.
+    first: usize,
+    n: usize,
+    top: &'a [P],
+    /// Rows after it.
+    rows: &'a [u16],
+}
+
+impl<P: Real + bytemuck::Pod> Pivot<'_, P> {
+    /// `below`: the matrix from row k + 1 on.
+    #[inline(always)]
+    fn clear<T: Scalar<Pack = P>, const WIDTH: usize>(&self, below: &mut [P], rhs: &mut [T])
+    where
+        P: Real<Scalar = T>,
+    {
+        let top: [P; WIDTH] = std::array::from_fn(|j| self.top[self.first + j]);
+        let (k, inverse, rhs_k) = (self.k % LANES, real(self.top)[self.k], rhs[self.k]);
+        for &r in self.rows {
+            let r = usize::from(r);
+            let at = (r - self.k - 1) * self.n + self.first;
+            let row = &mut below[at..at + WIDTH];
+            let factor = -(real(row)[k] * inverse);
+            rhs[r] = factor.mul_add(rhs_k, rhs[r]);
+            let factor = P::splat(factor);
+            for j in 0..WIDTH {
+                row[j] = factor.mul_add(top[j], row[j]);
+            }
+        }
+    }
+
+    /// The same for any width.
+    fn clear_wide<T: Scalar<Pack = P>>(&self, below: &mut [P], rhs: &mut [T])
+    where
+        P: Real<Scalar = T>,
+    {
+        let top = &self.top[self.first..];
+        let (k, inverse, rhs_k) = (self.k % LANES, real(self.top)[self.k], rhs[self.k]);
+        for &r in self.rows {
+            let r = usize::from(r);
+            let at = (r - self.k - 1) * self.n + self.first;
+            let row = &mut below[at..at + top.len()];
+            let factor = -(real(row)[k] * inverse);
+            rhs[r] = factor.mul_add(rhs_k, rhs[r]);
+            let factor = P::splat(factor);
+            for (to, &from) in row.iter_mut().zip(top) {
+                *to = factor.mul_add(from, *to);
+            }
+        }
+    }
+}
+
+/// The next proximal weight after a step of which this share was taken.
+#[inline(always)]
+fn weight<T: Scalar>(proximal: T, share: T) -> T {
+    if T::lit(1.0) <= share {
+        (proximal * T::lit(TRUST)).max(T::lit(LEAST_PROXIMAL))
+    } else if T::lit(0.0) < share {
+        proximal
+    } else {
+        (proximal / T::lit(TRUST)).min(T::lit(1.0))
+    }
+}
+
+/// Most rows of a dense problem.
+pub const MOST: usize = 256;
+
+/// Rows that a step can change, in ascending order.
+#[derive(Debug)]
+struct Live {
+    list: [u16; MOST],
+    count: usize,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self { list: [0; MOST], count: 0 }
+    }
+}
+
+impl Live {
+    #[inline(always)]
+    fn push(&mut self, row: usize) {
+        self.list[self.count] = row as u16;
+        self.count += 1;
+    }
+
+    #[inline(always)]
+    fn rows(&self) -> &[u16] {
+        &self.list[..self.count]
+    }
+}
+
+/// Rho, or 1 where there is none.
+#[inline(always)]
+fn some<R: Real>(rho: R) -> R {
+    R::select(R::lit(0.0).lt(rho), rho, R::lit(1.0))
+}
+
+/// Sum over the lanes.
+#[inline(always)]
+fn total<R: Real>(x: R) -> R::Scalar {
+    (0..R::N).fold(R::Scalar::lit(0.0), |sum, lane| sum + x.lane(lane))
+}
+
+/// Packs as their numbers.
+#[inline(always)]
+pub(super) fn real<P: Real + bytemuck::Pod>(x: &[P]) -> &[P::Scalar] {
+    bytemuck::cast_slice(x)
+}
+
+/// As above.
+#[inline(always)]
+pub(super) fn real_mut<P: Real + bytemuck::Pod>(x: &mut [P]) -> &mut [P::Scalar] {
+    bytemuck::cast_slice_mut(x)
+}
+
+/// Three rows of a matrix of `n` columns, numbers ascending.
+#[inline(always)]
+fn rows_mut<P>(m: &mut [P], at: [usize; 3], n: usize) -> [&mut [P]; 3] {
+    let (head, last) = m.split_at_mut(at[2] * n);
+    let (first, middle) = head.split_at_mut(at[1] * n);
+    [&mut first[at[0] * n..(at[0] + 1) * n], &mut middle[..n], &mut last[..n]]
+}
