@@ -137,7 +137,7 @@ fn both_executors_agree() {
     let Some(device) = device().expect("an adapter, or the switch that says there is none") else { return };
     // Contacts amplify round-off: after some steps in f64, a part in a million of a unit is what can be asked.
     let tolerance = 1e-6;
-    for name in ["cartpole", "hopper", "half-cheetah", "ant", "quadruped", "arm7", "humanoid"] {
+    for name in ["free-box", "cartpole", "hopper", "half-cheetah", "ant", "quadruped", "arm7", "humanoid"] {
         let model = scene(name);
         let worlds: Vec<u64> = (0..9).collect();
         let settings = BatchOptions { tolerance: 1e-9, ..options(Precision::F64) };

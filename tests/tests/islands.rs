@@ -252,17 +252,20 @@ fn a_world_does_not_depend_on_its_neighbours() {
 #[test]
 fn the_device_agrees_with_the_mirrors() {
     let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
-    for (name, precision, steps, near) in [
-        ("clutter", Precision::F64, 36, 1e-9),
-        ("heavy-stack", Precision::F64, 12, 1e-9),
-        ("sliding-box", Precision::F64, 60, 1e-9),
+    for (name, solver, precision, steps, near) in [
+        ("clutter", "pgs", Precision::F64, 36, 1e-9),
+        ("clutter", "auto", Precision::F64, 36, 1e-9),
+        ("heavy-stack", "auto", Precision::F64, 12, 1e-9),
+        ("quadruped-drop", "auto", Precision::F64, 120, 1e-9),
+        ("sliding-box", "auto", Precision::F64, 60, 1e-9),
         // Clutter is chaotic: this long, what single precision rounds away has not met an impact that it decides.
-        ("clutter", Precision::F32, 30, 1e-4),
-        ("heavy-stack", Precision::F32, 12, 2e-3),
-        ("sliding-box", Precision::F32, 60, 2e-5),
+        ("clutter", "pgs", Precision::F32, 30, 1e-4),
+        ("heavy-stack", "auto", Precision::F32, 12, 2e-3),
+        ("quadruped-drop", "auto", Precision::F32, 120, 1e-4),
+        ("sliding-box", "auto", Precision::F32, 60, 2e-5),
     ] {
         let (model, states) = thrown(name, 3);
-        let mirrors = BatchOptions { precision, ..options(1e-6) };
+        let mirrors = BatchOptions { precision, solver: solver.into(), ..options(1e-6) };
         let mut cpu = Batch::new(&[(&model, 3)], &mirrors).expect("the batch is made");
         let on_device = BatchOptions { device: Some(device.clone()), executor: Executor::Gpu, ..mirrors };
         let mut gpu = Batch::new(&[(&model, 3)], &on_device).expect("the batch is made");
@@ -273,7 +276,7 @@ fn the_device_agrees_with_the_mirrors() {
         for world in 0..3 {
             let (a, b) = (state(&mut cpu, world), state(&mut gpu, world));
             let apart = a.q.iter().zip(&b.q).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(apart < near, "{name}, {precision:?}, world {world}: {apart} apart");
+            assert!(apart < near, "{name}, {solver}, {precision:?}, world {world}: {apart} apart");
         }
         let (on_cpu, on_gpu) = (summary(&mut cpu), summary(&mut gpu));
         assert!(on_gpu.contacts > 0 && on_gpu.contacts == on_cpu.contacts, "{name}: {on_cpu:?}, {on_gpu:?}");

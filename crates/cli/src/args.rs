@@ -71,7 +71,7 @@ pub(crate) struct RunArgs {
     /// Number type of everything computed; bench: f32, sim and step: f64 when absent
     #[arg(long, value_enum)]
     pub(crate) precision: Option<PrecisionArg>,
-    /// Contact solver
+    /// Contact solver: auto (sweeps, then Newton steps where they are needed) or pgs (sweeps alone)
     #[arg(long, value_name = "NAME")]
     pub(crate) solver: Option<String>,
     /// Residual at which the solver stops, N s; `bench` ends with exit code 1 when a world misses it

@@ -42,7 +42,7 @@ Examples:
   manyworlds check arm.urdf --ground                what was understood of it, and what was ignored
   manyworlds sim humanoid --steps 500 --out fall.csv
   manyworlds step humanoid --state state.json --json
-  manyworlds solve problem.json --solver pgs
+  manyworlds solve problem.json
 
 A MODEL is a path (.xml MJCF, .urdf) or the name of a built-in scene (`manyworlds scenes`).
 Exit codes: 0 done; 1 it ran and what it checks failed; 2 bad usage or bad input.";

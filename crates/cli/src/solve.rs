@@ -14,7 +14,7 @@ use crate::output;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  manyworlds solve problem.json --solver pgs
+  manyworlds solve problem.json
   manyworlds solve problem.json --solver pgs --precision f32 --tolerance 1e-6 --iterations 500 --json
 The file holds A (or A_blocks), b, subsystems, contacts (J or parts, mu, e) and rows (J, kind, e, k, b, lo, hi): find
 v and lambda with A v = b + J^T lambda and the contact laws.")]
@@ -22,7 +22,7 @@ pub(crate) struct SolveArgs {
     /// Contact problem (JSON)
     file: PathBuf,
     /// Solver
-    #[arg(long, value_name = "NAME", default_value = "pgs")]
+    #[arg(long, value_name = "NAME", default_value = "auto")]
     solver: String,
     /// Arithmetic of the solver; residuals are always measured in f64
     #[arg(long, value_enum, default_value_t = PrecisionArg::F64)]

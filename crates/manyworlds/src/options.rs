@@ -61,7 +61,7 @@ pub struct BatchOptions {
     pub dt: Option<f64>,
     /// The contact solver stops a world below this residual, N s (number 1 of the certificate).
     pub tolerance: f64,
-    /// The contact solver stops a world after so many sweeps.
+    /// The contact solver stops a world after so many sweeps; Newton steps are at most as many again.
     pub iterations: u32,
     /// How penetration is undone and bounces begin.
     pub stabilisation: Stabilisation,
@@ -93,7 +93,7 @@ impl Default for BatchOptions {
         Self {
             executor: Executor::Auto,
             precision: Precision::F32,
-            solver: "pgs".into(),
+            solver: "auto".into(),
             dt: None,
             tolerance: 1e-6,
             iterations: 200,
@@ -112,15 +112,9 @@ impl BatchOptions {
         let wrong = |option: &'static str, expected: &'static str, found: String| {
             Err(Error::Option { option, expected, found })
         };
-        match manyworlds_contact::solver(&self.solver) {
-            Ok(solver) if solver.steps_batches() => {}
-            Ok(solver) => {
-                return wrong("solver", "one that steps batches: pgs", solver.name().into());
-            }
-            Err(_) => {
-                let known: Vec<_> = manyworlds_contact::SOLVERS.iter().map(|solver| solver.name()).collect();
-                return Err(Error::UnknownSolver { found: self.solver.clone(), known: known.join(", ") });
-            }
+        if manyworlds_contact::solver(&self.solver).is_err() {
+            let known: Vec<_> = manyworlds_contact::SOLVERS.iter().map(|solver| solver.name()).collect();
+            return Err(Error::UnknownSolver { found: self.solver.clone(), known: known.join(", ") });
         }
         if let Some(dt) = self.dt
             && !(dt > 0.0 && dt.is_finite())

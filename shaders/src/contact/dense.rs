@@ -13,7 +13,7 @@
 //! Rows are numbered in groups of [`LANES`]: the first tangents of all slots, the second tangents, the normals, then the
 //! single rows; what pads a group is zero and stays zero.
 
-use super::local::{inside, project, residual, solve};
+use super::local::{inside, project, residual, scaled_residual, solve};
 use crate::{LANES, Mask, Real, Scalar};
 
 /// Proximal weight of the first step, in units of the scaled matrix.
@@ -117,6 +117,21 @@ pub struct Outcome<T> {
     pub done: bool,
 }
 
+/// What a solve carries from round to round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress<T> {
+    proximal: T,
+    merits: [T; MEMORY],
+    steps: u32,
+    sweeps: u32,
+}
+
+impl<T: Scalar> Default for Progress<T> {
+    fn default() -> Self {
+        Self { proximal: T::lit(PROXIMAL), merits: [T::lit(0.0); MEMORY], steps: 0, sweeps: 0 }
+    }
+}
+
 impl<'a, T: Scalar> Dense<'a, T> {
     /// A zero problem in some memory of at least [`Shape::reals`].
     pub fn new(shape: Shape, memory: &'a mut [T::Pack]) -> Self {
@@ -150,30 +165,33 @@ impl<'a, T: Scalar> Dense<'a, T> {
     /// Solves from the present impulses: at most `rounds` of a Newton step, a sweep, or both; sweeps alone without
     /// `newton`. `enough`: norm of the natural residual at which it is done.
     pub fn solve(&mut self, newton: bool, rounds: u32, enough: T) -> Outcome<T> {
-        let mut out = Outcome { error: self.natural().sqrt(), steps: 0, sweeps: 0, done: false };
-        out.done = out.error <= enough;
-        let mut proximal = T::lit(PROXIMAL);
-        let mut merits = [T::lit(0.0); MEMORY];
-        for round in 0..rounds as usize {
-            if out.done {
+        let mut progress = Progress::default();
+        let mut error = self.natural().sqrt();
+        for _ in 0..rounds {
+            if error <= enough {
                 break;
             }
-            let mut share = T::lit(0.0);
-            if newton {
-                merits[round % MEMORY] = self.newton(proximal);
-                let bar = merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
-                share = self.advance(bar);
-                out.steps += 1;
-                proximal = weight(proximal, share);
-            }
-            if share < T::lit(1.0) {
-                self.sweep();
-                out.sweeps += 1;
-            }
-            out.error = self.natural().sqrt();
-            out.done = out.error <= enough;
+            self.round(newton, &mut progress);
+            error = self.natural().sqrt();
         }
-        out
+        Outcome { error, steps: progress.steps, sweeps: progress.sweeps, done: error <= enough }
+    }
+
+    /// One round: a Newton step, a sweep, or both.
+    #[inline(always)]
+    pub fn round(&mut self, newton: bool, progress: &mut Progress<T>) {
+        let mut share = T::lit(0.0);
+        if newton {
+            progress.merits[progress.steps as usize % MEMORY] = self.newton(progress.proximal);
+            let bar = progress.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
+            share = self.advance(bar);
+            progress.steps += 1;
+            progress.proximal = weight(progress.proximal, share);
+        }
+        if share < T::lit(1.0) {
+            self.sweep();
+            progress.sweeps += 1;
+        }
     }
 
     /// The step from here into `step`, its response into `slope`; returns the merit here.
@@ -379,7 +397,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
 
     /// Sum of squares of the natural residual (residual 1 of mathematics section 3), (N s)^2.
     #[inline(always)]
-    fn natural(&self) -> T {
+    pub fn natural(&self) -> T {
         let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
         let n_slot = self.shape.slots;
         let mut sum = zero;
@@ -396,6 +414,31 @@ impl<'a, T: Scalar> Dense<'a, T> {
             sum += left * left;
         }
         total(sum)
+    }
+
+    /// Largest scaled residual (mathematics section 3), m/s.
+    #[must_use]
+    pub fn scaled(&self) -> T {
+        let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
+        let n_slot = self.shape.slots;
+        let mut most = zero;
+        let mut worst = |rho: T::Pack, x: T::Pack| {
+            let x = T::Pack::select(zero.lt(rho), x, zero);
+            // A NaN must not be swallowed.
+            most = T::Pack::select(x.le(most), most, x);
+        };
+        for k in 0..n_slot {
+            let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
+            let trace = T::Pack::lit(3.0) / some(self.rho[k]);
+            worst(self.rho[k], scaled_residual(self.friction[k], trace, &lambda, &sigma));
+        }
+        for k in 0..self.shape.rows {
+            let i = 3 * n_slot + k;
+            let (lambda, rho) = (self.lambda[i], some(self.rho[i]));
+            let left = lambda - (lambda - rho * self.sigma[i]).max(self.lower[k]).min(self.upper[k]);
+            worst(self.rho[i], left.abs() * (one / rho - self.compliance[k]));
+        }
+        (0..LANES).map(|lane| most.lane(lane)).fold(T::lit(0.0), |most, x| if x <= most { most } else { x })
     }
 
     /// Every row, then every slot, solved exactly with the others held.

@@ -12,6 +12,7 @@
 //! | `impulse` | by constraint 3: (t1, t2, n), or a row's impulse and two zeros, N s |
 //! | `velocity` | three regions of `n_velocity`: free velocity; solution; scratch (velocity before the step, check) |
 //! | `island_info` | by island, [`info`] |
+//! | `island_work` | by island that has one: a device's workspace for [`super::island_newton`] |
 //!
 //! Constraints stand by island, then by colour; those of one colour touch disjoint velocities.
 
@@ -19,6 +20,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::local;
 use crate::Scalar;
+use crate::dynamics::tree::NONE;
 
 /// Kinds of constraints.
 pub mod kind {
@@ -172,6 +174,16 @@ pub struct IslandRecord {
     pub n_contacts: u32,
     /// World of the chunk.
     pub world: u32,
+    /// First real of its workspace in `island_work`, or [`NONE`].
+    pub work: u32,
+}
+
+impl IslandRecord {
+    /// Whether its Delassus operator is written out if sweeps do not solve it.
+    #[must_use]
+    pub fn has_work(&self) -> bool {
+        self.work != NONE
+    }
 }
 
 /// A constraint.
@@ -186,6 +198,26 @@ pub struct ConstraintRecord {
     pub side_end: u32,
     /// The same constraint in the previous step's impulses, plus one; 0: new.
     pub previous: u32,
+    /// Its number among the island's constraints of its kind.
+    pub place: u32,
+}
+
+/// How many constraints of either kind an island has: gives each its place as they are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Of [`kind::BLOCK`].
+    pub blocks: u32,
+    /// Of [`kind::ROW`].
+    pub rows: u32,
+}
+
+impl Counts {
+    /// Place of the next constraint of a kind.
+    pub fn next(&mut self, kind: u32) -> u32 {
+        let count = if kind == kind::BLOCK { &mut self.blocks } else { &mut self.rows };
+        *count += 1;
+        *count - 1
+    }
 }
 
 /// A constraint's share of one tree.

@@ -28,6 +28,9 @@ const REGION_FREE: u32 = 0u;
 const REGION_SOLUTION: u32 = 1u;
 const REGION_SCRATCH: u32 = 2u;
 
+// No workspace.
+const NO_WORK: u32 = 0xffffffffu;
+
 const ISLAND_TINY: real = real(1e-30);
 
 struct IslandDims {
@@ -52,6 +55,7 @@ struct IslandRecord {
     velocity_end: u32,
     n_contacts: u32,
     world: u32,
+    work: u32,
 }
 
 struct ConstraintRecord {
@@ -59,6 +63,7 @@ struct ConstraintRecord {
     side_begin: u32,
     side_end: u32,
     previous: u32,
+    place: u32,
 }
 
 struct SideRecord {
@@ -69,16 +74,18 @@ struct SideRecord {
 }
 
 fn island_record(i: u32) -> IslandRecord {
-    let at = i * 8u;
+    let at = i * 9u;
     return IslandRecord(
         island_index[at], island_index[at + 1u], island_index[at + 2u], island_index[at + 3u], island_index[at + 4u],
-        island_index[at + 5u], island_index[at + 6u], island_index[at + 7u],
+        island_index[at + 5u], island_index[at + 6u], island_index[at + 7u], island_index[at + 8u],
     );
 }
 
 fn constraint_record(i: u32) -> ConstraintRecord {
-    let at = dims.constraints_at + i * 4u;
-    return ConstraintRecord(island_index[at], island_index[at + 1u], island_index[at + 2u], island_index[at + 3u]);
+    let at = dims.constraints_at + i * 5u;
+    return ConstraintRecord(
+        island_index[at], island_index[at + 1u], island_index[at + 2u], island_index[at + 3u], island_index[at + 4u],
+    );
 }
 
 fn side_record(i: u32) -> SideRecord {

@@ -108,7 +108,9 @@ pub fn island_pgs<T: Scalar>(
             continue;
         }
         let (done, stopped) = solve(&all, record, jac, cons, impulse, free, &mut rest[..n]);
-        own[info::ITERATIONS] = T::lit(f64::from(done));
+        // Newton steps may have come between.
+        let before = if dims.done > 0 { own[info::ITERATIONS] } else { T::lit(0.0) };
+        own[info::ITERATIONS] = before + T::lit(f64::from(done - dims.done));
         own[info::STOPPED] = T::lit(if stopped { 1.0 } else { 0.0 });
     }
 }

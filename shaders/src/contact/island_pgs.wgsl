@@ -93,7 +93,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
     if local == 0u {
-        island_info[INFO_SIZE * island + INFO_ITERATIONS] = real(done);
+        // Newton steps may have come between.
+        let before = select(real(0.0), island_info[INFO_SIZE * island + INFO_ITERATIONS], dims.done > 0u);
+        island_info[INFO_SIZE * island + INFO_ITERATIONS] = before + real(done - dims.done);
         island_info[INFO_SIZE * island + INFO_STOPPED] = select(real(0.0), real(1.0), stopped);
     }
 }

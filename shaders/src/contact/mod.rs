@@ -6,6 +6,7 @@ pub mod island_assemble;
 pub mod island_certify;
 pub mod island_finish;
 pub mod island_gather;
+pub mod island_newton;
 pub mod island_pgs;
 pub mod island_rows;
 pub mod island_scatter;
@@ -19,6 +20,7 @@ pub mod tree_push;
 pub mod tree_rows;
 pub mod tree_warm;
 pub mod warm_move;
+mod workspace;
 
 #[cfg(test)]
 mod tests;

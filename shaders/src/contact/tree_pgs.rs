@@ -15,6 +15,7 @@ use super::dense::{Dense, MOST, Outcome, Shape, real_mut};
 use super::local::{residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{LaneDims, info, load3, load6, none, row, row_dof, slot, tile_slots};
+use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::tree::status;
 use crate::{LANES, Mask, Real, Scalar};
@@ -435,18 +436,4 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             *word = *word & !(status::CONVERGED | status::ITERATION_LIMIT) | outcome;
         }
     }
-}
-
-/// Calls `f` with this thread's workspace of at least that many packs, grown when a larger one is asked for.
-fn with_workspace<T: Scalar, O>(packs: usize, f: impl FnOnce(&mut [T::Pack]) -> O) -> O {
-    use std::cell::RefCell;
-    thread_local! {
-        static WORK: RefCell<Vec<crate::F64x8>> = const { RefCell::new(Vec::new()) };
-    }
-    WORK.with_borrow_mut(|work| {
-        if work.len() < packs {
-            work.resize(packs, crate::F64x8::lit(0.0));
-        }
-        f(bytemuck::cast_slice_mut(work))
-    })
 }

@@ -3,9 +3,10 @@
 
 use manyworlds_dynamics::TreeSet;
 use manyworlds_shaders::contact::island::{
-    ConstraintRecord, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, con, contact, info,
-    kind, region,
+    ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, con, contact,
+    info, kind, region,
 };
+use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::contact::{island_assemble, warm_move};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
@@ -56,6 +57,8 @@ struct Islands {
     items: Vec<SideItem>,
     contact: Vec<f64>,
     n_jac: u32,
+    workspaces: Workspaces,
+    counts: Counts,
 }
 
 impl Islands {
@@ -93,6 +96,7 @@ impl Islands {
                 velocity_end: (first + MEMBERS as u32) * n_v,
                 n_contacts,
                 world: island as u32,
+                work: all.workspaces.place(std::mem::take(&mut all.counts)),
             });
         }
         let n = all.constraints.len() as u32;
@@ -116,7 +120,8 @@ impl Islands {
             self.n_jac += 6 * dims.n_v;
         }
         let side_end = self.sides.len() as u32;
-        self.constraints.push(ConstraintRecord { kind: kind::BLOCK, side_begin, side_end, previous: 0 });
+        let place = self.counts.next(kind::BLOCK);
+        self.constraints.push(ConstraintRecord { kind: kind::BLOCK, side_begin, side_end, previous: 0, place });
         let at = bodies[0] as usize * POSE;
         let mut numbers = [0.0; contact::SIZE];
         for e in 0..3 {
@@ -137,7 +142,8 @@ impl Islands {
         self.rows.push(RowItem { lane, row, constraint, jac });
         self.sides.push(SideRecord { velocity: lane * n_v, count: n_v, jac, constraint });
         let side_end = side_begin + 1;
-        self.constraints.push(ConstraintRecord { kind: kind::ROW, side_begin, side_end, previous: 0 });
+        let place = self.counts.next(kind::ROW);
+        self.constraints.push(ConstraintRecord { kind: kind::ROW, side_begin, side_end, previous: 0, place });
         self.contact.extend([0.0; contact::SIZE]);
         self.n_jac += 2 * n_v;
     }
@@ -249,6 +255,22 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         vec![index(), left(&rows, 3), left(&finish, 5), left(&finish, 6), left(&gather, 3), infos()],
         &[(3, ITERATED), (4, ITERATED), (5, EXACT)],
     );
+    assert!(all.islands.iter().all(|island| island.has_work()), "every island is small enough for Newton steps");
+    let newton = case(
+        &k::ISLAND_NEWTON,
+        IslandDims { iterations: 3, ..islands },
+        islands.n_islands,
+        vec![
+            index(),
+            left(&rows, 3),
+            left(&finish, 5),
+            left(&pgs, 3),
+            left(&pgs, 4),
+            infos(),
+            zeros(all.workspaces.reals, 1),
+        ],
+        &[(3, ITERATED), (4, ITERATED), (5, EXACT)],
+    );
     let scatter = case(
         &k::ISLAND_SCATTER,
         part,
@@ -272,7 +294,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         ],
         &[(5, ROUNDING), (6, ROUNDING), (7, EXACT)],
     );
-    vec![gather, assemble, rows, finish, pgs, scatter, certify]
+    vec![gather, assemble, rows, finish, pgs, newton, scatter, certify]
 }
 
 fn case<D: Dims>(

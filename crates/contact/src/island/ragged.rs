@@ -3,9 +3,11 @@
 use bytemuck::cast_slice;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
-    ConstraintRecord, IslandDims, IslandRecord, SideRecord, UNBOUNDED, con, contact, info, kind, region,
+    ConstraintRecord, Counts, IslandDims, IslandRecord, SideRecord, UNBOUNDED, con, contact, info, kind, region,
 };
+use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::local;
+use manyworlds_shaders::dynamics::tree::NONE;
 
 use crate::problem::{Constraint, ContactProblem, Law};
 
@@ -40,14 +42,16 @@ fn cast<T: Scalar>(x: f64) -> T {
 }
 
 impl<T: Scalar> Ragged<T> {
-    /// Packs a problem; constraints stand in the order of its plan.
+    /// Packs a problem; constraints stand in the order of its plan. `newton`: islands that are small enough are marked for
+    /// Newton steps.
     #[must_use]
-    pub fn new(problem: &ContactProblem) -> Self {
+    pub fn new(problem: &ContactProblem, newton: bool) -> Self {
         let plan = &problem.plan;
         // Velocities of an island are contiguous: members in packing order. Subsystems in no island have no place.
         let mut place = vec![u32::MAX; problem.subsystems.len()];
-        let mut n_velocity = 0u32;
+        let (mut n_velocity, mut workspaces) = (0u32, Workspaces::default());
         let mut islands = Vec::with_capacity(plan.islands.len());
+        let mut places = vec![0; problem.constraints.len()];
         for island in &plan.islands {
             let velocity_begin = n_velocity;
             for &s in &plan.members[island.members.start as usize..island.members.end as usize] {
@@ -56,6 +60,10 @@ impl<T: Scalar> Ragged<T> {
             }
             let own = &plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
             let is_contact = |&&i: &&u32| matches!(problem.constraints[i as usize].law, Law::Contact { .. });
+            let mut counts = Counts::default();
+            for &i in own {
+                places[i as usize] = counts.next(kind_of(problem.constraints[i as usize].law));
+            }
             islands.push(IslandRecord {
                 constraint_begin: island.constraints.start,
                 constraint_end: island.constraints.end,
@@ -65,6 +73,7 @@ impl<T: Scalar> Ragged<T> {
                 velocity_end: n_velocity,
                 n_contacts: own.iter().filter(is_contact).count() as u32,
                 world: 0,
+                work: if newton { workspaces.place(counts) } else { NONE },
             });
         }
 
@@ -87,11 +96,13 @@ impl<T: Scalar> Ragged<T> {
                 jac.extend(problem.jacobian[span.clone()].iter().map(|&x| cast::<T>(x)));
                 jac.extend(problem.response[span].iter().map(|&x| cast::<T>(x)));
             }
-            let kind = match c.law {
-                Law::Contact { .. } | Law::Block => kind::BLOCK,
-                Law::Bilateral | Law::Unilateral | Law::Soft { .. } | Law::Box { .. } => kind::ROW,
-            };
-            constraints.push(ConstraintRecord { kind, side_begin, side_end: sides.len() as u32, previous: 0 });
+            constraints.push(ConstraintRecord {
+                kind: kind_of(c.law),
+                side_begin,
+                side_end: sides.len() as u32,
+                previous: 0,
+                place: places[i as usize],
+            });
             cons.extend(numbers::<T>(c));
             impulse.extend((0..3).map(|r| cast::<T>(if r < rows { problem.warm_start[c.row + r] } else { 0.0 })));
         }
@@ -158,6 +169,14 @@ impl<T: Scalar> Ragged<T> {
             }
         }
         v
+    }
+}
+
+/// One of [`kind`].
+fn kind_of(law: Law) -> u32 {
+    match law {
+        Law::Contact { .. } | Law::Block => kind::BLOCK,
+        Law::Bilateral | Law::Unilateral | Law::Soft { .. } | Law::Box { .. } => kind::ROW,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Solvers by name, each a folder and a line of [`SOLVERS`].
 
+mod auto;
 mod pgs;
 
 #[cfg(test)]
@@ -105,16 +106,12 @@ pub struct Outcome {
 pub trait Solver: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
-    /// Whether it has kernels that step batches of worlds; every solver takes single problems.
-    fn steps_batches(&self) -> bool {
-        false
-    }
     /// Solves one problem.
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
 }
 
 /// All solvers; the first is the default.
-pub const SOLVERS: &[&dyn Solver] = &[&pgs::Pgs];
+pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &pgs::Pgs];
 
 /// Why nothing was solved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

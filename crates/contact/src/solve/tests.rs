@@ -11,13 +11,18 @@ const TIGHT: f64 = 1e-13;
 /// What a solution at [`TIGHT`] may differ from them: conditioning of the samples is below 1e4.
 const CLOSE: f64 = 1e-9;
 
-fn pgs(problem: &ContactProblem, tolerance: f64) -> Solution {
+/// By the default solver; sweeps alone come to the same.
+fn solved(problem: &ContactProblem, tolerance: f64) -> Solution {
     let settings = SolveSettings { tolerance, iterations: 200_000, ..Default::default() };
-    let solution = solve(problem, "pgs", &settings).unwrap();
-    assert_eq!(solution.status, SolveStatus::Converged);
-    // What the kernels measure is what the formulas say.
-    assert!(solution.quality.residual <= tolerance * (1.0 + 1e-6) + 1e-15, "{:?}", solution.quality);
-    solution
+    let [auto, pgs] = ["auto", "pgs"].map(|name| {
+        let solution = solve(problem, name, &settings).unwrap();
+        assert_eq!(solution.status, SolveStatus::Converged, "{name}");
+        // What the kernels measure is what the formulas say.
+        assert!(solution.quality.residual <= tolerance * (1.0 + 1e-6) + 1e-15, "{name}: {:?}", solution.quality);
+        solution
+    });
+    assert!(close(&auto.v, &pgs.v, 1e4 * tolerance), "{:?} and {:?}", auto.v, pgs.v);
+    auto
 }
 
 fn close(a: &[f64], b: &[f64], tolerance: f64) -> bool {
@@ -38,7 +43,7 @@ fn a_particle_sticks_slides_and_leaves() {
     let on_ground = |v0, mu| {
         let mut input = particles(&[m], v0);
         input.constraints.push(constraint(Law::Contact { mu }, vec![side(0, &unit(1.0))]));
-        pgs(&problem(input), TIGHT)
+        solved(&problem(input), TIGHT)
     };
     let sticks = on_ground([0.01, -0.02, 0.0], 0.5);
     assert!(close(&sticks.lambda, &[-0.01 * m, 0.02 * m, weight], CLOSE));
@@ -63,7 +68,7 @@ fn scalar_laws_have_their_closed_forms() {
             constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides }],
             ..Default::default()
         };
-        let s = pgs(&problem(input), TIGHT);
+        let s = solved(&problem(input), TIGHT);
         (s.lambda[0], s.v[0])
     };
     let near = |a: (f64, f64), b: (f64, f64)| assert!(close(&[a.0, a.1], &[b.0, b.1], CLOSE), "{a:?} {b:?}");
@@ -82,7 +87,7 @@ fn scalar_laws_have_their_closed_forms() {
 fn a_stack_carries_its_weight() {
     for mu in [0.0, 0.5] {
         let p = problem(stack(&[1.0; 5], mu));
-        let s = pgs(&p, 1e-10);
+        let s = solved(&p, 1e-10);
         let bottom: f64 = (0..4).map(|i| s.lambda[3 * i + 2]).sum();
         assert!((bottom - 5.0 * G * H).abs() < 1e-7, "{bottom}");
         assert!(s.v.iter().all(|v| v.abs() < 1e-7));
@@ -120,7 +125,7 @@ fn a_hanging_chain_agrees_with_a_direct_solve() {
         }),
     );
     let exact = g.lu().solve(&rhs).unwrap();
-    assert!(close(&pgs(&p, TIGHT).lambda, exact.as_slice(), 1e-8));
+    assert!(close(&solved(&p, TIGHT).lambda, exact.as_slice(), 1e-8));
 }
 
 /// Frictionless contacts as a linear complementarity problem, by trying every active set.
@@ -157,7 +162,7 @@ fn frictionless_problems_agree_with_enumeration() {
         let p = problem(input);
         let exact = enumerate(&p).expect("a positive semidefinite problem has a solution");
         // The velocity is unique, the impulses need not be.
-        assert!(close(&pgs(&p, 1e-12).v, &exact, 1e-7), "seed {seed}");
+        assert!(close(&solved(&p, 1e-12).v, &exact, 1e-7), "seed {seed}");
     }
 }
 
@@ -193,7 +198,7 @@ fn problems_with_friction_and_rows_agree_with_an_independent_iteration() {
         let slow = small_steps(&p);
         let v = p.velocity(&slow);
         assert!(quality(&p, &slow, &v).residual < 1e-10, "seed {seed}: the reference has not converged");
-        assert!(close(&pgs(&p, 1e-12).v, &v, 1e-6), "seed {seed}");
+        assert!(close(&solved(&p, 1e-12).v, &v, 1e-6), "seed {seed}");
     }
 }
 
@@ -202,9 +207,11 @@ fn single_precision_reaches_its_own() {
     for seed in 0..20 {
         let p = problem(random(seed, 5, 8, true));
         let settings = SolveSettings { precision: Precision::F32, tolerance: 1e-5, ..Default::default() };
-        let s = solve(&p, "pgs", &settings).unwrap();
-        assert_eq!(s.status, SolveStatus::Converged, "seed {seed}");
-        assert!(s.quality.residual_scaled < 1e-4, "seed {seed}: {:?}", s.quality);
+        for name in ["auto", "pgs"] {
+            let s = solve(&p, name, &settings).unwrap();
+            assert_eq!(s.status, SolveStatus::Converged, "{name}, seed {seed}");
+            assert!(s.quality.residual_scaled < 1e-4, "{name}, seed {seed}: {:?}", s.quality);
+        }
     }
 }
 
@@ -212,18 +219,20 @@ fn single_precision_reaches_its_own() {
 fn neighbours_do_not_change_a_bit() {
     let (a, b) = (random(7, 4, 9, true), random(8, 5, 12, true));
     let settings = SolveSettings { iterations: 30, tolerance: 1e-9, ..Default::default() };
-    let run = |input| solve(&problem(input), "pgs", &settings).unwrap();
-    let (alone, first, second) = (run(a.clone()), run(beside(&a, &b)), run(beside(&b, &a)));
-    let n = a.b.len();
-    assert_eq!(alone.v[..], first.v[..n]);
-    assert_eq!(alone.v[..], second.v[b.b.len()..]);
+    for name in ["auto", "pgs"] {
+        let run = |input| solve(&problem(input), name, &settings).unwrap();
+        let (alone, first, second) = (run(a.clone()), run(beside(&a, &b)), run(beside(&b, &a)));
+        let n = a.b.len();
+        assert_eq!(alone.v[..], first.v[..n], "{name}");
+        assert_eq!(alone.v[..], second.v[b.b.len()..], "{name}");
+    }
 }
 
 #[test]
 fn a_warm_start_that_is_a_solution_costs_nothing() {
     let input = random(3, 4, 8, true);
-    let cold = pgs(&problem(input.clone()), 1e-9);
-    let warm = pgs(&problem(ProblemInput { warm_start: cold.lambda.clone(), ..input }), 1e-9);
+    let cold = solved(&problem(input.clone()), 1e-9);
+    let warm = solved(&problem(ProblemInput { warm_start: cold.lambda.clone(), ..input }), 1e-9);
     assert!(cold.iterations > 0);
     assert_eq!((warm.iterations, &warm.lambda), (0, &cold.lambda));
 }
@@ -232,11 +241,25 @@ fn a_warm_start_that_is_a_solution_costs_nothing() {
 fn history_ends_at_the_solution() {
     let p = problem(stack(&[1.0; 3], 0.5));
     let settings = SolveSettings { history: true, tolerance: 1e-8, ..Default::default() };
-    let s = solve(&p, "pgs", &settings).unwrap();
-    assert_eq!(s.history.len(), s.iterations as usize + 1);
-    let last = *s.history.last().unwrap();
-    assert!((last - s.quality.residual).abs() <= 1e-6 * last, "{last} {:?}", s.quality);
-    assert!(s.history[0] > 1e-3);
+    for name in ["auto", "pgs"] {
+        let s = solve(&p, name, &settings).unwrap();
+        assert_eq!(s.history.len(), s.iterations as usize + 1, "{name}");
+        let last = *s.history.last().unwrap();
+        assert!((last - s.quality.residual).abs() <= 1e-6 * last + 1e-14, "{name}: {last} {:?}", s.quality);
+        assert!(s.history[0] > 1e-3, "{name}");
+    }
+}
+
+/// Sweeps move the load down a stack one body at a time, and not at all where the heavy ones are on top.
+#[test]
+fn newton_solves_what_sweeps_stall_at() {
+    let p = problem(stack(&[1.0, 8.0, 64.0, 512.0, 4096.0], 0.5));
+    let settings = SolveSettings { tolerance: 1e-9, iterations: 1000, ..Default::default() };
+    let [auto, pgs] = ["auto", "pgs"].map(|name| solve(&p, name, &settings).unwrap());
+    assert_eq!(pgs.status, SolveStatus::IterationLimit);
+    assert!(pgs.quality.residual > 1e-6, "{:?}", pgs.quality);
+    assert_eq!(auto.status, SolveStatus::Converged);
+    assert!(auto.iterations < 60 && auto.quality.residual < 1e-9, "{} {:?}", auto.iterations, auto.quality);
 }
 
 #[test]
@@ -246,7 +269,7 @@ fn what_cannot_be_solved_says_so() {
     assert_eq!((s.status, s.iterations), (SolveStatus::IterationLimit, 2));
     assert!(s.quality.residual > 1e-9);
     let unknown = solve(&p, "magic", &SolveSettings::default()).unwrap_err();
-    assert_eq!(unknown.to_string(), "unknown solver \"magic\": there is pgs");
+    assert_eq!(unknown.to_string(), "unknown solver \"magic\": there is auto, pgs");
     let setting = solve(&p, "pgs", &SolveSettings { tolerance: f64::NAN, ..Default::default() }).unwrap_err();
     assert!(matches!(setting, SolveError::Setting { setting: "tolerance", .. }));
     // Numbers that f32 cannot hold.
@@ -259,9 +282,9 @@ fn what_cannot_be_solved_says_so() {
 
 #[test]
 fn empty_problems_are_solved() {
-    let s = pgs(&problem(ProblemInput::default()), 1e-9);
+    let s = solved(&problem(ProblemInput::default()), 1e-9);
     assert!(s.v.is_empty() && s.lambda.is_empty());
-    let s = pgs(&problem(particles(&[1.0], [1.0, 0.0, 0.0])), 1e-9);
+    let s = solved(&problem(particles(&[1.0], [1.0, 0.0, 0.0])), 1e-9);
     assert!(close(&s.v, &[1.0, 0.0, -H * G], CLOSE));
 }
 
@@ -270,9 +293,11 @@ proptest! {
     #[test]
     fn converged_means_solved(seed in 0u64..1_000_000, bodies in 1usize..8, contacts in 0usize..20, rows: bool) {
         let p = problem(random(seed, bodies, contacts, rows));
-        let s = solve(&p, "pgs", &SolveSettings { tolerance: 1e-7, iterations: 3_000, ..Default::default() }).unwrap();
-        let met = s.quality.residual <= 1e-7 * (1.0 + 1e-6);
-        prop_assert!(met || s.status == SolveStatus::IterationLimit, "{:?} {:?}", s.status, s.quality);
-        prop_assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
+        for name in ["auto", "pgs"] {
+            let s = solve(&p, name, &SolveSettings { tolerance: 1e-7, iterations: 3_000, ..Default::default() }).unwrap();
+            let met = s.quality.residual <= 1e-7 * (1.0 + 1e-6);
+            prop_assert!(met || s.status == SolveStatus::IterationLimit, "{name}: {:?} {:?}", s.status, s.quality);
+            prop_assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
+        }
     }
 }

@@ -72,6 +72,7 @@ buffers! {
         info: Real,
         status: Index,
         moves: Index,
+        work: Real,
     }
 }
 

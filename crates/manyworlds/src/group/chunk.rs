@@ -88,8 +88,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 tolerance: shared.tolerance,
                 sweeps: shared.iterations,
                 rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
+                newton: shared.newton,
                 spread: lane_workspace,
-                ..PgsParams::for_precision::<T>()
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
             sets.push(ChunkSet {
@@ -101,10 +101,11 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 staging: Vec::new(),
             });
         }
-        let host = HostStage::new(Arc::clone(&shared.host), n_world, width);
+        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, shared.newton);
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.iterations,
+            spread: lane_workspace,
             tolerance: shared.tolerance as f32,
             odd: false,
         };
@@ -481,6 +482,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             (b.velocity, island::region::COUNT * pack.dims.n_velocity as usize),
             (b.info, island::info::SIZE * n_islands),
             (b.status, n_islands),
+            // Mirrors have a workspace a thread.
+            (b.work, if self.islands.spread { pack.workspaces.reals.max(1) } else { 0 }),
         ] {
             self.store.resize(buffer, n)?;
         }

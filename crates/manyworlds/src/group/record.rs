@@ -3,8 +3,8 @@
 use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::island::IslandDims;
-use manyworlds_shaders::contact::{island_assemble, island_pgs, warm_move};
+use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
+use manyworlds_shaders::contact::{island_assemble, island_newton, island_pgs, warm_move};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel;
 
@@ -108,8 +108,10 @@ impl SetStep {
 /// The islands of several trees of a chunk, as far as the recording needs to know them.
 pub(crate) struct IslandStep {
     pub(crate) buffers: IslandBuffers,
-    /// Most sweeps of a solve.
+    /// Most iterations of a solve.
     pub(crate) iterations: u32,
+    /// Whether a solve is spread over dispatches: on devices, which may end long ones.
+    pub(crate) spread: bool,
     /// Residual (number 1) at which an island is solved, N s.
     pub(crate) tolerance: f32,
     /// Which of the two impulse buffers holds the step before.
@@ -152,7 +154,7 @@ impl IslandStep {
         recording: &mut Recording,
     ) {
         use kernel::contact::{
-            ISLAND_ASSEMBLE, ISLAND_CERTIFY, ISLAND_FINISH, ISLAND_GATHER, ISLAND_PGS, ISLAND_ROWS, ISLAND_SCATTER,
+            ISLAND_ASSEMBLE, ISLAND_CERTIFY, ISLAND_FINISH, ISLAND_GATHER, ISLAND_ROWS, ISLAND_SCATTER,
         };
         let b = &self.buffers;
         let [before, impulse] = b.impulses(self.odd);
@@ -190,15 +192,7 @@ impl IslandStep {
         for (set, part) in parts() {
             self.to_islands(set, part, tile, recording);
         }
-        for done in (0..self.iterations).step_by(island_pgs::SWEEPS as usize) {
-            let iterations = self.iterations.min(done + island_pgs::SWEEPS);
-            recording.dispatch(
-                &ISLAND_PGS,
-                &IslandDims { iterations, done, ..*dims },
-                dims.n_islands,
-                &[b.index, b.jac, b.con, impulse, b.velocity, b.info],
-            );
-        }
+        self.solve(dims, pack, impulse, recording);
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
             let count = dims.n_trees.max(dims.n_rows);
@@ -210,5 +204,33 @@ impl IslandStep {
             dims.n_islands,
             &[b.index, b.contact, b.jac, b.con, impulse, b.velocity, b.info, b.status],
         );
+    }
+
+    /// Sweeps; Newton steps; more sweeps for islands that are too large for those, or withstand them.
+    fn solve<T>(&self, dims: &IslandDims, pack: &IslandPack<T>, impulse: BufferId, recording: &mut Recording) {
+        use kernel::contact::{ISLAND_NEWTON, ISLAND_PGS};
+        let b = &self.buffers;
+        let sweep = |recording: &mut Recording, begin: u32, end: u32| {
+            for done in (begin..end).step_by(island_pgs::SWEEPS as usize) {
+                let iterations = end.min(done + island_pgs::SWEEPS);
+                let dims = IslandDims { iterations, done, ..*dims };
+                let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.info];
+                recording.dispatch(&ISLAND_PGS, &dims, dims.n_islands, &buffers);
+            }
+        };
+        if !pack.islands.iter().any(IslandRecord::has_work) {
+            sweep(recording, 0, self.iterations);
+            return;
+        }
+        let first = self.iterations.min(island_newton::FIRST);
+        sweep(recording, 0, first);
+        let rounds = island_newton::ROUNDS.min(self.iterations - first);
+        let stride = if self.spread { pack.workspaces.rounds() } else { rounds.max(1) };
+        for done in (0..rounds).step_by(stride as usize) {
+            let dims = IslandDims { iterations: rounds.min(done + stride), done, ..*dims };
+            let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.info, b.work];
+            recording.dispatch(&ISLAND_NEWTON, &dims, dims.n_islands, &buffers);
+        }
+        sweep(recording, first, self.iterations);
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     pub(crate) host: Arc<HostModel<T>>,
     pub(crate) tolerance: f64,
     pub(crate) iterations: u32,
+    /// Newton steps beside sweeps.
+    pub(crate) newton: bool,
 }
 
 impl<T: Scalar + CollidePrecision> Shared<T> {
@@ -57,6 +59,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             host: Arc::new(host),
             tolerance: options.tolerance,
             iterations: options.iterations,
+            newton: options.solver == "auto",
         })
     }
 }

@@ -8,8 +8,9 @@ use manyworlds_collide::organise::{self, Plan};
 use manyworlds_collide::{Contact, Precision};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
-    ConstraintRecord, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, contact, kind,
+    ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, contact, kind,
 };
+use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::contact::warm_move::MoveItem;
 use manyworlds_shaders::dynamics::tree::NONE;
@@ -35,12 +36,18 @@ pub(crate) struct IslandPack<T> {
     pub(crate) dims: IslandDims,
     /// Reals of `island_jac`.
     pub(crate) n_jac: usize,
+    /// What `island_work` holds on a device.
+    pub(crate) workspaces: Workspaces,
     pub(crate) sets: Vec<SetPart>,
     pub(crate) islands: Vec<IslandRecord>,
     pub(crate) constraints: Vec<ConstraintRecord>,
     pub(crate) sides: Vec<SideRecord>,
     /// `warm_move`'s records: impulses that islands take over from trees, and trees from islands.
     pub(crate) moves: Vec<u32>,
+    /// Whether islands that are small enough are marked for Newton steps.
+    newton: bool,
+    /// Constraints of the island at hand.
+    counts: Counts,
     colours: Vec<u32>,
     /// First velocity of each tree of the world at hand.
     place: Vec<u32>,
@@ -122,13 +129,16 @@ struct Sides {
 }
 
 impl<T: Scalar + Precision> IslandPack<T> {
-    pub(crate) fn new(model: &HostModel<T>, n_world: usize) -> Self {
+    pub(crate) fn new(model: &HostModel<T>, n_world: usize, newton: bool) -> Self {
         let n_fixed = n_world * model.fixed.len();
         Self {
             index: Vec::new(),
             contact: Vec::new(),
             dims: IslandDims::default(),
             n_jac: 0,
+            workspaces: Workspaces::default(),
+            newton,
+            counts: Counts::default(),
             sets: model.sets.iter().map(SetPart::new).collect(),
             islands: Vec::new(),
             constraints: Vec::new(),
@@ -181,7 +191,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.contact.clear();
         self.moves.clear();
         self.sets.iter_mut().for_each(SetPart::clear);
-        self.n_jac = 0;
+        (self.n_jac, self.workspaces) = (0, Workspaces::default());
         self.dims = IslandDims::default();
     }
 
@@ -270,6 +280,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
                 self.dims.n_velocity += part.dims.n_v;
             }
             let mut n_contacts = 0;
+            self.counts = Counts::default();
             for &id in &plan.constraints[island.constraints.start as usize..island.constraints.end as usize] {
                 let id = id as usize;
                 if id < n_contact {
@@ -288,6 +299,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
                 velocity_end: self.dims.n_velocity,
                 n_contacts,
                 world: index as u32,
+                work: if self.newton { self.workspaces.place(self.counts) } else { NONE },
             });
         }
         self.colours.extend(plan.colours.iter().map(|end| first + end));
@@ -339,6 +351,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
                     side_begin,
                     side_end: side_begin + 1,
                     previous: 0,
+                    place: self.counts.next(kind::ROW),
                 });
                 self.n_jac += 2 * count as usize;
             }
@@ -395,7 +408,8 @@ impl<T: Scalar + Precision> IslandPack<T> {
             }
         }
         let side_end = self.sides.len() as u32;
-        self.constraints.push(ConstraintRecord { kind: kind::BLOCK, side_begin, side_end, previous });
+        let place = self.counts.next(kind::BLOCK);
+        self.constraints.push(ConstraintRecord { kind: kind::BLOCK, side_begin, side_end, previous, place });
     }
 
     /// All records one after the other into `index`.

@@ -113,7 +113,8 @@ pub(crate) struct HostStage<T: Precision> {
 type Task<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
 
 impl<T: Scalar + Precision> HostStage<T> {
-    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize) -> Self {
+    /// `newton`: islands of several trees that are small enough are marked for Newton steps.
+    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize, newton: bool) -> Self {
         let n_tree = model.lanes.trees.len();
         let packs = model
             .sets
@@ -122,7 +123,7 @@ impl<T: Scalar + Precision> HostStage<T> {
             .collect();
         Self {
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
-            islands: IslandPack::new(&model, n_world),
+            islands: IslandPack::new(&model, n_world, newton),
             timings: None,
             width,
             worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),

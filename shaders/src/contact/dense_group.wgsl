@@ -1,0 +1,448 @@
+// The contact problem of an island with its Delassus operator written out, by a workgroup: the twin of dense.rs, imported
+// by a kernel that imports contact/local and contact/island_sweep and has a buffer `work`. Functions that take `local`
+// hold barriers: they are called from uniform control flow.
+
+const PROXIMAL: real = real(1e-3);
+const TRUST: real = real(0.1);
+const LEAST_PROXIMAL: real = real(1e-6);
+const SHARES: u32 = 6u;
+const MEMORY: u32 = 4u;
+const LEAST_PIVOT: real = real(1e-12);
+
+// Rows of a group.
+const GROUP: u32 = 8u;
+
+// What outlives a dispatch stands before the problem: proximal weight, merits, Newton steps.
+const STATE_PROXIMAL: u32 = 0u;
+const STATE_MERITS: u32 = 1u;
+const STATE_STEPS: u32 = 5u;
+const STATE_SIZE: u32 = 16u;
+
+// Rows of slots of one direction, single rows, all rows, padded; where the state and the arrays begin in work.
+struct Dense {
+    slots: u32,
+    rows: u32,
+    n: u32,
+    state: u32,
+    delassus: u32,
+    matrix: u32,
+    lambda: u32,
+    sigma: u32,
+    rho: u32,
+    step: u32,
+    slope: u32,
+    rhs: u32,
+    // 1 for the rows that a step can change, else 0.
+    live: u32,
+    friction: u32,
+    inverse: u32,
+    lower: u32,
+    upper: u32,
+    compliance: u32,
+}
+
+fn padded(count: u32) -> u32 {
+    return (count + GROUP - 1u) / GROUP * GROUP;
+}
+
+// Finds the arrays of a problem whose memory begins at `first`.
+fn dense_place(first: u32, blocks: u32, singles: u32) -> Dense {
+    let slots = padded(blocks);
+    let rows = padded(singles);
+    let n = 3u * slots + rows;
+    let delassus = first + STATE_SIZE;
+    let matrix = delassus + n * n;
+    let lambda = matrix + n * n;
+    let friction = lambda + 7u * n;
+    let lower = friction + 7u * slots;
+    return Dense(
+        slots, rows, n, first, delassus, matrix, lambda, lambda + n, lambda + 2u * n, lambda + 3u * n, lambda + 4u * n,
+        lambda + 5u * n, lambda + 6u * n, friction, friction + slots, lower, lower + rows, lower + 2u * rows,
+    );
+}
+
+fn of_slot(d: Dense, slot: u32, r: u32) -> u32 {
+    return r * d.slots + slot;
+}
+
+fn of_row(d: Dense, row: u32) -> u32 {
+    return 3u * d.slots + row;
+}
+
+// Three rows of a slot in an array.
+fn load_slot(d: Dense, first: u32, slot: u32) -> vec3<real> {
+    let at = first + slot;
+    return vec3<real>(work[at], work[at + d.slots], work[at + 2u * d.slots]);
+}
+
+fn store_slot(d: Dense, first: u32, slot: u32, x: vec3<real>) {
+    let at = first + slot;
+    work[at] = x.x;
+    work[at + d.slots] = x.y;
+    work[at + 2u * d.slots] = x.z;
+}
+
+// A zero problem.
+fn dense_clear(d: Dense, local: u32) {
+    for (var i = d.state + local; i < d.matrix; i += ISLAND_WIDTH) {
+        work[i] = real(0.0);
+    }
+    for (var i = d.lambda + local; i < d.compliance + d.rows; i += ISLAND_WIDTH) {
+        work[i] = real(0.0);
+    }
+    storageBarrier();
+    if local == 0u {
+        work[d.state + STATE_PROXIMAL] = PROXIMAL;
+    }
+    storageBarrier();
+}
+
+// Sum over the lanes, in a fixed order.
+fn group_sum(local: u32, mine: real) -> real {
+    workgroupBarrier();
+    partial_square[local] = mine;
+    workgroupBarrier();
+    for (var step = ISLAND_WIDTH / 2u; step > 0u; step /= 2u) {
+        if local < step {
+            partial_square[local] += partial_square[local + step];
+        }
+        workgroupBarrier();
+    }
+    return workgroupUniformLoad(&partial_square[0]);
+}
+
+// One round: a Newton step, a sweep, or both.
+fn dense_round(d: Dense, local: u32) {
+    let at = d.state + STATE_PROXIMAL;
+    let proximal = work[at];
+    let steps = u32(work[d.state + STATE_STEPS]);
+    linearise(d, local, proximal);
+    eliminate(d, local);
+    respond(d, local);
+    let merit = merit_at(d, local, real(0.0));
+    var bar = merit;
+    for (var k = 0u; k < MEMORY; k++) {
+        if k != steps % MEMORY {
+            bar = max(bar, work[d.state + STATE_MERITS + k]);
+        }
+    }
+    let share = advance(d, local, bar);
+    if local == 0u {
+        work[d.state + STATE_MERITS + steps % MEMORY] = merit;
+        work[d.state + STATE_STEPS] = real(steps + 1u);
+        work[at] = weight(proximal, share);
+    }
+    storageBarrier();
+    if share < real(1.0) {
+        dense_sweep(d, local);
+    }
+}
+
+fn share_of(trial: u32) -> real {
+    switch trial {
+        case 0u: { return real(1.0); }
+        case 1u: { return real(0.6); }
+        case 2u: { return real(0.36); }
+        case 3u: { return real(0.2); }
+        case 4u: { return real(0.1); }
+        default: { return real(0.05); }
+    }
+}
+
+// Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
+fn advance(d: Dense, local: u32, bar: real) -> real {
+    var share = real(0.0);
+    for (var trial = 0u; trial < SHARES && share == real(0.0); trial++) {
+        if merit_at(d, local, share_of(trial)) < bar {
+            share = share_of(trial);
+        }
+    }
+    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
+        work[d.lambda + i] = fma(work[d.step + i], share, work[d.lambda + i]);
+        work[d.sigma + i] = fma(work[d.slope + i], share, work[d.sigma + i]);
+    }
+    storageBarrier();
+    return share;
+}
+
+// The matrix of the step and its right-hand side, for the rows that can change.
+fn linearise(d: Dense, local: u32, proximal: real) {
+    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
+        work[d.live + i] = real(0.0);
+        work[d.step + i] = real(0.0);
+    }
+    storageBarrier();
+    for (var slot = 0u; slot < d.slots; slot++) {
+        linearise_slot(d, local, slot, proximal);
+    }
+    for (var k = 0u; k < d.rows; k++) {
+        linearise_row(d, local, k, proximal);
+    }
+    storageBarrier();
+}
+
+fn on_diagonal(row: u32, column: u32, x: real) -> real {
+    return select(real(0.0), x, row == column);
+}
+
+// Rows of a slot: `1 - P (1 - rho G) + eps`, the lanes over the columns.
+fn linearise_slot(d: Dense, local: u32, slot: u32, proximal: real) {
+    let zero = real(0.0);
+    let one = real(1.0);
+    let mu = work[d.friction + slot];
+    let rho = work[d.rho + slot];
+    let lambda = load_slot(d, d.lambda, slot);
+    let y = lambda - rho * load_slot(d, d.sigma, slot);
+    let carries = abs(lambda.x) + abs(lambda.y) + abs(lambda.z);
+    let alive = zero < rho && (zero < carries || zero < y.z || mu < zero);
+    if local == 0u {
+        store_slot(d, d.rhs, slot, local_project(mu, y) - lambda);
+        if alive {
+            store_slot(d, d.live, slot, vec3<real>(one, one, one));
+        }
+    }
+    if !alive {
+        return;
+    }
+    let stick = local_inside(mu, y);
+    let pressed = select(zero, one, stick || zero < y.z);
+    let length = max(sqrt(fma(y.x, y.x, y.y * y.y)), real(1e-30));
+    let e = vec2<real>(y.x / length, y.y / length);
+    let slips = select(pressed, zero, stick);
+    let across = slips * mu * y.z / length;
+    let p00 = select(across * (one - e.x * e.x), one, stick);
+    let p01 = select(-(across * e.x * e.y), zero, stick);
+    let p02 = slips * mu * e.x;
+    let p11 = select(across * (one - e.y * e.y), one, stick);
+    let p12 = slips * mu * e.y;
+    let r1 = of_slot(d, slot, 1u);
+    let r2 = of_slot(d, slot, 2u);
+    for (var j = local; j < d.n; j += ISLAND_WIDTH) {
+        let g0 = work[d.delassus + slot * d.n + j];
+        let g1 = work[d.delassus + r1 * d.n + j];
+        let g2 = work[d.delassus + r2 * d.n + j];
+        let m0 = fma(rho * p00, g0, fma(rho * p01, g1, rho * p02 * g2));
+        let m1 = fma(rho * p01, g0, fma(rho * p11, g1, rho * p12 * g2));
+        let m2 = rho * pressed * g2;
+        let on0 = on_diagonal(slot, j, one - p00 + proximal) - on_diagonal(r1, j, p01) - on_diagonal(r2, j, p02);
+        let on1 = on_diagonal(r1, j, one - p11 + proximal) - on_diagonal(slot, j, p01) - on_diagonal(r2, j, p12);
+        work[d.matrix + slot * d.n + j] = m0 + on0;
+        work[d.matrix + r1 * d.n + j] = m1 + on1;
+        work[d.matrix + r2 * d.n + j] = m2 + on_diagonal(r2, j, one - pressed + proximal);
+    }
+}
+
+fn linearise_row(d: Dense, local: u32, k: u32, proximal: real) {
+    let i = of_row(d, k);
+    let rho = work[d.rho + i];
+    let lambda = work[d.lambda + i];
+    let y = lambda - rho * work[d.sigma + i];
+    let change = min(max(y, work[d.lower + k]), work[d.upper + k]) - lambda;
+    let free = work[d.lower + k] < y && y < work[d.upper + k];
+    let alive = real(0.0) < rho && (free || real(0.0) < abs(change));
+    if local == 0u {
+        work[d.rhs + i] = change;
+        if alive {
+            work[d.live + i] = real(1.0);
+        }
+    }
+    if !alive {
+        return;
+    }
+    let kept = select(real(0.0), rho, free);
+    let own = select(real(1.0), real(0.0), free) + proximal;
+    for (var j = local; j < d.n; j += ISLAND_WIDTH) {
+        work[d.matrix + i * d.n + j] = fma(kept, work[d.delassus + i * d.n + j], on_diagonal(i, j, own));
+    }
+}
+
+fn pivot_inverse(d: Dense, k: u32) -> real {
+    let pivot = work[d.matrix + k * d.n + k];
+    return real(1.0) / select(pivot, LEAST_PIVOT, abs(pivot) < LEAST_PIVOT);
+}
+
+// Clears column k below row k, the lanes over the columns; the column itself is not read again.
+fn clear_column(d: Dense, local: u32, k: u32) {
+    let inverse = pivot_inverse(d, k);
+    let top = d.matrix + k * d.n;
+    for (var j = k + 1u + local; j < d.n; j += ISLAND_WIDTH) {
+        let above = work[top + j];
+        for (var r = k + 1u; r < d.n; r++) {
+            let row = d.matrix + r * d.n;
+            let factor = -(work[row + k] * inverse);
+            if factor != real(0.0) && real(0.0) < work[d.live + r] {
+                work[row + j] = fma(factor, above, work[row + j]);
+            }
+        }
+    }
+    for (var r = k + 1u + local; r < d.n; r += ISLAND_WIDTH) {
+        if real(0.0) < work[d.live + r] {
+            let factor = -(work[d.matrix + r * d.n + k] * inverse);
+            work[d.rhs + r] = fma(factor, work[d.rhs + k], work[d.rhs + r]);
+        }
+    }
+}
+
+// Solves the live rows for the step, pivots in order.
+fn eliminate(d: Dense, local: u32) {
+    for (var k = 0u; k < d.n; k++) {
+        if real(0.0) < work[d.live + k] {
+            clear_column(d, local, k);
+        }
+        storageBarrier();
+    }
+    for (var back = 0u; back < d.n; back++) {
+        let k = d.n - 1u - back;
+        if real(0.0) < work[d.live + k] {
+            let x = work[d.rhs + k] * pivot_inverse(d, k);
+            if local == 0u {
+                work[d.step + k] = x;
+            }
+            for (var r = local; r < k; r += ISLAND_WIDTH) {
+                if real(0.0) < work[d.live + r] {
+                    work[d.rhs + r] = fma(-work[d.matrix + r * d.n + k], x, work[d.rhs + r]);
+                }
+            }
+        }
+        storageBarrier();
+    }
+}
+
+// Change of sigma with the whole step.
+fn respond(d: Dense, local: u32) {
+    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
+        var sum = real(0.0);
+        for (var k = 0u; k < d.n; k++) {
+            sum = fma(work[d.delassus + k * d.n + i], work[d.step + k], sum);
+        }
+        work[d.slope + i] = sum;
+    }
+    storageBarrier();
+}
+
+// The next proximal weight after a step of which this share was taken.
+fn weight(proximal: real, share: real) -> real {
+    if real(1.0) <= share {
+        return max(proximal * TRUST, LEAST_PROXIMAL);
+    }
+    if real(0.0) < share {
+        return proximal;
+    }
+    return min(proximal / TRUST, real(1.0));
+}
+
+// Rho, or 1 where there is none.
+fn some(rho: real) -> real {
+    return select(real(1.0), rho, real(0.0) < rho);
+}
+
+// Natural map of a single row for a step rho, N s.
+fn row_left(d: Dense, k: u32, rho: real, lambda: real, sigma: real) -> real {
+    return lambda - min(max(lambda - rho * sigma, work[d.lower + k]), work[d.upper + k]);
+}
+
+// Sum of squares of the scaled natural map over rho, J, a share of the step on.
+fn merit_at(d: Dense, local: u32, share: real) -> real {
+    var sum = real(0.0);
+    for (var slot = local; slot < d.slots; slot += ISLAND_WIDTH) {
+        let rho = work[d.rho + slot];
+        let lambda = load_slot(d, d.lambda, slot) + share * load_slot(d, d.step, slot);
+        let sigma = load_slot(d, d.sigma, slot) + share * load_slot(d, d.slope, slot);
+        let r = local_residual(work[d.friction + slot], rho, lambda, sigma);
+        sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(rho);
+    }
+    for (var k = local; k < d.rows; k += ISLAND_WIDTH) {
+        let i = of_row(d, k);
+        let rho = work[d.rho + i];
+        let lambda = fma(work[d.step + i], share, work[d.lambda + i]);
+        let left = row_left(d, k, rho, lambda, fma(work[d.slope + i], share, work[d.sigma + i]));
+        sum += left * left / some(rho);
+    }
+    return group_sum(local, sum);
+}
+
+// Residual (number 1, in `square`) and scaled residual.
+fn dense_measure(d: Dense, own: IslandRecord, local: u32) -> Residuals {
+    let one = real(1.0);
+    var mine = Residuals(real(0.0), real(0.0));
+    for (var slot = local; slot < d.slots; slot += ISLAND_WIDTH) {
+        let mu = work[d.friction + slot];
+        let rho = work[d.rho + slot];
+        let lambda = load_slot(d, d.lambda, slot);
+        let sigma = load_slot(d, d.sigma, slot);
+        let r = local_residual(mu, one, lambda, sigma);
+        mine.square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
+        let scaled = local_scaled_residual(mu, real(3.0) / some(rho), lambda, sigma);
+        mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < rho));
+    }
+    for (var k = local; k < d.rows; k += ISLAND_WIDTH) {
+        let i = of_row(d, k);
+        let rho = some(work[d.rho + i]);
+        let lambda = work[d.lambda + i];
+        let compliance = work[d.compliance + k];
+        let bare = work[d.sigma + i] - compliance * lambda;
+        let y = (lambda - bare) / (one + compliance);
+        let left = lambda - min(max(y, work[d.lower + k]), work[d.upper + k]);
+        mine.square += left * left;
+        let scaled = abs(row_left(d, k, rho, lambda, work[d.sigma + i])) * (one / rho - compliance);
+        mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < work[d.rho + i]));
+    }
+    return island_reduce(own, local, mine);
+}
+
+// Sigma follows a change of row i, the lanes over the rows.
+fn push_row(d: Dense, local: u32, i: u32, change: real) {
+    for (var j = local; j < d.n; j += ISLAND_WIDTH) {
+        work[d.sigma + j] = fma(work[d.delassus + i * d.n + j], change, work[d.sigma + j]);
+    }
+}
+
+// Every row, then every slot, solved exactly with the others held.
+fn dense_sweep(d: Dense, local: u32) {
+    for (var k = 0u; k < d.rows; k++) {
+        let i = of_row(d, k);
+        let lambda = work[d.lambda + i];
+        let y = lambda - work[d.rho + i] * work[d.sigma + i];
+        let bound = min(max(y, work[d.lower + k]), work[d.upper + k]);
+        let next = select(lambda, bound, real(0.0) < work[d.rho + i]);
+        storageBarrier();
+        if local == 0u {
+            work[d.lambda + i] = next;
+        }
+        push_row(d, local, i, next - lambda);
+        storageBarrier();
+    }
+    for (var slot = 0u; slot < d.slots; slot++) {
+        let r1 = of_slot(d, slot, 1u);
+        let r2 = of_slot(d, slot, 2u);
+        let block = Block(array<real, 6>(
+            work[d.delassus + slot * d.n + slot],
+            work[d.delassus + slot * d.n + r1],
+            work[d.delassus + slot * d.n + r2],
+            work[d.delassus + r1 * d.n + r1],
+            work[d.delassus + r1 * d.n + r2],
+            work[d.delassus + r2 * d.n + r2],
+        ));
+        let at = d.inverse + slot;
+        let inverse = Block(array<real, 6>(
+            work[at],
+            work[at + d.slots],
+            work[at + 2u * d.slots],
+            work[at + 3u * d.slots],
+            work[at + 4u * d.slots],
+            work[at + 5u * d.slots],
+        ));
+        let lambda = load_slot(d, d.lambda, slot);
+        let solved = local_solve(work[d.friction + slot], block, inverse, lambda, load_slot(d, d.sigma, slot));
+        let next = select(lambda, solved, real(0.0) < work[d.rho + slot]);
+        let change = next - lambda;
+        storageBarrier();
+        if local == 0u {
+            store_slot(d, d.lambda, slot, next);
+        }
+        push_row(d, local, slot, change.x);
+        push_row(d, local, r1, change.y);
+        push_row(d, local, r2, change.z);
+        storageBarrier();
+    }
+}

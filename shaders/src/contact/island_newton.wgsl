@@ -1,0 +1,184 @@
+// Newton steps on the islands that sweeps have not solved, a workgroup an island. See island_newton.rs.
+#import index
+#import contact/local
+#import contact/island
+#import contact/island_sweep
+#import contact/dense_group
+
+@group(0) @binding(0) var<uniform> dims: IslandDims;
+@group(0) @binding(1) var<storage, read> island_index: array<u32>;
+@group(0) @binding(2) var<storage, read> island_jac: array<real>;
+@group(0) @binding(3) var<storage, read> island_con: array<real>;
+@group(0) @binding(4) var<storage, read_write> impulse: array<real>;
+@group(0) @binding(5) var<storage, read_write> velocity: array<real>;
+@group(0) @binding(6) var<storage, read_write> island_info: array<real>;
+@group(0) @binding(7) var<storage, read_write> work: array<real>;
+
+// Share of the tolerance that is aimed at.
+const AIM: real = real(0.5);
+
+var<workgroup> skipped: u32;
+
+fn is_block(c: ConstraintRecord) -> bool {
+    return c.kind == KIND_BLOCK;
+}
+
+// The problem's place: how many blocks and rows the island has says its size.
+fn place(own: IslandRecord) -> Dense {
+    var blocks = 0u;
+    for (var i = own.constraint_begin; i < own.constraint_end; i++) {
+        blocks += select(0u, 1u, is_block(constraint_record(i)));
+    }
+    return dense_place(own.work, blocks, own.constraint_end - own.constraint_begin - blocks);
+}
+
+// Row r of a constraint in the dense problem.
+fn dense_row(d: Dense, c: ConstraintRecord, r: u32) -> u32 {
+    if is_block(c) {
+        return of_slot(d, c.place, r);
+    }
+    return of_row(d, c.place);
+}
+
+fn rows_of(c: ConstraintRecord) -> u32 {
+    return select(1u, 3u, is_block(c));
+}
+
+// `share / response`, or none for a constraint that moves nothing.
+fn step_of(share: real, response: real) -> real {
+    return select(real(0.0), share / response, real(0.0) < response);
+}
+
+// One constraint without its Delassus rows.
+fn gather(d: Dense, i: u32, region: u32) {
+    let record = constraint_record(i);
+    let c = CON_SIZE * i;
+    let lambda = impulse_at(i);
+    if is_block(record) {
+        let slot = record.place;
+        let block = con_block(c + CON_DELASSUS);
+        let rho = step_of(real(3.0), block.g[0] + block.g[3] + block.g[5]);
+        store_slot(d, d.lambda, slot, lambda);
+        store_slot(d, d.sigma, slot, block_sigma(record, con_bias(c), region));
+        store_slot(d, d.rho, slot, vec3<real>(rho, rho, rho));
+        work[d.friction + slot] = island_con[c + CON_FRICTION];
+        for (var e = 0u; e < 6u; e++) {
+            work[d.inverse + e * d.slots + slot] = island_con[c + CON_INVERSE + e];
+        }
+        return;
+    }
+    let k = record.place;
+    let row = of_row(d, k);
+    let compliance = island_con[c + CON_ROW_COMPLIANCE];
+    let sigma = row_sigma(record, region) + island_con[c + CON_ROW_BIAS];
+    work[d.lambda + row] = lambda.x;
+    work[d.sigma + row] = fma(compliance, lambda.x, sigma);
+    work[d.rho + row] = step_of(real(1.0), island_con[c + CON_ROW_DELASSUS] + compliance);
+    work[d.lower + k] = island_con[c + CON_ROW_LOWER];
+    work[d.upper + k] = island_con[c + CON_ROW_UPPER];
+    work[d.compliance + k] = compliance;
+}
+
+// Adds what two sides on the same tree give to G, and its mirror image.
+fn add_sides(d: Dense, a: SideRecord, of_a: ConstraintRecord, b: SideRecord, of_b: ConstraintRecord, same: bool) {
+    for (var r = 0u; r < rows_of(of_a); r++) {
+        let i = dense_row(d, of_a, r);
+        for (var s = 0u; s < rows_of(of_b); s++) {
+            let k = dense_row(d, of_b, s);
+            let j_at = a.jac + r * a.count;
+            let y_at = b.jac + (rows_of(of_b) + s) * b.count;
+            var x = real(0.0);
+            for (var e = 0u; e < a.count; e++) {
+                x = fma(island_jac[j_at + e], island_jac[y_at + e], x);
+            }
+            work[d.delassus + i * d.n + k] += x;
+            if !same {
+                work[d.delassus + k * d.n + i] += x;
+            }
+        }
+    }
+}
+
+// `G = J A^-1 J^T` by pairs of constraints that share a tree, and the compliances.
+fn gather_delassus(d: Dense, own: IslandRecord, local: u32) {
+    let count = own.constraint_end - own.constraint_begin;
+    for (var pair = local; pair < count * count; pair += ISLAND_WIDTH) {
+        let i = own.constraint_begin + pair / count;
+        let k = own.constraint_begin + pair % count;
+        if k < i {
+            continue;
+        }
+        let first = constraint_record(i);
+        let second = constraint_record(k);
+        for (var s = first.side_begin; s < first.side_end; s++) {
+            let a = side_record(s);
+            for (var t = second.side_begin; t < second.side_end; t++) {
+                let b = side_record(t);
+                if a.velocity == b.velocity {
+                    add_sides(d, a, first, b, second, i == k);
+                }
+            }
+        }
+        if i == k && !is_block(first) {
+            let row = of_row(d, first.place);
+            work[d.delassus + row * d.n + row] += island_con[CON_SIZE * i + CON_ROW_COMPLIANCE];
+        }
+    }
+}
+
+// Puts an impulse back.
+fn scatter(d: Dense, i: u32) {
+    let record = constraint_record(i);
+    for (var r = 0u; r < rows_of(record); r++) {
+        impulse[3u * i + r] = work[d.lambda + dense_row(d, record, r)];
+    }
+}
+
+@compute @workgroup_size(ISLAND_WIDTH)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let island = group_index(group);
+    if island >= dims.n_islands {
+        return;
+    }
+    let own = island_record(island);
+    let out = INFO_SIZE * island;
+    if local == 0u {
+        skipped = select(0u, 1u, own.work == NO_WORK || real(0.0) < island_info[out + INFO_STOPPED]);
+    }
+    if workgroupUniformLoad(&skipped) != 0u {
+        return;
+    }
+    let region = REGION_SOLUTION * dims.n_velocity;
+    let d = place(own);
+    if dims.done == 0u {
+        island_recompute(own, local, region);
+        dense_clear(d, local);
+        for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
+            gather(d, i, region);
+        }
+        gather_delassus(d, own, local);
+        storageBarrier();
+    }
+    var rounds = dims.done;
+    var stopped = false;
+    var running = true;
+    for (var turn = dims.done; turn <= dims.iterations && running; turn++) {
+        let r = dense_measure(d, own, local);
+        let hopeless = !(is_finite(r.square) && is_finite(r.scaled));
+        stopped = island_solved(Residuals(r.square / AIM, r.scaled / AIM)) || hopeless;
+        running = !(stopped || rounds >= dims.iterations);
+        if running {
+            dense_round(d, local);
+            rounds += 1u;
+        }
+    }
+    for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
+        scatter(d, i);
+    }
+    storageBarrier();
+    island_recompute(own, local, region);
+    if local == 0u {
+        island_info[out + INFO_ITERATIONS] += real(rounds - dims.done);
+        island_info[out + INFO_STOPPED] = select(real(0.0), real(1.0), stopped);
+    }
+}
