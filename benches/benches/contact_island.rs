@@ -45,7 +45,7 @@ fn stack(boxes: usize) -> ContactProblem {
 
 /// A hundred sweeps, and the certificate.
 fn kernels<T: Scalar>(c: &mut Criterion, boxes: usize) {
-    let mut start = Ragged::<T>::new(&stack(boxes));
+    let mut start = Ragged::<T>::new(&stack(boxes), false);
     start.dims.iterations = 100;
     // Never met: the work is the same whatever the arithmetic.
     (start.dims.tolerance, start.dims.tolerance_scaled) = ((-1.0_f32).to_bits(), (-1.0_f32).to_bits());
