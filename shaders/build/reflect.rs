@@ -1,7 +1,9 @@
 //! What a validated kernel says of itself: bindings, workgroup, dims; and the rules that naga does not check.
 
 use naga::valid::{Capabilities, ValidationFlags, Validator};
-use naga::{AddressSpace, ArraySize, Expression, MathFunction, Module, ScalarKind, StorageAccess, TypeInner};
+use naga::{
+    AddressSpace, ArraySize, Expression, MathFunction, Module, ScalarKind, StorageAccess, TypeInner, VectorSize,
+};
 
 use crate::expand::Expanded;
 use crate::prelude::{Precision, prelude};
@@ -124,8 +126,12 @@ fn interface(module: &Module) -> Result<Reflection, String> {
                 let TypeInner::Array { base, size: ArraySize::Dynamic, .. } = inner else {
                     return Err(format!("`{name}`: storage is array<real> or array<u32>, without a length"));
                 };
-                let (TypeInner::Scalar(scalar) | TypeInner::Atomic(scalar)) = module.types[*base].inner else {
-                    return Err(format!("`{name}`: storage is array<real> or array<u32>"));
+                // Groups of four numbers are the same bytes as the numbers.
+                let (TypeInner::Scalar(scalar)
+                | TypeInner::Atomic(scalar)
+                | TypeInner::Vector { scalar, size: VectorSize::Quad }) = module.types[*base].inner
+                else {
+                    return Err(format!("`{name}`: storage is array<real>, array<vec4<real>> or array<u32>"));
                 };
                 let real = scalar.kind == ScalarKind::Float;
                 if at.group != 0 || !(real || scalar.kind == ScalarKind::Uint) {

@@ -1,5 +1,10 @@
 // The contact problem of one island with its Delassus operator written out: the twin of dense.rs, imported by a kernel that
-// has a buffer `work`. A problem lies there at dense_first, element-major in its tile; rows are numbered as in dense.rs.
+// has a buffer `work` of groups of four numbers. Rows are numbered as in dense.rs but without gaps: the first tangents of
+// all slots, the second tangents, the normals, the single rows; what pads the last group is a row without a law.
+//
+// Loads and stores cost more than the arithmetic on what they bring, so everything goes by groups of four columns, and
+// elimination by blocks of four rows and four columns, each of which is loaded and stored once. Numbers see the same
+// operations in the same order as in dense.rs; a row that no step can change is one of the unit matrix.
 
 const PROXIMAL: real = real(1e-3);
 const TRUST: real = real(0.1);
@@ -8,72 +13,84 @@ const SHARES: u32 = 6u;
 const MEMORY: u32 = 4u;
 const LEAST_PIVOT: real = real(1e-12);
 
-// Rows of a group.
-const GROUP: u32 = 8u;
+// Rows of a group, groups and rows of a problem at most.
+const GROUP: u32 = 4u;
+const MOST_GROUPS: u32 = 16u;
+const MOST: u32 = 64u;
 
-// What outlives a dispatch stands before the problem: proximal weight, merits, outcome.
-const STATE_PROXIMAL: u32 = 0u;
-const STATE_MERITS: u32 = 1u;
-const STATE_ERROR: u32 = 5u;
-const STATE_STEPS: u32 = 6u;
-const STATE_SWEEPS: u32 = 7u;
-const STATE_DONE: u32 = 8u;
-// 1 once the lane's problem is written out.
-const STATE_WRITTEN: u32 = 9u;
-const STATE_SIZE: u32 = 10u;
+// What outlives a dispatch stands before the problem, in groups: the merits of the last steps;
+const STATE_MERITS: u32 = 0u;
+// proximal weight, error, Newton steps, sweeps;
+const STATE_PROGRESS: u32 = 1u;
+// slots, single rows, rounds after the first sweeps, stage;
+const STATE_SIZE: u32 = 2u;
+// the error at which it is done, contacts.
+const STATE_AIM: u32 = 3u;
+const STATE_GROUPS: u32 = 4u;
 
-// Rows of slots of one direction, single rows, all rows; padded.
+// Slots, single rows with those that pad, all rows, and groups of these.
 var<private> dense_slots: u32;
 var<private> dense_rows: u32;
 var<private> dense_n: u32;
+var<private> dense_groups: u32;
+// Distance of rows of a matrix.
+var<private> dense_span: u32;
 // Where the lane's state and the arrays begin in work.
 var<private> state_first: u32;
 var<private> delassus_first: u32;
 var<private> matrix_first: u32;
 var<private> lambda_first: u32;
 var<private> sigma_first: u32;
-var<private> rho_first: u32;
 var<private> step_first: u32;
 var<private> slope_first: u32;
 var<private> rhs_first: u32;
-// 1 for the rows that a step can change, else 0.
-var<private> live_first: u32;
-var<private> friction_first: u32;
-var<private> inverse_first: u32;
-var<private> lower_first: u32;
-var<private> upper_first: u32;
-var<private> compliance_first: u32;
+// Two groups a slot: inverse of its block (six numbers), friction, rho.
+var<private> slot_law_first: u32;
+// A group a single row: lower, upper, compliance, rho.
+var<private> row_law_first: u32;
+// Factors of four rows, by group of pivots and row; and the groups of a solution.
+var<private> factors: array<vec4<real>, MOST>;
+var<private> solved: array<vec4<real>, MOST_GROUPS>;
+
+struct Four {
+    a: vec4<real>,
+    b: vec4<real>,
+    c: vec4<real>,
+    d: vec4<real>,
+}
+
+struct SlotLaw {
+    inverse: Block,
+    mu: real,
+    rho: real,
+}
 
 fn padded(count: u32) -> u32 {
     return (count + GROUP - 1u) / GROUP * GROUP;
 }
 
-// Reals of a problem of that many rows at most, its state included.
-fn dense_reals(most: u32) -> u32 {
-    return STATE_SIZE + 2u * most * most + 17u * most;
+// Groups of the memory of a problem of that many rows at most, its state included.
+fn dense_memory(most: u32) -> u32 {
+    return STATE_GROUPS + most * most / 2u + (9u * most) / 4u;
 }
 
 // Finds the arrays of a problem whose memory begins at `first`.
 fn dense_place(first: u32, slots: u32, rows: u32) {
-    dense_slots = padded(slots);
-    dense_rows = padded(rows);
-    dense_n = 3u * dense_slots + dense_rows;
-    let n = dense_n * TILE;
+    dense_slots = slots;
+    dense_n = padded(3u * slots + rows);
+    dense_rows = dense_n - 3u * slots;
+    dense_groups = dense_n / GROUP;
+    dense_span = dense_groups * TILE;
     state_first = first;
-    delassus_first = first + STATE_SIZE * TILE;
-    matrix_first = delassus_first + dense_n * n;
-    lambda_first = matrix_first + dense_n * n;
-    sigma_first = lambda_first + n;
-    rho_first = sigma_first + n;
-    step_first = rho_first + n;
-    slope_first = step_first + n;
-    rhs_first = slope_first + n;
-    live_first = rhs_first + n;
-    friction_first = live_first + n;
-    inverse_first = friction_first + dense_slots * TILE;
-    lower_first = inverse_first + 6u * dense_slots * TILE;
-    upper_first = lower_first + dense_rows * TILE;
-    compliance_first = upper_first + dense_rows * TILE;
+    delassus_first = first + STATE_GROUPS * TILE;
+    matrix_first = delassus_first + dense_n * dense_span;
+    lambda_first = matrix_first + dense_n * dense_span;
+    sigma_first = lambda_first + dense_span;
+    step_first = sigma_first + dense_span;
+    slope_first = step_first + dense_span;
+    rhs_first = slope_first + dense_span;
+    slot_law_first = rhs_first + dense_span;
+    row_law_first = slot_law_first + 2u * dense_slots * TILE;
 }
 
 fn of_slot(slot: u32, r: u32) -> u32 {
@@ -84,88 +101,129 @@ fn of_row(row: u32) -> u32 {
     return 3u * dense_slots + row;
 }
 
+fn load(first: u32, i: u32) -> real {
+    return work[first + i / GROUP * TILE][i % GROUP];
+}
+
+fn store(first: u32, i: u32, x: real) {
+    work[first + i / GROUP * TILE][i % GROUP] = x;
+}
+
 fn load_slot(first: u32, slot: u32) -> vec3<real> {
-    let at = first + slot * TILE;
-    let span = dense_slots * TILE;
-    return vec3<real>(work[at], work[at + span], work[at + 2u * span]);
+    return vec3<real>(load(first, slot), load(first, of_slot(slot, 1u)), load(first, of_slot(slot, 2u)));
 }
 
 fn store_slot(first: u32, slot: u32, x: vec3<real>) {
-    let at = first + slot * TILE;
-    let span = dense_slots * TILE;
-    work[at] = x.x;
-    work[at + span] = x.y;
-    work[at + 2u * span] = x.z;
+    store(first, slot, x.x);
+    store(first, of_slot(slot, 1u), x.y);
+    store(first, of_slot(slot, 2u), x.z);
 }
 
-// to += x * other, a row of n numbers; n is a multiple of four. `to` and `other` are addresses in work.
-fn add_row(to: u32, other: u32, x: real, n: u32) {
-    for (var j = 0u; j < n; j += 4u) {
-        let a = to + j * TILE;
-        let b = other + j * TILE;
-        work[a] = fma(work[b], x, work[a]);
-        work[a + TILE] = fma(work[b + TILE], x, work[a + TILE]);
-        work[a + 2u * TILE] = fma(work[b + 2u * TILE], x, work[a + 2u * TILE]);
-        work[a + 3u * TILE] = fma(work[b + 3u * TILE], x, work[a + 3u * TILE]);
+fn slot_law(slot: u32) -> SlotLaw {
+    let a = work[slot_law_first + 2u * slot * TILE];
+    let b = work[slot_law_first + (2u * slot + 1u) * TILE];
+    return SlotLaw(Block(array<real, 6>(a.x, a.y, a.z, a.w, b.x, b.y)), b.z, b.w);
+}
+
+// Friction and rho of a slot.
+fn slot_steps(slot: u32) -> vec2<real> {
+    return work[slot_law_first + (2u * slot + 1u) * TILE].zw;
+}
+
+fn row_law(row: u32) -> vec4<real> {
+    return work[row_law_first + row * TILE];
+}
+
+// A group of four rows of a matrix; `first`: that of the first row.
+fn load_four(first: u32) -> Four {
+    return Four(
+        work[first],
+        work[first + dense_span],
+        work[first + 2u * dense_span],
+        work[first + 3u * dense_span],
+    );
+}
+
+fn store_four(first: u32, x: Four) {
+    work[first] = x.a;
+    work[first + dense_span] = x.b;
+    work[first + 2u * dense_span] = x.c;
+    work[first + 3u * dense_span] = x.d;
+}
+
+fn all_of(x: real) -> vec4<real> {
+    return vec4<real>(x, x, x, x);
+}
+
+// to + f m, pivots in order.
+fn add_rows(f: vec4<real>, m: Four, to: vec4<real>) -> vec4<real> {
+    return fma(all_of(f.w), m.d, fma(all_of(f.z), m.c, fma(all_of(f.y), m.b, fma(all_of(f.x), m.a, to))));
+}
+
+fn dots(m: Four, x: vec4<real>, to: vec4<real>) -> vec4<real> {
+    return fma(
+        vec4<real>(m.a.w, m.b.w, m.c.w, m.d.w),
+        all_of(x.w),
+        fma(
+            vec4<real>(m.a.z, m.b.z, m.c.z, m.d.z),
+            all_of(x.z),
+            fma(
+                vec4<real>(m.a.y, m.b.y, m.c.y, m.d.y),
+                all_of(x.y),
+                fma(vec4<real>(m.a.x, m.b.x, m.c.x, m.d.x), all_of(x.x), to),
+            ),
+        ),
+    );
+}
+
+// G times what `solved` holds, four rows from row 4 q on.
+fn respond(q: u32, to: vec4<real>) -> vec4<real> {
+    var sum = to;
+    let first = delassus_first + GROUP * q * dense_span;
+    for (var j = 0u; j < dense_groups; j++) {
+        sum = dots(load_four(first + j * TILE), solved[j], sum);
+    }
+    return sum;
+}
+
+// sigma holds J v + e without any impulse: adds that of the impulses.
+fn dense_start() {
+    for (var j = 0u; j < dense_groups; j++) {
+        solved[j] = work[lambda_first + j * TILE];
+    }
+    for (var q = 0u; q < dense_groups; q++) {
+        work[sigma_first + q * TILE] = respond(q, work[sigma_first + q * TILE]);
     }
 }
 
-// A problem without impulses and rows: what is not written later is zero.
-fn dense_clear() {
-    let n = dense_n * dense_n;
-    for (var i = 0u; i < n; i += 4u) {
-        let at = delassus_first + i * TILE;
-        work[at] = real(0.0);
-        work[at + TILE] = real(0.0);
-        work[at + 2u * TILE] = real(0.0);
-        work[at + 3u * TILE] = real(0.0);
-    }
-    let rest = 7u * dense_n + 7u * dense_slots + 3u * dense_rows;
-    for (var i = 0u; i < rest; i++) {
-        work[lambda_first + i * TILE] = real(0.0);
-    }
-}
-
-// One round of a solve that is not done: a Newton step, a sweep, or both; what it came to goes into the state.
-fn dense_round(newton: bool, round: u32, enough: real) {
+// One round of a solve that is not done: a Newton step, a sweep, or both. Returns the progress.
+fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
+    var progress = before;
     var share = real(0.0);
     if newton {
-        let at = state_first + STATE_PROXIMAL * TILE;
-        let merits = state_first + STATE_MERITS * TILE;
-        work[merits + round % MEMORY * TILE] = newton_step(work[at]);
-        var bar = real(0.0);
-        for (var k = 0u; k < MEMORY; k++) {
-            bar = max(bar, work[merits + k * TILE]);
-        }
-        share = advance(bar);
-        work[state_first + STATE_STEPS * TILE] += real(1.0);
-        work[at] = weight(work[at], share);
+        let now = newton_step(progress.x);
+        work[state_first + STATE_MERITS * TILE][u32(progress.z) % MEMORY] = now;
+        let merits = work[state_first + STATE_MERITS * TILE];
+        share = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
+        progress.z += real(1.0);
+        progress.x = weight(progress.x, share);
     }
     if share < real(1.0) {
         dense_sweep();
-        work[state_first + STATE_SWEEPS * TILE] += real(1.0);
+        progress.w += real(1.0);
     }
-    dense_measure(enough);
-}
-
-// The norm of the natural residual, and whether that is enough.
-fn dense_measure(enough: real) {
-    let error = sqrt(natural());
-    work[state_first + STATE_ERROR * TILE] = error;
-    work[state_first + STATE_DONE * TILE] = select(real(0.0), real(1.0), error <= enough);
+    progress.y = sqrt(natural());
+    return progress;
 }
 
 // The step from here, and its response; returns the merit here.
 fn newton_step(proximal: real) -> real {
     linearise(proximal);
     eliminate();
-    for (var i = 0u; i < dense_n; i++) {
-        work[slope_first + i * TILE] = real(0.0);
-    }
-    for (var k = 0u; k < dense_n; k++) {
-        if work[live_first + k * TILE] > real(0.0) {
-            add_row(slope_first, delassus_first + k * dense_n * TILE, work[step_first + k * TILE], dense_n);
-        }
+    let zero = all_of(real(0.0));
+    for (var q = 0u; q < dense_groups; q++) {
+        work[step_first + q * TILE] = solved[q];
+        work[slope_first + q * TILE] = respond(q, zero);
     }
     return merit(real(0.0));
 }
@@ -186,35 +244,33 @@ fn advance(bar: real) -> real {
     for (var trial = 0u; trial < SHARES; trial++) {
         let share = share_of(trial);
         if merit(share) < bar {
-            add_row(lambda_first, step_first, share, dense_n);
-            add_row(sigma_first, slope_first, share, dense_n);
+            for (var q = 0u; q < dense_groups; q++) {
+                let at = q * TILE;
+                work[lambda_first + at] = fma(work[step_first + at], all_of(share), work[lambda_first + at]);
+                work[sigma_first + at] = fma(work[slope_first + at], all_of(share), work[sigma_first + at]);
+            }
             return share;
         }
     }
     return real(0.0);
 }
 
-// The matrix of the step and its right-hand side, for the rows that can change.
+// The matrix of the step and its right-hand side.
 fn linearise(proximal: real) {
     let zero = real(0.0);
     let one = real(1.0);
-    for (var i = 0u; i < dense_n; i++) {
-        work[live_first + i * TILE] = zero;
-        work[step_first + i * TILE] = zero;
-    }
     for (var slot = 0u; slot < dense_slots; slot++) {
-        let mu = work[friction_first + slot * TILE];
-        let rho = work[rho_first + slot * TILE];
+        let law = slot_steps(slot);
+        let mu = law.x;
+        let rho = law.y;
         let lambda = load_slot(lambda_first, slot);
         let y = lambda - rho * load_slot(sigma_first, slot);
-        store_slot(rhs_first, slot, local_project(mu, y) - lambda);
         let carries = abs(lambda.x) + abs(lambda.y) + abs(lambda.z);
-        if !(zero < rho && (zero < carries || zero < y.z || mu < zero)) {
-            continue;
-        }
-        store_slot(live_first, slot, vec3<real>(one, one, one));
-        let stick = local_inside(mu, y);
-        let pressed = select(zero, one, stick || zero < y.z);
+        let live = zero < rho && (zero < carries || zero < y.z || mu < zero);
+        let kept = select(zero, one, live);
+        store_slot(rhs_first, slot, kept * (local_project(mu, y) - lambda));
+        let stick = local_inside(mu, y) && live;
+        let pressed = select(zero, kept, stick || zero < y.z);
         let length = max(sqrt(fma(y.x, y.x, y.y * y.y)), real(1e-30));
         let d = vec2<real>(y.x / length, y.y / length);
         let slips = select(pressed, zero, stick);
@@ -224,93 +280,150 @@ fn linearise(proximal: real) {
         let p02 = slips * mu * d.x;
         let p11 = select(across * (one - d.y * d.y), one, stick);
         let p12 = slips * mu * d.y;
-        let span = dense_slots * dense_n * TILE;
-        let g = delassus_first + slot * dense_n * TILE;
-        let m = matrix_first + slot * dense_n * TILE;
-        for (var j = 0u; j < dense_n; j++) {
-            let at = j * TILE;
-            let g0 = work[g + at];
-            let g1 = work[g + span + at];
-            let g2 = work[g + 2u * span + at];
-            work[m + at] = fma(rho * p00, g0, fma(rho * p01, g1, rho * p02 * g2));
-            work[m + span + at] = fma(rho * p01, g0, fma(rho * p11, g1, rho * p12 * g2));
-            work[m + 2u * span + at] = rho * pressed * g2;
+        let s00 = all_of(rho * p00);
+        let s01 = all_of(rho * p01);
+        let s02 = all_of(rho * p02);
+        let s11 = all_of(rho * p11);
+        let s12 = all_of(rho * p12);
+        let s22 = all_of(rho * pressed);
+        let span = dense_slots * dense_span;
+        let row = slot * dense_span;
+        for (var j = 0u; j < dense_groups; j++) {
+            let g = delassus_first + row + j * TILE;
+            let g0 = work[g];
+            let g1 = work[g + span];
+            let g2 = work[g + 2u * span];
+            let m = matrix_first + row + j * TILE;
+            work[m] = fma(s00, g0, fma(s01, g1, s02 * g2));
+            work[m + span] = fma(s01, g0, fma(s11, g1, s12 * g2));
+            work[m + 2u * span] = s22 * g2;
         }
-        let c0 = slot * TILE;
-        let c1 = of_slot(slot, 1u) * TILE;
-        let c2 = of_slot(slot, 2u) * TILE;
-        work[m + c0] += one - p00 + proximal;
-        work[m + c1] -= p01;
-        work[m + c2] -= p02;
-        work[m + span + c0] -= p01;
-        work[m + span + c1] += one - p11 + proximal;
-        work[m + span + c2] -= p12;
-        work[m + 2u * span + c2] += one - pressed + proximal;
+        let c1 = of_slot(slot, 1u);
+        let c2 = of_slot(slot, 2u);
+        let m0 = matrix_first + row;
+        let m1 = m0 + span;
+        let m2 = m1 + span;
+        store(m0, slot, load(m0, slot) + one - p00 + proximal);
+        store(m0, c1, load(m0, c1) - p01);
+        store(m0, c2, load(m0, c2) - p02);
+        store(m1, slot, load(m1, slot) - p01);
+        store(m1, c1, load(m1, c1) + one - p11 + proximal);
+        store(m1, c2, load(m1, c2) - p12);
+        store(m2, c2, load(m2, c2) + one - pressed + proximal);
     }
     for (var k = 0u; k < dense_rows; k++) {
         let i = of_row(k);
-        let rho = work[rho_first + i * TILE];
-        let lambda = work[lambda_first + i * TILE];
-        let lower = work[lower_first + k * TILE];
-        let upper = work[upper_first + k * TILE];
-        let y = lambda - rho * work[sigma_first + i * TILE];
-        let change = min(max(y, lower), upper) - lambda;
-        work[rhs_first + i * TILE] = change;
-        let free = lower < y && y < upper;
-        if !(zero < rho && (free || zero < abs(change))) {
-            continue;
-        }
-        work[live_first + i * TILE] = one;
-        let kept = select(zero, rho, free);
-        let m = matrix_first + i * dense_n * TILE;
-        let g = delassus_first + i * dense_n * TILE;
-        for (var j = 0u; j < dense_n; j++) {
+        let law = row_law(k);
+        let lambda = load(lambda_first, i);
+        let y = lambda - law.w * load(sigma_first, i);
+        let change = min(max(y, law.x), law.y) - lambda;
+        let free = law.x < y && y < law.y;
+        let live = zero < law.w && (free || zero < abs(change));
+        store(rhs_first, i, select(zero, change, live));
+        let kept = select(zero, law.w, live && free);
+        let m = matrix_first + i * dense_span;
+        let g = delassus_first + i * dense_span;
+        for (var j = 0u; j < dense_groups; j++) {
             work[m + j * TILE] = kept * work[g + j * TILE];
         }
-        work[m + i * TILE] += select(one, zero, free) + proximal;
+        store(m, i, load(m, i) + select(one, zero, live && free) + proximal);
     }
 }
 
-// Solves the live rows for the step, pivots in order.
+// Solves for the step, into `solved`; pivots in order, four rows at a time.
 fn eliminate() {
-    let zero = real(0.0);
-    let n = dense_n;
-    for (var k = 0u; k < n; k++) {
-        if work[live_first + k * TILE] <= zero {
-            continue;
+    for (var q = 0u; q < dense_groups; q++) {
+        let top = matrix_first + GROUP * q * dense_span;
+        var rhs = work[rhs_first + q * TILE];
+        for (var j = 0u; j < q; j++) {
+            var t = cleared(top, j, j);
+            let m = load_four(matrix_first + GROUP * j * dense_span + j * TILE);
+            let done = work[rhs_first + j * TILE];
+            let f0 = row_factors(t.a, m);
+            let f1 = row_factors(t.b, m);
+            let f2 = row_factors(t.c, m);
+            let f3 = row_factors(t.d, m);
+            factors[GROUP * j] = f0;
+            factors[GROUP * j + 1u] = f1;
+            factors[GROUP * j + 2u] = f2;
+            factors[GROUP * j + 3u] = f3;
+            rhs = dots(Four(f0, f1, f2, f3), done, rhs);
         }
-        let top = matrix_first + k * n * TILE;
-        let pivot = work[top + k * TILE];
-        let inverse = real(1.0) / select(pivot, LEAST_PIVOT, abs(pivot) < LEAST_PIVOT);
-        work[top + k * TILE] = inverse;
-        // Whole groups: what lies before column k is not read again.
-        let first = k / GROUP * GROUP;
-        for (var r = k + 1u; r < n; r++) {
-            if work[live_first + r * TILE] <= zero {
-                continue;
-            }
-            let row = matrix_first + r * n * TILE;
-            let entry = work[row + k * TILE];
-            if entry == zero {
-                continue;
-            }
-            let factor = -(entry * inverse);
-            work[rhs_first + r * TILE] = fma(factor, work[rhs_first + k * TILE], work[rhs_first + r * TILE]);
-            add_row(row + first * TILE, top + first * TILE, factor, n - first);
+        // The block on the diagonal, its pivots replaced by their inverses.
+        var t = cleared(top, q, q);
+        t.a.x = reciprocal(t.a.x);
+        let f10 = -(t.b.x * t.a.x);
+        t.b = fma(all_of(f10), t.a, t.b);
+        rhs.y = fma(f10, rhs.x, rhs.y);
+        t.b.y = reciprocal(t.b.y);
+        let f20 = -(t.c.x * t.a.x);
+        t.c = fma(all_of(f20), t.a, t.c);
+        let f21 = -(t.c.y * t.b.y);
+        t.c = fma(all_of(f21), t.b, t.c);
+        rhs.z = fma(f21, rhs.y, fma(f20, rhs.x, rhs.z));
+        t.c.z = reciprocal(t.c.z);
+        let f30 = -(t.d.x * t.a.x);
+        t.d = fma(all_of(f30), t.a, t.d);
+        let f31 = -(t.d.y * t.b.y);
+        t.d = fma(all_of(f31), t.b, t.d);
+        let f32 = -(t.d.z * t.c.z);
+        t.d = fma(all_of(f32), t.c, t.d);
+        rhs.w = fma(f32, rhs.z, fma(f31, rhs.y, fma(f30, rhs.x, rhs.w)));
+        t.d.w = reciprocal(t.d.w);
+        store_four(top + q * TILE, t);
+        work[rhs_first + q * TILE] = rhs;
+        for (var j = q + 1u; j < dense_groups; j++) {
+            var u = cleared(top, q, j);
+            u.b = fma(all_of(f10), u.a, u.b);
+            u.c = fma(all_of(f21), u.b, fma(all_of(f20), u.a, u.c));
+            u.d = fma(all_of(f32), u.c, fma(all_of(f31), u.b, fma(all_of(f30), u.a, u.d)));
+            store_four(top + j * TILE, u);
         }
     }
-    for (var back = 0u; back < n; back++) {
-        let k = n - 1u - back;
-        if work[live_first + k * TILE] <= zero {
-            continue;
+    for (var back = 0u; back < dense_groups; back++) {
+        let q = dense_groups - 1u - back;
+        let top = matrix_first + GROUP * q * dense_span;
+        var sum = all_of(real(0.0));
+        for (var j = q + 1u; j < dense_groups; j++) {
+            sum = dots(load_four(top + j * TILE), solved[j], sum);
         }
-        let top = matrix_first + k * n * TILE;
-        var sum = zero;
-        for (var j = k + 1u; j < n; j++) {
-            sum = fma(work[top + j * TILE], work[step_first + j * TILE], sum);
-        }
-        work[step_first + k * TILE] = (work[rhs_first + k * TILE] - sum) * work[top + k * TILE];
+        let m = load_four(top + q * TILE);
+        var x = work[rhs_first + q * TILE] - sum;
+        x.w *= m.d.w;
+        x.z = (x.z - m.c.w * x.w) * m.c.z;
+        x.y = (x.y - fma(m.b.w, x.w, m.b.z * x.z)) * m.b.y;
+        x.x = (x.x - fma(m.a.w, x.w, fma(m.a.z, x.z, m.a.y * x.y))) * m.a.x;
+        solved[q] = x;
     }
+}
+
+fn reciprocal(pivot: real) -> real {
+    return real(1.0) / select(pivot, LEAST_PIVOT, abs(pivot) < LEAST_PIVOT);
+}
+
+// The block of four rows from `top` and group j of columns, after `pivots` groups of pivots.
+fn cleared(top: u32, pivots: u32, j: u32) -> Four {
+    var t = load_four(top + j * TILE);
+    for (var p = 0u; p < pivots; p++) {
+        let m = load_four(matrix_first + GROUP * p * dense_span + j * TILE);
+        t.a = add_rows(factors[GROUP * p], m, t.a);
+        t.b = add_rows(factors[GROUP * p + 1u], m, t.b);
+        t.c = add_rows(factors[GROUP * p + 2u], m, t.c);
+        t.d = add_rows(factors[GROUP * p + 3u], m, t.d);
+    }
+    return t;
+}
+
+// The factors that clear four entries of a row; m: the block on the diagonal, with the inverses of its pivots.
+fn row_factors(entries: vec4<real>, m: Four) -> vec4<real> {
+    var t = entries;
+    let f0 = -(t.x * m.a.x);
+    t = fma(all_of(f0), m.a, t);
+    let f1 = -(t.y * m.b.y);
+    t = fma(all_of(f1), m.b, t);
+    let f2 = -(t.z * m.c.z);
+    t = fma(all_of(f2), m.c, t);
+    return vec4<real>(f0, f1, f2, -(t.w * m.d.w));
 }
 
 // The next proximal weight after a step of which this share was taken.
@@ -333,98 +446,102 @@ fn some(rho: real) -> real {
 fn merit(share: real) -> real {
     var sum = real(0.0);
     for (var slot = 0u; slot < dense_slots; slot++) {
-        let rho = work[rho_first + slot * TILE];
+        let law = slot_steps(slot);
         let lambda = load_slot(lambda_first, slot) + share * load_slot(step_first, slot);
         let sigma = load_slot(sigma_first, slot) + share * load_slot(slope_first, slot);
-        let r = local_residual(work[friction_first + slot * TILE], rho, lambda, sigma);
-        sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(rho);
+        let r = local_residual(law.x, law.y, lambda, sigma);
+        sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(law.y);
     }
     for (var k = 0u; k < dense_rows; k++) {
-        let i = of_row(k) * TILE;
-        let rho = work[rho_first + i];
-        let lambda = fma(work[step_first + i], share, work[lambda_first + i]);
-        let sigma = fma(work[slope_first + i], share, work[sigma_first + i]);
-        let y = lambda - rho * sigma;
-        let left = lambda - min(max(y, work[lower_first + k * TILE]), work[upper_first + k * TILE]);
-        sum += left * left / some(rho);
+        let i = of_row(k);
+        let law = row_law(k);
+        let lambda = fma(load(step_first, i), share, load(lambda_first, i));
+        let sigma = fma(load(slope_first, i), share, load(sigma_first, i));
+        let left = lambda - min(max(lambda - law.w * sigma, law.x), law.y);
+        sum += left * left / some(law.w);
     }
     return sum;
 }
 
 // Sum of squares of the natural residual, (N s)^2.
 fn natural() -> real {
-    let one = real(1.0);
     var sum = real(0.0);
     for (var slot = 0u; slot < dense_slots; slot++) {
-        let mu = work[friction_first + slot * TILE];
-        let r = local_residual(mu, one, load_slot(lambda_first, slot), load_slot(sigma_first, slot));
+        let r = local_residual(slot_steps(slot).x, real(1.0), load_slot(lambda_first, slot), load_slot(sigma_first, slot));
         sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
     }
     for (var k = 0u; k < dense_rows; k++) {
-        let i = of_row(k) * TILE;
-        let lambda = work[lambda_first + i];
-        let compliance = work[compliance_first + k * TILE];
-        let sigma = work[sigma_first + i] - compliance * lambda;
-        let y = (lambda - sigma) / (one + compliance);
-        let left = lambda - min(max(y, work[lower_first + k * TILE]), work[upper_first + k * TILE]);
+        let left = row_residual(row_law(k), load(lambda_first, of_row(k)), load(sigma_first, of_row(k)));
         sum += left * left;
     }
     return sum;
 }
 
-// Every row, then every slot, solved exactly with the others held.
-fn dense_sweep() {
+// Natural residual of a single row; sigma with its compliance.
+fn row_residual(law: vec4<real>, lambda: real, sigma: real) -> real {
+    let y = (lambda - (sigma - law.z * lambda)) / (real(1.0) + law.z);
+    return lambda - min(max(y, law.x), law.y);
+}
+
+// Every row, then every slot, solved exactly with the others held; the sum of squares of the natural residual as each was
+// met.
+fn dense_sweep() -> real {
     let zero = real(0.0);
+    var square = zero;
     for (var k = 0u; k < dense_rows; k++) {
-        let i = of_row(k);
-        let rho = work[rho_first + i * TILE];
-        if rho <= zero {
+        let law = row_law(k);
+        if law.w <= zero {
             continue;
         }
-        let lambda = work[lambda_first + i * TILE];
-        let y = lambda - rho * work[sigma_first + i * TILE];
-        let next = min(max(y, work[lower_first + k * TILE]), work[upper_first + k * TILE]);
+        let i = of_row(k);
+        let lambda = load(lambda_first, i);
+        let sigma = load(sigma_first, i);
+        let left = row_residual(law, lambda, sigma);
+        square += left * left;
+        let next = min(max(lambda - law.w * sigma, law.x), law.y);
         if next != lambda {
-            work[lambda_first + i * TILE] = next;
-            add_row(sigma_first, delassus_first + i * dense_n * TILE, next - lambda, dense_n);
+            store(lambda_first, i, next);
+            let d = all_of(next - lambda);
+            let g = delassus_first + i * dense_span;
+            for (var j = 0u; j < dense_groups; j++) {
+                let at = j * TILE;
+                work[sigma_first + at] = fma(work[g + at], d, work[sigma_first + at]);
+            }
         }
     }
     for (var slot = 0u; slot < dense_slots; slot++) {
-        if work[rho_first + slot * TILE] <= zero {
+        let law = slot_law(slot);
+        if law.rho <= zero {
             continue;
         }
-        let span = dense_slots * dense_n * TILE;
-        let c1 = of_slot(slot, 1u) * TILE;
-        let c2 = of_slot(slot, 2u) * TILE;
-        let g = delassus_first + slot * dense_n * TILE;
+        let span = dense_slots * dense_span;
+        let g = delassus_first + slot * dense_span;
+        let c1 = of_slot(slot, 1u);
+        let c2 = of_slot(slot, 2u);
         let block = Block(array<real, 6>(
-            work[g + slot * TILE],
-            work[g + c1],
-            work[g + c2],
-            work[g + span + c1],
-            work[g + span + c2],
-            work[g + 2u * span + c2],
-        ));
-        let inverse_at = inverse_first + slot * TILE;
-        let step = dense_slots * TILE;
-        let inverse = Block(array<real, 6>(
-            work[inverse_at],
-            work[inverse_at + step],
-            work[inverse_at + 2u * step],
-            work[inverse_at + 3u * step],
-            work[inverse_at + 4u * step],
-            work[inverse_at + 5u * step],
+            load(g, slot),
+            load(g, c1),
+            load(g, c2),
+            load(g + span, c1),
+            load(g + span, c2),
+            load(g + 2u * span, c2),
         ));
         let lambda = load_slot(lambda_first, slot);
-        let mu = work[friction_first + slot * TILE];
-        let next = local_solve(mu, block, inverse, lambda, load_slot(sigma_first, slot));
+        let sigma = load_slot(sigma_first, slot);
+        let r = local_residual(law.mu, real(1.0), lambda, sigma);
+        square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
+        let next = local_solve(law.mu, block, law.inverse, lambda, sigma);
         let d = next - lambda;
         if abs(d.x) + abs(d.y) + abs(d.z) == zero {
             continue;
         }
         store_slot(lambda_first, slot, next);
-        add_row(sigma_first, g, d.x, dense_n);
-        add_row(sigma_first, g + span, d.y, dense_n);
-        add_row(sigma_first, g + 2u * span, d.z, dense_n);
+        for (var j = 0u; j < dense_groups; j++) {
+            let at = j * TILE;
+            let first = fma(work[g + at], all_of(d.x), work[sigma_first + at]);
+            let second = fma(work[g + span + at], all_of(d.y), first);
+            work[sigma_first + at] = fma(work[g + 2u * span + at], all_of(d.z), second);
+        }
     }
+    return square;
 }

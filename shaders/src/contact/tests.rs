@@ -1,7 +1,7 @@
 //! The solver of the tree path on problems written by hand: residuals are recomputed here, in plain f64.
 
 use super::local;
-use super::tree_layout::{LaneDims, info, row, slot};
+use super::tree_layout::{LaneDims, info, phase, row, slot};
 use super::tree_pgs::{tree_pgs, work_packs};
 use crate::{F64x8, LANES, Real};
 
@@ -133,8 +133,9 @@ fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Sol
         tolerance,
         rows: most,
         newton: u32::from(newton),
-        begin: 0,
-        end: rounds,
+        phases: phase::ALL,
+        budget: rounds,
+        stride: LANES as u32,
     };
     let zero = R::lit(0.0);
     let mut constraint = vec![zero; n_slot * dims.slot()];

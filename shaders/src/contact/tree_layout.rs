@@ -26,13 +26,28 @@ pub struct LaneDims {
     pub rows: u32,
     /// 1: Newton steps and sweeps; 0: sweeps alone.
     pub newton: u32,
-    /// First round of this dispatch. A solve may be spread over several: software adapters end the loops of an
-    /// invocation that goes round too often (llvmpipe: 65535 times in all), devices that drive a display long dispatches.
-    pub begin: u32,
-    /// One past its last round; the dispatch that reaches `sweeps` ends the solve.
-    pub end: u32,
+    /// What this dispatch does, of [`phase`]. Software adapters end the loops of an invocation that goes round too often
+    /// (llvmpipe: 65535 times in all), devices that drive a display long dispatches, so a solve may be spread over several.
+    pub phases: u32,
+    /// Most rounds of an invocation in this dispatch.
+    pub budget: u32,
+    /// Distance of the lanes that one invocation advances after each other; `lanes` or more: one each. Lanes differ much
+    /// in how many rounds they take, and a vector of lanes takes as long as its longest.
+    pub stride: u32,
 }
-crate::dims!(LaneDims { lanes, n_v, n_row, sweeps, tolerance, rows, newton, begin, end });
+crate::dims!(LaneDims { lanes, n_v, n_row, sweeps, tolerance, rows, newton, phases, budget, stride });
+
+/// Parts of a solve.
+pub mod phase {
+    /// Writes the problems out, and the first sweeps.
+    pub const PREPARE: u32 = 1;
+    /// Rounds of what is not done: on a device, after a dispatch that prepares or as its second part.
+    pub const ROUNDS: u32 = 2;
+    /// Puts impulses, velocity and outcome where they belong.
+    pub const FINISH: u32 = 4;
+    /// All of them.
+    pub const ALL: u32 = 7;
+}
 
 impl LaneDims {
     /// The tolerance as a number.
@@ -155,11 +170,11 @@ pub fn row_stride(n_v: usize) -> usize {
     row::Y + n_v
 }
 
-/// Reals of a lane's workspace on a device for problems of at most that many rows: the free velocity, the state between
-/// dispatches, the problem.
+/// Reals of a lane's workspace on a device for problems of at most that many rows, a multiple of eight: the state between
+/// dispatches, and the problem.
 #[must_use]
-pub fn work_reals(rows: usize, n_v: usize) -> usize {
-    n_v + 10 + 2 * rows * rows + 17 * rows
+pub fn work_reals(rows: usize) -> usize {
+    16 + 2 * rows * rows + 9 * rows
 }
 
 /// Reals of a lane in `info`.

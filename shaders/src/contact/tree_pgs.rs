@@ -9,7 +9,8 @@
 //! such operator: a sweep visits rows, then slots, each solved exactly with the others held, v updated at once.
 //!
 //! Buffers: slots, constraint, row -> impulse, velocity (starts as v_free), info, status; work. A mirror solves in one
-//! dispatch, from round 0 to the last; on a device a solve may be spread over several ([`LaneDims::begin`]).
+//! dispatch; on a device a solve may be spread over several ([`LaneDims::phases`]). There a lane's problem is written out
+//! first and its first sweeps use that, which differs from the mirror's by rounding only: each lane has its own memory.
 
 use super::dense::{Dense, MOST, Outcome, Shape, real_mut};
 use super::local::{residual, solve};
@@ -339,6 +340,8 @@ fn sweep<R: Real>(
         }
     }
     for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact_mut(3)) {
+        // A slot without a response cannot be solved: its impulses stay.
+        let live = live & zero.lt(trace(c));
         let sigma = slot_velocity(c, velocity);
         let now = load3(lambda, 0);
         let left = residual(c[slot::MU], one, &now, &sigma);

@@ -12,8 +12,9 @@ struct Dims {
     tolerance: u32,
     rows: u32,
     newton: u32,
-    begin: u32,
-    end: u32,
+    phases: u32,
+    budget: u32,
+    stride: u32,
 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;
@@ -24,10 +25,19 @@ struct Dims {
 @group(0) @binding(5) var<storage, read_write> velocity: array<real>;
 @group(0) @binding(6) var<storage, read_write> info: array<real>;
 @group(0) @binding(7) var<storage, read_write> status: array<u32>;
-@group(0) @binding(8) var<storage, read_write> work: array<real>;
+@group(0) @binding(8) var<storage, read_write> work: array<vec4<real>>;
 
-// Sweeps of every lane before any is written out.
+// Sweeps before the first Newton step.
 const FIRST: u32 = 4u;
+const PHASE_PREPARE: u32 = 1u;
+const PHASE_ROUNDS: u32 = 2u;
+const PHASE_FINISH: u32 = 4u;
+// Nothing to solve; written out, left to sweeps on the velocity; the same and done.
+const STAGE_NONE: u32 = 0u;
+const STAGE_WRITTEN: u32 = 1u;
+const STAGE_LARGE: u32 = 2u;
+const STAGE_WRITTEN_DONE: u32 = 3u;
+const STAGE_LARGE_DONE: u32 = 4u;
 const STATUS_CONVERGED: u32 = 1u;
 const STATUS_ITERATION_LIMIT: u32 = 2u;
 const STATUS_KEPT: u32 = 88u;
@@ -145,6 +155,9 @@ fn sweep() -> real {
     }
     for (var s = 0u; s < slot_count; s++) {
         let c = slot_address(s);
+        if slot_trace(c) <= zero {
+            continue;
+        }
         let mu = constraint[c + SLOT_MU * TILE];
         let sigma = slot_velocity(c);
         let now = load_lambda(s);
@@ -174,95 +187,128 @@ fn start() {
     }
 }
 
-// Writes the problem of `slots` slots and this lane's active rows out; v is that of the warm start.
-fn gather(slots: u32) {
-    dense_clear();
-    for (var s = 0u; s < slots; s++) {
+// Writes this lane's problem out; velocity holds v_free.
+fn gather() {
+    let zero = real(0.0);
+    for (var s = 0u; s < dense_slots; s++) {
         let c = slot_address(s);
         let trace = slot_trace(c);
-        if trace <= real(0.0) {
-            continue;
-        }
-        let rho = real(3.0) / trace;
-        store_slot(lambda_first, s, load_lambda(s));
-        store_slot(sigma_first, s, slot_velocity(c));
-        store_slot(rho_first, s, vec3<real>(rho, rho, rho));
-        work[friction_first + s * TILE] = constraint[c + SLOT_MU * TILE];
-        for (var e = 0u; e < 6u; e++) {
-            work[inverse_first + (e * dense_slots + s) * TILE] = constraint[c + (SLOT_INVERSE + e) * TILE];
-        }
-        for (var t = 0u; t < slots; t++) {
-            gather_pair(s, t);
+        let there = zero < trace;
+        let none = vec3<real>(zero, zero, zero);
+        store_slot(lambda_first, s, select(none, load_lambda(s), there));
+        store_slot(sigma_first, s, select(none, slot_velocity(c), there));
+        let inverse = load_block(c + SLOT_INVERSE * TILE);
+        let law = slot_law_first + 2u * s * TILE;
+        work[law] = vec4<real>(inverse.g[0], inverse.g[1], inverse.g[2], inverse.g[3]);
+        let rho = select(zero, real(3.0) / trace, there);
+        work[law + TILE] = vec4<real>(inverse.g[4], inverse.g[5], constraint[c + SLOT_MU * TILE], rho);
+    }
+    for (var s = 0u; s < dense_slots; s += 2u) {
+        for (var t = s; t < dense_slots; t += 2u) {
+            gather_slots(s, t);
         }
     }
     var at = 0u;
     for (var k = 0u; k < dims.n_row; k++) {
         let r = row_address(k);
-        if row[r + ROW_AT_ACTIVE * TILE] <= real(0.0) {
+        if row[r + ROW_AT_ACTIVE * TILE] <= zero {
             continue;
         }
-        let i = of_row(at) * TILE;
-        let lambda = row[r + ROW_AT_IMPULSE * TILE];
         let compliance = row[r + ROW_AT_COMPLIANCE * TILE];
-        work[lambda_first + i] = lambda;
-        work[sigma_first + i] = fma(compliance, lambda, row_velocity(r));
-        work[rho_first + i] = real(1.0) / (row[r + ROW_AT_BLOCK * TILE] + compliance);
-        work[lower_first + at * TILE] = row[r + ROW_AT_LOWER * TILE];
-        work[upper_first + at * TILE] = row[r + ROW_AT_UPPER * TILE];
-        work[compliance_first + at * TILE] = compliance;
-        for (var s = 0u; s < slots; s++) {
+        let rho = real(1.0) / (row[r + ROW_AT_BLOCK * TILE] + compliance);
+        let law = vec4<real>(row[r + ROW_AT_LOWER * TILE], row[r + ROW_AT_UPPER * TILE], compliance, rho);
+        work[row_law_first + at * TILE] = law;
+        store(lambda_first, of_row(at), row[r + ROW_AT_IMPULSE * TILE]);
+        store(sigma_first, of_row(at), row_velocity(r));
+        for (var s = 0u; s < dense_slots; s++) {
             gather_row_slot(r, of_row(at), s);
         }
-        var other = 0u;
-        for (var l = 0u; l < dims.n_row; l++) {
-            let y = row_address(l);
-            if row[y + ROW_AT_ACTIVE * TILE] <= real(0.0) {
-                continue;
-            }
-            var g = real(0.0);
-            for (var d = 0u; d < 3u; d++) {
-                let dof = u32(row[r + (ROW_AT_DOF + d) * TILE]);
-                g = fma(row[r + (ROW_AT_COEFFICIENT + d) * TILE], row[y + (ROW_AT_Y + dof) * TILE], g);
-            }
-            work[delassus_first + of_row(at) * dense_n * TILE + of_row(other) * TILE] = g;
-            other++;
-        }
-        work[delassus_first + of_row(at) * dense_n * TILE + i] += compliance;
+        gather_row(r, of_row(at), compliance);
         at++;
     }
+    for (; at < dense_rows; at++) {
+        let i = of_row(at);
+        work[row_law_first + at * TILE] = all_of(zero);
+        store(lambda_first, i, zero);
+        store(sigma_first, i, zero);
+        for (var j = 0u; j < dense_n; j++) {
+            store(delassus_first + i * dense_span, j, zero);
+            store(delassus_first + j * dense_span, i, zero);
+        }
+    }
+    dense_start();
 }
 
-// G of slot s with slot t.
-fn gather_pair(s: u32, t: u32) {
+// G of slots s and s + 1 with slots t and t + 1, and its mirror image: G is symmetric. Where there is no second slot the
+// first stands in for it.
+fn gather_slots(s: u32, t: u32) {
     let span = dims.n_v * TILE;
-    let j_first = slot_address(s) + SLOT_J * TILE;
-    let y_first = slot_address(t) + (SLOT_J + 3u * dims.n_v) * TILE;
+    let s1 = min(s + 1u, dense_slots - 1u);
+    let t1 = min(t + 1u, dense_slots - 1u);
+    let a_first = slot_address(s) + SLOT_J * TILE;
+    let b_first = slot_address(s1) + SLOT_J * TILE;
+    let c_first = slot_address(t) + SLOT_J * TILE + 3u * span;
+    let d_first = slot_address(t1) + SLOT_J * TILE + 3u * span;
     let zero = vec3<real>(real(0.0), real(0.0), real(0.0));
-    var g0 = zero;
-    var g1 = zero;
-    var g2 = zero;
-    for (var d = 0u; d < dims.n_v; d++) {
-        let j = j_first + d * TILE;
-        let j0 = constraint[j];
-        let j1 = constraint[j + span];
-        let j2 = constraint[j + 2u * span];
-        if j0 == real(0.0) && j1 == real(0.0) && j2 == real(0.0) {
+    var ac = Three(zero, zero, zero);
+    var ad = ac;
+    var bc = ac;
+    var bd = ac;
+    for (var i = 0u; i < dims.n_v; i++) {
+        let at = i * TILE;
+        let a = load_column(a_first + at, span);
+        let b = load_column(b_first + at, span);
+        if all(a == zero) && all(b == zero) {
             continue;
         }
-        let at = y_first + d * TILE;
-        let y = vec3<real>(constraint[at], constraint[at + span], constraint[at + 2u * span]);
-        g0 = fma(vec3<real>(j0, j0, j0), y, g0);
-        g1 = fma(vec3<real>(j1, j1, j1), y, g1);
-        g2 = fma(vec3<real>(j2, j2, j2), y, g2);
+        let c = load_column(c_first + at, span);
+        let d = load_column(d_first + at, span);
+        ac = add_outer(a, c, ac);
+        ad = add_outer(a, d, ad);
+        bc = add_outer(b, c, bc);
+        bd = add_outer(b, d, bd);
     }
-    let rows = dense_slots * dense_n * TILE;
-    let at = delassus_first + s * dense_n * TILE;
-    store_slot(at, t, g0);
-    store_slot(at + rows, t, g1);
-    store_slot(at + 2u * rows, t, g2);
+    store_pair(s, t, ac);
+    store_pair(s, t1, ad);
+    store_pair(s1, t, bc);
+    store_pair(s1, t1, bd);
 }
 
-// G of row number i with slot s, and its mirror image: G is symmetric.
+struct Three {
+    a: vec3<real>,
+    b: vec3<real>,
+    c: vec3<real>,
+}
+
+fn load_column(at: u32, span: u32) -> vec3<real> {
+    return vec3<real>(constraint[at], constraint[at + span], constraint[at + 2u * span]);
+}
+
+// to + x y^T
+fn add_outer(x: vec3<real>, y: vec3<real>, to: Three) -> Three {
+    return Three(
+        fma(vec3<real>(x.x, x.x, x.x), y, to.a),
+        fma(vec3<real>(x.y, x.y, x.y), y, to.b),
+        fma(vec3<real>(x.z, x.z, x.z), y, to.c),
+    );
+}
+
+// G of slot s with slot t, and its mirror image.
+fn store_pair(s: u32, t: u32, g: Three) {
+    let rows = dense_slots * dense_span;
+    let at = delassus_first + s * dense_span;
+    store_slot(at, t, g.a);
+    store_slot(at + rows, t, g.b);
+    store_slot(at + 2u * rows, t, g.c);
+    if s != t {
+        let to = delassus_first + t * dense_span;
+        store_slot(to, s, vec3<real>(g.a.x, g.b.x, g.c.x));
+        store_slot(to + rows, s, vec3<real>(g.a.y, g.b.y, g.c.y));
+        store_slot(to + 2u * rows, s, vec3<real>(g.a.z, g.b.z, g.c.z));
+    }
+}
+
+// G of row number i with slot s, and its mirror image.
 fn gather_row_slot(r: u32, i: u32, s: u32) {
     let span = dims.n_v * TILE;
     let y_first = slot_address(s) + (SLOT_J + 3u * dims.n_v) * TILE;
@@ -270,20 +316,37 @@ fn gather_row_slot(r: u32, i: u32, s: u32) {
     for (var d = 0u; d < 3u; d++) {
         let y = y_first + u32(row[r + (ROW_AT_DOF + d) * TILE]) * TILE;
         let j = row[r + (ROW_AT_COEFFICIENT + d) * TILE];
-        let response = vec3<real>(constraint[y], constraint[y + span], constraint[y + 2u * span]);
-        g = fma(vec3<real>(j, j, j), response, g);
+        g = fma(vec3<real>(j, j, j), load_column(y, span), g);
     }
-    store_slot(delassus_first + i * dense_n * TILE, s, g);
-    let column = delassus_first + i * TILE;
-    let step = dense_n * TILE;
-    work[column + of_slot(s, 0u) * step] = g.x;
-    work[column + of_slot(s, 1u) * step] = g.y;
-    work[column + of_slot(s, 2u) * step] = g.z;
+    store_slot(delassus_first + i * dense_span, s, g);
+    let column = delassus_first + s * dense_span;
+    let rows = dense_slots * dense_span;
+    store(column, i, g.x);
+    store(column + rows, i, g.y);
+    store(column + 2u * rows, i, g.z);
+}
+
+// G of row number i with the rows, its compliance included.
+fn gather_row(r: u32, i: u32, compliance: real) {
+    var at = of_row(0u);
+    for (var l = 0u; l < dims.n_row; l++) {
+        let y = row_address(l);
+        if row[y + ROW_AT_ACTIVE * TILE] <= real(0.0) {
+            continue;
+        }
+        var g = real(0.0);
+        for (var d = 0u; d < 3u; d++) {
+            let dof = u32(row[r + (ROW_AT_DOF + d) * TILE]);
+            g = fma(row[r + (ROW_AT_COEFFICIENT + d) * TILE], row[y + (ROW_AT_Y + dof) * TILE], g);
+        }
+        store(delassus_first + i * dense_span, at, g + select(real(0.0), compliance, at == i));
+        at++;
+    }
 }
 
 // Puts the impulses back.
-fn scatter(slots: u32) {
-    for (var s = 0u; s < slots; s++) {
+fn scatter() {
+    for (var s = 0u; s < dense_slots; s++) {
         if real(0.0) < slot_trace(slot_address(s)) {
             store_lambda(s, load_slot(lambda_first, s));
         }
@@ -292,39 +355,35 @@ fn scatter(slots: u32) {
     for (var k = 0u; k < dims.n_row; k++) {
         let r = row_address(k);
         if real(0.0) < row[r + ROW_AT_ACTIVE * TILE] {
-            row[r + ROW_AT_IMPULSE * TILE] = work[lambda_first + of_row(at) * TILE];
+            row[r + ROW_AT_IMPULSE * TILE] = load(lambda_first, of_row(at));
             at++;
         }
     }
 }
 
-// A sweep on the velocity, unless one has met the tolerance.
-fn velocity_round(enough: real) {
-    if real(0.0) < work[state_first + STATE_DONE * TILE] {
-        return;
-    }
-    let error = sqrt(sweep());
-    work[state_first + STATE_ERROR * TILE] = error;
-    work[state_first + STATE_DONE * TILE] = select(real(0.0), real(1.0), error <= enough);
-    work[state_first + STATE_SWEEPS * TILE] += real(1.0);
-}
-
-@compute @workgroup_size(TILE)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    let lane = lane_index(group, local);
-    if lane >= dims.lanes {
-        return;
-    }
-    let zero = real(0.0);
-    let one = real(1.0);
+// Finds a lane's slots, rows and velocity, and its workspace; returns where that begins.
+fn place(lane: u32) -> u32 {
     let tile = lane / TILE * SLOTS;
     slot_count = slots[tile + 1u];
     slot_first = slot_base(lane, slots[tile], 0u, slot_reals(dims.n_v));
     impulse_first = slot_base(lane, slots[tile], 0u, 3u);
     row_first = tile_base(lane, dims.n_row * row_stride(dims.n_v));
     velocity_first = tile_base(lane, dims.n_v);
-    let out = tile_base(lane, INFO_SIZE + dims.n_v);
+    return tile_base(lane, dense_memory(dims.rows));
+}
 
+// Where a lane's solve stands, after `place`; finds its problem.
+fn resume(first: u32) -> u32 {
+    let size = work[first + STATE_SIZE * TILE];
+    dense_place(first, u32(size.x), u32(size.y));
+    return u32(size.w);
+}
+
+// Writes a lane's problem out, or where it is too large starts the velocity; and the first sweeps.
+fn prepare(lane: u32) {
+    let zero = real(0.0);
+    let one = real(1.0);
+    let first = place(lane);
     var contacts = zero;
     var n_slot = 0u;
     for (var s = 0u; s < slot_count; s++) {
@@ -338,59 +397,111 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var k = 0u; k < dims.n_row; k++) {
         n_row += select(0u, 1u, zero < row[row_address(k) + ROW_AT_ACTIVE * TILE]);
     }
-    // v_free stands before the problem.
-    let free = tile_base(lane, dims.n_v + dense_reals(dims.rows));
-    dense_place(free + dims.n_v * TILE, n_slot, n_row);
-    let large = dense_n > dims.rows;
-    let running = (status[lane] & STATUS_KEPT) == 0u;
+    dense_place(first, n_slot, n_row);
     let enough = real(bitcast<f32>(dims.tolerance)) * max(contacts, one);
-
-    if dims.begin == 0u {
-        for (var i = 0u; i < STATE_SIZE; i++) {
-            work[state_first + i * TILE] = zero;
-        }
-        work[state_first + STATE_PROXIMAL * TILE] = PROXIMAL;
-        for (var i = 0u; i < dims.n_v; i++) {
-            work[free + i * TILE] = velocity[velocity_first + i * TILE];
-        }
-        start();
-        for (var k = 0u; running && k < min(FIRST, dims.sweeps); k++) {
-            velocity_round(enough);
-        }
-        if running && !large && work[state_first + STATE_DONE * TILE] == zero {
-            gather(n_slot);
-            dense_measure(enough);
-            work[state_first + STATE_WRITTEN * TILE] = one;
-        }
+    var stage = STAGE_NONE;
+    if (status[lane] & STATUS_KEPT) == 0u {
+        stage = select(STAGE_WRITTEN, STAGE_LARGE, dense_n > min(dims.rows, MOST));
     }
-    for (var round = dims.begin; round < dims.end; round++) {
-        if !running || zero < work[state_first + STATE_DONE * TILE] {
+    let written = stage == STAGE_WRITTEN;
+    if written {
+        gather();
+    } else if stage == STAGE_LARGE {
+        start();
+    }
+    var error = zero;
+    var sweeps = zero;
+    for (var k = 0u; k < min(FIRST, dims.sweeps); k++) {
+        if stage == STAGE_WRITTEN {
+            error = sqrt(dense_sweep());
+        } else if stage == STAGE_LARGE {
+            error = sqrt(sweep());
+        } else {
             break;
         }
-        if large {
-            velocity_round(enough);
-        } else {
-            dense_round(dims.newton > 0u, round, enough);
-        }
+        sweeps += one;
+        stage += select(0u, 2u, error <= enough);
     }
-    if dims.end < dims.sweeps {
-        return;
+    if stage == STAGE_WRITTEN {
+        error = sqrt(natural());
+        stage += select(0u, 2u, error <= enough);
     }
-    if running {
-        info[out + INFO_SWEEPS * TILE] = work[state_first + STATE_SWEEPS * TILE];
-        info[out + INFO_NEWTON * TILE] = work[state_first + STATE_STEPS * TILE];
-        info[out + INFO_STOPPED_AT * TILE] = work[state_first + STATE_ERROR * TILE] / max(contacts, one);
+    work[first + STATE_MERITS * TILE] = all_of(zero);
+    work[first + STATE_PROGRESS * TILE] = vec4<real>(PROXIMAL, error, zero, sweeps);
+    work[first + STATE_SIZE * TILE] = vec4<real>(real(n_slot), real(n_row), zero, real(stage));
+    work[first + STATE_AIM * TILE] = vec4<real>(enough, contacts, zero, zero);
+}
+
+// Whether a lane has rounds left to go.
+fn is_open(lane: u32) -> bool {
+    let stage = resume(place(lane));
+    let rounds = work[state_first + STATE_SIZE * TILE].z;
+    return (stage == STAGE_WRITTEN || stage == STAGE_LARGE) && rounds < real(dims.sweeps);
+}
+
+// A round of the lane that `is_open` found; whether there is another to go.
+fn advance_lane() -> bool {
+    let at = state_first + STATE_PROGRESS * TILE;
+    var size = work[state_first + STATE_SIZE * TILE];
+    var progress = work[at];
+    if size.w == real(STAGE_WRITTEN) {
+        progress = dense_round(dims.newton > 0u, progress);
+    } else {
+        progress.y = sqrt(sweep());
+        progress.w += real(1.0);
     }
-    if zero < work[state_first + STATE_WRITTEN * TILE] {
-        scatter(n_slot);
+    work[at] = progress;
+    let done = progress.y <= work[state_first + STATE_AIM * TILE].x;
+    size.z += real(1.0);
+    size.w += select(real(0.0), real(2.0), done);
+    work[state_first + STATE_SIZE * TILE] = size;
+    return !done && size.z < real(dims.sweeps);
+}
+
+// Puts a lane's impulses, velocity and report where they belong.
+fn finish(lane: u32) {
+    let first = place(lane);
+    let stage = resume(first);
+    if stage == STAGE_WRITTEN || stage == STAGE_WRITTEN_DONE {
+        scatter();
     }
-    if !large {
-        for (var i = 0u; i < dims.n_v; i++) {
-            velocity[velocity_first + i * TILE] = work[free + i * TILE];
-        }
+    if stage != STAGE_LARGE && stage != STAGE_LARGE_DONE {
         start();
     }
-    let converged = running && zero < work[state_first + STATE_DONE * TILE];
+    if stage != STAGE_NONE {
+        let out = tile_base(lane, INFO_SIZE + dims.n_v);
+        let progress = work[first + STATE_PROGRESS * TILE];
+        let contacts = work[first + STATE_AIM * TILE].y;
+        info[out + INFO_SWEEPS * TILE] = progress.w;
+        info[out + INFO_NEWTON * TILE] = progress.z;
+        info[out + INFO_STOPPED_AT * TILE] = progress.y / max(contacts, real(1.0));
+    }
+    let converged = STAGE_LARGE < stage;
     let outcome = select(STATUS_ITERATION_LIMIT, STATUS_CONVERGED, converged);
     status[lane] = (status[lane] & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT)) | outcome;
+}
+
+@compute @workgroup_size(TILE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let index = lane_index(group, local);
+    if (dims.phases & PHASE_PREPARE) != 0u && index < dims.lanes {
+        prepare(index);
+    }
+    if (dims.phases & PHASE_ROUNDS) != 0u && index < min(dims.stride, dims.lanes) {
+        var lane = index;
+        var open = is_open(lane);
+        for (var k = 0u; k < dims.budget; k++) {
+            for (var next = lane + dims.stride; !open && next < dims.lanes; next += dims.stride) {
+                lane = next;
+                open = is_open(lane);
+            }
+            if !open {
+                break;
+            }
+            open = advance_lane();
+        }
+    }
+    if (dims.phases & PHASE_FINISH) != 0u && index < dims.lanes {
+        finish(index);
+    }
 }

@@ -10,8 +10,9 @@ struct Dims {
     tolerance: u32,
     rows: u32,
     newton: u32,
-    begin: u32,
-    end: u32,
+    phases: u32,
+    budget: u32,
+    stride: u32,
 }
 
 @group(0) @binding(0) var<uniform> dims: Dims;

@@ -6,7 +6,9 @@ use std::path::Path;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
 use manyworlds_shaders::contact::dense::Shape;
-use manyworlds_shaders::contact::tree_layout::{LaneDims, contact, info, map, row_stride, slot_reals, work_reals};
+use manyworlds_shaders::contact::tree_layout::{
+    LaneDims, contact, info, map, phase, row_stride, slot_reals, work_reals,
+};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
 use manyworlds_shaders::kernel::contact as k;
 use manyworlds_shaders::{Dims, Kernel};
@@ -183,8 +185,9 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         tolerance: (-1.0_f32).to_bits(),
         rows: most as u32,
         newton: 0,
-        begin: 0,
-        end: 8,
+        phases: phase::ALL,
+        budget: 8,
+        stride: LANES as u32,
     };
     let warm = case(
         name,
@@ -207,7 +210,7 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
                 of(|tile| &tile.v_free),
                 zeros(info::reals(n_v)),
                 status(),
-                zeros(work_reals(most, n_v)),
+                zeros(work_reals(most)),
             ],
             outputs,
         )
@@ -216,7 +219,7 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
     // Too large to be written out: sweeps on the velocity.
     let large = LaneDims { rows: 0, ..lane };
     let large = solve(format!("{name}, large"), large, &[(3, ITERATED), (4, ITERATED), (6, EXACT)]);
-    let newton = LaneDims { sweeps: 12, end: 12, newton: 1, ..lane };
+    let newton = LaneDims { sweeps: 12, budget: 12, newton: 1, ..lane };
     let newton = solve(format!("{name}, Newton"), newton, &[(4, ITERATED)]);
     let push = case(
         name,

@@ -2,7 +2,7 @@
 
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::dense::MOST;
-use manyworlds_shaders::contact::tree_layout::LaneDims;
+use manyworlds_shaders::contact::tree_layout::{LaneDims, phase};
 use manyworlds_shaders::dynamics::tree::TreeDims;
 
 /// [`PgsParams::rows`] on a device: 34 kB a lane in f32.
@@ -22,8 +22,9 @@ pub struct PgsParams {
     pub rows: u32,
     /// Newton steps and sweeps, or sweeps alone.
     pub newton: bool,
-    /// Whether a solve is spread over dispatches of one round each: on devices, which may end long ones.
-    pub spread: bool,
+    /// Lanes that an invocation advances after each other at most, which spreads a solve over dispatches: on devices,
+    /// which may end long ones. None: one dispatch does it all.
+    pub share: Option<u32>,
 }
 
 /// A setting that cannot be.
@@ -45,7 +46,7 @@ impl PgsParams {
     #[must_use]
     pub fn for_precision<T: Scalar>() -> Self {
         let tolerance = if size_of::<T>() == 8 { 1e-7 } else { 1e-5 };
-        Self { tolerance, sweeps: 20, rows: DEVICE_ROWS, newton: true, spread: false }
+        Self { tolerance, sweeps: 20, rows: DEVICE_ROWS, newton: true, share: None }
     }
 
     /// Refuses settings that cannot be.
@@ -76,8 +77,9 @@ impl PgsParams {
             tolerance: (self.tolerance as f32).to_bits(),
             rows: self.rows,
             newton: u32::from(self.newton),
-            begin: 0,
-            end: self.sweeps,
+            phases: phase::ALL,
+            budget: self.sweeps,
+            stride: tree.lanes,
         }
     }
 }

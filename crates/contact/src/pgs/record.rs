@@ -1,13 +1,16 @@
 //! The dispatches of the tree path, in order.
 
 use manyworlds_gpu::{BufferId, Recording};
-use manyworlds_shaders::contact::tree_layout::{LaneDims, work_reals as lane_reals};
+use manyworlds_shaders::contact::tree_layout::{LaneDims, phase, work_reals as lane_reals};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel::contact::{
     TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM,
 };
 
 use super::PgsParams;
+
+/// Invocations at least that share the lanes of a solve.
+const FEWEST: u32 = 32;
 
 /// What the kernels bind. Sizes are reals a lane in tile layout, unless said otherwise; n slots are all slots of all
 /// tiles ([`manyworlds_shaders::contact::tree_layout`]).
@@ -53,8 +56,8 @@ pub struct TreeContactBuffers {
 
 /// Reals a lane of the solver's workspace on a device.
 #[must_use]
-pub fn work_reals(params: &PgsParams, tree: &TreeDims) -> usize {
-    lane_reals(params.rows as usize, tree.n_v as usize)
+pub fn work_reals(params: &PgsParams) -> usize {
+    lane_reals(params.rows as usize)
 }
 
 /// Appends the contact stage of one tree set: from poses, factor and free velocity to velocity, impulses and certificate.
@@ -81,14 +84,19 @@ pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &Tre
 /// The second half of [`record`]: solution and certificate.
 pub fn record_solution(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
     let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
-    let rounds = if params.spread { 1 } else { params.sweeps.max(1) };
-    for begin in (0..params.sweeps).step_by(rounds as usize) {
-        recording.dispatch(
-            &TREE_PGS,
-            &LaneDims { begin, end: params.sweeps.min(begin + rounds), ..lane },
-            lanes,
-            &[b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work],
-        );
+    let mut solve = |dims: LaneDims, count: u32| {
+        let buffers = [b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work];
+        recording.dispatch(&TREE_PGS, &dims, count, &buffers);
+    };
+    if let Some(share) = params.share {
+        solve(LaneDims { phases: phase::PREPARE, ..lane }, lanes);
+        // Whole workgroups, and enough of them for the cores there are.
+        let stride = lanes.div_ceil(share).next_multiple_of(FEWEST).min(lanes);
+        let rounds = LaneDims { phases: phase::ROUNDS, budget: lanes.div_ceil(stride.max(1)), stride, ..lane };
+        (0..params.sweeps).for_each(|_| solve(rounds, stride));
+        solve(LaneDims { phases: phase::FINISH, ..lane }, lanes);
+    } else {
+        solve(lane, lanes);
     }
     recording.dispatch(&TREE_PUSH, &lane, lanes, &[b.slots, b.b, b.constraint, b.impulse, b.row, b.info]).dispatch(
         &TREE_CERTIFY,

@@ -75,9 +75,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         islands: IslandBuffers,
         store: S,
         n_world: usize,
-        lane_workspace: bool,
+        share: Option<u32>,
     ) -> Result<Self, Error> {
         let width = store.tile();
+        let lane_workspace = share.is_some();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -89,7 +90,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 sweeps: shared.iterations,
                 rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
                 newton: shared.newton,
-                spread: lane_workspace,
+                share,
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
             sets.push(ChunkSet {
@@ -139,7 +140,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),
                 (b.info, info::reals(n_v)),
-                (b.solver_work, if lane_workspace { work_reals(&set.step.pgs, &d) } else { 0 }),
+                (b.solver_work, if lane_workspace { work_reals(&set.step.pgs) } else { 0 }),
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;

@@ -30,6 +30,8 @@ use shared::Shared;
 
 /// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
 const GPU_CHUNK: usize = 2048;
+/// Lanes of a solve that an invocation on a software adapter takes after each other at most.
+const SOFTWARE_SHARE: u32 = 16;
 
 /// How an executor makes the store of a chunk, and whether chunks run side by side.
 pub(crate) trait Backend<T: Scalar>: Send {
@@ -37,8 +39,9 @@ pub(crate) trait Backend<T: Scalar>: Send {
     type Store: Store<T>;
     /// Chunks are independent tasks of the thread pool; otherwise they take turns on the device.
     const SIDE_BY_SIDE: bool;
-    /// Kernels keep a workspace a lane in the store; otherwise each thread has one.
-    const LANE_WORKSPACE: bool;
+    /// Lanes that an invocation of a solve takes after each other at most, where kernels keep a workspace a lane in the
+    /// store; none: each thread has one workspace.
+    fn share(&self) -> Option<u32>;
     /// Worlds of a chunk.
     fn chunk_worlds(&self, worlds: usize) -> usize;
     /// Empty buffers.
@@ -53,7 +56,10 @@ pub(crate) struct Cpu;
 impl<T: Scalar> Backend<T> for Cpu {
     type Store = CpuStore<T>;
     const SIDE_BY_SIDE: bool = true;
-    const LANE_WORKSPACE: bool = false;
+
+    fn share(&self) -> Option<u32> {
+        None
+    }
 
     fn chunk_worlds(&self, _: usize) -> usize {
         LANES
@@ -74,7 +80,11 @@ impl<T: Scalar> Backend<T> for Cpu {
 impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
     type Store = GpuStore<T>;
     const SIDE_BY_SIDE: bool = false;
-    const LANE_WORKSPACE: bool = true;
+
+    fn share(&self) -> Option<u32> {
+        // A processor has few invocations at once and gains from keeping them busy; a GPU wants all that there are.
+        Some(if self.is_software() { SOFTWARE_SHARE } else { 1 })
+    }
 
     fn chunk_worlds(&self, worlds: usize) -> usize {
         // Whole tiles, and two halves at least.
@@ -145,7 +155,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         for first in (0..n_world).step_by(chunk_worlds) {
             let store = backend.store(&specs)?;
             let worlds = chunk_worlds.min(n_world - first);
-            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds, B::LANE_WORKSPACE)?);
+            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds, backend.share())?);
         }
         let mut group = Self { shared, chunks, chunk_worlds, n_world };
         let q = group.shared.model.initial_q();
