@@ -253,8 +253,10 @@ fn a_world_does_not_depend_on_its_neighbours() {
 fn the_device_agrees_with_the_mirrors() {
     let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
     for (name, solver, precision, steps, near) in [
-        ("clutter", "pgs", Precision::F64, 36, 1e-9),
-        ("clutter", "auto", Precision::F64, 36, 1e-9),
+        // One step more and a world meets an impact that round-off decides: 1e-15 m/s at the start is 3e-6 m there, on the
+        // CPU alone.
+        ("clutter", "pgs", Precision::F64, 32, 1e-9),
+        ("clutter", "auto", Precision::F64, 32, 1e-9),
         ("heavy-stack", "auto", Precision::F64, 12, 1e-9),
         ("quadruped-drop", "auto", Precision::F64, 120, 1e-9),
         ("sliding-box", "auto", Precision::F64, 60, 1e-9),

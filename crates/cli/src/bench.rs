@@ -107,7 +107,7 @@ struct Report {
     worlds_over_tolerance: usize,
     bytes_per_world: u64,
     stage_ms: StageTimes,
-    /// Whether the kernels are among the stages: not on an adapter without timestamps.
+    /// Whether the stages name the kernels: on an adapter without timestamps they are one stage, `device`.
     device_stages: bool,
     seed: u64,
     n_v: usize,
@@ -363,7 +363,8 @@ fn human(report: &Report, fell_back: bool) -> String {
     output::align_numbers(&mut stages);
     summary += &format!("\n{stages}");
     if !report.device_stages {
-        summary += "\nthe adapter has no timestamps: the kernels are not in this table";
+        summary +=
+            "\nthe adapter has no timestamps: `device` is all kernels, from submission until the host has waited";
     }
     summary
 }
