@@ -75,7 +75,8 @@ fn an_incline_lets_one_box_slide_and_holds_the_other() {
 #[test]
 fn clutter_comes_to_rest_in_its_box() {
     let mut batch = batch(&scene("clutter"), 1, 1e-6);
-    run(&mut batch, 600);
+    // At step 600 the last ball may still roll at 0.055 m/s; which one does, and until when, turns on 1e-6 m/s at the start.
+    run(&mut batch, 800);
     let summary = summary(&mut batch);
     assert_eq!(summary.status_name(), "converged");
     assert!(summary.residual <= 1e-6 && summary.penetration < 1e-4, "{summary:?}");
@@ -253,14 +254,14 @@ fn a_world_does_not_depend_on_its_neighbours() {
 fn the_device_agrees_with_the_mirrors() {
     let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
     for (name, solver, precision, steps, near) in [
-        // One step more and a world meets an impact that round-off decides: 1e-15 m/s at the start is 3e-6 m there, on the
-        // CPU alone.
+        // Clutter is chaotic. One step more and a world meets an impact that round-off decides: on the CPU alone, 1e-15 m/s
+        // at the start are then 3e-6 m (`pgs`) or 3e-7 m (`auto`), and were 1e-13 m a step before.
         ("clutter", "pgs", Precision::F64, 32, 1e-9),
-        ("clutter", "auto", Precision::F64, 32, 1e-9),
+        ("clutter", "auto", Precision::F64, 28, 1e-9),
         ("heavy-stack", "auto", Precision::F64, 12, 1e-9),
         ("quadruped-drop", "auto", Precision::F64, 120, 1e-9),
         ("sliding-box", "auto", Precision::F64, 60, 1e-9),
-        // Clutter is chaotic: this long, what single precision rounds away has not met an impact that it decides.
+        // This long, what single precision rounds away has not met an impact that it decides.
         ("clutter", "pgs", Precision::F32, 30, 1e-4),
         ("heavy-stack", "auto", Precision::F32, 12, 2e-3),
         ("quadruped-drop", "auto", Precision::F32, 120, 1e-4),
