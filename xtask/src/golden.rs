@@ -7,20 +7,25 @@ use anyhow::{Context, Result, bail};
 
 use crate::run::{root, run, succeeds};
 
-/// Runs every generator of `tests/golden`; what changed shows in `git diff`.
+/// Folders of golden data.
+const FOLDERS: [&str; 2] = ["tests/golden", "crates/model/tests/golden"];
+
+/// Runs every generator of the golden data; what changed shows in `git diff`.
 pub(crate) fn golden() -> Result<()> {
-    let folder = root().join("tests/golden");
     let mut scripts = Vec::new();
-    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "py") {
-            scripts.push(path);
+    for folder in FOLDERS.map(|f| root().join(f)) {
+        let before = scripts.len();
+        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|e| e == "py") {
+                scripts.push(path);
+            }
+        }
+        if scripts.len() == before {
+            bail!("{} holds no generator (*.py)", folder.display());
         }
     }
     scripts.sort();
-    if scripts.is_empty() {
-        bail!("{} holds no generator (*.py)", folder.display());
-    }
     if !succeeds(Command::new("python3").args(["-c", "import mujoco, numpy, pinocchio"])) {
         bail!("the generators need Python 3 with mujoco, numpy and pinocchio: `pip install mujoco numpy pin`");
     }

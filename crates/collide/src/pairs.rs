@@ -1,8 +1,9 @@
 //! Which geoms may touch, and with what contact parameters: MuJoCo's rules.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use manyworlds_model::{Model, Shape};
+use manyworlds_model::{Contacting, Model, Shape};
 
 use crate::CollideError;
 
@@ -58,10 +59,23 @@ pub(crate) struct Mixed {
     pub(crate) friction: f64,
     pub(crate) restitution: f64,
     pub(crate) margin: f64,
-    /// Whether the friction stands whatever a world says of its geoms.
-    pub(crate) friction_is_fixed: bool,
+    /// Where a world's own friction coefficients come in.
+    pub(crate) source: FrictionSource,
     /// Whether an explicit pair says so: then nothing of a world's geoms counts.
     pub(crate) explicit: bool,
+}
+
+/// Which geoms a pair's friction comes from, in the order of the pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FrictionSource {
+    /// Neither: an explicit pair's, or none at all.
+    Fixed,
+    /// The larger of the two.
+    Both,
+    /// The first geom's alone: it has the higher priority.
+    First,
+    /// The second's.
+    Second,
 }
 
 /// What the filters look at of one geom.
@@ -73,12 +87,7 @@ struct Side {
     weld: usize,
     /// That of the weld's parent.
     parent: usize,
-    contype: u32,
-    conaffinity: u32,
-    friction: f64,
-    restitution: f64,
-    margin: f64,
-    frictionless: bool,
+    contact: Contacting,
 }
 
 /// The rules of a model.
@@ -103,12 +112,7 @@ impl Filter {
                     body: geom.body,
                     weld,
                     parent: welds[model.bodies[weld].parent],
-                    contype: geom.contact.contype,
-                    conaffinity: geom.contact.conaffinity,
-                    friction: geom.contact.friction,
-                    restitution: geom.contact.restitution,
-                    margin: geom.contact.margin,
-                    frictionless: geom.contact.frictionless,
+                    contact: geom.contact,
                 }
             })
             .collect();
@@ -121,7 +125,7 @@ impl Filter {
                     friction: if pair.frictionless { 0.0 } else { pair.friction },
                     restitution: pair.restitution,
                     margin: pair.margin,
-                    friction_is_fixed: true,
+                    source: FrictionSource::Fixed,
                     explicit: true,
                 };
                 ((first.min(second), first.max(second)), mixed)
@@ -139,7 +143,7 @@ impl Filter {
 
     /// No pair has a margin above this, m.
     pub(crate) fn largest_margin(&self) -> f64 {
-        let geoms = self.sides.iter().map(|s| s.margin);
+        let geoms = self.sides.iter().map(|s| s.contact.margin);
         geoms.chain(self.explicit.values().map(|m| m.margin)).fold(0.0, f64::max)
     }
 
@@ -157,18 +161,23 @@ impl Filter {
         {
             return Some(mixed);
         }
-        let bits = (a.contype & b.conaffinity) | (b.contype & a.conaffinity);
         let related = a.weld != 0 && b.weld != 0 && (a.weld == b.parent || b.weld == a.parent);
         let bodies = (a.body.min(b.body), a.body.max(b.body));
-        if bits == 0 || related || self.excludes.binary_search(&bodies).is_ok() {
+        if !a.contact.may_touch(&b.contact) || related || self.excludes.binary_search(&bodies).is_ok() {
             return None;
         }
-        let frictionless = a.frictionless && b.frictionless;
+        let mixed = a.contact.mix(&b.contact);
+        let source = match a.contact.priority.cmp(&b.contact.priority) {
+            _ if mixed.frictionless => FrictionSource::Fixed,
+            Ordering::Greater => FrictionSource::First,
+            Ordering::Less => FrictionSource::Second,
+            Ordering::Equal => FrictionSource::Both,
+        };
         Some(Mixed {
-            friction: if frictionless { 0.0 } else { a.friction.max(b.friction) },
-            restitution: a.restitution.max(b.restitution),
-            margin: a.margin.max(b.margin),
-            friction_is_fixed: frictionless,
+            friction: if mixed.frictionless { 0.0 } else { mixed.friction },
+            restitution: mixed.restitution,
+            margin: mixed.margin,
+            source,
             explicit: false,
         })
     }

@@ -86,6 +86,29 @@ fn bits_and_mixing() {
     assert_eq!(found, [([1, 2], 0.7, 0.5), ([1, 3], 1.0, 0.0), ([2, 3], 1.0, 0.5), ([3, 4], 0.0, 0.0)]);
 }
 
+/// The geom of higher priority decides friction alone, the world's own coefficients included.
+#[test]
+fn priority() {
+    let mut builder = ModelBuilder::new("priority");
+    let kinds = [
+        Contacting { friction: 0.3, priority: 1, ..Contacting::default() },
+        Contacting { friction: 0.7, restitution: 0.5, ..Contacting::default() },
+        Contacting { frictionless: true, priority: 2, ..Contacting::default() },
+    ];
+    for contact in kinds {
+        let body = free_body(&mut builder);
+        ball(&mut builder, body, contact);
+    }
+    let model = builder.build().unwrap();
+    let frictions = |contacts: &[Contact<f64>]| contacts.iter().map(|c| c.friction).collect::<Vec<_>>();
+    assert_eq!(frictions(&overlapping(&model)), [0.3, 0.0, 0.0]);
+    let own = Overrides { friction: &[0.2, 0.9, 0.4], ..Overrides::default() };
+    let mut out = Vec::new();
+    let collision = CollisionModel::<f64>::new(&model).unwrap();
+    collision.collide_with(|_| numbers(&Pose::identity()), &own, &mut Scratch::default(), &mut out).unwrap();
+    assert_eq!(frictions(&out), [0.2, 0.0, 0.0]);
+}
+
 #[test]
 fn margins_and_the_speculative_distance() {
     let mut builder = ModelBuilder::new("margins");
@@ -139,7 +162,7 @@ fn the_grid_misses_nothing() {
     let mut builder = ModelBuilder::new("many");
     add(&mut builder, 0, at(0.0, 0.0, -3.0), &plane());
     let (mut centres, mut radii) = (Vec::new(), Vec::new());
-    for k in 0..700 {
+    for k in 0..1400 {
         let body = free_body(&mut builder);
         let radius = if k % 100 == 0 { 2.0 } else { 0.002 * 100f64.powf(noise(&mut seed)) };
         add(&mut builder, body, Pose::identity(), &sphere(radius));
@@ -170,7 +193,7 @@ fn the_grid_misses_nothing() {
     }
     expected.sort_unstable();
     let found: Vec<_> = out.iter().map(|c| c.bodies).collect();
-    assert!(found.len() > 300, "{} pairs", found.len());
+    assert!(found.len() > 1000, "{} pairs", found.len());
     assert_eq!(found, expected);
     assert!(out.windows(2).all(|w| w[0].feature < w[1].feature));
 }

@@ -10,9 +10,8 @@ use manyworlds_model::{Pose, Vec3};
 const EXACT: f64 = 1e-12;
 /// Between flat features the normal is a face's own or the cross product of edges.
 const FLAT: f64 = 1e-9;
-/// Between curved surfaces the search (parry's GJK and EPA) ends with the distance known to about 1e-8 m, and so, on
-/// radii r of 0.1 to 0.4 m, the normal to sqrt(2e-8 / r).
-const CURVED: f64 = 4e-4;
+/// Between curved surfaces Newton's method on the sphere of normals is good to rounding, times the conditioning of points.
+const CURVED: f64 = 1e-9;
 
 /// What the deepest contact of a pair should be.
 struct Expected {
@@ -382,6 +381,27 @@ fn level_terrain() {
                 CURVED,
             );
             check("capsule on terrain", [ground(), capsule(0.1, 0.1)], pose(0.2), expect([x, y, z], up, d, 1), FLAT);
+            // Whatever the triangles under a flat face, its four corners hold it.
+            let corners = expect([x + 0.25, y + 0.15, z], up, d, 4);
+            check("box on terrain", [ground(), cuboid(0.25, 0.15, 0.1)], pose(0.1), corners, FLAT);
+            let corners = expect([x + 0.25, y + 0.15, z], up, d, 4);
+            check("mesh on terrain", [ground(), cuboid_mesh(0.25, 0.15, 0.1)], pose(0.1), corners, FLAT);
+        }
+    }
+}
+
+/// A box over a single peak, and one across a ridge: what the ground's corner or edge finds under the flat face.
+#[test]
+fn peaks_and_ridges() {
+    let up = [0.0, 0.0, 1.0];
+    for d in [0.02, 1e-4, -1e-4, -0.02] {
+        for solid in [cuboid(0.25, 0.15, 0.1), cuboid_mesh(0.25, 0.15, 0.1)] {
+            let pose = [Pose::identity(), at(0.03, 0.02, 0.5 + d + 0.1)];
+            let peak = terrain(11, |x, y| if x.abs() + y.abs() < 0.01 { 0.5 } else { 0.0 });
+            check("on a peak", [peak, solid.clone()], pose, expect([0.0, 0.0, 0.5 + d / 2.0], up, d, 1), FLAT);
+            let ridge = terrain(11, |x, _| if x.abs() < 0.01 { 0.5 } else { 0.0 });
+            // Both ends of the ridge under the box, and the sample between.
+            check("on a ridge", [ridge, solid], pose, expect([0.0, 0.17, 0.5 + d / 2.0], up, d, 3), FLAT);
         }
     }
 }

@@ -122,34 +122,40 @@ pub(super) fn sphere_capsule(a: &Placed, b: &Placed, sink: &mut Sink<'_>) {
     balls(a.centre, a.size[0], nearest, b.size[0], b.axes.x_axis, 0, sink);
 }
 
-/// Between parallel axes the capsules touch along a line: both ends of the common stretch. Else one point.
+/// Between nearly parallel axes the capsules touch along a line: both ends of the common stretch, and the nearest points
+/// where they are nearer than those. Else the nearest points alone.
 pub(super) fn capsule_capsule(a: &Placed, b: &Placed, sink: &mut Sink<'_>) {
     let (u, v) = (a.axis(), b.axis());
     let (ha, hb) = (a.size[1], b.size[1]);
     let between = b.centre - a.centre;
     let (cosine, on_u, on_v) = (u.dot(v), between.dot(u), between.dot(v));
-    let sine_squared = u.cross(v).length_squared();
+    let across = u.cross(v);
+    let sine_squared = across.length_squared();
+    // Closest points of two segments: s = on_u + t cosine, t = s cosine - on_v, each clamped to its segment.
+    let mut s = if sine_squared > TINY { ((on_u - cosine * on_v) / sine_squared).clamp(-ha, ha) } else { 0.0 };
+    let t = (s * cosine - on_v).clamp(-hb, hb);
+    s = (on_u + t * cosine).clamp(-ha, ha);
+    let fallback = if sine_squared > TINY { across / sine_squared.sqrt() } else { perpendicular(u) };
+    let points = |s: Real, t: Real| (a.centre + u * s, b.centre + v * t);
+    let (on_a, on_b) = points(s, t);
+    let mut nearest = true;
     // Within about two degrees of parallel.
     if sine_squared < 1e-3 && ha > 0.0 && hb > 0.0 {
         // The stretch of a's axis that b's axis projects to.
         let reach = hb * cosine.abs();
         let (low, high) = ((on_u - reach).max(-ha), (on_u + reach).min(ha));
         if low < high {
-            let fallback = perpendicular(u);
+            let apart = on_a.distance(on_b) + 1e-5 * a.size[0].min(b.size[0]);
             for (along, feature) in [(low, 1), (high, 2)] {
-                let on_b = ((along - on_u) * cosine).clamp(-hb, hb);
-                balls(a.centre + u * along, a.size[0], b.centre + v * on_b, b.size[0], fallback, feature, sink);
+                let (on_a, on_b) = points(along, ((along - on_u) * cosine).clamp(-hb, hb));
+                nearest &= on_a.distance(on_b) > apart;
+                balls(on_a, a.size[0], on_b, b.size[0], fallback, feature, sink);
             }
-            return;
         }
     }
-    // Closest points of two segments: s = on_u + t cosine, t = s cosine - on_v, each clamped to its segment.
-    let mut s = if sine_squared > TINY { ((on_u - cosine * on_v) / sine_squared).clamp(-ha, ha) } else { 0.0 };
-    let t = (s * cosine - on_v).clamp(-hb, hb);
-    s = (on_u + t * cosine).clamp(-ha, ha);
-    let across = u.cross(v);
-    let fallback = if sine_squared > TINY { across / sine_squared.sqrt() } else { perpendicular(u) };
-    balls(a.centre + u * s, a.size[0], b.centre + v * t, b.size[0], fallback, 0, sink);
+    if nearest {
+        balls(on_a, a.size[0], on_b, b.size[0], fallback, 0, sink);
+    }
 }
 
 /// From the nearest point of a solid's surface, its outward normal there and the signed distance of the centre.

@@ -3,7 +3,7 @@
 use super::grid::Grid;
 use super::place::{Geom, Placed};
 use super::{CollideError, Filter, Kind, Real};
-use crate::pairs::Mixed;
+use crate::pairs::{FrictionSource, Mixed};
 
 /// A model with at most this many geoms has its pairs enumerated when it is built.
 const LIST_GEOMS: usize = 512;
@@ -22,7 +22,7 @@ pub(super) struct Pair {
     pub(super) restitution: Real,
     /// Distance below which there is a contact between geoms at rest, m.
     reach: Real,
-    pub(super) friction_is_fixed: bool,
+    pub(super) source: FrictionSource,
     /// Whether nothing of a world's geoms counts.
     pub(super) explicit: bool,
     /// Whether `a` is a plane.
@@ -39,7 +39,7 @@ impl Pair {
             friction: mixed.friction as Real,
             restitution: mixed.restitution as Real,
             reach: mixed.margin as Real + speculative,
-            friction_is_fixed: mixed.friction_is_fixed,
+            source: mixed.source,
             explicit: mixed.explicit,
             against_plane: geoms[a].kind == Kind::Plane,
         }

@@ -161,34 +161,17 @@ impl Points {
     /// Gives the points that hold the pair best to the sink. `size` is a length of the shapes, m.
     pub(super) fn emit(&mut self, normal: Vector, origin: Vector, size: Real, sink: &mut Sink<'_>) {
         self.merge(size);
-        self.keep_best(normal);
+        // Of parts of a patch, the best are kept when all are there.
+        if sink.tag == 0 {
+            self.keep_best(normal);
+        }
         for c in &self.items[..self.len] {
             sink.push(origin + c.point, normal, c.distance, c.feature);
         }
     }
 
-    /// Keeps the deepest point, the one farthest from it, then those that span the largest area to either side.
     fn keep_best(&mut self, normal: Vector) {
-        let items = &mut self.items[..self.len];
-        if items.len() > KEPT {
-            move_best(items, 0, |c, _| -c.distance);
-            move_best(items, 1, |c, kept| (c.point - kept[0].point).length_squared());
-            let area = |c: &Candidate, kept: &[Candidate]| {
-                let edge = kept[1].point - kept[0].point;
-                edge.cross(c.point - kept[0].point).dot(normal)
-            };
-            move_best(items, 2, |c, kept| area(c, kept).abs());
-            let side = area(&items[2], items).signum();
-            // Beyond the triangle, across its nearest edge, or on the other side of the first.
-            move_best(items, 3, |c, kept| {
-                let across = |i: usize, j: usize| {
-                    let edge = kept[j].point - kept[i].point;
-                    -side * edge.cross(c.point - kept[i].point).dot(normal)
-                };
-                across(0, 1).max(across(1, 2)).max(across(2, 0))
-            });
-            self.len = KEPT;
-        }
+        self.len = best_first(&mut self.items[..self.len], normal, |c| (c.point, c.distance));
     }
 
     /// Drops points that stand where an earlier one does.
@@ -218,8 +201,45 @@ impl Points {
     }
 }
 
+/// Moves the points that hold a pair best to the front, and gives their number: the deepest, the one farthest from it,
+/// then those that span the largest area to either side.
+pub(super) fn best_first<T>(items: &mut [T], normal: Vector, of: impl Fn(&T) -> (Vector, Real)) -> usize {
+    if items.len() <= KEPT {
+        return items.len();
+    }
+    let point = |item: &T| of(item).0;
+    let (mut deepest, mut middle, mut size) = (Real::INFINITY, Vector::ZERO, 0.0);
+    for (point, distance) in items.iter().map(&of) {
+        deepest = deepest.min(distance);
+        middle += point / items.len() as Real;
+        size = point.length_squared().max(size);
+    }
+    // On a flat patch all are as deep to rounding: its rim holds better than its inside.
+    let slack = 64.0 * Real::EPSILON * size.sqrt();
+    move_best(items, 0, |item, _| {
+        let (point, distance) = of(item);
+        if distance <= deepest + slack { (point - middle).length_squared() } else { -1.0 }
+    });
+    move_best(items, 1, |item, kept| (point(item) - point(&kept[0])).length_squared());
+    let area = |item: &T, kept: &[T]| {
+        let edge = point(&kept[1]) - point(&kept[0]);
+        edge.cross(point(item) - point(&kept[0])).dot(normal)
+    };
+    move_best(items, 2, |item, kept| area(item, kept).abs());
+    let side = area(&items[2], items).signum();
+    // Beyond the triangle, across its nearest edge, or on the other side of the first.
+    move_best(items, 3, |item, kept| {
+        let across = |i: usize, j: usize| {
+            let edge = point(&kept[j]) - point(&kept[i]);
+            -side * edge.cross(point(item) - point(&kept[i])).dot(normal)
+        };
+        across(0, 1).max(across(1, 2)).max(across(2, 0))
+    });
+    KEPT
+}
+
 /// Moves the item of the largest score among those from `to` on to place `to`; the first one among equals.
-fn move_best(items: &mut [Candidate], to: usize, score: impl Fn(&Candidate, &[Candidate]) -> Real) {
+fn move_best<T>(items: &mut [T], to: usize, score: impl Fn(&T, &[T]) -> Real) {
     let (kept, rest) = items.split_at_mut(to);
     let mut best = (0, Real::NEG_INFINITY);
     for (index, candidate) in rest.iter().enumerate() {
@@ -253,6 +273,12 @@ fn turn(feature: &Feature, frame: &Frame) -> Real {
     area
 }
 
+/// What lies on an edge must not fall off it by rounding: what is added to the area by which a point is inside.
+fn slack(edge: [Real; 4]) -> Real {
+    let size = edge.iter().fold(0.0, |size: Real, x| size.max(x.abs()));
+    64.0 * Real::EPSILON * size * size
+}
+
 /// B clipped by the edges of A (Sutherland and Hodgman, Reentrant Polygon Clipping).
 fn faces(a: &Feature, b: &Feature, frame: &Frame) -> Ring {
     let mut ring: Ring = ([Corner::default(); MOST], b.len);
@@ -265,7 +291,8 @@ fn faces(a: &Feature, b: &Feature, frame: &Frame) -> Ring {
     for edge in 0..a.len {
         let (u0, v0) = frame.flat(a.points[edge]);
         let (u1, v1) = frame.flat(a.points[(edge + 1) % a.len]);
-        let inside = |c: &Corner| inward * ((u1 - u0) * (c.v - v0) - (v1 - v0) * (c.u - u0));
+        let slack = slack([u0, v0, u1, v1]);
+        let inside = |c: &Corner| inward * ((u1 - u0) * (c.v - v0) - (v1 - v0) * (c.u - u0)) + slack;
         let mut next: Ring = ([Corner::default(); MOST], 0);
         let mut push = |corner: Corner| {
             if next.1 < MOST {
@@ -304,7 +331,8 @@ fn segment_on_face(face: &Feature, segment: &Feature, frame: &Frame, swapped: bo
     for edge in 0..face.len {
         let (p, q) = frame.flat(face.points[edge]);
         let (r, s) = frame.flat(face.points[(edge + 1) % face.len]);
-        let inside = |u: Real, v: Real| inward * ((r - p) * (v - q) - (s - q) * (u - p));
+        let slack = slack([p, q, r, s]);
+        let inside = |u: Real, v: Real| inward * ((r - p) * (v - q) - (s - q) * (u - p)) + slack;
         let (d0, d1) = (inside(u0, v0), inside(u1, v1));
         if d0 < 0.0 && d1 < 0.0 {
             return ([Corner::default(); MOST], 0);

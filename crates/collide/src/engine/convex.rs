@@ -8,7 +8,15 @@ use super::parry::query::epa::EPA;
 use super::parry::query::gjk::{self, CsoPoint, GJKResult, VoronoiSimplex};
 use super::parry::shape::SupportMap;
 use super::place::Placed;
+use super::polish::{Normal, Scaled, polish};
 use super::{Real, Sink, Vector};
+
+/// How far apart shapes that touch are held to find the direction between them, in units of the smaller one.
+const PARTED: Real = 0.03;
+
+/// From how far apart the direction between the nearest points of two shapes is as good as the points, in units of the
+/// smaller one.
+const APART: Real = 0.01;
 
 /// Memory of the algorithms.
 pub(super) struct Workspace {
@@ -23,33 +31,18 @@ impl Default for Workspace {
     }
 }
 
-/// A core in world axes about the first shape's centre, in units of the smaller shape: parry's tolerances are absolute
-/// and meant for sizes about one (in f32 it takes points a millimetre apart for the same).
-struct Scaled<'a> {
-    core: &'a Core<'a>,
-    placed: &'a Placed,
-    offset: Vector,
-    scale: Real,
-}
-
+/// parry's tolerances are absolute and meant for sizes about one (in f32 it takes points a millimetre apart for the
+/// same), hence the scaled units.
 impl SupportMap for Scaled<'_> {
     #[inline]
     fn local_support_point(&self, direction: Vector) -> Vector {
-        let point = self.core.support(self.placed.local(direction));
-        (self.offset + self.placed.axes * point) * self.scale
+        self.support(direction)
     }
 
     /// Both shapes are in one frame, so the pose that parry passes is the identity.
     #[inline]
     fn support_point(&self, _: &Pose, direction: Vector) -> Vector {
-        self.local_support_point(direction)
-    }
-}
-
-impl Scaled<'_> {
-    /// How far the other shape is apart along a unit direction, in scaled units.
-    fn separation(&self, other: &Self, direction: Vector) -> Real {
-        (other.local_support_point(-direction) - self.local_support_point(direction)).dot(direction)
+        self.support(direction)
     }
 }
 
@@ -83,6 +76,140 @@ pub(super) fn facing(
     (on_a, on_b)
 }
 
+/// The direction between two shapes that stand [`PARTED`] farther apart along a direction than they do.
+fn held_apart(first: &Scaled<'_>, second: &Scaled<'_>, along: Vector, simplex: &mut VoronoiSimplex) -> Option<Vector> {
+    let parted = Scaled { offset: second.offset + along * (PARTED / second.scale), ..*second };
+    simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, &parted, along));
+    match gjk::closest_points(&Pose::IDENTITY, first, &parted, 4.0 * PARTED, true, simplex) {
+        GJKResult::ClosestPoints(_, _, normal) if (normal.length_squared() - 1.0).abs() < 1e-3 => Some(normal),
+        _ => None,
+    }
+}
+
+/// The face that parts the shapes as far as a normal does, to rounding: iteration ends near a flat contact's normal, and
+/// the face's own is exact.
+fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: Real) -> Option<(Vector, Real)> {
+    let mut found = None;
+    let mut best = near.separation - rounding;
+    for (shape, sign) in [(first, 1.0), (second, -1.0)] {
+        let Some(axis) = shape.core.face_normal(shape.placed.local(near.direction * sign)) else { continue };
+        let direction = shape.placed.axes * axis * sign;
+        let apart = first.separation(second, direction);
+        if apart >= best {
+            (best, found) = (apart - rounding, Some((direction, apart)));
+        }
+    }
+    found
+}
+
+/// What is known of a pair: a normal, the face it belongs to if one parts the shapes as far, and whether it is certain.
+struct Answer {
+    polished: Normal,
+    face: Option<(Vector, Real)>,
+    certain: bool,
+}
+
+impl Answer {
+    fn separation(&self) -> Real {
+        self.face.map_or(self.polished.separation, |(_, separation)| separation)
+    }
+}
+
+/// Two cores in one frame, in units of the smaller one.
+struct Couple<'a> {
+    first: Scaled<'a>,
+    second: Scaled<'a>,
+    /// Separations are good to this.
+    rounding: Real,
+}
+
+/// What GJK says of two polyhedra.
+enum Quick {
+    /// Farther apart than was asked about.
+    Beyond,
+    /// Exact.
+    Apart(Nearest),
+    /// They overlap, or nearly.
+    Unknown,
+}
+
+impl Couple<'_> {
+    /// Between polyhedra apart GJK ends at the features that are nearest, and is exact then: no direction parts the two
+    /// by more than their nearest points are apart.
+    fn quick(&self, start: Vector, within: Real, simplex: &mut VoronoiSimplex) -> Quick {
+        let Self { first, second, rounding } = self;
+        if first.separation(second, start) > within {
+            return Quick::Beyond;
+        }
+        simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
+        match gjk::closest_points(&Pose::IDENTITY, first, second, within, true, simplex) {
+            GJKResult::ClosestPoints(p, q, _) => {
+                let length = (q - p).length();
+                let direction = (q - p) / length.max(APART);
+                let near = Normal { direction, separation: first.separation(second, direction), edges: [None; 2] };
+                if length < APART || near.separation < length - rounding {
+                    return Quick::Unknown;
+                }
+                let (normal, distance) = snap(first, second, near, *rounding).unwrap_or((direction, length));
+                Quick::Apart(Nearest { normal, distance, middle: 0.5 * (p + q) })
+            }
+            GJKResult::NoIntersection(normal) if first.separation(second, normal) > within => Quick::Beyond,
+            _ => Quick::Unknown,
+        }
+    }
+
+    /// The best of the directions that cost nothing to find: between the centres, and of faces that look all ways.
+    fn guess(&self, start: Vector) -> Vector {
+        let mut best = (self.first.separation(&self.second, start), start);
+        for (shape, sign) in [(&self.first, 1.0), (&self.second, -1.0)] {
+            let ahead = shape.placed.local(start * sign);
+            for axis in [ahead, Vector::X, Vector::Y, Vector::Z, -Vector::X, -Vector::Y, -Vector::Z] {
+                let Some(face) = shape.core.face_normal(axis) else { break };
+                let direction = shape.placed.axes * face * sign;
+                let apart = self.first.separation(&self.second, direction);
+                if apart > best.0 + 1e-3 {
+                    best = (apart, direction);
+                }
+            }
+        }
+        best.1
+    }
+
+    /// The best normal near a direction.
+    ///
+    /// It is certain where points of the two shapes lie opposite each other along it, as far apart as it says.
+    fn refine(&self, direction: Vector, simplex: &mut VoronoiSimplex, points: &mut Points) -> Answer {
+        let Self { first, second, rounding } = self;
+        let (a, b) = (first.placed, second.placed);
+        let mut holds = |face: Option<(Vector, Real)>| {
+            face.is_some_and(|(normal, separation)| {
+                let face = Nearest { normal, distance: separation / first.scale, middle: Vector::ZERO };
+                facing_points(first.core, a, second.core, b, [0.0; 2], &face, Real::INFINITY, points)
+            })
+        };
+        let separation = first.separation(second, direction);
+        let mut polished = Normal { direction, separation, edges: [None; 2] };
+        let mut face = snap(first, second, polished, *rounding);
+        let mut agreed = holds(face);
+        if !agreed {
+            polished = polish(first, second, direction, *rounding);
+            face = snap(first, second, polished, *rounding);
+            agreed = polished.is_smooth(first, second) || holds(face);
+        }
+        if !agreed && polished.separation.abs() < PARTED {
+            // Newton's method can stop at a kink, or at a face that nothing lies over.
+            if let Some(normal) = held_apart(first, second, polished.direction, simplex) {
+                let again = polish(first, second, normal, *rounding);
+                if again.separation > polished.separation {
+                    polished = again;
+                    face = snap(first, second, polished, *rounding);
+                }
+            }
+        }
+        Answer { polished, face, certain: agreed && polished.separation > -PARTED }
+    }
+}
+
 /// The nearest points of two cores within a distance.
 pub(super) fn nearest(
     core_a: &Core<'_>,
@@ -94,56 +221,55 @@ pub(super) fn nearest(
 ) -> Option<Nearest> {
     let offset = b.centre - a.centre;
     let scale = a.radius.min(b.radius).max(Real::MIN_POSITIVE.sqrt()).recip();
-    let first = Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale };
-    let second = Scaled { core: core_b, placed: b, offset, scale };
-    let start = offset.try_normalize().unwrap_or(Vector::Z);
-    let Workspace { simplex, epa, .. } = workspace;
-    simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, &first, &second, start));
-    let found = match gjk::closest_points(&Pose::IDENTITY, &first, &second, within * scale, true, simplex) {
-        GJKResult::ClosestPoints(p, q, normal) => Some((p, q, normal)),
-        GJKResult::NoIntersection(_) => return None,
-        GJKResult::Intersection | GJKResult::Proximity(_) => {
-            epa.closest_points(&Pose::IDENTITY, &first, &second, simplex)
-        }
+    let couple = Couple {
+        first: Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale },
+        second: Scaled { core: core_b, placed: b, offset, scale },
+        rounding: 8.0 * Real::EPSILON * (2.0 + offset.length() * scale),
     };
-    // Where EPA gives up (touching within rounding), the best of the shapes' own axes is left.
-    let found = found.filter(|(p, q, n)| p.is_finite() && q.is_finite() && (n.length_squared() - 1.0).abs() < 1e-3);
-    let (mut p, mut q, mut normal) = found.unwrap_or((Vector::ZERO, offset * scale, start));
-    let mut best = first.separation(&second, normal);
-    if best < 0.0 {
-        // EPA can end on a face on the far side of deep overlaps: faces that look all ways must not do better.
-        for (core, placed, sign) in [(core_a, a, 1.0), (core_b, b, -1.0)] {
-            for axis in [start, Vector::X, Vector::Y, Vector::Z, -Vector::X, -Vector::Y, -Vector::Z] {
-                let Some(face) = core.face_normal(if axis == start { placed.local(start * sign) } else { axis }) else {
-                    break;
-                };
-                let direction = placed.axes * face * sign;
-                let apart = first.separation(&second, direction);
-                if apart > best + 1e-3 {
-                    (best, normal) = (apart, direction);
-                    (p, q) = (first.local_support_point(direction), second.local_support_point(-direction));
-                }
+    let Couple { first, second, .. } = &couple;
+    let Workspace { simplex, epa, points } = workspace;
+    let start = offset.try_normalize().unwrap_or(Vector::Z);
+    if core_a.is_polyhedron() && core_b.is_polyhedron() {
+        match couple.quick(start, within * scale, simplex) {
+            Quick::Beyond => return None,
+            Quick::Apart(Nearest { normal, distance, middle }) => {
+                return Some(Nearest { normal, distance: distance / scale, middle: middle / scale });
+            }
+            Quick::Unknown => {}
+        }
+    }
+    let guess = couple.guess(start);
+    if first.separation(second, guess) > within * scale {
+        return None;
+    }
+    let mut answer = couple.refine(guess, simplex, points);
+    if !answer.certain {
+        simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
+        let found = match gjk::closest_points(&Pose::IDENTITY, first, second, within * scale, true, simplex) {
+            GJKResult::ClosestPoints(_, _, normal) => Some(normal),
+            GJKResult::NoIntersection(normal) if first.separation(second, normal) > within * scale => return None,
+            GJKResult::NoIntersection(normal) => Some(normal),
+            // Barely, and GJK finds nothing better for them held apart.
+            GJKResult::Intersection if answer.separation() > -PARTED => None,
+            GJKResult::Intersection | GJKResult::Proximity(_) => {
+                epa.closest_points(&Pose::IDENTITY, first, second, simplex).map(|(_, _, normal)| normal)
+            }
+        };
+        // EPA can give up, and can end on the far side of deep overlaps, where the guess is better.
+        if let Some(normal) = found.filter(|n| (n.length_squared() - 1.0).abs() < 1e-3) {
+            let other = couple.refine(normal, simplex, points);
+            if other.separation() > answer.separation() {
+                answer = other;
             }
         }
     }
-    // Iteration ends near a flat contact's normal; a face that parts the shapes as far, to rounding, is exact.
-    let rounding = 8.0 * Real::EPSILON * (2.0 + offset.length() * scale);
-    for (core, placed, sign) in [(core_a, a, 1.0), (core_b, b, -1.0)] {
-        let Some(axis) = core.face_normal(placed.local(normal * sign)) else { continue };
-        let direction = placed.axes * axis * sign;
-        let apart = first.separation(&second, direction);
-        if apart >= best - rounding {
-            if apart > best + 1e-3 {
-                (p, q) = (first.local_support_point(direction), second.local_support_point(-direction));
-            }
-            (best, normal) = (apart, direction);
-        }
-    }
-    // A strictly convex surface has one support point, which is nearer the truth than what the iteration ended with.
+    let (p, q) = answer.polished.points(first, second);
+    let (normal, best) = answer.face.unwrap_or((answer.polished.direction, answer.polished.separation));
+    // A strictly convex surface has one support point.
     let middle = if core_a.is_strict() {
-        first.local_support_point(normal) + normal * (0.5 * best)
+        first.support(normal) + normal * (0.5 * best)
     } else if core_b.is_strict() {
-        second.local_support_point(-normal) - normal * (0.5 * best)
+        second.support(-normal) - normal * (0.5 * best)
     } else {
         0.5 * (p + q)
     };
@@ -162,7 +288,7 @@ pub(super) fn convex_convex(
 ) {
     let within = sink.reach + rounding[0] + rounding[1];
     let Some(nearest) = nearest(&core_a, a, &core_b, b, within, workspace) else { return };
-    touch(&core_a, a, &core_b, b, rounding, &nearest, true, workspace, sink);
+    touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);
 }
 
 /// The points of contact along a normal: where the features that face each other overlap, and the nearest points
@@ -174,24 +300,49 @@ pub(super) fn touch(
     b: &Placed,
     rounding: [Real; 2],
     nearest: &Nearest,
+    workspace: &mut Workspace,
+    sink: &mut Sink<'_>,
+) {
+    if nearest.distance - rounding[0] - rounding[1] < sink.reach {
+        let held = facing_points(core_a, a, core_b, b, rounding, nearest, sink.reach, &mut workspace.points);
+        emit(a, b, nearest, rounding, !held, workspace, sink);
+    }
+}
+
+/// Gathers where the features that face each other along a normal overlap; whether that is as deep as the normal says.
+pub(super) fn facing_points(
+    core_a: &Core<'_>,
+    a: &Placed,
+    core_b: &Core<'_>,
+    b: &Placed,
+    rounding: [Real; 2],
+    nearest: &Nearest,
+    reach: Real,
+    points: &mut Points,
+) -> bool {
+    points.clear();
+    let (on_a, on_b) = facing(core_a, a, core_b, b, nearest.normal);
+    points.overlap(&on_a, &on_b, nearest.normal, rounding, reach);
+    points.closest() <= nearest.distance - rounding[0] - rounding[1] + 1e-5 * a.radius.min(b.radius)
+}
+
+/// Gives what was gathered to the sink, and the nearest points themselves where asked for.
+pub(super) fn emit(
+    a: &Placed,
+    b: &Placed,
+    nearest: &Nearest,
+    rounding: [Real; 2],
     with_nearest: bool,
     workspace: &mut Workspace,
     sink: &mut Sink<'_>,
 ) {
-    let distance = nearest.distance - rounding[0] - rounding[1];
-    if distance >= sink.reach {
-        return;
-    }
-    let size = a.radius.min(b.radius);
     let points = &mut workspace.points;
-    points.clear();
-    let (on_a, on_b) = facing(core_a, a, core_b, b, nearest.normal);
-    points.overlap(&on_a, &on_b, nearest.normal, rounding, sink.reach);
-    if with_nearest && points.closest() > distance + 1e-5 * size {
+    if with_nearest {
         let point = nearest.middle + nearest.normal * (0.5 * (rounding[0] - rounding[1]));
+        let distance = nearest.distance - rounding[0] - rounding[1];
         points.push(Candidate { point, distance, feature: 0 });
     }
-    points.emit(nearest.normal, a.centre, size, sink);
+    points.emit(nearest.normal, a.centre, a.radius.min(b.radius), sink);
 }
 
 /// The lowest vertices of a hull over a plane.

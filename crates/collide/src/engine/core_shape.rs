@@ -65,11 +65,6 @@ impl<'a> Core<'a> {
         if matches!(kind, Kind::Sphere | Kind::Capsule) { placed.size[0] } else { 0.0 }
     }
 
-    /// Whether every direction has one support point, which moves with it.
-    pub(super) fn is_strict(&self) -> bool {
-        matches!(self, Self::Point | Self::Ellipsoid(_))
-    }
-
     /// The outward normal of the flat face that looks most along a direction.
     pub(super) fn face_normal(&self, direction: Vector) -> Option<Vector> {
         match *self {
@@ -91,6 +86,67 @@ impl<'a> Core<'a> {
                 let normal = (b - a).cross(c - a).try_normalize()?;
                 Some(if normal.dot(direction) < 0.0 { -normal } else { normal })
             }
+        }
+    }
+
+    /// Whether every direction has one support point, which moves with it.
+    pub(super) fn is_strict(&self) -> bool {
+        matches!(self, Self::Point | Self::Ellipsoid(_))
+    }
+
+    /// Whether it has corners, which are what is farthest along directions.
+    pub(super) fn is_flat(&self) -> bool {
+        matches!(self, Self::Segment(_) | Self::Box(_) | Self::Mesh(_) | Self::Triangle(_))
+    }
+
+    /// Whether it is the hull of finitely many points.
+    pub(super) fn is_polyhedron(&self) -> bool {
+        matches!(self, Self::Point) || self.is_flat()
+    }
+
+    /// How the support point at a unit direction moves with a small step of the direction across it: the support
+    /// function's Hessian times the step.
+    pub(super) fn bend(&self, direction: Vector, step: Vector) -> Vector {
+        match *self {
+            Self::Ellipsoid(radii) => {
+                // h = |R n|: H = R^2 / h - (R^2 n)(R^2 n)^T / h^3.
+                let squared = radii * radii;
+                let height = (radii * direction).length();
+                let along = squared * direction / height;
+                (squared * step - along * along.dot(step)) / height
+            }
+            Self::Cylinder(radius, _) => {
+                let across = (direction.x * direction.x + direction.y * direction.y).sqrt();
+                if across <= Real::EPSILON {
+                    return Vector::ZERO;
+                }
+                let around = Vector::new(-direction.y, direction.x, 0.0) / across;
+                around * (around.dot(step) * radius / across)
+            }
+            Self::Point | Self::Segment(_) | Self::Box(_) | Self::Mesh(_) | Self::Triangle(_) => Vector::ZERO,
+        }
+    }
+
+    /// The direction of the straight edge that most faces a direction; unit.
+    pub(super) fn edge(&self, direction: Vector) -> Option<Vector> {
+        match *self {
+            Self::Point | Self::Ellipsoid(_) => None,
+            Self::Segment(_) | Self::Cylinder(..) => Some(Vector::Z),
+            Self::Box(_) => {
+                let size = direction.abs();
+                Some(if size.x <= size.y && size.x <= size.z {
+                    Vector::X
+                } else if size.y <= size.z {
+                    Vector::Y
+                } else {
+                    Vector::Z
+                })
+            }
+            Self::Mesh(mesh) => {
+                let ring = mesh.ring(mesh.facing(direction));
+                highest_edge(ring.iter().map(|&corner| mesh.vertices[corner as usize]), direction)
+            }
+            Self::Triangle(corners) => highest_edge(corners.into_iter(), direction),
         }
     }
 
@@ -147,6 +203,18 @@ impl<'a> Core<'a> {
         }
         feature
     }
+}
+
+/// The edge of a polygon whose lower end is farthest along a direction; unit.
+fn highest_edge(corners: impl Iterator<Item = Vector> + Clone, direction: Vector) -> Option<Vector> {
+    let mut best = (Real::NEG_INFINITY, Vector::ZERO);
+    for (from, to) in corners.clone().zip(corners.cycle().skip(1)) {
+        let height = from.dot(direction).min(to.dot(direction));
+        if height > best.0 {
+            best = (height, to - from);
+        }
+    }
+    best.1.try_normalize()
 }
 
 /// Corner numbers hold the sign along axis i in bit i; edges are numbered by their corners' bits.
@@ -240,10 +308,15 @@ impl Polyhedron {
         best.1
     }
 
+    /// Vertices round a face.
+    fn ring(&self, face: usize) -> &[u32] {
+        &self.corners[self.faces[face] as usize..self.faces[face + 1] as usize]
+    }
+
     fn face(&self, direction: Vector, feature: &mut Feature) {
         let face = self.facing(direction);
         let first = self.faces[face] as usize;
-        let count = self.faces[face + 1] as usize - first;
+        let count = self.ring(face).len();
         let taken = count.min(CORNERS);
         for i in 0..taken {
             let entry = first + i * count / taken;

@@ -9,6 +9,7 @@ mod core_shape;
 mod grid;
 mod narrow;
 mod place;
+mod polish;
 mod sink;
 mod terrain;
 

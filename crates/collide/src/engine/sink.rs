@@ -1,8 +1,13 @@
 //! Where contact functions put their points.
 
 use super::broad::Pair;
+use super::clip::best_first;
 use super::place::{Geom, Placed};
 use super::{Contact, Overrides, Real, Vector};
+use crate::pairs::FrictionSource;
+
+/// Cosine between normals of one patch: within 15 degrees.
+const ALIKE: Real = 0.966;
 
 /// Collects the contacts of one pair after another.
 pub(super) struct Sink<'a> {
@@ -13,7 +18,7 @@ pub(super) struct Sink<'a> {
     flip: bool,
     /// Only points closer than this are contacts, m.
     pub(super) reach: Real,
-    /// Tells the parts of a shape apart in the features of its contacts.
+    /// Tells the parts of a shape apart in the features of its contacts; 0 for a shape without parts.
     pub(super) tag: u32,
 }
 
@@ -47,12 +52,17 @@ impl<'a> Sink<'a> {
         self.reach = pair.reach(placed);
         self.common.geoms = [low, high];
         self.common.bodies = [geoms[low as usize].owner, geoms[high as usize].owner];
-        let mixed = |own: &[Real], fixed: bool, otherwise: Real| match (own.get(low as usize), own.get(high as usize)) {
-            (Some(first), Some(second)) if !fixed => first.max(*second),
-            _ => otherwise,
+        let own = |values: &[Real]| (values.get(low as usize).copied(), values.get(high as usize).copied());
+        self.common.friction = match (pair.source, own(overrides.friction)) {
+            (FrictionSource::Both, (Some(first), Some(second))) => first.max(second),
+            (FrictionSource::First, (Some(first), _)) => first,
+            (FrictionSource::Second, (_, Some(second))) => second,
+            _ => pair.friction,
         };
-        self.common.friction = mixed(overrides.friction, pair.friction_is_fixed, pair.friction);
-        self.common.restitution = mixed(overrides.restitution, pair.explicit, pair.restitution);
+        self.common.restitution = match own(overrides.restitution) {
+            (Some(first), Some(second)) if !pair.explicit => first.max(second),
+            _ => pair.restitution,
+        };
         self.common.feature = u64::from(number) << 32;
         self.out.len()
     }
@@ -74,6 +84,32 @@ impl<'a> Sink<'a> {
 
     pub(super) fn len(&self) -> usize {
         self.out.len()
+    }
+
+    /// Of the contacts from `first` on whose normals are alike, keeps those that hold the pair best.
+    pub(super) fn thin(&mut self, first: usize) {
+        let normal = |c: &Contact<Real>| Vector::from_array(c.normal);
+        let mut done = first;
+        while done < self.out.len() {
+            // About the deepest that is left.
+            for index in done + 1..self.out.len() {
+                if self.out[index].distance < self.out[done].distance {
+                    self.out.swap(done, index);
+                }
+            }
+            let axis = normal(&self.out[done]);
+            let mut end = done + 1;
+            for index in done + 1..self.out.len() {
+                if normal(&self.out[index]).dot(axis) > ALIKE {
+                    self.out.swap(end, index);
+                    end += 1;
+                }
+            }
+            let of = |c: &Contact<Real>| (Vector::from_array(c.point), c.distance);
+            let kept = done + best_first(&mut self.out[done..end], axis, of);
+            self.out.drain(kept..end);
+            done = kept;
+        }
     }
 
     /// Drops contacts from `first` on that stand within `near` of a deeper one with about the same normal.

@@ -26,11 +26,12 @@ pub(super) struct Terrain {
 
 /// One triangle: its corners, counter-clockwise seen from above, in the field's frame.
 struct Facet {
+    row: usize,
+    col: usize,
+    half: usize,
     corners: [Vector; 3],
     /// Unit, upward.
     normal: Vector,
-    /// For each edge (from corner i to the next), how far normals may lean over it: the tangent of the angle.
-    lean: [Real; 3],
 }
 
 impl Terrain {
@@ -94,46 +95,70 @@ impl Terrain {
     fn facet(&self, row: usize, col: usize, half: usize) -> Facet {
         let corners = self.corners(row, col, half);
         let normal = (corners[1] - corners[0]).cross(corners[2] - corners[0]).normalize();
+        Facet { row, col, half, corners, normal }
+    }
+
+    /// How far normals may lean over a facet's edge (from corner i to the next): the tangent of the angle.
+    fn lean(&self, facet: &Facet, edge: usize) -> Real {
+        let (row, col) = (facet.row, facet.col);
         // Wrapping below zero leaves the field as well.
-        let neighbours = if half == 0 {
-            [(row.wrapping_sub(1), col, 1), (row, col, 1), (row, col.wrapping_sub(1), 1)]
-        } else {
-            [(row + 1, col, 0), (row, col, 0), (row, col + 1, 0)]
+        let (row, col, half) = match (facet.half, edge) {
+            (0, 0) => (row.wrapping_sub(1), col, 1),
+            (0, 1) => (row, col, 1),
+            (0, _) => (row, col.wrapping_sub(1), 1),
+            (_, 0) => (row + 1, col, 0),
+            (_, 1) => (row, col, 0),
+            (_, _) => (row, col + 1, 0),
         };
-        let mut lean = [Real::INFINITY; 3];
-        for i in 0..3 {
-            let (r, c, h) = neighbours[i];
-            if r >= self.rows || c >= self.cols {
-                continue;
-            }
-            let Some(other) = self.normal(r, c, h) else { continue };
-            let outward = (corners[(i + 1) % 3] - corners[i]).cross(normal).normalize();
-            let along = other.dot(normal);
-            // Over a right angle the ridge is so sharp that any normal goes.
-            lean[i] = if along > 0.0 { (other.dot(outward) / along).max(0.0) } else { Real::INFINITY };
+        if row >= self.rows || col >= self.cols {
+            return Real::INFINITY;
         }
-        Facet { corners, normal, lean }
+        let Some(other) = self.normal(row, col, half) else { return Real::INFINITY };
+        let along = other.dot(facet.normal);
+        // Over a right angle the ridge is so sharp that any normal goes.
+        if along > 0.0 { (other.dot(facet.outward(edge)) / along).max(0.0) } else { Real::INFINITY }
+    }
+
+    /// Whether the ground may push out of a facet along a unit direction (field frame, out of the ground).
+    fn admits(&self, facet: &Facet, direction: Vector) -> bool {
+        let up = direction.dot(facet.normal);
+        up > 0.0
+            && (0..3).all(|edge| {
+                let over = direction.dot(facet.outward(edge));
+                over <= STRAY * up || over <= (self.lean(facet, edge) + STRAY) * up
+            })
     }
 }
 
 impl Facet {
-    /// Whether the ground may push along a unit direction (field frame, out of the ground).
-    fn admits(&self, direction: Vector) -> bool {
-        let up = direction.dot(self.normal);
-        if up <= 0.0 {
-            return false;
-        }
-        (0..3).all(|i| {
-            let outward = (self.corners[(i + 1) % 3] - self.corners[i]).cross(self.normal).normalize();
-            direction.dot(outward) <= (self.lean[i] + STRAY) * up
-        })
+    /// Across an edge in the facet's plane; unit.
+    fn outward(&self, edge: usize) -> Vector {
+        (self.corners[(edge + 1) % 3] - self.corners[edge]).cross(self.normal).normalize()
     }
 
-    /// Whether the triangle lies over or under a point.
-    fn covers(&self, point: Vector) -> bool {
+    /// The triangle's point nearest to a point above its plane.
+    fn nearest(&self, point: Vector) -> Vector {
+        if self.covers(point, self.normal) {
+            return point - self.normal * (point - self.corners[0]).dot(self.normal);
+        }
+        let mut best = (Real::INFINITY, point);
+        for i in 0..3 {
+            let (from, edge) = (self.corners[i], self.corners[(i + 1) % 3] - self.corners[i]);
+            let along = ((point - from).dot(edge) / edge.length_squared()).clamp(0.0, 1.0);
+            let on = from + edge * along;
+            let squared = (point - on).length_squared();
+            if squared < best.0 {
+                best = (squared, on);
+            }
+        }
+        best.1
+    }
+
+    /// Whether a point lies over or under the triangle along a direction out of the ground.
+    fn covers(&self, point: Vector, along: Vector) -> bool {
         (0..3).all(|i| {
             let (from, to) = (self.corners[i], self.corners[(i + 1) % 3]);
-            (to.x - from.x) * (point.y - from.y) - (to.y - from.y) * (point.x - from.x) >= 0.0
+            (to - from).cross(point - from).dot(along) >= 0.0
         })
     }
 }
@@ -174,19 +199,19 @@ pub(super) fn contacts(
                 // The deepest point over the facet's plane bounds what any part of it can find.
                 let height = (centre - facet.corners[0]).dot(facet.normal);
                 if height - extent(-facet.normal) < sink.reach {
-                    let number = 2 * (row * field.cols + col) + half;
-                    touch(&facet, number as u32, core, rounding, a, b, centre, workspace, sink);
+                    touch(field, &facet, core, rounding, a, b, centre, workspace, sink);
                 }
             }
         }
     }
+    sink.thin(begin);
     sink.merge(begin, 1e-3 * a.radius);
 }
 
 /// Contacts with one triangle.
 fn touch(
+    field: &Terrain,
     facet: &Facet,
-    number: u32,
     core: Core<'_>,
     rounding: Real,
     a: &Placed,
@@ -200,28 +225,83 @@ fn touch(
     let radius = about.iter().fold(0.0, |r: Real, c| r.max(c.length()));
     let placed = Placed { centre: b.centre + b.axes * middle, axes: b.axes, radius, size: [0.0; 3], travel: 0.0 };
     let triangle = Core::Triangle(about);
-    sink.tag = number.wrapping_mul(0x9e37_79b1);
-    let face = convex::Nearest {
-        normal: -(b.axes * facet.normal),
-        distance: (centre - facet.corners[0]).dot(facet.normal) - {
-            let local = a.local(b.axes * -facet.normal);
-            core.support(local).dot(local)
-        },
-        middle: Vector::ZERO,
-    };
-    // A shape whose centre is under the ground goes out straight, through the triangle over it.
-    if (centre - facet.corners[0]).dot(facet.normal) <= 0.0 {
-        if facet.covers(centre) {
-            let deepest = a.axes * core.support(a.local(face.normal)) - face.normal * (0.5 * face.distance).min(0.0);
-            let nearest = convex::Nearest { middle: deepest, ..face };
-            convex::touch(&core, a, &triangle, &placed, [rounding, 0.0], &nearest, true, workspace, sink);
+    let rounding = [rounding, 0.0];
+    let number = 2 * (facet.row * field.cols + facet.col) + facet.half + 1;
+    sink.tag = (number as u32).wrapping_mul(0x9e37_79b1);
+
+    // Along the facet's own normal: where the shape is deepest, about its centre.
+    let normal = -(b.axes * facet.normal);
+    let deepest = a.axes * core.support(a.local(normal));
+    let height = (centre - facet.corners[0]).dot(facet.normal);
+    let distance = height - deepest.dot(normal);
+    let face = convex::Nearest { normal, distance, middle: deepest + normal * (0.5 * distance) };
+    if height <= 0.0 {
+        // A shape whose centre is under the ground goes out straight, through the triangle over it.
+        if facet.covers(centre, Vector::Z) {
+            convex::touch(&core, a, &triangle, &placed, rounding, &face, workspace, sink);
         }
-    } else if let Some(nearest) = convex::nearest(&core, a, &triangle, &placed, sink.reach + rounding, workspace) {
-        if facet.admits(-b.local(nearest.normal)) {
-            convex::touch(&core, a, &triangle, &placed, [rounding, 0.0], &nearest, true, workspace, sink);
-        } else if nearest.distance < 0.0 {
-            convex::touch(&core, a, &triangle, &placed, [rounding, 0.0], &face, false, workspace, sink);
+        sink.tag = 0;
+        return;
+    }
+    // The direction to the triangle's point nearest the centre parts round shapes from most triangles about.
+    let between = facet.nearest(centre) - centre;
+    let towards = b.axes * between;
+    let length = between.length();
+    if length > 0.0 {
+        let direction = towards / length;
+        let reached = core.support(a.local(direction));
+        let beyond = facet.corners.iter().fold(Real::INFINITY, |l, c| l.min((*c - centre).dot(between) / length));
+        if beyond - (a.axes * reached).dot(direction) - rounding[0] >= sink.reach {
+            sink.tag = 0;
+            return;
+        }
+    }
+    // Where what is deepest along a direction lies over the other's face, no direction parts the two by more: most
+    // facets are met along their own normal or the shape's, and need no search.
+    let over = facet.covers(centre + b.local(deepest), facet.normal);
+    let held = convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
+    if held || over {
+        convex::emit(a, &placed, &face, rounding, !held, workspace, sink);
+        sink.tag = 0;
+        return;
+    }
+    let found = if matches!(core, Core::Point) {
+        // Of a ball the direction is known.
+        Some(convex::Nearest { normal: towards / length, distance: length, middle: 0.5 * towards })
+    } else {
+        along_shape(&core, a, &triangle, &placed, rounding, normal, workspace, sink)
+            .unwrap_or_else(|| convex::nearest(&core, a, &triangle, &placed, sink.reach + rounding[0], workspace))
+    };
+    if let Some(found) = found {
+        if field.admits(facet, -b.local(found.normal)) {
+            convex::touch(&core, a, &triangle, &placed, rounding, &found, workspace, sink);
+        } else if found.distance < 0.0 {
+            convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
+            convex::emit(a, &placed, &face, rounding, false, workspace, sink);
         }
     }
     sink.tag = 0;
+}
+
+/// The shape's own face as the direction of contact: `None` when it does not tell, `Some(None)` when it parts the two.
+fn along_shape(
+    core: &Core<'_>,
+    a: &Placed,
+    triangle: &Core<'_>,
+    placed: &Placed,
+    rounding: [Real; 2],
+    towards: Vector,
+    workspace: &mut Workspace,
+    sink: &Sink<'_>,
+) -> Option<Option<convex::Nearest>> {
+    let face = core.face_normal(a.local(towards))?;
+    let normal = a.axes * face;
+    let highest = placed.centre - a.centre + placed.axes * triangle.support(placed.local(-normal));
+    let distance = highest.dot(normal) - core.support(face).dot(face);
+    if distance - rounding[0] >= sink.reach {
+        return Some(None);
+    }
+    let nearest = convex::Nearest { normal, distance, middle: highest - normal * (0.5 * distance) };
+    convex::facing_points(core, a, triangle, placed, rounding, &nearest, sink.reach, &mut workspace.points)
+        .then_some(Some(nearest))
 }

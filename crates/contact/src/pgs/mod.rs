@@ -1,7 +1,7 @@
 //! Projected Gauss-Seidel on the tree path: islands of one tree and the ground, a lane per tree.
 //!
 //! Solves `A v = b + J^T lambda` with every contact, limit, drive and block obeying its law exactly; see
-//! [`manyworlds_shaders::contact::tree_pgs`] for the method, and [`record`] for the dispatches.
+//! [`manyworlds_shaders::contact::tree_pgs`] for the method, and [`record_solution`] for the dispatches.
 
 mod info;
 mod params;
@@ -9,4 +9,4 @@ mod record;
 
 pub use info::PgsInfo;
 pub use params::{CPU_ROWS, DEVICE_ROWS, PgsError, PgsParams};
-pub use record::{TreeContactBuffers, record, record_assembly, record_solution, work_reals};
+pub use record::{TreeContactBuffers, record_assembly, record_solution, work_reals};

@@ -12,6 +12,22 @@ use super::PgsParams;
 /// Invocations at least that share the lanes of a solve.
 const FEWEST: u32 = 32;
 
+/// Rounds through its loops that an invocation may make in a dispatch: a software adapter (llvmpipe) ends every loop when
+/// it has made 65535, without a word, and devices that drive a display end dispatches that take too long.
+const LOOPS: u32 = 40_000;
+
+/// Rounds through its loops that an invocation makes for one round of a lane, at most.
+fn loops(params: &PgsParams, tree: &TreeDims, most_slots: u32) -> u32 {
+    let n = 3 * most_slots + tree.n_row;
+    if n > params.rows {
+        // Swept on the velocity.
+        return 4 * (most_slots + tree.n_row) * tree.n_v.max(1);
+    }
+    // Elimination and what goes through the matrix once, in blocks of four; what goes through the rows.
+    let blocks = n.div_ceil(4);
+    blocks.pow(3) / 2 + 2 * blocks.pow(2) + 4 * n + 1
+}
+
 /// What the kernels bind. Sizes are reals a lane in tile layout, unless said otherwise; n slots are all slots of all
 /// tiles ([`manyworlds_shaders::contact::tree_layout`]).
 #[derive(Debug, Clone, Copy)]
@@ -60,13 +76,8 @@ pub fn work_reals(params: &PgsParams) -> usize {
     lane_reals(params.rows as usize)
 }
 
-/// Appends the contact stage of one tree set: from poses, factor and free velocity to velocity, impulses and certificate.
-pub fn record(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
-    record_assembly(recording, params, tree, b);
-    record_solution(recording, params, tree, b);
-}
-
-/// The first half of [`record`]: laws and responses of slots and rows, and the impulses to start from.
+/// Appends the first half of the contact stage of one tree set, from poses and factor: laws and responses of slots and
+/// rows, and the impulses to start from.
 pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
     let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
     recording
@@ -81,8 +92,15 @@ pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &Tre
         .dispatch(&TREE_ROWS, &whole, lanes, &[b.topology, b.params, b.state, b.factor, b.row]);
 }
 
-/// The second half of [`record`]: solution and certificate.
-pub fn record_solution(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
+/// Appends the second half: from the free velocity to velocity, impulses and certificate. No lane has more than
+/// `most_slots` slots.
+pub fn record_solution(
+    recording: &mut Recording,
+    params: &PgsParams,
+    tree: &TreeDims,
+    most_slots: u32,
+    b: &TreeContactBuffers,
+) {
     let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
     let mut solve = |dims: LaneDims, count: u32| {
         let buffers = [b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work];
@@ -92,8 +110,11 @@ pub fn record_solution(recording: &mut Recording, params: &PgsParams, tree: &Tre
         solve(LaneDims { phases: phase::PREPARE, ..lane }, lanes);
         // Whole workgroups, and enough of them for the cores there are.
         let stride = lanes.div_ceil(share).next_multiple_of(FEWEST).min(lanes);
-        let rounds = LaneDims { phases: phase::ROUNDS, budget: lanes.div_ceil(stride.max(1)), stride, ..lane };
-        (0..params.sweeps).for_each(|_| solve(rounds, stride));
+        // Each dispatch has a round for every lane, or several of small problems.
+        let each = lanes.div_ceil(stride.max(1));
+        let rounds = (LOOPS / (each * loops(params, tree, most_slots))).clamp(1, params.sweeps.max(1));
+        let dims = LaneDims { phases: phase::ROUNDS, budget: each * rounds, stride, ..lane };
+        (0..params.sweeps.div_ceil(rounds)).for_each(|_| solve(dims, stride));
         solve(LaneDims { phases: phase::FINISH, ..lane }, lanes);
     } else {
         solve(lane, lanes);

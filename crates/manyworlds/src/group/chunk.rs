@@ -353,10 +353,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.prepare()?;
         self.recording.clear();
         let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
-        for (set, part) in self.sets.iter().zip(&pack.sets) {
+        for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             set.step.dynamics(&mut self.recording);
             let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
-            set.step.contact(&mut self.recording, back);
+            set.step.contact(slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
             islands.record(&self.sets, pack, tile, &mut self.recording);

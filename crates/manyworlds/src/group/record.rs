@@ -84,12 +84,12 @@ impl SetStep {
     }
 
     /// Contacts and rows of trees that are islands by themselves: free velocity to velocity and impulses. `moves`: the
-    /// impulses that come back from islands of several trees.
-    pub(crate) fn contact(&self, recording: &mut Recording, moves: impl FnOnce(&mut Recording)) {
+    /// impulses that come back from islands of several trees. No lane has more than `most_slots` slots.
+    pub(crate) fn contact(&self, most_slots: u32, recording: &mut Recording, moves: impl FnOnce(&mut Recording)) {
         let b = self.contact_buffers();
         pgs::record_assembly(recording, &self.pgs, &self.dims, &b);
         moves(recording);
-        pgs::record_solution(recording, &self.pgs, &self.dims, &b);
+        pgs::record_solution(recording, &self.pgs, &self.dims, most_slots, &b);
     }
 
     /// Velocity into the state.

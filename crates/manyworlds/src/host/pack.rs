@@ -32,6 +32,11 @@ impl<T: Scalar> SlotPack<T> {
         Self { trees, n_block, width, contact: Vec::new(), map: Vec::new(), slots: vec![0; SLOTS * tiles], n_slot: 0 }
     }
 
+    /// Slots of the fullest lane.
+    pub(crate) fn most(&self) -> u32 {
+        self.slots.chunks_exact(SLOTS).map(|slots| slots[1]).max().unwrap_or(0)
+    }
+
     /// First slot of a lane.
     pub(crate) fn begin(&self, lane: usize) -> usize {
         self.slots[lane / self.width * SLOTS] as usize

@@ -7,6 +7,7 @@
 //!   to the joint's effort limit. A file without transmissions has no actuators.
 //! - A planar joint becomes two slides and a hinge about the normal, named `JOINT.x`, `JOINT.y` and `JOINT.angle`.
 //! - A revolute or prismatic joint that names neither bound turns freely.
+//! - Links held by a joint to what stands fixed do not touch it, as no link touches its parent.
 //! - Visuals are left out, and velocity limits are not enforced.
 
 mod files;
@@ -21,8 +22,8 @@ use crate::import::{Report, file_error};
 use crate::validate::Part;
 use crate::xml::{self, Element};
 use crate::{
-    Actuator, Contacting, Equality, EqualityKind, Geom, ImportOptions, Inertial, Loaded, Location, ModelBuilder,
-    ModelError, Pose, Resolver, Shape,
+    Actuator, Contacting, Equality, EqualityKind, Geom, ImportOptions, Inertial, JointKind, Loaded, Location,
+    ModelBuilder, ModelError, Pose, Resolver, Shape,
 };
 use robot::{JointElement, Link, child};
 
@@ -187,7 +188,29 @@ impl Importer<'_> {
         Ok(())
     }
 
+    /// Links that a joint holds to what stands fixed overlap it there as other links do their parents. The parent filter
+    /// of contacts does not count the ground as a parent, so that a floor is met: these are excluded by name.
+    fn exclude_fixed_parents(&mut self) {
+        let mut moves = vec![false; self.builder.bodies.len()];
+        self.builder.joints.iter().for_each(|joint| moves[joint.body] = true);
+        let mut fixed = vec![true; moves.len()];
+        for body in 1..fixed.len() {
+            fixed[body] = !moves[body] && fixed[self.builder.bodies[body].parent];
+        }
+        for body in 1..fixed.len() {
+            let held = moves[body] && fixed[self.builder.bodies[body].parent];
+            if held && !self.floats(body) {
+                (1..fixed.len()).filter(|&other| fixed[other]).for_each(|other| self.builder.exclude(other, body));
+            }
+        }
+    }
+
+    fn floats(&self, body: usize) -> bool {
+        self.builder.joints.iter().any(|joint| joint.body == body && joint.kind == JointKind::Free)
+    }
+
     fn finish(mut self) -> Result<Loaded, ModelError> {
+        self.exclude_fixed_parents();
         if self.unlimited > 0 {
             let what = format!("{} revolute or prismatic joints name no bounds: they are not limited", self.unlimited);
             self.report.assumptions.push(what);
