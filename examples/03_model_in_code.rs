@@ -16,22 +16,7 @@ fn ball(restitution: f64) -> Result<Model, Error> {
     let inertia = Mat3::identity() * (0.4 * MASS * RADIUS * RADIUS);
     let inertial = Inertial { mass: MASS, com: Vec3::zeros(), inertia };
     let body = builder.body("ball", 0, Pose::translation(0.0, 0.0, 1.0), inertial);
-    builder.joint(Joint {
-        name: "free".into(),
-        body,
-        kind: JointKind::Free,
-        anchor: Vec3::zeros(),
-        axis: Vec3::z(),
-        range: None,
-        reference: 0.0,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        damping: 0.0,
-        armature: 0.0,
-        dry_friction: 0.0,
-        q_start: 0,
-        v_start: 0,
-    });
+    builder.joint(Joint::new("free", body, JointKind::Free));
     let shape = Shape::Sphere { radius: RADIUS };
     builder.geom(Geom { name: "ball".into(), body, pose: Pose::identity(), shape, contact });
     Ok(builder.build()?)

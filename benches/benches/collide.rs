@@ -16,22 +16,7 @@ use manyworlds_model::{
 fn free_geom(builder: &mut ModelBuilder, shape: Shape) {
     let inertial = Inertial { mass: 1.0, com: Vec3::zeros(), inertia: Mat3::identity() };
     let body = builder.body("", 0, Pose::identity(), inertial);
-    builder.joint(Joint {
-        name: String::new(),
-        body,
-        kind: JointKind::Free,
-        anchor: Vec3::zeros(),
-        axis: Vec3::z(),
-        range: None,
-        reference: 0.0,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        damping: 0.0,
-        armature: 0.0,
-        dry_friction: 0.0,
-        q_start: 0,
-        v_start: 0,
-    });
+    builder.joint(Joint::new("", body, JointKind::Free));
     geom(builder, body, shape);
 }
 

@@ -190,3 +190,59 @@ fn an_actuator_gives_no_more_than_its_force_range() {
         }
     }
 }
+
+/// Falls onto the ground, and a ball onto a box that itself is free: what is fast is seen coming.
+#[test]
+fn what_falls_from_a_height_lands_without_sinking_in() {
+    for (name, shape, half) in [
+        ("ball", r#"type="sphere" size="0.1""#, 0.1),
+        ("box", r#"type="box" size="0.1 0.15 0.05""#, 0.05),
+        ("capsule", r#"type="capsule" size="0.05 0.2""#, 0.25),
+    ] {
+        for height in [0.5, 5.0] {
+            let model = mjcf(
+                H,
+                &format!(
+                    r#"<worldbody><geom type="plane" size="1 1 1"/>
+                       <body pos="0 0 {}"><freejoint/><geom {shape} mass="1"/></body></worldbody>"#,
+                    half + height
+                ),
+            );
+            // Down, and a tenth of a second to come to rest.
+            let steps = ((2.0 * height / G).sqrt() / H) as usize + 50;
+            for (executor, mut batch) in both(&model) {
+                if executor == "gpu" && (name != "box" || height > 1.0) {
+                    // A submission a step takes long; the host's half is the same.
+                    continue;
+                }
+                let (mut deepest, mut lowest, mut certificates) = (0.0_f64, f64::INFINITY, Vec::new());
+                for _ in 0..steps {
+                    run(&mut batch, 1);
+                    certificates.clear();
+                    batch.summaries(&mut certificates).expect("summaries");
+                    deepest = deepest.max(certificates[0].penetration);
+                    lowest = lowest.min(state(&mut batch, 0).q[2]);
+                }
+                // Nothing was there to stop it a step earlier than the ground: it did land.
+                assert!(certificates[0].contacts > 0 && lowest < half + 1e-3, "{executor}, {name}: {lowest} m");
+                assert!(deepest < 1e-6, "{executor}, {name} from {height} m: {deepest} m deep");
+            }
+        }
+    }
+}
+
+#[test]
+fn at_rest_a_body_penetrates_by_next_to_nothing() {
+    let model = mjcf(
+        H,
+        r#"<worldbody><geom type="plane" size="1 1 1"/>
+           <body pos="0 0 0.05"><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="1"/></body>
+           <body pos="0 0 0.151"><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="10"/></body></worldbody>"#,
+    );
+    for (executor, mut batch) in both(&model) {
+        run(&mut batch, 500);
+        let mut certificates = Vec::new();
+        batch.summaries(&mut certificates).expect("summaries");
+        assert!(certificates[0].contacts == 8 && certificates[0].penetration < 1e-7, "{executor}: {certificates:?}");
+    }
+}

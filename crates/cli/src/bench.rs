@@ -107,6 +107,8 @@ struct Report {
     worlds_over_tolerance: usize,
     bytes_per_world: u64,
     stage_ms: StageTimes,
+    /// Whether the stages name the kernels: on an adapter without timestamps they are one stage, `device`.
+    device_stages: bool,
     seed: u64,
     n_v: usize,
     threads: usize,
@@ -172,6 +174,7 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         worlds_over_tolerance: certificate.over_tolerance.iter().filter(|&&over| over).count(),
         bytes_per_world: batch.bytes_per_world(),
         stage_ms: StageTimes(batch.stage_ms().into_iter().map(|(name, ms)| (name, ms / steps as f64)).collect()),
+        device_stages: batch.times_device_stages(),
         seed: options.seed,
         n_v: model.n_v,
         threads: rayon::current_num_threads(),
@@ -359,5 +362,9 @@ fn human(report: &Report, fell_back: bool) -> String {
     }
     output::align_numbers(&mut stages);
     summary += &format!("\n{stages}");
+    if !report.device_stages {
+        summary +=
+            "\nthe adapter has no timestamps: `device` is all kernels, from submission until the host has waited";
+    }
     summary
 }

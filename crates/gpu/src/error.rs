@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum GpuError {
     /// No adapter answers to the choice.
-    #[error("no adapter for `{wanted}`; found: {found}")]
+    #[error("executor gpu: no adapter for `{wanted}`; found: {found}; the executor cpu needs none")]
     NoAdapter {
         /// What was asked for.
         wanted: String,

@@ -1,6 +1,7 @@
 //! The wgpu executor: a chunk's buffers on a device, and recordings submitted over them.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytemuck::Pod;
 use manyworlds_shaders::registry::GROUPS_X;
@@ -16,6 +17,8 @@ use crate::timestamps::Timestamps;
 
 /// Distance of the dims blocks of a recording [B]: the portable alignment of dynamic offsets.
 const DIMS_STRIDE: usize = 256;
+/// The stage of all dispatches of a recording, where timestamps are missing.
+const WHOLE: &str = "device";
 /// Smallest buffer [B]: a binding must hold an element.
 const SMALLEST: u64 = 256;
 
@@ -53,6 +56,8 @@ pub struct GpuStore<T: Scalar> {
     timings: Timings,
     timestamps: Option<Timestamps>,
     timed: bool,
+    /// When the recording at work was submitted, where only that can be timed.
+    submitted: Option<Instant>,
     scalar: std::marker::PhantomData<fn() -> T>,
 }
 
@@ -81,6 +86,7 @@ impl<T: Scalar> GpuStore<T> {
             timings: Timings::default(),
             timestamps: None,
             timed: false,
+            submitted: None,
             scalar: std::marker::PhantomData,
         })
     }
@@ -352,6 +358,7 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
         if self.timed && self.device.has_timestamps() {
             Timestamps::prepare(&mut self.timestamps, &self.device, recording.dispatches())?;
         }
+        self.submitted = (self.timed && !self.device.has_timestamps()).then(Instant::now);
         let device = Arc::clone(&self.device);
         let submission = device.guarded(
             || "submitting".into(),
@@ -377,6 +384,9 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
     fn wait(&mut self, ticket: Ticket) -> Result<(), GpuError> {
         if let Some(submission) = ticket.submission {
             self.device.wait(submission)?;
+        }
+        if let Some(since) = self.submitted.take() {
+            self.timings.add(WHOLE, since.elapsed().as_secs_f64() * 1e3);
         }
         if self.timed
             && let Some(timestamps) = &mut self.timestamps

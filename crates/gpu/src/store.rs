@@ -80,7 +80,8 @@ pub trait Store<T: Scalar>: Send {
         self.wait(ticket)
     }
 
-    /// Turns the timing of dispatches on or off.
+    /// Turns the timing of dispatches on or off. A device without timestamps gets one stage, `device`: from the start
+    /// of a recording until the host has waited for it.
     fn time(&mut self, on: bool);
 
     /// What the dispatches took so far, by kernel.

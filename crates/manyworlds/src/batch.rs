@@ -343,7 +343,15 @@ impl Batch {
         self.groups.iter_mut().for_each(|group| group.time(on));
     }
 
-    /// Milliseconds by stage since the timing was turned on, summed over threads.
+    /// Whether the kernels can be timed one by one: on the CPU always, on a GPU where it has timestamps.
+    #[must_use]
+    pub fn times_device_stages(&self) -> bool {
+        self.device.as_ref().is_none_or(|device| device.has_timestamps())
+    }
+
+    /// Milliseconds by stage since the timing was turned on, summed over threads: those of the host (`collide`,
+    /// `organise`, `pack`), then the kernels. Without [`Batch::times_device_stages`] those are one stage, `device`: from
+    /// a submission until the host has waited for it, so that what the host does meanwhile is in it as well.
     #[must_use]
     pub fn stage_ms(&self) -> Vec<(&'static str, f64)> {
         let mut sum = manyworlds_gpu::Timings::default();

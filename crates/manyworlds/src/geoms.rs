@@ -31,6 +31,28 @@ fn sizes(shape: &Shape) -> ([f64; 3], usize) {
     }
 }
 
+/// Largest distance of the surface of a geom that moves from the origin of its body, m.
+pub(crate) fn lever(model: &Model) -> f64 {
+    let moving = model.geoms.iter().filter(|geom| model.bodies[geom.body].tree.is_some());
+    let lever = |geom: &Geom| {
+        let radius = match &geom.shape {
+            // A plane has no far side that a turn could bring near.
+            Shape::Plane => 0.0,
+            Shape::Sphere { radius } => *radius,
+            Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => radius + half_length,
+            Shape::Box { half: sizes } | Shape::Ellipsoid { radii: sizes } => sizes.norm(),
+            Shape::Mesh(mesh) => model.meshes[*mesh].vertices.iter().map(|v| v.norm()).fold(0.0, f64::max),
+            Shape::HeightField(field) => {
+                let field = &model.heightfields[*field];
+                let height = field.heights.iter().fold(field.base, |most, h| most.max(h.abs()));
+                field.half[0].hypot(field.half[1]).hypot(height)
+            }
+        };
+        geom.pose.translation.vector.norm() + radius
+    };
+    moving.map(lever).fold(0.0, f64::max)
+}
+
 impl GeomParameter {
     /// Refuses values that the geom cannot have.
     pub(crate) fn check(self, index: usize, geom: &Geom, values: &[f64]) -> Result<(), Error> {

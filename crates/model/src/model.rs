@@ -152,6 +152,31 @@ pub struct Joint {
     pub v_start: usize,
 }
 
+impl Joint {
+    /// A joint at the body's origin (a hinge or slide about or along its z axis), without limits, springs or losses.
+    ///
+    /// [`crate::ModelBuilder::build`] sets `q_start` and `v_start`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, body: usize, kind: JointKind) -> Self {
+        Self {
+            name: name.into(),
+            body,
+            kind,
+            anchor: Vec3::zeros(),
+            axis: Vec3::z(),
+            range: None,
+            reference: 0.0,
+            stiffness: 0.0,
+            spring_reference: 0.0,
+            damping: 0.0,
+            armature: 0.0,
+            dry_friction: 0.0,
+            q_start: 0,
+            v_start: 0,
+        }
+    }
+}
+
 /// Force on one joint: `gain * ctrl + bias[0] + bias[1] * length + bias[2] * velocity`, with
 /// `length = gear . position` and `velocity = gear . v` of the joint.
 #[derive(Debug, Clone)]

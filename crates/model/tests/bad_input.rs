@@ -198,22 +198,7 @@ fn ball() -> Inertial {
 }
 
 fn hinge(body: usize) -> Joint {
-    Joint {
-        name: "j".into(),
-        body,
-        kind: JointKind::Hinge,
-        anchor: Vec3::zeros(),
-        axis: Vec3::z(),
-        range: None,
-        reference: 0.0,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        damping: 0.0,
-        armature: 0.0,
-        dry_friction: 0.0,
-        q_start: 0,
-        v_start: 0,
-    }
+    Joint::new("j", body, JointKind::Hinge)
 }
 
 fn pendulum() -> ModelBuilder {

@@ -48,7 +48,7 @@ var<private> rhs_first: u32;
 var<private> slot_law_first: u32;
 // A group a single row: lower, upper, compliance, rho.
 var<private> row_law_first: u32;
-// Factors of four rows, by group of pivots and row; and the groups of a solution.
+// Factors of four rows, by group of pivots and row; and a vector by groups: the step, or sigma during a sweep.
 var<private> factors: array<vec4<real>, MOST>;
 var<private> solved: array<vec4<real>, MOST_GROUPS>;
 
@@ -488,6 +488,10 @@ fn row_residual(law: vec4<real>, lambda: real, sigma: real) -> real {
 fn dense_sweep() -> real {
     let zero = real(0.0);
     var square = zero;
+    // sigma, while it changes.
+    for (var j = 0u; j < dense_groups; j++) {
+        solved[j] = work[sigma_first + j * TILE];
+    }
     for (var k = 0u; k < dense_rows; k++) {
         let law = row_law(k);
         if law.w <= zero {
@@ -495,7 +499,7 @@ fn dense_sweep() -> real {
         }
         let i = of_row(k);
         let lambda = load(lambda_first, i);
-        let sigma = load(sigma_first, i);
+        let sigma = solved[i / GROUP][i % GROUP];
         let left = row_residual(law, lambda, sigma);
         square += left * left;
         let next = min(max(lambda - law.w * sigma, law.x), law.y);
@@ -504,8 +508,7 @@ fn dense_sweep() -> real {
             let d = all_of(next - lambda);
             let g = delassus_first + i * dense_span;
             for (var j = 0u; j < dense_groups; j++) {
-                let at = j * TILE;
-                work[sigma_first + at] = fma(work[g + at], d, work[sigma_first + at]);
+                solved[j] = fma(work[g + j * TILE], d, solved[j]);
             }
         }
     }
@@ -527,7 +530,11 @@ fn dense_sweep() -> real {
             load(g + 2u * span, c2),
         ));
         let lambda = load_slot(lambda_first, slot);
-        let sigma = load_slot(sigma_first, slot);
+        let sigma = vec3<real>(
+            solved[slot / GROUP][slot % GROUP],
+            solved[c1 / GROUP][c1 % GROUP],
+            solved[c2 / GROUP][c2 % GROUP],
+        );
         let r = local_residual(law.mu, real(1.0), lambda, sigma);
         square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
         let next = local_solve(law.mu, block, law.inverse, lambda, sigma);
@@ -538,10 +545,12 @@ fn dense_sweep() -> real {
         store_slot(lambda_first, slot, next);
         for (var j = 0u; j < dense_groups; j++) {
             let at = j * TILE;
-            let first = fma(work[g + at], all_of(d.x), work[sigma_first + at]);
-            let second = fma(work[g + span + at], all_of(d.y), first);
-            work[sigma_first + at] = fma(work[g + 2u * span + at], all_of(d.z), second);
+            let second = fma(work[g + span + at], all_of(d.y), fma(work[g + at], all_of(d.x), solved[j]));
+            solved[j] = fma(work[g + 2u * span + at], all_of(d.z), second);
         }
+    }
+    for (var j = 0u; j < dense_groups; j++) {
+        work[sigma_first + j * TILE] = solved[j];
     }
     return square;
 }

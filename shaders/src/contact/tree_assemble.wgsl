@@ -1,6 +1,7 @@
 // Y = A^-1 J^T, the diagonal blocks and restitution of every slot. See tree_assemble.rs.
 #import dynamics/tree
 #import dynamics/solve
+#import dynamics/small
 #import contact/tree_layout
 #import contact/local
 
@@ -22,60 +23,54 @@ fn store_x(base: u32, i: u32, value: real) {
     constraint[base + i * TILE] = value;
 }
 
-// Dofs at most of a tree whose responses are computed in private memory, 6 kB in f64.
-const MOST_DOFS: u32 = 64u;
 // Slots at a time: a load of the factor serves all of their rows.
 const GROUP: u32 = 4u;
-// Numbers of four slots, by dof and row; the parents of the dofs.
-var<private> x: array<vec4<real>, 192>;
-var<private> parents: array<u32, MOST_DOFS>;
+// Numbers of four slots, by dof and row.
+var<private> four: array<vec4<real>, 192>;
 
 // Y of the slots whose J begins at these addresses.
 fn respond(factor_base: u32, j: vec4<u32>) {
     let n_v = dims.tree.n_v;
     for (var e = 0u; e < 3u * n_v; e++) {
         let at = j + e * TILE;
-        x[e % n_v * 3u + e / n_v] = vec4<real>(constraint[at.x], constraint[at.y], constraint[at.z], constraint[at.w]);
+        four[e % n_v * 3u + e / n_v] = vec4<real>(constraint[at.x], constraint[at.y], constraint[at.z], constraint[at.w]);
     }
     for (var r = 0u; r < n_v; r++) {
         let i = n_v - 1u - r;
-        let dof = dof_record(i);
-        let at = factor_base + dof.m_begin * TILE;
-        let a = x[3u * i];
-        let b = x[3u * i + 1u];
-        let c = x[3u * i + 2u];
-        parents[i] = dof.parent;
-        var to = dof.parent;
-        for (var k = 1u; k < dof.chain; k++) {
+        let at = factor_base + begins[i] * TILE;
+        let a = four[3u * i];
+        let b = four[3u * i + 1u];
+        let c = four[3u * i + 2u];
+        var to = parents[i];
+        for (var k = 1u; k < chains[i]; k++) {
             let f = -factor[at + k * TILE];
-            x[3u * to] = fma(vec4<real>(f, f, f, f), a, x[3u * to]);
-            x[3u * to + 1u] = fma(vec4<real>(f, f, f, f), b, x[3u * to + 1u]);
-            x[3u * to + 2u] = fma(vec4<real>(f, f, f, f), c, x[3u * to + 2u]);
-            to = dof_parent(to);
+            four[3u * to] = fma(vec4<real>(f, f, f, f), a, four[3u * to]);
+            four[3u * to + 1u] = fma(vec4<real>(f, f, f, f), b, four[3u * to + 1u]);
+            four[3u * to + 2u] = fma(vec4<real>(f, f, f, f), c, four[3u * to + 2u]);
+            to = parents[to];
         }
     }
     for (var i = 0u; i < n_v; i++) {
-        let dof = dof_record(i);
-        let at = factor_base + dof.m_begin * TILE;
+        let at = factor_base + begins[i] * TILE;
         let inverse = factor[at];
-        var a = x[3u * i] * inverse;
-        var b = x[3u * i + 1u] * inverse;
-        var c = x[3u * i + 2u] * inverse;
+        var a = four[3u * i] * inverse;
+        var b = four[3u * i + 1u] * inverse;
+        var c = four[3u * i + 2u] * inverse;
         var from_dof = parents[i];
-        for (var k = 1u; k < dof.chain; k++) {
+        for (var k = 1u; k < chains[i]; k++) {
             let f = -factor[at + k * TILE];
-            a = fma(vec4<real>(f, f, f, f), x[3u * from_dof], a);
-            b = fma(vec4<real>(f, f, f, f), x[3u * from_dof + 1u], b);
-            c = fma(vec4<real>(f, f, f, f), x[3u * from_dof + 2u], c);
+            a = fma(vec4<real>(f, f, f, f), four[3u * from_dof], a);
+            b = fma(vec4<real>(f, f, f, f), four[3u * from_dof + 1u], b);
+            c = fma(vec4<real>(f, f, f, f), four[3u * from_dof + 2u], c);
             from_dof = parents[from_dof];
         }
-        x[3u * i] = a;
-        x[3u * i + 1u] = b;
-        x[3u * i + 2u] = c;
+        four[3u * i] = a;
+        four[3u * i + 1u] = b;
+        four[3u * i + 2u] = c;
     }
     for (var e = 0u; e < 3u * n_v; e++) {
         let at = j + (3u * n_v + e) * TILE;
-        let y = x[e % n_v * 3u + e / n_v];
+        let y = four[e % n_v * 3u + e / n_v];
         constraint[at.x] = y.x;
         constraint[at.y] = y.y;
         constraint[at.z] = y.z;
@@ -96,16 +91,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let first = slot_base(lane, slots[tile], 0u, slot_reals(n_v)) + SLOT_J * TILE;
     let stride = slot_reals(n_v) * TILE;
     let count = slots[tile + 1u];
-    for (var s = 0u; s < count && n_v <= MOST_DOFS; s += GROUP) {
+    let small = is_small();
+    if small {
+        read_small();
+    }
+    for (var s = 0u; small && s < count; s += GROUP) {
         // The last slot stands in for those that are not there.
-        let four = min(vec4<u32>(s, s + 1u, s + 2u, s + 3u), vec4<u32>(count - 1u));
-        respond(factor_base, first + four * stride);
+        let at = min(vec4<u32>(s, s + 1u, s + 2u, s + 3u), vec4<u32>(count - 1u));
+        respond(factor_base, first + at * stride);
     }
     for (var s = 0u; s < count; s++) {
         let at = slot_base(lane, slots[tile], s, slot_reals(n_v));
         let j = at + SLOT_J * TILE;
         let y = j + 3u * n_v * TILE;
-        if MOST_DOFS < n_v {
+        if !small {
             for (var i = 0u; i < 3u * n_v; i++) {
                 constraint[y + i * TILE] = constraint[j + i * TILE];
             }

@@ -1,6 +1,7 @@
 // How good the impulses of a step are, from themselves. See tree_certify.rs.
 #import dynamics/tree
 #import dynamics/solve
+#import dynamics/small
 #import contact/tree_layout
 #import contact/local
 
@@ -35,7 +36,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let one = real(1.0);
     let out = tile_base(lane, INFO_SIZE + n_v);
     let v = out + INFO_SIZE * TILE;
-    solve(tile_base(lane, dims.tree.n_m), v);
+    if is_small() {
+        read_small();
+        for (var i = 0u; i < n_v; i++) {
+            x[i] = info[v + i * TILE];
+        }
+        solve_small(tile_base(lane, dims.tree.n_m));
+        for (var i = 0u; i < n_v; i++) {
+            info[v + i * TILE] = x[i];
+        }
+    } else {
+        solve(tile_base(lane, dims.tree.n_m), v);
+    }
 
     var square = zero;
     var scaled = zero;
@@ -50,10 +62,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         var sigma = vec3<real>(zero, zero, zero);
         for (var i = 0u; i < n_v; i++) {
             let j = c + (SLOT_J + i) * TILE;
-            let x = info[v + i * TILE];
-            sigma.x = fma(constraint[j], x, sigma.x);
-            sigma.y = fma(constraint[j + n_v * TILE], x, sigma.y);
-            sigma.z = fma(constraint[j + 2u * n_v * TILE], x, sigma.z);
+            let vi = info[v + i * TILE];
+            sigma.x = fma(constraint[j], vi, sigma.x);
+            sigma.y = fma(constraint[j + n_v * TILE], vi, sigma.y);
+            sigma.z = fma(constraint[j + 2u * n_v * TILE], vi, sigma.z);
         }
         sigma += vec3<real>(constraint[c], constraint[c + TILE], constraint[c + 2u * TILE]);
         let mu = constraint[c + SLOT_MU * TILE];
@@ -75,8 +87,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         active_rows += one;
         var sigma = zero;
         for (var d = 0u; d < 3u; d++) {
-            let x = info[v + u32(row[r + (ROW_AT_DOF + d) * TILE]) * TILE];
-            sigma = fma(row[r + (ROW_AT_COEFFICIENT + d) * TILE], x, sigma);
+            let vd = info[v + u32(row[r + (ROW_AT_DOF + d) * TILE]) * TILE];
+            sigma = fma(row[r + (ROW_AT_COEFFICIENT + d) * TILE], vd, sigma);
         }
         sigma += row[r + ROW_AT_BIAS * TILE];
         let lambda = row[r + ROW_AT_IMPULSE * TILE];

@@ -2,6 +2,7 @@
 #import math
 #import dynamics/tree
 #import dynamics/solve
+#import dynamics/small
 #import contact/tree_layout
 
 struct Dims {
@@ -140,6 +141,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let factor_base = tile_base(lane, dims.tree.n_m);
     let stride = row_stride(n_v);
     let first = tile_base(lane, dims.tree.n_row * stride);
+    let small = is_small();
+    if small {
+        read_small();
+    }
     for (var k = 0u; k < dims.tree.n_row; k++) {
         let record = row_record(k);
         let law = row_law(record, param, base);
@@ -176,7 +181,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         for (var d = 0u; d < record.count; d++) {
             row[y + dofs[d] * TILE] = law.coefficient[d];
         }
-        solve(factor_base, y);
+        if small {
+            for (var i = 0u; i < n_v; i++) {
+                x[i] = row[y + i * TILE];
+            }
+            solve_small(factor_base);
+            for (var i = 0u; i < n_v; i++) {
+                row[y + i * TILE] = x[i];
+            }
+        } else {
+            solve(factor_base, y);
+        }
         var block = zero;
         for (var d = 0u; d < record.count; d++) {
             block = fma(law.coefficient[d], row[y + dofs[d] * TILE], block);

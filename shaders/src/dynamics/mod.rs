@@ -4,7 +4,7 @@
 //! first body. At the instant of the step c stands for a point fixed in the world, as in MuJoCo's `cdof` and `cvel`.
 //!
 //! In a step the kernels run in this order: [`kinematics`], [`bias`], [`inertia`], [`momentum`], [`factor`], then the
-//! contact kernels on `velocity`, then [`integrate`].
+//! contact kernels on `velocity`, then [`integrate`]; [`speed`] follows [`kinematics`] where contacts are looked for.
 
 pub mod bias;
 pub mod factor;
@@ -13,5 +13,6 @@ pub mod integrate;
 pub mod kinematics;
 pub mod momentum;
 pub mod names;
+pub mod speed;
 pub mod tree;
 pub mod tumble;

@@ -17,6 +17,8 @@ use crate::real::{Real, Scalar};
 pub const POSE: usize = 7;
 /// Reals of a dof in `motion` and of a body in `twist`: angular, linear.
 pub const SPATIAL: usize = 6;
+/// Reals of a body in `speed`: of its origin, and angular.
+pub const SPEED: usize = 2;
 
 /// Sizes of a tree and of the buffers' lanes; the first member of every tree kernel's uniform.
 #[repr(C)]

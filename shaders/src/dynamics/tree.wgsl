@@ -78,6 +78,7 @@ const PARAM_BLOCK: u32 = 14u;
 
 const POSE: u32 = 7u;
 const SPATIAL: u32 = 6u;
+const SPEED: u32 = 2u;
 
 const WORK_INERTIA: u32 = 0u;
 const WORK_ACCELERATION: u32 = 10u;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use manyworlds_dynamics::{Settings, TreeLayout, TreeSet, compile};
 use manyworlds_model::{ImportOptions, load};
-use manyworlds_shaders::dynamics::tree::{TreeOnly, joint};
+use manyworlds_shaders::dynamics::tree::{SPEED, TreeOnly, joint};
 use manyworlds_shaders::{Kernel, kernel};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -119,6 +119,7 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
     use kernel::dynamics as k;
     vec![
         case(&k::KINEMATICS, vec![state(), empty(|tile| &tile.pose), empty(|tile| &tile.motion)], &[3, 4], ROUNDING),
+        case(&k::SPEED, vec![state(), pose(), motion(), speeds(&tiles)], &[5], ROUNDING),
         case(
             &k::BIAS,
             vec![state(), pose(), motion(), empty(|tile| &tile.twist), work(), empty(|tile| &tile.bias)],
@@ -147,6 +148,10 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
         ),
         case(&k::INTEGRATE, vec![of(|tile| &tile.velocity), state(), status()], &[3, 4], ROUNDING),
     ]
+}
+
+fn speeds(tiles: &[TreeTile<f64>]) -> Data {
+    Data::Lanes(vec![vec![0.0; SPEED * tiles[0].layout.dims.n_body as usize]; tiles.len()])
 }
 
 /// What `bias` leaves in the scratch for `inertia`: the inertia of each body in world axes.

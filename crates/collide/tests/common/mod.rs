@@ -64,22 +64,7 @@ pub fn inertial() -> Inertial {
 }
 
 pub fn free_joint(body: usize) -> Joint {
-    Joint {
-        name: String::new(),
-        body,
-        kind: JointKind::Free,
-        anchor: Vec3::zeros(),
-        axis: Vec3::z(),
-        range: None,
-        reference: 0.0,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        damping: 0.0,
-        armature: 0.0,
-        dry_friction: 0.0,
-        q_start: 0,
-        v_start: 0,
-    }
+    Joint::new("", body, JointKind::Free)
 }
 
 /// A free body without geoms.

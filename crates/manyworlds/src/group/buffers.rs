@@ -35,6 +35,7 @@ buffers! {
         status: Index,
         pose: Tile,
         motion: Tile,
+        speed: Tile,
         twist: Tile,
         work: Tile,
         bias: Tile,

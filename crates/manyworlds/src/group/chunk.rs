@@ -7,7 +7,7 @@ use manyworlds_contact::pgs::{self, PgsParams, work_reals};
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, info, map, row_stride, slot_reals};
-use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims, status};
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
@@ -15,7 +15,7 @@ use super::buffers::{IslandBuffers, SetBuffers};
 use super::record::{IslandStep, SetStep};
 use super::shared::Shared;
 use crate::geoms::GeomOverrides;
-use crate::host::HostStage;
+use crate::host::{HostStage, Moving};
 use crate::{Error, GeomParameter};
 
 /// Some worlds of one model, stepped by one recording.
@@ -40,6 +40,7 @@ pub(crate) struct ChunkSet<T> {
     /// Trees of one world in this set.
     pub(crate) k: usize,
     poses: Vec<T>,
+    speeds: Vec<T>,
     pub(crate) status: Vec<u32>,
     /// Buffer for uploads.
     staging: Vec<T>,
@@ -92,7 +93,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 share,
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
-            sets.push(ChunkSet { step, k, poses: Vec::new(), status: Vec::new(), staging: Vec::new() });
+            sets.push(ChunkSet {
+                step,
+                k,
+                poses: Vec::new(),
+                speeds: Vec::new(),
+                status: Vec::new(),
+                staging: Vec::new(),
+            });
         }
         let host = HostStage::new(Arc::clone(&shared.host), n_world, width, shared.newton);
         let islands = IslandStep {
@@ -120,6 +128,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.state, d.n_state()),
                 (b.pose, POSE * n_body),
                 (b.motion, SPATIAL * n_v),
+                (b.speed, SPEED * n_body),
                 (b.twist, SPATIAL * n_body),
                 (b.work, d.n_work()),
                 (b.bias, n_v),
@@ -143,6 +152,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             set.status[lanes..].fill(status::FROZEN);
             self.store.write_index(b.status, 0, &set.status)?;
             set.poses = vec![T::default(); tile_len(width, lanes, POSE * n_body)];
+            set.speeds = vec![T::default(); tile_len(width, lanes, SPEED * n_body)];
             let tree_set = &self.shared.sets[index];
             self.store.resize(b.topology, tree_set.layout.topology.len().max(1))?;
             self.store.write_index(b.topology, 0, &tree_set.layout.topology)?;
@@ -327,6 +337,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     fn fetch(&mut self) -> Result<(), Error> {
         for set in &mut self.sets {
             self.store.read(set.step.buffers.pose, &mut set.poses)?;
+            self.store.read(set.step.buffers.speed, &mut set.speeds)?;
             self.store.read_index(set.step.buffers.status, &mut set.status)?;
         }
         Ok(())
@@ -366,7 +377,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         for set in &self.sets {
             set.step.kinematics(&mut self.recording);
-            self.recording.read(set.step.buffers.pose).read(set.step.buffers.status);
+            let b = set.step.buffers;
+            self.recording.read(b.pose).read(b.speed).read(b.status);
         }
         self.ticket = Some(self.store.submit(&self.recording)?);
         self.host.remember();
@@ -422,7 +434,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
         let geoms = &self.geoms;
         let overrides = |world: usize| geoms.as_ref().map_or_else(Overrides::default, |geoms| geoms.of(world));
-        self.host.run(|set| &sets[set].poses[..], overrides, stopped);
+        let moving = Moving { poses: |set: usize| &sets[set].poses[..], speeds: |set: usize| &sets[set].speeds[..] };
+        self.host.run(&moving, overrides, stopped);
         let width = self.store.tile();
         for (set, pack) in self.sets.iter().zip(&self.host.packs) {
             let b = set.step.buffers;

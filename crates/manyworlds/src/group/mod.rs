@@ -403,13 +403,14 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         for chunk in &mut self.chunks {
             chunk.store.time(on);
             chunk.store.clear_timings();
+            chunk.host.time(on);
         }
     }
 
     fn timings(&self) -> Timings {
         let mut sum = Timings::default();
         for chunk in &self.chunks {
-            for &(name, milliseconds) in &chunk.store.timings().stages {
+            for &(name, milliseconds) in chunk.host.timings().iter().chain(&chunk.store.timings().stages) {
                 sum.add(name, milliseconds);
             }
         }

@@ -30,14 +30,15 @@ impl SetStep {
         if self.dims.param_lanes == 1 { self.buffers.lane_params } else { self.buffers.params }
     }
 
-    /// State to body poses and dof motions.
+    /// State to what collision looks at: body poses and speeds; and to dof motions.
     pub(crate) fn kinematics(&self, recording: &mut Recording) {
-        let b = &self.buffers;
-        recording.dispatch(
-            &kernel::dynamics::KINEMATICS,
-            &self.tree(),
-            self.dims.lanes,
-            &[b.topology, self.params(), b.state, b.pose, b.motion],
+        let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
+        use kernel::dynamics::{KINEMATICS, SPEED};
+        recording.dispatch(&KINEMATICS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion]).dispatch(
+            &SPEED,
+            dims,
+            lanes,
+            &[b.topology, params, b.state, b.pose, b.motion, b.speed],
         );
     }
 

@@ -9,7 +9,7 @@ use manyworlds_shaders::Scalar;
 
 use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, TreeBlock, fixed};
 use crate::lanes::LaneMap;
-use crate::{BatchOptions, Error};
+use crate::{BatchOptions, Error, geoms};
 
 /// The compiled model of a group.
 pub(crate) struct Shared<T: Scalar + CollidePrecision> {
@@ -45,6 +45,8 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             _ => None,
         };
         let host = HostModel {
+            lever: geoms::lever(&model),
+            speculative: s.speculative_distance,
             blocks: fixed.iter().enumerate().filter_map(block).collect(),
             fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,

@@ -7,11 +7,13 @@ mod params;
 mod world;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
+use manyworlds_gpu::Timings;
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::dynamics::tree::TreeDims;
+use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
 use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
@@ -26,8 +28,18 @@ pub(crate) use world::{Place, World};
 /// Worlds that one task collides in a row with one scratch.
 const BLOCK: usize = 32;
 
-/// Reals of a body in the pose buffers.
-const POSE: usize = 7;
+/// Names of the host's stages.
+mod stage {
+    /// Contacts from poses.
+    pub(super) const COLLIDE: &str = "collide";
+    /// Islands, colours, and which contacts were there before.
+    pub(super) const ORGANISE: &str = "organise";
+    /// Records for upload.
+    pub(super) const PACK: &str = "pack";
+}
+
+/// How much faster than at the start of a step a body is taken to move within it.
+const AHEAD: f64 = 1.25;
 
 /// What all chunks of a group share.
 #[derive(Debug)]
@@ -38,6 +50,10 @@ pub(crate) struct HostModel<T: Precision> {
     pub(crate) sets: Vec<SetShape>,
     /// Constraints that are there in every step; they take part in islands of several trees only.
     pub(crate) fixed: Vec<Fixed<T>>,
+    /// Largest distance of a geom's surface from the origin of its body, m.
+    pub(crate) lever: f64,
+    /// Gaps up to this are contacts whatever moves, m.
+    pub(crate) speculative: f64,
     /// Those of them that are bilateral blocks of one tree.
     pub(crate) blocks: Vec<TreeBlock>,
 }
@@ -63,8 +79,18 @@ pub(crate) struct SetShape {
 #[derive(Default)]
 struct Bench<T: Precision> {
     scratch: Scratch<T>,
+    /// By body.
+    travel: Vec<[T; 2]>,
+    /// Spent on contacts and on islands in the run at hand, where it is timed.
+    spent: [Duration; 2],
     begins: Vec<u32>,
     touched: Vec<u32>,
+}
+
+/// Where the bodies are and how fast they move: of a tree set, in tile layout.
+pub(crate) struct Moving<P, V> {
+    pub(crate) poses: P,
+    pub(crate) speeds: V,
 }
 
 /// Contacts of the worlds of one chunk.
@@ -79,6 +105,8 @@ pub(crate) struct HostStage<T: Precision> {
     /// By set.
     pub(crate) params: Vec<LaneParams<T>>,
     pub(crate) islands: IslandPack<T>,
+    /// Times of the stages, if they are taken.
+    timings: Option<Timings>,
 }
 
 /// A block's number, its worlds, their organisers, and what a thread works with.
@@ -96,6 +124,7 @@ impl<T: Scalar + Precision> HostStage<T> {
         Self {
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
             islands: IslandPack::new(&model, n_world, newton),
+            timings: None,
             width,
             worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),
             organisers: (0..n_world).map(|_| Organiser::default()).collect(),
@@ -107,26 +136,44 @@ impl<T: Scalar + Precision> HostStage<T> {
 
     /// Collides and organises every world from the body poses of a tree set (tile layout), and packs what the tree
     /// kernels read. Worlds of `stopped` trees have no contacts.
-    pub(crate) fn run<'o, 'p>(
+    pub(crate) fn run<'o, 'p, P, V>(
         &mut self,
-        poses: impl Fn(usize) -> &'p [T] + Sync,
+        moving: &Moving<P, V>,
         overrides: impl Fn(usize) -> Overrides<'o, T> + Sync,
         stopped: impl Fn(usize) -> bool + Sync,
-    ) {
-        let (model, width) = (&*self.model, self.width);
+    ) where
+        P: Fn(usize) -> &'p [T] + Sync,
+        V: Fn(usize) -> &'p [T] + Sync,
+        T: 'p,
+    {
+        let (model, width, poses) = (&*self.model, self.width, &moving.poses);
+        let params = &self.params;
         let many = self.worlds.len() > BLOCK;
+        let timed = self.timings.is_some();
+        let now = || timed.then(Instant::now);
+        let passed = |since: Option<Instant>| since.map_or(Duration::ZERO, |since| since.elapsed());
         let work = |(block, ((worlds, organisers), bench)): Task<'_, T>| {
-            for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
+            let clock = now();
+            for (i, world) in worlds.iter_mut().enumerate() {
                 let index = block * BLOCK + i;
                 world.contacts.clear();
                 if !stopped(index) {
-                    let pose = |body: usize| model.pose(&poses, width, index, body);
+                    let pose = |body: usize| model.pose(poses, width, index, body);
+                    let mut own = overrides(index);
+                    let speeds = |set: usize| (moving.speeds)(set);
+                    if model.travel(&speeds, params, width, index, !own.sizes.is_empty(), &mut bench.travel) {
+                        own.travel = &bench.travel;
+                    }
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
-                    let _ =
-                        model.collision.collide_with(pose, &overrides(index), &mut bench.scratch, &mut world.contacts);
+                    let _ = model.collision.collide_with(pose, &own, &mut bench.scratch, &mut world.contacts);
                 }
+            }
+            bench.spent[0] += passed(clock);
+            let clock = now();
+            for (world, organiser) in worlds.iter_mut().zip(organisers) {
                 model.organise(world, organiser, bench);
             }
+            bench.spent[1] += passed(clock);
         };
         let (worlds, organisers, benches) = (&mut self.worlds, &mut self.organisers, &mut self.benches);
         if many {
@@ -136,6 +183,7 @@ impl<T: Scalar + Precision> HostStage<T> {
             let blocks = worlds.chunks_mut(BLOCK).zip(organisers.chunks_mut(BLOCK)).zip(benches);
             blocks.enumerate().for_each(work);
         }
+        let clock = now();
         let organisers = &self.organisers;
         let shared = |world: usize, tree: usize| is_shared(&organisers[world], tree);
         let islands = &self.islands;
@@ -144,9 +192,29 @@ impl<T: Scalar + Precision> HostStage<T> {
         for pack in &mut self.packs {
             pack.pack(&self.worlds, &model.lanes, shared, was_here);
         }
-        let pose = |world: usize, body: usize| model.pose(&poses, width, world, body);
+        let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
+        let packing = passed(clock);
+        if let Some(timings) = &mut self.timings {
+            let mut add = |name, spent: Duration| timings.add(name, spent.as_secs_f64() * 1e3);
+            for bench in &mut self.benches {
+                let [collide, organise] = std::mem::take(&mut bench.spent);
+                add(stage::COLLIDE, collide);
+                add(stage::ORGANISE, organise);
+            }
+            add(stage::PACK, packing);
+        }
+    }
+
+    /// Turns the timing of the stages on or off, and forgets what was timed.
+    pub(crate) fn time(&mut self, on: bool) {
+        self.timings = on.then(Timings::default);
+    }
+
+    /// What the stages took so far; nothing when they are not timed.
+    pub(crate) fn timings(&self) -> &[(&'static str, f64)] {
+        self.timings.as_ref().map_or(&[], |timings| &timings.stages)
     }
 
     /// Whether a tree of a world was in an island with others in the step at hand.
@@ -202,6 +270,45 @@ impl<T: Scalar + Precision> HostModel<T> {
     fn block(&self, tree: usize, number: usize) -> usize {
         let first = self.blocks.partition_point(|block| block.tree < tree);
         self.blocks[first + number].fixed
+    }
+
+    /// How far the bodies of a world may move and turn within a step, if any so far that the speculative distance alone
+    /// would miss what it meets. `resized`: the world has geoms of its own, of which the model's lever says nothing.
+    fn travel<'p>(
+        &self,
+        speeds: &impl Fn(usize) -> &'p [T],
+        params: &[LaneParams<T>],
+        width: usize,
+        world: usize,
+        resized: bool,
+        travel: &mut Vec<[T; 2]>,
+    ) -> bool
+    where
+        T: 'p,
+    {
+        let (lever, near) = (T::from_f64(self.lever), T::from_f64(0.5 * self.speculative));
+        // Of the `local`-th body of a tree: its origin's way and its turn.
+        let own = |tree: usize| {
+            let (set, lane) = self.lane(world, tree);
+            let n = SPEED * self.sets[set].dims.n_body as usize;
+            let [h, ..] = params[set].settings(lane);
+            let (first, ahead, speeds) = (tile_at(width, lane, n, 0), T::from_f64(AHEAD) * h, speeds(set));
+            move |local: usize| [0, 1].map(|k| ahead * speeds[first + (SPEED * local + k) * width])
+        };
+        let is_far = |tree: usize| {
+            let own = own(tree);
+            let n_body = self.sets[self.lanes.trees[tree].set].dims.n_body as usize;
+            (0..n_body).map(own).any(|[moved, turned]| near < moved + lever * turned)
+        };
+        if !resized && !(0..self.lanes.trees.len()).any(is_far) {
+            return false;
+        }
+        travel.clear();
+        travel.extend(self.lanes.bodies.iter().map(|place| match place {
+            Some(place) => own(place.tree)(place.local),
+            None => [T::default(); 2],
+        }));
+        true
     }
 
     /// Islands of a world, the place of every contact, and where it was solved in the step before.

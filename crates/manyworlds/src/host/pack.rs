@@ -95,18 +95,25 @@ impl<T: Scalar> SlotPack<T> {
                 }
             }
         };
-        for_tiles(0, &self.slots, width, &mut self.contact, &mut self.map, &fill);
+        // A chunk of a CPU batch has few worlds, and its neighbours keep the threads busy.
+        let task = if worlds.len() > ALONE { TASK } else { usize::MAX };
+        for_tiles(0, &self.slots, width, task, &mut self.contact, &mut self.map, &fill);
     }
 }
 
-/// Tiles that one task packs: a chunk of a CPU batch has fewer, and its neighbours keep the threads busy.
+/// Worlds of a chunk that one thread packs.
+const ALONE: usize = 64;
+
+/// Tiles that one task packs where there are several.
 const TASK: usize = 8;
 
-/// Calls `fill` with every tile's number and own stretches of both arrays; `slots` begins with tile `first`.
+/// Calls `fill` with every tile's number and own stretches of both arrays; `slots` begins with tile `first`. Runs of
+/// more than `task` tiles are shared out among threads.
 fn for_tiles<T: Scalar>(
     first: usize,
     slots: &[u32],
     width: usize,
+    task: usize,
     reals: &mut [T],
     words: &mut [u32],
     fill: &(impl Fn(usize, &mut [T], &mut [u32]) + Sync),
@@ -122,9 +129,9 @@ fn for_tiles<T: Scalar>(
     let own = (high[0] - low[0]) as usize * width;
     let (low_reals, high_reals) = reals.split_at_mut(own * contact::SIZE);
     let (low_words, high_words) = words.split_at_mut(own * map::SIZE);
-    let mut below = || for_tiles(first, low, width, low_reals, low_words, fill);
-    let mut above = || for_tiles(first + n / 2, high, width, high_reals, high_words, fill);
-    if n > TASK {
+    let mut below = || for_tiles(first, low, width, task, low_reals, low_words, fill);
+    let mut above = || for_tiles(first + n / 2, high, width, task, high_reals, high_words, fill);
+    if n > task {
         rayon::join(below, above);
     } else {
         below();

@@ -161,22 +161,8 @@ impl Importer<'_> {
         range: Option<[f64; 2]>,
         (damping, dry_friction): (f64, f64),
     ) {
-        let index = self.builder.joint(Joint {
-            name: name.clone(),
-            body,
-            kind,
-            anchor: Vec3::zeros(),
-            axis,
-            range,
-            reference: 0.0,
-            stiffness: 0.0,
-            spring_reference: 0.0,
-            damping,
-            armature: 0.0,
-            dry_friction,
-            q_start: 0,
-            v_start: 0,
-        });
+        let index =
+            self.builder.joint(Joint { axis, range, damping, dry_friction, ..Joint::new(name.clone(), body, kind) });
         if matches!(kind, JointKind::Hinge | JointKind::Slide) {
             self.joints.insert(name, index);
         }
