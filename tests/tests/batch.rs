@@ -133,6 +133,23 @@ fn an_overridden_mass_changes_its_world_alone() {
 }
 
 #[test]
+fn a_software_adapter_refuses_a_tree_whose_loops_it_would_end() {
+    let Some(device) = device().expect("an adapter, or the switch that says there is none") else { return };
+    let link = "<body pos=\"0.1 0 0\"><joint axis=\"0 1 0\"/><geom size=\"0.02\"/>";
+    let chain = |n: usize| {
+        let text = format!("<mujoco><worldbody>{}{}</worldbody></mujoco>", link.repeat(n), "</body>".repeat(n));
+        let nothing: &manyworlds_model::Resolver = &|_| Err(std::io::ErrorKind::NotFound.into());
+        let import = manyworlds_model::ImportOptions::default();
+        let model = manyworlds_model::from_mjcf_str("chain.xml", &text, nothing, &import).expect("a chain").model;
+        let settings = BatchOptions { device: Some(device.clone()), ..options(Precision::F32) };
+        Batch::new(&[(&model, 1)], &settings).map(drop)
+    };
+    assert!(chain(64).is_ok());
+    let long = chain(65);
+    assert!(if device.is_software() { matches!(long, Err(Error::Option { .. })) } else { long.is_ok() });
+}
+
+#[test]
 fn both_executors_agree() {
     let Some(device) = device().expect("an adapter, or the switch that says there is none") else { return };
     // Contacts amplify round-off: after some steps in f64, a part in a million of a unit is what can be asked.

@@ -37,7 +37,6 @@ buffers! {
         motion: Tile,
         speed: Tile,
         twist: Tile,
-        work: Tile,
         bias: Tile,
         mass: Tile,
         momentum: Tile,

@@ -32,6 +32,9 @@ use shared::Shared;
 const GPU_CHUNK: usize = 2048;
 /// Lanes of a solve that an invocation on a software adapter takes after each other at most.
 const SOFTWARE_SHARE: u32 = 16;
+/// Degrees of freedom of a tree at most on a software adapter: the factor of a chain of 70 takes more rounds of loops than
+/// the 65535 after which llvmpipe ends them without a word.
+const SOFTWARE_DOFS: u32 = 64;
 
 /// How an executor makes the store of a chunk, and whether chunks run side by side.
 pub(crate) trait Backend<T: Scalar>: Send {
@@ -42,6 +45,10 @@ pub(crate) trait Backend<T: Scalar>: Send {
     /// Lanes that an invocation of a solve takes after each other at most, where kernels keep a workspace a lane in the
     /// store; none: each thread has one workspace.
     fn share(&self) -> Option<u32>;
+    /// Degrees of freedom of a tree at most.
+    fn most_dofs(&self) -> u32 {
+        u32::MAX
+    }
     /// Worlds of a chunk.
     fn chunk_worlds(&self, worlds: usize) -> usize;
     /// Empty buffers.
@@ -84,6 +91,10 @@ impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
     fn share(&self) -> Option<u32> {
         // A processor has few invocations at once and gains from keeping them busy; a GPU wants all that there are.
         Some(if self.is_software() { SOFTWARE_SHARE } else { 1 })
+    }
+
+    fn most_dofs(&self) -> u32 {
+        if self.is_software() { SOFTWARE_DOFS } else { u32::MAX }
     }
 
     fn chunk_worlds(&self, worlds: usize) -> usize {
@@ -147,6 +158,15 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
     /// Compiles the model and makes `n_world` worlds in its initial state.
     pub(crate) fn new(model: &Model, n_world: usize, options: &BatchOptions, backend: &B) -> Result<Self, Error> {
         let shared = Arc::new(Shared::new(model, options)?);
+        let widest = shared.sets.iter().map(|set| set.layout.dims.n_v).max().unwrap_or(0);
+        if widest > backend.most_dofs() {
+            return Err(Error::Option {
+                option: "executor",
+                expected: "the CPU or a hardware GPU for a tree of more than 64 degrees of freedom: software adapters \
+                           end long loops of a kernel early",
+                found: format!("a software adapter and a tree of {widest}"),
+            });
+        }
         let mut specs = Vec::new();
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);

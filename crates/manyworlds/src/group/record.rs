@@ -46,9 +46,11 @@ impl SetStep {
     pub(crate) fn dynamics(&self, recording: &mut Recording) {
         let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
         use kernel::dynamics::{BIAS, FACTOR, INERTIA, MOMENTUM};
+        // Nothing reads the momentum matrix before it is written, and nothing the scratch afterwards.
+        let work = b.momentum;
         recording
-            .dispatch(&BIAS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.twist, b.work, b.bias])
-            .dispatch(&INERTIA, dims, lanes, &[b.topology, params, b.motion, b.work, b.mass])
+            .dispatch(&BIAS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.twist, work, b.bias])
+            .dispatch(&INERTIA, dims, lanes, &[b.topology, params, b.motion, work, b.mass])
             .dispatch(&MOMENTUM, dims, lanes, &[b.topology, params, b.state, b.mass, b.bias, b.momentum, b.b])
             .dispatch(
                 &FACTOR,
