@@ -344,7 +344,6 @@ fn splitting_starts_warm_and_breaks_down_cleanly() {
     assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
 }
 
-/// PGS needs thousands of sweeps here.
 #[test]
 fn splitting_carries_a_stack_with_the_heavy_box_below() {
     let p = problem(stack(&[4096.0, 512.0, 64.0, 8.0, 1.0], 0.5));
