@@ -33,9 +33,9 @@ struct Case {
 
 /// Small enough for a minute or two on two cores.
 const CASES: [Case; 3] = [
-    Case { scene: "humanoid", worlds: 1024, settle: 20, steps: 20, floor: 0.06 },
-    Case { scene: "half-cheetah", worlds: 1024, settle: 40, steps: 40, floor: 0.025 },
-    Case { scene: "clutter", worlds: 8, settle: 60, steps: 10, floor: 0.004 },
+    Case { scene: "humanoid", worlds: 1024, settle: 200, steps: 20, floor: 0.03 },
+    Case { scene: "half-cheetah", worlds: 1024, settle: 300, steps: 40, floor: 0.02 },
+    Case { scene: "clutter", worlds: 8, settle: 150, steps: 10, floor: 0.004 },
 ];
 
 /// Measures, prints a table and fails under the floors.

@@ -6,13 +6,6 @@
 // elimination by blocks of four rows and four columns, each of which is loaded and stored once. Numbers see the same
 // operations in the same order as in dense.rs; a row that no step can change is one of the unit matrix.
 
-const PROXIMAL: real = real(1e-3);
-const TRUST: real = real(0.1);
-const LEAST_PROXIMAL: real = real(1e-6);
-const SHARES: u32 = 6u;
-const MEMORY: u32 = 4u;
-const LEAST_PIVOT: real = real(1e-12);
-
 // Rows of a group, groups and rows of a problem at most.
 const GROUP: u32 = 4u;
 const MOST_GROUPS: u32 = 16u;
@@ -228,17 +221,6 @@ fn newton_step(proximal: real) -> real {
     return merit(real(0.0));
 }
 
-fn share_of(trial: u32) -> real {
-    switch trial {
-        case 0u: { return real(1.0); }
-        case 1u: { return real(0.6); }
-        case 2u: { return real(0.36); }
-        case 3u: { return real(0.2); }
-        case 4u: { return real(0.1); }
-        default: { return real(0.05); }
-    }
-}
-
 // Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
 fn advance(bar: real) -> real {
     for (var trial = 0u; trial < SHARES; trial++) {
@@ -424,22 +406,6 @@ fn row_factors(entries: vec4<real>, m: Four) -> vec4<real> {
     let f2 = -(t.z * m.c.z);
     t = fma(all_of(f2), m.c, t);
     return vec4<real>(f0, f1, f2, -(t.w * m.d.w));
-}
-
-// The next proximal weight after a step of which this share was taken.
-fn weight(proximal: real, share: real) -> real {
-    if real(1.0) <= share {
-        return max(proximal * TRUST, LEAST_PROXIMAL);
-    }
-    if real(0.0) < share {
-        return proximal;
-    }
-    return min(proximal / TRUST, real(1.0));
-}
-
-// Rho, or 1 where there is none.
-fn some(rho: real) -> real {
-    return select(real(1.0), rho, real(0.0) < rho);
 }
 
 // Sum of squares of the scaled natural map over rho, J, a share of the step on.

@@ -1,13 +1,6 @@
-// The contact problem of an island with its Delassus operator written out, by a workgroup: the twin of dense.rs, imported
-// by a kernel that imports contact/local and contact/island_sweep and has a buffer `work`. Functions that take `local`
-// hold barriers: they are called from uniform control flow.
-
-const PROXIMAL: real = real(1e-3);
-const TRUST: real = real(0.1);
-const LEAST_PROXIMAL: real = real(1e-6);
-const SHARES: u32 = 6u;
-const MEMORY: u32 = 4u;
-const LEAST_PIVOT: real = real(1e-12);
+// The contact problem of an island with its Delassus operator written out, by a workgroup: the twin of dense.rs. The
+// importing kernel imports contact/local, contact/globalise and contact/island_sweep and has a buffer `work`. Functions
+// that take `local` hold barriers: they are called from uniform control flow.
 
 // Rows of a group.
 const GROUP: u32 = 8u;
@@ -135,17 +128,6 @@ fn dense_round(d: Dense, local: u32) {
     storageBarrier();
     if share < real(1.0) {
         dense_sweep(d, local);
-    }
-}
-
-fn share_of(trial: u32) -> real {
-    switch trial {
-        case 0u: { return real(1.0); }
-        case 1u: { return real(0.6); }
-        case 2u: { return real(0.36); }
-        case 3u: { return real(0.2); }
-        case 4u: { return real(0.1); }
-        default: { return real(0.05); }
     }
 }
 
@@ -318,22 +300,6 @@ fn respond(d: Dense, local: u32) {
         work[d.slope + i] = sum;
     }
     storageBarrier();
-}
-
-// The next proximal weight after a step of which this share was taken.
-fn weight(proximal: real, share: real) -> real {
-    if real(1.0) <= share {
-        return max(proximal * TRUST, LEAST_PROXIMAL);
-    }
-    if real(0.0) < share {
-        return proximal;
-    }
-    return min(proximal / TRUST, real(1.0));
-}
-
-// Rho, or 1 where there is none.
-fn some(rho: real) -> real {
-    return select(real(1.0), rho, real(0.0) < rho);
 }
 
 // Natural map of a single row for a step rho, N s.

@@ -3,6 +3,7 @@
 #import contact/local
 #import contact/island
 #import contact/island_sweep
+#import contact/globalise
 #import contact/dense_group
 
 @group(0) @binding(0) var<uniform> dims: IslandDims;

@@ -2,6 +2,7 @@
 #import index
 #import contact/tree_layout
 #import contact/local
+#import contact/globalise
 #import contact/dense
 
 struct Dims {
