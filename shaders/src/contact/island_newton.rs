@@ -27,6 +27,10 @@ const STATE: usize = 16;
 /// Rounds through its loops that an invocation may make in a dispatch, with room to spare: see [`super::island_pgs`].
 const LOOPS: usize = 40_000;
 
+/// Reals of a world's workspaces at most: one for its largest island, or many for small ones. What a device has to hold
+/// is bounded by this, and no world depends on what others need.
+pub const WORLD_REALS: usize = 36_000;
+
 /// Workspaces of islands, one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Workspaces {
@@ -34,18 +38,26 @@ pub struct Workspaces {
     pub reals: usize,
     /// Rows, padded, of the largest island that has one.
     pub rows: usize,
+    /// Where those of the world at hand begin.
+    world: usize,
 }
 
 impl Workspaces {
-    /// Where the workspace of an island begins; [`NONE`] for one too large.
+    /// The islands that follow are of another world.
+    pub fn begin_world(&mut self) {
+        self.world = self.reals;
+    }
+
+    /// Where the workspace of an island begins; [`NONE`] for one too large, by itself or for what its world has left.
     pub fn place(&mut self, counts: Counts) -> u32 {
         let shape = Shape::new(counts.blocks as usize, counts.rows as usize);
         let (begin, n) = (self.reals, shape.groups() * LANES);
-        if n > MOST_ROWS {
+        // Beside the problem a device keeps which rows are live.
+        let end = begin + STATE + shape.reals() + n;
+        if n > MOST_ROWS || end - self.world > WORLD_REALS {
             return NONE;
         }
-        // Beside the problem a device keeps which rows are live.
-        self.reals += STATE + shape.reals() + n;
+        self.reals = end;
         self.rows = self.rows.max(n);
         begin as u32
     }
@@ -244,4 +256,27 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let [index, jac, cons, impulse, velocity, infos, _work] = args.split();
     let (impulse, velocity, infos) = (impulse.real_mut(), velocity.real_mut(), infos.real_mut());
     island_newton(&dims, index.index(), jac.real(), cons.real(), impulse, velocity, infos);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspaces_are_bounded_by_world() {
+        let of = |blocks, rows| Counts { blocks, rows };
+        let mut all = Workspaces::default();
+        all.begin_world();
+        assert_eq!(all.place(of(1, 0)), 0);
+        let first = all.reals as u32;
+        assert_eq!(all.place(of(1, 0)), first, "behind the one before");
+        assert_eq!(all.place(of(43, 0)), NONE, "129 rows, padded to 144");
+        assert_eq!(all.place(of(40, 8)), NONE, "the world's share is spent");
+        assert_eq!(all.rounds(), ROUNDS);
+        let before = all.reals;
+        all.begin_world();
+        // The largest there is has a world to itself.
+        assert_eq!(all.place(of(40, 8)), before as u32);
+        assert!(all.reals - before <= WORLD_REALS && all.rows == MOST_ROWS && all.rounds() == 1);
+    }
 }

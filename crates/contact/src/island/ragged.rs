@@ -60,6 +60,8 @@ impl<T: Scalar> Ragged<T> {
             }
             let own = &plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
             let is_contact = |&&i: &&u32| matches!(problem.constraints[i as usize].law, Law::Contact { .. });
+            // No device has to hold this.
+            workspaces.begin_world();
             let mut counts = Counts::default();
             for &i in own {
                 places[i as usize] = counts.next(kind_of(problem.constraints[i as usize].law));

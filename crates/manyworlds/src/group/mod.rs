@@ -15,6 +15,7 @@ use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
 use manyworlds_model::Model;
 use manyworlds_shaders::contact::island;
+use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, status};
 use manyworlds_shaders::index::tile_at;
@@ -49,8 +50,8 @@ pub(crate) trait Backend<T: Scalar>: Send {
     fn most_dofs(&self) -> u32 {
         u32::MAX
     }
-    /// Worlds of a chunk.
-    fn chunk_worlds(&self, worlds: usize) -> usize;
+    /// Worlds of a chunk. `coupled`: several trees of a world may be in one island.
+    fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize;
     /// Empty buffers.
     fn store(&self, specs: &[BufferSpec]) -> Result<Self::Store, Error>;
     /// The numbers of a buffer where they lie.
@@ -68,7 +69,7 @@ impl<T: Scalar> Backend<T> for Cpu {
         None
     }
 
-    fn chunk_worlds(&self, _: usize) -> usize {
+    fn chunk_worlds(&self, _: usize, _: bool) -> usize {
         LANES
     }
 
@@ -97,9 +98,15 @@ impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
         if self.is_software() { SOFTWARE_DOFS } else { u32::MAX }
     }
 
-    fn chunk_worlds(&self, worlds: usize) -> usize {
+    fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize {
         // Whole tiles, and two halves at least.
-        worlds.div_ceil(2).next_multiple_of(32).min(GPU_CHUNK)
+        let chunk = worlds.div_ceil(2).next_multiple_of(32).min(GPU_CHUNK);
+        if !coupled {
+            return chunk;
+        }
+        // A binding has to hold the workspaces of all islands.
+        let most = self.max_binding_bytes() / (WORLD_REALS * size_of::<T>()) as u64;
+        chunk.min((most / 32 * 32).max(32) as usize)
     }
 
     fn store(&self, specs: &[BufferSpec]) -> Result<GpuStore<T>, Error> {
@@ -170,7 +177,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         let mut specs = Vec::new();
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);
-        let chunk_worlds = backend.chunk_worlds(n_world);
+        let chunk_worlds = backend.chunk_worlds(n_world, shared.host.lanes.trees.len() > 1);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let store = backend.store(&specs)?;

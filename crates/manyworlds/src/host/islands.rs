@@ -270,6 +270,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
         let first = self.constraints.len() as u32;
         let first_colour = self.colours.len() as u32;
         let n_contact = world.contacts.len();
+        self.workspaces.begin_world();
         for island in &plan.islands {
             let velocity_begin = self.dims.n_velocity;
             for &tree in &plan.members[island.members.start as usize..island.members.end as usize] {
