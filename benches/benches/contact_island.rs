@@ -12,7 +12,9 @@ use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Precision};
 use manyworlds_contact::island::Ragged;
 use manyworlds_contact::problem::{ConstraintInput, ProblemInput, SideInput};
 use manyworlds_contact::{ContactProblem, Law};
+use manyworlds_shaders::contact::island::{IslandRecord, Islands};
 use manyworlds_shaders::contact::island_certify::island_certify;
+use manyworlds_shaders::contact::island_newton::island_newton;
 use manyworlds_shaders::contact::island_pgs::island_pgs;
 use manyworlds_shaders::{LANES, Scalar};
 
@@ -43,9 +45,9 @@ fn stack(boxes: usize) -> ContactProblem {
     ContactProblem::new(input).expect("a stack is a problem")
 }
 
-/// A hundred sweeps, and the certificate.
+/// A hundred sweeps, ten rounds of Newton's method where the island is small enough for it, and the certificate.
 fn kernels<T: Scalar>(c: &mut Criterion, boxes: usize) {
-    let mut start = Ragged::<T>::new(&stack(boxes), false);
+    let mut start = Ragged::<T>::new(&stack(boxes), true);
     start.dims.iterations = 100;
     // Never met: the work is the same whatever the arithmetic.
     (start.dims.tolerance, start.dims.tolerance_scaled) = ((-1.0_f32).to_bits(), (-1.0_f32).to_bits());
@@ -57,6 +59,16 @@ fn kernels<T: Scalar>(c: &mut Criterion, boxes: usize) {
             criterion::BatchSize::LargeInput,
         );
     });
+    if Islands::new(&start.dims, &start.index).islands.iter().all(IslandRecord::has_work) {
+        start.dims.iterations = 10;
+        group.bench_function(BenchmarkId::new("10 Newton rounds, boxes", boxes), |b| {
+            b.iter_batched_ref(
+                || start.clone(),
+                |r| island_newton(&r.dims, &r.index, &r.jac, &r.con, &mut r.impulse, &mut r.velocity, &mut r.info),
+                criterion::BatchSize::LargeInput,
+            );
+        });
+    }
     let mut r = start.clone();
     group.bench_function(BenchmarkId::new("certificate, boxes", boxes), |b| {
         b.iter(|| {
