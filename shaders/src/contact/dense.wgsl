@@ -251,23 +251,16 @@ fn linearise(proximal: real) {
         let live = zero < rho && (zero < carries || zero < y.z || mu < zero);
         let kept = select(zero, one, live);
         store_slot(rhs_first, slot, kept * (local_project(mu, y) - lambda));
-        let stick = local_inside(mu, y) && live;
-        let pressed = select(zero, kept, stick || zero < y.z);
-        let length = max(sqrt(fma(y.x, y.x, y.y * y.y)), real(1e-30));
-        let d = vec2<real>(y.x / length, y.y / length);
-        let slips = select(pressed, zero, stick);
-        let across = slips * mu * y.z / length;
-        let p00 = select(across * (one - d.x * d.x), one, stick);
-        let p01 = select(-(across * d.x * d.y), zero, stick);
-        let p02 = slips * mu * d.x;
-        let p11 = select(across * (one - d.y * d.y), one, stick);
-        let p12 = slips * mu * d.y;
-        let s00 = all_of(rho * p00);
-        let s01 = all_of(rho * p01);
-        let s02 = all_of(rho * p02);
-        let s11 = all_of(rho * p11);
-        let s12 = all_of(rho * p12);
-        let s22 = all_of(rho * pressed);
+        var p = Derivative(zero, zero, zero, zero, zero, zero);
+        if live {
+            p = derivative(mu, y);
+        }
+        let s00 = all_of(rho * p.p00);
+        let s01 = all_of(rho * p.p01);
+        let s02 = all_of(rho * p.p02);
+        let s11 = all_of(rho * p.p11);
+        let s12 = all_of(rho * p.p12);
+        let s22 = all_of(rho * p.p22);
         let span = dense_slots * dense_span;
         let row = slot * dense_span;
         for (var j = 0u; j < dense_groups; j++) {
@@ -285,13 +278,13 @@ fn linearise(proximal: real) {
         let m0 = matrix_first + row;
         let m1 = m0 + span;
         let m2 = m1 + span;
-        store(m0, slot, load(m0, slot) + one - p00 + proximal);
-        store(m0, c1, load(m0, c1) - p01);
-        store(m0, c2, load(m0, c2) - p02);
-        store(m1, slot, load(m1, slot) - p01);
-        store(m1, c1, load(m1, c1) + one - p11 + proximal);
-        store(m1, c2, load(m1, c2) - p12);
-        store(m2, c2, load(m2, c2) + one - pressed + proximal);
+        store(m0, slot, load(m0, slot) + one - p.p00 + proximal);
+        store(m0, c1, load(m0, c1) - p.p01);
+        store(m0, c2, load(m0, c2) - p.p02);
+        store(m1, slot, load(m1, slot) - p.p01);
+        store(m1, c1, load(m1, c1) + one - p.p11 + proximal);
+        store(m1, c2, load(m1, c2) - p.p12);
+        store(m2, c2, load(m2, c2) + one - p.p22 + proximal);
     }
     for (var k = 0u; k < dense_rows; k++) {
         let i = of_row(k);

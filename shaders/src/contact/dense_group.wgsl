@@ -186,31 +186,21 @@ fn linearise_slot(d: Dense, local: u32, slot: u32, proximal: real) {
     if !alive {
         return;
     }
-    let stick = local_inside(mu, y);
-    let pressed = select(zero, one, stick || zero < y.z);
-    let length = max(sqrt(fma(y.x, y.x, y.y * y.y)), real(1e-30));
-    let e = vec2<real>(y.x / length, y.y / length);
-    let slips = select(pressed, zero, stick);
-    let across = slips * mu * y.z / length;
-    let p00 = select(across * (one - e.x * e.x), one, stick);
-    let p01 = select(-(across * e.x * e.y), zero, stick);
-    let p02 = slips * mu * e.x;
-    let p11 = select(across * (one - e.y * e.y), one, stick);
-    let p12 = slips * mu * e.y;
+    let p = derivative(mu, y);
     let r1 = of_slot(d, slot, 1u);
     let r2 = of_slot(d, slot, 2u);
     for (var j = local; j < d.n; j += ISLAND_WIDTH) {
         let g0 = work[d.delassus + slot * d.n + j];
         let g1 = work[d.delassus + r1 * d.n + j];
         let g2 = work[d.delassus + r2 * d.n + j];
-        let m0 = fma(rho * p00, g0, fma(rho * p01, g1, rho * p02 * g2));
-        let m1 = fma(rho * p01, g0, fma(rho * p11, g1, rho * p12 * g2));
-        let m2 = rho * pressed * g2;
-        let on0 = on_diagonal(slot, j, one - p00 + proximal) - on_diagonal(r1, j, p01) - on_diagonal(r2, j, p02);
-        let on1 = on_diagonal(r1, j, one - p11 + proximal) - on_diagonal(slot, j, p01) - on_diagonal(r2, j, p12);
+        let m0 = fma(rho * p.p00, g0, fma(rho * p.p01, g1, rho * p.p02 * g2));
+        let m1 = fma(rho * p.p01, g0, fma(rho * p.p11, g1, rho * p.p12 * g2));
+        let m2 = rho * p.p22 * g2;
+        let on0 = on_diagonal(slot, j, one - p.p00 + proximal) - on_diagonal(r1, j, p.p01) - on_diagonal(r2, j, p.p02);
+        let on1 = on_diagonal(r1, j, one - p.p11 + proximal) - on_diagonal(slot, j, p.p01) - on_diagonal(r2, j, p.p12);
         work[d.matrix + slot * d.n + j] = m0 + on0;
         work[d.matrix + r1 * d.n + j] = m1 + on1;
-        work[d.matrix + r2 * d.n + j] = m2 + on_diagonal(r2, j, one - pressed + proximal);
+        work[d.matrix + r2 * d.n + j] = m2 + on_diagonal(r2, j, one - p.p22 + proximal);
     }
 }
 

@@ -1,4 +1,5 @@
-// How Newton's method is held to what leads on: the constants and rules of dense.rs, for both of its twins.
+// What Newton's method goes by: the constants and rules of dense.rs, for both of its twins. The importing kernel imports
+// contact/local.
 
 const PROXIMAL: real = real(1e-3);
 const TRUST: real = real(0.1);
@@ -32,4 +33,33 @@ fn weight(proximal: real, share: real) -> real {
 // Rho, or 1 where there is none.
 fn some(rho: real) -> real {
     return select(real(1.0), rho, real(0.0) < rho);
+}
+
+// Derivative of the strict map T at y: symmetric but for the normal's row, which has the diagonal alone.
+struct Derivative {
+    p00: real,
+    p01: real,
+    p02: real,
+    p11: real,
+    p12: real,
+    p22: real,
+}
+
+fn derivative(mu: real, y: vec3<real>) -> Derivative {
+    let zero = real(0.0);
+    let one = real(1.0);
+    let stick = local_inside(mu, y);
+    let pressed = select(zero, one, stick || zero < y.z);
+    let length = max(sqrt(fma(y.x, y.x, y.y * y.y)), real(1e-30));
+    let d = vec2<real>(y.x / length, y.y / length);
+    let slips = select(pressed, zero, stick);
+    let across = slips * mu * y.z / length;
+    return Derivative(
+        select(across * (one - d.x * d.x), one, stick),
+        select(-(across * d.x * d.y), zero, stick),
+        slips * mu * d.x,
+        select(across * (one - d.y * d.y), one, stick),
+        slips * mu * d.y,
+        pressed,
+    );
 }

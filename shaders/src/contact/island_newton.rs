@@ -6,6 +6,7 @@
 //! workspace of its thread. On a device a workgroup owns an island, and a solve is spread over dispatches of a round or
 //! more: `done` rounds were before this one, `iterations` are done when it ends.
 
+use super::LOOPS;
 use super::dense::{Dense, Progress, Shape, real_mut};
 use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
 use super::workspace::with_workspace;
@@ -15,17 +16,15 @@ use crate::{LANES, Scalar};
 
 /// Most rows, padded, of an island with a workspace: its memory grows with the square, its time with the cube.
 pub const MOST_ROWS: usize = 128;
-/// Sweeps of every island before those that are not solved are written out.
-pub const FIRST: u32 = 16;
+/// Sweeps of every island before those that are not solved are written out: a whole dispatch, so that a world is swept in
+/// the same portions whether a neighbour has Newton steps between them or not.
+pub const FIRST: u32 = super::island_pgs::SWEEPS;
 /// Rounds that are worth their time: what is not solved by then hardly ever is.
 pub const ROUNDS: u32 = 40;
 /// Share of the tolerance that is aimed at: the certificate rounds otherwise than this solver.
 const AIM: f64 = 0.5;
 /// Reals of the state that a device carries from dispatch to dispatch.
 const STATE: usize = 16;
-
-/// Rounds through its loops that an invocation may make in a dispatch, with room to spare: see [`super::island_pgs`].
-const LOOPS: usize = 40_000;
 
 /// Reals of a world's workspaces at most: one for its largest island, or many for small ones. What a device has to hold
 /// is bounded by this, and no world depends on what others need.
@@ -68,7 +67,7 @@ impl Workspaces {
         let n = self.rows;
         // Elimination and sweeps, as counted in the shader for a workgroup of 32.
         let loops = n * n * n / 64 + 24 * n;
-        (LOOPS / loops.max(1)).clamp(1, ROUNDS as usize) as u32
+        (LOOPS as usize / loops.max(1)).clamp(1, ROUNDS as usize) as u32
     }
 }
 

@@ -22,5 +22,10 @@ pub mod tree_warm;
 pub mod warm_move;
 mod workspace;
 
+/// Rounds through its loops that an invocation may make in a dispatch, with room to spare: a software adapter (llvmpipe)
+/// ends every loop when it has made 65535, without a word, and devices that drive a display end dispatches that take too
+/// long.
+pub const LOOPS: u32 = 40_000;
+
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The dispatches of the tree path, in order.
 
 use manyworlds_gpu::{BufferId, Recording};
+use manyworlds_shaders::contact::LOOPS;
 use manyworlds_shaders::contact::tree_layout::{LaneDims, phase, work_reals as lane_reals};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel::contact::{
@@ -11,10 +12,6 @@ use super::PgsParams;
 
 /// Invocations at least that share the lanes of a solve.
 const FEWEST: u32 = 32;
-
-/// Rounds through its loops that an invocation may make in a dispatch: a software adapter (llvmpipe) ends every loop when
-/// it has made 65535, without a word, and devices that drive a display end dispatches that take too long.
-const LOOPS: u32 = 40_000;
 
 /// Rounds through its loops that an invocation makes for one round of a lane, at most.
 fn loops(params: &PgsParams, tree: &TreeDims, most_slots: u32) -> u32 {
