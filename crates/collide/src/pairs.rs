@@ -18,6 +18,7 @@ pub(crate) enum Kind {
     Ellipsoid,
     Mesh,
     HeightField,
+    Sdf,
 }
 
 impl Kind {
@@ -31,6 +32,7 @@ impl Kind {
             Shape::Ellipsoid { .. } => Self::Ellipsoid,
             Shape::Mesh(_) => Self::Mesh,
             Shape::HeightField(_) => Self::HeightField,
+            Shape::Sdf(_) => Self::Sdf,
         }
     }
 
@@ -44,7 +46,13 @@ impl Kind {
             Self::Ellipsoid => "ellipsoid",
             Self::Mesh => "mesh",
             Self::HeightField => "heightfield",
+            Self::Sdf => "sdf",
         }
+    }
+
+    /// Whether a distance function has contacts with the shape.
+    pub(crate) fn meets_functions(self) -> bool {
+        matches!(self, Self::Plane | Self::Sphere | Self::Capsule | Self::Box | Self::Sdf)
     }
 
     /// Planes and heightfields are surfaces without bounds: no contact of finitely many points exists between two.
@@ -182,20 +190,33 @@ impl Filter {
         })
     }
 
-    /// Refuses the first pair of surfaces that may touch.
+    /// Refuses the first pair that may touch and has no contact function: of surfaces, or of a distance function with a
+    /// shape that it does not meet.
     pub(crate) fn refuse_unsupported(&self, model: &Model) -> Result<(), CollideError> {
+        let of = |wanted: fn(Kind) -> bool| (0..self.sides.len()).filter(move |&g| wanted(self.sides[g].kind));
+        for first in of(|kind| kind == Kind::Sdf) {
+            for second in of(|kind| !kind.meets_functions()) {
+                if self.mix(first.min(second), first.max(second)).is_some() {
+                    return Err(self.unsupported(model, first, second));
+                }
+            }
+        }
         let surfaces: Vec<usize> = (0..self.sides.len()).filter(|&g| self.sides[g].kind.is_surface()).collect();
         // Static surfaces never meet each other: only a movable one has to be compared with all.
         for &first in surfaces.iter().filter(|&&g| !self.is_static(g)) {
             for &second in &surfaces {
                 if self.mix(first.min(second), first.max(second)).is_some() {
-                    let label = |g: usize| format!("{g} \"{}\"", model.geoms[g].name);
-                    let shapes = [self.sides[first].kind.name(), self.sides[second].kind.name()].join(" on ");
-                    return Err(CollideError::Unsupported { first: label(first), second: label(second), shapes });
+                    return Err(self.unsupported(model, first, second));
                 }
             }
         }
         Ok(())
+    }
+
+    fn unsupported(&self, model: &Model, first: usize, second: usize) -> CollideError {
+        let label = |g: usize| format!("{g} \"{}\"", model.geoms[g].name);
+        let shapes = [self.sides[first].kind.name(), self.sides[second].kind.name()].join(" on ");
+        CollideError::Unsupported { first: label(first), second: label(second), shapes }
     }
 }
 

@@ -38,7 +38,7 @@ impl CollisionSettings {
 #[derive(Debug, Clone, Copy)]
 pub struct Overrides<'a, T> {
     /// Sizes by geom, m: radius (sphere), radius and half length (capsule, cylinder), half edges (box), semi-axes
-    /// (ellipsoid); not looked at for planes, meshes and heightfields.
+    /// (ellipsoid); not looked at for planes, meshes, heightfields and distance functions.
     pub sizes: &'a [[T; 3]],
     /// Friction coefficient by geom, before mixing; explicit pairs and frictionless ones keep theirs.
     pub friction: &'a [T],

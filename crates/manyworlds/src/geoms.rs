@@ -27,7 +27,7 @@ fn sizes(shape: &Shape) -> ([f64; 3], usize) {
             ([radius, half_length, 0.0], 2)
         }
         Shape::Box { half: sizes } | Shape::Ellipsoid { radii: sizes } => (sizes.into(), 3),
-        Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) => ([0.0; 3], 0),
+        Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) | Shape::Sdf(_) => ([0.0; 3], 0),
     }
 }
 
@@ -42,6 +42,7 @@ pub(crate) fn lever(model: &Model) -> f64 {
             Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => radius + half_length,
             Shape::Box { half: sizes } | Shape::Ellipsoid { radii: sizes } => sizes.norm(),
             Shape::Mesh(mesh) => model.meshes[*mesh].vertices.iter().map(|v| v.norm()).fold(0.0, f64::max),
+            Shape::Sdf(sdf) => model.sdfs[*sdf].radius(),
             Shape::HeightField(field) => {
                 let field = &model.heightfields[*field];
                 let height = field.heights.iter().fold(field.base, |most, h| most.max(h.abs()));
@@ -63,7 +64,7 @@ impl GeomParameter {
             Err(Error::Parameter { parameter, message })
         };
         if expected == 0 {
-            return wrong("a plane, mesh or heightfield has no size that a world could change".into());
+            return wrong("a plane, mesh, heightfield or distance function has no size that a world could change".into());
         }
         if values.len() != expected {
             return wrong(format!("expected {expected} numbers, found {}", values.len()));

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     Actuator, Body, Equality, ExplicitPair, Geom, HeightField, Inertial, Joint, Keyframe, Mat3, Mesh, Model,
-    ModelError, Options, Pose, Tree, Vec3,
+    ModelError, Options, Pose, Sdf, Tree, Vec3,
 };
 
 /// Collects the parts of a model in any parent-first order; [`ModelBuilder::build`] sorts depth-first and validates.
@@ -21,6 +21,7 @@ pub struct ModelBuilder {
     pub(crate) geoms: Vec<Geom>,
     pub(crate) meshes: Vec<Mesh>,
     pub(crate) heightfields: Vec<HeightField>,
+    pub(crate) sdfs: Vec<Sdf>,
     pub(crate) actuators: Vec<Actuator>,
     pub(crate) equalities: Vec<Equality>,
     pub(crate) pairs: Vec<ExplicitPair>,
@@ -49,6 +50,7 @@ impl ModelBuilder {
             geoms: Vec::new(),
             meshes: Vec::new(),
             heightfields: Vec::new(),
+            sdfs: Vec::new(),
             actuators: Vec::new(),
             equalities: Vec::new(),
             pairs: Vec::new(),
@@ -85,6 +87,12 @@ impl ModelBuilder {
     pub fn heightfield(&mut self, field: HeightField) -> usize {
         self.heightfields.push(field);
         self.heightfields.len() - 1
+    }
+
+    /// Adds a distance function for [`crate::Shape::Sdf`].
+    pub fn sdf(&mut self, sdf: Sdf) -> usize {
+        self.sdfs.push(sdf);
+        self.sdfs.len() - 1
     }
 
     /// Adds an actuator.
@@ -136,6 +144,7 @@ impl ModelBuilder {
             geoms,
             meshes: self.meshes,
             heightfields: self.heightfields,
+            sdfs: self.sdfs,
             actuators: self.actuators,
             equalities: self.equalities,
             pairs: self.pairs,

@@ -55,6 +55,8 @@ pub enum Shape {
     Mesh(usize),
     /// Terrain: an index into `Model::heightfields`.
     HeightField(usize),
+    /// A solid by its distance function: an index into `Model::sdfs`.
+    Sdf(usize),
 }
 
 /// How a geom takes part in contacts.

@@ -13,12 +13,12 @@ impl Inertial {
         Self { mass: 0.0, com: Vec3::zeros(), inertia: Mat3::zeros() }
     }
 
-    /// A solid shape of a uniform density, kg/m^3, in its own frame; nothing for planes, meshes and heightfields,
-    /// whose volume the shape alone does not tell.
+    /// A solid shape of a uniform density, kg/m^3, in its own frame; nothing for planes, meshes, heightfields and
+    /// distance functions, whose volume the shape alone does not tell.
     #[must_use]
     pub fn of_shape(shape: &Shape, density: f64) -> Self {
         let (mass, diagonal) = match *shape {
-            Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) => (0.0, Vec3::zeros()),
+            Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) | Shape::Sdf(_) => (0.0, Vec3::zeros()),
             Shape::Sphere { radius: r } => {
                 let mass = density * 4.0 / 3.0 * PI * r.powi(3);
                 (mass, Vec3::repeat(0.4 * mass * r * r))

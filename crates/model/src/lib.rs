@@ -15,6 +15,7 @@ mod mjcf;
 mod model;
 mod query;
 mod reference;
+mod sdf;
 mod urdf;
 mod validate;
 mod xml;
@@ -27,6 +28,7 @@ pub use mjcf::from_mjcf_str;
 pub use model::{
     Actuator, Body, Equality, EqualityKind, ExplicitPair, Inertial, Joint, JointKind, Keyframe, Model, Options, Tree,
 };
+pub use sdf::{Block, DistanceFunction, Sdf};
 pub use urdf::from_urdf_str;
 
 /// Host-side vector, metres or unitless.

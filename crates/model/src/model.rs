@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Geom, HeightField, Mat3, Mesh, Pose, Vec3};
+use crate::{Geom, HeightField, Mat3, Mesh, Pose, Sdf, Vec3};
 
 /// A validated model. Indices into its lists are stable; `bodies[0]` is the ground.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct Model {
     pub meshes: Vec<Mesh>,
     /// Heightfields that [`crate::Shape::HeightField`] refers to.
     pub heightfields: Vec<HeightField>,
+    /// Distance functions that [`crate::Shape::Sdf`] refers to.
+    pub sdfs: Vec<Sdf>,
     /// Actuators, in the order of `ctrl`.
     pub actuators: Vec<Actuator>,
     /// Bilateral constraints.

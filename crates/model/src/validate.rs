@@ -21,6 +21,7 @@ pub(crate) enum Part {
     Geom,
     Mesh,
     HeightField,
+    Sdf,
     Actuator,
     Equality,
     Pair,
@@ -46,6 +47,7 @@ impl From<Defect> for ModelError {
             Part::Geom => "geom",
             Part::Mesh => "mesh",
             Part::HeightField => "heightfield",
+            Part::Sdf => "distance function",
             Part::Actuator => "actuator",
             Part::Equality => "equality",
             Part::Pair => "pair",
@@ -91,6 +93,7 @@ impl ModelBuilder {
         each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_moving(i, &masses))?;
         each(Part::Mesh, &self.meshes, |m| &m.name, |_, mesh| check_mesh(mesh))?;
         each(Part::HeightField, &self.heightfields, |h| &h.name, |_, field| check_heightfield(field))?;
+        each(Part::Sdf, &self.sdfs, |s| &s.name, |_, sdf| sdf.check())?;
         let moving = self.moving();
         each(
             Part::Geom,
@@ -103,6 +106,7 @@ impl ModelBuilder {
                 match geom.shape {
                     Shape::Mesh(mesh) => index_of("mesh", mesh, self.meshes.len())?,
                     Shape::HeightField(field) => index_of("heightfield", field, self.heightfields.len())?,
+                    Shape::Sdf(sdf) => index_of("distance function", sdf, self.sdfs.len())?,
                     _ => {}
                 }
                 if moving[geom.body] && matches!(geom.shape, Shape::Plane | Shape::HeightField(_)) {
@@ -300,7 +304,7 @@ impl ModelBuilder {
 /// A shape's own dimensions.
 pub(crate) fn shape(shape: &Shape) -> Check {
     match shape {
-        Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) => Ok(()),
+        Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) | Shape::Sdf(_) => Ok(()),
         Shape::Sphere { radius } => positive("radius", *radius),
         Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
             positive("radius", *radius)?;

@@ -10,10 +10,11 @@ mod grid;
 mod narrow;
 mod place;
 mod polish;
+mod sdf;
 mod sink;
 mod terrain;
 
-use manyworlds_model::{HeightField, Mesh, Model};
+use manyworlds_model::{HeightField, Mesh, Model, Sdf};
 
 use super::{Real, parry};
 use crate::hull::Hull;
@@ -39,6 +40,7 @@ pub struct Engine {
     broad: Broad,
     meshes: Vec<Polyhedron>,
     fields: Vec<Terrain>,
+    sdfs: Vec<Sdf>,
     /// m
     speculative: Real,
 }
@@ -49,6 +51,7 @@ pub struct Memory {
     placed: Vec<Placed>,
     grid: Grid,
     workspace: Workspace,
+    candidates: sdf::Candidates,
 }
 
 impl Engine {
@@ -68,7 +71,7 @@ impl Engine {
             moving.retain(|&g| used[g as usize]);
         }
         let speculative = settings.speculative_distance as Real;
-        Ok(Self { geoms, rest, moving, broad, meshes, fields, speculative })
+        Ok(Self { geoms, rest, moving, broad, meshes, fields, sdfs: model.sdfs.clone(), speculative })
     }
 
     fn collide(
@@ -79,12 +82,12 @@ impl Engine {
         out: &mut Vec<Contact<Real>>,
     ) -> Result<(), NonFinite> {
         out.clear();
-        let Memory { placed, grid, workspace } = memory;
+        let Memory { placed, grid, workspace, candidates } = memory;
         self.place(poses, overrides, placed)?;
         let mut sink = Sink::new(out);
         self.broad.visit(placed, grid, |number, pair| {
             let first = sink.begin(number, pair, &self.geoms, placed, overrides);
-            self.narrow(pair, placed, workspace, &mut sink);
+            self.narrow(pair, placed, workspace, candidates, &mut sink);
             sink.end(first);
         });
         Ok(())

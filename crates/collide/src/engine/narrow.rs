@@ -4,12 +4,20 @@ use super::broad::Pair;
 use super::convex::Workspace;
 use super::core_shape::Core;
 use super::place::Placed;
+use super::sdf::{self, Candidates};
 use super::{Engine, Kind, Sink, analytic, boxes, convex, terrain};
 
 impl Engine {
     /// Contacts of one pair.
     #[inline]
-    pub(super) fn narrow(&self, pair: &Pair, placed: &[Placed], workspace: &mut Workspace, sink: &mut Sink<'_>) {
+    pub(super) fn narrow(
+        &self,
+        pair: &Pair,
+        placed: &[Placed],
+        workspace: &mut Workspace,
+        candidates: &mut Candidates,
+        sink: &mut Sink<'_>,
+    ) {
         let (a, b) = (&placed[pair.a as usize], &placed[pair.b as usize]);
         let (first, second) = (&self.geoms[pair.a as usize], &self.geoms[pair.b as usize]);
         match (first.kind, second.kind) {
@@ -26,6 +34,12 @@ impl Engine {
             (Kind::Sphere, Kind::Ellipsoid) => analytic::sphere_ellipsoid(a, b, sink),
             (Kind::Capsule, Kind::Capsule) => analytic::capsule_capsule(a, b, sink),
             (Kind::Box, Kind::Box) => boxes::box_box(a, b, workspace, sink),
+            (Kind::Sphere, Kind::Sdf) => sdf::sphere_sdf(a, b, &self.sdfs[second.asset as usize], sink),
+            (Kind::Sdf, Kind::Sdf) => {
+                let sdfs = [&self.sdfs[first.asset as usize], &self.sdfs[second.asset as usize]];
+                sdf::sdf_sdf([a, b], sdfs, candidates, sink);
+            }
+            (kind, Kind::Sdf) => sdf::solid_sdf(kind, a, b, &self.sdfs[second.asset as usize], candidates, sink),
             // Refused when the model is built.
             (Kind::Plane, _) | (Kind::HeightField, Kind::HeightField) => {}
             (kind, Kind::HeightField) => {

@@ -13,7 +13,7 @@ pub(super) struct Geom {
     pub(super) owner: u32,
     /// That body where it moves; static geoms have none.
     pub(super) body: Option<u32>,
-    /// Mesh or heightfield.
+    /// Mesh, heightfield or distance function.
     pub(super) asset: u32,
     /// Frame of the shape in the body's.
     offset: Vector,
@@ -72,7 +72,7 @@ fn bounding_radius(kind: Kind, size: &[Real; 3], otherwise: Real) -> Real {
         Kind::Cylinder => (a * a + b * b).sqrt(),
         Kind::Box => (a * a + b * b + c * c).sqrt(),
         Kind::Ellipsoid => a.max(b).max(c),
-        Kind::Plane | Kind::Mesh | Kind::HeightField => otherwise,
+        Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf => otherwise,
     }
 }
 
@@ -112,6 +112,10 @@ pub(super) fn prepare(
             Shape::HeightField(field) => {
                 asset = *field as u32;
                 radius = fields[*field].radius();
+            }
+            Shape::Sdf(sdf) => {
+                asset = *sdf as u32;
+                radius = model.sdfs[*sdf].radius() as Real;
             }
         }
         radius = bounding_radius(kind, &size, radius);
@@ -168,7 +172,7 @@ impl Engine {
             target.axes = if geom.aligned { frame } else { frame * geom.axes };
         }
         for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(overrides.sizes)) {
-            if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField) {
+            if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf) {
                 target.size = *size;
                 target.radius = bounding_radius(geom.kind, size, 0.0);
             }

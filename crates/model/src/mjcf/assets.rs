@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::compiler::quaternion;
+use super::sdf::is_function;
 use super::{Importer, MeshAsset, schema};
 use crate::attributes::Attributes;
 use crate::mesh::{Filling, TriangleMesh};
@@ -38,7 +39,16 @@ impl Importer<'_> {
         let file = a.get("file");
         let stem = file.and_then(|f| Path::new(f).file_stem()?.to_str()).unwrap_or("");
         let name = a.element.get("name").unwrap_or(stem).to_owned();
-        let unsupported = if element.children.iter().any(|c| c.tag == "plugin") {
+        let plugin = element.children.iter().find(|c| c.tag == "plugin").map(|plugin| {
+            let instance = plugin.get("instance").and_then(|name| self.names.plugins.get(name));
+            plugin.get("plugin").or(instance.map(|(name, _)| name.as_str())).unwrap_or_default()
+        });
+        if plugin.is_some_and(is_function) {
+            let what = "a mesh made by a distance function is for geoms of type sdf";
+            let asset = MeshAsset { mesh: None, why_no_hull: what.into(), solid: Err(what.into()) };
+            return Self::name(&mut self.names.meshes, element, &name, asset);
+        }
+        let unsupported = if plugin.is_some() {
             Some("meshes made by a plugin")
         } else if a.has("builtin") && a.get("builtin") != Some("none") {
             Some("builtin meshes")

@@ -11,7 +11,7 @@ use crate::{Contacting, Geom, Inertial, ModelError, Pose, Shape, Vec3};
 const DEFAULT_DENSITY: f64 = 1000.0;
 
 /// A shape, its pose in the enclosing frame, and its solid at density 1 (or why it has none).
-type Placed = (Shape, Pose, Result<Inertial, String>);
+pub(super) type Placed = (Shape, Pose, Result<Inertial, String>);
 
 impl Importer<'_> {
     pub(super) fn geom(&mut self, element: &Element, place: &GeomPlace, mass: &mut BodyMass) -> Result<(), ModelError> {
@@ -81,10 +81,7 @@ impl Importer<'_> {
             "cylinder" => Shape::Cylinder { radius: size[0], half_length: size[1] },
             "box" => Shape::Box { half: Vec3::from(size) },
             "ellipsoid" => Shape::Ellipsoid { radii: Vec3::from(size) },
-            "sdf" => {
-                self.report.unsupported(a.element.location(), "geom type sdf")?;
-                return Ok(None);
-            }
+            "sdf" => return self.sdf(a),
             other => return Err(a.error(format!("unknown geom type `{other}`"))),
         };
         let solid = Ok(Inertial::of_shape(&shape, 1.0));

@@ -15,6 +15,7 @@ mod defaults;
 mod geoms;
 mod masses;
 mod schema;
+mod sdf;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -65,6 +66,8 @@ struct Names {
     sites: HashMap<String, (usize, Pose)>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
+    /// Instances of plugins: the plugin's name, and the element with its keys.
+    plugins: HashMap<String, (String, Element)>,
     /// Files of other models.
     models: HashMap<String, String>,
 }
@@ -146,6 +149,9 @@ impl<'a> Importer<'a> {
         }
         for element in sections(root, "custom") {
             self.custom(element)?;
+        }
+        for element in sections(root, "extension") {
+            self.extension(element)?;
         }
         for element in sections(root, "asset") {
             self.assets(element)?;
@@ -309,6 +315,7 @@ const SECTIONS: &[&str] = &[
     "default",
     "option",
     "custom",
+    "extension",
     "asset",
     "worldbody",
     "contact",

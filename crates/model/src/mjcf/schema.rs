@@ -347,8 +347,6 @@ pub(super) fn unknown_section(element: &Element, report: &mut Report) -> Result<
         "visual" | "statistic" => "looks only",
         "size" => "memory sizes have no meaning here",
         "sensor" => "sensors are not computed",
-        // What an extension declares is refused where it is used.
-        "extension" => "no plugin runs here",
         "deformable" if element.children.iter().all(|c| c.tag == "skin") => "looks only",
         "deformable" | "tendon" => return report.unsupported(element.location(), "deformable bodies"),
         other => return report.unsupported(element.location(), format!("unknown section <{other}>")),

@@ -1,0 +1,267 @@
+//! Solids by distance functions: points of one surface where the other's function is below the reach.
+//!
+//! Of two functions both surfaces are sampled, each against the other, so that a rim on a face is found from either side.
+//! Blocks of points are passed over by the function's value at their centre; of a block the deepest point alone counts,
+//! and when more than the pair's number are left, clusters of them are thinned to their deepest. Functions are evaluated
+//! in f64 in both precisions.
+
+use manyworlds_model::{DistanceFunction, Sdf, Vec3};
+
+use super::place::Placed;
+use super::{Kind, Real, Sink, Vector};
+
+/// How much farther than its value a function's zero may be: see [`DistanceFunction`].
+const SLACK: f64 = 1.02;
+/// A point whose own outward normal makes less than 60 degrees with the other's faces away from it: the far side of a wall.
+const FACING: f64 = 0.5;
+/// Features of points of the second shape; those of the first have the bit clear.
+const SECOND: u32 = 1 << 31;
+/// Points along the axis of a capsule, or an edge of a box, that meet a function.
+const ALONG: u32 = 9;
+
+/// A point of one surface near the other shape; the normal is from the first shape to the second.
+#[derive(Debug, Clone, Copy)]
+struct Candidate {
+    point: Vector,
+    normal: Vector,
+    distance: Real,
+    feature: u32,
+}
+
+/// Memory of the clustering.
+#[derive(Default)]
+pub(super) struct Candidates {
+    found: Vec<Candidate>,
+    /// By candidate: to which cluster it belongs, and how far it is from the cluster's first (squared).
+    cluster: Vec<(u32, Real)>,
+    /// By cluster: its deepest.
+    kept: Vec<Option<Candidate>>,
+}
+
+fn double(v: Vector) -> Vec3 {
+    Vec3::new(v.x as f64, v.y as f64, v.z as f64)
+}
+
+fn single(v: &Vec3) -> Vector {
+    Vector::new(v.x as Real, v.y as Real, v.z as Real)
+}
+
+/// A ball touches every part of the surface that has a nearest point to its centre.
+pub(super) fn sphere_sdf(a: &Placed, b: &Placed, sdf: &Sdf, sink: &mut Sink<'_>) {
+    ball(a.centre, a.size[0], b, sdf.function(), |point, normal, distance, part| {
+        sink.push(point, normal, distance, part);
+    });
+}
+
+/// Contacts of a ball; normals point into the function's solid.
+fn ball(
+    centre: Vector,
+    radius: Real,
+    b: &Placed,
+    function: &DistanceFunction,
+    mut found: impl FnMut(Vector, Vector, Real, u32),
+) {
+    function.parts(&double(b.local(centre - b.centre)), |part, distance, gradient| {
+        let (distance, normal) = (distance as Real, -(b.axes * single(&gradient)));
+        found(centre + normal * (0.5 * (distance + radius)), normal, distance - radius, part);
+    });
+}
+
+/// A plane, capsule or box against a function.
+pub(super) fn solid_sdf(
+    kind: Kind,
+    a: &Placed,
+    b: &Placed,
+    sdf: &Sdf,
+    candidates: &mut Candidates,
+    sink: &mut Sink<'_>,
+) {
+    candidates.found.clear();
+    let size = a.size.map(|x| x as f64);
+    match kind {
+        Kind::Plane => points(sdf, b, a, |p| (p.z, Vec3::z()), SECOND, sink.reach, candidates),
+        Kind::Capsule => {
+            points(sdf, b, a, |p| capsule(p, size), SECOND, sink.reach, candidates);
+            let axis = a.axis() * a.size[1];
+            line(a.centre - axis, a.centre + axis, a.size[0], b, sdf, 0, sink.reach, candidates);
+        }
+        _ => {
+            points(sdf, b, a, |p| cuboid(p, size), SECOND, sink.reach, candidates);
+            for edge in 0..12 {
+                // Along each axis the four edges with either sign across it.
+                let (axis, signs) = (edge % 3, edge / 3);
+                let sign = |bit: usize| if signs >> bit & 1 == 1 { 1.0 } else { -1.0 };
+                let mut ends = [a.size, a.size];
+                for end in &mut ends {
+                    end[(axis + 1) % 3] *= sign(0);
+                    end[(axis + 2) % 3] *= sign(1);
+                }
+                ends[0][axis] *= -1.0;
+                let [from, to] = ends.map(|end| a.centre + a.axes * Vector::from_array(end));
+                line(from, to, 0.0, b, sdf, edge as u32 * ALONG, sink.reach, candidates);
+            }
+        }
+    }
+    candidates.emit(sdf.contacts, a.radius.min(b.radius), sink);
+}
+
+/// Two functions.
+pub(super) fn sdf_sdf(placed: [&Placed; 2], sdfs: [&Sdf; 2], candidates: &mut Candidates, sink: &mut Sink<'_>) {
+    let [a, b] = placed;
+    candidates.found.clear();
+    points(sdfs[1], b, a, |p| sdfs[0].function().distance(p), SECOND, sink.reach, candidates);
+    points(sdfs[0], a, b, |p| sdfs[1].function().distance(p), 0, sink.reach, candidates);
+    candidates.emit(sdfs[0].contacts.min(sdfs[1].contacts), a.radius.min(b.radius), sink);
+}
+
+/// Points of a sampled surface where another shape's function is below the reach, the deepest of each block.
+fn points(
+    sdf: &Sdf,
+    own: &Placed,
+    other: &Placed,
+    function: impl Fn(&Vec3) -> (f64, Vec3),
+    side: u32,
+    reach: Real,
+    candidates: &mut Candidates,
+) {
+    // From the sampled surface's frame to the other's: as rows of a rotation and an offset.
+    let offset = double(other.local(own.centre - other.centre));
+    let columns = [own.axes.x_axis, own.axes.y_axis, own.axes.z_axis].map(|axis| double(other.local(axis)));
+    let turn = |v: &Vec3| columns[0] * v.x + columns[1] * v.y + columns[2] * v.z;
+    let limit = reach as f64;
+    for (number, block) in sdf.blocks().iter().enumerate() {
+        if function(&(turn(&block.centre) + offset)).0 >= limit + SLACK * block.radius {
+            continue;
+        }
+        let mut deepest: Option<(f64, Vec3, Vec3)> = None;
+        for (point, normal) in sdf.points()[block.points.clone()].iter().zip(&sdf.normals()[block.points.clone()]) {
+            let at = turn(point) + offset;
+            let (distance, gradient) = function(&at);
+            let least = deepest.map_or(limit, |d| d.0);
+            if distance < least && turn(normal).dot(&gradient) < FACING {
+                deepest = Some((distance, at, gradient));
+            }
+        }
+        let Some((distance, at, gradient)) = deepest else { continue };
+        let out = other.axes * single(&gradient);
+        candidates.found.push(Candidate {
+            point: other.centre + other.axes * single(&at) - out * (0.5 * distance as Real),
+            // From the first shape to the second: out of the other where the sampled one is the second.
+            normal: if side == SECOND { out } else { -out },
+            distance: distance as Real,
+            feature: side | number as u32,
+        });
+    }
+}
+
+/// Balls along a segment of the first shape, the nearest of neighbours and the ends.
+fn line(
+    from: Vector,
+    to: Vector,
+    radius: Real,
+    b: &Placed,
+    sdf: &Sdf,
+    feature: u32,
+    reach: Real,
+    candidates: &mut Candidates,
+) {
+    let at = |index: u32| from + (to - from) * (index as Real / (ALONG - 1) as Real);
+    let value = |index: u32| sdf.function().distance(&double(b.local(at(index) - b.centre))).0;
+    let values: [f64; ALONG as usize] = std::array::from_fn(|index| value(index as u32));
+    for index in 0..ALONG as usize {
+        let lowest = (index == 0 || values[index] <= values[index - 1])
+            && values.get(index + 1).is_none_or(|next| values[index] <= *next);
+        let is_end = index == 0 || index + 1 == ALONG as usize;
+        if !lowest && !is_end {
+            continue;
+        }
+        let (point, gradient) = (at(index as u32), sdf.function().distance(&double(b.local(at(index as u32) - b.centre))).1);
+        let (distance, normal) = (values[index] as Real, -(b.axes * single(&gradient)));
+        if distance - radius < reach {
+            candidates.found.push(Candidate {
+                point: point + normal * (0.5 * (distance + radius)),
+                normal,
+                distance: distance - radius,
+                feature: feature + index as u32,
+            });
+        }
+    }
+}
+
+/// Distance to a capsule along z (radius, half length).
+fn capsule(p: &Vec3, size: [f64; 3]) -> (f64, Vec3) {
+    let out = p - Vec3::z() * p.z.clamp(-size[1], size[1]);
+    let length = out.norm();
+    (length - size[0], if length > 0.0 { out / length } else { Vec3::x() })
+}
+
+/// Distance to a box of these half edges.
+fn cuboid(p: &Vec3, half: [f64; 3]) -> (f64, Vec3) {
+    let beyond = Vec3::new(p.x.abs() - half[0], p.y.abs() - half[1], p.z.abs() - half[2]);
+    let out = beyond.map(|x| x.max(0.0));
+    let length = out.norm();
+    let (distance, gradient) = if length > 0.0 {
+        (length, out / length)
+    } else {
+        let axis = beyond.imax();
+        let mut unit = Vec3::zeros();
+        unit[axis] = 1.0;
+        (beyond[axis], unit)
+    };
+    (distance, gradient.zip_map(p, |g, x| g.copysign(x)))
+}
+
+impl Candidates {
+    /// Passes on all, or the deepest of as many clusters as there may be contacts.
+    ///
+    /// Clusters grow about points farthest from those before (Gonzalez 1985), in the metric of places over the size of
+    /// the smaller shape and normals; the deepest point of all is the first.
+    fn emit(&mut self, most: usize, size: Real, sink: &mut Sink<'_>) {
+        if self.found.len() > most {
+            self.thin(most, size);
+        }
+        for found in &self.found {
+            sink.push(found.point, found.normal, found.distance, found.feature);
+        }
+    }
+
+    fn thin(&mut self, most: usize, size: Real) {
+        let Self { found, cluster, kept } = self;
+        let depth = |c: &Candidate| (c.distance, c.feature);
+        let deeper = |a: &Candidate, b: &Candidate| depth(a) < depth(b);
+        let mut first = 0;
+        for index in 1..found.len() {
+            if deeper(&found[index], &found[first]) {
+                first = index;
+            }
+        }
+        let scale = if size.is_finite() { size.recip() } else { 1.0 };
+        cluster.clear();
+        cluster.resize(found.len(), (0, Real::INFINITY));
+        for number in 0..most as u32 {
+            let middle = found[first];
+            let mut farthest = (0, -1.0);
+            for (index, (own, apart)) in cluster.iter_mut().enumerate() {
+                let (point, normal) = (found[index].point - middle.point, found[index].normal - middle.normal);
+                let now = point.length_squared() * (scale * scale) + normal.length_squared();
+                if now < *apart {
+                    (*own, *apart) = (number, now);
+                }
+                if *apart > farthest.1 {
+                    farthest = (index, *apart);
+                }
+            }
+            first = farthest.0;
+        }
+        kept.clear();
+        kept.resize(most, None);
+        for (candidate, (own, _)) in found.iter().zip(cluster.iter()) {
+            let best = &mut kept[*own as usize];
+            if best.as_ref().is_none_or(|b| deeper(candidate, b)) {
+                *best = Some(*candidate);
+            }
+        }
+        found.clear();
+        found.extend(kept.iter().copied().flatten());
+    }
+}
