@@ -64,7 +64,9 @@ impl GeomParameter {
             Err(Error::Parameter { parameter, message })
         };
         if expected == 0 {
-            return wrong("a plane, mesh, heightfield or distance function has no size that a world could change".into());
+            return wrong(
+                "a plane, mesh, heightfield or distance function has no size that a world could change".into(),
+            );
         }
         if values.len() != expected {
             return wrong(format!("expected {expected} numbers, found {}", values.len()));

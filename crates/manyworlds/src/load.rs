@@ -12,8 +12,8 @@ use crate::{Error, scenes};
 /// [`Error::UnknownModel`] when `spec` is neither, [`Error::Model`] when the file is wrong.
 pub fn load(spec: &str, options: &ImportOptions) -> Result<Loaded, Error> {
     if let Some(scene) = scenes::find(spec) {
-        let nothing = |path: &Path| Err(std::io::Error::new(std::io::ErrorKind::NotFound, path.display().to_string()));
-        return Ok(manyworlds_model::from_mjcf_str(Path::new(&scene.file), scene.mjcf(), &nothing, options)?);
+        let path = Path::new(&scene.file);
+        return Ok(manyworlds_model::from_mjcf_str(path, scene.mjcf(), &scenes::embedded, options)?);
     }
     let path = Path::new(spec);
     if path.extension().is_none() && !path.exists() {

@@ -1,5 +1,7 @@
 //! The built-in scenes: models and settings under `scenes/`, embedded as they are.
 
+use std::io;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -74,6 +76,9 @@ files![
     "hopper.xml",
     "humanoid.xml",
     "pile.xml",
+    "pouring.xml",
+    "quadruped-drop-1000.xml",
+    "quadruped-drop-27.xml",
     "quadruped-drop.xml",
     "quadruped.xml",
     "sliding-box.xml",
@@ -99,6 +104,13 @@ pub fn default() -> &'static str {
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Scene> {
     list().iter().find(|scene| scene.name == name)
+}
+
+/// The bytes of a scene's file, for scenes that attach one another's models.
+pub(crate) fn embedded(path: &Path) -> io::Result<Vec<u8>> {
+    let found = path.to_str().and_then(text);
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("{} is no built-in scene's", path.display()));
+    found.map(|text| text.as_bytes().to_vec()).ok_or_else(missing)
 }
 
 impl Scene {

@@ -175,7 +175,8 @@ fn line(
         if !lowest && !is_end {
             continue;
         }
-        let (point, gradient) = (at(index as u32), sdf.function().distance(&double(b.local(at(index as u32) - b.centre))).1);
+        let (point, gradient) =
+            (at(index as u32), sdf.function().distance(&double(b.local(at(index as u32) - b.centre))).1);
         let (distance, normal) = (values[index] as Real, -(b.axes * single(&gradient)));
         if distance - radius < reach {
             candidates.found.push(Candidate {

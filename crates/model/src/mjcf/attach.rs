@@ -61,6 +61,9 @@ impl Importer<'_> {
         place: &Place,
         before: &Counts,
     ) -> Result<(), ModelError> {
+        for section in sections(root, "extension") {
+            self.extension(section)?;
+        }
         for section in sections(root, "asset") {
             self.assets(section)?;
         }
@@ -78,7 +81,7 @@ impl Importer<'_> {
         for section in &root.children {
             let kept = match section.tag.as_str() {
                 "contact" | "equality" | "actuator" => self.on_attached(section),
-                "compiler" | "default" | "asset" | "worldbody" => continue,
+                "compiler" | "default" | "extension" | "asset" | "worldbody" => continue,
                 _ => {
                     self.report.ignore(section.location(), "settings, sensors and keyframes of an attached model");
                     continue;

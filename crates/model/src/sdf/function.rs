@@ -66,12 +66,10 @@ impl DistanceFunction {
     #[must_use]
     pub fn distance(&self, p: &Vec3) -> (f64, Vec3) {
         match *self {
-            Self::Torus { ring_radius, tube_radius } => {
-                revolved(p, |rho, z| {
-                    let (length, unit) = away([rho - ring_radius, z]);
-                    (length - tube_radius, unit)
-                })
-            }
+            Self::Torus { ring_radius, tube_radius } => revolved(p, |rho, z| {
+                let (length, unit) = away([rho - ring_radius, z]);
+                (length - tube_radius, unit)
+            }),
             Self::Bowl { radius, height, padding } => revolved(p, |rho, z| {
                 let rim = (radius * radius - height * height).sqrt();
                 let (length, unit) = if height * rho < rim * z {
@@ -247,8 +245,11 @@ fn hexagon(p: &Vec3, half_width: f64) -> (f64, Vec3) {
     let (across, out) = (cosine * p.x + sine * p.y, cosine * p.y - sine * p.x);
     let corner = half_width / 3.0_f64.sqrt();
     let beyond = across - across.clamp(-corner, corner);
-    let (distance, [x, y]) =
-        if out > half_width && beyond != 0.0 { away([beyond, out - half_width]) } else { (out - half_width, [0.0, 1.0]) };
+    let (distance, [x, y]) = if out > half_width && beyond != 0.0 {
+        away([beyond, out - half_width])
+    } else {
+        (out - half_width, [0.0, 1.0])
+    };
     (distance, Vec3::new(cosine * x - sine * y, sine * x + cosine * y, 0.0))
 }
 

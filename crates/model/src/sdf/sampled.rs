@@ -28,7 +28,7 @@ pub struct Sdf {
 #[derive(Debug)]
 struct Surface {
     mesh: TriangleMesh,
-    /// Vertices of the mesh, block by block.
+    /// Vertices of the mesh that lie on the surface, block by block.
     points: Vec<Vec3>,
     /// Outward at each point, unit.
     normals: Vec<Vec3>,
@@ -62,7 +62,13 @@ impl Sdf {
             return Err(format!("the spacing must be positive, found {spacing}"));
         }
         let mesh = nets::mesh(&function, spacing)?;
-        let (points, blocks) = blocks(&function, &mesh.vertices);
+        // At a sharp edge Newton's method may not come to rest on the surface: such vertices shape the mesh alone.
+        let near = 1e-9 * function.half_extents().max();
+        let exact: Vec<Vec3> = mesh.vertices.iter().filter(|v| function.distance(v).0.abs() <= near).copied().collect();
+        if exact.is_empty() {
+            return Err(format!("a spacing of {spacing} m finds no point of the surface"));
+        }
+        let (points, blocks) = blocks(&function, &exact);
         let normals = points.iter().map(|point| function.distance(point).1).collect();
         let solid = mesh.solid(Filling::Exact);
         let surface = Arc::new(Surface { mesh, points, normals, blocks, solid });
