@@ -5,6 +5,7 @@ pub mod compare;
 pub mod dynamics;
 pub mod golden;
 pub mod parity;
+pub mod wrenches;
 
 use std::path::PathBuf;
 

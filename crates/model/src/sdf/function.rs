@@ -26,7 +26,8 @@ pub enum DistanceFunction {
         padding: f64,
     },
     /// A line of points `(rho, z)` revolved about z and padded on both sides: distance to the nearest segment, less
-    /// the padding (Lee 2024, appendix B, eq. 45, there with the two segments OA and AB).
+    /// the padding (Lee 2024, appendix B, eq. 45, there with the two segments OA and AB). Within the wall, where segments
+    /// meet at an angle, the amount is below the depth.
     Dish {
         /// The line; `rho` is the distance from the axis, at least 0.
         profile: Vec<[f64; 2]>,
@@ -253,13 +254,17 @@ fn hexagon(p: &Vec3, half_width: f64) -> (f64, Vec3) {
     (distance, Vec3::new(cosine * x - sine * y, sine * x + cosine * y, 0.0))
 }
 
-/// The part common to two solids, with the exact distance outside where their surfaces meet at a right angle.
+/// The part common to two solids: outside, the distance to the edge of the half-spaces that the two are seen as there, where
+/// that edge is nearest.
 fn intersection(a: (f64, Vec3), b: (f64, Vec3)) -> (f64, Vec3) {
-    if a.0 > 0.0 && b.0 > 0.0 {
-        let gradient = a.1 * a.0 + b.1 * b.0;
-        let length = a.0.hypot(b.0);
-        // Of surfaces that meet at another angle the gradient is not of norm 1.
-        (length, gradient.try_normalize(0.0).unwrap_or(a.1))
+    let cosine = a.1.dot(&b.1);
+    let (beyond_a, beyond_b) = (a.0 - cosine * b.0, b.0 - cosine * a.0);
+    let sine_squared = 1.0 - cosine * cosine;
+    if a.0.max(b.0) > 0.0 && beyond_a > 0.0 && beyond_b > 0.0 && sine_squared > 1e-6 {
+        // From the edge to the point: a combination of the two normals.
+        let off = (a.1 * beyond_a + b.1 * beyond_b) / sine_squared;
+        let length = off.norm();
+        (length, off / length)
     } else if a.0 > b.0 {
         a
     } else {
