@@ -69,11 +69,12 @@ fn distances_are_those_to_the_surface() {
                 continue;
             }
             seen[usize::from(distance >= 0.0)] += 1;
+            // Twice the spacing, as sharp edges themselves have no points.
             // Within a wall that turns, depth is said to be understated.
             let bounded = distance > 0.0 || !matches!(function, DistanceFunction::Dish { .. });
             let brute = sdf.points().iter().map(|x| (x - p).norm()).fold(f64::INFINITY, f64::min);
             let off = 1e-12 + error * distance.abs();
-            let farthest = (distance.abs() + off).hypot(spacing);
+            let farthest = (distance.abs() + off).hypot(2.0 * spacing);
             assert!(
                 brute >= distance.abs() - off && (brute <= farthest || !bounded),
                 "{function:?} at {p:?}: {distance} but {brute} m to the nearest point"

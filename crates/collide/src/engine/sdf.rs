@@ -38,8 +38,14 @@ pub(super) struct Candidates {
     kept: Vec<Option<Candidate>>,
 }
 
+// Nothing to cast where reals are double already.
+#[allow(clippy::unnecessary_cast)]
+fn wide(x: Real) -> f64 {
+    x as f64
+}
+
 fn double(v: Vector) -> Vec3 {
-    Vec3::new(v.x as f64, v.y as f64, v.z as f64)
+    Vec3::new(wide(v.x), wide(v.y), wide(v.z))
 }
 
 fn single(v: &Vec3) -> Vector {
@@ -77,7 +83,7 @@ pub(super) fn solid_sdf(
     sink: &mut Sink<'_>,
 ) {
     candidates.found.clear();
-    let size = a.size.map(|x| x as f64);
+    let size = a.size.map(wide);
     match kind {
         Kind::Plane => points(sdf, b, a, |p| (p.z, Vec3::z()), SECOND, sink.reach, candidates),
         Kind::Capsule => {
@@ -128,7 +134,7 @@ fn points(
     let offset = double(other.local(own.centre - other.centre));
     let columns = [own.axes.x_axis, own.axes.y_axis, own.axes.z_axis].map(|axis| double(other.local(axis)));
     let turn = |v: &Vec3| columns[0] * v.x + columns[1] * v.y + columns[2] * v.z;
-    let limit = reach as f64;
+    let limit = wide(reach);
     for (number, block) in sdf.blocks().iter().enumerate() {
         if function(&(turn(&block.centre) + offset)).0 >= limit + SLACK * block.radius {
             continue;

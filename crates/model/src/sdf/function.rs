@@ -36,7 +36,7 @@ pub enum DistanceFunction {
     },
     /// A threaded rod: the basic profile of ISO 68-1 (flanks at 60 degrees, flats of 1/8 and 1/4 of the pitch), right-handed,
     /// cut off square at both ends. Exact to first order near the surface: within `(pitch / (2 pi rho))^2 / 2` of the
-    /// distance, 0.07 % for an M48.
+    /// distance, 0.07 % for an M48; beyond the edges at the ends, the farther of the two faces counts.
     Bolt {
         /// Nominal radius: that of the crests.
         radius: f64,
@@ -46,7 +46,7 @@ pub enum DistanceFunction {
         half_length: f64,
     },
     /// A hexagonal nut on the rod of [`DistanceFunction::Bolt`], whose thread stands off from the rod's by the
-    /// clearance everywhere. As exact as that; inside, near edges, the nearer face counts.
+    /// clearance everywhere. As exact as that.
     Nut {
         /// Nominal radius of its bolt.
         radius: f64,
@@ -98,7 +98,7 @@ impl DistanceFunction {
             }
             Self::Nut { radius, pitch, half_height, half_width, clearance } => {
                 let (thread, out) = Thread { radius, pitch }.distance(p);
-                let outside = intersection(hexagon(p, half_width), slab(p, half_height));
+                let outside = square_intersection(hexagon(p, half_width), slab(p, half_height));
                 intersection((clearance - thread, -out), outside)
             }
         }
@@ -254,20 +254,17 @@ fn hexagon(p: &Vec3, half_width: f64) -> (f64, Vec3) {
     (distance, Vec3::new(cosine * x - sine * y, sine * x + cosine * y, 0.0))
 }
 
-/// The part common to two solids: outside, the distance to the edge of the half-spaces that the two are seen as there, where
-/// that edge is nearest.
+/// The part common to two solids: the farther face counts, which beyond an edge is less than the distance to it.
 fn intersection(a: (f64, Vec3), b: (f64, Vec3)) -> (f64, Vec3) {
-    let cosine = a.1.dot(&b.1);
-    let (beyond_a, beyond_b) = (a.0 - cosine * b.0, b.0 - cosine * a.0);
-    let sine_squared = 1.0 - cosine * cosine;
-    if a.0.max(b.0) > 0.0 && beyond_a > 0.0 && beyond_b > 0.0 && sine_squared > 1e-6 {
-        // From the edge to the point: a combination of the two normals.
-        let off = (a.1 * beyond_a + b.1 * beyond_b) / sine_squared;
-        let length = off.norm();
-        (length, off / length)
-    } else if a.0 > b.0 {
-        a
+    if a.0 > b.0 { a } else { b }
+}
+
+/// As [`intersection`], with the distance to the edge for solids whose faces meet at right angles.
+fn square_intersection(a: (f64, Vec3), b: (f64, Vec3)) -> (f64, Vec3) {
+    if a.0 > 0.0 && b.0 > 0.0 {
+        let length = a.0.hypot(b.0);
+        (length, (a.1 * a.0 + b.1 * b.0) / length)
     } else {
-        b
+        intersection(a, b)
     }
 }
