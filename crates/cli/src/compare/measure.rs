@@ -97,6 +97,11 @@ pub(super) fn measure(
         if end.iterations > 0 {
             points.push(point(end.iterations, microseconds, &end.quality));
         }
+        // Solves that are stopped may try something else before they give up: one that went on and took less time has
+        // been here, too.
+        for i in (1..points.len()).rev() {
+            points[i - 1].microseconds = points[i - 1].microseconds.min(points[i].microseconds);
+        }
     }
     let q = &end.quality;
     Ok(Run {

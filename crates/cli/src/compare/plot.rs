@@ -164,8 +164,8 @@ where
         if run.precision == "f32" {
             let drawn = chart.draw_series(DashedLineSeries::new(line(run), 5, 4, style))?;
             drawn.label(label).legend(move |(x, y)| {
-                let dash = |from: i32| vec![(x + from, y), (x + from + 5, y)];
-                PathElement::new([dash(0), dash(9), dash(18)].concat(), colour)
+                let dash = |from: i32| PathElement::new(vec![(from, 0), (from + 5, 0)], style);
+                EmptyElement::at((x, y)) + dash(0) + dash(9) + dash(18)
             });
         } else {
             let drawn = chart.draw_series(LineSeries::new(line(run), style))?;
