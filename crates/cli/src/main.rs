@@ -8,6 +8,7 @@ mod energy;
 mod failure;
 mod info;
 mod output;
+mod record;
 mod scenes;
 mod sim;
 mod solve;

@@ -68,3 +68,60 @@ fn bad_use_is_refused() {
     std::fs::create_dir(files.path("empty")).expect("a folder");
     refused(&["compare", &show(&files.path("empty"))], &["empty", ".json"]);
 }
+
+#[test]
+fn recorded_problems_are_those_of_the_steps() {
+    let files = Files::new();
+    let model = files.write("box.xml", BOX);
+    let folder = show(&files.path("recorded"));
+    let record = ["--record", &folder, "--record-every", "100"];
+    let args: Vec<&str> = ["sim", &model, "--steps", "500", "--executor", "cpu"].into_iter().chain(record).collect();
+    let report = json(&args, &["recorded"]);
+    // The box lands in the fifth hundred.
+    let mut names: Vec<_> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+        .collect();
+    names.sort();
+    assert_eq!(report["recorded"], names.len());
+    assert_eq!(names.last().map(String::as_str), Some("one-box-00500-0.json"));
+    let text = std::fs::read_to_string(files.path("recorded").join("one-box-00500-0.json")).expect("a problem");
+    for key in ["A_blocks", "parent", "parts", "body"] {
+        assert!(text.contains(key), "{key}: {text}");
+    }
+    let solved = json(&["compare", &folder, "--solver", "auto", "--precision", "f64"], &KEYS);
+    assert_eq!(solved["summary"][0]["solved"], names.len());
+    // Worlds that do the same are written once; shorter numbers make another problem, by that much.
+    let again = show(&files.path("again"));
+    let args = ["bench", &model, "--worlds", "3", "--steps", "10", "--settle", "490", "--executor", "cpu"];
+    let record = ["--record", &again, "--record-every", "10", "--record-worlds", "3", "--record-digits", "4"];
+    let args: Vec<&str> = args.into_iter().chain(record).collect();
+    assert_eq!(json(&args, &["recorded"])["recorded"], 1);
+    let short = std::fs::read_to_string(files.path("again").join("one-box-00500-0.json")).expect("a problem");
+    assert!(short.len() < text.len(), "{} {}", short.len(), text.len());
+}
+
+#[test]
+fn recording_asks_for_what_it_needs() {
+    let files = Files::new();
+    let folder = show(&files.path("recorded"));
+    let sim = |more: &[&'static str]| {
+        let mut args = vec!["sim", "free-box", "--steps", "1"];
+        args.extend(more);
+        args.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let refused_with = |args: Vec<String>, words: &[&str]| {
+        refused(&args.iter().map(String::as_str).collect::<Vec<_>>(), words);
+    };
+    refused_with(sim(&["--record-every", "5"]), &["--record"]);
+    let mut zero = sim(&["--record-every", "0", "--record"]);
+    zero.push(folder.clone());
+    refused_with(zero, &["--record-every", "0"]);
+    let mut digits = sim(&["--record-digits", "18", "--record"]);
+    digits.push(folder);
+    refused_with(digits, &["--record-digits", "17"]);
+    let file = files.write("a-file", "");
+    let mut taken = sim(&["--record"]);
+    taken.push(file);
+    refused_with(taken, &["a-file"]);
+}
