@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 /// What `auto` is asked for, N s.
 const TOLERANCE: f64 = 1e-10;
-/// Part of the corpus that `auto` solves to that: what it reaches today, 171 of 202; the aim is 0.99. It misses
+/// Part of the corpus that `auto` solves to that: what it reaches today, 174 of 202; the aim is 0.99. It misses
 /// islands of more than 128 rows (clutter), which it leaves to sweeps, and heavy stacks.
-const CORPUS_FLOOR: f64 = 0.845;
+const CORPUS_FLOOR: f64 = 0.86;
 /// Part of the random problems that `auto` solves to that: what it reaches today, 27 of 60; the aim is 0.99.
 const RANDOM_FLOOR: f64 = 0.45;
 /// Random problems of a test run; 1000 with `--ignored`.
@@ -84,7 +84,7 @@ fn auto_solves_a_thousand_random_problems() {
 #[ignore = "minutes: a table rather than a test"]
 fn every_solver_on_random_problems() {
     for mass_ratio in [1e2, 1e4] {
-        let problems = random(&Range { mass_ratio, ..Range::default() }, 1000);
+        let problems = random(&Range { mass_ratio, ..Range::default() }, 200);
         for solver in SOLVERS {
             let mut all: Vec<f64> = problems.par_iter().map(|(_, p)| residual(p, solver.name()).0).collect();
             all.sort_by(f64::total_cmp);
