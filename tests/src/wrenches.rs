@@ -25,7 +25,7 @@ struct Setting {
 pub fn problems(scene: &str, count: usize) -> Vec<ContactProblem> {
     let setting = match scene {
         // A tenth of a turn between states.
-        "bolt-nut" => Setting { ctrl: &[-6.283], steps: [48, 24], states: 10, wrench: [50.0, 1.0] },
+        "bolt-nut" => Setting { ctrl: &[-std::f64::consts::TAU], steps: [48, 24], states: 10, wrench: [50.0, 1.0] },
         "dish-pile" => Setting { ctrl: &[], steps: [60, 1], states: 1, wrench: [5.0, 0.2] },
         other => panic!("no wrenches for {other}"),
     };
