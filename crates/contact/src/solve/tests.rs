@@ -383,7 +383,11 @@ fn large_islands_are_finished_by_newton_steps_in_velocities() {
     let settings = SolveSettings { tolerance: 1e-11, iterations: 500, ..Default::default() };
     let p = problem(stack(&[1.0; 20], 0.5));
     let s = solve(&p, "auto", &settings).unwrap();
-    assert_eq!((s.status, s.stage.is_some_and(|stage| stage >= Stage::Newton)), (SolveStatus::Converged, true), "{s:?}");
+    assert_eq!(
+        (s.status, s.stage.is_some_and(|stage| stage >= Stage::Newton)),
+        (SolveStatus::Converged, true),
+        "{s:?}"
+    );
     assert_eq!(solve(&p, "pgs", &settings).unwrap().status, SolveStatus::IterationLimit);
     let p = problem(random(1, 40, 110, true));
     let s = solve(&p, "auto", &SolveSettings { tolerance: 1e-13, ..settings }).unwrap();

@@ -3,7 +3,8 @@
 //!
 //! 1. Sweeps of projected Gauss-Seidel, then, on islands that are small enough, Newton steps on the Delassus operator
 //!    written out: what batches do, on both executors.
-//! 2. Newton steps on the same map in velocities ([`super::polish`]), for islands too large for that.
+//! 2. Newton steps on the same map in velocities ([`super::polish`]): for islands of any size, and with a smaller proximal
+//!    weight, to which contacts pressed against each other by the same bodies owe their last digits.
 //! 3. CANAL, which needs no good start, with a few Newton steps after every few of its outer iterations.
 //! 4. Sweeps for what is left of the iterations.
 //!
@@ -15,9 +16,7 @@ use std::time::Instant;
 
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::island::Counts;
-use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS, Workspaces};
-use manyworlds_shaders::dynamics::tree::NONE;
+use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
 
 use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, pgs};
 use crate::problem::ContactProblem;
@@ -71,7 +70,7 @@ fn search<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u
             continue;
         }
         let mut own = Search::new(problem, island, settings, &outcome.lambda, left);
-        match own.run::<T>(!has_workspace(problem, island)) {
+        match own.run::<T>() {
             Some(stage) => outcome.stage = outcome.stage.max(Some(stage)),
             None => outcome.status = SolveStatus::IterationLimit,
         }
@@ -118,19 +117,6 @@ fn sweep<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, most: u3
     outcome.elapsed += swept.elapsed;
     outcome.trace.extend(swept.trace.into_iter().skip(1));
     outcome
-}
-
-/// Whether Newton steps with the Delassus operator written out were tried on an island.
-fn has_workspace(problem: &ContactProblem, island: &Island) -> bool {
-    let mut counts = Counts::default();
-    for &i in constraints(problem, island) {
-        if problem.constraints[i as usize].law.rows() == 3 {
-            counts.blocks += 1;
-        } else {
-            counts.rows += 1;
-        }
-    }
-    Workspaces::default().place(counts) != NONE
 }
 
 fn constraints<'a>(problem: &'a ContactProblem, island: &Island) -> &'a [u32] {

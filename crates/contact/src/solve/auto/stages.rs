@@ -62,9 +62,9 @@ impl<'a> Search<'a> {
     }
 
     /// The stages in turn; the one that solved the island.
-    pub(super) fn run<T: Scalar>(&mut self, newton: bool) -> Option<Stage> {
+    pub(super) fn run<T: Scalar>(&mut self) -> Option<Stage> {
         let start = self.best.clone();
-        if newton && self.polish::<T>(&start, ROUNDS) {
+        if self.polish::<T>(&start, ROUNDS) {
             return Some(Stage::Newton);
         }
         self.canal::<T>()
