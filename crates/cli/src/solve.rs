@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds_contact::{Precision, SolveSettings, SolveStatus, Stage, problem};
+use manyworlds_contact::{SolveSettings, SolveStatus, Stage, problem};
 use serde::Serialize;
 
 use crate::args::{OutputArgs, PrecisionArg, read};
@@ -21,8 +21,8 @@ v and lambda with A v = b + J^T lambda and the contact laws.")]
 pub(crate) struct SolveArgs {
     /// Contact problem (JSON)
     file: PathBuf,
-    /// Solver: auto (sweeps, then Newton steps, then CANAL), pgs (sweeps alone), subadmm (splitting at subsystems) or canal (augmented
-    /// Lagrangian, Newton steps in velocities)
+    /// Solver: auto (sweeps, then Newton steps, then CANAL), pgs (sweeps alone), subadmm (splitting at subsystems) or
+    /// canal (augmented Lagrangian, Newton steps in velocities)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     solver: String,
     /// Arithmetic of the solver; residuals are always measured in f64
@@ -60,10 +60,7 @@ struct Report {
 pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
     let problem = problem::read(&read(&args.file)?).map_err(|error| Failure::file(&args.file, error))?;
     let settings = SolveSettings {
-        precision: match args.precision {
-            PrecisionArg::F32 => Precision::F32,
-            PrecisionArg::F64 => Precision::F64,
-        },
+        precision: args.precision.of_solver(),
         tolerance: args.tolerance,
         iterations: args.iterations,
         history: true,

@@ -115,6 +115,14 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// A world without a contact problem to read.
+    #[error("contact problem of world {world}: {why}")]
+    NoProblem {
+        /// The world.
+        world: usize,
+        /// What is in the way.
+        why: String,
+    },
     /// Bytes that are not a checkpoint of this batch.
     #[error("checkpoint: {0}")]
     Checkpoint(String),

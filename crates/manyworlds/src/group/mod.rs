@@ -3,6 +3,7 @@
 mod buffers;
 mod chunk;
 mod inspect;
+mod problem;
 mod record;
 mod save;
 mod shared;
@@ -131,6 +132,7 @@ pub(crate) trait Worlds: Send {
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
+    fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Appends the views of a field; `first` is the group's first world.
     fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>);
     fn save(&mut self, out: &mut Writer) -> Result<(), Error>;
@@ -392,6 +394,11 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error> {
         let (c, w) = self.place(world);
         inspect::inspect(&self.shared, &mut self.chunks[c], w)
+    }
+
+    fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error> {
+        let (c, w) = self.place(world);
+        problem::problem(&self.shared, &mut self.chunks[c], w)
     }
 
     fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>) {
