@@ -10,8 +10,9 @@ use crate::problem::ContactProblem;
 use crate::residual::island_residual;
 use crate::solve::{Precision, SolveSettings, Stage};
 
-/// Outer iterations of CANAL after which Newton steps are tried: most islands need few, some the more.
-const LOOKS: [u32; 5] = [1, 2, 4, 8, 16];
+/// Outer iterations of CANAL after which Newton steps are tried: most islands need few; stacks whose redundant contacts
+/// contradict each other in their last digits need half a hundred.
+const LOOKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// Newton steps at each: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
 
