@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// What `auto` is asked for, N s.
 const TOLERANCE: f64 = 1e-10;
 /// Part of the corpus that `auto` solves to that: it reached 183 of 202 when its stages were chosen; the aim is 0.99. It
-/// misses clutter and some heavy stacks, by 1e-8 at most.
+/// misses clutter and some heavy stacks, whose residuals end below 1e-7.
 const CORPUS_FLOOR: f64 = 0.905;
 /// Part of the random problems that `auto` solves to that: what it reaches today, 27 of 60; the aim is 0.99.
 const RANDOM_FLOOR: f64 = 0.45;
@@ -84,7 +84,7 @@ fn auto_solves_a_thousand_random_problems() {
 #[ignore = "minutes: a table rather than a test"]
 fn every_solver_on_random_problems() {
     for mass_ratio in [1e2, 1e4] {
-        let problems = random(&Range { mass_ratio, ..Range::default() }, 1000);
+        let problems = random(&Range { mass_ratio, ..Range::default() }, 200);
         for solver in SOLVERS {
             let mut all: Vec<f64> = problems.par_iter().map(|(_, p)| residual(p, solver.name()).0).collect();
             all.sort_by(f64::total_cmp);

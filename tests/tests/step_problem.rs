@@ -7,6 +7,7 @@ use manyworlds::contact::problem::Law;
 use manyworlds::contact::{Precision as Arithmetic, SolveSettings, problem, quality, solve};
 use manyworlds::model::from_mjcf_str;
 use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Model, Precision, State, load, scenes};
+use manyworlds_tests::parity::device;
 
 /// Every kind of row and block, within a tree, between trees and with the ground.
 const EVERYTHING: &str = r#"<mujoco model="everything">
@@ -134,6 +135,23 @@ fn solving_it_gives_the_steps_impulses_where_they_are_unique() {
         compared += 1;
     }
     assert!(compared > 3, "{compared}");
+}
+
+#[test]
+fn a_device_gives_the_problems_that_it_solved() {
+    let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
+    let model = everything();
+    let options = BatchOptions { device: Some(device), executor: Executor::Gpu, ..Default::default() };
+    let mut batch = Batch::new(&[(&model, 3)], &options).expect("the batch is made");
+    for _ in 0..25 {
+        batch.step::<f64>(&[]).expect("a step");
+    }
+    let given = batch.contact_problem(2).expect("a problem");
+    assert!(given.problem.n_contacts >= 4, "{}", given.problem.n_contacts);
+    let after = batch.state(2).expect("a state").v;
+    for (x, y) in given.problem.velocity(&given.impulse).iter().zip(&after) {
+        assert!((x - y).abs() < 2e-3, "{x} by the impulses, {y} in the state");
+    }
 }
 
 #[test]
