@@ -17,7 +17,7 @@ pub(super) enum Map {
 /// The strict map (mathematics: `lambda_n = max(y_n, 0)`, then the disc of radius `mu lambda_n`), and its derivative.
 fn strict<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
     let (zero, one) = (T::lit(0.0), T::lit(1.0));
-    if !(zero < y[2]) {
+    if y[2] <= zero {
         return ([zero; 3], [[zero; 3]; 3]);
     }
     let (length, radius) = ((y[0] * y[0] + y[1] * y[1]).sqrt(), mu * y[2]);
