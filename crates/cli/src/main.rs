@@ -5,7 +5,9 @@ mod bench;
 mod check;
 mod energy;
 mod failure;
+mod gradcheck;
 mod info;
+mod jacobian;
 mod output;
 mod scenes;
 mod sim;
@@ -56,6 +58,10 @@ enum Command {
     Sim(sim::SimArgs),
     /// One step from a given state, with everything that goes into it
     Step(step::StepArgs),
+    /// Derivatives of one step from a given state, by implicit differentiation
+    Jacobian(jacobian::JacobianArgs),
+    /// Compares derivatives of steps with central differences of the steps themselves
+    Gradcheck(gradcheck::GradcheckArgs),
     /// Solves one contact problem from a file
     Solve(solve::SolveArgs),
     /// Reads a model and lists what was understood, ignored or is unsupported
@@ -75,6 +81,8 @@ fn main() -> ExitCode {
         Some(Command::Bench(args)) => bench::bench(args.model.as_deref(), &args.options),
         Some(Command::Sim(args)) => sim::sim(args),
         Some(Command::Step(args)) => step::step(args),
+        Some(Command::Jacobian(args)) => jacobian::jacobian(args),
+        Some(Command::Gradcheck(args)) => gradcheck::gradcheck(args),
         Some(Command::Solve(args)) => solve::solve(args),
         Some(Command::Check(args)) => check::check(args),
         Some(Command::Scenes(args)) => scenes::scenes(args),
