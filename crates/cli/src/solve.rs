@@ -21,7 +21,8 @@ v and lambda with A v = b + J^T lambda and the contact laws.")]
 pub(crate) struct SolveArgs {
     /// Contact problem (JSON)
     file: PathBuf,
-    /// Solver: auto (sweeps, then Newton steps), pgs (sweeps alone) or subadmm (splitting at subsystems)
+    /// Solver: auto (sweeps, then Newton steps), pgs (sweeps alone), subadmm (splitting at subsystems) or canal (augmented
+    /// Lagrangian, Newton steps in velocities)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     solver: String,
     /// Arithmetic of the solver; residuals are always measured in f64

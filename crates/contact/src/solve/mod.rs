@@ -1,8 +1,11 @@
 //! Solvers by name, each a folder and a line of [`SOLVERS`].
 
 mod auto;
+mod canal;
 mod pgs;
+mod sparse;
 mod subadmm;
+mod system;
 
 #[cfg(test)]
 mod tests;
@@ -11,6 +14,7 @@ use std::time::Duration;
 
 use crate::problem::ContactProblem;
 use crate::residual::{Quality, quality};
+pub use canal::CanalParams;
 pub use subadmm::{Penalty, SubAdmmParams};
 
 /// Arithmetic of a solver.
@@ -75,6 +79,8 @@ pub struct Solution {
     pub status: SolveStatus,
     /// Iterations of the island that took most.
     pub iterations: u32,
+    /// Outer iterations of the island that took most, for solvers that have such; else 0.
+    pub outer: u32,
     /// Velocity as the solver left it, `[n_v]`.
     pub v: Vec<f64>,
     /// Impulses, contacts then rows, N s, `[n_rows]`.
@@ -94,6 +100,8 @@ pub struct Outcome {
     pub status: SolveStatus,
     /// Iterations of the island that took most.
     pub iterations: u32,
+    /// Outer iterations of the island that took most, for solvers that have such; else 0.
+    pub outer: u32,
     /// `[n_v]`
     pub v: Vec<f64>,
     /// `[n_rows]`
@@ -117,7 +125,7 @@ pub trait Solver: Sync {
 }
 
 /// All solvers; the first is the default.
-pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &pgs::Pgs, &subadmm::SubAdmm];
+pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &pgs::Pgs, &subadmm::SubAdmm, &canal::Canal];
 
 /// Why nothing was solved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -189,6 +197,20 @@ pub fn solve_subadmm(
     Ok(measured(problem, subadmm::SubAdmm.name(), subadmm::run(problem, settings, params)))
 }
 
+/// Solves one problem by CANAL with parameters of one's own.
+///
+/// # Errors
+/// A setting or a parameter without meaning.
+pub fn solve_canal(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    params: &CanalParams,
+) -> Result<Solution, SolveError> {
+    settings.validate()?;
+    params.validate()?;
+    Ok(measured(problem, canal::Canal.name(), canal::run(problem, settings, params)))
+}
+
 /// What a solver gave back, measured in f64.
 fn measured(problem: &ContactProblem, solver: &'static str, outcome: Outcome) -> Solution {
     let residual = |lambda: &Vec<f64>| quality(problem, lambda, &problem.v_free).residual;
@@ -196,6 +218,7 @@ fn measured(problem: &ContactProblem, solver: &'static str, outcome: Outcome) ->
         solver,
         status: outcome.status,
         iterations: outcome.iterations,
+        outer: outcome.outer,
         quality: quality(problem, &outcome.lambda, &outcome.v),
         history: outcome.trace.iter().map(residual).collect(),
         v: outcome.v,

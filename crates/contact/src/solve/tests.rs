@@ -221,7 +221,7 @@ fn single_precision_reaches_its_own() {
 fn neighbours_do_not_change_a_bit() {
     let (a, b) = (random(7, 4, 9, true), random(8, 5, 12, true));
     let settings = SolveSettings { iterations: 30, tolerance: 1e-9, ..Default::default() };
-    for name in ["auto", "pgs", "subadmm"] {
+    for name in ["auto", "pgs", "subadmm", "canal"] {
         let run = |input| solve(&problem(input), name, &settings).unwrap();
         let (alone, first, second) = (run(a.clone()), run(beside(&a, &b)), run(beside(&b, &a)));
         let n = a.b.len();
@@ -243,7 +243,7 @@ fn a_warm_start_that_is_a_solution_costs_nothing() {
 fn history_ends_at_the_solution() {
     let p = problem(stack(&[1.0; 3], 0.5));
     let settings = SolveSettings { history: true, tolerance: 1e-8, ..Default::default() };
-    for name in ["auto", "pgs", "subadmm"] {
+    for name in ["auto", "pgs", "subadmm", "canal"] {
         let s = solve(&p, name, &settings).unwrap();
         assert_eq!(s.history.len(), s.iterations as usize + 1, "{name}");
         let last = *s.history.last().unwrap();
@@ -271,7 +271,7 @@ fn what_cannot_be_solved_says_so() {
     assert_eq!((s.status, s.iterations), (SolveStatus::IterationLimit, 2));
     assert!(s.quality.residual > 1e-9);
     let unknown = solve(&p, "magic", &SolveSettings::default()).unwrap_err();
-    assert_eq!(unknown.to_string(), "unknown solver \"magic\": there is auto, pgs, subadmm");
+    assert_eq!(unknown.to_string(), "unknown solver \"magic\": there is auto, pgs, subadmm, canal");
     let setting = solve(&p, "pgs", &SolveSettings { tolerance: f64::NAN, ..Default::default() }).unwrap_err();
     assert!(matches!(setting, SolveError::Setting { setting: "tolerance", .. }));
     // Numbers that f32 cannot hold.
@@ -368,7 +368,7 @@ proptest! {
     #[test]
     fn converged_means_solved(seed in 0u64..1_000_000, bodies in 1usize..8, contacts in 0usize..20, rows: bool) {
         let p = problem(random(seed, bodies, contacts, rows));
-        for name in ["auto", "pgs", "subadmm"] {
+        for name in ["auto", "pgs", "subadmm", "canal"] {
             let s = solve(&p, name, &SolveSettings { tolerance: 1e-7, iterations: 3_000, ..Default::default() }).unwrap();
             let met = s.quality.residual <= 1e-7 * (1.0 + 1e-6);
             prop_assert!(met || s.status == SolveStatus::IterationLimit, "{name}: {:?} {:?}", s.status, s.quality);

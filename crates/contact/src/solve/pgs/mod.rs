@@ -66,6 +66,7 @@ pub(super) fn run<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings,
     Outcome {
         status,
         iterations,
+        outer: 0,
         v: ragged.v(problem),
         lambda: ragged.lambda(problem),
         elapsed,

@@ -125,7 +125,7 @@ fn iterate<T: Scalar>(
     } else {
         SolveStatus::Converged
     };
-    Outcome { status, iterations, v, lambda, elapsed: std::time::Duration::ZERO, trace: Vec::new() }
+    Outcome { status, iterations, outer: 0, v, lambda, elapsed: std::time::Duration::ZERO, trace: Vec::new() }
 }
 
 /// The impulses an island began with, and the velocities they give.

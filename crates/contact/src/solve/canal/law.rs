@@ -1,0 +1,124 @@
+//! Closed forms of the laws in the augmented Lagrangian, and their derivatives.
+
+use manyworlds_shaders::Scalar;
+
+use super::super::system::{Block, Rows, cast};
+use crate::problem::Law;
+
+/// Euclidean projection on the friction cone, and its derivative (Lee 2024, eq. 23).
+fn cone<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
+    let (zero, one) = (T::lit(0.0), T::lit(1.0));
+    let length = (y[0] * y[0] + y[1] * y[1]).sqrt();
+    if zero <= y[2] && length <= mu * y[2] {
+        return (y, diagonal([one; 3]));
+    }
+    if mu * length <= -y[2] {
+        return ([zero; 3], [[zero; 3]; 3]);
+    }
+    // Slips; without friction, and above the cone, the direction does not matter.
+    let (d, ratio) = if zero < length { ([y[0] / length, y[1] / length], y[2] / length) } else { ([zero; 2], zero) };
+    let scale = one / (one + mu * mu);
+    let n = scale * (y[2] + mu * length);
+    let across = mu * ratio;
+    let tangent = |i: usize, j: usize| {
+        let unit = if i == j { one } else { zero };
+        scale * (mu * mu * unit + across * (unit - d[i] * d[j]))
+    };
+    let p = [
+        [tangent(0, 0), tangent(0, 1), scale * mu * d[0]],
+        [tangent(1, 0), tangent(1, 1), scale * mu * d[1]],
+        [scale * mu * d[0], scale * mu * d[1], scale],
+    ];
+    ([mu * n * d[0], mu * n * d[1], n], p)
+}
+
+/// A diagonal block.
+pub(super) fn diagonal<T: Scalar>(d: Rows<T>) -> Block<T> {
+    let mut p = [[T::lit(0.0); 3]; 3];
+    (0..3).for_each(|r| p[r][r] = d[r]);
+    p
+}
+
+/// Impulse of a law for the penalty `beta` and multiplier `u = -before`, and its derivative with respect to
+/// `lambda* = before - beta (J v + e)` (Lee 2024, eqs. 14-18). `sigma` is `J v`; `e` holds the De Saxce shift.
+pub(super) fn impulse<T: Scalar>(
+    law: Law,
+    beta: T,
+    before: Rows<T>,
+    sigma: Rows<T>,
+    e: Rows<T>,
+) -> (Rows<T>, Block<T>) {
+    let (zero, one) = (T::lit(0.0), T::lit(1.0));
+    let star: Rows<T> = std::array::from_fn(|r| before[r] - beta * (sigma[r] + e[r]));
+    let row = |x: T, slope: T| ([x, zero, zero], diagonal([slope, zero, zero]));
+    let clamped = |x: T, lo: f64, hi: f64, slope: T| {
+        let (lo, hi) = (cast::<T>(lo), cast::<T>(hi));
+        let free = lo < x && x < hi;
+        row(x.max(lo).min(hi), if free { slope } else { zero })
+    };
+    match law {
+        Law::Contact { mu } => cone(cast(mu), star),
+        Law::Block => (star, diagonal([one; 3])),
+        Law::Bilateral => row(star[0], one),
+        Law::Unilateral => row(star[0].max(zero), if zero < star[0] { one } else { zero }),
+        Law::Soft { k, b, lo, hi } => {
+            let (k, b) = (cast::<T>(k), cast::<T>(b));
+            let free = (b * (before[0] - beta * sigma[0]) - beta * k * e[0]) / (b + beta);
+            clamped(free, lo, hi, b / (b + beta))
+        }
+        Law::Box { lo, hi } => clamped(star[0], lo, hi, one),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A point is its own projection's neighbour: nothing in the cone is closer.
+    #[test]
+    fn the_cone_is_projected_on() {
+        let distance = |a: Rows<f64>, b: Rows<f64>| (0..3).map(|r| (a[r] - b[r]).powi(2)).sum::<f64>().sqrt();
+        for mu in [0.0, 0.3, 1.0, 3.0] {
+            for i in 0..200 {
+                let y: Rows<f64> = std::array::from_fn(|r| (f64::from(i * 3 + r as i32) * 12.9898).sin());
+                let (x, _) = cone(mu, y);
+                assert!(x[0].hypot(x[1]) <= mu * x[2] + 1e-12);
+                for k in 0..50 {
+                    let [a, n, s] = [0.1, 0.7, 1.3].map(|q| (f64::from(k) * q + q).sin());
+                    let other = [mu * n.abs() * s * a.cos(), mu * n.abs() * s * a.sin(), n.abs()];
+                    assert!(distance(x, y) <= distance(other, y) + 1e-12, "{mu} {y:?}: {x:?} {other:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn derivatives_agree_with_differences() {
+        let laws = [
+            Law::Contact { mu: 0.7 },
+            Law::Contact { mu: 0.0 },
+            Law::Block,
+            Law::Bilateral,
+            Law::Unilateral,
+            Law::Soft { k: 2.0, b: 3.0, lo: -0.4, hi: 0.5 },
+            Law::Box { lo: -0.3, hi: 0.6 },
+        ];
+        let (beta, step) = (2.0, 1e-6);
+        for law in laws {
+            for i in 0..100 {
+                let [before, sigma, e] =
+                    [0, 1, 2].map(|k| std::array::from_fn(|r| (f64::from(9 * i + 3 * k + r as i32) * 7.77).sin()));
+                let at = |sigma| impulse(law, beta, before, sigma, e);
+                let p = at(sigma).1;
+                for c in 0..law.rows() {
+                    let moved = |d: f64| std::array::from_fn(|r| sigma[r] + if r == c { d } else { 0.0 });
+                    let (up, down) = (at(moved(step)).0, at(moved(-step)).0);
+                    for r in 0..law.rows() {
+                        let slope: f64 = (up[r] - down[r]) / (2.0 * step);
+                        assert!((slope + beta * p[r][c]).abs() < 1e-5, "{law:?} {r} {c}: {slope} {}", p[r][c]);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! CANAL (Lee 2024, section V, algorithm 1): cascaded Newton steps on the augmented Lagrangian.
+//!
+//! Problem: `A v = b + J^T lambda` with the law of every constraint on `sigma^ = J v + e`. With slacks `z = J v`,
+//! multipliers `u = -lambda` and the De Saxce shift `e~ = e + [0, 0, mu |z_t + e_t|]` frozen, an outer iteration minimizes
+//! the strongly convex `1/2 v^T A v - b^T v + sum |lambda_i(v)|^2 / (2 beta_i)`, `lambda_i(v)` the closed form of the law
+//! for `lambda* = -beta_i J_i v - u_i - beta_i e~_i`, a contact's the Euclidean projection on its cone. Newton:
+//! `(A + beta J^T P J) d = -(A v - b - J^T lambda)`, P the closed form's derivative (eq. 23), by a block-sparse
+//! factorization over subsystems; then the exact zero of the derivative along d. Fixed point, and so optimality: the NCP.
+//!
+//! Where everything sticks it converges superlinearly whatever the masses; where contacts slide, the frozen shift is a
+//! fixed-point iteration that is linear at best, and with much friction may not converge.
+//!
+//! Departures from the paper: a penalty in effective masses (a parameter); one that does not grow where the shift's own
+//! motion explains the gap `|J v - z|`; inner problems solved only as well as the outer iteration can use (a parameter). The certificate (residual number 1), not `|J v - z|`, decides when an island is solved;
+//! it is computed in f64.
+
+mod island;
+mod law;
+mod params;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::time::{Duration, Instant};
+
+use manyworlds_shaders::Scalar;
+
+use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use crate::problem::ContactProblem;
+use crate::residual::island_residual;
+use island::{IslandState, Step};
+pub use params::CanalParams;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Canal;
+
+impl Solver for Canal {
+    fn name(&self) -> &'static str {
+        "canal"
+    }
+
+    fn in_batches(&self) -> bool {
+        false
+    }
+
+    fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        run(problem, settings, &CanalParams::default())
+    }
+}
+
+/// Solves one problem with these parameters, in the precision that is asked for. An iteration is a Newton step.
+pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &CanalParams) -> Outcome {
+    match settings.precision {
+        Precision::F32 => timed::<f32>(problem, settings, params),
+        Precision::F64 => timed::<f64>(problem, settings, params),
+    }
+}
+
+fn timed<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, params: &CanalParams) -> Outcome {
+    let start = Instant::now();
+    let mut outcome = iterate::<T>(problem, settings, params, None);
+    outcome.elapsed = start.elapsed();
+    if settings.history {
+        let mut trace = Vec::new();
+        iterate::<T>(problem, settings, params, Some(&mut trace));
+        outcome.trace = trace;
+    }
+    outcome
+}
+
+/// An island while it is iterated.
+enum Phase<T> {
+    Running(Box<IslandState<T>>),
+    Done(SolveStatus),
+}
+
+/// All islands side by side, each until it is solved. An island that breaks down keeps its last outer iteration.
+fn iterate<T: Scalar>(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    params: &CanalParams,
+    mut trace: Option<&mut Vec<Vec<f64>>>,
+) -> Outcome {
+    let islands = &problem.plan.islands;
+    let scaled_tolerance = if settings.precision == Precision::F32 { settings.tolerance } else { 0.0 };
+    let mut lambda = problem.warm_start.clone();
+    let mut v = problem.velocity(&lambda);
+    let mut scratch = v.clone();
+    let mut measure = |island, lambda: &[f64]| {
+        let (residual, scaled) = island_residual(problem, island, lambda, &mut scratch);
+        (residual <= settings.tolerance || scaled <= scaled_tolerance, residual)
+    };
+    let mut phases: Vec<Phase<T>> = islands
+        .iter()
+        .map(|island| match measure(island, &lambda) {
+            (true, _) => Phase::Done(SolveStatus::Converged),
+            _ => Phase::Running(Box::new(IslandState::new(problem, island, &lambda, params))),
+        })
+        .collect();
+    let (mut iterations, mut outer) = (0, 0);
+    trace.iter_mut().for_each(|t| t.push(lambda.clone()));
+    while iterations < settings.iterations && phases.iter().any(|p| matches!(p, Phase::Running(_))) {
+        iterations += 1;
+        let last = iterations == settings.iterations;
+        for (island, phase) in islands.iter().zip(&mut phases) {
+            let Phase::Running(state) = phase else { continue };
+            let step = state.step();
+            if step == Step::Broken {
+                *phase = Phase::Done(SolveStatus::NonFinite);
+                continue;
+            }
+            if step == Step::Outer || last || trace.is_some() {
+                state.impulses(&mut lambda);
+                state.velocity(&mut v);
+            }
+            if step == Step::Inner {
+                continue;
+            }
+            outer = outer.max(state.outer);
+            if measure(island, &lambda).0 {
+                *phase = Phase::Done(SolveStatus::Converged);
+            } else if state.outer == params.outer {
+                *phase = Phase::Done(SolveStatus::IterationLimit);
+            } else {
+                state.update();
+            }
+        }
+        trace.iter_mut().for_each(|t| t.push(lambda.clone()));
+    }
+    let any = |status| phases.iter().any(|p| matches!(p, Phase::Done(s) if *s == status));
+    let status = if any(SolveStatus::NonFinite) {
+        SolveStatus::NonFinite
+    } else if phases.iter().any(|p| matches!(p, Phase::Running(_))) || any(SolveStatus::IterationLimit) {
+        SolveStatus::IterationLimit
+    } else {
+        SolveStatus::Converged
+    };
+    Outcome { status, iterations, outer, v, lambda, elapsed: Duration::ZERO, trace: Vec::new() }
+}

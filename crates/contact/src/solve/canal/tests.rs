@@ -1,0 +1,174 @@
+use super::CanalParams;
+use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
+use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
+use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_canal};
+
+/// What solutions at the tolerance below may differ from exact ones.
+const CLOSE: f64 = 1e-9;
+
+fn solved(p: &ContactProblem) -> Solution {
+    let settings = SolveSettings { tolerance: 1e-12, ..Default::default() };
+    let s = solve(p, "canal", &settings).unwrap();
+    assert_eq!(s.status, SolveStatus::Converged, "{:?}", s.quality);
+    assert!(s.quality.residual <= 1e-12 * (1.0 + 1e-6) && s.quality.momentum_error < 1e-9, "{:?}", s.quality);
+    s
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= tolerance)
+}
+
+#[test]
+fn a_particle_sticks_slides_and_leaves() {
+    let m = 2.0;
+    for (v0, mu, v) in [
+        ([0.01, -0.02, 0.0], 0.5, [0.0; 3]),
+        ([3.0, 4.0, 0.0], 0.5, [0.6 * (5.0 - 0.5 * G * H), 0.8 * (5.0 - 0.5 * G * H), 0.0]),
+        ([3.0, 4.0, 0.0], 0.0, [3.0, 4.0, 0.0]),
+        ([1.0, 0.0, 1.0], 0.5, [1.0, 0.0, 1.0 - G * H]),
+    ] {
+        let mut input = particles(&[m], v0);
+        input.constraints.push(constraint(Law::Contact { mu }, vec![side(0, &unit(1.0))]));
+        let s = solved(&problem(input));
+        assert!(close(&s.v, &v, CLOSE), "{:?} {v:?}", s.v);
+    }
+}
+
+#[test]
+fn scalar_laws_have_their_closed_forms() {
+    let one = |law, e: f64, v: f64| {
+        let m = 2.0;
+        let input = ProblemInput {
+            subsystems: vec![[0, 1]],
+            a: vec![vec![m]],
+            b: vec![m * v],
+            constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides: vec![side(0, &[1.0])] }],
+            ..Default::default()
+        };
+        let s = solved(&problem(input));
+        (s.lambda[0], s.v[0])
+    };
+    let near = |a: (f64, f64), b: (f64, f64)| assert!(close(&[a.0, a.1], &[b.0, b.1], CLOSE), "{a:?} {b:?}");
+    near(one(Law::Bilateral, 0.1, 1.0), (-2.2, -0.1));
+    near(one(Law::Unilateral, 0.1, 1.0), (0.0, 1.0));
+    near(one(Law::Unilateral, 0.1, -1.0), (1.8, -0.1));
+    near(one(Law::Box { lo: -0.5, hi: 0.2 }, 0.0, 1.0), (-0.5, 0.75));
+    near(one(Law::Box { lo: -5.0, hi: 0.2 }, 0.0, 1.0), (-2.0, 0.0));
+    // lambda = -k e - b v, m (v - 1) = lambda: v = (m - k e) / (m + b).
+    let v = (2.0 - 0.3) / (2.0 + 4.0);
+    near(one(Law::Soft { k: 3.0, b: 4.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), (2.0 * (v - 1.0), v));
+    near(one(Law::Soft { k: 3.0, b: 4.0, lo: -0.5, hi: 0.5 }, 0.1, 1.0), (-0.5, 0.75));
+}
+
+/// Where everything sticks neither masses nor their order matter, with the paper's penalty or ours.
+#[test]
+fn stacks_of_any_masses_are_carried() {
+    let settings = SolveSettings { tolerance: 1e-10, ..Default::default() };
+    for masses in [&[1.0; 20][..], &[1.0, 4096.0], &[1.0, 8.0, 64.0, 512.0, 4096.0], &[4096.0, 512.0, 64.0, 8.0, 1.0]] {
+        let p = problem(stack(masses, 0.5));
+        for params in [CanalParams::default(), CanalParams::printed()] {
+            let s = solve_canal(&p, &settings, &params).unwrap();
+            assert_eq!(s.status, SolveStatus::Converged, "{masses:?}: {:?}", s.quality);
+            assert!(s.outer <= 15 && s.iterations <= 25, "{masses:?}: {} and {}", s.outer, s.iterations);
+            let bottom: f64 = (0..4).map(|i| s.lambda[3 * i + 2]).sum();
+            let weight = masses.iter().sum::<f64>() * G * H;
+            // Twenty boxes may each sink at the speed of what is left of all residuals together.
+            assert!((bottom / weight - 1.0).abs() < 1e-6, "{bottom} {weight}");
+            assert!(s.v.iter().all(|v| v.abs() < 1e-8));
+        }
+    }
+}
+
+/// Velocities are unique where friction is low; impulses need not be.
+#[test]
+fn agrees_with_the_default() {
+    let (mut reached, total) = (0, 40);
+    for seed in 0..total {
+        let p = problem(random(seed, 5, 9, true));
+        let settings = SolveSettings { tolerance: 1e-11, iterations: 1000, ..Default::default() };
+        let [auto, canal] = ["auto", "canal"].map(|name| solve(&p, name, &settings).unwrap());
+        assert_eq!(auto.status, SolveStatus::Converged, "seed {seed}");
+        if canal.status == SolveStatus::Converged {
+            reached += 1;
+            assert!(canal.quality.residual <= 1e-11 * (1.0 + 1e-6), "seed {seed}: {:?}", canal.quality);
+            assert!(close(&auto.v, &canal.v, 1e-6), "seed {seed}");
+        }
+    }
+    assert!(reached * 10 >= total * 9, "{reached} of {total}");
+}
+
+#[test]
+fn single_precision_reaches_its_own() {
+    for seed in 0..20 {
+        let p = problem(random(seed, 4, 6, true));
+        let settings = SolveSettings { precision: Precision::F32, tolerance: 1e-5, ..Default::default() };
+        let s = solve(&p, "canal", &settings).unwrap();
+        assert_eq!(s.status, SolveStatus::Converged, "seed {seed}: {:?}", s.quality);
+        assert!(s.quality.residual_scaled < 1e-4, "seed {seed}: {:?}", s.quality);
+    }
+    let p = problem(stack(&[1.0; 5], 0.5));
+    let settings = SolveSettings { precision: Precision::F32, tolerance: 1e-6, ..Default::default() };
+    assert_eq!(solve(&p, "canal", &settings).unwrap().status, SolveStatus::Converged);
+}
+
+#[test]
+fn a_warm_start_helps() {
+    let input = random(3, 4, 8, true);
+    let settings = SolveSettings { tolerance: 1e-9, ..Default::default() };
+    let run = |warm: Vec<f64>| {
+        let input = ProblemInput { warm_start: warm, ..input.clone() };
+        let s = solve(&problem(input), "canal", &settings).unwrap();
+        assert_eq!(s.status, SolveStatus::Converged);
+        s
+    };
+    let cold = run(Vec::new());
+    let warm = run(cold.lambda.clone());
+    assert_eq!((warm.iterations, &warm.lambda), (0, &cold.lambda));
+    let near = run(cold.lambda.iter().map(|x| x * (1.0 + 1e-6)).collect());
+    assert!(0 < near.iterations && near.iterations < cold.iterations, "{} {}", near.iterations, cold.iterations);
+}
+
+#[test]
+fn breaks_down_cleanly() {
+    // Two bilateral rows that contradict each other.
+    let mut input = particles(&[1.0], [0.0; 3]);
+    for e in [0.1, -0.1] {
+        let sides = vec![side(0, &[1.0, 0.0, 0.0])];
+        input.constraints.push(ConstraintInput { law: Law::Bilateral, e: [e, 0.0, 0.0], sides });
+    }
+    let s = solve(&problem(input), "canal", &SolveSettings::default()).unwrap();
+    assert_eq!(s.status, SolveStatus::IterationLimit);
+    assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
+    // Squares that f32 cannot hold.
+    let mut huge = particles(&[1e-25], [0.0; 3]);
+    huge.b[2] = -1e25;
+    huge.constraints.push(constraint(Law::Contact { mu: 0.5 }, vec![side(0, &unit(1.0))]));
+    let single = SolveSettings { precision: Precision::F32, ..Default::default() };
+    let s = solve(&problem(huge), "canal", &single).unwrap();
+    assert_ne!(s.status, SolveStatus::Converged);
+    assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
+    // The same contact a thousand times over, and a hundred redundant ones.
+    let mut same = particles(&[2.0], [0.3, 0.0, 0.0]);
+    for _ in 0..1000 {
+        same.constraints.push(constraint(Law::Contact { mu: 0.5 }, vec![side(0, &unit(1.0))]));
+    }
+    let s = solved(&problem(same));
+    assert!(close(&s.v, &[0.3 - 0.5 * G * H, 0.0, 0.0], 1e-8), "{:?}", s.v);
+    let refused = solve_canal(
+        &problem(particles(&[1.0], [0.0; 3])),
+        &SolveSettings::default(),
+        &CanalParams { growth: 0.5, ..Default::default() },
+    );
+    assert!(refused.is_err());
+}
+
+#[test]
+fn a_step_too_few_says_so() {
+    let p = problem(random(1, 6, 12, true));
+    let s = solve(&p, "canal", &SolveSettings { iterations: 2, ..Default::default() }).unwrap();
+    assert_eq!((s.status, s.iterations), (SolveStatus::IterationLimit, 2));
+    assert!(s.quality.residual > 1e-9);
+    let params = CanalParams { outer: 1, ..Default::default() };
+    let s = solve_canal(&p, &SolveSettings::default(), &params).unwrap();
+    assert_eq!((s.status, s.outer), (SolveStatus::IterationLimit, 1));
+}

@@ -1,0 +1,430 @@
+//! Sparse matrices of dense blocks, one row and column of blocks per subsystem, and their factorization `L D U` without
+//! pivoting between blocks.
+//!
+//! The pattern is symmetric, the values need not be. Blocks are eliminated in the order of least degree, found together
+//! with the fill (Tinney & Walker 1967): a chain fills nothing, and a single subsystem is a dense matrix. Within a block
+//! rows are pivoted, so that only a singular block breaks down.
+
+use manyworlds_shaders::Scalar;
+
+/// A column of blocks below the diagonal, by position in the order of elimination.
+struct Column {
+    /// Positions of its blocks, ascending.
+    rows: Vec<usize>,
+    /// Where each block's values begin in `lower` and in `upper`.
+    begins: Vec<usize>,
+}
+
+/// See the module.
+pub(super) struct BlockMatrix<T> {
+    symmetric: bool,
+    /// Block at each position.
+    order: Vec<usize>,
+    /// Position of each block.
+    place: Vec<usize>,
+    /// Rows of each block, and where they begin in a vector.
+    sizes: Vec<usize>,
+    offsets: Vec<usize>,
+    /// Where each block's diagonal begins in `diagonal`.
+    squares: Vec<usize>,
+    columns: Vec<Column>,
+    diagonal: Vec<T>,
+    pivots: Vec<usize>,
+    /// Blocks below the diagonal, row-major; factored: `B_ik D_k^-1`.
+    lower: Vec<T>,
+    /// Blocks above it, each transposed and at the place of its mirror image.
+    upper: Vec<T>,
+}
+
+/// Order of least degree, and the positions below each position once all before are eliminated.
+fn least_degree(sizes: &[usize], pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let n = sizes.len();
+    let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); n];
+    for &(a, b) in pairs.iter().filter(|(a, b)| a != b) {
+        neighbours[a].push(b);
+        neighbours[b].push(a);
+    }
+    for list in &mut neighbours {
+        list.sort_unstable();
+        list.dedup();
+    }
+    let degree = |list: &[usize]| list.iter().map(|&i| sizes[i]).sum::<usize>();
+    let mut degrees: Vec<usize> = neighbours.iter().map(|list| degree(list)).collect();
+    let mut left: Vec<usize> = (0..n).collect();
+    let (mut order, mut structure) = (Vec::with_capacity(n), Vec::with_capacity(n));
+    while let Some(at) = (0..left.len()).min_by_key(|&at| (degrees[left[at]], left[at])) {
+        let k = left.swap_remove(at);
+        let around = std::mem::take(&mut neighbours[k]);
+        for &i in &around {
+            let mut merged = std::mem::take(&mut neighbours[i]);
+            merged.extend_from_slice(&around);
+            merged.sort_unstable();
+            merged.dedup();
+            merged.retain(|&j| j != i && j != k);
+            degrees[i] = degree(&merged);
+            neighbours[i] = merged;
+        }
+        order.push(k);
+        structure.push(around);
+    }
+    (order, structure)
+}
+
+impl<T: Scalar> BlockMatrix<T> {
+    /// The zero matrix with blocks of these sizes, and blocks off the diagonal at these pairs. Of a `symmetric` one only
+    /// half is kept.
+    pub(super) fn new(sizes: &[usize], pairs: &[(usize, usize)], symmetric: bool) -> Self {
+        let (order, structure) = least_degree(sizes, pairs);
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(k, &block)| place[block] = k);
+        let (offsets, n) = begins(sizes.iter().copied());
+        let (squares, n_square) = begins(sizes.iter().map(|s| s * s));
+        let mut n_lower = 0;
+        let columns = structure
+            .into_iter()
+            .enumerate()
+            .map(|(k, blocks)| {
+                let mut rows: Vec<usize> = blocks.into_iter().map(|i| place[i]).collect();
+                rows.sort_unstable();
+                let width = sizes[order[k]];
+                let (mut begins, count) = begins(rows.iter().map(|&i| sizes[order[i]] * width));
+                begins.iter_mut().for_each(|b| *b += n_lower);
+                n_lower += count;
+                Column { rows, begins }
+            })
+            .collect();
+        let zeros = |n| vec![T::lit(0.0); n];
+        Self {
+            symmetric,
+            order,
+            place,
+            sizes: sizes.to_vec(),
+            offsets,
+            squares,
+            columns,
+            diagonal: zeros(n_square),
+            pivots: vec![0; n],
+            lower: zeros(n_lower),
+            upper: zeros(n_lower),
+        }
+    }
+
+    /// Sets all values to zero.
+    pub(super) fn clear(&mut self) {
+        for values in [&mut self.diagonal, &mut self.lower, &mut self.upper] {
+            values.fill(T::lit(0.0));
+        }
+    }
+
+    /// The block on the diagonal, row-major.
+    pub(super) fn diagonal_mut(&mut self, block: usize) -> &mut [T] {
+        let n = self.sizes[block];
+        &mut self.diagonal[self.squares[block]..][..n * n]
+    }
+
+    /// Adds `left^T w right` to the block at row `a`, column `b`; `left` and `right` are `[rows, n]`, row-major.
+    pub(super) fn add(&mut self, (a, left): (usize, &[T]), w: &[[T; 3]; 3], (b, right): (usize, &[T])) {
+        let (at, to) = (self.place[a], self.place[b]);
+        let (n_a, n_b) = (self.sizes[a], self.sizes[b]);
+        let rows = left.len() / n_a;
+        if at == to {
+            outer(self.diagonal_mut(a), (left, n_a), (right, n_b), |r, s| w[r][s], rows);
+        } else if to < at {
+            let begin = self.find(at, to);
+            outer(&mut self.lower[begin..], (left, n_a), (right, n_b), |r, s| w[r][s], rows);
+        } else if !self.symmetric {
+            let begin = self.find(to, at);
+            outer(&mut self.upper[begin..], (right, n_b), (left, n_a), |r, s| w[s][r], rows);
+        }
+    }
+
+    /// Where the block at positions `(row, column)` begins.
+    fn find(&self, row: usize, column: usize) -> usize {
+        let column = &self.columns[column];
+        column.begins[column.rows.partition_point(|&r| r < row)]
+    }
+
+    /// Factors in place. False when a block is singular in this arithmetic, or not finite.
+    #[must_use]
+    pub(super) fn factor(&mut self) -> bool {
+        for k in 0..self.order.len() {
+            let own = self.order[k];
+            let n = self.sizes[own];
+            let pivots = &mut self.pivots[self.offsets[own]..][..n];
+            if !factor_block(n, &mut self.diagonal[self.squares[own]..][..n * n], pivots) {
+                return false;
+            }
+            let column = &self.columns[k];
+            let end = column.rows.last().map_or(0, |&i| self.sizes[self.order[i]] * n);
+            let Some(&first) = column.begins.first() else { continue };
+            let last = column.begins[column.begins.len() - 1] + end;
+            if self.symmetric {
+                self.upper[first..last].copy_from_slice(&self.lower[first..last]);
+            }
+            let d = &self.diagonal[self.squares[own]..][..n * n];
+            for row in self.lower[first..last].chunks_exact_mut(n) {
+                solve_transposed(n, d, pivots, row);
+            }
+            self.update(k, n);
+        }
+        true
+    }
+
+    /// Takes what column k contributes off the blocks after it.
+    fn update(&mut self, k: usize, n: usize) {
+        let column = &self.columns[k];
+        for (&i, &left) in column.rows.iter().zip(&column.begins) {
+            let n_i = self.sizes[self.order[i]];
+            for (&j, &right) in column.rows.iter().zip(&column.begins) {
+                let n_j = self.sizes[self.order[j]];
+                if i < j && self.symmetric {
+                    break;
+                }
+                if j < i {
+                    let begin = self.find(i, j);
+                    // What is read was eliminated with column k, what is written stands in later columns.
+                    let (head, tail) = self.lower.split_at_mut(begin);
+                    take(&mut tail[..n_i * n_j], &head[left..][..n_i * n], &self.upper[right..][..n_j * n], n);
+                } else if i == j {
+                    let square = self.squares[self.order[i]];
+                    let out = &mut self.diagonal[square..][..n_i * n_i];
+                    take(out, &self.lower[left..][..n_i * n], &self.upper[right..][..n_i * n], n);
+                } else {
+                    let begin = self.find(j, i);
+                    let (head, tail) = self.upper.split_at_mut(begin);
+                    take(&mut tail[..n_i * n_j], &head[right..][..n_j * n], &self.lower[left..][..n_i * n], n);
+                }
+            }
+        }
+    }
+
+    /// Solves for `x` in place, `[n]`, block after block as they were given.
+    pub(super) fn solve(&self, x: &mut [T]) {
+        let span = |k: usize| {
+            let block = self.order[k];
+            self.offsets[block]..self.offsets[block] + self.sizes[block]
+        };
+        let mut own = Vec::new();
+        for (k, column) in self.columns.iter().enumerate() {
+            own.clear();
+            own.extend_from_slice(&x[span(k)]);
+            for (&i, &begin) in column.rows.iter().zip(&column.begins) {
+                for (x, row) in x[span(i)].iter_mut().zip(self.lower[begin..].chunks_exact(own.len())) {
+                    *x -= dot(row, &own);
+                }
+            }
+        }
+        for (k, column) in self.columns.iter().enumerate().rev() {
+            own.clear();
+            own.extend_from_slice(&x[span(k)]);
+            let n = own.len();
+            for (&i, &begin) in column.rows.iter().zip(&column.begins) {
+                for (&x, row) in x[span(i)].iter().zip(self.upper[begin..].chunks_exact(n)) {
+                    own.iter_mut().zip(row).for_each(|(own, &u)| *own -= u * x);
+                }
+            }
+            let block = self.order[k];
+            let (d, pivots) = (&self.diagonal[self.squares[block]..][..n * n], &self.pivots[span(k)]);
+            solve_block(n, d, pivots, &mut own);
+            x[span(k)].copy_from_slice(&own);
+        }
+    }
+}
+
+/// Where pieces of these lengths begin, one behind the other, and the length of all.
+fn begins(counts: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
+    let mut sum = 0;
+    let mut begins = Vec::new();
+    for count in counts {
+        begins.push(sum);
+        sum += count;
+    }
+    (begins, sum)
+}
+
+/// Sum of products.
+pub(super) fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
+    a.iter().zip(b).fold(T::lit(0.0), |sum, (&a, &b)| a.mul_add(b, sum))
+}
+
+/// `out += left^T w right`.
+fn outer<T: Scalar>(
+    out: &mut [T],
+    (left, n_left): (&[T], usize),
+    (right, n_right): (&[T], usize),
+    w: impl Fn(usize, usize) -> T,
+    rows: usize,
+) {
+    for r in 0..rows {
+        for s in 0..rows {
+            let weight = w(r, s);
+            if weight == T::lit(0.0) {
+                continue;
+            }
+            let right = &right[s * n_right..(s + 1) * n_right];
+            for (out, &l) in out.chunks_exact_mut(n_right).zip(&left[r * n_left..(r + 1) * n_left]) {
+                let x = weight * l;
+                out.iter_mut().zip(right).for_each(|(out, &r)| *out = x.mul_add(r, *out));
+            }
+        }
+    }
+}
+
+/// `out -= left right^T`, the rows of both `n` long.
+fn take<T: Scalar>(out: &mut [T], left: &[T], right: &[T], n: usize) {
+    for (out, left) in out.chunks_exact_mut(right.len() / n).zip(left.chunks_exact(n)) {
+        for (out, right) in out.iter_mut().zip(right.chunks_exact(n)) {
+            *out -= dot(left, right);
+        }
+    }
+}
+
+/// LU factorization of a dense block, rows pivoted. False when it is singular or not finite.
+fn factor_block<T: Scalar>(n: usize, a: &mut [T], pivots: &mut [usize]) -> bool {
+    for k in 0..n {
+        let mut best = k;
+        for i in k + 1..n {
+            if a[best * n + k].abs() < a[i * n + k].abs() {
+                best = i;
+            }
+        }
+        pivots[k] = best;
+        let pivot = a[best * n + k];
+        if pivot == T::lit(0.0) || !pivot.is_finite() {
+            return false;
+        }
+        if best != k {
+            (0..n).for_each(|j| a.swap(k * n + j, best * n + j));
+        }
+        let (top, below) = a.split_at_mut((k + 1) * n);
+        let top = &top[k * n..];
+        for row in below.chunks_exact_mut(n) {
+            let factor = row[k] / top[k];
+            row[k] = factor;
+            row[k + 1..].iter_mut().zip(&top[k + 1..]).for_each(|(x, &t)| *x -= factor * t);
+        }
+    }
+    true
+}
+
+/// Solves `D x = b` in place by the factors of a block.
+fn solve_block<T: Scalar>(n: usize, lu: &[T], pivots: &[usize], x: &mut [T]) {
+    for k in 0..n {
+        x.swap(k, pivots[k]);
+    }
+    for i in 0..n {
+        x[i] -= dot(&lu[i * n..i * n + i], &x[..i]);
+    }
+    for i in (0..n).rev() {
+        x[i] = (x[i] - dot(&lu[i * n + i + 1..(i + 1) * n], &x[i + 1..n])) / lu[i * n + i];
+    }
+}
+
+/// Solves `D^T x = b` in place by the factors of a block.
+fn solve_transposed<T: Scalar>(n: usize, lu: &[T], pivots: &[usize], x: &mut [T]) {
+    for k in 0..n {
+        x[k] = x[k] / lu[k * n + k];
+        let own = x[k];
+        x[k + 1..].iter_mut().zip(&lu[k * n + k + 1..(k + 1) * n]).for_each(|(x, &u)| *x -= own * u);
+    }
+    for k in (0..n).rev() {
+        let own = x[k];
+        x[..k].iter_mut().zip(&lu[k * n..k * n + k]).for_each(|(x, &l)| *x -= own * l);
+    }
+    for k in (0..n).rev() {
+        x.swap(k, pivots[k]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{DMatrix, DVector};
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// A random matrix of blocks with a heavy diagonal, both ways.
+    fn compare(sizes: &[usize], pairs: &[(usize, usize)], symmetric: bool, seed: u64) -> f64 {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut own = BlockMatrix::<f64>::new(sizes, pairs, symmetric);
+        let begin: Vec<usize> = sizes.iter().scan(0, |sum, &s| Some(std::mem::replace(sum, *sum + s))).collect();
+        let n = sizes.iter().sum();
+        let mut dense = DMatrix::<f64>::zeros(n, n);
+        own.clear();
+        for (s, &size) in sizes.iter().enumerate() {
+            for i in 0..size {
+                // Off the diagonal too: pivoting has work to do.
+                let j = (i + 1) % size;
+                own.diagonal_mut(s)[i * size + j] += 2.0;
+                dense[(begin[s] + i, begin[s] + j)] += 2.0;
+                if symmetric {
+                    own.diagonal_mut(s)[j * size + i] += 2.0;
+                    dense[(begin[s] + j, begin[s] + i)] += 2.0;
+                }
+            }
+        }
+        for &(a, b) in pairs {
+            let mut w = [[0.0; 3]; 3];
+            for r in 0..3 {
+                for s in 0..3 {
+                    w[r][s] = if symmetric && s < r { w[s][r] } else { rng.random_range(-1.0..1.0) };
+                }
+            }
+            let mut list = vec![a];
+            if a != b {
+                list.push(b);
+            }
+            let sides: Vec<(usize, Vec<f64>)> = list
+                .into_iter()
+                .map(|s| (s, (0..3 * sizes[s]).map(|_| rng.random_range(-1.0..1.0)).collect()))
+                .collect();
+            for (i, left) in &sides {
+                for (j, right) in &sides {
+                    own.add((*i, left), &w, (*j, right));
+                    let l = DMatrix::from_row_slice(3, sizes[*i], left);
+                    let r = DMatrix::from_row_slice(3, sizes[*j], right);
+                    let w = DMatrix::from_fn(3, 3, |r, s| w[r][s]);
+                    let mut view = dense.view_mut((begin[*i], begin[*j]), (sizes[*i], sizes[*j]));
+                    view += l.transpose() * w * r;
+                }
+            }
+        }
+        let x = DVector::from_fn(n, |i, _| (i as f64).sin());
+        let mut out = (&dense * &x).as_slice().to_vec();
+        assert!(own.factor());
+        own.solve(&mut out);
+        out.iter().zip(x.iter()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn agrees_with_a_dense_product() {
+        let sizes = [6, 3, 1, 7, 6, 2, 5, 4];
+        // A ring with chords fills; the last block stands alone.
+        let pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 0), (0, 3), (2, 5), (1, 1), (7, 7), (4, 1)];
+        for seed in 0..20 {
+            for symmetric in [false, true] {
+                let error = compare(&sizes, &pairs, symmetric, seed);
+                assert!(error < 1e-9, "{seed} {symmetric}: {error}");
+            }
+        }
+        assert!(compare(&[5], &[(0, 0)], true, 1) < 1e-9);
+        assert!(compare(&[], &[], true, 1) == 0.0);
+    }
+
+    #[test]
+    fn what_is_singular_says_so() {
+        let mut m = BlockMatrix::<f64>::new(&[2], &[], true);
+        m.diagonal_mut(0).copy_from_slice(&[1.0, 2.0, 2.0, 4.0]);
+        assert!(!m.factor());
+        m.diagonal_mut(0).copy_from_slice(&[f64::NAN; 4]);
+        assert!(!m.factor());
+    }
+
+    #[test]
+    fn a_chain_fills_nothing() {
+        let pairs: Vec<_> = (1..50).map(|i| (i - 1, i)).collect();
+        let m = BlockMatrix::<f64>::new(&[6; 50], &pairs, true);
+        assert_eq!(m.lower.len(), 49 * 36);
+    }
+}
