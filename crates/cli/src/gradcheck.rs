@@ -79,6 +79,8 @@ struct Report {
     /// Least over the judged states; `null` without constraints.
     margin: Option<f64>,
     solver_residual: f64,
+    step_us: f64,
+    jacobian_us: f64,
     worst: Vec<Worst>,
     passed: bool,
 }
@@ -117,6 +119,8 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
         modes: [0; 3],
         margin: None,
         solver_residual: 0.0,
+        step_us: f64::INFINITY,
+        jacobian_us: f64::INFINITY,
         worst: Vec::new(),
         passed: true,
     };
@@ -159,6 +163,8 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
             report.margin = Some(report.margin.unwrap_or(f64::INFINITY).min(certificate.margin));
         }
         report.solver_residual = report.solver_residual.max(found.residual);
+        report.step_us = report.step_us.min(found.step_us);
+        report.jacobian_us = report.jacobian_us.min(found.jacobian_us);
         for block in found.blocks {
             keep(&mut report.worst, index, block);
         }
@@ -199,6 +205,7 @@ fn human(report: &Report) -> String {
         ("inputs", format!("{}, of which {} at a kink and left out", report.inputs, report.kinks)),
         ("contacts", format!("{}: {breaking} breaking, {sticking} sticking, {sliding} sliding", report.contacts)),
         ("least distance to a switch", report.margin.map_or("no constraint".into(), |m| format!("{m:.1e} m/s"))),
+        ("least time", format!("{:.1} us a step (alone), {:.1} us its derivative", report.step_us, report.jacobian_us)),
         ("solver residual", format!("{:.1e} m/s", report.solver_residual)),
     ])
     .to_string();

@@ -43,6 +43,8 @@ pub(crate) struct Constraint {
     pub(crate) impulse: [f64; 3],
     /// e
     pub(crate) bias: [f64; 3],
+    /// How far e is from a kink of its own (where a gap closes, where a correction is capped), m/s.
+    pub(crate) smooth: f64,
 }
 
 /// The rows of an island: `sigma^ = J v+ + e`.
@@ -69,10 +71,17 @@ impl Rows {
         }
     }
 
+    /// Says how far the bias of the last constraint is from a kink.
+    pub(crate) fn smooth(&mut self, margin: f64) {
+        if let Some(last) = self.constraints.last_mut() {
+            last.smooth = margin;
+        }
+    }
+
     /// Adds a constraint behind the last; gives its first row.
-    pub(crate) fn push(&mut self, law: Law, impulse: [f64; 3], bias: [f64; 3]) -> usize {
+    pub(crate) fn push(&mut self, law: Law, impulse: [f64; 3], bias: [f64; 3], smooth: f64) -> usize {
         let first = self.constraints.last().map_or(0, |last| last.first + last.law.rows());
-        self.constraints.push(Constraint { first, law, impulse, bias });
+        self.constraints.push(Constraint { first, law, impulse, bias, smooth });
         first
     }
 }
@@ -86,6 +95,18 @@ pub(crate) fn bias_slope(error: f64, per_step: f64, fraction: f64, largest: f64)
     } else {
         0.0
     }
+}
+
+/// How far [`manyworlds_shaders::contact::tree_layout::bias`] is from its kinks: at zero, and where the correction is
+/// capped.
+pub(crate) fn bias_margin(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
+    let speed = error * per_step;
+    speed.abs().min((fraction * speed + largest).abs())
+}
+
+/// How far [`manyworlds_shaders::contact::tree_layout::bilateral_bias`] is from its kinks.
+pub(crate) fn bilateral_margin(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
+    ((fraction * error * per_step).abs() - largest).abs()
 }
 
 /// Slope of [`manyworlds_shaders::contact::tree_layout::bilateral_bias`] by the error.

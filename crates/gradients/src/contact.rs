@@ -12,7 +12,7 @@ use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
 use manyworlds_shaders::math::{Quat, quat_conjugate, quat_log, quat_mul, quat_rotate};
 use nalgebra::{DMatrix, Matrix3, Matrix3xX, Vector3};
 
-use crate::constraint::{Law, Rows, bias_slope, bilateral_slope};
+use crate::constraint::{Law, Rows, bias_margin, bias_slope, bilateral_margin, bilateral_slope};
 use crate::tree::Forward;
 
 /// A body that moves: tree of the world, body of the tree.
@@ -105,13 +105,20 @@ struct At {
 }
 
 impl At {
-    fn new(members: &[Member], bodies: [Option<BodyOfTree>; 2], place: impl Fn(usize) -> usize, p: Vector3<f64>) -> Self {
-        let mut dofs = Vec::new();
+    fn new(
+        members: &[Member],
+        bodies: [Option<BodyOfTree>; 2],
+        place: impl Fn(usize) -> usize,
+        p: Vector3<f64>,
+    ) -> Self {
+        let n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
+        let (mut dofs, mut columns) = (Vec::new(), vec![usize::MAX; n_v]);
         for &(tree, body) in bodies.iter().flatten() {
             let member = &members[place(tree)];
             member.forward.for_dofs(body, |i| {
                 let dof = member.at[0] + i;
-                if !dofs.contains(&dof) {
+                if columns[dof] == usize::MAX {
+                    columns[dof] = dofs.len();
                     dofs.push(dof);
                 }
             });
@@ -141,8 +148,9 @@ impl At {
                 at.relative[which][1] += sign * w;
                 let twist = [vector(&motion.twist, SPATIAL * body), vector(&motion.twist, SPATIAL * body + 3)];
                 member.forward.for_dofs(body, |i| {
-                    let Some(column) = dofs.iter().position(|&d| d == member.at[0] + i) else { return };
-                    let s = [vector(&member.forward.motion, SPATIAL * i), vector(&member.forward.motion, SPATIAL * i + 3)];
+                    let column = columns[member.at[0] + i];
+                    let s =
+                        [vector(&member.forward.motion, SPATIAL * i), vector(&member.forward.motion, SPATIAL * i + 3)];
                     // dV = S x V + psi, then to p.
                     let w = s[0].cross(&twist[0]) + vector(&motion.psi, SPATIAL * i);
                     let v = s[0].cross(&twist[1]) + s[1].cross(&twist[0]) + vector(&motion.psi, SPATIAL * i + 3);
@@ -155,7 +163,7 @@ impl At {
                 });
             }
             member.forward.for_dofs(body, |i| {
-                let Some(column) = dofs.iter().position(|&d| d == member.at[0] + i) else { return };
+                let column = columns[member.at[0] + i];
                 let (v, w) = here(&member.forward.motion, i);
                 at.own[side][0].set_column(column, &v);
                 at.own[side][1].set_column(column, &w);
@@ -241,6 +249,35 @@ pub(crate) fn add_contact_impulse(members: &mut [Member], place: impl Fn(usize) 
     add_fixed(members, contact.bodies, place, contact.point.into(), f, Vector3::zeros());
 }
 
+/// How fast a contact without impulse opens, biased, m/s: above zero, it has no say in the step.
+pub(crate) fn opening(members: &[Member], place: impl Fn(usize) -> usize, contact: &ContactInput) -> Option<f64> {
+    if contact.impulse != [0.0; 3] {
+        return None;
+    }
+    let tree = contact.bodies.iter().flatten().next()?.0;
+    let forward = &members[place(tree)].forward;
+    let [per_step, fraction, largest] = settings(forward);
+    let (p, n) = (Vector3::from(contact.point), Vector3::from(contact.normal));
+    let along = |before: bool| {
+        let velocity = |side: usize| {
+            let (tree, body) = contact.bodies[side]?;
+            let member = &members[place(tree)];
+            let twist = if before { &member.before.twist } else { &member.motion.twist };
+            let arm = p - Vector3::from(member.forward.centre());
+            Some(vector(twist, SPATIAL * body + 3) + vector(twist, SPATIAL * body).cross(&arm))
+        };
+        (velocity(1).unwrap_or_default() - velocity(0).unwrap_or_default()).dot(&n)
+    };
+    let (after, approach) = (along(false), along(true));
+    let threshold = (-forward.params[param::RESTITUTION_THRESHOLD]).min(-(contact.distance * per_step));
+    let bias = if contact.restitution > 0.0 && approach < threshold {
+        contact.restitution * approach
+    } else {
+        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest)
+    };
+    Some(after + bias).filter(|&speed| speed > 0.0)
+}
+
 /// Adds a contact to its island; `push` gets what the motion of `J^T lambda` adds to `-dF` by q beside the force that is
 /// fixed in the world.
 pub(crate) fn add_contact(
@@ -298,8 +335,15 @@ pub(crate) fn add_contact(
     } else {
         manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest)
     };
+    let smooth = if contact.restitution > 0.0 {
+        // Whether it bounces is a switch as well.
+        (approach - (-threshold).min(-(contact.distance * per_step))).abs()
+    } else {
+        f64::INFINITY
+    };
+    let smooth = if bounces { smooth } else { smooth.min(bias_margin(contact.distance, per_step, fraction, largest)) };
     let law = Law::Contact { mu: contact.friction.max(0.0) };
-    let r = rows.push(law, contact.impulse, [0.0, 0.0, bias]);
+    let r = rows.push(law, contact.impulse, [0.0, 0.0, bias], smooth);
     let j = e * &at.linear;
     at.put(&j, r, &mut rows.j);
     let [mut change, before] = changes;
@@ -319,7 +363,12 @@ pub(crate) fn add_contact(
 }
 
 /// A frame of a block in the world.
-fn block_frame(members: &[Member], place: &impl Fn(usize) -> usize, body: Option<BodyOfTree>, frame: &[f64; 7]) -> ([f64; 3], Quat<f64>) {
+fn block_frame(
+    members: &[Member],
+    place: &impl Fn(usize) -> usize,
+    body: Option<BodyOfTree>,
+    frame: &[f64; 7],
+) -> ([f64; 3], Quat<f64>) {
     let (position, turn) = ([frame[0], frame[1], frame[2]], [frame[3], frame[4], frame[5], frame[6]]);
     let Some((tree, body)) = body else { return (position, turn) };
     let pose = &members[place(tree)].forward.pose[7 * body..7 * body + 7];
@@ -377,7 +426,8 @@ pub(crate) fn add_block(
         (p - Vector3::from(a.0), at.linear.clone(), moved, by_error)
     };
     let bias = error.map(|x| manyworlds_shaders::contact::tree_layout::bilateral_bias(x, per_step, fraction, largest));
-    let r = rows.push(Law::Bilateral, block.impulse, bias.into());
+    let smooth = error.iter().map(|&x| bilateral_margin(x, per_step, fraction, largest)).fold(f64::INFINITY, f64::min);
+    let r = rows.push(Law::Bilateral, block.impulse, bias.into(), smooth);
     at.put(&j, r, &mut rows.j);
     for row in 0..3 {
         let slope = bilateral_slope(error[row], per_step, fraction, largest);

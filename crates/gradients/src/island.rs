@@ -4,7 +4,7 @@ use nalgebra::{DMatrix, DVector};
 
 use crate::constraint::{Constraint, Rows};
 use crate::contact::{
-    BlockInput, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse,
+    BlockInput, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse, opening,
 };
 use crate::integrate::integrate;
 use crate::mode::{Mode, mode};
@@ -116,11 +116,12 @@ pub(crate) fn island_step(
     let n_u: usize = members.iter().map(|m| m.forward.tree.actuators.len()).sum();
     let active = |m: &Member, i: usize| m.forward.row(i)[row::ACTIVE] > 0.0;
     let n_row: usize = members.iter().map(|m| (0..m.forward.tree.rows.len()).filter(|&i| active(m, i)).count()).sum();
-    let mut rows = Rows::new(3 * (parts.contacts.len() + parts.blocks.len()) + n_row, n_v, n_u);
+    let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c])).collect();
+    let n_closed = opening.iter().filter(|speed| speed.is_none()).count();
+    let mut rows = Rows::new(3 * (n_closed + parts.blocks.len()) + n_row, n_v, n_u);
     let (mut by_q, mut by_v) = (DMatrix::zeros(n_v, n_v), DMatrix::zeros(n_v, n_v));
-    let mut by_tau = DMatrix::zeros(n_v, n_v);
     let mut by_ctrl = DMatrix::zeros(n_v, n_u);
-    for &c in &parts.contacts {
+    for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
         add_contact(&members, place, &contacts[c], &mut rows, &mut by_q);
     }
     for &b in &parts.blocks {
@@ -134,7 +135,6 @@ pub(crate) fn island_step(
         view += own.q;
         by_v.view_mut((first, first), (n, n)).copy_from(&own.v);
         by_ctrl.view_mut((first, control), own.ctrl.shape()).copy_from(&own.ctrl);
-        (0..n).for_each(|i| by_tau[(first + i, first + i)] = member.forward.h());
         for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
             add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut by_q);
         }
@@ -145,8 +145,9 @@ pub(crate) fn island_step(
     let mut sigma = &rows.j * &after;
     let mut y = rows.j.transpose();
     solve(&members, &mut y);
-    let (mut modes, mut margin) = (Vec::with_capacity(rows.constraints.len()), f64::INFINITY);
-    for Constraint { first, law, impulse, bias } in &rows.constraints {
+    let mut modes = Vec::with_capacity(rows.constraints.len());
+    let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
+    for Constraint { first, law, impulse, bias, smooth } in &rows.constraints {
         let n = law.rows();
         (0..n).for_each(|k| sigma[first + k] += bias[k]);
         let trace: f64 = (0..n).map(|k| rows.j.row(first + k).transpose().dot(&y.column(first + k))).sum();
@@ -154,33 +155,49 @@ pub(crate) fn island_step(
         let (mode, distance) = mode(*law, *impulse, own, trace / n as f64);
         modes.push(mode);
         margin = margin.min(distance);
+        // The bias of a constraint that carries nothing has no say.
+        if !matches!(mode, Mode::Breaking | Mode::AtBound) {
+            margin = margin.min(*smooth);
+        }
     }
 
-    // dv+ = A^-1 r - Y B^-1 L (J A^-1 r + s), Y = A^-1 J^T R.
+    // dv+ = T r - U s with U = A^-1 J^T R B^-1 L and T = A^-1 - U J A^-1.
     let reduced = Reduced::new(&rows, &modes, &sigma);
     let y = y * &reduced.directions;
     let equations = &reduced.equations * &rows.j;
     let mut b = &equations * &y;
     (0..b.nrows()).for_each(|i| b[(i, i)] += reduced.diagonal[i]);
+    let mut t = DMatrix::identity(n_v, n_v);
+    solve(&members, &mut t);
     let (inverse, rank) = Inverse::new(b.clone());
     let mut residual: f64 = 0.0;
-    let mut through = |mut r: DMatrix<f64>, s: Option<&DMatrix<f64>>| {
-        solve(&members, &mut r);
-        if b.nrows() > 0 {
-            let mut rhs = &equations * &r;
-            if let Some(s) = s {
-                rhs += &reduced.equations * s;
-            }
-            let mut x = rhs.clone();
-            inverse.solve(&mut x);
-            let left = (&b * &x - &rhs).amax() / rhs.amax().max(f64::MIN_POSITIVE);
-            residual = residual.max(left);
-            r -= &y * x;
-        }
-        r
+    // What the impulses along R do to dv+, for a right-hand side of the linear system.
+    let mut impulses = |rhs: DMatrix<f64>| {
+        let mut x = rhs.clone();
+        inverse.solve(&mut x);
+        residual = residual.max((&b * &x - &rhs).amax() / rhs.amax().max(f64::MIN_POSITIVE));
+        &y * x
     };
-    let dv = [through(by_q, Some(&rows.by_q)), through(by_v, Some(&rows.by_v)), through(by_tau, None)];
-    let dv_dctrl = through(by_ctrl, Some(&rows.by_ctrl));
+    let mut dv = if b.nrows() == 0 {
+        [&t * by_q, &t * by_v, t.clone()]
+    } else {
+        t -= impulses(&equations * &t);
+        let mut through = |r: DMatrix<f64>, s: &DMatrix<f64>| {
+            let mut dv = &t * r;
+            if s.iter().any(|&x| x != 0.0) {
+                dv -= impulses(&reduced.equations * s);
+            }
+            dv
+        };
+        [through(by_q, &rows.by_q), through(by_v, &rows.by_v), t.clone()]
+    };
+    let mut dv_dctrl = &t * by_ctrl;
+    if b.nrows() > 0 && rows.by_ctrl.iter().any(|&x| x != 0.0) {
+        dv_dctrl -= impulses(&reduced.equations * &rows.by_ctrl);
+    }
+    for member in &members {
+        dv[2].columns_mut(member.at[0], member.forward.n_v()).scale_mut(member.forward.h());
+    }
     let end = |dv: &DMatrix<f64>, own: bool| {
         let mut out = DMatrix::zeros(dv.nrows(), dv.ncols());
         for m in &members {
@@ -188,7 +205,13 @@ pub(crate) fn island_step(
         }
         out
     };
-    modes.truncate(parts.contacts.len());
+    // Contacts that act come first among the constraints, in order.
+    let mut closed = modes.into_iter();
+    let modes = opening.iter().map(|speed| match speed {
+        Some(_) => Mode::Breaking,
+        None => closed.next().unwrap_or(Mode::Breaking),
+    });
+    let modes = modes.collect();
     IslandStep {
         dq: [end(&dv[0], true), end(&dv[1], false), end(&dv[2], false)],
         dq_dctrl: end(&dv_dctrl, false),

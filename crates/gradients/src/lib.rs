@@ -5,7 +5,7 @@
 //! that of the equations of the branches (Q. Le Lidec et al. 2024, section III). Where a law is just at a switch the step
 //! has a kink; [`Certificate::margin`] says how near that is.
 //!
-//! * [`jacobian`]: all of it, dense.
+//! * [`jacobian`]: all of it, dense; [`Jacobian::along`] and [`Jacobian::back`] are products with it and its transpose.
 //! * The dynamics are differentiated analytically (Carpentier and Mansard 2018), with the contact forces held, contact
 //!   geometry by the features that touch ([`manyworlds_collide::derivatives`]).
 
@@ -15,6 +15,7 @@ mod integrate;
 mod island;
 mod mode;
 mod momentum;
+mod product;
 mod reduced;
 mod row;
 mod step;
@@ -22,5 +23,6 @@ mod tree;
 
 pub use contact::{BlockInput, BodyOfTree, ContactInput};
 pub use mode::Mode;
+pub use product::{Inputs, Outputs};
 pub use step::{Certificate, Jacobian, StepInput, jacobian};
 pub use tree::TreeInput;

@@ -192,7 +192,8 @@ fn actuator(forward: &Forward, index: usize, record: &ActuatorRecord, out: &mut 
     let speed: f64 = (0..count).map(|k| gear[k] * forward.v()[first + k]).sum();
     let bounds = &params[param::ACTUATOR_CONTROL..];
     let gain = params[param::ACTUATOR_GAIN];
-    let force = gain * control.clamp(bounds[0], bounds[1]) + constant + position * length + (velocity + damping) * speed;
+    let force =
+        gain * control.clamp(bounds[0], bounds[1]) + constant + position * length + (velocity + damping) * speed;
     let limits = &params[param::ACTUATOR_FORCE..];
     if !(limits[0]..=limits[1]).contains(&force) {
         return;

@@ -8,7 +8,7 @@ use manyworlds_shaders::dynamics::tree::{self, NONE, RowRecord, param};
 use manyworlds_shaders::math::quat_log;
 use nalgebra::{DMatrix, Matrix3, Vector3};
 
-use crate::constraint::{Law, Rows, bias_slope, bilateral_slope};
+use crate::constraint::{Law, Rows, bias_margin, bias_slope, bilateral_margin, bilateral_slope};
 use crate::momentum::{counts, length_slope, orientation};
 use crate::tree::Forward;
 
@@ -25,12 +25,8 @@ pub(crate) fn add_row(
     let record = &forward.tree.rows[index];
     let numbers = forward.row(index);
     let lambda = forward.impulses[index];
-    let law = Law::Row {
-        compliance: numbers[row::COMPLIANCE],
-        lower: numbers[row::LOWER],
-        upper: numbers[row::UPPER],
-    };
-    let r = rows.push(law, [lambda, 0.0, 0.0], [numbers[row::BIAS], 0.0, 0.0]);
+    let law = Law::Row { compliance: numbers[row::COMPLIANCE], lower: numbers[row::LOWER], upper: numbers[row::UPPER] };
+    let r = rows.push(law, [lambda, 0.0, 0.0], [numbers[row::BIAS], 0.0, 0.0], f64::INFINITY);
     let [first, first_control] = at;
     let dofs = &record.dofs[..record.count as usize];
     for (k, &dof) in dofs.iter().enumerate() {
@@ -46,12 +42,15 @@ pub(crate) fn add_row(
             let q = forward.state[record.q as usize];
             let gap = if side > 0.0 { q - own[param::JOINT_LOWER] } else { own[param::JOINT_UPPER] - q };
             rows.by_q[(r, first + dof)] += side * bias_slope(gap, per_step, fraction, largest);
+            rows.smooth(bias_margin(gap, per_step, fraction, largest));
         }
         tree::row::LIMIT_BALL => {
             let turn = Vector3::from(quat_log(orientation(forward.state, record.q as usize)));
             let angle = turn.norm().max(1e-12);
             let axis = turn / angle;
-            let slope = bias_slope(own[param::JOINT_UPPER] - angle, per_step, fraction, largest);
+            let gap = own[param::JOINT_UPPER] - angle;
+            let slope = bias_slope(gap, per_step, fraction, largest);
+            rows.smooth(bias_margin(gap, per_step, fraction, largest));
             // J = -axis^T, of which the derivative turns with the logarithm.
             let change = -(Matrix3::identity() - axis * axis.transpose()) / angle
                 * Matrix3::from_row_slice(&right_inverse(turn.into()));
@@ -112,6 +111,7 @@ fn coupling(
     let [per_step, fraction, largest] =
         [1.0 / forward.h(), forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]];
     let pull = bilateral_slope(error, per_step, fraction, largest);
+    rows.smooth(bilateral_margin(error, per_step, fraction, largest));
     rows.by_q[(r, first + record.dofs[0] as usize)] += pull;
     if record.source != NONE {
         let dof = record.dofs[1] as usize;

@@ -154,8 +154,12 @@ pub fn jacobian(input: &StepInput) -> Jacobian {
     };
     for parts in islands(input) {
         let step = island_step(&input.trees, &input.contacts, &input.blocks, &parts);
-        let dofs: Vec<usize> =
-            parts.trees.iter().flat_map(|&t| (0..input.trees[t].layout.dims.n_v as usize).map(move |i| (t, i))).map(|(t, i)| first[t] + i).collect();
+        let dofs: Vec<usize> = parts
+            .trees
+            .iter()
+            .flat_map(|&t| (0..input.trees[t].layout.dims.n_v as usize).map(move |i| (t, i)))
+            .map(|(t, i)| first[t] + i)
+            .collect();
         let controls: Vec<usize> = parts.trees.iter().flat_map(|&t| input.controls[t].iter().copied()).collect();
         scatter(&step, &dofs, &controls, &mut out);
         for (&contact, &mode) in parts.contacts.iter().zip(&step.modes) {
@@ -205,7 +209,8 @@ fn judge(input: &StepInput, out: &mut Jacobian) {
     }
     if out.certificate.margin < SMALLEST_MARGIN {
         problems.push(format!(
-            "a constraint is at a switch of its mode (margin {:.1e} m/s): the derivative is one-sided",
+            "a constraint is at a kink of its law: a switch of its mode, or a gap that is just closed (margin {:.1e} m/s); \
+             the derivative is one-sided",
             out.certificate.margin
         ));
     }

@@ -116,7 +116,9 @@ pub enum Error {
         message: String,
     },
     /// Derivatives of a step that was not kept.
-    #[error("no step to differentiate: keep steps (`Batch::keep_steps`), and ask after a step and before the world is changed")]
+    #[error(
+        "no step to differentiate: keep steps (`Batch::keep_steps`), and ask after a step and before the world is changed"
+    )]
     NoGradient,
     /// Bytes that are not a checkpoint of this batch.
     #[error("checkpoint: {0}")]

@@ -1,5 +1,7 @@
 //! Derivatives of a step against central differences of the step itself.
 
+use std::time::Instant;
+
 use manyworlds_model::Model;
 
 use crate::tangent::{between, moved};
@@ -32,6 +34,10 @@ pub struct Comparison {
     pub inputs: usize,
     /// Largest residual of a solve of a differenced step, m/s.
     pub residual: f64,
+    /// Time of the step, of one world alone, us.
+    pub step_us: f64,
+    /// Time of its derivative, us.
+    pub jacobian_us: f64,
 }
 
 impl Comparison {
@@ -77,8 +83,12 @@ impl<'m> Checker<'m> {
         let (model, n_v, n_u) = (self.model, self.model.n_v, self.model.actuators.len());
         let inputs = 3 * n_v + n_u;
         self.single.reset(&[(0, state.clone())])?;
+        let clock = Instant::now();
         self.single.step::<f64>(&[])?;
+        let step_us = clock.elapsed().as_secs_f64() * 1e6;
+        let clock = Instant::now();
         let jacobian = self.single.jacobian(0)?;
+        let jacobian_us = clock.elapsed().as_secs_f64() * 1e6;
         let base = self.single.state(0)?;
         let largest = |block: &[f64]| block.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
         // An input without effect may change by any amount.
@@ -113,17 +123,17 @@ impl<'m> Checker<'m> {
         let names = ["dq_dq", "dq_dv", "dq_dtau", "dq_dctrl", "dv_dq", "dv_dv", "dv_dtau", "dv_dctrl"];
         let scales: Vec<f64> =
             entries.iter().chain(&rates).map(|block| largest(block).max(f64::MIN_POSITIVE.sqrt())).collect();
-        let mut blocks: Vec<Block> = names
-            .iter()
-            .map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] })
-            .collect();
+        let mut blocks: Vec<Block> =
+            names.iter().map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] }).collect();
         let mut kinks = 0;
         for input in 0..inputs {
             let part = (input / n_v.max(1)).min(3);
             let column = input - part * n_v;
             let width = if part == 3 { n_u } else { n_v };
             let [up, down] = [self.batch.state(2 * input)?, self.batch.state(2 * input + 1)?];
-            let away = |s: &State| (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>());
+            let away = |s: &State| {
+                (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
+            };
             let (up, down) = (away(&up), away(&down));
             let pairs = [(&up.0, &down.0), (&up.1, &down.1)];
             let per = 1.0 / steps[part];
@@ -147,6 +157,6 @@ impl<'m> Checker<'m> {
                 }
             }
         }
-        Ok(Comparison { jacobian, blocks, kinks, inputs, residual })
+        Ok(Comparison { jacobian, blocks, kinks, inputs, residual, step_us, jacobian_us })
     }
 }

@@ -47,7 +47,12 @@ pub(super) struct Side {
 const CONDITION: f64 = 1e-11;
 
 /// Solves for the derivative of the contact of two sides, `normal` from the first to the second.
-pub(super) fn solve(sides: &[Side; 2], normal: Vector3<f64>, point: Vector3<f64>, distance: f64) -> Option<ContactSlope> {
+pub(super) fn solve(
+    sides: &[Side; 2],
+    normal: Vector3<f64>,
+    point: Vector3<f64>,
+    distance: f64,
+) -> Option<ContactSlope> {
     let [a, b] = sides;
     let gap = distance + a.rounding + b.rounding;
     let (n_slides, n_holds) = (a.slides.len() + b.slides.len(), a.holds.len() + b.holds.len());

@@ -131,8 +131,19 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             odd: false,
         };
         let recording = Recording::new();
-        let mut chunk =
-            Self { shared, store, sets, islands, host, n_world, geoms: None, before: None, recording, stale: true, ticket: None };
+        let mut chunk = Self {
+            shared,
+            store,
+            sets,
+            islands,
+            host,
+            n_world,
+            geoms: None,
+            before: None,
+            recording,
+            stale: true,
+            ticket: None,
+        };
         chunk.allocate(lane_workspace)?;
         Ok(chunk)
     }

@@ -44,9 +44,10 @@ pub(super) fn gradient<T: Scalar + CollidePrecision, S: Store<T>>(
         let Some(place) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
         std::array::from_fn(|k| trees[place.tree].pose[POSE * place.local + k])
     };
-    let sizes = chunk.geoms.as_ref().map_or_else(Vec::new, |geoms| {
-        geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect()
-    });
+    let sizes = chunk
+        .geoms
+        .as_ref()
+        .map_or_else(Vec::new, |geoms| geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect());
     let mut contacts = Vec::new();
     for i in 0..chunk.host.worlds[world].contacts.len() {
         let from = chunk.host.worlds[world].contacts[i];
@@ -75,7 +76,12 @@ pub(super) fn gradient<T: Scalar + CollidePrecision, S: Store<T>>(
             friction: contact.friction,
             restitution: contact.restitution,
             impulse,
-            slope: geometry.slope(&contact, pose, &sizes),
+            // One that carries nothing has no say, unless it is just about to.
+            slope: if impulse == [0.0; 3] {
+                Err("a contact that is just about to close".into())
+            } else {
+                geometry.slope(&contact, pose, &sizes)
+            },
         });
     }
     let input = StepInput {
@@ -172,7 +178,11 @@ fn blocks<T: Scalar + CollidePrecision, S: Store<T>>(
         let frames = match &block.frames {
             &Frames::OfTree(number) => {
                 // Parameters of a lane in the type they were computed in.
-                let lane = if chunk.sets[own.set].step.dims.param_lanes == 1 { own.lane } else { own.lane % chunk.sets[own.set].k };
+                let lane = if chunk.sets[own.set].step.dims.param_lanes == 1 {
+                    own.lane
+                } else {
+                    own.lane % chunk.sets[own.set].k
+                };
                 chunk.host.params[own.set].frames(lane, number).map(|f| f.map(Scalar::to_f64))
             }
             Frames::Fixed(frames) => frames.map(|f| f.map(Scalar::to_f64)),

@@ -136,7 +136,8 @@ impl<R: Real> Row<R> {
         let b = &own[body::B..body::FORCE];
         let s = load_spatial(motion, i * SPATIAL);
         let at = &dofs[i * dof::SIZE..(i + 1) * dof::SIZE];
-        let (psi, psi_dot, rate) = (load_spatial(at, dof::PSI), load_spatial(at, dof::PSI_DOT), load_spatial(at, dof::RATE));
+        let (psi, psi_dot, rate) =
+            (load_spatial(at, dof::PSI), load_spatial(at, dof::PSI_DOT), load_spatial(at, dof::RATE));
         let force = load_spatial(own, body::FORCE);
         let turned = sum(cross_force(s, force), sum(apply(&inertia, psi_dot), matrix_vector(b, psi)));
         Self {
