@@ -157,7 +157,8 @@ fn both_executors_agree() {
     for name in ["free-box", "cartpole", "hopper", "half-cheetah", "ant", "quadruped", "arm7", "humanoid"] {
         let model = scene(name);
         let worlds: Vec<u64> = (0..9).collect();
-        let settings = BatchOptions { tolerance: 1e-9, ..options(Precision::F64) };
+        // Where a problem is not solved, what is left of it depends on round-off: both get the iterations to solve it.
+        let settings = BatchOptions { tolerance: 1e-11, iterations: 100, ..options(Precision::F64) };
         let mut cpu = Batch::new(&[(&model, 9)], &settings).expect("a batch");
         let settings = BatchOptions { device: Some(device.clone()), ..settings };
         let mut gpu = Batch::new(&[(&model, 9)], &settings).expect("a batch");

@@ -2,32 +2,39 @@
 //! and a sweep of projected Gauss-Seidel wherever Newton falters.
 //!
 //! Problem: `sigma = G lambda + g` and every slot and row obeys its law, that is `lambda = T(lambda - rho sigma)` with T
-//! the strict map (mathematics section 2) and one `rho = 3 / trace G_ii` a slot, `1 / G_ii` a row.
+//! the strict map (mathematics section 2) and one `rho = 6 / trace G_ii` a slot, `1 / G_ii` a row.
 //!
 //! Newton: with P the derivative of T at `y = lambda - rho sigma`, `(1 - P (1 - rho G) + eps) d = T(y) - lambda`, rows
 //! that stay open or bounded left out, by elimination. A step is taken in full or as the largest of some shares that
 //! brings the merit `|lambda - T(y)|^2 / rho` (J) under the largest of the last few: asking it to fall every time
 //! refuses half of the steps that lead on (measured on a lying humanoid). `eps` makes the step proximal where contacts
-//! are redundant; it follows success, as in Levenberg and Marquardt. A step not taken in full is followed by a sweep.
+//! are redundant; it follows success, as in Levenberg and Marquardt. A step not taken in full is followed by sweeps.
 //!
 //! Rows are numbered in groups of [`LANES`]: the first tangents of all slots, the second tangents, the normals, then the
 //! single rows; what pads a group is zero and stays zero.
 
+use super::eliminate::Live;
+pub use super::eliminate::MOST;
 use super::local::{inside, project, residual, scaled_residual, solve};
 use crate::{LANES, Mask, Real, Scalar};
 
 /// Proximal weight of the first step, in units of the scaled matrix.
-const PROXIMAL: f64 = 1e-3;
-/// By this a full step shrinks the weight, and a refused one lets it grow.
-const TRUST: f64 = 0.1;
+const PROXIMAL: f64 = 1e-2;
+/// By this a full step shrinks the weight,
+const SHRINK: f64 = 0.3;
+/// and by this a refused one lets it grow.
+const GROW: f64 = 2.0;
 /// Smallest weight: well above the round-off of single precision.
 const LEAST_PROXIMAL: f64 = 1e-6;
 /// Shares of a step that are tried.
 const SHARES: [f64; 6] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
 /// A step's merit is measured against the largest of that many.
-const MEMORY: usize = 4;
-/// A pivot is kept this far from zero.
-const LEAST_PIVOT: f64 = 1e-12;
+const MEMORY: usize = 8;
+/// Sweeps after a step that was not taken in full.
+const SWEEPS: u32 = 2;
+/// A slot's rho times the trace of its block: in between the one that sees sliding best, 3, and the one that needs fewest
+/// steps where many contacts of a limb are pressed (measured on lying humanoids).
+pub const SLOT_STEP: f64 = 6.0;
 
 /// Size of a problem, in groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +76,7 @@ impl Shape {
     #[must_use]
     pub fn reals(self) -> usize {
         let n = self.groups() * LANES;
-        2 * n * n + 6 * n + 7 * self.slots * LANES + 3 * self.rows * LANES
+        2 * n * n + 6 * n + 13 * self.slots * LANES + 3 * self.rows * LANES
     }
 }
 
@@ -84,7 +91,7 @@ pub struct Dense<'a, T: Scalar> {
     pub lambda: &'a mut [T::Pack],
     /// `G lambda + g`, `[n]`, m/s.
     pub sigma: &'a mut [T::Pack],
-    /// Steps, `[n]`: `3 / trace G_ii` of a slot, `1 / G_ii` of a row; zero where there is none.
+    /// Steps, `[n]`: `SLOT_STEP / trace G_ii` of a slot, `1 / G_ii` of a row; zero where there is none.
     pub rho: &'a mut [T::Pack],
     /// Friction of the slots; below zero: bilateral.
     pub friction: &'a mut [T::Pack],
@@ -96,6 +103,8 @@ pub struct Dense<'a, T: Scalar> {
     pub upper: &'a mut [T::Pack],
     /// Compliances of the rows, 1/kg.
     pub compliance: &'a mut [T::Pack],
+    /// Derivatives of the slots' laws, six numbers after each other.
+    derivative: &'a mut [T::Pack],
     matrix: &'a mut [T::Pack],
     /// Right-hand side, then the step.
     step: &'a mut [T::Pack],
@@ -156,13 +165,14 @@ impl<'a, T: Scalar> Dense<'a, T> {
             rhs: take(n),
             friction: take(n_slot),
             inverse: take(6 * n_slot),
+            derivative: take(6 * n_slot),
             lower: take(n_row),
             upper: take(n_row),
             compliance: take(n_row),
         }
     }
 
-    /// Solves from the present impulses: at most `rounds` of a Newton step, a sweep, or both; sweeps alone without
+    /// Solves from the present impulses: at most `rounds` of a Newton step, sweeps, or both; sweeps alone without
     /// `newton`. `enough`: norm of the natural residual at which it is done.
     pub fn solve(&mut self, newton: bool, rounds: u32, enough: T) -> Outcome<T> {
         let mut progress = Progress::default();
@@ -177,7 +187,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
         Outcome { error, steps: progress.steps, sweeps: progress.sweeps, done: error <= enough }
     }
 
-    /// One round: a Newton step, a sweep, or both.
+    /// One round: a Newton step, sweeps, or both.
     #[inline(always)]
     pub fn round(&mut self, newton: bool, progress: &mut Progress<T>) {
         let mut share = T::lit(0.0);
@@ -189,8 +199,10 @@ impl<'a, T: Scalar> Dense<'a, T> {
             progress.proximal = weight(progress.proximal, share);
         }
         if share < T::lit(1.0) {
-            self.sweep();
-            progress.sweeps += 1;
+            for _ in 0..SWEEPS {
+                self.sweep();
+            }
+            progress.sweeps += SWEEPS;
         }
     }
 
@@ -234,14 +246,32 @@ impl<'a, T: Scalar> Dense<'a, T> {
         [x[k], x[n_slot + k], x[2 * n_slot + k]]
     }
 
-    /// The matrix of the step and its right-hand side (in `rhs`), for the rows that can change.
+    /// The matrix of the step, gathered, and its right-hand side (in `rhs`, not gathered), for the rows that can change.
     #[inline(always)]
     fn linearise(&mut self, proximal: T) -> Live {
-        let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
-        let (n, n_slot) = (self.shape.groups(), self.shape.slots);
         let mut live = Live::default();
-        let mut normals = Live::default();
-        self.step.fill(zero);
+        self.linearise_slots(&mut live);
+        let n_slot = live.rows().len();
+        for r in 1..3 {
+            for at in 0..n_slot {
+                live.push(self.shape.of_slot(live.rows()[at].into(), r));
+            }
+        }
+        self.linearise_rows(&mut live);
+        for at in 0..n_slot {
+            self.slot_matrix(&live, n_slot, at, proximal);
+        }
+        for at in 3 * n_slot..live.rows().len() {
+            self.row_matrix(&live, at, proximal);
+        }
+        live
+    }
+
+    /// Derivatives and right-hand side of the slots; those that can change into `live`.
+    #[inline(always)]
+    fn linearise_slots(&mut self, live: &mut Live) {
+        let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
+        let n_slot = self.shape.slots;
         for k in 0..n_slot {
             let (mu, rho) = (self.friction[k], self.rho[k]);
             let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
@@ -264,111 +294,96 @@ impl<'a, T: Scalar> Dense<'a, T> {
                 slips * mu * d1,
                 pressed,
             ];
+            for e in 0..6 {
+                self.derivative[e * n_slot + k] = p[e];
+            }
             let carries = lambda[0].abs() + lambda[1].abs() + lambda[2].abs();
             let alive = (zero.lt(carries) | zero.lt(y[2]) | mu.lt(zero)) & zero.lt(rho);
             for lane in 0..LANES {
                 if alive.lane(lane) {
-                    let slot = k * LANES + lane;
-                    live.push(slot);
-                    normals.push(slot);
-                    self.slot_rows(slot, p.map(|x| x.lane(lane)), rho.lane(lane), proximal);
+                    live.push(k * LANES + lane);
                 }
             }
         }
-        for r in 1..3 {
-            for &slot in normals.rows() {
-                live.push(self.shape.of_slot(slot.into(), r));
-            }
-        }
+    }
+
+    /// Right-hand side of the single rows; those that can change into `live`.
+    #[inline(always)]
+    fn linearise_rows(&mut self, live: &mut Live) {
+        let zero = T::Pack::lit(0.0);
         for k in 0..self.shape.rows {
-            let i = 3 * n_slot + k;
+            let i = 3 * self.shape.slots + k;
             let (lambda, rho) = (self.lambda[i], self.rho[i]);
             let y = lambda - rho * self.sigma[i];
-            let bound = y.max(self.lower[k]).min(self.upper[k]);
-            let change = bound - lambda;
+            let change = y.max(self.lower[k]).min(self.upper[k]) - lambda;
             self.rhs[i] = change;
             let free = self.lower[k].lt(y) & y.lt(self.upper[k]);
             let alive = (free | zero.lt(change.abs())) & zero.lt(rho);
-            let kept = T::Pack::select(free, rho, zero);
-            let diagonal = T::Pack::select(free, zero, one) + T::Pack::splat(proximal);
             for lane in 0..LANES {
                 if alive.lane(lane) {
-                    let row = i * LANES + lane;
-                    live.push(row);
-                    let scale = T::Pack::splat(kept.lane(lane));
-                    let (m, g) = (&mut self.matrix[row * n..(row + 1) * n], &self.delassus[row * n..(row + 1) * n]);
-                    for (m, &g) in m.iter_mut().zip(g) {
-                        *m = scale * g;
-                    }
-                    real_mut(m)[row] += diagonal.lane(lane);
+                    live.push(i * LANES + lane);
                 }
             }
         }
-        live
     }
 
-    /// Rows of a slot in the matrix: `1 - P (1 - rho G) + eps`; p: the derivative, 00 01 02 11 12 22.
+    /// Rows of the slot at some place in the list: `1 - P (1 - rho G) + eps`; P: the derivative, 00 01 02 11 12 22.
     #[inline(always)]
-    fn slot_rows(&mut self, slot: usize, p: [T; 6], rho: T, proximal: T) {
-        let (n, one) = (self.shape.groups(), T::lit(1.0));
-        let at: [usize; 3] = std::array::from_fn(|r| self.shape.of_slot(slot, r));
+    fn slot_matrix(&mut self, live: &Live, n_slot: usize, at: usize, proximal: T) {
+        let (n, width, one) = (self.shape.groups(), live.width(), T::lit(1.0));
+        let slot = usize::from(live.rows()[at]);
+        let to = [at, n_slot + at, 2 * n_slot + at];
+        let [m0, m1, m2] = rows_mut(self.matrix, to, width);
+        let g = std::array::from_fn(|r| &self.delassus[self.shape.of_slot(slot, r) * n..][..n]);
+        live.gather(g, [m0, m1, m2]);
+        let rho = real(self.rho)[slot];
+        let p: [T; 6] = std::array::from_fn(|e| real(self.derivative)[e * self.shape.slots * LANES + slot]);
         let [p00, p01, p02, p11, p12, p22] = p.map(|x| T::Pack::splat(rho * x));
-        let [m0, m1, m2] = rows_mut(self.matrix, at, n);
-        let [g0, g1, g2] = at.map(|i| &self.delassus[i * n..(i + 1) * n]);
-        for j in 0..n {
-            m0[j] = p00.mul_add(g0[j], p01.mul_add(g1[j], p02 * g2[j]));
-            m1[j] = p01.mul_add(g0[j], p11.mul_add(g1[j], p12 * g2[j]));
-            m2[j] = p22 * g2[j];
+        for j in 0..width {
+            let (g0, g1, g2) = (m0[j], m1[j], m2[j]);
+            m0[j] = p00.mul_add(g0, p01.mul_add(g1, p02 * g2));
+            m1[j] = p01.mul_add(g0, p11.mul_add(g1, p12 * g2));
+            m2[j] = p22 * g2;
         }
         let (m0, m1, m2) = (real_mut(m0), real_mut(m1), real_mut(m2));
-        m0[at[0]] += one - p[0] + proximal;
-        m0[at[1]] -= p[1];
-        m0[at[2]] -= p[2];
-        m1[at[0]] -= p[1];
-        m1[at[1]] += one - p[3] + proximal;
-        m1[at[2]] -= p[4];
-        m2[at[2]] += one - p[5] + proximal;
+        m0[to[0]] += one - p[0] + proximal;
+        m0[to[1]] -= p[1];
+        m0[to[2]] -= p[2];
+        m1[to[0]] -= p[1];
+        m1[to[1]] += one - p[3] + proximal;
+        m1[to[2]] -= p[4];
+        m2[to[2]] += one - p[5] + proximal;
     }
 
-    /// Solves the live rows for `step`, pivots in order: the proximal weight keeps the diagonal away from zero.
+    /// The single row at some place in the list.
+    #[inline(always)]
+    fn row_matrix(&mut self, live: &Live, at: usize, proximal: T) {
+        let (n, width, zero) = (self.shape.groups(), live.width(), T::lit(0.0));
+        let i = usize::from(live.rows()[at]);
+        let k = i - 3 * self.shape.slots * LANES;
+        let rho = real(self.rho)[i];
+        let y = real(self.lambda)[i] - rho * real(self.sigma)[i];
+        let free = real(self.lower)[k] < y && y < real(self.upper)[k];
+        let m = &mut self.matrix[at * width..(at + 1) * width];
+        live.gather([&self.delassus[i * n..(i + 1) * n]], [m]);
+        let kept = T::Pack::splat(if free { rho } else { zero });
+        m.iter_mut().for_each(|m| *m = kept * *m);
+        real_mut(m)[at] += if free { zero } else { T::lit(1.0) } + proximal;
+    }
+
+    /// Solves the live rows for `step`.
     #[inline(always)]
     fn eliminate(&mut self, live: &Live) {
-        let n = self.shape.groups();
-        let rows = live.rows();
-        let (least, one) = (T::lit(LEAST_PIVOT), T::lit(1.0));
+        let width = live.width();
         let rhs = real_mut(self.rhs);
-        let end = rows.last().map_or(0, |&k| usize::from(k) / LANES + 1);
-        for (a, &k) in rows.iter().enumerate() {
-            let k = usize::from(k);
-            let first = k / LANES;
-            let (above, below) = self.matrix.split_at_mut((k + 1) * n);
-            let top = &mut above[k * n..];
-            let pivot = real(top)[k];
-            real_mut(top)[k] = one / if pivot.abs() < least { least } else { pivot };
-            let pivot = Pivot { k, first, n, top: &top[..end], rows: &rows[a + 1..] };
-            // A known width keeps the pivot's row in registers and the inner loop without branches.
-            match end - first {
-                1 => pivot.clear::<T, 1>(below, rhs),
-                2 => pivot.clear::<T, 2>(below, rhs),
-                3 => pivot.clear::<T, 3>(below, rhs),
-                4 => pivot.clear::<T, 4>(below, rhs),
-                5 => pivot.clear::<T, 5>(below, rhs),
-                6 => pivot.clear::<T, 6>(below, rhs),
-                7 => pivot.clear::<T, 7>(below, rhs),
-                8 => pivot.clear::<T, 8>(below, rhs),
-                _ => pivot.clear_wide(below, rhs),
-            }
+        // Ascending, so that no entry is overwritten before it is read.
+        for (to, &k) in live.rows().iter().enumerate() {
+            rhs[to] = rhs[usize::from(k)];
         }
-        for &k in rows.iter().rev() {
-            let k = usize::from(k);
-            let first = k / LANES;
-            let row = &self.matrix[k * n..(k + 1) * n];
-            // Rows not solved yet have a zero step.
-            let mut sum = T::Pack::lit(0.0);
-            for (&m, &x) in row[first..end].iter().zip(&self.step[first..end]) {
-                sum = m.mul_add(x, sum);
-            }
-            real_mut(self.step)[k] = (rhs[k] - total(sum)) * real(row)[k];
+        live.solve::<T>(self.matrix, &mut self.rhs[..width], &mut self.slope[..width]);
+        self.step.fill(T::Pack::lit(0.0));
+        for (from, &k) in live.rows().iter().enumerate() {
+            real_mut(self.step)[usize::from(k)] = real(self.slope)[from];
         }
     }
 
@@ -429,7 +444,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
         };
         for k in 0..n_slot {
             let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
-            let trace = T::Pack::lit(3.0) / some(self.rho[k]);
+            let trace = T::Pack::lit(SLOT_STEP) / some(self.rho[k]);
             worst(self.rho[k], scaled_residual(self.friction[k], trace, &lambda, &sigma));
         }
         for k in 0..self.shape.rows {
@@ -488,98 +503,15 @@ impl<'a, T: Scalar> Dense<'a, T> {
     }
 }
 
-/// A row of the matrix that clears its column in the rows after it; its diagonal holds the inverse.
-struct Pivot<'a, P> {
-    k: usize,
-    /// Group of column k: what lies before it is not read again.
-    first: usize,
-    n: usize,
-    top: &'a [P],
-    /// Rows after it.
-    rows: &'a [u16],
-}
-
-impl<P: Real + bytemuck::Pod> Pivot<'_, P> {
-    /// `below`: the matrix from row k + 1 on.
-    #[inline(always)]
-    fn clear<T: Scalar<Pack = P>, const WIDTH: usize>(&self, below: &mut [P], rhs: &mut [T])
-    where
-        P: Real<Scalar = T>,
-    {
-        let top: [P; WIDTH] = std::array::from_fn(|j| self.top[self.first + j]);
-        let (k, inverse, rhs_k) = (self.k % LANES, real(self.top)[self.k], rhs[self.k]);
-        for &r in self.rows {
-            let r = usize::from(r);
-            let at = (r - self.k - 1) * self.n + self.first;
-            let row = &mut below[at..at + WIDTH];
-            let factor = -(real(row)[k] * inverse);
-            rhs[r] = factor.mul_add(rhs_k, rhs[r]);
-            let factor = P::splat(factor);
-            for j in 0..WIDTH {
-                row[j] = factor.mul_add(top[j], row[j]);
-            }
-        }
-    }
-
-    /// The same for any width.
-    fn clear_wide<T: Scalar<Pack = P>>(&self, below: &mut [P], rhs: &mut [T])
-    where
-        P: Real<Scalar = T>,
-    {
-        let top = &self.top[self.first..];
-        let (k, inverse, rhs_k) = (self.k % LANES, real(self.top)[self.k], rhs[self.k]);
-        for &r in self.rows {
-            let r = usize::from(r);
-            let at = (r - self.k - 1) * self.n + self.first;
-            let row = &mut below[at..at + top.len()];
-            let factor = -(real(row)[k] * inverse);
-            rhs[r] = factor.mul_add(rhs_k, rhs[r]);
-            let factor = P::splat(factor);
-            for (to, &from) in row.iter_mut().zip(top) {
-                *to = factor.mul_add(from, *to);
-            }
-        }
-    }
-}
-
 /// The next proximal weight after a step of which this share was taken.
 #[inline(always)]
 fn weight<T: Scalar>(proximal: T, share: T) -> T {
     if T::lit(1.0) <= share {
-        (proximal * T::lit(TRUST)).max(T::lit(LEAST_PROXIMAL))
+        (proximal * T::lit(SHRINK)).max(T::lit(LEAST_PROXIMAL))
     } else if T::lit(0.0) < share {
         proximal
     } else {
-        (proximal / T::lit(TRUST)).min(T::lit(1.0))
-    }
-}
-
-/// Most rows of a dense problem.
-pub const MOST: usize = 256;
-
-/// Rows that a step can change, in ascending order.
-#[derive(Debug)]
-struct Live {
-    list: [u16; MOST],
-    count: usize,
-}
-
-impl Default for Live {
-    fn default() -> Self {
-        Self { list: [0; MOST], count: 0 }
-    }
-}
-
-impl Live {
-    #[inline(always)]
-    fn push(&mut self, row: usize) {
-        self.list[self.count] = row as u16;
-        self.count += 1;
-    }
-
-    #[inline(always)]
-    fn rows(&self) -> &[u16] {
-        &self.list[..self.count]
+        (proximal * T::lit(GROW)).min(T::lit(1.0))
     }
 }
 
@@ -591,7 +523,7 @@ fn some<R: Real>(rho: R) -> R {
 
 /// Sum over the lanes.
 #[inline(always)]
-fn total<R: Real>(x: R) -> R::Scalar {
+pub(super) fn total<R: Real>(x: R) -> R::Scalar {
     (0..R::N).fold(R::Scalar::lit(0.0), |sum, lane| sum + x.lane(lane))
 }
 

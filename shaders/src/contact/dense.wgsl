@@ -11,15 +11,15 @@ const GROUP: u32 = 4u;
 const MOST_GROUPS: u32 = 16u;
 const MOST: u32 = 64u;
 
-// What outlives a dispatch stands before the problem, in groups: the merits of the last steps;
+// What outlives a dispatch stands before the problem, in groups: the merits of the last steps, in two groups;
 const STATE_MERITS: u32 = 0u;
 // proximal weight, error, Newton steps, sweeps;
-const STATE_PROGRESS: u32 = 1u;
+const STATE_PROGRESS: u32 = 2u;
 // slots, single rows, rounds after the first sweeps, stage;
-const STATE_SIZE: u32 = 2u;
+const STATE_SIZE: u32 = 3u;
 // the error at which it is done, contacts.
-const STATE_AIM: u32 = 3u;
-const STATE_GROUPS: u32 = 4u;
+const STATE_AIM: u32 = 4u;
+const STATE_GROUPS: u32 = 5u;
 
 // Slots, single rows with those that pad, all rows, and groups of these.
 var<private> dense_slots: u32;
@@ -189,21 +189,25 @@ fn dense_start() {
     }
 }
 
-// One round of a solve that is not done: a Newton step, a sweep, or both. Returns the progress.
+// One round of a solve that is not done: a Newton step, sweeps, or both. Returns the progress.
 fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
     var progress = before;
     var share = real(0.0);
     if newton {
         let now = newton_step(progress.x);
-        work[state_first + STATE_MERITS * TILE][u32(progress.z) % MEMORY] = now;
-        let merits = work[state_first + STATE_MERITS * TILE];
+        let place = u32(progress.z) % MEMORY;
+        let at = state_first + STATE_MERITS * TILE;
+        work[at + place / GROUP * TILE][place % GROUP] = now;
+        let merits = max(work[at], work[at + TILE]);
         share = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
         progress.z += real(1.0);
         progress.x = weight(progress.x, share);
     }
     if share < real(1.0) {
-        dense_sweep();
-        progress.w += real(1.0);
+        for (var k = 0u; k < SWEEPS; k++) {
+            dense_sweep();
+        }
+        progress.w += real(SWEEPS);
     }
     progress.y = sqrt(natural());
     return progress;

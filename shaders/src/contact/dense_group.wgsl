@@ -8,7 +8,7 @@ const GROUP: u32 = 8u;
 // What outlives a dispatch stands before the problem: proximal weight, merits, Newton steps.
 const STATE_PROXIMAL: u32 = 0u;
 const STATE_MERITS: u32 = 1u;
-const STATE_STEPS: u32 = 5u;
+const STATE_STEPS: u32 = 9u;
 const STATE_SIZE: u32 = 16u;
 
 // Rows of slots of one direction, single rows, all rows, padded; where the state and the arrays begin in work.
@@ -104,7 +104,7 @@ fn group_sum(local: u32, mine: real) -> real {
     return workgroupUniformLoad(&partial_square[0]);
 }
 
-// One round: a Newton step, a sweep, or both.
+// One round: a Newton step, sweeps, or both.
 fn dense_round(d: Dense, local: u32) {
     let at = d.state + STATE_PROXIMAL;
     let proximal = work[at];
@@ -127,7 +127,9 @@ fn dense_round(d: Dense, local: u32) {
     }
     storageBarrier();
     if share < real(1.0) {
-        dense_sweep(d, local);
+        for (var k = 0u; k < SWEEPS; k++) {
+            dense_sweep(d, local);
+        }
     }
 }
 
@@ -328,7 +330,7 @@ fn dense_measure(d: Dense, own: IslandRecord, local: u32) -> Residuals {
         let sigma = load_slot(d, d.sigma, slot);
         let r = local_residual(mu, one, lambda, sigma);
         mine.square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
-        let scaled = local_scaled_residual(mu, real(3.0) / some(rho), lambda, sigma);
+        let scaled = local_scaled_residual(mu, SLOT_STEP / some(rho), lambda, sigma);
         mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < rho));
     }
     for (var k = local; k < d.rows; k += ISLAND_WIDTH) {

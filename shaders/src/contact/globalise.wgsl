@@ -1,11 +1,14 @@
 // What Newton's method goes by: the constants and rules of dense.rs, for both of its twins. The importing kernel imports
 // contact/local.
 
-const PROXIMAL: real = real(1e-3);
-const TRUST: real = real(0.1);
+const PROXIMAL: real = real(1e-2);
+const SHRINK: real = real(0.3);
+const GROW: real = real(2.0);
 const LEAST_PROXIMAL: real = real(1e-6);
 const SHARES: u32 = 6u;
-const MEMORY: u32 = 4u;
+const MEMORY: u32 = 8u;
+const SWEEPS: u32 = 2u;
+const SLOT_STEP: real = real(6.0);
 const LEAST_PIVOT: real = real(1e-12);
 
 fn share_of(trial: u32) -> real {
@@ -22,12 +25,12 @@ fn share_of(trial: u32) -> real {
 // The next proximal weight after a step of which this share was taken.
 fn weight(proximal: real, share: real) -> real {
     if real(1.0) <= share {
-        return max(proximal * TRUST, LEAST_PROXIMAL);
+        return max(proximal * SHRINK, LEAST_PROXIMAL);
     }
     if real(0.0) < share {
         return proximal;
     }
-    return min(proximal / TRUST, real(1.0));
+    return min(proximal * GROW, real(1.0));
 }
 
 // Rho, or 1 where there is none.

@@ -7,7 +7,7 @@
 //! more: `done` rounds were before this one, `iterations` are done when it ends.
 
 use super::LOOPS;
-use super::dense::{Dense, Progress, Shape, real_mut};
+use super::dense::{Dense, Progress, SLOT_STEP, Shape, real_mut};
 use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
 use super::workspace::with_workspace;
 use crate::args::Args;
@@ -66,7 +66,7 @@ impl Workspaces {
     pub fn rounds(&self) -> u32 {
         let n = self.rows;
         // Elimination and sweeps, as counted in the shader for a workgroup of 32.
-        let loops = n * n * n / 64 + 24 * n;
+        let loops = n * n * n / 64 + 30 * n;
         (LOOPS as usize / loops.max(1)).clamp(1, ROUNDS as usize) as u32
     }
 }
@@ -156,7 +156,7 @@ impl<T: Scalar> Problem<'_, T> {
         if self.is_block(i) {
             let sigma = island::block_sigma(self.sides(i), self.jac, [c[0], c[1], c[2]], v);
             let trace = c[con::DELASSUS] + c[con::DELASSUS + 3] + c[con::DELASSUS + 5];
-            let rho = step(T::lit(3.0), trace);
+            let rho = step(T::lit(SLOT_STEP), trace);
             for r in 0..3 {
                 real_mut(dense.lambda)[at[r]] = lambda[r];
                 real_mut(dense.sigma)[at[r]] = sigma[r];

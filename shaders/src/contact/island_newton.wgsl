@@ -58,7 +58,7 @@ fn gather(d: Dense, i: u32, region: u32) {
     if is_block(record) {
         let slot = record.place;
         let block = con_block(c + CON_DELASSUS);
-        let rho = step_of(real(3.0), block.g[0] + block.g[3] + block.g[5]);
+        let rho = step_of(SLOT_STEP, block.g[0] + block.g[3] + block.g[5]);
         store_slot(d, d.lambda, slot, lambda);
         store_slot(d, d.sigma, slot, block_sigma(record, con_bias(c), region));
         store_slot(d, d.rho, slot, vec3<real>(rho, rho, rho));

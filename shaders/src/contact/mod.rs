@@ -1,5 +1,6 @@
 //! Contact stage: from contact records and static rows to impulses, and how good those are.
 pub mod dense;
+mod eliminate;
 pub mod frame;
 pub mod island;
 pub mod island_assemble;

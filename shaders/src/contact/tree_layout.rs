@@ -174,7 +174,7 @@ pub fn row_stride(n_v: usize) -> usize {
 /// dispatches, and the problem.
 #[must_use]
 pub fn work_reals(rows: usize) -> usize {
-    16 + 2 * rows * rows + 9 * rows
+    20 + 2 * rows * rows + 9 * rows
 }
 
 /// Reals of a lane in `info`.

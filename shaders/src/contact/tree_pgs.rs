@@ -12,7 +12,7 @@
 //! dispatch; on a device a solve may be spread over several ([`LaneDims::phases`]). There a lane's problem is written out
 //! first and its first sweeps use that, which differs from the mirror's by rounding only: each lane has its own memory.
 
-use super::dense::{Dense, MOST, Outcome, Shape, real_mut};
+use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape, real_mut};
 use super::local::{residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{LaneDims, info, load3, load6, none, row, row_dof, slot, tile_slots};
@@ -188,7 +188,7 @@ impl Found {
         let slots = || (0..self.n_slot).filter(|&s| there(s));
         for s in slots() {
             let c = &constraint[s * size..(s + 1) * size];
-            let rho = T::lit(3.0) / trace(c).lane(lane);
+            let rho = T::lit(SLOT_STEP) / trace(c).lane(lane);
             for r in 0..3 {
                 let i = shape.of_slot(s, r);
                 real_mut(problem.lambda)[i] = impulse[3 * s + r].lane(lane);

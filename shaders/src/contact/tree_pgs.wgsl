@@ -201,7 +201,7 @@ fn gather() {
         let inverse = load_block(c + SLOT_INVERSE * TILE);
         let law = slot_law_first + 2u * s * TILE;
         work[law] = vec4<real>(inverse.g[0], inverse.g[1], inverse.g[2], inverse.g[3]);
-        let rho = select(zero, real(3.0) / trace, there);
+        let rho = select(zero, SLOT_STEP / trace, there);
         work[law + TILE] = vec4<real>(inverse.g[4], inverse.g[5], constraint[c + SLOT_MU * TILE], rho);
     }
     for (var s = 0u; s < dense_slots; s += 2u) {
@@ -428,6 +428,7 @@ fn prepare(lane: u32) {
         stage += select(0u, 2u, error <= enough);
     }
     work[first + STATE_MERITS * TILE] = all_of(zero);
+    work[first + (STATE_MERITS + 1u) * TILE] = all_of(zero);
     work[first + STATE_PROGRESS * TILE] = vec4<real>(PROXIMAL, error, zero, sweeps);
     work[first + STATE_SIZE * TILE] = vec4<real>(real(n_slot), real(n_row), zero, real(stage));
     work[first + STATE_AIM * TILE] = vec4<real>(enough, contacts, zero, zero);

@@ -22,7 +22,7 @@ fn loops(params: &PgsParams, tree: &TreeDims, most_slots: u32) -> u32 {
     }
     // Elimination and what goes through the matrix once, in blocks of four; what goes through the rows.
     let blocks = n.div_ceil(4);
-    blocks.pow(3) / 2 + 2 * blocks.pow(2) + 4 * n + 1
+    blocks.pow(3) / 2 + 4 * blocks.pow(2) + 4 * n + 1
 }
 
 /// What the kernels bind. Sizes are reals a lane in tile layout, unless said otherwise; n slots are all slots of all
