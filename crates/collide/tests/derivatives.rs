@@ -33,12 +33,13 @@ fn model(first: &str, second: &str) -> Model {
     let body =
         |geom: &str| format!(r#"<body><freejoint/><geom {geom} pos="0.01 -0.02 0.015" euler="20 -30 40"/></body>"#);
     let first = if first.contains("plane") { format!("<geom {first}/>") } else { body(first) };
+    let no_files = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
     let text = format!(
         r#"<mujoco><asset><mesh name="solid" vertex="0.1 0 0  -0.08 0.07 0  -0.08 -0.06 0.01  0.01 0.02 0.12  0 0.01 -0.09  0.05 0.08 0.05"/></asset>
         <worldbody>{first}{}</worldbody></mujoco>"#,
         body(second)
     );
-    from_mjcf_str(&text, "pair", &ImportOptions::default()).expect("a model").model
+    from_mjcf_str("pair.xml", &text, &no_files, &ImportOptions::default()).expect("a model").model
 }
 
 type Pose = [f64; 7];
@@ -79,9 +80,13 @@ fn compare(first: &str, second: &str, cases: usize) -> (f64, usize, usize, usize
             })
             .collect();
         for contact in collide(&poses) {
-            let Ok(slope) = geometry.slope(&contact, |body| poses[body], &[]) else {
-                refused += 1;
-                continue;
+            let slope = match geometry.slope(&contact, |body| poses[body], &[]) {
+                Ok(slope) => slope,
+                Err(reason) => {
+                    println!("{reason}");
+                    refused += 1;
+                    continue;
+                }
             };
             let step = 1e-6;
             for column in 0..12 {
@@ -136,8 +141,10 @@ fn contacts_of_every_pair_have_the_derivatives_of_collision() {
         for (first_name, first) in firsts {
             let (worst, compared, refused, switched) = compare(first, second, 60);
             println!("{first_name}-{name}: {worst:.1e} over {compared}, refused {refused}, switches {switched}");
-            // Iterated pairs are good to the square root of their own tolerance.
-            if worst > 2e-6 || compared < 20 || refused * 5 > compared {
+            // Of polyhedra and cylinders the points of a manifold may be where no two features pin them down.
+            let smooth = ["plane", "sphere"].contains(&first_name) || (first_name, *name) == ("capsule", "capsule");
+            let most = if smooth || *name == "ellipsoid" { 0 } else { compared };
+            if worst > 1e-7 || compared < 50 || refused > most {
                 failures.push(format!("{first_name}-{name}: {worst:.1e} over {compared}, {refused} refused"));
             }
         }

@@ -305,7 +305,7 @@ pub(crate) fn add_contact(
             distance[k] = change[6];
         }
     }
-    let tangent = [&turned[0] * &normal, &turned[1] * &normal];
+    let tangent = [turned[0] * &normal, turned[1] * &normal];
     // dE u for a vector u.
     let turn = |u: &Vector3<f64>| {
         let mut out = Matrix3xX::zeros(n);

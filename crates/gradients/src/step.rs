@@ -201,10 +201,11 @@ fn judge(input: &StepInput, out: &mut Jacobian) {
     let problems = &mut out.certificate.problems;
     for (contact, mode) in input.contacts.iter().zip(&out.modes) {
         // A contact that stays apart has no say, whatever its shapes.
-        if let (Err(reason), false) = (&contact.slope, *mode == Mode::Breaking) {
-            if !problems.contains(reason) {
-                problems.push(reason.clone());
-            }
+        if let Err(reason) = &contact.slope
+            && *mode != Mode::Breaking
+            && !problems.contains(reason)
+        {
+            problems.push(reason.clone());
         }
     }
     if out.certificate.margin < SMALLEST_MARGIN {

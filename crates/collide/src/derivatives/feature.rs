@@ -100,6 +100,41 @@ impl Solid<'_> {
     }
 }
 
+impl Solid<'_> {
+    /// Directions of the straight edges that are farthest along a direction, in the shape's frame.
+    pub(super) fn edges_across(&self, out: Vector3<f64>) -> Vec<Vector3<f64>> {
+        let axis = |k: usize| Vector3::from_fn(|i, _| if i == k { 1.0 } else { 0.0 });
+        match *self {
+            Self::Plane | Self::Sphere(_) | Self::Ellipsoid(_) => Vec::new(),
+            Self::Capsule(..) | Self::Cylinder(..) => {
+                if out.z.abs() <= SAME {
+                    vec![axis(2)]
+                } else {
+                    Vec::new()
+                }
+            }
+            Self::Box(_) => (0..3).filter(|&k| out[k].abs() <= SAME).map(axis).collect(),
+            Self::Hull(hull) => {
+                let height = |corner: u32| hull.vertices[corner as usize].dot(&out);
+                let most = hull.vertices.iter().map(|v| v.dot(&out)).fold(f64::NEG_INFINITY, f64::max);
+                let near = most - SAME * self.size();
+                let mut found: Vec<Vector3<f64>> = Vec::new();
+                for face in &hull.faces {
+                    for (i, &from) in face.corners.iter().enumerate() {
+                        let to = face.corners[(i + 1) % face.corners.len()];
+                        // Every edge is on two faces, once each way.
+                        if from < to && height(from) >= near && height(to) >= near {
+                            let along = hull.vertices[to as usize] - hull.vertices[from as usize];
+                            found.extend(along.try_normalize(0.0));
+                        }
+                    }
+                }
+                found
+            }
+        }
+    }
+}
+
 /// The four points of a cylinder's end turn with the direction; its side is a straight line, its rim bends.
 fn cylinder(radius: f64, half: f64, point: Vector3<f64>, out: Vector3<f64>, near: f64) -> Result<Local, &'static str> {
     let across = out.x.hypot(out.y);

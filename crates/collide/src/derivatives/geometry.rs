@@ -100,6 +100,7 @@ impl ContactGeometry {
         };
         let (n, p) = (Vector3::from(contact.normal), Vector3::from(contact.point));
         let mut found: Vec<(Local, Side)> = Vec::with_capacity(2);
+        let mut edges: Vec<Vec<Vector3<f64>>> = Vec::with_capacity(2);
         for (geom, sign) in [(a, 1.0), (b, -1.0)] {
             let size = sizes.get(geom).copied();
             let solid = self.solid(geom, size).ok_or_else(|| why("no derivative for heightfields yet"))?;
@@ -118,20 +119,33 @@ impl ContactGeometry {
                 slides: world(&feature.slides),
                 holds: world(&feature.holds),
             };
+            edges.push(world(&solid.edges_across(axes.transpose() * out)));
             found.push((feature, side));
         }
         let (Some((second, side_b)), Some((first, side_a))) = (found.pop(), found.pop()) else {
             return Err(why("no features"));
         };
-        let sides = tie([first, second], [side_a, side_b], n).map_err(why)?;
+        let sides = tie([first, second], [side_a, side_b], &edges, n).map_err(why)?;
         solve(&sides, n, p, contact.distance).ok_or_else(|| why("its features leave the normal undetermined"))
     }
 }
 
 /// Says which shape's face the normal belongs to, and what is free to slide then.
-fn tie(locals: [Local; 2], mut sides: [Side; 2], n: Vector3<f64>) -> Result<[Side; 2], &'static str> {
+fn tie(
+    locals: [Local; 2],
+    mut sides: [Side; 2],
+    edges: &[Vec<Vector3<f64>>],
+    n: Vector3<f64>,
+) -> Result<[Side; 2], &'static str> {
     let Some(owner) = locals.iter().position(|l| l.on_face) else {
-        // Edges keep the normal across them; a point inside a face has its normal.
+        // Two edges that cross have the normal, wherever on the shapes the point is; the gap may be nothing then.
+        if let [[u], [v]] = [&edges[0][..], &edges[1][..]]
+            && sides[0].slides.len() + sides[1].slides.len() == 2
+        {
+            (sides[0].holds, sides[1].holds) = (vec![*u], vec![*v]);
+            return Ok(sides);
+        }
+        // An edge keeps the normal across it.
         if sides.iter().any(|s| s.holds.iter().any(|u| u.dot(&n).abs() > MISFIT)) {
             return Err("an edge that the normal leans along");
         }
