@@ -5,6 +5,7 @@ pub mod compare;
 pub mod dynamics;
 pub mod golden;
 pub mod parity;
+pub mod random_problems;
 
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
-//! The project's chores: `cargo xtask test`, `lint`, `throughput`, `golden`, `install`.
+//! The project's chores: `cargo xtask test`, `lint`, `throughput`, `golden`, `corpus`, `install`.
 
 mod adapter;
+mod corpus;
 mod golden;
 mod lint;
 mod run;
@@ -23,6 +24,8 @@ enum Task {
     Throughput(throughput::ThroughputArgs),
     /// Makes the golden data again from PyPI's `pin` and `mujoco`
     Golden,
+    /// Records the contact problems of `tests/corpus` again from the built-in scenes
+    Corpus,
     /// Installs a software Vulkan adapter when the machine has none (Debian, Ubuntu)
     Install,
 }
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test::test(&args),
         Task::Throughput(args) => throughput::throughput(&args),
         Task::Golden => golden::golden(),
+        Task::Corpus => corpus::corpus(),
         Task::Install => adapter::install(),
     };
     match done {

@@ -117,6 +117,14 @@ impl PrecisionArg {
             Self::F64 => Precision::F64,
         }
     }
+
+    /// What solvers of single problems call it.
+    pub(crate) fn of_solver(self) -> manyworlds_contact::Precision {
+        match self {
+            Self::F32 => manyworlds_contact::Precision::F32,
+            Self::F64 => manyworlds_contact::Precision::F64,
+        }
+    }
 }
 
 impl RunArgs {
@@ -196,6 +204,12 @@ impl RunArgs {
             Failure::Input(format!("--keyframe \"{wanted}\": no such keyframe of \"{}\" ({known})", model.name))
         })
     }
+}
+
+/// The keyframe that a built-in scene starts from, if the model is one and has one.
+pub(crate) fn scene_keyframe<'a>(spec: &str, model: &'a Model) -> Option<&'a Keyframe> {
+    let wanted = manyworlds::scenes::find(spec)?.keyframe.as_deref()?;
+    model.keyframes.iter().find(|k| k.name == wanted)
 }
 
 /// `--json`.

@@ -1,6 +1,6 @@
 //! `manyworlds bench`: how fast a batch steps, and how well its contacts are solved.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use manyworlds::{Batch, BatchOptions, Precision, status};
@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::args::{ImportArgs, OutputArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output;
+use crate::record::{RecordArgs, Recorder};
 use crate::state::{Start, State};
 use crate::statistics::{median, worse};
 
@@ -25,6 +26,7 @@ Examples:
   manyworlds bench                                          the built-in humanoid
   manyworlds bench half-cheetah --worlds 4096 --executor gpu
   manyworlds bench my_robot.xml --worlds 256 --precision f64 --tolerance 1e-6
+  manyworlds bench ant --worlds 8 --settle 0 --steps 400 --record problems/ --record-worlds 2
   manyworlds bench quadruped.urdf --free-root --ground --json")]
 pub(crate) struct BenchArgs {
     /// Path (.xml MJCF, .urdf) or the name of a built-in scene
@@ -53,6 +55,8 @@ pub(crate) struct BenchOptions {
     controls: Option<f64>,
     #[command(flatten)]
     import: ImportArgs,
+    #[command(flatten)]
+    record: RecordArgs,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -109,6 +113,8 @@ struct Report {
     stage_ms: StageTimes,
     /// Whether the stages name the kernels: on an adapter without timestamps they are one stage, `device`.
     device_stages: bool,
+    /// Contact problems written by `--record`.
+    recorded: usize,
     seed: u64,
     n_v: usize,
     threads: usize,
@@ -147,7 +153,9 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     let mut controls =
         Controls { middle: start.0.ctrl, amplitude, worlds: options.worlds, seed: options.seed, step: 0 };
 
-    let measured = measure(&mut batch, &mut controls, settle, steps, &Budget::new(limited), &settings)?;
+    let mut recorder = options.record.start(&model.name, settings.precision)?;
+    let spend = Spend { settle, steps, budget: Budget::new(limited) };
+    let measured = measure(&mut batch, &mut controls, &spend, &settings, &mut recorder)?;
     let Measured { mut certificate, seconds, steps, settled } = measured;
 
     let world_steps = options.worlds as f64 * steps as f64;
@@ -175,12 +183,20 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         bytes_per_world: batch.bytes_per_world(),
         stage_ms: StageTimes(batch.stage_ms().into_iter().map(|(name, ms)| (name, ms / steps as f64)).collect()),
         device_stages: batch.times_device_stages(),
+        recorded: recorder.map_or(0, |recorder| recorder.written()),
         seed: options.seed,
         n_v: model.n_v,
         threads: rayon::current_num_threads(),
     };
     output::print(options.output.json, &report, |r| human(r, options.run.fell_back(&batch)))?;
     verdict(&report, options.run.tolerance)
+}
+
+/// What a run may take.
+struct Spend {
+    settle: u64,
+    steps: u64,
+    budget: Budget,
 }
 
 /// What the timed steps gave.
@@ -195,11 +211,12 @@ struct Measured {
 fn measure(
     batch: &mut Batch,
     controls: &mut Controls,
-    settle: u64,
-    steps: u64,
-    budget: &Budget,
+    spend: &Spend,
     settings: &BatchOptions,
+    recorder: &mut Option<Recorder>,
 ) -> Result<Measured, Failure> {
+    let Spend { settle, steps, budget } = spend;
+    let (settle, steps) = (*settle, *steps);
     let bar = output::progress(settle + steps, "stepping");
     let mut measured = Measured { certificate: Certificate::default(), seconds: 0.0, steps: 0, settled: 0 };
     while measured.settled < settle && !budget.spent(SETTLING) {
@@ -216,11 +233,18 @@ fn measure(
         let count = SEGMENT.min(steps - measured.steps);
         let segment: Vec<Vec<f64>> = (0..count).map(|_| controls.next()).collect();
         let clock = Instant::now();
+        let mut recording = Duration::ZERO;
         for controls in &segment {
             batch.step(controls)?;
+            if let Some(recorder) = recorder {
+                batch.wait()?;
+                let clock = Instant::now();
+                recorder.after_step(batch)?;
+                recording += clock.elapsed();
+            }
         }
         batch.wait()?;
-        measured.seconds += clock.elapsed().as_secs_f64();
+        measured.seconds += (clock.elapsed() - recording).as_secs_f64();
         measured.steps += count;
         measured.certificate.sample(batch, settings)?;
         bar.inc(count);

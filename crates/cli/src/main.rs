@@ -3,12 +3,14 @@
 mod args;
 mod bench;
 mod check;
+mod compare;
 mod energy;
 mod failure;
 mod gradcheck;
 mod info;
 mod jacobian;
 mod output;
+mod record;
 mod scenes;
 mod sim;
 mod solve;
@@ -45,6 +47,7 @@ Examples:
   manyworlds sim humanoid --steps 500 --out fall.csv
   manyworlds step humanoid --state state.json --json
   manyworlds solve problem.json
+  manyworlds compare clutter --at 400               every solver on a problem of a scene
 
 A MODEL is a path (.xml MJCF, .urdf) or the name of a built-in scene (`manyworlds scenes`).
 Exit codes: 0 done; 1 it ran and what it checks failed; 2 bad usage or bad input.";
@@ -64,6 +67,8 @@ enum Command {
     Gradcheck(gradcheck::GradcheckArgs),
     /// Solves one contact problem from a file
     Solve(solve::SolveArgs),
+    /// Every solver on contact problems: residual against iterations and time
+    Compare(compare::CompareArgs),
     /// Reads a model and lists what was understood, ignored or is unsupported
     Check(check::CheckArgs),
     /// The built-in scenes
@@ -84,6 +89,7 @@ fn main() -> ExitCode {
         Some(Command::Jacobian(args)) => jacobian::jacobian(args),
         Some(Command::Gradcheck(args)) => gradcheck::gradcheck(args),
         Some(Command::Solve(args)) => solve::solve(args),
+        Some(Command::Compare(args)) => compare::compare(args),
         Some(Command::Check(args)) => check::check(args),
         Some(Command::Scenes(args)) => scenes::scenes(args),
         Some(Command::Info(args)) => info::info(args),

@@ -10,6 +10,7 @@ use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::energy;
 use crate::failure::Failure;
 use crate::output;
+use crate::record::RecordArgs;
 use crate::state::Start;
 use crate::statistics::worse;
 
@@ -18,6 +19,7 @@ use crate::statistics::worse;
 #[command(after_help = "\
 Examples:
   manyworlds sim humanoid --steps 500 --out fall.csv
+  manyworlds sim clutter --steps 1000 --record problems/ --record-every 100
   manyworlds sim cartpole.xml --steps 1000 --state start.json --json
 A state file holds {\"q\": [], \"v\": [], \"ctrl\": [], \"tau\": []}, each optional; ctrl and tau act in every step.")]
 pub(crate) struct SimArgs {
@@ -32,6 +34,8 @@ pub(crate) struct SimArgs {
     /// Writes `t, q..., v...` after every step
     #[arg(long, value_name = "FILE.csv")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    record: RecordArgs,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -50,6 +54,7 @@ struct Report {
     v: Vec<f64>,
     residual_max: f64,
     penetration_max: f64,
+    recorded: usize,
     status: &'static str,
     executor: &'static str,
     adapter: String,
@@ -67,6 +72,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     start.apply(&mut batch)?;
     let mut rows = args.out.as_deref().map(|path| Rows::new(path, &model)).transpose()?;
 
+    let mut recorder = args.record.start(&model.name, settings.precision)?;
     let (mut residual_max, mut penetration_max) = (0.0, 0.0);
     let mut summaries = Vec::with_capacity(1);
     let bar = output::progress(args.steps, "stepping");
@@ -77,6 +83,9 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         for summary in &summaries {
             residual_max = worse(residual_max, summary.residual);
             penetration_max = worse(penetration_max, summary.penetration);
+        }
+        if let Some(recorder) = &mut recorder {
+            recorder.after_step(&mut batch)?;
         }
         if let Some(rows) = &mut rows {
             let state = batch.state(0)?;
@@ -101,6 +110,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         v: state.v,
         residual_max,
         penetration_max,
+        recorded: recorder.map_or(0, |recorder| recorder.written()),
         status: summary.status_name(),
         executor: batch.executor(),
         adapter: batch.adapter(),
@@ -124,6 +134,7 @@ fn human(report: &Report) -> String {
         ("v", output::numbers(&report.v)),
         ("largest residual", format!("{:.2e} N s", report.residual_max)),
         ("deepest penetration", format!("{:.2e} m", report.penetration_max)),
+        ("recorded", format!("{} contact problems", report.recorded)),
         ("status", report.status.to_owned()),
     ])
     .to_string()

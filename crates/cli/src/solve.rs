@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds_contact::{Precision, SolveSettings, SolveStatus, problem};
+use manyworlds_contact::{SolveSettings, SolveStatus, problem};
 use serde::Serialize;
 
 use crate::args::{OutputArgs, PrecisionArg, read};
@@ -58,10 +58,7 @@ struct Report {
 pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
     let problem = problem::read(&read(&args.file)?).map_err(|error| Failure::file(&args.file, error))?;
     let settings = SolveSettings {
-        precision: match args.precision {
-            PrecisionArg::F32 => Precision::F32,
-            PrecisionArg::F64 => Precision::F64,
-        },
+        precision: args.precision.of_solver(),
         tolerance: args.tolerance,
         iterations: args.iterations,
         history: true,

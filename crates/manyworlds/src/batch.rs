@@ -11,7 +11,9 @@ use manyworlds_shaders::Precision as ShaderPrecision;
 
 use crate::checkpoint::{Reader, Writer};
 use crate::group::{Cpu, Group, State, Worlds};
-use crate::{BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, Summary, View, memory};
+use crate::{
+    BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
+};
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
@@ -347,6 +349,24 @@ impl Batch {
     pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
         let (group, local) = self.find(world)?;
         self.groups[group].jacobian(local)
+    }
+
+    /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are
+    /// those that the step's own solver saw, rounded as the batch's precision does; a tree is a subsystem, a contact
+    /// names the bodies that touch. Slow: for records and outside checks.
+    ///
+    /// # Errors
+    /// [`Error::Index`], [`Error::NoProblem`] before the first step and for a world that broke down, or a device that
+    /// fails.
+    pub fn contact_problem(&mut self, world: usize) -> Result<StepProblem, Error> {
+        let (group, local) = self.find(world)?;
+        if self.steps == 0 {
+            return Err(Error::NoProblem { world, why: "no step has been taken".into() });
+        }
+        self.groups[group].contact_problem(local).map_err(|error| match error {
+            Error::NoProblem { why, .. } => Error::NoProblem { world, why },
+            other => other,
+        })
     }
 
     /// Waits until the device has done what it was given.

@@ -120,6 +120,14 @@ pub enum Error {
         "no step to differentiate: keep steps (`Batch::keep_steps`), and ask after a step and before the world is changed"
     )]
     NoGradient,
+    /// A world without a contact problem to read.
+    #[error("contact problem of world {world}: {why}")]
+    NoProblem {
+        /// The world.
+        world: usize,
+        /// What is in the way.
+        why: String,
+    },
     /// Bytes that are not a checkpoint of this batch.
     #[error("checkpoint: {0}")]
     Checkpoint(String),

@@ -1,5 +1,7 @@
 //! One world's last step laid open.
 
+use manyworlds_contact::ContactProblem;
+
 use crate::Summary;
 
 /// Everything about a world's last step: matrices, contacts, rows and the certificate.
@@ -51,4 +53,15 @@ pub struct RowReport {
     pub joint: usize,
     /// N s or N m s.
     pub impulse: f64,
+}
+
+/// What the last step of a world had to solve, and what it made of it.
+#[derive(Debug, Clone)]
+pub struct StepProblem {
+    /// The problem, without warm start.
+    pub problem: ContactProblem,
+    /// The step's impulses in the order of the problem's rows, N s or N m s, `[n_rows]`.
+    pub impulse: Vec<f64>,
+    /// The velocity after the step as the solver left it, `[n_v]`.
+    pub velocity: Vec<f64>,
 }

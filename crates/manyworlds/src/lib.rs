@@ -41,7 +41,7 @@ pub use batch::Batch;
 pub use error::Error;
 pub use geoms::GeomParameter;
 pub use group::State;
-pub use inspection::{ContactReport, Inspection, RowReport};
+pub use inspection::{ContactReport, Inspection, RowReport, StepProblem};
 pub use load::load;
 pub use manyworlds_contact as contact;
 pub use manyworlds_dynamics::Parameter;

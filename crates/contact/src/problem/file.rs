@@ -6,7 +6,9 @@
 //! `lambda` is a warm start. Unknown keys are skipped.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Serializer;
 
+use super::short::{DIGITS, Short};
 use super::{ConstraintInput, ContactProblem, Law, ProblemError, ProblemInput, SideInput};
 
 /// Entries of a dense `A` outside the blocks may be this large, relative to the largest entry.
@@ -237,6 +239,12 @@ fn sides(
 /// Writes a problem, by blocks and parts; [`read`] gives the same problem back.
 #[must_use]
 pub fn write(problem: &ContactProblem) -> String {
+    write_rounded(problem, DIGITS)
+}
+
+/// As [`write`], with so many significant digits at most: smaller, and another problem by that much.
+#[must_use]
+pub fn write_rounded(problem: &ContactProblem, digits: usize) -> String {
     let rows_of = |flat: &[f64], n: usize| flat.chunks_exact(n).map(<[f64]>::to_vec).collect::<Vec<_>>();
     let parts_of = |c: &super::Constraint| {
         let rows = c.law.rows();
@@ -289,6 +297,9 @@ pub fn write(problem: &ContactProblem) -> String {
         }
         file.rows.push(Row { parts, ..row });
     }
+    let mut text = Vec::new();
     // Only maps with keys that are no strings, and failing writers, can fail here; neither exists.
-    serde_json::to_string(&file).unwrap_or_default()
+    let written = file.serialize(&mut Serializer::with_formatter(&mut text, Short { digits }));
+    debug_assert!(written.is_ok());
+    String::from_utf8(text).unwrap_or_default()
 }

@@ -7,6 +7,7 @@
 mod build;
 mod error;
 mod file;
+mod short;
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +18,8 @@ use manyworlds_collide::organise::Plan;
 
 pub use build::{ConstraintInput, ProblemInput, SideInput};
 pub use error::ProblemError;
-pub use file::{read, write};
+pub use file::{read, write, write_rounded};
+pub use short::DIGITS;
 
 /// What a constraint demands of its impulse `lambda` and biased velocity `sigma^ = J v + e` (Lee 2024, eqs. 14-18).
 #[derive(Debug, Clone, Copy, PartialEq)]

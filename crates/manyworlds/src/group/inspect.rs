@@ -148,7 +148,7 @@ fn read_slot<T: Scalar + CollidePrecision, S: Store<T>>(
 }
 
 /// A branch-sparse symmetric matrix into its place of a dense one.
-fn fill_dense(tree: &Tree, entries: &[f64], begin: usize, n_v: usize, to: &mut [f64]) {
+pub(super) fn fill_dense(tree: &Tree, entries: &[f64], begin: usize, n_v: usize, to: &mut [f64]) {
     for (i, dof) in tree.dofs.iter().enumerate() {
         let mut j = i;
         for k in 0..dof.chain as usize {

@@ -4,6 +4,7 @@ mod buffers;
 mod chunk;
 mod gradient;
 mod inspect;
+mod problem;
 mod record;
 mod save;
 mod shared;
@@ -138,6 +139,7 @@ pub(crate) trait Worlds: Send {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
     fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error>;
+    fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Appends the views of a field; `first` is the group's first world.
     fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>);
     fn save(&mut self, out: &mut Writer) -> Result<(), Error>;
@@ -430,6 +432,11 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         // A residual that the solver was content with may be above its tolerance by rounding.
         let tolerance = LOOSE * self.shared.tolerance;
         gradient::gradient(&self.shared, geometry, &mut self.chunks[c], w, &summaries[w], tolerance)
+    }
+
+    fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error> {
+        let (c, w) = self.place(world);
+        problem::problem(&self.shared, &mut self.chunks[c], w)
     }
 
     fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>) {

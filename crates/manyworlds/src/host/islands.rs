@@ -58,6 +58,18 @@ pub(crate) struct IslandPack<T> {
     fixed_before: Vec<u32>,
 }
 
+/// A side of a constraint: one tree.
+pub(crate) struct SideTree {
+    /// Tree set.
+    pub(crate) set: usize,
+    /// Its lane.
+    pub(crate) lane: usize,
+    /// First real in `island_jac`.
+    pub(crate) jac: usize,
+    /// Bodies within the tree, or [`NONE`]; J is that of the second less that of the first.
+    pub(crate) bodies: [u32; 2],
+}
+
 /// What of one tree set is in islands.
 #[derive(Debug, Default)]
 pub(crate) struct SetPart {
@@ -189,6 +201,30 @@ impl<T: Scalar + Precision> IslandPack<T> {
     /// Whether a constraint of the model was solved by its tree in the step before.
     pub(crate) fn was_in_tree(&self, world: usize, fixed: usize, model: &HostModel<T>) -> bool {
         self.fixed_before[world * model.fixed.len() + fixed] == IN_TREE
+    }
+
+    /// Contacts and bilateral blocks of one world, as constraints of the chunk, and what their sides are about.
+    pub(crate) fn blocks_of(&self, world: usize) -> Vec<(usize, Vec<SideTree>)> {
+        let own = self.islands.iter().filter(|island| island.world as usize == world);
+        // The islands of a world follow each other.
+        let range = own.fold(None, |range: Option<Range<u32>>, island| {
+            let begin = range.map_or(island.constraint_begin, |range| range.start);
+            Some(begin..island.constraint_end)
+        });
+        let range = range.unwrap_or_default();
+        let mut all: Vec<_> = range.clone().map(|at| (at as usize, Vec::new())).collect();
+        for (set, part) in self.sets.iter().enumerate() {
+            for item in part.items.iter().filter(|item| range.contains(&item.constraint)) {
+                all[(item.constraint - range.start) as usize].1.push(SideTree {
+                    set,
+                    lane: item.lane as usize,
+                    jac: item.jac as usize,
+                    bodies: [item.body_a, item.body_b],
+                });
+            }
+        }
+        all.retain(|(at, _)| self.constraints[*at].kind == kind::BLOCK);
+        all
     }
 
     /// Leaves no island.

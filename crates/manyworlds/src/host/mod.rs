@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use crate::lanes::LaneMap;
 pub(crate) use fixed::{Block, Fixed, Frames, Law, fixed};
 use islands::Step;
-pub(crate) use islands::{IslandPack, SetPart};
+pub(crate) use islands::{IslandPack, SetPart, SideTree};
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
 pub(crate) use world::{Place, World};
