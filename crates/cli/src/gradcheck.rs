@@ -185,7 +185,7 @@ fn keep(worst: &mut Vec<Worst>, state: u32, block: Block) {
     let [analytic, difference] = block.values;
     let found = Worst { block: block.name, error: block.error, state, row, column, analytic, difference };
     match worst.iter_mut().find(|w| w.block == block.name) {
-        Some(old) if !(found.error <= old.error) => *old = found,
+        Some(old) if found.error > old.error || found.error.is_nan() => *old = found,
         Some(_) => {}
         None => worst.push(found),
     }

@@ -44,7 +44,8 @@ impl Comparison {
     /// The largest error of a block.
     #[must_use]
     pub fn error(&self) -> f64 {
-        self.blocks.iter().fold(0.0, |worst, block| if block.error > worst { block.error } else { worst })
+        // `max` would swallow a NaN.
+        self.blocks.iter().fold(0.0, |worst, block| if block.error <= worst { worst } else { block.error })
     }
 }
 
@@ -151,7 +152,8 @@ impl<'m> Checker<'m> {
                 for row in 0..n_v {
                     let (exact, difference) = (analytic[row * width + column], 0.5 * per * (up[row] - down[row]));
                     let error = (exact - difference).abs() / scales[4 * which + part];
-                    if !(error <= block.error) {
+                    // A NaN counts as the worst.
+                    if error > block.error || error.is_nan() {
                         (block.error, block.worst, block.values) = (error, [row, column], [exact, difference]);
                     }
                 }

@@ -102,7 +102,7 @@ pub(super) fn gradient<T: Scalar + CollidePrecision, S: Store<T>>(
     let problems = &mut out.certificate.problems;
     if summary.failed() {
         problems.push(format!("the world failed: {}", summary.status_name()));
-    } else if !(summary.residual <= tolerance) {
+    } else if summary.residual > tolerance || summary.residual.is_nan() {
         problems.push(format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual));
     }
     Ok(out)
