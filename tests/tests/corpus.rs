@@ -11,9 +11,9 @@ use rayon::prelude::*;
 
 /// What `auto` is asked for, N s.
 const TOLERANCE: f64 = 1e-10;
-/// Part of the corpus that `auto` solves to that: what it reaches today, 174 of 202; the aim is 0.99. It misses
-/// islands of more than 128 rows (clutter), which it leaves to sweeps, and heavy stacks.
-const CORPUS_FLOOR: f64 = 0.86;
+/// Part of the corpus that `auto` solves to that: it reached 183 of 202 when its stages were chosen; the aim is 0.99. It
+/// misses clutter and some heavy stacks, whose residuals end below 1e-7.
+const CORPUS_FLOOR: f64 = 0.905;
 /// Part of the random problems that `auto` solves to that: what it reaches today, 27 of 60; the aim is 0.99.
 const RANDOM_FLOOR: f64 = 0.45;
 /// Random problems of a test run; 1000 with `--ignored`.

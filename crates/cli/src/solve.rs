@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds_contact::{SolveSettings, SolveStatus, problem};
+use manyworlds_contact::{SolveSettings, SolveStatus, Stage, problem};
 use serde::Serialize;
 
 use crate::args::{OutputArgs, PrecisionArg, read};
@@ -21,8 +21,8 @@ v and lambda with A v = b + J^T lambda and the contact laws.")]
 pub(crate) struct SolveArgs {
     /// Contact problem (JSON)
     file: PathBuf,
-    /// Solver: auto (sweeps, then Newton steps), pgs (sweeps alone), subadmm (splitting at subsystems) or canal (augmented
-    /// Lagrangian, Newton steps in velocities)
+    /// Solver: auto (sweeps, then Newton steps, then CANAL), pgs (sweeps alone), subadmm (splitting at subsystems) or
+    /// canal (augmented Lagrangian, Newton steps in velocities)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     solver: String,
     /// Arithmetic of the solver; residuals are always measured in f64
@@ -44,6 +44,8 @@ struct Report {
     solver: &'static str,
     status: &'static str,
     iterations: u32,
+    outer: u32,
+    stage: Option<&'static str>,
     v: Vec<f64>,
     lambda: Vec<f64>,
     residual: f64,
@@ -69,6 +71,8 @@ pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
         solver: solution.solver,
         status: solution.status.name(),
         iterations: solution.iterations,
+        outer: solution.outer,
+        stage: solution.stage.map(Stage::name),
         v: solution.v,
         lambda: solution.lambda,
         residual: solution.quality.residual,
@@ -86,9 +90,13 @@ pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
 }
 
 fn human(report: &Report) -> String {
+    let stages = report.stage.map(|stage| format!(" ({stage})")).unwrap_or_default();
     let summary = output::pairs([
         ("solver", report.solver.to_owned()),
-        ("status", format!("{} after {} iterations, {:.1} µs", report.status, report.iterations, report.microseconds)),
+        (
+            "status",
+            format!("{}{stages} after {} iterations, {:.1} µs", report.status, report.iterations, report.microseconds),
+        ),
         ("residual", format!("{:.3e} N s", report.residual)),
         ("scaled residual", format!("{:.3e} m/s", report.residual_scaled)),
         ("momentum error", format!("{:.3e}", report.momentum_error)),

@@ -14,6 +14,6 @@ pub mod solve;
 pub use problem::{ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};
 pub use solve::{
-    CanalParams, Penalty, Precision, SOLVERS, Solution, SolveError, SolveSettings, SolveStatus, SubAdmmParams, solve,
-    solve_canal, solve_subadmm, solver,
+    CanalParams, Penalty, Precision, SOLVERS, Solution, SolveError, SolveSettings, SolveStatus, Stage, SubAdmmParams,
+    solve, solve_canal, solve_subadmm, solver,
 };

@@ -242,7 +242,7 @@ pub fn write(problem: &ContactProblem) -> String {
     write_rounded(problem, DIGITS)
 }
 
-/// As [`write`], with so many significant digits at most: smaller, and another problem by that much.
+/// As [`write()`], with so many significant digits at most: smaller, and another problem by that much.
 #[must_use]
 pub fn write_rounded(problem: &ContactProblem, digits: usize) -> String {
     let rows_of = |flat: &[f64], n: usize| flat.chunks_exact(n).map(<[f64]>::to_vec).collect::<Vec<_>>();

@@ -2,7 +2,9 @@
 
 mod auto;
 mod canal;
+mod law;
 mod pgs;
+mod polish;
 mod sparse;
 mod subadmm;
 mod system;
@@ -70,6 +72,35 @@ impl SolveStatus {
     }
 }
 
+/// Stages of `auto`, in the order in which they are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// Sweeps of projected Gauss-Seidel.
+    Sweeps,
+    /// Newton steps on the strict map.
+    Newton,
+    /// CANAL.
+    Canal,
+    /// Newton steps from where CANAL was.
+    CanalNewton,
+    /// Sweeps for what was left of the iterations.
+    MoreSweeps,
+}
+
+impl Stage {
+    /// The words that reports use.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sweeps => "sweeps",
+            Self::Newton => "Newton",
+            Self::Canal => "CANAL",
+            Self::CanalNewton => "Newton after CANAL",
+            Self::MoreSweeps => "further sweeps",
+        }
+    }
+}
+
 /// Impulses and velocity of one problem, and how good they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Solution {
@@ -81,6 +112,8 @@ pub struct Solution {
     pub iterations: u32,
     /// Outer iterations of the island that took most, for solvers that have such; else 0.
     pub outer: u32,
+    /// The last stage that an island needed, of a solver that has such; that one was unsolved says the status.
+    pub stage: Option<Stage>,
     /// Velocity as the solver left it, `[n_v]`.
     pub v: Vec<f64>,
     /// Impulses, contacts then rows, N s, `[n_rows]`.
@@ -102,6 +135,8 @@ pub struct Outcome {
     pub iterations: u32,
     /// Outer iterations of the island that took most, for solvers that have such; else 0.
     pub outer: u32,
+    /// The last stage that an island needed, of a solver that has such.
+    pub stage: Option<Stage>,
     /// `[n_v]`
     pub v: Vec<f64>,
     /// `[n_rows]`
@@ -219,6 +254,7 @@ fn measured(problem: &ContactProblem, solver: &'static str, outcome: Outcome) ->
         status: outcome.status,
         iterations: outcome.iterations,
         outer: outcome.outer,
+        stage: outcome.stage,
         quality: quality(problem, &outcome.lambda, &outcome.v),
         history: outcome.trace.iter().map(residual).collect(),
         v: outcome.v,

@@ -33,6 +33,8 @@ pub(super) struct Side<T> {
     body: usize,
     /// `[rows, n]`
     jacobian: Vec<T>,
+    /// `Y^T = (A^-1 J^T)^T`, `[rows, n]`.
+    response: Vec<T>,
 }
 
 /// A constraint in this arithmetic.
@@ -46,6 +48,8 @@ pub(super) struct Constraint<T> {
     sides: Vec<Side<T>>,
     /// Inverse mean of the diagonal of `G_ii`: its effective mass, kg; zero where it moves nothing.
     pub(super) mass: T,
+    /// `G_ii`: 00 01 02 11 12 22; one row: the first.
+    pub(super) delassus: [T; 6],
 }
 
 /// An island: `A v = b + J^T lambda`.
@@ -80,13 +84,14 @@ impl<T: Scalar> System<T> {
             let sides = problem.sides[c.sides.clone()].iter().map(|s| {
                 // Members are ascending.
                 let body = members.partition_point(|&m| (m as usize) < s.subsystem);
-                let n = c.law.rows() * problem.subsystems[s.subsystem].count;
-                Side { body, jacobian: list(&problem.jacobian[s.offset..s.offset + n]) }
+                let own = s.offset..s.offset + c.law.rows() * problem.subsystems[s.subsystem].count;
+                Side { body, jacobian: list(&problem.jacobian[own.clone()]), response: list(&problem.response[own]) }
             });
             let g = &c.delassus;
             let mean = if c.law.rows() == 3 { (g[0] + g[3] + g[5]) / 3.0 } else { g[0] };
             let mass = if mean > TINY { 1.0 / mean } else { 0.0 };
-            Constraint { law: c.law, e: c.e.map(cast), row: c.row, sides: sides.collect(), mass: cast(mass) }
+            let (e, delassus) = (c.e.map(cast), c.delassus.map(cast));
+            Constraint { law: c.law, e, row: c.row, sides: sides.collect(), mass: cast(mass), delassus }
         });
         let constraints = constraints.collect();
         Self { bodies, b, constraints }
@@ -120,19 +125,31 @@ impl<T: Scalar> System<T> {
         }
     }
 
+    /// `J_i v` of one constraint, m/s.
+    pub(super) fn relative_of(&self, c: &Constraint<T>, v: &[T]) -> Rows<T> {
+        let mut out = [T::lit(0.0); 3];
+        for side in &c.sides {
+            let s = &self.bodies[side.body];
+            for (out, row) in out.iter_mut().zip(side.jacobian.chunks_exact(s.n)) {
+                *out += dot(row, &v[s.first..s.first + s.n]);
+            }
+        }
+        out
+    }
+
     /// `J v` by constraint, m/s.
     pub(super) fn relative(&self, v: &[T]) -> Vec<Rows<T>> {
-        let own = |c: &Constraint<T>| {
-            let mut out = [T::lit(0.0); 3];
-            for side in &c.sides {
-                let s = &self.bodies[side.body];
-                for (out, row) in out.iter_mut().zip(side.jacobian.chunks_exact(s.n)) {
-                    *out += dot(row, &v[s.first..s.first + s.n]);
-                }
+        self.constraints.iter().map(|c| self.relative_of(c, v)).collect()
+    }
+
+    /// `v += A^-1 J_i^T lambda_i` of one constraint.
+    pub(super) fn push(&self, c: &Constraint<T>, lambda: &Rows<T>, v: &mut [T]) {
+        for side in &c.sides {
+            let s = &self.bodies[side.body];
+            for (&x, row) in lambda.iter().zip(side.response.chunks_exact(s.n)) {
+                v[s.first..s.first + s.n].iter_mut().zip(row).for_each(|(v, &y)| *v = y.mul_add(x, *v));
             }
-            out
-        };
-        self.constraints.iter().map(own).collect()
+        }
     }
 
     /// `A v`.

@@ -2,7 +2,7 @@ use nalgebra::{DMatrix, DVector};
 use proptest::prelude::*;
 
 use super::{
-    Penalty, Precision, Solution, SolveError, SolveSettings, SolveStatus, SubAdmmParams, solve, solve_subadmm,
+    Penalty, Precision, Solution, SolveError, SolveSettings, SolveStatus, Stage, SubAdmmParams, solve, solve_subadmm,
 };
 use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::residual::{closed_form, quality};
@@ -374,5 +374,54 @@ proptest! {
             prop_assert!(met || s.status == SolveStatus::IterationLimit, "{name}: {:?} {:?}", s.status, s.quality);
             prop_assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
         }
+    }
+}
+
+/// An island too large for its Delassus operator to be written out: stage 2 goes on.
+#[test]
+fn large_islands_are_finished_by_newton_steps_in_velocities() {
+    let settings = SolveSettings { tolerance: 1e-11, iterations: 500, ..Default::default() };
+    let p = problem(stack(&[1.0; 20], 0.5));
+    let s = solve(&p, "auto", &settings).unwrap();
+    assert_eq!(
+        (s.status, s.stage.is_some_and(|stage| stage >= Stage::Newton)),
+        (SolveStatus::Converged, true),
+        "{s:?}"
+    );
+    assert_eq!(solve(&p, "pgs", &settings).unwrap().status, SolveStatus::IterationLimit);
+    let p = problem(random(1, 40, 110, true));
+    let s = solve(&p, "auto", &SolveSettings { tolerance: 1e-13, ..settings }).unwrap();
+    assert_eq!(s.status, SolveStatus::Converged, "{:?} {:?}", s.stage, s.quality);
+    assert!(s.quality.residual <= 1e-13 * (1.0 + 1e-6) + 1e-15, "{:?}", s.quality);
+}
+
+/// With every box as heavy again as the one below, and more of them than a workspace takes: only CANAL gets near.
+#[test]
+fn what_is_far_from_solved_is_brought_near_by_the_augmented_lagrangian() {
+    let masses: Vec<f64> = (0..14).map(|i| 2.0f64.powi(i)).collect();
+    let p = problem(stack(&masses, 0.5));
+    let settings = SolveSettings { tolerance: 1e-9, iterations: 400, history: true, ..Default::default() };
+    let s = solve(&p, "auto", &settings).unwrap();
+    assert_eq!(s.status, SolveStatus::Converged, "{:?} {:?}", s.stage, s.quality);
+    assert_eq!(s.history.len(), s.iterations as usize + 1);
+    assert!(s.stage.is_some_and(|stage| stage >= Stage::Newton));
+}
+
+/// A stage that fails leaves what the ones before it found.
+#[test]
+fn the_default_is_no_worse_than_its_stages() {
+    for seed in 0..20 {
+        let mut input = random(seed, 6, 14, true);
+        for c in &mut input.constraints {
+            if let Law::Contact { mu } = &mut c.law {
+                *mu *= 6.0;
+            }
+        }
+        let p = problem(input);
+        let few = SolveSettings { tolerance: 1e-12, iterations: 56, ..Default::default() };
+        let many = SolveSettings { iterations: 3000, ..few };
+        let [first, all] = [few, many].map(|settings| solve(&p, "auto", &settings).unwrap());
+        let least = first.quality.residual;
+        assert!(all.quality.residual <= least * (1.0 + 1e-6) + 1e-15, "seed {seed}: {least} {:?}", all.quality);
     }
 }

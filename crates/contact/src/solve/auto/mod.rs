@@ -1,10 +1,28 @@
-//! The default, which nobody need think about: sweeps of projected Gauss-Seidel, then Newton steps for islands that are
-//! small enough and that sweeps have not solved; larger ones are swept on.
+//! The default, which nobody need think about: a portfolio, island by island, that goes on to the next stage only where
+//! the residual misses its tolerance.
+//!
+//! 1. Sweeps of projected Gauss-Seidel, then, on islands that are small enough, Newton steps on the Delassus operator
+//!    written out: what batches do, on both executors.
+//! 2. Newton steps on the same map in velocities ([`super::polish`]): for islands of any size, and with a smaller proximal
+//!    weight, to which contacts pressed against each other by the same bodies owe their last digits.
+//! 3. CANAL, which needs no good start, with a few Newton steps after every few of its outer iterations.
+//! 4. Sweeps for what is left of the iterations.
+//!
+//! An island keeps the best impulses that any stage found for it.
 
-use super::{Outcome, Precision, SolveSettings, Solver, pgs};
+mod stages;
+
+use std::time::Instant;
+
+use manyworlds_collide::organise::Island;
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
+
+use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, pgs};
 use crate::problem::ContactProblem;
+use stages::{Search, measure};
 
-/// See [`manyworlds_shaders::contact::island_newton`].
+/// See the module.
 #[derive(Debug)]
 pub(super) struct Auto;
 
@@ -15,8 +33,101 @@ impl Solver for Auto {
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         match settings.precision {
-            Precision::F32 => pgs::run::<f32>(problem, settings, true),
-            Precision::F64 => pgs::run::<f64>(problem, settings, true),
+            Precision::F32 => run::<f32>(problem, settings),
+            Precision::F64 => run::<f64>(problem, settings),
         }
+    }
+}
+
+fn run<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+    let first = SolveSettings { iterations: settings.iterations.min(FIRST + ROUNDS), ..*settings };
+    let mut outcome = pgs::run::<T>(problem, &first, true);
+    outcome.stage = Some(if outcome.iterations <= FIRST { Stage::Sweeps } else { Stage::Newton });
+    let left = settings.iterations - first.iterations;
+    if outcome.status == SolveStatus::Converged || left == 0 {
+        return outcome;
+    }
+    let start = Instant::now();
+    if !outcome.lambda.iter().all(|x| x.is_finite()) {
+        outcome.lambda.clone_from(&problem.warm_start);
+    }
+    let searched = search::<T>(problem, settings, left, &mut outcome);
+    outcome.elapsed += start.elapsed();
+    let most = left - searched;
+    if outcome.status == SolveStatus::Converged || most == 0 {
+        return outcome;
+    }
+    sweep::<T>(problem, settings, most, outcome)
+}
+
+/// Stages 2 and 3, into the outcome of the first: the iterations of the island that took most.
+fn search<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u32, outcome: &mut Outcome) -> u32 {
+    let mut scratch = problem.v_free.clone();
+    let mut searched = Vec::new();
+    outcome.status = SolveStatus::Converged;
+    for island in &problem.plan.islands {
+        if measure(problem, island, settings, &outcome.lambda, &mut scratch).0 {
+            continue;
+        }
+        let mut own = Search::new(problem, island, settings, &outcome.lambda, left);
+        match own.run::<T>() {
+            Some(stage) => outcome.stage = outcome.stage.max(Some(stage)),
+            None => outcome.status = SolveStatus::IterationLimit,
+        }
+        outcome.outer = outcome.outer.max(own.outer);
+        searched.push((island, own));
+    }
+    let iterations = searched.iter().map(|(_, own)| own.iterations).max().unwrap_or(0);
+    if settings.history {
+        for k in 0..iterations as usize {
+            let mut lambda = outcome.lambda.clone();
+            for (island, own) in &searched {
+                copy(problem, island, own.trace.get(k).unwrap_or(&own.best), &mut lambda);
+            }
+            outcome.trace.push(lambda);
+        }
+    }
+    searched.iter().for_each(|(island, own)| copy(problem, island, &own.best, &mut outcome.lambda));
+    outcome.v = problem.velocity(&outcome.lambda);
+    outcome.iterations += iterations;
+    iterations
+}
+
+/// Stage 4: the outcome with further sweeps, each island's only where they made it better.
+fn sweep<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, most: u32, mut outcome: Outcome) -> Outcome {
+    let warm = ContactProblem { warm_start: outcome.lambda.clone(), ..problem.clone() };
+    let swept = pgs::run::<T>(&warm, &SolveSettings { iterations: most, ..*settings }, false);
+    let mut scratch = problem.v_free.clone();
+    outcome.status = SolveStatus::Converged;
+    for island in &problem.plan.islands {
+        let [(solved, before), (also, after)] =
+            [&outcome.lambda, &swept.lambda].map(|lambda| measure(problem, island, settings, lambda, &mut scratch));
+        if !solved && also {
+            outcome.stage = outcome.stage.max(Some(Stage::MoreSweeps));
+        }
+        if !solved && !also {
+            outcome.status = SolveStatus::IterationLimit;
+        }
+        if !solved && after < before {
+            copy(problem, island, &swept.lambda, &mut outcome.lambda);
+        }
+    }
+    outcome.v = problem.velocity(&outcome.lambda);
+    outcome.iterations += swept.iterations;
+    outcome.elapsed += swept.elapsed;
+    outcome.trace.extend(swept.trace.into_iter().skip(1));
+    outcome
+}
+
+fn constraints<'a>(problem: &'a ContactProblem, island: &Island) -> &'a [u32] {
+    &problem.plan.constraints[island.constraints.start as usize..island.constraints.end as usize]
+}
+
+/// Copies the impulses of one island.
+fn copy(problem: &ContactProblem, island: &Island, from: &[f64], to: &mut [f64]) {
+    for &i in constraints(problem, island) {
+        let c = &problem.constraints[i as usize];
+        let own = c.row..c.row + c.law.rows();
+        to[own.clone()].copy_from_slice(&from[own]);
     }
 }

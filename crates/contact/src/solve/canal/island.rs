@@ -3,10 +3,10 @@
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
+use super::super::law::{Map, impulse};
 use super::super::sparse::BlockMatrix;
 use super::super::subadmm::Penalty;
 use super::super::system::{Block, Rows, System, cast};
-use super::law::impulse;
 use super::params::CanalParams;
 use super::search::root;
 use crate::problem::{ContactProblem, Law};
@@ -124,7 +124,7 @@ impl<T: Scalar> IslandState<T> {
     fn evaluate(&mut self) {
         let at = |i: usize| {
             let law = self.system.constraints[i].law;
-            impulse(law, self.beta(i), self.before[i], self.sigma[i], self.bias[i])
+            impulse(Map::Proximal, law, self.beta(i), self.before[i], self.sigma[i], self.bias[i])
         };
         (self.lambda, self.slopes) = (0..self.sigma.len()).map(at).unzip();
         self.gradient = self.system.gradient(&self.v, &self.lambda);
@@ -182,7 +182,7 @@ impl<T: Scalar> IslandState<T> {
             for (i, c) in self.system.constraints.iter().enumerate() {
                 let (a, beta) = (along[i], self.beta(i));
                 let sigma = std::array::from_fn(|r| self.sigma[i][r] + t * a[r]);
-                let (lambda, p) = impulse(c.law, beta, self.before[i], sigma, self.bias[i]);
+                let (lambda, p) = impulse(Map::Proximal, c.law, beta, self.before[i], sigma, self.bias[i]);
                 for r in 0..3 {
                     value -= (lambda[r] - self.lambda[i][r]) * a[r];
                     slope += beta * a[r] * (p[r][0] * a[0] + p[r][1] * a[1] + p[r][2] * a[2]);

@@ -15,7 +15,6 @@
 //! it is computed in f64.
 
 mod island;
-mod law;
 mod params;
 mod search;
 #[cfg(test)]
@@ -28,7 +27,7 @@ use manyworlds_shaders::Scalar;
 use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
 use crate::residual::island_residual;
-use island::{IslandState, Step};
+pub(super) use island::{IslandState, Step};
 pub use params::CanalParams;
 
 /// See the module.
@@ -136,5 +135,5 @@ fn iterate<T: Scalar>(
     } else {
         SolveStatus::Converged
     };
-    Outcome { status, iterations, outer, v, lambda, elapsed: Duration::ZERO, trace: Vec::new() }
+    Outcome { status, iterations, outer, stage: None, v, lambda, elapsed: Duration::ZERO, trace: Vec::new() }
 }

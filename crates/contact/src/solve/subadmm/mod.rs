@@ -125,7 +125,16 @@ fn iterate<T: Scalar>(
     } else {
         SolveStatus::Converged
     };
-    Outcome { status, iterations, outer: 0, v, lambda, elapsed: std::time::Duration::ZERO, trace: Vec::new() }
+    Outcome {
+        status,
+        iterations,
+        outer: 0,
+        stage: None,
+        v,
+        lambda,
+        elapsed: std::time::Duration::ZERO,
+        trace: Vec::new(),
+    }
 }
 
 /// The impulses an island began with, and the velocities they give.

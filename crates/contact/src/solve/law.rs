@@ -1,9 +1,37 @@
-//! Closed forms of the laws in the augmented Lagrangian, and their derivatives.
+//! Closed forms of the laws and their derivatives.
 
 use manyworlds_shaders::Scalar;
 
-use super::super::system::{Block, Rows, cast};
+use super::system::{Block, Rows, cast};
 use crate::problem::Law;
+
+/// What a contact's impulse is mapped by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Map {
+    /// Euclidean projection on the friction cone: the convex problem of a frozen De Saxce shift.
+    Proximal,
+    /// Normal part first, then the tangential part on the disc that it allows: Signorini-Coulomb itself.
+    Strict,
+}
+
+/// The strict map (mathematics: `lambda_n = max(y_n, 0)`, then the disc of radius `mu lambda_n`), and its derivative.
+fn strict<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
+    let (zero, one) = (T::lit(0.0), T::lit(1.0));
+    if y[2] <= zero {
+        return ([zero; 3], [[zero; 3]; 3]);
+    }
+    let (length, radius) = ((y[0] * y[0] + y[1] * y[1]).sqrt(), mu * y[2]);
+    if length <= radius {
+        return (y, diagonal([one; 3]));
+    }
+    let (d0, d1, across) = (y[0] / length, y[1] / length, radius / length);
+    let p = [
+        [across * (one - d0 * d0), -(across * d0 * d1), mu * d0],
+        [-(across * d0 * d1), across * (one - d1 * d1), mu * d1],
+        [zero, zero, one],
+    ];
+    ([radius * d0, radius * d1, y[2]], p)
+}
 
 /// Euclidean projection on the friction cone, and its derivative (Lee 2024, eq. 23).
 fn cone<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
@@ -33,7 +61,7 @@ fn cone<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
 }
 
 /// A diagonal block.
-pub(super) fn diagonal<T: Scalar>(d: Rows<T>) -> Block<T> {
+fn diagonal<T: Scalar>(d: Rows<T>) -> Block<T> {
     let mut p = [[T::lit(0.0); 3]; 3];
     (0..3).for_each(|r| p[r][r] = d[r]);
     p
@@ -42,6 +70,7 @@ pub(super) fn diagonal<T: Scalar>(d: Rows<T>) -> Block<T> {
 /// Impulse of a law for the penalty `beta` and multiplier `u = -before`, and its derivative with respect to
 /// `lambda* = before - beta (J v + e)` (Lee 2024, eqs. 14-18). `sigma` is `J v`; `e` holds the De Saxce shift.
 pub(super) fn impulse<T: Scalar>(
+    map: Map,
     law: Law,
     beta: T,
     before: Rows<T>,
@@ -57,6 +86,7 @@ pub(super) fn impulse<T: Scalar>(
         row(x.max(lo).min(hi), if free { slope } else { zero })
     };
     match law {
+        Law::Contact { mu } if map == Map::Strict => strict(cast(mu), star),
         Law::Contact { mu } => cone(cast(mu), star),
         Law::Block => (star, diagonal([one; 3])),
         Law::Bilateral => row(star[0], one),
@@ -104,18 +134,18 @@ mod tests {
             Law::Box { lo: -0.3, hi: 0.6 },
         ];
         let (beta, step) = (2.0, 1e-6);
-        for law in laws {
+        for (law, map) in laws.into_iter().flat_map(|law| [(law, Map::Proximal), (law, Map::Strict)]) {
             for i in 0..100 {
                 let [before, sigma, e] =
                     [0, 1, 2].map(|k| std::array::from_fn(|r| (f64::from(9 * i + 3 * k + r as i32) * 7.77).sin()));
-                let at = |sigma| impulse(law, beta, before, sigma, e);
+                let at = |sigma| impulse(map, law, beta, before, sigma, e);
                 let p = at(sigma).1;
                 for c in 0..law.rows() {
                     let moved = |d: f64| std::array::from_fn(|r| sigma[r] + if r == c { d } else { 0.0 });
                     let (up, down) = (at(moved(step)).0, at(moved(-step)).0);
                     for r in 0..law.rows() {
                         let slope: f64 = (up[r] - down[r]) / (2.0 * step);
-                        assert!((slope + beta * p[r][c]).abs() < 1e-5, "{law:?} {r} {c}: {slope} {}", p[r][c]);
+                        assert!((slope + beta * p[r][c]).abs() < 1e-5, "{law:?} {map:?} {r} {c}: {slope} {}", p[r][c]);
                     }
                 }
             }

@@ -1,0 +1,134 @@
+//! The stages of `auto` beyond those of batches, on one island.
+
+use manyworlds_collide::organise::Island;
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island_newton::ROUNDS;
+
+use super::super::canal::{CanalParams, IslandState, Step};
+use super::super::polish::Polish;
+use crate::problem::ContactProblem;
+use crate::residual::island_residual;
+use crate::solve::{Precision, SolveSettings, Stage};
+
+/// Outer iterations of CANAL after which Newton steps are tried: most islands need few; stacks whose redundant contacts
+/// contradict each other in their last digits need half a hundred.
+const LOOKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// Newton steps at each: from near they are enough, from far away none would be.
+const LOOK_ROUNDS: u32 = 12;
+
+/// An island while its stages look for something better than what it has.
+pub(super) struct Search<'a> {
+    problem: &'a ContactProblem,
+    island: &'a Island,
+    settings: &'a SolveSettings,
+    /// Iterations left.
+    left: u32,
+    /// Best impulses so far, `[n_rows]` of the problem, and their residual, N s.
+    pub(super) best: Vec<f64>,
+    residual: f64,
+    /// Impulses after each iteration, when a history is wanted.
+    pub(super) trace: Vec<Vec<f64>>,
+    pub(super) iterations: u32,
+    /// Outer iterations of CANAL.
+    pub(super) outer: u32,
+    scratch: Vec<f64>,
+}
+
+/// Whether an island is solved at these impulses, and its residual, N s.
+pub(super) fn measure(
+    problem: &ContactProblem,
+    island: &Island,
+    settings: &SolveSettings,
+    lambda: &[f64],
+    scratch: &mut [f64],
+) -> (bool, f64) {
+    let (residual, scaled) = island_residual(problem, island, lambda, scratch);
+    let single = settings.precision == Precision::F32;
+    (residual <= settings.tolerance || (single && scaled <= settings.tolerance), residual)
+}
+
+impl<'a> Search<'a> {
+    /// Starts from impulses of the problem, with at most so many iterations.
+    pub(super) fn new(
+        problem: &'a ContactProblem,
+        island: &'a Island,
+        settings: &'a SolveSettings,
+        lambda: &[f64],
+        left: u32,
+    ) -> Self {
+        let mut scratch = problem.v_free.clone();
+        let residual = measure(problem, island, settings, lambda, &mut scratch).1;
+        let best = lambda.to_vec();
+        Self { problem, island, settings, left, best, residual, trace: Vec::new(), iterations: 0, outer: 0, scratch }
+    }
+
+    /// The stages in turn; the one that solved the island.
+    pub(super) fn run<T: Scalar>(&mut self) -> Option<Stage> {
+        let start = self.best.clone();
+        if self.polish::<T>(&start, ROUNDS) {
+            return Some(Stage::Newton);
+        }
+        self.canal::<T>()
+    }
+
+    /// Takes in the impulses of one iteration: whether they solve the island.
+    fn note(&mut self, lambda: &[f64]) -> bool {
+        self.left -= 1;
+        self.iterations += 1;
+        if self.settings.history {
+            self.trace.push(lambda.to_vec());
+        }
+        let (solved, residual) = measure(self.problem, self.island, self.settings, lambda, &mut self.scratch);
+        // A NaN is no improvement.
+        if solved || residual < self.residual {
+            self.residual = residual;
+            self.best.copy_from_slice(lambda);
+        }
+        solved
+    }
+
+    /// Newton steps on the strict map.
+    fn polish<T: Scalar>(&mut self, from: &[f64], rounds: u32) -> bool {
+        let mut state = Polish::<T>::new(self.problem, self.island, from);
+        let mut lambda = from.to_vec();
+        for _ in 0..rounds.min(self.left) {
+            if !state.round() {
+                return false;
+            }
+            state.impulses(&mut lambda);
+            if self.note(&lambda) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// CANAL, and Newton steps from where it is.
+    fn canal<T: Scalar>(&mut self) -> Option<Stage> {
+        let params = CanalParams { outer: LOOKS[LOOKS.len() - 1], ..Default::default() };
+        let mut lambda = self.best.clone();
+        let mut state = IslandState::<T>::new(self.problem, self.island, &lambda, &params);
+        while self.left > 0 {
+            let step = state.step();
+            if step == Step::Broken {
+                return None;
+            }
+            state.impulses(&mut lambda);
+            if self.note(&lambda) {
+                return Some(Stage::Canal);
+            }
+            if step == Step::Inner {
+                continue;
+            }
+            self.outer = state.outer;
+            if LOOKS.contains(&state.outer) && self.polish::<T>(&lambda, LOOK_ROUNDS) {
+                return Some(Stage::CanalNewton);
+            }
+            if state.outer == params.outer {
+                return None;
+            }
+            state.update();
+        }
+        None
+    }
+}

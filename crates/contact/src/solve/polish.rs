@@ -1,0 +1,278 @@
+//! Semismooth Newton on the strict map, in velocities: the finishing stage for islands of any size.
+//!
+//! Problem and optimality: `lambda = T(lambda - rho (J v + e))`, `A v = b + J^T lambda`, T the strict map and the closed
+//! forms of the rows, one `rho = 3 / trace G_ii` a contact, `1 / G_ii` a row. With P the derivative of T and
+//! `E = 1 + eps - P`, the step of `manyworlds_shaders::contact::dense`, `(1 - P (1 - rho G) + eps) d = T - lambda`, is
+//! `(A + J^T E^-1 rho P J) dv = J^T E^-1 (T - lambda)`, `d = E^-1 (T - lambda - rho P J dv)`: its matrix is as large as
+//! the velocity and block-sparse over subsystems, however many contacts there are. A step is taken in full or as the
+//! largest share that brings the merit `|lambda - T|^2 / rho` under the largest of the last few; one not taken in full
+//! is followed by a sweep of projected Gauss-Seidel; `eps` follows success.
+
+use manyworlds_collide::organise::Island;
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::local;
+
+use super::law::{Map, impulse};
+use super::sparse::BlockMatrix;
+use super::system::{Block, Rows, System, cast};
+use crate::problem::{ContactProblem, Law};
+
+/// Proximal weight of the first step.
+const PROXIMAL: f64 = 1e-3;
+/// By this a full step shrinks the weight, and a refused one lets it grow.
+const TRUST: f64 = 0.1;
+/// Smallest weight: the matrix is `1 / eps` as stiff as the contacts, which double precision bears.
+const LEAST_PROXIMAL: f64 = 1e-9;
+/// The same in single precision.
+const LEAST_SINGLE: f64 = 1e-4;
+/// Shares of a step that are tried.
+const SHARES: [f64; 6] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
+/// A step's merit is measured against the largest of that many.
+const MEMORY: usize = 4;
+
+/// One island.
+pub(super) struct Polish<T> {
+    system: System<T>,
+    matrix: BlockMatrix<T>,
+    /// Velocity that the impulses give, `[n_v]`.
+    v: Vec<T>,
+    lambda: Vec<Rows<T>>,
+    /// Regularised inverses of the blocks `G_ii`, kg.
+    inverses: Vec<[T; 6]>,
+    /// Steps of the map, kg.
+    rho: Vec<T>,
+    proximal: T,
+    least: T,
+    merits: [T; MEMORY],
+    rounds: usize,
+}
+
+impl<T: Scalar> Polish<T> {
+    /// Starts from impulses of the problem, `[n_rows]`.
+    pub(super) fn new(problem: &ContactProblem, island: &Island, lambda: &[f64]) -> Self {
+        let system = System::<T>::new(problem, island);
+        let one = T::lit(1.0);
+        Self {
+            matrix: system.matrix(false),
+            v: system.velocity_of(&problem.velocity(lambda)),
+            lambda: system.impulses_of(lambda),
+            inverses: system.constraints.iter().map(|c| local::invert(&c.delassus)).collect(),
+            // The mass is the inverse mean of the diagonal. What moves nothing may have any step.
+            rho: system.constraints.iter().map(|c| if T::lit(0.0) < c.mass { c.mass } else { one }).collect(),
+            proximal: T::lit(PROXIMAL),
+            least: T::lit(if T::NAME == "f64" { LEAST_PROXIMAL } else { LEAST_SINGLE }),
+            merits: [T::lit(0.0); MEMORY],
+            rounds: 0,
+            system,
+        }
+    }
+
+    /// `T - lambda` by constraint and the derivatives, at these impulses and `J v`.
+    fn map(&self, i: usize, lambda: Rows<T>, sigma: Rows<T>) -> (Rows<T>, Block<T>) {
+        let c = &self.system.constraints[i];
+        let (t, p) = impulse(Map::Strict, c.law, self.rho[i], lambda, sigma, c.e);
+        (std::array::from_fn(|r| t[r] - lambda[r]), p)
+    }
+
+    /// One round: a Newton step, a sweep, or both. False when a number is not finite any more, or the matrix is singular
+    /// in this arithmetic; the impulses are then those before.
+    #[must_use]
+    pub(super) fn round(&mut self) -> bool {
+        let sigma = self.system.relative(&self.v);
+        let Some(step) = self.newton(&sigma) else { return false };
+        let mut dv = vec![T::lit(0.0); self.v.len()];
+        for (c, step) in self.system.constraints.iter().zip(&step) {
+            self.system.push(c, step, &mut dv);
+        }
+        let slope = self.system.relative(&dv);
+        self.merits[self.rounds % MEMORY] = self.merit(T::lit(0.0), &sigma, &step, &slope);
+        self.rounds += 1;
+        let bar = self.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
+        let share = SHARES.map(T::lit).into_iter().find(|&s| self.merit(s, &sigma, &step, &slope) < bar);
+        if let Some(share) = share {
+            for (lambda, step) in self.lambda.iter_mut().zip(&step) {
+                (0..3).for_each(|r| lambda[r] += share * step[r]);
+            }
+            self.v.iter_mut().zip(&dv).for_each(|(v, &d)| *v += share * d);
+        }
+        let one = T::lit(1.0);
+        self.proximal = match share {
+            Some(share) if one <= share => (self.proximal * T::lit(TRUST)).max(self.least),
+            Some(_) => self.proximal,
+            None => (self.proximal / T::lit(TRUST)).min(one),
+        };
+        if share.is_none_or(|share| share < one) {
+            self.sweep();
+        }
+        self.v.iter().all(|v| v.is_finite())
+    }
+
+    /// Change of the impulses of a whole step.
+    fn newton(&mut self, sigma: &[Rows<T>]) -> Option<Vec<Rows<T>>> {
+        let zero = T::lit(0.0);
+        let one = T::lit(1.0) + self.proximal;
+        let n = self.lambda.len();
+        let mut pushed = vec![[zero; 3]; n];
+        let mut inverses = Vec::with_capacity(n);
+        let mut weights = Vec::with_capacity(n);
+        for i in 0..n {
+            let (left, p) = self.map(i, self.lambda[i], sigma[i]);
+            let e: Block<T> =
+                std::array::from_fn(|r| std::array::from_fn(|s| if r == s { one } else { zero } - p[r][s]));
+            let e = invert(&e);
+            let rho = self.rho[i];
+            weights.push(std::array::from_fn(|r| {
+                std::array::from_fn(|s| rho * (e[r][0] * p[0][s] + e[r][1] * p[1][s] + e[r][2] * p[2][s]))
+            }));
+            pushed[i] = times(&e, &left);
+            inverses.push(e);
+        }
+        self.system.assemble(&weights, &mut self.matrix);
+        if !self.matrix.factor() {
+            return None;
+        }
+        let mut dv = vec![zero; self.v.len()];
+        self.system.add_impulse(&pushed, &mut dv);
+        self.matrix.solve(&mut dv);
+        let moved = self.system.relative(&dv);
+        for i in 0..n {
+            let back = times(&weights[i], &moved[i]);
+            (0..3).for_each(|r| pushed[i][r] -= back[r]);
+        }
+        pushed.iter().flatten().all(|x| x.is_finite()).then_some(pushed)
+    }
+
+    /// Sum of squares of the map over rho, J, a share of the step on.
+    fn merit(&self, share: T, sigma: &[Rows<T>], step: &[Rows<T>], slope: &[Rows<T>]) -> T {
+        let mut sum = T::lit(0.0);
+        for i in 0..step.len() {
+            let lambda = std::array::from_fn(|r| self.lambda[i][r] + share * step[i][r]);
+            let sigma = std::array::from_fn(|r| sigma[i][r] + share * slope[i][r]);
+            let left = self.map(i, lambda, sigma).0;
+            sum += (left[0] * left[0] + left[1] * left[1] + left[2] * left[2]) / self.rho[i];
+        }
+        sum
+    }
+
+    /// Every row, then every contact, solved exactly with the others held.
+    fn sweep(&mut self) {
+        for i in (0..self.lambda.len()).rev() {
+            let c = &self.system.constraints[i];
+            let before = self.lambda[i];
+            let sigma = self.system.relative_of(c, &self.v);
+            let next = alone(c.law, &c.delassus, &self.inverses[i], &before, &sigma, &c.e);
+            let change = std::array::from_fn(|r| next[r] - before[r]);
+            self.lambda[i] = next;
+            self.system.push(c, &change, &mut self.v);
+        }
+    }
+
+    /// Writes the impulses where the problem has them.
+    pub(super) fn impulses(&self, lambda: &mut [f64]) {
+        self.system.write_impulses(&self.lambda, lambda);
+    }
+}
+
+/// The impulse that solves one constraint, the others held; `sigma` is `J v` with the present impulse.
+fn alone<T: Scalar>(law: Law, g: &[T; 6], inverse: &[T; 6], lambda: &Rows<T>, sigma: &Rows<T>, e: &Rows<T>) -> Rows<T> {
+    let zero = T::lit(0.0);
+    let hat: Rows<T> = std::array::from_fn(|r| sigma[r] + e[r]);
+    let row = |x: T| [x, zero, zero];
+    // What moves nothing stays as it is.
+    let free = if zero < g[0] { lambda[0] - hat[0] / g[0] } else { lambda[0] };
+    match law {
+        Law::Contact { mu } => local::solve(cast(mu), g, inverse, lambda, &hat),
+        Law::Block => local::solve(T::lit(-1.0), g, inverse, lambda, &hat),
+        Law::Bilateral => row(free),
+        Law::Unilateral => row(free.max(zero)),
+        Law::Soft { k, b, lo, hi } => {
+            let (k, b) = (cast::<T>(k), cast::<T>(b));
+            let free = (b * (g[0] * lambda[0] - sigma[0]) - k * e[0]) / (T::lit(1.0) + b * g[0]);
+            row(free.max(cast(lo)).min(cast(hi)))
+        }
+        Law::Box { lo, hi } => row(free.max(cast(lo)).min(cast(hi))),
+    }
+}
+
+fn times<T: Scalar>(m: &Block<T>, x: &Rows<T>) -> Rows<T> {
+    std::array::from_fn(|r| m[r][0] * x[0] + m[r][1] * x[1] + m[r][2] * x[2])
+}
+
+/// Inverse of `1 + eps - P`: its last row has the diagonal alone, since no tangential impulse moves a strict normal one.
+fn invert<T: Scalar>(e: &Block<T>) -> Block<T> {
+    let zero = T::lit(0.0);
+    let scale = T::lit(1.0) / (e[0][0] * e[1][1] - e[0][1] * e[1][0]);
+    let normal = T::lit(1.0) / e[2][2];
+    let t = [[e[1][1] * scale, -(e[0][1] * scale)], [-(e[1][0] * scale), e[0][0] * scale]];
+    let last = |r: usize| -((t[r][0] * e[0][2] + t[r][1] * e[1][2]) * normal);
+    [[t[0][0], t[0][1], last(0)], [t[1][0], t[1][1], last(1)], [zero, zero, normal]]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{problem, random, stack};
+
+    /// `(1 - P (1 - rho G) + eps) d = T - lambda`, by the definition of G.
+    #[test]
+    fn the_step_solves_its_equation() {
+        for seed in 0..10 {
+            let p = problem(random(seed, 5, 9, true));
+            for island in &p.plan.islands {
+                let mut state = Polish::<f64>::new(&p, island, &p.warm_start);
+                // Off the zero impulse, so that contacts stick, slip and open.
+                assert!(state.round());
+                let sigma = state.system.relative(&state.v);
+                let d = state.newton(&sigma).unwrap();
+                let mut dv = vec![0.0; state.v.len()];
+                for (c, d) in state.system.constraints.iter().zip(&d) {
+                    state.system.push(c, d, &mut dv);
+                }
+                let moved = state.system.relative(&dv);
+                for i in 0..d.len() {
+                    let (left, slope) = state.map(i, state.lambda[i], sigma[i]);
+                    let ahead = std::array::from_fn(|r| d[i][r] - state.rho[i] * moved[i][r]);
+                    let mapped = times(&slope, &ahead);
+                    for r in 0..3 {
+                        let off = (1.0 + state.proximal) * d[i][r] - mapped[r] - left[r];
+                        assert!(off.abs() < 1e-9 * (1.0 + d[i][r].abs()), "seed {seed}, {i}: {off}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_constraint_alone_is_solved_by_its_sweep() {
+        for seed in 0..20 {
+            // A single constraint of each kind.
+            let input = random(seed, 2, 1, true);
+            for k in 0..input.constraints.len() {
+                let mut one = input.clone();
+                one.constraints = vec![input.constraints[k].clone()];
+                let p = problem(one);
+                let island = &p.plan.islands[0];
+                let mut state = Polish::<f64>::new(&p, island, &p.warm_start);
+                // The block's inverse is regularised: a second visit takes what the first left.
+                (0..3).for_each(|_| state.sweep());
+                let mut lambda = p.warm_start.clone();
+                state.impulses(&mut lambda);
+                let quality = crate::residual::quality(&p, &lambda, &p.velocity(&lambda));
+                assert!(quality.residual < 1e-9, "seed {seed}, {:?}: {quality:?}", p.constraints[0].law);
+            }
+        }
+    }
+
+    #[test]
+    fn from_near_it_converges_at_once() {
+        let p = problem(stack(&[1.0, 2.0, 4.0], 0.5));
+        let mut state = Polish::<f64>::new(&p, &p.plan.islands[0], &p.warm_start);
+        (0..200).for_each(|_| state.sweep());
+        let mut lambda = p.warm_start.clone();
+        for _ in 0..8 {
+            assert!(state.round());
+        }
+        state.impulses(&mut lambda);
+        assert!(crate::residual::quality(&p, &lambda, &p.v_free).residual < 1e-12);
+    }
+}
