@@ -38,7 +38,7 @@ fn check(name: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = std::fs::read_to_string(root.join(format!("tests/golden/gradients/{name}.json"))).expect("golden data");
     let golden: Golden = serde_json::from_str(&text).expect("golden data");
-    let model = load(&root.join(&golden.model), &ImportOptions::default()).expect("a model").model;
+    let model = load(root.join(&golden.model), &ImportOptions::default()).expect("a model").model;
     let sets = compile(&model, &Settings::default()).expect("trees");
     let n = model.n_v;
     for (k, case) in golden.cases.iter().enumerate() {
