@@ -136,3 +136,10 @@ fn a_step_on_a_kink_is_finite_and_not_valid() {
     assert!(found.dv_dq.iter().chain(&found.dq_dq).all(|x| x.is_finite()));
     assert!(found.certificate.rank < found.certificate.size, "{:?}", found.certificate);
 }
+
+#[test]
+fn a_derivative_that_is_all_zeros_is_compared_absolutely() {
+    // In free flight the velocity after a step does not depend on where the body is.
+    let found = run("free-box", 2, 5);
+    assert!(found.judged == 2 && found.error < 1e-6, "{} judged, {:.1e}", found.judged, found.error);
+}

@@ -53,6 +53,9 @@ impl Comparison {
 /// counts as having a kink there.
 const KINK: f64 = 1e-3;
 
+/// A block whose largest entry is below this counts as zeros: its errors are absolute.
+const LEAST: f64 = 1e-12;
+
 /// Worlds of a comparison: one for every difference.
 pub struct Checker<'m> {
     model: &'m Model,
@@ -122,8 +125,9 @@ impl<'m> Checker<'m> {
         let entries = [&jacobian.dq_dq, &jacobian.dq_dv, &jacobian.dq_dtau, &jacobian.dq_dctrl];
         let rates = [&jacobian.dv_dq, &jacobian.dv_dv, &jacobian.dv_dtau, &jacobian.dv_dctrl];
         let names = ["dq_dq", "dq_dv", "dq_dtau", "dq_dctrl", "dv_dq", "dv_dv", "dv_dtau", "dv_dctrl"];
-        let scales: Vec<f64> =
-            entries.iter().chain(&rates).map(|block| largest(block).max(f64::MIN_POSITIVE.sqrt())).collect();
+        // A block that is all zeros has no scale of its own, and differences round.
+        let scale = |block: &[f64]| if largest(block) > LEAST { largest(block) } else { 1.0 };
+        let scales: Vec<f64> = entries.iter().chain(&rates).map(|block| scale(block)).collect();
         let mut blocks: Vec<Block> =
             names.iter().map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] }).collect();
         let mut kinks = 0;
