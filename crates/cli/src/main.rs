@@ -6,7 +6,9 @@ mod check;
 mod compare;
 mod energy;
 mod failure;
+mod gradcheck;
 mod info;
+mod jacobian;
 mod output;
 mod record;
 mod scenes;
@@ -59,6 +61,10 @@ enum Command {
     Sim(sim::SimArgs),
     /// One step from a given state, with everything that goes into it
     Step(step::StepArgs),
+    /// Derivatives of one step from a given state, by implicit differentiation
+    Jacobian(jacobian::JacobianArgs),
+    /// Compares derivatives of steps with central differences of the steps themselves
+    Gradcheck(gradcheck::GradcheckArgs),
     /// Solves one contact problem from a file
     Solve(solve::SolveArgs),
     /// Every solver on contact problems: residual against iterations and time
@@ -80,6 +86,8 @@ fn main() -> ExitCode {
         Some(Command::Bench(args)) => bench::bench(args.model.as_deref(), &args.options),
         Some(Command::Sim(args)) => sim::sim(args),
         Some(Command::Step(args)) => step::step(args),
+        Some(Command::Jacobian(args)) => jacobian::jacobian(args),
+        Some(Command::Gradcheck(args)) => gradcheck::gradcheck(args),
         Some(Command::Solve(args)) => solve::solve(args),
         Some(Command::Compare(args)) => compare::compare(args),
         Some(Command::Check(args)) => check::check(args),

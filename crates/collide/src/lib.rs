@@ -22,6 +22,7 @@
 //! compiled against both, behind the [`Precision`] trait.
 
 mod contact;
+pub mod derivatives;
 mod error;
 mod hull;
 pub mod organise;

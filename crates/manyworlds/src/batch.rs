@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{DeviceOptions, GpuDevice};
+use manyworlds_gradients::Jacobian;
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
@@ -330,6 +331,24 @@ impl Batch {
     pub fn inspect(&mut self, world: usize) -> Result<Inspection, Error> {
         let (group, local) = self.find(world)?;
         self.groups[group].inspect(local)
+    }
+
+    /// Keeps from now on what the derivatives of steps need, or no longer: a copy of the states before each step.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for a batch in single precision.
+    pub fn keep_steps(&mut self, on: bool) -> Result<(), Error> {
+        self.groups.iter_mut().try_for_each(|group| group.keep_steps(on))
+    }
+
+    /// Derivatives of the last step of a world by q, v, tau and ctrl, dense; its certificate says whether to trust them.
+    /// [`Batch::keep_steps`] comes before the step.
+    ///
+    /// # Errors
+    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, or a device that fails.
+    pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
+        let (group, local) = self.find(world)?;
+        self.groups[group].jacobian(local)
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are

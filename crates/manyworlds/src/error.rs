@@ -115,6 +115,11 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// Derivatives of a step that was not kept.
+    #[error(
+        "no step to differentiate: keep steps (`Batch::keep_steps`), and ask after a step and before the world is changed"
+    )]
+    NoGradient,
     /// A world without a contact problem to read.
     #[error("contact problem of world {world}: {why}")]
     NoProblem {

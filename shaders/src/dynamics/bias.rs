@@ -16,7 +16,7 @@ use crate::math::{
 use crate::real::{Real, Scalar};
 
 /// A motion or force: (angular, linear) or (moment, force), at c.
-type Spatial<R> = [Vec3<R>; 2];
+pub(crate) type Spatial<R> = [Vec3<R>; 2];
 
 /// `state`, `pose`, `motion` to `twist` [n_body, 6], `work` [n_body, 22] and `bias` `[n_v]` of one tile of lanes.
 pub fn bias<R: Real>(
@@ -71,12 +71,12 @@ pub fn bias<R: Real>(
 }
 
 #[inline(always)]
-fn load_spatial<R: Real>(from: &[R], at: usize) -> Spatial<R> {
+pub(crate) fn load_spatial<R: Real>(from: &[R], at: usize) -> Spatial<R> {
     [load3(from, at), load3(from, at + 3)]
 }
 
 #[inline(always)]
-fn store_spatial<R: Real>(to: &mut [R], at: usize, s: Spatial<R>) {
+pub(crate) fn store_spatial<R: Real>(to: &mut [R], at: usize, s: Spatial<R>) {
     store3(to, at, s[0]);
     store3(to, at + 3, s[1]);
 }
@@ -109,7 +109,7 @@ fn add_joint<R: Real>(
 
 /// Spatial inertia of a body at c in world axes: mass, mass * (centre - c), inertia about c.
 #[inline(always)]
-fn inertia_at<R: Real>(params: Params<R>, b: usize, pose: &[R], c: Vec3<R>) -> [R; 10] {
+pub(crate) fn inertia_at<R: Real>(params: Params<R>, b: usize, pose: &[R], c: Vec3<R>) -> [R; 10] {
     let (at, p) = (body_param(b), b * POSE);
     let axes = quat_matrix([pose[p + 3], pose[p + 4], pose[p + 5], pose[p + 6]]);
     let mass = params.at(at + param::BODY_MASS);

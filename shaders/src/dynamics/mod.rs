@@ -7,6 +7,7 @@
 //! contact kernels on `velocity`, then [`integrate`]; [`speed`] follows [`kinematics`] where contacts are looked for.
 
 pub mod bias;
+pub mod derivatives;
 pub mod factor;
 pub mod inertia;
 pub mod integrate;

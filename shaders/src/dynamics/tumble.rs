@@ -20,10 +20,11 @@ pub struct LoneBody<R> {
     /// Mass times the centre of mass from the body's origin, world axes, kg m.
     pub moment: Vec3<R>,
     /// Inertia about the centre of mass, body axes, kg m^2.
-    inertia: [R; 6],
+    pub(crate) inertia: [R; 6],
     /// Centre of mass from the body's origin, body axes, m.
-    arm: Vec3<R>,
-    axes: Mat3<R>,
+    pub(crate) arm: Vec3<R>,
+    /// Of the body, as columns.
+    pub(crate) axes: Mat3<R>,
 }
 
 impl<R: Real> LoneBody<R> {
@@ -95,19 +96,19 @@ impl<R: Real> LoneBody<R> {
 
 /// `exp(h w)` of unit length, as the integrator makes it: what its sine and cosine lack of that would add up.
 #[inline(always)]
-fn free_turn<R: Real>(w: Vec3<R>, h: R) -> Quat<R> {
+pub(crate) fn free_turn<R: Real>(w: Vec3<R>, h: R) -> Quat<R> {
     quat_normalize(quat_exp(scale(w, h)))
 }
 
 /// `exp(-h w) spin`.
 #[inline(always)]
-fn carry<R: Real>(w: Vec3<R>, h: R, spin: Vec3<R>) -> Vec3<R> {
+pub(crate) fn carry<R: Real>(w: Vec3<R>, h: R, spin: Vec3<R>) -> Vec3<R> {
     quat_rotate(quat_conjugate(free_turn(w, h)), spin)
 }
 
 /// Solves a 3 x 3 system by Cramer's rule.
 #[inline(always)]
-fn solve3<R: Real>(m: &Mat3<R>, x: Vec3<R>) -> Vec3<R> {
+pub(crate) fn solve3<R: Real>(m: &Mat3<R>, x: Vec3<R>) -> Vec3<R> {
     let (a, b, c) = ([m[0], m[3], m[6]], [m[1], m[4], m[7]], [m[2], m[5], m[8]]);
     let bc = cross(b, c);
     let inverse = R::lit(1.0) / dot(a, bc);

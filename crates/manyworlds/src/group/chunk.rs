@@ -28,10 +28,30 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
     pub(crate) n_world: usize,
     /// Geoms by world, where they are not all the model's.
     pub(super) geoms: Option<GeomOverrides<T>>,
+    /// What derivatives need of the step before, where it is kept.
+    pub(super) before: Option<Kept<T>>,
     recording: Recording,
     /// Poses in the store are not those of the state.
     stale: bool,
     ticket: Option<Ticket>,
+}
+
+/// The states before a step.
+#[derive(Debug, Default)]
+pub(crate) struct Kept<T> {
+    /// By set; empty before the first step.
+    pub(super) states: Vec<Vec<T>>,
+    /// By world: nothing of it was changed since.
+    pub(super) whole: Vec<bool>,
+}
+
+impl<T> Kept<T> {
+    /// A world is no longer what the step made of it.
+    fn touch(&mut self, world: usize) {
+        if let Some(whole) = self.whole.get_mut(world) {
+            *whole = false;
+        }
+    }
 }
 
 /// One tree set of a chunk.
@@ -111,8 +131,19 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             odd: false,
         };
         let recording = Recording::new();
-        let mut chunk =
-            Self { shared, store, sets, islands, host, n_world, geoms: None, recording, stale: true, ticket: None };
+        let mut chunk = Self {
+            shared,
+            store,
+            sets,
+            islands,
+            host,
+            n_world,
+            geoms: None,
+            before: None,
+            recording,
+            stale: true,
+            ticket: None,
+        };
         chunk.allocate(lane_workspace)?;
         Ok(chunk)
     }
@@ -192,6 +223,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// Changes one parameter of one lane; the set goes over to parameters by lane with the first.
     pub(crate) fn set_param(&mut self, set: usize, lane: usize, at: usize, value: f64) -> Result<(), Error> {
         self.finish()?;
+        self.touch(lane / self.sets[set].k);
         self.use_lane_params(set)?;
         let step = &self.sets[set].step;
         let index = tile_at(self.store.tile(), lane, step.dims.n_param as usize, at);
@@ -210,6 +242,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         values: &[f64],
     ) -> Result<(), Error> {
         self.finish()?;
+        self.touch(world);
         self.own_geoms().set(world, geom, parameter, values);
         Ok(())
     }
@@ -298,6 +331,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.finish()?;
         for world in (0..self.n_world).filter(|&w| marked(w)) {
             self.host.forget(world);
+            self.touch(world);
         }
         for set in &mut self.sets {
             let b = set.step.buffers;
@@ -361,6 +395,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// One step: host stage on the poses at hand, then one submission up to the poses of the next.
     pub(crate) fn step(&mut self) -> Result<(), Error> {
         self.prepare()?;
+        self.keep()?;
         self.recording.clear();
         let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
@@ -384,6 +419,27 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.islands.odd = !self.islands.odd;
         for set in &mut self.sets {
             set.step.odd = !set.step.odd;
+        }
+        Ok(())
+    }
+
+    /// The step of a world is no longer one that could be differentiated.
+    fn touch(&mut self, world: usize) {
+        if let Some(before) = &mut self.before {
+            before.touch(world);
+        }
+    }
+
+    /// Keeps the states before a step, if they are to be kept.
+    fn keep(&mut self) -> Result<(), Error> {
+        let Some(before) = &mut self.before else { return Ok(()) };
+        before.whole.clear();
+        before.whole.resize(self.n_world, true);
+        before.states.resize(self.sets.len(), Vec::new());
+        for (set, state) in self.sets.iter().zip(&mut before.states) {
+            let buffer = set.step.buffers.state;
+            state.resize(self.store.len(buffer), T::default());
+            self.store.read(buffer, state)?;
         }
         Ok(())
     }

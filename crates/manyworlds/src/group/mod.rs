@@ -2,6 +2,7 @@
 
 mod buffers;
 mod chunk;
+mod gradient;
 mod inspect;
 mod problem;
 mod record;
@@ -12,8 +13,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
+use manyworlds_gradients::Jacobian;
 use manyworlds_model::Model;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
@@ -27,11 +30,13 @@ use crate::checkpoint::{Reader, Writer};
 use crate::view::{Field, Numbers, View};
 use crate::{BatchOptions, Error, GeomParameter, Summary};
 use buffers::{IslandBuffers, SetBuffers};
-use chunk::Chunk;
+use chunk::{Chunk, Kept};
 use shared::Shared;
 
 /// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
 const GPU_CHUNK: usize = 2048;
+/// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
+const LOOSE: f64 = 10.0;
 /// Lanes of a solve that an invocation on a software adapter takes after each other at most.
 const SOFTWARE_SHARE: u32 = 16;
 /// Degrees of freedom of a tree at most on a software adapter: the factor of a chain of 70 takes more rounds of loops than
@@ -132,6 +137,8 @@ pub(crate) trait Worlds: Send {
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
+    fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
+    fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Appends the views of a field; `first` is the group's first world.
     fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>);
@@ -158,6 +165,8 @@ pub struct State {
 /// Worlds of one model in one precision on one executor.
 pub(crate) struct Group<T: Scalar + CollidePrecision, B: Backend<T>> {
     shared: Arc<Shared<T>>,
+    /// What derivatives of contacts rest on, once steps are kept.
+    geometry: Option<ContactGeometry>,
     chunks: Vec<Chunk<T, B::Store>>,
     chunk_worlds: usize,
     n_world: usize,
@@ -186,7 +195,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
             let worlds = chunk_worlds.min(n_world - first);
             chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds, backend.share())?);
         }
-        let mut group = Self { shared, chunks, chunk_worlds, n_world };
+        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -394,6 +403,35 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error> {
         let (c, w) = self.place(world);
         inspect::inspect(&self.shared, &mut self.chunks[c], w)
+    }
+
+    fn keep_steps(&mut self, on: bool) -> Result<(), Error> {
+        if !on {
+            self.chunks.iter_mut().for_each(|chunk| chunk.before = None);
+            return Ok(());
+        }
+        if T::NAME != f64::NAME {
+            return Err(Error::Option {
+                option: "precision",
+                expected: "f64 for derivatives: the features that touch are read off the contacts",
+                found: T::NAME.into(),
+            });
+        }
+        if self.geometry.is_none() {
+            self.geometry = Some(ContactGeometry::new(&self.shared.model)?);
+        }
+        self.chunks.iter_mut().for_each(|chunk| chunk.before = chunk.before.take().or_else(|| Some(Kept::default())));
+        Ok(())
+    }
+
+    fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
+        let (c, w) = self.place(world);
+        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let mut summaries = Vec::new();
+        self.chunks[c].summarise(&mut summaries)?;
+        // A residual that the solver was content with may be above its tolerance by rounding.
+        let tolerance = LOOSE * self.shared.tolerance;
+        gradient::gradient(&self.shared, geometry, &mut self.chunks[c], w, &summaries[w], tolerance)
     }
 
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error> {

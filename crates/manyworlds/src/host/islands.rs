@@ -184,6 +184,15 @@ impl<T: Scalar + Precision> IslandPack<T> {
         &mut self.fixed_before
     }
 
+    /// Where a constraint of the model was solved in the step before, among those of islands of several trees; `None`: by
+    /// its tree.
+    pub(crate) fn solved_at(&self, world: usize, fixed: usize, model: &HostModel<T>) -> Option<u32> {
+        match self.fixed_before[world * model.fixed.len() + fixed] {
+            0 | IN_TREE => None,
+            at => Some(at - 1),
+        }
+    }
+
     /// Whether such a place, read from a checkpoint, can be: in the tree, or among so many constraints of islands.
     pub(crate) fn is_place(at: u32, n_constraint: usize) -> bool {
         at == IN_TREE || at as usize <= n_constraint

@@ -1,0 +1,206 @@
+//! Where on a shape a contact is: face, edge or corner, and what the normal has to do with it.
+
+use nalgebra::{Matrix3, Vector3};
+
+use crate::hull::Hull;
+
+/// Directions and positions agree to this, relative to one and to the shape's size.
+const SAME: f64 = 1e-8;
+
+/// A shape with its sizes, m.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Solid<'a> {
+    /// z = 0.
+    Plane,
+    /// Radius: a point with a rounding.
+    Sphere(f64),
+    /// Radius, half length along z: a segment with a rounding.
+    Capsule(f64, f64),
+    /// Radius, half length along z.
+    Cylinder(f64, f64),
+    /// Half edges.
+    Box(Vector3<f64>),
+    /// Semi-axes.
+    Ellipsoid(Vector3<f64>),
+    /// Convex polyhedron.
+    Hull(&'a Hull),
+}
+
+/// What a contact says about one of its shapes, in the shape's frame.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Local {
+    /// The normal is that of a face.
+    pub(super) on_face: bool,
+    /// Directions the point may slide along while it stays on its face or edge.
+    pub(super) slides: Vec<Vector3<f64>>,
+    /// Directions of the straight edge that the normal must stay across, where no face has it.
+    pub(super) holds: Vec<Vector3<f64>>,
+    /// How the point moves as the outward direction turns.
+    pub(super) bend: Matrix3<f64>,
+}
+
+impl Solid<'_> {
+    /// What the surface stands off the core, m.
+    pub(super) fn rounding(&self) -> f64 {
+        match *self {
+            Self::Sphere(radius) | Self::Capsule(radius, _) => radius,
+            _ => 0.0,
+        }
+    }
+
+    /// Largest extent, m.
+    fn size(&self) -> f64 {
+        match *self {
+            Self::Plane => 1.0,
+            Self::Sphere(radius) => radius,
+            Self::Capsule(radius, half) | Self::Cylinder(radius, half) => radius + half,
+            Self::Box(half) => half.norm(),
+            Self::Ellipsoid(radii) => radii.amax(),
+            Self::Hull(hull) => hull.vertices.iter().fold(0.0, |size: f64, v| size.max(v.norm())),
+        }
+    }
+
+    /// The feature of the core at a point whose outward direction is `out` (unit), both in the shape's frame; why there is
+    /// none.
+    pub(super) fn feature(&self, point: Vector3<f64>, out: Vector3<f64>) -> Result<Local, &'static str> {
+        let near = SAME * self.size();
+        match *self {
+            Self::Plane => Ok(Local { on_face: true, slides: vec![Vector3::x(), Vector3::y()], ..Local::default() }),
+            Self::Sphere(_) => Ok(Local::default()),
+            Self::Capsule(_, half) => {
+                if (point.z.abs() - half).abs() <= near {
+                    return Ok(Local::default());
+                }
+                Ok(Local { slides: vec![Vector3::z()], holds: vec![Vector3::z()], ..Local::default() })
+            }
+            Self::Cylinder(radius, half) => cylinder(radius, half, point, out, near),
+            Self::Box(half) => {
+                let at = |k: usize| (point[k].abs() - half[k]).abs() <= near;
+                let axis = |k: usize| Vector3::from_fn(|i, _| if i == k { 1.0 } else { 0.0 });
+                let slides: Vec<_> = (0..3).filter(|&k| !at(k)).map(axis).collect();
+                if slides.len() == 3 {
+                    return Err("a point that is not on the box's surface");
+                }
+                let on_face = out.amax() >= 1.0 - SAME * SAME;
+                Ok(Local { on_face, holds: slides.clone(), slides, ..Local::default() })
+            }
+            Self::Ellipsoid(radii) => {
+                // h = |R n|: H = R^2 / h - (R^2 n)(R^2 n)^T / h^3.
+                let squared = radii.component_mul(&radii);
+                let height = radii.component_mul(&out).norm();
+                let along = squared.component_mul(&out) / height;
+                if (along - point).norm() > near.max(1e-6 * radii.amax()) {
+                    return Err("a point that the ellipsoid's normal does not support");
+                }
+                let bend = (Matrix3::from_diagonal(&squared) - along * along.transpose()) / height;
+                Ok(Local { bend, ..Local::default() })
+            }
+            Self::Hull(hull) => polyhedron(hull, point, out, near),
+        }
+    }
+}
+
+impl Solid<'_> {
+    /// Directions of the straight edges that are farthest along a direction, in the shape's frame.
+    pub(super) fn edges_across(&self, out: Vector3<f64>) -> Vec<Vector3<f64>> {
+        let axis = |k: usize| Vector3::from_fn(|i, _| if i == k { 1.0 } else { 0.0 });
+        match *self {
+            Self::Plane | Self::Sphere(_) | Self::Ellipsoid(_) => Vec::new(),
+            Self::Capsule(..) | Self::Cylinder(..) => {
+                if out.z.abs() <= SAME {
+                    vec![axis(2)]
+                } else {
+                    Vec::new()
+                }
+            }
+            Self::Box(_) => (0..3).filter(|&k| out[k].abs() <= SAME).map(axis).collect(),
+            Self::Hull(hull) => {
+                let height = |corner: u32| hull.vertices[corner as usize].dot(&out);
+                let most = hull.vertices.iter().map(|v| v.dot(&out)).fold(f64::NEG_INFINITY, f64::max);
+                let near = most - SAME * self.size();
+                let mut found: Vec<Vector3<f64>> = Vec::new();
+                for face in &hull.faces {
+                    for (i, &from) in face.corners.iter().enumerate() {
+                        let to = face.corners[(i + 1) % face.corners.len()];
+                        // Every edge is on two faces, once each way.
+                        if from < to && height(from) >= near && height(to) >= near {
+                            let along = hull.vertices[to as usize] - hull.vertices[from as usize];
+                            found.extend(along.try_normalize(0.0));
+                        }
+                    }
+                }
+                found
+            }
+        }
+    }
+}
+
+/// The four points of a cylinder's end turn with the direction; its side is a straight line, its rim bends.
+fn cylinder(radius: f64, half: f64, point: Vector3<f64>, out: Vector3<f64>, near: f64) -> Result<Local, &'static str> {
+    let across = out.x.hypot(out.y);
+    let mut local = Local { on_face: across <= SAME, ..Local::default() };
+    let end = (point.z.abs() - half).abs() <= near;
+    let rim = (point.x.hypot(point.y) - radius).abs() <= near;
+    if !end {
+        local.slides.push(Vector3::z());
+        local.holds.push(Vector3::z());
+    }
+    if !rim {
+        if !end {
+            return Err("a point that is not on the cylinder's surface");
+        }
+        local.slides = vec![Vector3::x(), Vector3::y()];
+        return Ok(local);
+    }
+    if local.on_face {
+        // Its own face has the normal: the rim's points are fixed in it.
+        return Ok(local);
+    }
+    if across <= 1e-5 {
+        return Err("a cylinder that stands upright, whose rim has no lowest point");
+    }
+    // The point is the lowest one of the rim, turned by quarters.
+    let (radial, turned) = (Vector3::new(out.x, out.y, 0.0) / across, Vector3::new(-out.y, out.x, 0.0) / across);
+    let here = Vector3::new(point.x, point.y, 0.0) / radius;
+    let quarters = [(radial, turned), (turned, -radial), (-radial, -turned), (-turned, radial)];
+    let Some((_, moved)) = quarters.into_iter().find(|(r, _)| (r - here).norm() <= 1e-6) else {
+        return Err("a point of a cylinder's rim where edges cross");
+    };
+    local.bend = moved * turned.transpose() * (radius / across);
+    Ok(local)
+}
+
+fn polyhedron(hull: &Hull, point: Vector3<f64>, out: Vector3<f64>, near: f64) -> Result<Local, &'static str> {
+    let on_face = hull.faces.iter().any(|face| (face.normal - out).norm() <= SAME);
+    if hull.vertices.iter().any(|v| (v - point).norm() <= near) {
+        return Ok(Local { on_face, ..Local::default() });
+    }
+    for face in &hull.faces {
+        for (i, &from) in face.corners.iter().enumerate() {
+            let to = face.corners[(i + 1) % face.corners.len()];
+            let (p, q) = (hull.vertices[from as usize], hull.vertices[to as usize]);
+            let Some(edge) = (q - p).try_normalize(0.0) else { continue };
+            let along = (point - p).dot(&edge);
+            let off = (point - p - edge * along).norm();
+            if off <= near && along > 0.0 && along < (q - p).norm() {
+                return Ok(Local { on_face, slides: vec![edge], holds: vec![edge], ..Local::default() });
+            }
+        }
+    }
+    for face in &hull.faces {
+        let corner = hull.vertices[face.corners[0] as usize];
+        if (point - corner).dot(&face.normal).abs() <= near {
+            let slides = plane_of(face.normal);
+            return Ok(Local { on_face, holds: slides.clone(), slides, ..Local::default() });
+        }
+    }
+    Err("a point that is not on the hull's surface")
+}
+
+/// Two directions across another.
+pub(super) fn plane_of(normal: Vector3<f64>) -> Vec<Vector3<f64>> {
+    let least = normal.iamin();
+    let axis = Vector3::from_fn(|i, _| if i == least { 1.0 } else { 0.0 });
+    let first = normal.cross(&axis).normalize();
+    vec![first, normal.cross(&first)]
+}

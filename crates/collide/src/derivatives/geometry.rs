@@ -1,0 +1,175 @@
+//! Geoms of a model, where they stand, and the derivative of their contacts.
+
+use manyworlds_model::{Model, Pose, Shape};
+use nalgebra::{Matrix3, Point3, Quaternion, UnitQuaternion, Vector3};
+
+use super::feature::{Local, Solid, plane_of};
+use super::slope::{ContactSlope, Side, solve};
+use crate::hull::Hull;
+use crate::{CollideError, Contact};
+
+/// What the derivatives of contacts need to know of a model.
+#[derive(Debug)]
+pub struct ContactGeometry {
+    shapes: Vec<Shape>,
+    /// Of each geom in its body; of a mesh, of its hull's centre.
+    poses: Vec<Pose>,
+    /// Where each body stands that does not move, and of the others what they were built with.
+    still: Vec<Pose>,
+    /// Body of each geom, and whether it moves.
+    bodies: Vec<(usize, bool)>,
+    hulls: Vec<Hull>,
+}
+
+/// Off-plane by so much a contact's midpoint cannot be, relative to its distance from the surfaces.
+const MISFIT: f64 = 1e-6;
+
+impl ContactGeometry {
+    /// Prepares a model.
+    ///
+    /// # Errors
+    /// A mesh without volume.
+    pub fn new(model: &Model) -> Result<Self, CollideError> {
+        let hulls = model.meshes.iter().enumerate().map(|(index, mesh)| {
+            Hull::new(mesh).map_err(|message| CollideError::Mesh { index, name: mesh.name.clone(), message })
+        });
+        let hulls = hulls.collect::<Result<Vec<_>, _>>()?;
+        let mut still: Vec<Pose> = Vec::with_capacity(model.bodies.len());
+        for (index, body) in model.bodies.iter().enumerate() {
+            still.push(if index == 0 { Pose::identity() } else { still[body.parent] * body.pose });
+        }
+        let poses = model.geoms.iter().map(|geom| match geom.shape {
+            Shape::Mesh(mesh) => geom.pose * nalgebra::Translation3::from(hulls[mesh].centre),
+            _ => geom.pose,
+        });
+        Ok(Self {
+            poses: poses.collect(),
+            shapes: model.geoms.iter().map(|geom| geom.shape.clone()).collect(),
+            bodies: model.geoms.iter().map(|geom| (geom.body, model.bodies[geom.body].tree.is_some())).collect(),
+            still,
+            hulls,
+        })
+    }
+
+    /// The shape of a geom; `size` overrides the model's.
+    fn solid(&self, geom: usize, size: Option<[f64; 3]>) -> Option<Solid<'_>> {
+        Some(match (&self.shapes[geom], size) {
+            (Shape::Plane, _) => Solid::Plane,
+            (Shape::Sphere { radius }, None) => Solid::Sphere(*radius),
+            (Shape::Sphere { .. }, Some([radius, ..])) => Solid::Sphere(radius),
+            (Shape::Capsule { radius, half_length }, None) => Solid::Capsule(*radius, *half_length),
+            (Shape::Capsule { .. }, Some([radius, half, _])) => Solid::Capsule(radius, half),
+            (Shape::Cylinder { radius, half_length }, None) => Solid::Cylinder(*radius, *half_length),
+            (Shape::Cylinder { .. }, Some([radius, half, _])) => Solid::Cylinder(radius, half),
+            (Shape::Box { half }, None) => Solid::Box(*half),
+            (Shape::Box { .. }, Some(half)) => Solid::Box(half.into()),
+            (Shape::Ellipsoid { radii }, None) => Solid::Ellipsoid(*radii),
+            (Shape::Ellipsoid { .. }, Some(radii)) => Solid::Ellipsoid(radii.into()),
+            (Shape::Mesh(mesh), _) => Solid::Hull(&self.hulls[*mesh]),
+            (Shape::HeightField(_), _) => return None,
+        })
+    }
+
+    fn place(&self, geom: usize, pose: &impl Fn(usize) -> [f64; 7]) -> Pose {
+        let (body, moves) = self.bodies[geom];
+        let frame = if moves {
+            let [x, y, z, w, i, j, k] = pose(body);
+            let turn = UnitQuaternion::from_quaternion(Quaternion::new(w, i, j, k));
+            Pose::from_parts(nalgebra::Translation3::new(x, y, z), turn)
+        } else {
+            self.still[body]
+        };
+        frame * self.poses[geom]
+    }
+
+    /// Derivative of a contact found in double precision. `pose`: world frame of a body that moves, as for
+    /// [`crate::CollisionModel::collide`]; `sizes`: those of every geom where a world has its own, else empty.
+    ///
+    /// # Errors
+    /// Why the contact has no derivative, or none that is known here.
+    pub fn slope(
+        &self,
+        contact: &Contact<f64>,
+        pose: impl Fn(usize) -> [f64; 7],
+        sizes: &[[f64; 3]],
+    ) -> Result<ContactSlope, String> {
+        let [a, b] = contact.geoms.map(|g| g as usize);
+        let why = |what: &str| {
+            let name = |g: usize| name(&self.shapes[g]);
+            format!("a contact between {} and {} (geoms {a} and {b}): {what}", name(a), name(b))
+        };
+        let (n, p) = (Vector3::from(contact.normal), Vector3::from(contact.point));
+        let mut found: Vec<(Local, Side)> = Vec::with_capacity(2);
+        let mut edges: Vec<Vec<Vector3<f64>>> = Vec::with_capacity(2);
+        for (geom, sign) in [(a, 1.0), (b, -1.0)] {
+            let size = sizes.get(geom).copied();
+            let solid = self.solid(geom, size).ok_or_else(|| why("no derivative for heightfields yet"))?;
+            let place = self.place(geom, &pose);
+            let axes: Matrix3<f64> = place.rotation.to_rotation_matrix().into_inner();
+            let out = n * sign;
+            // The surface point is half the distance behind the contact's, the core's the rounding behind that.
+            let core = p - out * (0.5 * contact.distance + solid.rounding());
+            let local = place.inverse_transform_point(&Point3::from(core)).coords;
+            let feature = solid.feature(local, axes.transpose() * out).map_err(why)?;
+            let world = |vs: &[Vector3<f64>]| vs.iter().map(|v| axes * v).collect::<Vec<_>>();
+            let side = Side {
+                core,
+                rounding: solid.rounding(),
+                bend: axes * feature.bend * axes.transpose(),
+                slides: world(&feature.slides),
+                holds: world(&feature.holds),
+            };
+            edges.push(world(&solid.edges_across(axes.transpose() * out)));
+            found.push((feature, side));
+        }
+        let (Some((second, side_b)), Some((first, side_a))) = (found.pop(), found.pop()) else {
+            return Err(why("no features"));
+        };
+        let sides = tie([first, second], [side_a, side_b], &edges, n).map_err(why)?;
+        solve(&sides, n, p, contact.distance).ok_or_else(|| why("its features leave the normal undetermined"))
+    }
+}
+
+/// Says which shape's face the normal belongs to, and what is free to slide then.
+fn tie(
+    locals: [Local; 2],
+    mut sides: [Side; 2],
+    edges: &[Vec<Vector3<f64>>],
+    n: Vector3<f64>,
+) -> Result<[Side; 2], &'static str> {
+    let Some(owner) = locals.iter().position(|l| l.on_face) else {
+        // Two edges that cross have the normal, wherever on the shapes the point is; the gap may be nothing then.
+        if let [[u], [v]] = [&edges[0][..], &edges[1][..]]
+            && sides[0].slides.len() + sides[1].slides.len() == 2
+        {
+            (sides[0].holds, sides[1].holds) = (vec![*u], vec![*v]);
+            return Ok(sides);
+        }
+        // An edge keeps the normal across it.
+        if sides.iter().any(|s| s.holds.iter().any(|u| u.dot(&n).abs() > MISFIT)) {
+            return Err("an edge that the normal leans along");
+        }
+        return Ok(sides);
+    };
+    let other = 1 - owner;
+    sides[owner].holds = plane_of(n);
+    sides[other].holds.clear();
+    match sides[0].slides.len() + sides[1].slides.len() {
+        2 => Ok(sides),
+        0 | 1 => Err("corners or edges that lie on each other"),
+        _ => Err("a point that no corner or crossing of edges marks"),
+    }
+}
+
+fn name(shape: &Shape) -> &'static str {
+    match shape {
+        Shape::Plane => "a plane",
+        Shape::Sphere { .. } => "a sphere",
+        Shape::Capsule { .. } => "a capsule",
+        Shape::Cylinder { .. } => "a cylinder",
+        Shape::Box { .. } => "a box",
+        Shape::Ellipsoid { .. } => "an ellipsoid",
+        Shape::Mesh(_) => "a mesh",
+        Shape::HeightField(_) => "a heightfield",
+    }
+}

@@ -1,0 +1,28 @@
+//! Derivatives of one step, by implicit differentiation of its solution: no solver is unrolled.
+//!
+//! A step solves `A(q) v+ = b(q, v, ctrl, tau) + J(q)^T lambda` with a law for every constraint, then `q+ = q (+) h v+`. At
+//! a solution, every law is on one of its branches ([`Mode`]), and there the step is a smooth function: its derivative is
+//! that of the equations of the branches (Q. Le Lidec et al. 2024, section III). Where a law is just at a switch the step
+//! has a kink; [`Certificate::margin`] says how near that is.
+//!
+//! * [`jacobian`]: all of it, dense; [`Jacobian::along`] and [`Jacobian::back`] are products with it and its transpose.
+//! * The dynamics are differentiated analytically (Carpentier and Mansard 2018), with the contact forces held, contact
+//!   geometry by the features that touch ([`manyworlds_collide::derivatives`]).
+
+mod constraint;
+mod contact;
+mod integrate;
+mod island;
+mod mode;
+mod momentum;
+mod product;
+mod reduced;
+mod row;
+mod step;
+mod tree;
+
+pub use contact::{BlockInput, BodyOfTree, ContactInput};
+pub use mode::Mode;
+pub use product::{Inputs, Outputs};
+pub use step::{Certificate, Jacobian, StepInput, jacobian};
+pub use tree::TreeInput;

@@ -1,0 +1,121 @@
+//! Derivatives of the static rows of a tree: limits, dry friction, drives with a force limit, couplings.
+//!
+//! Mirrors the laws of `manyworlds_shaders::contact::tree_rows`.
+
+use manyworlds_shaders::contact::tree_layout::row;
+use manyworlds_shaders::dynamics::derivatives::turn::right_inverse;
+use manyworlds_shaders::dynamics::tree::{self, NONE, RowRecord, param};
+use manyworlds_shaders::math::quat_log;
+use nalgebra::{DMatrix, Matrix3, Vector3};
+
+use crate::constraint::{Law, Rows, bias_margin, bias_slope, bilateral_margin, bilateral_slope};
+use crate::momentum::{counts, length_slope, orientation};
+use crate::tree::Forward;
+
+/// Adds an active row of a tree to its island. `at`: first dof and first control of the tree in the island; `push` gets what
+/// the motion of `J^T lambda` adds to `-dF` by q.
+pub(crate) fn add_row(
+    forward: &Forward,
+    index: usize,
+    after: &[f64],
+    at: [usize; 2],
+    rows: &mut Rows,
+    push: &mut DMatrix<f64>,
+) {
+    let record = &forward.tree.rows[index];
+    let numbers = forward.row(index);
+    let lambda = forward.impulses[index];
+    let law = Law::Row { compliance: numbers[row::COMPLIANCE], lower: numbers[row::LOWER], upper: numbers[row::UPPER] };
+    let r = rows.push(law, [lambda, 0.0, 0.0], [numbers[row::BIAS], 0.0, 0.0], f64::INFINITY);
+    let [first, first_control] = at;
+    let dofs = &record.dofs[..record.count as usize];
+    for (k, &dof) in dofs.iter().enumerate() {
+        rows.j[(r, first + dof as usize)] += numbers[row::COEFFICIENT + k];
+    }
+    let h = forward.h();
+    let (per_step, fraction, largest) =
+        (1.0 / h, forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]);
+    let own = &forward.params[record.param as usize..];
+    match record.kind {
+        tree::row::LIMIT => {
+            let (dof, side) = (dofs[0] as usize, numbers[row::COEFFICIENT]);
+            let q = forward.state[record.q as usize];
+            let gap = if side > 0.0 { q - own[param::JOINT_LOWER] } else { own[param::JOINT_UPPER] - q };
+            rows.by_q[(r, first + dof)] += side * bias_slope(gap, per_step, fraction, largest);
+            rows.smooth(bias_margin(gap, per_step, fraction, largest));
+        }
+        tree::row::LIMIT_BALL => {
+            let turn = Vector3::from(quat_log(orientation(forward.state, record.q as usize)));
+            let angle = turn.norm().max(1e-12);
+            let axis = turn / angle;
+            let gap = own[param::JOINT_UPPER] - angle;
+            let slope = bias_slope(gap, per_step, fraction, largest);
+            rows.smooth(bias_margin(gap, per_step, fraction, largest));
+            // J = -axis^T, of which the derivative turns with the logarithm.
+            let change = -(Matrix3::identity() - axis * axis.transpose()) / angle
+                * Matrix3::from_row_slice(&right_inverse(turn.into()));
+            let spin = Vector3::from_iterator(dofs.iter().map(|&dof| after[dof as usize]));
+            let moved = change.transpose() * spin;
+            for (k, &dof) in dofs.iter().enumerate() {
+                let column = first + dof as usize;
+                rows.by_q[(r, column)] += moved[k] - slope * axis[k];
+                for (l, &other) in dofs.iter().enumerate() {
+                    push[(first + other as usize, column)] += lambda * change[(l, k)];
+                }
+            }
+        }
+        tree::row::DRIVE => {
+            let per_force = -h * numbers[row::COMPLIANCE];
+            let joint = &forward.tree.joints[forward.tree.dofs[dofs[0] as usize].joint as usize];
+            let (_, length) = length_slope(forward, joint, record.param as usize);
+            let position = own[param::ACTUATOR_BIAS + 1];
+            for (k, &dof) in dofs.iter().enumerate() {
+                rows.by_q[(r, first + dof as usize)] += per_force * position * length[k];
+            }
+            let index = record.source as usize;
+            let control = forward.state[forward.tree.dims.ctrl_at() + index];
+            if counts(forward, control, record.param as usize) {
+                rows.by_ctrl[(r, first_control + index)] += per_force * own[param::ACTUATOR_GAIN];
+            }
+        }
+        tree::row::COUPLING => coupling(forward, record, after, first, r, lambda, rows, push),
+        // Dry friction depends on nothing.
+        _ => {}
+    }
+}
+
+/// `q1 - ref1 = p(q2 - ref2)`, J = (1, -p').
+fn coupling(
+    forward: &Forward,
+    record: &RowRecord,
+    after: &[f64],
+    first: usize,
+    r: usize,
+    lambda: f64,
+    rows: &mut Rows,
+    push: &mut DMatrix<f64>,
+) {
+    let own = &forward.params[record.param as usize..];
+    let driver = if record.source == NONE {
+        0.0
+    } else {
+        forward.state[record.source as usize] - own[param::COUPLING_DRIVER_REFERENCE]
+    };
+    let (mut value, mut slope, mut bend) = (0.0, 0.0, 0.0);
+    for k in (0..5).rev() {
+        bend = bend * driver + 2.0 * slope;
+        slope = slope * driver + value;
+        value = value * driver + own[param::COUPLING_COEFFICIENTS + k];
+    }
+    let error = forward.state[record.q as usize] - own[param::COUPLING_REFERENCE] - value;
+    let [per_step, fraction, largest] =
+        [1.0 / forward.h(), forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]];
+    let pull = bilateral_slope(error, per_step, fraction, largest);
+    rows.smooth(bilateral_margin(error, per_step, fraction, largest));
+    rows.by_q[(r, first + record.dofs[0] as usize)] += pull;
+    if record.source != NONE {
+        let dof = record.dofs[1] as usize;
+        rows.by_q[(r, first + dof)] += -slope * pull - bend * after[dof];
+        push[(first + dof, first + dof)] -= lambda * bend;
+    }
+}

@@ -1,0 +1,118 @@
+//! One tree at the start of a step, as the step's own kernels see it, in double precision.
+
+use manyworlds_dynamics::TreeLayout;
+use manyworlds_shaders::contact::tree_layout::row_stride;
+use manyworlds_shaders::contact::tree_rows::tree_rows;
+use manyworlds_shaders::dynamics::bias::bias;
+use manyworlds_shaders::dynamics::factor::factor;
+use manyworlds_shaders::dynamics::inertia::inertia;
+use manyworlds_shaders::dynamics::kinematics::kinematics;
+use manyworlds_shaders::dynamics::momentum::momentum;
+use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, param, solve};
+
+/// A tree before a step.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeInput<'a> {
+    /// Structure.
+    pub layout: &'a TreeLayout,
+    /// Parameters, `[n_param]`.
+    pub params: &'a [f64],
+    /// q, v, ctrl and tau before the step, `[n_state]`.
+    pub state: &'a [f64],
+    /// Impulses of the tree's rows in the step, `[n_row]`, N s or N m s.
+    pub rows: &'a [f64],
+}
+
+/// What the step's kernels make of it.
+pub(crate) struct Forward<'a> {
+    pub(crate) tree: Tree<'a>,
+    pub(crate) params: &'a [f64],
+    pub(crate) state: &'a [f64],
+    /// Impulses of rows.
+    pub(crate) impulses: &'a [f64],
+    /// `[n_body][7]`
+    pub(crate) pose: Vec<f64>,
+    /// `[n_v][6]`
+    pub(crate) motion: Vec<f64>,
+    /// Branch-sparse, `[n_m]`.
+    pub(crate) mass: Vec<f64>,
+    /// Branch-sparse, `[n_m]`.
+    pub(crate) factor: Vec<f64>,
+    /// `[n_v]`
+    pub(crate) b: Vec<f64>,
+    /// `[n_row][row_stride]`
+    pub(crate) rows: Vec<f64>,
+}
+
+impl<'a> Forward<'a> {
+    pub(crate) fn new(input: &TreeInput<'a>) -> Self {
+        let tree = input.layout.tree();
+        let dims = tree.dims;
+        let [n_body, n_v, n_m, n_row] = [dims.n_body, dims.n_v, dims.n_m, dims.n_row].map(|n| n as usize);
+        let params = Params::<f64>::Shared(input.params);
+        let zeros = |n: usize| vec![0.0; n];
+        let (mut pose, mut motion) = (zeros(POSE * n_body), zeros(SPATIAL * n_v));
+        kinematics(&tree, params, input.state, &mut pose, &mut motion);
+        let (mut twist, mut work, mut force) = (zeros(SPATIAL * n_body), zeros(dims.n_work()), zeros(n_v));
+        bias(&tree, params, input.state, &pose, &motion, &mut twist, &mut work, &mut force);
+        let mut mass = zeros(n_m);
+        inertia(&tree, params, &motion, &mut work, &mut mass);
+        let (mut matrix, mut b) = (zeros(n_m), zeros(n_v));
+        momentum(&tree, params, input.state, &mass, &force, &mut matrix, &mut b);
+        let (mut factored, mut free, mut velocity) = (zeros(n_m), zeros(n_v), zeros(n_v));
+        factor(&tree, &matrix, &b, &mut factored, &mut free, &mut velocity, &mut [0]);
+        let mut rows = zeros(n_row * row_stride(n_v));
+        tree_rows(&tree, &params, input.state, &factored, &mut rows);
+        Self {
+            tree,
+            params: input.params,
+            state: input.state,
+            impulses: input.rows,
+            pose,
+            motion,
+            mass,
+            factor: factored,
+            b,
+            rows,
+        }
+    }
+
+    pub(crate) fn n_v(&self) -> usize {
+        self.tree.dofs.len()
+    }
+
+    /// Time step, s.
+    pub(crate) fn h(&self) -> f64 {
+        self.params[param::TIMESTEP]
+    }
+
+    /// Generalized velocity before the step.
+    pub(crate) fn v(&self) -> &[f64] {
+        &self.state[self.tree.dims.v_at()..self.tree.dims.ctrl_at()]
+    }
+
+    /// `A x = x`.
+    pub(crate) fn solve(&self, x: &mut [f64]) {
+        solve(&self.tree, &self.factor, x);
+    }
+
+    /// Reference point c.
+    pub(crate) fn centre(&self) -> [f64; 3] {
+        [self.pose[0], self.pose[1], self.pose[2]]
+    }
+
+    /// The numbers of a row in [`Self::rows`].
+    pub(crate) fn row(&self, index: usize) -> &[f64] {
+        let stride = row_stride(self.n_v());
+        &self.rows[index * stride..(index + 1) * stride]
+    }
+
+    /// Calls `f` with the dofs that move a body.
+    pub(crate) fn for_dofs(&self, body: usize, mut f: impl FnMut(usize)) {
+        let mut i = self.tree.bodies[body].chain_dof;
+        while i != manyworlds_shaders::dynamics::tree::NONE {
+            f(i as usize);
+            i = self.tree.dofs[i as usize].parent;
+        }
+    }
+}

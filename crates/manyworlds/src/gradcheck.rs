@@ -1,0 +1,168 @@
+//! Derivatives of a step against central differences of the step itself.
+
+use std::time::Instant;
+
+use manyworlds_model::Model;
+
+use crate::tangent::{between, moved};
+use crate::{Batch, BatchOptions, Error, Jacobian, State};
+
+/// One derivative of a step, compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// As in [`Jacobian`]: `dv_dq` and so on.
+    pub name: &'static str,
+    /// Largest difference of an entry, over the largest entry of the block.
+    pub error: f64,
+    /// Row and column of that entry.
+    pub worst: [usize; 2],
+    /// The analytic derivative there, and the central difference.
+    pub values: [f64; 2],
+}
+
+/// The derivatives of one step, compared.
+#[derive(Debug, Clone)]
+pub struct Comparison {
+    /// The analytic ones.
+    pub jacobian: Jacobian,
+    /// Every block.
+    pub blocks: Vec<Block>,
+    /// Inputs at which the step has a kink within the differences' reach (the two one-sided differences disagree): not
+    /// compared.
+    pub kinks: usize,
+    /// Inputs compared.
+    pub inputs: usize,
+    /// Largest residual of a solve of a differenced step, m/s.
+    pub residual: f64,
+    /// Time of the step, of one world alone, us.
+    pub step_us: f64,
+    /// Time of its derivative, us.
+    pub jacobian_us: f64,
+}
+
+impl Comparison {
+    /// The largest error of a block.
+    #[must_use]
+    pub fn error(&self) -> f64 {
+        // `max` would swallow a NaN.
+        self.blocks.iter().fold(0.0, |worst, block| if block.error <= worst { worst } else { block.error })
+    }
+}
+
+/// How far the one-sided differences may disagree, relative to the largest entry of the column and one, before the step
+/// counts as having a kink there.
+const KINK: f64 = 1e-3;
+
+/// A block whose largest entry is below this counts as zeros: its errors are absolute.
+const LEAST: f64 = 1e-12;
+
+/// Worlds of a comparison: one for every difference.
+pub struct Checker<'m> {
+    model: &'m Model,
+    /// The step itself.
+    single: Batch,
+    /// The steps from changed states.
+    batch: Batch,
+    step: f64,
+}
+
+impl<'m> Checker<'m> {
+    /// Prepares comparisons with differences of `step` either way: rad, m, m/s or
+    /// rad/s; of forces and controls as much as changes the velocity by that.
+    ///
+    /// # Errors
+    /// As [`Batch::new`].
+    pub fn new(model: &'m Model, options: &BatchOptions, step: f64) -> Result<Self, Error> {
+        let n = 3 * model.n_v + model.actuators.len();
+        let mut single = Batch::new(&[(model, 1)], options)?;
+        single.keep_steps(true)?;
+        Ok(Self { model, single, batch: Batch::new(&[(model, 2 * n.max(1))], options)?, step })
+    }
+
+    /// Compares at a state.
+    ///
+    /// # Errors
+    /// As [`Batch::reset`].
+    pub fn compare(&mut self, state: &State) -> Result<Comparison, Error> {
+        let (model, n_v, n_u) = (self.model, self.model.n_v, self.model.actuators.len());
+        let inputs = 3 * n_v + n_u;
+        self.single.reset(&[(0, state.clone())])?;
+        let clock = Instant::now();
+        self.single.step::<f64>(&[])?;
+        let step_us = clock.elapsed().as_secs_f64() * 1e6;
+        let clock = Instant::now();
+        let jacobian = self.single.jacobian(0)?;
+        let jacobian_us = clock.elapsed().as_secs_f64() * 1e6;
+        let base = self.single.state(0)?;
+        let largest = |block: &[f64]| block.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
+        // An input without effect may change by any amount.
+        let per_velocity = |block: &[f64]| self.step / Some(largest(block)).filter(|&x| x > 0.0).unwrap_or(1.0);
+        let steps = [self.step, self.step, per_velocity(&jacobian.dv_dtau), per_velocity(&jacobian.dv_dctrl)];
+        let mut states = Vec::with_capacity(2 * inputs);
+        for input in 0..inputs {
+            for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
+                let mut changed = state.clone();
+                let part = (input / n_v.max(1)).min(3);
+                let (by, k) = (sign * steps[part], input - part * n_v);
+                match part {
+                    0 => {
+                        let mut d = vec![0.0; n_v];
+                        d[k] = by;
+                        changed.q = moved(model, &state.q, &d);
+                    }
+                    1 => changed.v[k] += by,
+                    2 => changed.tau[k] += by,
+                    _ => changed.ctrl[k] += by,
+                }
+                states.push((2 * input + side, changed));
+            }
+        }
+        self.batch.reset(&states)?;
+        self.batch.step::<f64>(&[])?;
+        let mut summaries = Vec::new();
+        self.batch.summaries(&mut summaries)?;
+        let residual = summaries.iter().fold(0.0, |worst: f64, s| worst.max(s.residual_scaled));
+        let entries = [&jacobian.dq_dq, &jacobian.dq_dv, &jacobian.dq_dtau, &jacobian.dq_dctrl];
+        let rates = [&jacobian.dv_dq, &jacobian.dv_dv, &jacobian.dv_dtau, &jacobian.dv_dctrl];
+        let names = ["dq_dq", "dq_dv", "dq_dtau", "dq_dctrl", "dv_dq", "dv_dv", "dv_dtau", "dv_dctrl"];
+        // A block that is all zeros has no scale of its own, and differences round.
+        let scale = |block: &[f64]| if largest(block) > LEAST { largest(block) } else { 1.0 };
+        let scales: Vec<f64> = entries.iter().chain(&rates).map(|block| scale(block)).collect();
+        let mut blocks: Vec<Block> =
+            names.iter().map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] }).collect();
+        let mut kinks = 0;
+        for input in 0..inputs {
+            let part = (input / n_v.max(1)).min(3);
+            let column = input - part * n_v;
+            let width = if part == 3 { n_u } else { n_v };
+            let [up, down] = [self.batch.state(2 * input)?, self.batch.state(2 * input + 1)?];
+            let away = |s: &State| {
+                (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
+            };
+            let (up, down) = (away(&up), away(&down));
+            let pairs = [(&up.0, &down.0), (&up.1, &down.1)];
+            let per = 1.0 / steps[part];
+            let kinked = pairs.iter().any(|(up, down)| {
+                let largest = up.iter().chain(down.iter()).fold(self.step, |m: f64, x| m.max(x.abs()));
+                up.iter().zip(down.iter()).any(|(u, d)| (u + d).abs() > KINK * largest)
+            });
+            if kinked {
+                kinks += 1;
+                continue;
+            }
+            for (which, (up, down)) in pairs.into_iter().enumerate() {
+                let block = &mut blocks[4 * which + part];
+                let analytic = if which == 0 { entries[part] } else { rates[part] };
+                for row in 0..n_v {
+                    let (exact, difference) = (analytic[row * width + column], 0.5 * per * (up[row] - down[row]));
+                    let error = (exact - difference).abs() / scales[4 * which + part];
+                    // A NaN counts as the worst.
+                    if error > block.error || error.is_nan() {
+                        (block.error, block.worst, block.values) = (error, [row, column], [exact, difference]);
+                    }
+                }
+            }
+        }
+        Ok(Comparison { jacobian, blocks, kinks, inputs, residual, step_us, jacobian_us })
+    }
+}

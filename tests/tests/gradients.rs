@@ -1,0 +1,145 @@
+//! Derivatives of steps of the built-in scenes against central differences of the steps.
+
+use manyworlds::gradcheck::Checker;
+use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Inputs, Mode, Outputs, Precision, random};
+
+fn precise() -> BatchOptions {
+    BatchOptions {
+        executor: Executor::Cpu,
+        precision: Precision::F64,
+        tolerance: 1e-13,
+        iterations: 5000,
+        ..BatchOptions::default()
+    }
+}
+
+/// What a run of a scene showed.
+struct Run {
+    judged: usize,
+    error: f64,
+    kinks: usize,
+    inputs: usize,
+    modes: [usize; 3],
+}
+
+/// States of a run with random controls, every `every` steps, those with a margin below 1e-3 m/s left out.
+fn run(scene: &str, states: usize, every: u64) -> Run {
+    let model = manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model;
+    let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+    let mut checker = Checker::new(&model, &precise(), 1e-6).expect("a checker");
+    let mut out = Run { judged: 0, error: 0.0, kinks: 0, inputs: 0, modes: [0; 3] };
+    for index in 0..states as u64 {
+        for step in 0..every {
+            let controls: Vec<f64> = (0..model.actuators.len())
+                .map(|a| {
+                    let [low, high] = model.actuators[a].ctrl_range.unwrap_or([-1.0, 1.0]);
+                    let x = random::symmetric(5, 0, index * every + step, a as u64);
+                    0.5 * (low + high) + 0.45 * (high - low) * x
+                })
+                .collect();
+            batch.step(&controls).expect("a step");
+        }
+        let state = batch.state(0).expect("a state");
+        let found = checker.compare(&state).expect("a comparison");
+        let certificate = &found.jacobian.certificate;
+        if !certificate.valid() || certificate.margin < 1e-3 {
+            continue;
+        }
+        out.judged += 1;
+        out.kinks += found.kinks;
+        out.inputs += found.inputs;
+        assert!(found.error() < 1e-6, "{scene}, state {index}: {:#?}", found.blocks);
+        out.error = out.error.max(found.error());
+        for mode in &found.jacobian.modes {
+            if let Some(at) = [Mode::Breaking, Mode::Sticking, Mode::Sliding].iter().position(|m| m == mode) {
+                out.modes[at] += 1;
+            }
+        }
+    }
+    println!("{scene}: {} judged, error {:.1e}, {} of {} kinks", out.judged, out.error, out.kinks, out.inputs);
+    out
+}
+
+#[test]
+fn robots_without_contacts() {
+    for scene in ["cartpole", "arm7"] {
+        let found = run(scene, 4, 20);
+        assert!(found.judged == 4 && found.kinks == 0, "{scene}: {} judged", found.judged);
+    }
+}
+
+#[test]
+fn robots_in_contact() {
+    for (scene, judged) in [("hopper", 5), ("half-cheetah", 6), ("ant", 2), ("humanoid", 3), ("quadruped", 3)] {
+        let found = run(scene, 12, 20);
+        let active = found.modes[1] + found.modes[2];
+        assert!(found.judged >= judged && active > 0, "{scene}: {} judged, {active} contacts act", found.judged);
+        assert!(20 * found.kinks <= found.inputs, "{scene}: {} of {} kinks", found.kinks, found.inputs);
+    }
+}
+
+/// One step of a scene and its derivative.
+fn one(scene: &str, steps: usize) -> manyworlds::Jacobian {
+    let model = manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model;
+    let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+    batch.keep_steps(true).expect("double precision");
+    for _ in 0..steps {
+        batch.step::<f64>(&[]).expect("a step");
+    }
+    batch.jacobian(0).expect("a derivative")
+}
+
+#[test]
+fn products_are_those_of_the_jacobian_and_its_transpose() {
+    let found = one("half-cheetah", 60);
+    let noise = |n: usize, entry: u64| (0..n).map(|i| random::symmetric(1, entry, 0, i as u64)).collect::<Vec<_>>();
+    let (n_v, n_u) = (found.n_v, found.n_u);
+    let inputs = Inputs { q: noise(n_v, 0), v: noise(n_v, 1), tau: noise(n_v, 2), ctrl: noise(n_u, 3) };
+    let outputs = Outputs { q: noise(n_v, 4), v: noise(n_v, 5) };
+    let (along, back) = (found.along(&inputs), found.back(&outputs));
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let there = dot(&outputs.q, &along.q) + dot(&outputs.v, &along.v);
+    let pairs = [(&inputs.q, &back.q), (&inputs.v, &back.v), (&inputs.tau, &back.tau), (&inputs.ctrl, &back.ctrl)];
+    let and_back: f64 = pairs.iter().map(|(a, b)| dot(a, b)).sum();
+    assert!((there - and_back).abs() < 1e-12 * there.abs().max(1.0), "{there} {and_back}");
+    let row = dot(&found.dv_dq[..n_v], &inputs.q) + dot(&found.dv_dv[..n_v], &inputs.v);
+    let row = row + dot(&found.dv_dtau[..n_v], &inputs.tau) + dot(&found.dv_dctrl[..n_u], &inputs.ctrl);
+    assert!((row - along.v[0]).abs() < 1e-12 * row.abs().max(1.0), "{row} {}", along.v[0]);
+}
+
+#[test]
+fn steps_that_cannot_be_differentiated_say_so() {
+    let model = manyworlds::load("hopper", &ImportOptions::default()).expect("a scene").model;
+    let mut single = Batch::new(&[(&model, 1)], &BatchOptions { executor: Executor::Cpu, ..BatchOptions::default() })
+        .expect("a batch");
+    assert!(matches!(single.keep_steps(true), Err(Error::Option { option: "precision", .. })));
+
+    let mut batch = Batch::new(&[(&model, 2)], &precise()).expect("a batch");
+    batch.step::<f64>(&[]).expect("a step");
+    assert!(matches!(batch.jacobian(0), Err(Error::NoGradient)), "no step was kept");
+    batch.keep_steps(true).expect("double precision");
+    assert!(matches!(batch.jacobian(0), Err(Error::NoGradient)), "none was kept yet");
+    batch.step::<f64>(&[]).expect("a step");
+    assert!(batch.jacobian(0).is_ok());
+    assert!(matches!(batch.jacobian(2), Err(Error::Index { .. })));
+    let state = batch.state(0).expect("a state");
+    batch.reset(&[(0, state)]).expect("a reset");
+    assert!(matches!(batch.jacobian(0), Err(Error::NoGradient)), "the world was reset");
+    assert!(batch.jacobian(1).is_ok());
+}
+
+#[test]
+fn a_step_on_a_kink_is_finite_and_not_valid() {
+    // A box that stands on four corners: at rest its gaps are exactly closed.
+    let found = one("free-box", 400);
+    assert!(!found.certificate.valid(), "{:?}", found.certificate);
+    assert!(found.dv_dq.iter().chain(&found.dq_dq).all(|x| x.is_finite()));
+    assert!(found.certificate.rank < found.certificate.size, "{:?}", found.certificate);
+}
+
+#[test]
+fn a_derivative_that_is_all_zeros_is_compared_absolutely() {
+    // In free flight the velocity after a step does not depend on where the body is.
+    let found = run("free-box", 2, 5);
+    assert!(found.judged == 2 && found.error < 1e-6, "{} judged, {:.1e}", found.judged, found.error);
+}
