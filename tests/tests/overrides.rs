@@ -64,7 +64,9 @@ fn what_a_geom_cannot_be_is_refused_and_changes_nothing() {
     };
     assert_eq!(said(2, 0, GeomParameter::Friction, &[1.0]), "world 2: there are 2");
     assert_eq!(said(0, 2, GeomParameter::Friction, &[1.0]), "geom 2: there are 2");
-    assert!(said(0, 0, GeomParameter::Size, &[1.0]).contains("a plane, mesh, heightfield or distance function has no size"));
+    assert!(
+        said(0, 0, GeomParameter::Size, &[1.0]).contains("a plane, mesh, heightfield or distance function has no size")
+    );
     assert!(said(0, 1, GeomParameter::Size, &[-0.1]).contains("Size of geom 1 \"\": expected numbers above zero"));
     assert!(said(0, 1, GeomParameter::Size, &[0.1, 0.2]).contains("expected 1 numbers, found 2"));
     assert!(said(0, 1, GeomParameter::Size, &[f64::NAN]).contains("found NaN"));
