@@ -66,7 +66,7 @@ impl ContactGeometry {
             (Shape::Ellipsoid { radii }, None) => Solid::Ellipsoid(*radii),
             (Shape::Ellipsoid { .. }, Some(radii)) => Solid::Ellipsoid(radii.into()),
             (Shape::Mesh(mesh), _) => Solid::Hull(&self.hulls[*mesh]),
-            (Shape::HeightField(_), _) => return None,
+            (Shape::HeightField(_) | Shape::Sdf(_), _) => return None,
         })
     }
 
@@ -103,7 +103,9 @@ impl ContactGeometry {
         let mut edges: Vec<Vec<Vector3<f64>>> = Vec::with_capacity(2);
         for (geom, sign) in [(a, 1.0), (b, -1.0)] {
             let size = sizes.get(geom).copied();
-            let solid = self.solid(geom, size).ok_or_else(|| why("no derivative for heightfields yet"))?;
+            let solid = self
+                .solid(geom, size)
+                .ok_or_else(|| why("no derivative for heightfields and distance functions yet"))?;
             let place = self.place(geom, &pose);
             let axes: Matrix3<f64> = place.rotation.to_rotation_matrix().into_inner();
             let out = n * sign;
@@ -171,5 +173,6 @@ fn name(shape: &Shape) -> &'static str {
         Shape::Ellipsoid { .. } => "an ellipsoid",
         Shape::Mesh(_) => "a mesh",
         Shape::HeightField(_) => "a heightfield",
+        Shape::Sdf(_) => "a distance function",
     }
 }
