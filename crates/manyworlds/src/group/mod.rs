@@ -8,6 +8,7 @@ mod problem;
 mod record;
 mod save;
 mod shared;
+mod split;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use manyworlds_shaders::kernel;
 
 use super::buffers::{IslandBuffers, SetBuffers};
 use super::chunk::ChunkSet;
-use crate::host::{IslandPack, SetPart};
+use crate::host::{IslandPack, SetPart, SplitPack};
 
 /// One tree set of a chunk, as far as the recording needs to know it.
 pub(crate) struct SetStep {
@@ -152,6 +152,7 @@ impl IslandStep {
         &self,
         sets: &[ChunkSet<T>],
         pack: &IslandPack<T>,
+        split: Option<&SplitPack>,
         tile: u32,
         recording: &mut Recording,
     ) {
@@ -194,7 +195,11 @@ impl IslandStep {
         for (set, part) in parts() {
             self.to_islands(set, part, tile, recording);
         }
-        self.solve(dims, pack, impulse, recording);
+        if let Some(split) = split {
+            self.split(dims, sets, pack, split, recording);
+        } else {
+            self.solve(dims, pack, impulse, recording);
+        }
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
             let count = dims.n_trees.max(dims.n_rows);

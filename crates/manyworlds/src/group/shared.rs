@@ -7,9 +7,12 @@ use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
-use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, TreeBlock, fixed};
+use crate::host::{Block, Fixed, Frames, HostModel, Law, SetChains, SetShape, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error, geoms};
+
+/// The solver that splits at trees and bodies.
+const SUBADMM: &str = "subadmm";
 
 /// The compiled model of a group.
 pub(crate) struct Shared<T: Scalar + CollidePrecision> {
@@ -51,6 +54,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
+            chains: (options.solver == SUBADMM).then(|| sets.iter().map(SetChains::new).collect()),
             sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
         };
         Ok(Self {

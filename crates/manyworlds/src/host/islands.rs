@@ -81,9 +81,9 @@ pub(crate) struct SetPart {
     pub(crate) to_islands: [u32; 2],
     /// The same from islands to the set's trees.
     pub(crate) to_trees: [u32; 2],
-    trees: Vec<TreeItem>,
-    rows: Vec<RowItem>,
-    items: Vec<SideItem>,
+    pub(super) trees: Vec<TreeItem>,
+    pub(super) rows: Vec<RowItem>,
+    pub(super) items: Vec<SideItem>,
     leaving: Vec<MoveItem>,
     joining: Vec<MoveItem>,
 }
