@@ -64,7 +64,8 @@ pub struct BatchOptions {
     pub dt: Option<f64>,
     /// The contact solver stops a world below this residual, N s (number 1 of the certificate).
     pub tolerance: f64,
-    /// The contact solver stops a world after so many sweeps; Newton steps are at most as many again.
+    /// The contact solver stops a world after so many sweeps, or iterations of `subadmm`; Newton steps are at most as many
+    /// again.
     pub iterations: u32,
     /// How penetration is undone and bounces begin.
     pub stabilisation: Stabilisation,

@@ -1,6 +1,7 @@
 //! A step of a chunk as a recording: reads top to bottom as the algorithm.
 
 use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
+use manyworlds_contact::subadmm::SplitPack;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
@@ -10,7 +11,7 @@ use manyworlds_shaders::kernel;
 
 use super::buffers::{IslandBuffers, SetBuffers};
 use super::chunk::ChunkSet;
-use crate::host::{IslandPack, SetPart, SplitPack};
+use crate::host::{IslandPack, SetPart};
 
 /// One tree set of a chunk, as far as the recording needs to know it.
 pub(crate) struct SetStep {

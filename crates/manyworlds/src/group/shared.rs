@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use manyworlds_collide::{CollisionModel, CollisionSettings, Precision as CollidePrecision};
+use manyworlds_contact::subadmm::Chains;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
-use crate::host::{Block, Fixed, Frames, HostModel, Law, SetChains, SetShape, TreeBlock, fixed};
+use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error, geoms};
 
@@ -54,7 +55,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
-            chains: (options.solver == SUBADMM).then(|| sets.iter().map(SetChains::new).collect()),
+            chains: (options.solver == SUBADMM).then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
             sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
         };
         Ok(Self {

@@ -1,6 +1,7 @@
 //! SubADMM of the islands of a chunk as a recording.
 
 use manyworlds_contact::SubAdmmParams;
+use manyworlds_contact::subadmm::SplitPack;
 use manyworlds_gpu::Recording;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::IslandDims;
@@ -11,7 +12,7 @@ use manyworlds_shaders::kernel::contact as k;
 
 use super::chunk::ChunkSet;
 use super::record::IslandStep;
-use crate::host::{IslandPack, SplitPack};
+use crate::host::IslandPack;
 
 impl IslandStep {
     /// From free velocity and the impulses to start from, to impulses and the velocity that they give.

@@ -4,7 +4,6 @@ mod fixed;
 mod islands;
 mod pack;
 mod params;
-mod split;
 mod world;
 
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
+use manyworlds_contact::subadmm::{Chains, SplitPack};
 use manyworlds_gpu::Timings;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
@@ -24,7 +24,6 @@ use islands::Step;
 pub(crate) use islands::{IslandPack, SetPart, SideTree};
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
-pub(crate) use split::{SetChains, SplitPack};
 pub(crate) use world::{Place, World};
 
 /// Worlds that one task collides in a row with one scratch.
@@ -59,7 +58,7 @@ pub(crate) struct HostModel<T: Precision> {
     /// Those of them that are bilateral blocks of one tree.
     pub(crate) blocks: Vec<TreeBlock>,
     /// By set, where the solver splits: then every tree with a constraint is in an island, alone in it or not.
-    pub(crate) chains: Option<Vec<SetChains>>,
+    pub(crate) chains: Option<Vec<Chains>>,
 }
 
 /// A bilateral block of one tree.
@@ -210,7 +209,7 @@ impl<T: Scalar + Precision> HostStage<T> {
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
         if let Some(split) = &mut self.split {
-            split.pack(&self.islands);
+            self.islands.split(split);
         }
         let packing = passed(clock);
         if let Some(timings) = &mut self.timings {

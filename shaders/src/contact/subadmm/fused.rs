@@ -65,22 +65,31 @@ fn ranges(own: &IslandRecord) -> (std::ops::Range<usize>, std::ops::Range<usize>
     (own.tree_begin as usize..own.tree_end as usize, own.constraint_begin as usize..own.constraint_end as usize)
 }
 
-/// Buffers: island_index (unused), split_index, island_jac, island_con -> impulse, velocity, split, island_info.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
-    let dims: Dims = args.dims();
-    let [_, index, jac, cons, impulse, velocity, split, infos] = args.split();
-    let all = Split::new(&dims, index.index());
-    let mut state = State {
-        jac: jac.real(),
-        cons: cons.real(),
-        impulse: impulse.real_mut(),
-        velocity: velocity.real_mut(),
-        split: split.real_mut(),
-        infos: infos.real_mut(),
-    };
+/// All islands that a workgroup solves and that do not rest.
+pub fn fused<T: Scalar>(
+    dims: &SplitDims,
+    index: &[u32],
+    jac: &[T],
+    cons: &[T],
+    impulse: &mut [T],
+    velocity: &mut [T],
+    split: &mut [T],
+    infos: &mut [T],
+) {
+    let all = Split::new(dims, index);
+    let mut state = State { jac, cons, impulse, velocity, split, infos };
     for (number, own) in all.islands.iter().enumerate() {
         if own.wide == 0 && !all.rests(number, state.split) {
             state.solve(&all, number, own);
         }
     }
+}
+
+/// Buffers: island_index (unused), split_index, island_jac, island_con -> impulse, velocity, split, island_info.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims: Dims = args.dims();
+    let [_, index, jac, cons, impulse, velocity, split, infos] = args.split();
+    let (index, jac, cons) = (index.index(), jac.real(), cons.real());
+    let (impulse, velocity, infos) = (impulse.real_mut(), velocity.real_mut(), infos.real_mut());
+    fused(&dims, index, jac, cons, impulse, velocity, split.real_mut(), infos);
 }

@@ -2,116 +2,48 @@
 //! tree by tree and body by body. Everything is rebuilt each step in buffers that are kept.
 
 use bytemuck::cast_slice;
-use manyworlds_dynamics::TreeSet;
-use manyworlds_shaders::contact::island::{IslandDims, SideItem, kind};
+use manyworlds_shaders::contact::island::{
+    ConstraintRecord as ConstraintPart, IslandDims, IslandRecord as IslandPart, SideRecord, TreeItem, kind,
+};
 use manyworlds_shaders::contact::subadmm::layout::{
     ConstraintRecord, IslandRecord, SlackRecord, SplitDims, TreeRecord, constraint, island, slack,
 };
-use manyworlds_shaders::dynamics::tree::{NONE, Tree};
+use manyworlds_shaders::dynamics::tree::NONE;
 
-use super::islands::IslandPack;
+use super::{Chain, Chains};
 
 /// Lanes of the workgroup that solves an island.
 const WIDTH: usize = 32;
 
-/// A tip of a chain of dofs, and how many of them count, tip first.
-type Chain = (u32, u32);
-
-/// Chains of the trees of one set.
-#[derive(Debug, Clone)]
-pub(crate) struct SetChains {
-    /// Where each dof's row of the branch-sparse matrix begins, `[n_v + 1]`.
-    begins: Vec<u32>,
-    /// The dofs of the entries: the dof itself, its parent and so on to the root.
-    columns: Vec<u32>,
-    /// By body: the last dof that moves it, or [`NONE`].
-    tips: Vec<u32>,
-    /// By static row.
-    rows: Vec<Vec<Chain>>,
-}
-
-impl SetChains {
-    pub(crate) fn new(set: &TreeSet) -> Self {
-        let tree = set.layout.tree();
-        let mut chains = Self { begins: vec![0], columns: Vec::new(), tips: tips(&tree), rows: Vec::new() };
-        for i in 0..tree.dofs.len() as u32 {
-            let mut above = i;
-            while above != NONE {
-                chains.columns.push(above);
-                above = tree.dofs[above as usize].parent;
-            }
-            chains.begins.push(chains.columns.len() as u32);
-        }
-        chains.rows = tree.rows.iter().map(|row| chains.of_dofs(&row.dofs[..row.count as usize])).collect();
-        chains
-    }
-
-    /// From a dof to the root.
-    fn chain(&self, tip: u32) -> &[u32] {
-        &self.columns[self.begins[tip as usize] as usize..self.begins[tip as usize + 1] as usize]
-    }
-
-    /// How many dofs two chains share.
-    fn common(&self, a: u32, b: u32) -> usize {
-        self.chain(a).iter().rev().zip(self.chain(b).iter().rev()).take_while(|(a, b)| a == b).count()
-    }
-
-    /// Chains that hold some dofs, each once, and end with the last of them.
-    fn of_dofs(&self, dofs: &[u32]) -> Vec<Chain> {
-        let mut tips = dofs.to_vec();
-        // Deepest first: what is above a tip is on its chain.
-        tips.sort_by_key(|&tip| std::cmp::Reverse(self.chain(tip).len()));
-        let mut found: Vec<Chain> = Vec::new();
-        for (k, &tip) in tips.iter().enumerate() {
-            let shared = tips[..k].iter().map(|&other| self.common(tip, other)).max().unwrap_or(0);
-            let own = &self.chain(tip)[..self.chain(tip).len() - shared];
-            if let Some(last) = own.iter().rposition(|dof| dofs.contains(dof)) {
-                found.push((tip, last as u32 + 1));
-            }
-        }
-        found
-    }
-
-    /// Chains of the dofs that move one body of two and not the other.
-    fn of_bodies(&self, item: &SideItem) -> [Option<Chain>; 2] {
-        let tip = |body: u32| if body == NONE { NONE } else { self.tips[body as usize] };
-        let [a, b] = [tip(item.body_a), tip(item.body_b)];
-        let shared = if a == NONE || b == NONE { 0 } else { self.common(a, b) };
-        [a, b].map(|tip| {
-            if tip == NONE {
-                return None;
-            }
-            let length = self.chain(tip).len() - shared;
-            (length > 0).then_some((tip, length as u32))
-        })
-    }
-}
-
-/// By body: the last dof that moves it.
-fn tips(tree: &Tree) -> Vec<u32> {
-    let mut tips = vec![NONE; tree.dims.n_body as usize];
-    for (i, dof) in tree.dofs.iter().enumerate() {
-        tips[dof.body as usize..dof.subtree_end as usize].fill(i as u32);
-    }
-    tips
+/// The islands of a chunk.
+#[derive(Debug, Clone, Copy)]
+pub struct Islands<'a> {
+    /// Sizes.
+    pub dims: &'a IslandDims,
+    /// By island.
+    pub islands: &'a [IslandPart],
+    /// By constraint.
+    pub constraints: &'a [ConstraintPart],
+    /// By constraint.
+    pub sides: &'a [SideRecord],
 }
 
 /// Records for `split_index`, ready for upload.
 #[derive(Debug, Default)]
-pub(crate) struct SplitPack {
+pub struct SplitPack {
     /// `split_index`
-    pub(crate) index: Vec<u32>,
+    pub index: Vec<u32>,
     /// Sizes; tolerances, iterations and parameters are the caller's.
-    pub(crate) dims: SplitDims,
+    pub dims: SplitDims,
     /// By set: first word of the numbers of its trees in islands.
-    pub(crate) items_at: Vec<u32>,
+    pub items_at: Vec<u32>,
     /// Reals of `split`.
-    pub(crate) n_real: usize,
+    pub n_real: usize,
     /// Whether some islands are solved by a workgroup, and whether some are not.
-    pub(crate) forms: [bool; 2],
+    pub forms: [bool; 2],
     /// Rounds through its loops that a lane of a workgroup makes for one iteration at most, and for a look at the residuals.
-    pub(crate) loops: [usize; 2],
-    chains: Vec<SetChains>,
+    pub loops: [usize; 2],
+    chains: Vec<Chains>,
     /// Constraints of an island that a workgroup solves, at most.
     fused_most: u32,
     trees: Vec<TreeRecord>,
@@ -124,19 +56,25 @@ pub(crate) struct SplitPack {
     set_of: Vec<u32>,
     /// By slack: its tree.
     slack_tree: Vec<u32>,
-    /// By set: how many of its sides and rows have been met.
-    met: Vec<[usize; 2]>,
     /// By tree: where its next slack goes.
     next: Vec<u32>,
 }
 
 impl SplitPack {
-    pub(crate) fn new(chains: Vec<SetChains>, fused_most: u32) -> Self {
-        Self { met: vec![[0; 2]; chains.len()], items_at: vec![0; chains.len()], chains, fused_most, ..Self::default() }
+    /// For trees of these sets. `fused_most`: constraints of an island at most that a workgroup solves.
+    #[must_use]
+    pub fn new(chains: Vec<Chains>, fused_most: u32) -> Self {
+        Self { items_at: vec![0; chains.len()], chains, fused_most, ..Self::default() }
     }
 
-    /// Packs what the islands of a chunk hold.
-    pub(crate) fn pack<T>(&mut self, islands: &IslandPack<T>) {
+    /// Packs what the islands of a chunk hold. `trees`: by set, its trees in islands; `chains_of`: calls its last argument
+    /// with each of the chains that a side acts on, given the side's number, set, and the chains of that.
+    pub fn pack(
+        &mut self,
+        all: &Islands,
+        trees: &[&[TreeItem]],
+        mut chains_of: impl FnMut(usize, usize, &Chains, &mut dyn FnMut(Chain)),
+    ) {
         self.index.clear();
         self.trees.clear();
         self.constraints.clear();
@@ -144,33 +82,32 @@ impl SplitPack {
         self.islands.clear();
         self.set_of.clear();
         self.slack_tree.clear();
-        self.met.fill([0; 2]);
-        self.place_trees(islands);
-        self.place_islands(islands);
-        for (i, record) in islands.constraints.iter().enumerate() {
-            let slack_begin = self.slacks.len() as u32;
-            for side in &islands.sides[record.side_begin as usize..record.side_end as usize] {
-                self.side(islands, i, record.kind, side.velocity, side.jac);
+        self.place_trees(all.dims.n_velocity as usize, trees);
+        self.place_islands(all.islands);
+        for (island, record) in (0..).zip(all.islands) {
+            for i in record.constraint_begin..record.constraint_end {
+                let part = &all.constraints[i as usize];
+                let (slack_begin, rows) = (self.slacks.len() as u32, rows_of(part.kind));
+                for number in part.side_begin as usize..part.side_end as usize {
+                    self.add_side(i, rows, number, &all.sides[number], &mut chains_of);
+                }
+                let slack_end = self.slacks.len() as u32;
+                self.constraints.push(ConstraintRecord { slack_begin, slack_end, island, rows });
             }
-            self.constraints.push(ConstraintRecord {
-                slack_begin,
-                slack_end: self.slacks.len() as u32,
-                island: 0,
-                rows: rows_of(record.kind),
-            });
-        }
-        for (number, record) in islands.islands.iter().enumerate() {
-            let own = record.constraint_begin as usize..record.constraint_end as usize;
-            self.constraints[own].iter_mut().for_each(|c| c.island = number as u32);
         }
         self.list_slacks();
-        self.assemble(&islands.dims);
+        self.assemble(all.dims);
         self.count_loops();
     }
 
+    /// Trees in islands, in the order of their velocities.
+    #[must_use]
+    pub fn trees(&self) -> &[TreeRecord] {
+        &self.trees
+    }
+
     /// Trees in the order of their velocities, which is that of islands.
-    fn place_trees<T>(&mut self, islands: &IslandPack<T>) {
-        let n = islands.dims.n_velocity as usize;
+    fn place_trees(&mut self, n: usize, sets: &[&[TreeItem]]) {
         self.tree_at.clear();
         self.tree_at.resize(n, NONE);
         let mut begins = Vec::with_capacity(self.chains.len());
@@ -180,8 +117,8 @@ impl SplitPack {
             self.index.extend_from_slice(&chains.columns);
             begins.push([at, at + chains.begins.len() as u32]);
         }
-        for (set, part) in islands.sets.iter().enumerate() {
-            for item in &part.trees {
+        for (set, trees) in sets.iter().enumerate() {
+            for item in *trees {
                 self.tree_at[item.velocity as usize] = set as u32;
             }
         }
@@ -196,15 +133,15 @@ impl SplitPack {
             self.set_of.push(set);
             self.trees.push(TreeRecord {
                 velocity: at as u32,
-                n_v: self.chains[set as usize].begins.len() as u32 - 1,
+                n_v: self.chains[set as usize].n_v() as u32,
                 begins,
                 columns,
                 ..TreeRecord::default()
             });
         }
-        for (part, items_at) in islands.sets.iter().zip(&mut self.items_at) {
+        for (trees, items_at) in sets.iter().zip(&mut self.items_at) {
             *items_at = self.index.len() as u32;
-            for item in &part.trees {
+            for item in *trees {
                 let tree = self.tree_at[item.velocity as usize];
                 self.trees[tree as usize].lane = item.lane;
                 self.index.push(tree);
@@ -218,10 +155,10 @@ impl SplitPack {
         self.n_real = real;
     }
 
-    fn place_islands<T>(&mut self, islands: &IslandPack<T>) {
+    fn place_islands(&mut self, islands: &[IslandPart]) {
         let mut tree_begin = 0;
         self.forms = [false; 2];
-        for (number, record) in islands.islands.iter().enumerate() {
+        for (number, record) in islands.iter().enumerate() {
             let mut tree_end = tree_begin;
             while self.trees.get(tree_end as usize).is_some_and(|tree| tree.velocity < record.velocity_end) {
                 self.trees[tree_end as usize].island = number as u32;
@@ -242,39 +179,32 @@ impl SplitPack {
     }
 
     /// The slacks of one side of a constraint.
-    fn side<T>(&mut self, islands: &IslandPack<T>, constraint: usize, of: u32, velocity: u32, jac: u32) {
-        let tree = self.tree_at[velocity as usize];
+    fn add_side(
+        &mut self,
+        constraint: u32,
+        rows: u32,
+        number: usize,
+        side: &SideRecord,
+        chains_of: &mut impl FnMut(usize, usize, &Chains, &mut dyn FnMut(Chain)),
+    ) {
+        let tree = self.tree_at[side.velocity as usize];
         let set = self.set_of[tree as usize] as usize;
-        let (chains, part) = (&self.chains[set], &islands.sets[set]);
+        let (chains, columns) = (&self.chains[set], self.trees[tree as usize].columns);
         let mut first = 1;
-        let mut add = |(tip, length): Chain| {
-            let record = &self.trees[tree as usize];
+        chains_of(number, set, chains, &mut |(tip, length)| {
             self.slacks.push(SlackRecord {
-                constraint: constraint as u32,
-                velocity,
-                jac,
-                count: record.n_v,
-                chain: record.columns + chains.begins[tip as usize],
+                constraint,
+                velocity: side.velocity,
+                jac: side.jac,
+                count: side.count,
+                chain: columns + chains.begins[tip as usize],
                 length,
-                rows: rows_of(of),
+                rows,
                 first,
             });
             self.slack_tree.push(tree);
             first = 0;
-        };
-        // A set's sides and rows stand in the order in which constraints have them.
-        let [sides, rows] = &mut self.met[set];
-        if of == kind::BLOCK {
-            let item = &part.items[*sides];
-            debug_assert_eq!(item.jac, jac);
-            *sides += 1;
-            chains.of_bodies(item).into_iter().flatten().for_each(&mut add);
-        } else {
-            let item = &part.rows[*rows];
-            debug_assert_eq!(item.jac, jac);
-            *rows += 1;
-            chains.rows[item.row as usize].iter().copied().for_each(&mut add);
-        }
+        });
     }
 
     /// The slacks of each tree.
