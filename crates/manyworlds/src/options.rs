@@ -49,7 +49,8 @@ impl Precision {
 }
 
 /// What `solver` may be, for the message that refuses another one.
-const BATCH_SOLVERS: &str = "a solver that steps batches (auto, pgs or subadmm; others solve single problems only, by `solve`)";
+const BATCH_SOLVERS: &str =
+    "a solver that steps batches (auto, pgs or subadmm; others solve single problems only, by `solve`)";
 
 /// Settings of a batch; every default is written here, once.
 #[derive(Clone)]

@@ -48,14 +48,11 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
     let infos = || zeros(n_islands as usize * info::SIZE, info::SIZE);
 
     let n_items = of.trees.len() as u32;
-    let dims = gather::Dims {
-        n_items,
-        items_at: pack.items_at[0],
-        trees_at: pack.dims.trees_at,
-        n_m: of.set.layout.dims.n_m,
-    };
+    let dims =
+        gather::Dims { n_items, items_at: pack.items_at[0], trees_at: pack.dims.trees_at, n_m: of.set.layout.dims.n_m };
     let split = zeros(pack.n_real, slack::SIZE);
-    let gather = case(&k::SUBADMM_GATHER, dims, n_items, vec![split_index(), of.momentum.clone(), split], &[(2, EXACT)]);
+    let gather =
+        case(&k::SUBADMM_GATHER, dims, n_items, vec![split_index(), of.momentum.clone(), split], &[(2, EXACT)]);
 
     // Never solved: how many iterations an island takes would hang on the last bit; and the penalty changes.
     let first = SplitDims {
@@ -69,9 +66,8 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
         ..pack.dims
     };
     let later = SplitDims { done: 1, ..first };
-    let trees = |impulse: Data, velocity: Data, split: Data| {
-        vec![split_index(), of.jac.clone(), impulse, velocity, split]
-    };
+    let trees =
+        |impulse: Data, velocity: Data, split: Data| vec![split_index(), of.jac.clone(), impulse, velocity, split];
     let laws = |impulse: Data, velocity: Data, split: Data| {
         vec![of.index.clone(), split_index(), of.jac.clone(), of.con.clone(), impulse, velocity, split]
     };
@@ -94,8 +90,7 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
     let again = trees(left(&project, 4), left(&solve, 3), left(&project, 6));
     let again = named("later", case(&k::SUBADMM_VELOCITY, later, n_trees, again, &[(3, ROUNDING), (4, ITERATED)]));
     let remeasured = laws(left(&project, 4), left(&again, 3), left(&again, 4));
-    let remeasured =
-        named("later", case(&k::SUBADMM_MEASURE, later, n_constraints, remeasured, &[(6, ITERATED)]));
+    let remeasured = named("later", case(&k::SUBADMM_MEASURE, later, n_constraints, remeasured, &[(6, ITERATED)]));
     let rejudged = vec![split_index(), left(&remeasured, 6), infos()];
     let rejudged = named("later", case(&k::SUBADMM_JUDGE, later, n_islands, rejudged, &[(1, ITERATED), (2, EXACT)]));
 
@@ -107,7 +102,6 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
     all[1] = Data::Words(alone);
     all.push(infos());
     let fused = SplitDims { wide: 0, ..first };
-    let fused =
-        case(&k::SUBADMM_FUSED, fused, n_islands, all, &[(4, ITERATED), (5, ITERATED), (7, EXACT)]);
+    let fused = case(&k::SUBADMM_FUSED, fused, n_islands, all, &[(4, ITERATED), (5, ITERATED), (7, EXACT)]);
     vec![gather, velocity, measure, judge, factor, solve, project, again, remeasured, rejudged, fused]
 }

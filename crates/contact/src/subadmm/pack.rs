@@ -201,6 +201,7 @@ impl SplitPack {
                 length,
                 rows,
                 first,
+                packed: 0,
             });
             self.slack_tree.push(tree);
             first = 0;
@@ -243,6 +244,10 @@ impl SplitPack {
             real += (count * size) as u32;
             at
         };
+        let slack_real = take(self.slacks.len(), slack::SIZE);
+        for slack in &mut self.slacks {
+            slack.packed = take(slack.length as usize, slack.rows as usize);
+        }
         self.dims = SplitDims {
             n_islands: islands.n_islands,
             colours_at: islands.colours_at,
@@ -256,7 +261,7 @@ impl SplitPack {
             splits_at: put(cast_slice(&self.constraints)),
             slacks_at: put(cast_slice(&self.slacks)),
             islands_at: put(cast_slice(&self.islands)),
-            slack_real: take(self.slacks.len(), slack::SIZE),
+            slack_real,
             constraint_real: take(self.constraints.len(), constraint::SIZE),
             tree_real: take(self.trees.len(), 1),
             island_real: take(self.islands.len(), island::SIZE),

@@ -1,9 +1,7 @@
 //! The kernels' form of SubADMM on one problem, by their mirrors.
 
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::island::{
-    Islands as Found, TreeItem, info, kind,
-};
+use manyworlds_shaders::contact::island::{Islands as Found, TreeItem, info, kind};
 use manyworlds_shaders::contact::subadmm::fused::fused;
 use manyworlds_shaders::contact::subadmm::layout::SplitDims;
 use manyworlds_shaders::dynamics::tree::NONE;
@@ -51,12 +49,8 @@ impl<T: Scalar> SingleProblem<T> {
             .collect();
         let sets: Vec<&[TreeItem]> = trees.chunks(1).collect();
         let found = Found::new(&ragged.dims, &ragged.index);
-        let all = Islands {
-            dims: &ragged.dims,
-            islands: found.islands,
-            constraints: found.constraints,
-            sides: found.sides,
-        };
+        let all =
+            Islands { dims: &ragged.dims, islands: found.islands, constraints: found.constraints, sides: found.sides };
         let mut pack = SplitPack::new(chains, u32::MAX);
         pack.pack(&all, &sets, |number, _, chains, add| {
             let side = &found.sides[number];

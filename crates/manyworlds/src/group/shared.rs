@@ -55,7 +55,8 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
-            chains: (options.solver == SUBADMM).then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
+            chains: (options.solver == SUBADMM)
+                .then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
             sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
         };
         Ok(Self {

@@ -4,10 +4,10 @@ use manyworlds_contact::SubAdmmParams;
 use manyworlds_contact::subadmm::SplitPack;
 use manyworlds_gpu::Recording;
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::LOOPS;
 use manyworlds_shaders::contact::island::IslandDims;
 use manyworlds_shaders::contact::subadmm::layout::SplitDims;
 use manyworlds_shaders::contact::subadmm::{CHECK_EVERY, gather};
-use manyworlds_shaders::contact::LOOPS;
 use manyworlds_shaders::kernel::contact as k;
 
 use super::chunk::ChunkSet;

@@ -120,13 +120,7 @@ type Task<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut B
 impl<T: Scalar + Precision> HostStage<T> {
     /// `newton`: islands of several trees that are small enough are marked for Newton steps. `fused_most`: constraints of
     /// an island at most that one workgroup solves, where the solver splits.
-    pub(crate) fn new(
-        model: Arc<HostModel<T>>,
-        n_world: usize,
-        width: usize,
-        newton: bool,
-        fused_most: u32,
-    ) -> Self {
+    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize, newton: bool, fused_most: u32) -> Self {
         let n_tree = model.lanes.trees.len();
         let packs = model
             .sets

@@ -9,25 +9,19 @@ use crate::args::Args;
 pub type Dims = SplitDims;
 
 /// All trees of all islands that do not rest.
-pub fn factor<T: Scalar>(
-    dims: &SplitDims,
-    index: &[u32],
-    jac: &[T],
-    impulse: &[T],
-    split: &mut [T],
-) {
+pub fn factor<T: Scalar>(dims: &SplitDims, index: &[u32], impulse: &[T], split: &mut [T]) {
     let all = Split::new(dims, index);
     for (t, tree) in all.trees.iter().enumerate() {
         if !all.rests(tree.island as usize, split) {
-            trees::factor(&all, t, jac, impulse, split);
+            trees::factor(&all, t, impulse, split);
         }
     }
 }
 
-/// Buffers: split_index, island_jac, impulse, velocity (unused) -> split.
+/// Buffers: split_index, island_jac (unused), impulse, velocity (unused) -> split.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let dims: Dims = args.dims();
-    let [index, jac, impulse, _, split] = args.split();
-    let (index, jac, impulse) = (index.index(), jac.real(), impulse.real());
-    self::factor(&dims, index, jac, impulse, split.real_mut());
+    let [index, _, impulse, _, split] = args.split();
+    let (index, impulse) = (index.index(), impulse.real());
+    self::factor(&dims, index, impulse, split.real_mut());
 }

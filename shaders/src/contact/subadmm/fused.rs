@@ -35,7 +35,7 @@ impl<T: Scalar> State<'_, T> {
         verdict::judge(all, number, self.split, self.infos, done);
         let stopped = all.has_stopped(number, self.split);
         if !stopped {
-            own_trees.for_each(|t| trees::factor(all, t, self.jac, self.impulse, self.split));
+            own_trees.for_each(|t| trees::factor(all, t, self.impulse, self.split));
         }
         stopped
     }
@@ -48,9 +48,9 @@ impl<T: Scalar> State<'_, T> {
         }
         for now in dims.done + 1..=dims.iterations {
             let (own_trees, own_laws) = ranges(own);
-            own_trees.for_each(|t| trees::solve(all, t, self.jac, self.velocity, self.split));
+            own_trees.for_each(|t| trees::solve(all, t, self.velocity, self.split));
             own_laws.for_each(|i| {
-                laws::project(all, i, self.jac, self.cons, self.impulse, self.velocity, self.split);
+                laws::project(all, i, self.cons, self.impulse, self.velocity, self.split);
             });
             let check = now.is_multiple_of(CHECK_EVERY) || now == dims.iterations;
             if check && self.check(all, number, own, now) {

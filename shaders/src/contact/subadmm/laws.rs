@@ -10,25 +10,37 @@ const TINY: f64 = 1e-30;
 
 /// `J x` of one slack.
 #[inline(always)]
-fn times<T: Scalar>(all: &Split, slack: &SlackRecord, jac: &[T], x: &[T]) -> [T; 3] {
-    let zero = T::lit(0.0);
-    let (n, mut y) = (slack.count as usize, [zero; 3]);
-    let j = &jac[slack.jac as usize..][..slack.rows as usize * n];
-    let x = &x[slack.velocity as usize..][..n];
+fn times<T: Scalar>(all: &Split, slack: &SlackRecord, split: &[T], x: &[T]) -> [T; 3] {
+    let mut y = [T::lit(0.0); 3];
+    let j = &split[slack.packed as usize..][..slack.rows as usize * slack.length as usize];
+    let x = &x[slack.velocity as usize..][..slack.count as usize];
     let chain = all.chain(slack);
     if slack.rows == 3 {
-        for &k in chain {
-            let k = k as usize;
-            y[0] = j[k].mul_add(x[k], y[0]);
-            y[1] = j[n + k].mul_add(x[k], y[1]);
-            y[2] = j[2 * n + k].mul_add(x[k], y[2]);
+        for (&k, j) in chain.iter().zip(j.as_chunks::<3>().0) {
+            let x = x[k as usize];
+            y[0] = j[0].mul_add(x, y[0]);
+            y[1] = j[1].mul_add(x, y[1]);
+            y[2] = j[2].mul_add(x, y[2]);
         }
     } else {
-        for &k in chain {
-            y[0] = j[k as usize].mul_add(x[k as usize], y[0]);
+        for (&k, &j) in chain.iter().zip(j) {
+            y[0] = j.mul_add(x[k as usize], y[0]);
         }
     }
     y
+}
+
+/// J along the chain of a slack, to where an iteration reads it.
+#[inline(always)]
+fn pack<T: Scalar>(all: &Split, slack: &SlackRecord, jac: &[T], split: &mut [T]) {
+    let (n, rows) = (slack.count as usize, slack.rows as usize);
+    let j = &jac[slack.jac as usize..][..rows * n];
+    let packed = split[slack.packed as usize..].chunks_exact_mut(rows);
+    for (&k, packed) in all.chain(slack).iter().zip(packed) {
+        for (r, x) in packed.iter_mut().enumerate() {
+            *x = j[r * n + k as usize];
+        }
+    }
 }
 
 /// Region of `velocity`.
@@ -38,7 +50,7 @@ fn part<'a, T>(all: &Split, velocity: &'a [T], region: usize) -> &'a [T] {
 }
 
 /// Residuals of a constraint: of its law, at the velocity that the impulses give, and of its slacks. At the start of a
-/// solve its weight and free velocity are set, and the slacks to where d is.
+/// solve its weight and free velocity are set, and the slacks to where d is, and its J is packed.
 #[inline(always)]
 pub(super) fn measure<T: Scalar>(
     all: &Split,
@@ -62,16 +74,17 @@ pub(super) fn measure<T: Scalar>(
         split[own + constraint::WEIGHT] = weight(block, c);
         let mut free = if block { bias } else { [c[con::ROW_BIAS], zero, zero] };
         for (s, slack) in slacks.iter().enumerate() {
-            add(&mut free, times(all, slack, jac, part(all, velocity, region::FREE)));
-            let z = times(all, slack, jac, d);
+            pack(all, slack, jac, split);
+            add(&mut free, times(all, slack, split, part(all, velocity, region::FREE)));
+            let z = times(all, slack, split, d);
             split[all.slack_at(begin + s) + slack::Z..][..3].copy_from_slice(&z);
         }
         split[own + constraint::FREE..][..3].copy_from_slice(&free);
     }
     let (mut sigma, mut gap) = (bias, zero);
     for (s, slack) in slacks.iter().enumerate() {
-        add(&mut sigma, times(all, slack, jac, solution));
-        let (jd, z) = (times(all, slack, jac, d), all.slack_at(begin + s) + slack::Z);
+        add(&mut sigma, times(all, slack, split, solution));
+        let (jd, z) = (times(all, slack, split, d), all.slack_at(begin + s) + slack::Z);
         for r in 0..3 {
             let x = if r < record.rows as usize { jd[r] - split[z + r] } else { zero };
             gap = x.mul_add(x, gap);
@@ -111,7 +124,6 @@ fn weight<T: Scalar>(block: bool, c: &[T]) -> T {
 pub(super) fn project<T: Scalar>(
     all: &Split,
     i: usize,
-    jac: &[T],
     cons: &[T],
     impulse: &mut [T],
     velocity: &[T],
@@ -132,7 +144,7 @@ pub(super) fn project<T: Scalar>(
     let d = part(all, velocity, region::SCRATCH);
     let mut sum = [T::lit(0.0); 3];
     for (s, slack) in slacks.iter().enumerate() {
-        let (jd, at) = (times(all, slack, jac, d), all.slack_at(begin + s));
+        let (jd, at) = (times(all, slack, split, d), all.slack_at(begin + s));
         for r in 0..rows {
             let z = relaxation.mul_add(jd[r], kept * split[at + slack::Z + r]);
             split[at + slack::Z + r] = z;

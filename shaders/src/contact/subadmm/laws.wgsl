@@ -15,17 +15,28 @@ fn slack_times(slack: SplitSlack, region: u32) -> vec3<real> {
     for (var a = 0u; a < slack.length; a++) {
         let k = split_index[slack.chain + a];
         let x = velocity[first + k];
-        let j = slack.jac + k;
-        y.x = fma(island_jac[j], x, y.x);
+        let j = slack.packed + slack.rows * a;
+        y.x = fma(split[j], x, y.x);
         if slack.rows == 3u {
-            y.y = fma(island_jac[j + slack.count], x, y.y);
-            y.z = fma(island_jac[j + 2u * slack.count], x, y.z);
+            y.y = fma(split[j + 1u], x, y.y);
+            y.z = fma(split[j + 2u], x, y.z);
         }
     }
     return y;
 }
 
-// Residuals of a constraint. At the start of a solve its weight and free velocity are set, and the slacks to where d is.
+// J along the chain of a slack, to where an iteration reads it.
+fn slack_pack(slack: SplitSlack) {
+    for (var a = 0u; a < slack.length; a++) {
+        let k = split_index[slack.chain + a];
+        for (var r = 0u; r < slack.rows; r++) {
+            split[slack.packed + slack.rows * a + r] = island_jac[slack.jac + r * slack.count + k];
+        }
+    }
+}
+
+// Residuals of a constraint. At the start of a solve its weight and free velocity are set, and the slacks to where d
+// is, and its J is packed.
 fn law_measure(i: u32, start: bool) {
     let record = split_constraint(i);
     let zero = real(0.0);
@@ -44,6 +55,7 @@ fn law_measure(i: u32, start: bool) {
         }
         for (var s = record.slack_begin; s < record.slack_end; s++) {
             let slack = split_slack(s);
+            slack_pack(slack);
             free += slack_times(slack, REGION_FREE);
             let z = slack_times(slack, REGION_SCRATCH);
             let at = slack_at(s) + SLACK_Z;

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | by tree, from [`TreeRecord::matrix`] | A, then the factor of `A + sum beta J^T J`, each `[n_m]`, branch-sparse |
 //! | by slack, from `slack_real`, [`slack`] | z and what the tree's right-hand side takes over |
+//! | by slack, from [`SlackRecord::packed`] | J along its chain |
 //! | by constraint, from `constraint_real`, [`constraint`] | penalty weight, free velocity, residuals |
 //! | by tree, from `tree_real` | dual residual, J |
 //! | by island, from `island_real`, [`island`] | scale of the penalty, when it is adapted next, outcome |
@@ -155,6 +156,8 @@ pub struct SlackRecord {
     pub rows: u32,
     /// 1 for the first slack of its side, else 0.
     pub first: u32,
+    /// First real in `split` of J along the chain, `[length][rows]`.
+    pub packed: u32,
 }
 
 /// An island.

@@ -56,6 +56,7 @@ struct SplitSlack {
     length: u32,
     rows: u32,
     first: u32,
+    packed: u32,
 }
 
 struct SplitIsland {
@@ -99,10 +100,10 @@ fn split_constraint(i: u32) -> SplitConstraint {
 }
 
 fn split_slack(i: u32) -> SplitSlack {
-    let at = dims.slacks_at + i * 8u;
+    let at = dims.slacks_at + i * 9u;
     return SplitSlack(
         split_index[at], split_index[at + 1u], split_index[at + 2u], split_index[at + 3u], split_index[at + 4u],
-        split_index[at + 5u], split_index[at + 6u], split_index[at + 7u],
+        split_index[at + 5u], split_index[at + 6u], split_index[at + 7u], split_index[at + 8u],
     );
 }
 

@@ -25,14 +25,14 @@ pub mod factor;
 pub mod fused;
 pub mod gather;
 pub mod judge;
+mod laws;
 pub mod layout;
 pub mod measure;
 pub mod project;
 pub mod solve;
-mod laws;
 mod trees;
-mod verdict;
 pub mod velocity;
+mod verdict;
 
 /// Constraints of an island that one workgroup solves, at most.
 pub const FUSED_MOST: u32 = 256;

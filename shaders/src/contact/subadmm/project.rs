@@ -12,7 +12,6 @@ pub type Dims = SplitDims;
 pub fn project<T: Scalar>(
     dims: &SplitDims,
     index: &[u32],
-    jac: &[T],
     cons: &[T],
     impulse: &mut [T],
     velocity: &[T],
@@ -21,15 +20,15 @@ pub fn project<T: Scalar>(
     let all = Split::new(dims, index);
     for (i, record) in all.constraints.iter().enumerate() {
         if !all.rests(record.island as usize, split) {
-            laws::project(&all, i, jac, cons, impulse, velocity, split);
+            laws::project(&all, i, cons, impulse, velocity, split);
         }
     }
 }
 
-/// Buffers: island_index (unused), split_index, island_jac, island_con, impulse, velocity, split.
+/// Buffers: island_index (unused), split_index, island_jac (unused), island_con, impulse, velocity, split.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let dims: Dims = args.dims();
-    let [_, index, jac, cons, impulse, velocity, split] = args.split();
-    let (index, jac, cons) = (index.index(), jac.real(), cons.real());
-    self::project(&dims, index, jac, cons, impulse.real_mut(), velocity.real(), split.real_mut());
+    let [_, index, _, cons, impulse, velocity, split] = args.split();
+    let (index, cons) = (index.index(), cons.real());
+    self::project(&dims, index, cons, impulse.real_mut(), velocity.real(), split.real_mut());
 }

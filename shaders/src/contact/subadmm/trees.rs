@@ -64,7 +64,7 @@ pub(super) fn velocity<T: Scalar>(
 
 /// `L^T D L = A + sum beta J^T J` with the present penalties, the inverse of D stored, and what they make of the slacks.
 #[inline(always)]
-pub(super) fn factor<T: Scalar>(all: &Split, t: usize, jac: &[T], impulse: &[T], split: &mut [T]) {
+pub(super) fn factor<T: Scalar>(all: &Split, t: usize, impulse: &[T], split: &mut [T]) {
     let tree = &all.trees[t];
     let own = all.island_at(tree.island as usize);
     if !(T::lit(0.0) < split[own + island::REFACTOR]) {
@@ -85,17 +85,21 @@ pub(super) fn factor<T: Scalar>(all: &Split, t: usize, jac: &[T], impulse: &[T],
         }
         let beta = scale * weight;
         let at = all.slack_at(number as usize);
-        let chain = all.chain(slack);
-        for r in 0..slack.rows as usize {
+        let rows = slack.rows as usize;
+        for r in 0..rows {
             let lambda = impulse[3 * slack.constraint as usize + r];
             split[at + slack::PUSH + r] = beta.mul_add(split[at + slack::Z + r], lambda);
-            let row = &jac[slack.jac as usize + r * n..][..n];
-            for (a, &i) in chain.iter().enumerate() {
-                let x = beta * row[i as usize];
-                let entry = &mut split[matrix + begins[i as usize] as usize..][..chain.len() - a];
-                for (entry, &k) in entry.iter_mut().zip(&chain[a..]) {
-                    *entry = x.mul_add(row[k as usize], *entry);
-                }
+        }
+        // Matrices come before all else.
+        let (matrices, rest) = split.split_at_mut(all.dims.slack_real as usize);
+        let chain = all.chain(slack);
+        let j = &rest[slack.packed as usize - matrices.len()..][..rows * chain.len()];
+        for (a, &i) in chain.iter().enumerate() {
+            let entries = &mut matrices[matrix + begins[i as usize] as usize..][..chain.len() - a];
+            let x = &j[rows * a..rows * (a + 1)];
+            for (entry, y) in entries.iter_mut().zip(j[rows * a..].chunks_exact(rows)) {
+                let product = x.iter().zip(y).fold(T::lit(0.0), |sum, (&x, &y)| x.mul_add(y, sum));
+                *entry = beta.mul_add(product, *entry);
             }
         }
     }
@@ -127,7 +131,7 @@ fn eliminate<T: Scalar>(begins: &[u32], columns: &[u32], mass: usize, matrix: us
 
 /// `d <- (A + sum beta J^T J)^-1 sum J^T (beta z + lambda)` (Lee 2024, eq. 30).
 #[inline(always)]
-pub(super) fn solve<T: Scalar>(all: &Split, t: usize, jac: &[T], velocity: &mut [T], split: &[T]) {
+pub(super) fn solve<T: Scalar>(all: &Split, t: usize, velocity: &mut [T], split: &[T]) {
     let tree = &all.trees[t];
     let n = tree.n_v as usize;
     let at = all.dims.n_velocity as usize * region::SCRATCH + tree.velocity as usize;
@@ -140,16 +144,14 @@ pub(super) fn solve<T: Scalar>(all: &Split, t: usize, jac: &[T], velocity: &mut 
         }
         let chain = all.chain(slack);
         let push = &split[all.slack_at(number as usize) + slack::PUSH..][..3];
-        let j = &jac[slack.jac as usize..][..slack.rows as usize * n];
+        let j = &split[slack.packed as usize..][..slack.rows as usize * chain.len()];
         if slack.rows == 3 {
-            for &i in chain {
-                let i = i as usize;
-                let x = j[i].mul_add(push[0], j[n + i].mul_add(push[1], j[2 * n + i] * push[2]));
-                d[i] += x;
+            for (&i, j) in chain.iter().zip(j.as_chunks::<3>().0) {
+                d[i as usize] += j[0].mul_add(push[0], j[1].mul_add(push[1], j[2] * push[2]));
             }
         } else {
-            for &i in chain {
-                d[i as usize] = j[i as usize].mul_add(push[0], d[i as usize]);
+            for (&i, &j) in chain.iter().zip(j) {
+                d[i as usize] = j.mul_add(push[0], d[i as usize]);
             }
         }
     }

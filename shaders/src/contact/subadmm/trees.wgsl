@@ -80,15 +80,18 @@ fn tree_factor(t: u32) {
         for (var r = 0u; r < slack.rows; r++) {
             let lambda = impulse[3u * slack.constraint + r];
             split[state + SLACK_PUSH + r] = fma(beta, split[state + SLACK_Z + r], lambda);
-            let row = slack.jac + r * tree.n_v;
-            for (var a = 0u; a < slack.length; a++) {
-                let i = split_index[slack.chain + a];
-                let x = beta * island_jac[row + i];
-                let to = matrix + split_index[tree.begins + i] - a;
-                for (var b = a; b < slack.length; b++) {
-                    let k = split_index[slack.chain + b];
-                    split[to + b] = fma(x, island_jac[row + k], split[to + b]);
+        }
+        for (var a = 0u; a < slack.length; a++) {
+            let x = slack.packed + slack.rows * a;
+            let to = matrix + split_index[tree.begins + split_index[slack.chain + a]] - a;
+            for (var b = a; b < slack.length; b++) {
+                let y = slack.packed + slack.rows * b;
+                var product = split[x] * split[y];
+                if slack.rows == 3u {
+                    product = fma(split[x + 1u], split[y + 1u], product);
+                    product = fma(split[x + 2u], split[y + 2u], product);
                 }
+                split[to + b] = fma(beta, product, split[to + b]);
             }
         }
     }
@@ -134,15 +137,14 @@ fn tree_solve(t: u32) {
             let p = vec3<real>(split[push], split[push + 1u], split[push + 2u]);
             for (var a = 0u; a < slack.length; a++) {
                 let i = split_index[slack.chain + a];
-                let j = slack.jac + i;
-                let rest = fma(island_jac[j + tree.n_v], p.y, island_jac[j + 2u * tree.n_v] * p.z);
-                velocity[d + i] += fma(island_jac[j], p.x, rest);
+                let j = slack.packed + 3u * a;
+                velocity[d + i] += fma(split[j], p.x, fma(split[j + 1u], p.y, split[j + 2u] * p.z));
             }
         } else {
             let p = split[push];
             for (var a = 0u; a < slack.length; a++) {
                 let i = split_index[slack.chain + a];
-                velocity[d + i] = fma(island_jac[slack.jac + i], p, velocity[d + i]);
+                velocity[d + i] = fma(split[slack.packed + a], p, velocity[d + i]);
             }
         }
     }

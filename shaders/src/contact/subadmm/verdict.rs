@@ -25,8 +25,7 @@ pub(super) fn judge<T: Scalar>(all: &Split, number: usize, split: &mut [T], info
     }
     let residual = square.sqrt() / T::lit(f64::from(record.n_contacts.max(1)));
     let dims = all.dims;
-    let solved =
-        residual <= Split::number(dims.tolerance) || scaled <= Split::number::<T>(dims.tolerance_scaled);
+    let solved = residual <= Split::number(dims.tolerance) || scaled <= Split::number::<T>(dims.tolerance_scaled);
     // What is not finite will not become so.
     let stopped = solved || !(residual.is_finite() && scaled.is_finite());
     let own = &mut split[all.island_at(number)..][..island::SIZE];
