@@ -15,7 +15,6 @@ fn usage() {
     refused(&["bench", "free-box", "--dt", "nan"], &["dt"]);
     refused(&["bench", "free-box", "--tolerance", "inf"], &["tolerance"]);
     refused(&["bench", "free-box", "--solver", "magic"], &["magic", "pgs"]);
-    refused(&["bench", "free-box", "--solver", "canal"], &["canal", "batches", "solve"]);
     refused(&["bench", "free-box", "--controls", "-1"], &["--controls"]);
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use manyworlds_collide::{CollisionModel, CollisionSettings, Precision as CollidePrecision};
+use manyworlds_contact::solve::{Kernels, Solver};
 use manyworlds_contact::subadmm::Chains;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
@@ -12,9 +13,6 @@ use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, TreeBlock, fix
 use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error, geoms};
 
-/// The solver that splits at trees and bodies.
-const SUBADMM: &str = "subadmm";
-
 /// The compiled model of a group.
 pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     pub(crate) model: Arc<Model>,
@@ -22,8 +20,7 @@ pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     pub(crate) host: Arc<HostModel<T>>,
     pub(crate) tolerance: f64,
     pub(crate) iterations: u32,
-    /// Newton steps beside sweeps.
-    pub(crate) newton: bool,
+    pub(crate) solver: &'static dyn Solver,
 }
 
 impl<T: Scalar + CollidePrecision> Shared<T> {
@@ -48,6 +45,8 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             }
             _ => None,
         };
+        let solver = manyworlds_contact::solver(&options.solver)?;
+        let splits = solver.kernels() == Kernels::Splitting;
         let host = HostModel {
             lever: geoms::lever(&model),
             speculative: s.speculative_distance,
@@ -55,8 +54,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
-            chains: (options.solver == SUBADMM)
-                .then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
+            chains: splits.then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
             sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
         };
         Ok(Self {
@@ -65,7 +63,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             host: Arc::new(host),
             tolerance: options.tolerance,
             iterations: options.iterations,
-            newton: options.solver == "auto",
+            solver,
         })
     }
 }
