@@ -132,7 +132,7 @@ pub(super) fn project<T: Scalar>(
     let record = &all.constraints[i];
     let own = all.constraint_at(i);
     let weight = split[own + constraint::WEIGHT];
-    if !(T::lit(0.0) < weight) {
+    if weight <= T::lit(0.0) {
         return;
     }
     let beta = split[all.island_at(record.island as usize) + island::SCALE] * weight;

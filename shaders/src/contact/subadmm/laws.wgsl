@@ -109,7 +109,7 @@ fn law_project(i: u32) {
     let record = split_constraint(i);
     let own = constraint_at(i);
     let weight = split[own + SPLIT_WEIGHT];
-    if !(real(0.0) < weight) {
+    if weight <= real(0.0) {
         return;
     }
     let beta = split[island_at(record.island) + ISLAND_SCALE] * weight;

@@ -17,9 +17,9 @@
 //! Departures from the paper: each constraint's penalty is its effective mass times one number for the island, iterates
 //! are over-relaxed, and an island stops by the residual that is certified.
 //!
-//! Two forms share the functions of `trees`, `laws` and `verdict`: *fused*, an island a workgroup with all its iterations in one dispatch, for
-//! islands of up to [`FUSED_MOST`] constraints; and *wide*, lanes over the trees and over the constraints of all islands,
-//! a dispatch a half-iteration, for larger ones. The mirrors are all the fused form's size of island and larger, too.
+//! Two forms share the functions of `trees`, `laws` and `verdict`: *fused*, an island a workgroup, its iterations in as few
+//! dispatches as loops are allowed to be long, for islands of up to [`FUSED_MOST`] constraints (on the CPU of any size); and
+//! *wide*, lanes over the trees and over the constraints of all larger islands, a dispatch a half-iteration.
 
 pub mod factor;
 pub mod fused;

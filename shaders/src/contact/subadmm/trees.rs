@@ -67,7 +67,7 @@ pub(super) fn velocity<T: Scalar>(
 pub(super) fn factor<T: Scalar>(all: &Split, t: usize, impulse: &[T], split: &mut [T]) {
     let tree = &all.trees[t];
     let own = all.island_at(tree.island as usize);
-    if !(T::lit(0.0) < split[own + island::REFACTOR]) {
+    if split[own + island::REFACTOR] <= T::lit(0.0) {
         return;
     }
     let scale = split[own + island::SCALE];
@@ -80,7 +80,7 @@ pub(super) fn factor<T: Scalar>(all: &Split, t: usize, impulse: &[T], split: &mu
     for &number in all.list(tree) {
         let slack = &all.slacks[number as usize];
         let weight = split[all.constraint_at(slack.constraint as usize) + constraint::WEIGHT];
-        if !(T::lit(0.0) < weight) {
+        if weight <= T::lit(0.0) {
             continue;
         }
         let beta = scale * weight;
@@ -139,7 +139,7 @@ pub(super) fn solve<T: Scalar>(all: &Split, t: usize, velocity: &mut [T], split:
     d.fill(T::lit(0.0));
     for &number in all.list(tree) {
         let slack = &all.slacks[number as usize];
-        if !(T::lit(0.0) < split[all.constraint_at(slack.constraint as usize) + constraint::WEIGHT]) {
+        if split[all.constraint_at(slack.constraint as usize) + constraint::WEIGHT] <= T::lit(0.0) {
             continue;
         }
         let chain = all.chain(slack);

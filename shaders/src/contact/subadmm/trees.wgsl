@@ -58,7 +58,7 @@ fn tree_velocity(t: u32, start: bool) {
 fn tree_factor(t: u32) {
     let tree = split_tree(t);
     let own = island_at(tree.island);
-    if !(real(0.0) < split[own + ISLAND_REFACTOR]) {
+    if split[own + ISLAND_REFACTOR] <= real(0.0) {
         return;
     }
     let scale = split[own + ISLAND_SCALE];
@@ -72,7 +72,7 @@ fn tree_factor(t: u32) {
         let number = split_index[at];
         let slack = split_slack(number);
         let weight = split[constraint_at(slack.constraint) + SPLIT_WEIGHT];
-        if !(real(0.0) < weight) {
+        if weight <= real(0.0) {
             continue;
         }
         let beta = scale * weight;
@@ -129,7 +129,7 @@ fn tree_solve(t: u32) {
     for (var at = tree.list_begin; at < tree.list_end; at++) {
         let number = split_index[at];
         let slack = split_slack(number);
-        if !(real(0.0) < split[constraint_at(slack.constraint) + SPLIT_WEIGHT]) {
+        if split[constraint_at(slack.constraint) + SPLIT_WEIGHT] <= real(0.0) {
             continue;
         }
         let push = slack_at(number) + SLACK_PUSH;
