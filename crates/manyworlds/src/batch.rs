@@ -1,11 +1,13 @@
 //! The public face: many worlds of one or several models, stepped together.
 
+mod rollout;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{DeviceOptions, GpuDevice};
-use manyworlds_gradients::Jacobian;
+use manyworlds_gradients::{Certificate, Inputs, Jacobian, Outputs};
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
@@ -14,6 +16,8 @@ use crate::group::{Cpu, Group, State, Worlds};
 use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
+
+pub use rollout::{Rollout, RolloutGradient, WorldGradient};
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
@@ -348,7 +352,31 @@ impl Batch {
     /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, or a device that fails.
     pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
         let (group, local) = self.find(world)?;
-        self.groups[group].jacobian(local)
+        let step = self.groups[group].last_step(local)?;
+        Ok(self.groups[group].reverse().linearised(&step).jacobian())
+    }
+
+    /// Gradient of a loss by what went into the last step of a world, from that by the state after it, and how far to
+    /// trust it: the product with the transposed Jacobian (VJP), which is not formed. An empty part of `outputs` stands for
+    /// zeros.
+    ///
+    /// # Errors
+    /// As [`Batch::jacobian`]; [`Error::Length`] or [`Error::NotFinite`] for wrong outputs.
+    pub fn back(&mut self, world: usize, outputs: &Outputs) -> Result<(Inputs, Certificate), Error> {
+        let (group, local) = self.find(world)?;
+        let expected = self.groups[group].model().n_v;
+        for (what, part) in [("gradient by q", &outputs.q), ("gradient by v", &outputs.v)] {
+            if !part.is_empty() && part.len() != expected {
+                return Err(Error::Length { what, world: Some(world), expected, found: part.len() });
+            }
+            if let Some(index) = part.iter().position(|x| !x.is_finite()) {
+                return Err(Error::NotFinite { what, world: Some(world), index, found: part[index] });
+            }
+        }
+        let step = self.groups[group].last_step(local)?;
+        let reverse = self.groups[group].reverse();
+        let linearised = reverse.linearised(&step);
+        Ok((linearised.back(outputs), linearised.certificate().clone()))
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are

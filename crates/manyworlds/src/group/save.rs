@@ -157,6 +157,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             world.set_previous(previous);
         }
         self.mark_stale();
+        self.forget_kept();
         Ok(())
     }
 
