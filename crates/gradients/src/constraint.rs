@@ -45,6 +45,10 @@ pub(crate) struct Constraint {
     pub(crate) bias: [f64; 3],
     /// How far e is from a kink of its own (where a gap closes, where a correction is capped).
     pub(crate) kink: Kink,
+    /// Of a row of a tree: first dof of the tree in the island, and number of the row.
+    pub(crate) row: Option<(usize, usize)>,
+    /// Speed along the normal before the step of a contact that bounces, m/s; else zero.
+    pub(crate) approach: f64,
 }
 
 /// The rows of an island: `sigma^ = J v+ + e`.
@@ -78,10 +82,24 @@ impl Rows {
         }
     }
 
+    /// Says which row of which tree the last constraint is.
+    pub(crate) fn is_row(&mut self, tree: usize, index: usize) {
+        if let Some(last) = self.constraints.last_mut() {
+            last.row = Some((tree, index));
+        }
+    }
+
+    /// Says with which speed along the normal the last constraint is one that bounces.
+    pub(crate) fn bounces(&mut self, approach: f64) {
+        if let Some(last) = self.constraints.last_mut() {
+            last.approach = approach;
+        }
+    }
+
     /// Adds a constraint behind the last; gives its first row.
     pub(crate) fn push(&mut self, law: Law, impulse: [f64; 3], bias: [f64; 3], kink: Kink) -> usize {
         let first = self.constraints.last().map_or(0, |last| last.first + last.law.rows());
-        self.constraints.push(Constraint { first, law, impulse, bias, kink });
+        self.constraints.push(Constraint { first, law, impulse, bias, kink, row: None, approach: 0.0 });
         first
     }
 }

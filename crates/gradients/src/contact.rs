@@ -24,6 +24,8 @@ pub type BodyOfTree = (usize, usize);
 /// A contact of the step.
 #[derive(Debug, Clone)]
 pub struct ContactInput {
+    /// The two geoms, numbered as whoever asks for derivatives by their parameters numbers them.
+    pub geoms: [usize; 2],
     /// The two bodies; `None`: what does not move.
     pub bodies: [Option<BodyOfTree>; 2],
     /// Midway between the surfaces, m.
@@ -346,6 +348,9 @@ pub(crate) fn add_contact(
     }
     let law = Law::Contact { mu: contact.friction.max(0.0) };
     let r = rows.push(law, contact.impulse, [0.0, 0.0, bias], kink);
+    if bounces {
+        rows.bounces(approach);
+    }
     let j = e * &at.linear;
     at.put(&j, r, &mut rows.j);
     let [mut change, before] = changes;

@@ -62,6 +62,17 @@ pub(crate) fn integrate(forward: &Forward, after: &[f64], first: usize, dv: &Gri
     });
 }
 
+/// dq+ of one tree, `[n_v]`, for a dv+ with q held.
+pub(crate) fn integrate_along(forward: &Forward, after: &[f64], dv: &[f64], out: &mut [f64]) {
+    let h = forward.h();
+    for_parts(forward, after, |part| match part {
+        Part::Plain(dof) => out[dof] += h * dv[dof],
+        Part::Turn(dof, slope, _) => {
+            (0..9).for_each(|k| out[dof + k / 3] += slope[k] * dv[dof + k % 3]);
+        }
+    });
+}
+
 /// The transpose for one tree: with the gradient of a loss by q+, `after_q`, adds that by v+ to `v` and gives that by q to
 /// `q`; all `[n_v]` of the tree.
 pub(crate) fn integrate_back(forward: &Forward, after: &[f64], after_q: &[f64], v: &mut [f64], q: &mut [f64]) {

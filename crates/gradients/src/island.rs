@@ -9,10 +9,10 @@ use crate::contact::{
     BlockInput, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse, opening,
 };
 use crate::grid::{Grid, axpy, dot};
+use crate::integrate::{integrate, integrate_along, integrate_back};
 use crate::lu::{Lu, SMALLEST_PIVOT};
 use crate::mode::{Mode, mode};
 use crate::momentum::momentum_derivative;
-use crate::integrate::{integrate, integrate_back};
 use crate::reduced::{Inverse, Unknown, left_over, unknowns};
 use crate::row::add_row;
 use crate::tree::{Forward, TreeInput};
@@ -47,6 +47,11 @@ pub(crate) struct Island<'a> {
     pub(crate) inverse: Inverse,
     /// Modes of its contacts, in the order of [`Parts::contacts`].
     pub(crate) modes: Vec<Mode>,
+    /// Constraint of each of its contacts; `None` for one that has no say.
+    pub(crate) acting: Vec<Option<usize>>,
+    /// Modes of all constraints, and the biased velocities of their rows.
+    pub(crate) constraint_modes: Vec<Mode>,
+    pub(crate) sigma: Vec<f64>,
     /// Smallest margin, m/s.
     pub(crate) margin: f64,
     /// Constraints that act at a gap just closed.
@@ -189,12 +194,17 @@ impl<'a> Island<'a> {
         }
         let lu = Lu::new(system.clone(), m);
         // Contacts that act come first among the constraints, in order.
-        let mut acting = modes.into_iter();
-        let modes = opening.iter().map(|speed| match speed {
-            Some(_) => Mode::Breaking,
-            None => acting.next().unwrap_or(Mode::Breaking),
-        });
-        let modes = modes.collect();
+        let mut count = 0;
+        let acting: Vec<Option<usize>> = opening
+            .iter()
+            .map(|speed| {
+                let own = speed.is_none().then_some(count);
+                count += usize::from(own.is_some());
+                own
+            })
+            .collect();
+        let constraint_modes = modes;
+        let modes = acting.iter().map(|at| at.map_or(Mode::Breaking, |at| constraint_modes[at])).collect();
         let rank = lu.rank();
         let mut out = Self {
             members,
@@ -209,6 +219,9 @@ impl<'a> Island<'a> {
             equations,
             inverse: Inverse::Factored(lu),
             modes,
+            acting,
+            constraint_modes,
+            sigma,
             margin,
             closed,
             rank,
@@ -305,6 +318,29 @@ impl<'a> Island<'a> {
         let mut dq = Grid::zeros(n, width);
         for member in &self.members {
             integrate(&member.forward, &member.after, member.at[0], &dv, member.at[0], &mut dq);
+        }
+        [dq, dv]
+    }
+
+    /// dq+ and dv+ for a given dF, `[n_v]`, and ds, by row.
+    pub(crate) fn along(&self, force: Vec<f64>, rows: &[f64]) -> [Vec<f64>; 2] {
+        let mut dv = force;
+        solve(&self.members, &mut dv);
+        let m = self.unknowns.len();
+        if m > 0 {
+            let column = Grid::from_rows(1, rows.to_vec());
+            let mut x = Grid::zeros(m, 1);
+            for (i, unknown) in self.unknowns.iter().enumerate() {
+                x.row_mut(i)[0] = dot(self.equations.row(i), &dv);
+                unknown.add_equation(1.0, &column, x.row_mut(i));
+            }
+            self.inverse.solve(&mut x);
+            (0..m).for_each(|i| axpy(-x[(i, 0)], self.push.row(i), &mut dv));
+        }
+        let mut dq = vec![0.0; self.n_v];
+        for member in &self.members {
+            let own = member.at[0]..member.at[0] + member.forward.n_v();
+            integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
         }
         [dq, dv]
     }

@@ -18,6 +18,7 @@ mod island;
 mod lu;
 mod mode;
 mod momentum;
+mod parameter;
 mod product;
 mod reduced;
 mod row;
@@ -26,6 +27,7 @@ mod tree;
 
 pub use contact::{BlockInput, BodyOfTree, ContactInput};
 pub use mode::Mode;
+pub use parameter::StepParameter;
 pub use product::{Inputs, Outputs};
 pub use step::{Certificate, Jacobian, Linearised, StepInput, jacobian};
 pub use tree::TreeInput;

@@ -3,6 +3,7 @@
 use crate::contact::{BlockInput, ContactInput};
 use crate::island::{Island, LARGEST_RESIDUAL, Parts};
 use crate::mode::Mode;
+use crate::parameter::StepParameter;
 use crate::product::{Inputs, Outputs};
 use crate::tree::TreeInput;
 
@@ -129,12 +130,15 @@ pub struct Linearised<'a> {
     n_v: usize,
     n_u: usize,
     modes: Vec<Mode>,
+    /// Geoms of each contact.
+    geoms: Vec<[usize; 2]>,
     certificate: Certificate,
 }
 
 /// An island and where its dofs and controls stand in the world.
 struct Part<'a> {
     island: Island<'a>,
+    parts: Parts,
     dofs: Vec<usize>,
     controls: Vec<usize>,
 }
@@ -157,7 +161,15 @@ impl<'a> Linearised<'a> {
             n_v: input.trees.iter().map(|t| t.layout.dims.n_v as usize).sum(),
             n_u: input.trees.iter().map(|t| t.layout.dims.n_u as usize).sum(),
             modes: vec![Mode::Breaking; input.contacts.len()],
-            certificate: Certificate { margin: f64::INFINITY, closed: 0, size: 0, rank: 0, residual: 0.0, problems: Vec::new() },
+            geoms: input.contacts.iter().map(|contact| contact.geoms).collect(),
+            certificate: Certificate {
+                margin: f64::INFINITY,
+                closed: 0,
+                size: 0,
+                rank: 0,
+                residual: 0.0,
+                problems: Vec::new(),
+            },
         };
         for parts in islands(input) {
             let island = Island::new(&input.trees, input.contacts, input.blocks, &parts);
@@ -177,7 +189,7 @@ impl<'a> Linearised<'a> {
             certificate.size += island.unknowns.len();
             certificate.rank += island.rank;
             certificate.residual = certificate.residual.max(island.residual);
-            out.islands.push(Part { island, dofs, controls });
+            out.islands.push(Part { island, parts, dofs, controls });
         }
         out.judge(input);
         out
@@ -202,8 +214,7 @@ impl<'a> Linearised<'a> {
             ));
         }
         if self.certificate.residual > LARGEST_RESIDUAL || self.certificate.residual.is_nan() {
-            problems
-                .push(format!("the linear system has no solution (left over: {:.1e})", self.certificate.residual));
+            problems.push(format!("the linear system has no solution (left over: {:.1e})", self.certificate.residual));
         }
     }
 
@@ -265,6 +276,39 @@ impl<'a> Linearised<'a> {
         let all = [&out.dq_dq, &out.dq_dv, &out.dq_dtau, &out.dv_dq, &out.dv_dv, &out.dv_dtau];
         if all.iter().any(|m| m.iter().any(|x| !x.is_finite())) {
             out.certificate.problems.push("the derivative is not finite".into());
+        }
+        out
+    }
+
+    /// Change of the state after the step by a parameter, `[n_v]` each.
+    ///
+    /// # Panics
+    /// For a tree or an entry of its parameters that is not there.
+    #[must_use]
+    pub fn along_parameter(&self, parameter: &StepParameter) -> Outputs {
+        let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
+        for part in &self.islands {
+            let island = &part.island;
+            let (mut force, mut rows) = (vec![0.0; island.n_v], vec![0.0; island.rows.j.height()]);
+            let between = |wanted: [usize; 2]| {
+                let [a, b] = wanted;
+                let acting = part.parts.contacts.iter().zip(&island.acting);
+                acting.filter(move |(contact, _)| [[a, b], [b, a]].contains(&self.geoms[**contact])).filter_map(|x| *x.1)
+            };
+            match *parameter {
+                StepParameter::Tree { tree, entry, scale } => {
+                    let Some(member) = part.parts.trees.iter().position(|&t| t == tree) else { continue };
+                    [force, rows] = island.by_tree_parameter(member, entry, scale);
+                }
+                StepParameter::Friction { geoms } => between(geoms).for_each(|at| island.add_friction(at, &mut force)),
+                StepParameter::Restitution { geoms } => {
+                    between(geoms).for_each(|at| island.add_restitution(at, &mut rows));
+                }
+            }
+            let [q, v] = island.along(force, &rows);
+            for ((&dof, q), v) in part.dofs.iter().zip(q).zip(v) {
+                (out.q[dof], out.v[dof]) = (q, v);
+            }
         }
         out
     }

@@ -1,5 +1,6 @@
 //! The public face: many worlds of one or several models, stepped together.
 
+mod parameters;
 mod rollout;
 
 use std::ops::Range;
@@ -17,6 +18,7 @@ use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
 
+pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
@@ -263,6 +265,23 @@ impl Batch {
             return Err(Error::NotFinite { what: "parameter", world: Some(world), index, found: values[index] });
         }
         self.groups[group].set_parameter(local, tree, parameter, values)
+    }
+
+    /// A parameter of one tree of one world, as [`Batch::set_parameter`] takes it.
+    ///
+    /// # Errors
+    /// [`Error::Index`], [`Error::Parameter`] for a parameter that the tree lacks, or a device that fails.
+    pub fn parameter(&mut self, world: usize, tree: usize, parameter: Parameter) -> Result<Vec<f64>, Error> {
+        let (group, local) = self.find(world)?;
+        let count = self.groups[group].model().trees.len();
+        if tree >= count {
+            return Err(Error::Index { what: "tree", index: tree, count });
+        }
+        let found = self.groups[group].parameter(local, tree, parameter)?;
+        found.map(|(_, values)| values).ok_or_else(|| Error::Parameter {
+            parameter: format!("{parameter:?}"),
+            message: format!("tree {tree} has no such part"),
+        })
     }
 
     /// Overrides a parameter of one geom of one world, geoms numbered as in the model; the first override of a model

@@ -136,8 +136,8 @@ impl<'m> Checker<'m> {
         let jacobian_us = clock.elapsed().as_secs_f64() * 1e6;
         let base = single.state(0)?;
         let largest = |block: &[f64]| block.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        // An input without effect may change by any amount.
-        let per_velocity = |block: &[f64]| self.step / Some(largest(block)).filter(|&x| x > 0.0).unwrap_or(1.0);
+        // An input without effect but rounding may change by any amount.
+        let per_velocity = |block: &[f64]| self.step / Some(largest(block)).filter(|&x| x > LEAST).unwrap_or(1.0);
         let steps = [self.step, self.step, per_velocity(&jacobian.dv_dtau), per_velocity(&jacobian.dv_dctrl)];
         let mut states = Vec::with_capacity(2 * inputs);
         for input in 0..inputs {

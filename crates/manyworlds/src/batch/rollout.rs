@@ -301,8 +301,7 @@ impl Batch {
                         sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
                     }
                     let linearised = reverse.linearised(taken);
-                    let outputs =
-                        Outputs { q: std::mem::take(&mut gradient.q), v: std::mem::take(&mut gradient.v) };
+                    let outputs = Outputs { q: std::mem::take(&mut gradient.q), v: std::mem::take(&mut gradient.v) };
                     gradient.step_back(step, linearised.back(&outputs), linearised.certificate());
                 }
             });

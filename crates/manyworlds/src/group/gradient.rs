@@ -283,6 +283,7 @@ impl<T: Scalar + CollidePrecision> Remains<T> {
                 (Place::Slot(_), None) => [0.0; 3],
             };
             ContactInput {
+                geoms: contact.geoms.map(|geom| geom as usize),
                 bodies,
                 point: contact.point,
                 normal: contact.normal,

@@ -125,6 +125,9 @@ impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
     }
 }
 
+/// Entries of a tree's parameters, and what stands there.
+pub(crate) type Numbered = (Range<usize>, Vec<f64>);
+
 /// What a batch asks of a group, whatever its precision and executor.
 pub(crate) trait Worlds: Send {
     fn model(&self) -> &Model;
@@ -135,6 +138,8 @@ pub(crate) trait Worlds: Send {
     fn set_state(&mut self, worlds: &[(usize, State)]) -> Result<(), Error>;
     fn state(&mut self, world: usize) -> Result<State, Error>;
     fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
+    /// Where a parameter of a tree stands among the tree's, and its values; `None`: the tree has no such part.
+    fn parameter(&mut self, world: usize, tree: usize, parameter: Parameter) -> Result<Option<Numbered>, Error>;
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
@@ -393,6 +398,22 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             chunk.set_param(place.set, lane, at, value)?;
         }
         Ok(())
+    }
+
+    fn parameter(&mut self, world: usize, tree: usize, parameter: Parameter) -> Result<Option<Numbered>, Error> {
+        let (c, w) = self.place(world);
+        let place = self.shared.host.lanes.trees[tree];
+        let set = &self.shared.sets[place.set];
+        let Some(range) = set.layout.locate(parameter) else { return Ok(None) };
+        let chunk = &mut self.chunks[c];
+        let step = &chunk.sets[place.set].step;
+        if step.dims.param_lanes == 0 {
+            return Ok(Some((range.clone(), set.params[place.index][range].to_vec())));
+        }
+        let (buffer, n) = (step.buffers.lane_params, step.dims.n_param as usize);
+        let lane = chunk.sets[place.set].lane(w, place.index);
+        let all = chunk.read_lane(buffer, lane, n)?;
+        Ok(Some((range.clone(), all[range].to_vec())))
     }
 
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error> {
