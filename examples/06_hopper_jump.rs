@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p manyworlds-examples --example 06_hopper_jump`
 
-use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Precision};
+use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Precision, State};
 
 /// Steps of 2 ms.
 const STEPS: usize = 100;
@@ -24,6 +24,9 @@ fn solve(iterations: usize) -> Result<Vec<f64>, Error> {
         ..BatchOptions::default()
     };
     let mut batch = Batch::new(&[(&model, 1)], &options)?;
+    // It crouches on a flat foot.
+    let crouch = vec![0.0, -0.187, 0.0, -0.25, -0.5, 0.75];
+    batch.reset(&[(0, State { q: crouch, ..State::default() })])?;
     let start = batch.checkpoint()?;
     let before = batch.state(0)?.q[HEIGHT];
     let n = batch.n_controls();

@@ -23,7 +23,7 @@ impl Grid {
     }
 
     pub(crate) fn height(&self) -> usize {
-        if self.width == 0 { 0 } else { self.entries.len() / self.width }
+        self.entries.len().checked_div(self.width).unwrap_or(0)
     }
 
     pub(crate) fn row(&self, i: usize) -> &[f64] {

@@ -163,7 +163,7 @@ impl<'a> Island<'a> {
         let mut modes = Vec::with_capacity(rows.constraints.len());
         let mut closed = 0;
         let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
-        for Constraint { first, law, impulse, bias, kink } in &rows.constraints {
+        for Constraint { first, law, impulse, bias, kink, .. } in &rows.constraints {
             let n = law.rows();
             (0..n).for_each(|k| sigma[first + k] += bias[k]);
             let trace: f64 = (0..n).map(|k| dot(rows.j.row(first + k), y.row(first + k))).sum();
@@ -261,7 +261,7 @@ impl<'a> Island<'a> {
             residual = residual.max(largest(&moved) / (self.push.largest() * largest(&x)).max(f64::MIN_POSITIVE));
         }
         self.residual = residual;
-        if !(residual <= LARGEST_RESIDUAL) {
+        if residual > LARGEST_RESIDUAL || residual.is_nan() {
             self.inverse = Inverse::pseudo(system, m, SMALLEST_PIVOT);
         }
     }

@@ -35,8 +35,8 @@ impl Lu {
             if k == 0 {
                 largest = pivot;
             }
-            // Also what is not a number ends it.
-            if !(pivot > SMALLEST_PIVOT * largest) {
+            // Also what is not a number ends it: none is above zero.
+            if pivot <= SMALLEST_PIVOT * largest {
                 rank = k;
                 break;
             }

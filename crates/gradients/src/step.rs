@@ -293,7 +293,9 @@ impl<'a> Linearised<'a> {
             let between = |wanted: [usize; 2]| {
                 let [a, b] = wanted;
                 let acting = part.parts.contacts.iter().zip(&island.acting);
-                acting.filter(move |(contact, _)| [[a, b], [b, a]].contains(&self.geoms[**contact])).filter_map(|x| *x.1)
+                acting
+                    .filter(move |(contact, _)| [[a, b], [b, a]].contains(&self.geoms[**contact]))
+                    .filter_map(|x| *x.1)
             };
             match *parameter {
                 StepParameter::Tree { tree, entry, scale } => {

@@ -395,7 +395,11 @@ impl Batch {
         let step = self.groups[group].last_step(local)?;
         let reverse = self.groups[group].reverse();
         let linearised = reverse.linearised(&step);
-        Ok((linearised.back(outputs), linearised.certificate().clone()))
+        let (found, mut certificate) = (linearised.back(outputs), linearised.certificate().clone());
+        if [&found.q, &found.v, &found.tau, &found.ctrl].iter().any(|part| part.iter().any(|x| !x.is_finite())) {
+            certificate.problems.push("the derivative is not finite".into());
+        }
+        Ok((found, certificate))
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are
