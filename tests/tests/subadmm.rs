@@ -5,7 +5,7 @@ use std::fs;
 
 use manyworlds::contact::subadmm::{SingleProblem, Splitting};
 use manyworlds::contact::{ContactProblem, SolveSettings, SolveStatus, SubAdmmParams, problem, quality, solve};
-use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Precision, State, load};
+use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Precision, State, Summary, load};
 use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight};
 use manyworlds_tests::root;
 
@@ -72,7 +72,7 @@ fn kernels_solve_what_the_host_solves() {
 #[test]
 fn a_step_is_that_of_auto() {
     for (name, steps, near) in
-        [("free-box", 60, 1e-7), ("half-cheetah", 100, 1e-6), ("quadruped", 200, 1e-6), ("quadruped-drop", 30, 1e-6)]
+        [("free-box", 60, 1e-7), ("half-cheetah", 100, 1e-6), ("quadruped", 200, 1e-6), ("quadruped-drop", 120, 1e-6)]
     {
         let model = scene(name);
         let options = BatchOptions { iterations: 5000, tolerance: 1e-9, ..tight() };
@@ -139,7 +139,7 @@ fn a_failing_world_harms_no_other() {
         run(&mut harmed, 30);
         let mut summaries = Vec::new();
         harmed.summaries(&mut summaries).expect("summaries");
-        assert!(summaries.iter().map(manyworlds::Summary::failed).eq([false, true, false]), "{name}");
+        assert!(summaries.iter().map(Summary::failed).eq([false, true, false]), "{name}");
         for world in [0, 2] {
             assert_eq!(bits(&state(&mut sound, world)), bits(&state(&mut harmed, world)), "{name}, world {world}");
         }
@@ -168,14 +168,14 @@ fn no_friction_and_no_contact() {
     assert!((state(&mut slides, 0).v[2] + 9.81 * 0.1).abs() < 1e-12);
 }
 
-/// f32 stops by the scaled residual.
 #[test]
 fn single_precision_reaches_its_tolerance() {
-    let model = scene("heavy-stack");
+    let model = scene("quadruped");
     let options = BatchOptions { precision: Precision::F32, tolerance: 1e-5, iterations: 500, ..subadmm(&tight()) };
-    let mut stack = batch(&model, 1, &options);
-    run(&mut stack, 30);
+    let mut stands = batch(&model, 1, &options);
+    run(&mut stands, 200);
     let mut summaries = Vec::new();
-    stack.summaries(&mut summaries).expect("summaries");
-    assert!(summaries[0].residual <= 1e-5 || summaries[0].residual_scaled <= 1e-5, "{summaries:?}");
+    stands.summaries(&mut summaries).expect("summaries");
+    let Summary { residual, residual_scaled, contacts, .. } = summaries[0];
+    assert!(contacts > 0 && (residual <= 1e-5 || residual_scaled <= 1e-5), "{summaries:?}");
 }
