@@ -368,9 +368,11 @@ proptest! {
     #[test]
     fn converged_means_solved(seed in 0u64..1_000_000, bodies in 1usize..8, contacts in 0usize..20, rows: bool) {
         let p = problem(random(seed, bodies, contacts, rows));
-        for name in ["auto", "pgs", "subadmm", "canal"] {
+        // Each island meets the tolerance by its own contacts; one without any, only rows, counts in full.
+        let most = 1e-7 * (p.plan.islands.len().max(1) as f64).sqrt();
+        for name in SOLVERS.iter().map(|solver| solver.name()) {
             let s = solve(&p, name, &SolveSettings { tolerance: 1e-7, iterations: 3_000, ..Default::default() }).unwrap();
-            let met = s.quality.residual <= 1e-7 * (1.0 + 1e-6);
+            let met = s.quality.residual <= most * (1.0 + 1e-6);
             prop_assert!(met || s.status == SolveStatus::IterationLimit, "{name}: {:?} {:?}", s.status, s.quality);
             prop_assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
         }
