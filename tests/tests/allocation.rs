@@ -52,8 +52,10 @@ fn scene(name: &str) -> Model {
 }
 
 fn make(model: &Model, worlds: usize, precision: Precision) -> Batch {
-    // Enough iterations for the Newton polish to begin, few enough for this to stay quick.
-    let options = BatchOptions { executor: Executor::Cpu, precision, iterations: 8, ..Default::default() };
+    // Enough iterations for the Newton steps to begin, few enough for this to stay quick; kernels alone, as what they
+    // leave to the host may allocate.
+    let solver = "newton".into();
+    let options = BatchOptions { executor: Executor::Cpu, precision, solver, iterations: 8, ..Default::default() };
     Batch::new(&[(model, worlds)], &options).expect("a batch")
 }
 

@@ -236,8 +236,6 @@ fn misuse_is_an_error_that_says_what_and_where() {
     assert!(made(usize::MAX / 4, &options(Precision::F32)).contains("MB"));
     let settings = BatchOptions { solver: "magic".into(), ..options(Precision::F32) };
     assert!(made(1, &settings).contains("unknown solver \"magic\""));
-    let settings = BatchOptions { solver: "subadmm".into(), ..options(Precision::F32) };
-    assert!(made(1, &settings).contains("a solver that steps batches"));
     let stabilisation = Stabilisation { fraction: 2.0, ..Stabilisation::default() };
     assert!(made(1, &BatchOptions { stabilisation, ..options(Precision::F32) }).contains("stabilisation.fraction"));
     let settings = BatchOptions { dt: Some(-0.1), ..options(Precision::F32) };

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use manyworlds::contact::problem::Law;
+use manyworlds::contact::solve::{Kernels, SOLVERS};
 use manyworlds::contact::{Precision as Arithmetic, SolveSettings, problem, quality, solve};
 use manyworlds::model::from_mjcf_str;
 use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Model, Precision, State, load, scenes};
@@ -42,13 +43,33 @@ fn everything() -> Model {
 }
 
 fn batch(model: &Model, precision: Precision) -> Batch {
-    let options = BatchOptions { executor: Executor::Cpu, precision, tolerance: 1e-9, ..Default::default() };
+    solved_by("auto", model, precision)
+}
+
+fn solved_by(solver: &str, model: &Model, precision: Precision) -> Batch {
+    let options = BatchOptions {
+        executor: Executor::Cpu,
+        precision,
+        solver: solver.into(),
+        tolerance: 1e-9,
+        ..Default::default()
+    };
     Batch::new(&[(model, 3)], &options).expect("the batch is made")
 }
 
 /// Steps and compares at the steps named; in `f64` to rounding, in `f32` to its.
-fn check(model: &Model, precision: Precision, start: Option<State>, at: &[usize], mut see: impl FnMut(&[Law])) {
-    let mut batch = batch(model, precision);
+fn check(model: &Model, precision: Precision, start: Option<State>, at: &[usize], see: impl FnMut(&[Law])) {
+    check_batch(batch(model, precision), model, precision, start, at, see);
+}
+
+fn check_batch(
+    mut batch: Batch,
+    model: &Model,
+    precision: Precision,
+    start: Option<State>,
+    at: &[usize],
+    mut see: impl FnMut(&[Law]),
+) {
     if let Some(state) = start {
         batch.reset(&[0, 1, 2].map(|world| (world, state.clone()))).expect("a state");
     }
@@ -103,6 +124,23 @@ fn every_kind_of_constraint_comes_out_as_the_step_had_it() {
     check(&everything(), Precision::F64, None, &[1, 20, 60, 200, 400], see);
     assert_eq!(seen, [true; 6], "contacts, blocks, bilateral, unilateral, soft and box rows are all there");
     check(&everything(), Precision::F32, None, &[1, 60, 200], |_| ());
+}
+
+#[test]
+fn what_the_host_solves_is_put_where_kernels_would_have_put_it() {
+    for solver in SOLVERS.iter().filter(|solver| solver.kernels() == Kernels::Nothing) {
+        for precision in [Precision::F64, Precision::F32] {
+            let model = everything();
+            check_batch(
+                solved_by(solver.name(), &model, precision),
+                &model,
+                precision,
+                None,
+                &[1, 20, 60, 200],
+                |_| (),
+            );
+        }
+    }
 }
 
 #[test]

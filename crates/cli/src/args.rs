@@ -71,13 +71,13 @@ pub(crate) struct RunArgs {
     /// Number type of everything computed; bench: f32, sim and step: f64 when absent
     #[arg(long, value_enum)]
     pub(crate) precision: Option<PrecisionArg>,
-    /// Contact solver: auto (sweeps, then Newton steps where they are needed) or pgs (sweeps alone)
+    /// Contact solver: auto (whatever it takes), newton (what kernels do of that), pgs (sweeps alone), subadmm or canal
     #[arg(long, value_name = "NAME")]
     pub(crate) solver: Option<String>,
     /// Residual at which the solver stops, N s; `bench` ends with exit code 1 when a world misses it
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) tolerance: Option<f64>,
-    /// Most sweeps of the solver a step
+    /// Most iterations of the solver a step; what `auto` does on the host may take ten times as many
     #[arg(long, value_name = "N")]
     pub(crate) iterations: Option<u32>,
     /// Time step, s; the model's when absent

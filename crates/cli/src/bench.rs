@@ -1,8 +1,10 @@
 //! `manyworlds bench`: how fast a batch steps, and how well its contacts are solved.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use manyworlds::contact::solve::Stage;
 use manyworlds::{Batch, BatchOptions, Precision, status};
 use serde::Serialize;
 
@@ -109,6 +111,8 @@ struct Report {
     worlds_failed: usize,
     worlds_unconverged: usize,
     worlds_over_tolerance: usize,
+    /// Of the sampled world-steps: how many needed no more than the solver's first stage, and which the others did.
+    finished_by: Finished,
     bytes_per_world: u64,
     stage_ms: StageTimes,
     /// Whether the stages name the kernels: on an adapter without timestamps they are one stage, `device`.
@@ -118,6 +122,22 @@ struct Report {
     seed: u64,
     n_v: usize,
     threads: usize,
+}
+
+/// Sampled world-steps by the stage that came last.
+#[derive(Debug, Default)]
+struct Finished(BTreeMap<Option<Stage>, u64>);
+
+impl Finished {
+    fn names(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.0.iter().map(|(stage, &count)| (stage.map_or("the first", Stage::name), count))
+    }
+}
+
+impl Serialize for Finished {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.names())
+    }
 }
 
 /// Stage names and their milliseconds a step, in the order of the step.
@@ -180,6 +200,7 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         worlds_failed: certificate.failed,
         worlds_unconverged: certificate.unconverged,
         worlds_over_tolerance: certificate.over_tolerance.iter().filter(|&&over| over).count(),
+        finished_by: certificate.finished_by,
         bytes_per_world: batch.bytes_per_world(),
         stage_ms: StageTimes(batch.stage_ms().into_iter().map(|(name, ms)| (name, ms / steps as f64)).collect()),
         device_stages: batch.times_device_stages(),
@@ -307,6 +328,7 @@ struct Certificate {
     failed: usize,
     unconverged: usize,
     over_tolerance: Vec<bool>,
+    finished_by: Finished,
 }
 
 impl Certificate {
@@ -329,11 +351,19 @@ impl Certificate {
                 Precision::F64 => world.residual,
             };
             *over_tolerance |= best.is_nan() || best > settings.tolerance;
+            *self.finished_by.0.entry(world.stage).or_default() += 1;
             self.failed += usize::from(world.failed());
             self.unconverged += usize::from(world.status & status::ITERATION_LIMIT != 0);
         }
         Ok(())
     }
+}
+
+/// Shares of the sampled world-steps by the stage that came last.
+fn finished(by: &Finished) -> String {
+    let total: u64 = by.0.values().sum();
+    let share = |(name, count): (&str, u64)| format!("{name} {:.3} %", 100.0 * count as f64 / total.max(1) as f64);
+    by.names().map(share).collect::<Vec<_>>().join(", ")
 }
 
 fn human(report: &Report, fell_back: bool) -> String {
@@ -376,6 +406,7 @@ fn human(report: &Report, fell_back: bool) -> String {
                 report.worlds_failed, report.worlds_over_tolerance, report.worlds_unconverged
             ),
         ),
+        ("solver stages", finished(&report.finished_by)),
         ("memory", format!("{} bytes a world", output::thousands(report.bytes_per_world as f64))),
     ])
     .to_string();

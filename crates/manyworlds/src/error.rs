@@ -38,13 +38,8 @@ pub enum Error {
         found: String,
     },
     /// No such solver.
-    #[error("unknown solver \"{found}\"; known: {known}")]
-    UnknownSolver {
-        /// The name asked for.
-        found: String,
-        /// The names there are.
-        known: String,
-    },
+    #[error(transparent)]
+    Solver(#[from] manyworlds_contact::SolveError),
     /// Neither a file nor a scene.
     #[error("\"{found}\" is neither a model file (.xml, .urdf) nor a built-in scene; scenes: {known}")]
     UnknownModel {

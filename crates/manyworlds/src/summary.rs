@@ -1,5 +1,7 @@
 //! How a world fared in its last step.
 
+use manyworlds_contact::solve::Stage;
+
 /// Bits of a world's status word.
 pub use manyworlds_shaders::dynamics::tree::status;
 
@@ -18,6 +20,8 @@ pub struct Summary {
     pub iterations: u32,
     /// Bits of [`status`], of all the world's trees.
     pub status: u32,
+    /// Where the kernels left the world unsolved: the last stage that the host's part of the solver needed.
+    pub stage: Option<Stage>,
     /// Contacts that the residuals so far are means over.
     counted: f64,
 }

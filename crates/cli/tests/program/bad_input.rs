@@ -15,7 +15,6 @@ fn usage() {
     refused(&["bench", "free-box", "--dt", "nan"], &["dt"]);
     refused(&["bench", "free-box", "--tolerance", "inf"], &["tolerance"]);
     refused(&["bench", "free-box", "--solver", "magic"], &["magic", "pgs"]);
-    refused(&["bench", "free-box", "--solver", "subadmm"], &["subadmm", "batches", "solve"]);
     refused(&["bench", "free-box", "--controls", "-1"], &["--controls"]);
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A contact is where two features touch, and which ones is read off the contact itself: where its surface points lie on
 //! each shape, and whose face its normal is perpendicular to. While the features stay the same the contact is a smooth
-//! function of the poses, and [`slope`] solves the linear equations that say so; at a change of features it has a kink.
-//! What has no such form, or lies on a kink, is refused with a reason.
+//! function of the poses, and the module `slope` solves the linear equations that say so; at a change of features it
+//! has a kink. What has no such form, or lies on a kink, is refused with a reason.
 //!
 //! Sources: K. Werling et al. 2021, section 5 (vertex-face, edge-edge); Q. Le Lidec et al. 2024, appendix C (smooth
 //! shapes, by their support functions).

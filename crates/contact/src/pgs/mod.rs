@@ -9,4 +9,4 @@ mod record;
 
 pub use info::PgsInfo;
 pub use params::{CPU_ROWS, DEVICE_ROWS, PgsError, PgsParams};
-pub use record::{TreeContactBuffers, record_assembly, record_solution, work_reals};
+pub use record::{TreeContactBuffers, record_assembly, record_certificate, record_solution, work_reals};

@@ -90,7 +90,7 @@ pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &Tre
         .dispatch(&TREE_ROWS, &whole, lanes, &[b.topology, b.params, b.state, b.factor, b.row]);
 }
 
-/// Appends the second half: from the free velocity to velocity, impulses and certificate. No lane has more than
+/// Appends the second half: from the free velocity to velocity and impulses. No lane has more than
 /// `most_slots` slots.
 pub fn record_solution(
     recording: &mut Recording,
@@ -99,7 +99,7 @@ pub fn record_solution(
     most_slots: u32,
     b: &TreeContactBuffers,
 ) {
-    let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
+    let (lane, lanes) = (params.dims(tree), tree.lanes);
     let mut solve = |dims: LaneDims, count: u32| {
         let buffers = [b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work];
         recording.dispatch(&TREE_PGS, &dims, count, &buffers);
@@ -117,6 +117,11 @@ pub fn record_solution(
     } else {
         solve(lane, lanes);
     }
+}
+
+/// Appends how good the impulses are.
+pub fn record_certificate(recording: &mut Recording, params: &PgsParams, tree: &TreeDims, b: &TreeContactBuffers) {
+    let (whole, lane, lanes) = (TreeOnly { tree: *tree }, params.dims(tree), tree.lanes);
     recording.dispatch(&TREE_PUSH, &lane, lanes, &[b.slots, b.b, b.constraint, b.impulse, b.row, b.info]).dispatch(
         &TREE_CERTIFY,
         &whole,

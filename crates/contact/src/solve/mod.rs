@@ -3,6 +3,7 @@
 mod auto;
 mod canal;
 mod law;
+mod newton;
 mod pgs;
 mod polish;
 mod sparse;
@@ -73,7 +74,7 @@ impl SolveStatus {
 }
 
 /// Stages of `auto`, in the order in which they are tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// Sweeps of projected Gauss-Seidel.
     Sweeps,
@@ -147,20 +148,39 @@ pub struct Outcome {
     pub trace: Vec<Vec<f64>>,
 }
 
+/// What the kernels of a step do for a solver of batches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernels {
+    /// Nothing: the host solves every world, between two halves of the step.
+    Nothing,
+    /// Sweeps of projected Gauss-Seidel.
+    Sweeps,
+    /// A few sweeps, then Newton steps.
+    Newton,
+}
+
 /// A solver of contact problems.
 pub trait Solver: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
-    /// Whether batches of worlds offer it, on both executors; otherwise it solves single problems only.
-    fn in_batches(&self) -> bool {
-        true
+    /// What kernels do of it in batches of worlds.
+    fn kernels(&self) -> Kernels {
+        Kernels::Nothing
+    }
+    /// In batches: whether worlds that the kernels left unsolved are given to [`Self::finish`].
+    fn finishes(&self) -> bool {
+        self.kernels() == Kernels::Nothing
     }
     /// Solves one problem.
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
+    /// Goes on from where the kernels left a problem, its warm start.
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        self.solve(problem, settings)
+    }
 }
 
 /// All solvers; the first is the default.
-pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &pgs::Pgs, &subadmm::SubAdmm, &canal::Canal];
+pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &newton::Newton, &pgs::Pgs, &subadmm::SubAdmm, &canal::Canal];
 
 /// Why nothing was solved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -271,7 +271,7 @@ fn what_cannot_be_solved_says_so() {
     assert_eq!((s.status, s.iterations), (SolveStatus::IterationLimit, 2));
     assert!(s.quality.residual > 1e-9);
     let unknown = solve(&p, "magic", &SolveSettings::default()).unwrap_err();
-    assert_eq!(unknown.to_string(), "unknown solver \"magic\": there is auto, pgs, subadmm, canal");
+    assert_eq!(unknown.to_string(), "unknown solver \"magic\": there is auto, newton, pgs, subadmm, canal");
     let setting = solve(&p, "pgs", &SolveSettings { tolerance: f64::NAN, ..Default::default() }).unwrap_err();
     assert!(matches!(setting, SolveError::Setting { setting: "tolerance", .. }));
     // Numbers that f32 cannot hold.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_contact::pgs::{self, PgsParams, work_reals};
+use manyworlds_contact::solve::Kernels;
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, info, map, row_stride, slot_reals};
@@ -12,6 +13,7 @@ use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
 use super::buffers::{IslandBuffers, SetBuffers};
+use super::finish::Stages;
 use super::record::{IslandStep, SetStep};
 use super::shared::Shared;
 use crate::geoms::GeomOverrides;
@@ -30,6 +32,10 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
     pub(super) geoms: Option<GeomOverrides<T>>,
     /// What derivatives need of the step before, where it is kept.
     pub(super) before: Option<Kept<T>>,
+    /// Which stage of the solver a world needed last, where the host had a part in it.
+    pub(super) stages: Stages,
+    /// How the kernels left each island of several trees.
+    pub(super) island_status: Vec<u32>,
     recording: Recording,
     /// Poses in the store are not those of the state.
     stale: bool,
@@ -99,6 +105,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     ) -> Result<Self, Error> {
         let width = store.tile();
         let lane_workspace = share.is_some();
+        let newton = shared.solver.kernels() == Kernels::Newton;
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -109,7 +116,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 tolerance: shared.tolerance,
                 sweeps: shared.iterations,
                 rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
-                newton: shared.newton,
+                newton,
                 share,
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
@@ -122,7 +129,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 staging: Vec::new(),
             });
         }
-        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, shared.newton);
+        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, newton);
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.iterations,
@@ -140,6 +147,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             n_world,
             geoms: None,
             before: None,
+            stages: Stages::new(),
+            island_status: Vec::new(),
             recording,
             stale: true,
             ticket: None,
@@ -392,20 +401,60 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         Ok(())
     }
 
-    /// One step: host stage on the poses at hand, then one submission up to the poses of the next.
-    pub(crate) fn step(&mut self) -> Result<(), Error> {
+    /// Begins a step: host stage on the poses at hand, then a submission: where the host has a part in solving, up to
+    /// what the kernels make of the contacts, else up to the poses of the next step.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.prepare()?;
         self.keep()?;
         self.recording.clear();
+        let kernels = self.shared.solver.kernels();
         let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             set.step.dynamics(&mut self.recording);
             let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
-            set.step.contact(slots.most(), &mut self.recording, back);
+            set.step.contact(kernels, slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
-            islands.record(&self.sets, pack, tile, &mut self.recording);
+            islands.record(kernels, &self.sets, pack, tile, &mut self.recording);
         }
+        if self.shared.solver.finishes() {
+            for set in &self.sets {
+                self.recording.read(set.step.buffers.status);
+            }
+        } else {
+            self.record_motion();
+        }
+        self.ticket = Some(self.store.submit(&self.recording)?);
+        Ok(())
+    }
+
+    /// The rest of a step that was begun.
+    pub(crate) fn complete(&mut self) -> Result<(), Error> {
+        if self.shared.solver.finishes() {
+            if let Some(ticket) = self.ticket.take() {
+                self.store.wait(ticket)?;
+            }
+            let changed = self.finish_solve()?;
+            self.recording.clear();
+            if changed {
+                for set in &self.sets {
+                    set.step.certify(&mut self.recording);
+                }
+                self.islands.certify(&self.host.islands, &mut self.recording);
+            }
+            self.record_motion();
+            self.ticket = Some(self.store.submit(&self.recording)?);
+        }
+        self.host.remember();
+        self.islands.odd = !self.islands.odd;
+        for set in &mut self.sets {
+            set.step.odd = !set.step.odd;
+        }
+        Ok(())
+    }
+
+    /// Velocities into states, and the poses that collision looks at next.
+    fn record_motion(&mut self) {
         for set in &self.sets {
             set.step.integrate(&mut self.recording);
         }
@@ -414,13 +463,6 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let b = set.step.buffers;
             self.recording.read(b.pose).read(b.speed).read(b.status);
         }
-        self.ticket = Some(self.store.submit(&self.recording)?);
-        self.host.remember();
-        self.islands.odd = !self.islands.odd;
-        for set in &mut self.sets {
-            set.step.odd = !set.step.odd;
-        }
-        Ok(())
     }
 
     /// The step of a world is no longer one that could be differentiated.

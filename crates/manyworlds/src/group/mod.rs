@@ -2,6 +2,7 @@
 
 mod buffers;
 mod chunk;
+mod finish;
 mod gradient;
 mod inspect;
 mod problem;
@@ -267,9 +268,11 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
     fn step(&mut self) -> Result<(), Error> {
         // A pool of one thread would only be asked to wait for.
         if B::SIDE_BY_SIDE && self.chunks.len() > 1 && rayon::current_num_threads() > 1 {
-            self.chunks.par_iter_mut().try_for_each(Chunk::step)
+            self.chunks.par_iter_mut().try_for_each(|chunk| chunk.begin().and_then(|()| chunk.complete()))
         } else {
-            self.chunks.iter_mut().try_for_each(Chunk::step)
+            // The device works on one chunk while the host does its part of the next.
+            self.chunks.iter_mut().try_for_each(Chunk::begin)?;
+            self.chunks.iter_mut().try_for_each(Chunk::complete)
         }
     }
 
@@ -523,8 +526,9 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             }
         }
         self.summarise_islands(&mut out[first..])?;
-        for (summary, world) in out[first..].iter_mut().zip(&self.host.worlds) {
+        for (index, (summary, world)) in out[first..].iter_mut().zip(&self.host.worlds).enumerate() {
             summary.contacts = world.contacts.len() as u32;
+            summary.stage = self.stages.get(index).copied().flatten();
             summary.close();
         }
         Ok(())

@@ -1,6 +1,8 @@
 //! A step of a chunk as a recording: reads top to bottom as the algorithm.
 
+use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
+use manyworlds_contact::solve::Kernels;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
@@ -88,11 +90,25 @@ impl SetStep {
 
     /// Contacts and rows of trees that are islands by themselves: free velocity to velocity and impulses. `moves`: the
     /// impulses that come back from islands of several trees. No lane has more than `most_slots` slots.
-    pub(crate) fn contact(&self, most_slots: u32, recording: &mut Recording, moves: impl FnOnce(&mut Recording)) {
+    pub(crate) fn contact(
+        &self,
+        kernels: Kernels,
+        most_slots: u32,
+        recording: &mut Recording,
+        moves: impl FnOnce(&mut Recording),
+    ) {
         let b = self.contact_buffers();
         pgs::record_assembly(recording, &self.pgs, &self.dims, &b);
         moves(recording);
-        pgs::record_solution(recording, &self.pgs, &self.dims, most_slots, &b);
+        if kernels != Kernels::Nothing {
+            pgs::record_solution(recording, &self.pgs, &self.dims, most_slots, &b);
+            pgs::record_certificate(recording, &self.pgs, &self.dims, &b);
+        }
+    }
+
+    /// How good the impulses are.
+    pub(crate) fn certify(&self, recording: &mut Recording) {
+        pgs::record_certificate(recording, &self.pgs, &self.dims, &self.contact_buffers());
     }
 
     /// Velocity into the state.
@@ -148,16 +164,15 @@ impl IslandStep {
 
     /// From the free velocities of all sets to the velocities of their trees that are in islands; what the tree kernels
     /// made of those is overwritten.
-    pub(crate) fn record<T: Scalar>(
+    pub(crate) fn record<T: Scalar + CollidePrecision>(
         &self,
+        kernels: Kernels,
         sets: &[ChunkSet<T>],
         pack: &IslandPack<T>,
         tile: u32,
         recording: &mut Recording,
     ) {
-        use kernel::contact::{
-            ISLAND_ASSEMBLE, ISLAND_CERTIFY, ISLAND_FINISH, ISLAND_GATHER, ISLAND_ROWS, ISLAND_SCATTER,
-        };
+        use kernel::contact::{ISLAND_ASSEMBLE, ISLAND_FINISH, ISLAND_GATHER, ISLAND_ROWS, ISLAND_SCATTER};
         let b = &self.buffers;
         let [before, impulse] = b.impulses(self.odd);
         let parts = || sets.iter().map(|set| &set.step).zip(&pack.sets).filter(|(_, part)| part.dims.n_trees > 0);
@@ -177,14 +192,7 @@ impl IslandStep {
                 recording.dispatch(&ISLAND_ROWS, dims, dims.n_rows, &[s.topology, s.row, b.index, b.jac, b.con]);
             }
         }
-        let dims = &IslandDims {
-            iterations: self.iterations,
-            tolerance: self.tolerance.to_bits(),
-            // What a batch promises is residual number 1; in f32 heavy bodies cannot reach it, and there the scaled one
-            // counts as well.
-            tolerance_scaled: if size_of::<T>() == 4 { self.tolerance } else { 0.0 }.to_bits(),
-            ..pack.dims
-        };
+        let dims = &self.dims(pack);
         recording.dispatch(
             &ISLAND_FINISH,
             dims,
@@ -194,18 +202,42 @@ impl IslandStep {
         for (set, part) in parts() {
             self.to_islands(set, part, tile, recording);
         }
+        if kernels == Kernels::Nothing {
+            return;
+        }
         self.solve(dims, pack, impulse, recording);
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
             let count = dims.n_trees.max(dims.n_rows);
             recording.dispatch(&ISLAND_SCATTER, dims, count, &[b.index, b.velocity, impulse, s.velocity, s.row]);
         }
+        self.certify(pack, recording);
+    }
+
+    /// How good the impulses are.
+    pub(crate) fn certify<T: Scalar + CollidePrecision>(&self, pack: &IslandPack<T>, recording: &mut Recording) {
+        if pack.is_empty() {
+            return;
+        }
+        let (b, dims) = (&self.buffers, self.dims(pack));
         recording.dispatch(
-            &ISLAND_CERTIFY,
-            dims,
+            &kernel::contact::ISLAND_CERTIFY,
+            &dims,
             dims.n_islands,
-            &[b.index, b.contact, b.jac, b.con, impulse, b.velocity, b.info, b.status],
+            &[b.index, b.contact, b.jac, b.con, b.impulses(self.odd)[1], b.velocity, b.info, b.status],
         );
+    }
+
+    /// Sizes and what a solve is to reach.
+    fn dims<T: Scalar + CollidePrecision>(&self, pack: &IslandPack<T>) -> IslandDims {
+        IslandDims {
+            iterations: self.iterations,
+            tolerance: self.tolerance.to_bits(),
+            // What a batch promises is residual number 1; in f32 heavy bodies cannot reach it, and there the scaled one
+            // counts as well.
+            tolerance_scaled: if size_of::<T>() == 4 { self.tolerance } else { 0.0 }.to_bits(),
+            ..pack.dims
+        }
     }
 
     /// Sweeps; Newton steps; more sweeps for islands that are too large for those, or withstand them.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use manyworlds_collide::{CollisionModel, CollisionSettings, Precision as CollidePrecision};
+use manyworlds_contact::solve::Solver;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
@@ -18,8 +19,7 @@ pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     pub(crate) host: Arc<HostModel<T>>,
     pub(crate) tolerance: f64,
     pub(crate) iterations: u32,
-    /// Newton steps beside sweeps.
-    pub(crate) newton: bool,
+    pub(crate) solver: &'static dyn Solver,
 }
 
 impl<T: Scalar + CollidePrecision> Shared<T> {
@@ -59,7 +59,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             host: Arc::new(host),
             tolerance: options.tolerance,
             iterations: options.iterations,
-            newton: options.solver == "auto",
+            solver: manyworlds_contact::solver(&options.solver)?,
         })
     }
 }

@@ -205,8 +205,9 @@ impl<T: Scalar + Precision> IslandPack<T> {
 
     /// Contacts and bilateral blocks of one world, as constraints of the chunk, and what their sides are about.
     pub(crate) fn blocks_of(&self, world: usize) -> Vec<(usize, Vec<SideTree>)> {
-        let own = self.islands.iter().filter(|island| island.world as usize == world);
-        // The islands of a world follow each other.
+        // Everything stands by world.
+        let first = self.islands.partition_point(|island| (island.world as usize) < world);
+        let own = self.islands[first..].iter().take_while(|island| island.world as usize == world);
         let range = own.fold(None, |range: Option<Range<u32>>, island| {
             let begin = range.map_or(island.constraint_begin, |range| range.start);
             Some(begin..island.constraint_end)
@@ -214,7 +215,8 @@ impl<T: Scalar + Precision> IslandPack<T> {
         let range = range.unwrap_or_default();
         let mut all: Vec<_> = range.clone().map(|at| (at as usize, Vec::new())).collect();
         for (set, part) in self.sets.iter().enumerate() {
-            for item in part.items.iter().filter(|item| range.contains(&item.constraint)) {
+            let first = part.items.partition_point(|item| item.constraint < range.start);
+            for item in part.items[first..].iter().take_while(|item| item.constraint < range.end) {
                 all[(item.constraint - range.start) as usize].1.push(SideTree {
                     set,
                     lane: item.lane as usize,
@@ -225,6 +227,17 @@ impl<T: Scalar + Precision> IslandPack<T> {
         }
         all.retain(|(at, _)| self.constraints[*at].kind == kind::BLOCK);
         all
+    }
+
+    /// The constraint as which a static row of a lane is in an island; the set has `k` trees a world.
+    pub(crate) fn row_of(&self, set: usize, k: usize, lane: usize, row: usize) -> Option<usize> {
+        // Rows stand by world, those of one world by island.
+        let rows = &self.sets[set].rows;
+        let begin = lane / k * k;
+        let own = rows[rows.partition_point(|item| (item.lane as usize) < begin)..].iter();
+        own.take_while(|item| (item.lane as usize) < begin + k)
+            .find(|item| (item.lane as usize, item.row as usize) == (lane, row))
+            .map(|item| item.constraint as usize)
     }
 
     /// Leaves no island.

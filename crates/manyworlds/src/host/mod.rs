@@ -36,6 +36,8 @@ mod stage {
     pub(super) const ORGANISE: &str = "organise";
     /// Records for upload.
     pub(super) const PACK: &str = "pack";
+    /// Worlds that the kernels left unsolved.
+    pub(super) const SOLVE: &str = "solve";
 }
 
 /// How much faster than at the start of a step a body is taken to move within it.
@@ -91,6 +93,21 @@ struct Bench<T: Precision> {
 pub(crate) struct Moving<P, V> {
     pub(crate) poses: P,
     pub(crate) speeds: V,
+}
+
+/// What was packed for one step, and where it stands.
+pub(crate) struct Packed<'a, T> {
+    pub(crate) worlds: &'a [World<T>],
+    pub(crate) packs: &'a [SlotPack<T>],
+    pub(crate) islands: &'a IslandPack<T>,
+    organisers: &'a [Organiser],
+}
+
+impl<T> Packed<'_, T> {
+    /// Whether a tree of a world is in an island with others.
+    pub(crate) fn is_shared(&self, world: usize, tree: usize) -> bool {
+        is_shared(&self.organisers[world], tree)
+    }
 }
 
 /// Contacts of the worlds of one chunk.
@@ -212,9 +229,21 @@ impl<T: Scalar + Precision> HostStage<T> {
         self.timings = on.then(Timings::default);
     }
 
+    /// Takes in the time that the host spent on solving, if times are taken.
+    pub(crate) fn spent_solving(&mut self, spent: Duration) {
+        if let Some(timings) = &mut self.timings {
+            timings.add(stage::SOLVE, spent.as_secs_f64() * 1e3);
+        }
+    }
+
     /// What the stages took so far; nothing when they are not timed.
     pub(crate) fn timings(&self) -> &[(&'static str, f64)] {
         self.timings.as_ref().map_or(&[], |timings| &timings.stages)
+    }
+
+    /// The step at hand.
+    pub(crate) fn packed(&self) -> Packed<'_, T> {
+        Packed { worlds: &self.worlds, packs: &self.packs, islands: &self.islands, organisers: &self.organisers }
     }
 
     /// Whether a tree of a world was in an island with others in the step at hand.

@@ -12,13 +12,13 @@
 
 mod stages;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
 
-use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, pgs};
+use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, pgs};
 use crate::problem::ContactProblem;
 use stages::{Search, measure};
 
@@ -31,10 +31,25 @@ impl Solver for Auto {
         "auto"
     }
 
+    fn kernels(&self) -> Kernels {
+        Kernels::Newton
+    }
+
+    fn finishes(&self) -> bool {
+        true
+    }
+
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         match settings.precision {
             Precision::F32 => run::<f32>(problem, settings),
             Precision::F64 => run::<f64>(problem, settings),
+        }
+    }
+
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        match settings.precision {
+            Precision::F32 => finish::<f32>(problem, settings),
+            Precision::F64 => finish::<f64>(problem, settings),
         }
     }
 }
@@ -47,10 +62,30 @@ fn run<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings) -> Outcome
     if outcome.status == SolveStatus::Converged || left == 0 {
         return outcome;
     }
-    let start = Instant::now();
     if !outcome.lambda.iter().all(|x| x.is_finite()) {
         outcome.lambda.clone_from(&problem.warm_start);
     }
+    go_on::<T>(problem, settings, left, outcome)
+}
+
+/// The stages that batches do not have as kernels.
+fn finish<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+    let outcome = Outcome {
+        status: SolveStatus::IterationLimit,
+        iterations: 0,
+        outer: 0,
+        stage: None,
+        v: problem.velocity(&problem.warm_start),
+        lambda: problem.warm_start.clone(),
+        elapsed: Duration::ZERO,
+        trace: Vec::new(),
+    };
+    go_on::<T>(problem, settings, settings.iterations, outcome)
+}
+
+/// Stages 2 to 4, with so many iterations left.
+fn go_on<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u32, mut outcome: Outcome) -> Outcome {
+    let start = Instant::now();
     let searched = search::<T>(problem, settings, left, &mut outcome);
     outcome.elapsed += start.elapsed();
     let most = left - searched;

@@ -39,10 +39,6 @@ impl Solver for Canal {
         "canal"
     }
 
-    fn in_batches(&self) -> bool {
-        false
-    }
-
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         run(problem, settings, &CanalParams::default())
     }

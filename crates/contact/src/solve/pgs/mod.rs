@@ -10,7 +10,7 @@ use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS, island_newton};
 use manyworlds_shaders::contact::island_pgs::island_pgs;
 use manyworlds_shaders::dynamics::tree::status;
 
-use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::island::Ragged;
 use crate::problem::ContactProblem;
 
@@ -21,6 +21,10 @@ pub(super) struct Pgs;
 impl Solver for Pgs {
     fn name(&self) -> &'static str {
         "pgs"
+    }
+
+    fn kernels(&self) -> Kernels {
+        Kernels::Sweeps
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {

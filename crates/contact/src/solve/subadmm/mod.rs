@@ -32,10 +32,6 @@ impl Solver for SubAdmm {
         "subadmm"
     }
 
-    fn in_batches(&self) -> bool {
-        false
-    }
-
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         run(problem, settings, &SubAdmmParams::default())
     }

@@ -1,0 +1,221 @@
+//! The host's part of a solver: worlds whose contacts the kernels left unsolved, between two halves of a step.
+
+use std::time::Instant;
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_contact::solve::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage};
+use manyworlds_gpu::Store;
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island;
+use manyworlds_shaders::contact::tree_layout::info;
+use manyworlds_shaders::dynamics::tree::status;
+use manyworlds_shaders::index::tile_at;
+use rayon::prelude::*;
+
+use super::chunk::{Chunk, ChunkSet};
+use super::problem::{Home, Reading, When, WorldProblem, whole};
+use super::shared::Shared;
+use crate::Error;
+use crate::host::Packed;
+
+/// So many times as many iterations as the kernels had, the host may take for what they left: few worlds are that hard,
+/// and each costs only its own time.
+const PATIENCE: u32 = 10;
+
+/// A world that the host solved.
+struct Solved {
+    world: usize,
+    problem: WorldProblem,
+    outcome: Outcome,
+}
+
+impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+    /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
+    pub(super) fn finish_solve(&mut self) -> Result<bool, Error> {
+        self.stages.clear();
+        self.stages.resize(self.n_world, None);
+        for set in &mut self.sets {
+            self.store.read_index(set.step.buffers.status, &mut set.status)?;
+        }
+        self.island_status.clear();
+        self.island_status.resize(self.host.islands.islands.len(), 0);
+        if self.by_kernels() && !self.island_status.is_empty() {
+            self.store.read_index(self.islands.buffers.status, &mut self.island_status)?;
+        }
+        let wanted: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
+        if wanted.is_empty() {
+            return Ok(false);
+        }
+        let clock = Instant::now();
+        let mut reading = Reading::new(self, When::Within)?;
+        let (shared, host) = (&*self.shared, self.host.packed());
+        let solve = |&world: &usize| solve(shared, &host, &reading, world);
+        let solved: Vec<Solved> = wanted.par_iter().filter_map(solve).collect();
+        if !self.by_kernels() {
+            self.begin_status(&wanted);
+        }
+        for solved in &solved {
+            self.place(solved, &mut reading);
+        }
+        self.upload(&reading)?;
+        self.count(&solved)?;
+        self.host.spent_solving(clock.elapsed());
+        Ok(true)
+    }
+
+    /// Whether kernels had a part in solving.
+    fn by_kernels(&self) -> bool {
+        self.shared.solver.kernels() != Kernels::Nothing
+    }
+
+    /// Whether something of a world is left to solve.
+    fn is_unsolved(&self, world: usize) -> bool {
+        let lanes = |set: &ChunkSet<T>| world * set.k..(world + 1) * set.k;
+        let broken = status::STOPPED | status::BREAKDOWN;
+        if self.sets.iter().any(|set| set.status[lanes(set)].iter().any(|word| word & broken != 0)) {
+            return false;
+        }
+        let unsolved = |word: u32| word & (status::ITERATION_LIMIT | status::SHARED) == status::ITERATION_LIMIT;
+        // Islands stand by world.
+        let all = &self.host.islands.islands;
+        let first = all.partition_point(|island| (island.world as usize) < world);
+        let own = all.iter().zip(&self.island_status).skip(first).take_while(|(i, _)| i.world as usize == world);
+        !self.by_kernels()
+            || self.sets.iter().any(|set| set.status[lanes(set)].iter().any(|&word| unsolved(word)))
+            || own.into_iter().any(|(_, &word)| unsolved(word))
+    }
+
+    /// Nothing is solved until the host has done it, where no kernel has a part in it.
+    fn begin_status(&mut self, wanted: &[usize]) {
+        for set in &mut self.sets {
+            for &world in wanted {
+                set.status[world * set.k..(world + 1) * set.k].iter_mut().for_each(|word| {
+                    *word = *word & !status::CONVERGED | status::ITERATION_LIMIT;
+                });
+            }
+        }
+    }
+
+    /// Puts what was found for one world where the kernels would have.
+    fn place(&mut self, solved: &Solved, reading: &mut Reading<T>) {
+        let Solved { world, problem, outcome } = solved;
+        self.stages[*world] = outcome.stage;
+        for (constraint, &home) in problem.problem.constraints.iter().zip(&problem.homes) {
+            let lambda = outcome.lambda[constraint.row..].iter().map(|&x| T::from_f64(x)).take(constraint.law.rows());
+            match home {
+                Home::Slot { set, at, stride } => {
+                    let to = reading.sets[set].impulse[at..].iter_mut().step_by(stride);
+                    to.zip(lambda).for_each(|(to, x)| *to = x);
+                }
+                Home::Row { set, at, constraint } => {
+                    lambda.for_each(|x| {
+                        reading.sets[set].row[at] = x;
+                        if let Some(constraint) = constraint {
+                            reading.islands.impulse[3 * constraint] = x;
+                        }
+                    });
+                }
+                Home::Island { constraint } => {
+                    let to = reading.islands.impulse[3 * constraint..].iter_mut();
+                    to.zip(lambda).for_each(|(to, x)| *to = x);
+                }
+            }
+        }
+        let width = self.store.tile();
+        for ((set, own), trees) in self.sets.iter_mut().zip(&mut reading.sets).zip(&self.shared.sets) {
+            let n_v = set.step.dims.n_v as usize;
+            for (j, &tree) in trees.trees.iter().enumerate() {
+                let lane = set.lane(*world, j);
+                let v = &outcome.v[self.shared.model.trees[tree].v.clone()];
+                for (i, &x) in v.iter().enumerate() {
+                    own.velocity[tile_at(width, lane, n_v, i)] = T::from_f64(x);
+                }
+                if outcome.status == SolveStatus::Converged {
+                    let word = &mut set.status[lane];
+                    *word = *word & !status::ITERATION_LIMIT | status::CONVERGED;
+                }
+            }
+        }
+    }
+
+    /// Velocities, impulses and status to where the kernels have them.
+    fn upload(&mut self, reading: &Reading<T>) -> Result<(), Error> {
+        for (set, own) in self.sets.iter().zip(&reading.sets) {
+            let b = set.step.buffers;
+            self.store.write(b.velocity, 0, &own.velocity)?;
+            self.store.write(b.row, 0, &own.row)?;
+            self.store.write(b.impulses(set.step.odd)[1], 0, &own.impulse)?;
+            self.store.write_index(b.status, 0, &set.status)?;
+        }
+        if !self.host.islands.is_empty() {
+            let impulse = self.islands.buffers.impulses(self.islands.odd)[1];
+            self.store.write(impulse, 0, &reading.islands.impulse)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the iterations to those of the kernels.
+    fn count(&mut self, solved: &[Solved]) -> Result<(), Error> {
+        let (width, by_kernels) = (self.store.tile(), self.by_kernels());
+        let sum = |count: &mut T, solved: &Solved| {
+            let before = if by_kernels { *count } else { T::default() };
+            *count = before + T::from_f64(f64::from(solved.outcome.iterations));
+        };
+        for index in 0..self.sets.len() {
+            let (k, n_v, b) =
+                (self.sets[index].k, self.sets[index].step.dims.n_v as usize, self.sets[index].step.buffers);
+            let mut infos = whole(self, b.info)?;
+            for solved in solved {
+                for lane in solved.world * k..(solved.world + 1) * k {
+                    sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], solved);
+                }
+            }
+            self.store.write(b.info, 0, &infos)?;
+        }
+        if self.host.islands.is_empty() {
+            return Ok(());
+        }
+        let b = self.islands.buffers;
+        let mut infos = whole(self, b.info)?;
+        for (record, own) in self.host.islands.islands.iter().zip(infos.chunks_exact_mut(island::info::SIZE)) {
+            // Both stand by world.
+            if let Ok(at) = solved.binary_search_by_key(&(record.world as usize), |solved| solved.world) {
+                sum(&mut own[island::info::ITERATIONS], &solved[at]);
+            }
+        }
+        self.store.write(b.info, 0, &infos)?;
+        Ok(())
+    }
+}
+
+/// One world, from what its kernels left. None: its numbers are not finite, or those of the answer are not.
+fn solve<T: Scalar + CollidePrecision>(
+    shared: &Shared<T>,
+    host: &Packed<'_, T>,
+    reading: &Reading<T>,
+    world: usize,
+) -> Option<Solved> {
+    // Numbers that are not finite have no problem; the kernels flag the world.
+    let mut problem = reading.world(shared, host, world).ok()?;
+    if problem.impulse.iter().all(|x| x.is_finite()) {
+        problem.problem.warm_start.copy_from_slice(&problem.impulse);
+    }
+    let settings = SolveSettings {
+        // Of numbers in single precision too: it is what makes up for those.
+        precision: Precision::F64,
+        tolerance: shared.tolerance,
+        iterations: match shared.solver.kernels() {
+            Kernels::Nothing => shared.iterations,
+            _ => shared.iterations.saturating_mul(PATIENCE),
+        },
+        history: false,
+    };
+    let mut outcome = shared.solver.finish(&problem.problem, &settings);
+    // What the certificate is about: a solver's own velocity may lag behind its impulses.
+    outcome.v = problem.problem.velocity(&outcome.lambda);
+    let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
+    sound.then_some(Solved { world, problem, outcome })
+}
+
+/// The last stages of the worlds that the host solved in the last step, by world.
+pub(crate) type Stages = Vec<Option<Stage>>;
