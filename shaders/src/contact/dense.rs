@@ -111,8 +111,8 @@ pub struct Dense<'a, T: Scalar> {
     /// Derivatives of the slots' laws, six numbers after each other.
     derivative: &'a mut [T::Pack],
     matrix: &'a mut [T::Pack],
-    /// Right-hand side, then the step.
-    step: &'a mut [T::Pack],
+    /// The step.
+    pub(super) step: &'a mut [T::Pack],
     /// Change of sigma with the whole step.
     slope: &'a mut [T::Pack],
     rhs: &'a mut [T::Pack],
@@ -123,20 +123,12 @@ pub struct Dense<'a, T: Scalar> {
 pub struct Outcome<T> {
     /// Norm of the natural residual.
     pub error: T,
-    /// Rounds.
-    pub rounds: u32,
     /// Newton steps.
     pub steps: u32,
     /// Sweeps.
     pub sweeps: u32,
     /// Whether the residual met the tolerance.
     pub done: bool,
-}
-
-impl<T: Scalar> Default for Outcome<T> {
-    fn default() -> Self {
-        Self { error: T::lit(0.0), rounds: 0, steps: 0, sweeps: 0, done: false }
-    }
 }
 
 /// What a solve carries from round to round.
@@ -185,25 +177,22 @@ impl<'a, T: Scalar> Dense<'a, T> {
         }
     }
 
-    /// Goes on solving from the present impulses, until `rounds` have been made in all of a Newton step, sweeps, or both;
-    /// sweeps alone without `newton`. `enough`: norm of the natural residual at which it is done.
-    pub fn solve(&mut self, newton: bool, rounds: u32, enough: T, outcome: &mut Outcome<T>) {
+    /// Solves from the present impulses: at most `rounds` of a Newton step, sweeps, or both; sweeps alone without
+    /// `newton`. `enough`: norm of the natural residual at which it is done.
+    pub fn solve(&mut self, newton: bool, rounds: u32, enough: T) -> Outcome<T> {
         let mut progress = Progress::default();
-        outcome.error = self.natural().sqrt();
-        for round in 0..rounds.saturating_sub(outcome.rounds) {
-            if outcome.error <= enough {
+        let mut error = self.natural().sqrt();
+        for round in 0..rounds {
+            if error <= enough {
                 break;
             }
             if newton && round > 0 && round.is_multiple_of(PATIENCE) {
                 self.begin_anew(&mut progress);
             }
             self.round(newton, &mut progress);
-            outcome.error = self.natural().sqrt();
-            outcome.rounds += 1;
+            error = self.natural().sqrt();
         }
-        outcome.steps += progress.steps;
-        outcome.sweeps += progress.sweeps;
-        outcome.done = outcome.error <= enough;
+        Outcome { error, steps: progress.steps, sweeps: progress.sweeps, done: error <= enough }
     }
 
     /// Sweeps, then as at first: steps that led nowhere leave weights and merits that lead nowhere.

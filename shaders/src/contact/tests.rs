@@ -270,10 +270,12 @@ fn a_contact_that_was_left_out_is_taken_in_again() {
     let slots = vec![slot([0.0, -1.0, 0.0], 0.0), slot([0.1, 1.0, 0.0], -1.0), slot([-1.0, 0.0, 1.0], 5.0)];
     let inverse = (0..3).map(|i| (0..3).map(|j| f64::from(u8::from(i == j))).collect()).collect();
     let p = Problem { inverse, b: vec![0.0; 3], slots, rows: Vec::new() };
-    let begun = solve(&[&p], 1, 64, true).remove(0);
+    let begun = solve(&[&p], 4, 64, false).remove(0);
     assert!(begun.lambda[2] == [0.0; 3] && !begun.converged, "{:?}", begun.lambda);
     let s = one(&p, true);
-    assert!(s.converged && close(s.v[0], 10.0) && close(s.v[2], 5.0) && close(s.lambda[2][2], 5.0), "{:?}", s.lambda);
+    assert!(s.converged && p.certify(&s.lambda, &s.rows).0 < 1.1e-9);
+    // The shallow slope makes a hundred of the residual.
+    assert!((s.v[0] - 10.0).abs() < 1e-7 && (s.v[2] - 5.0).abs() < 1e-7 && (s.lambda[2][2] - 5.0).abs() < 1e-7);
 }
 
 /// A random tree-like problem; the more slots than degrees of freedom allow, the more redundant.

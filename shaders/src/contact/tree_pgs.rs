@@ -10,7 +10,7 @@
 //!
 //! After the first sweeps a third of a lying humanoid's contacts are open, and nineteen times in twenty all of them stay
 //! so. The mirror leaves these out: while they stay open they take no part in any step, and where one does not, its lane
-//! goes on with all of them. On a device they are rows of the unit matrix.
+//! is solved again with all of them.
 //!
 //! Buffers: slots, constraint, row -> impulse, velocity (starts as v_free), info, status; work. A mirror solves in one
 //! dispatch; on a device a solve may be spread over several ([`LaneDims::phases`]). There a lane's problem is written out
@@ -28,12 +28,14 @@ use crate::{LANES, Mask, Real, Scalar};
 /// Sweeps of all lanes together before any is solved by itself: where contacts are few that is all it takes.
 const FIRST: u32 = 4;
 
-/// Packs of workspace of a tile: velocity and `J v + e` at the warm start; one lane's A^-1 J^T by dof, and its problem.
+/// Packs of workspace of a tile: velocity and `J v + e` at the warm start; one lane's velocity, its A^-1 J^T by dof, and
+/// its problem.
 #[must_use]
 pub fn work_packs(dims: &LaneDims, n_slot: usize) -> usize {
     let shape = Shape::new(n_slot, dims.n_row as usize);
     let n_v = dims.n_v as usize;
-    n_v + 3 * n_slot + dims.n_row as usize + n_v * shape.groups() + shape.reals() / LANES
+    let lane = n_v.div_ceil(LANES) + n_v * shape.groups() + shape.reals() / LANES;
+    n_v + 3 * n_slot + dims.n_row as usize + lane
 }
 
 /// One tile. `stopped`: lanes that take no part. Returns which lanes have converged.
@@ -66,22 +68,18 @@ pub fn tree_pgs<T: Scalar>(
             continue;
         }
         let enough = dims.tolerance::<T>() * contacts.lane(lane).max(T::lit(1.0));
-        let mut outcome = Outcome::default();
         for whole in [false, true] {
             let found = Found::new(dims, constraint, impulse, rows, sigma, lane, whole);
             if found.shape().groups() * LANES > MOST.min(dims.rows as usize) {
                 large.set_lane(lane, T::lit(1.0));
                 break;
             }
-            found.solve(dims, constraint, impulse, rows, v, sigma, enough, &mut outcome, rest);
-            if !found.left_out_acts(dims, constraint, v) {
+            if let Some(outcome) = found.solve(dims, constraint, impulse, rows, v, sigma, enough, rest) {
+                converged[lane] = outcome.done;
+                report(info_out, lane, &outcome, contacts.lane(lane));
                 break;
             }
-            outcome.done = false;
-            biased(dims, constraint, rows, v, sigma);
         }
-        converged[lane] = outcome.done;
-        report(info_out, lane, &outcome, contacts.lane(lane));
     }
     start(dims, constraint, impulse, rows, velocity);
     let large = T::Pack::lit(0.5).lt(large);
@@ -201,8 +199,8 @@ impl Found {
         self.rows[..self.n_row].iter().map(|&i| usize::from(i)).enumerate()
     }
 
-    /// Whether a slot that was left out would be entered at this velocity.
-    fn left_out_acts<P: Real>(&self, dims: &LaneDims, constraint: &[P], v: &[P]) -> bool {
+    /// Whether a slot that was left out would be entered at a velocity.
+    fn left_out_acts<P: Real>(&self, dims: &LaneDims, constraint: &[P], v: &[P::Scalar]) -> bool {
         let (zero, n_v) = (P::Scalar::lit(0.0), dims.n_v as usize);
         let mut kept = self.slots[..self.n_slot].iter().map(|&s| usize::from(s)).peekable();
         self.partial
@@ -212,29 +210,27 @@ impl Found {
                 }
                 let j = &c[slot::J + 2 * n_v..][..n_v];
                 let bias = c[slot::BIAS + 2].lane(self.lane);
-                let normal =
-                    j.iter().zip(v).fold(bias, |sum, (j, v)| j.lane(self.lane).mul_add(v.lane(self.lane), sum));
-                normal < zero
+                j.iter().zip(v).fold(bias, |sum, (j, &v)| j.lane(self.lane).mul_add(v, sum)) < zero
             })
     }
 
-    /// Gathers the lane's problem, goes on solving it, and puts impulses and velocity back. `sigma`: `J v + e` of the
-    /// tile's slots and rows at `v`, the velocity of the impulses.
+    /// Gathers the lane's problem, solves it and puts its impulses back; none where a slot that was left out acts, and
+    /// then nothing is put back. `sigma`: `J v + e` of the tile's slots and rows at `v`, the velocity of the impulses.
     fn solve<T: Scalar>(
         &self,
         dims: &LaneDims,
         constraint: &[T::Pack],
         impulse: &mut [T::Pack],
         rows: &mut [T::Pack],
-        v: &mut [T::Pack],
+        v: &[T::Pack],
         sigma: &[T::Pack],
         enough: T,
-        outcome: &mut Outcome<T>,
         work: &mut [T::Pack],
-    ) {
+    ) -> Option<Outcome<T>> {
         let (shape, lane, n_v) = (self.shape(), self.lane, dims.n_v as usize);
         let (size, stride, n) = (dims.slot(), dims.row(), shape.groups());
-        let (response, rest) = work.split_at_mut(n_v * n);
+        let (moved, rest) = work.split_at_mut(n_v.div_ceil(LANES));
+        let (response, rest) = rest.split_at_mut(n_v * n);
         response.fill(T::Pack::lit(0.0));
         let mut problem = Dense::<T>::new(shape, rest);
         let n_slot = constraint.len() / size;
@@ -298,28 +294,37 @@ impl Found {
             let compliance = problem.compliance[at / LANES].lane(at % LANES);
             real_mut(problem.delassus)[i * n * LANES + i] += compliance;
         }
-        problem.solve(dims.newton > 0, dims.sweeps, enough, outcome);
-        // The impulses put back, their changes stay.
-        let lambda = real_mut(problem.lambda);
-        let mut put = |to: &mut T::Pack, i: usize| {
-            let (before, now) = (to.lane(lane), lambda[i]);
-            to.set_lane(lane, now);
-            lambda[i] = now - before;
-        };
+        let outcome = problem.solve(dims.newton > 0, dims.sweeps, enough);
+        if self.partial {
+            // The velocity, from the changes of the impulses.
+            problem.step.copy_from_slice(problem.lambda);
+            let change = real_mut(problem.step);
+            for (at, s) in self.slots() {
+                (0..3).for_each(|r| change[shape.of_slot(at, r)] -= impulse[3 * s + r].lane(lane));
+            }
+            for (at, k) in self.rows() {
+                change[shape.of_row(at)] -= rows[k * stride + row::IMPULSE].lane(lane);
+            }
+            let moved = real_mut(moved);
+            for d in 0..n_v {
+                let y = response[d * n..(d + 1) * n].iter().zip(&*problem.step);
+                moved[d] = v[d].lane(lane) + total(y.fold(T::Pack::lit(0.0), |sum, (y, &x)| y.mul_add(x, sum)));
+            }
+            if self.left_out_acts(dims, constraint, &moved[..n_v]) {
+                return None;
+            }
+        }
         for (at, s) in self.slots() {
             for r in 0..3 {
-                put(&mut impulse[3 * s + r], shape.of_slot(at, r));
+                let i = shape.of_slot(at, r);
+                impulse[3 * s + r].set_lane(lane, problem.lambda[i / LANES].lane(i % LANES));
             }
         }
         for (at, k) in self.rows() {
-            put(&mut rows[k * stride + row::IMPULSE], shape.of_row(at));
+            let i = shape.of_row(at);
+            rows[k * stride + row::IMPULSE].set_lane(lane, problem.lambda[i / LANES].lane(i % LANES));
         }
-        if self.partial {
-            for (v, y) in v.iter_mut().zip(response.chunks_exact(n)) {
-                let change = y.iter().zip(&*problem.lambda).fold(T::Pack::lit(0.0), |sum, (y, &d)| y.mul_add(d, sum));
-                v.set_lane(lane, v.lane(lane) + total(change));
-            }
-        }
+        Some(outcome)
     }
 }
 
