@@ -49,6 +49,8 @@ struct Report {
     problems: Vec<String>,
     /// `null` without constraints.
     margin: Option<f64>,
+    /// Contacts and limits at a gap just closed.
+    closed: usize,
     unknowns: usize,
     rank: usize,
     adjoint_residual: f64,
@@ -87,6 +89,7 @@ pub(crate) fn jacobian(args: &JacobianArgs) -> Result<(), Failure> {
         valid: certificate.valid(),
         problems: certificate.problems.clone(),
         margin: certificate.margin.is_finite().then_some(certificate.margin),
+        closed: certificate.closed,
         unknowns: certificate.size,
         rank: certificate.rank,
         adjoint_residual: certificate.residual,
@@ -106,6 +109,7 @@ fn human(report: &Report) -> String {
         ("model", format!("{}, step {} s", report.model, report.dt)),
         ("valid", report.valid.to_string()),
         ("distance to a mode switch", report.margin.map_or("no constraint".into(), |m| format!("{m:.2e} m/s"))),
+        ("gaps just closed", report.closed.to_string()),
         ("unknown impulses", format!("{}, of which {} independent", report.unknowns, report.rank)),
         ("largest dv_dq", format!("{:.4e} 1/s", largest(&report.dv_dq))),
         ("largest dv_dv", format!("{:.4e}", largest(&report.dv_dv))),

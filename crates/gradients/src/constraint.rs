@@ -1,7 +1,7 @@
 //! What every constraint says about derivatives, whatever it is: rows of J, how its biased velocity changes while v+ is
 //! held, and the law its impulse obeys.
 
-use nalgebra::DMatrix;
+use crate::grid::Grid;
 
 /// The law of a constraint of the step, with its impulse in the solution.
 #[derive(Debug, Clone, Copy)]
@@ -43,54 +43,91 @@ pub(crate) struct Constraint {
     pub(crate) impulse: [f64; 3],
     /// e
     pub(crate) bias: [f64; 3],
-    /// How far e is from a kink of its own (where a gap closes, where a correction is capped), m/s.
-    pub(crate) smooth: f64,
+    /// How far e is from a kink of its own (where a gap closes, where a correction is capped).
+    pub(crate) kink: Kink,
+    /// Of a row of a tree: first dof of the tree in the island, and number of the row.
+    pub(crate) row: Option<(usize, usize)>,
+    /// Speed along the normal before the step of a contact that bounces, m/s; else zero.
+    pub(crate) approach: f64,
 }
 
 /// The rows of an island: `sigma^ = J v+ + e`.
 pub(crate) struct Rows {
     /// `[rows, n_v]`
-    pub(crate) j: DMatrix<f64>,
+    pub(crate) j: Grid,
     /// Change of `sigma^` by q while v+ is held, `[rows, n_v]`.
-    pub(crate) by_q: DMatrix<f64>,
+    pub(crate) by_q: Grid,
     /// The same by the velocity before the step (restitution).
-    pub(crate) by_v: DMatrix<f64>,
+    pub(crate) by_v: Grid,
     /// The same by the controls (drives that are rows), `[rows, n_u]`.
-    pub(crate) by_ctrl: DMatrix<f64>,
+    pub(crate) by_ctrl: Grid,
     pub(crate) constraints: Vec<Constraint>,
 }
 
 impl Rows {
     pub(crate) fn new(rows: usize, n_v: usize, n_u: usize) -> Self {
         Self {
-            j: DMatrix::zeros(rows, n_v),
-            by_q: DMatrix::zeros(rows, n_v),
-            by_v: DMatrix::zeros(rows, n_v),
-            by_ctrl: DMatrix::zeros(rows, n_u),
+            j: Grid::zeros(rows, n_v),
+            by_q: Grid::zeros(rows, n_v),
+            by_v: Grid::zeros(rows, n_v),
+            by_ctrl: Grid::zeros(rows, n_u),
             constraints: Vec::new(),
         }
     }
 
     /// Says how far the bias of the last constraint is from a kink.
-    pub(crate) fn smooth(&mut self, margin: f64) {
+    pub(crate) fn kink(&mut self, kink: Kink) {
         if let Some(last) = self.constraints.last_mut() {
-            last.smooth = margin;
+            last.kink = kink;
+        }
+    }
+
+    /// Says which row of which tree the last constraint is.
+    pub(crate) fn is_row(&mut self, tree: usize, index: usize) {
+        if let Some(last) = self.constraints.last_mut() {
+            last.row = Some((tree, index));
+        }
+    }
+
+    /// Says with which speed along the normal the last constraint is one that bounces.
+    pub(crate) fn bounces(&mut self, approach: f64) {
+        if let Some(last) = self.constraints.last_mut() {
+            last.approach = approach;
         }
     }
 
     /// Adds a constraint behind the last; gives its first row.
-    pub(crate) fn push(&mut self, law: Law, impulse: [f64; 3], bias: [f64; 3], smooth: f64) -> usize {
+    pub(crate) fn push(&mut self, law: Law, impulse: [f64; 3], bias: [f64; 3], kink: Kink) -> usize {
         let first = self.constraints.last().map_or(0, |last| last.first + last.law.rows());
-        self.constraints.push(Constraint { first, law, impulse, bias, smooth });
+        self.constraints.push(Constraint { first, law, impulse, bias, kink, row: None, approach: 0.0 });
         first
     }
 }
 
+/// Gaps and violations that a step would undo at less than this are closed, m/s (rad/s): rounding decides their sign.
+const CLOSED: f64 = 1e-9;
+
+/// How far a bias is from where its slope jumps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kink {
+    /// m/s (rad/s)
+    pub(crate) margin: f64,
+    /// The gap is just closed, and counts as open: of the two slopes there that by which it closes in the step, so that
+    /// what rests on a surface stays on it whichever way it is moved.
+    pub(crate) closed: bool,
+}
+
+impl Kink {
+    /// A bias without kinks.
+    pub(crate) const NONE: Self = Self { margin: f64::INFINITY, closed: false };
+}
+
 /// Slope of [`manyworlds_shaders::contact::tree_layout::bias`] by the error.
 pub(crate) fn bias_slope(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
-    if error >= 0.0 {
+    let speed = error * per_step;
+    if speed > -CLOSED {
         per_step
-    } else if fraction * error * per_step > -largest {
+    } else if fraction * speed > -largest {
         fraction * per_step
     } else {
         0.0
@@ -99,14 +136,18 @@ pub(crate) fn bias_slope(error: f64, per_step: f64, fraction: f64, largest: f64)
 
 /// How far [`manyworlds_shaders::contact::tree_layout::bias`] is from its kinks: at zero, and where the correction is
 /// capped.
-pub(crate) fn bias_margin(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
+pub(crate) fn bias_kink(error: f64, per_step: f64, fraction: f64, largest: f64) -> Kink {
     let speed = error * per_step;
-    speed.abs().min((fraction * speed + largest).abs())
+    let capped = (fraction * speed + largest).abs();
+    // All of a violation undone at once: the slope is the same on either side.
+    let (closed, smooth) = (speed.abs() < CLOSED, fraction == 1.0);
+    let margin = if closed || smooth { capped } else { speed.abs().min(capped) };
+    Kink { margin, closed: closed && !smooth }
 }
 
 /// How far [`manyworlds_shaders::contact::tree_layout::bilateral_bias`] is from its kinks.
-pub(crate) fn bilateral_margin(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
-    ((fraction * error * per_step).abs() - largest).abs()
+pub(crate) fn bilateral_kink(error: f64, per_step: f64, fraction: f64, largest: f64) -> Kink {
+    Kink { margin: ((fraction * error * per_step).abs() - largest).abs(), closed: false }
 }
 
 /// Slope of [`manyworlds_shaders::contact::tree_layout::bilateral_bias`] by the error.

@@ -4,15 +4,18 @@
 //! twists of the bodies change (see `manyworlds_shaders::dynamics::derivatives::transport`) and because p moves, E because
 //! the normal turns, and e with the distance. The impulse on the bodies changes with p and E likewise.
 
+use std::borrow::Cow;
+
 use manyworlds_collide::derivatives::ContactSlope;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::dynamics::derivatives::transport::transport;
 use manyworlds_shaders::dynamics::derivatives::turn::left_inverse;
 use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
 use manyworlds_shaders::math::{Quat, quat_conjugate, quat_log, quat_mul, quat_rotate};
-use nalgebra::{DMatrix, Matrix3, Matrix3xX, Vector3};
+use nalgebra::{Matrix3, Matrix3xX, Vector3};
 
-use crate::constraint::{Law, Rows, bias_margin, bias_slope, bilateral_margin, bilateral_slope};
+use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
+use crate::grid::Grid;
 use crate::tree::Forward;
 
 /// A body that moves: tree of the world, body of the tree.
@@ -21,6 +24,8 @@ pub type BodyOfTree = (usize, usize);
 /// A contact of the step.
 #[derive(Debug, Clone)]
 pub struct ContactInput {
+    /// The two geoms, numbered as whoever asks for derivatives by their parameters numbers them.
+    pub geoms: [usize; 2],
     /// The two bodies; `None`: what does not move.
     pub bodies: [Option<BodyOfTree>; 2],
     /// Midway between the surfaces, m.
@@ -36,7 +41,7 @@ pub struct ContactInput {
     /// Impulse of the step, (t1, t2, n), N s.
     pub impulse: [f64; 3],
     /// How point, normal and distance change with the bodies; why that is not known.
-    pub slope: Result<ContactSlope, String>,
+    pub slope: Result<ContactSlope, Cow<'static, str>>,
 }
 
 /// A bilateral block of the step: three rows in world axes.
@@ -53,6 +58,7 @@ pub struct BlockInput {
 }
 
 /// Twists and psi of a tree for some joint velocities.
+#[derive(Default)]
 pub(crate) struct Motion {
     twist: Vec<f64>,
     psi: Vec<f64>,
@@ -178,7 +184,7 @@ impl At {
     }
 
     /// Puts three rows, by the dofs of the constraint, into a matrix over those of the island.
-    fn put(&self, from: &Matrix3xX<f64>, first: usize, to: &mut DMatrix<f64>) {
+    fn put(&self, from: &Matrix3xX<f64>, first: usize, to: &mut Grid) {
         for (k, &dof) in self.dofs.iter().enumerate() {
             for r in 0..3 {
                 to[(first + r, dof)] += from[(r, k)];
@@ -187,7 +193,7 @@ impl At {
     }
 
     /// Adds the change of `J^T f` for an impulse f whose change by q is given and whose point moves.
-    fn push(&self, f: Vector3<f64>, change: &Matrix3xX<f64>, point: &Matrix3xX<f64>, to: &mut DMatrix<f64>) {
+    fn push(&self, f: Vector3<f64>, change: &Matrix3xX<f64>, point: &Matrix3xX<f64>, to: &mut Grid) {
         for (j, &column) in self.dofs.iter().enumerate() {
             let force = change.column(j).into_owned();
             let moment = Vector3::from(point.column(j).into_owned()).cross(&f);
@@ -285,7 +291,7 @@ pub(crate) fn add_contact(
     place: impl Fn(usize) -> usize,
     contact: &ContactInput,
     rows: &mut Rows,
-    push: &mut DMatrix<f64>,
+    push: &mut Grid,
 ) {
     let Some(tree) = contact.bodies.iter().flatten().next().map(|body| body.0) else { return };
     let forward = &members[place(tree)].forward;
@@ -335,15 +341,16 @@ pub(crate) fn add_contact(
     } else {
         manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest)
     };
-    let smooth = if contact.restitution > 0.0 {
+    let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, per_step, fraction, largest) };
+    if contact.restitution > 0.0 {
         // Whether it bounces is a switch as well.
-        (approach - (-threshold).min(-(contact.distance * per_step))).abs()
-    } else {
-        f64::INFINITY
-    };
-    let smooth = if bounces { smooth } else { smooth.min(bias_margin(contact.distance, per_step, fraction, largest)) };
+        kink.margin = kink.margin.min((approach - (-threshold).min(-(contact.distance * per_step))).abs());
+    }
     let law = Law::Contact { mu: contact.friction.max(0.0) };
-    let r = rows.push(law, contact.impulse, [0.0, 0.0, bias], smooth);
+    let r = rows.push(law, contact.impulse, [0.0, 0.0, bias], kink);
+    if bounces {
+        rows.bounces(approach);
+    }
     let j = e * &at.linear;
     at.put(&j, r, &mut rows.j);
     let [mut change, before] = changes;
@@ -391,7 +398,7 @@ pub(crate) fn add_block(
     place: impl Fn(usize) -> usize,
     block: &BlockInput,
     rows: &mut Rows,
-    push: &mut DMatrix<f64>,
+    push: &mut Grid,
 ) {
     let Some(tree) = block.bodies.iter().flatten().next().map(|body| body.0) else { return };
     let [per_step, fraction, largest] = settings(&members[place(tree)].forward);
@@ -426,8 +433,9 @@ pub(crate) fn add_block(
         (p - Vector3::from(a.0), at.linear.clone(), moved, by_error)
     };
     let bias = error.map(|x| manyworlds_shaders::contact::tree_layout::bilateral_bias(x, per_step, fraction, largest));
-    let smooth = error.iter().map(|&x| bilateral_margin(x, per_step, fraction, largest)).fold(f64::INFINITY, f64::min);
-    let r = rows.push(Law::Bilateral, block.impulse, bias.into(), smooth);
+    let kinks = error.iter().map(|&x| bilateral_kink(x, per_step, fraction, largest));
+    let kink = kinks.fold(Kink::NONE, |least, kink| if kink.margin < least.margin { kink } else { least });
+    let r = rows.push(Law::Bilateral, block.impulse, bias.into(), kink);
     at.put(&j, r, &mut rows.j);
     for row in 0..3 {
         let slope = bilateral_slope(error[row], per_step, fraction, largest);

@@ -2,59 +2,93 @@
 
 use manyworlds_shaders::dynamics::derivatives::turn::right;
 use manyworlds_shaders::dynamics::tree::joint;
-use manyworlds_shaders::math::{quat_conjugate, quat_exp, quat_rotate};
-use nalgebra::{DMatrix, Matrix3, Vector3};
+use manyworlds_shaders::math::{Mat3, quat_conjugate, quat_exp, quat_rotate};
 
+use crate::grid::{Grid, axpy};
 use crate::tree::Forward;
 
-/// Rows of one tree of `dq+ = D_q dq + D_v dv+`: `dv` holds dv+ by any inputs `[n_v, inputs]`; with `own` given, the first of
-/// the inputs that are the tree's own dq. Rows from `first` on of `out` get dq+.
-pub(crate) fn integrate(
-    forward: &Forward,
-    after: &[f64],
-    first: usize,
-    dv: &DMatrix<f64>,
-    own: Option<usize>,
-    out: &mut DMatrix<f64>,
-) {
+/// How the dofs of a joint move its position.
+enum Part {
+    /// One dof whose speed is the rate of its position.
+    Plain(usize),
+    /// Three dofs of a rotation, first one; by dv+, and by dq: a turn before the step, seen in the axes after it.
+    Turn(usize, Mat3<f64>, Mat3<f64>),
+}
+
+fn for_parts(forward: &Forward, after: &[f64], mut f: impl FnMut(Part)) {
     let h = forward.h();
-    let n = dv.ncols();
-    let plain = |dof: usize, out: &mut DMatrix<f64>| {
-        for j in 0..n {
-            out[(first + dof, j)] = h * dv[(first + dof, j)];
-        }
-        if let Some(own) = own {
-            out[(first + dof, own + dof)] += 1.0;
-        }
-    };
-    let turn = |dof: usize, out: &mut DMatrix<f64>| {
+    let turn = |dof: usize| {
         let w = [after[dof] * h, after[dof + 1] * h, after[dof + 2] * h];
-        let slope = Matrix3::from_row_slice(&right(w)) * h;
-        for j in 0..n {
-            let along = Vector3::new(dv[(first + dof, j)], dv[(first + dof + 1, j)], dv[(first + dof + 2, j)]);
-            let turned = slope * along;
-            (0..3).for_each(|k| out[(first + dof + k, j)] = turned[k]);
+        let back = quat_conjugate(quat_exp(w));
+        let mut seen = [0.0; 9];
+        for k in 0..3 {
+            let mut e = [0.0; 3];
+            e[k] = 1.0;
+            let column = quat_rotate(back, e);
+            (0..3).for_each(|r| seen[3 * r + k] = column[r]);
         }
-        if let Some(own) = own {
-            // A turn before the step, seen in the axes after it.
-            let back = quat_conjugate(quat_exp(w));
-            for k in 0..3 {
-                let mut e = [0.0; 3];
-                e[k] = 1.0;
-                let seen = quat_rotate(back, e);
-                (0..3).for_each(|r| out[(first + dof + r, own + dof + k)] += seen[r]);
-            }
-        }
+        Part::Turn(dof, right(w).map(|x| x * h), seen)
     };
     for record in forward.tree.joints {
         let dof = record.dof_begin as usize;
         match record.kind {
             joint::FREE => {
-                (0..3).for_each(|k| plain(dof + k, out));
-                turn(dof + 3, out);
+                (0..3).for_each(|k| f(Part::Plain(dof + k)));
+                f(turn(dof + 3));
             }
-            joint::BALL => turn(dof, out),
-            _ => plain(dof, out),
+            joint::BALL => f(turn(dof)),
+            _ => f(Part::Plain(dof)),
         }
     }
+}
+
+/// Rows of one tree of `dq+ = D_q dq + D_v dv+`: `dv` holds dv+ by any inputs `[n_v, inputs]`, of which those from `own` on
+/// are the tree's own dq. Rows from `first` on of `out` get dq+.
+pub(crate) fn integrate(forward: &Forward, after: &[f64], first: usize, dv: &Grid, own: usize, out: &mut Grid) {
+    let h = forward.h();
+    for_parts(forward, after, |part| match part {
+        Part::Plain(dof) => {
+            axpy(h, dv.row(first + dof), out.row_mut(first + dof));
+            out[(first + dof, own + dof)] += 1.0;
+        }
+        Part::Turn(dof, slope, seen) => {
+            for r in 0..3 {
+                for k in 0..3 {
+                    axpy(slope[3 * r + k], dv.row(first + dof + k), out.row_mut(first + dof + r));
+                    out[(first + dof + r, own + dof + k)] += seen[3 * r + k];
+                }
+            }
+        }
+    });
+}
+
+/// dq+ of one tree, `[n_v]`, for a dv+ with q held.
+pub(crate) fn integrate_along(forward: &Forward, after: &[f64], dv: &[f64], out: &mut [f64]) {
+    let h = forward.h();
+    for_parts(forward, after, |part| match part {
+        Part::Plain(dof) => out[dof] += h * dv[dof],
+        Part::Turn(dof, slope, _) => {
+            (0..9).for_each(|k| out[dof + k / 3] += slope[k] * dv[dof + k % 3]);
+        }
+    });
+}
+
+/// The transpose for one tree: with the gradient of a loss by q+, `after_q`, adds that by v+ to `v` and gives that by q to
+/// `q`; all `[n_v]` of the tree.
+pub(crate) fn integrate_back(forward: &Forward, after: &[f64], after_q: &[f64], v: &mut [f64], q: &mut [f64]) {
+    let h = forward.h();
+    for_parts(forward, after, |part| match part {
+        Part::Plain(dof) => {
+            v[dof] += h * after_q[dof];
+            q[dof] += after_q[dof];
+        }
+        Part::Turn(dof, slope, seen) => {
+            for r in 0..3 {
+                for k in 0..3 {
+                    v[dof + k] += slope[3 * r + k] * after_q[dof + r];
+                    q[dof + k] += seen[3 * r + k] * after_q[dof + r];
+                }
+            }
+        }
+    });
 }

@@ -1,19 +1,24 @@
-//! Derivatives of the step of one island: trees that share constraints, or one tree alone.
+//! The step of one island, trees that share constraints or one tree alone, linearised at its solution:
+//! `A dv+ = dF + J^T R x`, `B x = -L (J A^-1 dF + ds)` with dF and ds linear in what goes in.
 
-use nalgebra::{DMatrix, DVector};
+use manyworlds_shaders::contact::tree_layout::row;
+use manyworlds_shaders::dynamics::tree::SPATIAL;
 
 use crate::constraint::{Constraint, Rows};
 use crate::contact::{
     BlockInput, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse, opening,
 };
-use crate::integrate::integrate;
+use crate::grid::{Grid, axpy, dot};
+use crate::integrate::{integrate, integrate_along, integrate_back};
+use crate::lu::{Lu, SMALLEST_PIVOT};
 use crate::mode::{Mode, mode};
 use crate::momentum::momentum_derivative;
-use crate::reduced::{Inverse, Reduced};
+use crate::reduced::{Inverse, Unknown, left_over, unknowns};
 use crate::row::add_row;
 use crate::tree::{Forward, TreeInput};
-use manyworlds_shaders::contact::tree_layout::row;
-use manyworlds_shaders::dynamics::tree::SPATIAL;
+
+/// Left-overs above this mean that the linear system has no solution.
+pub(crate) const LARGEST_RESIDUAL: f64 = 1e-6;
 
 /// What an island consists of, by numbers in the world.
 #[derive(Debug, Default)]
@@ -23,22 +28,37 @@ pub(crate) struct Parts {
     pub(crate) blocks: Vec<usize>,
 }
 
-/// Derivatives of an island; columns are its own dofs (then its controls).
-pub(crate) struct IslandStep {
-    /// By q, v, tau: dq+ and dv+.
-    pub(crate) dq: [DMatrix<f64>; 3],
-    pub(crate) dv: [DMatrix<f64>; 3],
-    /// By ctrl.
-    pub(crate) dq_dctrl: DMatrix<f64>,
-    pub(crate) dv_dctrl: DMatrix<f64>,
+/// A linearised island; columns are its own dofs (then its controls).
+pub(crate) struct Island<'a> {
+    pub(crate) members: Vec<Member<'a>>,
+    pub(crate) n_v: usize,
+    pub(crate) n_u: usize,
+    /// ds, by its parts.
+    pub(crate) rows: Rows,
+    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
+    pub(crate) by_q: Grid,
+    pub(crate) by_v: Grid,
+    pub(crate) by_ctrl: Grid,
+    pub(crate) unknowns: Vec<Unknown>,
+    /// `(A^-1 J^T R)^T`, `[m, n_v]`.
+    pub(crate) push: Grid,
+    /// `L J`, `[m, n_v]`.
+    pub(crate) equations: Grid,
+    pub(crate) inverse: Inverse,
     /// Modes of its contacts, in the order of [`Parts::contacts`].
     pub(crate) modes: Vec<Mode>,
+    /// Constraint of each of its contacts; `None` for one that has no say.
+    pub(crate) acting: Vec<Option<usize>>,
+    /// Modes of all constraints, and the biased velocities of their rows.
+    pub(crate) constraint_modes: Vec<Mode>,
+    pub(crate) sigma: Vec<f64>,
     /// Smallest margin, m/s.
     pub(crate) margin: f64,
-    /// Unknown impulses, and how many of them are independent.
-    pub(crate) size: usize,
+    /// Constraints that act at a gap just closed.
+    pub(crate) closed: usize,
+    /// How many of the unknowns are independent.
     pub(crate) rank: usize,
-    /// Largest left-over of the linear system, relative.
+    /// Left-over of the linear system, relative.
     pub(crate) residual: f64,
 }
 
@@ -51,7 +71,7 @@ fn members<'a>(trees: &[TreeInput<'a>], parts: &Parts) -> Vec<Member<'a>> {
         let (n_v, n_u, n_body) = (forward.n_v(), forward.tree.actuators.len(), forward.tree.bodies.len());
         let before = Motion::new(&forward, forward.v());
         // v+ is known once all impulses are.
-        let motion = Motion::new(&forward, &vec![0.0; n_v]);
+        let motion = Motion::default();
         members.push(Member { forward, at, after: vec![0.0; n_v], motion, before, fixed: vec![0.0; SPATIAL * n_body] });
         at = [at[0] + n_v, at[1] + n_u];
     }
@@ -68,10 +88,7 @@ fn velocities(members: &mut [Member]) {
             if f.iter().all(|&x| x == 0.0) {
                 continue;
             }
-            forward.for_dofs(b, |i| {
-                let s = &forward.motion[SPATIAL * i..SPATIAL * (i + 1)];
-                after[i] += s.iter().zip(f).map(|(s, f)| s * f).sum::<f64>();
-            });
+            forward.for_dofs(b, |i| after[i] += dot(&forward.motion[SPATIAL * i..SPATIAL * (i + 1)], f));
         }
         for (index, record) in forward.tree.rows.iter().enumerate() {
             let numbers = forward.row(index);
@@ -85,142 +102,277 @@ fn velocities(members: &mut [Member]) {
     }
 }
 
-/// `A X = X` for an island, column by column.
-fn solve(members: &[Member], x: &mut DMatrix<f64>) {
-    let n = x.nrows();
-    for column in x.as_mut_slice().chunks_exact_mut(n.max(1)) {
-        for member in members {
-            member.forward.solve(&mut column[member.at[0]..member.at[0] + member.forward.n_v()]);
-        }
+/// `A x = x` for one vector of an island.
+fn solve(members: &[Member], x: &mut [f64]) {
+    for member in members {
+        member.forward.solve(&mut x[member.at[0]..member.at[0] + member.forward.n_v()]);
     }
 }
 
-/// Derivatives of one island.
-pub(crate) fn island_step(
-    trees: &[TreeInput],
-    contacts: &[ContactInput],
-    blocks: &[BlockInput],
-    parts: &Parts,
-) -> IslandStep {
-    let mut members = members(trees, parts);
-    let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
-    for &c in &parts.contacts {
-        add_contact_impulse(&mut members, place, &contacts[c]);
-    }
-    for &b in &parts.blocks {
-        add_block_impulse(&mut members, place, &blocks[b]);
-    }
-    velocities(&mut members);
-
-    let n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
-    let n_u: usize = members.iter().map(|m| m.forward.tree.actuators.len()).sum();
-    let active = |m: &Member, i: usize| m.forward.row(i)[row::ACTIVE] > 0.0;
-    let n_row: usize = members.iter().map(|m| (0..m.forward.tree.rows.len()).filter(|&i| active(m, i)).count()).sum();
-    let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c])).collect();
-    let n_closed = opening.iter().filter(|speed| speed.is_none()).count();
-    let mut rows = Rows::new(3 * (n_closed + parts.blocks.len()) + n_row, n_v, n_u);
-    let (mut by_q, mut by_v) = (DMatrix::zeros(n_v, n_v), DMatrix::zeros(n_v, n_v));
-    let mut by_ctrl = DMatrix::zeros(n_v, n_u);
-    for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
-        add_contact(&members, place, &contacts[c], &mut rows, &mut by_q);
-    }
-    for &b in &parts.blocks {
-        add_block(&members, place, &blocks[b], &mut rows, &mut by_q);
-    }
-    for member in &members {
-        let [first, control] = member.at;
-        let n = member.forward.n_v();
-        let own = momentum_derivative(&member.forward, &member.after, &member.fixed);
-        let mut view = by_q.view_mut((first, first), (n, n));
-        view += own.q;
-        by_v.view_mut((first, first), (n, n)).copy_from(&own.v);
-        by_ctrl.view_mut((first, control), own.ctrl.shape()).copy_from(&own.ctrl);
-        for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
-            add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut by_q);
+impl<'a> Island<'a> {
+    pub(crate) fn new(
+        trees: &[TreeInput<'a>],
+        contacts: &[ContactInput],
+        blocks: &[BlockInput],
+        parts: &Parts,
+    ) -> Self {
+        let mut members = members(trees, parts);
+        let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
+        for &c in &parts.contacts {
+            add_contact_impulse(&mut members, place, &contacts[c]);
         }
-    }
-
-    // Modes at the solution.
-    let after = DVector::from_iterator(n_v, members.iter().flat_map(|m| m.after.iter().copied()));
-    let mut sigma = &rows.j * &after;
-    let mut y = rows.j.transpose();
-    solve(&members, &mut y);
-    let mut modes = Vec::with_capacity(rows.constraints.len());
-    let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
-    for Constraint { first, law, impulse, bias, smooth } in &rows.constraints {
-        let n = law.rows();
-        (0..n).for_each(|k| sigma[first + k] += bias[k]);
-        let trace: f64 = (0..n).map(|k| rows.j.row(first + k).transpose().dot(&y.column(first + k))).sum();
-        let own = std::array::from_fn(|k| if k < n { sigma[first + k] } else { 0.0 });
-        let (mode, distance) = mode(*law, *impulse, own, trace / n as f64);
-        modes.push(mode);
-        margin = margin.min(distance);
-        // The bias of a constraint that carries nothing has no say.
-        if !matches!(mode, Mode::Breaking | Mode::AtBound) {
-            margin = margin.min(*smooth);
+        for &b in &parts.blocks {
+            add_block_impulse(&mut members, place, &blocks[b]);
         }
-    }
+        velocities(&mut members);
 
-    // dv+ = T r - U s with U = A^-1 J^T R B^-1 L and T = A^-1 - U J A^-1.
-    let reduced = Reduced::new(&rows, &modes, &sigma);
-    let y = y * &reduced.directions;
-    let equations = &reduced.equations * &rows.j;
-    let mut b = &equations * &y;
-    (0..b.nrows()).for_each(|i| b[(i, i)] += reduced.diagonal[i]);
-    let mut t = DMatrix::identity(n_v, n_v);
-    solve(&members, &mut t);
-    let (inverse, rank) = Inverse::new(b.clone());
-    let mut residual: f64 = 0.0;
-    // What the impulses along R do to dv+, for a right-hand side of the linear system.
-    let mut impulses = |rhs: DMatrix<f64>| {
-        let mut x = rhs.clone();
-        inverse.solve(&mut x);
-        residual = residual.max((&b * &x - &rhs).amax() / rhs.amax().max(f64::MIN_POSITIVE));
-        &y * x
-    };
-    let mut dv = if b.nrows() == 0 {
-        [&t * by_q, &t * by_v, t.clone()]
-    } else {
-        t -= impulses(&equations * &t);
-        let mut through = |r: DMatrix<f64>, s: &DMatrix<f64>| {
-            let mut dv = &t * r;
-            if s.iter().any(|&x| x != 0.0) {
-                dv -= impulses(&reduced.equations * s);
+        let n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
+        let n_u: usize = members.iter().map(|m| m.forward.tree.actuators.len()).sum();
+        let active = |m: &Member, i: usize| m.forward.row(i)[row::ACTIVE] > 0.0;
+        let n_row: usize =
+            members.iter().map(|m| (0..m.forward.tree.rows.len()).filter(|&i| active(m, i)).count()).sum();
+        let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c])).collect();
+        let n_closed = opening.iter().filter(|speed| speed.is_none()).count();
+        let mut rows = Rows::new(3 * (n_closed + parts.blocks.len()) + n_row, n_v, n_u);
+        let (mut by_q, mut by_v) = (Grid::zeros(n_v, n_v), Grid::zeros(n_v, n_v));
+        let mut by_ctrl = Grid::zeros(n_v, n_u);
+        for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
+            add_contact(&members, place, &contacts[c], &mut rows, &mut by_q);
+        }
+        for &b in &parts.blocks {
+            add_block(&members, place, &blocks[b], &mut rows, &mut by_q);
+        }
+        for member in &members {
+            let [first, control] = member.at;
+            let own = momentum_derivative(&member.forward, &member.after, &member.fixed);
+            for i in 0..member.forward.n_v() {
+                axpy(1.0, own.q.row(i), &mut by_q.row_mut(first + i)[first..]);
+                axpy(1.0, own.v.row(i), &mut by_v.row_mut(first + i)[first..]);
+                axpy(1.0, own.ctrl.row(i), &mut by_ctrl.row_mut(first + i)[control..]);
             }
-            dv
-        };
-        [through(by_q, &rows.by_q), through(by_v, &rows.by_v), t.clone()]
-    };
-    let mut dv_dctrl = &t * by_ctrl;
-    if b.nrows() > 0 && rows.by_ctrl.iter().any(|&x| x != 0.0) {
-        dv_dctrl -= impulses(&reduced.equations * &rows.by_ctrl);
-    }
-    for member in &members {
-        dv[2].columns_mut(member.at[0], member.forward.n_v()).scale_mut(member.forward.h());
-    }
-    let end = |dv: &DMatrix<f64>, own: bool| {
-        let mut out = DMatrix::zeros(dv.nrows(), dv.ncols());
-        for m in &members {
-            integrate(&m.forward, &m.after, m.at[0], dv, own.then_some(m.at[0]), &mut out);
+            for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
+                add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut by_q);
+            }
         }
+
+        // Modes at the solution.
+        let after: Vec<f64> = members.iter().flat_map(|m| m.after.iter().copied()).collect();
+        let mut sigma: Vec<f64> = (0..rows.j.height()).map(|r| dot(rows.j.row(r), &after)).collect();
+        let mut y = rows.j.clone();
+        (0..y.height()).for_each(|r| solve(&members, y.row_mut(r)));
+        let mut modes = Vec::with_capacity(rows.constraints.len());
+        let mut closed = 0;
+        let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
+        for Constraint { first, law, impulse, bias, kink, .. } in &rows.constraints {
+            let n = law.rows();
+            (0..n).for_each(|k| sigma[first + k] += bias[k]);
+            let trace: f64 = (0..n).map(|k| dot(rows.j.row(first + k), y.row(first + k))).sum();
+            let own = std::array::from_fn(|k| if k < n { sigma[first + k] } else { 0.0 });
+            let (mode, distance) = mode(*law, *impulse, own, trace / n as f64);
+            modes.push(mode);
+            margin = margin.min(distance);
+            // The bias of a constraint that carries nothing has no say.
+            if !matches!(mode, Mode::Breaking | Mode::AtBound) {
+                margin = margin.min(kink.margin);
+                closed += usize::from(kink.closed);
+            }
+        }
+
+        let unknowns = unknowns(&rows, &modes, &sigma);
+        let m = unknowns.len();
+        let (mut push, mut equations) = (Grid::zeros(m, n_v), Grid::zeros(m, n_v));
+        for (i, unknown) in unknowns.iter().enumerate() {
+            unknown.add_direction(&y, push.row_mut(i));
+            unknown.add_equation(1.0, &rows.j, equations.row_mut(i));
+        }
+        let mut system = vec![0.0; m * m];
+        for i in 0..m {
+            for j in 0..m {
+                system[i * m + j] = dot(equations.row(i), push.row(j));
+            }
+            system[i * m + i] += unknowns[i].diagonal;
+        }
+        let lu = Lu::new(system.clone(), m);
+        // Contacts that act come first among the constraints, in order.
+        let mut count = 0;
+        let acting: Vec<Option<usize>> = opening
+            .iter()
+            .map(|speed| {
+                let own = speed.is_none().then_some(count);
+                count += usize::from(own.is_some());
+                own
+            })
+            .collect();
+        let constraint_modes = modes;
+        let modes = acting.iter().map(|at| at.map_or(Mode::Breaking, |at| constraint_modes[at])).collect();
+        let rank = lu.rank();
+        let mut out = Self {
+            members,
+            n_v,
+            n_u,
+            rows,
+            by_q,
+            by_v,
+            by_ctrl,
+            unknowns,
+            push,
+            equations,
+            inverse: Inverse::Factored(lu),
+            modes,
+            acting,
+            constraint_modes,
+            sigma,
+            margin,
+            closed,
+            rank,
+            residual: 0.0,
+        };
+        out.certify(&system);
         out
-    };
-    // Contacts that act come first among the constraints, in order.
-    let mut closed = modes.into_iter();
-    let modes = opening.iter().map(|speed| match speed {
-        Some(_) => Mode::Breaking,
-        None => closed.next().unwrap_or(Mode::Breaking),
-    });
-    let modes = modes.collect();
-    IslandStep {
-        dq: [end(&dv[0], true), end(&dv[1], false), end(&dv[2], false)],
-        dq_dctrl: end(&dv_dctrl, false),
-        dv,
-        dv_dctrl,
-        modes,
-        margin,
-        size: b.nrows(),
-        rank,
-        residual,
+    }
+
+    /// How well the linear system is solved. Where constraints are redundant: whether it has a solution for whatever goes
+    /// in, and whether all of them do the same; otherwise the pseudo-inverse takes over.
+    fn certify(&mut self, system: &[f64]) {
+        let m = self.unknowns.len();
+        let Inverse::Factored(lu) = &self.inverse else { return };
+        if self.rank == m {
+            self.residual = left_over(system, lu, m);
+            return;
+        }
+        let largest = |x: &[f64]| x.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
+        let mut residual: f64 = 0.0;
+        for z in lu.left_null() {
+            // What a combination of equations that says nothing of impulses says of all that goes in, beside what the
+            // heaviest of them says alone.
+            let heaviest = (0..m).max_by(|&a, &b| z[a].abs().total_cmp(&z[b].abs())).unwrap_or(0);
+            let mut alone = vec![0.0; m];
+            alone[heaviest] = z[heaviest];
+            for (sum, one) in self.says(&z).iter().zip(&self.says(&alone)) {
+                let (sum, one) = (largest(sum), largest(one));
+                if sum > 0.0 {
+                    residual = residual.max(if one > 0.0 { sum / one } else { f64::INFINITY });
+                }
+            }
+        }
+        for x in lu.null() {
+            let mut moved = vec![0.0; self.n_v];
+            self.push.add_transposed_times(1.0, &x, &mut moved);
+            residual = residual.max(largest(&moved) / (self.push.largest() * largest(&x)).max(f64::MIN_POSITIVE));
+        }
+        self.residual = residual;
+        if residual > LARGEST_RESIDUAL || residual.is_nan() {
+            self.inverse = Inverse::pseudo(system, m, SMALLEST_PIVOT);
+        }
+    }
+
+    /// `z^T (L J A^-1 dF + L ds)`, by q, v and ctrl.
+    fn says(&self, z: &[f64]) -> [Vec<f64>; 3] {
+        let mut force = vec![0.0; self.n_v];
+        self.equations.add_transposed_times(1.0, z, &mut force);
+        solve(&self.members, &mut force);
+        let parts = [(&self.by_q, &self.rows.by_q), (&self.by_v, &self.rows.by_v), (&self.by_ctrl, &self.rows.by_ctrl)];
+        parts.map(|(momentum, rows)| {
+            let mut sum = vec![0.0; momentum.width()];
+            momentum.add_transposed_times(1.0, &force, &mut sum);
+            self.add_rows_back(1.0, z, rows, &mut sum);
+            sum
+        })
+    }
+
+    /// `to += a z^T L M` for a part of ds.
+    fn add_rows_back(&self, a: f64, z: &[f64], m: &Grid, to: &mut [f64]) {
+        self.unknowns.iter().zip(z).filter(|(_, z)| **z != 0.0).for_each(|(u, z)| u.add_equation(a * z, m, to));
+    }
+
+    /// Derivatives of v+ by q, v, tau, ctrl, side by side, and those of q+: `[n_v, 3 n_v + n_u]`.
+    pub(crate) fn dense(&self) -> [Grid; 2] {
+        let (n, m, width) = (self.n_v, self.unknowns.len(), 3 * self.n_v + self.n_u);
+        let mut dv = Grid::zeros(n, width);
+        for i in 0..n {
+            let to = dv.row_mut(i);
+            to[..n].copy_from_slice(self.by_q.row(i));
+            to[n..2 * n].copy_from_slice(self.by_v.row(i));
+            to[3 * n..].copy_from_slice(self.by_ctrl.row(i));
+        }
+        for member in &self.members {
+            let (first, h) = (member.at[0], member.forward.h());
+            (first..first + member.forward.n_v()).for_each(|i| dv[(i, 2 * n + i)] = h);
+            member.forward.solve_rows(dv.rows_mut(first, member.forward.n_v()), width);
+        }
+        if m > 0 {
+            let mut x = Grid::zeros(m, width);
+            for (i, unknown) in self.unknowns.iter().enumerate() {
+                let to = x.row_mut(i);
+                dv.add_transposed_times(1.0, self.equations.row(i), to);
+                unknown.add_equation(1.0, &self.rows.by_q, &mut to[..n]);
+                unknown.add_equation(1.0, &self.rows.by_v, &mut to[n..2 * n]);
+                unknown.add_equation(1.0, &self.rows.by_ctrl, &mut to[3 * n..]);
+            }
+            self.inverse.solve(&mut x);
+            for i in 0..n {
+                let to = dv.row_mut(i);
+                (0..m).for_each(|k| axpy(-self.push[(k, i)], x.row(k), to));
+            }
+        }
+        let mut dq = Grid::zeros(n, width);
+        for member in &self.members {
+            integrate(&member.forward, &member.after, member.at[0], &dv, member.at[0], &mut dq);
+        }
+        [dq, dv]
+    }
+
+    /// dq+ and dv+ for a given dF, `[n_v]`, and ds, by row.
+    pub(crate) fn along(&self, force: Vec<f64>, rows: &[f64]) -> [Vec<f64>; 2] {
+        let mut dv = force;
+        solve(&self.members, &mut dv);
+        let m = self.unknowns.len();
+        if m > 0 {
+            let column = Grid::from_rows(1, rows.to_vec());
+            let mut x = Grid::zeros(m, 1);
+            for (i, unknown) in self.unknowns.iter().enumerate() {
+                x.row_mut(i)[0] = dot(self.equations.row(i), &dv);
+                unknown.add_equation(1.0, &column, x.row_mut(i));
+            }
+            self.inverse.solve(&mut x);
+            (0..m).for_each(|i| axpy(-x[(i, 0)], self.push.row(i), &mut dv));
+        }
+        let mut dq = vec![0.0; self.n_v];
+        for member in &self.members {
+            let own = member.at[0]..member.at[0] + member.forward.n_v();
+            integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
+        }
+        [dq, dv]
+    }
+
+    /// From the gradient of a loss by q+ and v+ (`[n_v]` each) to that by q, v, tau (`[n_v]`) and ctrl (`[n_u]`): one
+    /// transposed solve.
+    pub(crate) fn back(&self, after_q: &[f64], after_v: &[f64]) -> [Vec<f64>; 4] {
+        let n = self.n_v;
+        let mut v = after_v.to_vec();
+        let [mut by_q, mut by_v, mut by_ctrl] = [vec![0.0; n], vec![0.0; n], vec![0.0; self.n_u]];
+        for member in &self.members {
+            let own = member.at[0]..member.at[0] + member.forward.n_v();
+            let (after_q, q) = (&after_q[own.clone()], &mut by_q[own.clone()]);
+            integrate_back(&member.forward, &member.after, after_q, &mut v[own], q);
+        }
+        let mut z: Vec<f64> = (0..self.unknowns.len()).map(|i| dot(self.push.row(i), &v)).collect();
+        self.inverse.solve_transposed(&mut z);
+        self.equations.add_transposed_times(-1.0, &z, &mut v);
+        solve(&self.members, &mut v);
+        let parts = [
+            (&self.by_q, &self.rows.by_q, &mut by_q),
+            (&self.by_v, &self.rows.by_v, &mut by_v),
+            (&self.by_ctrl, &self.rows.by_ctrl, &mut by_ctrl),
+        ];
+        for (momentum, rows, to) in parts {
+            momentum.add_transposed_times(1.0, &v, to);
+            self.add_rows_back(-1.0, &z, rows, to);
+        }
+        for member in &self.members {
+            let own = member.at[0]..member.at[0] + member.forward.n_v();
+            v[own].iter_mut().for_each(|x| *x *= member.forward.h());
+        }
+        [by_q, by_v, v, by_ctrl]
     }
 }

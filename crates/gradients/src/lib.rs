@@ -5,16 +5,20 @@
 //! that of the equations of the branches (Q. Le Lidec et al. 2024, section III). Where a law is just at a switch the step
 //! has a kink; [`Certificate::margin`] says how near that is.
 //!
-//! * [`jacobian`]: all of it, dense; [`Jacobian::along`] and [`Jacobian::back`] are products with it and its transpose.
+//! * [`Linearised`] is the step at its solution: [`Linearised::jacobian`] is all of it, dense, [`Linearised::back`] a product
+//!   with its transpose by one transposed solve.
 //! * The dynamics are differentiated analytically (Carpentier and Mansard 2018), with the contact forces held, contact
 //!   geometry by the features that touch ([`manyworlds_collide::derivatives`]).
 
 mod constraint;
 mod contact;
+mod grid;
 mod integrate;
 mod island;
+mod lu;
 mod mode;
 mod momentum;
+mod parameter;
 mod product;
 mod reduced;
 mod row;
@@ -23,6 +27,7 @@ mod tree;
 
 pub use contact::{BlockInput, BodyOfTree, ContactInput};
 pub use mode::Mode;
+pub use parameter::StepParameter;
 pub use product::{Inputs, Outputs};
-pub use step::{Certificate, Jacobian, StepInput, jacobian};
+pub use step::{Certificate, Jacobian, Linearised, StepInput, jacobian};
 pub use tree::TreeInput;

@@ -5,7 +5,7 @@ use crate::constraint::Law;
 /// The branch of a constraint's law at the solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// A contact that separates: no impulse.
+    /// A contact without impulse: it separates, or is tied (neither impulse nor speed).
     Breaking,
     /// A contact inside its friction cone: no velocity.
     Sticking,
@@ -49,6 +49,10 @@ pub(crate) fn mode(law: Law, lambda: [f64; 3], sigma: [f64; 3], delassus: f64) -
             let slip = y[0].hypot(y[1]);
             if y[2] <= 0.0 {
                 return (Mode::Breaking, -y[2]);
+            }
+            if lambda[2] == 0.0 {
+                // Tied: neither force nor speed. It stays without force.
+                return (Mode::Breaking, y[2]);
             }
             // Distance to the cone's surface along its normal.
             let inside = (mu * y[2] - slip) / mu.hypot(1.0);

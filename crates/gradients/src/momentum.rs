@@ -8,18 +8,18 @@ use manyworlds_shaders::dynamics::tree::{
 };
 use manyworlds_shaders::dynamics::tumble::LoneBody;
 use manyworlds_shaders::math::{Quat, quat_conjugate, quat_log, quat_mul, quat_normalize};
-use nalgebra::DMatrix;
 
+use crate::grid::Grid;
 use crate::tree::Forward;
 
 /// `-dF` of a tree.
 pub(crate) struct MomentumDerivative {
     /// By q, `[n_v, n_v]`.
-    pub(crate) q: DMatrix<f64>,
+    pub(crate) q: Grid,
     /// By v, `[n_v, n_v]`.
-    pub(crate) v: DMatrix<f64>,
+    pub(crate) v: Grid,
     /// By ctrl, `[n_v, n_u]`.
-    pub(crate) ctrl: DMatrix<f64>,
+    pub(crate) ctrl: Grid,
 }
 
 /// `after`: v+; `fixed` [n_body, 6]: impulses on bodies, fixed in the world, (moment, force) at c.
@@ -45,13 +45,14 @@ pub(crate) fn momentum_derivative(forward: &Forward, after: &[f64], fixed: &[f64
         &mut dq,
         &mut dv,
     );
+    dq.iter_mut().chain(&mut dv).for_each(|x| *x *= -h);
     let mut out = MomentumDerivative {
-        q: DMatrix::from_row_slice(n, n, &dq) * -h,
-        v: DMatrix::from_row_slice(n, n, &dv) * -h,
-        ctrl: DMatrix::zeros(n, tree.actuators.len()),
+        q: Grid::from_rows(n, dq),
+        v: Grid::from_rows(n, dv),
+        ctrl: Grid::zeros(n, tree.actuators.len()),
     };
     if let Some(lone) = &lone {
-        out.v.fill(0.0);
+        out.v.entries_mut().fill(0.0);
         lone.add(forward, &mut out);
     } else {
         add_mass(forward, &mut out.v);
@@ -68,7 +69,7 @@ pub(crate) fn momentum_derivative(forward: &Forward, after: &[f64], fixed: &[f64
 }
 
 /// `M` onto a dense matrix.
-fn add_mass(forward: &Forward, to: &mut DMatrix<f64>) {
+fn add_mass(forward: &Forward, to: &mut Grid) {
     for (i, dof) in forward.tree.dofs.iter().enumerate() {
         let mut j = i;
         for k in 0..dof.chain as usize {
@@ -102,7 +103,7 @@ impl Lone {
         let v = forward.v();
         let [_, _, _, x, y, z] = self.drifted;
         let slope = self.body.drift_derivative([v[3], v[4], v[5]], [x, y, z], forward.h());
-        let column = |to: &mut DMatrix<f64>, j: usize, change: [f64; 6]| {
+        let column = |to: &mut Grid, j: usize, change: [f64; 6]| {
             let mut product = [0.0; 6];
             multiply(&forward.tree, &forward.mass, &change, &mut product);
             product.iter().enumerate().for_each(|(i, x)| to[(i, j)] += x);
@@ -125,7 +126,7 @@ pub(crate) fn orientation(state: &[f64], q: usize) -> Quat<f64> {
 }
 
 /// The pull of a joint's spring, taken at the position before the step: `-h K d(q - q_ref)`.
-fn spring(forward: &Forward, record: &JointRecord, at: usize, to: &mut DMatrix<f64>) {
+fn spring(forward: &Forward, record: &JointRecord, at: usize, to: &mut Grid) {
     let pull = -forward.h() * forward.params[at + param::JOINT_STIFFNESS];
     if pull == 0.0 {
         return;

@@ -6,101 +6,126 @@
 //! frictionless along e_z alone. A row inside its bounds: `d sigma^ + c d lambda = 0`. With R the directions, L the equations
 //! and D the diagonal, `d lambda = -R (L G R + D)^-1 L rhs`.
 
-use nalgebra::{DMatrix, DVector, Dyn, FullPivLU};
-
 use crate::constraint::{Law, Rows};
+use crate::grid::{Grid, axpy, dot};
+use crate::lu::Lu;
 use crate::mode::Mode;
 
-/// A pivot below this part of the largest counts as none: the constraints are redundant.
-const SMALLEST_PIVOT: f64 = 1e-10;
+/// Iterations of a singular value decomposition at most.
+const ITERATIONS: usize = 10_000;
 
-/// The equations and directions of an island's constraints.
-pub(crate) struct Reduced {
-    /// R, `[rows, m]`.
-    pub(crate) directions: DMatrix<f64>,
-    /// L, `[m, rows]`.
-    pub(crate) equations: DMatrix<f64>,
-    /// D, `[m]`.
-    pub(crate) diagonal: DVector<f64>,
+/// One unknown and its equation, over at most three rows.
+#[derive(Debug, Clone)]
+pub(crate) struct Unknown {
+    /// First of the rows.
+    first: usize,
+    /// How many.
+    count: usize,
+    /// Column of R.
+    direction: [f64; 3],
+    /// Row of L.
+    equation: [f64; 3],
+    /// Entry of D.
+    pub(crate) diagonal: f64,
 }
 
-impl Reduced {
-    /// `sigma`: biased velocities of all rows.
-    pub(crate) fn new(rows: &Rows, modes: &[Mode], sigma: &DVector<f64>) -> Self {
-        let n = rows.j.nrows();
-        let mut entries: Vec<([f64; 3], [f64; 3], usize, f64)> = Vec::new();
-        let unit = |k: usize| std::array::from_fn(|i| if i == k { 1.0 } else { 0.0 });
-        for (constraint, mode) in rows.constraints.iter().zip(modes) {
-            let first = constraint.first;
-            match (constraint.law, mode) {
-                (_, Mode::Breaking | Mode::AtBound) => {}
-                (Law::Row { compliance, .. }, _) => entries.push((unit(0), unit(0), first, compliance)),
-                (Law::Contact { mu }, Mode::Sliding) => {
-                    let (x, y) = (sigma[first], sigma[first + 1]);
-                    let slip = x.hypot(y);
-                    let u = if slip > 0.0 { [x / slip, y / slip] } else { [0.0; 2] };
-                    entries.push(([-mu * u[0], -mu * u[1], 1.0], unit(2), first, 0.0));
-                    if mu > 0.0 {
-                        let across = [-u[1], u[0], 0.0];
-                        let alpha = slip / (mu * constraint.impulse[2]);
-                        entries.push((across, across, first, alpha));
-                    }
-                }
-                _ => entries.extend((0..3).map(|k| (unit(k), unit(k), first, 0.0))),
-            }
-        }
-        let m = entries.len();
-        let mut out =
-            Self { directions: DMatrix::zeros(n, m), equations: DMatrix::zeros(m, n), diagonal: DVector::zeros(m) };
-        for (column, (direction, equation, first, diagonal)) in entries.into_iter().enumerate() {
-            for k in 0..3.min(n - first) {
-                // A row has one entry; what follows belongs to the next constraint, and is zero here.
-                if direction[k] != 0.0 {
-                    out.directions[(first + k, column)] = direction[k];
-                }
-                if equation[k] != 0.0 {
-                    out.equations[(column, first + k)] = equation[k];
-                }
-            }
-            out.diagonal[column] = diagonal;
-        }
-        out
+impl Unknown {
+    /// Its row of `L M`, added to `to` `a` times.
+    pub(crate) fn add_equation(&self, a: f64, m: &Grid, to: &mut [f64]) {
+        (0..self.count).for_each(|k| axpy(a * self.equation[k], m.row(self.first + k), to));
+    }
+
+    /// Its row of `R^T M`, added to `to`.
+    pub(crate) fn add_direction(&self, m: &Grid, to: &mut [f64]) {
+        (0..self.count).for_each(|k| axpy(self.direction[k], m.row(self.first + k), to));
     }
 }
 
-/// `B^-1`, or the pseudo-inverse where constraints are redundant.
+/// Unknowns of an island; `sigma`: biased velocities of all rows.
+pub(crate) fn unknowns(rows: &Rows, modes: &[Mode], sigma: &[f64]) -> Vec<Unknown> {
+    let mut out = Vec::with_capacity(sigma.len());
+    let unit = |k: usize| std::array::from_fn(|i| if i == k { 1.0 } else { 0.0 });
+    for (constraint, mode) in rows.constraints.iter().zip(modes) {
+        let (first, count) = (constraint.first, constraint.law.rows());
+        let mut push = |direction, equation, diagonal| {
+            out.push(Unknown { first, count, direction, equation, diagonal });
+        };
+        match (constraint.law, mode) {
+            (_, Mode::Breaking | Mode::AtBound) => {}
+            (Law::Row { compliance, .. }, _) => push(unit(0), unit(0), compliance),
+            (Law::Contact { mu }, Mode::Sliding) => {
+                let (x, y) = (sigma[first], sigma[first + 1]);
+                let slip = x.hypot(y);
+                let u = if slip > 0.0 { [x / slip, y / slip] } else { [0.0; 2] };
+                push([-mu * u[0], -mu * u[1], 1.0], unit(2), 0.0);
+                if mu > 0.0 {
+                    let across = [-u[1], u[0], 0.0];
+                    push(across, across, slip / (mu * constraint.impulse[2]));
+                }
+            }
+            _ => (0..3).for_each(|k| push(unit(k), unit(k), 0.0)),
+        }
+    }
+    out
+}
+
+/// `B^-1`, or what stands for it where constraints are redundant.
+#[derive(Debug)]
 pub(crate) enum Inverse {
-    /// Of full rank.
-    Full(FullPivLU<f64, Dyn, Dyn>),
-    /// Of minimum norm.
-    Pseudo(DMatrix<f64>),
+    /// Exact, or a solution of many that do the same.
+    Factored(Lu),
+    /// Of minimum norm, where nothing solves the system: row-major.
+    Pseudo(Grid),
 }
 
 impl Inverse {
-    /// Factors the system; also its rank.
-    pub(crate) fn new(b: DMatrix<f64>) -> (Self, usize) {
-        let m = b.nrows();
-        let lu = FullPivLU::new(b.clone());
-        let pivots = lu.u().diagonal();
-        let largest = pivots.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
-        let rank = pivots.iter().filter(|x| x.abs() > SMALLEST_PIVOT * largest).count();
-        if rank == m {
-            return (Self::Full(lu), m);
-        }
-        let svd = b.svd(true, true);
-        let largest = svd.singular_values.iter().fold(0.0, |l: f64, &x| l.max(x));
-        let rank = svd.singular_values.iter().filter(|&&x| x > SMALLEST_PIVOT * largest).count();
-        let inverse = svd.pseudo_inverse(SMALLEST_PIVOT * largest).unwrap_or_else(|_| DMatrix::zeros(m, m));
-        (Self::Pseudo(inverse), rank)
+    /// The pseudo-inverse of `b`, `[m][m]`.
+    pub(crate) fn pseudo(b: &[f64], m: usize, smallest: f64) -> Self {
+        // The iteration would not end on what is not a number.
+        let finite = b.iter().all(|x| x.is_finite());
+        let svd = nalgebra::DMatrix::from_row_slice(m, m, b);
+        let svd = finite.then(|| svd.try_svd(true, true, f64::EPSILON, ITERATIONS)).flatten();
+        let inverse = svd.and_then(|svd| {
+            let largest = svd.singular_values.iter().fold(0.0, |l: f64, &x| l.max(x));
+            svd.pseudo_inverse(smallest * largest).ok()
+        });
+        let inverse = inverse.map_or_else(|| vec![0.0; m * m], |x| x.transpose().as_slice().to_vec());
+        Self::Pseudo(Grid::from_rows(m, inverse))
     }
 
-    /// Solves in place.
-    pub(crate) fn solve(&self, x: &mut DMatrix<f64>) {
+    /// `B x = x` for all columns of `x`.
+    pub(crate) fn solve(&self, x: &mut Grid) {
         match self {
-            Self::Full(lu) => {
-                lu.solve_mut(x);
+            Self::Factored(lu) => {
+                let width = x.width();
+                lu.solve(x.entries_mut(), width);
             }
-            Self::Pseudo(inverse) => *x = inverse * &*x,
+            Self::Pseudo(inverse) => {
+                let mut out = Grid::zeros(inverse.height(), x.width());
+                for i in 0..inverse.height() {
+                    (0..inverse.width()).for_each(|k| axpy(inverse[(i, k)], x.row(k), out.row_mut(i)));
+                }
+                *x = out;
+            }
         }
     }
+
+    /// `B^T z = z`.
+    pub(crate) fn solve_transposed(&self, z: &mut [f64]) {
+        match self {
+            Self::Factored(lu) => lu.solve_transposed(z),
+            Self::Pseudo(inverse) => {
+                let mut out = vec![0.0; z.len()];
+                inverse.add_transposed_times(1.0, z, &mut out);
+                z.copy_from_slice(&out);
+            }
+        }
+    }
+}
+
+/// Largest entry of `B x - ones` for the solution x.
+pub(crate) fn left_over(b: &[f64], lu: &Lu, m: usize) -> f64 {
+    let mut x = vec![1.0; m];
+    lu.solve(&mut x, 1);
+    b.chunks_exact(m.max(1)).fold(0.0, |worst: f64, row| worst.max((dot(row, &x) - 1.0).abs()))
 }

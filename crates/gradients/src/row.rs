@@ -6,9 +6,10 @@ use manyworlds_shaders::contact::tree_layout::row;
 use manyworlds_shaders::dynamics::derivatives::turn::right_inverse;
 use manyworlds_shaders::dynamics::tree::{self, NONE, RowRecord, param};
 use manyworlds_shaders::math::quat_log;
-use nalgebra::{DMatrix, Matrix3, Vector3};
+use nalgebra::{Matrix3, Vector3};
 
-use crate::constraint::{Law, Rows, bias_margin, bias_slope, bilateral_margin, bilateral_slope};
+use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
+use crate::grid::Grid;
 use crate::momentum::{counts, length_slope, orientation};
 use crate::tree::Forward;
 
@@ -20,14 +21,15 @@ pub(crate) fn add_row(
     after: &[f64],
     at: [usize; 2],
     rows: &mut Rows,
-    push: &mut DMatrix<f64>,
+    push: &mut Grid,
 ) {
     let record = &forward.tree.rows[index];
     let numbers = forward.row(index);
     let lambda = forward.impulses[index];
     let law = Law::Row { compliance: numbers[row::COMPLIANCE], lower: numbers[row::LOWER], upper: numbers[row::UPPER] };
-    let r = rows.push(law, [lambda, 0.0, 0.0], [numbers[row::BIAS], 0.0, 0.0], f64::INFINITY);
+    let r = rows.push(law, [lambda, 0.0, 0.0], [numbers[row::BIAS], 0.0, 0.0], Kink::NONE);
     let [first, first_control] = at;
+    rows.is_row(first, index);
     let dofs = &record.dofs[..record.count as usize];
     for (k, &dof) in dofs.iter().enumerate() {
         rows.j[(r, first + dof as usize)] += numbers[row::COEFFICIENT + k];
@@ -42,7 +44,7 @@ pub(crate) fn add_row(
             let q = forward.state[record.q as usize];
             let gap = if side > 0.0 { q - own[param::JOINT_LOWER] } else { own[param::JOINT_UPPER] - q };
             rows.by_q[(r, first + dof)] += side * bias_slope(gap, per_step, fraction, largest);
-            rows.smooth(bias_margin(gap, per_step, fraction, largest));
+            rows.kink(bias_kink(gap, per_step, fraction, largest));
         }
         tree::row::LIMIT_BALL => {
             let turn = Vector3::from(quat_log(orientation(forward.state, record.q as usize)));
@@ -50,7 +52,7 @@ pub(crate) fn add_row(
             let axis = turn / angle;
             let gap = own[param::JOINT_UPPER] - angle;
             let slope = bias_slope(gap, per_step, fraction, largest);
-            rows.smooth(bias_margin(gap, per_step, fraction, largest));
+            rows.kink(bias_kink(gap, per_step, fraction, largest));
             // J = -axis^T, of which the derivative turns with the logarithm.
             let change = -(Matrix3::identity() - axis * axis.transpose()) / angle
                 * Matrix3::from_row_slice(&right_inverse(turn.into()));
@@ -93,7 +95,7 @@ fn coupling(
     r: usize,
     lambda: f64,
     rows: &mut Rows,
-    push: &mut DMatrix<f64>,
+    push: &mut Grid,
 ) {
     let own = &forward.params[record.param as usize..];
     let driver = if record.source == NONE {
@@ -111,7 +113,7 @@ fn coupling(
     let [per_step, fraction, largest] =
         [1.0 / forward.h(), forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]];
     let pull = bilateral_slope(error, per_step, fraction, largest);
-    rows.smooth(bilateral_margin(error, per_step, fraction, largest));
+    rows.kink(bilateral_kink(error, per_step, fraction, largest));
     rows.by_q[(r, first + record.dofs[0] as usize)] += pull;
     if record.source != NONE {
         let dof = record.dofs[1] as usize;

@@ -1,10 +1,10 @@
 //! Derivatives of the step of a world.
 
-use nalgebra::DMatrix;
-
 use crate::contact::{BlockInput, ContactInput};
-use crate::island::{IslandStep, Parts, island_step};
+use crate::island::{Island, LARGEST_RESIDUAL, Parts};
 use crate::mode::Mode;
+use crate::parameter::StepParameter;
+use crate::product::{Inputs, Outputs};
 use crate::tree::TreeInput;
 
 /// What a step of a world was: its trees before it, its contacts and blocks with their impulses.
@@ -13,9 +13,9 @@ pub struct StepInput<'a> {
     /// Trees, in the order of their dofs.
     pub trees: Vec<TreeInput<'a>>,
     /// Contacts.
-    pub contacts: Vec<ContactInput>,
+    pub contacts: &'a [ContactInput],
     /// Bilateral blocks, of one tree or of two.
-    pub blocks: Vec<BlockInput>,
+    pub blocks: &'a [BlockInput],
     /// Controls of each tree, by their numbers in the world, `[trees][n_u]`.
     pub controls: Vec<&'a [usize]>,
 }
@@ -26,6 +26,10 @@ pub struct Certificate {
     /// Distance to the nearest switch of a contact's or row's mode, m/s (rad/s): the derivative is one-sided at zero.
     /// Infinite without constraints.
     pub margin: f64,
+    /// Contacts and limits that act at a gap that is just closed, as at rest. There the correction of penetrations has a
+    /// kink, and of the two sides the derivative takes that of an open gap: whichever way it is moved, it is closed again
+    /// after the step. Other changes (a push, a torque) see no kink.
+    pub closed: usize,
     /// Unknown impulses of the linear systems.
     pub size: usize,
     /// How many of them are independent; fewer than `size` where contacts are redundant.
@@ -43,9 +47,6 @@ impl Certificate {
         self.problems.is_empty()
     }
 }
-
-/// Left-overs above this mean that the linear system has no solution.
-const LARGEST_RESIDUAL: f64 = 1e-6;
 
 /// Margins below this are mode switches: rounding decides which side the step is on.
 const SMALLEST_MARGIN: f64 = 1e-12;
@@ -123,103 +124,228 @@ fn islands(input: &StepInput) -> Vec<Parts> {
     out
 }
 
+/// A step linearised at its solution.
+pub struct Linearised<'a> {
+    islands: Vec<Part<'a>>,
+    n_v: usize,
+    n_u: usize,
+    modes: Vec<Mode>,
+    /// Geoms of each contact.
+    geoms: Vec<[usize; 2]>,
+    certificate: Certificate,
+}
+
+/// An island and where its dofs and controls stand in the world.
+struct Part<'a> {
+    island: Island<'a>,
+    parts: Parts,
+    dofs: Vec<usize>,
+    controls: Vec<usize>,
+}
+
+impl<'a> Linearised<'a> {
+    /// Linearises a step.
+    #[must_use]
+    pub fn new(input: &StepInput<'a>) -> Self {
+        let first: Vec<usize> = input
+            .trees
+            .iter()
+            .scan(0, |at, tree| {
+                let first = *at;
+                *at += tree.layout.dims.n_v as usize;
+                Some(first)
+            })
+            .collect();
+        let mut out = Self {
+            islands: Vec::new(),
+            n_v: input.trees.iter().map(|t| t.layout.dims.n_v as usize).sum(),
+            n_u: input.trees.iter().map(|t| t.layout.dims.n_u as usize).sum(),
+            modes: vec![Mode::Breaking; input.contacts.len()],
+            geoms: input.contacts.iter().map(|contact| contact.geoms).collect(),
+            certificate: Certificate {
+                margin: f64::INFINITY,
+                closed: 0,
+                size: 0,
+                rank: 0,
+                residual: 0.0,
+                problems: Vec::new(),
+            },
+        };
+        for parts in islands(input) {
+            let island = Island::new(&input.trees, input.contacts, input.blocks, &parts);
+            let dofs = parts
+                .trees
+                .iter()
+                .flat_map(|&t| (0..input.trees[t].layout.dims.n_v as usize).map(move |i| (t, i)))
+                .map(|(t, i)| first[t] + i)
+                .collect();
+            let controls = parts.trees.iter().flat_map(|&t| input.controls[t].iter().copied()).collect();
+            for (&contact, &mode) in parts.contacts.iter().zip(&island.modes) {
+                out.modes[contact] = mode;
+            }
+            let certificate = &mut out.certificate;
+            certificate.margin = certificate.margin.min(island.margin);
+            certificate.closed += island.closed;
+            certificate.size += island.unknowns.len();
+            certificate.rank += island.rank;
+            certificate.residual = certificate.residual.max(island.residual);
+            out.islands.push(Part { island, parts, dofs, controls });
+        }
+        out.judge(input);
+        out
+    }
+
+    /// What speaks against the derivative.
+    fn judge(&mut self, input: &StepInput) {
+        let problems = &mut self.certificate.problems;
+        for (contact, mode) in input.contacts.iter().zip(&self.modes) {
+            // A contact that stays apart has no say, whatever its shapes.
+            if let Err(reason) = &contact.slope
+                && *mode != Mode::Breaking
+                && !problems.iter().any(|known| known == reason)
+            {
+                problems.push(reason.to_string());
+            }
+        }
+        if self.certificate.margin < SMALLEST_MARGIN {
+            problems.push(format!(
+                "a constraint is at a switch of its mode (margin {:.1e} m/s): the derivative is one-sided",
+                self.certificate.margin
+            ));
+        }
+        if self.certificate.residual > LARGEST_RESIDUAL || self.certificate.residual.is_nan() {
+            problems.push(format!("the linear system has no solution (left over: {:.1e})", self.certificate.residual));
+        }
+    }
+
+    /// Something else that speaks against it.
+    pub fn add_problem(&mut self, problem: impl Into<Option<String>>) {
+        self.certificate.problems.extend(problem.into());
+    }
+
+    /// How far to trust what is derived from it.
+    #[must_use]
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// Mode of each contact.
+    #[must_use]
+    pub fn modes(&self) -> &[Mode] {
+        &self.modes
+    }
+
+    /// All derivatives.
+    #[must_use]
+    pub fn jacobian(&self) -> Jacobian {
+        let (n_v, n_u) = (self.n_v, self.n_u);
+        let (square, wide) = (|| vec![0.0; n_v * n_v], || vec![0.0; n_v * n_u]);
+        let mut out = Jacobian {
+            n_v,
+            n_u,
+            dq_dq: square(),
+            dq_dv: square(),
+            dq_dtau: square(),
+            dq_dctrl: wide(),
+            dv_dq: square(),
+            dv_dv: square(),
+            dv_dtau: square(),
+            dv_dctrl: wide(),
+            modes: self.modes.clone(),
+            certificate: self.certificate.clone(),
+        };
+        for part in &self.islands {
+            let [dq, dv] = part.island.dense();
+            let n = part.dofs.len();
+            for (i, &row) in part.dofs.iter().enumerate() {
+                let put = |from: &[f64], columns: &[usize], width: usize, to: &mut [f64]| {
+                    let to = &mut to[row * width..(row + 1) * width];
+                    columns.iter().zip(from).for_each(|(&column, x)| to[column] = *x);
+                };
+                let (dq, dv) = (dq.row(i), dv.row(i));
+                put(&dq[..n], &part.dofs, n_v, &mut out.dq_dq);
+                put(&dq[n..2 * n], &part.dofs, n_v, &mut out.dq_dv);
+                put(&dq[2 * n..3 * n], &part.dofs, n_v, &mut out.dq_dtau);
+                put(&dq[3 * n..], &part.controls, n_u, &mut out.dq_dctrl);
+                put(&dv[..n], &part.dofs, n_v, &mut out.dv_dq);
+                put(&dv[n..2 * n], &part.dofs, n_v, &mut out.dv_dv);
+                put(&dv[2 * n..3 * n], &part.dofs, n_v, &mut out.dv_dtau);
+                put(&dv[3 * n..], &part.controls, n_u, &mut out.dv_dctrl);
+            }
+        }
+        let all = [&out.dq_dq, &out.dq_dv, &out.dq_dtau, &out.dv_dq, &out.dv_dv, &out.dv_dtau];
+        if all.iter().any(|m| m.iter().any(|x| !x.is_finite())) {
+            out.certificate.problems.push("the derivative is not finite".into());
+        }
+        out
+    }
+
+    /// Change of the state after the step by a parameter, `[n_v]` each.
+    ///
+    /// # Panics
+    /// For a tree or an entry of its parameters that is not there.
+    #[must_use]
+    pub fn along_parameter(&self, parameter: &StepParameter) -> Outputs {
+        let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
+        for part in &self.islands {
+            let island = &part.island;
+            let (mut force, mut rows) = (vec![0.0; island.n_v], vec![0.0; island.rows.j.height()]);
+            let between = |wanted: [usize; 2]| {
+                let [a, b] = wanted;
+                let acting = part.parts.contacts.iter().zip(&island.acting);
+                acting
+                    .filter(move |(contact, _)| [[a, b], [b, a]].contains(&self.geoms[**contact]))
+                    .filter_map(|x| *x.1)
+            };
+            match *parameter {
+                StepParameter::Tree { tree, entry, scale } => {
+                    let Some(member) = part.parts.trees.iter().position(|&t| t == tree) else { continue };
+                    [force, rows] = island.by_tree_parameter(member, entry, scale);
+                }
+                StepParameter::Friction { geoms } => between(geoms).for_each(|at| island.add_friction(at, &mut force)),
+                StepParameter::Restitution { geoms } => {
+                    between(geoms).for_each(|at| island.add_restitution(at, &mut rows));
+                }
+            }
+            let [q, v] = island.along(force, &rows);
+            for ((&dof, q), v) in part.dofs.iter().zip(q).zip(v) {
+                (out.q[dof], out.v[dof]) = (q, v);
+            }
+        }
+        out
+    }
+
+    /// Gradient of a loss by what goes into the step, from that by what comes out (VJP), by one transposed solve an island.
+    /// An empty part stands for zeros.
+    ///
+    /// # Panics
+    /// When a part has neither the length that [`Outputs`] says nor none.
+    #[must_use]
+    pub fn back(&self, outputs: &Outputs) -> Inputs {
+        let zeros = |n| vec![0.0; n];
+        let mut out = Inputs { q: zeros(self.n_v), v: zeros(self.n_v), tau: zeros(self.n_v), ctrl: zeros(self.n_u) };
+        for x in [&outputs.q, &outputs.v] {
+            assert!(x.is_empty() || x.len() == self.n_v, "expected {} numbers, found {}", self.n_v, x.len());
+        }
+        let take = |from: &[f64], dofs: &[usize]| -> Vec<f64> {
+            dofs.iter().map(|&dof| from.get(dof).copied().unwrap_or(0.0)).collect()
+        };
+        for part in &self.islands {
+            let [q, v, tau, ctrl] = part.island.back(&take(&outputs.q, &part.dofs), &take(&outputs.v, &part.dofs));
+            let put = |from: Vec<f64>, at: &[usize], to: &mut [f64]| {
+                at.iter().zip(from).for_each(|(&at, x)| to[at] = x);
+            };
+            put(q, &part.dofs, &mut out.q);
+            put(v, &part.dofs, &mut out.v);
+            put(tau, &part.dofs, &mut out.tau);
+            put(ctrl, &part.controls, &mut out.ctrl);
+        }
+        out
+    }
+}
+
 /// Derivatives of a step.
 #[must_use]
 pub fn jacobian(input: &StepInput) -> Jacobian {
-    let n_v = input.trees.iter().map(|t| t.layout.dims.n_v as usize).sum();
-    let n_u = input.trees.iter().map(|t| t.layout.dims.n_u as usize).sum();
-    let first: Vec<usize> = input
-        .trees
-        .iter()
-        .scan(0, |at, tree| {
-            let first = *at;
-            *at += tree.layout.dims.n_v as usize;
-            Some(first)
-        })
-        .collect();
-    let (square, wide) = (|| vec![0.0; n_v * n_v], || vec![0.0; n_v * n_u]);
-    let mut out = Jacobian {
-        n_v,
-        n_u,
-        dq_dq: square(),
-        dq_dv: square(),
-        dq_dtau: square(),
-        dq_dctrl: wide(),
-        dv_dq: square(),
-        dv_dv: square(),
-        dv_dtau: square(),
-        dv_dctrl: wide(),
-        modes: vec![Mode::Breaking; input.contacts.len()],
-        certificate: Certificate { margin: f64::INFINITY, size: 0, rank: 0, residual: 0.0, problems: Vec::new() },
-    };
-    for parts in islands(input) {
-        let step = island_step(&input.trees, &input.contacts, &input.blocks, &parts);
-        let dofs: Vec<usize> = parts
-            .trees
-            .iter()
-            .flat_map(|&t| (0..input.trees[t].layout.dims.n_v as usize).map(move |i| (t, i)))
-            .map(|(t, i)| first[t] + i)
-            .collect();
-        let controls: Vec<usize> = parts.trees.iter().flat_map(|&t| input.controls[t].iter().copied()).collect();
-        scatter(&step, &dofs, &controls, &mut out);
-        for (&contact, &mode) in parts.contacts.iter().zip(&step.modes) {
-            out.modes[contact] = mode;
-        }
-        let certificate = &mut out.certificate;
-        certificate.margin = certificate.margin.min(step.margin);
-        certificate.size += step.size;
-        certificate.rank += step.rank;
-        certificate.residual = certificate.residual.max(step.residual);
-    }
-    judge(input, &mut out);
-    out
-}
-
-fn scatter(step: &IslandStep, dofs: &[usize], controls: &[usize], out: &mut Jacobian) {
-    let (n_v, n_u) = (out.n_v, out.n_u);
-    let put = |from: &DMatrix<f64>, columns: &[usize], width: usize, to: &mut [f64]| {
-        for (j, &column) in columns.iter().enumerate() {
-            for (i, &row) in dofs.iter().enumerate() {
-                to[row * width + column] = from[(i, j)];
-            }
-        }
-    };
-    let [q, v, tau] = &step.dq;
-    put(q, dofs, n_v, &mut out.dq_dq);
-    put(v, dofs, n_v, &mut out.dq_dv);
-    put(tau, dofs, n_v, &mut out.dq_dtau);
-    put(&step.dq_dctrl, controls, n_u, &mut out.dq_dctrl);
-    let [q, v, tau] = &step.dv;
-    put(q, dofs, n_v, &mut out.dv_dq);
-    put(v, dofs, n_v, &mut out.dv_dv);
-    put(tau, dofs, n_v, &mut out.dv_dtau);
-    put(&step.dv_dctrl, controls, n_u, &mut out.dv_dctrl);
-}
-
-/// What speaks against the derivative.
-fn judge(input: &StepInput, out: &mut Jacobian) {
-    let problems = &mut out.certificate.problems;
-    for (contact, mode) in input.contacts.iter().zip(&out.modes) {
-        // A contact that stays apart has no say, whatever its shapes.
-        if let Err(reason) = &contact.slope
-            && *mode != Mode::Breaking
-            && !problems.contains(reason)
-        {
-            problems.push(reason.clone());
-        }
-    }
-    if out.certificate.margin < SMALLEST_MARGIN {
-        problems.push(format!(
-            "a constraint is at a kink of its law: a switch of its mode, or a gap that is just closed (margin {:.1e} m/s); \
-             the derivative is one-sided",
-            out.certificate.margin
-        ));
-    }
-    if out.certificate.residual > LARGEST_RESIDUAL {
-        problems.push(format!("the linear system has no solution (left over: {:.1e})", out.certificate.residual));
-    }
-    let all = [&out.dq_dq, &out.dq_dv, &out.dq_dtau, &out.dv_dq, &out.dv_dv, &out.dv_dtau];
-    if all.iter().any(|m| m.iter().any(|x| !x.is_finite())) {
-        problems.push("the derivative is not finite".into());
-    }
+    Linearised::new(input).jacobian()
 }

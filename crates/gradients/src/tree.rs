@@ -10,6 +10,8 @@ use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, param, solve};
 
+use crate::grid::axpy;
+
 /// A tree before a step.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeInput<'a> {
@@ -94,6 +96,34 @@ impl<'a> Forward<'a> {
     /// `A x = x`.
     pub(crate) fn solve(&self, x: &mut [f64]) {
         solve(&self.tree, &self.factor, x);
+    }
+
+    /// `A X = X`, row-major: a row of `width` numbers a dof.
+    pub(crate) fn solve_rows(&self, x: &mut [f64], width: usize) {
+        let dofs = self.tree.dofs;
+        for i in (0..dofs.len()).rev() {
+            let (above, own) = x.split_at_mut(i * width);
+            let mut j = dofs[i].parent as usize;
+            for &l in &self.factor_row(i)[1..] {
+                axpy(-l, &own[..width], &mut above[j * width..(j + 1) * width]);
+                j = dofs[j].parent as usize;
+            }
+        }
+        for i in 0..dofs.len() {
+            let (above, own) = x.split_at_mut(i * width);
+            let row = self.factor_row(i);
+            own[..width].iter_mut().for_each(|x| *x *= row[0]);
+            let mut j = dofs[i].parent as usize;
+            for &l in &row[1..] {
+                axpy(-l, &above[j * width..(j + 1) * width], &mut own[..width]);
+                j = dofs[j].parent as usize;
+            }
+        }
+    }
+
+    fn factor_row(&self, dof: usize) -> &[f64] {
+        let record = &self.tree.dofs[dof];
+        &self.factor[record.m_begin as usize..(record.m_begin + record.chain) as usize]
     }
 
     /// Reference point c.

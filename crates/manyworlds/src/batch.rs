@@ -1,11 +1,14 @@
 //! The public face: many worlds of one or several models, stepped together.
 
+mod parameters;
+mod rollout;
+
 use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{DeviceOptions, GpuDevice};
-use manyworlds_gradients::Jacobian;
+use manyworlds_gradients::{Certificate, Inputs, Jacobian, Outputs};
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
@@ -14,6 +17,9 @@ use crate::group::{Cpu, Group, State, Worlds};
 use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
+
+pub use parameters::{ModelParameter, ParameterDerivatives};
+pub use rollout::{Rollout, RolloutGradient, WorldGradient};
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
@@ -261,6 +267,23 @@ impl Batch {
         self.groups[group].set_parameter(local, tree, parameter, values)
     }
 
+    /// A parameter of one tree of one world, as [`Batch::set_parameter`] takes it.
+    ///
+    /// # Errors
+    /// [`Error::Index`], [`Error::Parameter`] for a parameter that the tree lacks, or a device that fails.
+    pub fn parameter(&mut self, world: usize, tree: usize, parameter: Parameter) -> Result<Vec<f64>, Error> {
+        let (group, local) = self.find(world)?;
+        let count = self.groups[group].model().trees.len();
+        if tree >= count {
+            return Err(Error::Index { what: "tree", index: tree, count });
+        }
+        let found = self.groups[group].parameter(local, tree, parameter)?;
+        found.map(|(_, values)| values).ok_or_else(|| Error::Parameter {
+            parameter: format!("{parameter:?}"),
+            message: format!("tree {tree} has no such part"),
+        })
+    }
+
     /// Overrides a parameter of one geom of one world, geoms numbered as in the model; the first override of a model
     /// makes all its worlds keep geoms of their own.
     ///
@@ -348,7 +371,35 @@ impl Batch {
     /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, or a device that fails.
     pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
         let (group, local) = self.find(world)?;
-        self.groups[group].jacobian(local)
+        let step = self.groups[group].last_step(local)?;
+        Ok(self.groups[group].reverse().linearised(&step).jacobian())
+    }
+
+    /// Gradient of a loss by what went into the last step of a world, from that by the state after it, and how far to
+    /// trust it: the product with the transposed Jacobian (VJP), which is not formed. An empty part of `outputs` stands for
+    /// zeros.
+    ///
+    /// # Errors
+    /// As [`Batch::jacobian`]; [`Error::Length`] or [`Error::NotFinite`] for wrong outputs.
+    pub fn back(&mut self, world: usize, outputs: &Outputs) -> Result<(Inputs, Certificate), Error> {
+        let (group, local) = self.find(world)?;
+        let expected = self.groups[group].model().n_v;
+        for (what, part) in [("gradient by q", &outputs.q), ("gradient by v", &outputs.v)] {
+            if !part.is_empty() && part.len() != expected {
+                return Err(Error::Length { what, world: Some(world), expected, found: part.len() });
+            }
+            if let Some(index) = part.iter().position(|x| !x.is_finite()) {
+                return Err(Error::NotFinite { what, world: Some(world), index, found: part[index] });
+            }
+        }
+        let step = self.groups[group].last_step(local)?;
+        let reverse = self.groups[group].reverse();
+        let linearised = reverse.linearised(&step);
+        let (found, mut certificate) = (linearised.back(outputs), linearised.certificate().clone());
+        if [&found.q, &found.v, &found.tau, &found.ctrl].iter().any(|part| part.iter().any(|x| !x.is_finite())) {
+            certificate.problems.push("the derivative is not finite".into());
+        }
+        Ok((found, certificate))
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are

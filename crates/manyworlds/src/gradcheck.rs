@@ -32,6 +32,9 @@ pub struct Comparison {
     pub kinks: usize,
     /// Inputs compared.
     pub inputs: usize,
+    /// Gaps are just closed, and the differences are those of steps that undo violations whole, which have no kink there
+    /// ([`crate::Certificate::closed`]); the step itself is the same.
+    pub whole: bool,
     /// Largest residual of a solve of a differenced step, m/s.
     pub residual: f64,
     /// Time of the step, of one world alone, us.
@@ -56,13 +59,40 @@ const KINK: f64 = 1e-3;
 /// A block whose largest entry is below this counts as zeros: its errors are absolute.
 const LEAST: f64 = 1e-12;
 
-/// Worlds of a comparison: one for every difference.
-pub struct Checker<'m> {
-    model: &'m Model,
+/// Velocities after two steps agree to this, relative to the largest and one.
+const SAME: f64 = 1e-9;
+
+/// Worlds of a comparison.
+struct Worlds {
     /// The step itself.
     single: Batch,
-    /// The steps from changed states.
+    /// The steps from changed states, one for every difference.
     batch: Batch,
+}
+
+impl Worlds {
+    fn new(model: &Model, options: &BatchOptions) -> Result<Self, Error> {
+        let n = 3 * model.n_v + model.actuators.len();
+        let mut single = Batch::new(&[(model, 1)], options)?;
+        single.keep_steps(true)?;
+        Ok(Self { single, batch: Batch::new(&[(model, 2 * n.max(1))], options)? })
+    }
+
+    /// The state after a step from a state.
+    fn step(&mut self, state: &State) -> Result<State, Error> {
+        self.single.reset(&[(0, state.clone())])?;
+        self.single.step::<f64>(&[])?;
+        self.single.state(0)
+    }
+}
+
+/// Compares derivatives with differences.
+pub struct Checker<'m> {
+    model: &'m Model,
+    options: BatchOptions,
+    worlds: Worlds,
+    /// The same where violations are undone whole; made when first needed.
+    whole: Option<Worlds>,
     step: f64,
 }
 
@@ -73,10 +103,20 @@ impl<'m> Checker<'m> {
     /// # Errors
     /// As [`Batch::new`].
     pub fn new(model: &'m Model, options: &BatchOptions, step: f64) -> Result<Self, Error> {
-        let n = 3 * model.n_v + model.actuators.len();
-        let mut single = Batch::new(&[(model, 1)], options)?;
-        single.keep_steps(true)?;
-        Ok(Self { model, single, batch: Batch::new(&[(model, 2 * n.max(1))], options)?, step })
+        Ok(Self { model, options: options.clone(), worlds: Worlds::new(model, options)?, whole: None, step })
+    }
+
+    /// Whether a step from a state is the same where violations are undone whole.
+    fn is_whole(&mut self, state: &State, after: &State) -> Result<bool, Error> {
+        if self.whole.is_none() {
+            let mut options = self.options.clone();
+            options.stabilisation.fraction = 1.0;
+            self.whole = Some(Worlds::new(self.model, &options)?);
+        }
+        let Some(worlds) = &mut self.whole else { return Ok(false) };
+        let found = worlds.step(state)?;
+        let scale = after.v.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+        Ok(found.v.iter().zip(&after.v).all(|(a, b)| (a - b).abs() <= SAME * scale))
     }
 
     /// Compares at a state.
@@ -86,17 +126,18 @@ impl<'m> Checker<'m> {
     pub fn compare(&mut self, state: &State) -> Result<Comparison, Error> {
         let (model, n_v, n_u) = (self.model, self.model.n_v, self.model.actuators.len());
         let inputs = 3 * n_v + n_u;
-        self.single.reset(&[(0, state.clone())])?;
+        let single = &mut self.worlds.single;
+        single.reset(&[(0, state.clone())])?;
         let clock = Instant::now();
-        self.single.step::<f64>(&[])?;
+        single.step::<f64>(&[])?;
         let step_us = clock.elapsed().as_secs_f64() * 1e6;
         let clock = Instant::now();
-        let jacobian = self.single.jacobian(0)?;
+        let jacobian = single.jacobian(0)?;
         let jacobian_us = clock.elapsed().as_secs_f64() * 1e6;
-        let base = self.single.state(0)?;
+        let base = single.state(0)?;
         let largest = |block: &[f64]| block.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
-        // An input without effect may change by any amount.
-        let per_velocity = |block: &[f64]| self.step / Some(largest(block)).filter(|&x| x > 0.0).unwrap_or(1.0);
+        // An input without effect but rounding may change by any amount.
+        let per_velocity = |block: &[f64]| self.step / Some(largest(block)).filter(|&x| x > LEAST).unwrap_or(1.0);
         let steps = [self.step, self.step, per_velocity(&jacobian.dv_dtau), per_velocity(&jacobian.dv_dctrl)];
         let mut states = Vec::with_capacity(2 * inputs);
         for input in 0..inputs {
@@ -117,10 +158,13 @@ impl<'m> Checker<'m> {
                 states.push((2 * input + side, changed));
             }
         }
-        self.batch.reset(&states)?;
-        self.batch.step::<f64>(&[])?;
+        let whole = jacobian.certificate.closed > 0 && self.is_whole(state, &base)?;
+        let worlds = self.whole.as_mut().filter(|_| whole).unwrap_or(&mut self.worlds);
+        let batch = &mut worlds.batch;
+        batch.reset(&states)?;
+        batch.step::<f64>(&[])?;
         let mut summaries = Vec::new();
-        self.batch.summaries(&mut summaries)?;
+        batch.summaries(&mut summaries)?;
         let residual = summaries.iter().fold(0.0, |worst: f64, s| worst.max(s.residual_scaled));
         let entries = [&jacobian.dq_dq, &jacobian.dq_dv, &jacobian.dq_dtau, &jacobian.dq_dctrl];
         let rates = [&jacobian.dv_dq, &jacobian.dv_dv, &jacobian.dv_dtau, &jacobian.dv_dctrl];
@@ -135,7 +179,7 @@ impl<'m> Checker<'m> {
             let part = (input / n_v.max(1)).min(3);
             let column = input - part * n_v;
             let width = if part == 3 { n_u } else { n_v };
-            let [up, down] = [self.batch.state(2 * input)?, self.batch.state(2 * input + 1)?];
+            let [up, down] = [batch.state(2 * input)?, batch.state(2 * input + 1)?];
             let away = |s: &State| {
                 (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
             };
@@ -163,6 +207,6 @@ impl<'m> Checker<'m> {
                 }
             }
         }
-        Ok(Comparison { jacobian, blocks, kinks, inputs, residual, step_us, jacobian_us })
+        Ok(Comparison { jacobian, blocks, kinks, inputs, whole, residual, step_us, jacobian_us })
     }
 }

@@ -37,7 +37,7 @@ mod summary;
 pub mod tangent;
 mod view;
 
-pub use batch::Batch;
+pub use batch::{Batch, ModelParameter, ParameterDerivatives, Rollout, RolloutGradient, WorldGradient};
 pub use error::Error;
 pub use geoms::GeomParameter;
 pub use group::State;

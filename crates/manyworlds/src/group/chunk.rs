@@ -472,6 +472,13 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
     }
 
+    /// No step that is kept is the one that led here.
+    pub(super) fn forget_kept(&mut self) {
+        if let Some(before) = &mut self.before {
+            before.whole.clear();
+        }
+    }
+
     /// Keeps the states before a step, if they are to be kept.
     fn keep(&mut self) -> Result<(), Error> {
         let Some(before) = &mut self.before else { return Ok(()) };

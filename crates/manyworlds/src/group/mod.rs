@@ -17,7 +17,6 @@ use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
-use manyworlds_gradients::Jacobian;
 use manyworlds_model::Model;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
@@ -32,6 +31,8 @@ use crate::view::{Field, Numbers, View};
 use crate::{BatchOptions, Error, GeomParameter, Summary};
 use buffers::{IslandBuffers, SetBuffers};
 use chunk::{Chunk, Kept};
+use gradient::Remains;
+pub(crate) use gradient::{Reverse, WorldStep};
 use shared::Shared;
 
 /// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
@@ -125,6 +126,9 @@ impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
     }
 }
 
+/// Entries of a tree's parameters, and what stands there.
+pub(crate) type Numbered = (Range<usize>, Vec<f64>);
+
 /// What a batch asks of a group, whatever its precision and executor.
 pub(crate) trait Worlds: Send {
     fn model(&self) -> &Model;
@@ -135,11 +139,19 @@ pub(crate) trait Worlds: Send {
     fn set_state(&mut self, worlds: &[(usize, State)]) -> Result<(), Error>;
     fn state(&mut self, world: usize) -> Result<State, Error>;
     fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
+    /// Where a parameter of a tree stands among the tree's, and its values; `None`: the tree has no such part.
+    fn parameter(&mut self, world: usize, tree: usize, parameter: Parameter) -> Result<Option<Numbered>, Error>;
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
-    fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error>;
+    /// The last step of one world, for derivatives.
+    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error>;
+    /// Appends the last step of all worlds.
+    fn tape(&mut self, out: &mut Vec<WorldStep>) -> Result<(), Error>;
+    /// Memory that [`Self::tape`] takes for the last step, B.
+    fn tape_bytes(&self) -> usize;
+    fn reverse(&self) -> Arc<dyn Reverse>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Appends the views of a field; `first` is the group's first world.
     fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>);
@@ -391,6 +403,22 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         Ok(())
     }
 
+    fn parameter(&mut self, world: usize, tree: usize, parameter: Parameter) -> Result<Option<Numbered>, Error> {
+        let (c, w) = self.place(world);
+        let place = self.shared.host.lanes.trees[tree];
+        let set = &self.shared.sets[place.set];
+        let Some(range) = set.layout.locate(parameter) else { return Ok(None) };
+        let chunk = &mut self.chunks[c];
+        let step = &chunk.sets[place.set].step;
+        if step.dims.param_lanes == 0 {
+            return Ok(Some((range.clone(), set.params[place.index][range].to_vec())));
+        }
+        let (buffer, n) = (step.buffers.lane_params, step.dims.n_param as usize);
+        let lane = chunk.sets[place.set].lane(w, place.index);
+        let all = chunk.read_lane(buffer, lane, n)?;
+        Ok(Some((range.clone(), all[range].to_vec())))
+    }
+
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error> {
         let (c, w) = self.place(world);
         self.chunks[c].set_geom(w, geom, parameter, values)
@@ -427,14 +455,42 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         Ok(())
     }
 
-    fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
+    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error> {
         let (c, w) = self.place(world);
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let mut summaries = Vec::new();
-        self.chunks[c].summarise(&mut summaries)?;
-        // A residual that the solver was content with may be above its tolerance by rounding.
-        let tolerance = LOOSE * self.shared.tolerance;
-        gradient::gradient(&self.shared, geometry, &mut self.chunks[c], w, &summaries[w], tolerance)
+        let remains = self.chunks[c].remains()?;
+        remains.step(&self.shared, geometry, &mut self.chunks[c], w)
+    }
+
+    fn tape(&mut self, out: &mut Vec<WorldStep>) -> Result<(), Error> {
+        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let shared = &self.shared;
+        let tape = |chunk: &mut Chunk<T, B::Store>| -> Result<Vec<WorldStep>, Error> {
+            let remains = chunk.remains()?;
+            (0..chunk.n_world).map(|world| remains.step(shared, geometry, chunk, world)).collect()
+        };
+        if B::SIDE_BY_SIDE {
+            let parts = self.chunks.par_iter_mut().map(tape).collect::<Result<Vec<_>, _>>()?;
+            out.extend(parts.into_iter().flatten());
+        } else {
+            for chunk in &mut self.chunks {
+                out.extend(tape(chunk)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn tape_bytes(&self) -> usize {
+        let own = |chunk: &Chunk<T, B::Store>| chunk.sets.iter().any(|set| set.step.dims.param_lanes == 1);
+        let bytes = |chunk: &Chunk<T, B::Store>| -> usize {
+            let worlds = chunk.host.worlds.iter();
+            worlds.map(|world| gradient::step_bytes(&self.shared, world.contacts.len(), own(chunk))).sum()
+        };
+        self.chunks.iter().map(bytes).sum()
+    }
+
+    fn reverse(&self) -> Arc<dyn Reverse> {
+        Arc::clone(&self.shared) as Arc<dyn Reverse>
     }
 
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error> {
@@ -498,6 +554,15 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
 }
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+    /// What the last step left.
+    fn remains(&mut self) -> Result<Remains<T>, Error> {
+        let mut summaries = Vec::new();
+        self.summarise(&mut summaries)?;
+        // A residual that the solver was content with may be above its tolerance by rounding.
+        let tolerance = LOOSE * self.shared.tolerance;
+        Remains::new(self, summaries, tolerance)
+    }
+
     /// Appends the certificate of every world.
     fn summarise(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
         self.finish()?;

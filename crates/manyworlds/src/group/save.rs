@@ -37,8 +37,12 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             for lane in 0..lanes {
                 out.word(self.sets[index].status[lane]);
                 (0..dims.n_state()).for_each(|e| out.real(state[tile_at(width, lane, dims.n_state(), e)]));
-                (0..dims.n_row as usize)
-                    .for_each(|r| out.real(rows[tile_at(width, lane, n_row, r * stride + row::IMPULSE)]));
+                for r in 0..dims.n_row as usize {
+                    // A limit starts from its impulse if it is still on the side that its coefficient says.
+                    for part in [row::IMPULSE, row::COEFFICIENT] {
+                        out.real(rows[tile_at(width, lane, n_row, r * stride + part)]);
+                    }
+                }
                 if dims.param_lanes == 1 {
                     let n = dims.n_param as usize;
                     (0..n).for_each(|e| out.real(params[tile_at(width, lane, n, e)]));
@@ -96,7 +100,9 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                     state[tile_at(width, lane, dims.n_state(), e)] = input.real()?;
                 }
                 for r in 0..dims.n_row as usize {
-                    rows[tile_at(width, lane, n_row, r * stride + row::IMPULSE)] = input.real()?;
+                    for part in [row::IMPULSE, row::COEFFICIENT] {
+                        rows[tile_at(width, lane, n_row, r * stride + part)] = input.real()?;
+                    }
                 }
                 if dims.param_lanes == 1 {
                     let n = dims.n_param as usize;
@@ -157,6 +163,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             world.set_previous(previous);
         }
         self.mark_stale();
+        self.forget_kept();
         Ok(())
     }
 

@@ -1,0 +1,190 @@
+//! Derivatives of steps by parameters of the model against central differences of the steps.
+
+use manyworlds::tangent::between;
+use manyworlds::{
+    Batch, BatchOptions, Error, Executor, GeomParameter, ImportOptions, Model, ModelParameter, Parameter, Precision,
+    State, random,
+};
+
+fn precise() -> BatchOptions {
+    let mut options = BatchOptions {
+        executor: Executor::Cpu,
+        precision: Precision::F64,
+        tolerance: 1e-13,
+        iterations: 5000,
+        ..BatchOptions::default()
+    };
+    // What rests has no kink then.
+    options.stabilisation.fraction = 1.0;
+    options
+}
+
+fn load(scene: &str) -> Model {
+    manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model
+}
+
+/// What a test sets: a parameter and its numbers.
+type Set = dyn Fn(&mut Batch, &[f64]);
+
+/// The largest error of the derivative by a parameter with the given values, over the largest entry, at a state.
+fn error(model: &Model, state: &State, parameter: ModelParameter, values: &[f64], set: &Set) -> f64 {
+    let mut batch = Batch::new(&[(model, 1)], &precise()).expect("a batch");
+    let mut after = |values: &[f64]| {
+        set(&mut batch, values);
+        batch.reset(&[(0, state.clone())]).expect("a reset");
+        batch.step::<f64>(&[]).expect("a step");
+        batch.state(0).expect("a state")
+    };
+    let size = values.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
+    let e = 1e-5 * if size > 0.0 { size } else { 1.0 };
+    let mut differences = Vec::new();
+    for k in 0..values.len() {
+        let [up, down] = [e, -e].map(|by| {
+            let mut changed = values.to_vec();
+            changed[k] += by;
+            after(&changed)
+        });
+        let dq = between(model, &down.q, &up.q).into_iter().map(|x| x / (2.0 * e));
+        let dv = up.v.iter().zip(&down.v).map(|(up, down)| (up - down) / (2.0 * e));
+        differences.push((dq.collect::<Vec<_>>(), dv.collect::<Vec<_>>()));
+    }
+    let mut batch = Batch::new(&[(model, 1)], &precise()).expect("a batch");
+    set(&mut batch, values);
+    batch.reset(&[(0, state.clone())]).expect("a reset");
+    batch.keep_steps(true).expect("double precision");
+    batch.step::<f64>(&[]).expect("a step");
+    let found = batch.parameter_derivatives(0, &[parameter]).expect("derivatives");
+    assert!(found.certificate.valid() && found.certificate.margin > 1e-4, "{:?}", found.certificate);
+    assert_eq!(found.columns.len(), values.len());
+    let (mut worst, mut scale) = (0.0_f64, 0.0_f64);
+    for (column, (dq, dv)) in found.columns.iter().zip(&differences) {
+        for (found, expected) in column.q.iter().zip(dq).chain(column.v.iter().zip(dv)) {
+            assert!(found.is_finite());
+            worst = worst.max((found - expected).abs());
+            scale = scale.max(expected.abs());
+        }
+    }
+    assert!(scale > 1e-9, "{parameter:?} does nothing");
+    worst / scale
+}
+
+/// A state of a run with controls whose step is away from switches and has at least `acting` contacts with force.
+fn calm(model: &Model, acting: usize) -> State {
+    let mut batch = Batch::new(&[(model, 1)], &precise()).expect("a batch");
+    batch.keep_steps(true).expect("double precision");
+    let n = model.actuators.len();
+    for step in 0..600 {
+        let state = batch.state(0).expect("a state");
+        let controls: Vec<f64> = (0..n).map(|k| 0.3 * random::symmetric(3, 0, step / 10, k as u64)).collect();
+        batch.step(&controls).expect("a step");
+        let found = batch.jacobian(0).expect("a derivative");
+        let contacts = batch.inspect(0).expect("a world").contacts;
+        let count = contacts.iter().filter(|c| c.impulse != [0.0; 3]).count();
+        if step > 20 && count >= acting && found.certificate.valid() && found.certificate.margin > 5e-3 {
+            return State { ctrl: controls, ..state };
+        }
+    }
+    panic!("no calm state of {}", model.name);
+}
+
+#[test]
+fn inertial_and_joint_parameters() {
+    use Parameter as P;
+    for (scene, tree_joint, acting) in [("half-cheetah", 4, 1), ("quadruped", 3, 2), ("arm7", 2, 0)] {
+        let model = load(scene);
+        let state = calm(&model, acting);
+        let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+        let (body, joint) = (2, tree_joint);
+        let mut all = vec![
+            P::Gravity,
+            P::BodyMass(body),
+            P::BodyCom(body),
+            P::BodyInertia(body),
+            P::JointDamping(joint),
+            P::JointArmature(joint),
+            P::ActuatorGain(1),
+        ];
+        if scene == "half-cheetah" {
+            all.extend([P::JointStiffness(joint), P::JointSpringReference(joint)]);
+        }
+        if scene == "arm7" {
+            all.push(P::ActuatorBias(1));
+        }
+        for parameter in all {
+            let values = batch.parameter(0, 0, parameter).expect("a parameter");
+            let set = move |batch: &mut Batch, values: &[f64]| {
+                batch.set_parameter(0, 0, parameter, values).expect("a parameter");
+            };
+            let of = ModelParameter::Tree { tree: 0, parameter };
+            let found = error(&model, &state, of, &values, &set);
+            println!("{scene}, {parameter:?}: {found:.1e}");
+            assert!(found < 1e-6, "{scene}, {parameter:?}: {found:.1e}");
+        }
+    }
+}
+
+#[test]
+fn a_lone_body() {
+    use Parameter as P;
+    let model = load("free-box");
+    let q = vec![0.0, 0.0, 1.0, 0.9, 0.1, 0.3, 0.2];
+    let state = State { q, v: vec![1.0, 0.5, 0.2, 2.0, 3.0, -4.0], tau: vec![0.3; 6], ctrl: Vec::new() };
+    let set_com = |batch: &mut Batch, values: &[f64]| {
+        // Off the origin, so that everything is coupled.
+        batch.set_parameter(0, 0, P::BodyCom(0), &[0.02, -0.03, 0.01]).expect("a parameter");
+        batch.set_parameter(0, 0, P::BodyInertia(0), &[0.01, 0.02, 0.015, 1e-3, 2e-3, -1e-3]).expect("a parameter");
+        batch.set_parameter(0, 0, P::BodyMass(0), &[1.0]).expect("a parameter");
+        assert!(!values.is_empty());
+    };
+    let cases: [(Parameter, &[f64]); 3] = [
+        (P::BodyMass(0), &[1.0]),
+        (P::BodyCom(0), &[0.02, -0.03, 0.01]),
+        (P::BodyInertia(0), &[0.01, 0.02, 0.015, 1e-3, 2e-3, -1e-3]),
+    ];
+    for (parameter, values) in cases {
+        let set = move |batch: &mut Batch, values: &[f64]| {
+            set_com(batch, values);
+            batch.set_parameter(0, 0, parameter, values).expect("a parameter");
+        };
+        let found = error(&model, &state, ModelParameter::Tree { tree: 0, parameter }, values, &set);
+        println!("{parameter:?}: {found:.1e}");
+        assert!(found < 1e-6, "{parameter:?}: {found:.1e}");
+    }
+}
+
+#[test]
+fn friction_and_restitution() {
+    let model = load("free-box");
+    let both = |parameter: GeomParameter| {
+        move |batch: &mut Batch, values: &[f64]| {
+            (0..2).for_each(|geom| batch.set_geom(0, geom, parameter, values).expect("a geom"));
+        }
+    };
+    // On one corner, tilted: it slides, and bounces.
+    let (half, tilt) = (0.1_f64, 0.3_f64);
+    let low = half * (tilt.sin() + tilt.cos());
+    let q = vec![0.0, 0.0, low - 1e-4, (0.5 * tilt).cos(), (0.5 * tilt).sin(), 0.0, 0.0];
+    let sliding = State { q: q.clone(), v: vec![0.5, 1.0, -0.1, 0.0, 0.0, 0.0], ..State::default() };
+    let geoms = [0, 1];
+    let found = error(&model, &sliding, ModelParameter::Friction { geoms }, &[0.3], &both(GeomParameter::Friction));
+    assert!(found < 1e-6, "friction: {found:.1e}");
+    let falling = State { q, v: vec![0.5, 1.0, -1.0, 0.0, 0.0, 0.0], ..State::default() };
+    let of = ModelParameter::Restitution { geoms: [1, 0] };
+    let found = error(&model, &falling, of, &[0.4], &both(GeomParameter::Restitution));
+    assert!(found < 1e-6, "restitution: {found:.1e}");
+}
+
+#[test]
+fn what_has_no_derivative_is_refused() {
+    let model = load("hopper");
+    let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+    batch.keep_steps(true).expect("double precision");
+    batch.step::<f64>(&[]).expect("a step");
+    let mut ask = |parameter| batch.parameter_derivatives(0, &[parameter]);
+    let of = |tree, parameter| ModelParameter::Tree { tree, parameter };
+    assert!(matches!(ask(of(0, Parameter::Timestep)), Err(Error::Parameter { .. })));
+    assert!(matches!(ask(of(0, Parameter::BodyMass(99))), Err(Error::Parameter { .. })));
+    assert!(matches!(ask(of(1, Parameter::BodyMass(0))), Err(Error::Index { what: "tree", .. })));
+    assert!(matches!(ask(ModelParameter::Friction { geoms: [0, 99] }), Err(Error::Index { what: "geom", .. })));
+    assert!(ask(of(0, Parameter::BodyMass(1))).is_ok());
+}
