@@ -5,6 +5,7 @@ mod contact;
 mod data;
 mod dynamics;
 mod island;
+mod subadmm;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ pub mod residual;
 #[cfg(test)]
 mod samples;
 pub mod solve;
+pub mod subadmm;
 
 pub use problem::{ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};

@@ -18,6 +18,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::contact::{ITERATED, ROUNDING, afloat};
 use super::dynamics::{LANES, random_state};
+use super::subadmm::{self, Assembled};
 use super::{Case, Data, EXACT, Tolerance};
 use crate::dynamics::TreeTile;
 
@@ -294,10 +295,29 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         ],
         &[(5, ROUNDING), (6, ROUNDING), (7, EXACT)],
     );
-    vec![gather, assemble, rows, finish, pgs, newton, scatter, certify]
+    let mut cases = subadmm::cases(&Assembled {
+        set,
+        islands: &manyworlds_contact::subadmm::Islands {
+            dims: &islands,
+            islands: &all.islands,
+            constraints: &all.constraints,
+            sides: &all.sides,
+        },
+        trees: &all.trees,
+        rows: &all.rows,
+        items: &all.items,
+        momentum: of(|t| &t.momentum),
+        index: index(),
+        jac: left(&rows, 3),
+        con: left(&finish, 5),
+        impulse: left(&finish, 6),
+        velocity: left(&gather, 3),
+    });
+    cases.extend([gather, assemble, rows, finish, pgs, newton, scatter, certify]);
+    cases
 }
 
-fn case<D: Dims>(
+pub(super) fn case<D: Dims>(
     kernel: &'static Kernel,
     dims: D,
     count: u32,

@@ -157,6 +157,8 @@ pub enum Kernels {
     Sweeps,
     /// A few sweeps, then Newton steps.
     Newton,
+    /// SubADMM.
+    Splitting,
 }
 
 /// A solver of contact problems.

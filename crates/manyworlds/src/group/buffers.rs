@@ -72,6 +72,8 @@ buffers! {
         status: Index,
         moves: Index,
         work: Real,
+        split_index: Index,
+        split: Real,
     }
 }
 

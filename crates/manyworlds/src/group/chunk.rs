@@ -6,8 +6,8 @@ use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_contact::pgs::{self, PgsParams, work_reals};
 use manyworlds_contact::solve::Kernels;
 use manyworlds_gpu::{Recording, Store, Ticket};
-use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, info, map, row_stride, slot_reals};
+use manyworlds_shaders::contact::{island, subadmm};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
@@ -129,7 +129,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 staging: Vec::new(),
             });
         }
-        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, newton);
+        let host = {
+            let fused_most = if lane_workspace { subadmm::FUSED_MOST } else { u32::MAX };
+            HostStage::new(Arc::clone(&shared.host), n_world, width, newton, fused_most)
+        };
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.iterations,
@@ -415,7 +418,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             set.step.contact(kernels, slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
-            islands.record(kernels, &self.sets, pack, tile, &mut self.recording);
+            islands.record(kernels, &self.sets, pack, self.host.split.as_ref(), tile, &mut self.recording);
         }
         if self.shared.solver.finishes() {
             for set in &self.sets {
@@ -560,7 +563,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.store.write_index(b.contact_map, 0, &pack.map)?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
-        if self.shared.host.lanes.trees.len() > 1 {
+        if self.shared.host.lanes.trees.len() > 1 || self.shared.host.chains.is_some() {
             self.mark_shared()?;
         }
         self.prepare_islands()
@@ -598,6 +601,11 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         self.store.write_index(b.index, 0, &pack.index)?;
         self.store.write(b.contact, 0, &pack.contact)?;
+        if let Some(split) = &self.host.split {
+            self.store.resize(b.split_index, split.index.len())?;
+            self.store.resize(b.split, split.n_real)?;
+            self.store.write_index(b.split_index, 0, &split.index)?;
+        }
         Ok(())
     }
 

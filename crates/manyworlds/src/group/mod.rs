@@ -9,6 +9,7 @@ mod problem;
 mod record;
 mod save;
 mod shared;
+mod split;
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
 use manyworlds_contact::solve::Kernels;
+use manyworlds_contact::subadmm::SplitPack;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
@@ -169,6 +170,7 @@ impl IslandStep {
         kernels: Kernels,
         sets: &[ChunkSet<T>],
         pack: &IslandPack<T>,
+        split: Option<&SplitPack>,
         tile: u32,
         recording: &mut Recording,
     ) {
@@ -202,10 +204,11 @@ impl IslandStep {
         for (set, part) in parts() {
             self.to_islands(set, part, tile, recording);
         }
-        if kernels == Kernels::Nothing {
-            return;
+        match (kernels, split) {
+            (Kernels::Nothing, _) => return,
+            (_, Some(split)) => self.split(dims, sets, pack, split, recording),
+            _ => self.solve(dims, pack, impulse, recording),
         }
-        self.solve(dims, pack, impulse, recording);
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
             let count = dims.n_trees.max(dims.n_rows);

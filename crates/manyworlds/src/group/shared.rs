@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use manyworlds_collide::{CollisionModel, CollisionSettings, Precision as CollidePrecision};
-use manyworlds_contact::solve::Solver;
+use manyworlds_contact::solve::{Kernels, Solver};
+use manyworlds_contact::subadmm::Chains;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
@@ -44,6 +45,8 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             }
             _ => None,
         };
+        let solver = manyworlds_contact::solver(&options.solver)?;
+        let splits = solver.kernels() == Kernels::Splitting;
         let host = HostModel {
             lever: geoms::lever(&model),
             speculative: s.speculative_distance,
@@ -51,6 +54,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
+            chains: splits.then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
             sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
         };
         Ok(Self {
@@ -59,7 +63,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             host: Arc::new(host),
             tolerance: options.tolerance,
             iterations: options.iterations,
-            solver: manyworlds_contact::solver(&options.solver)?,
+            solver,
         })
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use bytemuck::{Pod, cast_slice};
 use manyworlds_collide::organise::{self, Plan};
 use manyworlds_collide::{Contact, Precision};
+use manyworlds_contact::subadmm::{self, SplitPack};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, contact, kind,
@@ -273,6 +274,30 @@ impl<T: Scalar + Precision> IslandPack<T> {
             self.return_blocks(step, index, plan);
         }
         self.assemble();
+    }
+
+    /// Packs the chains that the islands' constraints act on.
+    pub(crate) fn split(&self, split: &mut SplitPack) {
+        let all = subadmm::Islands {
+            dims: &self.dims,
+            islands: &self.islands,
+            constraints: &self.constraints,
+            sides: &self.sides,
+        };
+        let trees: Vec<&[TreeItem]> = self.sets.iter().map(|part| &part.trees[..]).collect();
+        // A set's items and rows stand in the order in which constraints have them as sides.
+        let mut met = vec![[0; 2]; self.sets.len()];
+        split.pack(&all, &trees, |side, set, chains, add| {
+            let (part, [items, rows]) = (&self.sets[set], &mut met[set]);
+            let of = self.constraints[self.sides[side].constraint as usize].kind;
+            if of == kind::BLOCK {
+                chains.of_side(&part.items[*items]).into_iter().flatten().for_each(add);
+                *items += 1;
+            } else {
+                chains.of_row(part.rows[*rows].row).iter().copied().for_each(add);
+                *rows += 1;
+            }
+        });
     }
 
     /// Contacts that a tree solves by itself again.

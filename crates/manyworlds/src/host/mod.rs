@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
+use manyworlds_contact::subadmm::{Chains, SplitPack};
 use manyworlds_gpu::Timings;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
@@ -58,6 +59,8 @@ pub(crate) struct HostModel<T: Precision> {
     pub(crate) speculative: f64,
     /// Those of them that are bilateral blocks of one tree.
     pub(crate) blocks: Vec<TreeBlock>,
+    /// By set, where the solver splits: then every tree with a constraint is in an island, alone in it or not.
+    pub(crate) chains: Option<Vec<Chains>>,
 }
 
 /// A bilateral block of one tree.
@@ -122,6 +125,8 @@ pub(crate) struct HostStage<T: Precision> {
     /// By set.
     pub(crate) params: Vec<LaneParams<T>>,
     pub(crate) islands: IslandPack<T>,
+    /// Where the solver splits.
+    pub(crate) split: Option<SplitPack>,
     /// Times of the stages, if they are taken.
     timings: Option<Timings>,
 }
@@ -130,8 +135,9 @@ pub(crate) struct HostStage<T: Precision> {
 type Task<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
 
 impl<T: Scalar + Precision> HostStage<T> {
-    /// `newton`: islands of several trees that are small enough are marked for Newton steps.
-    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize, newton: bool) -> Self {
+    /// `newton`: islands of several trees that are small enough are marked for Newton steps. `fused_most`: constraints of
+    /// an island at most that one workgroup solves, where the solver splits.
+    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize, newton: bool, fused_most: u32) -> Self {
         let n_tree = model.lanes.trees.len();
         let packs = model
             .sets
@@ -141,6 +147,7 @@ impl<T: Scalar + Precision> HostStage<T> {
         Self {
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
             islands: IslandPack::new(&model, n_world, newton),
+            split: model.chains.clone().map(|chains| SplitPack::new(chains, fused_most)),
             timings: None,
             width,
             worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),
@@ -212,6 +219,9 @@ impl<T: Scalar + Precision> HostStage<T> {
         let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
+        if let Some(split) = &mut self.split {
+            self.islands.split(split);
+        }
         let packing = passed(clock);
         if let Some(timings) = &mut self.timings {
             let mut add = |name, spent: Duration| timings.add(name, spent.as_secs_f64() * 1e3);
@@ -343,7 +353,7 @@ impl<T: Scalar + Precision> HostModel<T> {
     /// Islands of a world, the place of every contact, and where it was solved in the step before.
     fn organise(&self, world: &mut World<T>, organiser: &mut Organiser, bench: &mut Bench<T>) {
         let n_tree = self.lanes.trees.len();
-        if n_tree > 1 {
+        if n_tree > 1 || self.chains.is_some() {
             bench.begins.clear();
             bench.begins.push(0);
             bench.touched.clear();
@@ -356,7 +366,7 @@ impl<T: Scalar + Precision> HostModel<T> {
                 bench.begins.push(bench.touched.len() as u32);
             }
             let links = Links { n_subsystems: n_tree, begins: &bench.begins, touched: &bench.touched };
-            organiser.organise(links, 2);
+            organiser.organise(links, if self.chains.is_some() { 1 } else { 2 });
         }
         world.places.clear();
         world.places.resize(world.contacts.len(), Place::Island(u32::MAX));

@@ -5,7 +5,7 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::ROUNDS;
 
 use super::super::canal::{CanalParams, IslandState, Step};
-use super::super::polish::Polish;
+use super::super::polish::{Polish, Trust};
 use crate::problem::ContactProblem;
 use crate::residual::island_residual;
 use crate::solve::{Precision, SolveSettings, Stage};
@@ -64,9 +64,11 @@ impl<'a> Search<'a> {
 
     /// The stages in turn; the one that solved the island.
     pub(super) fn run<T: Scalar>(&mut self) -> Option<Stage> {
-        let start = self.best.clone();
-        if self.polish::<T>(&start, ROUNDS) {
-            return Some(Stage::Newton);
+        for (trust, rounds) in [(Trust::QUICK, LOOK_ROUNDS), (Trust::PATIENT, ROUNDS)] {
+            let start = self.best.clone();
+            if self.polish::<T>(&start, trust, rounds) {
+                return Some(Stage::Newton);
+            }
         }
         self.canal::<T>()
     }
@@ -88,8 +90,8 @@ impl<'a> Search<'a> {
     }
 
     /// Newton steps on the strict map.
-    fn polish<T: Scalar>(&mut self, from: &[f64], rounds: u32) -> bool {
-        let mut state = Polish::<T>::new(self.problem, self.island, from);
+    fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust, rounds: u32) -> bool {
+        let mut state = Polish::<T>::new(self.problem, self.island, from, trust);
         let mut lambda = from.to_vec();
         for _ in 0..rounds.min(self.left) {
             if !state.round() {
@@ -121,7 +123,7 @@ impl<'a> Search<'a> {
                 continue;
             }
             self.outer = state.outer;
-            if LOOKS.contains(&state.outer) && self.polish::<T>(&lambda, LOOK_ROUNDS) {
+            if LOOKS.contains(&state.outer) && self.polish::<T>(&lambda, Trust::QUICK, LOOK_ROUNDS) {
                 return Some(Stage::CanalNewton);
             }
             if state.outer == params.outer {

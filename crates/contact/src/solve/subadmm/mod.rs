@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use manyworlds_shaders::Scalar;
 
-use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
 use crate::residual::island_residual;
 use island::IslandState;
@@ -30,6 +30,10 @@ pub(super) struct SubAdmm;
 impl Solver for SubAdmm {
     fn name(&self) -> &'static str {
         "subadmm"
+    }
+
+    fn kernels(&self) -> Kernels {
+        Kernels::Splitting
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {

@@ -1,0 +1,34 @@
+//! The half-iteration of constraints: the wide form's lanes over constraints.
+
+use super::laws;
+use super::layout::{Split, SplitDims};
+use crate::Scalar;
+use crate::args::Args;
+
+/// Uniform block.
+pub type Dims = SplitDims;
+
+/// All constraints of all islands that do not rest.
+pub fn project<T: Scalar>(
+    dims: &SplitDims,
+    index: &[u32],
+    cons: &[T],
+    impulse: &mut [T],
+    velocity: &[T],
+    split: &mut [T],
+) {
+    let all = Split::new(dims, index);
+    for (i, record) in all.constraints.iter().enumerate() {
+        if !all.rests(record.island as usize, split) {
+            laws::project(&all, i, cons, impulse, velocity, split);
+        }
+    }
+}
+
+/// Buffers: island_index (unused), split_index, island_jac (unused), island_con, impulse, velocity, split.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims: Dims = args.dims();
+    let [_, index, _, cons, impulse, velocity, split] = args.split();
+    let (index, cons) = (index.index(), cons.real());
+    self::project(&dims, index, cons, impulse.real_mut(), velocity.real(), split.real_mut());
+}

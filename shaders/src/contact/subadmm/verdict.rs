@@ -1,0 +1,65 @@
+//! Whether an island is solved, and whether its penalty is to change.
+
+use super::layout::{Split, constraint, island};
+use crate::Scalar;
+use crate::contact::island::info;
+
+/// Largest factor of one adaptation: residuals early on say little.
+const LARGEST_ADAPTATION: f64 = 10.0;
+
+/// Adds up the residuals of an island after `done` iterations.
+#[inline(always)]
+pub(super) fn judge<T: Scalar>(all: &Split, number: usize, split: &mut [T], infos: &mut [T], done: u32) {
+    let (zero, one) = (T::lit(0.0), T::lit(1.0));
+    let record = &all.islands[number];
+    let (mut square, mut scaled, mut primal, mut dual) = (zero, zero, zero, zero);
+    for i in record.constraint_begin..record.constraint_end {
+        let c = &split[all.constraint_at(i as usize)..][..constraint::SIZE];
+        square += c[constraint::SQUARE];
+        primal += c[constraint::PRIMAL];
+        // A NaN must not be swallowed.
+        scaled = if c[constraint::SCALED] <= scaled { scaled } else { c[constraint::SCALED] };
+    }
+    for t in record.tree_begin..record.tree_end {
+        dual += split[all.dims.tree_real as usize + t as usize];
+    }
+    let residual = square.sqrt() / T::lit(f64::from(record.n_contacts.max(1)));
+    let dims = all.dims;
+    let solved = residual <= Split::number(dims.tolerance) || scaled <= Split::number::<T>(dims.tolerance_scaled);
+    // What is not finite will not become so.
+    let stopped = solved || !(residual.is_finite() && scaled.is_finite());
+    let own = &mut split[all.island_at(number)..][..island::SIZE];
+    let outcome = &mut infos[info::SIZE * number..][..info::SIZE];
+    outcome[info::ITERATIONS] = T::lit(f64::from(done));
+    outcome[info::STOPPED] = if stopped { one } else { zero };
+    own[island::STOPPED] = outcome[info::STOPPED];
+    let wait = T::lit(f64::from(dims.adapt_after));
+    if done == 0 {
+        own[island::SCALE] = one;
+        own[island::NEXT] = wait;
+        own[island::WAIT] = longer(wait);
+        own[island::REFACTOR] = one;
+        return;
+    }
+    own[island::REFACTOR] = zero;
+    let done = T::lit(f64::from(done));
+    if done < own[island::NEXT] {
+        return;
+    }
+    own[island::NEXT] = done + own[island::WAIT];
+    own[island::WAIT] = longer(own[island::WAIT]);
+    let imbalance = Split::number::<T>(dims.imbalance);
+    let square = imbalance * imbalance;
+    let balanced = primal <= square * dual && dual <= square * primal;
+    if !balanced && zero < primal && zero < dual {
+        let most = T::lit(LARGEST_ADAPTATION);
+        own[island::SCALE] = own[island::SCALE] * (primal / dual).sqrt().sqrt().min(most).max(one / most);
+        own[island::REFACTOR] = one;
+    }
+}
+
+/// The next wait.
+#[inline(always)]
+fn longer<T: Scalar>(wait: T) -> T {
+    wait * T::lit(1.5)
+}
