@@ -131,7 +131,7 @@ fn steps_that_cannot_be_differentiated_say_so() {
 #[test]
 fn what_rests_stays_on_its_surface_whichever_way_it_is_moved() {
     // Boxes on their corners: gaps closed to rounding, redundant contacts.
-    for (scene, steps, closed) in [("free-box", 400, 4), ("sliding-box", 60, 8)] {
+    for (scene, steps, closed) in [("free-box", 400, 4), ("sliding-box", 60, 8), ("heavy-stack", 60, 20)] {
         let model = manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model;
         let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
         for _ in 0..steps {

@@ -305,3 +305,23 @@ fn a_world_that_fails_gets_finite_numbers_and_a_flag() {
     assert!(found.worlds[1].doubtful > 0 && !found.worlds[1].problems.is_empty());
     assert!(found.worlds.iter().all(|w| w.q.iter().chain(&w.v).chain(&w.ctrl).all(|x| x.is_finite())));
 }
+
+/// `cargo nextest run --cargo-profile checked --workspace --test rollout --run-ignored only --no-capture`
+#[test]
+#[ignore = "a minute of work: 256 worlds, 1000 steps"]
+fn a_long_rollout_of_many_worlds_fits_into_little_memory() {
+    let model = load("hopper");
+    let (worlds, steps, memory) = (256, 1000, 128 << 20);
+    let options = BatchOptions { tolerance: 1e-9, iterations: 500, ..precise() };
+    let mut batch = Batch::new(&[(&model, worlds)], &options).expect("a batch");
+    let controls = controls(&batch, steps, 8);
+    let clock = std::time::Instant::now();
+    let rollout = batch.rollout(steps, &controls, memory).expect("a rollout");
+    let forward = clock.elapsed();
+    let clock = std::time::Instant::now();
+    let found = batch.backward(&rollout, loss(6)).expect("a gradient");
+    let peak = found.peak_bytes;
+    println!("forward {forward:.1?}, backward {:.1?}, {} steps anew, peak {peak} B", clock.elapsed(), found.recomputed);
+    assert!(peak <= memory && found.recomputed == steps, "{peak} B, {} steps anew", found.recomputed);
+    assert!(found.worlds.iter().all(|w| w.ctrl.iter().all(|x| x.is_finite())));
+}

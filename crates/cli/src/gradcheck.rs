@@ -35,13 +35,13 @@ pub(crate) struct GradcheckArgs {
     #[arg(long, default_value_t = 25, value_name = "N")]
     every: u32,
     /// Difference either way, in the input's unit
-    #[arg(long, default_value_t = 1e-6, value_name = "X")]
+    #[arg(long, default_value_t = 2e-7, value_name = "X")]
     step: f64,
-    /// Largest difference of an entry, relative to the largest entry of its block
+    /// Largest difference of an entry, beyond the steps' residual and rounding, relative to the largest of its block
     #[arg(long, default_value_t = 1e-6, value_name = "X")]
     tolerance_gradient: f64,
     /// Least distance to a switch of modes of a state that is judged, m/s
-    #[arg(long, default_value_t = 1e-3, value_name = "X")]
+    #[arg(long, default_value_t = 1e-5, value_name = "X")]
     margin: f64,
     /// Seed of the controls
     #[arg(long, default_value_t = 0, value_name = "K")]

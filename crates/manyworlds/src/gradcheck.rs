@@ -12,7 +12,8 @@ use crate::{Batch, BatchOptions, Error, Jacobian, State};
 pub struct Block {
     /// As in [`Jacobian`]: `dv_dq` and so on.
     pub name: &'static str,
-    /// Largest difference of an entry, over the largest entry of the block.
+    /// Largest difference of an entry beyond what residual and rounding of the steps can make of it, over the largest
+    /// entry of the block.
     pub error: f64,
     /// Row and column of that entry.
     pub worst: [usize; 2],
@@ -58,6 +59,9 @@ const KINK: f64 = 1e-3;
 
 /// A block whose largest entry is below this counts as zeros: its errors are absolute.
 const LEAST: f64 = 1e-12;
+
+/// Rounding of a velocity after a step, relative to the largest and one.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 /// Velocities after two steps agree to this, relative to the largest and one.
 const SAME: f64 = 1e-9;
@@ -174,6 +178,9 @@ impl<'m> Checker<'m> {
         let scales: Vec<f64> = entries.iter().chain(&rates).map(|block| scale(block)).collect();
         let mut blocks: Vec<Block> =
             names.iter().map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] }).collect();
+        // What is not the input's doing in a velocity after a step, m/s.
+        let noise = residual + ROUNDING * base.v.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+        let h = self.options.dt.unwrap_or(model.options.timestep);
         let mut kinks = 0;
         for input in 0..inputs {
             let part = (input / n_v.max(1)).min(3);
@@ -199,7 +206,10 @@ impl<'m> Checker<'m> {
                 let analytic = if which == 0 { entries[part] } else { rates[part] };
                 for row in 0..n_v {
                     let (exact, difference) = (analytic[row * width + column], 0.5 * per * (up[row] - down[row]));
-                    let error = (exact - difference).abs() / scales[4 * which + part];
+                    let floor = per * if which == 0 { h * noise } else { noise };
+                    let beyond = (exact - difference).abs() - floor;
+                    // `max` would swallow a NaN.
+                    let error = if beyond < 0.0 { 0.0 } else { beyond / scales[4 * which + part] };
                     // A NaN counts as the worst.
                     if error > block.error || error.is_nan() {
                         (block.error, block.worst, block.values) = (error, [row, column], [exact, difference]);

@@ -4,7 +4,7 @@
 //
 // Loads and stores cost more than the arithmetic on what they bring, so everything goes by groups of four columns, and
 // elimination by blocks of four rows and four columns, each of which is loaded and stored once. Numbers see the same
-// operations in the same order as in dense.rs; a row that no step can change is one of the unit matrix.
+// operations in the same order as in dense.rs.
 
 // Rows of a group, groups and rows of a problem at most.
 const GROUP: u32 = 4u;
@@ -41,6 +41,12 @@ var<private> rhs_first: u32;
 var<private> slot_law_first: u32;
 // A group a single row: lower, upper, compliance, rho.
 var<private> row_law_first: u32;
+// Rows that a step can change, how many they and their slots are, their groups, and the distance of rows of their matrix.
+var<private> live: array<u32, MOST>;
+var<private> live_count: u32;
+var<private> live_slots: u32;
+var<private> live_groups: u32;
+var<private> live_span: u32;
 // Factors of four rows, by group of pivots and row; and a vector by groups: the step, or sigma during a sweep.
 var<private> factors: array<vec4<real>, MOST>;
 var<private> solved: array<vec4<real>, MOST_GROUPS>;
@@ -127,21 +133,16 @@ fn row_law(row: u32) -> vec4<real> {
     return work[row_law_first + row * TILE];
 }
 
-// A group of four rows of a matrix; `first`: that of the first row.
-fn load_four(first: u32) -> Four {
-    return Four(
-        work[first],
-        work[first + dense_span],
-        work[first + 2u * dense_span],
-        work[first + 3u * dense_span],
-    );
+// A group of four rows of a matrix; `first`: that of the first row, `span`: their distance.
+fn load_four(first: u32, span: u32) -> Four {
+    return Four(work[first], work[first + span], work[first + 2u * span], work[first + 3u * span]);
 }
 
-fn store_four(first: u32, x: Four) {
+fn store_four(first: u32, span: u32, x: Four) {
     work[first] = x.a;
-    work[first + dense_span] = x.b;
-    work[first + 2u * dense_span] = x.c;
-    work[first + 3u * dense_span] = x.d;
+    work[first + span] = x.b;
+    work[first + 2u * span] = x.c;
+    work[first + 3u * span] = x.d;
 }
 
 fn all_of(x: real) -> vec4<real> {
@@ -174,7 +175,7 @@ fn respond(q: u32, to: vec4<real>) -> vec4<real> {
     var sum = to;
     let first = delassus_first + GROUP * q * dense_span;
     for (var j = 0u; j < dense_groups; j++) {
-        sum = dots(load_four(first + j * TILE), solved[j], sum);
+        sum = dots(load_four(first + j * TILE, dense_span), solved[j], sum);
     }
     return sum;
 }
@@ -189,10 +190,24 @@ fn dense_start() {
     }
 }
 
-// One round of a solve that is not done: a Newton step, sweeps, or both. Returns the progress.
-fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
+// Sweeps, then as at first. Returns the progress.
+fn begin_anew(progress: vec4<real>) -> vec4<real> {
+    for (var k = 0u; k < ANEW; k++) {
+        dense_sweep();
+    }
+    work[state_first + STATE_MERITS * TILE] = all_of(real(0.0));
+    work[state_first + (STATE_MERITS + 1u) * TILE] = all_of(real(0.0));
+    return vec4<real>(PROXIMAL, progress.y, progress.z, progress.w + real(ANEW));
+}
+
+// A round, the how manieth after the first sweeps, of a solve that is not done: a Newton step, sweeps, or both. Returns
+// the progress.
+fn dense_round(newton: bool, round: u32, before: vec4<real>) -> vec4<real> {
     var progress = before;
     var share = real(0.0);
+    if newton && 0u < round && round % PATIENCE == 0u {
+        progress = begin_anew(progress);
+    }
     if newton {
         let now = newton_step(progress.x);
         let place = u32(progress.z) % MEMORY;
@@ -219,7 +234,15 @@ fn newton_step(proximal: real) -> real {
     eliminate();
     let zero = all_of(real(0.0));
     for (var q = 0u; q < dense_groups; q++) {
-        work[step_first + q * TILE] = solved[q];
+        work[step_first + q * TILE] = zero;
+    }
+    for (var at = 0u; at < live_count; at++) {
+        store(step_first, live[at], solved[at / GROUP][at % GROUP]);
+    }
+    for (var q = 0u; q < dense_groups; q++) {
+        solved[q] = work[step_first + q * TILE];
+    }
+    for (var q = 0u; q < dense_groups; q++) {
         work[slope_first + q * TILE] = respond(q, zero);
     }
     return merit(real(0.0));
@@ -241,82 +264,133 @@ fn advance(bar: real) -> real {
     return real(0.0);
 }
 
-// The matrix of the step and its right-hand side.
+// The matrix of the step and its right-hand side, for the rows that can change.
 fn linearise(proximal: real) {
     let zero = real(0.0);
-    let one = real(1.0);
+    live_slots = 0u;
     for (var slot = 0u; slot < dense_slots; slot++) {
         let law = slot_steps(slot);
-        let mu = law.x;
-        let rho = law.y;
         let lambda = load_slot(lambda_first, slot);
-        let y = lambda - rho * load_slot(sigma_first, slot);
         let carries = abs(lambda.x) + abs(lambda.y) + abs(lambda.z);
-        let live = zero < rho && (zero < carries || zero < y.z || mu < zero);
-        let kept = select(zero, one, live);
-        store_slot(rhs_first, slot, kept * (local_project(mu, y) - lambda));
-        var p = Derivative(zero, zero, zero, zero, zero, zero);
-        if live {
-            p = derivative(mu, y);
+        let ahead = lambda.z - law.y * load(sigma_first, of_slot(slot, 2u));
+        if zero < law.y && (zero < carries || zero < ahead || law.x < zero) {
+            live[live_slots] = slot;
+            live_slots++;
         }
-        let s00 = all_of(rho * p.p00);
-        let s01 = all_of(rho * p.p01);
-        let s02 = all_of(rho * p.p02);
-        let s11 = all_of(rho * p.p11);
-        let s12 = all_of(rho * p.p12);
-        let s22 = all_of(rho * p.p22);
-        let span = dense_slots * dense_span;
-        let row = slot * dense_span;
-        for (var j = 0u; j < dense_groups; j++) {
-            let g = delassus_first + row + j * TILE;
-            let g0 = work[g];
-            let g1 = work[g + span];
-            let g2 = work[g + 2u * span];
-            let m = matrix_first + row + j * TILE;
-            work[m] = fma(s00, g0, fma(s01, g1, s02 * g2));
-            work[m + span] = fma(s01, g0, fma(s11, g1, s12 * g2));
-            work[m + 2u * span] = s22 * g2;
-        }
-        let c1 = of_slot(slot, 1u);
-        let c2 = of_slot(slot, 2u);
-        let m0 = matrix_first + row;
-        let m1 = m0 + span;
-        let m2 = m1 + span;
-        store(m0, slot, load(m0, slot) + one - p.p00 + proximal);
-        store(m0, c1, load(m0, c1) - p.p01);
-        store(m0, c2, load(m0, c2) - p.p02);
-        store(m1, slot, load(m1, slot) - p.p01);
-        store(m1, c1, load(m1, c1) + one - p.p11 + proximal);
-        store(m1, c2, load(m1, c2) - p.p12);
-        store(m2, c2, load(m2, c2) + one - p.p22 + proximal);
     }
+    for (var at = 0u; at < live_slots; at++) {
+        live[live_slots + at] = of_slot(live[at], 1u);
+        live[2u * live_slots + at] = of_slot(live[at], 2u);
+    }
+    live_count = 3u * live_slots;
     for (var k = 0u; k < dense_rows; k++) {
         let i = of_row(k);
         let law = row_law(k);
         let lambda = load(lambda_first, i);
         let y = lambda - law.w * load(sigma_first, i);
-        let change = min(max(y, law.x), law.y) - lambda;
         let free = law.x < y && y < law.y;
-        let live = zero < law.w && (free || zero < abs(change));
-        store(rhs_first, i, select(zero, change, live));
-        let kept = select(zero, law.w, live && free);
-        let m = matrix_first + i * dense_span;
-        let g = delassus_first + i * dense_span;
-        for (var j = 0u; j < dense_groups; j++) {
-            work[m + j * TILE] = kept * work[g + j * TILE];
+        if zero < law.w && (free || zero < abs(min(max(y, law.x), law.y) - lambda)) {
+            live[live_count] = i;
+            live_count++;
         }
-        store(m, i, load(m, i) + select(one, zero, live && free) + proximal);
+    }
+    live_groups = padded(live_count) / GROUP;
+    live_span = live_groups * TILE;
+    // What pads the last group are rows of the unit matrix; what stands in their columns meets nothing.
+    for (var at = live_count; at < GROUP * live_groups; at++) {
+        live[at] = 0u;
+        for (var j = 0u; j < live_groups; j++) {
+            work[matrix_first + at * live_span + j * TILE] = all_of(zero);
+        }
+        store(matrix_first + at * live_span, at, real(1.0));
+        store(rhs_first, at, zero);
+    }
+    for (var at = 0u; at < live_slots; at++) {
+        slot_matrix(at, proximal);
+    }
+    for (var at = 3u * live_slots; at < live_count; at++) {
+        row_matrix(at, proximal);
     }
 }
 
-// Solves for the step, into `solved`; pivots in order, four rows at a time.
+// Four live entries of a row of G, of group j of the live rows.
+fn gather_four(row: u32, j: u32) -> vec4<real> {
+    let at = GROUP * j;
+    return vec4<real>(
+        load(row, live[at]),
+        load(row, live[at + 1u]),
+        load(row, live[at + 2u]),
+        load(row, live[at + 3u]),
+    );
+}
+
+// Rows of the slot at some place in the list.
+fn slot_matrix(at: u32, proximal: real) {
+    let one = real(1.0);
+    let slot = live[at];
+    let law = slot_steps(slot);
+    let rho = law.y;
+    let lambda = load_slot(lambda_first, slot);
+    let y = lambda - rho * load_slot(sigma_first, slot);
+    let change = local_project(law.x, y) - lambda;
+    let p = derivative(law.x, y);
+    let s00 = all_of(rho * p.p00);
+    let s01 = all_of(rho * p.p01);
+    let s02 = all_of(rho * p.p02);
+    let s11 = all_of(rho * p.p11);
+    let s12 = all_of(rho * p.p12);
+    let s22 = all_of(rho * p.p22);
+    let span = dense_slots * dense_span;
+    let g = delassus_first + slot * dense_span;
+    let c1 = live_slots + at;
+    let c2 = live_slots + c1;
+    let m0 = matrix_first + at * live_span;
+    let m1 = matrix_first + c1 * live_span;
+    let m2 = matrix_first + c2 * live_span;
+    for (var j = 0u; j < live_groups; j++) {
+        let g0 = gather_four(g, j);
+        let g1 = gather_four(g + span, j);
+        let g2 = gather_four(g + 2u * span, j);
+        work[m0 + j * TILE] = fma(s00, g0, fma(s01, g1, s02 * g2));
+        work[m1 + j * TILE] = fma(s01, g0, fma(s11, g1, s12 * g2));
+        work[m2 + j * TILE] = s22 * g2;
+    }
+    store(m0, at, load(m0, at) + one - p.p00 + proximal);
+    store(m0, c1, load(m0, c1) - p.p01);
+    store(m0, c2, load(m0, c2) - p.p02);
+    store(m1, at, load(m1, at) - p.p01);
+    store(m1, c1, load(m1, c1) + one - p.p11 + proximal);
+    store(m1, c2, load(m1, c2) - p.p12);
+    store(m2, c2, load(m2, c2) + one - p.p22 + proximal);
+    store(rhs_first, at, change.x);
+    store(rhs_first, c1, change.y);
+    store(rhs_first, c2, change.z);
+}
+
+// The single row at some place in the list.
+fn row_matrix(at: u32, proximal: real) {
+    let i = live[at];
+    let law = row_law(i - 3u * dense_slots);
+    let lambda = load(lambda_first, i);
+    let y = lambda - law.w * load(sigma_first, i);
+    let free = law.x < y && y < law.y;
+    let kept = select(real(0.0), law.w, free);
+    let m = matrix_first + at * live_span;
+    for (var j = 0u; j < live_groups; j++) {
+        work[m + j * TILE] = kept * gather_four(delassus_first + i * dense_span, j);
+    }
+    store(m, at, load(m, at) + select(real(1.0), real(0.0), free) + proximal);
+    store(rhs_first, at, min(max(y, law.x), law.y) - lambda);
+}
+
+// Solves the live rows for the step, into `solved`; pivots in order, four rows at a time.
 fn eliminate() {
-    for (var q = 0u; q < dense_groups; q++) {
-        let top = matrix_first + GROUP * q * dense_span;
+    for (var q = 0u; q < live_groups; q++) {
+        let top = matrix_first + GROUP * q * live_span;
         var rhs = work[rhs_first + q * TILE];
         for (var j = 0u; j < q; j++) {
             var t = cleared(top, j, j);
-            let m = load_four(matrix_first + GROUP * j * dense_span + j * TILE);
+            let m = load_four(matrix_first + GROUP * j * live_span + j * TILE, live_span);
             let done = work[rhs_first + j * TILE];
             let f0 = row_factors(t.a, m);
             let f1 = row_factors(t.b, m);
@@ -349,24 +423,24 @@ fn eliminate() {
         t.d = fma(all_of(f32), t.c, t.d);
         rhs.w = fma(f32, rhs.z, fma(f31, rhs.y, fma(f30, rhs.x, rhs.w)));
         t.d.w = reciprocal(t.d.w);
-        store_four(top + q * TILE, t);
+        store_four(top + q * TILE, live_span, t);
         work[rhs_first + q * TILE] = rhs;
-        for (var j = q + 1u; j < dense_groups; j++) {
+        for (var j = q + 1u; j < live_groups; j++) {
             var u = cleared(top, q, j);
             u.b = fma(all_of(f10), u.a, u.b);
             u.c = fma(all_of(f21), u.b, fma(all_of(f20), u.a, u.c));
             u.d = fma(all_of(f32), u.c, fma(all_of(f31), u.b, fma(all_of(f30), u.a, u.d)));
-            store_four(top + j * TILE, u);
+            store_four(top + j * TILE, live_span, u);
         }
     }
-    for (var back = 0u; back < dense_groups; back++) {
-        let q = dense_groups - 1u - back;
-        let top = matrix_first + GROUP * q * dense_span;
+    for (var back = 0u; back < live_groups; back++) {
+        let q = live_groups - 1u - back;
+        let top = matrix_first + GROUP * q * live_span;
         var sum = all_of(real(0.0));
-        for (var j = q + 1u; j < dense_groups; j++) {
-            sum = dots(load_four(top + j * TILE), solved[j], sum);
+        for (var j = q + 1u; j < live_groups; j++) {
+            sum = dots(load_four(top + j * TILE, live_span), solved[j], sum);
         }
-        let m = load_four(top + q * TILE);
+        let m = load_four(top + q * TILE, live_span);
         var x = work[rhs_first + q * TILE] - sum;
         x.w *= m.d.w;
         x.z = (x.z - m.c.w * x.w) * m.c.z;
@@ -382,9 +456,9 @@ fn reciprocal(pivot: real) -> real {
 
 // The block of four rows from `top` and group j of columns, after `pivots` groups of pivots.
 fn cleared(top: u32, pivots: u32, j: u32) -> Four {
-    var t = load_four(top + j * TILE);
+    var t = load_four(top + j * TILE, live_span);
     for (var p = 0u; p < pivots; p++) {
-        let m = load_four(matrix_first + GROUP * p * dense_span + j * TILE);
+        let m = load_four(matrix_first + GROUP * p * live_span + j * TILE, live_span);
         t.a = add_rows(factors[GROUP * p], m, t.a);
         t.b = add_rows(factors[GROUP * p + 1u], m, t.b);
         t.c = add_rows(factors[GROUP * p + 2u], m, t.c);

@@ -8,6 +8,8 @@ const LEAST_PROXIMAL: real = real(1e-6);
 const SHARES: u32 = 6u;
 const MEMORY: u32 = 8u;
 const SWEEPS: u32 = 2u;
+const PATIENCE: u32 = 10u;
+const ANEW: u32 = 4u;
 const SLOT_STEP: real = real(6.0);
 const LEAST_PIVOT: real = real(1e-12);
 

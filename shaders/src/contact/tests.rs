@@ -263,6 +263,21 @@ fn rows_obey_their_laws() {
     assert!(close(s.v[0], 2.0 * s.v[1]) && close(s.v[0], 0.8), "{:?}", s.v);
 }
 
+#[test]
+fn a_contact_that_was_left_out_is_taken_in_again() {
+    let slot = |j: [f64; 3], e: f64| Slot { j: [[0.0; 3], [0.0; 3], j].concat(), e: [0.0, 0.0, e], mu: 0.0 };
+    // v_y <= 0 and v_y + v_x / 10 >= 1: sweeps creep towards v_x = 10. v_z >= v_x - 5 is open when they end.
+    let slots = vec![slot([0.0, -1.0, 0.0], 0.0), slot([0.1, 1.0, 0.0], -1.0), slot([-1.0, 0.0, 1.0], 5.0)];
+    let inverse = (0..3).map(|i| (0..3).map(|j| f64::from(u8::from(i == j))).collect()).collect();
+    let p = Problem { inverse, b: vec![0.0; 3], slots, rows: Vec::new() };
+    let begun = solve(&[&p], 4, 64, false).remove(0);
+    assert!(begun.lambda[2] == [0.0; 3] && !begun.converged, "{:?}", begun.lambda);
+    let s = one(&p, true);
+    assert!(s.converged && p.certify(&s.lambda, &s.rows).0 < 1.1e-9);
+    // The shallow slope makes a hundred of the residual.
+    assert!((s.v[0] - 10.0).abs() < 1e-7 && (s.v[2] - 5.0).abs() < 1e-7 && (s.lambda[2][2] - 5.0).abs() < 1e-7);
+}
+
 /// A random tree-like problem; the more slots than degrees of freedom allow, the more redundant.
 fn random(noise: &mut Noise, n_v: usize, n_slot: usize, n_row: usize) -> Problem {
     let factor: Vec<Vec<f64>> = (0..n_v).map(|_| (0..n_v).map(|_| noise.next()).collect()).collect();

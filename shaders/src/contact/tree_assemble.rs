@@ -6,8 +6,38 @@ use super::local::invert;
 use super::tree_layout::{slot, slot_reals, tile_slots};
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
-use crate::dynamics::tree::{Tree, nth, solve};
+use crate::dynamics::tree::{Tree, nth, row};
 use crate::{Real, Scalar};
+
+/// Y in place of J, as [`crate::dynamics::tree::solve`] does it, but with a load of the factor for all three rows.
+#[inline(always)]
+fn respond<R: Real>(tree: &Tree, factor: &[R], y: &mut [R]) {
+    let n = tree.dofs.len();
+    let (y0, rest) = y[..3 * n].split_at_mut(n);
+    let (y1, y2) = rest.split_at_mut(n);
+    for (i, dof) in tree.dofs.iter().enumerate().rev() {
+        let (a, b, c) = (y0[i], y1[i], y2[i]);
+        let mut j = dof.parent as usize;
+        for &l in &row(factor, dof)[1..] {
+            y0[j] = (-l).mul_add(a, y0[j]);
+            y1[j] = (-l).mul_add(b, y1[j]);
+            y2[j] = (-l).mul_add(c, y2[j]);
+            j = tree.dofs[j].parent as usize;
+        }
+    }
+    for (i, dof) in tree.dofs.iter().enumerate() {
+        let row = row(factor, dof);
+        let (mut a, mut b, mut c) = (y0[i] * row[0], y1[i] * row[0], y2[i] * row[0]);
+        let mut j = dof.parent as usize;
+        for &l in &row[1..] {
+            a = (-l).mul_add(y0[j], a);
+            b = (-l).mul_add(y1[j], b);
+            c = (-l).mul_add(y2[j], c);
+            j = tree.dofs[j].parent as usize;
+        }
+        (y0[i], y1[i], y2[i]) = (a, b, c);
+    }
+}
 
 /// One tile; `constraint` is its own slots.
 pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint: &mut [R]) {
@@ -18,9 +48,7 @@ pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint
         let (head, rows) = out.split_at_mut(slot::J);
         let (j, y) = rows.split_at_mut(3 * n_v);
         y.copy_from_slice(j);
-        for y in y.chunks_exact_mut(n_v) {
-            solve(tree, factor, y);
-        }
+        respond(tree, factor, y);
         let mut g = [zero; 6];
         let mut normal = zero;
         for i in 0..n_v {

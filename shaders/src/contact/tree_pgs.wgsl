@@ -447,7 +447,7 @@ fn advance_lane() -> bool {
     var size = work[state_first + STATE_SIZE * TILE];
     var progress = work[at];
     if size.w == real(STAGE_WRITTEN) {
-        progress = dense_round(dims.newton > 0u, progress);
+        progress = dense_round(dims.newton > 0u, u32(size.z), progress);
     } else {
         progress.y = sqrt(sweep());
         progress.w += real(1.0);

@@ -393,7 +393,7 @@ pub fn solve<R: Real>(tree: &Tree, factor: &[R], x: &mut [R]) {
 
 /// A dof's entries of a branch-sparse matrix: with itself, then with its ancestors.
 #[inline(always)]
-fn row<'a, R>(matrix: &'a [R], dof: &DofRecord) -> &'a [R] {
+pub(crate) fn row<'a, R>(matrix: &'a [R], dof: &DofRecord) -> &'a [R] {
     &matrix[dof.m_begin as usize..(dof.m_begin + dof.chain) as usize]
 }
 

@@ -20,9 +20,10 @@ fn loops(params: &PgsParams, tree: &TreeDims, most_slots: u32) -> u32 {
         // Swept on the velocity.
         return 4 * (most_slots + tree.n_row) * tree.n_v.max(1);
     }
-    // Elimination and what goes through the matrix once, in blocks of four; what goes through the rows.
+    // Elimination, in blocks of four; what goes through the matrix once, with six sweeps where a lane begins anew; what
+    // goes through the rows.
     let blocks = n.div_ceil(4);
-    blocks.pow(3) / 2 + 4 * blocks.pow(2) + 4 * n + 1
+    blocks.pow(3) / 2 + 4 * blocks.pow(2) + 4 * (most_slots + tree.n_row) * blocks + 8 * n + 1
 }
 
 /// What the kernels bind. Sizes are reals a lane in tile layout, unless said otherwise; n slots are all slots of all
