@@ -370,7 +370,7 @@ proptest! {
         let p = problem(random(seed, bodies, contacts, rows));
         // Each island meets the tolerance by its own contacts; one without any, only rows, counts in full.
         let most = 1e-7 * (p.plan.islands.len().max(1) as f64).sqrt();
-        for name in SOLVERS.iter().map(|solver| solver.name()) {
+        for name in super::SOLVERS.iter().map(|solver| solver.name()) {
             let s = solve(&p, name, &SolveSettings { tolerance: 1e-7, iterations: 3_000, ..Default::default() }).unwrap();
             let met = s.quality.residual <= most * (1.0 + 1e-6);
             prop_assert!(met || s.status == SolveStatus::IterationLimit, "{name}: {:?} {:?}", s.status, s.quality);
