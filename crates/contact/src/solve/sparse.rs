@@ -255,15 +255,11 @@ fn outer<T: Scalar>(
     w: impl Fn(usize, usize) -> T,
     rows: usize,
 ) {
-    for r in 0..rows {
-        for s in 0..rows {
-            let weight = w(r, s);
-            if weight == T::lit(0.0) {
-                continue;
-            }
-            let right = &right[s * n_right..(s + 1) * n_right];
-            for (out, &l) in out.chunks_exact_mut(n_right).zip(&left[r * n_left..(r + 1) * n_left]) {
-                let x = weight * l;
+    for (i, out) in out.chunks_exact_mut(n_right).enumerate().take(n_left) {
+        for (s, right) in right.chunks_exact(n_right).enumerate() {
+            let x = (0..rows).fold(T::lit(0.0), |sum, r| w(r, s).mul_add(left[r * n_left + i], sum));
+            // Most degrees of freedom of a tree do not move a contact.
+            if x != T::lit(0.0) {
                 out.iter_mut().zip(right).for_each(|(out, &r)| *out = x.mul_add(r, *out));
             }
         }
