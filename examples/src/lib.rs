@@ -1,44 +1,15 @@
 //! What the examples of inverse problems share: least squares by Gauss-Newton steps.
 
+use nalgebra::{DMatrix, DVector};
+
 /// The step x of a Gauss-Newton iteration: least `|J x + r|^2 + damping |x|^2` for `J` row-major `[r.len()][n]`, by
 /// Cholesky's method on the normal equations; none where these are singular.
 #[must_use]
 pub fn gauss_newton_step(jacobian: &[f64], residual: &[f64], n: usize, damping: f64) -> Option<Vec<f64>> {
-    let mut a = vec![0.0; n * n];
-    let mut x = vec![0.0; n];
-    for (row, r) in jacobian.chunks_exact(n).zip(residual) {
-        for i in 0..n {
-            x[i] -= row[i] * r;
-            for j in 0..n {
-                a[i * n + j] += row[i] * row[j];
-            }
-        }
-    }
-    for i in 0..n {
-        a[i * n + i] += damping;
-    }
-    for j in 0..n {
-        for i in j..n {
-            let known: f64 = (0..j).map(|k| a[i * n + k] * a[j * n + k]).sum();
-            let left = a[i * n + j] - known;
-            if i > j {
-                a[i * n + j] = left / a[j * n + j];
-            } else if left > 0.0 {
-                a[j * n + j] = left.sqrt();
-            } else {
-                return None;
-            }
-        }
-    }
-    for i in 0..n {
-        let known: f64 = (0..i).map(|k| a[i * n + k] * x[k]).sum();
-        x[i] = (x[i] - known) / a[i * n + i];
-    }
-    for i in (0..n).rev() {
-        let known: f64 = (i + 1..n).map(|k| a[k * n + i] * x[k]).sum();
-        x[i] = (x[i] - known) / a[i * n + i];
-    }
-    Some(x)
+    let jacobian = DMatrix::from_row_slice(residual.len(), n, jacobian);
+    let residual = DVector::from_column_slice(residual);
+    let normal = jacobian.tr_mul(&jacobian) + DMatrix::identity(n, n) * damping;
+    Some(normal.cholesky()?.solve(&-jacobian.tr_mul(&residual)).as_slice().to_vec())
 }
 
 /// Euclidean length.

@@ -335,18 +335,14 @@ impl<'a> Islands<'a> {
     /// Finds the records in `island_index`.
     #[must_use]
     pub fn new(dims: &'a IslandDims, index: &'a [u32]) -> Self {
-        let constraints_at = dims.constraints_at as usize;
-        let constraints: &[ConstraintRecord] = bytemuck::cast_slice(
-            &index[constraints_at..constraints_at + dims.n_constraints as usize * words::<ConstraintRecord>()],
-        );
-        let sides_at = dims.sides_at as usize;
-        let n_sides = constraints.last().map_or(0, |c| c.side_end as usize);
+        let constraints: &[ConstraintRecord] = items(index, dims.constraints_at, dims.n_constraints);
+        let n_sides = constraints.last().map_or(0, |c| c.side_end);
         Self {
             dims,
-            islands: bytemuck::cast_slice(&index[..dims.n_islands as usize * words::<IslandRecord>()]),
-            colours: &index[dims.colours_at as usize..constraints_at],
+            islands: items(index, 0, dims.n_islands),
+            colours: &index[dims.colours_at as usize..dims.constraints_at as usize],
             constraints,
-            sides: bytemuck::cast_slice(&index[sides_at..sides_at + n_sides * words::<SideRecord>()]),
+            sides: items(index, dims.sides_at, n_sides),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod auto;
 mod canal;
+mod iterate;
 mod law;
 mod newton;
 mod pgs;

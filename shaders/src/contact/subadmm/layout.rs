@@ -15,7 +15,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::Scalar;
-use crate::contact::island::words;
+use crate::contact::island::items;
 
 /// Uniform of all SubADMM kernels.
 #[repr(C)]
@@ -241,17 +241,13 @@ impl<'a> Split<'a> {
     /// Finds the records in `split_index`.
     #[must_use]
     pub fn new(dims: &'a SplitDims, index: &'a [u32]) -> Self {
-        fn part<R: Pod>(index: &[u32], at: u32, count: u32) -> &[R] {
-            let at = at as usize;
-            bytemuck::cast_slice(&index[at..at + count as usize * words::<R>()])
-        }
         Self {
             dims,
             index,
-            trees: part(index, dims.trees_at, dims.n_trees),
-            constraints: part(index, dims.splits_at, dims.n_constraints),
-            slacks: part(index, dims.slacks_at, dims.n_slacks),
-            islands: part(index, dims.islands_at, dims.n_islands),
+            trees: items(index, dims.trees_at, dims.n_trees),
+            constraints: items(index, dims.splits_at, dims.n_constraints),
+            slacks: items(index, dims.slacks_at, dims.n_slacks),
+            islands: items(index, dims.islands_at, dims.n_islands),
         }
     }
 

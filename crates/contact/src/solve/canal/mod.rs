@@ -11,8 +11,8 @@
 //! fixed-point iteration that is linear at best, and with much friction may not converge.
 //!
 //! Departures from the paper: a penalty in effective masses (a parameter); one that does not grow where the shift's own
-//! motion explains the gap `|J v - z|`; inner problems solved only as well as the outer iteration can use (a parameter). The certificate (residual number 1), not `|J v - z|`, decides when an island is solved;
-//! it is computed in f64.
+//! motion explains the gap `|J v - z|`; inner problems solved only as well as the outer iteration can use (a parameter).
+//! The certificate (residual number 1), not `|J v - z|`, decides when an island is solved; it is computed in f64.
 
 mod island;
 mod params;
@@ -20,10 +20,11 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
+use super::iterate::{Phase, timed, verdict};
 use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
 use crate::residual::island_residual;
@@ -47,27 +48,9 @@ impl Solver for Canal {
 /// Solves one problem with these parameters, in the precision that is asked for. An iteration is a Newton step.
 pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &CanalParams) -> Outcome {
     match settings.precision {
-        Precision::F32 => timed::<f32>(problem, settings, params),
-        Precision::F64 => timed::<f64>(problem, settings, params),
+        Precision::F32 => timed(settings, |trace| iterate::<f32>(problem, settings, params, trace)),
+        Precision::F64 => timed(settings, |trace| iterate::<f64>(problem, settings, params, trace)),
     }
-}
-
-fn timed<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, params: &CanalParams) -> Outcome {
-    let start = Instant::now();
-    let mut outcome = iterate::<T>(problem, settings, params, None);
-    outcome.elapsed = start.elapsed();
-    if settings.history {
-        let mut trace = Vec::new();
-        iterate::<T>(problem, settings, params, Some(&mut trace));
-        outcome.trace = trace;
-    }
-    outcome
-}
-
-/// An island while it is iterated.
-enum Phase<T> {
-    Running(Box<IslandState<T>>),
-    Done(SolveStatus),
 }
 
 /// All islands side by side, each until it is solved. An island that breaks down keeps its last outer iteration.
@@ -86,7 +69,7 @@ fn iterate<T: Scalar>(
         let (residual, scaled) = island_residual(problem, island, lambda, &mut scratch);
         (residual <= settings.tolerance || scaled <= scaled_tolerance, residual)
     };
-    let mut phases: Vec<Phase<T>> = islands
+    let mut phases: Vec<Phase<Box<IslandState<T>>>> = islands
         .iter()
         .map(|island| match measure(island, &lambda) {
             (true, _) => Phase::Done(SolveStatus::Converged),
@@ -123,13 +106,6 @@ fn iterate<T: Scalar>(
         }
         trace.iter_mut().for_each(|t| t.push(lambda.clone()));
     }
-    let any = |status| phases.iter().any(|p| matches!(p, Phase::Done(s) if *s == status));
-    let status = if any(SolveStatus::NonFinite) {
-        SolveStatus::NonFinite
-    } else if phases.iter().any(|p| matches!(p, Phase::Running(_))) || any(SolveStatus::IterationLimit) {
-        SolveStatus::IterationLimit
-    } else {
-        SolveStatus::Converged
-    };
+    let status = verdict(&phases);
     Outcome { status, iterations, outer, stage: None, v, lambda, elapsed: Duration::ZERO, trace: Vec::new() }
 }

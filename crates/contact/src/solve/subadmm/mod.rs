@@ -13,10 +13,11 @@ mod cholesky;
 mod island;
 mod params;
 
-use std::time::Instant;
+use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
+use super::iterate::{Phase, timed, verdict};
 use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
 use crate::residual::island_residual;
@@ -44,27 +45,9 @@ impl Solver for SubAdmm {
 /// Solves one problem with these parameters, in the precision that is asked for.
 pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &SubAdmmParams) -> Outcome {
     match settings.precision {
-        Precision::F32 => timed::<f32>(problem, settings, params),
-        Precision::F64 => timed::<f64>(problem, settings, params),
+        Precision::F32 => timed(settings, |trace| iterate::<f32>(problem, settings, params, trace)),
+        Precision::F64 => timed(settings, |trace| iterate::<f64>(problem, settings, params, trace)),
     }
-}
-
-fn timed<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, params: &SubAdmmParams) -> Outcome {
-    let start = Instant::now();
-    let mut outcome = iterate::<T>(problem, settings, params, None);
-    outcome.elapsed = start.elapsed();
-    if settings.history {
-        let mut trace = Vec::new();
-        iterate::<T>(problem, settings, params, Some(&mut trace));
-        outcome.trace = trace;
-    }
-    outcome
-}
-
-/// An island while it is iterated.
-enum Phase<T> {
-    Running(IslandState<T>),
-    Done(SolveStatus),
 }
 
 /// All islands side by side, each until it is solved. An island that breaks down keeps the impulses it began with.
@@ -83,7 +66,7 @@ fn iterate<T: Scalar>(
         let (residual, scaled) = island_residual(problem, island, lambda, &mut scratch);
         residual <= settings.tolerance || scaled <= scaled_tolerance
     };
-    let mut phases: Vec<Phase<T>> = islands
+    let mut phases: Vec<Phase<IslandState<T>>> = islands
         .iter()
         .map(|island| {
             if solved(island, &lambda) {
@@ -117,24 +100,8 @@ fn iterate<T: Scalar>(
         }
         trace.iter_mut().for_each(|t| t.push(lambda.clone()));
     }
-    let any = |status| phases.iter().any(|p| matches!(p, Phase::Done(s) if *s == status));
-    let status = if any(SolveStatus::NonFinite) {
-        SolveStatus::NonFinite
-    } else if phases.iter().any(|p| matches!(p, Phase::Running(_))) {
-        SolveStatus::IterationLimit
-    } else {
-        SolveStatus::Converged
-    };
-    Outcome {
-        status,
-        iterations,
-        outer: 0,
-        stage: None,
-        v,
-        lambda,
-        elapsed: std::time::Duration::ZERO,
-        trace: Vec::new(),
-    }
+    let status = verdict(&phases);
+    Outcome { status, iterations, outer: 0, stage: None, v, lambda, elapsed: Duration::ZERO, trace: Vec::new() }
 }
 
 /// The impulses an island began with, and the velocities they give.

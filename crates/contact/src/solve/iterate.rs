@@ -1,0 +1,39 @@
+//! What solvers share that iterate all islands of a problem side by side, each until it is solved.
+
+use std::time::Instant;
+
+use super::{Outcome, SolveSettings, SolveStatus};
+
+/// An island while it is iterated, or how that ended.
+pub(super) enum Phase<S> {
+    /// It goes on from this state.
+    Running(S),
+    /// It does not.
+    Done(SolveStatus),
+}
+
+/// What the islands came to together.
+pub(super) fn verdict<S>(phases: &[Phase<S>]) -> SolveStatus {
+    let any = |status| phases.iter().any(|p| matches!(p, Phase::Done(s) if *s == status));
+    if any(SolveStatus::NonFinite) {
+        SolveStatus::NonFinite
+    } else if any(SolveStatus::IterationLimit) || phases.iter().any(|p| matches!(p, Phase::Running(_))) {
+        SolveStatus::IterationLimit
+    } else {
+        SolveStatus::Converged
+    }
+}
+
+/// Times a solve. The impulses after each iteration, where they are wanted, are those of a second one: keeping them
+/// takes time.
+pub(super) fn timed(settings: &SolveSettings, iterate: impl Fn(Option<&mut Vec<Vec<f64>>>) -> Outcome) -> Outcome {
+    let start = Instant::now();
+    let mut outcome = iterate(None);
+    outcome.elapsed = start.elapsed();
+    if settings.history {
+        let mut trace = Vec::new();
+        iterate(Some(&mut trace));
+        outcome.trace = trace;
+    }
+    outcome
+}
