@@ -30,7 +30,12 @@ fn stack(masses: &[f64], push: f64) -> ContactProblem {
             if s > 0 {
                 sides.push(SideInput { subsystem: s - 1, body: None, jacobian: point([x, y, half], -1.0) });
             }
-            input.constraints.push(ConstraintInput { law: Law::Contact { mu: 0.5 }, e: [0.0; 3], sides });
+            input.constraints.push(ConstraintInput {
+                law: Law::Contact { mu: 0.5 },
+                e: [0.0; 3],
+                sides,
+                compliance: None,
+            });
         }
     }
     ContactProblem::new(input).expect("a stack is a problem")

@@ -125,7 +125,7 @@ fn patch(
         let slack = if rng.random_bool(0.5) { 0.0 } else { rng.random_range(0.0..0.5) };
         let e = [0.0, 0.0, mu * sigma[0].hypot(sigma[1]) - sigma[2] + slack];
         let copies = if rng.random_bool(0.2) { 2 } else { 1 };
-        let contact = ConstraintInput { law: Law::Contact { mu }, e, sides };
+        let contact = ConstraintInput { law: Law::Contact { mu }, e, sides, compliance: None };
         input.constraints.extend(std::iter::repeat_n(contact, copies));
     }
 }

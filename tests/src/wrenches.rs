@@ -86,6 +86,7 @@ fn problem(model: &Model, before: &State, step: &Inspection) -> ContactProblem {
             law: Law::Contact { mu: contact.friction },
             e: [0.0, 0.0, contact.distance / model.options.timestep],
             sides: sides.map(|(body, sign)| side(body, sign, contact.point, &contact.frame)).collect(),
+            compliance: None,
         }
     });
     ContactProblem::new(ProblemInput {

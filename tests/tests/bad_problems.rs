@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant};
 
 use manyworlds::contact::problem::{ConstraintInput, ProblemInput, SideInput, read};
-use manyworlds::contact::{ContactProblem, Law, Precision, SOLVERS, SolveSettings, SolveStatus, quality, solve};
+use manyworlds::contact::{
+    ContactModel, ContactProblem, Law, Precision, SOLVERS, SolveSettings, SolveStatus, quality, solve,
+};
 
 /// Iterations of each solve, and the time that they may take in a test on a busy machine.
 const ITERATIONS: u32 = 500;
@@ -27,7 +29,7 @@ fn unit(subsystem: usize, sign: f64) -> SideInput {
 }
 
 fn contact(mu: f64, sides: Vec<SideInput>) -> ConstraintInput {
-    ConstraintInput { law: Law::Contact { mu }, e: [0.0; 3], sides }
+    ConstraintInput { law: Law::Contact { mu }, e: [0.0; 3], sides, compliance: None }
 }
 
 /// A stack of particles, each on the one before.
@@ -41,7 +43,7 @@ fn stack(masses: &[f64], mu: f64) -> ProblemInput {
 }
 
 fn weld(e: [f64; 3]) -> ConstraintInput {
-    ConstraintInput { law: Law::Block, e, sides: vec![unit(0, 1.0)] }
+    ConstraintInput { law: Law::Block, e, sides: vec![unit(0, 1.0)], compliance: None }
 }
 
 /// The cases: name, problem, and whether a solution exists.
@@ -97,6 +99,8 @@ fn every_solver_ends_with_a_true_status_and_no_nan() {
                     || precision == Precision::F32 && truth.residual_scaled <= 1.01e-8
                     // Rounding of the impulses themselves, which only f32 has to speak of.
                     || precision == Precision::F32 && truth.residual <= 1e-6;
+                // What gives way has a measure of its own.
+                let reached = if solver.model() == ContactModel::Exact { reached } else { truth.momentum_error < 1e-3 };
                 assert!(solution.status != SolveStatus::Converged || reached, "{at}: {:?} {truth:?}", solution.status);
             }
         }
@@ -107,7 +111,7 @@ fn every_solver_ends_with_a_true_status_and_no_nan() {
 fn what_has_no_solution_is_never_called_solved() {
     for (name, input, _) in cases().into_iter().filter(|(_, _, feasible)| !feasible) {
         let problem = ContactProblem::new(input).expect(name);
-        for solver in SOLVERS {
+        for solver in SOLVERS.iter().filter(|solver| solver.model() == ContactModel::Exact) {
             let settings = SolveSettings { tolerance: 1e-8, iterations: ITERATIONS, ..Default::default() };
             let solution = solve(&problem, solver.name(), &settings).expect(name);
             assert_ne!(solution.status, SolveStatus::Converged, "{name}, {}", solver.name());
@@ -132,7 +136,8 @@ fn auto_solves_what_has_a_solution() {
 #[test]
 fn tolerances_without_meaning_are_refused_and_zero_is_not() {
     let problem = ContactProblem::new(stack(&[1.0, 2.0], 0.5)).expect("a stack");
-    for name in SOLVERS.iter().map(|s| s.name()) {
+    for solver in SOLVERS {
+        let name = solver.name();
         for tolerance in [-1e-9, f64::NAN, f64::INFINITY] {
             let settings = SolveSettings { tolerance, ..Default::default() };
             let error = solve(&problem, name, &settings).expect_err(name);
@@ -142,7 +147,12 @@ fn tolerances_without_meaning_are_refused_and_zero_is_not() {
         let settings = SolveSettings { tolerance: 0.0, iterations: ITERATIONS, ..Default::default() };
         let solution = solve(&problem, name, &settings).expect(name);
         assert!(solution.lambda.iter().all(|x| x.is_finite()), "{}", name);
-        assert!(solution.quality.residual < 1e-6, "{}: {:?}", name, solution.quality);
+        let left = if solver.model() == ContactModel::Exact {
+            solution.quality.residual
+        } else {
+            solution.quality.momentum_error
+        };
+        assert!(left < 1e-6, "{}: {:?}", name, solution.quality);
         let none = SolveSettings { iterations: 0, ..Default::default() };
         let solution = solve(&problem, name, &none).expect(name);
         assert!(solution.lambda.iter().all(|x| x.is_finite()) && solution.iterations == 0, "{}", name);

@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use manyworlds::contact::{ContactProblem, SOLVERS, SolveSettings, SolveStatus, problem, quality, solve};
+use manyworlds::contact::{ContactModel, ContactProblem, SOLVERS, SolveSettings, SolveStatus, problem, quality, solve};
 use manyworlds_tests::random_problems::{Range, random_problem};
 use manyworlds_tests::root;
 use rayon::prelude::*;
@@ -85,7 +85,7 @@ fn auto_solves_a_thousand_random_problems() {
 fn every_solver_on_random_problems() {
     for mass_ratio in [1e2, 1e4] {
         let problems = random(&Range { mass_ratio, ..Range::default() }, 200);
-        for solver in SOLVERS {
+        for solver in SOLVERS.iter().filter(|solver| solver.model() == ContactModel::Exact) {
             let mut all: Vec<f64> = problems.par_iter().map(|(_, p)| residual(p, solver.name()).0).collect();
             all.sort_by(f64::total_cmp);
             let solved = all.iter().filter(|r| **r <= TOLERANCE).count();

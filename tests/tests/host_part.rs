@@ -1,6 +1,6 @@
 //! The part that the host has in solvers of batches: worlds that the kernels left unsolved, or all of them.
 
-use manyworlds::contact::solve::{SOLVERS, Stage};
+use manyworlds::contact::solve::{ContactModel, SOLVERS, Stage};
 use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, State, Summary, load, status};
 use manyworlds_tests::parity::device;
 
@@ -62,7 +62,7 @@ fn every_solver_steps_batches_to_the_same_velocities() {
             batch.state(1).expect("a state").v
         };
         let one = after("auto");
-        for solver in SOLVERS {
+        for solver in SOLVERS.iter().filter(|solver| solver.model() == ContactModel::Exact) {
             for (i, (x, y)) in after(solver.name()).iter().zip(&one).enumerate() {
                 assert!((x - y).abs() < 1e-5, "{name}, {}: v[{i}] is {x}, by auto {y}", solver.name());
             }

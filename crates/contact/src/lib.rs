@@ -15,6 +15,7 @@ pub mod subadmm;
 pub use problem::{ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};
 pub use solve::{
-    CanalParams, Penalty, Precision, SOLVERS, Solution, SolveError, SolveSettings, SolveStatus, Stage, SubAdmmParams,
-    solve, solve_canal, solve_subadmm, solver,
+    CanalParams, ContactModel, NcpFunction, NewtonCrParams, Penalty, Precision, SOLVERS, SapParams, Scaling, Solution,
+    SolveError, SolveSettings, SolveStatus, Stage, SubAdmmParams, solve, solve_canal, solve_newton_cr, solve_sap,
+    solve_subadmm, solver,
 };

@@ -32,7 +32,7 @@ pub(crate) fn unit(sign: f64) -> [f64; 9] {
 
 /// One constraint without bias.
 pub(crate) fn constraint(law: Law, sides: Vec<SideInput>) -> ConstraintInput {
-    ConstraintInput { law, e: [0.0; 3], sides }
+    ConstraintInput { law, e: [0.0; 3], sides, compliance: None }
 }
 
 /// Jacobian of the linear velocity at `r` from the centre of a free body (linear, then angular velocity).
@@ -100,7 +100,7 @@ pub(crate) fn random(seed: u64, n_subsystems: usize, n_contacts: usize, rows: bo
         let mu = rng.random_range(0.0..0.5);
         let e = [0.0, 0.0, rng.random_range(-0.2..0.2)];
         let sides = sides(&mut rng, 3, &input);
-        input.constraints.push(ConstraintInput { law: Law::Contact { mu }, e, sides });
+        input.constraints.push(ConstraintInput { law: Law::Contact { mu }, e, sides, compliance: None });
     }
     let laws = [
         Law::Bilateral,
@@ -112,7 +112,7 @@ pub(crate) fn random(seed: u64, n_subsystems: usize, n_contacts: usize, rows: bo
     for law in laws.into_iter().filter(|_| rows) {
         let e = [rng.random_range(-0.1..0.1), 0.0, 0.0];
         let sides = sides(&mut rng, 1, &input);
-        input.constraints.push(ConstraintInput { law, e, sides });
+        input.constraints.push(ConstraintInput { law, e, sides, compliance: None });
     }
     input
 }

@@ -66,6 +66,11 @@ pub struct Contacting {
     pub friction: f64,
     /// Restitution coefficient; a pair takes the larger of the two.
     pub restitution: f64,
+    /// Stiffness of a contact point against something rigid, N/m, for solvers of compliant contact; infinite: rigid. Two
+    /// geoms give way one behind the other.
+    pub stiffness: f64,
+    /// Dissipation time of that compliance, s (Castro 2022, eq. 2: a contact carries `k (-phi - tau_d v_n)`).
+    pub dissipation: f64,
     /// Contacts closer than this are generated, m; a pair takes the larger of the two.
     pub margin: f64,
     /// Frictionless (condim 1); a pair is frictionless when both are.
@@ -80,7 +85,7 @@ pub struct Contacting {
 
 impl Contacting {
     /// Contact parameters of a pair: friction, restitution and margin the larger of the two; the geom of higher
-    /// priority, if there is one, decides friction and frictionlessness alone. Filter bits are this geom's.
+    /// priority, if there is one, decides friction and frictionlessness alone. Filter bits and compliance are this geom's.
     #[must_use]
     pub fn mix(&self, other: &Self) -> Self {
         let (friction, frictionless) = match self.priority.cmp(&other.priority) {
@@ -97,6 +102,21 @@ impl Contacting {
         }
     }
 
+    /// Stiffness, N/m, and dissipation time, s, of a contact of two geoms, as springs with dampers one behind the other:
+    /// `1/k = 1/k_1 + 1/k_2`, `tau_d = (k_2 tau_1 + k_1 tau_2) / (k_1 + k_2)`. None where both are rigid without dissipation.
+    #[must_use]
+    pub fn compliance(&self, other: &Self) -> Option<(f64, f64)> {
+        let soft = [1.0 / self.stiffness, 1.0 / other.stiffness];
+        let sum = soft[0] + soft[1];
+        let times = [self.dissipation, other.dissipation];
+        if sum > 0.0 {
+            return Some((1.0 / sum, (soft[0] * times[0] + soft[1] * times[1]) / sum));
+        }
+        // Two rigid ones share the deformation that neither has.
+        let tau = 0.5 * (times[0] + times[1]);
+        (tau > 0.0).then_some((f64::INFINITY, tau))
+    }
+
     /// Whether the filter bits let two geoms touch.
     #[must_use]
     pub fn may_touch(&self, other: &Self) -> bool {
@@ -109,6 +129,8 @@ impl Default for Contacting {
         Self {
             friction: 1.0,
             restitution: 0.0,
+            stiffness: f64::INFINITY,
+            dissipation: 0.0,
             margin: 0.0,
             frictionless: false,
             contype: 1,

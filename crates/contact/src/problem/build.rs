@@ -5,7 +5,7 @@ use std::ops::Range;
 use manyworlds_collide::organise::{Links, Organiser};
 
 use super::error::finite;
-use super::{Constraint, ContactProblem, Law, Part, ProblemError, Side, Subsystem};
+use super::{Compliance, Constraint, ContactProblem, Law, Part, ProblemError, Side, Subsystem};
 
 /// Largest asymmetry of `A` that passes for rounding, relative to its largest entry.
 const ASYMMETRY: f64 = 1e-9;
@@ -17,6 +17,8 @@ pub struct ConstraintInput {
     pub law: Law,
     /// Bias, as many entries as rows count.
     pub e: [f64; 3],
+    /// How it gives way; contacts only.
+    pub compliance: Option<Compliance>,
     /// Its Jacobian; several of one subsystem add up.
     pub sides: Vec<SideInput>,
 }
@@ -157,6 +159,7 @@ impl ContactProblem {
         self.constraints.push(Constraint {
             law: input.law,
             e: input.e,
+            compliance: input.compliance,
             row: self.n_rows,
             sides: first_side..self.sides.len(),
             parts: first_part..self.parts.len(),
@@ -272,6 +275,13 @@ fn check_law(at: &str, c: &ConstraintInput) -> Result<(), ProblemError> {
         }
         Err(ProblemError::new(at, format!("lo {lo} is not at or below hi {hi}")))
     };
+    match (c.law, c.compliance) {
+        (Law::Contact { .. }, Some(Compliance { r_n, v_hat })) => {
+            non_negative("compliance", r_n).and_then(|()| finite(&format!("{at}.v_hat"), &[v_hat]))?;
+        }
+        (_, Some(_)) => return Err(ProblemError::new(format!("{at}.compliance"), "only a contact has one")),
+        (_, None) => {}
+    }
     match c.law {
         Law::Contact { mu } => non_negative("mu", mu),
         Law::Soft { k, b, lo, hi } => {

@@ -2,14 +2,15 @@
 //!
 //! `{"A": [[..]] | "A_blocks": [[[..]]], "b", "subsystems": [[first, count]], "contacts": [{"J" | "parts", "mu", "e"}],
 //! "rows": [{"J", "kind", "e", "k", "b", "lo", "hi"}], "parent"?, "lambda"?}`. A contact may say `"kind": "bilateral"`
-//! (three rows held at zero) instead of `mu`; a part may leave out its `body`; a row may give `parts` instead of `J`;
+//! (three rows held at zero) instead of `mu`; one that gives way has a `compliance`, 1/kg, and may have a `v_hat`, m/s,
+//! instead of `-e_n` ([`Compliance`]); a part may leave out its `body`; a row may give `parts` instead of `J`;
 //! `lambda` is a warm start. Unknown keys are skipped.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Serializer;
 
 use super::short::{DIGITS, Short};
-use super::{ConstraintInput, ContactProblem, Law, ProblemError, ProblemInput, SideInput};
+use super::{Compliance, ConstraintInput, ContactProblem, Law, ProblemError, ProblemInput, SideInput};
 
 /// Entries of a dense `A` outside the blocks may be this large, relative to the largest entry.
 const COUPLING: f64 = 1e-12;
@@ -44,6 +45,10 @@ struct Contact {
     mu: Option<f64>,
     #[serde(default)]
     e: Vec<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    compliance: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    v_hat: Option<f64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -126,15 +131,20 @@ fn input(file: File) -> Result<ProblemInput, ProblemError> {
             [t1, t2, n] => [t1, t2, n],
             _ => return Err(ProblemError::length(format!("{at}.e"), 3, c.e.len())),
         };
+        let compliance = match (c.compliance, c.v_hat) {
+            (None, None) => None,
+            (Some(r_n), v_hat) => Some(Compliance { r_n, v_hat: v_hat.unwrap_or(-e[2]) }),
+            (None, Some(_)) => return Err(ProblemError::new(format!("{at}.v_hat"), "given without a compliance")),
+        };
         let sides = sides(&at, 3, c.j, c.parts, &file.subsystems, n_v)?;
-        constraints.push(ConstraintInput { law, e, sides });
+        constraints.push(ConstraintInput { law, e, sides, compliance });
     }
     for (i, row) in file.rows.into_iter().enumerate() {
         let at = format!("rows[{i}]");
         let law = row_law(&at, &row)?;
         let j = row.j.map(|j| vec![j]);
         let sides = sides(&at, 1, j, row.parts, &file.subsystems, n_v)?;
-        constraints.push(ConstraintInput { law, e: [row.e, 0.0, 0.0], sides });
+        constraints.push(ConstraintInput { law, e: [row.e, 0.0, 0.0], sides, compliance: None });
     }
     let File { b, subsystems, parent, lambda, .. } = file;
     Ok(ProblemInput { subsystems, a, b, parent, constraints, warm_start: lambda })
@@ -280,12 +290,22 @@ pub fn write_rounded(problem: &ContactProblem, digits: usize) -> String {
         let mut row = Row { e: c.e[0], ..Default::default() };
         match c.law {
             Law::Contact { mu } => {
-                file.contacts.push(Contact { kind: None, j: None, parts, mu: Some(mu), e: c.e.to_vec() });
+                let (compliance, v_hat) = c.compliance.map(|c| (c.r_n, c.v_hat)).unzip();
+                file.contacts.push(Contact {
+                    kind: None,
+                    j: None,
+                    parts,
+                    mu: Some(mu),
+                    e: c.e.to_vec(),
+                    compliance,
+                    v_hat,
+                });
                 continue;
             }
             Law::Block => {
                 let kind = Some("bilateral".to_owned());
-                file.contacts.push(Contact { kind, j: None, parts, mu: None, e: c.e.to_vec() });
+                let e = c.e.to_vec();
+                file.contacts.push(Contact { kind, j: None, parts, mu: None, e, compliance: None, v_hat: None });
                 continue;
             }
             Law::Bilateral => row.kind = "bilateral".into(),

@@ -67,6 +67,16 @@ impl Law {
     }
 }
 
+/// How a contact gives way, for the solvers of compliant contact; those of exact contact hold it rigid.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compliance {
+    /// Normal regularisation `R_n = 1 / (h k (h + tau_d))`, 1/kg, with stiffness k in N/m and dissipation time `tau_d` in s
+    /// (Castro 2022, eq. 29).
+    pub r_n: f64,
+    /// Normal velocity at which it carries nothing, `v_hat = -phi / (h + tau_d)`, m/s.
+    pub v_hat: f64,
+}
+
 /// Degrees of freedom that move together: one kinematic tree, or one particle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subsystem {
@@ -85,6 +95,8 @@ pub struct Constraint {
     pub law: Law,
     /// Bias `e`, m/s; rows beyond those of the law are zero.
     pub e: [f64; 3],
+    /// How it gives way; contacts only.
+    pub compliance: Option<Compliance>,
     /// First entry in `lambda`.
     pub row: usize,
     /// Its sides: one per subsystem that it touches.

@@ -8,7 +8,7 @@ use crate::problem::Law;
 /// What a contact's impulse is mapped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Map {
-    /// Euclidean projection on the friction cone: the convex problem of a frozen De Saxce shift.
+    /// Projection on the friction cone in the metric `1 / beta`: a convex problem.
     Proximal,
     /// Normal part first, then the tangential part on the disc that it allows: Signorini-Coulomb itself.
     Strict,
@@ -60,6 +60,19 @@ fn cone<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
     ([mu * n * d[0], mu * n * d[1], n], p)
 }
 
+/// The projection in the metric `diag(1 / beta)`, both tangential weights alike, and its derivative: with tangential
+/// parts times `s = sqrt(beta_n / beta_t)` it is the Euclidean one on the cone of friction `mu s` (Castro 2022, appendix C).
+fn cone_in_metric<T: Scalar>(mu: T, beta: Rows<T>, y: Rows<T>) -> (Rows<T>, Block<T>) {
+    if beta[0] == beta[2] {
+        return cone(mu, y);
+    }
+    let s = (beta[2] / beta[0]).sqrt();
+    let scale = [s, s, T::lit(1.0)];
+    let (x, p) = cone(mu * s, std::array::from_fn(|r| scale[r] * y[r]));
+    let back = |r: usize, c: usize| p[r][c] * scale[c] / scale[r];
+    (std::array::from_fn(|r| x[r] / scale[r]), std::array::from_fn(|r| std::array::from_fn(|c| back(r, c))))
+}
+
 /// A diagonal block.
 fn diagonal<T: Scalar>(d: Rows<T>) -> Block<T> {
     let mut p = [[T::lit(0.0); 3]; 3];
@@ -67,18 +80,18 @@ fn diagonal<T: Scalar>(d: Rows<T>) -> Block<T> {
     p
 }
 
-/// Impulse of a law for the penalty `beta` and multiplier `u = -before`, and its derivative with respect to
+/// Impulse of a law for the penalties `beta` of its rows and multiplier `u = -before`, and its derivative with respect to
 /// `lambda* = before - beta (J v + e)` (Lee 2024, eqs. 14-18). `sigma` is `J v`; `e` holds the De Saxce shift.
 pub(super) fn impulse<T: Scalar>(
     map: Map,
     law: Law,
-    beta: T,
+    beta: Rows<T>,
     before: Rows<T>,
     sigma: Rows<T>,
     e: Rows<T>,
 ) -> (Rows<T>, Block<T>) {
     let (zero, one) = (T::lit(0.0), T::lit(1.0));
-    let star: Rows<T> = std::array::from_fn(|r| before[r] - beta * (sigma[r] + e[r]));
+    let star: Rows<T> = std::array::from_fn(|r| before[r] - beta[r] * (sigma[r] + e[r]));
     let row = |x: T, slope: T| ([x, zero, zero], diagonal([slope, zero, zero]));
     let clamped = |x: T, lo: f64, hi: f64, slope: T| {
         let (lo, hi) = (cast::<T>(lo), cast::<T>(hi));
@@ -87,12 +100,12 @@ pub(super) fn impulse<T: Scalar>(
     };
     match law {
         Law::Contact { mu } if map == Map::Strict => strict(cast(mu), star),
-        Law::Contact { mu } => cone(cast(mu), star),
+        Law::Contact { mu } => cone_in_metric(cast(mu), beta, star),
         Law::Block => (star, diagonal([one; 3])),
         Law::Bilateral => row(star[0], one),
         Law::Unilateral => row(star[0].max(zero), if zero < star[0] { one } else { zero }),
         Law::Soft { k, b, lo, hi } => {
-            let (k, b) = (cast::<T>(k), cast::<T>(b));
+            let (k, b, beta) = (cast::<T>(k), cast::<T>(b), beta[0]);
             let free = (b * (before[0] - beta * sigma[0]) - beta * k * e[0]) / (b + beta);
             clamped(free, lo, hi, b / (b + beta))
         }
@@ -104,14 +117,16 @@ pub(super) fn impulse<T: Scalar>(
 mod tests {
     use super::*;
 
-    /// A point is its own projection's neighbour: nothing in the cone is closer.
+    /// A point is its own projection's neighbour: nothing in the cone is closer, in the metric.
     #[test]
     fn the_cone_is_projected_on() {
-        let distance = |a: Rows<f64>, b: Rows<f64>| (0..3).map(|r| (a[r] - b[r]).powi(2)).sum::<f64>().sqrt();
-        for mu in [0.0, 0.3, 1.0, 3.0] {
+        let betas = [[1.0; 3], [9.0, 9.0, 1.0], [0.2, 0.2, 3.0]];
+        for (mu, beta) in [0.0, 0.3, 1.0, 3.0].into_iter().flat_map(|mu| betas.map(|beta| (mu, beta))) {
+            let distance =
+                |a: Rows<f64>, b: Rows<f64>| (0..3).map(|r| (a[r] - b[r]).powi(2) / beta[r]).sum::<f64>().sqrt();
             for i in 0..200 {
                 let y: Rows<f64> = std::array::from_fn(|r| (f64::from(i * 3 + r as i32) * 12.9898).sin());
-                let (x, _) = cone(mu, y);
+                let (x, _) = cone_in_metric(mu, beta, y);
                 assert!(x[0].hypot(x[1]) <= mu * x[2] + 1e-12);
                 for k in 0..50 {
                     let [a, n, s] = [0.1, 0.7, 1.3].map(|q| (f64::from(k) * q + q).sin());
@@ -133,8 +148,10 @@ mod tests {
             Law::Soft { k: 2.0, b: 3.0, lo: -0.4, hi: 0.5 },
             Law::Box { lo: -0.3, hi: 0.6 },
         ];
-        let (beta, step) = (2.0, 1e-6);
-        for (law, map) in laws.into_iter().flat_map(|law| [(law, Map::Proximal), (law, Map::Strict)]) {
+        let step = 1e-6;
+        let (equal, unequal) = ([2.0; 3], [5.0, 5.0, 2.0]);
+        let maps = [(Map::Proximal, equal), (Map::Proximal, unequal), (Map::Strict, equal)];
+        for (law, (map, beta)) in laws.into_iter().flat_map(|law| maps.map(|map| (law, map))) {
             for i in 0..100 {
                 let [before, sigma, e] =
                     [0, 1, 2].map(|k| std::array::from_fn(|r| (f64::from(9 * i + 3 * k + r as i32) * 7.77).sin()));
@@ -145,7 +162,11 @@ mod tests {
                     let (up, down) = (at(moved(step)).0, at(moved(-step)).0);
                     for r in 0..law.rows() {
                         let slope: f64 = (up[r] - down[r]) / (2.0 * step);
-                        assert!((slope + beta * p[r][c]).abs() < 1e-5, "{law:?} {map:?} {r} {c}: {slope} {}", p[r][c]);
+                        assert!(
+                            (slope + beta[c] * p[r][c]).abs() < 1e-5,
+                            "{law:?} {map:?} {r} {c}: {slope} {}",
+                            p[r][c]
+                        );
                     }
                 }
             }

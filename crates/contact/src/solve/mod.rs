@@ -2,11 +2,16 @@
 
 mod auto;
 mod canal;
+mod convex;
+mod dantzig;
 mod iterate;
 mod law;
 mod newton;
+mod newton_cr;
 mod pgs;
 mod polish;
+mod sap;
+mod search;
 mod sparse;
 mod subadmm;
 mod system;
@@ -19,6 +24,8 @@ use std::time::Duration;
 use crate::problem::ContactProblem;
 use crate::residual::{Quality, quality};
 pub use canal::CanalParams;
+pub use newton_cr::{NcpFunction, NewtonCrParams, Scaling};
+pub use sap::SapParams;
 pub use subadmm::{Penalty, SubAdmmParams};
 
 /// Arithmetic of a solver.
@@ -54,7 +61,7 @@ impl Default for SolveSettings {
 /// How a solve ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SolveStatus {
-    /// Every island met the tolerance.
+    /// Every island met the tolerance; by a solver that is not of exact contact, its own.
     Converged,
     /// Some island ran out of iterations.
     IterationLimit,
@@ -162,10 +169,25 @@ pub enum Kernels {
     Splitting,
 }
 
+/// Which contact a solver solves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContactModel {
+    /// Signorini and Coulomb: number 1 of the certificate is what is left of its problem.
+    Exact,
+    /// Compliant and convex: number 1 also measures how far the model is from exact contact.
+    Convex,
+    /// Exact but for friction, which a pyramid bounds instead of a cone: likewise.
+    Pyramid,
+}
+
 /// A solver of contact problems.
 pub trait Solver: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
+    /// Which contact it solves.
+    fn model(&self) -> ContactModel {
+        ContactModel::Exact
+    }
     /// What kernels do of it in batches of worlds.
     fn kernels(&self) -> Kernels {
         Kernels::Nothing
@@ -183,7 +205,16 @@ pub trait Solver: Sync {
 }
 
 /// All solvers; the first is the default.
-pub const SOLVERS: &[&dyn Solver] = &[&auto::Auto, &newton::Newton, &pgs::Pgs, &subadmm::SubAdmm, &canal::Canal];
+pub const SOLVERS: &[&dyn Solver] = &[
+    &auto::Auto,
+    &newton::Newton,
+    &pgs::Pgs,
+    &subadmm::SubAdmm,
+    &canal::Canal,
+    &sap::Sap,
+    &newton_cr::NewtonCr,
+    &dantzig::Dantzig,
+];
 
 /// Why nothing was solved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -267,6 +298,34 @@ pub fn solve_canal(
     settings.validate()?;
     params.validate()?;
     Ok(measured(problem, canal::Canal.name(), canal::run(problem, settings, params)))
+}
+
+/// Solves one problem by SAP with parameters of one's own.
+///
+/// # Errors
+/// A setting or a parameter without meaning.
+pub fn solve_sap(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    params: &SapParams,
+) -> Result<Solution, SolveError> {
+    settings.validate()?;
+    params.validate()?;
+    Ok(measured(problem, sap::Sap.name(), sap::run(problem, settings, params)))
+}
+
+/// Solves one problem by Newton with conjugate residuals, with parameters of one's own.
+///
+/// # Errors
+/// A setting or a parameter without meaning.
+pub fn solve_newton_cr(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    params: &NewtonCrParams,
+) -> Result<Solution, SolveError> {
+    settings.validate()?;
+    params.validate()?;
+    Ok(measured(problem, newton_cr::NewtonCr.name(), newton_cr::run(problem, settings, params)))
 }
 
 /// What a solver gave back, measured in f64.

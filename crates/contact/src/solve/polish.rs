@@ -91,7 +91,7 @@ impl<T: Scalar> Polish<T> {
     /// `T - lambda` by constraint and the derivatives, at these impulses and `J v`.
     fn map(&self, i: usize, lambda: Rows<T>, sigma: Rows<T>) -> (Rows<T>, Block<T>) {
         let c = &self.system.constraints[i];
-        let (t, p) = impulse(Map::Strict, c.law, self.rho[i], lambda, sigma, c.e);
+        let (t, p) = impulse(Map::Strict, c.law, [self.rho[i]; 3], lambda, sigma, c.e);
         (std::array::from_fn(|r| t[r] - lambda[r]), p)
     }
 

@@ -5,7 +5,7 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::UNBOUNDED;
 
 use super::sparse::{BlockMatrix, dot};
-use crate::problem::{ContactProblem, Law};
+use crate::problem::{Compliance, ContactProblem, Law};
 
 /// Three rows of a constraint; those beyond its law's are zero.
 pub(super) type Rows<T> = [T; 3];
@@ -43,6 +43,8 @@ pub(super) struct Constraint<T> {
     pub(super) law: Law,
     /// Bias, m/s.
     pub(super) e: Rows<T>,
+    /// How it gives way.
+    pub(super) compliance: Option<Compliance>,
     /// First entry in the problem's impulses.
     row: usize,
     sides: Vec<Side<T>>,
@@ -91,7 +93,8 @@ impl<T: Scalar> System<T> {
             let mean = if c.law.rows() == 3 { (g[0] + g[3] + g[5]) / 3.0 } else { g[0] };
             let mass = if mean > TINY { 1.0 / mean } else { 0.0 };
             let (e, delassus) = (c.e.map(cast), c.delassus.map(cast));
-            Constraint { law: c.law, e, row: c.row, sides: sides.collect(), mass: cast(mass), delassus }
+            let sides = sides.collect();
+            Constraint { law: c.law, e, compliance: c.compliance, row: c.row, sides, mass: cast(mass), delassus }
         });
         let constraints = constraints.collect();
         Self { bodies, b, constraints }

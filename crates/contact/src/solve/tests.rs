@@ -2,7 +2,8 @@ use nalgebra::{DMatrix, DVector};
 use proptest::prelude::*;
 
 use super::{
-    Penalty, Precision, Solution, SolveError, SolveSettings, SolveStatus, Stage, SubAdmmParams, solve, solve_subadmm,
+    ContactModel, Penalty, Precision, Solution, SolveError, SolveSettings, SolveStatus, Stage, SubAdmmParams, solve,
+    solve_subadmm,
 };
 use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::residual::{closed_form, quality};
@@ -67,7 +68,7 @@ fn scalar_laws_have_their_closed_forms() {
             subsystems: vec![[0, 1]],
             a: vec![vec![m]],
             b: vec![m * v],
-            constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides }],
+            constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides, compliance: None }],
             ..Default::default()
         };
         let s = solved(&problem(input), TIGHT);
@@ -106,7 +107,12 @@ fn a_hanging_chain_agrees_with_a_direct_solve() {
         if i > 0 {
             sides.push(side(i - 1, &unit(-1.0)));
         }
-        input.constraints.push(ConstraintInput { law: Law::Block, e: [0.01 * i as f64, 0.0, 0.0], sides });
+        input.constraints.push(ConstraintInput {
+            law: Law::Block,
+            e: [0.01 * i as f64, 0.0, 0.0],
+            sides,
+            compliance: None,
+        });
     }
     let p = problem(input);
     let mut g = DMatrix::zeros(p.n_rows, p.n_rows);
@@ -271,7 +277,10 @@ fn what_cannot_be_solved_says_so() {
     assert_eq!((s.status, s.iterations), (SolveStatus::IterationLimit, 2));
     assert!(s.quality.residual > 1e-9);
     let unknown = solve(&p, "magic", &SolveSettings::default()).unwrap_err();
-    assert_eq!(unknown.to_string(), "unknown solver \"magic\": there is auto, newton, pgs, subadmm, canal");
+    assert_eq!(
+        unknown.to_string(),
+        "unknown solver \"magic\": there is auto, newton, pgs, subadmm, canal, sap, newton-cr, dantzig"
+    );
     let setting = solve(&p, "pgs", &SolveSettings { tolerance: f64::NAN, ..Default::default() }).unwrap_err();
     assert!(matches!(setting, SolveError::Setting { setting: "tolerance", .. }));
     // Numbers that f32 cannot hold.
@@ -370,9 +379,11 @@ proptest! {
         let p = problem(random(seed, bodies, contacts, rows));
         // Each island meets the tolerance by its own contacts; one without any, only rows, counts in full.
         let most = 1e-7 * (p.plan.islands.len().max(1) as f64).sqrt();
-        for name in super::SOLVERS.iter().map(|solver| solver.name()) {
+        for solver in super::SOLVERS {
+            let name = solver.name();
             let s = solve(&p, name, &SolveSettings { tolerance: 1e-7, iterations: 3_000, ..Default::default() }).unwrap();
             let met = s.quality.residual <= most * (1.0 + 1e-6);
+            let met = met || solver.model() != ContactModel::Exact;
             prop_assert!(met || s.status == SolveStatus::IterationLimit, "{name}: {:?} {:?}", s.status, s.quality);
             prop_assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
         }

@@ -13,7 +13,7 @@ use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
 use super::buffers::{IslandBuffers, SetBuffers};
-use super::finish::Stages;
+use super::finish::Answer;
 use super::record::{IslandStep, SetStep};
 use super::shared::Shared;
 use crate::geoms::GeomOverrides;
@@ -33,7 +33,7 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
     /// What derivatives need of the step before, where it is kept.
     pub(super) before: Option<Kept<T>>,
     /// Which stage of the solver a world needed last, where the host had a part in it.
-    pub(super) stages: Stages,
+    pub(super) answers: Vec<Option<Answer>>,
     /// How the kernels left each island of several trees.
     pub(super) island_status: Vec<u32>,
     recording: Recording,
@@ -150,7 +150,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             n_world,
             geoms: None,
             before: None,
-            stages: Stages::new(),
+            answers: Vec::new(),
             island_status: Vec::new(),
             recording,
             stale: true,

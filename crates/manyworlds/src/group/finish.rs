@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_contact::solve::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage};
+use manyworlds_contact::solve::{ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage};
 use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
@@ -15,8 +15,8 @@ use rayon::prelude::*;
 use super::chunk::{Chunk, ChunkSet};
 use super::problem::{Home, Reading, When, WorldProblem, whole};
 use super::shared::Shared;
-use crate::Error;
 use crate::host::Packed;
+use crate::{Error, Summary};
 
 /// So many times as many iterations as the kernels had, the host may take for what they left: few worlds are that hard,
 /// and each costs only its own time.
@@ -32,8 +32,8 @@ struct Solved {
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
     pub(super) fn finish_solve(&mut self) -> Result<bool, Error> {
-        self.stages.clear();
-        self.stages.resize(self.n_world, None);
+        self.answers.clear();
+        self.answers.resize(self.n_world, None);
         for set in &mut self.sets {
             self.store.read_index(set.step.buffers.status, &mut set.status)?;
         }
@@ -99,7 +99,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// Puts what was found for one world where the kernels would have.
     fn place(&mut self, solved: &Solved, reading: &mut Reading<T>) {
         let Solved { world, problem, outcome } = solved;
-        self.stages[*world] = outcome.stage;
+        self.answers[*world] = Some(Answer { status: outcome.status, stage: outcome.stage });
         for (constraint, &home) in problem.problem.constraints.iter().zip(&problem.homes) {
             let lambda = outcome.lambda[constraint.row..].iter().map(|&x| T::from_f64(x)).take(constraint.law.rows());
             match home {
@@ -217,5 +217,22 @@ fn solve<T: Scalar + CollidePrecision>(
     sound.then_some(Solved { world, problem, outcome })
 }
 
-/// The last stages of the worlds that the host solved in the last step, by world.
-pub(crate) type Stages = Vec<Option<Stage>>;
+/// How the host's solve of a world ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answer {
+    status: SolveStatus,
+    stage: Option<Stage>,
+}
+
+impl Answer {
+    /// Puts it where a world is summed up. A solver of another contact than the certificate's is judged by its own
+    /// tolerance, which only it knows.
+    pub(super) fn note(self, model: ContactModel, summary: &mut Summary) {
+        summary.stage = self.stage;
+        if model != ContactModel::Exact {
+            let converged = self.status == SolveStatus::Converged;
+            let word = if converged { status::CONVERGED } else { status::ITERATION_LIMIT };
+            summary.status = summary.status & !(status::CONVERGED | status::ITERATION_LIMIT) | word;
+        }
+    }
+}

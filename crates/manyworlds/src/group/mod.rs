@@ -594,7 +594,9 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.summarise_islands(&mut out[first..])?;
         for (index, (summary, world)) in out[first..].iter_mut().zip(&self.host.worlds).enumerate() {
             summary.contacts = world.contacts.len() as u32;
-            summary.stage = self.stages.get(index).copied().flatten();
+            if let Some(answer) = self.answers.get(index).copied().flatten() {
+                answer.note(self.shared.solver.model(), summary);
+            }
             summary.close();
         }
         Ok(())

@@ -1,9 +1,10 @@
 //! The contact problem of one world's last step, read back from the buffers its solver worked on.
 
-use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_contact::problem::{ConstraintInput, ProblemInput, SideInput};
+use manyworlds_collide::{Contact, Precision as CollidePrecision};
+use manyworlds_contact::problem::{Compliance, ConstraintInput, ProblemInput, SideInput};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_gpu::{BufferId, Store};
+use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{UNBOUNDED, con};
 use manyworlds_shaders::contact::tree_layout::{row, row_stride, slot, slot_reals};
@@ -24,7 +25,7 @@ struct Answered {
 }
 
 /// Where the impulses of a constraint stand.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
     /// Three numbers of a slot of a set: the first, and how far the next is.
     Slot { set: usize, at: usize, stride: usize },
@@ -109,17 +110,31 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
             // Contacts that this set's trees solve by themselves.
             let own = &host.worlds[world];
             for (contact, &place) in own.contacts.iter().zip(&own.places) {
+                let compliance = compliance(&shared.model, contact);
                 let bodies = contact.bodies.map(|b| shared.host.lanes.bodies[b as usize]);
                 let Some(tree_of) = bodies.iter().flatten().next().map(|b| b.tree) else { continue };
                 if let (Place::Slot(s), Some((lane, begin))) = (place, alone[tree_of])
                     && shared.host.lanes.trees[tree_of].set == index
                 {
                     let local = bodies.map(|b| b.map_or(NONE, |b| b.local as u32));
-                    blocks.push(reader.slot(&tree, lane, begin, s as usize, tree_of, local));
+                    let mut slot = reader.slot(&tree, lane, begin, s as usize, tree_of, local);
+                    slot.input.compliance = compliance;
+                    blocks.push(slot);
                 }
             }
         }
+        let shared_blocks = blocks.len();
         blocks.extend(self.islands.world(shared, host, world));
+        let own = &host.worlds[world];
+        for (contact, &place) in own.contacts.iter().zip(&own.places) {
+            if let (Place::Island(at), Some(soft)) = (place, compliance(&shared.model, contact)) {
+                let at = Home::Island { constraint: at as usize };
+                let found = blocks[shared_blocks..].iter_mut().find(|block| block.home == at);
+                if let Some(block) = found {
+                    block.input.compliance = Some(soft);
+                }
+            }
+        }
         // Contacts first, then what holds.
         blocks.sort_by_key(|block| !matches!(block.input.law, Law::Contact { .. }));
         let impulse =
@@ -129,6 +144,20 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
         let problem = ContactProblem::new(input).map_err(|error| Error::NoProblem { world, why: error.to_string() })?;
         Ok(WorldProblem { problem, impulse, homes, velocity })
     }
+}
+
+/// How a contact gives way over a step, by the stiffness and dissipation of its geoms. What is rigid dissipates within
+/// the step, `tau_d = h / pi` (Castro 2022, section V-B); what bounces is left to its bias.
+fn compliance<T: Scalar>(model: &Model, contact: &Contact<T>) -> Option<Compliance> {
+    let [a, b] = contact.geoms.map(|geom| &model.geoms[geom as usize].contact);
+    let h = model.options.timestep;
+    let (stiffness, dissipation) = match a.compliance(b) {
+        Some(soft) => soft,
+        None if contact.restitution > T::default() => return None,
+        None => (f64::INFINITY, h * std::f64::consts::FRAC_1_PI),
+    };
+    let span = h + dissipation;
+    Some(Compliance { r_n: 1.0 / (h * stiffness * span), v_hat: -contact.distance.to_f64() / span })
 }
 
 /// One subsystem a tree, without numbers.
@@ -209,7 +238,7 @@ impl<T: Scalar + CollidePrecision> SetReader<T> {
                 let law = row_law(r[row::COMPLIANCE], r[row::LOWER], r[row::UPPER]);
                 let at = tile_at(self.width, lane, self.n_row_real, i * row_stride(n_v) + row::IMPULSE);
                 Answered {
-                    input: ConstraintInput { law, e: [r[row::BIAS], 0.0, 0.0], sides: vec![side] },
+                    input: ConstraintInput { law, e: [r[row::BIAS], 0.0, 0.0], sides: vec![side], compliance: None },
                     impulse: [r[row::IMPULSE], 0.0, 0.0],
                     home: Home::Row { set: self.set, at, constraint: constraint(i) },
                 }
@@ -227,7 +256,7 @@ impl<T: Scalar + CollidePrecision> SetReader<T> {
         let law = block_law(numbers[slot::MU]);
         let at = slot_at(self.width, lane, begin, s, 3, 0);
         Answered {
-            input: ConstraintInput { law, e, sides },
+            input: ConstraintInput { law, e, sides, compliance: None },
             impulse: std::array::from_fn(|k| read(&self.impulse, 3, k)),
             home: Home::Slot { set: self.set, at, stride: self.width },
         }
@@ -265,7 +294,7 @@ impl<T: Scalar + CollidePrecision> IslandReader<T> {
             let e = std::array::from_fn(|k| c[con::BIAS + k].to_f64());
             let law = block_law(c[con::FRICTION].to_f64());
             Answered {
-                input: ConstraintInput { law, e, sides },
+                input: ConstraintInput { law, e, sides, compliance: None },
                 impulse: std::array::from_fn(|k| self.impulse[3 * at + k].to_f64()),
                 home: Home::Island { constraint: at },
             }

@@ -1,7 +1,7 @@
 //! Geoms: shape, pose, contact parameters and their share of the body's mass.
 
 use super::bodies::{BodyMass, GeomPlace, from_to};
-use super::{Importer, schema};
+use super::{DISSIPATION, Importer, RESTITUTION, STIFFNESS, schema};
 use crate::attributes::Attributes;
 use crate::validate::{self, Part};
 use crate::xml::Element;
@@ -125,11 +125,12 @@ impl Importer<'_> {
     }
 
     fn contacting(&mut self, a: &Attributes, name: &str) -> Result<Contacting, ModelError> {
-        let all = self.restitution.get("").copied();
-        let restitution = self.restitution.get(name).copied().or(all).unwrap_or(0.0);
+        let custom = |what| [name, ""].into_iter().find_map(|geom| self.custom.get(&(what, geom.to_owned())).copied());
         Ok(Contacting {
             friction: a.overlay::<3>("friction", [1.0, 0.005, 0.0001])?[0],
-            restitution,
+            restitution: custom(RESTITUTION).unwrap_or(0.0),
+            stiffness: custom(STIFFNESS).unwrap_or(f64::INFINITY),
+            dissipation: custom(DISSIPATION).unwrap_or(0.0),
             margin: a.number("margin", 0.0)?,
             frictionless: self.frictionless(a)?,
             contype: a.integer("contype", 1)? as u32,

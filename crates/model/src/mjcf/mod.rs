@@ -1,8 +1,8 @@
 //! MJCF, the model format of MuJoCo, with MuJoCo's own meaning of every element.
 //!
-//! Reference: MuJoCo's XML reference (version 4). Restitution, which MJCF lacks, is read from
-//! `<custom><numeric name="restitution" data="0.5"/></custom>` for all geoms and from
-//! `<numeric name="restitution:GEOM" data="0.5"/>` for one.
+//! Reference: MuJoCo's XML reference (version 4). What MJCF lacks is read from `<custom>`: restitution from
+//! `<numeric name="restitution" data="0.5"/>` for all geoms and from `<numeric name="restitution:GEOM" data="0.5"/>` for
+//! one; likewise the `stiffness`, N/m, and `dissipation` time, s, of contacts.
 
 mod actuators;
 mod assets;
@@ -93,7 +93,8 @@ struct Importer<'a> {
     builder: ModelBuilder,
     names: Names,
     disabled: Disabled,
-    restitution: HashMap<String, f64>,
+    /// Of contacts, by name and geom; of all geoms by an empty one.
+    custom: HashMap<(&'static str, String), f64>,
     /// Clamp on the sum of a joint's actuator forces.
     joint_force: BTreeMap<usize, [f64; 2]>,
     /// Wanted time constant and damping ratio of joints.
@@ -120,7 +121,7 @@ impl<'a> Importer<'a> {
             builder: ModelBuilder::new(root.get("model").unwrap_or(stem)),
             names: Names::default(),
             disabled: Disabled::default(),
-            restitution: HashMap::new(),
+            custom: HashMap::new(),
             joint_force: BTreeMap::new(),
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),
@@ -279,13 +280,14 @@ impl<'a> Importer<'a> {
 
     fn custom(&mut self, section: &Element) -> Result<(), ModelError> {
         for element in &section.children {
-            let restitution = element.get("name").and_then(|n| n.strip_prefix("restitution"));
-            match restitution {
-                Some(geom) if element.tag == "numeric" && (geom.is_empty() || geom.starts_with(':')) => {
+            let name = element.get("name").filter(|_| element.tag == "numeric").unwrap_or_default();
+            let (what, geom) = name.split_once(':').unwrap_or((name, ""));
+            match CUSTOM.iter().find(|known| **known == what) {
+                Some(&known) => {
                     let value = Attributes::bare(element).number("data", 0.0)?;
-                    self.restitution.insert(geom.trim_start_matches(':').to_owned(), value);
+                    self.custom.insert((known, geom.to_owned()), value);
                 }
-                _ => self.report.ignore(element.location(), "user data has no meaning here"),
+                None => self.report.ignore(element.location(), "user data has no meaning here"),
             }
         }
         Ok(())
@@ -309,6 +311,12 @@ impl<'a> Importer<'a> {
 
 /// More elements than this, replicas counted, are taken for a mistake.
 const MAX_ELEMENTS: usize = 300_000;
+
+/// Contact parameters that `<custom>` gives.
+const RESTITUTION: &str = "restitution";
+const STIFFNESS: &str = "stiffness";
+const DISSIPATION: &str = "dissipation";
+const CUSTOM: [&str; 3] = [RESTITUTION, STIFFNESS, DISSIPATION];
 
 const SECTIONS: &[&str] = &[
     "compiler",

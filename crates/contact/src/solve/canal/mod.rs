@@ -16,7 +16,6 @@
 
 mod island;
 mod params;
-mod search;
 #[cfg(test)]
 mod tests;
 

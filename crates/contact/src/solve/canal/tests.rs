@@ -42,7 +42,12 @@ fn scalar_laws_have_their_closed_forms() {
             subsystems: vec![[0, 1]],
             a: vec![vec![m]],
             b: vec![m * v],
-            constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides: vec![side(0, &[1.0])] }],
+            constraints: vec![ConstraintInput {
+                law,
+                e: [e, 0.0, 0.0],
+                sides: vec![side(0, &[1.0])],
+                compliance: None,
+            }],
             ..Default::default()
         };
         let s = solved(&problem(input));
@@ -134,7 +139,7 @@ fn breaks_down_cleanly() {
     let mut input = particles(&[1.0], [0.0; 3]);
     for e in [0.1, -0.1] {
         let sides = vec![side(0, &[1.0, 0.0, 0.0])];
-        input.constraints.push(ConstraintInput { law: Law::Bilateral, e: [e, 0.0, 0.0], sides });
+        input.constraints.push(ConstraintInput { law: Law::Bilateral, e: [e, 0.0, 0.0], sides, compliance: None });
     }
     let s = solve(&problem(input), "canal", &SolveSettings::default()).unwrap();
     assert_eq!(s.status, SolveStatus::IterationLimit);

@@ -1,0 +1,196 @@
+//! The strongly convex problem in velocities that CANAL solves again and again and SAP once.
+//!
+//! `min 1/2 v^T A v - b^T v + sum_i |lambda_i(v)|^2 / 2` in the metric `diag(1 / beta_i)`, where `lambda_i(v)` is the closed
+//! form of the law for `lambda* = before_i - beta_i (J_i v + bias_i)`, a contact's the projection on its cone in that
+//! metric. Gradient `A v - b - J^T lambda`; Newton: `(A + J^T P beta J) d = -gradient`, P the closed form's derivative, by a
+//! block-sparse factorization over subsystems; then the exact zero of the derivative along d.
+
+use manyworlds_shaders::Scalar;
+
+use super::law::{Map, impulse};
+use super::search::root;
+use super::sparse::BlockMatrix;
+use super::system::{Block, Rows, System};
+use crate::problem::Law;
+
+/// Round-offs that momentum is known to.
+const ROUNDOFF: f64 = 16.0;
+
+/// What a constraint adds to the objective.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Term<T> {
+    /// The law whose closed form it is.
+    pub(super) law: Law,
+    /// Weight of each row, kg; the tangential ones alike.
+    pub(super) beta: Rows<T>,
+    /// Impulse where `J v = -bias`, N s.
+    pub(super) before: Rows<T>,
+    /// m/s
+    pub(super) bias: Rows<T>,
+}
+
+/// See the module.
+pub(super) struct Convex<T> {
+    pub(super) system: System<T>,
+    matrix: BlockMatrix<T>,
+    /// By constraint of the system.
+    pub(super) terms: Vec<Term<T>>,
+    /// Velocity, `[n_v]`.
+    pub(super) v: Vec<T>,
+    /// `J v`, m/s.
+    pub(super) sigma: Vec<Rows<T>>,
+    /// Impulses at `v`.
+    pub(super) lambda: Vec<Rows<T>>,
+    /// Their derivatives with respect to `lambda*`.
+    slopes: Vec<Block<T>>,
+    /// `A v - b - J^T lambda`, kg m/s.
+    pub(super) gradient: Vec<T>,
+    /// Squared share of momentum that is round-off.
+    floor: T,
+}
+
+impl<T: Scalar> Convex<T> {
+    /// Starts from a velocity of the island.
+    pub(super) fn new(system: System<T>, terms: Vec<Term<T>>, v: Vec<T>) -> Self {
+        let epsilon = if T::NAME == "f64" { f64::EPSILON } else { f64::from(f32::EPSILON) };
+        let mut own = Self {
+            matrix: system.matrix(true),
+            sigma: system.relative(&v),
+            lambda: Vec::new(),
+            slopes: Vec::new(),
+            gradient: Vec::new(),
+            floor: T::lit((ROUNDOFF * epsilon).powi(2)),
+            terms,
+            v,
+            system,
+        };
+        own.evaluate();
+        own
+    }
+
+    /// Impulses, slopes and gradient at `v`: after a change of the terms.
+    pub(super) fn evaluate(&mut self) {
+        let at = |(t, &sigma): (&Term<T>, &Rows<T>)| impulse(Map::Proximal, t.law, t.beta, t.before, sigma, t.bias);
+        (self.lambda, self.slopes) = self.terms.iter().zip(&self.sigma).map(at).unzip();
+        self.gradient = self.system.gradient(&self.v, &self.lambda);
+    }
+
+    /// One Newton step: how fast the objective fell along it at first, J, about twice what it was above its least. None
+    /// where the matrix is singular in this arithmetic.
+    pub(super) fn step(&mut self) -> Option<T> {
+        let weighted =
+            |(slope, term): (&Block<T>, &Term<T>)| slope.map(|row| std::array::from_fn(|c| row[c] * term.beta[c]));
+        let w: Vec<Block<T>> = self.slopes.iter().zip(&self.terms).map(weighted).collect();
+        self.system.assemble(&w, &mut self.matrix);
+        if !self.matrix.factor() {
+            return None;
+        }
+        let mut d: Vec<T> = self.gradient.iter().map(|&g| -g).collect();
+        self.matrix.solve(&mut d);
+        let decrement = self.search(&d);
+        self.evaluate();
+        Some(decrement)
+    }
+
+    /// Moves `v` to the zero of the derivative along `d`.
+    fn search(&mut self, d: &[T]) -> T {
+        let zero = T::lit(0.0);
+        let along = self.system.relative(d);
+        let inner = |a: &[T], b: &[T]| a.iter().zip(b).fold(zero, |sum, (&a, &b)| sum + a * b);
+        let start = inner(&self.gradient, d);
+        let curvature = inner(&self.system.momentum(d), d);
+        // At the floor of round-off the direction need not descend.
+        if !(start < zero && start.is_finite()) {
+            return zero;
+        }
+        let t = root(start, |t| {
+            let (mut value, mut slope) = (start + t * curvature, curvature);
+            for (i, term) in self.terms.iter().enumerate() {
+                let a = along[i];
+                let sigma = std::array::from_fn(|r| self.sigma[i][r] + t * a[r]);
+                let (lambda, p) = impulse(Map::Proximal, term.law, term.beta, term.before, sigma, term.bias);
+                for r in 0..3 {
+                    value -= (lambda[r] - self.lambda[i][r]) * a[r];
+                    slope += a[r] * (0..3).fold(zero, |sum, c| sum + p[r][c] * term.beta[c] * a[c]);
+                }
+            }
+            (value, slope)
+        });
+        self.v.iter_mut().zip(d).for_each(|(v, &d)| *v += t * d);
+        self.sigma = self.system.relative(&self.v);
+        -start
+    }
+
+    /// What the gradient bounds the error by, J: its square in the norm of `diag(A)^-1`.
+    pub(super) fn error(&self) -> T {
+        self.system.energy(&self.gradient)
+    }
+
+    /// The larger of the squares of `A v` and `J^T lambda` in the same norm, J.
+    pub(super) fn scale(&self) -> T {
+        let mut pushed = vec![T::lit(0.0); self.v.len()];
+        self.system.add_impulse(&self.lambda, &mut pushed);
+        self.system.energy(&self.system.momentum(&self.v)).max(self.system.energy(&pushed))
+    }
+
+    /// What round-off leaves of the error at this scale, J: of an impulse, round-off in `J v` leaves beta times as much.
+    pub(super) fn roundoff(&self, scale: T) -> T {
+        let relative = |(c, term): (&super::system::Constraint<T>, &Term<T>)| {
+            let stiffest = term.beta[0].max(term.beta[1]).max(term.beta[2]);
+            if T::lit(0.0) < c.mass { stiffest / c.mass } else { T::lit(1.0) }
+        };
+        let all = self.system.constraints.iter().zip(&self.terms).map(relative);
+        self.floor * all.fold(T::lit(1.0), |most, x| most.max(x)) * scale
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::samples::{problem, random};
+
+    /// `1/2 v^T A v - b^T v + sum |lambda_i(v)|^2 / (2 beta_i)`: cones, bilateral and unilateral rows.
+    fn objective(state: &Convex<f64>) -> f64 {
+        let p = state.system.momentum(&state.v);
+        let free = state.system.gradient(&vec![0.0; p.len()], &vec![[0.0; 3]; state.lambda.len()]);
+        let smooth: f64 = p.iter().zip(&free).zip(&state.v).map(|((p, f), v)| (0.5 * p + f) * v).sum();
+        let square = |(t, l): (&Term<f64>, &Rows<f64>)| (0..3).map(|r| l[r] * l[r] / t.beta[r]).sum::<f64>();
+        smooth + 0.5 * state.terms.iter().zip(&state.lambda).map(square).sum::<f64>()
+    }
+
+    #[test]
+    fn the_gradient_is_the_objectives() {
+        for seed in 0..10 {
+            let mut input = random(seed, 4, 7, true);
+            input.constraints.retain(|c| !matches!(c.law, Law::Soft { .. } | Law::Box { .. }));
+            let p = problem(input);
+            for island in &p.plan.islands {
+                let system = System::<f64>::new(&p, island);
+                let before = system.impulses_of(&p.warm_start);
+                let term = |(c, &before): (&super::super::system::Constraint<f64>, &Rows<f64>)| Term {
+                    law: c.law,
+                    beta: if c.law.rows() == 3 { [9.0, 9.0, 5.0] } else { [5.0; 3] },
+                    before,
+                    bias: c.e,
+                };
+                let terms = system.constraints.iter().zip(&before).map(term).collect();
+                let v = system.velocity_of(&p.v_free);
+                let mut state = Convex::new(system, terms, v);
+                assert!(state.step().is_some());
+                let exact = state.gradient.clone();
+                for k in 0..exact.len() {
+                    let mut at = |d: f64| {
+                        state.v[k] += d;
+                        state.sigma = state.system.relative(&state.v);
+                        state.evaluate();
+                        let value = objective(&state);
+                        state.v[k] -= d;
+                        value
+                    };
+                    let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+                    assert!((slope - exact[k]).abs() < 1e-6 * (1.0 + slope.abs()), "{seed} {k}: {slope} {}", exact[k]);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+use super::Dantzig;
+use super::lcp::Lcp;
+use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
+use crate::residual::quality;
+use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
+use crate::solve::{Outcome, SolveSettings, SolveStatus, Solver};
+
+const TIGHT: SolveSettings =
+    SolveSettings { precision: crate::solve::Precision::F64, tolerance: 1e-11, iterations: 1000, history: false };
+
+fn solved(p: &ContactProblem) -> Outcome {
+    let outcome = Dantzig.solve(p, &TIGHT);
+    assert_eq!(outcome.status, SolveStatus::Converged);
+    outcome
+}
+
+fn close(a: &[f64], b: &[f64], tolerance: f64) {
+    let differ = a.iter().zip(b).any(|(x, y)| (x - y).abs() > tolerance);
+    assert!(a.len() == b.len() && !differ, "{a:?} {b:?}");
+}
+
+/// Along an axis a pyramid is a cone.
+#[test]
+fn a_particle_sticks_slides_and_leaves() {
+    let slowed = 3.0 - 0.5 * G * H;
+    for (v0, mu, v) in [
+        ([0.01, -0.02, 0.0], 0.5, [0.0; 3]),
+        ([3.0, 0.0, 0.0], 0.5, [slowed, 0.0, 0.0]),
+        ([3.0, -3.0, 0.0], 0.5, [slowed, -slowed, 0.0]),
+        ([3.0, 4.0, 0.0], 0.0, [3.0, 4.0, 0.0]),
+        ([1.0, 0.0, 1.0], 0.5, [1.0, 0.0, 1.0 - G * H]),
+    ] {
+        let mut input = particles(&[2.0], v0);
+        input.constraints.push(constraint(Law::Contact { mu }, vec![side(0, &unit(1.0))]));
+        close(&solved(&problem(input)).v, &v, 1e-10);
+    }
+}
+
+#[test]
+fn scalar_laws_have_their_closed_forms() {
+    let one = |law, e: f64, v: f64| {
+        let sides = vec![side(0, &[1.0])];
+        let input = ProblemInput {
+            subsystems: vec![[0, 1]],
+            a: vec![vec![2.0]],
+            b: vec![2.0 * v],
+            constraints: vec![ConstraintInput { law, e: [e, 0.0, 0.0], sides, compliance: None }],
+            ..Default::default()
+        };
+        let s = solved(&problem(input));
+        [s.lambda[0], s.v[0]]
+    };
+    close(&one(Law::Bilateral, 0.1, 1.0), &[-2.2, -0.1], 1e-10);
+    close(&one(Law::Unilateral, 0.1, 1.0), &[0.0, 1.0], 1e-10);
+    close(&one(Law::Unilateral, 0.1, -1.0), &[1.8, -0.1], 1e-10);
+    close(&one(Law::Box { lo: -0.5, hi: 0.2 }, 0.0, 1.0), &[-0.5, 0.75], 1e-10);
+    close(&one(Law::Box { lo: 0.1, hi: 0.2 }, 0.0, 1.0), &[0.1, 1.05], 1e-10);
+    let v = (2.0 - 0.3) / (2.0 + 4.0);
+    close(&one(Law::Soft { k: 3.0, b: 4.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), &[2.0 * (v - 1.0), v], 1e-10);
+    close(&one(Law::Soft { k: 3.0, b: 4.0, lo: -0.5, hi: 0.5 }, 0.1, 1.0), &[-0.5, 0.75], 1e-10);
+    close(&one(Law::Soft { k: 3.0, b: 0.0, lo: -9.0, hi: 9.0 }, 0.1, 1.0), &[-0.3, 0.85], 1e-10);
+}
+
+/// Sweeps on the pyramid are another way to the same velocities.
+#[test]
+fn sweeps_on_the_pyramid_agree() {
+    let mut compared = 0;
+    for seed in 0..40 {
+        let p = problem(random(seed, 5, 9, true));
+        let direct = Dantzig.solve(&p, &TIGHT);
+        assert_eq!(direct.status, SolveStatus::Converged, "seed {seed}");
+        assert!(direct.iterations < 300, "seed {seed}: {}", direct.iterations);
+        let mut swept = p.warm_start.clone();
+        let mut left = 0.0f64;
+        for island in &p.plan.islands {
+            let lcp = Lcp::new(&p, island);
+            let mut lambda = vec![0.0; lcp.n];
+            (0..20_000).for_each(|_| lcp.sweep(&mut lambda));
+            left = left.max(lcp.residual(&lambda));
+            lcp.write(&lambda, &mut swept);
+        }
+        // Where sweeps stall there is nothing to compare with.
+        if left < 1e-12 {
+            compared += 1;
+            close(&p.velocity(&swept), &direct.v, 1e-9);
+        }
+    }
+    assert!(compared >= 30, "{compared}");
+}
+
+/// Without friction there is no pyramid, and number 1 of the certificate is met.
+#[test]
+fn without_friction_contact_is_exact() {
+    for seed in 0..20 {
+        let mut input = random(seed, 6, 12, true);
+        for c in &mut input.constraints {
+            if let Law::Contact { mu } = &mut c.law {
+                *mu = 0.0;
+            }
+        }
+        let p = problem(input);
+        let s = solved(&p);
+        assert!(quality(&p, &s.lambda, &s.v).residual < 1e-10);
+    }
+}
+
+/// The sets of a step are mostly those of the next: one factorization then solves it.
+#[test]
+fn a_good_guess_costs_one_factorization() {
+    for seed in 0..20 {
+        let input = random(seed, 4, 8, true);
+        let cold = solved(&problem(input.clone()));
+        let near = cold.lambda.iter().map(|x| x * (1.0 + 1e-6)).collect();
+        let warm = solved(&problem(ProblemInput { warm_start: near, ..input }));
+        assert!(warm.iterations <= 1, "seed {seed}: {}", warm.iterations);
+        close(&warm.v, &cold.v, 1e-8);
+    }
+}
+
+/// A box on four corners has six equations for twelve impulses: those of least norm are alike.
+#[test]
+fn redundant_rows_share_alike() {
+    for masses in [&[1.0; 10][..], &[1.0, 8.0, 64.0, 512.0, 4096.0]] {
+        let s = solved(&problem(stack(masses, 0.5)));
+        let bottom: Vec<f64> = (0..4).map(|i| s.lambda[3 * i + 2]).collect();
+        let weight = masses.iter().sum::<f64>() * G * H;
+        assert!(bottom.iter().all(|n| (4.0 * n / weight - 1.0).abs() < 1e-7), "{bottom:?} {weight}");
+    }
+}
+
+#[test]
+fn breaks_down_cleanly() {
+    let mut input = particles(&[1.0], [0.0; 3]);
+    for e in [0.1, -0.1] {
+        let sides = vec![side(0, &[1.0, 0.0, 0.0])];
+        input.constraints.push(ConstraintInput { law: Law::Bilateral, e: [e, 0.0, 0.0], sides, compliance: None });
+    }
+    let s = Dantzig.solve(&problem(input), &TIGHT);
+    assert_eq!(s.status, SolveStatus::IterationLimit);
+    assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
+    let mut same = particles(&[2.0], [0.3, 0.0, 0.0]);
+    for _ in 0..40 {
+        same.constraints.push(constraint(Law::Contact { mu: 0.5 }, vec![side(0, &unit(1.0))]));
+    }
+    close(&solved(&problem(same)).v, &[0.3 - 0.5 * G * H, 0.0, 0.0], 1e-8);
+    let p = problem(random(1, 6, 12, true));
+    let none = Dantzig.solve(&p, &SolveSettings { iterations: 0, ..TIGHT });
+    assert_eq!((none.status, none.iterations), (SolveStatus::IterationLimit, 0));
+}

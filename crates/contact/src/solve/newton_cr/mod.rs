@@ -1,0 +1,202 @@
+//! Non-smooth Newton with conjugate residuals (Macklin 2019), matrix-free and island by island.
+//!
+//! Problem, on impulses at the velocity level: `A v = b + J^T lambda`; for normal impulses `phi(sigma^_n, r lambda_n) = 0`,
+//! phi the minimum map or Fischer-Burmeister; for friction the fixed point `sigma^_t + W lambda_t = 0`, W by slip and cone
+//! (eqs. 39, 46); bilateral, soft and box rows as they are. Optimality: the NCP.
+//!
+//! Newton: with derivatives `(phi_a, phi_b)` of an active row, `(G + diag(r phi_b / phi_a)) dlambda = -phi / phi_a`, and
+//! `(G + W) dlambda_t = -(sigma^_t + W lambda_t)`, W held: symmetric, solved by conjugate residuals with a diagonal
+//! preconditioner; `G x` by responses, never written out. Divided by `phi_a` the rows are those of Newton's method itself,
+//! which the printed form, with `phi_a J` on both sides, is only where `phi_a` is 0 or 1.
+//!
+//! Where everything sticks a handful of steps does; where contacts slide, a W that is held makes the iteration cycle, and
+//! Newton steps on the strict map ([`super::polish`]), which know how the cone follows the normal impulse, finish it.
+
+mod island;
+mod ncp;
+mod params;
+mod residual;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use manyworlds_collide::organise::Island;
+use manyworlds_shaders::Scalar;
+
+use super::iterate::{Phase, timed, verdict};
+use super::polish::{Polish, Trust};
+use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use crate::problem::ContactProblem;
+use crate::residual::island_residual;
+use island::IslandState;
+pub use params::{NcpFunction, NewtonCrParams, Scaling};
+
+/// A full step is taken after one that brought the residual to this share.
+const FELL: f64 = 0.5;
+/// Finishing steps that trust the map, before those that are more careful.
+const QUICK: u32 = 12;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct NewtonCr;
+
+impl Solver for NewtonCr {
+    fn name(&self) -> &'static str {
+        "newton-cr"
+    }
+
+    fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        run(problem, settings, &NewtonCrParams::default())
+    }
+}
+
+/// Solves one problem with these parameters, in the precision that is asked for. An iteration is a Newton step.
+pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &NewtonCrParams) -> Outcome {
+    match settings.precision {
+        Precision::F32 => timed(settings, |trace| iterate::<f32>(problem, settings, params, trace)),
+        Precision::F64 => timed(settings, |trace| iterate::<f64>(problem, settings, params, trace)),
+    }
+}
+
+/// What takes the steps of an island.
+enum Method<T> {
+    /// Steps on NCP functions.
+    Ncp(IslandState<T>),
+    /// Steps on the strict map, so many so far, and whether they are the careful ones.
+    Strict(Polish<T>, u32, bool),
+}
+
+/// An island while it is solved.
+struct Search<'a, T> {
+    problem: &'a ContactProblem,
+    island: &'a Island,
+    params: &'a NewtonCrParams,
+    method: Method<T>,
+    steps: u32,
+    /// Best impulses so far, `[n_rows]` of the problem, and their residual.
+    best: Vec<f64>,
+    residual: f64,
+    /// Of the last step.
+    last: f64,
+    fell: bool,
+}
+
+impl<'a, T: Scalar> Search<'a, T> {
+    fn new(
+        problem: &'a ContactProblem,
+        island: &'a Island,
+        params: &'a NewtonCrParams,
+        lambda: &[f64],
+        residual: f64,
+    ) -> Self {
+        let method = Method::Ncp(IslandState::new(problem, island, lambda, params));
+        let best = lambda.to_vec();
+        Self { problem, island, params, method, steps: 0, best, residual, last: residual, fell: false }
+    }
+
+    /// One step: false when no method has one any more.
+    fn step(&mut self, lambda: &mut [f64]) -> bool {
+        self.steps += 1;
+        let share = if self.fell { T::lit(1.0) } else { T::from_f64(self.params.damping) };
+        let went = match &mut self.method {
+            Method::Ncp(state) => {
+                let went = state.step(share);
+                state.impulses(lambda);
+                went
+            }
+            Method::Strict(polish, rounds, _) => {
+                *rounds += 1;
+                let went = polish.round();
+                polish.impulses(lambda);
+                went
+            }
+        };
+        went || self.finish(true)
+    }
+
+    /// Takes in what a step came to.
+    fn note(&mut self, lambda: &[f64], residual: f64) {
+        self.fell = residual < FELL * self.last;
+        self.last = residual;
+        if residual < self.residual {
+            self.residual = residual;
+            self.best.copy_from_slice(lambda);
+        }
+        self.finish(false);
+    }
+
+    /// Goes on to the next method, at once or when its time has come: whether there is one.
+    fn finish(&mut self, at_once: bool) -> bool {
+        let Some(after) = self.params.finish_after else { return false };
+        let (next, careful) = match &self.method {
+            Method::Ncp(_) => (at_once || after <= self.steps, false),
+            Method::Strict(_, rounds, false) => (at_once || QUICK <= *rounds, true),
+            Method::Strict(_, _, true) => return false,
+        };
+        if next {
+            let trust = if careful { Trust::PATIENT } else { Trust::QUICK };
+            self.method = Method::Strict(Polish::new(self.problem, self.island, &self.best, trust), 0, careful);
+        }
+        true
+    }
+}
+
+/// All islands side by side, each until it is solved. An island that is not keeps its best impulses.
+fn iterate<T: Scalar>(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    params: &NewtonCrParams,
+    mut trace: Option<&mut Vec<Vec<f64>>>,
+) -> Outcome {
+    let islands = &problem.plan.islands;
+    let scaled_tolerance = if settings.precision == Precision::F32 { settings.tolerance } else { 0.0 };
+    let mut lambda = problem.warm_start.clone();
+    let mut scratch = problem.v_free.clone();
+    let mut measure = |island, lambda: &[f64]| {
+        let (residual, scaled) = island_residual(problem, island, lambda, &mut scratch);
+        (residual <= settings.tolerance || scaled <= scaled_tolerance, residual)
+    };
+    let mut phases: Vec<Phase<Box<Search<'_, T>>>> = islands
+        .iter()
+        .map(|island| match measure(island, &lambda) {
+            (true, _) => Phase::Done(SolveStatus::Converged),
+            (false, residual) => Phase::Running(Box::new(Search::new(problem, island, params, &lambda, residual))),
+        })
+        .collect();
+    let mut iterations = 0;
+    trace.iter_mut().for_each(|t| t.push(lambda.clone()));
+    while iterations < settings.iterations && phases.iter().any(|p| matches!(p, Phase::Running(_))) {
+        iterations += 1;
+        for (island, phase) in islands.iter().zip(&mut phases) {
+            let Phase::Running(search) = phase else { continue };
+            let goes_on = search.step(&mut lambda);
+            let (solved, residual) = measure(island, &lambda);
+            search.note(&lambda, residual);
+            if solved {
+                *phase = Phase::Done(SolveStatus::Converged);
+            } else if !goes_on {
+                copy(problem, island, &search.best, &mut lambda);
+                *phase = Phase::Done(SolveStatus::IterationLimit);
+            }
+        }
+        trace.iter_mut().for_each(|t| t.push(lambda.clone()));
+    }
+    for (island, phase) in islands.iter().zip(&phases) {
+        if let Phase::Running(search) = phase {
+            copy(problem, island, &search.best, &mut lambda);
+        }
+    }
+    let v = problem.velocity(&lambda);
+    let status = verdict(&phases);
+    Outcome { status, iterations, outer: 0, stage: None, v, lambda, elapsed: Duration::ZERO, trace: Vec::new() }
+}
+
+/// Copies the impulses of one island.
+fn copy(problem: &ContactProblem, island: &Island, from: &[f64], to: &mut [f64]) {
+    for &i in &problem.plan.constraints[island.constraints.start as usize..island.constraints.end as usize] {
+        let c = &problem.constraints[i as usize];
+        let own = c.row..c.row + c.law.rows();
+        to[own.clone()].copy_from_slice(&from[own]);
+    }
+}

@@ -1,0 +1,44 @@
+//! Settings of SAP.
+
+use crate::solve::SolveError;
+
+/// How contact is regularised, and when its convex problem is solved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SapParams {
+    /// `beta` of Castro 2022, eq. 29: contacts stiffer than this allows are held as stiff as the time step resolves, with
+    /// a period of `beta` steps. At rest they are `beta^2 g h^2 / 4 pi^2` deep.
+    pub near_rigid: f64,
+    /// `sigma` of Castro 2022, eq. 30: tangential compliance as a share of the Delassus block. What sticks creeps at
+    /// `mu sigma g h`.
+    pub slip: f64,
+    /// Relative tolerance on the gradient, in sqrt(J).
+    pub relative: f64,
+    /// Absolute tolerance on the gradient, sqrt(J).
+    pub absolute: f64,
+}
+
+impl Default for SapParams {
+    fn default() -> Self {
+        Self { near_rigid: 1.0, slip: 1e-3, relative: 1e-6, absolute: 1e-16 }
+    }
+}
+
+impl SapParams {
+    /// Refuses settings that cannot be.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] names the first such.
+    pub fn validate(&self) -> Result<(), SolveError> {
+        for (setting, x) in [("near_rigid", self.near_rigid), ("slip", self.slip)] {
+            if !(x > 0.0 && x.is_finite()) {
+                return Err(SolveError::Setting { setting, what: format!("{x} is not positive and finite") });
+            }
+        }
+        for (setting, x) in [("relative", self.relative), ("absolute", self.absolute)] {
+            if !(x >= 0.0 && x.is_finite()) {
+                return Err(SolveError::Setting { setting, what: format!("{x} is negative or not finite") });
+            }
+        }
+        Ok(())
+    }
+}
