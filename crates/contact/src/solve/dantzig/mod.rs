@@ -7,7 +7,7 @@
 //!
 //! First the index sets of the warm start are tried, which one factorization turns into impulses; where they are wrong,
 //! rows are driven one by one, normal impulses before friction. Where pivoting with friction breaks down, which it may,
-//! sweeps of projected Gauss-Seidel on the pyramid go on. Impulses of redundant rows are those of least norm.
+//! sweeps of projected Gauss-Seidel on the pyramid go on, and their index sets are tried now and then. Impulses of redundant rows are those of least norm.
 
 mod lcp;
 mod pivot;
@@ -22,7 +22,7 @@ use crate::problem::ContactProblem;
 use lcp::Lcp;
 use pivot::Pivot;
 
-/// Sweeps between two looks at the residual.
+/// Sweeps before the index sets are tried again; then twice as many.
 const SWEEPS: u32 = 10;
 
 /// See the module.
@@ -72,10 +72,7 @@ impl<'a> Search<'a> {
         if self.residual <= settings.tolerance || most == 0 {
             return;
         }
-        let mut pivot = Pivot::new(self.lcp);
-        pivot.guess(&self.lambda);
-        pivot.settled().into_iter().for_each(|lambda| self.offer(lambda));
-        self.iterations = 1;
+        self.guess();
         if self.residual <= settings.tolerance {
             return;
         }
@@ -85,13 +82,25 @@ impl<'a> Search<'a> {
         }
         self.iterations += pivot.pivots;
         self.offer(pivot.lambda);
-        let mut lambda = self.lambda.clone();
+        let (mut lambda, mut sweeps) = (self.lambda.clone(), SWEEPS);
         while self.residual > settings.tolerance && self.iterations < most {
-            let sweeps = SWEEPS.min(most - self.iterations);
-            (0..sweeps).for_each(|_| self.lcp.sweep(&mut lambda));
-            self.iterations += sweeps;
+            let own = sweeps.min(most - self.iterations);
+            (0..own).for_each(|_| self.lcp.sweep(&mut lambda));
+            self.iterations += own;
             self.offer(lambda.clone());
+            if self.residual > settings.tolerance && self.iterations < most {
+                self.guess();
+            }
+            sweeps *= 2;
         }
+    }
+
+    /// One factorization, with the index sets that the impulses so far look like.
+    fn guess(&mut self) {
+        let mut pivot = Pivot::new(self.lcp);
+        pivot.guess(&self.lambda);
+        pivot.settled().into_iter().for_each(|lambda| self.offer(lambda));
+        self.iterations += 1;
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Problem, on impulses at the velocity level: `A v = b + J^T lambda`; for normal impulses `phi(sigma^_n, r lambda_n) = 0`,
 //! phi the minimum map or Fischer-Burmeister; for friction the fixed point `sigma^_t + W lambda_t = 0`, W by slip and cone
-//! (eqs. 39, 46); bilateral, soft and box rows as they are. Optimality: the NCP.
+//! (eqs. 31-36); bilateral, soft and box rows as they are. Optimality: the NCP.
 //!
 //! Newton: with derivatives `(phi_a, phi_b)` of an active row, `(G + diag(r phi_b / phi_a)) dlambda = -phi / phi_a`, and
 //! `(G + W) dlambda_t = -(sigma^_t + W lambda_t)`, W held: symmetric, solved by conjugate residuals with a diagonal

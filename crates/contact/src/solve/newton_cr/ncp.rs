@@ -4,7 +4,7 @@ use manyworlds_shaders::Scalar;
 
 use super::params::NcpFunction;
 
-/// Value and derivatives with respect to `a` and `b`; at the origin `(0, 1)` is chosen (Macklin 2019, section 5).
+/// Value and derivatives with respect to `a` and `b`; at the origin `(0, 1)` is chosen (Macklin 2019, eqs. 26, 27).
 pub(super) fn ncp<T: Scalar>(function: NcpFunction, a: T, b: T) -> (T, T, T) {
     let (zero, one) = (T::lit(0.0), T::lit(1.0));
     match function {
@@ -20,7 +20,7 @@ pub(super) fn ncp<T: Scalar>(function: NcpFunction, a: T, b: T) -> (T, T, T) {
     }
 }
 
-/// `W` of friction's fixed point `sigma_t + W lambda_t = 0` (Macklin 2019, eqs. 39 and 46): 1/kg, by the slip speed
+/// `W` of friction's fixed point `sigma_t + W lambda_t = 0` (Macklin 2019, eqs. 31-36): 1/kg, by the slip speed
 /// `|sigma_t|`, the limit `mu lambda_n > 0`, `|lambda_t|` and the scaling r.
 pub(super) fn friction<T: Scalar>(function: NcpFunction, slip: T, limit: T, carried: T, r: T) -> T {
     let zero = T::lit(0.0);

@@ -16,7 +16,7 @@ pub enum NcpFunction {
 pub enum Scaling {
     /// One number for all rows, 1/kg.
     Uniform(f64),
-    /// The diagonal of the Delassus operator, contact by contact (Macklin 2019, section 8.1).
+    /// The diagonal of the Delassus operator, contact by contact (Macklin 2019, section 7).
     EffectiveMass,
 }
 

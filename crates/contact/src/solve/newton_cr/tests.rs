@@ -88,7 +88,8 @@ fn single_precision_reaches_its_own() {
         let p = problem(random(seed, 4, 6, true));
         let settings = SolveSettings { precision: Precision::F32, tolerance: 1e-5, ..Default::default() };
         let s = solve(&p, "newton-cr", &settings).unwrap();
-        assert!(s.status == SolveStatus::Converged && s.quality.residual_scaled < 1e-4, "seed {seed}: {:?}", s.quality);
+        assert!(s.status == SolveStatus::Converged, "seed {seed}: {:?}", s.quality);
+        assert!(s.quality.residual.min(s.quality.residual_scaled) <= 1.01e-5, "seed {seed}: {:?}", s.quality);
     }
 }
 
