@@ -78,6 +78,8 @@ files![
     "heavy-stack.xml",
     "hopper.xml",
     "humanoid.xml",
+    "nut-turning.csv",
+    "nut-turning.xml",
     "pile.xml",
     "pouring.xml",
     "quadruped-drop-1000.xml",
@@ -147,7 +149,11 @@ mod tests {
         listed.dedup();
         assert_eq!(files.iter().collect::<Vec<_>>(), listed);
         assert!(all.iter().all(|scene| !scene.mjcf().is_empty()));
-        assert!(all.iter().all(|scene| scene.controls.is_some() == scene.controls().is_some()));
+        for scene in all.iter().filter(|scene| scene.controls.is_some()) {
+            let model = crate::load(&scene.name, &crate::ImportOptions::default()).unwrap().model;
+            let rest = vec![0.0; model.actuators.len()];
+            crate::ControlCurve::from_csv(scene.controls().unwrap(), &model, &rest).unwrap();
+        }
         assert!(super::find(super::default()).is_some());
     }
 }

@@ -39,6 +39,13 @@ impl SolverClock {
         median(&mut self.milliseconds.clone())
     }
 
+    /// What 99 in a hundred of all steps so far did not exceed.
+    pub(super) fn percentile_99(&self) -> f64 {
+        let mut sorted = self.milliseconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get((99 * sorted.len()).div_ceil(100).saturating_sub(1)).copied().unwrap_or(f64::NAN)
+    }
+
     /// Of all steps so far.
     pub(super) fn largest(&self) -> f64 {
         self.milliseconds.iter().copied().fold(0.0, worse)
