@@ -108,14 +108,14 @@ def dish_motion():
 
     travel, margin = 0.26, 0.02  # of the tips above the floor; of the open hand around a rim, m
     # Each: its place, the height of the grip above its origin, the outer radius there, how far the drives' references
-    # lie within it, the height at which it is let go.
+    # lie within it, the time of its swing (s), the height at which it is let go.
     dishes = [
-        (PLACES[1], 0.0455, 0.077, 0.002, 0.0085),
-        (PLACES[2], 0.0155, 0.112, 0.002, 0.0580),
-        (PLACES[3], 0.0800, 0.0802, 0.010, 0.0635),
+        (PLACES[1], 0.0455, 0.077, 0.002, 1.0, 0.0085),
+        (PLACES[2], 0.0155, 0.112, 0.002, 1.0, 0.0560),
+        (PLACES[3], 0.0800, 0.0802, 0.012, 2.0, 0.0610),
     ]
     motion = None
-    for (_, azimuth, stands), grip, radius, squeeze, goal in dishes:
+    for (_, azimuth, stands), grip, radius, squeeze, swing, goal in dishes:
         opened = radius + TIP + margin
         closed = radius + TIP - squeeze
         if motion is None:
@@ -124,7 +124,7 @@ def dish_motion():
         motion.to((azimuth, stands + grip, opened), 0.7)
         motion.to((azimuth, stands + grip, closed), 0.4)
         motion.to((azimuth, travel, closed), 0.7)
-        motion.to((0.0, travel, closed), 1.0)
+        motion.to((0.0, travel, closed), swing)
         motion.to((0.0, goal + grip, closed), 0.9)
         motion.to((0.0, goal + grip, opened), 0.5)
         motion.to((0.0, travel, opened), 0.7)

@@ -73,6 +73,8 @@ files![
     "cartpole.xml",
     "clutter.xml",
     "dish-pile.xml",
+    "dish-piling.csv",
+    "dish-piling.xml",
     "free-box.xml",
     "half-cheetah.xml",
     "heavy-stack.xml",

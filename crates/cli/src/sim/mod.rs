@@ -74,6 +74,7 @@ struct Report {
     /// Of the contact solver, from Jacobians to the certificate, summed over threads; none where an adapter has no
     /// timestamps.
     solver_ms_median: Option<f64>,
+    solver_ms_mean: Option<f64>,
     solver_ms_p99: Option<f64>,
     solver_ms_max: Option<f64>,
     recorded: usize,
@@ -150,6 +151,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         residual_max,
         penetration_max,
         solver_ms_median: clock.as_ref().map(SolverClock::median).filter(|ms| ms.is_finite()),
+        solver_ms_mean: clock.as_ref().map(SolverClock::mean).filter(|ms| ms.is_finite()),
         solver_ms_p99: clock.as_ref().map(SolverClock::percentile_99).filter(|ms| ms.is_finite()),
         solver_ms_max: clock.as_ref().map(SolverClock::largest),
         recorded: recorder.map_or(0, |recorder| recorder.written()),
@@ -178,10 +180,10 @@ fn human(report: &Report) -> String {
         ("deepest penetration", format!("{:.2e} m", report.penetration_max)),
         (
             "contact solver",
-            match (report.solver_ms_median, report.solver_ms_p99, report.solver_ms_max) {
-                (Some(median), Some(p99), Some(max)) => {
-                    format!("median {median:.3}, 99 % within {p99:.3}, largest {max:.3} ms a step")
-                }
+            match [report.solver_ms_median, report.solver_ms_mean, report.solver_ms_p99, report.solver_ms_max] {
+                [Some(median), Some(mean), Some(p99), Some(max)] => format!(
+                    "median {median:.3}, mean {mean:.3}, 99 % within {p99:.3}, largest {max:.3} ms a step"
+                ),
                 _ => "not timed".into(),
             },
         ),

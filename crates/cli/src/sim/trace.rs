@@ -46,6 +46,11 @@ impl SolverClock {
         sorted.get((99 * sorted.len()).div_ceil(100).saturating_sub(1)).copied().unwrap_or(f64::NAN)
     }
 
+    /// Of all steps so far; NaN before the first.
+    pub(super) fn mean(&self) -> f64 {
+        self.milliseconds.iter().sum::<f64>() / self.milliseconds.len() as f64
+    }
+
     /// Of all steps so far.
     pub(super) fn largest(&self) -> f64 {
         self.milliseconds.iter().copied().fold(0.0, worse)
