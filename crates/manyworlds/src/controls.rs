@@ -34,7 +34,11 @@ impl ControlCurve {
             let line = row.position().map_or(0, csv::Position::line);
             let wrong = |message| Err(Error::Controls { line, message });
             if row.len() != columns.len() + 1 {
-                return wrong(format!("expected {} numbers, as in the heading, found {}", columns.len() + 1, row.len()));
+                return wrong(format!(
+                    "expected {} numbers, as in the heading, found {}",
+                    columns.len() + 1,
+                    row.len()
+                ));
             }
             let mut numbers = Vec::with_capacity(row.len());
             for text in &row {
@@ -54,7 +58,10 @@ impl ControlCurve {
             curve.controls.push(controls);
         }
         if curve.times.is_empty() {
-            return Err(Error::Controls { line: 2, message: "expected at least one row of numbers, found none".into() });
+            return Err(Error::Controls {
+                line: 2,
+                message: "expected at least one row of numbers, found none".into(),
+            });
         }
         Ok(curve)
     }

@@ -104,7 +104,7 @@ where
         .build_cartesian_2d((x0..x1).log_scale(), (y0..y1).log_scale())?;
     chart
         .configure_mesh()
-        .light_line_style(WHITE)
+        .max_light_lines(0)
         .bold_line_style(GRID)
         .x_desc(axis)
         .y_desc("residual, N s")

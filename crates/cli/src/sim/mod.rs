@@ -181,9 +181,9 @@ fn human(report: &Report) -> String {
         (
             "contact solver",
             match [report.solver_ms_median, report.solver_ms_mean, report.solver_ms_p99, report.solver_ms_max] {
-                [Some(median), Some(mean), Some(p99), Some(max)] => format!(
-                    "median {median:.3}, mean {mean:.3}, 99 % within {p99:.3}, largest {max:.3} ms a step"
-                ),
+                [Some(median), Some(mean), Some(p99), Some(max)] => {
+                    format!("median {median:.3}, mean {mean:.3}, 99 % within {p99:.3}, largest {max:.3} ms a step")
+                }
                 _ => "not timed".into(),
             },
         ),

@@ -47,7 +47,7 @@ impl Figure for Run<'_> {
         logarithmic(&panels[4], "residual, N s", &residual)?;
         let times = self.trace.moments.iter().zip(self.clock.iter().flat_map(|clock| &clock.milliseconds));
         let times: Vec<_> = times.map(|(moment, &ms)| (moment.time, ms)).collect();
-        logarithmic(&panels[5], "contact solver, ms a step", &[Curve::new("", &times, largest)])
+        logarithmic(&panels[5], "contact solver, ms a step (the slowest)", &[Curve::new("", &times, largest)])
     }
 }
 
@@ -153,7 +153,7 @@ where
         .build_cartesian_2d(0.0..if end > 0.0 { end } else { 1.0 }, y)?;
     chart
         .configure_mesh()
-        .light_line_style(WHITE)
+        .max_light_lines(0)
         .bold_line_style(GRID)
         .x_labels(8)
         .y_labels(7)
