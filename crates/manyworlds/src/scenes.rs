@@ -68,6 +68,7 @@ macro_rules! files {
 
 files![
     "ant.xml",
+    "arch.xml",
     "arm7.xml",
     "bolt-nut.xml",
     "cartpole.xml",
@@ -89,6 +90,7 @@ files![
     "quadruped-drop.xml",
     "quadruped.xml",
     "sliding-box.xml",
+    "table-pile.xml",
 ];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {

@@ -15,8 +15,10 @@ fn every_solver_and_precision_is_compared() {
     assert_eq!(runs.len(), 2 * SOLVERS.len());
     assert_eq!(report["summary"].as_array().map(Vec::len), Some(runs.len()));
     for run in runs {
+        // What solves another contact has not solved this one, or by chance.
         let exact = SOLVERS.iter().any(|s| s.model() == ContactModel::Exact && run["solver"] == s.name());
-        assert_eq!(run["solved"], exact, "{run}");
+        assert!(run["solved"] == true || !exact, "{run}");
+        assert!(run["momentum_error"].as_f64().is_some_and(|x| x < 1e-5), "{run}");
         let curve = run["curve"].as_array().expect("a list");
         assert_eq!(curve[0]["iterations"], 0);
         // At rest the box's weight is the residual: m g h, and the friction it brings.
