@@ -7,7 +7,8 @@
 //!
 //! First the index sets of the warm start are tried, which one factorization turns into impulses; where they are wrong,
 //! rows are driven one by one, normal impulses before friction. Where pivoting with friction breaks down, which it may,
-//! sweeps of projected Gauss-Seidel on the pyramid go on, and their index sets are tried now and then. Impulses of redundant rows are those of least norm.
+//! sweeps of projected Gauss-Seidel on the pyramid go on, and their index sets are tried now and then. Islands of more than
+//! 400 rows are only swept, those of more than 5000 left alone. Impulses of redundant rows are those of least norm.
 
 mod lcp;
 mod pivot;
@@ -22,6 +23,10 @@ use crate::problem::ContactProblem;
 use lcp::Lcp;
 use pivot::Pivot;
 
+/// Islands of more rows are only swept: pivots cost their cube.
+const MOST_PIVOTED: usize = 400;
+/// Islands of more rows are left as they are: the matrix would take gigabytes.
+const MOST_DENSE: usize = 5000;
 /// Sweeps before the index sets are tried again; then twice as many.
 const SWEEPS: u32 = 10;
 
@@ -72,27 +77,34 @@ impl<'a> Search<'a> {
         if self.residual <= settings.tolerance || most == 0 {
             return;
         }
-        self.guess();
-        if self.residual <= settings.tolerance {
-            return;
+        let pivots = self.lcp.n <= MOST_PIVOTED;
+        if pivots {
+            self.guess();
+            if self.residual > settings.tolerance {
+                self.drive(most - self.iterations);
+            }
         }
-        let mut pivot = Pivot::new(self.lcp);
-        if pivot.run(most - self.iterations) {
-            pivot.settled().into_iter().for_each(|lambda| self.offer(lambda));
-        }
-        self.iterations += pivot.pivots;
-        self.offer(pivot.lambda);
         let (mut lambda, mut sweeps) = (self.lambda.clone(), SWEEPS);
         while self.residual > settings.tolerance && self.iterations < most {
             let own = sweeps.min(most - self.iterations);
             (0..own).for_each(|_| self.lcp.sweep(&mut lambda));
             self.iterations += own;
             self.offer(lambda.clone());
-            if self.residual > settings.tolerance && self.iterations < most {
+            if pivots && self.residual > settings.tolerance && self.iterations < most {
                 self.guess();
             }
             sweeps *= 2;
         }
+    }
+
+    /// Drives all rows.
+    fn drive(&mut self, most: u32) {
+        let mut pivot = Pivot::new(self.lcp);
+        if pivot.run(most) {
+            pivot.settled().into_iter().for_each(|lambda| self.offer(lambda));
+        }
+        self.iterations += pivot.pivots;
+        self.offer(pivot.lambda);
     }
 
     /// One factorization, with the index sets that the impulses so far look like.
@@ -110,12 +122,18 @@ fn run(problem: &ContactProblem, settings: &SolveSettings, mut trace: Option<&mu
     let (mut status, mut iterations) = (SolveStatus::Converged, 0);
     trace.iter_mut().for_each(|t| t.push(lambda.clone()));
     for island in &problem.plan.islands {
+        let ids = &problem.plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
+        let rows: usize = ids.iter().map(|&i| problem.constraints[i as usize].law.rows()).sum();
+        if rows > MOST_DENSE {
+            status = SolveStatus::IterationLimit;
+            continue;
+        }
         let lcp = Lcp::new(problem, island);
         let mut search = Search::new(&lcp, lcp.read(&lambda));
         search.run(settings);
         if !search.residual.is_finite() {
             status = SolveStatus::NonFinite;
-        } else if search.residual > settings.tolerance && status == SolveStatus::Converged {
+        } else if search.residual > settings.tolerance && status != SolveStatus::NonFinite {
             status = SolveStatus::IterationLimit;
         }
         iterations = iterations.max(search.iterations);
