@@ -43,6 +43,9 @@ pub(crate) struct GradcheckArgs {
     /// Least distance to a switch of modes of a state that is judged, m/s
     #[arg(long, default_value_t = 1e-5, value_name = "X")]
     margin: f64,
+    /// Inputs compared at a state, drawn anew for each; of more than this the others are left out
+    #[arg(long, default_value_t = 120, value_name = "N")]
+    inputs: usize,
     /// Seed of the controls
     #[arg(long, default_value_t = 0, value_name = "K")]
     seed: u64,
@@ -106,7 +109,7 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     }
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
-    let mut checker = Checker::new(&model, &settings, args.step)?;
+    let mut checker = Checker::sampled(&model, &settings, args.step, args.inputs)?;
     let mut steps = 0;
     let mut report = Report {
         model: model.name.clone(),
