@@ -206,10 +206,12 @@ fn time_step_and_correction() {
         println!("{scene}, time step: {found:.1e}");
         assert!(found < 1e-6, "{scene}, time step: {found:.1e}");
     }
-    // A box in the floor by 1 mm, of which a part is undone.
+    // A box with a corner in the floor by 1 mm, of which a part is undone.
     let model = load("free-box");
-    let q = vec![0.0, 0.0, 0.099, 1.0, 0.0, 0.0, 0.0];
-    let state = State { q, v: vec![0.3, 0.0, 0.0, 0.0, 0.0, 0.1], ..State::default() };
+    let turn = turn_of(0.3, 0.2);
+    let low: f64 = turn.1.iter().map(|x| 0.1 * x.abs()).sum();
+    let q = [vec![0.0, 0.0, low - 1e-3], turn.0.to_vec()].concat();
+    let state = State { q, v: vec![0.5, 1.0, -0.1, 0.3, 0.0, 0.0], ..State::default() };
     let set = |batch: &mut Batch, values: &[f64]| {
         batch.set_parameter(0, 0, Parameter::CorrectionFraction, values).expect("a fraction");
     };

@@ -52,6 +52,9 @@ impl Certificate {
     }
 }
 
+/// Degrees of freedom, and impulses, of an island at most: its system is dense.
+const LARGEST_ISLAND: usize = 4096;
+
 /// What speaks against a derivative that is not finite: it is given as zeros.
 const NOT_FINITE: &str = "the derivative is not finite";
 
@@ -188,6 +191,15 @@ impl<'a> Linearised<'a> {
             },
         };
         for parts in islands(input) {
+            let acting = parts.contacts.iter().filter(|&&c| input.contacts[c].impulse != [0.0; 3]).count();
+            let dofs: usize = parts.trees.iter().map(|&t| input.trees[t].layout.dims.n_v as usize).sum();
+            if dofs > LARGEST_ISLAND || 3 * (acting + parts.blocks.len()) > LARGEST_ISLAND {
+                out.certificate.problems.push(format!(
+                    "an island of {dofs} degrees of freedom and {acting} contacts is too large for its dense system: its \
+                     derivatives are given as zeros"
+                ));
+                continue;
+            }
             let island = Island::new(&input.trees, input.contacts, input.blocks, &parts);
             let dofs = parts
                 .trees

@@ -21,6 +21,9 @@ use crate::{
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
 
+/// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
+const MOST_DENSE: usize = 4096;
+
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
     groups: Vec<Box<dyn Worlds>>,
@@ -374,9 +377,13 @@ impl Batch {
     /// [`Batch::keep_steps`] comes before the step.
     ///
     /// # Errors
-    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, or a device that fails.
+    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, [`Error::TooLarge`], or a device that fails.
     pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
         let (group, local) = self.find(world)?;
+        let n_v = self.groups[group].model().n_v;
+        if n_v > MOST_DENSE {
+            return Err(Error::TooLarge { n_v, most: MOST_DENSE });
+        }
         let step = self.groups[group].last_step(local)?;
         Ok(self.groups[group].reverse().linearised(&step, self.rules).jacobian())
     }
