@@ -166,6 +166,8 @@ impl<'m> Checker<'m> {
         let inputs = self.draw();
         let single = &mut self.worlds.single;
         single.reset(&[(0, state.clone())])?;
+        // Whole: forces and controls too.
+        let state = &single.state(0)?;
         let clock = Instant::now();
         single.step::<f64>(&[])?;
         let step_us = clock.elapsed().as_secs_f64() * 1e6;

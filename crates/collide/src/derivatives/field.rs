@@ -2,8 +2,8 @@
 //!
 //! A point x goes with its body, or is the middle of a ball that does (radius r); the other shape has the function f,
 //! whose unit gradient g is the way out of it. The contact is at `x - g (f(x) + r) / 2`, its distance `f(x) - r`. The
-//! slopes of f and g are differences of fourth order of the function itself, in its frame: g need not be the gradient of f
-//! to the last digit, and no second derivatives of the functions are written down.
+//! slopes of f and g of functions other than of primitives are differences of fourth order of the function itself, in its
+//! frame: g need not be the gradient of f to the last digit.
 
 use manyworlds_model::{DistanceFunction, Sdf, Vec3};
 use nalgebra::{Matrix3, SMatrix, Vector3};
@@ -12,11 +12,10 @@ use super::slope::ContactSlope;
 
 /// Contacts found by points of the second shape carry this bit in their feature (see the engine's `sdf`).
 const SECOND: u32 = 1 << 31;
-/// Differences are taken so far apart, relative to the finest detail of the function.
-const STEP: f64 = 1e-3;
-/// Second differences above this say that the function has a kink there: of the value, relative to the step, and of the
-/// direction.
-const KINK: [f64; 2] = [1e-4, 1e-2];
+/// Differences are taken so far apart, relative to the distance of the function's samples.
+const STEP: f64 = 1e-4;
+/// A second difference of the direction above this says that the surface has a crease there, or that its curvature jumps.
+const KINK: f64 = 1e-2 * STEP;
 
 /// One of the shapes of a contact with a distance function.
 #[derive(Debug, Clone, Copy)]
@@ -33,9 +32,6 @@ pub(super) enum Shaped<'a> {
     Function(&'a Sdf),
 }
 
-/// Value and unit gradient of a function where the contact is.
-type Value = Option<(f64, Vec3)>;
-
 impl Shaped<'_> {
     /// Radius of the balls whose middles are the points of this shape.
     fn radius(&self) -> f64 {
@@ -45,36 +41,39 @@ impl Shaped<'_> {
         }
     }
 
-    /// Its own distance function, or that of one part of it.
-    fn value(&self, part: Option<u32>, p: &Vec3) -> Value {
+    /// Slopes of its distance and of the unit gradient at a point, both by the point.
+    fn slopes(&self, part: Option<u32>, p: Vec3) -> Result<(Vec3, Matrix3<f64>), &'static str> {
+        // Round about what is left of p: a point, a line, an edge or corner of a box.
+        let round = |out: Vec3, free: Matrix3<f64>| {
+            let length = out.norm();
+            let normal = out.try_normalize(0.0).ok_or("the middle of a round shape")?;
+            Ok((normal, (free - normal * normal.transpose()) / length))
+        };
         match *self {
-            Self::Plane => Some((p.z, Vec3::z())),
-            Self::Ball(radius) => {
-                let length = p.norm();
-                (length > 0.0).then(|| (length - radius, p / length))
+            Self::Plane => Ok((Vec3::z(), Matrix3::zeros())),
+            Self::Ball(_) => round(p, Matrix3::identity()),
+            Self::Capsule(_, half) => {
+                let along = if p.z.abs() < half { 0.0 } else { 1.0 };
+                let free = Matrix3::from_diagonal(&Vec3::new(1.0, 1.0, along));
+                round(p - Vec3::z() * p.z.clamp(-half, half), free)
             }
-            Self::Capsule(radius, half) => {
-                let out = p - Vec3::z() * p.z.clamp(-half, half);
-                let length = out.norm();
-                (length > 0.0).then(|| (length - radius, out / length))
+            Self::Box(half) => {
+                let beyond = p.abs() - half;
+                let out = beyond.map(|x| x.max(0.0)).zip_map(&p, |x, p| x.copysign(p));
+                if out.norm() > 0.0 {
+                    return round(out, Matrix3::from_diagonal(&beyond.map(|x| if x > 0.0 { 1.0 } else { 0.0 })));
+                }
+                let axis = beyond.imax();
+                let normal = Vec3::from_fn(|i, _| if i == axis { p[i].signum() } else { 0.0 });
+                Ok((normal, Matrix3::zeros()))
             }
-            Self::Box(half) => Some(cuboid(p, &half)),
-            Self::Function(sdf) => of_part(sdf.function(), part, p),
-        }
-    }
-
-    /// Size of the finest detail, m.
-    fn detail(&self) -> f64 {
-        match *self {
-            Self::Plane => 1.0,
-            Self::Ball(radius) | Self::Capsule(radius, _) => radius,
-            Self::Box(half) => half.amin(),
-            Self::Function(sdf) => sdf.spacing(),
+            Self::Function(sdf) => differences(sdf, part, p),
         }
     }
 }
 
-fn of_part(function: &DistanceFunction, part: Option<u32>, p: &Vec3) -> Value {
+/// Value and unit gradient of a function, or of one part of its surface; none where that part has no nearest point.
+fn of_part(function: &DistanceFunction, part: Option<u32>, p: &Vec3) -> Option<(f64, Vec3)> {
     let Some(wanted) = part else { return Some(function.distance(p)) };
     let mut found = None;
     function.parts(p, |part, distance, gradient| {
@@ -85,36 +84,20 @@ fn of_part(function: &DistanceFunction, part: Option<u32>, p: &Vec3) -> Value {
     found
 }
 
-/// Distance to a box of these half edges, as the engine's `cuboid`.
-fn cuboid(p: &Vec3, half: &Vector3<f64>) -> (f64, Vec3) {
-    let beyond = p.abs() - half;
-    let out = beyond.map(|x| x.max(0.0));
-    let length = out.norm();
-    let (distance, gradient) = if length > 0.0 {
-        (length, out / length)
-    } else {
-        let axis = beyond.imax();
-        (beyond[axis], Vec3::from_fn(|i, _| if i == axis { 1.0 } else { 0.0 }))
-    };
-    (distance, gradient.zip_map(p, |g, x| g.copysign(x)))
-}
-
-/// Slopes of a function and of its unit gradient, `[value; gradient]` by the position.
-fn slopes(shape: &Shaped, part: Option<u32>, at: Vec3) -> Result<(Vec3, Matrix3<f64>), &'static str> {
-    let gone = "a part of a surface that ends there";
-    let (value, gradient) = shape.value(part, &at).ok_or(gone)?;
-    let e = STEP * shape.detail();
+/// Slopes of a function and of its unit gradient.
+fn differences(sdf: &Sdf, part: Option<u32>, at: Vec3) -> Result<(Vec3, Matrix3<f64>), &'static str> {
+    let of = |p: Vec3| of_part(sdf.function(), part, &p).ok_or("a part of a surface that ends there");
+    let (_, gradient) = of(at)?;
+    let e = STEP * sdf.spacing();
     let (mut slope, mut bend) = (Vec3::zeros(), Matrix3::zeros());
     for axis in 0..3 {
         let mut sums = (0.0, Vec3::zeros());
         for (near, weight) in [(1.0, 8.0), (2.0, -1.0)] {
             let mut by = Vec3::zeros();
             by[axis] = near * e;
-            let (up, down) = (shape.value(part, &(at + by)).ok_or(gone)?, shape.value(part, &(at - by)).ok_or(gone)?);
-            let bent = (up.0 + down.0 - 2.0 * value).abs() > KINK[0] * near * e
-                && (up.1 + down.1 - 2.0 * gradient).norm() > KINK[1];
-            if bent {
-                return Err("a crease of a distance function");
+            let (up, down) = (of(at + by)?, of(at - by)?);
+            if (up.1 + down.1 - 2.0 * gradient).norm() > KINK {
+                return Err("a crease, or a jump of the curvature, of a distance function");
             }
             sums.0 += weight * (up.0 - down.0);
             sums.1 += weight * (up.1 - down.1);
@@ -158,7 +141,7 @@ pub(super) fn slope(
     let half = 0.5 * distance + radius;
     let middle = point + out * half;
     let (origin, axes) = &frames[of_function];
-    let (value, bend) = slopes(&shapes[of_function], part, axes.transpose() * (middle - origin))?;
+    let (value, bend) = shapes[of_function].slopes(part, axes.transpose() * (middle - origin))?;
     let (value, bend) = (axes * value, axes * bend * axes.transpose());
     let mut matrix = SMatrix::<f64, 7, 12>::zeros();
     for column in 0..12 {
