@@ -8,9 +8,7 @@
 //! `cargo run --release -p manyworlds-examples --example 07_bounce`
 
 use manyworlds::model::{Contacting, Geom, Inertial, Joint, JointKind, Mat3, Pose, Shape, Vec3};
-use manyworlds::{
-    Batch, BatchOptions, Bounces, Error, Executor, GradientRules, Model, ModelBuilder, Precision, State,
-};
+use manyworlds::{Batch, BatchOptions, Bounces, Error, Executor, GradientRules, Model, ModelBuilder, Precision, State};
 
 const RADIUS: f64 = 0.1;
 const GRAVITY: f64 = 9.81;

@@ -1,9 +1,7 @@
 //! Derivatives where there is none to trust, or hardly any: flagged or exact, and finite always.
 
 use manyworlds::gradcheck::Checker;
-use manyworlds::{
-    Batch, BatchOptions, Error, Executor, ImportOptions, Jacobian, Model, Outputs, Precision, State,
-};
+use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Jacobian, Model, Outputs, Precision, State};
 
 fn options() -> BatchOptions {
     BatchOptions {
@@ -67,7 +65,11 @@ fn of_a_solve_that_missed_its_tolerance() {
 
 #[test]
 fn without_contacts() {
-    let found = derivative(&load("free-box"), State { q: vec![0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0], ..flat([0.1; 6]) }, &options());
+    let found = derivative(
+        &load("free-box"),
+        State { q: vec![0.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0], ..flat([0.1; 6]) },
+        &options(),
+    );
     assert!(found.certificate.valid() && found.certificate.margin == f64::INFINITY, "{:?}", found.certificate);
     assert_eq!((found.certificate.size, found.certificate.rank), (0, 0));
 }

@@ -241,7 +241,10 @@ fn compare_sizes(first: &str, second: &str, cases: usize) -> (f64, usize) {
                         let difference = (up[i] - down[i]) / (2.0 * step);
                         let error = (difference - exact[i]).abs() / difference.abs().max(1.0);
                         if error > 1e-4 && worst <= 1e-4 {
-                            println!("{first} {second}: entry {i}, size {k} of {side}: {difference} {} {contact:?}", exact[i]);
+                            println!(
+                                "{first} {second}: entry {i}, size {k} of {side}: {difference} {} {contact:?}",
+                                exact[i]
+                            );
                         }
                         worst = worst.max(error);
                     }

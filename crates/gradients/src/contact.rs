@@ -369,10 +369,7 @@ fn frame_of(pose: Option<[f64; 7]>, frame: &[f64; 7]) -> ([f64; 3], Quat<f64>) {
 }
 
 /// The point of a block and how far its frames are apart.
-pub(crate) fn block_error(
-    block: &BlockInput,
-    pose: impl Fn(BodyOfTree) -> [f64; 7],
-) -> (Vector3<f64>, Vector3<f64>) {
+pub(crate) fn block_error(block: &BlockInput, pose: impl Fn(BodyOfTree) -> [f64; 7]) -> (Vector3<f64>, Vector3<f64>) {
     let [a, b] = [0, 1].map(|side| frame_of(block.bodies[side].map(&pose), &block.frames[side]));
     let p = Vector3::from(b.0);
     let error = if block.angular {

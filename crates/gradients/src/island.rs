@@ -6,7 +6,8 @@ use manyworlds_shaders::dynamics::tree::SPATIAL;
 
 use crate::constraint::{Constraint, Rows};
 use crate::contact::{
-    BlockInput, Columns, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse, opening,
+    BlockInput, Columns, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse,
+    opening,
 };
 use crate::grid::{Grid, axpy, dot};
 use crate::integrate::{integrate, integrate_along, integrate_back};
@@ -166,8 +167,7 @@ impl<'a> Island<'a> {
             add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut by_q);
         }
         for member in &members {
-            let out =
-                MomentumDerivative { q: &mut by_q, v: &mut by_v, ctrl: &mut by_ctrl, at: member.at };
+            let out = MomentumDerivative { q: &mut by_q, v: &mut by_v, ctrl: &mut by_ctrl, at: member.at };
             momentum_derivative(&member.forward, &member.after, &member.fixed, out);
             for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
                 add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut by_q);

@@ -136,8 +136,7 @@ fn spring(forward: &Forward, record: &JointRecord, at: usize, first: usize, to: 
     if pull == 0.0 {
         return;
     }
-    let (q, first, spring) =
-        (record.q_begin as usize, first + record.dof_begin as usize, at + param::JOINT_SPRING);
+    let (q, first, spring) = (record.q_begin as usize, first + record.dof_begin as usize, at + param::JOINT_SPRING);
     let mut turn = |q: usize, spring: usize, first: usize| {
         let p = &forward.params[spring..spring + 4];
         let slack = quat_conjugate([p[0], p[1], p[2], p[3]]);
@@ -177,13 +176,7 @@ pub(crate) fn counts(forward: &Forward, control: f64, at: usize) -> bool {
 }
 
 /// The force of an actuator that is no row; `place`: first dof of its tree and its control, in the island.
-fn actuator(
-    forward: &Forward,
-    index: usize,
-    record: &ActuatorRecord,
-    place: [usize; 2],
-    out: &mut MomentumDerivative,
-) {
+fn actuator(forward: &Forward, index: usize, record: &ActuatorRecord, place: [usize; 2], out: &mut MomentumDerivative) {
     let (tree, h) = (&forward.tree, forward.h());
     let at = actuator_param(tree.dims, index);
     let joint = &tree.joints[record.joint as usize];

@@ -62,8 +62,7 @@ pub enum StepParameter {
 /// Differences are taken this far apart, relative to the parameter's size.
 const STEP: f64 = 1e-4;
 /// Where, and what of the function's value there makes the slope, over the step.
-const DIFFERENCES: [(f64, f64); 4] =
-    [(1.0, 8.0 / 12.0), (-1.0, -8.0 / 12.0), (2.0, -1.0 / 12.0), (-2.0, 1.0 / 12.0)];
+const DIFFERENCES: [(f64, f64); 4] = [(1.0, 8.0 / 12.0), (-1.0, -8.0 / 12.0), (2.0, -1.0 / 12.0), (-2.0, 1.0 / 12.0)];
 
 /// A tree whose parameters are others, its state as it was.
 struct Moved {
@@ -195,7 +194,14 @@ impl Scene<'_, '_> {
     }
 
     /// What a contact takes off the balance and its biased velocities, its point, normal and distance changed.
-    fn contact(&self, contact: &ContactInput, constraint: usize, change: &[f64; 7], left: &mut [f64], rows: &mut [f64]) {
+    fn contact(
+        &self,
+        contact: &ContactInput,
+        constraint: usize,
+        change: &[f64; 7],
+        left: &mut [f64],
+        rows: &mut [f64],
+    ) {
         let record = &self.island.rows.constraints[constraint];
         let point = Vector3::from(contact.point) + vector(change, 0);
         let normal = (Vector3::from(contact.normal) + vector(change, 3)).normalize();
@@ -233,7 +239,8 @@ impl Scene<'_, '_> {
 
 /// Rate of a body's frame from its poses at [`DIFFERENCES`]: of the origin, and angular, world axes.
 fn rate(poses: &[[f64; POSE]; 4], here: &[f64; POSE], step: f64) -> [Vector3<f64>; 2] {
-    let slope = |k: usize| poses.iter().zip(DIFFERENCES).map(|(pose, (_, weight))| weight * pose[k]).sum::<f64>() / step;
+    let slope =
+        |k: usize| poses.iter().zip(DIFFERENCES).map(|(pose, (_, weight))| weight * pose[k]).sum::<f64>() / step;
     let [w, x, y, z] = [3, 4, 5, 6].map(slope);
     let (q0, q) = (here[3], Vector3::new(here[4], here[5], here[6]));
     let d = Vector3::new(x, y, z);
@@ -346,7 +353,8 @@ impl Island<'_> {
         let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
         let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
         for (&c, constraint) in touching.parts.contacts.iter().zip(&self.acting) {
-            let (Some(constraint), Some((_, change))) = (*constraint, changes.iter().find(|change| change.0 == c)) else {
+            let (Some(constraint), Some((_, change))) = (*constraint, changes.iter().find(|change| change.0 == c))
+            else {
                 continue;
             };
             // Distances are changed by about a micrometre.

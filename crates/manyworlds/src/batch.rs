@@ -61,7 +61,8 @@ impl Batch {
             device,
             precision: options.precision,
             steps: 0,
-            controls: Vec::new(), rules: GradientRules::default(),
+            controls: Vec::new(),
+            rules: GradientRules::default(),
         };
         for &(model, count) in groups {
             batch.groups.push(batch.group(model, count, options)?);

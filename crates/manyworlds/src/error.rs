@@ -116,7 +116,9 @@ pub enum Error {
     )]
     NoGradient,
     /// Derivatives of a world that is too large for dense ones.
-    #[error("dense derivatives of a world with {n_v} degrees of freedom: at most {most}; products (`Batch::back`) have no such bound")]
+    #[error(
+        "dense derivatives of a world with {n_v} degrees of freedom: at most {most}; products (`Batch::back`) have no such bound"
+    )]
     TooLarge {
         /// Degrees of freedom.
         n_v: usize,

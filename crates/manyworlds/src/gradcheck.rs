@@ -169,7 +169,7 @@ impl<'m> Checker<'m> {
         self.compare_inputs(state, &inputs)
     }
 
-    /// The same, and where a block's error is above `tolerance`, differences are taken again [`WIDER`] times as far: what
+    /// The same, and where a block's error is above `tolerance`, differences are taken again five times as far: what
     /// the solver leaves of them is then so much smaller, while a wrong derivative stays wrong. Each block has its smaller
     /// error.
     ///

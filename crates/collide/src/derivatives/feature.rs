@@ -164,9 +164,13 @@ impl Solid<'_> {
                 let face = if (point.z.abs() - half).abs() <= near { (end, 0.0) } else { none };
                 Some([rim, face, none])
             }
-            Self::Box(half) => Some(std::array::from_fn(|k| {
-                if (point[k].abs() - half[k]).abs() <= near { (axis(k), 0.0) } else { none }
-            })),
+            Self::Box(half) => {
+                Some(std::array::from_fn(
+                    |k| {
+                        if (point[k].abs() - half[k]).abs() <= near { (axis(k), 0.0) } else { none }
+                    },
+                ))
+            }
             Self::Ellipsoid(radii) => {
                 // a = R^2 n / |R n|.
                 let height = radii.component_mul(&out).norm();

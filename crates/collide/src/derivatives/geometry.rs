@@ -211,12 +211,7 @@ impl ContactGeometry {
 }
 
 /// Says which shape's face the normal belongs to, and what is free to slide then.
-fn tie(
-    locals: [Local; 2],
-    mut sides: [Side; 2],
-    edges: &[Few; 2],
-    n: Vector3<f64>,
-) -> Result<[Side; 2], &'static str> {
+fn tie(locals: [Local; 2], mut sides: [Side; 2], edges: &[Few; 2], n: Vector3<f64>) -> Result<[Side; 2], &'static str> {
     let Some(owner) = locals.iter().position(|l| l.on_face) else {
         // Two edges that cross have the normal, wherever on the shapes the point is; the gap may be nothing then.
         if let [[u], [v]] = [&edges[0][..], &edges[1][..]]

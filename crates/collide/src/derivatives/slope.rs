@@ -141,7 +141,8 @@ impl Touch {
             out[(6, 6 + column)] = gap;
             // Both bodies together carry the contact along.
             let e = unit(column % 3);
-            let (moved, turned) = if column < 3 { (e, Vector3::zeros()) } else { (Vector3::zeros(), e.cross(&self.normal)) };
+            let (moved, turned) =
+                if column < 3 { (e, Vector3::zeros()) } else { (Vector3::zeros(), e.cross(&self.normal)) };
             out.fixed_view_mut::<3, 1>(0, column).copy_from(&(moved - point));
             out.fixed_view_mut::<3, 1>(3, column).copy_from(&(turned - normal));
             out[(6, column)] = -gap;
