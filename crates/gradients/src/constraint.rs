@@ -122,15 +122,46 @@ impl Kink {
     pub(crate) const NONE: Self = Self { margin: f64::INFINITY, closed: false };
 }
 
+/// Branches of [`manyworlds_shaders::contact::tree_layout::bias`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Branch {
+    /// An open gap, or one just closed.
+    Open,
+    /// A violation of which a part is undone.
+    Undone,
+    /// One that is undone as fast as may be.
+    Capped,
+}
+
+impl Branch {
+    /// That of an error.
+    pub(crate) fn of(error: f64, per_step: f64, fraction: f64, largest: f64) -> Self {
+        let speed = error * per_step;
+        if speed > -CLOSED {
+            Self::Open
+        } else if fraction * speed > -largest {
+            Self::Undone
+        } else {
+            Self::Capped
+        }
+    }
+
+    /// The bias of an error on this branch, wherever the error is; settings: 1/h, fraction, largest speed.
+    pub(crate) fn bias(self, error: f64, [per_step, fraction, largest]: [f64; 3]) -> f64 {
+        match self {
+            Self::Open => error * per_step,
+            Self::Undone => fraction * error * per_step,
+            Self::Capped => -largest,
+        }
+    }
+}
+
 /// Slope of [`manyworlds_shaders::contact::tree_layout::bias`] by the error.
 pub(crate) fn bias_slope(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
-    let speed = error * per_step;
-    if speed > -CLOSED {
-        per_step
-    } else if fraction * speed > -largest {
-        fraction * per_step
-    } else {
-        0.0
+    match Branch::of(error, per_step, fraction, largest) {
+        Branch::Open => per_step,
+        Branch::Undone => fraction * per_step,
+        Branch::Capped => 0.0,
     }
 }
 

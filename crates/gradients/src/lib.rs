@@ -19,9 +19,11 @@ mod lu;
 mod mode;
 mod momentum;
 mod parameter;
+mod pool;
 mod product;
 mod reduced;
 mod row;
+mod rules;
 mod step;
 mod tree;
 
@@ -29,5 +31,6 @@ pub use contact::{BlockInput, BodyOfTree, ContactInput};
 pub use mode::Mode;
 pub use parameter::StepParameter;
 pub use product::{Inputs, Outputs};
+pub use rules::{Bounces, GradientRules};
 pub use step::{Certificate, Jacobian, Linearised, StepInput, jacobian};
 pub use tree::TreeInput;
