@@ -16,6 +16,7 @@ fn precise() -> BatchOptions {
     };
     // What rests has no kink then.
     options.stabilisation.fraction = 1.0;
+    options.stabilisation.slop = 0.0;
     options
 }
 

@@ -14,7 +14,8 @@ use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
 use manyworlds_shaders::math::{Quat, quat_conjugate, quat_log, quat_mul, quat_rotate};
 use nalgebra::{Matrix3, Matrix3xX, Vector3};
 
-use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
+use crate::constraint::{Law, Rows};
+use crate::correction::{Correction, Kink};
 use crate::grid::Grid;
 use crate::tree::Forward;
 
@@ -242,12 +243,6 @@ fn frame(n: [f64; 3]) -> (Matrix3<f64>, [Matrix3<f64>; 2]) {
     (e, [first, second])
 }
 
-/// Settings of constraints in a tree's parameters: 1/h, fraction, largest speed.
-fn settings(forward: &Forward) -> [f64; 3] {
-    let p = forward.params;
-    [1.0 / p[param::TIMESTEP], p[param::CORRECTION_FRACTION], p[param::CORRECTION_MAX]]
-}
-
 /// Adds the impulses of a contact to its bodies.
 pub(crate) fn add_contact_impulse(members: &mut [Member], place: impl Fn(usize) -> usize, contact: &ContactInput) {
     let (e, _) = frame(contact.normal);
@@ -262,7 +257,7 @@ pub(crate) fn opening(members: &[Member], place: impl Fn(usize) -> usize, contac
     }
     let tree = contact.bodies.iter().flatten().next()?.0;
     let forward = &members[place(tree)].forward;
-    let [per_step, fraction, largest] = settings(forward);
+    let correction = Correction::of_contacts(forward.params);
     let (p, n) = (Vector3::from(contact.point), Vector3::from(contact.normal));
     let along = |before: bool| {
         let velocity = |side: usize| {
@@ -275,11 +270,11 @@ pub(crate) fn opening(members: &[Member], place: impl Fn(usize) -> usize, contac
         (velocity(1).unwrap_or_default() - velocity(0).unwrap_or_default()).dot(&n)
     };
     let (after, approach) = (along(false), along(true));
-    let threshold = (-forward.params[param::RESTITUTION_THRESHOLD]).min(-(contact.distance * per_step));
+    let threshold = (-forward.params[param::RESTITUTION_THRESHOLD]).min(-(contact.distance * correction.per_step));
     let bias = if contact.restitution > 0.0 && approach < threshold {
         contact.restitution * approach
     } else {
-        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest)
+        correction.bias(contact.distance)
     };
     Some(after + bias).filter(|&speed| speed > 0.0)
 }
@@ -295,7 +290,7 @@ pub(crate) fn add_contact(
 ) {
     let Some(tree) = contact.bodies.iter().flatten().next().map(|body| body.0) else { return };
     let forward = &members[place(tree)].forward;
-    let [per_step, fraction, largest] = settings(forward);
+    let correction = Correction::of_contacts(forward.params);
     let at = At::new(members, contact.bodies, &place, contact.point.into());
     let (e, turned) = frame(contact.normal);
     let n = at.dofs.len();
@@ -335,16 +330,16 @@ pub(crate) fn add_contact(
     });
     let approach = (e * at.relative[1][0])[2];
     let threshold = forward.params[param::RESTITUTION_THRESHOLD];
-    let bounces = contact.restitution > 0.0 && approach < (-threshold).min(-(contact.distance * per_step));
+    let bounces = contact.restitution > 0.0 && approach < (-threshold).min(-(contact.distance * correction.per_step));
     let bias = if bounces {
         contact.restitution * approach
     } else {
-        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest)
+        correction.bias(contact.distance)
     };
-    let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, per_step, fraction, largest) };
+    let mut kink = if bounces { Kink::NONE } else { correction.kink(contact.distance) };
     if contact.restitution > 0.0 {
         // Whether it bounces is a switch as well.
-        kink.margin = kink.margin.min((approach - (-threshold).min(-(contact.distance * per_step))).abs());
+        kink.margin = kink.margin.min((approach - (-threshold).min(-(contact.distance * correction.per_step))).abs());
     }
     let law = Law::Contact { mu: contact.friction.max(0.0) };
     let r = rows.push(law, contact.impulse, [0.0, 0.0, bias], kink);
@@ -354,7 +349,7 @@ pub(crate) fn add_contact(
     let j = e * &at.linear;
     at.put(&j, r, &mut rows.j);
     let [mut change, before] = changes;
-    let slope = bias_slope(contact.distance, per_step, fraction, largest);
+    let slope = correction.slope(contact.distance);
     for k in 0..n {
         change[(2, k)] += if bounces { contact.restitution * before[(2, k)] } else { slope * distance[k] };
         if bounces {
@@ -401,7 +396,7 @@ pub(crate) fn add_block(
     push: &mut Grid,
 ) {
     let Some(tree) = block.bodies.iter().flatten().next().map(|body| body.0) else { return };
-    let [per_step, fraction, largest] = settings(&members[place(tree)].forward);
+    let correction = Correction::of_joints(members[place(tree)].forward.params);
     let [a, b] = [0, 1].map(|side| block_frame(members, &place, block.bodies[side], &block.frames[side]));
     let p = Vector3::from(b.0);
     let at = At::new(members, block.bodies, &place, p);
@@ -432,13 +427,13 @@ pub(crate) fn add_block(
         }
         (p - Vector3::from(a.0), at.linear.clone(), moved, by_error)
     };
-    let bias = error.map(|x| manyworlds_shaders::contact::tree_layout::bilateral_bias(x, per_step, fraction, largest));
-    let kinks = error.iter().map(|&x| bilateral_kink(x, per_step, fraction, largest));
+    let bias = error.map(|x| correction.bilateral_bias(x));
+    let kinks = error.iter().map(|&x| correction.bilateral_kink(x));
     let kink = kinks.fold(Kink::NONE, |least, kink| if kink.margin < least.margin { kink } else { least });
     let r = rows.push(Law::Bilateral, block.impulse, bias.into(), kink);
     at.put(&j, r, &mut rows.j);
     for row in 0..3 {
-        let slope = bilateral_slope(error[row], per_step, fraction, largest);
+        let slope = correction.bilateral_slope(error[row]);
         for k in 0..n {
             change[(row, k)] += slope * by_error[(row, k)];
         }

@@ -12,6 +12,7 @@
 
 mod constraint;
 mod contact;
+mod correction;
 mod grid;
 mod integrate;
 mod island;

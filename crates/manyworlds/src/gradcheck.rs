@@ -115,6 +115,7 @@ impl<'m> Checker<'m> {
         if self.whole.is_none() {
             let mut options = self.options.clone();
             options.stabilisation.fraction = 1.0;
+            options.stabilisation.slop = 0.0;
             self.whole = Some(Worlds::new(self.model, &options)?);
         }
         let Some(worlds) = &mut self.whole else { return Ok(false) };

@@ -34,6 +34,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             correction_fraction: s.fraction,
             correction_max: s.max_velocity,
             restitution_threshold: s.restitution_threshold,
+            correction_slop: s.slop,
         };
         let sets = compile(&model, &settings)?;
         let collision = CollisionSettings { speculative_distance: s.speculative_distance };
