@@ -92,29 +92,32 @@ fn links(text: &str) -> Vec<&str> {
     text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next()).filter(|t| !t.is_empty()).collect()
 }
 
-/// Paths that a document names and that are not there.
-fn missing_paths(text: &str) -> Vec<String> {
+/// Paths that a document names (from the root) or links to (from its own folder) and that are not there.
+fn missing_paths(text: &str, folder: &Path) -> Vec<String> {
     let looks_like_a_path =
         |s: &&str| !s.contains([' ', '<', '*', '{']) && (s.ends_with('/') || (s.contains('/') && s.contains('.')));
     let named = backticked(text).into_iter().filter(looks_like_a_path);
     let linked = links(text).into_iter().filter(|t| !t.contains("://"));
-    named.chain(linked).filter(|path| !root().join(path).exists()).map(str::to_owned).collect()
+    let named = named.filter(|path| !root().join(path).exists());
+    named.chain(linked.filter(|path| !folder.join(path).exists())).map(str::to_owned).collect()
 }
 
 const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "NOTATION.md", "scenes/README.md"];
 
 #[test]
 fn documents_name_files_that_exist() {
-    for document in DOCUMENTS {
-        let missing = missing_paths(&read(document));
-        assert!(missing.is_empty(), "{document} names {missing:?}");
+    let pages = fs::read_dir(root().join("docs/scenes")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|e| e == "md"));
+    for document in DOCUMENTS.iter().map(|name| root().join(name)).chain(pages) {
+        let missing = missing_paths(&fs::read_to_string(&document).unwrap(), document.parent().unwrap());
+        assert!(missing.is_empty(), "{} names {missing:?}", document.display());
     }
 }
 
 #[test]
 fn a_missing_file_is_seen() {
     let text = "`crates/model/` and `crates/none/` and [a link](NO.md) and [another](https://example.org)";
-    assert_eq!(missing_paths(text), ["crates/none/", "NO.md"]);
+    assert_eq!(missing_paths(text, &root()), ["crates/none/", "NO.md"]);
 }
 
 #[test]

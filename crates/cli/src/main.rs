@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod energy;
 mod failure;
+mod figure;
 mod gradcheck;
 mod info;
 mod jacobian;
@@ -44,7 +45,7 @@ Examples:
   manyworlds                                        a batch of humanoids on whatever adapter there is
   manyworlds bench my_robot.xml --worlds 4096       your own model
   manyworlds check arm.urdf --ground                what was understood of it, and what was ignored
-  manyworlds sim humanoid --steps 500 --out fall.csv
+  manyworlds sim humanoid --steps 500 --out fall.csv --plot fall.svg
   manyworlds step humanoid --state state.json --json
   manyworlds solve problem.json
   manyworlds compare clutter --at 400               every solver on a problem of a scene

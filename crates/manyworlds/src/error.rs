@@ -123,6 +123,14 @@ pub enum Error {
         /// What is in the way.
         why: String,
     },
+    /// Controls over time that cannot be read.
+    #[error("line {line}: {message}")]
+    Controls {
+        /// Line of the text, from 1 on.
+        line: u64,
+        /// What is wrong.
+        message: String,
+    },
     /// Bytes that are not a checkpoint of this batch.
     #[error("checkpoint: {0}")]
     Checkpoint(String),

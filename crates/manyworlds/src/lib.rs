@@ -21,6 +21,7 @@
 
 mod batch;
 mod checkpoint;
+mod controls;
 mod error;
 mod geoms;
 pub mod gradcheck;
@@ -38,6 +39,7 @@ pub mod tangent;
 mod view;
 
 pub use batch::{Batch, ModelParameter, ParameterDerivatives, Rollout, RolloutGradient, WorldGradient};
+pub use controls::ControlCurve;
 pub use error::Error;
 pub use geoms::GeomParameter;
 pub use group::State;

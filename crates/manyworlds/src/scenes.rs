@@ -19,6 +19,9 @@ pub struct Scene {
     pub shows: String,
     /// Keyframe that it starts from; the model's own initial state when `None`.
     pub keyframe: Option<String>,
+    /// File under `scenes/` with controls over time that the scene is driven by.
+    #[serde(default)]
+    pub controls: Option<String>,
     /// Contact solver and its budget.
     pub solver: SceneSolver,
     /// How it is benchmarked.
@@ -70,11 +73,15 @@ files![
     "cartpole.xml",
     "clutter.xml",
     "dish-pile.xml",
+    "dish-piling.csv",
+    "dish-piling.xml",
     "free-box.xml",
     "half-cheetah.xml",
     "heavy-stack.xml",
     "hopper.xml",
     "humanoid.xml",
+    "nut-turning.csv",
+    "nut-turning.xml",
     "pile.xml",
     "pouring.xml",
     "quadruped-drop-1000.xml",
@@ -119,6 +126,12 @@ impl Scene {
     pub fn mjcf(&self) -> &'static str {
         text(&self.file).unwrap_or_default()
     }
+
+    /// The controls that drive it, as [`crate::ControlCurve::from_csv`] reads them.
+    #[must_use]
+    pub fn controls(&self) -> Option<&'static str> {
+        text(self.controls.as_deref()?)
+    }
 }
 
 #[cfg(test)]
@@ -129,13 +142,20 @@ mod tests {
         let mut files: Vec<_> = std::fs::read_dir(folder)
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .filter(|name| name.ends_with(".xml"))
+            .filter(|name| name.ends_with(".xml") || name.ends_with(".csv"))
             .collect();
         files.sort();
-        let mut listed: Vec<_> = super::list().iter().map(|scene| scene.file.clone()).collect();
+        let all = super::list();
+        let mut listed: Vec<_> = all.iter().flat_map(|scene| scene.controls.iter().chain([&scene.file])).collect();
         listed.sort();
-        assert_eq!(files, listed);
-        assert!(super::list().iter().all(|scene| !scene.mjcf().is_empty()));
+        listed.dedup();
+        assert_eq!(files.iter().collect::<Vec<_>>(), listed);
+        assert!(all.iter().all(|scene| !scene.mjcf().is_empty()));
+        for scene in all.iter().filter(|scene| scene.controls.is_some()) {
+            let model = crate::load(&scene.name, &crate::ImportOptions::default()).unwrap().model;
+            let rest = vec![0.0; model.actuators.len()];
+            crate::ControlCurve::from_csv(scene.controls().unwrap(), &model, &rest).unwrap();
+        }
         assert!(super::find(super::default()).is_some());
     }
 }

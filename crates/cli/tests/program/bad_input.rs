@@ -108,6 +108,7 @@ fn states() {
 #[test]
 fn outputs_that_cannot_be_written() {
     refused(&["sim", "free-box", "--steps", "1", "--out", "no/such/folder/out.csv"], &["no/such/folder/out.csv"]);
+    refused(&["sim", "free-box", "--steps", "1", "--plot", "run.gif"], &["run.gif", ".svg"]);
 }
 
 #[test]
@@ -134,4 +135,20 @@ fn problems() {
     refused(&["solve", &good, "--solver", "magic"], &["magic", "pgs"]);
     refused(&["solve", &good, "--tolerance", "-1"], &["tolerance"]);
     refused(&["solve", &good, "--precision", "f16"], &["f16"]);
+}
+
+#[test]
+fn controls() {
+    let files = Files::new();
+    let sim = |text: &str, words: &[&str]| {
+        let file = files.write("controls.csv", text);
+        let words: Vec<&str> = words.iter().copied().chain(["controls.csv"]).collect();
+        refused(&["sim", "arm7", "--steps", "1", "--executor", "cpu", "--controls", &file], &words);
+    };
+    sim("t,elbow\n0,1\n", &["line 1", "elbow", "axis1"]);
+    sim("t,axis1\n0,1\n1\n", &["line 3", "2 numbers", "found 1"]);
+    sim("t,axis1\n0,inf\n", &["line 2", "finite", "inf"]);
+    sim("t,axis1\n1,0\n1,0\n", &["line 3", "after 1 s"]);
+    sim("t,axis1\n", &["line 2", "at least one row"]);
+    refused(&["sim", "arm7", "--steps", "1", "--controls", "gone.csv"], &["gone.csv"]);
 }

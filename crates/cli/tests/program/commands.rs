@@ -1,6 +1,6 @@
 //! Every command answers, with the keys that scripts rely on.
 
-use crate::support::{BOX, Files, MIXED, PENDULUM, PROBLEM, json, numbers, run, show};
+use crate::support::{BOX, Files, MIXED, PENDULUM, PROBLEM, SLIDER, json, numbers, run, show};
 
 const BENCH_KEYS: [&str; 17] = [
     "model",
@@ -84,6 +84,44 @@ fn sim_drops_a_box() {
     let last: Vec<f64> = lines[100].iter().map(|x| x.parse().unwrap()).collect();
     assert_eq!(last[1..8], q, "the file holds every digit");
     assert_eq!(last[8..], v);
+}
+
+/// A velocity drive without inertia to speak of follows what it is told.
+#[test]
+fn sim_follows_controls_over_time() {
+    let files = Files::new();
+    let model = files.write("slider.xml", SLIDER);
+    let controls = files.write("controls.csv", "t,drive\n0,0\n0.1,1\n0.2,-1\n");
+    let out = files.path("out.csv");
+    let args = ["sim", &model, "--steps", "300", "--executor", "cpu", "--controls", &controls, "--out", &show(&out)];
+    let report = json(&args, &["solver_ms_median", "solver_ms_mean", "solver_ms_p99", "solver_ms_max"]);
+    assert!((numbers(&report["v"])[0] + 1.0).abs() < 1e-6, "held after the last time: {report}");
+    assert!(report["solver_ms_median"].as_f64().unwrap() <= report["solver_ms_max"].as_f64().unwrap());
+    let csv = std::fs::read_to_string(out).unwrap();
+    let speed = |step: usize| csv.lines().nth(step).unwrap().split(',').nth(2).unwrap().parse::<f64>().unwrap();
+    // The step from 49 to 50 ms takes the control at 49 ms.
+    assert!((speed(50) - 0.49).abs() < 1e-6 && (speed(151) - 0.0).abs() < 1e-6, "{} {}", speed(50), speed(151));
+}
+
+#[test]
+fn sim_draws_a_run() {
+    let files = Files::new();
+    let model = files.write("box.xml", BOX);
+    for name in ["run.svg", "run.png"] {
+        let plot = files.path(name);
+        json(&["sim", &model, "--steps", "700", "--executor", "cpu", "--plot", &show(&plot)], &[]);
+        let drawn = std::fs::read(plot).unwrap();
+        assert!((2_000..100_000).contains(&drawn.len()), "{name}: {} bytes", drawn.len());
+        match name {
+            "run.png" => assert_eq!(drawn[..4], *b"\x89PNG"),
+            _ => {
+                let text = String::from_utf8(drawn).unwrap();
+                let all = ["height of free bodies, m", "energy, J", "contacts", "penetration", "residual", "solver"];
+                assert!(all.iter().all(|what| text.contains(what)), "{text}");
+                assert!(text.matches("<polyline").count() > 6, "curves and axes");
+            }
+        }
+    }
 }
 
 /// Energy of a chain of every kind of joint, with springs and armature, at a state off its axes: MuJoCo 4's

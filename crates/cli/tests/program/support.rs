@@ -100,6 +100,16 @@ pub(crate) const PENDULUM: &str = r#"<mujoco model="pendulum">
 </mujoco>
 "#;
 
+/// A velocity drive that outweighs what it moves.
+pub(crate) const SLIDER: &str = r#"<mujoco model="slider">
+  <option timestep="0.001" gravity="0 0 0"/>
+  <worldbody>
+    <body name="cart"><joint name="rail" type="slide" axis="1 0 0"/><geom type="sphere" size="0.1" mass="1"/></body>
+  </worldbody>
+  <actuator><velocity name="drive" joint="rail" kv="1e9"/></actuator>
+</mujoco>
+"#;
+
 /// A chain with a free, a ball, a slide and a hinge joint.
 pub(crate) const MIXED: &str = r#"<mujoco model="mixed">
   <option gravity="0.3 0 -9.81"/>

@@ -1,18 +1,25 @@
 //! `manyworlds sim`: one world through time, a row of CSV a step.
 
+mod plot;
+mod rows;
+mod trace;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use manyworlds::{Batch, Model};
+use manyworlds::{Batch, ControlCurve, Model};
 use serde::Serialize;
 
-use crate::args::{ModelArgs, OutputArgs, RunArgs};
+use crate::args::{ModelArgs, OutputArgs, RunArgs, read};
 use crate::energy;
 use crate::failure::Failure;
+use crate::figure::Format;
 use crate::output;
 use crate::record::RecordArgs;
-use crate::state::Start;
+use crate::state::{Start, State};
 use crate::statistics::worse;
+use rows::Rows;
+use trace::{SolverClock, Trace};
 
 /// Options of `sim`.
 #[derive(Args)]
@@ -21,7 +28,11 @@ Examples:
   manyworlds sim humanoid --steps 500 --out fall.csv
   manyworlds sim clutter --steps 1000 --record problems/ --record-every 100
   manyworlds sim cartpole.xml --steps 1000 --state start.json --json
-A state file holds {\"q\": [], \"v\": [], \"ctrl\": [], \"tau\": []}, each optional; ctrl and tau act in every step.")]
+  manyworlds sim my_arm.xml --steps 2000 --controls motion.csv --plot motion.svg
+A state file holds {\"q\": [], \"v\": [], \"ctrl\": [], \"tau\": []}, each optional; ctrl and tau act in every step.
+A file of controls has a heading `t,NAME,..` of actuators (or their numbers), then rows of a time in seconds and a control
+each: linear between rows, constant before the first and after the last; actuators without a column keep theirs. A step
+takes the controls of the time at which it starts. Built-in scenes with controls of their own follow those.")]
 pub(crate) struct SimArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -34,6 +45,12 @@ pub(crate) struct SimArgs {
     /// Writes `t, q..., v...` after every step
     #[arg(long, value_name = "FILE.csv")]
     out: Option<PathBuf>,
+    /// Controls over time
+    #[arg(long, value_name = "FILE.csv")]
+    controls: Option<PathBuf>,
+    /// Draws heights of free bodies, energy, contacts, penetration, residual and the contact solver's time against time
+    #[arg(long, value_name = "FILE.svg|png")]
+    plot: Option<PathBuf>,
     #[command(flatten)]
     record: RecordArgs,
     #[command(flatten)]
@@ -54,6 +71,12 @@ struct Report {
     v: Vec<f64>,
     residual_max: f64,
     penetration_max: f64,
+    /// Of the contact solver, from Jacobians to the certificate, summed over threads; none where an adapter has no
+    /// timestamps.
+    solver_ms_median: Option<f64>,
+    solver_ms_mean: Option<f64>,
+    solver_ms_p99: Option<f64>,
+    solver_ms_max: Option<f64>,
     recorded: usize,
     status: &'static str,
     executor: &'static str,
@@ -66,6 +89,8 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
     let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
+    let curve = args.curve(&model, &start)?;
+    let format = args.plot.as_deref().map(format).transpose()?;
     let settings = args.run.for_one();
     let h = settings.dt.unwrap_or(model.options.timestep);
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
@@ -75,27 +100,42 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     let mut recorder = args.record.start(&model.name, settings.precision)?;
     let (mut residual_max, mut penetration_max) = (0.0, 0.0);
     let mut summaries = Vec::with_capacity(1);
+    let mut clock = SolverClock::start(&mut batch);
+    let mut trace = args.plot.is_some().then(|| Trace::new(&model));
     let bar = output::progress(args.steps, "stepping");
     for i in 0..args.steps {
-        batch.step::<f64>(&[])?;
+        match &curve {
+            Some(curve) => batch.step(&curve.at(i as f64 * h))?,
+            None => batch.step::<f64>(&[])?,
+        }
         summaries.clear();
         batch.summaries(&mut summaries)?;
         for summary in &summaries {
             residual_max = worse(residual_max, summary.residual);
             penetration_max = worse(penetration_max, summary.penetration);
         }
+        if let Some(clock) = &mut clock {
+            clock.after_step(&batch);
+        }
         if let Some(recorder) = &mut recorder {
             recorder.after_step(&mut batch)?;
         }
-        if let Some(rows) = &mut rows {
-            let state = batch.state(0)?;
-            rows.write((i + 1) as f64 * h, &state.q, &state.v)?;
+        if rows.is_some() || trace.is_some() {
+            let (time, state) = ((i + 1) as f64 * h, batch.state(0)?);
+            rows.as_mut().map_or(Ok(()), |rows| rows.write(time, &state.q, &state.v))?;
+            if let Some(trace) = &mut trace {
+                trace.add(time, &model, &state, &summaries[0]);
+            }
         }
         bar.inc(1);
     }
     bar.finish_and_clear();
     if let Some(rows) = rows {
         rows.finish()?;
+    }
+    if let (Some(path), Some(format), Some(trace)) = (&args.plot, format, &trace) {
+        let title = format!("{}, solver {}, {}", model.name, settings.solver, settings.precision.name());
+        format.write(path, &plot::Run { title, trace, clock: clock.as_ref() })?;
     }
 
     let state = batch.state(0)?;
@@ -110,6 +150,10 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         v: state.v,
         residual_max,
         penetration_max,
+        solver_ms_median: clock.as_ref().map(SolverClock::median).filter(|ms| ms.is_finite()),
+        solver_ms_mean: clock.as_ref().map(SolverClock::mean).filter(|ms| ms.is_finite()),
+        solver_ms_p99: clock.as_ref().map(SolverClock::percentile_99).filter(|ms| ms.is_finite()),
+        solver_ms_max: clock.as_ref().map(SolverClock::largest),
         recorded: recorder.map_or(0, |recorder| recorder.written()),
         status: summary.status_name(),
         executor: batch.executor(),
@@ -134,35 +178,38 @@ fn human(report: &Report) -> String {
         ("v", output::numbers(&report.v)),
         ("largest residual", format!("{:.2e} N s", report.residual_max)),
         ("deepest penetration", format!("{:.2e} m", report.penetration_max)),
+        (
+            "contact solver",
+            match [report.solver_ms_median, report.solver_ms_mean, report.solver_ms_p99, report.solver_ms_max] {
+                [Some(median), Some(mean), Some(p99), Some(max)] => {
+                    format!("median {median:.3}, mean {mean:.3}, 99 % within {p99:.3}, largest {max:.3} ms a step")
+                }
+                _ => "not timed".into(),
+            },
+        ),
         ("recorded", format!("{} contact problems", report.recorded)),
         ("status", report.status.to_owned()),
     ])
     .to_string()
 }
 
-/// The CSV file: a heading, then a row a step.
-struct Rows {
-    path: PathBuf,
-    writer: csv::Writer<std::fs::File>,
+impl SimArgs {
+    /// The controls to follow: a file's, or else those of a built-in scene where the user gives none.
+    fn curve(&self, model: &Model, start: &Start) -> Result<Option<ControlCurve>, Failure> {
+        let read_from = |text: &str, path: &Path| {
+            ControlCurve::from_csv(text, model, &start.0.ctrl).map_err(|error| Failure::file(path, error)).map(Some)
+        };
+        if let Some(path) = &self.controls {
+            return read_from(&read(path)?, path);
+        }
+        let given = State::read(self.state.as_ref(), model)?.ctrl.is_some() || self.run.keyframe.is_some();
+        let Some(scene) = manyworlds::scenes::find(&self.model.model).filter(|_| !given) else { return Ok(None) };
+        let (Some(text), Some(file)) = (scene.controls(), &scene.controls) else { return Ok(None) };
+        read_from(text, Path::new(file))
+    }
 }
 
-impl Rows {
-    fn new(path: &Path, model: &Model) -> Result<Self, Failure> {
-        let mut writer = csv::Writer::from_path(path).map_err(|error| Failure::file(path, error))?;
-        let q = (0..model.n_q).map(|i| format!("q{i}"));
-        let v = (0..model.n_v).map(|i| format!("v{i}"));
-        writer
-            .write_record(std::iter::once("t".to_owned()).chain(q).chain(v))
-            .map_err(|error| Failure::file(path, error))?;
-        Ok(Self { path: path.to_owned(), writer })
-    }
-
-    fn write(&mut self, t: f64, q: &[f64], v: &[f64]) -> Result<(), Failure> {
-        let row = std::iter::once(&t).chain(q).chain(v).map(|x| format!("{x:e}"));
-        self.writer.write_record(row).map_err(|error| Failure::file(&self.path, error))
-    }
-
-    fn finish(mut self) -> Result<(), Failure> {
-        self.writer.flush().map_err(|error| Failure::file(&self.path, error))
-    }
+/// The file format of a figure.
+fn format(path: &Path) -> Result<Format, Failure> {
+    Format::of(path).ok_or_else(|| Failure::file(path, "--plot: expected a name that ends in .svg or .png"))
 }

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Plans the motions of the manipulation scenes and writes them as controls over time (standard library only):
+
+    python3 scenes/motions.py        # scenes/nut-turning.csv, scenes/dish-piling.csv
+
+The arm is that of arm7.xml with axes 3 and 5 at zero, so that it moves in the vertical plane that axis 1 turns, and with
+its flange pointing down.
+"""
+
+import math
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+SHOULDER = 0.36  # height of axis 2, m
+UPPER, LOWER = 0.42, 0.40  # axis 2 to axis 4, axis 4 to axis 6, m
+INTERVAL = 0.05  # between rows, s
+
+
+def arm(azimuth, radius, height, turn):
+    """Angles of the seven axes (rad) that bring axis 6 to these cylindrical coordinates (rad, m, m), flange down."""
+    rise = height - SHOULDER
+    bend = math.acos((radius**2 + rise**2 - UPPER**2 - LOWER**2) / (2 * UPPER * LOWER))
+    lean = math.atan2(radius, rise) - math.atan2(LOWER * math.sin(bend), UPPER + LOWER * math.cos(bend))
+    return [azimuth, lean, 0.0, -bend, 0.0, math.pi - lean - bend, turn]
+
+
+class Motion:
+    """Rows of controls, from waypoint to waypoint with smooth starts and stops."""
+
+    def __init__(self, pose, controls):
+        """From a waypoint (a tuple of numbers); `controls` makes drives' references of one."""
+        self.pose, self.controls = pose, controls
+        self.time, self.rows = 0.0, [(0.0, controls(pose))]
+
+    def to(self, pose, seconds):
+        """Goes to a waypoint in about this time."""
+        count = max(1, round(seconds / INTERVAL))
+        for i in range(1, count + 1):
+            part = 0.5 - 0.5 * math.cos(math.pi * i / count)
+            between = [a + part * (b - a) for a, b in zip(self.pose, pose)]
+            self.time += INTERVAL
+            self.rows.append((self.time, self.controls(between)))
+        self.pose = tuple(pose)
+
+    def write(self, name, actuators):
+        """Writes the file."""
+        with open(FOLDER / name, "w", encoding="ascii", newline="\n") as file:
+            print("t", *actuators, sep=",", file=file)
+            for time, controls in self.rows:
+                print(f"{time:.2f}", *(f"{x:.6f}".rstrip("0").rstrip(".") for x in controls), sep=",", file=file)
+
+
+AXES = [f"axis{i}" for i in range(1, 8)]
+
+
+def nut_turning():
+    """Three strokes of a spanner: down, 300 degrees, up, back."""
+    radius, work, clear = 0.55, 0.25, 0.32  # of axis 6, m: the jaws' ends are 0.246 m below
+    stroke = math.radians(300)
+    play = 0.0003 / 0.02  # until the jaws' edges touch the sides, rad
+    start = -stroke / 2
+    motion = Motion((clear, start), lambda pose: arm(0.0, radius, *pose))
+    motion.to((work, start), 0.6)
+    for _ in range(2):
+        motion.to((work, start + stroke + play), 1.2)
+        motion.to((work, start + stroke), 0.1)
+        motion.to((clear, start + stroke), 0.4)
+        motion.to((clear, start), 0.8)
+        motion.to((work, start), 0.4)
+    # On to the floor, until the torque's limit stops it: 822 degrees, and 8.3 for the thread's play.
+    home = start + math.radians(822 + 8.3 - 600)
+    motion.to((work, home + math.radians(20)), 1.2)
+    motion.to((work, home), 0.2)
+    motion.to((clear, home), 0.6)
+    motion.write("nut-turning.csv", AXES)
+
+
+# The dishes, where they stand at first: name, azimuth (rad), height (m), on a circle about axis 1.
+CIRCLE = 0.5
+PLACES = [
+    ("lower bowl", 0.0, 0.002),
+    ("upper bowl", math.radians(45), 0.002),
+    ("plate", math.radians(-45), 0.002),
+    ("pot", math.radians(90), 0.003),
+]
+# Fingers: radius of the knuckles, depth of the tips below them, lengths of the links, m.
+PALM, DEPTH, LINKS = 0.05, 0.10, (0.07, 0.05, 0.04)
+TIP = 0.006
+FINGERS = [f"{joint} {finger}" for finger in range(4) for joint in ("spread", "proximal", "middle", "distal")]
+
+
+def fingers(radius):
+    """Angles of all sixteen joints with the tips on a circle of this radius (m), last links straight down."""
+    out, down = radius - PALM, DEPTH - LINKS[2]
+    distance = math.hypot(out, down)
+    bend = math.acos((distance**2 - LINKS[0] ** 2 - LINKS[1] ** 2) / (2 * LINKS[0] * LINKS[1]))
+    lean = math.atan2(out, down) + math.atan2(LINKS[1] * math.sin(bend), LINKS[0] + LINKS[1] * math.cos(bend))
+    return 4 * [0.0, lean, -bend, bend - lean]
+
+
+def dish_motion():
+    """Bowl, plate and pot, one after the other, onto the lower bowl."""
+    tips = 0.06 + DEPTH + 0.081  # below axis 6, m
+
+    def controls(pose):
+        azimuth, height, grip = pose
+        return arm(azimuth, CIRCLE, height + tips, 0.0) + fingers(grip)
+
+    travel, margin = 0.26, 0.02  # of the tips above the floor; of the open hand around a rim, m
+    # Each: its place, the height of the grip above its origin, the outer radius there, how far the drives' references
+    # lie within it, the time of its swing (s), the height at which it is let go.
+    dishes = [
+        (PLACES[1], 0.0455, 0.077, 0.002, 1.0, 0.0085),
+        (PLACES[2], 0.0155, 0.112, 0.002, 1.0, 0.0560),
+        (PLACES[3], 0.0800, 0.0802, 0.012, 2.0, 0.0610),
+    ]
+    motion = None
+    for (_, azimuth, stands), grip, radius, squeeze, swing, goal in dishes:
+        opened = radius + TIP + margin
+        closed = radius + TIP - squeeze
+        if motion is None:
+            motion = Motion((azimuth, travel, opened), controls)
+        motion.to((azimuth, travel, opened), 1.0)
+        motion.to((azimuth, stands + grip, opened), 0.7)
+        motion.to((azimuth, stands + grip, closed), 0.4)
+        motion.to((azimuth, travel, closed), 0.7)
+        motion.to((0.0, travel, closed), swing)
+        motion.to((0.0, goal + grip, closed), 0.9)
+        motion.to((0.0, goal + grip, opened), 0.5)
+        motion.to((0.0, travel, opened), 0.7)
+    motion.to(motion.pose, 0.05)
+    return motion
+
+
+if __name__ == "__main__":
+    nut_turning()
+    dish_motion().write("dish-piling.csv", AXES + FINGERS)
