@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use manyworlds::model::Keyframe;
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Loaded, Model, Precision};
+use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Loaded, Model, Precision, Stabilisation};
 
 use crate::failure::Failure;
 

@@ -331,11 +331,7 @@ pub(crate) fn add_contact(
     let approach = (e * at.relative[1][0])[2];
     let threshold = forward.params[param::RESTITUTION_THRESHOLD];
     let bounces = contact.restitution > 0.0 && approach < (-threshold).min(-(contact.distance * correction.per_step));
-    let bias = if bounces {
-        contact.restitution * approach
-    } else {
-        correction.bias(contact.distance)
-    };
+    let bias = if bounces { contact.restitution * approach } else { correction.bias(contact.distance) };
     let mut kink = if bounces { Kink::NONE } else { correction.kink(contact.distance) };
     if contact.restitution > 0.0 {
         // Whether it bounces is a switch as well.

@@ -63,13 +63,12 @@ impl Correction {
 
     /// Slope of [`Self::bias`].
     pub(crate) fn slope(self, gap: f64) -> f64 {
-        let undone = self.undone(gap);
         if gap * self.per_step > -CLOSED {
             self.per_step
-        } else if undone < -CLOSED && undone > -self.largest {
-            self.fraction * self.per_step
-        } else {
+        } else if (gap + self.slop) * self.per_step > -CLOSED || self.undone(gap) <= -self.largest {
             0.0
+        } else {
+            self.fraction * self.per_step
         }
     }
 
@@ -105,5 +104,30 @@ impl Correction {
     /// How far [`Self::bilateral_bias`] is from its kinks.
     pub(crate) fn bilateral_kink(self, error: f64) -> Kink {
         Kink { margin: ((self.fraction * error * self.per_step).abs() - self.largest).abs(), closed: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slopes of the bias against its differences, between kinks, and kinks where slopes jump.
+    #[test]
+    fn slopes_are_those_of_the_bias() {
+        for (fraction, slop) in [(0.2, 0.0), (0.2, 1e-3), (1.0, 0.0), (1.0, 1e-3)] {
+            let own = Correction { per_step: 200.0, fraction, largest: 0.2, slop };
+            for gap in [1e-2, 1e-4, -1e-4, -9e-4, -1.2e-3, -1.9e-3, -4e-3, -0.1] {
+                let margin = own.kink(gap).margin;
+                assert!(margin > 1e-3 && !own.kink(gap).closed, "{gap} {slop}: {margin}");
+                let difference = (own.bias(gap + 1e-6) - own.bias(gap - 1e-6)) / 2e-6;
+                assert!((own.slope(gap) - difference).abs() < 1e-6, "{gap} {slop}: {} {difference}", own.slope(gap));
+            }
+            let smooth = fraction == 1.0 && slop == 0.0;
+            assert_eq!(own.kink(1e-13).closed, !smooth);
+            assert_eq!(own.kink(-slop - 1e-13).closed, !smooth);
+            // Where rounding decides: an open gap's slope, and that of what is left.
+            assert!((own.slope(-1e-13) - 200.0).abs() < 1e-9);
+            assert!(slop == 0.0 || own.slope(-slop - 1e-13) == 0.0);
+        }
     }
 }

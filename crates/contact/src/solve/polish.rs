@@ -36,15 +36,15 @@ pub(super) struct Trust {
 
 impl Trust {
     /// From near the solution, and where masses are very unlike.
-    pub(super) const QUICK: Self = Self { stiffness: 1.0, proximal: 1e-3, shrink: 0.1, grow: 10.0, sweeps: 1, memory: 4 };
+    pub(super) const QUICK: Self =
+        Self { stiffness: 1.0, proximal: 1e-3, shrink: 0.1, grow: 10.0, sweeps: 1, memory: 4 };
     /// Limbs pressed against each other with friction 1: 96 such problems that kernels had left unsolved took 111
     /// iterations in the mean by [`Self::QUICK`] and what had to come after it, 15 by this.
-    pub(super) const PATIENT: Self = Self { stiffness: 1.0, proximal: 0.3, shrink: 0.5, grow: 4.0, sweeps: 3, memory: MEMORY };
+    pub(super) const PATIENT: Self =
+        Self { stiffness: 1.0, proximal: 0.3, shrink: 0.5, grow: 4.0, sweeps: 3, memory: MEMORY };
     /// From near the solution of bodies at rest with many more contacts than they need.
-    pub(super) const STIFF: Self = Self {
-        stiffness: 1e3,
-        proximal: 1e-6,
-        shrink: 0.1, grow: 10.0, sweeps: 0, memory: MEMORY };
+    pub(super) const STIFF: Self =
+        Self { stiffness: 1e3, proximal: 1e-6, shrink: 0.1, grow: 10.0, sweeps: 0, memory: MEMORY };
 }
 
 /// Smallest weight: the matrix is `1 / eps` as stiff as the contacts, which double precision bears.

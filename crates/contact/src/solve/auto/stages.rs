@@ -13,6 +13,8 @@ use crate::solve::{SolveSettings, Stage};
 /// Outer iterations of CANAL after which Newton steps are tried: most islands need few, stacks of very unlike masses half a
 /// hundred, and bodies wedged in a corner with friction 1, where cones of wall and floor just touch, hundreds.
 const LOOKS: [u32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+/// Outer iterations before stiff Newton steps are tried as well.
+const STIFF_FROM: u32 = 64;
 /// Newton steps at each: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
 
@@ -111,7 +113,8 @@ impl<'a> Search<'a> {
             }
             self.outer = state.outer;
             if LOOKS.contains(&state.outer) {
-                for trust in [Trust::QUICK, Trust::STIFF] {
+                let stiff = Some(Trust::STIFF).filter(|_| STIFF_FROM <= state.outer);
+                for trust in std::iter::once(Trust::QUICK).chain(stiff) {
                     if self.polish::<T>(&lambda, trust, LOOK_ROUNDS) {
                         return Some(Stage::CanalNewton);
                     }
