@@ -32,7 +32,8 @@ Examples:
 A state file holds {\"q\": [], \"v\": [], \"ctrl\": [], \"tau\": []}, each optional; ctrl and tau act in every step.
 A file of controls has a heading `t,NAME,..` of actuators (or their numbers), then rows of a time in seconds and a control
 each: linear between rows, constant before the first and after the last; actuators without a column keep theirs. A step
-takes the controls of the time at which it starts. Built-in scenes with controls of their own follow those.")]
+takes the controls of the time at which it starts. Built-in scenes with controls of their own follow those, unless a state
+file or --keyframe gives others.")]
 pub(crate) struct SimArgs {
     #[command(flatten)]
     model: ModelArgs,

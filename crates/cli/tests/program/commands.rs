@@ -104,6 +104,18 @@ fn sim_follows_controls_over_time() {
 }
 
 #[test]
+fn sim_follows_a_scenes_own_controls_unless_told_otherwise() {
+    let files = Files::new();
+    let still = files.write("still.json", r#"{"ctrl": [0, 0, 0, 0, 0, 0, 0]}"#);
+    let lean = |more: &[&str]| {
+        let args = ["sim", "nut-turning", "--steps", "5", "--executor", "cpu"];
+        numbers(&json(&[&args, more].concat(), &[])["q"])[8]
+    };
+    assert!((lean(&[]) - 0.8367).abs() < 1e-3, "{}", lean(&[]));
+    assert!(lean(&["--state", &still]) < 0.8, "drives pull the arm up");
+}
+
+#[test]
 fn sim_draws_a_run() {
     let files = Files::new();
     let model = files.write("box.xml", BOX);
