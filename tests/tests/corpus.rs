@@ -116,7 +116,8 @@ fn auto_is_never_worse_than_its_first_stages() {
             quality(problem, &solution.lambda, &solution.v).residual
         };
         let (first, all) = (ends("newton", KERNELS), ends("auto", KERNELS + 200));
-        assert!(all <= first * (1.0 + 1e-9), "{name}: {all:e} after {first:e}");
+        // Below that the two sums of residuals differ by round-off.
+        assert!(all <= first.max(1e-14) * (1.0 + 1e-9), "{name}: {all:e} after {first:e}");
     });
 }
 
