@@ -1,5 +1,5 @@
-//! What derivatives cost beside the step itself: one world alone on one thread, in contact.
-//! `cargo bench -p manyworlds-benches --bench gradients`.
+//! What derivatives cost beside the step itself: one world alone on one thread, in contact; the step at a tolerance of
+//! 1e-10, as derivatives want it, and of 1e-6. `cargo bench -p manyworlds-benches --bench gradients`.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Outputs, Precision, random};
@@ -15,6 +15,8 @@ fn gradients(c: &mut Criterion) {
             iterations: 1000,
             ..BatchOptions::default()
         };
+        let usual = BatchOptions { tolerance: 1e-6, ..options.clone() };
+        let mut loose = Batch::new(&[(&model, 1)], &usual).unwrap();
         let mut batch = Batch::new(&[(&model, 1)], &options).unwrap();
         let n = model.actuators.len();
         for step in 0..settle {
@@ -30,6 +32,12 @@ fn gradients(c: &mut Criterion) {
             b.iter(|| {
                 batch.reset(&[(0, state.clone())]).unwrap();
                 batch.step::<f64>(&[]).unwrap();
+            });
+        });
+        group.bench_function(BenchmarkId::new("step to 1e-6", scene), |b| {
+            b.iter(|| {
+                loose.reset(&[(0, state.clone())]).unwrap();
+                loose.step::<f64>(&[]).unwrap();
             });
         });
         batch.restore(&here).unwrap();

@@ -44,6 +44,12 @@ def settings():
     p.add_argument("--cone", choices=("pyramidal", "elliptic"), help="default: MuJoCo's, pyramidal")
     p.add_argument("--tolerance", type=float, help="of the solver; default: MuJoCo's, 1e-8")
     p.add_argument("--iterations", type=int, help="limit of the solver; default: MuJoCo's, 100")
+    p.add_argument(
+        "--differences",
+        action="store_true",
+        help="time mjd_transitionFD instead, centred, at the state after settling: the derivatives of one step by q, v and "
+        "controls from differences of steps",
+    )
     p.add_argument("--json", metavar="FILE", help="write the numbers to FILE, - for standard output")
     return p.parse_args()
 
@@ -98,6 +104,8 @@ def measure(scene, args):
         d.ctrl[:] = u
         mujoco.mj_step(m, d)
 
+    if args.differences:
+        return differences(scene, args, m, d)
     spec = mujoco.mjtState.mjSTATE_FULLPHYSICS
     state = np.zeros(mujoco.mj_stateSize(m, spec))
     times, cpu_times, contacts, iterations = [], [], [], []
@@ -135,6 +143,31 @@ def measure(scene, args):
         "contacts_mean": float(np.mean(contacts)),
         "iterations_mean": float(np.mean(iterations)),
         "steps": args.steps,
+        "repeats": args.repeats,
+    }
+
+
+def differences(scene, args, m, d):
+    """Times of mjd_transitionFD, the smallest of the repeats as `us_min`."""
+    n = 2 * m.nv + m.na
+    a, b = np.zeros((n, n)), np.zeros((n, m.nu))
+    times, calls = [], max(1, args.steps // 100)
+    for _ in range(args.repeats):
+        begin = time.perf_counter()
+        for _ in range(calls):
+            mujoco.mjd_transitionFD(m, d, 1e-6, 1, a, b if m.nu else None, None, None)
+        times.append((time.perf_counter() - begin) / calls * 1e6)
+    return {
+        "name": scene["name"],
+        "n_v": m.nv,
+        "dt": m.opt.timestep,
+        "us_per_step": statistics.median(times),
+        "us_min": min(times),
+        "us_max": max(times),
+        "us_cpu": float("nan"),
+        "contacts_mean": float(d.ncon),
+        "iterations_mean": float(d.solver_niter[: d.nisland or 1].max(initial=0)),
+        "steps": calls,
         "repeats": args.repeats,
     }
 

@@ -16,7 +16,6 @@ fn precise() -> BatchOptions {
     };
     // What rests has no kink then.
     options.stabilisation.fraction = 1.0;
-    options.stabilisation.slop = 0.0;
     options
 }
 
@@ -176,6 +175,96 @@ fn friction_and_restitution() {
 }
 
 #[test]
+fn frames_of_links_and_joints() {
+    use Parameter as P;
+    for (scene, joint, acting) in [("half-cheetah", 4, 1), ("quadruped", 3, 2), ("arm7", 2, 0)] {
+        let model = load(scene);
+        let state = calm(&model, acting);
+        let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+        for parameter in [P::BodyPosition(2), P::JointAnchor(joint), P::JointReference(joint)] {
+            let values = batch.parameter(0, 0, parameter).expect("a parameter");
+            let set = move |batch: &mut Batch, values: &[f64]| {
+                batch.set_parameter(0, 0, parameter, values).expect("a parameter");
+            };
+            let found = error(&model, &state, ModelParameter::Tree { tree: 0, parameter }, &values, &set);
+            println!("{scene}, {parameter:?}: {found:.1e}");
+            assert!(found < 1e-6, "{scene}, {parameter:?}: {found:.1e}");
+        }
+    }
+}
+
+#[test]
+fn time_step_and_correction() {
+    for (scene, acting) in [("half-cheetah", 1), ("quadruped", 2), ("arm7", 0)] {
+        let model = load(scene);
+        let state = calm(&model, acting);
+        let h = model.options.timestep;
+        let set = |batch: &mut Batch, values: &[f64]| {
+            (0..1).for_each(|tree| batch.set_parameter(0, tree, Parameter::Timestep, values).expect("a time step"));
+        };
+        let found = error(&model, &state, ModelParameter::Every(Parameter::Timestep), &[h], &set);
+        println!("{scene}, time step: {found:.1e}");
+        assert!(found < 1e-6, "{scene}, time step: {found:.1e}");
+    }
+    // A box with a corner in the floor by 1 mm, of which a part is undone.
+    let model = load("free-box");
+    let turn = turn_of(0.3, 0.2);
+    let low: f64 = turn.1.iter().map(|x| 0.1 * x.abs()).sum();
+    let q = [vec![0.0, 0.0, low - 1e-3], turn.0.to_vec()].concat();
+    let state = State { q, v: vec![0.5, 1.0, -0.1, 0.3, 0.0, 0.0], ..State::default() };
+    let set = |batch: &mut Batch, values: &[f64]| {
+        batch.set_parameter(0, 0, Parameter::CorrectionFraction, values).expect("a fraction");
+    };
+    let of = ModelParameter::Every(Parameter::CorrectionFraction);
+    let found = error(&model, &state, of, &[0.2], &set);
+    assert!(found < 1e-6, "fraction: {found:.1e}");
+}
+
+#[test]
+fn sizes_of_shapes() {
+    // On one corner, tilted about one axis and the other.
+    let model = load("free-box");
+    let turn = turn_of(0.3, 0.2);
+    let half = [0.1, 0.1, 0.1];
+    let low: f64 = (0..3).map(|k| half[k] * turn.1[k].abs()).sum();
+    let q = [vec![0.0, 0.0, low - 1e-4], turn.0.to_vec()].concat();
+    let state = State { q, v: vec![0.5, 1.0, -0.1, 0.3, 0.0, 0.0], ..State::default() };
+    let geom = model.geoms.iter().position(|geom| geom.body > 0).expect("a box");
+    let set = move |batch: &mut Batch, values: &[f64]| {
+        batch.set_geom(0, geom, GeomParameter::Size, values).expect("sizes");
+    };
+    let found = error(&model, &state, ModelParameter::Size { geom }, &half, &set);
+    println!("box: {found:.1e}");
+    assert!(found < 1e-6, "box: {found:.1e}");
+    // A foot of a robot.
+    let model = load("half-cheetah");
+    let state = calm(&model, 1);
+    let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+    batch.reset(&[(0, state.clone())]).expect("a reset");
+    batch.step::<f64>(&[]).expect("a step");
+    let contacts = batch.inspect(0).expect("a world").contacts;
+    let foot = contacts.iter().find(|c| c.impulse != [0.0; 3]).expect("a foot on the floor");
+    let geom = foot.geoms.into_iter().find(|&geom| model.geoms[geom].body > 0).expect("a foot");
+    let manyworlds::model::Shape::Capsule { radius, half_length } = model.geoms[geom].shape else {
+        panic!("feet are capsules")
+    };
+    let set = move |batch: &mut Batch, values: &[f64]| {
+        batch.set_geom(0, geom, GeomParameter::Size, values).expect("sizes");
+    };
+    let found = error(&model, &state, ModelParameter::Size { geom }, &[radius, half_length], &set);
+    println!("capsule: {found:.1e}");
+    assert!(found < 1e-6, "capsule: {found:.1e}");
+}
+
+/// A turn about x, then about y: quaternion, and the world's z in its axes.
+fn turn_of(about_x: f64, about_y: f64) -> ([f64; 4], [f64; 3]) {
+    let (sx, cx, sy, cy) = ((0.5 * about_x).sin(), (0.5 * about_x).cos(), (0.5 * about_y).sin(), (0.5 * about_y).cos());
+    // q = q_y q_x; z of the world in the box's axes is the third row of its matrix.
+    let z = [-about_y.sin(), about_y.cos() * about_x.sin(), about_y.cos() * about_x.cos()];
+    ([cy * cx, cy * sx, sy * cx, -sy * sx], z)
+}
+
+#[test]
 fn what_has_no_derivative_is_refused() {
     let model = load("hopper");
     let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
@@ -185,6 +274,9 @@ fn what_has_no_derivative_is_refused() {
     let of = |tree, parameter| ModelParameter::Tree { tree, parameter };
     assert!(matches!(ask(of(0, Parameter::Timestep)), Err(Error::Parameter { .. })));
     assert!(matches!(ask(of(0, Parameter::BodyMass(99))), Err(Error::Parameter { .. })));
+    assert!(matches!(ask(ModelParameter::Every(Parameter::BodyMass(0))), Err(Error::Parameter { .. })));
+    assert!(matches!(ask(ModelParameter::Size { geom: 0 }), Err(Error::Parameter { .. })), "the floor has no size");
+    assert!(matches!(ask(ModelParameter::Size { geom: 99 }), Err(Error::Index { what: "geom", .. })));
     assert!(matches!(ask(of(1, Parameter::BodyMass(0))), Err(Error::Index { what: "tree", .. })));
     assert!(matches!(ask(ModelParameter::Friction { geoms: [0, 99] }), Err(Error::Index { what: "geom", .. })));
     assert!(ask(of(0, Parameter::BodyMass(1))).is_ok());

@@ -29,7 +29,6 @@ impl Parameter {
             P::CorrectionFraction => all(values, |x| (0.0..=1.0).contains(&x), "a number from 0 to 1"),
             P::CorrectionMax
             | P::RestitutionThreshold
-            | P::CorrectionSlop
             | P::JointStiffness(_)
             | P::JointDamping(_)
             | P::JointArmature(_)

@@ -26,8 +26,6 @@ pub enum Parameter {
     CorrectionMax,
     /// Approaching faster than this bounces, m/s.
     RestitutionThreshold,
-    /// Depth up to which a penetration is left as it is, m.
-    CorrectionSlop,
     /// Position in the parent's frame, m, 3.
     BodyPosition(usize),
     /// Orientation in the parent's frame, a quaternion, 4.
@@ -101,7 +99,6 @@ impl TreeLayout {
             P::CorrectionFraction => header(param::CORRECTION_FRACTION, 1),
             P::CorrectionMax => header(param::CORRECTION_MAX, 1),
             P::RestitutionThreshold => header(param::RESTITUTION_THRESHOLD, 1),
-            P::CorrectionSlop => header(param::CORRECTION_SLOP, 1),
             P::BodyPosition(b) => body(b, param::BODY_POSITION, 3),
             P::BodyOrientation(b) => body(b, param::BODY_ORIENTATION, 4),
             P::BodyMass(b) => body(b, param::BODY_MASS, 1),

@@ -122,6 +122,10 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
         Ok(())
     }
 
+    fn numbers(&self, buffer: BufferId) -> Option<&[T]> {
+        self.buffer(buffer).map(Buffer::scalars)
+    }
+
     fn read_index(&mut self, id: BufferId, values: &mut [u32]) -> Result<(), GpuError> {
         let (name, buffer) = self.existing(id)?;
         if buffer.kind() != Kind::Index {

@@ -53,6 +53,11 @@ pub trait Store<T: Scalar>: Send {
     /// If there are not as many, or the device fails.
     fn read(&mut self, buffer: BufferId, values: &mut [T]) -> Result<(), GpuError>;
 
+    /// The numbers of a buffer where they lie; none where the host has to read them.
+    fn numbers(&self, _: BufferId) -> Option<&[T]> {
+        None
+    }
+
     /// Reads the first `values.len()` integers, as [`Self::read`] does.
     ///
     /// # Errors

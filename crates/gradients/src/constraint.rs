@@ -1,7 +1,6 @@
 //! What every constraint says about derivatives, whatever it is: rows of J, how its biased velocity changes while v+ is
 //! held, and the law its impulse obeys.
 
-use crate::correction::Kink;
 use crate::grid::Grid;
 
 /// The law of a constraint of the step, with its impulse in the solution.
@@ -44,7 +43,7 @@ pub(crate) struct Constraint {
     pub(crate) impulse: [f64; 3],
     /// e
     pub(crate) bias: [f64; 3],
-    /// How far e is from a kink of its own (where a gap closes, where a correction begins or is capped).
+    /// How far e is from a kink of its own (where a gap closes, where a correction is capped).
     pub(crate) kink: Kink,
     /// Of a row of a tree: first dof of the tree in the island, and number of the row.
     pub(crate) row: Option<(usize, usize)>,
@@ -103,4 +102,87 @@ impl Rows {
         self.constraints.push(Constraint { first, law, impulse, bias, kink, row: None, approach: 0.0 });
         first
     }
+}
+
+/// Gaps and violations that a step would undo at less than this are closed, m/s (rad/s): rounding decides their sign.
+const CLOSED: f64 = 1e-9;
+
+/// How far a bias is from where its slope jumps.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kink {
+    /// m/s (rad/s)
+    pub(crate) margin: f64,
+    /// The gap is just closed, and counts as open: of the two slopes there that by which it closes in the step, so that
+    /// what rests on a surface stays on it whichever way it is moved.
+    pub(crate) closed: bool,
+}
+
+impl Kink {
+    /// A bias without kinks.
+    pub(crate) const NONE: Self = Self { margin: f64::INFINITY, closed: false };
+}
+
+/// Branches of [`manyworlds_shaders::contact::tree_layout::bias`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Branch {
+    /// An open gap, or one just closed.
+    Open,
+    /// A violation of which a part is undone.
+    Undone,
+    /// One that is undone as fast as may be.
+    Capped,
+}
+
+impl Branch {
+    /// That of an error.
+    pub(crate) fn of(error: f64, per_step: f64, fraction: f64, largest: f64) -> Self {
+        let speed = error * per_step;
+        if speed > -CLOSED {
+            Self::Open
+        } else if fraction * speed > -largest {
+            Self::Undone
+        } else {
+            Self::Capped
+        }
+    }
+
+    /// The bias of an error on this branch, wherever the error is; settings: 1/h, fraction, largest speed.
+    pub(crate) fn bias(self, error: f64, [per_step, fraction, largest]: [f64; 3]) -> f64 {
+        match self {
+            Self::Open => error * per_step,
+            Self::Undone => fraction * error * per_step,
+            Self::Capped => -largest,
+        }
+    }
+}
+
+/// Slope of [`manyworlds_shaders::contact::tree_layout::bias`] by the error.
+pub(crate) fn bias_slope(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
+    match Branch::of(error, per_step, fraction, largest) {
+        Branch::Open => per_step,
+        Branch::Undone => fraction * per_step,
+        Branch::Capped => 0.0,
+    }
+}
+
+/// How far [`manyworlds_shaders::contact::tree_layout::bias`] is from its kinks: at zero, and where the correction is
+/// capped.
+pub(crate) fn bias_kink(error: f64, per_step: f64, fraction: f64, largest: f64) -> Kink {
+    let speed = error * per_step;
+    let capped = (fraction * speed + largest).abs();
+    // All of a violation undone at once: the slope is the same on either side.
+    let (closed, smooth) = (speed.abs() < CLOSED, fraction == 1.0);
+    let margin = if closed || smooth { capped } else { speed.abs().min(capped) };
+    Kink { margin, closed: closed && !smooth }
+}
+
+/// How far [`manyworlds_shaders::contact::tree_layout::bilateral_bias`] is from its kinks.
+pub(crate) fn bilateral_kink(error: f64, per_step: f64, fraction: f64, largest: f64) -> Kink {
+    Kink { margin: ((fraction * error * per_step).abs() - largest).abs(), closed: false }
+}
+
+/// Slope of [`manyworlds_shaders::contact::tree_layout::bilateral_bias`] by the error.
+pub(crate) fn bilateral_slope(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
+    let speed = fraction * error * per_step;
+    if speed.abs() < largest { fraction * per_step } else { 0.0 }
 }

@@ -12,11 +12,11 @@ use manyworlds_shaders::dynamics::derivatives::transport::transport;
 use manyworlds_shaders::dynamics::derivatives::turn::left_inverse;
 use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
 use manyworlds_shaders::math::{Quat, quat_conjugate, quat_log, quat_mul, quat_rotate};
-use nalgebra::{Matrix3, Matrix3xX, Vector3};
+use nalgebra::{Matrix3, Vector3};
 
-use crate::constraint::{Law, Rows};
-use crate::correction::{Correction, Kink};
+use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
 use crate::grid::Grid;
+use crate::pool::Pooled;
 use crate::tree::Forward;
 
 /// A body that moves: tree of the world, body of the tree.
@@ -61,14 +61,14 @@ pub struct BlockInput {
 /// Twists and psi of a tree for some joint velocities.
 #[derive(Default)]
 pub(crate) struct Motion {
-    twist: Vec<f64>,
-    psi: Vec<f64>,
+    twist: Pooled,
+    psi: Pooled,
 }
 
 impl Motion {
     pub(crate) fn new(forward: &Forward, velocity: &[f64]) -> Self {
-        let mut twist = vec![0.0; SPATIAL * forward.tree.bodies.len()];
-        let mut psi = vec![0.0; SPATIAL * forward.n_v()];
+        let mut twist = Pooled::zeros(SPATIAL * forward.tree.bodies.len());
+        let mut psi = Pooled::zeros(SPATIAL * forward.n_v());
         transport(&forward.tree, &forward.motion, velocity, &mut twist, &mut psi);
         Self { twist, psi }
     }
@@ -80,66 +80,89 @@ pub(crate) struct Member<'a> {
     /// First dof and first control in the island.
     pub(crate) at: [usize; 2],
     /// v+
-    pub(crate) after: Vec<f64>,
+    pub(crate) after: Pooled,
+    /// `A^-1`
+    pub(crate) inverse: Grid,
     /// Of v+.
     pub(crate) motion: Motion,
     /// Of the velocity before.
     pub(crate) before: Motion,
     /// Impulses on bodies at c, fixed in the world, `[n_body][6]`.
-    pub(crate) fixed: Vec<f64>,
+    pub(crate) fixed: Pooled,
 }
 
-fn vector(s: &[f64], at: usize) -> Vector3<f64> {
+pub(crate) fn vector(s: &[f64], at: usize) -> Vector3<f64> {
     Vector3::new(s[at], s[at + 1], s[at + 2])
 }
 
-/// Everything at a point between two bodies, over the dofs that move either.
-struct At {
-    /// Dofs of the island.
-    dofs: Vec<usize>,
-    /// Relative velocity by each dof, `[3, dofs]`: J in world axes.
-    linear: Matrix3xX<f64>,
-    /// Relative angular velocity by each dof.
-    angular: Matrix3xX<f64>,
-    /// Velocity of each body's point, and its angular velocity, by each dof: (a, b).
-    own: [[Matrix3xX<f64>; 2]; 2],
+/// What a dof does at a point between two bodies.
+#[derive(Debug, Clone, Copy)]
+struct Column {
+    /// Of the island.
+    dof: usize,
+    /// Velocity of each body's point, and its angular velocity.
+    own: [[Vector3<f64>; 2]; 2],
+    /// Relative velocity: J in world axes.
+    linear: Vector3<f64>,
+    /// Relative angular velocity.
+    angular: Vector3<f64>,
     /// Change of the relative velocity by q while p is held: of v+, of the velocity before.
-    carried: [Matrix3xX<f64>; 2],
+    carried: [Vector3<f64>; 2],
     /// Change of the relative angular velocity of v+ by q.
-    carried_angular: Matrix3xX<f64>,
+    carried_angular: Vector3<f64>,
+    /// Which of the bodies it moves.
+    moves: [bool; 2],
+}
+
+/// Memory of [`Columns::fill`], used again by each constraint of an island.
+#[derive(Default)]
+pub(crate) struct Columns {
+    all: Vec<Column>,
+    /// By dof: its column, plus one.
+    of_dof: Vec<u32>,
+}
+
+/// Everything at a point between two bodies, over the dofs that move either.
+struct At<'c> {
+    columns: &'c [Column],
     /// Relative velocity and angular velocity: of v+, of the velocity before.
     relative: [[Vector3<f64>; 2]; 2],
 }
 
-impl At {
-    fn new(
+impl Columns {
+    /// The column of a dof; a new one if it has none yet.
+    fn column(&mut self, dof: usize) -> &mut Column {
+        if self.of_dof.len() <= dof {
+            self.of_dof.resize(dof + 1, 0);
+        }
+        if self.of_dof[dof] == 0 {
+            let (zero, none) = (Vector3::zeros(), [Vector3::zeros(); 2]);
+            self.all.push(Column {
+                dof,
+                own: [none; 2],
+                linear: zero,
+                angular: zero,
+                carried: none,
+                carried_angular: zero,
+                moves: [false; 2],
+            });
+            self.of_dof[dof] = self.all.len() as u32;
+        }
+        let at = self.of_dof[dof] as usize - 1;
+        &mut self.all[at]
+    }
+
+    fn fill(
+        &mut self,
         members: &[Member],
         bodies: [Option<BodyOfTree>; 2],
         place: impl Fn(usize) -> usize,
         p: Vector3<f64>,
-    ) -> Self {
-        let n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
-        let (mut dofs, mut columns) = (Vec::new(), vec![usize::MAX; n_v]);
-        for &(tree, body) in bodies.iter().flatten() {
-            let member = &members[place(tree)];
-            member.forward.for_dofs(body, |i| {
-                let dof = member.at[0] + i;
-                if columns[dof] == usize::MAX {
-                    columns[dof] = dofs.len();
-                    dofs.push(dof);
-                }
-            });
+    ) -> At<'_> {
+        for column in self.all.drain(..) {
+            self.of_dof[column.dof] = 0;
         }
-        let zeros = || Matrix3xX::zeros(dofs.len());
-        let mut at = Self {
-            linear: zeros(),
-            angular: zeros(),
-            own: [[zeros(), zeros()], [zeros(), zeros()]],
-            carried: [zeros(), zeros()],
-            carried_angular: zeros(),
-            relative: [[Vector3::zeros(); 2]; 2],
-            dofs: Vec::new(),
-        };
+        let mut relative = [[Vector3::zeros(); 2]; 2];
         for (side, body) in bodies.iter().enumerate() {
             let Some((tree, body)) = *body else { continue };
             let member = &members[place(tree)];
@@ -149,59 +172,34 @@ impl At {
                 let angular = vector(s, SPATIAL * k);
                 (vector(s, SPATIAL * k + 3) + angular.cross(&arm), angular)
             };
-            for (which, motion) in [&member.motion, &member.before].into_iter().enumerate() {
+            let motions = [&member.motion, &member.before];
+            let twists = motions.map(|m| [vector(&m.twist, SPATIAL * body), vector(&m.twist, SPATIAL * body + 3)]);
+            for (which, motion) in motions.into_iter().enumerate() {
                 let (v, w) = here(&motion.twist, body);
-                at.relative[which][0] += sign * v;
-                at.relative[which][1] += sign * w;
-                let twist = [vector(&motion.twist, SPATIAL * body), vector(&motion.twist, SPATIAL * body + 3)];
-                member.forward.for_dofs(body, |i| {
-                    let column = columns[member.at[0] + i];
-                    let s =
-                        [vector(&member.forward.motion, SPATIAL * i), vector(&member.forward.motion, SPATIAL * i + 3)];
-                    // dV = S x V + psi, then to p.
-                    let w = s[0].cross(&twist[0]) + vector(&motion.psi, SPATIAL * i);
-                    let v = s[0].cross(&twist[1]) + s[1].cross(&twist[0]) + vector(&motion.psi, SPATIAL * i + 3);
-                    let mut to = at.carried[which].column_mut(column);
-                    to += sign * (v + w.cross(&arm));
-                    if which == 0 {
-                        let mut to = at.carried_angular.column_mut(column);
-                        to += sign * w;
-                    }
-                });
+                relative[which][0] += sign * v;
+                relative[which][1] += sign * w;
             }
             member.forward.for_dofs(body, |i| {
-                let column = columns[member.at[0] + i];
-                let (v, w) = here(&member.forward.motion, i);
-                at.own[side][0].set_column(column, &v);
-                at.own[side][1].set_column(column, &w);
-                let mut to = at.linear.column_mut(column);
-                to += sign * v;
-                let mut to = at.angular.column_mut(column);
-                to += sign * w;
+                let column = self.column(member.at[0] + i);
+                let s = [vector(&member.forward.motion, SPATIAL * i), vector(&member.forward.motion, SPATIAL * i + 3)];
+                for (which, motion) in motions.into_iter().enumerate() {
+                    // dV = S x V + psi, then to p.
+                    let twist = &twists[which];
+                    let w = s[0].cross(&twist[0]) + vector(&motion.psi, SPATIAL * i);
+                    let v = s[0].cross(&twist[1]) + s[1].cross(&twist[0]) + vector(&motion.psi, SPATIAL * i + 3);
+                    column.carried[which] += sign * (v + w.cross(&arm));
+                    if which == 0 {
+                        column.carried_angular += sign * w;
+                    }
+                }
+                let (v, w) = (s[1] + s[0].cross(&arm), s[0]);
+                column.own[side] = [v, w];
+                column.moves[side] = true;
+                column.linear += sign * v;
+                column.angular += sign * w;
             });
         }
-        at.dofs = dofs;
-        at
-    }
-
-    /// Puts three rows, by the dofs of the constraint, into a matrix over those of the island.
-    fn put(&self, from: &Matrix3xX<f64>, first: usize, to: &mut Grid) {
-        for (k, &dof) in self.dofs.iter().enumerate() {
-            for r in 0..3 {
-                to[(first + r, dof)] += from[(r, k)];
-            }
-        }
-    }
-
-    /// Adds the change of `J^T f` for an impulse f whose change by q is given and whose point moves.
-    fn push(&self, f: Vector3<f64>, change: &Matrix3xX<f64>, point: &Matrix3xX<f64>, to: &mut Grid) {
-        for (j, &column) in self.dofs.iter().enumerate() {
-            let force = change.column(j).into_owned();
-            let moment = Vector3::from(point.column(j).into_owned()).cross(&f);
-            for (i, &row) in self.dofs.iter().enumerate() {
-                to[(row, column)] += self.linear.column(i).dot(&force) + self.angular.column(i).dot(&moment);
-            }
-        }
+        At { columns: &self.all, relative }
     }
 }
 
@@ -243,6 +241,12 @@ fn frame(n: [f64; 3]) -> (Matrix3<f64>, [Matrix3<f64>; 2]) {
     (e, [first, second])
 }
 
+/// Settings of constraints in a tree's parameters: 1/h, fraction, largest speed.
+fn settings(forward: &Forward) -> [f64; 3] {
+    let p = forward.params;
+    [1.0 / p[param::TIMESTEP], p[param::CORRECTION_FRACTION], p[param::CORRECTION_MAX]]
+}
+
 /// Adds the impulses of a contact to its bodies.
 pub(crate) fn add_contact_impulse(members: &mut [Member], place: impl Fn(usize) -> usize, contact: &ContactInput) {
     let (e, _) = frame(contact.normal);
@@ -257,7 +261,7 @@ pub(crate) fn opening(members: &[Member], place: impl Fn(usize) -> usize, contac
     }
     let tree = contact.bodies.iter().flatten().next()?.0;
     let forward = &members[place(tree)].forward;
-    let correction = Correction::of_contacts(forward.params);
+    let [per_step, fraction, largest] = settings(forward);
     let (p, n) = (Vector3::from(contact.point), Vector3::from(contact.normal));
     let along = |before: bool| {
         let velocity = |side: usize| {
@@ -270,11 +274,11 @@ pub(crate) fn opening(members: &[Member], place: impl Fn(usize) -> usize, contac
         (velocity(1).unwrap_or_default() - velocity(0).unwrap_or_default()).dot(&n)
     };
     let (after, approach) = (along(false), along(true));
-    let threshold = (-forward.params[param::RESTITUTION_THRESHOLD]).min(-(contact.distance * correction.per_step));
+    let threshold = (-forward.params[param::RESTITUTION_THRESHOLD]).min(-(contact.distance * per_step));
     let bias = if contact.restitution > 0.0 && approach < threshold {
         contact.restitution * approach
     } else {
-        correction.bias(contact.distance)
+        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest, 0.0)
     };
     Some(after + bias).filter(|&speed| speed > 0.0)
 }
@@ -285,79 +289,95 @@ pub(crate) fn add_contact(
     members: &[Member],
     place: impl Fn(usize) -> usize,
     contact: &ContactInput,
+    columns: &mut Columns,
     rows: &mut Rows,
     push: &mut Grid,
 ) {
     let Some(tree) = contact.bodies.iter().flatten().next().map(|body| body.0) else { return };
     let forward = &members[place(tree)].forward;
-    let correction = Correction::of_contacts(forward.params);
-    let at = At::new(members, contact.bodies, &place, contact.point.into());
+    let [per_step, fraction, largest] = settings(forward);
+    let at = columns.fill(members, contact.bodies, &place, contact.point.into());
     let (e, turned) = frame(contact.normal);
-    let n = at.dofs.len();
 
-    // Change of point, normal and distance by each dof.
-    let (mut point, mut normal, mut distance) = (Matrix3xX::zeros(n), Matrix3xX::zeros(n), vec![0.0; n]);
-    if let Ok(slope) = &contact.slope {
-        for k in 0..n {
-            let twist: [f64; 12] = std::array::from_fn(|c| at.own[c / 6][c % 6 / 3][(c % 3, k)]);
-            let change = slope.along(&twist);
-            point.set_column(k, &Vector3::new(change[0], change[1], change[2]));
-            normal.set_column(k, &Vector3::new(change[3], change[4], change[5]));
-            distance[k] = change[6];
-        }
-    }
-    let tangent = [turned[0] * &normal, turned[1] * &normal];
-    // dE u for a vector u.
-    let turn = |u: &Vector3<f64>| {
-        let mut out = Matrix3xX::zeros(n);
-        for k in 0..n {
-            out[(0, k)] = tangent[0].column(k).dot(u);
-            out[(1, k)] = tangent[1].column(k).dot(u);
-            out[(2, k)] = normal.column(k).dot(u);
-        }
-        out
-    };
-    // Change of sigma by q: of v+, of the velocity before.
-    let changes = [0, 1].map(|which| {
-        let [u, w] = &at.relative[which];
-        let mut moved = at.carried[which].clone();
-        for k in 0..n {
-            let along = w.cross(&Vector3::from(point.column(k).into_owned()));
-            let mut to = moved.column_mut(k);
-            to += along;
-        }
-        e * moved + turn(u)
-    });
     let approach = (e * at.relative[1][0])[2];
     let threshold = forward.params[param::RESTITUTION_THRESHOLD];
-    let bounces = contact.restitution > 0.0 && approach < (-threshold).min(-(contact.distance * correction.per_step));
-    let bias = if bounces { contact.restitution * approach } else { correction.bias(contact.distance) };
-    let mut kink = if bounces { Kink::NONE } else { correction.kink(contact.distance) };
+    let bounces = contact.restitution > 0.0 && approach < (-threshold).min(-(contact.distance * per_step));
+    let bias = if bounces {
+        contact.restitution * approach
+    } else {
+        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest, 0.0)
+    };
+    let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, per_step, fraction, largest) };
     if contact.restitution > 0.0 {
         // Whether it bounces is a switch as well.
-        kink.margin = kink.margin.min((approach - (-threshold).min(-(contact.distance * correction.per_step))).abs());
+        kink.margin = kink.margin.min((approach - (-threshold).min(-(contact.distance * per_step))).abs());
     }
     let law = Law::Contact { mu: contact.friction.max(0.0) };
     let r = rows.push(law, contact.impulse, [0.0, 0.0, bias], kink);
     if bounces {
         rows.bounces(approach);
     }
-    let j = e * &at.linear;
-    at.put(&j, r, &mut rows.j);
-    let [mut change, before] = changes;
-    let slope = correction.slope(contact.distance);
-    for k in 0..n {
-        change[(2, k)] += if bounces { contact.restitution * before[(2, k)] } else { slope * distance[k] };
+    let slope = bias_slope(contact.distance, per_step, fraction, largest);
+    let impulse = Vector3::from(contact.impulse);
+    let f = e.transpose() * impulse;
+    for moved in at.columns {
+        // Change of point, normal and distance by the dof.
+        let change = contact.slope.as_ref().map_or([0.0; 7], |slope| {
+            let mut change = [0.0; 7];
+            for side in (0..2).filter(|&side| moved.moves[side]) {
+                let [v, w] = &moved.own[side];
+                let own = slope.along_one(side, &[v.x, v.y, v.z, w.x, w.y, w.z]);
+                change.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
+            }
+            change
+        });
+        let (point, normal) = (vector(&change, 0), vector(&change, 3));
+        let tangent = [turned[0] * normal, turned[1] * normal];
+        // Change of sigma by q: dE u + E du, of v+ and of the velocity before.
+        let of = |which: usize| {
+            let [u, w] = &at.relative[which];
+            let turn = Vector3::new(tangent[0].dot(u), tangent[1].dot(u), normal.dot(u));
+            e * (moved.carried[which] + w.cross(&point)) + turn
+        };
+        let j = e * moved.linear;
+        let mut sigma = of(0);
         if bounces {
-            rows.by_v[(r + 2, at.dofs[k])] += contact.restitution * j[(2, k)];
+            sigma.z += contact.restitution * of(1).z;
+            rows.by_v[(r + 2, moved.dof)] += contact.restitution * j.z;
+        } else {
+            sigma.z += slope * change[6];
+        }
+        for k in 0..3 {
+            rows.j[(r + k, moved.dof)] += j[k];
+            rows.by_q[(r + k, moved.dof)] += sigma[k];
+        }
+        let force = tangent[0] * impulse.x + tangent[1] * impulse.y + normal * impulse.z;
+        let moment = point.cross(&f);
+        for column in at.columns {
+            push[(column.dof, moved.dof)] += column.linear.dot(&force) + column.angular.dot(&moment);
         }
     }
-    at.put(&change, r, &mut rows.by_q);
+}
 
-    let [l1, l2, l3] = contact.impulse;
-    let f = e.transpose() * Vector3::from(contact.impulse);
-    let force = &tangent[0] * l1 + &tangent[1] * l2 + &normal * l3;
-    at.push(f, &force, &point, push);
+/// A frame of a block in the world, by the pose of its body.
+fn frame_of(pose: Option<[f64; 7]>, frame: &[f64; 7]) -> ([f64; 3], Quat<f64>) {
+    let (position, turn) = ([frame[0], frame[1], frame[2]], [frame[3], frame[4], frame[5], frame[6]]);
+    let Some([x, y, z, w, i, j, k]) = pose else { return (position, turn) };
+    let q = [w, i, j, k];
+    let offset = quat_rotate(q, position);
+    ([x + offset[0], y + offset[1], z + offset[2]], quat_mul(q, turn))
+}
+
+/// The point of a block and how far its frames are apart.
+pub(crate) fn block_error(block: &BlockInput, pose: impl Fn(BodyOfTree) -> [f64; 7]) -> (Vector3<f64>, Vector3<f64>) {
+    let [a, b] = [0, 1].map(|side| frame_of(block.bodies[side].map(&pose), &block.frames[side]));
+    let p = Vector3::from(b.0);
+    let error = if block.angular {
+        Vector3::from(quat_log(quat_mul(b.1, quat_conjugate(a.1))))
+    } else {
+        p - Vector3::from(a.0)
+    };
+    (p, error)
 }
 
 /// A frame of a block in the world.
@@ -367,12 +387,11 @@ fn block_frame(
     body: Option<BodyOfTree>,
     frame: &[f64; 7],
 ) -> ([f64; 3], Quat<f64>) {
-    let (position, turn) = ([frame[0], frame[1], frame[2]], [frame[3], frame[4], frame[5], frame[6]]);
-    let Some((tree, body)) = body else { return (position, turn) };
-    let pose = &members[place(tree)].forward.pose[7 * body..7 * body + 7];
-    let q = [pose[3], pose[4], pose[5], pose[6]];
-    let offset = quat_rotate(q, position);
-    ([pose[0] + offset[0], pose[1] + offset[1], pose[2] + offset[2]], quat_mul(q, turn))
+    let pose = |(tree, body): BodyOfTree| {
+        let pose = &members[place(tree)].forward.pose[7 * body..7 * body + 7];
+        std::array::from_fn(|k| pose[k])
+    };
+    frame_of(body.map(pose), frame)
 }
 
 /// Adds the impulses of a block to its bodies.
@@ -388,54 +407,47 @@ pub(crate) fn add_block(
     members: &[Member],
     place: impl Fn(usize) -> usize,
     block: &BlockInput,
+    columns: &mut Columns,
     rows: &mut Rows,
     push: &mut Grid,
 ) {
     let Some(tree) = block.bodies.iter().flatten().next().map(|body| body.0) else { return };
-    let correction = Correction::of_joints(members[place(tree)].forward.params);
+    let [per_step, fraction, largest] = settings(&members[place(tree)].forward);
     let [a, b] = [0, 1].map(|side| block_frame(members, &place, block.bodies[side], &block.frames[side]));
     let p = Vector3::from(b.0);
-    let at = At::new(members, block.bodies, &place, p);
-    let n = at.dofs.len();
-    let (error, j, mut change, by_error) = if block.angular {
-        let turn = quat_mul(b.1, quat_conjugate(a.1));
-        let error = quat_log(turn);
-        let back = Matrix3::from_row_slice(&left_inverse(error));
-        let mut relative = at.own[1][1].clone();
-        for k in 0..n {
-            let w: [f64; 3] = at.own[0][1].column(k).into_owned().into();
-            let mut to = relative.column_mut(k);
-            to -= Vector3::from(quat_rotate(turn, w));
-        }
-        (Vector3::from(error), at.angular.clone(), at.carried_angular.clone(), back * relative)
-    } else {
-        // The point is that of body b; that of body a moves by its own offset.
-        let mut moved = at.carried[0].clone();
-        let mut by_error = at.own[1][0].clone();
-        let arm = Vector3::from(a.0) - p;
-        for k in 0..n {
-            let point = Vector3::from(at.own[1][0].column(k).into_owned());
-            let mut to = moved.column_mut(k);
-            to += at.relative[0][1].cross(&point);
-            let first = at.own[0][0].column(k) + Vector3::from(at.own[0][1].column(k).into_owned()).cross(&arm);
-            let mut to = by_error.column_mut(k);
-            to -= first;
-        }
-        (p - Vector3::from(a.0), at.linear.clone(), moved, by_error)
-    };
-    let bias = error.map(|x| correction.bilateral_bias(x));
-    let kinks = error.iter().map(|&x| correction.bilateral_kink(x));
+    let at = columns.fill(members, block.bodies, &place, p);
+    let turn = quat_mul(b.1, quat_conjugate(a.1));
+    let (arm, angular_error) = (Vector3::from(a.0) - p, quat_log(turn));
+    let back = Matrix3::from_row_slice(&left_inverse(angular_error));
+    let error = if block.angular { Vector3::from(angular_error) } else { -arm };
+    let bias = error.map(|x| manyworlds_shaders::contact::tree_layout::bilateral_bias(x, per_step, fraction, largest));
+    let kinks = error.iter().map(|&x| bilateral_kink(x, per_step, fraction, largest));
     let kink = kinks.fold(Kink::NONE, |least, kink| if kink.margin < least.margin { kink } else { least });
     let r = rows.push(Law::Bilateral, block.impulse, bias.into(), kink);
-    at.put(&j, r, &mut rows.j);
-    for row in 0..3 {
-        let slope = correction.bilateral_slope(error[row]);
-        for k in 0..n {
-            change[(row, k)] += slope * by_error[(row, k)];
+    let slopes = error.map(|x| bilateral_slope(x, per_step, fraction, largest));
+    for moved in at.columns {
+        let [first, second] = &moved.own;
+        let (j, change, by_error) = if block.angular {
+            let seen = Vector3::from(quat_rotate(turn, first[1].into()));
+            (moved.angular, moved.carried_angular, back * (second[1] - seen))
+        } else {
+            // The point is that of body b; that of body a moves by its own offset.
+            let by_error = second[0] - first[0] - first[1].cross(&arm);
+            (moved.linear, moved.carried[0] + at.relative[0][1].cross(&second[0]), by_error)
+        };
+        let change = change + slopes.component_mul(&by_error);
+        for k in 0..3 {
+            rows.j[(r + k, moved.dof)] += j[k];
+            rows.by_q[(r + k, moved.dof)] += change[k];
         }
     }
-    at.put(&change, r, &mut rows.by_q);
     if !block.angular {
-        at.push(block.impulse.into(), &Matrix3xX::zeros(n), &at.own[1][0], push);
+        let f = Vector3::from(block.impulse);
+        for moved in at.columns {
+            let moment = moved.own[1][0].cross(&f);
+            for column in at.columns {
+                push[(column.dof, moved.dof)] += column.angular.dot(&moment);
+            }
+        }
     }
 }

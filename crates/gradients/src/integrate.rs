@@ -42,22 +42,36 @@ fn for_parts(forward: &Forward, after: &[f64], mut f: impl FnMut(Part)) {
     }
 }
 
-/// Rows of one tree of `dq+ = D_q dq + D_v dv+`: `dv` holds dv+ by any inputs `[n_v, inputs]`, of which those from `own` on
-/// are the tree's own dq. Rows from `first` on of `out` get dq+.
-pub(crate) fn integrate(forward: &Forward, after: &[f64], first: usize, dv: &Grid, own: usize, out: &mut Grid) {
+/// Rows of one tree of `dq+ = D_q dq + D_v dv+`: `dv` holds dv+ by some inputs, `[n_v, inputs]`, which are q if `own`. Rows
+/// from `first` on of `out` get dq+.
+pub(crate) fn integrate(forward: &Forward, after: &[f64], first: usize, dv: &Grid, own: bool, out: &mut Grid) {
     let h = forward.h();
     for_parts(forward, after, |part| match part {
         Part::Plain(dof) => {
             axpy(h, dv.row(first + dof), out.row_mut(first + dof));
-            out[(first + dof, own + dof)] += 1.0;
+            if own {
+                out[(first + dof, first + dof)] += 1.0;
+            }
         }
         Part::Turn(dof, slope, seen) => {
             for r in 0..3 {
                 for k in 0..3 {
                     axpy(slope[3 * r + k], dv.row(first + dof + k), out.row_mut(first + dof + r));
-                    out[(first + dof + r, own + dof + k)] += seen[3 * r + k];
+                    if own {
+                        out[(first + dof + r, first + dof + k)] += seen[3 * r + k];
+                    }
                 }
             }
+        }
+    });
+}
+
+/// `D_q x` of one tree, `[n_v]`.
+pub(crate) fn carried(forward: &Forward, after: &[f64], x: &[f64], out: &mut [f64]) {
+    for_parts(forward, after, |part| match part {
+        Part::Plain(dof) => out[dof] += x[dof],
+        Part::Turn(dof, _, seen) => {
+            (0..9).for_each(|k| out[dof + k / 3] += seen[k] * x[dof + k % 3]);
         }
     });
 }

@@ -6,15 +6,18 @@ use manyworlds_shaders::dynamics::tree::SPATIAL;
 
 use crate::constraint::{Constraint, Rows};
 use crate::contact::{
-    BlockInput, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse, opening,
+    BlockInput, Columns, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse,
+    opening,
 };
 use crate::grid::{Grid, axpy, dot};
 use crate::integrate::{integrate, integrate_along, integrate_back};
 use crate::lu::{Lu, SMALLEST_PIVOT};
 use crate::mode::{Mode, mode};
-use crate::momentum::momentum_derivative;
+use crate::momentum::{MomentumDerivative, momentum_derivative};
+use crate::pool::Pooled;
 use crate::reduced::{Inverse, Unknown, left_over, unknowns};
 use crate::row::add_row;
+use crate::rules::Impact;
 use crate::tree::{Forward, TreeInput};
 
 /// Left-overs above this mean that the linear system has no solution.
@@ -40,8 +43,10 @@ pub(crate) struct Island<'a> {
     pub(crate) by_v: Grid,
     pub(crate) by_ctrl: Grid,
     pub(crate) unknowns: Vec<Unknown>,
-    /// `(A^-1 J^T R)^T`, `[m, n_v]`.
+    /// `A^-1 J^T R`, `[n_v, m]`.
     pub(crate) push: Grid,
+    /// `J A^-1`, by row.
+    pub(crate) responses: Grid,
     /// `L J`, `[m, n_v]`.
     pub(crate) equations: Grid,
     pub(crate) inverse: Inverse,
@@ -71,8 +76,9 @@ fn members<'a>(trees: &[TreeInput<'a>], parts: &Parts) -> Vec<Member<'a>> {
         let (n_v, n_u, n_body) = (forward.n_v(), forward.tree.actuators.len(), forward.tree.bodies.len());
         let before = Motion::new(&forward, forward.v());
         // v+ is known once all impulses are.
-        let motion = Motion::default();
-        members.push(Member { forward, at, after: vec![0.0; n_v], motion, before, fixed: vec![0.0; SPATIAL * n_body] });
+        let (motion, after, fixed) = (Motion::default(), Pooled::default(), Pooled::zeros(SPATIAL * n_body));
+        let inverse = forward.inverse();
+        members.push(Member { forward, at, after, inverse, motion, before, fixed });
         at = [at[0] + n_v, at[1] + n_u];
     }
     members
@@ -105,8 +111,25 @@ fn velocities(members: &mut [Member]) {
 /// `A x = x` for one vector of an island.
 fn solve(members: &[Member], x: &mut [f64]) {
     for member in members {
-        member.forward.solve(&mut x[member.at[0]..member.at[0] + member.forward.n_v()]);
+        let own = &mut x[member.at[0]..member.at[0] + member.forward.n_v()];
+        let mut solved = Pooled::zeros(own.len());
+        // A^-1 is symmetric.
+        member.inverse.add_transposed_times(1.0, own, &mut solved);
+        own.copy_from_slice(&solved);
     }
+}
+
+/// `J A^-1`.
+fn responses(members: &[Member], j: &Grid) -> Grid {
+    let mut out = Grid::zeros(j.height(), j.width());
+    for r in 0..j.height() {
+        for member in members {
+            let own = member.at[0]..member.at[0] + member.forward.n_v();
+            let (from, to) = (&j.row(r)[own.clone()], &mut out.row_mut(r)[own]);
+            member.inverse.add_transposed_times(1.0, from, to);
+        }
+    }
+    out
 }
 
 impl<'a> Island<'a> {
@@ -133,23 +156,19 @@ impl<'a> Island<'a> {
             members.iter().map(|m| (0..m.forward.tree.rows.len()).filter(|&i| active(m, i)).count()).sum();
         let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c])).collect();
         let n_closed = opening.iter().filter(|speed| speed.is_none()).count();
+        let mut columns = Columns::default();
         let mut rows = Rows::new(3 * (n_closed + parts.blocks.len()) + n_row, n_v, n_u);
         let (mut by_q, mut by_v) = (Grid::zeros(n_v, n_v), Grid::zeros(n_v, n_v));
         let mut by_ctrl = Grid::zeros(n_v, n_u);
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
-            add_contact(&members, place, &contacts[c], &mut rows, &mut by_q);
+            add_contact(&members, place, &contacts[c], &mut columns, &mut rows, &mut by_q);
         }
         for &b in &parts.blocks {
-            add_block(&members, place, &blocks[b], &mut rows, &mut by_q);
+            add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut by_q);
         }
         for member in &members {
-            let [first, control] = member.at;
-            let own = momentum_derivative(&member.forward, &member.after, &member.fixed);
-            for i in 0..member.forward.n_v() {
-                axpy(1.0, own.q.row(i), &mut by_q.row_mut(first + i)[first..]);
-                axpy(1.0, own.v.row(i), &mut by_v.row_mut(first + i)[first..]);
-                axpy(1.0, own.ctrl.row(i), &mut by_ctrl.row_mut(first + i)[control..]);
-            }
+            let out = MomentumDerivative { q: &mut by_q, v: &mut by_v, ctrl: &mut by_ctrl, at: member.at };
+            momentum_derivative(&member.forward, &member.after, &member.fixed, out);
             for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
                 add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut by_q);
             }
@@ -158,8 +177,7 @@ impl<'a> Island<'a> {
         // Modes at the solution.
         let after: Vec<f64> = members.iter().flat_map(|m| m.after.iter().copied()).collect();
         let mut sigma: Vec<f64> = (0..rows.j.height()).map(|r| dot(rows.j.row(r), &after)).collect();
-        let mut y = rows.j.clone();
-        (0..y.height()).for_each(|r| solve(&members, y.row_mut(r)));
+        let y = responses(&members, &rows.j);
         let mut modes = Vec::with_capacity(rows.constraints.len());
         let mut closed = 0;
         let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
@@ -180,19 +198,22 @@ impl<'a> Island<'a> {
 
         let unknowns = unknowns(&rows, &modes, &sigma);
         let m = unknowns.len();
-        let (mut push, mut equations) = (Grid::zeros(m, n_v), Grid::zeros(m, n_v));
+        let (mut push, mut equations) = (Grid::zeros(n_v, m), Grid::zeros(m, n_v));
+        let mut pushed = Pooled::zeros(n_v);
         for (i, unknown) in unknowns.iter().enumerate() {
-            unknown.add_direction(&y, push.row_mut(i));
+            pushed.fill(0.0);
+            unknown.add_direction(&y, &mut pushed);
+            pushed.iter().enumerate().for_each(|(dof, x)| push[(dof, i)] = *x);
             unknown.add_equation(1.0, &rows.j, equations.row_mut(i));
         }
-        let mut system = vec![0.0; m * m];
-        for i in 0..m {
-            for j in 0..m {
-                system[i * m + j] = dot(equations.row(i), push.row(j));
-            }
-            system[i * m + i] += unknowns[i].diagonal;
+        let mut product = Grid::zeros(m, m);
+        product.add_product(1.0, &equations, &push);
+        let mut system = Pooled::zeros(m * m);
+        for (i, row) in system.chunks_exact_mut(m.max(1)).enumerate() {
+            row.copy_from_slice(product.row(i));
+            row[i] += unknowns[i].diagonal;
         }
-        let lu = Lu::new(system.clone(), m);
+        let lu = Lu::new(&system, m);
         // Contacts that act come first among the constraints, in order.
         let mut count = 0;
         let acting: Vec<Option<usize>> = opening
@@ -216,6 +237,7 @@ impl<'a> Island<'a> {
             by_ctrl,
             unknowns,
             push,
+            responses: y,
             equations,
             inverse: Inverse::Factored(lu),
             modes,
@@ -256,8 +278,7 @@ impl<'a> Island<'a> {
             }
         }
         for x in lu.null() {
-            let mut moved = vec![0.0; self.n_v];
-            self.push.add_transposed_times(1.0, &x, &mut moved);
+            let moved: Vec<f64> = (0..self.n_v).map(|i| dot(self.push.row(i), &x)).collect();
             residual = residual.max(largest(&moved) / (self.push.largest() * largest(&x)).max(f64::MIN_POSITIVE));
         }
         self.residual = residual;
@@ -285,41 +306,55 @@ impl<'a> Island<'a> {
         self.unknowns.iter().zip(z).filter(|(_, z)| **z != 0.0).for_each(|(u, z)| u.add_equation(a * z, m, to));
     }
 
-    /// Derivatives of v+ by q, v, tau, ctrl, side by side, and those of q+: `[n_v, 3 n_v + n_u]`.
-    pub(crate) fn dense(&self) -> [Grid; 2] {
-        let (n, m, width) = (self.n_v, self.unknowns.len(), 3 * self.n_v + self.n_u);
-        let mut dv = Grid::zeros(n, width);
-        for i in 0..n {
-            let to = dv.row_mut(i);
-            to[..n].copy_from_slice(self.by_q.row(i));
-            to[n..2 * n].copy_from_slice(self.by_v.row(i));
-            to[3 * n..].copy_from_slice(self.by_ctrl.row(i));
-        }
+    /// dv+ by q, v, tau and ctrl. With `K = A^-1 - P B^-1 L J A^-1`, P the push, `dv+ = K dF - P B^-1 L ds`.
+    pub(crate) fn dense(&self) -> [Grid; 4] {
+        let (n, m) = (self.n_v, self.unknowns.len());
+        let mut k = Grid::zeros(n, n);
         for member in &self.members {
-            let (first, h) = (member.at[0], member.forward.h());
-            (first..first + member.forward.n_v()).for_each(|i| dv[(i, 2 * n + i)] = h);
-            member.forward.solve_rows(dv.rows_mut(first, member.forward.n_v()), width);
+            let (first, n) = (member.at[0], member.forward.n_v());
+            (0..n).for_each(|i| k.row_mut(first + i)[first..first + n].copy_from_slice(member.inverse.row(i)));
         }
         if m > 0 {
-            let mut x = Grid::zeros(m, width);
-            for (i, unknown) in self.unknowns.iter().enumerate() {
-                let to = x.row_mut(i);
-                dv.add_transposed_times(1.0, self.equations.row(i), to);
-                unknown.add_equation(1.0, &self.rows.by_q, &mut to[..n]);
-                unknown.add_equation(1.0, &self.rows.by_v, &mut to[n..2 * n]);
-                unknown.add_equation(1.0, &self.rows.by_ctrl, &mut to[3 * n..]);
-            }
-            self.inverse.solve(&mut x);
-            for i in 0..n {
-                let to = dv.row_mut(i);
-                (0..m).for_each(|k| axpy(-self.push[(k, i)], x.row(k), to));
-            }
+            let mut x = Grid::zeros(m, n);
+            self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, &self.responses, x.row_mut(i)));
+            self.inverse.solve_all(&mut x);
+            k.add_product(-1.0, &self.push, &x);
         }
-        let mut dq = Grid::zeros(n, width);
+        let parts = [(&self.by_q, &self.rows.by_q), (&self.by_v, &self.rows.by_v), (&self.by_ctrl, &self.rows.by_ctrl)];
+        let [q, v, ctrl] = parts.map(|(momentum, rows)| {
+            let mut dv = Grid::zeros(n, momentum.width());
+            dv.add_product(1.0, &k, momentum);
+            if m > 0 && !rows.is_zero() {
+                let mut x = Grid::zeros(m, momentum.width());
+                self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, rows, x.row_mut(i)));
+                self.inverse.solve_all(&mut x);
+                dv.add_product(-1.0, &self.push, &x);
+            }
+            dv
+        });
         for member in &self.members {
-            integrate(&member.forward, &member.after, member.at[0], &dv, member.at[0], &mut dq);
+            let (first, h) = (member.at[0], member.forward.h());
+            for i in 0..n {
+                k.row_mut(i)[first..first + member.forward.n_v()].iter_mut().for_each(|x| *x *= h);
+            }
         }
-        [dq, dv]
+        [q, v, k, ctrl]
+    }
+
+    /// Largest change of a velocity by a force, and a bound on that by a control, without constraints.
+    pub(crate) fn free(&self) -> [f64; 2] {
+        let response = self.members.iter().map(|m| m.inverse.largest()).fold(0.0, f64::max);
+        let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
+        [h * response, self.by_ctrl.largest() * response]
+    }
+
+    /// dq+ of the island by an input, from dv+ by it; `own`: the input is q.
+    pub(crate) fn integrated(&self, dv: &Grid, own: bool) -> Grid {
+        let mut dq = Grid::zeros(self.n_v, dv.width());
+        for member in &self.members {
+            integrate(&member.forward, &member.after, member.at[0], dv, own, &mut dq);
+        }
+        dq
     }
 
     /// dq+ and dv+ for a given dF, `[n_v]`, and ds, by row.
@@ -328,14 +363,14 @@ impl<'a> Island<'a> {
         solve(&self.members, &mut dv);
         let m = self.unknowns.len();
         if m > 0 {
-            let column = Grid::from_rows(1, rows.to_vec());
-            let mut x = Grid::zeros(m, 1);
+            let column = Grid::from_rows(1, rows);
+            let mut x = Pooled::zeros(m);
             for (i, unknown) in self.unknowns.iter().enumerate() {
-                x.row_mut(i)[0] = dot(self.equations.row(i), &dv);
-                unknown.add_equation(1.0, &column, x.row_mut(i));
+                x[i] = dot(self.equations.row(i), &dv);
+                unknown.add_equation(1.0, &column, &mut x[i..=i]);
             }
             self.inverse.solve(&mut x);
-            (0..m).for_each(|i| axpy(-x[(i, 0)], self.push.row(i), &mut dv));
+            dv.iter_mut().enumerate().for_each(|(i, dv)| *dv -= dot(self.push.row(i), &x));
         }
         let mut dq = vec![0.0; self.n_v];
         for member in &self.members {
@@ -346,18 +381,60 @@ impl<'a> Island<'a> {
     }
 
     /// From the gradient of a loss by q+ and v+ (`[n_v]` each) to that by q, v, tau (`[n_v]`) and ctrl (`[n_u]`): one
-    /// transposed solve.
-    pub(crate) fn back(&self, after_q: &[f64], after_v: &[f64]) -> [Vec<f64>; 4] {
+    /// transposed solve. `escape`: as [`crate::GradientRules::escape`] says.
+    pub(crate) fn back(
+        &self,
+        after_q: &[f64],
+        after_v: &[f64],
+        impact: Option<&Impact>,
+        escape: bool,
+    ) -> [Vec<f64>; 4] {
         let n = self.n_v;
-        let mut v = after_v.to_vec();
-        let [mut by_q, mut by_v, mut by_ctrl] = [vec![0.0; n], vec![0.0; n], vec![0.0; self.n_u]];
+        let (mut v, mut by_q) = (after_v.to_vec(), vec![0.0; n]);
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             let (after_q, q) = (&after_q[own.clone()], &mut by_q[own.clone()]);
             integrate_back(&member.forward, &member.after, after_q, &mut v[own], q);
         }
-        let mut z: Vec<f64> = (0..self.unknowns.len()).map(|i| dot(self.push.row(i), &v)).collect();
+        if let Some(Impact { tau, jump, change }) = impact {
+            let late = dot(&v, change) + dot(&by_q, jump);
+            axpy(late, tau, &mut by_q);
+        }
+        let mut z = Pooled::zeros(self.unknowns.len());
+        self.push.add_transposed_times(1.0, &v, &mut z);
+        let kept = if escape { self.kept(&v) } else { None };
+        let other = kept.map(|kept| self.through(by_q.clone(), v.clone(), self.solve_kept(&kept, &z)));
         self.inverse.solve_transposed(&mut z);
+        let found = self.through(by_q, v, z);
+        let size = |[_, v, tau, _]: &[Vec<f64>; 4]| dot(v, v) + dot(tau, tau);
+        match other {
+            Some(other) if size(&other) > size(&found) => other,
+            _ => found,
+        }
+    }
+
+    /// `B^T z = x` of some unknowns alone, the others zero.
+    fn solve_kept(&self, kept: &[usize], x: &[f64]) -> Pooled {
+        let m = kept.len();
+        let mut system = vec![0.0; m * m];
+        for (i, &row) in kept.iter().enumerate() {
+            for (j, &column) in kept.iter().enumerate() {
+                let equation = self.equations.row(row);
+                system[i * m + j] = (0..self.n_v).map(|dof| equation[dof] * self.push[(dof, column)]).sum();
+            }
+            system[i * m + i] += self.unknowns[row].diagonal;
+        }
+        let mut own: Vec<f64> = kept.iter().map(|&i| x[i]).collect();
+        Lu::new(&system, m).solve_transposed(&mut own);
+        let mut z = Pooled::zeros(self.unknowns.len());
+        kept.iter().zip(own).for_each(|(&i, own)| z[i] = own);
+        z
+    }
+
+    /// With the adjoint z of the impulses' system: from the gradient by v+ to those by what goes in; that by q so far is
+    /// given.
+    fn through(&self, mut by_q: Vec<f64>, mut v: Vec<f64>, z: Pooled) -> [Vec<f64>; 4] {
+        let [mut by_v, mut by_ctrl] = [vec![0.0; self.n_v], vec![0.0; self.n_u]];
         self.equations.add_transposed_times(-1.0, &z, &mut v);
         solve(&self.members, &mut v);
         let parts = [

@@ -12,7 +12,6 @@
 
 mod constraint;
 mod contact;
-mod correction;
 mod grid;
 mod integrate;
 mod island;
@@ -20,9 +19,11 @@ mod lu;
 mod mode;
 mod momentum;
 mod parameter;
+mod pool;
 mod product;
 mod reduced;
 mod row;
+mod rules;
 mod step;
 mod tree;
 
@@ -30,5 +31,6 @@ pub use contact::{BlockInput, BodyOfTree, ContactInput};
 pub use mode::Mode;
 pub use parameter::StepParameter;
 pub use product::{Inputs, Outputs};
+pub use rules::{Bounces, GradientRules};
 pub use step::{Certificate, Jacobian, Linearised, StepInput, jacobian};
 pub use tree::TreeInput;

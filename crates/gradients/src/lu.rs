@@ -1,16 +1,20 @@
-//! Gaussian elimination with complete pivoting: `P B Q = L U`, the rank, and solutions of the system and of its transpose.
+//! Gaussian elimination: `P B Q = L U`, the rank, and solutions of the system and of its transpose. Rows alone are exchanged
+//! first; where pivots vanish that way, complete pivoting tells the rank.
 
-use crate::grid::axpy;
+use crate::grid::Grid;
+use crate::pool::Pooled;
 
 /// A pivot below this part of the largest counts as none: the equations are redundant.
 pub(crate) const SMALLEST_PIVOT: f64 = 1e-10;
+/// With rows alone exchanged, pivots that vary by more than this are not taken for a rank.
+const CLEAR_PIVOT: f64 = 1e-7;
 
 /// A factored square matrix.
 #[derive(Debug, Clone)]
 pub(crate) struct Lu {
     n: usize,
     /// L below the diagonal (ones on it), U on and above it, row-major.
-    factors: Vec<f64>,
+    factors: Pooled,
     /// Row of B that stands in each row.
     rows: Vec<usize>,
     /// Column of B that stands in each column.
@@ -20,13 +24,64 @@ pub(crate) struct Lu {
 
 impl Lu {
     /// Factors `b`, row-major, `[n][n]`.
-    pub(crate) fn new(mut b: Vec<f64>, n: usize) -> Self {
-        let (mut rows, mut columns): (Vec<_>, Vec<_>) = ((0..n).collect(), (0..n).collect());
-        let (mut rank, mut largest) = (n, 0.0);
+    pub(crate) fn new(b: &[f64], n: usize) -> Self {
+        Self::by_rows(b, n).unwrap_or_else(|| Self::complete(b, n))
+    }
+
+    fn unfactored(b: &[f64], n: usize) -> Self {
+        Self { n, factors: Pooled::copy(b), rows: (0..n).collect(), columns: (0..n).collect(), rank: n }
+    }
+
+    /// Subtracts the pivot's row from those below.
+    fn eliminate(&mut self, k: usize) {
+        let n = self.n;
+        let (top, rest) = self.factors.split_at_mut((k + 1) * n);
+        let top = &top[k * n..];
+        let per = 1.0 / top[k];
+        for row in rest.chunks_exact_mut(n) {
+            let factor = row[k] * per;
+            row[k] = factor;
+            if factor != 0.0 {
+                row[k + 1..].iter_mut().zip(&top[k + 1..]).for_each(|(x, t)| *x = (-factor).mul_add(*t, *x));
+            }
+        }
+    }
+
+    /// With rows exchanged; `None` where that leaves the rank in doubt.
+    fn by_rows(b: &[f64], n: usize) -> Option<Self> {
+        let mut out = Self::unfactored(b, n);
+        let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+        for k in 0..n {
+            let (mut pivot, mut at) = (0.0, k);
+            for i in k..n {
+                let x = out.factors[i * n + k].abs();
+                if x > pivot {
+                    (pivot, at) = (x, i);
+                }
+            }
+            (least, most) = (least.min(pivot), most.max(pivot));
+            // Also what is not a number ends it: none is above zero.
+            if pivot == 0.0 || least <= CLEAR_PIVOT * most {
+                return None;
+            }
+            if at != k {
+                let (head, tail) = out.factors.split_at_mut(at * n);
+                head[k * n..(k + 1) * n].swap_with_slice(&mut tail[..n]);
+                out.rows.swap(k, at);
+            }
+            out.eliminate(k);
+        }
+        Some(out)
+    }
+
+    /// With rows and columns exchanged.
+    fn complete(b: &[f64], n: usize) -> Self {
+        let mut out = Self::unfactored(b, n);
+        let mut largest = 0.0;
         for k in 0..n {
             let (mut pivot, mut at) = (0.0, [k, k]);
             for i in k..n {
-                for (j, x) in b[i * n + k..(i + 1) * n].iter().enumerate() {
+                for (j, x) in out.factors[i * n + k..(i + 1) * n].iter().enumerate() {
                     if x.abs() > pivot {
                         (pivot, at) = (x.abs(), [i, k + j]);
                     }
@@ -37,60 +92,58 @@ impl Lu {
             }
             // Also what is not a number ends it: none is above zero.
             if pivot <= SMALLEST_PIVOT * largest {
-                rank = k;
+                out.rank = k;
                 break;
             }
             let [i, j] = at;
             if i != k {
-                (0..n).for_each(|c| b.swap(k * n + c, i * n + c));
-                rows.swap(k, i);
+                (0..n).for_each(|c| out.factors.swap(k * n + c, i * n + c));
+                out.rows.swap(k, i);
             }
             if j != k {
-                (0..n).for_each(|r| b.swap(r * n + k, r * n + j));
-                columns.swap(k, j);
+                (0..n).for_each(|r| out.factors.swap(r * n + k, r * n + j));
+                out.columns.swap(k, j);
             }
-            let (top, rest) = b.split_at_mut((k + 1) * n);
-            let top = &top[k * n..];
-            let per = 1.0 / top[k];
-            for row in rest.chunks_exact_mut(n) {
-                let factor = row[k] * per;
-                row[k] = factor;
-                if factor != 0.0 {
-                    row[k + 1..].iter_mut().zip(&top[k + 1..]).for_each(|(x, t)| *x -= factor * t);
-                }
-            }
+            out.eliminate(k);
         }
-        Self { n, factors: b, rows, columns, rank }
+        out
     }
 
     pub(crate) fn rank(&self) -> usize {
         self.rank
     }
 
-    /// `B x = x` for `width` right-hand sides, row-major, `[n][width]`; of a redundant system the solution with zeros
-    /// where there was no pivot, if it has one.
-    pub(crate) fn solve(&self, x: &mut [f64], width: usize) {
+    /// `B x = x` for all columns; of a redundant system the solution with zeros where there was no pivot, if it has one.
+    pub(crate) fn solve_all(&self, x: &mut Grid) {
         let (n, rank) = (self.n, self.rank);
-        let mut y = vec![0.0; n * width];
-        for (i, &from) in self.rows[..rank].iter().enumerate() {
-            let (above, own) = y.split_at_mut(i * width);
-            let own = &mut own[..width];
-            own.copy_from_slice(&x[from * width..(from + 1) * width]);
-            for k in 0..i {
-                axpy(-self.factors[i * n + k], &above[k * width..(k + 1) * width], own);
-            }
+        let mut y = Grid::zeros(n, x.width());
+        for i in 0..rank {
+            y.row_mut(i).copy_from_slice(x.row(self.rows[i]));
+            y.subtract_rows(i, &self.factors[i * n..i * n + i], 0);
         }
         for i in (0..rank).rev() {
-            let (own, below) = y[i * width..].split_at_mut(width);
-            for k in i + 1..rank {
-                axpy(-self.factors[i * n + k], &below[(k - i - 1) * width..(k - i) * width], own);
-            }
+            y.subtract_rows(i, &self.factors[i * n + i + 1..i * n + rank], i + 1);
             let per = 1.0 / self.factors[i * n + i];
-            own.iter_mut().for_each(|x| *x *= per);
+            y.row_mut(i).iter_mut().for_each(|x| *x *= per);
         }
         for (i, &to) in self.columns.iter().enumerate() {
-            x[to * width..(to + 1) * width].copy_from_slice(&y[i * width..(i + 1) * width]);
+            x.row_mut(to).copy_from_slice(y.row(i));
         }
+    }
+
+    /// `B x = x` for one vector, likewise.
+    pub(crate) fn solve(&self, x: &mut [f64]) {
+        let (n, rank) = (self.n, self.rank);
+        let mut y = Pooled::zeros(n);
+        for i in 0..rank {
+            let known: f64 = (0..i).map(|k| self.factors[i * n + k] * y[k]).sum();
+            y[i] = x[self.rows[i]] - known;
+        }
+        for i in (0..rank).rev() {
+            let known: f64 = (i + 1..rank).map(|k| self.factors[i * n + k] * y[k]).sum();
+            y[i] = (y[i] - known) / self.factors[i * n + i];
+        }
+        self.columns.iter().zip(y.iter()).for_each(|(&to, y)| x[to] = *y);
     }
 
     /// `B^T x = x`, likewise.
@@ -154,6 +207,7 @@ impl Lu {
 #[cfg(test)]
 mod tests {
     use super::Lu;
+    use crate::grid::Grid;
 
     /// Numbers without pattern, the same in every run.
     fn noise(n: usize) -> Vec<f64> {
@@ -178,12 +232,16 @@ mod tests {
     #[test]
     fn solves_the_system_and_its_transpose() {
         let (n, b) = (7, noise(49));
-        let (lu, rhs) = (Lu::new(b.clone(), n), noise(7));
+        let (lu, rhs) = (Lu::new(&b, n), noise(7));
         assert_eq!(lu.rank(), n);
         let (mut x, mut z) = (rhs.clone(), rhs.clone());
-        lu.solve(&mut x, 1);
+        lu.solve(&mut x);
         lu.solve_transposed(&mut z);
         close(&times(&b, &x, false), &rhs);
+        let mut all = Grid::from_rows(2, &rhs.iter().flat_map(|&x| [x, -2.0 * x]).collect::<Vec<_>>());
+        lu.solve_all(&mut all);
+        let expected: Vec<f64> = x.iter().flat_map(|&x| [x, -2.0 * x]).collect();
+        close(&(0..n).flat_map(|i| all.row(i).to_vec()).collect::<Vec<_>>(), &expected);
         close(&times(&b, &z, true), &rhs);
         assert!(lu.null().is_empty() && lu.left_null().is_empty());
     }
@@ -200,7 +258,7 @@ mod tests {
                 b[i * n + j] = (0..r).map(|k| left[i * r + k] * right[k * n + j]).sum();
             }
         }
-        let lu = Lu::new(b.clone(), n);
+        let lu = Lu::new(&b, n);
         assert_eq!(lu.rank(), r);
         assert_eq!((lu.null().len(), lu.left_null().len()), (2, 2));
         for x in lu.null() {
@@ -211,7 +269,7 @@ mod tests {
         }
         let (there, back) = (times(&b, &noise(5), false), times(&b, &noise(5), true));
         let (mut x, mut z) = (there.clone(), back.clone());
-        lu.solve(&mut x, 1);
+        lu.solve(&mut x);
         lu.solve_transposed(&mut z);
         close(&times(&b, &x, false), &there);
         close(&times(&b, &z, true), &back);
@@ -219,9 +277,9 @@ mod tests {
 
     #[test]
     fn zeros_have_no_rank() {
-        let lu = Lu::new(vec![0.0; 4], 2);
+        let lu = Lu::new(&[0.0; 4], 2);
         let mut x = vec![1.0, 2.0];
-        lu.solve(&mut x, 1);
+        lu.solve(&mut x);
         assert_eq!((lu.rank(), x), (0, vec![0.0, 0.0]));
     }
 }

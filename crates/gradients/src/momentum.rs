@@ -9,30 +9,35 @@ use manyworlds_shaders::dynamics::tree::{
 use manyworlds_shaders::dynamics::tumble::LoneBody;
 use manyworlds_shaders::math::{Quat, quat_conjugate, quat_log, quat_mul, quat_normalize};
 
-use crate::grid::Grid;
+use crate::grid::{Grid, axpy};
+use crate::pool::Pooled;
 use crate::tree::Forward;
 
-/// `-dF` of a tree.
-pub(crate) struct MomentumDerivative {
+/// Where `-dF` of a tree is added: over the dofs and controls of its island.
+pub(crate) struct MomentumDerivative<'g> {
     /// By q, `[n_v, n_v]`.
-    pub(crate) q: Grid,
+    pub(crate) q: &'g mut Grid,
     /// By v, `[n_v, n_v]`.
-    pub(crate) v: Grid,
+    pub(crate) v: &'g mut Grid,
     /// By ctrl, `[n_v, n_u]`.
-    pub(crate) ctrl: Grid,
+    pub(crate) ctrl: &'g mut Grid,
+    /// First dof and first control of the tree.
+    pub(crate) at: [usize; 2],
 }
 
 /// `after`: v+; `fixed` [n_body, 6]: impulses on bodies, fixed in the world, (moment, force) at c.
-pub(crate) fn momentum_derivative(forward: &Forward, after: &[f64], fixed: &[f64]) -> MomentumDerivative {
+pub(crate) fn momentum_derivative(forward: &Forward, after: &[f64], fixed: &[f64], mut out: MomentumDerivative) {
     let (tree, n, h) = (&forward.tree, forward.n_v(), forward.h());
     let lone = (tree.dims.lone == 1).then(|| Lone::new(forward));
     let v = forward.v();
-    let start: Vec<f64> = lone.as_ref().map_or_else(|| v.to_vec(), |lone| lone.drifted.to_vec());
-    let speed = if lone.is_some() { vec![0.0; n] } else { v.to_vec() };
-    let acceleration: Vec<f64> = after.iter().zip(&start).map(|(after, start)| (after - start) / h).collect();
-    let per_step: Vec<f64> = fixed.iter().map(|x| x / h).collect();
-    let mut scratch = vec![0.0; scratch_reals(tree.bodies.len(), n)];
-    let (mut dq, mut dv) = (vec![0.0; n * n], vec![0.0; n * n]);
+    let mut acceleration = Pooled::copy(after);
+    let start = lone.as_ref().map_or(v, |lone| &lone.drifted[..]);
+    acceleration.iter_mut().zip(start).for_each(|(after, start)| *after = (*after - start) / h);
+    let speed = if lone.is_some() { Pooled::zeros(n) } else { Pooled::copy(v) };
+    let mut per_step = Pooled::copy(fixed);
+    per_step.iter_mut().for_each(|x| *x /= h);
+    let mut scratch = Pooled::zeros(scratch_reals(tree.bodies.len(), n));
+    let (mut dq, mut dv) = (Pooled::zeros(n * n), Pooled::zeros(n * n));
     force_derivatives(
         tree,
         Params::<f64>::Shared(forward.params),
@@ -45,38 +50,37 @@ pub(crate) fn momentum_derivative(forward: &Forward, after: &[f64], fixed: &[f64
         &mut dq,
         &mut dv,
     );
-    dq.iter_mut().chain(&mut dv).for_each(|x| *x *= -h);
-    let mut out = MomentumDerivative {
-        q: Grid::from_rows(n, dq),
-        v: Grid::from_rows(n, dv),
-        ctrl: Grid::zeros(n, tree.actuators.len()),
-    };
+    let [first, control] = out.at;
+    for i in 0..n {
+        axpy(-h, &dq[i * n..(i + 1) * n], &mut out.q.row_mut(first + i)[first..]);
+        if lone.is_none() {
+            axpy(-h, &dv[i * n..(i + 1) * n], &mut out.v.row_mut(first + i)[first..]);
+        }
+    }
     if let Some(lone) = &lone {
-        out.v.entries_mut().fill(0.0);
         lone.add(forward, &mut out);
     } else {
-        add_mass(forward, &mut out.v);
+        add_mass(forward, first, out.v);
     }
     for (j, record) in tree.joints.iter().enumerate() {
-        spring(forward, record, joint_param(tree.dims, j), &mut out.q);
+        spring(forward, record, joint_param(tree.dims, j), first, out.q);
     }
     for (a, record) in tree.actuators.iter().enumerate() {
         if record.mode != drive::ROW {
-            actuator(forward, a, record, &mut out);
+            actuator(forward, a, record, [first, control + a], &mut out);
         }
     }
-    out
 }
 
-/// `M` onto a dense matrix.
-fn add_mass(forward: &Forward, to: &mut Grid) {
+/// `M` onto a dense matrix, from a dof on.
+fn add_mass(forward: &Forward, first: usize, to: &mut Grid) {
     for (i, dof) in forward.tree.dofs.iter().enumerate() {
         let mut j = i;
         for k in 0..dof.chain as usize {
             let entry = forward.mass[dof.m_begin as usize + k];
-            to[(i, j)] += entry;
+            to[(first + i, first + j)] += entry;
             if i != j {
-                to[(j, i)] += entry;
+                to[(first + j, first + i)] += entry;
             }
             j = forward.tree.dofs[j].parent as usize;
         }
@@ -103,19 +107,20 @@ impl Lone {
         let v = forward.v();
         let [_, _, _, x, y, z] = self.drifted;
         let slope = self.body.drift_derivative([v[3], v[4], v[5]], [x, y, z], forward.h());
+        let first = out.at[0];
         let column = |to: &mut Grid, j: usize, change: [f64; 6]| {
             let mut product = [0.0; 6];
             multiply(&forward.tree, &forward.mass, &change, &mut product);
-            product.iter().enumerate().for_each(|(i, x)| to[(i, j)] += x);
+            product.iter().enumerate().for_each(|(i, x)| to[(first + i, first + j)] += x);
         };
         for k in 0..3 {
             let mut along = [0.0; 6];
             along[k] = 1.0;
-            column(&mut out.v, k, along);
+            column(out.v, k, along);
             let (l, a) = (slope.linear_angular[k], slope.angular_angular[k]);
-            column(&mut out.v, 3 + k, [l[0], l[1], l[2], a[0], a[1], a[2]]);
+            column(out.v, 3 + k, [l[0], l[1], l[2], a[0], a[1], a[2]]);
             let l = slope.linear_turn[k];
-            column(&mut out.q, 3 + k, [l[0], l[1], l[2], 0.0, 0.0, 0.0]);
+            column(out.q, 3 + k, [l[0], l[1], l[2], 0.0, 0.0, 0.0]);
         }
     }
 }
@@ -126,12 +131,12 @@ pub(crate) fn orientation(state: &[f64], q: usize) -> Quat<f64> {
 }
 
 /// The pull of a joint's spring, taken at the position before the step: `-h K d(q - q_ref)`.
-fn spring(forward: &Forward, record: &JointRecord, at: usize, to: &mut Grid) {
+fn spring(forward: &Forward, record: &JointRecord, at: usize, first: usize, to: &mut Grid) {
     let pull = -forward.h() * forward.params[at + param::JOINT_STIFFNESS];
     if pull == 0.0 {
         return;
     }
-    let (q, first, spring) = (record.q_begin as usize, record.dof_begin as usize, at + param::JOINT_SPRING);
+    let (q, first, spring) = (record.q_begin as usize, first + record.dof_begin as usize, at + param::JOINT_SPRING);
     let mut turn = |q: usize, spring: usize, first: usize| {
         let p = &forward.params[spring..spring + 4];
         let slack = quat_conjugate([p[0], p[1], p[2], p[3]]);
@@ -170,8 +175,8 @@ pub(crate) fn counts(forward: &Forward, control: f64, at: usize) -> bool {
     forward.params[limits] <= control && control <= forward.params[limits + 1]
 }
 
-/// The force of an actuator that is no row.
-fn actuator(forward: &Forward, index: usize, record: &ActuatorRecord, out: &mut MomentumDerivative) {
+/// The force of an actuator that is no row; `place`: first dof of its tree and its control, in the island.
+fn actuator(forward: &Forward, index: usize, record: &ActuatorRecord, place: [usize; 2], out: &mut MomentumDerivative) {
     let (tree, h) = (&forward.tree, forward.h());
     let at = actuator_param(tree.dims, index);
     let joint = &tree.joints[record.joint as usize];
@@ -199,13 +204,14 @@ fn actuator(forward: &Forward, index: usize, record: &ActuatorRecord, out: &mut 
     if !(limits[0]..=limits[1]).contains(&force) {
         return;
     }
+    let to = place[0] + first;
     for i in 0..count {
         for j in 0..count {
-            out.q[(first + i, first + j)] += h * gear[i] * position * slope[j];
-            out.v[(first + i, first + j)] += h * gear[i] * (velocity + damping) * gear[j];
+            out.q[(to + i, to + j)] += h * gear[i] * position * slope[j];
+            out.v[(to + i, to + j)] += h * gear[i] * (velocity + damping) * gear[j];
         }
         if counts(forward, control, at) {
-            out.ctrl[(first + i, index)] += h * gear[i] * gain;
+            out.ctrl[(to + i, place[1])] += h * gear[i] * gain;
         }
     }
 }

@@ -1,32 +1,45 @@
-//! Derivatives of a step by parameters of the model.
+//! Derivatives of a step by parameters: how the balance of momentum and the constraints change while the state after the step
+//! and the impulses are held.
 //!
-//! They enter the momentum balance and the rows with the state after the step and the impulses held, and from there on they
-//! are one more right-hand side of the linearised island. The two are polynomials in the parameters but for a lone body's
-//! drift and the compliance of a drive; their slopes are taken by differences of fourth order of the kernels' own results,
-//! which are exact for polynomials of degree four: no step is solved anew.
+//! A parameter of a tree changes the balance and the rows, and where it moves bodies also where contacts are and what their
+//! impulses do: points, normals and distances move by the slopes of their features. From there on it is one more right-hand
+//! side of the linearised island. The slopes of balance and rows are differences of fourth order of the kernels' own results
+//! (polynomials in most parameters): no step is solved anew.
 
-use manyworlds_shaders::contact::tree_layout::{row, row_stride};
+use manyworlds_shaders::contact::frame::tangents;
+use manyworlds_shaders::contact::tree_layout::{bilateral_bias, row, row_stride};
 use manyworlds_shaders::contact::tree_rows::tree_rows;
 use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::inertia::inertia;
+use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
-use manyworlds_shaders::dynamics::tree::{Params, SPATIAL, multiply};
+use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, multiply, param};
+use nalgebra::{Matrix3, Vector3};
 
-use crate::island::Island;
+use crate::constraint::Branch;
+use crate::contact::{BlockInput, BodyOfTree, ContactInput, block_error, vector};
+use crate::island::{Island, Parts};
 use crate::mode::Mode;
+use crate::pool::Pooled;
 use crate::tree::Forward;
 
 /// A number that a step depends on beside its state.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum StepParameter {
-    /// A number among a tree's parameters that does not move its bodies (links' frames, anchors and axes do), nor change
-    /// how violations are undone or the time step.
+    /// A number among a tree's parameters but the time step.
     Tree {
         /// Tree of the world.
         tree: usize,
         /// Entry of its parameters.
         entry: usize,
         /// Size of what the number belongs to, in its unit; above zero.
+        scale: f64,
+    },
+    /// A number that is the same in the parameters of all trees: the time step, how violations are undone.
+    Every {
+        /// Entry of the parameters.
+        entry: usize,
+        /// As of one tree.
         scale: f64,
     },
     /// Friction coefficient of the contacts between two geoms.
@@ -39,27 +52,51 @@ pub enum StepParameter {
         /// As in [`crate::ContactInput::geoms`], in either order.
         geoms: [usize; 2],
     },
+    /// What moves contacts but no body, as the size of a shape does.
+    Contacts {
+        /// Contacts of the step, each with the change of its point (3), normal (3) and distance.
+        changes: Vec<(usize, [f64; 7])>,
+    },
 }
 
 /// Differences are taken this far apart, relative to the parameter's size.
 const STEP: f64 = 1e-4;
+/// Where, and what of the function's value there makes the slope, over the step.
+const DIFFERENCES: [(f64, f64); 4] = [(1.0, 8.0 / 12.0), (-1.0, -8.0 / 12.0), (2.0, -1.0 / 12.0), (-2.0, 1.0 / 12.0)];
 
-/// How the balance of momentum and the rows of a tree stand with other parameters: `A v+ - b - J^T lambda` less what
-/// contacts do, `[n_v]`, and `J v+ + e + c lambda` by row.
-fn balance(forward: &Forward, params: &[f64], after: &[f64], at_bound: &[Option<usize>]) -> [Vec<f64>; 2] {
+/// A tree whose parameters are others, its state as it was.
+struct Moved {
+    params: Vec<f64>,
+    pose: Pooled,
+    motion: Pooled,
+}
+
+impl Moved {
+    fn new(forward: &Forward, entry: usize, by: f64) -> Self {
+        let mut params = forward.params.to_vec();
+        params[entry] += by;
+        let (mut pose, mut motion) = (Pooled::zeros(forward.pose.len()), Pooled::zeros(forward.motion.len()));
+        kinematics(&forward.tree, Params::<f64>::Shared(&params), forward.state, &mut pose, &mut motion);
+        Self { params, pose, motion }
+    }
+}
+
+/// How the balance of momentum and the rows of a tree stand with other parameters: `A v+ - b - J^T lambda` of its rows,
+/// `[n_v]`, and `J v+ + e + c lambda` by row.
+fn balance(forward: &Forward, moved: &Moved, after: &[f64], at_bound: &[Option<usize>]) -> [Pooled; 2] {
     let tree = &forward.tree;
     let dims = tree.dims;
     let (n_v, n_body) = (forward.n_v(), tree.bodies.len());
-    let zeros = |n: usize| vec![0.0; n];
-    let params = Params::<f64>::Shared(params);
+    let zeros = Pooled::zeros;
+    let params = Params::<f64>::Shared(&moved.params);
     let (mut twist, mut work, mut force) = (zeros(SPATIAL * n_body), zeros(dims.n_work()), zeros(n_v));
-    bias(tree, params, forward.state, &forward.pose, &forward.motion, &mut twist, &mut work, &mut force);
+    bias(tree, params, forward.state, &moved.pose, &moved.motion, &mut twist, &mut work, &mut force);
     let (mut mass, mut matrix, mut b) = (zeros(dims.n_m as usize), zeros(dims.n_m as usize), zeros(n_v));
-    inertia(tree, params, &forward.motion, &mut work, &mut mass);
+    inertia(tree, params, &moved.motion, &mut work, &mut mass);
     momentum(tree, params, forward.state, &mass, &force, &mut matrix, &mut b);
     let mut left = zeros(n_v);
     multiply(tree, &matrix, after, &mut left);
-    left.iter_mut().zip(&b).for_each(|(left, b)| *left -= b);
+    left.iter_mut().zip(b.iter()).for_each(|(left, b)| *left -= b);
     let stride = row_stride(n_v);
     let mut rows = zeros(tree.rows.len() * stride);
     tree_rows(tree, &params, forward.state, &forward.factor, &mut rows);
@@ -78,10 +115,210 @@ fn balance(forward: &Forward, params: &[f64], after: &[f64], at_bound: &[Option<
     [left, speeds]
 }
 
+/// Contacts and blocks of an island, by [`Parts`].
+pub(crate) struct Touching<'a> {
+    pub(crate) parts: &'a Parts,
+    pub(crate) contacts: &'a [ContactInput],
+    pub(crate) blocks: &'a [BlockInput],
+}
+
+/// Members of an island some of which are moved.
+struct Scene<'s, 'i> {
+    island: &'s Island<'i>,
+    parts: &'s Parts,
+    moved: Vec<Option<Moved>>,
+}
+
+impl Scene<'_, '_> {
+    fn place(&self, tree: usize) -> usize {
+        self.parts.trees.iter().position(|&t| t == tree).unwrap_or(0)
+    }
+
+    fn frames(&self, member: usize) -> (&[f64], &[f64], &[f64]) {
+        let forward = &self.island.members[member].forward;
+        match &self.moved[member] {
+            Some(moved) => (&moved.pose, &moved.motion, &moved.params),
+            None => (&forward.pose, &forward.motion, forward.params),
+        }
+    }
+
+    /// Twist of a body about a point, for v+ or for the velocity before.
+    fn twist(&self, (tree, body): BodyOfTree, p: Vector3<f64>, before: bool) -> [Vector3<f64>; 2] {
+        let member = self.place(tree);
+        let (pose, motion, _) = self.frames(member);
+        let own = &self.island.members[member];
+        let velocity = if before { own.forward.v() } else { &own.after[..] };
+        let (mut w, mut v) = (Vector3::zeros(), Vector3::zeros());
+        own.forward.for_dofs(body, |i| {
+            w += vector(motion, SPATIAL * i) * velocity[i];
+            v += vector(motion, SPATIAL * i + 3) * velocity[i];
+        });
+        [v + w.cross(&(p - vector(pose, 0))), w]
+    }
+
+    /// Relative twist of two bodies at a point.
+    fn relative(&self, bodies: [Option<BodyOfTree>; 2], p: Vector3<f64>, before: bool) -> [Vector3<f64>; 2] {
+        let none = [Vector3::zeros(); 2];
+        let [a, b] = bodies.map(|body| body.map_or(none, |body| self.twist(body, p, before)));
+        [b[0] - a[0], b[1] - a[1]]
+    }
+
+    /// Takes a force and a moment at a point on two bodies off the balance.
+    fn push(
+        &self,
+        bodies: [Option<BodyOfTree>; 2],
+        p: Vector3<f64>,
+        f: Vector3<f64>,
+        moment: Vector3<f64>,
+        left: &mut [f64],
+    ) {
+        for (side, body) in bodies.iter().enumerate() {
+            let Some((tree, body)) = *body else { continue };
+            let sign = if side == 1 { 1.0 } else { -1.0 };
+            let member = self.place(tree);
+            let (pose, motion, _) = self.frames(member);
+            let turning = (p - vector(pose, 0)).cross(&f) + moment;
+            let own = &self.island.members[member];
+            own.forward.for_dofs(body, |i| {
+                let s = [vector(motion, SPATIAL * i), vector(motion, SPATIAL * i + 3)];
+                left[own.at[0] + i] -= sign * (s[0].dot(&turning) + s[1].dot(&f));
+            });
+        }
+    }
+
+    /// 1/h, fraction and largest speed of the first tree among bodies.
+    fn settings(&self, bodies: [Option<BodyOfTree>; 2]) -> [f64; 3] {
+        let member = bodies.iter().flatten().next().map_or(0, |body| self.place(body.0));
+        let params = self.frames(member).2;
+        [1.0 / params[param::TIMESTEP], params[param::CORRECTION_FRACTION], params[param::CORRECTION_MAX]]
+    }
+
+    /// What a contact takes off the balance and its biased velocities, its point, normal and distance changed.
+    fn contact(
+        &self,
+        contact: &ContactInput,
+        constraint: usize,
+        change: &[f64; 7],
+        left: &mut [f64],
+        rows: &mut [f64],
+    ) {
+        let record = &self.island.rows.constraints[constraint];
+        let point = Vector3::from(contact.point) + vector(change, 0);
+        let normal = (Vector3::from(contact.normal) + vector(change, 3)).normalize();
+        let [t1, t2] = tangents(normal.into());
+        let e = Matrix3::from_rows(&[Vector3::from(t1), Vector3::from(t2), normal].map(|row| row.transpose()));
+        let mut sigma = e * self.relative(contact.bodies, point, false)[0];
+        sigma.z += if record.approach == 0.0 {
+            let own = self.settings(contact.bodies);
+            let [per_step, fraction, largest] = self.island.settings(contact.bodies, |tree| self.place(tree));
+            Branch::of(contact.distance, per_step, fraction, largest).bias(contact.distance + change[6], own)
+        } else {
+            contact.restitution * (e * self.relative(contact.bodies, point, true)[0]).z
+        };
+        (0..3).for_each(|k| rows[record.first + k] = sigma[k]);
+        let f = e.transpose() * Vector3::from(contact.impulse);
+        self.push(contact.bodies, point, f, Vector3::zeros(), left);
+    }
+
+    /// The same of a block.
+    fn block(&self, block: &BlockInput, constraint: usize, left: &mut [f64], rows: &mut [f64]) {
+        let first = self.island.rows.constraints[constraint].first;
+        let pose = |(tree, body): BodyOfTree| -> [f64; POSE] {
+            let (pose, ..) = self.frames(self.place(tree));
+            std::array::from_fn(|k| pose[POSE * body + k])
+        };
+        let (p, error) = block_error(block, pose);
+        let [per_step, fraction, largest] = self.settings(block.bodies);
+        let speed = self.relative(block.bodies, p, false)[usize::from(block.angular)];
+        (0..3).for_each(|k| rows[first + k] = speed[k] + bilateral_bias(error[k], per_step, fraction, largest));
+        let (f, none) = (Vector3::from(block.impulse), Vector3::zeros());
+        let (f, moment) = if block.angular { (none, f) } else { (f, none) };
+        self.push(block.bodies, p, f, moment, left);
+    }
+}
+
+/// Rate of a body's frame from its poses at [`DIFFERENCES`]: of the origin, and angular, world axes.
+fn rate(poses: &[[f64; POSE]; 4], here: &[f64; POSE], step: f64) -> [Vector3<f64>; 2] {
+    let slope =
+        |k: usize| poses.iter().zip(DIFFERENCES).map(|(pose, (_, weight))| weight * pose[k]).sum::<f64>() / step;
+    let [w, x, y, z] = [3, 4, 5, 6].map(slope);
+    let (q0, q) = (here[3], Vector3::new(here[4], here[5], here[6]));
+    let d = Vector3::new(x, y, z);
+    // 2 dq q*
+    let angular = 2.0 * (d * q0 - q * w - d.cross(&q));
+    [Vector3::new(slope(0), slope(1), slope(2)), angular]
+}
+
 impl Island<'_> {
-    /// dF and ds by a parameter of a tree of the island.
-    pub(crate) fn by_tree_parameter(&self, member: usize, entry: usize, scale: f64) -> [Vec<f64>; 2] {
-        let member = &self.members[member];
+    /// dF and ds by an entry of the parameters of some trees of the island.
+    pub(crate) fn by_tree_parameter(
+        &self,
+        touching: &Touching,
+        which: impl Fn(usize) -> bool,
+        entry: usize,
+        scale: f64,
+    ) -> [Vec<f64>; 2] {
+        let step = STEP * scale;
+        let scenes = DIFFERENCES.map(|(times, _)| Scene {
+            island: self,
+            parts: touching.parts,
+            moved: self
+                .members
+                .iter()
+                .enumerate()
+                .map(|(m, member)| which(m).then(|| Moved::new(&member.forward, entry, times * step)))
+                .collect(),
+        });
+        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
+        for m in (0..self.members.len()).filter(|&m| which(m)) {
+            self.by_own(m, &scenes, step, &mut by_force, &mut by_rows);
+        }
+        // Where contacts are.
+        let twist = |body: Option<BodyOfTree>, p: Vector3<f64>| -> [f64; 6] {
+            let Some((tree, body)) = body else { return [0.0; 6] };
+            let member = scenes[0].place(tree);
+            let of = |pose: &[f64]| std::array::from_fn(|k| pose[POSE * body + k]);
+            let here: [f64; POSE] = of(&self.members[member].forward.pose);
+            let [v, w] = rate(&std::array::from_fn(|k| of(scenes[k].frames(member).0)), &here, step);
+            let v = v + w.cross(&(p - vector(&here, 0)));
+            [v.x, v.y, v.z, w.x, w.y, w.z]
+        };
+        let acting = touching.parts.contacts.iter().zip(&self.acting).filter_map(|(&c, at)| Some((c, (*at)?)));
+        let changes: Vec<(usize, usize, [f64; 7])> = acting
+            .map(|(c, constraint)| {
+                let contact = &touching.contacts[c];
+                let mut change = [0.0; 7];
+                if let Ok(slope) = &contact.slope {
+                    for (side, &body) in contact.bodies.iter().enumerate() {
+                        let own = slope.along_one(side, &twist(body, contact.point.into()));
+                        change.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
+                    }
+                }
+                (c, constraint, change)
+            })
+            .collect();
+        let first_block = changes.len();
+        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
+        for (scene, (times, weight)) in scenes.iter().zip(DIFFERENCES) {
+            left.fill(0.0);
+            rows.fill(0.0);
+            for (c, constraint, change) in &changes {
+                let change = change.map(|x| x * times * step);
+                scene.contact(&touching.contacts[*c], *constraint, &change, &mut left, &mut rows);
+            }
+            for (b, &block) in touching.parts.blocks.iter().enumerate() {
+                scene.block(&touching.blocks[block], first_block + b, &mut left, &mut rows);
+            }
+            let weight = weight / step;
+            by_force.iter_mut().zip(&left).for_each(|(sum, x)| *sum -= weight * x);
+            by_rows.iter_mut().zip(&rows).for_each(|(sum, x)| *sum += weight * x);
+        }
+        [by_force, by_rows]
+    }
+
+    /// What a member's own balance and rows add to dF and ds.
+    fn by_own(&self, m: usize, scenes: &[Scene; 4], step: f64, by_force: &mut [f64], by_rows: &mut [f64]) {
+        let member = &self.members[m];
         let forward = &member.forward;
         // Where each row stands among the island's, and the bound it is at.
         let mut places = vec![None; forward.tree.rows.len()];
@@ -99,20 +336,47 @@ impl Island<'_> {
                 at_bound[index] = Some(if nearer { row::LOWER } else { row::UPPER });
             }
         }
-        let step = STEP * scale;
-        let mut params = forward.params.to_vec();
-        let mut by_force = vec![0.0; self.n_v];
-        let mut by_rows = vec![0.0; self.rows.j.height()];
-        for (times, weight) in [(1.0, 8.0), (-1.0, -8.0), (2.0, -1.0), (-2.0, 1.0)] {
-            params[entry] = forward.params[entry] + times * step;
-            let [left, speeds] = balance(forward, &params, &member.after, &at_bound);
-            let weight = weight / (12.0 * step);
+        for (scene, (_, weight)) in scenes.iter().zip(DIFFERENCES) {
+            let Some(moved) = &scene.moved[m] else { continue };
+            let [left, speeds] = balance(forward, moved, &member.after, &at_bound);
+            let weight = weight / step;
             left.iter().enumerate().for_each(|(i, x)| by_force[member.at[0] + i] -= weight * x);
-            for (place, speed) in places.iter().zip(speeds) {
+            for (place, speed) in places.iter().zip(speeds.iter()) {
                 place.iter().for_each(|&at| by_rows[at] += weight * speed);
             }
         }
+    }
+
+    /// dF and ds by what moves contacts but no body.
+    pub(crate) fn by_contacts(&self, touching: &Touching, changes: &[(usize, [f64; 7])]) -> [Vec<f64>; 2] {
+        let scene = Scene { island: self, parts: touching.parts, moved: self.members.iter().map(|_| None).collect() };
+        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
+        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
+        for (&c, constraint) in touching.parts.contacts.iter().zip(&self.acting) {
+            let (Some(constraint), Some((_, change))) = (*constraint, changes.iter().find(|change| change.0 == c))
+            else {
+                continue;
+            };
+            // Distances are changed by about a micrometre.
+            let largest = change.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
+            let step = if largest > 0.0 { 1e-6 / largest } else { continue };
+            for (times, weight) in DIFFERENCES {
+                left.fill(0.0);
+                rows.fill(0.0);
+                let change = change.map(|x| x * times * step);
+                scene.contact(&touching.contacts[c], constraint, &change, &mut left, &mut rows);
+                by_force.iter_mut().zip(&left).for_each(|(sum, x)| *sum -= weight / step * x);
+                by_rows.iter_mut().zip(&rows).for_each(|(sum, x)| *sum += weight / step * x);
+            }
+        }
         [by_force, by_rows]
+    }
+
+    /// 1/h, fraction and largest speed of the first tree among bodies.
+    fn settings(&self, bodies: [Option<BodyOfTree>; 2], place: impl Fn(usize) -> usize) -> [f64; 3] {
+        let member = bodies.iter().flatten().next().map_or(0, |body| place(body.0));
+        let params = self.members[member].forward.params;
+        [1.0 / params[param::TIMESTEP], params[param::CORRECTION_FRACTION], params[param::CORRECTION_MAX]]
     }
 
     /// dF and ds by the friction coefficient of a contact; nothing if it does not slide.

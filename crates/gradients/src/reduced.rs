@@ -10,6 +10,7 @@ use crate::constraint::{Law, Rows};
 use crate::grid::{Grid, axpy, dot};
 use crate::lu::Lu;
 use crate::mode::Mode;
+use crate::pool::Pooled;
 
 /// Iterations of a singular value decomposition at most.
 const ITERATIONS: usize = 10_000;
@@ -30,6 +31,11 @@ pub(crate) struct Unknown {
 }
 
 impl Unknown {
+    /// First of its rows.
+    pub(crate) fn first(&self) -> usize {
+        self.first
+    }
+
     /// Its row of `L M`, added to `to` `a` times.
     pub(crate) fn add_equation(&self, a: f64, m: &Grid, to: &mut [f64]) {
         (0..self.count).for_each(|k| axpy(a * self.equation[k], m.row(self.first + k), to));
@@ -90,22 +96,28 @@ impl Inverse {
             svd.pseudo_inverse(smallest * largest).ok()
         });
         let inverse = inverse.map_or_else(|| vec![0.0; m * m], |x| x.transpose().as_slice().to_vec());
-        Self::Pseudo(Grid::from_rows(m, inverse))
+        Self::Pseudo(Grid::from_rows(m, &inverse))
     }
 
     /// `B x = x` for all columns of `x`.
-    pub(crate) fn solve(&self, x: &mut Grid) {
+    pub(crate) fn solve_all(&self, x: &mut Grid) {
         match self {
-            Self::Factored(lu) => {
-                let width = x.width();
-                lu.solve(x.entries_mut(), width);
-            }
+            Self::Factored(lu) => lu.solve_all(x),
             Self::Pseudo(inverse) => {
                 let mut out = Grid::zeros(inverse.height(), x.width());
-                for i in 0..inverse.height() {
-                    (0..inverse.width()).for_each(|k| axpy(inverse[(i, k)], x.row(k), out.row_mut(i)));
-                }
+                out.add_product(1.0, inverse, x);
                 *x = out;
+            }
+        }
+    }
+
+    /// `B x = x`.
+    pub(crate) fn solve(&self, x: &mut [f64]) {
+        match self {
+            Self::Factored(lu) => lu.solve(x),
+            Self::Pseudo(inverse) => {
+                let found: Vec<f64> = (0..inverse.height()).map(|i| dot(inverse.row(i), x)).collect();
+                x.copy_from_slice(&found);
             }
         }
     }
@@ -125,7 +137,8 @@ impl Inverse {
 
 /// Largest entry of `B x - ones` for the solution x.
 pub(crate) fn left_over(b: &[f64], lu: &Lu, m: usize) -> f64 {
-    let mut x = vec![1.0; m];
-    lu.solve(&mut x, 1);
+    let mut x = Pooled::zeros(m);
+    x.fill(1.0);
+    lu.solve(&mut x);
     b.chunks_exact(m.max(1)).fold(0.0, |worst: f64, row| worst.max((dot(row, &x) - 1.0).abs()))
 }

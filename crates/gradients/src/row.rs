@@ -8,8 +8,7 @@ use manyworlds_shaders::dynamics::tree::{self, NONE, RowRecord, param};
 use manyworlds_shaders::math::quat_log;
 use nalgebra::{Matrix3, Vector3};
 
-use crate::constraint::{Law, Rows};
-use crate::correction::{Correction, Kink};
+use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
 use crate::grid::Grid;
 use crate::momentum::{counts, length_slope, orientation};
 use crate::tree::Forward;
@@ -36,23 +35,24 @@ pub(crate) fn add_row(
         rows.j[(r, first + dof as usize)] += numbers[row::COEFFICIENT + k];
     }
     let h = forward.h();
-    let correction = Correction::of_joints(forward.params);
+    let (per_step, fraction, largest) =
+        (1.0 / h, forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]);
     let own = &forward.params[record.param as usize..];
     match record.kind {
         tree::row::LIMIT => {
             let (dof, side) = (dofs[0] as usize, numbers[row::COEFFICIENT]);
             let q = forward.state[record.q as usize];
             let gap = if side > 0.0 { q - own[param::JOINT_LOWER] } else { own[param::JOINT_UPPER] - q };
-            rows.by_q[(r, first + dof)] += side * correction.slope(gap);
-            rows.kink(correction.kink(gap));
+            rows.by_q[(r, first + dof)] += side * bias_slope(gap, per_step, fraction, largest);
+            rows.kink(bias_kink(gap, per_step, fraction, largest));
         }
         tree::row::LIMIT_BALL => {
             let turn = Vector3::from(quat_log(orientation(forward.state, record.q as usize)));
             let angle = turn.norm().max(1e-12);
             let axis = turn / angle;
             let gap = own[param::JOINT_UPPER] - angle;
-            let slope = correction.slope(gap);
-            rows.kink(correction.kink(gap));
+            let slope = bias_slope(gap, per_step, fraction, largest);
+            rows.kink(bias_kink(gap, per_step, fraction, largest));
             // J = -axis^T, of which the derivative turns with the logarithm.
             let change = -(Matrix3::identity() - axis * axis.transpose()) / angle
                 * Matrix3::from_row_slice(&right_inverse(turn.into()));
@@ -110,9 +110,10 @@ fn coupling(
         value = value * driver + own[param::COUPLING_COEFFICIENTS + k];
     }
     let error = forward.state[record.q as usize] - own[param::COUPLING_REFERENCE] - value;
-    let correction = Correction::of_joints(forward.params);
-    let pull = correction.bilateral_slope(error);
-    rows.kink(correction.bilateral_kink(error));
+    let [per_step, fraction, largest] =
+        [1.0 / forward.h(), forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]];
+    let pull = bilateral_slope(error, per_step, fraction, largest);
+    rows.kink(bilateral_kink(error, per_step, fraction, largest));
     rows.by_q[(r, first + record.dofs[0] as usize)] += pull;
     if record.source != NONE {
         let dof = record.dofs[1] as usize;

@@ -1,10 +1,14 @@
 //! Derivatives of the step of a world.
 
+use manyworlds_shaders::dynamics::tree::param;
+
 use crate::contact::{BlockInput, ContactInput};
+use crate::grid::axpy;
 use crate::island::{Island, LARGEST_RESIDUAL, Parts};
 use crate::mode::Mode;
-use crate::parameter::StepParameter;
+use crate::parameter::{StepParameter, Touching};
 use crate::product::{Inputs, Outputs};
+use crate::rules::{Bounces, GradientRules, Impact};
 use crate::tree::TreeInput;
 
 /// What a step of a world was: its trees before it, its contacts and blocks with their impulses.
@@ -48,6 +52,12 @@ impl Certificate {
     }
 }
 
+/// Degrees of freedom, and impulses, of an island at most: its system is dense.
+const LARGEST_ISLAND: usize = 4096;
+
+/// What speaks against a derivative that is not finite: it is given as zeros.
+const NOT_FINITE: &str = "the derivative is not finite";
+
 /// Margins below this are mode switches: rounding decides which side the step is on.
 const SMALLEST_MARGIN: f64 = 1e-12;
 
@@ -75,6 +85,9 @@ pub struct Jacobian {
     pub dv_dtau: Vec<f64>,
     /// `[n_v, n_u]`
     pub dv_dctrl: Vec<f64>,
+    /// Most that a unit of force, and of control, would change a velocity without constraints: the scale of blocks that
+    /// constraints hold at zero.
+    pub free: [f64; 2],
     /// Mode of each contact.
     pub modes: Vec<Mode>,
     /// How far to trust it.
@@ -130,14 +143,18 @@ pub struct Linearised<'a> {
     n_v: usize,
     n_u: usize,
     modes: Vec<Mode>,
-    /// Geoms of each contact.
-    geoms: Vec<[usize; 2]>,
+    contacts: &'a [ContactInput],
+    blocks: &'a [BlockInput],
+    /// As [`GradientRules::escape`].
+    escape: bool,
     certificate: Certificate,
 }
 
 /// An island and where its dofs and controls stand in the world.
 struct Part<'a> {
     island: Island<'a>,
+    /// What an impact adds, where that is asked for.
+    impact: Option<Impact>,
     parts: Parts,
     dofs: Vec<usize>,
     controls: Vec<usize>,
@@ -146,7 +163,7 @@ struct Part<'a> {
 impl<'a> Linearised<'a> {
     /// Linearises a step.
     #[must_use]
-    pub fn new(input: &StepInput<'a>) -> Self {
+    pub fn new(input: &StepInput<'a>, rules: GradientRules) -> Self {
         let first: Vec<usize> = input
             .trees
             .iter()
@@ -161,7 +178,9 @@ impl<'a> Linearised<'a> {
             n_v: input.trees.iter().map(|t| t.layout.dims.n_v as usize).sum(),
             n_u: input.trees.iter().map(|t| t.layout.dims.n_u as usize).sum(),
             modes: vec![Mode::Breaking; input.contacts.len()],
-            geoms: input.contacts.iter().map(|contact| contact.geoms).collect(),
+            contacts: input.contacts,
+            blocks: input.blocks,
+            escape: rules.escape,
             certificate: Certificate {
                 margin: f64::INFINITY,
                 closed: 0,
@@ -172,6 +191,15 @@ impl<'a> Linearised<'a> {
             },
         };
         for parts in islands(input) {
+            let acting = parts.contacts.iter().filter(|&&c| input.contacts[c].impulse != [0.0; 3]).count();
+            let dofs: usize = parts.trees.iter().map(|&t| input.trees[t].layout.dims.n_v as usize).sum();
+            if dofs > LARGEST_ISLAND || 3 * (acting + parts.blocks.len()) > LARGEST_ISLAND {
+                out.certificate.problems.push(format!(
+                    "an island of {dofs} degrees of freedom and {acting} contacts is too large for its dense system: its \
+                     derivatives are given as zeros"
+                ));
+                continue;
+            }
             let island = Island::new(&input.trees, input.contacts, input.blocks, &parts);
             let dofs = parts
                 .trees
@@ -189,7 +217,8 @@ impl<'a> Linearised<'a> {
             certificate.size += island.unknowns.len();
             certificate.rank += island.rank;
             certificate.residual = certificate.residual.max(island.residual);
-            out.islands.push(Part { island, parts, dofs, controls });
+            let impact = if rules.bounces == Bounces::AtImpact { island.impact() } else { None };
+            out.islands.push(Part { island, impact, parts, dofs, controls });
         }
         out.judge(input);
         out
@@ -251,31 +280,50 @@ impl<'a> Linearised<'a> {
             dv_dv: square(),
             dv_dtau: square(),
             dv_dctrl: wide(),
+            free: [0.0; 2],
             modes: self.modes.clone(),
             certificate: self.certificate.clone(),
         };
         for part in &self.islands {
-            let [dq, dv] = part.island.dense();
-            let n = part.dofs.len();
-            for (i, &row) in part.dofs.iter().enumerate() {
-                let put = |from: &[f64], columns: &[usize], width: usize, to: &mut [f64]| {
-                    let to = &mut to[row * width..(row + 1) * width];
-                    columns.iter().zip(from).for_each(|(&column, x)| to[column] = *x);
-                };
-                let (dq, dv) = (dq.row(i), dv.row(i));
-                put(&dq[..n], &part.dofs, n_v, &mut out.dq_dq);
-                put(&dq[n..2 * n], &part.dofs, n_v, &mut out.dq_dv);
-                put(&dq[2 * n..3 * n], &part.dofs, n_v, &mut out.dq_dtau);
-                put(&dq[3 * n..], &part.controls, n_u, &mut out.dq_dctrl);
-                put(&dv[..n], &part.dofs, n_v, &mut out.dv_dq);
-                put(&dv[n..2 * n], &part.dofs, n_v, &mut out.dv_dv);
-                put(&dv[2 * n..3 * n], &part.dofs, n_v, &mut out.dv_dtau);
-                put(&dv[3 * n..], &part.controls, n_u, &mut out.dv_dctrl);
+            out.free.iter_mut().zip(part.island.free()).for_each(|(most, own)| *most = most.max(own));
+            let blocks = [
+                (&mut out.dq_dq, &mut out.dv_dq, &part.dofs),
+                (&mut out.dq_dv, &mut out.dv_dv, &part.dofs),
+                (&mut out.dq_dtau, &mut out.dv_dtau, &part.dofs),
+                (&mut out.dq_dctrl, &mut out.dv_dctrl, &part.controls),
+            ];
+            for (which, (mut dv, (to_q, to_v, columns))) in part.island.dense().into_iter().zip(blocks).enumerate() {
+                let width = if which == 3 { n_u } else { n_v };
+                let impact = part.impact.as_ref().filter(|_| which == 0);
+                if let Some(Impact { tau, change, .. }) = impact {
+                    change.iter().enumerate().for_each(|(i, x)| axpy(*x, tau, dv.row_mut(i)));
+                }
+                let mut dq = part.island.integrated(&dv, which == 0);
+                if let Some(Impact { tau, jump, .. }) = impact {
+                    let jump = part.island.carried(jump);
+                    jump.iter().enumerate().for_each(|(i, x)| axpy(*x, tau, dq.row_mut(i)));
+                }
+                let whole = columns.len() == width && columns.iter().enumerate().all(|(i, &column)| i == column);
+                for (from, to) in [(&dq, to_q), (&dv, to_v)] {
+                    for (i, &row) in part.dofs.iter().enumerate() {
+                        let to = &mut to[row * width..(row + 1) * width];
+                        if whole {
+                            to.copy_from_slice(from.row(i));
+                        } else {
+                            columns.iter().zip(from.row(i)).for_each(|(&column, x)| to[column] = *x);
+                        }
+                    }
+                }
             }
         }
-        let all = [&out.dq_dq, &out.dq_dv, &out.dq_dtau, &out.dv_dq, &out.dv_dv, &out.dv_dtau];
-        if all.iter().any(|m| m.iter().any(|x| !x.is_finite())) {
-            out.certificate.problems.push("the derivative is not finite".into());
+        let blocks = [&mut out.dq_dq, &mut out.dq_dv, &mut out.dq_dtau, &mut out.dq_dctrl];
+        let rates = [&mut out.dv_dq, &mut out.dv_dv, &mut out.dv_dtau, &mut out.dv_dctrl];
+        let mut finite = true;
+        for x in blocks.into_iter().chain(rates).flatten().filter(|x| !x.is_finite()) {
+            (*x, finite) = (0.0, false);
+        }
+        if !finite {
+            out.certificate.problems.push(NOT_FINITE.into());
         }
         out
     }
@@ -294,28 +342,38 @@ impl<'a> Linearised<'a> {
                 let [a, b] = wanted;
                 let acting = part.parts.contacts.iter().zip(&island.acting);
                 acting
-                    .filter(move |(contact, _)| [[a, b], [b, a]].contains(&self.geoms[**contact]))
+                    .filter(move |(contact, _)| [[a, b], [b, a]].contains(&self.contacts[**contact].geoms))
                     .filter_map(|x| *x.1)
             };
-            match *parameter {
+            let touching = Touching { parts: &part.parts, contacts: self.contacts, blocks: self.blocks };
+            let mut by_time = 0.0;
+            match parameter {
                 StepParameter::Tree { tree, entry, scale } => {
-                    let Some(member) = part.parts.trees.iter().position(|&t| t == tree) else { continue };
-                    [force, rows] = island.by_tree_parameter(member, entry, scale);
+                    let Some(own) = part.parts.trees.iter().position(|t| t == tree) else { continue };
+                    [force, rows] = island.by_tree_parameter(&touching, |member| member == own, *entry, *scale);
                 }
-                StepParameter::Friction { geoms } => between(geoms).for_each(|at| island.add_friction(at, &mut force)),
+                StepParameter::Every { entry, scale } => {
+                    [force, rows] = island.by_tree_parameter(&touching, |_| true, *entry, *scale);
+                    by_time = if *entry == param::TIMESTEP { 1.0 } else { 0.0 };
+                }
+                StepParameter::Friction { geoms } => between(*geoms).for_each(|at| island.add_friction(at, &mut force)),
                 StepParameter::Restitution { geoms } => {
-                    between(geoms).for_each(|at| island.add_restitution(at, &mut rows));
+                    between(*geoms).for_each(|at| island.add_restitution(at, &mut rows));
                 }
+                StepParameter::Contacts { changes } => [force, rows] = island.by_contacts(&touching, changes),
             }
             let [q, v] = island.along(force, &rows);
-            for ((&dof, q), v) in part.dofs.iter().zip(q).zip(v) {
-                (out.q[dof], out.v[dof]) = (q, v);
+            // A longer step goes on as it ends: `d exp(h w) / dh` is w in the axes after it.
+            let after = island.members.iter().flat_map(|member| member.after.iter());
+            for (((&dof, q), v), after) in part.dofs.iter().zip(q).zip(v).zip(after) {
+                (out.q[dof], out.v[dof]) = (q + by_time * after, v);
             }
         }
         out
     }
 
-    /// Gradient of a loss by what goes into the step, from that by what comes out (VJP), by one transposed solve an island.
+    /// Gradient of a loss by what goes into the step, from that by what comes out (VJP), by one transposed solve an island;
+    /// with [`GradientRules::escape`] perhaps another direction.
     /// An empty part stands for zeros.
     ///
     /// # Panics
@@ -331,7 +389,12 @@ impl<'a> Linearised<'a> {
             dofs.iter().map(|&dof| from.get(dof).copied().unwrap_or(0.0)).collect()
         };
         for part in &self.islands {
-            let [q, v, tau, ctrl] = part.island.back(&take(&outputs.q, &part.dofs), &take(&outputs.v, &part.dofs));
+            let [q, v, tau, ctrl] = part.island.back(
+                &take(&outputs.q, &part.dofs),
+                &take(&outputs.v, &part.dofs),
+                part.impact.as_ref(),
+                self.escape,
+            );
             let put = |from: Vec<f64>, at: &[usize], to: &mut [f64]| {
                 at.iter().zip(from).for_each(|(&at, x)| to[at] = x);
             };
@@ -347,5 +410,5 @@ impl<'a> Linearised<'a> {
 /// Derivatives of a step.
 #[must_use]
 pub fn jacobian(input: &StepInput) -> Jacobian {
-    Linearised::new(input).jacobian()
+    Linearised::new(input, GradientRules::default()).jacobian()
 }

@@ -10,7 +10,8 @@ use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, param, solve};
 
-use crate::grid::axpy;
+use crate::grid::{Grid, axpy};
+use crate::pool::Pooled;
 
 /// A tree before a step.
 #[derive(Debug, Clone, Copy)]
@@ -33,17 +34,17 @@ pub(crate) struct Forward<'a> {
     /// Impulses of rows.
     pub(crate) impulses: &'a [f64],
     /// `[n_body][7]`
-    pub(crate) pose: Vec<f64>,
+    pub(crate) pose: Pooled,
     /// `[n_v][6]`
-    pub(crate) motion: Vec<f64>,
+    pub(crate) motion: Pooled,
     /// Branch-sparse, `[n_m]`.
-    pub(crate) mass: Vec<f64>,
+    pub(crate) mass: Pooled,
     /// Branch-sparse, `[n_m]`.
-    pub(crate) factor: Vec<f64>,
+    pub(crate) factor: Pooled,
     /// `[n_v]`
-    pub(crate) b: Vec<f64>,
+    pub(crate) b: Pooled,
     /// `[n_row][row_stride]`
-    pub(crate) rows: Vec<f64>,
+    pub(crate) rows: Pooled,
 }
 
 impl<'a> Forward<'a> {
@@ -52,7 +53,7 @@ impl<'a> Forward<'a> {
         let dims = tree.dims;
         let [n_body, n_v, n_m, n_row] = [dims.n_body, dims.n_v, dims.n_m, dims.n_row].map(|n| n as usize);
         let params = Params::<f64>::Shared(input.params);
-        let zeros = |n: usize| vec![0.0; n];
+        let zeros = Pooled::zeros;
         let (mut pose, mut motion) = (zeros(POSE * n_body), zeros(SPATIAL * n_v));
         kinematics(&tree, params, input.state, &mut pose, &mut motion);
         let (mut twist, mut work, mut force) = (zeros(SPATIAL * n_body), zeros(dims.n_work()), zeros(n_v));
@@ -98,27 +99,34 @@ impl<'a> Forward<'a> {
         solve(&self.tree, &self.factor, x);
     }
 
-    /// `A X = X`, row-major: a row of `width` numbers a dof.
-    pub(crate) fn solve_rows(&self, x: &mut [f64], width: usize) {
+    /// `A^-1`.
+    pub(crate) fn inverse(&self) -> Grid {
         let dofs = self.tree.dofs;
-        for i in (0..dofs.len()).rev() {
-            let (above, own) = x.split_at_mut(i * width);
+        let n = dofs.len();
+        let mut x = Grid::zeros(n, n);
+        for i in 0..n {
+            // Rows of L^-T: of a dof only columns behind it are not zero.
+            x[(i, i)] = 1.0;
+        }
+        for i in (0..n).rev() {
             let mut j = dofs[i].parent as usize;
             for &l in &self.factor_row(i)[1..] {
-                axpy(-l, &own[..width], &mut above[j * width..(j + 1) * width]);
+                let (above, own) = x.pair(j, i);
+                axpy(-l, &own[i..n], &mut above[i..n]);
                 j = dofs[j].parent as usize;
             }
         }
-        for i in 0..dofs.len() {
-            let (above, own) = x.split_at_mut(i * width);
+        for i in 0..n {
             let row = self.factor_row(i);
-            own[..width].iter_mut().for_each(|x| *x *= row[0]);
+            x.row_mut(i).iter_mut().for_each(|x| *x *= row[0]);
             let mut j = dofs[i].parent as usize;
             for &l in &row[1..] {
-                axpy(-l, &above[j * width..(j + 1) * width], &mut own[..width]);
+                let (above, own) = x.pair(j, i);
+                axpy(-l, above, own);
                 j = dofs[j].parent as usize;
             }
         }
+        x
     }
 
     fn factor_row(&self, dof: usize) -> &[f64] {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{DeviceOptions, GpuDevice};
-use manyworlds_gradients::{Certificate, Inputs, Jacobian, Outputs};
+use manyworlds_gradients::{Certificate, GradientRules, Inputs, Jacobian, Outputs};
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
@@ -21,6 +21,9 @@ use crate::{
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
 
+/// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
+const MOST_DENSE: usize = 4096;
+
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
     groups: Vec<Box<dyn Worlds>>,
@@ -31,6 +34,7 @@ pub struct Batch {
     steps: u64,
     /// Controls on their way to the kernels.
     controls: Vec<f64>,
+    rules: GradientRules,
 }
 
 impl Batch {
@@ -58,6 +62,7 @@ impl Batch {
             precision: options.precision,
             steps: 0,
             controls: Vec::new(),
+            rules: GradientRules::default(),
         };
         for &(model, count) in groups {
             batch.groups.push(batch.group(model, count, options)?);
@@ -364,15 +369,24 @@ impl Batch {
         self.groups.iter_mut().try_for_each(|group| group.keep_steps(on))
     }
 
+    /// How derivatives are taken from now on: those of the step as it is computed, unless something else is asked for.
+    pub fn set_gradient_rules(&mut self, rules: GradientRules) {
+        self.rules = rules;
+    }
+
     /// Derivatives of the last step of a world by q, v, tau and ctrl, dense; its certificate says whether to trust them.
     /// [`Batch::keep_steps`] comes before the step.
     ///
     /// # Errors
-    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, or a device that fails.
+    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, [`Error::TooLarge`], or a device that fails.
     pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
         let (group, local) = self.find(world)?;
+        let n_v = self.groups[group].model().n_v;
+        if n_v > MOST_DENSE {
+            return Err(Error::TooLarge { n_v, most: MOST_DENSE });
+        }
         let step = self.groups[group].last_step(local)?;
-        Ok(self.groups[group].reverse().linearised(&step).jacobian())
+        Ok(self.groups[group].reverse().linearised(&step, self.rules).jacobian())
     }
 
     /// Gradient of a loss by what went into the last step of a world, from that by the state after it, and how far to
@@ -394,9 +408,14 @@ impl Batch {
         }
         let step = self.groups[group].last_step(local)?;
         let reverse = self.groups[group].reverse();
-        let linearised = reverse.linearised(&step);
-        let (found, mut certificate) = (linearised.back(outputs), linearised.certificate().clone());
-        if [&found.q, &found.v, &found.tau, &found.ctrl].iter().any(|part| part.iter().any(|x| !x.is_finite())) {
+        let linearised = reverse.linearised(&step, self.rules);
+        let (mut found, mut certificate) = (linearised.back(outputs), linearised.certificate().clone());
+        let parts = [&mut found.q, &mut found.v, &mut found.tau, &mut found.ctrl];
+        let mut finite = true;
+        for x in parts.into_iter().flatten().filter(|x| !x.is_finite()) {
+            (*x, finite) = (0.0, false);
+        }
+        if !finite {
             certificate.problems.push("the derivative is not finite".into());
         }
         Ok((found, certificate))

@@ -115,6 +115,16 @@ pub enum Error {
         "no step to differentiate: keep steps (`Batch::keep_steps`), and ask after a step and before the world is changed"
     )]
     NoGradient,
+    /// Derivatives of a world that is too large for dense ones.
+    #[error(
+        "dense derivatives of a world with {n_v} degrees of freedom: at most {most}; products (`Batch::back`) have no such bound"
+    )]
+    TooLarge {
+        /// Degrees of freedom.
+        n_v: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// A world without a contact problem to read.
     #[error("contact problem of world {world}: {why}")]
     NoProblem {

@@ -31,6 +31,11 @@ fn sizes(shape: &Shape) -> ([f64; 3], usize) {
     }
 }
 
+/// How many sizes of a shape a world can change.
+pub(crate) fn size_count(shape: &Shape) -> usize {
+    sizes(shape).1
+}
+
 /// Largest distance of the surface of a geom that moves from the origin of its body, m.
 pub(crate) fn lever(model: &Model) -> f64 {
     let moving = model.geoms.iter().filter(|geom| model.bodies[geom.body].tree.is_some());

@@ -49,7 +49,7 @@ pub use manyworlds_contact as contact;
 pub use manyworlds_dynamics::Parameter;
 pub use manyworlds_gpu as gpu;
 pub use manyworlds_gpu::{AdapterReport, GpuDevice, adapters, wgpu};
-pub use manyworlds_gradients::{Certificate, Inputs, Jacobian, Mode, Outputs};
+pub use manyworlds_gradients::{Bounces, Certificate, GradientRules, Inputs, Jacobian, Mode, Outputs};
 pub use manyworlds_model as model;
 pub use manyworlds_model::{ImportOptions, Loaded, Model, ModelBuilder};
 pub use options::{BatchOptions, Executor, Precision, Stabilisation};

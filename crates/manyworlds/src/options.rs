@@ -78,7 +78,7 @@ pub struct Stabilisation {
     /// Depth up to which a penetration of a contact is left as it is, m; 0 by default. Bodies that are wedged between others
     /// cannot always undo a penetration: friction holds them, and a step that asks for it has no solution. With 1e-6
     /// next to all steps of such bodies have one. But then what rests may do so at any depth up to this, each corner at its
-    /// own, and redundant contacts no longer agree on a derivative there.
+    /// own, and redundant contacts no longer agree on a derivative there: steps with a slop have none.
     pub slop: f64,
     /// Fastest separation that undoing may cause, m/s: bounds the energy it can inject.
     pub max_velocity: f64,

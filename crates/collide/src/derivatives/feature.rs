@@ -1,11 +1,14 @@
 //! Where on a shape a contact is: face, edge or corner, and what the normal has to do with it.
 
+use manyworlds_model::HeightField;
 use nalgebra::{Matrix3, Vector3};
 
+use super::few::Few;
+use super::ground;
 use crate::hull::Hull;
 
 /// Directions and positions agree to this, relative to one and to the shape's size.
-const SAME: f64 = 1e-8;
+pub(super) const SAME: f64 = 1e-8;
 
 /// A shape with its sizes, m.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +27,8 @@ pub(super) enum Solid<'a> {
     Ellipsoid(Vector3<f64>),
     /// Convex polyhedron.
     Hull(&'a Hull),
+    /// The ground under a sheet of triangles.
+    Ground(&'a HeightField),
 }
 
 /// What a contact says about one of its shapes, in the shape's frame.
@@ -32,9 +37,9 @@ pub(super) struct Local {
     /// The normal is that of a face.
     pub(super) on_face: bool,
     /// Directions the point may slide along while it stays on its face or edge.
-    pub(super) slides: Vec<Vector3<f64>>,
+    pub(super) slides: Few,
     /// Directions of the straight edge that the normal must stay across, where no face has it.
-    pub(super) holds: Vec<Vector3<f64>>,
+    pub(super) holds: Few,
     /// How the point moves as the outward direction turns.
     pub(super) bend: Matrix3<f64>,
 }
@@ -57,6 +62,7 @@ impl Solid<'_> {
             Self::Box(half) => half.norm(),
             Self::Ellipsoid(radii) => radii.amax(),
             Self::Hull(hull) => hull.vertices.iter().fold(0.0, |size: f64, v| size.max(v.norm())),
+            Self::Ground(field) => ground::size(field),
         }
     }
 
@@ -65,24 +71,25 @@ impl Solid<'_> {
     pub(super) fn feature(&self, point: Vector3<f64>, out: Vector3<f64>) -> Result<Local, &'static str> {
         let near = SAME * self.size();
         match *self {
-            Self::Plane => Ok(Local { on_face: true, slides: vec![Vector3::x(), Vector3::y()], ..Local::default() }),
+            Self::Plane => Ok(Local { on_face: true, slides: [Vector3::x(), Vector3::y()].into(), ..Local::default() }),
             Self::Sphere(_) => Ok(Local::default()),
             Self::Capsule(_, half) => {
                 if (point.z.abs() - half).abs() <= near {
                     return Ok(Local::default());
                 }
-                Ok(Local { slides: vec![Vector3::z()], holds: vec![Vector3::z()], ..Local::default() })
+                let along = Few::from([Vector3::z()]);
+                Ok(Local { slides: along, holds: along, ..Local::default() })
             }
             Self::Cylinder(radius, half) => cylinder(radius, half, point, out, near),
             Self::Box(half) => {
                 let at = |k: usize| (point[k].abs() - half[k]).abs() <= near;
                 let axis = |k: usize| Vector3::from_fn(|i, _| if i == k { 1.0 } else { 0.0 });
-                let slides: Vec<_> = (0..3).filter(|&k| !at(k)).map(axis).collect();
+                let slides: Few = (0..3).filter(|&k| !at(k)).map(axis).collect();
                 if slides.len() == 3 {
                     return Err("a point that is not on the box's surface");
                 }
                 let on_face = out.amax() >= 1.0 - SAME * SAME;
-                Ok(Local { on_face, holds: slides.clone(), slides, ..Local::default() })
+                Ok(Local { on_face, holds: slides, slides, ..Local::default() })
             }
             Self::Ellipsoid(radii) => {
                 // h = |R n|: H = R^2 / h - (R^2 n)(R^2 n)^T / h^3.
@@ -96,21 +103,23 @@ impl Solid<'_> {
                 Ok(Local { bend, ..Local::default() })
             }
             Self::Hull(hull) => polyhedron(hull, point, out, near),
+            Self::Ground(field) => ground::feature(field, point, out),
         }
     }
 }
 
 impl Solid<'_> {
-    /// Directions of the straight edges that are farthest along a direction, in the shape's frame.
-    pub(super) fn edges_across(&self, out: Vector3<f64>) -> Vec<Vector3<f64>> {
+    /// Directions of the straight edges that are farthest along a direction, in the shape's frame; of the ground those at
+    /// the point.
+    pub(super) fn edges_across(&self, point: Vector3<f64>, out: Vector3<f64>) -> Few {
         let axis = |k: usize| Vector3::from_fn(|i, _| if i == k { 1.0 } else { 0.0 });
         match *self {
-            Self::Plane | Self::Sphere(_) | Self::Ellipsoid(_) => Vec::new(),
+            Self::Plane | Self::Sphere(_) | Self::Ellipsoid(_) => Few::default(),
             Self::Capsule(..) | Self::Cylinder(..) => {
                 if out.z.abs() <= SAME {
-                    vec![axis(2)]
+                    [axis(2)].into()
                 } else {
-                    Vec::new()
+                    Few::default()
                 }
             }
             Self::Box(_) => (0..3).filter(|&k| out[k].abs() <= SAME).map(axis).collect(),
@@ -118,19 +127,60 @@ impl Solid<'_> {
                 let height = |corner: u32| hull.vertices[corner as usize].dot(&out);
                 let most = hull.vertices.iter().map(|v| v.dot(&out)).fold(f64::NEG_INFINITY, f64::max);
                 let near = most - SAME * self.size();
-                let mut found: Vec<Vector3<f64>> = Vec::new();
+                let mut found = Few::default();
                 for face in &hull.faces {
                     for (i, &from) in face.corners.iter().enumerate() {
                         let to = face.corners[(i + 1) % face.corners.len()];
                         // Every edge is on two faces, once each way.
                         if from < to && height(from) >= near && height(to) >= near {
                             let along = hull.vertices[to as usize] - hull.vertices[from as usize];
-                            found.extend(along.try_normalize(0.0));
+                            along.try_normalize(0.0).into_iter().for_each(|edge| found.push(edge));
                         }
                     }
                 }
                 found
             }
+            Self::Ground(field) => ground::edges_across(field, point, out),
+        }
+    }
+
+    /// How the core's point and the rounding grow with each of the shape's sizes while the normal is held, in the shape's
+    /// frame; `None` for a shape without sizes.
+    pub(super) fn growth(&self, point: Vector3<f64>, out: Vector3<f64>) -> Option<[(Vector3<f64>, f64); 3]> {
+        let none = (Vector3::zeros(), 0.0);
+        let end = Vector3::z() * point.z.signum();
+        let axis = |k: usize| Vector3::from_fn(|i, _| if i == k { point[k].signum() } else { 0.0 });
+        let near = SAME * self.size();
+        match *self {
+            Self::Sphere(_) => Some([(Vector3::zeros(), 1.0), none, none]),
+            Self::Capsule(_, half) => {
+                let at_end = (point.z.abs() - half).abs() <= near;
+                Some([(Vector3::zeros(), 1.0), if at_end { (end, 0.0) } else { none }, none])
+            }
+            Self::Cylinder(radius, half) => {
+                let across = point.x.hypot(point.y);
+                let radial = Vector3::new(point.x, point.y, 0.0) / across.max(f64::MIN_POSITIVE);
+                let rim = if (across - radius).abs() <= near { (radial, 0.0) } else { none };
+                let face = if (point.z.abs() - half).abs() <= near { (end, 0.0) } else { none };
+                Some([rim, face, none])
+            }
+            Self::Box(half) => {
+                Some(std::array::from_fn(
+                    |k| {
+                        if (point[k].abs() - half[k]).abs() <= near { (axis(k), 0.0) } else { none }
+                    },
+                ))
+            }
+            Self::Ellipsoid(radii) => {
+                // a = R^2 n / |R n|.
+                let height = radii.component_mul(&out).norm();
+                Some(std::array::from_fn(|k| {
+                    let mut moved = -point * (radii[k] * out[k] * out[k] / (height * height));
+                    moved[k] += 2.0 * radii[k] * out[k] / height;
+                    (moved, 0.0)
+                }))
+            }
+            Self::Plane | Self::Hull(_) | Self::Ground(_) => None,
         }
     }
 }
@@ -149,7 +199,7 @@ fn cylinder(radius: f64, half: f64, point: Vector3<f64>, out: Vector3<f64>, near
         if !end {
             return Err("a point that is not on the cylinder's surface");
         }
-        local.slides = vec![Vector3::x(), Vector3::y()];
+        local.slides = [Vector3::x(), Vector3::y()].into();
         return Ok(local);
     }
     if local.on_face {
@@ -183,7 +233,8 @@ fn polyhedron(hull: &Hull, point: Vector3<f64>, out: Vector3<f64>, near: f64) ->
             let along = (point - p).dot(&edge);
             let off = (point - p - edge * along).norm();
             if off <= near && along > 0.0 && along < (q - p).norm() {
-                return Ok(Local { on_face, slides: vec![edge], holds: vec![edge], ..Local::default() });
+                let along = Few::from([edge]);
+                return Ok(Local { on_face, slides: along, holds: along, ..Local::default() });
             }
         }
     }
@@ -191,16 +242,16 @@ fn polyhedron(hull: &Hull, point: Vector3<f64>, out: Vector3<f64>, near: f64) ->
         let corner = hull.vertices[face.corners[0] as usize];
         if (point - corner).dot(&face.normal).abs() <= near {
             let slides = plane_of(face.normal);
-            return Ok(Local { on_face, holds: slides.clone(), slides, ..Local::default() });
+            return Ok(Local { on_face, holds: slides, slides, ..Local::default() });
         }
     }
     Err("a point that is not on the hull's surface")
 }
 
 /// Two directions across another.
-pub(super) fn plane_of(normal: Vector3<f64>) -> Vec<Vector3<f64>> {
+pub(super) fn plane_of(normal: Vector3<f64>) -> Few {
     let least = normal.iamin();
     let axis = Vector3::from_fn(|i, _| if i == least { 1.0 } else { 0.0 });
     let first = normal.cross(&axis).normalize();
-    vec![first, normal.cross(&first)]
+    [first, normal.cross(&first)].into()
 }

@@ -1,10 +1,12 @@
 //! Geoms of a model, where they stand, and the derivative of their contacts.
 
-use manyworlds_model::{Model, Pose, Shape};
+use manyworlds_model::{HeightField, Model, Pose, Sdf, Shape};
 use nalgebra::{Matrix3, Point3, Quaternion, UnitQuaternion, Vector3};
 
 use super::feature::{Local, Solid, plane_of};
-use super::slope::{ContactSlope, Side, solve};
+use super::few::Few;
+use super::field::{self, Shaped};
+use super::slope::{ContactSlope, Side, Touch};
 use crate::hull::Hull;
 use crate::{CollideError, Contact};
 
@@ -19,10 +21,14 @@ pub struct ContactGeometry {
     /// Body of each geom, and whether it moves.
     bodies: Vec<(usize, bool)>,
     hulls: Vec<Hull>,
+    fields: Vec<HeightField>,
+    sdfs: Vec<Sdf>,
 }
 
 /// Off-plane by so much a contact's midpoint cannot be, relative to its distance from the surfaces.
 const MISFIT: f64 = 1e-6;
+const UNDETERMINED: &str = "its features leave the normal undetermined";
+const NO_SIZES: &str = "a shape without sizes";
 
 impl ContactGeometry {
     /// Prepares a model.
@@ -48,10 +54,12 @@ impl ContactGeometry {
             bodies: model.geoms.iter().map(|geom| (geom.body, model.bodies[geom.body].tree.is_some())).collect(),
             still,
             hulls,
+            fields: model.heightfields.clone(),
+            sdfs: model.sdfs.clone(),
         })
     }
 
-    /// The shape of a geom; `size` overrides the model's.
+    /// The shape of a geom with features; `size` overrides the model's.
     fn solid(&self, geom: usize, size: Option<[f64; 3]>) -> Option<Solid<'_>> {
         Some(match (&self.shapes[geom], size) {
             (Shape::Plane, _) => Solid::Plane,
@@ -66,8 +74,23 @@ impl ContactGeometry {
             (Shape::Ellipsoid { radii }, None) => Solid::Ellipsoid(*radii),
             (Shape::Ellipsoid { .. }, Some(radii)) => Solid::Ellipsoid(radii.into()),
             (Shape::Mesh(mesh), _) => Solid::Hull(&self.hulls[*mesh]),
-            (Shape::HeightField(_) | Shape::Sdf(_), _) => return None,
+            (Shape::HeightField(field), _) => Solid::Ground(&self.fields[*field]),
+            (Shape::Sdf(_), _) => return None,
         })
+    }
+
+    /// The shape of a geom that meets a distance function, or is one.
+    fn shaped(&self, geom: usize, size: Option<[f64; 3]>) -> Option<Shaped<'_>> {
+        if let Shape::Sdf(sdf) = self.shapes[geom] {
+            return Some(Shaped::Function(&self.sdfs[sdf]));
+        }
+        match self.solid(geom, size)? {
+            Solid::Plane => Some(Shaped::Plane),
+            Solid::Sphere(radius) => Some(Shaped::Ball(radius)),
+            Solid::Capsule(radius, half) => Some(Shaped::Capsule(radius, half)),
+            Solid::Box(half) => Some(Shaped::Box(half)),
+            _ => None,
+        }
     }
 
     fn place(&self, geom: usize, pose: &impl Fn(usize) -> [f64; 7]) -> Pose {
@@ -98,53 +121,103 @@ impl ContactGeometry {
             let name = |g: usize| name(&self.shapes[g]);
             format!("a contact between {} and {} (geoms {a} and {b}): {what}", name(a), name(b))
         };
+        if [a, b].iter().any(|&geom| matches!(self.shapes[geom], Shape::Sdf(_))) {
+            return self.of_function(contact, &pose, sizes).map_err(why);
+        }
+        let (touch, _) = self.touch(contact, &pose, sizes).map_err(why)?;
+        touch.slope().ok_or_else(|| why(UNDETERMINED))
+    }
+
+    /// Derivative of a contact by the sizes of one of its geoms (`side`: 0 for the first), the bodies held: of point (3),
+    /// normal (3) and distance, by each of the sizes that [`crate::Overrides`] sets.
+    ///
+    /// # Errors
+    /// Why the contact has none: a shape without sizes, a distance function, and as for [`Self::slope`].
+    pub fn by_sizes(
+        &self,
+        contact: &Contact<f64>,
+        side: usize,
+        pose: impl Fn(usize) -> [f64; 7],
+        sizes: &[[f64; 3]],
+    ) -> Result<[[f64; 7]; 3], String> {
+        let [a, b] = contact.geoms.map(|g| g as usize);
+        let why = |what: &str| {
+            let name = |g: usize| name(&self.shapes[g]);
+            format!("a contact between {} and {} (geoms {a} and {b}): {what}", name(a), name(b))
+        };
+        let (touch, places) = self.touch(contact, &pose, sizes).map_err(why)?;
+        let (geom, sign) = if side == 0 { (a, 1.0) } else { (b, -1.0) };
+        let place = &places[side.min(1)];
+        let solid = self.solid(geom, sizes.get(geom).copied()).ok_or_else(|| why(NO_SIZES))?;
+        let local = place.inverse_transform_point(&Point3::from(touch.sides[side.min(1)].core)).coords;
+        let out = place.inverse_transform_vector(&(touch.normal * sign));
+        let growth = solid.growth(local, out).ok_or_else(|| why(NO_SIZES))?;
+        let growth = growth.map(|(shift, rounding)| (place.transform_vector(&shift), rounding));
+        touch.by_sizes(side.min(1), &growth).ok_or_else(|| why(UNDETERMINED))
+    }
+
+    /// Derivative of a contact with a distance function.
+    fn of_function(
+        &self,
+        contact: &Contact<f64>,
+        pose: &impl Fn(usize) -> [f64; 7],
+        sizes: &[[f64; 3]],
+    ) -> Result<ContactSlope, &'static str> {
+        let geoms = contact.geoms.map(|g| g as usize);
+        let shape = |geom: usize| self.shaped(geom, sizes.get(geom).copied()).ok_or("shapes that are not collided");
+        let shapes = [shape(geoms[0])?, shape(geoms[1])?];
+        let frames = geoms.map(|geom| {
+            let place = self.place(geom, pose);
+            (place.translation.vector, place.rotation.to_rotation_matrix().into_inner())
+        });
+        let (point, normal) = (contact.point.into(), contact.normal.into());
+        field::slope(&shapes, &frames, contact.feature, point, normal, contact.distance)
+    }
+
+    /// The features that touch, and where the two geoms are.
+    fn touch(
+        &self,
+        contact: &Contact<f64>,
+        pose: &impl Fn(usize) -> [f64; 7],
+        sizes: &[[f64; 3]],
+    ) -> Result<(Touch, [Pose; 2]), &'static str> {
+        let geoms = contact.geoms.map(|g| g as usize);
         let (n, p) = (Vector3::from(contact.normal), Vector3::from(contact.point));
-        let mut found: Vec<(Local, Side)> = Vec::with_capacity(2);
-        let mut edges: Vec<Vec<Vector3<f64>>> = Vec::with_capacity(2);
-        for (geom, sign) in [(a, 1.0), (b, -1.0)] {
-            let size = sizes.get(geom).copied();
-            let solid = self
-                .solid(geom, size)
-                .ok_or_else(|| why("no derivative for heightfields and distance functions yet"))?;
-            let place = self.place(geom, &pose);
+        let one = |geom: usize, sign: f64| -> Result<(Local, Side, Few, Pose), &'static str> {
+            let solid = self.solid(geom, sizes.get(geom).copied()).ok_or(NO_SIZES)?;
+            let place = self.place(geom, pose);
             let axes: Matrix3<f64> = place.rotation.to_rotation_matrix().into_inner();
             let out = n * sign;
             // The surface point is half the distance behind the contact's, the core's the rounding behind that.
             let core = p - out * (0.5 * contact.distance + solid.rounding());
             let local = place.inverse_transform_point(&Point3::from(core)).coords;
-            let feature = solid.feature(local, axes.transpose() * out).map_err(why)?;
-            let world = |vs: &[Vector3<f64>]| vs.iter().map(|v| axes * v).collect::<Vec<_>>();
+            let out = axes.transpose() * out;
+            let feature = solid.feature(local, out)?;
             let side = Side {
                 core,
                 rounding: solid.rounding(),
                 bend: axes * feature.bend * axes.transpose(),
-                slides: world(&feature.slides),
-                holds: world(&feature.holds),
+                slides: feature.slides.map(|v| axes * v),
+                holds: feature.holds.map(|v| axes * v),
             };
-            edges.push(world(&solid.edges_across(axes.transpose() * out)));
-            found.push((feature, side));
-        }
-        let (Some((second, side_b)), Some((first, side_a))) = (found.pop(), found.pop()) else {
-            return Err(why("no features"));
+            let edges = solid.edges_across(local, out).map(|v| axes * v);
+            Ok((feature, side, edges, place))
         };
-        let sides = tie([first, second], [side_a, side_b], &edges, n).map_err(why)?;
-        solve(&sides, n, p, contact.distance).ok_or_else(|| why("its features leave the normal undetermined"))
+        let (first, side_a, edges_a, place_a) = one(geoms[0], 1.0)?;
+        let (second, side_b, edges_b, place_b) = one(geoms[1], -1.0)?;
+        let sides = tie([first, second], [side_a, side_b], &[edges_a, edges_b], n)?;
+        Ok((Touch { sides, normal: n, point: p, distance: contact.distance }, [place_a, place_b]))
     }
 }
 
 /// Says which shape's face the normal belongs to, and what is free to slide then.
-fn tie(
-    locals: [Local; 2],
-    mut sides: [Side; 2],
-    edges: &[Vec<Vector3<f64>>],
-    n: Vector3<f64>,
-) -> Result<[Side; 2], &'static str> {
+fn tie(locals: [Local; 2], mut sides: [Side; 2], edges: &[Few; 2], n: Vector3<f64>) -> Result<[Side; 2], &'static str> {
     let Some(owner) = locals.iter().position(|l| l.on_face) else {
         // Two edges that cross have the normal, wherever on the shapes the point is; the gap may be nothing then.
         if let [[u], [v]] = [&edges[0][..], &edges[1][..]]
             && sides[0].slides.len() + sides[1].slides.len() == 2
         {
-            (sides[0].holds, sides[1].holds) = (vec![*u], vec![*v]);
+            (sides[0].holds, sides[1].holds) = ([*u].into(), [*v].into());
             return Ok(sides);
         }
         // An edge keeps the normal across it.
@@ -155,7 +228,7 @@ fn tie(
     };
     let other = 1 - owner;
     sides[owner].holds = plane_of(n);
-    sides[other].holds.clear();
+    sides[other].holds = Few::default();
     match sides[0].slides.len() + sides[1].slides.len() {
         2 => Ok(sides),
         0 | 1 => Err("corners or edges that lie on each other"),

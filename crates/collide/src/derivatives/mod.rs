@@ -9,7 +9,10 @@
 //! shapes, by their support functions).
 
 mod feature;
+mod few;
+mod field;
 mod geometry;
+mod ground;
 mod slope;
 
 pub use geometry::ContactGeometry;

@@ -9,7 +9,9 @@
 //!
 //! There are as many free directions as such conditions, so that the system is square.
 
-use nalgebra::{DMatrix, Matrix3, SMatrix, SVector, Vector3};
+use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
+
+use super::few::Few;
 
 /// Derivative of a contact by the twists of its two bodies.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,11 +22,21 @@ pub struct ContactSlope {
 }
 
 impl ContactSlope {
+    pub(super) fn new(matrix: SMatrix<f64, 7, 12>) -> Self {
+        Self { matrix }
+    }
+
     /// Change along twists of the first and the second body (linear at the contact point, angular; each 3): of the point,
     /// m, of the normal, and of the distance, m.
     #[must_use]
     pub fn along(&self, twists: &[f64; 12]) -> [f64; 7] {
         (self.matrix * SVector::from(*twists)).into()
+    }
+
+    /// The same along the twist of one of the two while the other stands still.
+    #[must_use]
+    pub fn along_one(&self, side: usize, twist: &[f64; 6]) -> [f64; 7] {
+        (self.matrix.fixed_columns::<6>(6 * side) * SVector::from(*twist)).into()
     }
 }
 
@@ -38,101 +50,173 @@ pub(super) struct Side {
     /// How the core's point moves in its body as the outward direction turns, world axes, m.
     pub(super) bend: Matrix3<f64>,
     /// Directions that the point is free to slide along, world.
-    pub(super) slides: Vec<Vector3<f64>>,
+    pub(super) slides: Few,
     /// Directions of the shape that the normal stays perpendicular to, world.
-    pub(super) holds: Vec<Vector3<f64>>,
+    pub(super) holds: Few,
 }
 
 /// A system with a condition number above this has no derivative to speak of.
 const CONDITION: f64 = 1e-11;
+/// Unknowns at most: dn, dt and the slides of both sides.
+const MOST: usize = 12;
+/// Changes that the system is solved for at once.
+const CHANGES: usize = 6;
+/// A row: the equation, then its right-hand sides.
+type Equation = [f64; MOST + CHANGES];
 
-/// Solves for the derivative of the contact of two sides, `normal` from the first to the second.
-pub(super) fn solve(
-    sides: &[Side; 2],
-    normal: Vector3<f64>,
-    point: Vector3<f64>,
-    distance: f64,
-) -> Option<ContactSlope> {
-    let [a, b] = sides;
-    let gap = distance + a.rounding + b.rounding;
-    let (n_slides, n_holds) = (a.slides.len() + b.slides.len(), a.holds.len() + b.holds.len());
-    if n_slides != n_holds {
-        return None;
-    }
-    // Unknowns: dn, dt, the slides of a, those of b.
-    let size = 4 + n_slides;
-    let mut matrix = DMatrix::zeros(size, size);
-    let mut rhs = DMatrix::zeros(size, 12);
-    // The support point of b lies along -n: its outward direction turns by -(dn - ω x n).
-    let bends = [a.bend, -b.bend];
-    let signs = [-1.0, 1.0];
-    // db - da - t dn - n dt = 0.
-    let mut by_normal = -Matrix3::identity() * gap;
-    for side in 0..2 {
-        by_normal += signs[side] * bends[side];
-    }
-    matrix.view_mut((0, 0), (3, 3)).copy_from(&by_normal);
-    matrix.view_mut((0, 3), (3, 1)).copy_from(&-normal);
-    let mut column = 4;
-    let mut row = 4;
-    matrix.view_mut((3, 0), (1, 3)).copy_from(&normal.transpose());
-    for (side, shape) in sides.iter().enumerate() {
-        for slide in &shape.slides {
-            matrix.view_mut((0, column), (3, 1)).copy_from(&(signs[side] * slide));
-            column += 1;
+/// Two sides that touch, `normal` from the first to the second.
+#[derive(Debug)]
+pub(super) struct Touch {
+    pub(super) sides: [Side; 2],
+    pub(super) normal: Vector3<f64>,
+    pub(super) point: Vector3<f64>,
+    pub(super) distance: f64,
+}
+
+const SIGNS: [f64; 2] = [-1.0, 1.0];
+
+fn unit(k: usize) -> Vector3<f64> {
+    Vector3::from_fn(|i, _| if i == k { 1.0 } else { 0.0 })
+}
+
+impl Touch {
+    /// The system, and how many unknowns it has.
+    fn system(&self) -> Option<([Equation; MOST], usize)> {
+        let [a, b] = &self.sides;
+        let gap = self.distance + a.rounding + b.rounding;
+        let (n_slides, n_holds) = (a.slides.len() + b.slides.len(), a.holds.len() + b.holds.len());
+        if n_slides != n_holds {
+            return None;
         }
-        let arm = shape.core - point;
-        for k in 0..3 {
-            let mut e = Vector3::zeros();
-            e[k] = 1.0;
-            let carried = e.cross(&normal);
-            let linear = -signs[side] * e;
-            let angular = -signs[side] * (e.cross(&arm) - bends[side] * carried);
-            for r in 0..3 {
-                rhs[(r, 6 * side + k)] = linear[r];
-                rhs[(r, 6 * side + 3 + k)] = angular[r];
-            }
-        }
-        for hold in &shape.holds {
-            matrix.view_mut((row, 0), (1, 3)).copy_from(&hold.transpose());
+        let mut rows = [[0.0; MOST + CHANGES]; MOST];
+        // The support point of b lies along -n: its outward direction turns by -(dn - ω x n).
+        // db - da - t dn - n dt = 0.
+        let by_normal = -Matrix3::identity() * gap - a.bend - b.bend;
+        for r in 0..3 {
             for k in 0..3 {
-                let mut e = Vector3::zeros();
-                e[k] = 1.0;
-                rhs[(row, 6 * side + 3 + k)] = hold.dot(&e.cross(&normal));
+                rows[r][k] = by_normal[(r, k)];
             }
-            row += 1;
+            rows[r][3] = -self.normal[r];
+            rows[3][r] = self.normal[r];
         }
-    }
-    let lu = matrix.full_piv_lu();
-    let pivots = lu.u().diagonal().map(f64::abs);
-    if pivots.min() <= CONDITION * pivots.max() {
-        return None;
-    }
-    let x = lu.solve(&rhs)?;
-    let mut out = SMatrix::<f64, 7, 12>::zeros();
-    for column in 0..12 {
-        let dn = Vector3::new(x[(0, column)], x[(1, column)], x[(2, column)]);
-        let dt = x[(3, column)];
-        let (side, k) = (column / 6, column % 6);
-        let mut e = Vector3::zeros();
-        e[k % 3] = 1.0;
-        let mut da = Vector3::zeros();
-        let mut turn = dn;
-        if side == 0 {
-            da += if k < 3 { e } else { e.cross(&(a.core - point)) };
-            if k >= 3 {
-                turn -= e.cross(&normal);
+        let (mut column, mut row) = (4, 4);
+        for (side, shape) in self.sides.iter().enumerate() {
+            for slide in shape.slides.iter() {
+                (0..3).for_each(|r| rows[r][column] = SIGNS[side] * slide[r]);
+                column += 1;
+            }
+            for hold in shape.holds.iter() {
+                (0..3).for_each(|k| rows[row][k] = hold[k]);
+                row += 1;
             }
         }
-        da += a.bend * turn;
+        Some((rows, 4 + n_slides))
+    }
+
+    /// Derivative by the twists of the bodies.
+    pub(super) fn slope(&self) -> Option<ContactSlope> {
+        let (mut rows, size) = self.system()?;
+        // Twists of the second body.
+        let b = &self.sides[1];
+        let arm = b.core - self.point;
+        for k in 0..3 {
+            let e = unit(k);
+            let angular = -(e.cross(&arm) + b.bend * e.cross(&self.normal));
+            for r in 0..3 {
+                rows[r][MOST + k] = -e[r];
+                rows[r][MOST + 3 + k] = angular[r];
+            }
+            let first = 4 + self.sides[0].holds.len();
+            for (i, hold) in b.holds.iter().enumerate() {
+                rows[first + i][MOST + 3 + k] = hold.dot(&e.cross(&self.normal));
+            }
+        }
+        let found = eliminate(&mut rows, size)?;
+        let mut out = SMatrix::<f64, 7, 12>::zeros();
+        for (column, x) in found.iter().enumerate() {
+            let (point, normal, gap) = self.outcome(x, Vector3::zeros());
+            let point = point + self.normal * (0.5 * gap);
+            out.fixed_view_mut::<3, 1>(0, 6 + column).copy_from(&point);
+            out.fixed_view_mut::<3, 1>(3, 6 + column).copy_from(&normal);
+            out[(6, 6 + column)] = gap;
+            // Both bodies together carry the contact along.
+            let e = unit(column % 3);
+            let (moved, turned) =
+                if column < 3 { (e, Vector3::zeros()) } else { (Vector3::zeros(), e.cross(&self.normal)) };
+            out.fixed_view_mut::<3, 1>(0, column).copy_from(&(moved - point));
+            out.fixed_view_mut::<3, 1>(3, column).copy_from(&(turned - normal));
+            out[(6, column)] = -gap;
+        }
+        Some(ContactSlope { matrix: out })
+    }
+
+    /// Derivative by sizes of one of the shapes, bodies held: of point, normal and distance by each. `grows` has how the
+    /// core's point moves (world) and how the rounding grows with each size.
+    pub(super) fn by_sizes(&self, side: usize, grows: &[(Vector3<f64>, f64); 3]) -> Option<[[f64; 7]; 3]> {
+        let (mut rows, size) = self.system()?;
+        for (k, (shift, _)) in grows.iter().enumerate() {
+            (0..3).for_each(|r| rows[r][MOST + k] = -SIGNS[side] * shift[r]);
+        }
+        let found = eliminate(&mut rows, size)?;
+        Some(std::array::from_fn(|k| {
+            let (shift, growth) = grows[k];
+            let first = if side == 0 { (shift, growth) } else { (Vector3::zeros(), 0.0) };
+            let (point, normal, gap) = self.outcome(&found[k], first.0);
+            let distance = gap - growth;
+            let point = point + self.normal * (first.1 + 0.5 * distance);
+            [point.x, point.y, point.z, normal.x, normal.y, normal.z, distance]
+        }))
+    }
+
+    /// From a solution: change of `a + n (r_a + distance / 2)` at held rounding and distance, of the normal, of the gap
+    /// between the cores. `shift`: of a besides.
+    fn outcome(&self, x: &[f64; MOST], shift: Vector3<f64>) -> (Vector3<f64>, Vector3<f64>, f64) {
+        let a = &self.sides[0];
+        let normal = Vector3::new(x[0], x[1], x[2]);
+        let mut moved = shift + a.bend * normal;
         for (i, slide) in a.slides.iter().enumerate() {
-            da += slide * x[(4 + i, column)];
+            moved += slide * x[4 + i];
         }
-        // The point is `a + n (r_a + distance / 2)`.
-        let dp = da + dn * (a.rounding + 0.5 * distance) + normal * (0.5 * dt);
-        out.view_mut((0, column), (3, 1)).copy_from(&dp);
-        out.view_mut((3, column), (3, 1)).copy_from(&dn);
-        out[(6, column)] = dt;
+        (moved + normal * (a.rounding + 0.5 * self.distance), normal, x[3])
     }
-    Some(ContactSlope { matrix: out })
+}
+
+/// Solves for all right-hand sides with complete pivoting; `None` for a singular system.
+fn eliminate(rows: &mut [Equation; MOST], size: usize) -> Option<[[f64; MOST]; CHANGES]> {
+    let mut columns: [usize; MOST] = std::array::from_fn(|i| i);
+    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+    for k in 0..size {
+        let (mut pivot, mut at) = (0.0, [k, k]);
+        for (i, row) in rows.iter().enumerate().take(size).skip(k) {
+            for (j, x) in row.iter().enumerate().take(size).skip(k) {
+                if x.abs() > pivot {
+                    (pivot, at) = (x.abs(), [i, j]);
+                }
+            }
+        }
+        (least, most) = (least.min(pivot), most.max(pivot));
+        // Also what is not a number ends it.
+        if least <= CONDITION * most || most == 0.0 {
+            return None;
+        }
+        rows.swap(k, at[0]);
+        rows[..size].iter_mut().for_each(|row| row.swap(k, at[1]));
+        columns.swap(k, at[1]);
+        let (above, below) = rows.split_at_mut(k + 1);
+        let top = &above[k];
+        for row in &mut below[..size - k - 1] {
+            let factor = row[k] / top[k];
+            if factor != 0.0 {
+                row.iter_mut().zip(top).skip(k + 1).for_each(|(x, t)| *x -= factor * t);
+            }
+        }
+    }
+    let mut out = [[0.0; MOST]; CHANGES];
+    for k in (0..size).rev() {
+        for c in 0..CHANGES {
+            let known: f64 = (k + 1..size).map(|j| rows[k][j] * out[c][columns[j]]).sum();
+            out[c][columns[k]] = (rows[k][MOST + c] - known) / rows[k][k];
+        }
+    }
+    Some(out)
 }

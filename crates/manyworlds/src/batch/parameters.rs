@@ -9,14 +9,22 @@ use crate::Error;
 /// A parameter that a step can be differentiated by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ModelParameter {
-    /// What [`Batch::set_parameter`] sets of one tree: gravity, mass, centre of mass and inertia of a body; stiffness,
-    /// damping, armature, dry friction and slack position of a joint; gear, gain, bias and force range of an actuator;
-    /// coefficients of a coupling.
+    /// What [`Batch::set_parameter`] sets of one tree: gravity; frame in the parent, mass, centre of mass and inertia of a
+    /// body; anchor, axis, reference, range, stiffness, damping, armature, dry friction and slack position of a joint; gear,
+    /// gain, bias, control and force range of an actuator; coefficients of a coupling. Of unit vectors and quaternions each
+    /// number has a derivative of its own, as the step uses it: changes that keep the length are what makes sense.
     Tree {
         /// Tree of the model.
         tree: usize,
         /// Which; of several numbers each has a derivative of its own.
         parameter: Parameter,
+    },
+    /// A number that all trees have alike: time step, fraction and largest speed by which violations are undone.
+    Every(Parameter),
+    /// Sizes of a geom, in the order of [`crate::GeomParameter::Size`]; the mass and inertia of its body stay.
+    Size {
+        /// The geom, numbered as in the model.
+        geom: usize,
     },
     /// Friction coefficient of the contacts between two geoms, as it was mixed from theirs.
     Friction {
@@ -45,9 +53,15 @@ fn differentiable(parameter: Parameter) -> bool {
     matches!(
         parameter,
         P::Gravity
+            | P::BodyPosition(_)
+            | P::BodyOrientation(_)
             | P::BodyMass(_)
             | P::BodyCom(_)
             | P::BodyInertia(_)
+            | P::JointAnchor(_)
+            | P::JointAxis(_)
+            | P::JointReference(_)
+            | P::JointRange(_)
             | P::JointStiffness(_)
             | P::JointDamping(_)
             | P::JointArmature(_)
@@ -56,9 +70,15 @@ fn differentiable(parameter: Parameter) -> bool {
             | P::ActuatorGear(_)
             | P::ActuatorGain(_)
             | P::ActuatorBias(_)
+            | P::ActuatorControlRange(_)
             | P::ActuatorForceRange(_)
             | P::CouplingCoefficients(_)
     )
+}
+
+/// Whether a parameter is one that all trees have alike and a step has a derivative by.
+fn is_common(parameter: Parameter) -> bool {
+    matches!(parameter, Parameter::Timestep | Parameter::CorrectionFraction | Parameter::CorrectionMax)
 }
 
 impl Batch {
@@ -66,28 +86,50 @@ impl Batch {
     ///
     /// # Errors
     /// [`Error::Index`] for a world, tree or geom that is not there; [`Error::Parameter`] for a parameter that the tree
-    /// lacks or that has no derivative here (frames of links, anchors, axes and ranges of joints, the time step, the
-    /// correction of violations); [`Error::NoGradient`] where no step was kept; a device that fails.
+    /// lacks, a shape without sizes or of which a contact has no known derivative, and what has none here (the threshold of
+    /// bounces; of one tree alone, what all have alike); [`Error::NoGradient`] where no step was kept; a device that fails.
     pub fn parameter_derivatives(
         &mut self,
         world: usize,
         parameters: &[ModelParameter],
     ) -> Result<ParameterDerivatives, Error> {
+        let rules = self.rules;
         let (group, local) = self.find(world)?;
         let group = &mut self.groups[group];
         let n_geom = group.model().geoms.len();
+        let step = group.last_step(local)?;
         let mut numbers = Vec::new();
         for &parameter in parameters {
-            let geoms_of = |geoms: [usize; 2]| match geoms.into_iter().find(|&geom| geom >= n_geom) {
-                Some(index) => Err(Error::Index { what: "geom", index, count: n_geom }),
-                None => Ok(geoms),
+            let geom_of = |geom: usize| match geom < n_geom {
+                false => Err(Error::Index { what: "geom", index: geom, count: n_geom }),
+                true => Ok(geom),
             };
+            let geoms_of = |[a, b]: [usize; 2]| Ok::<_, Error>([geom_of(a)?, geom_of(b)?]);
             match parameter {
                 ModelParameter::Friction { geoms } => {
                     numbers.push(StepParameter::Friction { geoms: geoms_of(geoms)? });
                 }
                 ModelParameter::Restitution { geoms } => {
                     numbers.push(StepParameter::Restitution { geoms: geoms_of(geoms)? });
+                }
+                ModelParameter::Size { geom } => {
+                    let found = group.by_size(local, geom_of(geom)?, &step)?;
+                    if found.is_empty() {
+                        let parameter = format!("size of geom {geom}");
+                        return Err(Error::Parameter { parameter, message: "its shape has no sizes".into() });
+                    }
+                    numbers.extend(found.into_iter().map(|changes| StepParameter::Contacts { changes }));
+                }
+                ModelParameter::Every(parameter) => {
+                    let any = is_common(parameter) && !group.model().trees.is_empty();
+                    let found = if any { group.parameter(local, 0, parameter)? } else { None };
+                    let Some((entries, values)) = found else {
+                        let parameter = format!("{parameter:?} of every tree");
+                        return Err(Error::Parameter { parameter, message: "a step has no derivative by it".into() });
+                    };
+                    let scale = values.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
+                    let scale = if scale > 0.0 { scale } else { 1.0 };
+                    numbers.extend(entries.map(|entry| StepParameter::Every { entry, scale }));
                 }
                 ModelParameter::Tree { tree, parameter } => {
                     let refuse = |message: &str| {
@@ -110,9 +152,8 @@ impl Batch {
                 }
             }
         }
-        let step = group.last_step(local)?;
         let reverse = group.reverse();
-        let linearised = reverse.linearised(&step);
+        let linearised = reverse.linearised(&step, rules);
         Ok(ParameterDerivatives {
             columns: numbers.iter().map(|number| linearised.along_parameter(number)).collect(),
             certificate: linearised.certificate().clone(),

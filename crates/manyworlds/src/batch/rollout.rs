@@ -285,7 +285,7 @@ impl Batch {
         worlds: &mut [WorldGradient],
         loss: &(impl Fn(usize, usize, &State, &mut Outputs) -> f64 + Sync),
     ) {
-        let mut rest = worlds;
+        let (mut rest, rules) = (worlds, self.rules);
         for (group, &begin) in self.groups.iter().zip(&self.starts) {
             let (own, others) = rest.split_at_mut(group.len());
             rest = others;
@@ -300,7 +300,7 @@ impl Batch {
                     for (sum, own) in [(&mut gradient.q, own.q), (&mut gradient.v, own.v)] {
                         sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
                     }
-                    let linearised = reverse.linearised(taken);
+                    let linearised = reverse.linearised(taken, rules);
                     let outputs = Outputs { q: std::mem::take(&mut gradient.q), v: std::mem::take(&mut gradient.v) };
                     gradient.step_back(step, linearised.back(&outputs), linearised.certificate());
                 }

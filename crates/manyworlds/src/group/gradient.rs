@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_collide::{Contact, Precision as CollidePrecision};
-use manyworlds_gpu::Store;
-use manyworlds_gradients::{BlockInput, ContactInput, Linearised, StepInput, TreeInput};
+use manyworlds_gpu::{BufferId, Store};
+use manyworlds_gradients::{BlockInput, ContactInput, GradientRules, Linearised, StepInput, TreeInput};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL};
-use manyworlds_shaders::index::{gather, slot_at};
+use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::State;
 use super::chunk::Chunk;
@@ -78,19 +78,24 @@ impl WorldStep {
     }
 
     /// The step, as the derivatives take it.
-    fn linearised<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> Linearised<'a> {
+    fn linearised<'a, T: Scalar + CollidePrecision>(
+        &'a self,
+        shared: &'a Shared<T>,
+        rules: GradientRules,
+    ) -> Linearised<'a> {
         let tree = |tree: &'a OwnTree| TreeInput {
             layout: &shared.sets[tree.set].layout,
             params: tree.params(shared),
             state: &tree.state,
             rows: &tree.rows,
         };
-        let mut out = Linearised::new(&StepInput {
+        let input = StepInput {
             trees: self.trees.iter().map(tree).collect(),
             contacts: &self.contacts,
             blocks: &self.blocks,
             controls: self.trees.iter().map(|t| &shared.sets[t.set].actuators[t.index][..]).collect(),
-        });
+        };
+        let mut out = Linearised::new(&input, rules);
         out.add_problem(self.problem.clone());
         out
     }
@@ -99,67 +104,124 @@ impl WorldStep {
 /// What goes back through steps of worlds of a group, apart from the worlds themselves.
 pub(crate) trait Reverse: Send + Sync {
     /// A step, linearised.
-    fn linearised<'a>(&'a self, step: &'a WorldStep) -> Linearised<'a>;
+    fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
 }
 
 impl<T: Scalar + CollidePrecision> Reverse for Shared<T> {
-    fn linearised<'a>(&'a self, step: &'a WorldStep) -> Linearised<'a> {
-        step.linearised(self)
+    fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
+        step.linearised(self, rules)
     }
 }
 
-/// Numbers of a chunk that a step left, read once.
-pub(super) struct Remains<T> {
-    summaries: Vec<Summary>,
-    tolerance: f64,
-    /// By set: states after it, rows, impulses of slots, parameters by lane.
-    states: Vec<Vec<T>>,
-    rows: Vec<Vec<T>>,
-    slots: Vec<Vec<T>>,
-    params: Vec<Vec<T>>,
-    islands: Vec<T>,
+/// Contacts of a step, each with the change of its point, normal and distance.
+pub(crate) type ContactChanges = Vec<(usize, [f64; 7])>;
+
+/// Poses of the bodies of a world before a step, by tree.
+struct Poses(Vec<Vec<f64>>);
+
+impl Poses {
+    fn new<T: Scalar + CollidePrecision>(shared: &Shared<T>, trees: &[OwnTree]) -> Self {
+        let of = |tree: &OwnTree| {
+            let (layout, params) = (&shared.sets[tree.set].layout, tree.params(shared));
+            let dims = layout.dims;
+            let mut pose = vec![0.0; POSE * dims.n_body as usize];
+            let mut motion = vec![0.0; SPATIAL * dims.n_v as usize];
+            kinematics(&layout.tree(), Params::<f64>::Shared(params), &tree.state, &mut pose, &mut motion);
+            pose
+        };
+        Self(trees.iter().map(of).collect())
+    }
+
+    /// Of a body of the model; zeros for one that does not move.
+    fn of<T: Scalar + CollidePrecision>(&self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
+        let Some(place) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
+        std::array::from_fn(|k| self.0[place.tree][POSE * place.local + k])
+    }
 }
 
-impl<T: Scalar + CollidePrecision> Remains<T> {
+/// A contact in double precision.
+fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact<f64> {
+    Contact {
+        geoms: from.geoms,
+        bodies: from.bodies,
+        point: from.point.map(Scalar::to_f64),
+        normal: from.normal.map(Scalar::to_f64),
+        distance: from.distance.to_f64(),
+        friction: from.friction.to_f64(),
+        restitution: from.restitution.to_f64(),
+        feature: from.feature,
+    }
+}
+
+/// Numbers of a chunk that a step left: where they lie, or read once.
+pub(super) struct Remains<'a, T: Scalar + CollidePrecision, S: Store<T>> {
+    chunk: &'a Chunk<T, S>,
+    summaries: Vec<Summary>,
+    tolerance: f64,
+    sets: Vec<SetNumbers<'a, T>>,
+    islands: Cow<'a, [T]>,
+}
+
+/// Those of a set of trees.
+struct SetNumbers<'a, T: Clone> {
+    /// After the step.
+    states: Cow<'a, [T]>,
+    rows: Cow<'a, [T]>,
+    /// Impulses.
+    slots: Cow<'a, [T]>,
+    /// By lane; empty where all have the model's.
+    params: Cow<'a, [T]>,
+}
+
+impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
     /// `tolerance`: residuals above it speak against a step, N s.
-    pub(super) fn new<S: Store<T>>(
-        chunk: &mut Chunk<T, S>,
-        summaries: Vec<Summary>,
-        tolerance: f64,
-    ) -> Result<Self, Error> {
+    pub(super) fn new(chunk: &'a mut Chunk<T, S>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
         chunk.finish()?;
-        let read = |store: &mut S, buffer| -> Result<Vec<T>, Error> {
+        // What the host cannot see is copied, all of it before anything is looked at.
+        let copy = |store: &mut S, buffer: BufferId| -> Result<Option<Vec<T>>, Error> {
+            if store.numbers(buffer).is_some() {
+                return Ok(None);
+            }
             let mut all = vec![T::default(); store.len(buffer)];
             store.read(buffer, &mut all)?;
-            Ok(all)
+            Ok(Some(all))
         };
-        let mut out = Self {
-            summaries,
-            tolerance,
-            states: Vec::new(),
-            rows: Vec::new(),
-            slots: Vec::new(),
-            params: Vec::new(),
-            islands: read(&mut chunk.store, chunk.islands.buffers.impulses(!chunk.islands.odd)[1])?,
-        };
+        let islands = chunk.islands.buffers.impulses(!chunk.islands.odd)[1];
+        let island_copy = copy(&mut chunk.store, islands)?;
+        let mut buffers = Vec::with_capacity(chunk.sets.len());
         for set in &chunk.sets {
             let b = set.step.buffers;
-            out.states.push(read(&mut chunk.store, b.state)?);
-            out.rows.push(read(&mut chunk.store, b.row)?);
-            out.slots.push(read(&mut chunk.store, b.impulses(!set.step.odd)[1])?);
-            out.params.push(if set.step.dims.param_lanes == 1 {
-                read(&mut chunk.store, b.lane_params)?
-            } else {
-                Vec::new()
-            });
+            let params = (set.step.dims.param_lanes == 1).then_some(b.lane_params);
+            let [mut states, mut rows, mut slots] = [b.state, b.row, b.impulses(!set.step.odd)[1]].map(|b| (b, None));
+            for (buffer, copied) in [&mut states, &mut rows, &mut slots] {
+                *copied = copy(&mut chunk.store, *buffer)?;
+            }
+            let params = params.map(|b| copy(&mut chunk.store, b).map(|copied| (b, copied))).transpose()?;
+            buffers.push((states, rows, slots, params));
         }
-        Ok(out)
+        let chunk: &'a Chunk<T, S> = chunk;
+        let seen = |(buffer, copied): (BufferId, Option<Vec<T>>)| -> Cow<'a, [T]> {
+            copied.map_or_else(|| Cow::Borrowed(chunk.store.numbers(buffer).unwrap_or_default()), Cow::Owned)
+        };
+        let sets = buffers.into_iter().map(|(states, rows, slots, params)| SetNumbers {
+            states: seen(states),
+            rows: seen(rows),
+            slots: seen(slots),
+            params: params.map_or(Cow::Borrowed(&[]), seen),
+        });
+        Ok(Self { chunk, summaries, tolerance, sets: sets.collect(), islands: seen((islands, island_copy)) })
     }
 
     /// Impulse of a slot of a lane.
-    fn slot<S: Store<T>>(&self, chunk: &Chunk<T, S>, set: usize, lane: usize, slot: u32) -> [f64; 3] {
-        let (width, begin) = (chunk.store.tile(), chunk.host.packs[set].begin(lane));
-        std::array::from_fn(|k| self.slots[set][slot_at(width, lane, begin, slot as usize, 3, k)].to_f64())
+    fn slot(&self, set: usize, lane: usize, slot: u32) -> [f64; 3] {
+        let (width, begin) = (self.chunk.store.tile(), self.chunk.host.packs[set].begin(lane));
+        std::array::from_fn(|k| self.sets[set].slots[slot_at(width, lane, begin, slot as usize, 3, k)].to_f64())
+    }
+
+    /// The first `n` of a lane's `stride` numbers, in double precision.
+    fn lane(&self, from: &[T], lane: usize, stride: usize, n: usize) -> Vec<f64> {
+        let width = self.chunk.store.tile();
+        (0..n).map(|e| from[tile_at(width, lane, stride, e)].to_f64()).collect()
     }
 
     /// Impulse of a constraint of an island of several trees.
@@ -168,18 +230,17 @@ impl<T: Scalar + CollidePrecision> Remains<T> {
     }
 
     /// The last step of a world of a chunk that keeps the states before its steps.
-    pub(super) fn step<S: Store<T>>(
+    pub(super) fn step(
         &self,
         shared: &Shared<T>,
         geometry: &ContactGeometry,
-        chunk: &mut Chunk<T, S>,
         world: usize,
     ) -> Result<WorldStep, Error> {
         let trees = (0..shared.model.trees.len())
-            .map(|tree| self.tree(shared, chunk, world, tree))
+            .map(|tree| self.tree(shared, world, tree))
             .collect::<Result<Vec<_>, Error>>()?;
-        let contacts = self.contacts(shared, geometry, chunk, world, &trees);
-        let blocks = self.blocks(shared, chunk, world, &trees);
+        let contacts = self.contacts(shared, geometry, world, &trees);
+        let blocks = self.blocks(shared, world, &trees);
         let summary = &self.summaries[world];
         let problem = if summary.failed() {
             Some(format!("the world failed: {}", summary.status_name()))
@@ -193,92 +254,85 @@ impl<T: Scalar + CollidePrecision> Remains<T> {
         let mut after = State { q: vec![0.0; model.n_q], v: vec![0.0; model.n_v], ..State::default() };
         for (tree, own) in trees.iter().zip(&model.trees) {
             let dims = shared.sets[tree.set].layout.dims;
-            let mut state = vec![T::default(); dims.n_state()];
-            gather(chunk.store.tile(), tree.lane, &self.states[tree.set], &mut state);
-            own.q.clone().zip(&state).for_each(|(to, x)| after.q[to] = x.to_f64());
-            own.v.clone().zip(&state[dims.v_at()..]).for_each(|(to, x)| after.v[to] = x.to_f64());
+            let state = self.lane(&self.sets[tree.set].states, tree.lane, dims.n_state(), dims.ctrl_at());
+            own.q.clone().zip(&state).for_each(|(to, x)| after.q[to] = *x);
+            own.v.clone().zip(&state[dims.v_at()..]).for_each(|(to, x)| after.v[to] = *x);
         }
         Ok(WorldStep { trees, contacts, blocks, problem, after })
     }
 
-    fn tree<S: Store<T>>(
-        &self,
-        shared: &Shared<T>,
-        chunk: &Chunk<T, S>,
-        world: usize,
-        tree: usize,
-    ) -> Result<OwnTree, Error> {
+    fn tree(&self, shared: &Shared<T>, world: usize, tree: usize) -> Result<OwnTree, Error> {
+        let chunk = self.chunk;
         let place = shared.host.lanes.trees[tree];
         let set = &shared.sets[place.set];
         let (dims, width) = (set.layout.dims, chunk.store.tile());
         let lane = chunk.sets[place.set].lane(world, place.index);
         let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
         let before = kept.and_then(|kept| kept.states.get(place.set)).ok_or(Error::NoGradient)?;
-        let take = |from: &[T], n: usize| -> Vec<f64> {
-            let mut values = vec![T::default(); n];
-            gather(width, lane, from, &mut values);
-            values.into_iter().map(Scalar::to_f64).collect()
-        };
-        let all = &self.params[place.set];
-        let stride = row_stride(dims.n_v as usize);
-        let numbers = take(&self.rows[place.set], chunk.sets[place.set].n_row_real());
+        let SetNumbers { rows, params, .. } = &self.sets[place.set];
+        let (stride, reals) = (row_stride(dims.n_v as usize), chunk.sets[place.set].n_row_real());
+        let impulse = |row: usize| rows[tile_at(width, lane, reals, row * stride + row_part::IMPULSE)].to_f64();
+        let n_param = dims.n_param as usize;
         Ok(OwnTree {
             set: place.set,
             index: place.index,
             lane,
-            params: (!all.is_empty()).then(|| take(all, dims.n_param as usize)),
-            state: take(before, dims.n_state()),
-            rows: (0..dims.n_row as usize).map(|i| numbers[i * stride + row_part::IMPULSE]).collect(),
+            params: (!params.is_empty()).then(|| self.lane(params, lane, n_param, n_param)),
+            state: self.lane(before, lane, dims.n_state(), dims.n_state()),
+            rows: (0..dims.n_row as usize).map(impulse).collect(),
         })
     }
 
-    fn contacts<S: Store<T>>(
+    /// Sizes of every geom, where the chunk's worlds have their own.
+    fn sizes(&self, world: usize) -> Vec<[f64; 3]> {
+        let own = |geoms: &crate::geoms::GeomOverrides<T>| -> Vec<[f64; 3]> {
+            geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect()
+        };
+        self.chunk.geoms.as_ref().map_or_else(Vec::new, own)
+    }
+
+    /// How the contacts of a geom that carry something move with each of its sizes, by contact; what stands against it.
+    pub(super) fn by_size(
         &self,
         shared: &Shared<T>,
         geometry: &ContactGeometry,
-        chunk: &Chunk<T, S>,
+        world: usize,
+        geom: usize,
+        step: &WorldStep,
+    ) -> Result<Vec<ContactChanges>, String> {
+        let (poses, sizes) = (Poses::new(shared, &step.trees), self.sizes(world));
+        let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
+        for (index, (from, input)) in self.chunk.host.worlds[world].contacts.iter().zip(&step.contacts).enumerate() {
+            let Some(side) = input.geoms.iter().position(|&own| own == geom) else { continue };
+            if input.impulse == [0.0; 3] {
+                continue;
+            }
+            let found = geometry.by_sizes(&double(from), side, |body| poses.of(shared, body), &sizes)?;
+            out.iter_mut().zip(found).for_each(|(out, change)| out.push((index, change)));
+        }
+        Ok(out)
+    }
+
+    fn contacts(
+        &self,
+        shared: &Shared<T>,
+        geometry: &ContactGeometry,
         world: usize,
         trees: &[OwnTree],
     ) -> Vec<ContactInput> {
+        let chunk = self.chunk;
         let all = &chunk.host.worlds[world];
         if all.contacts.is_empty() {
             return Vec::new();
         }
-        let poses: Vec<Vec<f64>> = trees
-            .iter()
-            .map(|tree| {
-                let (layout, params) = (&shared.sets[tree.set].layout, tree.params(shared));
-                let dims = layout.dims;
-                let mut pose = vec![0.0; POSE * dims.n_body as usize];
-                let mut motion = vec![0.0; SPATIAL * dims.n_v as usize];
-                kinematics(&layout.tree(), Params::<f64>::Shared(params), &tree.state, &mut pose, &mut motion);
-                pose
-            })
-            .collect();
+        let (poses, sizes) = (Poses::new(shared, trees), self.sizes(world));
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
-        let pose = |body: usize| -> [f64; POSE] {
-            let Some(place) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
-            std::array::from_fn(|k| poses[place.tree][POSE * place.local + k])
-        };
-        let sizes = |geoms: &crate::geoms::GeomOverrides<T>| -> Vec<[f64; 3]> {
-            geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect()
-        };
-        let sizes = chunk.geoms.as_ref().map_or_else(Vec::new, sizes);
         let input = |(from, at): (&Contact<T>, &Place)| {
-            let contact = Contact {
-                geoms: from.geoms,
-                bodies: from.bodies,
-                point: from.point.map(Scalar::to_f64),
-                normal: from.normal.map(Scalar::to_f64),
-                distance: from.distance.to_f64(),
-                friction: from.friction.to_f64(),
-                restitution: from.restitution.to_f64(),
-                feature: from.feature,
-            };
+            let contact = double(from);
             let bodies = contact.bodies.map(place);
             let tree = bodies.iter().flatten().next().map(|body| body.0);
             let impulse = match (at, tree) {
-                (&Place::Slot(slot), Some(tree)) => self.slot(chunk, trees[tree].set, trees[tree].lane, slot),
+                (&Place::Slot(slot), Some(tree)) => self.slot(trees[tree].set, trees[tree].lane, slot),
                 (&Place::Island(at), _) => self.island(at),
                 (Place::Slot(_), None) => [0.0; 3],
             };
@@ -295,7 +349,7 @@ impl<T: Scalar + CollidePrecision> Remains<T> {
                 slope: if impulse == [0.0; 3] {
                     Err(Cow::Borrowed("a contact that is just about to close"))
                 } else {
-                    geometry.slope(&contact, pose, &sizes).map_err(Cow::Owned)
+                    geometry.slope(&contact, |body| poses.of(shared, body), &sizes).map_err(Cow::Owned)
                 },
             }
         };
@@ -303,13 +357,8 @@ impl<T: Scalar + CollidePrecision> Remains<T> {
     }
 
     /// The bilateral blocks of the world.
-    fn blocks<S: Store<T>>(
-        &self,
-        shared: &Shared<T>,
-        chunk: &mut Chunk<T, S>,
-        world: usize,
-        trees: &[OwnTree],
-    ) -> Vec<BlockInput> {
+    fn blocks(&self, shared: &Shared<T>, world: usize, trees: &[OwnTree]) -> Vec<BlockInput> {
+        let chunk = self.chunk;
         let mut out = Vec::new();
         for (id, fixed) in shared.host.fixed.iter().enumerate() {
             let Law::Block(block) = &fixed.law else { continue };
@@ -324,7 +373,7 @@ impl<T: Scalar + CollidePrecision> Remains<T> {
             };
             let impulse = match (chunk.host.islands.solved_at(world, id, &shared.host), &block.frames) {
                 (Some(at), _) => self.island(at),
-                (None, &Frames::OfTree(number)) => self.slot(chunk, own.set, own.lane, number as u32),
+                (None, &Frames::OfTree(number)) => self.slot(own.set, own.lane, number as u32),
                 // In no island at all.
                 (None, Frames::Fixed(_)) => [0.0; 3],
             };

@@ -33,7 +33,7 @@ use crate::{BatchOptions, Error, GeomParameter, Summary};
 use buffers::{IslandBuffers, SetBuffers};
 use chunk::{Chunk, Kept};
 use gradient::Remains;
-pub(crate) use gradient::{Reverse, WorldStep};
+pub(crate) use gradient::{ContactChanges, Reverse, WorldStep};
 use shared::Shared;
 
 /// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
@@ -148,6 +148,8 @@ pub(crate) trait Worlds: Send {
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
     /// The last step of one world, for derivatives.
     fn last_step(&mut self, world: usize) -> Result<WorldStep, Error>;
+    /// How contacts of the last step of a world move with each size of a geom, by size.
+    fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error>;
     /// Appends the last step of all worlds.
     fn tape(&mut self, out: &mut Vec<WorldStep>) -> Result<(), Error>;
     /// Memory that [`Self::tape`] takes for the last step, B.
@@ -442,6 +444,10 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             self.chunks.iter_mut().for_each(|chunk| chunk.before = None);
             return Ok(());
         }
+        if self.shared.slop != 0.0 {
+            let found = self.shared.slop.to_string();
+            return Err(Error::Option { option: "stabilisation.slop", expected: "0 for derivatives", found });
+        }
         if T::NAME != f64::NAME {
             return Err(Error::Option {
                 option: "precision",
@@ -459,16 +465,23 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
     fn last_step(&mut self, world: usize) -> Result<WorldStep, Error> {
         let (c, w) = self.place(world);
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let remains = self.chunks[c].remains()?;
-        remains.step(&self.shared, geometry, &mut self.chunks[c], w)
+        self.chunks[c].remains()?.step(&self.shared, geometry, w)
+    }
+
+    fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error> {
+        let (c, w) = self.place(world);
+        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let found = self.chunks[c].remains()?.by_size(&self.shared, geometry, w, geom, step);
+        found.map_err(|message| Error::Parameter { parameter: format!("size of geom {geom}"), message })
     }
 
     fn tape(&mut self, out: &mut Vec<WorldStep>) -> Result<(), Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let shared = &self.shared;
         let tape = |chunk: &mut Chunk<T, B::Store>| -> Result<Vec<WorldStep>, Error> {
+            let n_world = chunk.n_world;
             let remains = chunk.remains()?;
-            (0..chunk.n_world).map(|world| remains.step(shared, geometry, chunk, world)).collect()
+            (0..n_world).map(|world| remains.step(shared, geometry, world)).collect()
         };
         if B::SIDE_BY_SIDE {
             let parts = self.chunks.par_iter_mut().map(tape).collect::<Result<Vec<_>, _>>()?;
@@ -556,7 +569,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// What the last step left.
-    fn remains(&mut self) -> Result<Remains<T>, Error> {
+    fn remains(&mut self) -> Result<Remains<'_, T, S>, Error> {
         let mut summaries = Vec::new();
         self.summarise(&mut summaries)?;
         // A residual that the solver was content with may be above its tolerance by rounding.

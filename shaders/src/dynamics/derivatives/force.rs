@@ -12,25 +12,25 @@
 use super::transport::{cross_force, cross_motion, relative, runs};
 use crate::dynamics::bias::{Spatial, apply, inertia_at, load_spatial, store_spatial};
 use crate::dynamics::tree::{DofRecord, NONE, Params, SPATIAL, Tree, param};
-use crate::math::{add, dot, load3, scale, sub, zero};
+use crate::math::{add, cross, dot, load3, scale, scale_add, sym_vec, zero};
 use crate::real::Real;
 
 /// Offsets in a body's part of the scratch of [`force_derivatives`].
 mod body {
     /// Inertia of the subtree, 10.
     pub(super) const INERTIA: usize = 0;
-    /// B of the subtree, row-major, 36.
+    /// B of the subtree: its angular part, row-major, 9, and the linear momentum, 3.
     pub(super) const B: usize = 10;
     /// Force of the subtree, 6.
-    pub(super) const FORCE: usize = 46;
+    pub(super) const FORCE: usize = 22;
     /// Forces fixed in the world on the subtree, 6.
-    pub(super) const FIXED: usize = 52;
+    pub(super) const FIXED: usize = 28;
     /// Twist, 6.
-    pub(super) const TWIST: usize = 58;
+    pub(super) const TWIST: usize = 34;
     /// Acceleration less gravity, 6.
-    pub(super) const ACCELERATION: usize = 64;
+    pub(super) const ACCELERATION: usize = 40;
     /// Reals of a body.
-    pub(super) const SIZE: usize = 70;
+    pub(super) const SIZE: usize = 46;
 }
 
 /// Offsets in a dof's part of the scratch, behind those of the bodies.
@@ -197,16 +197,19 @@ fn outward<R: Real>(
         let momentum = apply(&inertia, v);
         store_spatial(slot, body::FORCE, sum(apply(&inertia, a), cross_force(v, momentum)));
         slot[body::FIXED..body::FIXED + 6].copy_from_slice(&fixed[b * SPATIAL..(b + 1) * SPATIAL]);
-        for k in 0..6 {
-            let mut u = [zero(), zero()];
-            u[k / 3][k % 3] = R::lit(1.0);
-            let column = sum(
-                difference(cross_force(v, apply(&inertia, u)), apply(&inertia, cross_motion(v, u))),
-                cross_force(u, momentum),
-            );
-            for row in 0..6 {
-                slot[body::B + 6 * row + k] = column[row / 3][row % 3];
+        // By Jacobi's identity B u is (w x (2 J - tr J) a + 2 h x (a x v), 2 a x p) for u = (a, .): J and h of the inertia,
+        // w and v of the twist, p the linear momentum. The linear part of u adds nothing.
+        let [_, hx, hy, hz, xx, yy, zz, xy, xz, yz] = inertia;
+        let (h, two, trace) = ([hx, hy, hz], R::lit(2.0), xx + yy + zz);
+        let doubled = [two * xx - trace, two * yy - trace, two * zz - trace, two * xy, two * xz, two * yz];
+        for k in 0..3 {
+            let mut e = zero();
+            e[k] = R::lit(1.0);
+            let column = scale_add(cross(h, cross(e, v[1])), two, cross(v[0], sym_vec(&doubled, e)));
+            for row in 0..3 {
+                slot[body::B + 3 * row + k] = column[row];
             }
+            slot[body::B + 9 + k] = momentum[1][k];
         }
     }
 }
@@ -217,11 +220,6 @@ fn sum<R: Real>(a: Spatial<R>, b: Spatial<R>) -> Spatial<R> {
 }
 
 #[inline(always)]
-fn difference<R: Real>(a: Spatial<R>, b: Spatial<R>) -> Spatial<R> {
-    [sub(a[0], b[0]), sub(a[1], b[1])]
-}
-
-#[inline(always)]
 fn inner<R: Real>(a: Spatial<R>, b: Spatial<R>) -> R {
     dot(a[0], b[0]) + dot(a[1], b[1])
 }
@@ -229,19 +227,16 @@ fn inner<R: Real>(a: Spatial<R>, b: Spatial<R>) -> R {
 /// `B u`.
 #[inline(always)]
 fn matrix_vector<R: Real>(b: &[R], u: Spatial<R>) -> Spatial<R> {
-    let row = |r: usize| dot(load3(b, 6 * r), u[0]) + dot(load3(b, 6 * r + 3), u[1]);
-    [[row(0), row(1), row(2)], [row(3), row(4), row(5)]]
+    let row = |r: usize| dot(load3(b, 3 * r), u[0]);
+    [[row(0), row(1), row(2)], scale(cross(u[0], load3(b, 9)), R::lit(2.0))]
 }
 
 /// `B^T u`.
 #[inline(always)]
 fn vector_matrix<R: Real>(b: &[R], u: Spatial<R>) -> Spatial<R> {
-    let mut out = [zero(), zero()];
-    for r in 0..6 {
-        let x = u[r / 3][r % 3];
-        for k in 0..6 {
-            out[k / 3][k % 3] = b[6 * r + k].mul_add(x, out[k / 3][k % 3]);
-        }
+    let mut out = scale(cross(load3(b, 9), u[1]), R::lit(2.0));
+    for r in 0..3 {
+        out = scale_add(load3(b, 3 * r), u[0][r], out);
     }
-    out
+    [out, zero()]
 }
