@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use manyworlds::model::Keyframe;
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Loaded, Model, Precision};
+use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Loaded, Model, Precision, Stabilisation};
 
 use crate::failure::Failure;
 
@@ -83,6 +83,9 @@ pub(crate) struct RunArgs {
     /// Time step, s; the model's when absent
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) dt: Option<f64>,
+    /// Depth up to which a penetration is left as it is, m; all is undone when absent
+    #[arg(long, value_name = "M", allow_negative_numbers = true)]
+    pub(crate) slop: Option<f64>,
     /// Threads of the CPU; all when absent
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
@@ -166,7 +169,9 @@ impl RunArgs {
 
     /// What was given on the command line, over the defaults of a command.
     fn over(&self, options: BatchOptions) -> BatchOptions {
+        let before = options.stabilisation;
         BatchOptions {
+            stabilisation: Stabilisation { slop: self.slop.unwrap_or(before.slop), ..before },
             solver: self.solver.clone().unwrap_or(options.solver),
             tolerance: self.tolerance.unwrap_or(options.tolerance),
             iterations: self.iterations.unwrap_or(options.iterations),

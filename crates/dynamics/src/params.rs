@@ -11,7 +11,8 @@ pub(crate) fn params(tree: &TreeView, dims: &TreeDims, settings: &Settings) -> V
     let mut params = Vec::with_capacity(dims.n_param as usize);
     params.push(model.options.timestep);
     params.extend(model.options.gravity.iter());
-    params.extend([settings.correction_fraction, settings.correction_max, settings.restitution_threshold, 0.0]);
+    params.extend([settings.correction_fraction, settings.correction_max]);
+    params.extend([settings.restitution_threshold, settings.correction_slop]);
     for b in tree.tree.bodies.clone() {
         body(model, &model.bodies[b], &mut params);
     }

@@ -16,11 +16,13 @@ pub struct Settings {
     pub correction_max: f64,
     /// Approaching faster than this bounces, m/s.
     pub restitution_threshold: f64,
+    /// Depth up to which a penetration is left as it is, m.
+    pub correction_slop: f64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { correction_fraction: 0.2, correction_max: 0.2, restitution_threshold: 0.01 }
+        Self { correction_fraction: 0.2, correction_max: 0.2, restitution_threshold: 0.01, correction_slop: 0.0 }
     }
 }
 

@@ -278,7 +278,7 @@ pub(crate) fn opening(members: &[Member], place: impl Fn(usize) -> usize, contac
     let bias = if contact.restitution > 0.0 && approach < threshold {
         contact.restitution * approach
     } else {
-        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest)
+        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest, 0.0)
     };
     Some(after + bias).filter(|&speed| speed > 0.0)
 }
@@ -305,7 +305,7 @@ pub(crate) fn add_contact(
     let bias = if bounces {
         contact.restitution * approach
     } else {
-        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest)
+        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest, 0.0)
     };
     let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, per_step, fraction, largest) };
     if contact.restitution > 0.0 {

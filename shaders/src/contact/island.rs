@@ -106,6 +106,8 @@ pub mod contact {
     pub const CORRECTION_MAX: usize = 11;
     /// Contact: approaching faster than this bounces, m/s.
     pub const RESTITUTION_THRESHOLD: usize = 12;
+    /// Contact: depth up to which a penetration is left as it is, m.
+    pub const CORRECTION_SLOP: usize = 13;
     /// Reals of a constraint.
     pub const SIZE: usize = 16;
 }

@@ -40,7 +40,7 @@ fn block_bias<T: Scalar>(c: &[T], sides: &[island::SideRecord], jac: &[T], befor
         return [0, 1, 2].map(|k| bilateral_bias(c[contact::NORMAL + k], per_step, fraction, largest));
     }
     let (phi, rho) = (c[contact::DISTANCE], c[contact::RESTITUTION]);
-    let mut normal = bias(phi, per_step, fraction, largest);
+    let mut normal = bias(phi, per_step, fraction, largest, c[contact::CORRECTION_SLOP]);
     if zero < rho {
         let speed = island::block_sigma(sides, jac, [zero; 3], before)[2];
         // Fast enough, and there within the step.

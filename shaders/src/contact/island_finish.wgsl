@@ -20,6 +20,7 @@ const CONTACT_TIMESTEP: u32 = 9u;
 const CONTACT_CORRECTION_FRACTION: u32 = 10u;
 const CONTACT_CORRECTION_MAX: u32 = 11u;
 const CONTACT_RESTITUTION_THRESHOLD: u32 = 12u;
+const CONTACT_CORRECTION_SLOP: u32 = 13u;
 const CONTACT_SIZE: u32 = 16u;
 
 // G_ii = sum J Y^T over the sides.
@@ -99,10 +100,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     } else {
         let phi = island_contact[at + CONTACT_DISTANCE];
         let rho = island_contact[at + CONTACT_RESTITUTION];
-        let rate = phi * per_step;
-        var normal = rate;
+        var normal = phi * per_step;
         if phi < zero {
-            normal = max(fraction * rate, -largest);
+            let beyond = min(phi + island_contact[at + CONTACT_CORRECTION_SLOP], zero);
+            normal = max(fraction * (beyond * per_step), -largest);
         }
         if zero < rho {
             let speed = normal_speed(record);

@@ -55,6 +55,7 @@ pub fn tree_jacobian<R: Real>(
     let per_step = one / params.at(param::TIMESTEP);
     let fraction = params.at(param::CORRECTION_FRACTION);
     let largest = params.at(param::CORRECTION_MAX);
+    let slop = params.at(param::CORRECTION_SLOP);
     let c = load3(pose, 0);
     for (s, out) in constraint.chunks_exact_mut(size).enumerate() {
         let words = &map_in[s * map::SIZE * R::N..(s + 1) * map::SIZE * R::N];
@@ -75,7 +76,7 @@ pub fn tree_jacobian<R: Real>(
         let (head, rows) = out.split_at_mut(slot::J);
         jacobian(tree, motion, bodies, offset, &[t1, t2, normal], &mut rows[..3 * n_v]);
         let distance = record[contact::DISTANCE];
-        head[slot::BIAS + 2] = bias(distance, per_step, fraction, largest);
+        head[slot::BIAS + 2] = bias(distance, per_step, fraction, largest, slop);
         head[slot::DISTANCE] = distance;
         head[slot::MU] = record[contact::FRICTION].max(zero);
         head[slot::RESTITUTION] = record[contact::RESTITUTION];

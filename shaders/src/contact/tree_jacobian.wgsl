@@ -53,6 +53,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let fraction = param_at(param, PARAM_CORRECTION_FRACTION);
     let largest = param_at(param, PARAM_CORRECTION_MAX);
     let threshold = param_at(param, PARAM_RESTITUTION_THRESHOLD);
+    let slop = param_at(param, PARAM_CORRECTION_SLOP);
     let pose_base = tile_base(lane, dims.tree.n_body * POSE);
     let motion_base = tile_base(lane, n_v * SPATIAL);
     let c = vec3<real>(pose[pose_base], pose[pose_base + TILE], pose[pose_base + 2u * TILE]);
@@ -94,7 +95,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             t2 = contact_tangent_2(n);
             point = contact3(record, CONTACT_POINT);
             let distance = contact[record + CONTACT_DISTANCE * TILE];
-            constraint[out + (SLOT_BIAS + 2u) * TILE] = position_bias(distance, per_step, fraction, largest);
+            constraint[out + (SLOT_BIAS + 2u) * TILE] = position_bias(distance, per_step, fraction, largest, slop);
             constraint[out + SLOT_DISTANCE * TILE] = distance;
             constraint[out + SLOT_MU * TILE] = max(contact[record + CONTACT_FRICTION * TILE], zero);
             constraint[out + SLOT_RESTITUTION * TILE] = contact[record + CONTACT_RESTITUTION * TILE];

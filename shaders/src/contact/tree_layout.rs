@@ -207,11 +207,11 @@ pub mod info {
 }
 
 /// Velocity-level bias of a position error (m or rad; negative: violated): open gaps close within the step at most,
-/// violations shrink by a fraction, at a bounded speed, so that next to no energy is injected.
+/// what of a violation is beyond `slop` shrinks by a fraction, at a bounded speed, so that next to no energy is injected.
 #[inline(always)]
-pub fn bias<R: Real>(error: R, per_step: R, fraction: R, largest: R) -> R {
-    let speed = error * per_step;
-    R::select(R::lit(0.0).le(error), speed, (fraction * speed).max(-largest))
+pub fn bias<R: Real>(error: R, per_step: R, fraction: R, largest: R, slop: R) -> R {
+    let undone = fraction * ((error + slop).min(R::lit(0.0)) * per_step);
+    R::select(R::lit(0.0).le(error), error * per_step, undone.max(-largest))
 }
 
 /// The same for a bilateral row, either way.

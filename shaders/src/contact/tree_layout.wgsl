@@ -57,9 +57,9 @@ fn row_stride(n_v: u32) -> u32 {
     return ROW_AT_Y + n_v;
 }
 
-fn position_bias(error: real, per_step: real, fraction: real, largest: real) -> real {
-    let speed = error * per_step;
-    return select(max(fraction * speed, -largest), speed, real(0.0) <= error);
+fn position_bias(error: real, per_step: real, fraction: real, largest: real, slop: real) -> real {
+    let undone = fraction * (min(error + slop, real(0.0)) * per_step);
+    return select(max(undone, -largest), error * per_step, real(0.0) <= error);
 }
 
 fn bilateral_bias(error: real, per_step: real, fraction: real, largest: real) -> real {

@@ -78,7 +78,7 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord
         let reach =
             (distance * per_step).min(unbounded) + R::lit(2.0) * velocity(&coefficient).min(zero) - R::lit(REACH);
         Law {
-            bias: bias(distance, per_step, fraction, largest),
+            bias: bias(distance, per_step, fraction, largest, zero),
             compliance: zero,
             lower: zero,
             upper: unbounded,

@@ -47,7 +47,11 @@ fn limit(distance: real, coefficient: vec3<real>, record: RowRecord, param: u32,
     }
     let reach = min(distance * per_step, UNBOUNDED) + real(2.0) * min(speed, real(0.0)) - REACH;
     let bias = position_bias(
-        distance, per_step, param_at(param, PARAM_CORRECTION_FRACTION), param_at(param, PARAM_CORRECTION_MAX),
+        distance,
+        per_step,
+        param_at(param, PARAM_CORRECTION_FRACTION),
+        param_at(param, PARAM_CORRECTION_MAX),
+        real(0.0),
     );
     return Law(bias, real(0.0), real(0.0), UNBOUNDED, reach < real(0.0), coefficient);
 }

@@ -84,6 +84,8 @@ pub mod param {
     pub const CORRECTION_MAX: usize = 5;
     /// Approaching faster than this bounces, m/s.
     pub const RESTITUTION_THRESHOLD: usize = 6;
+    /// Depth up to which a penetration is left as it is, m.
+    pub const CORRECTION_SLOP: usize = 7;
     /// Reals of the header; body records begin here.
     pub const HEADER: usize = 8;
 

@@ -2,7 +2,24 @@
 
 use std::time::Instant;
 
-use super::{Outcome, SolveSettings, SolveStatus};
+use manyworlds_collide::organise::Island;
+
+use super::{Outcome, Precision, SolveSettings, SolveStatus};
+use crate::problem::ContactProblem;
+use crate::residual::island_residual;
+
+/// Whether an island is solved at these impulses, and its residual, N s; `scratch` is `[n_v]`.
+pub(super) fn measure(
+    problem: &ContactProblem,
+    island: &Island,
+    settings: &SolveSettings,
+    lambda: &[f64],
+    scratch: &mut [f64],
+) -> (bool, f64) {
+    let (residual, scaled) = island_residual(problem, island, lambda, scratch);
+    let single = settings.precision == Precision::F32;
+    (residual <= settings.tolerance || (single && scaled <= settings.tolerance), residual)
+}
 
 /// An island while it is iterated, or how that ended.
 pub(super) enum Phase<S> {

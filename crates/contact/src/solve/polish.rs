@@ -20,6 +20,8 @@ use crate::problem::{ContactProblem, Law};
 /// How the proximal weight goes, and what helps a step that is not taken in full.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trust {
+    /// Factor of all rho.
+    stiffness: f64,
     /// Weight of the first step.
     proximal: f64,
     /// By this a full step shrinks the weight.
@@ -34,10 +36,15 @@ pub(super) struct Trust {
 
 impl Trust {
     /// From near the solution, and where masses are very unlike.
-    pub(super) const QUICK: Self = Self { proximal: 1e-3, shrink: 0.1, grow: 10.0, sweeps: 1, memory: 4 };
+    pub(super) const QUICK: Self =
+        Self { stiffness: 1.0, proximal: 1e-3, shrink: 0.1, grow: 10.0, sweeps: 1, memory: 4 };
     /// Limbs pressed against each other with friction 1: 96 such problems that kernels had left unsolved took 111
     /// iterations in the mean by [`Self::QUICK`] and what had to come after it, 15 by this.
-    pub(super) const PATIENT: Self = Self { proximal: 0.3, shrink: 0.5, grow: 4.0, sweeps: 3, memory: MEMORY };
+    pub(super) const PATIENT: Self =
+        Self { stiffness: 1.0, proximal: 0.3, shrink: 0.5, grow: 4.0, sweeps: 3, memory: MEMORY };
+    /// From near the solution of bodies at rest with many more contacts than they need.
+    pub(super) const STIFF: Self =
+        Self { stiffness: 1e3, proximal: 1e-6, shrink: 0.1, grow: 10.0, sweeps: 0, memory: MEMORY };
 }
 
 /// Smallest weight: the matrix is `1 / eps` as stiff as the contacts, which double precision bears.
@@ -78,7 +85,11 @@ impl<T: Scalar> Polish<T> {
             lambda: system.impulses_of(lambda),
             inverses: system.constraints.iter().map(|c| local::invert(&c.delassus)).collect(),
             // The mass is the inverse mean of the diagonal. What moves nothing may have any step.
-            rho: system.constraints.iter().map(|c| if T::lit(0.0) < c.mass { c.mass } else { one }).collect(),
+            rho: system
+                .constraints
+                .iter()
+                .map(|c| T::lit(trust.stiffness) * if T::lit(0.0) < c.mass { c.mass } else { one })
+                .collect(),
             trust,
             proximal: T::lit(trust.proximal),
             least: T::lit(if T::NAME == "f64" { LEAST_PROXIMAL } else { LEAST_SINGLE }),

@@ -444,6 +444,10 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             self.chunks.iter_mut().for_each(|chunk| chunk.before = None);
             return Ok(());
         }
+        if self.shared.slop != 0.0 {
+            let found = self.shared.slop.to_string();
+            return Err(Error::Option { option: "stabilisation.slop", expected: "0 for derivatives", found });
+        }
         if T::NAME != f64::NAME {
             return Err(Error::Option {
                 option: "precision",

@@ -19,6 +19,8 @@ pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     pub(crate) sets: Vec<TreeSet>,
     pub(crate) host: Arc<HostModel<T>>,
     pub(crate) tolerance: f64,
+    /// Depth that is not undone, m.
+    pub(crate) slop: f64,
     pub(crate) iterations: u32,
     pub(crate) solver: &'static dyn Solver,
 }
@@ -34,6 +36,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             correction_fraction: s.fraction,
             correction_max: s.max_velocity,
             restitution_threshold: s.restitution_threshold,
+            correction_slop: s.slop,
         };
         let sets = compile(&model, &settings)?;
         let collision = CollisionSettings { speculative_distance: s.speculative_distance };
@@ -62,6 +65,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             sets,
             host: Arc::new(host),
             tolerance: options.tolerance,
+            slop: s.slop,
             iterations: options.iterations,
             solver,
         })

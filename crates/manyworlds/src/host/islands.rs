@@ -114,7 +114,7 @@ impl SetPart {
 }
 
 /// Where a constraint's settings stand in its part of `island_contact`, in the order of [`LaneParams::settings`].
-const SETTINGS: Range<usize> = contact::TIMESTEP..contact::RESTITUTION_THRESHOLD + 1;
+const SETTINGS: Range<usize> = contact::TIMESTEP..contact::CORRECTION_SLOP + 1;
 
 /// What packing looks up of a step.
 pub(crate) struct Step<'a, T: Precision, P> {
@@ -129,7 +129,7 @@ pub(crate) struct Step<'a, T: Precision, P> {
 
 impl<T: Scalar + Precision, P> Step<'_, T, P> {
     /// Settings of the contacts of a tree.
-    fn settings(&self, world: usize, tree: usize) -> [T; 4] {
+    fn settings(&self, world: usize, tree: usize) -> [T; 5] {
         let (set, lane) = self.model.lane(world, tree);
         self.params[set].settings(lane)
     }

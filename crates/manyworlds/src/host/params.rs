@@ -9,9 +9,14 @@ use super::POSE;
 const HEAD: usize = SETTINGS.len();
 
 /// Where the settings of contacts stand among a tree's parameters: time step, fraction and largest speed of a
-/// correction, least speed of a bounce.
-const SETTINGS: [usize; 4] =
-    [param::TIMESTEP, param::CORRECTION_FRACTION, param::CORRECTION_MAX, param::RESTITUTION_THRESHOLD];
+/// correction, least speed of a bounce, depth that is not corrected: in the order of `island_contact`.
+const SETTINGS: [usize; 5] = [
+    param::TIMESTEP,
+    param::CORRECTION_FRACTION,
+    param::CORRECTION_MAX,
+    param::RESTITUTION_THRESHOLD,
+    param::CORRECTION_SLOP,
+];
 
 /// Those parameters of one tree set: shared by all lanes, or a set a lane.
 #[derive(Debug)]
@@ -54,7 +59,7 @@ impl<T: Scalar> LaneParams<T> {
     }
 
     /// The settings of contacts of a lane.
-    pub(crate) fn settings(&self, lane: usize) -> [T; 4] {
+    pub(crate) fn settings(&self, lane: usize) -> [T; 5] {
         std::array::from_fn(|i| self.of(lane)[i])
     }
 

@@ -5,7 +5,8 @@
 //!    written out: what batches do, on both executors.
 //! 2. Newton steps on the same map in velocities ([`super::polish`]): for islands of any size, and with a smaller proximal
 //!    weight, to which contacts pressed against each other by the same bodies owe their last digits.
-//! 3. CANAL, which needs no good start, with a few Newton steps after every few of its outer iterations.
+//! 3. CANAL, which needs no good start, with a few Newton steps after every few of its outer iterations; of these some
+//!    weigh velocities a thousand times as much against impulses, which tells apart what rests and what hardly slides.
 //! 4. Sweeps for what is left of the iterations.
 //!
 //! An island keeps the best impulses that any stage found for it.
@@ -18,9 +19,10 @@ use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
 
+use super::iterate::measure;
 use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, pgs};
 use crate::problem::ContactProblem;
-use stages::{Search, measure};
+use stages::Search;
 
 /// See the module.
 #[derive(Debug)]

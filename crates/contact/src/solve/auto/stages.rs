@@ -5,14 +5,16 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::ROUNDS;
 
 use super::super::canal::{CanalParams, IslandState, Step};
+use super::super::iterate::measure;
 use super::super::polish::{Polish, Trust};
 use crate::problem::ContactProblem;
-use crate::residual::island_residual;
-use crate::solve::{Precision, SolveSettings, Stage};
+use crate::solve::{SolveSettings, Stage};
 
-/// Outer iterations of CANAL after which Newton steps are tried: most islands need few; stacks whose redundant contacts
-/// contradict each other in their last digits need half a hundred.
-const LOOKS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// Outer iterations of CANAL after which Newton steps are tried: most islands need few, stacks of very unlike masses half a
+/// hundred, and bodies wedged in a corner with friction 1, where cones of wall and floor just touch, hundreds.
+const LOOKS: [u32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+/// Outer iterations before stiff Newton steps are tried as well.
+const STIFF_FROM: u32 = 64;
 /// Newton steps at each: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
 
@@ -32,19 +34,6 @@ pub(super) struct Search<'a> {
     /// Outer iterations of CANAL.
     pub(super) outer: u32,
     scratch: Vec<f64>,
-}
-
-/// Whether an island is solved at these impulses, and its residual, N s.
-pub(super) fn measure(
-    problem: &ContactProblem,
-    island: &Island,
-    settings: &SolveSettings,
-    lambda: &[f64],
-    scratch: &mut [f64],
-) -> (bool, f64) {
-    let (residual, scaled) = island_residual(problem, island, lambda, scratch);
-    let single = settings.precision == Precision::F32;
-    (residual <= settings.tolerance || (single && scaled <= settings.tolerance), residual)
 }
 
 impl<'a> Search<'a> {
@@ -123,11 +112,17 @@ impl<'a> Search<'a> {
                 continue;
             }
             self.outer = state.outer;
-            if LOOKS.contains(&state.outer) && self.polish::<T>(&lambda, Trust::QUICK, LOOK_ROUNDS) {
-                return Some(Stage::CanalNewton);
+            if LOOKS.contains(&state.outer) {
+                let stiff = Some(Trust::STIFF).filter(|_| STIFF_FROM <= state.outer);
+                for trust in std::iter::once(Trust::QUICK).chain(stiff) {
+                    if self.polish::<T>(&lambda, trust, LOOK_ROUNDS) {
+                        return Some(Stage::CanalNewton);
+                    }
+                }
             }
             if state.outer == params.outer {
-                return None;
+                let best = self.best.clone();
+                return self.polish::<T>(&best, Trust::STIFF, LOOK_ROUNDS).then_some(Stage::CanalNewton);
             }
             state.update();
         }

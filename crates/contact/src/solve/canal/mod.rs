@@ -23,10 +23,9 @@ use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
-use super::iterate::{Phase, timed, verdict};
+use super::iterate::{Phase, measure, timed, verdict};
 use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
-use crate::residual::island_residual;
 pub(super) use island::{IslandState, Step};
 pub use params::CanalParams;
 
@@ -60,19 +59,15 @@ fn iterate<T: Scalar>(
     mut trace: Option<&mut Vec<Vec<f64>>>,
 ) -> Outcome {
     let islands = &problem.plan.islands;
-    let scaled_tolerance = if settings.precision == Precision::F32 { settings.tolerance } else { 0.0 };
     let mut lambda = problem.warm_start.clone();
     let mut v = problem.velocity(&lambda);
     let mut scratch = v.clone();
-    let mut measure = |island, lambda: &[f64]| {
-        let (residual, scaled) = island_residual(problem, island, lambda, &mut scratch);
-        (residual <= settings.tolerance || scaled <= scaled_tolerance, residual)
-    };
+    let mut solved = |island, lambda: &[f64]| measure(problem, island, settings, lambda, &mut scratch).0;
     let mut phases: Vec<Phase<Box<IslandState<T>>>> = islands
         .iter()
-        .map(|island| match measure(island, &lambda) {
-            (true, _) => Phase::Done(SolveStatus::Converged),
-            _ => Phase::Running(Box::new(IslandState::new(problem, island, &lambda, params))),
+        .map(|island| match solved(island, &lambda) {
+            true => Phase::Done(SolveStatus::Converged),
+            false => Phase::Running(Box::new(IslandState::new(problem, island, &lambda, params))),
         })
         .collect();
     let (mut iterations, mut outer) = (0, 0);
@@ -95,7 +90,7 @@ fn iterate<T: Scalar>(
                 continue;
             }
             outer = outer.max(state.outer);
-            if measure(island, &lambda).0 {
+            if solved(island, &lambda) {
                 *phase = Phase::Done(SolveStatus::Converged);
             } else if state.outer == params.outer {
                 *phase = Phase::Done(SolveStatus::IterationLimit);

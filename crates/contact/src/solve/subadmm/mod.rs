@@ -17,10 +17,9 @@ use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
-use super::iterate::{Phase, timed, verdict};
+use super::iterate::{Phase, measure, timed, verdict};
 use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
-use crate::residual::island_residual;
 use island::IslandState;
 pub use params::{Penalty, SubAdmmParams};
 
@@ -58,14 +57,10 @@ fn iterate<T: Scalar>(
     mut trace: Option<&mut Vec<Vec<f64>>>,
 ) -> Outcome {
     let islands = &problem.plan.islands;
-    let scaled_tolerance = if settings.precision == Precision::F32 { settings.tolerance } else { 0.0 };
     let mut lambda = problem.warm_start.clone();
     let mut v = problem.velocity(&lambda);
     let mut scratch = v.clone();
-    let mut solved = |island, lambda: &[f64]| {
-        let (residual, scaled) = island_residual(problem, island, lambda, &mut scratch);
-        residual <= settings.tolerance || scaled <= scaled_tolerance
-    };
+    let mut solved = |island, lambda: &[f64]| measure(problem, island, settings, lambda, &mut scratch).0;
     let mut phases: Vec<Phase<IslandState<T>>> = islands
         .iter()
         .map(|island| {
