@@ -71,7 +71,8 @@ pub(crate) struct RunArgs {
     /// Number type of everything computed; bench: f32, sim and step: f64 when absent
     #[arg(long, value_enum)]
     pub(crate) precision: Option<PrecisionArg>,
-    /// Contact solver: auto (whatever it takes), newton (what kernels do of that), pgs (sweeps alone), subadmm or canal
+    /// Contact solver: auto (whatever it takes), newton (what kernels do of that), pgs (sweeps alone), subadmm, canal or
+    /// newton-cr; of other contact: sap (compliant, convex), dantzig (friction pyramids)
     #[arg(long, value_name = "NAME")]
     pub(crate) solver: Option<String>,
     /// Residual at which the solver stops, N s; `bench` ends with exit code 1 when a world misses it

@@ -21,8 +21,9 @@ v and lambda with A v = b + J^T lambda and the contact laws.")]
 pub(crate) struct SolveArgs {
     /// Contact problem (JSON)
     file: PathBuf,
-    /// Solver: auto (sweeps, then Newton steps, then CANAL), pgs (sweeps alone), subadmm (splitting at subsystems) or
-    /// canal (augmented Lagrangian, Newton steps in velocities)
+    /// Solver: auto (sweeps, then Newton steps, then CANAL), newton, pgs (sweeps alone), subadmm (splitting at subsystems),
+    /// canal (augmented Lagrangian, Newton steps in velocities), newton-cr (conjugate residuals); of other contact: sap
+    /// (compliant, convex), dantzig (friction pyramids)
     #[arg(long, value_name = "NAME", default_value = "auto")]
     solver: String,
     /// Arithmetic of the solver; residuals are always measured in f64

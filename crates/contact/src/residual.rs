@@ -62,11 +62,11 @@ fn scaled_defect(c: &Constraint, lambda: &[f64], sigma: [f64; 3]) -> f64 {
 /// Residual (number 1, N s) and scaled residual (m/s) of one island at impulses `[n_rows]`; `v`, `[n_v]`, is scratch.
 pub(crate) fn island_residual(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &mut [f64]) -> (f64, f64) {
     let plan = &problem.plan;
-    for &s in &plan.members[island.members.start as usize..island.members.end as usize] {
+    for &s in plan.members_of(island) {
         let s = &problem.subsystems[s as usize];
         v[s.begin..s.begin + s.count].copy_from_slice(&problem.v_free[s.begin..s.begin + s.count]);
     }
-    let ids = &plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
+    let ids = plan.constraints_of(island);
     let own = || ids.iter().map(|&i| &problem.constraints[i as usize]);
     own().for_each(|c| problem.push(c, lambda, v));
     let (mut square, mut scaled, mut contacts) = (0.0, 0.0f64, 0);

@@ -345,7 +345,7 @@ fn check_inertial(inertial: &Inertial) -> Check {
 fn check_contacting(contact: &Contacting) -> Check {
     non_negative("friction", contact.friction)?;
     non_negative("margin", contact.margin)?;
-    if !(contact.stiffness > 0.0) {
+    if contact.stiffness.is_nan() || contact.stiffness <= 0.0 {
         return Err(format!("contact stiffness must be positive, found {}", contact.stiffness));
     }
     non_negative("contact dissipation", contact.dissipation)?;

@@ -74,6 +74,18 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Subsystems of an island, ascending.
+    #[must_use]
+    pub fn members_of(&self, island: &Island) -> &[u32] {
+        &self.members[island.members.start as usize..island.members.end as usize]
+    }
+
+    /// Constraints of an island, by colour, then in their order in the input.
+    #[must_use]
+    pub fn constraints_of(&self, island: &Island) -> &[u32] {
+        &self.constraints[island.constraints.start as usize..island.constraints.end as usize]
+    }
+
     /// Range of [`Plan::constraints`] of colour `colour` of island `island`.
     #[must_use]
     pub fn colour(&self, island: &Island, colour: u32) -> Range<u32> {

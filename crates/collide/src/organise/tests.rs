@@ -67,7 +67,7 @@ fn fault(links: Links, min_members: u32, plan: &Plan) -> Option<&'static str> {
             return Some("islands are not contiguous");
         }
         end = (island.members.end, island.constraints.end, island.colours.end);
-        let members = &plan.members[island.members.start as usize..island.members.end as usize];
+        let members = plan.members_of(island);
         let lowest = component[members[0] as usize];
         let expected = (0..links.n_subsystems as u32).filter(|&s| component[s as usize] == lowest);
         if !expected.eq(members.iter().copied()) {

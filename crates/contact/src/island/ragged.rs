@@ -54,11 +54,11 @@ impl<T: Scalar> Ragged<T> {
         let mut places = vec![0; problem.constraints.len()];
         for island in &plan.islands {
             let velocity_begin = n_velocity;
-            for &s in &plan.members[island.members.start as usize..island.members.end as usize] {
+            for &s in plan.members_of(island) {
                 place[s as usize] = n_velocity;
                 n_velocity += problem.subsystems[s as usize].count as u32;
             }
-            let own = &plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
+            let own = plan.constraints_of(island);
             let is_contact = |&&i: &&u32| matches!(problem.constraints[i as usize].law, Law::Contact { .. });
             // No device has to hold this.
             workspaces.begin_world();

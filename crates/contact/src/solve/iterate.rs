@@ -21,6 +21,15 @@ pub(super) fn measure(
     (residual <= settings.tolerance || (single && scaled <= settings.tolerance), residual)
 }
 
+/// Copies the impulses of one island, `[n_rows]` of the problem.
+pub(super) fn copy(problem: &ContactProblem, island: &Island, from: &[f64], to: &mut [f64]) {
+    for &i in problem.plan.constraints_of(island) {
+        let c = &problem.constraints[i as usize];
+        let own = c.row..c.row + c.law.rows();
+        to[own.clone()].copy_from_slice(&from[own]);
+    }
+}
+
 /// An island while it is iterated, or how that ended.
 pub(super) enum Phase<S> {
     /// It goes on from this state.

@@ -71,7 +71,7 @@ impl<T: Scalar> System<T> {
     pub(super) fn new(problem: &ContactProblem, island: &Island) -> Self {
         let plan = &problem.plan;
         let list = |x: &[f64]| x.iter().map(|&x| cast(x)).collect::<Vec<T>>();
-        let members = &plan.members[island.members.start as usize..island.members.end as usize];
+        let members = plan.members_of(island);
         let mut b = Vec::new();
         let bodies = members.iter().map(|&s| {
             let s = &problem.subsystems[s as usize];
@@ -80,7 +80,7 @@ impl<T: Scalar> System<T> {
             Body { begin: s.begin, first, n: s.count, a: list(&problem.a[s.block..s.block + s.count * s.count]) }
         });
         let bodies = bodies.collect();
-        let ids = &plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
+        let ids = plan.constraints_of(island);
         let constraints = ids.iter().map(|&i| {
             let c = &problem.constraints[i as usize];
             let sides = problem.sides[c.sides.clone()].iter().map(|s| {

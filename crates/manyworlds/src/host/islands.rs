@@ -356,7 +356,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.workspaces.begin_world();
         for island in &plan.islands {
             let velocity_begin = self.dims.n_velocity;
-            for &tree in &plan.members[island.members.start as usize..island.members.end as usize] {
+            for &tree in plan.members_of(island) {
                 let (set, lane) = model.lane(index, tree as usize);
                 let (part, lane) = (&mut self.sets[set], lane as u32);
                 self.place[tree as usize] = self.dims.n_velocity;
@@ -365,7 +365,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
             }
             let mut n_contacts = 0;
             self.counts = Counts::default();
-            for &id in &plan.constraints[island.constraints.start as usize..island.constraints.end as usize] {
+            for &id in plan.constraints_of(island) {
                 let id = id as usize;
                 if id < n_contact {
                     self.contact(step, index, world, id);

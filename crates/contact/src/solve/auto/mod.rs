@@ -15,11 +15,10 @@ mod stages;
 
 use std::time::{Duration, Instant};
 
-use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
 
-use super::iterate::measure;
+use super::iterate::{copy, measure};
 use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, pgs};
 use crate::problem::ContactProblem;
 use stages::Search;
@@ -154,17 +153,4 @@ fn sweep<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, most: u3
     outcome.elapsed += swept.elapsed;
     outcome.trace.extend(swept.trace.into_iter().skip(1));
     outcome
-}
-
-fn constraints<'a>(problem: &'a ContactProblem, island: &Island) -> &'a [u32] {
-    &problem.plan.constraints[island.constraints.start as usize..island.constraints.end as usize]
-}
-
-/// Copies the impulses of one island.
-fn copy(problem: &ContactProblem, island: &Island, from: &[f64], to: &mut [f64]) {
-    for &i in constraints(problem, island) {
-        let c = &problem.constraints[i as usize];
-        let own = c.row..c.row + c.law.rows();
-        to[own.clone()].copy_from_slice(&from[own]);
-    }
 }

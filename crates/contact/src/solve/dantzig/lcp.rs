@@ -41,7 +41,7 @@ pub(super) struct Lcp {
 
 impl Lcp {
     pub(super) fn new(problem: &ContactProblem, island: &Island) -> Self {
-        let ids = &problem.plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
+        let ids = problem.plan.constraints_of(island);
         let own: Vec<&Constraint> = ids.iter().map(|&i| &problem.constraints[i as usize]).collect();
         let mut rows = Vec::new();
         let mut q = Vec::new();

@@ -122,7 +122,7 @@ fn run(problem: &ContactProblem, settings: &SolveSettings, mut trace: Option<&mu
     let (mut status, mut iterations) = (SolveStatus::Converged, 0);
     trace.iter_mut().for_each(|t| t.push(lambda.clone()));
     for island in &problem.plan.islands {
-        let ids = &problem.plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
+        let ids = problem.plan.constraints_of(island);
         let rows: usize = ids.iter().map(|&i| problem.constraints[i as usize].law.rows()).sum();
         if rows > MOST_DENSE {
             status = SolveStatus::IterationLimit;

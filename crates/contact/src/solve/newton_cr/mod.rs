@@ -24,11 +24,10 @@ use std::time::Duration;
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
-use super::iterate::{Phase, timed, verdict};
+use super::iterate::{Phase, copy, measure, timed, verdict};
 use super::polish::{Polish, Trust};
 use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
-use crate::residual::island_residual;
 use island::IslandState;
 pub use params::{NcpFunction, NewtonCrParams, Scaling};
 
@@ -64,7 +63,7 @@ enum Method<T> {
     /// Steps on NCP functions.
     Ncp(IslandState<T>),
     /// Steps on the strict map, so many so far, and whether they are the careful ones.
-    Strict(Polish<T>, u32, bool),
+    Strict(Box<Polish<T>>, u32, bool),
 }
 
 /// An island while it is solved.
@@ -136,7 +135,8 @@ impl<'a, T: Scalar> Search<'a, T> {
         };
         if next {
             let trust = if careful { Trust::PATIENT } else { Trust::QUICK };
-            self.method = Method::Strict(Polish::new(self.problem, self.island, &self.best, trust), 0, careful);
+            let polish = Polish::new(self.problem, self.island, &self.best, trust);
+            self.method = Method::Strict(Box::new(polish), 0, careful);
         }
         true
     }
@@ -150,13 +150,9 @@ fn iterate<T: Scalar>(
     mut trace: Option<&mut Vec<Vec<f64>>>,
 ) -> Outcome {
     let islands = &problem.plan.islands;
-    let scaled_tolerance = if settings.precision == Precision::F32 { settings.tolerance } else { 0.0 };
     let mut lambda = problem.warm_start.clone();
     let mut scratch = problem.v_free.clone();
-    let mut measure = |island, lambda: &[f64]| {
-        let (residual, scaled) = island_residual(problem, island, lambda, &mut scratch);
-        (residual <= settings.tolerance || scaled <= scaled_tolerance, residual)
-    };
+    let mut measure = |island, lambda: &[f64]| measure(problem, island, settings, lambda, &mut scratch);
     let mut phases: Vec<Phase<Box<Search<'_, T>>>> = islands
         .iter()
         .map(|island| match measure(island, &lambda) {
@@ -190,13 +186,4 @@ fn iterate<T: Scalar>(
     let v = problem.velocity(&lambda);
     let status = verdict(&phases);
     Outcome { status, iterations, outer: 0, stage: None, v, lambda, elapsed: Duration::ZERO, trace: Vec::new() }
-}
-
-/// Copies the impulses of one island.
-fn copy(problem: &ContactProblem, island: &Island, from: &[f64], to: &mut [f64]) {
-    for &i in &problem.plan.constraints[island.constraints.start as usize..island.constraints.end as usize] {
-        let c = &problem.constraints[i as usize];
-        let own = c.row..c.row + c.law.rows();
-        to[own.clone()].copy_from_slice(&from[own]);
-    }
 }

@@ -80,7 +80,7 @@ impl<T: Scalar> IslandState<T> {
     pub(super) fn new(problem: &ContactProblem, island: &Island, params: &SubAdmmParams) -> Option<Self> {
         let start = problem.velocity(&problem.warm_start);
         let plan = &problem.plan;
-        let members = &plan.members[island.members.start as usize..island.members.end as usize];
+        let members = plan.members_of(island);
         let list = |x: &[f64]| x.iter().map(|&x| cast::<T>(x)).collect::<Vec<T>>();
         let subsystems: Vec<_> = members
             .iter()
@@ -97,7 +97,7 @@ impl<T: Scalar> IslandState<T> {
                 }
             })
             .collect();
-        let ids = &plan.constraints[island.constraints.start as usize..island.constraints.end as usize];
+        let ids = plan.constraints_of(island);
         let mut constraints: Vec<_> = ids
             .iter()
             .map(|&i| {

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
-use super::iterate::{Phase, measure, timed, verdict};
+use super::iterate::{Phase, copy, measure, timed, verdict};
 use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::problem::ContactProblem;
 use island::IslandState;
@@ -102,13 +102,9 @@ fn iterate<T: Scalar>(
 /// The impulses an island began with, and the velocities they give.
 fn restore(problem: &ContactProblem, island: &manyworlds_collide::organise::Island, lambda: &mut [f64], v: &mut [f64]) {
     let plan = &problem.plan;
-    for &i in &plan.constraints[island.constraints.start as usize..island.constraints.end as usize] {
-        let c = &problem.constraints[i as usize];
-        let own = c.row..c.row + c.law.rows();
-        lambda[own.clone()].copy_from_slice(&problem.warm_start[own]);
-    }
+    copy(problem, island, &problem.warm_start, lambda);
     let start = problem.velocity(&problem.warm_start);
-    for &s in &plan.members[island.members.start as usize..island.members.end as usize] {
+    for &s in plan.members_of(island) {
         let s = &problem.subsystems[s as usize];
         let own = s.begin..s.begin + s.count;
         v[own.clone()].copy_from_slice(&start[own]);
