@@ -44,7 +44,7 @@ impl Default for NewtonCrParams {
             function: NcpFunction::FischerBurmeister,
             scaling: Scaling::EffectiveMass,
             damping: 0.75,
-            linear: 80,
+            linear: 300,
             linear_share: 1e-6,
             finish_after: Some(20),
         }
