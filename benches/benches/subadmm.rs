@@ -1,20 +1,54 @@
 //! Time of 100 iterations of SubADMM, never stopping early, f64, on one thread, on recorded drops of 8 quadrupeds
-//! (Lee 2024, section VII-D2): the kernels' mirrors split at bodies and at subsystems only, and the solver for single
-//! problems, which is split at bodies, with a dense matrix for each subsystem.
+//! (Lee 2024, section VII-D2): the kernels' mirrors split at bodies and at subsystems only; the solver for single
+//! problems, which is split at bodies, with a dense matrix for each subsystem; and the same with all subsystems made one,
+//! which is ADMM without splitting.
 //!
 //! `cargo bench -p manyworlds-benches --bench subadmm`. The names say how many contacts there are.
 
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use manyworlds_contact::problem::{ConstraintInput, ProblemInput, SideInput};
 use manyworlds_contact::subadmm::{SingleProblem, Splitting};
-use manyworlds_contact::{ContactProblem, SolveSettings, SubAdmmParams, problem, solve_subadmm};
+use manyworlds_contact::{ContactProblem, SolveSettings, SubAdmmParams, problem, solve_with};
 use manyworlds_tests::root;
 
 fn read(name: &str) -> ContactProblem {
     let path = root().join("tests/corpus").join(name);
     let text = std::fs::read_to_string(&path).expect("a file of the corpus");
     problem::read(&text).expect("a problem")
+}
+
+/// The problem with one subsystem.
+fn whole(problem: &ContactProblem) -> ContactProblem {
+    let n = problem.n_v;
+    let mut a = vec![0.0; n * n];
+    for s in &problem.subsystems {
+        for (i, row) in problem.a[s.block..][..s.count * s.count].chunks_exact(s.count).enumerate() {
+            a[(s.begin + i) * n + s.begin..][..s.count].copy_from_slice(row);
+        }
+    }
+    let constraints = problem.constraints.iter().map(|c| {
+        let rows = c.law.rows();
+        let mut jacobian = vec![0.0; rows * n];
+        for side in &problem.sides[c.sides.clone()] {
+            let own = problem.span(side);
+            for r in 0..rows {
+                let from = &problem.jacobian[side.offset + r * own.len()..][..own.len()];
+                jacobian[r * n..][own.clone()].copy_from_slice(from);
+            }
+        }
+        let sides = vec![SideInput { subsystem: 0, body: None, jacobian }];
+        ConstraintInput { law: c.law, e: c.e, sides, compliance: c.compliance }
+    });
+    ContactProblem::new(ProblemInput {
+        subsystems: vec![[0, n]],
+        a: vec![a],
+        b: problem.b.clone(),
+        constraints: constraints.collect(),
+        ..ProblemInput::default()
+    })
+    .expect("a problem")
 }
 
 fn hundred_iterations(c: &mut Criterion) {
@@ -31,8 +65,10 @@ fn hundred_iterations(c: &mut Criterion) {
             let id = BenchmarkId::from_parameter(form);
             group.bench_function(id, |b| b.iter_batched(|| ready.clone(), run, BatchSize::SmallInput));
         }
-        let run = || solve_subadmm(&problem, &settings, &params).expect("settings with a meaning");
-        group.bench_function(BenchmarkId::from_parameter("single problem"), |b| b.iter(run));
+        for (form, problem) in [("single problem", &problem), ("single problem, one system", &whole(&problem))] {
+            let run = || solve_with(problem, &settings, &params).expect("settings with a meaning");
+            group.bench_function(BenchmarkId::from_parameter(form), |b| b.iter(run));
+        }
     }
 }
 

@@ -16,6 +16,5 @@ pub use problem::{ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};
 pub use solve::{
     CanalParams, ContactModel, NcpFunction, NewtonCrParams, Penalty, Precision, SOLVERS, SapParams, Scaling, Solution,
-    SolveError, SolveSettings, SolveStatus, Stage, SubAdmmParams, solve, solve_canal, solve_newton_cr, solve_sap,
-    solve_subadmm, solver,
+    SolveError, SolveSettings, SolveStatus, SolverParams, Stage, SubAdmmParams, solve, solve_with, solver,
 };

@@ -21,9 +21,12 @@ mod tests;
 
 use std::time::Duration;
 
+use manyworlds_shaders::Scalar;
+
 use crate::problem::ContactProblem;
 use crate::residual::{Quality, quality};
 pub use canal::CanalParams;
+use iterate::timed;
 pub use newton_cr::{NcpFunction, NewtonCrParams, Scaling};
 pub use sap::SapParams;
 pub use subadmm::{Penalty, SubAdmmParams};
@@ -272,60 +275,43 @@ pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> 
     Ok(measured(problem, solver.name(), solver.solve(problem, settings)))
 }
 
-/// Solves one problem by SubADMM with parameters of one's own.
-///
-/// # Errors
-/// A setting or a parameter without meaning.
-pub fn solve_subadmm(
-    problem: &ContactProblem,
-    settings: &SolveSettings,
-    params: &SubAdmmParams,
-) -> Result<Solution, SolveError> {
-    settings.validate()?;
-    params.validate()?;
-    Ok(measured(problem, subadmm::SubAdmm.name(), subadmm::run(problem, settings, params)))
+/// Settings of one solver, and the solver by them.
+pub trait SolverParams {
+    /// The solver's name in [`SOLVERS`].
+    fn solver(&self) -> &'static str;
+    /// Refuses settings that cannot be.
+    ///
+    /// # Errors
+    /// [`SolveError::Setting`] names the first such.
+    fn validate(&self) -> Result<(), SolveError>;
+    /// Solves one problem with them, which are valid, in this arithmetic; `trace` takes the impulses after each iteration.
+    fn iterate<T: Scalar>(
+        &self,
+        problem: &ContactProblem,
+        settings: &SolveSettings,
+        trace: Option<&mut Vec<Vec<f64>>>,
+    ) -> Outcome;
+    /// The same in the precision that is asked for, timed.
+    fn run(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        match settings.precision {
+            Precision::F32 => timed(settings, |trace| self.iterate::<f32>(problem, settings, trace)),
+            Precision::F64 => timed(settings, |trace| self.iterate::<f64>(problem, settings, trace)),
+        }
+    }
 }
 
-/// Solves one problem by CANAL with parameters of one's own.
+/// As [`solve`], with settings of the solver of one's own.
 ///
 /// # Errors
-/// A setting or a parameter without meaning.
-pub fn solve_canal(
+/// A setting without meaning.
+pub fn solve_with(
     problem: &ContactProblem,
     settings: &SolveSettings,
-    params: &CanalParams,
+    params: &impl SolverParams,
 ) -> Result<Solution, SolveError> {
     settings.validate()?;
     params.validate()?;
-    Ok(measured(problem, canal::Canal.name(), canal::run(problem, settings, params)))
-}
-
-/// Solves one problem by SAP with parameters of one's own.
-///
-/// # Errors
-/// A setting or a parameter without meaning.
-pub fn solve_sap(
-    problem: &ContactProblem,
-    settings: &SolveSettings,
-    params: &SapParams,
-) -> Result<Solution, SolveError> {
-    settings.validate()?;
-    params.validate()?;
-    Ok(measured(problem, sap::Sap.name(), sap::run(problem, settings, params)))
-}
-
-/// Solves one problem by Newton with conjugate residuals, with parameters of one's own.
-///
-/// # Errors
-/// A setting or a parameter without meaning.
-pub fn solve_newton_cr(
-    problem: &ContactProblem,
-    settings: &SolveSettings,
-    params: &NewtonCrParams,
-) -> Result<Solution, SolveError> {
-    settings.validate()?;
-    params.validate()?;
-    Ok(measured(problem, newton_cr::NewtonCr.name(), newton_cr::run(problem, settings, params)))
+    Ok(measured(problem, params.solver(), params.run(problem, settings)))
 }
 
 /// What a solver gave back, measured in f64.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::{
     ContactModel, Penalty, Precision, Solution, SolveError, SolveSettings, SolveStatus, Stage, SubAdmmParams, solve,
-    solve_subadmm,
+    solve_with,
 };
 use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::residual::{closed_form, quality};
@@ -366,10 +366,10 @@ fn splitting_takes_settings() {
     let p = problem(random(5, 4, 6, true));
     let settings = SolveSettings { tolerance: 1e-8, ..Default::default() };
     let uniform = SubAdmmParams { penalty: Penalty::Uniform, relaxation: 1.0, ..Default::default() };
-    let [own, printed] = [SubAdmmParams::default(), uniform].map(|q| solve_subadmm(&p, &settings, &q).unwrap());
+    let [own, printed] = [SubAdmmParams::default(), uniform].map(|q| solve_with(&p, &settings, &q).unwrap());
     assert_eq!((own.status, printed.status), (SolveStatus::Converged, SolveStatus::Converged));
     assert!(own.iterations != printed.iterations && close(&own.v, &printed.v, 1e-5));
-    assert!(solve_subadmm(&p, &settings, &SubAdmmParams { relaxation: 2.5, ..uniform }).is_err());
+    assert!(solve_with(&p, &settings, &SubAdmmParams { relaxation: 2.5, ..uniform }).is_err());
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use manyworlds_shaders::dynamics::tree::NONE;
 
 use super::{Chains, Islands, SplitPack};
 use crate::island::Ragged;
-use crate::solve::SubAdmmParams;
+use crate::solve::{SolverParams, SubAdmmParams};
 use crate::{ContactProblem, Precision, SolveError, SolveSettings};
 
 /// What has a slack of its own.

@@ -23,8 +23,8 @@ use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
-use super::iterate::{Phase, measure, timed, verdict};
-use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use super::iterate::{Phase, measure, verdict};
+use super::{Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
 use crate::problem::ContactProblem;
 pub(super) use island::{IslandState, Step};
 pub use params::CanalParams;
@@ -39,19 +39,12 @@ impl Solver for Canal {
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        run(problem, settings, &CanalParams::default())
+        CanalParams::default().run(problem, settings)
     }
 }
 
-/// Solves one problem with these parameters, in the precision that is asked for. An iteration is a Newton step.
-pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &CanalParams) -> Outcome {
-    match settings.precision {
-        Precision::F32 => timed(settings, |trace| iterate::<f32>(problem, settings, params, trace)),
-        Precision::F64 => timed(settings, |trace| iterate::<f64>(problem, settings, params, trace)),
-    }
-}
-
-/// All islands side by side, each until it is solved. An island that breaks down keeps its last outer iteration.
+/// All islands side by side, each until it is solved; an iteration is a Newton step.
+/// An island that breaks down keeps its last outer iteration.
 fn iterate<T: Scalar>(
     problem: &ContactProblem,
     settings: &SolveSettings,

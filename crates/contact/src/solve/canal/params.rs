@@ -1,7 +1,11 @@
 //! Settings of CANAL.
 
+use manyworlds_shaders::Scalar;
+
 use super::super::subadmm::Penalty;
-use crate::solve::SolveError;
+use super::{Canal, iterate};
+use crate::problem::ContactProblem;
+use crate::solve::{Outcome, SolveError, SolveSettings, Solver, SolverParams};
 
 /// How the augmented Lagrangian is driven.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,12 +54,14 @@ impl CanalParams {
     pub fn printed() -> Self {
         Self { weights: Penalty::Uniform, penalty: 1e4, ..Self::default() }
     }
+}
 
-    /// Refuses settings that cannot be.
-    ///
-    /// # Errors
-    /// [`SolveError::Setting`] names the first such.
-    pub fn validate(&self) -> Result<(), SolveError> {
+impl SolverParams for CanalParams {
+    fn solver(&self) -> &'static str {
+        Canal.name()
+    }
+
+    fn validate(&self) -> Result<(), SolveError> {
         let wrong = |setting, what: String| Err(SolveError::Setting { setting, what });
         let positive = |x: f64| x > 0.0 && x.is_finite();
         if !positive(self.penalty) {
@@ -77,6 +83,15 @@ impl CanalParams {
             return wrong("inner, outer", "expected at least 1 iteration, found 0".into());
         }
         Ok(())
+    }
+
+    fn iterate<T: Scalar>(
+        &self,
+        problem: &ContactProblem,
+        settings: &SolveSettings,
+        trace: Option<&mut Vec<Vec<f64>>>,
+    ) -> Outcome {
+        iterate::<T>(problem, settings, self, trace)
     }
 }
 

@@ -1,7 +1,7 @@
 use super::CanalParams;
 use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
-use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_canal};
+use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_with};
 
 /// What solutions at the tolerance below may differ from exact ones.
 const CLOSE: f64 = 1e-9;
@@ -72,7 +72,7 @@ fn stacks_of_any_masses_are_carried() {
     for masses in [&[1.0; 20][..], &[1.0, 4096.0], &[1.0, 8.0, 64.0, 512.0, 4096.0], &[4096.0, 512.0, 64.0, 8.0, 1.0]] {
         let p = problem(stack(masses, 0.5));
         for params in [CanalParams::default(), CanalParams::printed()] {
-            let s = solve_canal(&p, &settings, &params).unwrap();
+            let s = solve_with(&p, &settings, &params).unwrap();
             assert_eq!(s.status, SolveStatus::Converged, "{masses:?}: {:?}", s.quality);
             assert!(s.outer <= 15 && s.iterations <= 25, "{masses:?}: {} and {}", s.outer, s.iterations);
             let bottom: f64 = (0..4).map(|i| s.lambda[3 * i + 2]).sum();
@@ -159,7 +159,7 @@ fn breaks_down_cleanly() {
     }
     let s = solved(&problem(same));
     assert!(close(&s.v, &[0.3 - 0.5 * G * H, 0.0, 0.0], 1e-8), "{:?}", s.v);
-    let refused = solve_canal(
+    let refused = solve_with(
         &problem(particles(&[1.0], [0.0; 3])),
         &SolveSettings::default(),
         &CanalParams { growth: 0.5, ..Default::default() },
@@ -174,6 +174,6 @@ fn a_step_too_few_says_so() {
     assert_eq!((s.status, s.iterations), (SolveStatus::IterationLimit, 2));
     assert!(s.quality.residual > 1e-9);
     let params = CanalParams { outer: 1, ..Default::default() };
-    let s = solve_canal(&p, &SolveSettings::default(), &params).unwrap();
+    let s = solve_with(&p, &SolveSettings::default(), &params).unwrap();
     assert_eq!((s.status, s.outer), (SolveStatus::IterationLimit, 1));
 }

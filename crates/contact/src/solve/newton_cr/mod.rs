@@ -24,9 +24,9 @@ use std::time::Duration;
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
-use super::iterate::{Phase, copy, measure, timed, verdict};
+use super::iterate::{Phase, copy, measure, verdict};
 use super::polish::{Polish, Trust};
-use super::{Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use super::{Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
 use crate::problem::ContactProblem;
 use island::IslandState;
 pub use params::{NcpFunction, NewtonCrParams, Scaling};
@@ -46,15 +46,7 @@ impl Solver for NewtonCr {
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        run(problem, settings, &NewtonCrParams::default())
-    }
-}
-
-/// Solves one problem with these parameters, in the precision that is asked for. An iteration is a Newton step.
-pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &NewtonCrParams) -> Outcome {
-    match settings.precision {
-        Precision::F32 => timed(settings, |trace| iterate::<f32>(problem, settings, params, trace)),
-        Precision::F64 => timed(settings, |trace| iterate::<f64>(problem, settings, params, trace)),
+        NewtonCrParams::default().run(problem, settings)
     }
 }
 
@@ -142,7 +134,8 @@ impl<'a, T: Scalar> Search<'a, T> {
     }
 }
 
-/// All islands side by side, each until it is solved. An island that is not keeps its best impulses.
+/// All islands side by side, each until it is solved; an iteration is a Newton step.
+/// An island that is not keeps its best impulses.
 fn iterate<T: Scalar>(
     problem: &ContactProblem,
     settings: &SolveSettings,

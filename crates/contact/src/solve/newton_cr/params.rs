@@ -1,6 +1,10 @@
 //! Settings of Newton with conjugate residuals.
 
-use crate::solve::SolveError;
+use manyworlds_shaders::Scalar;
+
+use super::{NewtonCr, iterate};
+use crate::problem::ContactProblem;
+use crate::solve::{Outcome, SolveError, SolveSettings, Solver, SolverParams};
 
 /// Which function's zeros are complementary pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,12 +61,14 @@ impl NewtonCrParams {
     pub fn printed() -> Self {
         Self { linear: 50, finish_after: None, ..Self::default() }
     }
+}
 
-    /// Refuses settings that cannot be.
-    ///
-    /// # Errors
-    /// [`SolveError::Setting`] names the first such.
-    pub fn validate(&self) -> Result<(), SolveError> {
+impl SolverParams for NewtonCrParams {
+    fn solver(&self) -> &'static str {
+        NewtonCr.name()
+    }
+
+    fn validate(&self) -> Result<(), SolveError> {
         let wrong = |setting, what: String| Err(SolveError::Setting { setting, what });
         if !(self.damping > 0.0 && self.damping <= 1.0) {
             return wrong("damping", format!("{} is not above 0 and at most 1", self.damping));
@@ -79,5 +85,14 @@ impl NewtonCrParams {
             return wrong("linear", "expected at least 1 iteration, found 0".into());
         }
         Ok(())
+    }
+
+    fn iterate<T: Scalar>(
+        &self,
+        problem: &ContactProblem,
+        settings: &SolveSettings,
+        trace: Option<&mut Vec<Vec<f64>>>,
+    ) -> Outcome {
+        iterate::<T>(problem, settings, self, trace)
     }
 }

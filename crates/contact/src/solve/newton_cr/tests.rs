@@ -1,11 +1,11 @@
 use super::{NcpFunction, NewtonCrParams, Scaling};
 use crate::problem::{ContactProblem, Law};
 use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
-use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_newton_cr};
+use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve, solve_with};
 
 fn solved(p: &ContactProblem, tolerance: f64, params: &NewtonCrParams) -> Solution {
     let settings = SolveSettings { tolerance, iterations: 200, ..Default::default() };
-    let s = solve_newton_cr(p, &settings, params).unwrap();
+    let s = solve_with(p, &settings, params).unwrap();
     assert_eq!(s.status, SolveStatus::Converged, "{:?}", s.quality);
     s
 }
@@ -72,7 +72,7 @@ fn the_finishing_stage_is_needed_where_contacts_slide() {
             .filter(|&seed| {
                 let p = problem(random(seed, 6, 14, false));
                 let settings = SolveSettings { tolerance: 1e-9, iterations: 100, ..Default::default() };
-                let s = solve_newton_cr(&p, &settings, params).unwrap();
+                let s = solve_with(&p, &settings, params).unwrap();
                 assert!(s.status == SolveStatus::Converged || s.quality.residual > 1e-9);
                 s.status == SolveStatus::Converged
             })
@@ -104,7 +104,7 @@ fn settings_without_meaning_are_refused() {
         NewtonCrParams { linear_share: 1.0, ..good },
         NewtonCrParams { scaling: Scaling::Uniform(-1.0), ..good },
     ] {
-        assert!(solve_newton_cr(&p, &SolveSettings::default(), &bad).is_err(), "{bad:?}");
+        assert!(solve_with(&p, &SolveSettings::default(), &bad).is_err(), "{bad:?}");
     }
-    assert!(solve_newton_cr(&p, &SolveSettings::default(), &good).is_ok());
+    assert!(solve_with(&p, &SolveSettings::default(), &good).is_ok());
 }

@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
-use super::iterate::{Phase, timed, verdict};
-use super::{ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use super::iterate::{Phase, verdict};
+use super::{ContactModel, Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
 use crate::problem::ContactProblem;
 use island::{IslandState, Step};
 pub use params::SapParams;
@@ -40,19 +40,12 @@ impl Solver for Sap {
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        run(problem, settings, &SapParams::default())
+        SapParams::default().run(problem, settings)
     }
 }
 
-/// Solves one problem with these parameters, in the precision that is asked for. An iteration is a Newton step.
-pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &SapParams) -> Outcome {
-    match settings.precision {
-        Precision::F32 => timed(settings, |trace| iterate::<f32>(problem, settings, params, trace)),
-        Precision::F64 => timed(settings, |trace| iterate::<f64>(problem, settings, params, trace)),
-    }
-}
-
-/// All islands side by side, each until it is solved. An island that breaks down keeps its last finite step.
+/// All islands side by side, each until it is solved; an iteration is a Newton step.
+/// An island that breaks down keeps its last finite step.
 fn iterate<T: Scalar>(
     problem: &ContactProblem,
     settings: &SolveSettings,

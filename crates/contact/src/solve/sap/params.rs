@@ -1,6 +1,10 @@
 //! Settings of SAP.
 
-use crate::solve::SolveError;
+use manyworlds_shaders::Scalar;
+
+use super::{Sap, iterate};
+use crate::problem::ContactProblem;
+use crate::solve::{Outcome, SolveError, SolveSettings, Solver, SolverParams};
 
 /// How contact is regularised, and when its convex problem is solved.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,12 +27,12 @@ impl Default for SapParams {
     }
 }
 
-impl SapParams {
-    /// Refuses settings that cannot be.
-    ///
-    /// # Errors
-    /// [`SolveError::Setting`] names the first such.
-    pub fn validate(&self) -> Result<(), SolveError> {
+impl SolverParams for SapParams {
+    fn solver(&self) -> &'static str {
+        Sap.name()
+    }
+
+    fn validate(&self) -> Result<(), SolveError> {
         for (setting, x) in [("near_rigid", self.near_rigid), ("slip", self.slip)] {
             if !(x > 0.0 && x.is_finite()) {
                 return Err(SolveError::Setting { setting, what: format!("{x} is not positive and finite") });
@@ -40,5 +44,14 @@ impl SapParams {
             }
         }
         Ok(())
+    }
+
+    fn iterate<T: Scalar>(
+        &self,
+        problem: &ContactProblem,
+        settings: &SolveSettings,
+        trace: Option<&mut Vec<Vec<f64>>>,
+    ) -> Outcome {
+        iterate::<T>(problem, settings, self, trace)
     }
 }

@@ -3,13 +3,13 @@ use std::f64::consts::TAU;
 use super::SapParams;
 use crate::problem::{Compliance, ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
-use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve_sap};
+use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve_with};
 
 /// Exact for the comparisons below.
 const TIGHT: SapParams = SapParams { near_rigid: 1.0, slip: 1e-3, relative: 1e-13, absolute: 1e-16 };
 
 fn solved(p: &ContactProblem, params: &SapParams) -> Solution {
-    let s = solve_sap(p, &SolveSettings { iterations: 100, ..Default::default() }, params).unwrap();
+    let s = solve_with(p, &SolveSettings { iterations: 100, ..Default::default() }, params).unwrap();
     assert_eq!(s.status, SolveStatus::Converged, "{:?}", s.quality);
     s
 }
@@ -186,7 +186,7 @@ fn single_precision_reaches_its_own() {
     for seed in 0..20 {
         let p = problem(random(seed, 4, 6, true));
         let settings = SolveSettings { precision: Precision::F32, iterations: 100, ..Default::default() };
-        let single = solve_sap(&p, &settings, &SapParams::default()).unwrap();
+        let single = solve_with(&p, &settings, &SapParams::default()).unwrap();
         assert_eq!(single.status, SolveStatus::Converged, "seed {seed}");
         close(&single.v, &solved(&p, &TIGHT).v, 1e-3);
     }
@@ -206,15 +206,15 @@ fn breaks_down_cleanly() {
     huge.b[2] = -1e25;
     huge.constraints.push(constraint(Law::Contact { mu: 0.5 }, vec![side(0, &unit(1.0))]));
     let single = SolveSettings { precision: Precision::F32, ..Default::default() };
-    let s = solve_sap(&problem(huge), &single, &SapParams::default()).unwrap();
+    let s = solve_with(&problem(huge), &single, &SapParams::default()).unwrap();
     assert_ne!(s.status, SolveStatus::Converged);
     assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
     // A step too few says so, and a setting without meaning.
     let p = problem(random(1, 6, 12, true));
-    let s = solve_sap(&p, &SolveSettings { iterations: 1, ..Default::default() }, &TIGHT).unwrap();
+    let s = solve_with(&p, &SolveSettings { iterations: 1, ..Default::default() }, &TIGHT).unwrap();
     assert_eq!((s.status, s.iterations), (SolveStatus::IterationLimit, 1));
     for bad in [SapParams { near_rigid: 0.0, ..TIGHT }, SapParams { slip: f64::NAN, ..TIGHT }] {
-        assert!(solve_sap(&p, &SolveSettings::default(), &bad).is_err());
+        assert!(solve_with(&p, &SolveSettings::default(), &bad).is_err());
     }
-    assert!(solve_sap(&p, &SolveSettings::default(), &SapParams { relative: -1.0, ..TIGHT }).is_err());
+    assert!(solve_with(&p, &SolveSettings::default(), &SapParams { relative: -1.0, ..TIGHT }).is_err());
 }

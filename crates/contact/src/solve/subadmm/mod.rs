@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
-use super::iterate::{Phase, copy, measure, timed, verdict};
-use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use super::iterate::{Phase, copy, measure, verdict};
+use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
 use crate::problem::ContactProblem;
 use island::IslandState;
 pub use params::{Penalty, SubAdmmParams};
@@ -37,15 +37,7 @@ impl Solver for SubAdmm {
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        run(problem, settings, &SubAdmmParams::default())
-    }
-}
-
-/// Solves one problem with these parameters, in the precision that is asked for.
-pub(super) fn run(problem: &ContactProblem, settings: &SolveSettings, params: &SubAdmmParams) -> Outcome {
-    match settings.precision {
-        Precision::F32 => timed(settings, |trace| iterate::<f32>(problem, settings, params, trace)),
-        Precision::F64 => timed(settings, |trace| iterate::<f64>(problem, settings, params, trace)),
+        SubAdmmParams::default().run(problem, settings)
     }
 }
 

@@ -1,6 +1,10 @@
 //! Settings of SubADMM.
 
-use crate::solve::SolveError;
+use manyworlds_shaders::Scalar;
+
+use super::{SubAdmm, iterate};
+use crate::problem::ContactProblem;
+use crate::solve::{Outcome, SolveError, SolveSettings, Solver, SolverParams};
 
 /// How the penalty is spread over constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +36,12 @@ impl Default for SubAdmmParams {
     }
 }
 
-impl SubAdmmParams {
-    /// Refuses settings that cannot be.
-    ///
-    /// # Errors
-    /// [`SolveError::Setting`] names the first such.
-    pub fn validate(&self) -> Result<(), SolveError> {
+impl SolverParams for SubAdmmParams {
+    fn solver(&self) -> &'static str {
+        SubAdmm.name()
+    }
+
+    fn validate(&self) -> Result<(), SolveError> {
         let wrong = |setting, what: String| Err(SolveError::Setting { setting, what });
         if !(self.relaxation > 0.0 && self.relaxation < 2.0) {
             return wrong("relaxation", format!("{} is not between 0 and 2", self.relaxation));
@@ -49,6 +53,15 @@ impl SubAdmmParams {
             return wrong("check_every, adapt_after", "expected at least 1 iteration, found 0".into());
         }
         Ok(())
+    }
+
+    fn iterate<T: Scalar>(
+        &self,
+        problem: &ContactProblem,
+        settings: &SolveSettings,
+        trace: Option<&mut Vec<Vec<f64>>>,
+    ) -> Outcome {
+        iterate::<T>(problem, settings, self, trace)
     }
 }
 
