@@ -32,7 +32,7 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
     pub(super) geoms: Option<GeomOverrides<T>>,
     /// What derivatives need of the step before, where it is kept.
     pub(super) before: Option<Kept<T>>,
-    /// Which stage of the solver a world needed last, where the host had a part in it.
+    /// How the host's part of the last solve ended, by world, where it had one.
     pub(super) answers: Vec<Option<Answer>>,
     /// How the kernels left each island of several trees.
     pub(super) island_status: Vec<u32>,

@@ -25,7 +25,7 @@ struct Answered {
 }
 
 /// Where the impulses of a constraint stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Home {
     /// Three numbers of a slot of a set: the first, and how far the next is.
     Slot { set: usize, at: usize, stride: usize },
@@ -33,6 +33,16 @@ pub(super) enum Home {
     Row { set: usize, at: usize, constraint: Option<usize> },
     /// Three numbers of a constraint of an island.
     Island { constraint: usize },
+}
+
+impl Home {
+    /// The constraint of an island that solves it.
+    fn island(self) -> Option<usize> {
+        match self {
+            Self::Island { constraint } => Some(constraint),
+            Self::Slot { .. } | Self::Row { .. } => None,
+        }
+    }
 }
 
 /// The problem of one world with what its constraints carry and where that stands.
@@ -110,7 +120,6 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
             // Contacts that this set's trees solve by themselves.
             let own = &host.worlds[world];
             for (contact, &place) in own.contacts.iter().zip(&own.places) {
-                let compliance = compliance(&shared.model, contact);
                 let bodies = contact.bodies.map(|b| shared.host.lanes.bodies[b as usize]);
                 let Some(tree_of) = bodies.iter().flatten().next().map(|b| b.tree) else { continue };
                 if let (Place::Slot(s), Some((lane, begin))) = (place, alone[tree_of])
@@ -118,21 +127,20 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
                 {
                     let local = bodies.map(|b| b.map_or(NONE, |b| b.local as u32));
                     let mut slot = reader.slot(&tree, lane, begin, s as usize, tree_of, local);
-                    slot.input.compliance = compliance;
+                    slot.input.compliance = compliance(&shared.model, contact);
                     blocks.push(slot);
                 }
             }
         }
-        let shared_blocks = blocks.len();
+        let first = blocks.len();
         blocks.extend(self.islands.world(shared, host, world));
-        let own = &host.worlds[world];
+        let (of_islands, own) = (&mut blocks[first..], &host.worlds[world]);
         for (contact, &place) in own.contacts.iter().zip(&own.places) {
-            if let (Place::Island(at), Some(soft)) = (place, compliance(&shared.model, contact)) {
-                let at = Home::Island { constraint: at as usize };
-                let found = blocks[shared_blocks..].iter_mut().find(|block| block.home == at);
-                if let Some(block) = found {
-                    block.input.compliance = Some(soft);
-                }
+            // They are in the order of their numbers.
+            if let Place::Island(at) = place
+                && let Ok(found) = of_islands.binary_search_by_key(&Some(at as usize), |block| block.home.island())
+            {
+                of_islands[found].input.compliance = compliance(&shared.model, contact);
             }
         }
         // Contacts first, then what holds.

@@ -1,4 +1,4 @@
-"""Writes what MuJoCo makes of the MJCF files beside this script, for tests/golden.rs. Needs PyPI's mujoco (4.0.0).
+"""Writes what MuJoCo makes of the MJCF files beside this script, for tests/suite/golden.rs. Needs PyPI's mujoco (4.0.0).
 
     python crates/model/tests/golden/make.py
 """

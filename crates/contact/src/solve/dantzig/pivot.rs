@@ -90,17 +90,17 @@ impl<'a> Pivot<'a> {
         }
     }
 
-    /// Column of `G` of a row, with those of the friction rows that follow it: rows that are done, and `driven`.
-    fn column(&self, j: usize) -> Vec<f64> {
+    /// Column of `G`, with this much added to its diagonal, of a row and the friction rows that follow it.
+    fn column(&self, j: usize, shift: f64) -> Vec<f64> {
         let n = self.lcp.n;
         let mut column: Vec<f64> = (0..n).map(|i| self.lcp.g[i * n + j]).collect();
-        column[j] += self.shift;
+        column[j] += shift;
         for k in 0..n {
             if let Some((normal, share)) = self.follows(k)
                 && normal == j
             {
                 column.iter_mut().enumerate().for_each(|(i, x)| *x += share * self.lcp.g[i * n + k]);
-                column[k] += share * self.shift;
+                column[k] += share * shift;
             }
         }
         column
@@ -110,8 +110,8 @@ impl<'a> Pivot<'a> {
     fn direction(&self, row: usize, sign: f64) -> Option<(Vec<f64>, Vec<f64>)> {
         let n = self.lcp.n;
         let free: Vec<usize> = (0..n).filter(|&i| self.sets[i] == Set::Free).collect();
-        let columns: Vec<Vec<f64>> = free.iter().map(|&j| self.column(j)).collect();
-        let own = self.column(row);
+        let columns: Vec<Vec<f64>> = free.iter().map(|&j| self.column(j, self.shift)).collect();
+        let own = self.column(row, self.shift);
         let mut change = vec![0.0; n];
         change[row] = sign;
         let mut dw: Vec<f64> = own.iter().map(|x| sign * x).collect();
@@ -139,14 +139,15 @@ impl<'a> Pivot<'a> {
             w.iter_mut().zip(&self.lambda).for_each(|(w, x)| *w += self.shift * x);
             let (lo, hi) = self.lcp.bounds(row, &self.lambda);
             let x = self.lambda[row];
-            if (x <= lo && 0.0 <= w[row]) || (hi <= x && w[row] <= 0.0) || w[row] == 0.0 {
-                self.sets[row] = if w[row] == 0.0 && lo < x && x < hi {
-                    Set::Free
-                } else if x <= lo && 0.0 <= w[row] {
-                    Set::Low
-                } else {
-                    Set::High
-                };
+            let done = if x <= lo && 0.0 <= w[row] {
+                Some(Set::Low)
+            } else if hi <= x && w[row] <= 0.0 {
+                Some(Set::High)
+            } else {
+                (w[row] == 0.0).then_some(Set::Free)
+            };
+            if let Some(set) = done {
+                self.sets[row] = set;
                 return true;
             }
             if self.pivots == most {
@@ -234,15 +235,7 @@ impl<'a> Pivot<'a> {
         let free: Vec<usize> = (0..n).filter(|&i| self.sets[i] == Set::Free).collect();
         if !free.is_empty() {
             let w = self.lcp.w(&lambda);
-            let unshifted = |j: usize| {
-                let mut column = self.column(j);
-                column[j] -= self.shift;
-                for k in (0..n).filter(|&k| self.follows(k).is_some_and(|(normal, _)| normal == j)) {
-                    column[k] -= self.follows(k).map_or(0.0, |(_, share)| share) * self.shift;
-                }
-                column
-            };
-            let columns: Vec<Vec<f64>> = free.iter().map(|&j| unshifted(j)).collect();
+            let columns: Vec<Vec<f64>> = free.iter().map(|&j| self.column(j, 0.0)).collect();
             let matrix = DMatrix::from_fn(free.len(), free.len(), |i, j| columns[j][free[i]]);
             let right = DVector::from_fn(free.len(), |i, _| -w[free[i]]);
             let svd = matrix.try_svd(true, true, f64::EPSILON, 0)?;

@@ -1,5 +1,5 @@
 //! Two shapes in the air, and what they say of each other.
-#![allow(dead_code, unreachable_pub)]
+#![allow(unreachable_pub)]
 
 use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Precision, Scratch};
 use manyworlds_model::{

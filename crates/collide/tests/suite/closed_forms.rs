@@ -1,8 +1,6 @@
 //! Every pair of shapes against what geometry says, in both orders.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use manyworlds_collide::Contact;
 use manyworlds_model::{Pose, Vec3};
 

@@ -1,8 +1,6 @@
 //! Which pairs are looked at: filters, overrides, and the two broad phases.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use manyworlds_collide::{CollideError, CollisionModel, CollisionSettings, Contact, Overrides, Scratch};
 use manyworlds_model::{Contacting, ExplicitPair, Geom, Model, ModelBuilder, Pose, Shape};
 

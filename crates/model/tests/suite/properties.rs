@@ -8,7 +8,7 @@ use manyworlds_model::{
 };
 use proptest::prelude::*;
 
-const MJCF: &str = include_str!("golden/semantics.xml");
+const MJCF: &str = include_str!("../golden/semantics.xml");
 const URDF: &str = "<robot name=\"r\"><link name=\"a\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\"/>
     </inertial><collision><origin xyz=\"0 0 1\" rpy=\"0 1 0\"/><geometry><box size=\"1 2 3\"/></geometry></collision></link>
     <link name=\"b\"><inertial><mass value=\"2\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0.1\"/></inertial></link>

@@ -1,9 +1,7 @@
 //! What must hold of every pair in any pose: finite unit normals, the same answer again, in the other order, elsewhere in
 //! the world and in the other precision.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Scratch};
 use manyworlds_model::{Pose, Vec3};
 use proptest::prelude::*;

@@ -1,8 +1,6 @@
 //! Contacts of distance functions against closed forms, in both orders and precisions.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use manyworlds_collide::{CollisionModel, Contact, Precision, Scratch};
 use manyworlds_model::{Contacting, DistanceFunction, Geom, ModelBuilder, Pose, Sdf, Shape, Vec3};
 

@@ -1,0 +1,8 @@
+//! Collision from outside.
+
+mod broad;
+mod closed_forms;
+mod common;
+mod derivatives;
+mod invariance;
+mod sdf;

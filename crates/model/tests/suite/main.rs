@@ -1,0 +1,8 @@
+//! Models and their importers from outside.
+
+mod bad_input;
+mod golden;
+mod meshes;
+mod properties;
+mod sdf;
+mod urdf;
