@@ -4,6 +4,7 @@ use manyworlds_collide::{Contact, Precision as CollidePrecision};
 use manyworlds_contact::problem::{Compliance, ConstraintInput, ProblemInput, SideInput};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_gpu::{BufferId, Store};
+use manyworlds_gradients::Give;
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{UNBOUNDED, con};
@@ -157,15 +158,18 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
 /// How a contact gives way over a step, by the stiffness and dissipation of its geoms. What is rigid dissipates within
 /// the step, `tau_d = h / pi` (Castro 2022, section V-B); what bounces is left to its bias.
 fn compliance<T: Scalar>(model: &Model, contact: &Contact<T>) -> Option<Compliance> {
+    let (give, h) = (give(model, contact), model.options.timestep);
+    Some(Compliance { r_n: give.softness(h), v_hat: -contact.distance.to_f64() / give.span(h)? })
+}
+
+/// The same, for any time step.
+pub(super) fn give<T: Scalar>(model: &Model, contact: &Contact<T>) -> Give {
     let [a, b] = contact.geoms.map(|geom| &model.geoms[geom as usize].contact);
-    let h = model.options.timestep;
-    let (stiffness, dissipation) = match a.compliance(b) {
-        Some(soft) => soft,
-        None if contact.restitution > T::default() => return None,
-        None => (f64::INFINITY, h * std::f64::consts::FRAC_1_PI),
-    };
-    let span = h + dissipation;
-    Some(Compliance { r_n: 1.0 / (h * stiffness * span), v_hat: -contact.distance.to_f64() / span })
+    match a.compliance(b) {
+        Some((stiffness, dissipation)) => Give::Spring { stiffness, dissipation },
+        None if contact.restitution > T::default() => Give::Bias,
+        None => Give::Rigid { dissipation: std::f64::consts::FRAC_1_PI },
+    }
 }
 
 /// One subsystem a tree, without numbers.

@@ -40,7 +40,9 @@ impl Solver for Sap {
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        SapParams::default().run(problem, settings)
+        let params = SapParams::default();
+        // Differences and derivatives of steps want more than the usual.
+        SapParams { relative: params.relative.min(settings.tolerance), ..params }.run(problem, settings)
     }
 }
 
