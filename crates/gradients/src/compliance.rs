@@ -219,6 +219,8 @@ fn add_by_q<P: Fn(usize) -> usize>(members: &[Member], place: &P, sources: &[Sou
             velocity.fill(0.0);
             velocity[dof] = times * STEP / forward.h();
             integrate(&forward.tree, Params::<f64>::Shared(forward.params), &velocity, &mut state, &mut [0]);
+            // Which rows could act also depends on the velocity.
+            state[forward.tree.dims.v_at()..].copy_from_slice(&forward.state[forward.tree.dims.v_at()..]);
             let others = [(m, Forward::of(forward.tree, forward.params, &state, forward.impulses))];
             let standing = Standing { members, place, others: &others };
             for (&at, point) in touching.iter().zip(&points) {

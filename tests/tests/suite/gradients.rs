@@ -11,7 +11,8 @@ fn by(solver: &str) -> BatchOptions {
     BatchOptions {
         executor: Executor::Cpu,
         precision: Precision::F64,
-        tolerance: 1e-13,
+        // Of SAP the gradient, relative to the momenta.
+        tolerance: if solver == "sap" { 1e-15 } else { 1e-13 },
         iterations: 5000,
         solver: solver.into(),
         ..BatchOptions::default()
@@ -46,7 +47,9 @@ fn run(scene: &str, solver: &str, states: usize, every: u64) -> Run {
             batch.step(&controls).expect("a step");
         }
         let state = batch.state(0).expect("a state");
-        let found = checker.compare(&state).expect("a comparison");
+        // What sticks in compliant contact creeps by little, which rounding shows in.
+        let found = if solver == "sap" { checker.compare_twice(&state, 1e-6) } else { checker.compare(&state) };
+        let found = found.expect("a comparison");
         let certificate = &found.jacobian.certificate;
         if !certificate.valid() || certificate.margin < 1e-3 {
             continue;
