@@ -84,9 +84,9 @@ fn add_joint<R: Real>(
     let first = joint.dof_begin as usize;
     for i in first..first + dof_count(joint.kind) {
         let entry = &mut momentum[tree.dofs[i].m_begin as usize];
-        *entry = *entry + implicit;
+        *entry += implicit;
         let kept = (h * way * stiffness).mul_add(share(tree, v0, stage, i, weights), old * v0[i]);
-        b[i] = b[i] + kept;
+        b[i] += kept;
     }
     let (q, spring) = (joint.q_begin as usize, at + param::JOINT_SPRING);
     let pull = -(h * stiffness);
