@@ -91,6 +91,7 @@ files![
     "quadruped-drop.xml",
     "quadruped.xml",
     "sliding-box.xml",
+    "spring-cylinder.xml",
     "table-pile.xml",
 ];
 

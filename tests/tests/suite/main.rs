@@ -23,3 +23,4 @@ mod rollout;
 mod standing;
 mod step_problem;
 mod subadmm;
+mod theta;
