@@ -61,7 +61,8 @@ pub struct BatchOptions {
     pub dt: Option<f64>,
     /// The contact solver stops a world below this residual, N s (number 1 of the certificate).
     pub tolerance: f64,
-    /// The contact solver stops a world after so many sweeps, or iterations of `subadmm`; Newton steps are at most as many
+    /// The contact solver stops a world after so many sweeps, or iterations of `subadmm`, or Newton steps
+    /// of `canal` and `sap`, of which the host then takes as many again where those were not enough. Otherwise Newton steps are at most as many
     /// again, and what `auto` does on the host where those were not enough takes at most ten times as many.
     pub iterations: u32,
     /// How penetration is undone and bounces begin.

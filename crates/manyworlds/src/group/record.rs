@@ -3,7 +3,6 @@
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
 use manyworlds_contact::solve::Kernels;
-use manyworlds_contact::subadmm::SplitPack;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
@@ -13,7 +12,7 @@ use manyworlds_shaders::kernel;
 
 use super::buffers::{IslandBuffers, SetBuffers};
 use super::chunk::ChunkSet;
-use crate::host::{IslandPack, SetPart};
+use crate::host::{Beside, IslandPack, SetPart};
 
 /// One tree set of a chunk, as far as the recording needs to know it.
 pub(crate) struct SetStep {
@@ -133,6 +132,8 @@ pub(crate) struct IslandStep {
     pub(crate) spread: bool,
     /// Residual (number 1) at which an island is solved, N s.
     pub(crate) tolerance: f32,
+    /// Whether the solver itself says what is solved: one of other contact than the residuals'.
+    pub(crate) by_solver: bool,
     /// Which of the two impulse buffers holds the step before.
     pub(crate) odd: bool,
 }
@@ -170,7 +171,7 @@ impl IslandStep {
         kernels: Kernels,
         sets: &[ChunkSet<T>],
         pack: &IslandPack<T>,
-        split: Option<&SplitPack>,
+        beside: &Beside,
         tile: u32,
         recording: &mut Recording,
     ) {
@@ -204,9 +205,10 @@ impl IslandStep {
         for (set, part) in parts() {
             self.to_islands(set, part, tile, recording);
         }
-        match (kernels, split) {
+        match (kernels, beside) {
             (Kernels::Nothing, _) => return,
-            (_, Some(split)) => self.split(dims, sets, pack, split, recording),
+            (_, Beside::Split(split)) => self.split(dims, sets, pack, split, recording),
+            (_, Beside::Convex(convex)) => self.convex(kernels, dims, sets, pack, convex, recording),
             _ => self.solve(dims, pack, impulse, recording),
         }
         for (set, part) in parts() {
@@ -239,6 +241,7 @@ impl IslandStep {
             // What a batch promises is residual number 1; in f32 heavy bodies cannot reach it, and there the scaled one
             // counts as well.
             tolerance_scaled: if size_of::<T>() == 4 { self.tolerance } else { 0.0 }.to_bits(),
+            by_solver: u32::from(self.by_solver),
             ..pack.dims
         }
     }
