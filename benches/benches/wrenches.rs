@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p manyworlds-benches --bench wrenches` prints a table: residual in N s (number 1 of the certificate),
 //! iterations (of CANAL also the outer ones) and time of the solver alone, f64, one core; then the same to the accuracy that
-//! each splitting is compared at: CANAL to 1e-8, SubADMM to 1e-6.
+//! each splitting is compared at: CANAL to 1e-8, SubADMM to 1e-6. Names of scenes and solvers after `--` leave out others:
+//! `-- dish-pile canal`.
 
 use manyworlds::contact::{ContactProblem, SOLVERS, SolveSettings, solve};
 use manyworlds_tests::wrenches::problems;
@@ -37,17 +38,25 @@ fn line(scene: &str, problems: &[ContactProblem], solver: &str, tolerance: f64, 
 }
 
 fn main() {
+    let names: Vec<String> = std::env::args().skip(1).filter(|name| !name.starts_with('-')).collect();
+    let wanted =
+        |name: &str, of: &[&str]| !names.iter().any(|n| of.contains(&n.as_str())) || names.iter().any(|n| n == name);
+    let scenes = ["bolt-nut", "dish-pile"];
+    let solvers: Vec<&str> = SOLVERS.iter().map(|solver| solver.name()).collect();
     println!(
         "scene      solver    asked limit  contacts  residual: median  90 %      worst     iterations  outer, worst  ms: median"
     );
-    for scene in ["bolt-nut", "dish-pile"] {
+    for scene in scenes.into_iter().filter(|scene| wanted(scene, &scenes)) {
         let problems = problems(scene, 100);
-        for solver in SOLVERS {
+        let solvers = solvers.iter().filter(|solver| wanted(solver, &solvers));
+        for solver in solvers.clone() {
             for iterations in [10, 100, 1000] {
-                line(scene, &problems, solver.name(), 1e-10, iterations);
+                line(scene, &problems, solver, 1e-10, iterations);
             }
         }
-        for (solver, tolerance) in [("canal", 1e-8), ("subadmm", 1e-6)] {
+        for (solver, tolerance) in
+            [("canal", 1e-8), ("subadmm", 1e-6)].into_iter().filter(|(s, _)| solvers.clone().any(|n| n == s))
+        {
             line(scene, &problems, solver, tolerance, 1000);
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use manyworlds::model::Keyframe;
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Loaded, Model, Precision, Stabilisation};
+use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Integrator, Loaded, Model, Precision, Stabilisation};
 
 use crate::failure::Failure;
 
@@ -84,6 +84,11 @@ pub(crate) struct RunArgs {
     /// Time step, s; the model's when absent
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) dt: Option<f64>,
+    /// How velocities and positions go through a step: linearly-implicit when absent (springs, dampers and drives at the new
+    /// state, the rest at the old one), or the theta method with all forces at the old state (symplectic-euler), the new one
+    /// (implicit-euler) or midway (midpoint)
+    #[arg(long, value_enum)]
+    pub(crate) integrator: Option<IntegratorArg>,
     /// Depth up to which a penetration is left as it is, m; all is undone when absent
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub(crate) slop: Option<f64>,
@@ -104,6 +109,27 @@ pub(crate) enum ExecutorArg {
     Auto,
     Gpu,
     Cpu,
+}
+
+/// `--integrator`.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum IntegratorArg {
+    LinearlyImplicit,
+    SymplecticEuler,
+    ImplicitEuler,
+    Midpoint,
+}
+
+impl IntegratorArg {
+    /// The library's name of it.
+    fn integrator(self) -> Integrator {
+        match self {
+            Self::LinearlyImplicit => Integrator::LinearlyImplicit,
+            Self::SymplecticEuler => Integrator::SymplecticEuler,
+            Self::ImplicitEuler => Integrator::ImplicitEuler,
+            Self::Midpoint => Integrator::Midpoint,
+        }
+    }
 }
 
 /// `--precision`.
@@ -164,6 +190,7 @@ impl RunArgs {
             },
             precision: self.precision.map_or(precision, PrecisionArg::precision),
             dt: self.dt,
+            integrator: self.integrator.map(IntegratorArg::integrator).unwrap_or_default(),
             ..BatchOptions::default()
         }
     }

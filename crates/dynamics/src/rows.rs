@@ -1,19 +1,21 @@
 //! Static rows and blocks: the constraints of a tree that are there at every step.
 
-use manyworlds_model::{Actuator, EqualityKind, Joint, JointKind, Model};
-use manyworlds_shaders::dynamics::tree::{BlockRecord, NONE, RowRecord, TreeDims, block, drive, param, row};
+use manyworlds_model::{Actuator, EqualityKind, Joint, JointKind};
+use manyworlds_shaders::dynamics::tree::{BlockRecord, NONE, RowRecord, TreeDims, block, drive, integrator, param, row};
 
 use crate::set::TreeView;
 
 /// How an actuator acts. A row stands for a drive whose force is limited and falls with position or velocity; drives
 /// without a limit go into the momentum matrix. Limited motors act by their clamped force; so do limited drives of a free
-/// joint, and those whose force grows with position or velocity, which no soft row can hold.
-pub(crate) fn mode(model: &Model, actuator: &Actuator) -> u32 {
+/// joint, those whose force grows with position or velocity, which no soft row can hold, and all of them where forces are
+/// those at the start of the step.
+pub(crate) fn mode(tree: &TreeView, actuator: &Actuator) -> u32 {
     let [_, position, velocity] = actuator.bias;
     let falls = position <= 0.0 && velocity <= 0.0 && position + velocity < 0.0;
+    let holds = falls && tree.integrator != integrator::SYMPLECTIC_EULER;
     match actuator.force_range {
         None => drive::IMPLICIT,
-        Some(_) if falls && model.joints[actuator.joint].kind != JointKind::Free => drive::ROW,
+        Some(_) if holds && tree.model.joints[actuator.joint].kind != JointKind::Free => drive::ROW,
         Some(_) => drive::EXPLICIT,
     }
 }
@@ -39,7 +41,7 @@ pub(crate) fn rows(tree: &TreeView) -> (Vec<RowRecord>, usize) {
         }
     }
     for (a, actuator) in tree.actuators.iter().map(|&a| &tree.model.actuators[a]).enumerate() {
-        if mode(tree.model, actuator) == drive::ROW {
+        if mode(tree, actuator) == drive::ROW {
             let joint = &tree.model.joints[actuator.joint];
             let dof = tree.dof(joint);
             let (count, dofs) =

@@ -2,7 +2,7 @@
 
 use manyworlds_model::{EqualityKind, Joint, JointKind, Model};
 use manyworlds_shaders::dynamics::tree::{
-    ActuatorRecord, BodyRecord, DofRecord, JointRecord, NONE, TreeDims, joint, param,
+    ActuatorRecord, BodyRecord, DofRecord, JointRecord, NONE, TreeDims, integrator, joint, param,
 };
 
 use crate::{TreeError, TreeLayout, params, rows};
@@ -18,11 +18,19 @@ pub struct Settings {
     pub restitution_threshold: f64,
     /// Depth up to which a penetration is left as it is, m.
     pub correction_slop: f64,
+    /// How velocities and positions go through a step: one of [`integrator`].
+    pub integrator: u32,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { correction_fraction: 0.2, correction_max: 0.2, restitution_threshold: 0.01, correction_slop: 0.0 }
+        Self {
+            correction_fraction: 0.2,
+            correction_max: 0.2,
+            restitution_threshold: 0.01,
+            correction_slop: 0.0,
+            integrator: integrator::LINEARLY_IMPLICIT,
+        }
     }
 }
 
@@ -56,7 +64,7 @@ impl TreeSet {
 pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeError> {
     let mut sets: Vec<TreeSet> = Vec::new();
     for index in 0..model.trees.len() {
-        let tree = TreeView::new(model, index)?;
+        let tree = TreeView::new(model, index, settings.integrator)?;
         let layout = tree.layout();
         let params = params::params(&tree, &layout.dims, settings);
         let set = match sets.iter_mut().position(|set| set.layout == layout) {
@@ -89,10 +97,12 @@ pub(crate) struct TreeView<'a> {
     pub(crate) actuators: Vec<usize>,
     /// Active equalities that bind nothing but this tree and the ground.
     pub(crate) equalities: Vec<usize>,
+    /// One of [`integrator`].
+    pub(crate) integrator: u32,
 }
 
 impl<'a> TreeView<'a> {
-    fn new(model: &'a Model, index: usize) -> Result<Self, TreeError> {
+    fn new(model: &'a Model, index: usize, integrator: u32) -> Result<Self, TreeError> {
         let tree = &model.trees[index];
         for j in tree.joints.clone() {
             let joint = &model.joints[j];
@@ -107,7 +117,7 @@ impl<'a> TreeView<'a> {
         let equalities = (0..model.equalities.len())
             .filter(|&e| model.equalities[e].active && owner(model, &model.equalities[e].kind) == Some(index))
             .collect();
-        Ok(Self { model, tree, actuators, equalities })
+        Ok(Self { model, tree, actuators, equalities, integrator })
     }
 
     /// Index within the tree of a body of the model.
@@ -131,7 +141,7 @@ impl<'a> TreeView<'a> {
             .map(|&a| {
                 let actuator = &self.model.actuators[a];
                 let joint = (actuator.joint - self.tree.joints.start) as u32;
-                ActuatorRecord { joint, mode: rows::mode(self.model, actuator) }
+                ActuatorRecord { joint, mode: rows::mode(self, actuator) }
             })
             .collect();
         let lone = joints.len() == 1 && joints[0].kind == joint::FREE;
@@ -147,6 +157,7 @@ impl<'a> TreeView<'a> {
                 n_row: rows.len() as u32,
                 n_block: blocks.len() as u32,
                 lone: u32::from(lone),
+                integrator: self.integrator,
                 ..TreeDims::default()
             },
             topology: Vec::new(),

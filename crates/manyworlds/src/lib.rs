@@ -52,6 +52,6 @@ pub use manyworlds_gpu::{AdapterReport, GpuDevice, adapters, wgpu};
 pub use manyworlds_gradients::{Bounces, Certificate, GradientRules, Inputs, Jacobian, Mode, Outputs};
 pub use manyworlds_model as model;
 pub use manyworlds_model::{ImportOptions, Loaded, Model, ModelBuilder};
-pub use options::{BatchOptions, Executor, Precision, Stabilisation};
+pub use options::{BatchOptions, Executor, Integrator, Precision, Stabilisation};
 pub use summary::{Summary, status};
 pub use view::{Field, Numbers, View};

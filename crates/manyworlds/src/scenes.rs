@@ -90,6 +90,7 @@ files![
     "quadruped-drop.xml",
     "quadruped.xml",
     "sliding-box.xml",
+    "spring-cylinder.xml",
     "table-pile.xml",
 ];
 

@@ -119,7 +119,15 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord
                 .min(params.at(at + param::ACTUATOR_CONTROL + 1));
             let force = params.at(at + param::ACTUATOR_GAIN).mul_add(control, position.mul_add(length, constant));
             // lambda = h force - b sigma: the soft row of mathematics.md section 2, e there being -h force / b.
-            let b = -(h * h.mul_add(position, damping));
+            let (force, b) = if tree.dims.integrator == tree::integrator::MIDPOINT {
+                // Castro 2022, eqs. 6 and 12: length and speed midway, with the part of the velocity before in the force.
+                let half = R::lit(0.5);
+                let way = half * h;
+                let gain = half * way.mul_add(position, damping);
+                (gain.mul_add(velocity(&coefficient), force), -(h * gain))
+            } else {
+                (force, -(h * h.mul_add(position, damping)))
+            };
             let compliance = one / b.max(R::lit(LEAST_GAIN));
             Law {
                 bias: -(h * force * compliance),

@@ -38,13 +38,18 @@ fn rotation(q: u32) -> vec3<real> {
     return quat_log(vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]));
 }
 
-fn limit(distance: real, coefficient: vec3<real>, record: RowRecord, param: u32, v: u32) -> Law {
-    let per_step = real(1.0) / param_at(param, PARAM_TIMESTEP);
+fn row_speed(coefficient: vec3<real>, record: RowRecord, v: u32) -> real {
     var speed = coefficient.x * state[v + record.dof_0 * TILE];
     if record.count > 1u {
         speed = fma(coefficient.y, state[v + record.dof_1 * TILE], speed);
         speed = fma(coefficient.z, state[v + record.dof_2 * TILE], speed);
     }
+    return speed;
+}
+
+fn limit(distance: real, coefficient: vec3<real>, record: RowRecord, param: u32, v: u32) -> Law {
+    let per_step = real(1.0) / param_at(param, PARAM_TIMESTEP);
+    let speed = row_speed(coefficient, record, v);
     let reach = min(distance * per_step, UNBOUNDED) + real(2.0) * min(speed, real(0.0)) - REACH;
     let bias = position_bias(
         distance,
@@ -96,8 +101,15 @@ fn row_law(record: RowRecord, param: u32, base: u32) -> Law {
             let lowest = param_at(param, at + PARAM_ACTUATOR_CONTROL);
             let control = min(max(given, lowest), param_at(param, at + PARAM_ACTUATOR_CONTROL + 1u));
             let passive = fma(affine.y, length, affine.x);
-            let force = fma(param_at(param, at + PARAM_ACTUATOR_GAIN), control, passive);
-            let b = -(h * fma(h, affine.y, affine.z));
+            var force = fma(param_at(param, at + PARAM_ACTUATOR_GAIN), control, passive);
+            var b = -(h * fma(h, affine.y, affine.z));
+            if dims.tree.integrator == INTEGRATOR_MIDPOINT {
+                // Castro 2022, eqs. 6 and 12: length and speed midway, with the part of the velocity before in the force.
+                let half = real(0.5);
+                let gain = half * fma(half * h, affine.y, affine.z);
+                force = fma(gain, row_speed(gear, record, v), force);
+                b = -(h * gain);
+            }
             let compliance = one / max(b, LEAST_GAIN);
             return Law(
                 -(h * force * compliance),

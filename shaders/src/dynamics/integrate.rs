@@ -1,9 +1,10 @@
 //! The end of a step: `v = v+`, `q = q (+) h v+`, orientations by the quaternion exponential of the body angular velocity.
+//! The midpoint rule moves positions by the mean velocity, `q = q (+) h (v + v+) / 2` (Castro 2022, eqs. 6 and 12).
 
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
-use crate::dynamics::tree::{Params, Tree, joint, nth, nth_mut, param, status, tile_params};
-use crate::math::{Quat, finite, load3, quat_exp, quat_mul, quat_normalize, scale};
+use crate::dynamics::tree::{Params, Tree, integrator, joint, nth, nth_mut, param, status, tile_params};
+use crate::math::{Quat, Vec3, finite, quat_exp, quat_mul, quat_normalize, scale};
 use crate::real::{LANES, Mask, Real, Scalar};
 
 /// Faster than this (m/s or rad/s) counts as not finite: the next squares would overflow in f32.
@@ -26,26 +27,34 @@ pub fn integrate<R: Real>(tree: &Tree, params: Params<R>, velocity: &[R], state:
     let h = params.at(param::TIMESTEP);
     let put = |state: &mut [R], at: usize, value: R| state[at] = R::select(moves, value, state[at]);
     let v_at = tree.dims.v_at();
-    for i in 0..tree.dofs.len() {
-        put(state, v_at + i, velocity[i]);
-    }
+    let midpoint = tree.dims.integrator == integrator::MIDPOINT;
+    let rate = |state: &[R], dof: usize| rate(velocity[dof], state[v_at + dof], midpoint);
     for joint in tree.joints {
         let (q, dof) = (joint.q_begin as usize, joint.dof_begin as usize);
         match joint.kind {
             joint::FREE => {
                 for k in 0..3 {
-                    put(state, q + k, h.mul_add(velocity[dof + k], state[q + k]));
+                    put(state, q + k, h.mul_add(rate(state, dof + k), state[q + k]));
                 }
-                let next = turn(state, q + 3, velocity, dof + 3, h);
+                let next = turn(state, q + 3, std::array::from_fn(|k| rate(state, dof + 3 + k)), h);
                 (0..4).for_each(|k| put(state, q + 3 + k, next[k]));
             }
             joint::BALL => {
-                let next = turn(state, q, velocity, dof, h);
+                let next = turn(state, q, std::array::from_fn(|k| rate(state, dof + k)), h);
                 (0..4).for_each(|k| put(state, q + k, next[k]));
             }
-            _ => put(state, q, h.mul_add(velocity[dof], state[q])),
+            _ => put(state, q, h.mul_add(rate(state, dof), state[q])),
         }
     }
+    for i in 0..tree.dofs.len() {
+        put(state, v_at + i, velocity[i]);
+    }
+}
+
+/// The rate of a dof's position: of its velocity and, midpoint, of the one before.
+#[inline(always)]
+fn rate<R: Real>(velocity: R, before: R, midpoint: bool) -> R {
+    if midpoint { R::lit(0.5) * (velocity + before) } else { velocity }
 }
 
 /// Where every speed is a number below [`FASTEST`].
@@ -60,9 +69,9 @@ fn finite_velocity<R: Real>(velocity: &[R]) -> R::Mask {
 
 /// `q exp(h w / 2)`, of unit length.
 #[inline(always)]
-fn turn<R: Real>(state: &[R], q: usize, velocity: &[R], dof: usize, h: R) -> Quat<R> {
+fn turn<R: Real>(state: &[R], q: usize, angular: Vec3<R>, h: R) -> Quat<R> {
     let now = quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]]);
-    quat_normalize(quat_mul(now, quat_exp(scale(load3(velocity, dof), h))))
+    quat_normalize(quat_mul(now, quat_exp(scale(angular, h))))
 }
 
 /// Buffers: topology, params, velocity, state, status.

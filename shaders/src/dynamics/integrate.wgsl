@@ -1,4 +1,4 @@
-// The end of a step: v = v+, q = q (+) h v+. See integrate.rs.
+// The end of a step: v = v+, q = q (+) h v+, or h (v + v+) / 2. See integrate.rs.
 #import math
 #import dynamics/tree
 
@@ -13,10 +13,20 @@ struct Dims {
 
 const FASTEST: real = real(1e9);
 
+// The rate of a dof's position: of the velocity at `w` and, midpoint, of the one before at `v`.
+fn rate(w: u32, v: u32, midpoint: bool) -> real {
+    if midpoint {
+        return real(0.5) * (velocity[w] + state[v]);
+    }
+    return velocity[w];
+}
+
 // q exp(h w / 2), of unit length.
-fn turn(q: u32, w: u32, h: real) {
+fn turn(q: u32, w: u32, v: u32, midpoint: bool, h: real) {
     let now = quat_normalize(vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]));
-    let angular = vec3<real>(velocity[w], velocity[w + TILE], velocity[w + 2u * TILE]);
+    let angular = vec3<real>(
+        rate(w, v, midpoint), rate(w + TILE, v + TILE, midpoint), rate(w + 2u * TILE, v + 2u * TILE, midpoint),
+    );
     let next = quat_normalize(quat_mul(now, quat_exp(angular * h)));
     state[q] = next.x;
     state[q + TILE] = next.y;
@@ -44,22 +54,25 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if (status[lane] & STATUS_STOPPED) != 0u {
         return;
     }
-    for (var i = 0u; i < dims.tree.n_v; i++) {
-        state[q_base + (dims.tree.n_q + i) * TILE] = velocity[v_base + i * TILE];
-    }
+    let midpoint = dims.tree.integrator == INTEGRATOR_MIDPOINT;
+    let before = q_base + dims.tree.n_q * TILE;
     for (var j = 0u; j < dims.tree.n_joint; j++) {
         let joint = joint_record(j);
         let q = q_base + joint.q_begin * TILE;
         let dof = v_base + joint.dof_begin * TILE;
+        let v = before + joint.dof_begin * TILE;
         if joint.kind == JOINT_FREE {
             for (var k = 0u; k < 3u; k++) {
-                state[q + k * TILE] = fma(h, velocity[dof + k * TILE], state[q + k * TILE]);
+                state[q + k * TILE] = fma(h, rate(dof + k * TILE, v + k * TILE, midpoint), state[q + k * TILE]);
             }
-            turn(q + 3u * TILE, dof + 3u * TILE, h);
+            turn(q + 3u * TILE, dof + 3u * TILE, v + 3u * TILE, midpoint, h);
         } else if joint.kind == JOINT_BALL {
-            turn(q, dof, h);
+            turn(q, dof, v, midpoint, h);
         } else {
-            state[q] = fma(h, velocity[dof], state[q]);
+            state[q] = fma(h, rate(dof, v, midpoint), state[q]);
         }
+    }
+    for (var i = 0u; i < dims.tree.n_v; i++) {
+        state[before + i * TILE] = velocity[v_base + i * TILE];
     }
 }

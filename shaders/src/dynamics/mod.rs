@@ -5,7 +5,12 @@
 //!
 //! In a step the kernels run in this order: [`kinematics`], [`bias`], [`inertia`], [`momentum`], [`factor`], then the
 //! contact kernels on `velocity`, then [`integrate`]; [`speed`] follows [`kinematics`] where contacts are looked for.
+//!
+//! With the theta method ([`names::integrator`]) that is the first guess of the free velocity. Rounds of [`stage`],
+//! [`kinematics`], [`bias`], [`inertia`] and [`factor`] at the stage, with [`balance`] in the place of [`momentum`], make it
+//! the root of the balance of momentum; contacts stay where the step began. With theta = 0 one round at the state does.
 
+pub mod balance;
 pub mod bias;
 pub mod derivatives;
 pub mod factor;
@@ -15,5 +20,6 @@ pub mod kinematics;
 pub mod momentum;
 pub mod names;
 pub mod speed;
+pub mod stage;
 pub mod tree;
 pub mod tumble;

@@ -76,13 +76,13 @@ fn lone<R: Real>(tree: &Tree, params: Params<R>, state: &[R], mass: &[R], b: &mu
 }
 
 #[inline(always)]
-fn orientation<R: Real>(state: &[R], q: usize) -> Quat<R> {
+pub(super) fn orientation<R: Real>(state: &[R], q: usize) -> Quat<R> {
     quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]])
 }
 
 /// Number of dofs of a joint.
 #[inline(always)]
-fn dof_count(kind: u32) -> usize {
+pub(super) fn dof_count(kind: u32) -> usize {
     match kind {
         joint::FREE => 6,
         joint::BALL => 3,
@@ -123,12 +123,12 @@ fn add_joint<R: Real>(
 
 /// Rotation vector from a reference to an orientation, body axes.
 #[inline(always)]
-fn turned<R: Real>(orientation: Quat<R>, reference: Quat<R>) -> Vec3<R> {
+pub(super) fn turned<R: Real>(orientation: Quat<R>, reference: Quat<R>) -> Vec3<R> {
     quat_log(quat_mul(quat_conjugate(reference), orientation))
 }
 
 #[inline(always)]
-fn pull_back<R: Real>(pull: R, by: Vec3<R>, first: usize, b: &mut [R]) {
+pub(super) fn pull_back<R: Real>(pull: R, by: Vec3<R>, first: usize, b: &mut [R]) {
     let sum = scale_add(by, pull, load3(b, first));
     b[first..first + 3].copy_from_slice(&sum);
 }

@@ -25,6 +25,18 @@ pub mod drive {
     pub const EXPLICIT: u32 = 2;
 }
 
+/// How velocities and positions go through a step, in `TreeDims::integrator` (Castro 2022, section II-C).
+pub mod integrator {
+    /// Springs, dampers and drives at the new state by their linearisation, all else at the old one.
+    pub const LINEARLY_IMPLICIT: u32 = 0;
+    /// Forces at the old state, positions by the new velocity: theta = 0, theta_vq = 1.
+    pub const SYMPLECTIC_EULER: u32 = 1;
+    /// Forces at the new state, positions by the new velocity: theta = theta_vq = 1.
+    pub const IMPLICIT_EULER: u32 = 2;
+    /// Forces midway, positions by the mean velocity: theta = theta_vq = 1/2.
+    pub const MIDPOINT: u32 = 3;
+}
+
 /// Row kinds, in `RowRecord::kind`.
 pub mod row {
     /// The nearer bound of a hinge or slide; `param`: its joint record, `q`: its position.

@@ -9,7 +9,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::buffer::Buffer;
-pub use crate::dynamics::names::{NONE, block, drive, joint, param, row, status, work};
+pub use crate::dynamics::names::{NONE, block, drive, integrator, joint, param, row, status, work};
 use crate::math::{Vec3, add, cross, dot, load3};
 use crate::real::{Real, Scalar};
 
@@ -66,9 +66,9 @@ pub struct TreeDims {
     pub coupling_param: u32,
     /// First real of the block records.
     pub block_param: u32,
+    /// One of [`integrator`].
+    pub integrator: u32,
     /// Padding to whole vectors, for a uniform that holds more behind these.
-    pub spare_0: u32,
-    /// As above.
     pub spare_1: u32,
     /// As above.
     pub spare_2: u32,
@@ -95,7 +95,7 @@ crate::dims!(TreeDims {
     actuator_param,
     coupling_param,
     block_param,
-    spare_0,
+    integrator,
     spare_1,
     spare_2,
 });
@@ -136,6 +136,24 @@ impl TreeDims {
     #[must_use]
     pub fn n_state(&self) -> usize {
         (self.n_q + 2 * self.n_v + self.n_u) as usize
+    }
+
+    /// Weight of the new state in forces.
+    #[inline(always)]
+    #[must_use]
+    pub fn theta<R: Real>(&self) -> R {
+        R::lit(match self.integrator {
+            integrator::SYMPLECTIC_EULER => 0.0,
+            integrator::MIDPOINT => 0.5,
+            _ => 1.0,
+        })
+    }
+
+    /// Weight of the new velocity in the positions' rate.
+    #[inline(always)]
+    #[must_use]
+    pub fn theta_vq<R: Real>(&self) -> R {
+        R::lit(if self.integrator == integrator::MIDPOINT { 0.5 } else { 1.0 })
     }
 
     /// Reals of a lane of `work`: see [`work`].

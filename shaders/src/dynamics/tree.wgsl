@@ -15,6 +15,9 @@ const DRIVE_IMPLICIT: u32 = 0u;
 const DRIVE_ROW: u32 = 1u;
 const DRIVE_EXPLICIT: u32 = 2u;
 
+const INTEGRATOR_SYMPLECTIC_EULER: u32 = 1u;
+const INTEGRATOR_MIDPOINT: u32 = 3u;
+
 const ROW_LIMIT: u32 = 0u;
 const ROW_LIMIT_BALL: u32 = 1u;
 const ROW_FRICTION: u32 = 2u;
@@ -86,6 +89,17 @@ const WORK_ACCELERATION: u32 = 10u;
 const WORK_FORCE: u32 = 16u;
 const WORK_BODY: u32 = 22u;
 
+// Weight of the new state in forces.
+fn theta_of(integrator: u32) -> real {
+    let old = select(real(1.0), real(0.0), integrator == INTEGRATOR_SYMPLECTIC_EULER);
+    return select(old, real(0.5), integrator == INTEGRATOR_MIDPOINT);
+}
+
+// Weight of the new velocity in the positions' rate.
+fn theta_vq_of(integrator: u32) -> real {
+    return select(real(1.0), real(0.5), integrator == INTEGRATOR_MIDPOINT);
+}
+
 struct TreeDims {
     lanes: u32,
     param_lanes: u32,
@@ -108,7 +122,7 @@ struct TreeDims {
     actuator_param: u32,
     coupling_param: u32,
     block_param: u32,
-    spare_0: u32,
+    integrator: u32,
     spare_1: u32,
     spare_2: u32,
 }

@@ -9,7 +9,7 @@ use manyworlds_shaders::contact::dense::Shape;
 use manyworlds_shaders::contact::tree_layout::{
     LaneDims, contact, info, map, phase, row_stride, slot_reals, work_reals,
 };
-use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
+use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly, integrator};
 use manyworlds_shaders::kernel::contact as k;
 use manyworlds_shaders::{Dims, Kernel};
 use rand::{RngExt as _, SeedableRng as _};
@@ -175,6 +175,15 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         &[(4, ROUNDING)],
     );
     let row = left(&rows, 4);
+    let mut midway = tree;
+    midway.tree.integrator = integrator::MIDPOINT;
+    let midway = case(
+        &format!("{name}, midpoint"),
+        &k::TREE_ROWS,
+        midway,
+        with(vec![of(|tile| &tile.state), of(|tile| &tile.factor), zeros(n_row * row_stride(n_v))]),
+        &[(4, ROUNDING)],
+    );
     let most = Shape::new(CONTACTS + n_block, n_row).groups() * LANES;
     let lane = LaneDims {
         lanes: LANES as u32,
@@ -256,7 +265,7 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         cases.push(newton);
     }
     if n_row > 0 {
-        cases.push(rows);
+        cases.extend([rows, midway]);
     }
     cases
 }

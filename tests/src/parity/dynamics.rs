@@ -93,15 +93,16 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
         Data::Lanes(tiles.iter().map(|tile| vec![0.0; field(tile).len()]).collect())
     };
     let status = || Data::LaneWords(vec![vec![0]; LANES]);
-    let case = |kernel: &'static Kernel, more: Vec<Data>, outputs: &[usize], tolerance| {
+    let case_of = |integrator: u32, kernel: &'static Kernel, more: Vec<Data>, outputs: &[usize], tolerance| {
         let shared = if param_lanes { Data::Lanes((0..LANES).map(params).collect()) } else { Data::Shared(params(0)) };
         let mut buffers = vec![Data::Words(set.layout.topology.clone()), shared];
         buffers.extend(more);
         let mut dims = TreeOnly { tree: set.layout.dims };
         dims.tree.lanes = LANES as u32;
         dims.tree.param_lanes = u32::from(param_lanes);
+        dims.tree.integrator = integrator;
         Case {
-            name: name.to_string(),
+            name: format!("{name}, integrator {integrator}"),
             kernel,
             lanes: LANES,
             buffers,
@@ -113,11 +114,35 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
             reversible: true,
         }
     };
+    let case = |kernel, more, outputs: &[usize], tolerance| case_of(0, kernel, more, outputs, tolerance);
     let state = || of(|tile| &tile.state);
     let (pose, motion) = (|| of(|tile| &tile.pose), || of(|tile| &tile.motion));
     let work = || empty(|tile| &tile.work);
     use kernel::dynamics as k;
-    vec![
+    // The theta method at a stage that is the state of another lane.
+    let another = || Data::Lanes((0..LANES).map(|lane| tiles[(lane + 1) % LANES].state.clone()).collect());
+    let theta = |integrator: u32| {
+        let velocity = || of(|tile| &tile.velocity);
+        [
+            case_of(integrator, &k::STAGE, vec![state(), velocity(), empty(|tile| &tile.state)], &[4], ROUNDING),
+            case_of(
+                integrator,
+                &k::BALANCE,
+                vec![
+                    state(),
+                    another(),
+                    of(|tile| &tile.mass),
+                    of(|tile| &tile.bias),
+                    empty(|t| &t.momentum),
+                    empty(|t| &t.b),
+                ],
+                &[6, 7],
+                ROUNDING,
+            ),
+            case_of(integrator, &k::INTEGRATE, vec![velocity(), state(), status()], &[3, 4], ROUNDING),
+        ]
+    };
+    let mut cases = vec![
         case(&k::KINEMATICS, vec![state(), empty(|tile| &tile.pose), empty(|tile| &tile.motion)], &[3, 4], ROUNDING),
         case(&k::SPEED, vec![state(), pose(), motion(), speeds(&tiles)], &[5], ROUNDING),
         case(
@@ -147,7 +172,10 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
             ROUNDING_OF_SOLVES,
         ),
         case(&k::INTEGRATE, vec![of(|tile| &tile.velocity), state(), status()], &[3, 4], ROUNDING),
-    ]
+    ];
+    use manyworlds_shaders::dynamics::tree::integrator::{IMPLICIT_EULER, MIDPOINT, SYMPLECTIC_EULER};
+    cases.extend([SYMPLECTIC_EULER, IMPLICIT_EULER, MIDPOINT].into_iter().flat_map(theta));
+    cases
 }
 
 fn speeds(tiles: &[TreeTile<f64>]) -> Data {

@@ -24,3 +24,4 @@ mod rollout;
 mod standing;
 mod step_problem;
 mod subadmm;
+mod theta;

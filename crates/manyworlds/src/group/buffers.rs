@@ -55,6 +55,10 @@ buffers! {
         solver_work: Tile,
         marked: Index,
         source: Tile,
+        stage: Tile,
+        stage_pose: Tile,
+        stage_motion: Tile,
+        stage_twist: Tile,
     }
 }
 

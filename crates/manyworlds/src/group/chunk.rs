@@ -188,6 +188,16 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
             }
+            if set.step.has_stage() {
+                for (buffer, n) in [
+                    (b.stage, d.n_state()),
+                    (b.stage_pose, POSE * n_body),
+                    (b.stage_motion, SPATIAL * n_v),
+                    (b.stage_twist, SPATIAL * n_body),
+                ] {
+                    self.store.resize(buffer, tile_len(width, lanes, n))?;
+                }
+            }
             let padded = tile_len(width, lanes, 1);
             self.store.resize(b.status, padded)?;
             self.store.resize(b.slots, SLOTS * padded / width)?;

@@ -31,7 +31,7 @@ use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
 use crate::view::{Field, Numbers, View};
-use crate::{BatchOptions, Error, GeomParameter, Summary};
+use crate::{BatchOptions, Error, GeomParameter, Integrator, Summary};
 use buffers::{IslandBuffers, SetBuffers};
 use chunk::{Chunk, Kept};
 use gradient::Remains;
@@ -451,6 +451,10 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         if self.shared.slop != 0.0 {
             let found = self.shared.slop.to_string();
             return Err(Error::Option { option: "stabilisation.slop", expected: "0 for derivatives", found });
+        }
+        if self.shared.integrator != Integrator::LinearlyImplicit {
+            let found = self.shared.integrator.name().into();
+            return Err(Error::Option { option: "integrator", expected: "linearly-implicit for derivatives", found });
         }
         if T::NAME != f64::NAME {
             return Err(Error::Option {

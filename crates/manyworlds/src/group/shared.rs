@@ -11,7 +11,7 @@ use manyworlds_shaders::Scalar;
 
 use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
-use crate::{BatchOptions, Error, geoms};
+use crate::{BatchOptions, Error, Integrator, geoms};
 
 /// The compiled model of a group.
 pub(crate) struct Shared<T: Scalar + CollidePrecision> {
@@ -21,6 +21,7 @@ pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     pub(crate) tolerance: f64,
     /// Depth that is not undone, m.
     pub(crate) slop: f64,
+    pub(crate) integrator: Integrator,
     pub(crate) iterations: u32,
     pub(crate) solver: &'static dyn Solver,
 }
@@ -37,6 +38,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             correction_max: s.max_velocity,
             restitution_threshold: s.restitution_threshold,
             correction_slop: s.slop,
+            integrator: options.integrator.code(),
         };
         let sets = compile(&model, &settings)?;
         let collision = CollisionSettings { speculative_distance: s.speculative_distance };
@@ -68,6 +70,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             host: Arc::new(host),
             tolerance: options.tolerance,
             slop: s.slop,
+            integrator: options.integrator,
             iterations: options.iterations,
             solver,
         })

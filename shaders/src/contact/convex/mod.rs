@@ -8,7 +8,7 @@
 //! envelope that the island's trees leave; then the exact zero of the derivative along d (`rtsafe`).
 //!
 //! - SAP: `beta = 1 / R` (eqs. 29, 30), `before = 0`, `bias_n = -v_hat`; solved by its own norm of the gradient (eq. 26).
-//! - CANAL: `before` is the impulse of the last outer iteration, `bias_n` holds the frozen De Saxce shift
+//! - CANAL (without the mixing of shifts that the host's has): `before` is the impulse of the last outer iteration, `bias_n` holds the frozen De Saxce shift
 //!   `mu |z_t + e_t|`; an outer iteration sets both anew and raises the penalty where the gap `|J v - z|` does not close.
 //!   Solved by number 1 of the residuals.
 //!

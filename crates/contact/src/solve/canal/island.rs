@@ -7,6 +7,7 @@ use super::super::convex::{Convex, Term};
 use super::super::subadmm::Penalty;
 use super::super::system::{Constraint, Rows, System, cast};
 use super::params::CanalParams;
+use super::shift::Mixing;
 use crate::problem::{ContactProblem, Law};
 
 /// One island. Its terms hold `before = -u`, impulses of the last outer iteration, and the bias with the frozen De Saxce
@@ -20,6 +21,10 @@ pub(in crate::solve) struct IslandState<T> {
     penalty: T,
     /// Largest `|J v - z|` of the last outer iteration, m/s.
     gap: T,
+    /// The frozen De Saxce shifts, by contact, m/s.
+    shift: Vec<f64>,
+    /// How they go on.
+    mixing: Mixing,
     /// Largest change of the shift before the present one, m/s.
     moved: T,
     /// Newton steps of the present inner problem.
@@ -67,28 +72,39 @@ impl<T: Scalar> IslandState<T> {
             most: cast(most),
             penalty,
             gap: T::lit(f64::from(f32::MAX)),
+            shift: Vec::new(),
+            mixing: Mixing::default(),
             moved: T::lit(0.0),
             inner: 0,
             outer: 0,
         };
-        let z = own.convex.sigma.clone();
-        own.shift(&z);
+        let first = own.shifts(&own.convex.sigma);
+        own.freeze(&first);
         own.convex.evaluate();
         own
     }
 
-    /// Freezes the De Saxce shift at the slacks `z`.
-    fn shift(&mut self, z: &[Rows<T>]) {
+    /// The De Saxce shifts of slacks `z`, by contact, m/s.
+    fn shifts(&self, z: &[Rows<T>]) -> Vec<f64> {
+        let of = |(c, z): (&Constraint<T>, &Rows<T>)| {
+            let Law::Contact { mu } = c.law else { return None };
+            let (x, y) = (z[0] + c.e[0], z[1] + c.e[1]);
+            Some(mu * (x * x + y * y).sqrt().to_f64())
+        };
+        self.convex.system.constraints.iter().zip(z).filter_map(of).collect()
+    }
+
+    /// Freezes these shifts.
+    fn freeze(&mut self, shifts: &[f64]) {
         self.moved = T::lit(0.0);
         let Convex { system, terms, .. } = &mut self.convex;
-        for ((c, term), z) in system.constraints.iter().zip(terms).zip(z) {
-            if let Law::Contact { mu } = c.law {
-                let (x, y) = (z[0] + c.e[0], z[1] + c.e[1]);
-                let next = c.e[2] + cast::<T>(mu) * (x * x + y * y).sqrt();
-                self.moved = self.moved.max((next - term.bias[2]).abs());
-                term.bias[2] = next;
-            }
+        let contacts = system.constraints.iter().zip(terms).filter(|(c, _)| matches!(c.law, Law::Contact { .. }));
+        for ((c, term), &shift) in contacts.zip(shifts) {
+            let next = c.e[2] + cast::<T>(shift);
+            self.moved = self.moved.max((next - term.bias[2]).abs());
+            term.bias[2] = next;
         }
+        self.shift = shifts.to_vec();
     }
 
     /// One Newton step of the inner problem; then, if that was its last, the multipliers' update.
@@ -144,7 +160,9 @@ impl<T: Scalar> IslandState<T> {
             self.penalty = next;
         }
         self.gap = gap;
-        self.shift(&z);
+        let image = self.shifts(&z);
+        let next = self.mixing.next(&self.shift, &image);
+        self.freeze(&next);
         self.convex.evaluate();
     }
 

@@ -8,14 +8,15 @@
 //! factorization over subsystems; then the exact zero of the derivative along d. Fixed point, and so optimality: the NCP.
 //!
 //! Where everything sticks it converges superlinearly whatever the masses; where contacts slide, the frozen shift is a
-//! fixed-point iteration that is linear at best, and with much friction may not converge.
+//! fixed-point iteration, linear at best by itself, and with much friction may not converge.
 //!
-//! Departures from the paper: a penalty in effective masses (a parameter); one that does not grow where the shift's own
+//! Departures from the paper: Anderson's mixing of the shift (`shift.rs`); a penalty in effective masses (a parameter); one that does not grow where the shift's own
 //! motion explains the gap `|J v - z|`; inner problems solved only as well as the outer iteration can use (a parameter).
 //! The certificate (residual number 1), not `|J v - z|`, decides when an island is solved; it is computed in f64.
 
 mod island;
 mod params;
+mod shift;
 #[cfg(test)]
 mod tests;
 
