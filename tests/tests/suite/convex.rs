@@ -12,7 +12,7 @@ use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight}
 use manyworlds_tests::corpus::recorded;
 
 /// What single problems are solved to, N s.
-const TOLERANCE: f64 = 1e-10;
+const TOLERANCE: f64 = 5e-11;
 /// As exact as SAP can be asked for.
 const TIGHT: SapParams = SapParams { near_rigid: 1.0, slip: 1e-3, relative: 1e-12, absolute: 1e-16 };
 
@@ -84,7 +84,8 @@ fn sap_solves_what_the_host_solves() {
         let apart =
             [largest_difference(&v, &problem.velocity(&host.lambda)), largest_difference(&lambda, &host.lambda)];
         let scale = host.lambda.iter().fold(1.0, |most: f64, x| most.max(x.abs()));
-        if !kernels.solved() || !(apart[0] <= 1e-8 && apart[1] <= 1e-8 * scale) || iterations > host.iterations + 2 {
+        let close = apart[0] <= 1e-8 && apart[1] <= 1e-8 * scale;
+        if !(kernels.solved() && close && iterations <= host.iterations + 2) {
             missed.push((name, iterations, host.iterations, apart, scale));
         }
     }
@@ -93,7 +94,7 @@ fn sap_solves_what_the_host_solves() {
 
 #[test]
 fn warm_starts_are_where_they_left() {
-    let settings = SolveSettings { tolerance: TOLERANCE, iterations: 2000, ..Default::default() };
+    let settings = SolveSettings { tolerance: 1e-10, iterations: 2000, ..Default::default() };
     for (name, problem) in &recorded(&["quadruped", "heavy-stack"]) {
         let mut first = ConvexProblem::<f64>::new(problem);
         first.canal(&settings, &CanalParams::default()).expect("settings with a meaning");

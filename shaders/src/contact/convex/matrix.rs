@@ -40,8 +40,9 @@ pub(super) fn factor<T: Scalar>(dofs: &[DofRecord], m: &mut [T]) -> bool {
             own[j] = (own[j] - dot(&own[from..j], &other[from..j])) / pivot.sqrt();
         }
         if i < n {
-            own[i] = own[i] - dot(&own[begin..i], &own[begin..i]);
-            if !(T::lit(0.0) < own[i]) {
+            own[i] -= dot(&own[begin..i], &own[begin..i]);
+            let positive = T::lit(0.0) < own[i];
+            if !positive {
                 return false;
             }
         }

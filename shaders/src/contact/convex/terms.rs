@@ -76,9 +76,8 @@ pub fn terms<T: Scalar>(dims: &ConvexDims, index: &[u32], contacts: &[T], cons: 
         let mean = if block { (g[0] + g[3] + g[5]) / T::lit(3.0) } else { g[0] };
         let moves = T::lit(TINY) < mean;
         out[term::MEAN] = if moves { mean } else { zero };
-        for r in 0..if block { 3 } else { 1 } {
-            out[term::BIAS + r] = c[con::BIAS + r];
-        }
+        let rows = if block { 3 } else { 1 };
+        out[term::BIAS..term::BIAS + rows].copy_from_slice(&c[con::BIAS..con::BIAS + rows]);
         if dims.method == method::SAP {
             compliant(dims, block, c, &contacts[contact::SIZE * i..][..contact::SIZE], out);
             continue;
