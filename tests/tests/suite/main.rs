@@ -4,6 +4,7 @@ mod bad_problems;
 mod batch;
 mod closed_forms;
 mod contact_tree;
+mod convex;
 mod corpus;
 mod distance_scenes;
 mod dynamics_golden;

@@ -18,9 +18,8 @@ use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::State;
 use super::chunk::Chunk;
-use super::problem::give;
 use super::shared::Shared;
-use crate::host::{Frames, Law, Place};
+use crate::host::{self, Frames, Law, Place};
 use crate::summary::status;
 use crate::{Error, Summary};
 
@@ -369,7 +368,9 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
                 restitution: contact.restitution,
                 impulse,
                 give: match shared.solver.model() {
-                    Model::Convex => give(&shared.model, from),
+                    Model::Convex => {
+                        host::give(from.geoms.map(|geom| &shared.model.geoms[geom as usize].contact), from)
+                    }
                     Model::Exact | Model::Pyramid => Give::Bias,
                 },
                 // One that carries nothing has no say, unless it is just about to.

@@ -4,7 +4,6 @@ use manyworlds_collide::{Contact, Precision as CollidePrecision};
 use manyworlds_contact::problem::{Compliance, ConstraintInput, ProblemInput, SideInput};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_gpu::{BufferId, Store};
-use manyworlds_gradients::Give;
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{UNBOUNDED, con};
@@ -15,7 +14,7 @@ use manyworlds_shaders::index::{gather, slot_at, tile_at};
 use super::chunk::Chunk;
 use super::inspect::fill_dense;
 use super::shared::Shared;
-use crate::host::{Packed, Place, SideTree};
+use crate::host::{self, Packed, Place, SideTree};
 use crate::{Error, StepProblem};
 
 /// A constraint, what it carries, and where that stands.
@@ -155,21 +154,10 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
     }
 }
 
-/// How a contact gives way over a step, by the stiffness and dissipation of its geoms. What is rigid dissipates within
-/// the step, `tau_d = h / pi` (Castro 2022, section V-B); what bounces is left to its bias.
+/// How a contact gives way over a step.
 fn compliance<T: Scalar>(model: &Model, contact: &Contact<T>) -> Option<Compliance> {
-    let (give, h) = (give(model, contact), model.options.timestep);
-    Some(Compliance { r_n: give.softness(h), v_hat: -contact.distance.to_f64() / give.span(h)? })
-}
-
-/// The same, for any time step.
-pub(super) fn give<T: Scalar>(model: &Model, contact: &Contact<T>) -> Give {
-    let [a, b] = contact.geoms.map(|geom| &model.geoms[geom as usize].contact);
-    match a.compliance(b) {
-        Some((stiffness, dissipation)) => Give::Spring { stiffness, dissipation },
-        None if contact.restitution > T::default() => Give::Bias,
-        None => Give::Rigid { dissipation: std::f64::consts::FRAC_1_PI },
-    }
+    let geoms = contact.geoms.map(|geom| &model.geoms[geom as usize].contact);
+    host::compliance(geoms, model.options.timestep, contact)
 }
 
 /// One subsystem a tree, without numbers.
