@@ -1,5 +1,6 @@
 //! From loose parts to a validated problem: factors, responses, Delassus blocks, packing order.
 
+use std::fmt::{self, Display};
 use std::ops::Range;
 
 use manyworlds_collide::organise::{Links, Organiser};
@@ -52,8 +53,19 @@ pub struct ProblemInput {
 }
 
 /// Name of a constraint in messages: contacts and rows are counted separately, as in a file.
-fn name(i: usize, n_three: usize) -> String {
-    if i < n_three { format!("contacts[{i}]") } else { format!("rows[{}]", i - n_three) }
+#[derive(Clone, Copy)]
+enum Name {
+    Contact(usize),
+    Row(usize),
+}
+
+impl Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Contact(i) => write!(f, "contacts[{i}]"),
+            Self::Row(i) => write!(f, "rows[{i}]"),
+        }
+    }
 }
 
 impl ContactProblem {
@@ -64,7 +76,7 @@ impl ContactProblem {
     /// subsystems, an `A` that is not symmetric positive definite, negative friction, bounds reversed.
     pub fn new(input: ProblemInput) -> Result<Self, ProblemError> {
         let n_v = input.b.len();
-        finite("b", &input.b)?;
+        finite(|| "b".into(), &input.b)?;
         let subsystems = subsystems(&input, n_v)?;
         let (a, factor) = blocks(&input, &subsystems)?;
         parents(&input.parent, &subsystems, n_v)?;
@@ -92,30 +104,30 @@ impl ContactProblem {
             solve(&problem.factor[s.block..], s.count, &mut problem.v_free[s.begin..s.begin + s.count]);
         }
         for (i, constraint) in input.constraints.into_iter().enumerate() {
-            let at = name(i, n_three);
-            check_law(&at, &constraint)?;
+            let at = if i < n_three { Name::Contact(i) } else { Name::Row(i - n_three) };
+            check_law(at, &constraint)?;
             if i >= n_three && constraint.law.rows() == 3 {
-                return Err(ProblemError::new(at, "a contact after a single row; contacts come first"));
+                return Err(ProblemError::new(at.to_string(), "a contact after a single row; contacts come first"));
             }
-            problem.add(&at, constraint)?;
+            problem.add(at, constraint)?;
         }
         if problem.warm_start.is_empty() {
             problem.warm_start = vec![0.0; problem.n_rows];
         } else if problem.warm_start.len() != problem.n_rows {
             return Err(ProblemError::length("lambda", problem.n_rows, problem.warm_start.len()));
         }
-        finite("lambda", &problem.warm_start)?;
+        finite(|| "lambda".into(), &problem.warm_start)?;
         problem.arrange();
         Ok(problem)
     }
 
     /// Appends a constraint whose law has been checked.
-    fn add(&mut self, at: &str, input: ConstraintInput) -> Result<(), ProblemError> {
+    fn add(&mut self, at: Name, input: ConstraintInput) -> Result<(), ProblemError> {
         let rows = input.law.rows();
         let (first_side, first_part) = (self.sides.len(), self.parts.len());
         let split = input.sides.iter().any(|s| s.body.is_some());
         for (k, side) in input.sides.iter().enumerate() {
-            let here = || if split { format!("{at}.parts[{k}]") } else { at.to_owned() };
+            let here = || if split { format!("{at}.parts[{k}]") } else { at.to_string() };
             let Some(subsystem) = self.subsystems.get(side.subsystem) else {
                 let what = format!("subsystem {} of {}", side.subsystem, self.subsystems.len());
                 return Err(ProblemError::new(here(), what));
@@ -124,7 +136,7 @@ impl ContactProblem {
             if side.jacobian.len() != n {
                 return Err(ProblemError::length(format!("{}.J", here()), n, side.jacobian.len()));
             }
-            finite(&format!("{}.J", here()), &side.jacobian)?;
+            finite(|| format!("{}.J", here()), &side.jacobian)?;
             if split {
                 self.parts.push(Part { subsystem: side.subsystem, body: side.body, offset: self.part_jacobian.len() });
                 self.part_jacobian.extend_from_slice(&side.jacobian);
@@ -184,19 +196,22 @@ fn subsystems(input: &ProblemInput, n_v: usize) -> Result<Vec<Subsystem>, Proble
     let mut block = 0usize;
     let mut list = Vec::with_capacity(input.subsystems.len());
     for (s, &[begin, count]) in input.subsystems.iter().enumerate() {
-        let at = format!("subsystems[{s}]");
+        let at = || format!("subsystems[{s}]");
         if count == 0 {
-            return Err(ProblemError::new(at, "no degree of freedom"));
+            return Err(ProblemError::new(at(), "no degree of freedom"));
         }
         let range: Range<usize> = match begin.checked_add(count) {
             Some(end) if end <= n_v => begin..end,
             _ => {
-                return Err(ProblemError::new(at, format!("{count} from {begin} on exceeds {n_v} degrees of freedom")));
+                return Err(ProblemError::new(
+                    at(),
+                    format!("{count} from {begin} on exceeds {n_v} degrees of freedom"),
+                ));
             }
         };
         for (dof, slot) in range.clone().zip(&mut owner[range]) {
             if let Some(other) = slot.replace(s) {
-                return Err(ProblemError::new(at, format!("degree of freedom {dof} is in subsystems[{other}] too")));
+                return Err(ProblemError::new(at(), format!("degree of freedom {dof} is in subsystems[{other}] too")));
             }
         }
         list.push(Subsystem { begin, count, block });
@@ -214,12 +229,12 @@ fn blocks(input: &ProblemInput, subsystems: &[Subsystem]) -> Result<(Vec<f64>, V
     }
     let (mut a, mut factor) = (Vec::new(), Vec::new());
     for (s, (block, subsystem)) in input.a.iter().zip(subsystems).enumerate() {
-        let at = format!("A_blocks[{s}]");
+        let at = || format!("A_blocks[{s}]");
         let n = subsystem.count;
         if block.len() != n * n {
-            return Err(ProblemError::length(at, n * n, block.len()));
+            return Err(ProblemError::length(at(), n * n, block.len()));
         }
-        finite(&at, block)?;
+        finite(at, block)?;
         let largest = block.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         for i in 0..n {
             for j in 0..i {
@@ -229,12 +244,15 @@ fn blocks(input: &ProblemInput, subsystems: &[Subsystem]) -> Result<(Vec<f64>, V
                         block[i * n + j],
                         block[j * n + i]
                     );
-                    return Err(ProblemError::new(at, what));
+                    return Err(ProblemError::new(at(), what));
                 }
             }
         }
         let l = cholesky(block, n).map_err(|i| {
-            ProblemError::new(&at, format!("not positive definite: pivot of row {i} is zero, negative or out of range"))
+            ProblemError::new(
+                at(),
+                format!("not positive definite: pivot of row {i} is zero, negative or out of range"),
+            )
         })?;
         a.extend_from_slice(block);
         factor.extend(l);
@@ -261,8 +279,8 @@ fn parents(parent: &[i64], subsystems: &[Subsystem], n_v: usize) -> Result<(), P
     Ok(())
 }
 
-fn check_law(at: &str, c: &ConstraintInput) -> Result<(), ProblemError> {
-    finite(&format!("{at}.e"), &c.e[..c.law.rows()])?;
+fn check_law(at: Name, c: &ConstraintInput) -> Result<(), ProblemError> {
+    finite(|| format!("{at}.e"), &c.e[..c.law.rows()])?;
     let non_negative = |key: &str, x: f64| {
         if x >= 0.0 && x.is_finite() {
             return Ok(());
@@ -273,11 +291,11 @@ fn check_law(at: &str, c: &ConstraintInput) -> Result<(), ProblemError> {
         if lo <= hi {
             return Ok(());
         }
-        Err(ProblemError::new(at, format!("lo {lo} is not at or below hi {hi}")))
+        Err(ProblemError::new(at.to_string(), format!("lo {lo} is not at or below hi {hi}")))
     };
     match (c.law, c.compliance) {
         (Law::Contact { .. }, Some(Compliance { r_n, v_hat })) => {
-            non_negative("compliance", r_n).and_then(|()| finite(&format!("{at}.v_hat"), &[v_hat]))?;
+            non_negative("compliance", r_n).and_then(|()| finite(|| format!("{at}.v_hat"), &[v_hat]))?;
         }
         (_, Some(_)) => return Err(ProblemError::new(format!("{at}.compliance"), "only a contact has one")),
         (_, None) => {}

@@ -20,11 +20,11 @@ impl ProblemError {
     }
 }
 
-/// Refuses infinities and NaNs.
-pub(crate) fn finite(at: &str, values: &[f64]) -> Result<(), ProblemError> {
+/// Refuses infinities and NaNs. The name is made only if it is needed: batches pass here in every step.
+pub(crate) fn finite(at: impl Fn() -> String, values: &[f64]) -> Result<(), ProblemError> {
     match values.iter().position(|x| !x.is_finite()) {
         None => Ok(()),
-        Some(i) if values.len() == 1 => Err(ProblemError::new(at, format!("{} is not finite", values[i]))),
-        Some(i) => Err(ProblemError::new(format!("{at}[{i}]"), format!("{} is not finite", values[i]))),
+        Some(i) if values.len() == 1 => Err(ProblemError::new(at(), format!("{} is not finite", values[i]))),
+        Some(i) => Err(ProblemError::new(format!("{}[{i}]", at()), format!("{} is not finite", values[i]))),
     }
 }

@@ -188,7 +188,7 @@ fn flatten(at: &str, rows: &[Vec<f64>], n_rows: usize, n_columns: usize) -> Resu
 
 fn split_dense(a: &[Vec<f64>], subsystems: &[[usize; 2]], n_v: usize) -> Result<Vec<Vec<f64>>, ProblemError> {
     let dense = flatten("A", a, n_v, n_v)?;
-    super::error::finite("A", &dense)?;
+    super::error::finite(|| "A".into(), &dense)?;
     let mut owner = vec![usize::MAX; n_v];
     for (s, &[begin, count]) in subsystems.iter().enumerate() {
         owner[begin..begin + count].fill(s);
@@ -221,7 +221,7 @@ fn sides(
         (Some(j), None) => {
             let here = format!("{at}.J");
             let dense = flatten(&here, &j, rows, n_v)?;
-            super::error::finite(&here, &dense)?;
+            super::error::finite(|| here.clone(), &dense)?;
             let side = |(s, &[begin, count]): (usize, &[usize; 2])| {
                 let own: Vec<f64> = (0..rows).flat_map(|r| dense[r * n_v + begin..][..count].iter().copied()).collect();
                 let touched = own.iter().any(|&x| x != 0.0);
