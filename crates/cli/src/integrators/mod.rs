@@ -30,7 +30,7 @@ pub(crate) struct IntegratorsArgs {
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Length of the motion, s
-    #[arg(long, default_value_t = 1.0, value_name = "S")]
+    #[arg(long, default_value_t = 1.0, value_name = "S", allow_negative_numbers = true)]
     seconds: f64,
     /// The step is halved so often
     #[arg(long, default_value_t = 4, value_name = "N")]
