@@ -72,7 +72,7 @@ fn a_firm_grip_sticks_and_a_loose_one_lets_the_spatula_pitch() {
     // The points of a cap push at angles of up to 17 degrees to the grip; a box face turns them all straight.
     assert!((normal - 2.0 * 16.0).abs() < 1e-3, "{normal} N");
     let held = run.to(4.5, |batch, taken| {
-        if taken % 20 == 0 {
+        if taken.is_multiple_of(20) {
             let speed = fastest(&pushing(batch));
             assert!(speed < creep, "{speed} m/s");
         }
@@ -83,7 +83,7 @@ fn a_firm_grip_sticks_and_a_loose_one_lets_the_spatula_pitch() {
     run.to(4.8, |_, _| {});
     assert!(fastest(&pushing(&mut run.batch)) > 100.0 * creep, "it slips");
     let loose = run.to(5.9, |batch, taken| {
-        if taken % 20 == 0 {
+        if taken.is_multiple_of(20) {
             least = least.min(pushing(batch).len());
         }
     });
@@ -109,7 +109,8 @@ fn a_firm_grip_sticks_and_a_loose_one_lets_the_spatula_pitch() {
 fn momentum_error(batch: &mut Batch) -> f64 {
     let step = batch.contact_problem(0).expect("a problem");
     let settings = SolveSettings { iterations: 1000, ..SolveSettings::default() };
-    let solved = solve_with(&step.problem, &settings, &SapParams { relative: 1e-9, ..SapParams::default() }).expect("solved");
+    let solved =
+        solve_with(&step.problem, &settings, &SapParams { relative: 1e-9, ..SapParams::default() }).expect("solved");
     assert_eq!(solved.status, SolveStatus::Converged);
     quality(&step.problem, &solved.lambda, &step.velocity).momentum_error
 }
@@ -125,7 +126,7 @@ fn two_arms_open_a_jar_and_pour_its_marbles_into_a_bowl() {
     let mut run = Run::new("jar");
     let mut worst = 0.0f64;
     let mut see = |batch: &mut Batch, taken: usize| {
-        if taken % 10 == 0 {
+        if taken.is_multiple_of(10) {
             worst = worst.max(momentum_error(batch));
         }
     };

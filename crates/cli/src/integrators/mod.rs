@@ -104,7 +104,9 @@ pub(crate) fn integrators(args: &IntegratorsArgs) -> Result<(), Failure> {
     let count = (args.seconds / coarsest).round();
     if !(1.0..=1e7).contains(&count) {
         let found = args.seconds;
-        return Err(Failure::Input(format!("--seconds: expected 1 to 10 million steps of {coarsest} s, found {found} s")));
+        return Err(Failure::Input(format!(
+            "--seconds: expected 1 to 10 million steps of {coarsest} s, found {found} s"
+        )));
     }
     let motion = Motion { args, model: &model, start: &start, coarsest, count: count as usize };
     let reference = motion.run(Integrator::Midpoint, FINER << args.halvings)?;
@@ -192,7 +194,8 @@ impl Motion<'_> {
 
 fn human(report: &Report) -> String {
     let [coarsest, finest] = [report.steps.first(), report.steps.last()].map(|h| h.copied().unwrap_or_default());
-    let heads = ["rule".into(), "energy, J".into(), format!("error, {coarsest} s"), format!("{finest:.3e} s"), "order".into()];
+    let heads =
+        ["rule".into(), "energy, J".into(), format!("error, {coarsest} s"), format!("{finest:.3e} s"), "order".into()];
     let mut table = output::table(heads.each_ref().map(String::as_str));
     for rule in &report.rules {
         let [low, high] = rule.energy;
@@ -206,5 +209,8 @@ fn human(report: &Report) -> String {
         ]);
     }
     output::align_numbers(&mut table);
-    format!("{}, solver {}, {} s, energy {:.6} J\n{table}", report.model, report.solver, report.seconds, report.energy_start)
+    format!(
+        "{}, solver {}, {} s, energy {:.6} J\n{table}",
+        report.model, report.solver, report.seconds, report.energy_start
+    )
 }

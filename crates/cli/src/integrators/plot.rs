@@ -47,7 +47,14 @@ impl Figure for Report {
         let all = || errors.iter().flat_map(|(_, points)| points);
         let ((x0, x1), (y0, y1)) = (decades(all().map(|p| p.0)), decades(all().map(|p| p.1)));
         let (across, up) = ((x0..x1).log_scale(), (y0..y1).log_scale());
-        panel(&right, ["step, s", "error of q"], (across, up), &errors, [&power, &power], SeriesLabelPosition::LowerRight)
+        panel(
+            &right,
+            ["step, s", "error of q"],
+            (across, up),
+            &errors,
+            [&power, &power],
+            SeriesLabelPosition::LowerRight,
+        )
     }
 }
 

@@ -108,7 +108,9 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     let settings = args.run.for_one();
     if args.momentum_error && settings.solver != "sap" {
         let found = &settings.solver;
-        return Err(Failure::Input(format!("--momentum-error: of solver sap, whose problem it measures; this is {found}")));
+        return Err(Failure::Input(format!(
+            "--momentum-error: of solver sap, whose problem it measures; this is {found}"
+        )));
     }
     let h = settings.dt.unwrap_or(model.options.timestep);
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;

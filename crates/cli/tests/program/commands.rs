@@ -319,7 +319,8 @@ fn help_has_examples() {
 fn integrators_compares_the_rules() {
     let files = Files::new();
     let plot = files.path("rules.svg");
-    let args = ["integrators", "spring-cylinder", "--solver", "sap", "--seconds", "0.5", "--halvings", "3", "--entry", "0"];
+    let args =
+        ["integrators", "spring-cylinder", "--solver", "sap", "--seconds", "0.5", "--halvings", "3", "--entry", "0"];
     let plotted = ["--executor", "cpu", "--plot", &show(&plot)];
     let report = json(&[&args[..], &plotted[..]].concat(), &["steps", "energy_start", "rules"]);
     let rule = |name: &str| {

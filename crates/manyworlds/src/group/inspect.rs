@@ -99,10 +99,13 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
         if let Place::Island(at) = place
             && let Ok(found) = shared_contacts.binary_search_by_key(&(at as usize), |block| block.0)
         {
-            let impulse: [T; 3] = read_at(chunk, chunk.islands.buffers.impulses(!chunk.islands.odd)[1], 3 * at as usize)?;
+            let impulse: [T; 3] =
+                read_at(chunk, chunk.islands.buffers.impulses(!chunk.islands.odd)[1], 3 * at as usize)?;
             report.impulse = impulse.map(Scalar::to_f64);
             for side in &shared_contacts[found].1 {
-                let Some((.., velocity, _)) = lanes.iter().find(|l| (l.1, l.2) == (side.set, side.lane)) else { continue };
+                let Some((.., velocity, _)) = lanes.iter().find(|l| (l.1, l.2) == (side.set, side.lane)) else {
+                    continue;
+                };
                 for (r, sum) in report.velocity.iter_mut().enumerate() {
                     let first = side.jac + r * velocity.len();
                     let row = &jac[first..first + velocity.len()];
