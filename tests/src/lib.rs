@@ -2,6 +2,7 @@
 
 pub mod batches;
 pub mod compare;
+pub mod corpus;
 pub mod dynamics;
 pub mod golden;
 pub mod parity;

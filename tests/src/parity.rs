@@ -2,6 +2,7 @@
 
 mod batch;
 mod contact;
+mod convex;
 mod data;
 mod dynamics;
 mod island;

@@ -68,7 +68,7 @@ pub mod info {
     pub const PENETRATION: usize = 3;
     /// Contacts.
     pub const CONTACTS: usize = 4;
-    /// 1 when the solver needs no further sweep, else 0.
+    /// 1 when the solver needs no further sweep, 2 when it cannot make one, else 0.
     pub const STOPPED: usize = 5;
     /// Reals of an island.
     pub const SIZE: usize = 8;
@@ -108,6 +108,11 @@ pub mod contact {
     pub const RESTITUTION_THRESHOLD: usize = 12;
     /// Contact: depth up to which a penetration is left as it is, m.
     pub const CORRECTION_SLOP: usize = 13;
+    /// Contact: how it gives way, for solvers of compliant contact: normal regularisation
+    /// `R_n = 1 / (h k (h + tau_d))`, 1/kg (Castro 2022, eq. 29); below zero: by its bias alone, as stiff as can be.
+    pub const COMPLIANCE: usize = 14;
+    /// Contact: normal velocity at which it then carries nothing, `v_hat = -phi / (h + tau_d)`, m/s.
+    pub const SEPARATION: usize = 15;
     /// Reals of a constraint.
     pub const SIZE: usize = 16;
 }
@@ -141,6 +146,8 @@ pub struct IslandDims {
     pub tolerance_scaled: u32,
     /// Sweeps of the dispatches before this one: a solve may be spread over several. 0: a solve begins.
     pub done: u32,
+    /// 1: an island is solved where its solver says so ([`info::STOPPED`]), one of other contact than the residuals'.
+    pub by_solver: u32,
 }
 
 crate::dims!(IslandDims {
@@ -154,6 +161,7 @@ crate::dims!(IslandDims {
     tolerance,
     tolerance_scaled,
     done,
+    by_solver,
 });
 
 /// An island.

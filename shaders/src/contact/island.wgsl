@@ -44,6 +44,7 @@ struct IslandDims {
     tolerance: u32,
     tolerance_scaled: u32,
     done: u32,
+    by_solver: u32,
 }
 
 struct IslandRecord {

@@ -36,9 +36,14 @@ pub fn island_certify<T: Scalar>(
         own[info::SCALED] = scaled;
         own[info::PENETRATION] = deepest;
         own[info::CONTACTS] = T::lit(f64::from(record.n_contacts));
+        let solved = if dims.by_solver == 1 {
+            own[info::STOPPED] == T::lit(1.0)
+        } else {
+            island::solved(dims, residual, scaled)
+        };
         statuses[i] = if !(residual.is_finite() && scaled.is_finite()) {
             status::NON_FINITE
-        } else if island::solved(dims, residual, scaled) {
+        } else if solved {
             status::CONVERGED
         } else {
             status::ITERATION_LIMIT

@@ -45,10 +45,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     island_info[at + INFO_SCALED] = r.scaled;
     island_info[at + INFO_PENETRATION] = deepest;
     island_info[at + INFO_CONTACTS] = real(own.n_contacts);
+    var solved = island_solved(r);
+    if dims.by_solver == 1u {
+        solved = island_info[at + INFO_STOPPED] == real(1.0);
+    }
     var status = ISLAND_ITERATION_LIMIT;
     if !(is_finite(r.square) && is_finite(r.scaled)) {
         status = ISLAND_NON_FINITE;
-    } else if island_solved(r) {
+    } else if solved {
         status = ISLAND_CONVERGED;
     }
     island_status[island] = status;

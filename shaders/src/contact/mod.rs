@@ -1,4 +1,5 @@
 //! Contact stage: from contact records and static rows to impulses, and how good those are.
+pub mod convex;
 pub mod dense;
 mod eliminate;
 pub mod frame;

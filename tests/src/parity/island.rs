@@ -17,6 +17,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::contact::{ITERATED, ROUNDING, afloat};
+use super::convex;
 use super::dynamics::{LANES, random_state};
 use super::subadmm::{self, Assembled};
 use super::{Case, Data, EXACT, Tolerance};
@@ -134,7 +135,11 @@ impl Islands {
         numbers[contact::DISTANCE] = rng.random_range(-0.01..0.01);
         numbers[contact::FRICTION] = if held.is_some() { -1.0 } else { 0.6 };
         numbers[contact::RESTITUTION] = if constraint % 4 == 0 { 0.5 } else { 0.0 };
-        numbers[contact::TIMESTEP..contact::SIZE - 3].copy_from_slice(&[0.002, 0.2, 0.2, 0.01]);
+        numbers[contact::TIMESTEP..contact::CORRECTION_SLOP].copy_from_slice(&[0.002, 0.2, 0.2, 0.01]);
+        // Every fifth is rigid.
+        let soft =
+            if constraint % 5 == 0 { [-1.0, 0.0] } else { [rng.random_range(0.0..0.1), rng.random_range(-0.5..0.5)] };
+        numbers[contact::COMPLIANCE..].copy_from_slice(&soft);
         self.contact.extend(numbers);
     }
 
@@ -185,6 +190,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         tolerance: (-1.0_f32).to_bits(),
         tolerance_scaled: (-1.0_f32).to_bits(),
         done: 0,
+        by_solver: 0,
     };
     let part = SetDims {
         n_trees: all.trees.len() as u32,
@@ -295,7 +301,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         ],
         &[(5, ROUNDING), (6, ROUNDING), (7, EXACT)],
     );
-    let mut cases = subadmm::cases(&Assembled {
+    let assembled = Assembled {
         set,
         islands: &manyworlds_contact::subadmm::Islands {
             dims: &islands,
@@ -304,15 +310,19 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
             sides: &all.sides,
         },
         trees: &all.trees,
+        trees_at: part.trees_at,
         rows: &all.rows,
         items: &all.items,
         momentum: of(|t| &t.momentum),
         index: index(),
+        contact: contacts(),
         jac: left(&rows, 3),
         con: left(&finish, 5),
         impulse: left(&finish, 6),
         velocity: left(&gather, 3),
-    });
+    };
+    let mut cases = subadmm::cases(&assembled);
+    cases.extend(convex::cases(&assembled));
     cases.extend([gather, assemble, rows, finish, pgs, newton, scatter, certify]);
     cases
 }

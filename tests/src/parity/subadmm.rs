@@ -17,11 +17,14 @@ pub(super) struct Assembled<'a> {
     pub(super) set: &'a TreeSet,
     pub(super) islands: &'a Islands<'a>,
     pub(super) trees: &'a [TreeItem],
+    /// Their first word in `index`.
+    pub(super) trees_at: u32,
     pub(super) rows: &'a [RowItem],
     pub(super) items: &'a [SideItem],
     /// Of the trees, by lane.
     pub(super) momentum: Data,
     pub(super) index: Data,
+    pub(super) contact: Data,
     pub(super) jac: Data,
     pub(super) con: Data,
     pub(super) impulse: Data,

@@ -5,6 +5,7 @@ mod batch;
 mod closed_forms;
 mod compliant_scenes;
 mod contact_tree;
+mod convex;
 mod corpus;
 mod distance_scenes;
 mod dynamics_golden;

@@ -1,13 +1,12 @@
 //! SubADMM in batches: against `auto`, against the same method for single problems, on both executors, and on bad input.
 
 use std::fmt::Write as _;
-use std::fs;
 
 use manyworlds::contact::subadmm::{SingleProblem, Splitting};
-use manyworlds::contact::{ContactProblem, SolveSettings, SolveStatus, SubAdmmParams, problem, quality, solve};
+use manyworlds::contact::{SolveSettings, SolveStatus, SubAdmmParams, quality, solve};
 use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Precision, State, Summary, load};
 use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight};
-use manyworlds_tests::root;
+use manyworlds_tests::corpus::recorded;
 
 /// What single problems are solved to, N s.
 const TOLERANCE: f64 = 1e-9;
@@ -23,23 +22,6 @@ fn scene(name: &str) -> Model {
 fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
     // A NaN counts as the largest difference of all.
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, |most, x| if x <= most { most } else { x })
-}
-
-/// Problems of these scenes out of the recorded ones.
-fn recorded(scenes: &[&str]) -> Vec<(String, ContactProblem)> {
-    let folder = fs::read_dir(root().join("tests/corpus")).expect("the corpus is there");
-    let mut files: Vec<_> = folder.map(|entry| entry.expect("an entry").path()).collect();
-    files.retain(|path| {
-        let name = path.file_stem().expect("a name").to_string_lossy();
-        path.extension().is_some_and(|e| e == "json") && scenes.iter().any(|scene| name.starts_with(scene))
-    });
-    files.sort();
-    let read = |path: &std::path::PathBuf| {
-        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        let text = fs::read_to_string(path).expect("a file of the corpus");
-        (name.clone(), problem::read(&text).unwrap_or_else(|e| panic!("{name}: {e}")))
-    };
-    files.iter().map(read).collect()
 }
 
 #[test]

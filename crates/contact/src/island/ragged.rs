@@ -82,6 +82,7 @@ impl<T: Scalar> Ragged<T> {
         let n = plan.constraints.len();
         let (mut constraints, mut sides, mut jac) = (Vec::with_capacity(n), Vec::new(), Vec::new());
         let (mut cons, mut impulse) = (Vec::with_capacity(n * con::SIZE), Vec::with_capacity(3 * n));
+        let mut contacts = vec![T::default(); contact::SIZE * n];
         for (position, &i) in plan.constraints.iter().enumerate() {
             let c = &problem.constraints[i as usize];
             let rows = c.law.rows();
@@ -106,6 +107,9 @@ impl<T: Scalar> Ragged<T> {
                 place: places[i as usize],
             });
             cons.extend(numbers::<T>(c));
+            let of = &mut contacts[contact::SIZE * position..][..contact::SIZE];
+            of[contact::COMPLIANCE] = cast(c.compliance.map_or(-1.0, |soft| soft.r_n));
+            of[contact::SEPARATION] = cast(c.compliance.map_or(0.0, |soft| soft.v_hat));
             impulse.extend((0..3).map(|r| cast::<T>(if r < rows { problem.warm_start[c.row + r] } else { 0.0 })));
         }
 
@@ -134,7 +138,7 @@ impl<T: Scalar> Ragged<T> {
                 ..IslandDims::default()
             },
             index,
-            contact: vec![T::default(); contact::SIZE * n],
+            contact: contacts,
             jac,
             con: cons,
             impulse,

@@ -84,7 +84,7 @@ impl SolveStatus {
     }
 }
 
-/// Stages of `auto`, in the order in which they are tried.
+/// Stages of `auto`, in the order in which they are tried, and what the host does in batches of other solvers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Stage {
     /// Sweeps of projected Gauss-Seidel.
@@ -97,6 +97,8 @@ pub enum Stage {
     CanalNewton,
     /// Sweeps for what was left of the iterations.
     MoreSweeps,
+    /// SAP on the host.
+    Sap,
 }
 
 impl Stage {
@@ -109,6 +111,7 @@ impl Stage {
             Self::Canal => "CANAL",
             Self::CanalNewton => "Newton after CANAL",
             Self::MoreSweeps => "further sweeps",
+            Self::Sap => "SAP",
         }
     }
 }
@@ -170,6 +173,18 @@ pub enum Kernels {
     Newton,
     /// SubADMM.
     Splitting,
+    /// CANAL, on islands that a workgroup can hold.
+    Canal,
+    /// SAP, likewise.
+    Sap,
+}
+
+impl Kernels {
+    /// Whether trees go through islands even where one is an island by itself.
+    #[must_use]
+    pub fn by_islands(self) -> bool {
+        matches!(self, Self::Splitting | Self::Canal | Self::Sap)
+    }
 }
 
 /// Which contact a solver solves.

@@ -78,6 +78,8 @@ buffers! {
         work: Real,
         split_index: Index,
         split: Real,
+        convex_index: Index,
+        convex: Real,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_contact::pgs::{self, PgsParams, work_reals};
-use manyworlds_contact::solve::Kernels;
+use manyworlds_contact::solve::{ContactModel, Kernels};
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, info, map, row_stride, slot_reals};
 use manyworlds_shaders::contact::{island, subadmm};
@@ -17,7 +17,7 @@ use super::finish::Answer;
 use super::record::{IslandStep, SetStep};
 use super::shared::Shared;
 use crate::geoms::GeomOverrides;
-use crate::host::{HostStage, Moving};
+use crate::host::{Beside, HostStage, Moving};
 use crate::{Error, GeomParameter};
 
 /// Some worlds of one model, stepped by one recording.
@@ -105,7 +105,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     ) -> Result<Self, Error> {
         let width = store.tile();
         let lane_workspace = share.is_some();
-        let newton = shared.solver.kernels() == Kernels::Newton;
+        let kernels = shared.solver.kernels();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -116,7 +116,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 tolerance: shared.tolerance,
                 sweeps: shared.iterations,
                 rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
-                newton,
+                newton: kernels == Kernels::Newton,
                 share,
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
@@ -131,13 +131,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         let host = {
             let fused_most = if lane_workspace { subadmm::FUSED_MOST } else { u32::MAX };
-            HostStage::new(Arc::clone(&shared.host), n_world, width, newton, fused_most)
+            HostStage::new(Arc::clone(&shared.host), n_world, width, kernels, fused_most)
         };
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.iterations,
             spread: lane_workspace,
             tolerance: shared.tolerance as f32,
+            by_solver: kernels.by_islands() && shared.solver.model() != ContactModel::Exact,
             odd: false,
         };
         let recording = Recording::new();
@@ -428,7 +429,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             set.step.contact(kernels, slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
-            islands.record(kernels, &self.sets, pack, self.host.split.as_ref(), tile, &mut self.recording);
+            islands.record(kernels, &self.sets, pack, &self.host.beside, tile, &mut self.recording);
         }
         if self.shared.solver.finishes() {
             for set in &self.sets {
@@ -611,11 +612,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         self.store.write_index(b.index, 0, &pack.index)?;
         self.store.write(b.contact, 0, &pack.contact)?;
-        if let Some(split) = &self.host.split {
-            self.store.resize(b.split_index, split.index.len())?;
-            self.store.resize(b.split, split.n_real)?;
-            self.store.write_index(b.split_index, 0, &split.index)?;
-        }
+        let (index, n_real, to) = match &self.host.beside {
+            Beside::Nothing => return Ok(()),
+            Beside::Split(split) => (&split.index, split.n_real, [b.split_index, b.split]),
+            Beside::Convex(convex) => (&convex.index, convex.n_real, [b.convex_index, b.convex]),
+        };
+        self.store.resize(to[0], index.len())?;
+        self.store.resize(to[1], n_real)?;
+        self.store.write_index(to[0], 0, index)?;
         Ok(())
     }
 

@@ -205,7 +205,8 @@ fn solve<T: Scalar + CollidePrecision>(
         precision: Precision::F64,
         tolerance: shared.tolerance,
         iterations: match shared.solver.kernels() {
-            Kernels::Nothing => shared.iterations,
+            // The same method, on islands that kernels cannot hold or in more digits.
+            Kernels::Nothing | Kernels::Canal | Kernels::Sap => shared.iterations,
             _ => shared.iterations.saturating_mul(PATIENCE),
         },
         history: false,

@@ -2,6 +2,7 @@
 
 mod buffers;
 mod chunk;
+mod convex;
 mod finish;
 mod gradient;
 mod inspect;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_collide::derivatives::ContactGeometry;
+use manyworlds_contact::solve::Kernels;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
 use manyworlds_model::Model;
@@ -59,7 +61,7 @@ pub(crate) trait Backend<T: Scalar>: Send {
     fn most_dofs(&self) -> u32 {
         u32::MAX
     }
-    /// Worlds of a chunk. `coupled`: several trees of a world may be in one island.
+    /// Worlds of a chunk. `coupled`: trees of a world go through islands, which may have workspaces.
     fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize;
     /// Empty buffers.
     fn store(&self, specs: &[BufferSpec]) -> Result<Self::Store, Error>;
@@ -204,7 +206,9 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         let mut specs = Vec::new();
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);
-        let chunk_worlds = backend.chunk_worlds(n_world, shared.host.lanes.trees.len() > 1);
+        let coupled =
+            shared.host.lanes.trees.len() > 1 || matches!(shared.solver.kernels(), Kernels::Canal | Kernels::Sap);
+        let chunk_worlds = backend.chunk_worlds(n_world, coupled);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let store = backend.store(&specs)?;

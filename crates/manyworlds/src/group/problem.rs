@@ -14,7 +14,7 @@ use manyworlds_shaders::index::{gather, slot_at, tile_at};
 use super::chunk::Chunk;
 use super::inspect::fill_dense;
 use super::shared::Shared;
-use crate::host::{Packed, Place, SideTree};
+use crate::host::{self, Packed, Place, SideTree};
 use crate::{Error, StepProblem};
 
 /// A constraint, what it carries, and where that stands.
@@ -154,18 +154,10 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
     }
 }
 
-/// How a contact gives way over a step, by the stiffness and dissipation of its geoms. What is rigid dissipates within
-/// the step, `tau_d = h / pi` (Castro 2022, section V-B); what bounces is left to its bias.
+/// How a contact gives way over a step.
 fn compliance<T: Scalar>(model: &Model, contact: &Contact<T>) -> Option<Compliance> {
-    let [a, b] = contact.geoms.map(|geom| &model.geoms[geom as usize].contact);
-    let h = model.options.timestep;
-    let (stiffness, dissipation) = match a.compliance(b) {
-        Some(soft) => soft,
-        None if contact.restitution > T::default() => return None,
-        None => (f64::INFINITY, h * std::f64::consts::FRAC_1_PI),
-    };
-    let span = h + dissipation;
-    Some(Compliance { r_n: 1.0 / (h * stiffness * span), v_hat: -contact.distance.to_f64() / span })
+    let geoms = contact.geoms.map(|geom| &model.geoms[geom as usize].contact);
+    host::compliance(geoms, model.options.timestep, contact)
 }
 
 /// One subsystem a tree, without numbers.

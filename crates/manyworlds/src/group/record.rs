@@ -3,7 +3,6 @@
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
 use manyworlds_contact::solve::Kernels;
-use manyworlds_contact::subadmm::SplitPack;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
@@ -13,7 +12,7 @@ use manyworlds_shaders::kernel;
 
 use super::buffers::{IslandBuffers, SetBuffers};
 use super::chunk::ChunkSet;
-use crate::host::{IslandPack, SetPart};
+use crate::host::{Beside, IslandPack, SetPart};
 
 /// Newton steps for the free velocity where forces are those of a later state, from the linearly implicit step. Each gains
 /// a factor of about `h omega`, the angle turned in a step: what they leave out are the derivatives of Coriolis forces and of
@@ -165,6 +164,8 @@ pub(crate) struct IslandStep {
     pub(crate) spread: bool,
     /// Residual (number 1) at which an island is solved, N s.
     pub(crate) tolerance: f32,
+    /// Whether the solver itself says what is solved: one of other contact than the residuals'.
+    pub(crate) by_solver: bool,
     /// Which of the two impulse buffers holds the step before.
     pub(crate) odd: bool,
 }
@@ -202,7 +203,7 @@ impl IslandStep {
         kernels: Kernels,
         sets: &[ChunkSet<T>],
         pack: &IslandPack<T>,
-        split: Option<&SplitPack>,
+        beside: &Beside,
         tile: u32,
         recording: &mut Recording,
     ) {
@@ -236,9 +237,10 @@ impl IslandStep {
         for (set, part) in parts() {
             self.to_islands(set, part, tile, recording);
         }
-        match (kernels, split) {
+        match (kernels, beside) {
             (Kernels::Nothing, _) => return,
-            (_, Some(split)) => self.split(dims, sets, pack, split, recording),
+            (_, Beside::Split(split)) => self.split(dims, sets, pack, split, recording),
+            (_, Beside::Convex(convex)) => self.convex(kernels, dims, sets, pack, convex, recording),
             _ => self.solve(dims, pack, impulse, recording),
         }
         for (set, part) in parts() {
@@ -271,6 +273,7 @@ impl IslandStep {
             // What a batch promises is residual number 1; in f32 heavy bodies cannot reach it, and there the scaled one
             // counts as well.
             tolerance_scaled: if size_of::<T>() == 4 { self.tolerance } else { 0.0 }.to_bits(),
+            by_solver: u32::from(self.by_solver),
             ..pack.dims
         }
     }

@@ -9,7 +9,7 @@ use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
-use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, TreeBlock, fixed};
+use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error, Integrator, geoms};
 
@@ -51,15 +51,17 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             _ => None,
         };
         let solver = manyworlds_contact::solver(&options.solver)?;
-        let splits = solver.kernels() == Kernels::Splitting;
+        let by_islands = solver.kernels().by_islands();
+        let surfaces = (solver.kernels() == Kernels::Sap).then(|| Surfaces::new(&model));
         let host = HostModel {
+            surfaces,
             lever: geoms::lever(&model),
             speculative: s.speculative_distance,
             blocks: fixed.iter().enumerate().filter_map(block).collect(),
             fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
-            chains: splits.then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
+            chains: by_islands.then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
             sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
         };
         Ok(Self {

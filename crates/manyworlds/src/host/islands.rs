@@ -6,10 +6,12 @@ use std::ops::Range;
 use bytemuck::{Pod, cast_slice};
 use manyworlds_collide::organise::{self, Plan};
 use manyworlds_collide::{Contact, Precision};
+use manyworlds_contact::convex::ConvexPack;
 use manyworlds_contact::subadmm::{self, SplitPack};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
-    ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, contact, kind,
+    ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, UNBOUNDED,
+    contact, kind,
 };
 use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::tree_layout::row_stride;
@@ -276,15 +278,28 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.assemble();
     }
 
-    /// Packs the chains that the islands' constraints act on.
-    pub(crate) fn split(&self, split: &mut SplitPack) {
-        let all = subadmm::Islands {
+    fn records(&self) -> subadmm::Islands<'_> {
+        subadmm::Islands {
             dims: &self.dims,
             islands: &self.islands,
             constraints: &self.constraints,
             sides: &self.sides,
-        };
-        let trees: Vec<&[TreeItem]> = self.sets.iter().map(|part| &part.trees[..]).collect();
+        }
+    }
+
+    /// By set.
+    fn trees(&self) -> Vec<&[TreeItem]> {
+        self.sets.iter().map(|part| &part.trees[..]).collect()
+    }
+
+    /// Packs where the islands' matrices lie.
+    pub(crate) fn convex(&self, convex: &mut ConvexPack) {
+        convex.pack(&self.records(), &self.trees());
+    }
+
+    /// Packs the chains that the islands' constraints act on.
+    pub(crate) fn split(&self, split: &mut SplitPack) {
+        let (all, trees) = (self.records(), self.trees());
         // A set's items and rows stand in the order in which constraints have them as sides.
         let mut met = vec![[0; 2]; self.sets.len()];
         split.pack(&all, &trees, |side, set, chains, add| {
@@ -409,6 +424,9 @@ impl<T: Scalar + Precision> IslandPack<T> {
         // Friction below zero means a block that holds.
         numbers[contact::FRICTION] = friction.max(T::default());
         numbers[contact::RESTITUTION] = restitution;
+        let soft = step.model.surfaces.as_ref().and_then(|of| of.compliance(&world.contacts[id]));
+        numbers[contact::COMPLIANCE] = T::from_f64(soft.map_or(-1.0, |soft| soft.r_n.min(UNBOUNDED)));
+        numbers[contact::SEPARATION] = T::from_f64(soft.map_or(0.0, |soft| soft.v_hat));
         if let Some(body) = bodies.iter().flatten().next() {
             numbers[SETTINGS].copy_from_slice(&step.settings(index, body.tree));
         }

@@ -4,6 +4,7 @@ mod fixed;
 mod islands;
 mod pack;
 mod params;
+mod surfaces;
 mod world;
 
 use std::sync::Arc;
@@ -11,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
+use manyworlds_contact::convex::ConvexPack;
+use manyworlds_contact::solve::Kernels;
 use manyworlds_contact::subadmm::{Chains, SplitPack};
 use manyworlds_gpu::Timings;
 use manyworlds_shaders::Scalar;
@@ -24,6 +27,7 @@ use islands::Step;
 pub(crate) use islands::{IslandPack, SetPart, SideTree};
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
+pub(crate) use surfaces::{Surfaces, compliance};
 pub(crate) use world::{Place, World};
 
 /// Worlds that one task collides in a row with one scratch.
@@ -59,8 +63,10 @@ pub(crate) struct HostModel<T: Precision> {
     pub(crate) speculative: f64,
     /// Those of them that are bilateral blocks of one tree.
     pub(crate) blocks: Vec<TreeBlock>,
-    /// By set, where the solver splits: then every tree with a constraint is in an island, alone in it or not.
+    /// By set, where the solver works on islands alone: then every tree with a constraint is in one, alone in it or not.
     pub(crate) chains: Option<Vec<Chains>>,
+    /// Where the solver's contact is compliant.
+    pub(crate) surfaces: Option<Surfaces>,
 }
 
 /// A bilateral block of one tree.
@@ -125,19 +131,41 @@ pub(crate) struct HostStage<T: Precision> {
     /// By set.
     pub(crate) params: Vec<LaneParams<T>>,
     pub(crate) islands: IslandPack<T>,
-    /// Where the solver splits.
-    pub(crate) split: Option<SplitPack>,
+    /// What the solver needs to know of islands beside their records.
+    pub(crate) beside: Beside,
     /// Times of the stages, if they are taken.
     timings: Option<Timings>,
+}
+
+/// What a solver needs to know of islands beside their records.
+#[derive(Debug)]
+pub(crate) enum Beside {
+    /// Nothing.
+    Nothing,
+    /// Of SubADMM.
+    Split(SplitPack),
+    /// Of CANAL and SAP.
+    Convex(ConvexPack),
 }
 
 /// A block's number, its worlds, their organisers, and what a thread works with.
 type Task<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
 
 impl<T: Scalar + Precision> HostStage<T> {
-    /// `newton`: islands of several trees that are small enough are marked for Newton steps. `fused_most`: constraints of
-    /// an island at most that one workgroup solves, where the solver splits.
-    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize, newton: bool, fused_most: u32) -> Self {
+    /// `kernels`: what they do of the solver. `fused_most`: constraints of an island at most that one workgroup solves,
+    /// where the solver splits.
+    pub(crate) fn new(
+        model: Arc<HostModel<T>>,
+        n_world: usize,
+        width: usize,
+        kernels: Kernels,
+        fused_most: u32,
+    ) -> Self {
+        let beside = match (kernels, model.chains.clone()) {
+            (Kernels::Splitting, Some(chains)) => Beside::Split(SplitPack::new(chains, fused_most)),
+            (Kernels::Canal | Kernels::Sap, Some(chains)) => Beside::Convex(ConvexPack::new(chains)),
+            _ => Beside::Nothing,
+        };
         let n_tree = model.lanes.trees.len();
         let packs = model
             .sets
@@ -146,8 +174,8 @@ impl<T: Scalar + Precision> HostStage<T> {
             .collect();
         Self {
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
-            islands: IslandPack::new(&model, n_world, newton),
-            split: model.chains.clone().map(|chains| SplitPack::new(chains, fused_most)),
+            islands: IslandPack::new(&model, n_world, kernels == Kernels::Newton),
+            beside,
             timings: None,
             width,
             worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),
@@ -219,8 +247,10 @@ impl<T: Scalar + Precision> HostStage<T> {
         let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
-        if let Some(split) = &mut self.split {
-            self.islands.split(split);
+        match &mut self.beside {
+            Beside::Nothing => {}
+            Beside::Split(split) => self.islands.split(split),
+            Beside::Convex(convex) => self.islands.convex(convex),
         }
         let packing = passed(clock);
         if let Some(timings) = &mut self.timings {

@@ -25,7 +25,7 @@ use std::time::Duration;
 use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, measure, verdict};
-use super::{Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
+use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage};
 use crate::problem::ContactProblem;
 pub(super) use island::{IslandState, Step};
 pub use params::CanalParams;
@@ -39,8 +39,20 @@ impl Solver for Canal {
         "canal"
     }
 
+    fn kernels(&self) -> Kernels {
+        Kernels::Canal
+    }
+
+    fn finishes(&self) -> bool {
+        true
+    }
+
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         CanalParams::default().run(problem, settings)
+    }
+
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        Outcome { stage: Some(Stage::Canal), ..self.solve(problem, settings) }
     }
 }
 

@@ -21,7 +21,7 @@ use std::time::Duration;
 use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, verdict};
-use super::{ContactModel, Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
+use super::{ContactModel, Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage};
 use crate::problem::ContactProblem;
 use island::{IslandState, Step};
 pub use params::SapParams;
@@ -39,8 +39,20 @@ impl Solver for Sap {
         ContactModel::Convex
     }
 
+    fn kernels(&self) -> Kernels {
+        Kernels::Sap
+    }
+
+    fn finishes(&self) -> bool {
+        true
+    }
+
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         SapParams::default().run(problem, settings)
+    }
+
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        Outcome { stage: Some(Stage::Sap), ..self.solve(problem, settings) }
     }
 }
 

@@ -1,0 +1,37 @@
+//! How contacts give way, for solvers of compliant contact.
+
+use manyworlds_collide::Contact;
+use manyworlds_contact::problem::Compliance;
+use manyworlds_model::{Contacting, Model};
+use manyworlds_shaders::Scalar;
+
+/// What geoms are made of.
+#[derive(Debug)]
+pub(crate) struct Surfaces {
+    geoms: Vec<Contacting>,
+    /// Time step, s.
+    timestep: f64,
+}
+
+impl Surfaces {
+    pub(crate) fn new(model: &Model) -> Self {
+        Self { geoms: model.geoms.iter().map(|geom| geom.contact).collect(), timestep: model.options.timestep }
+    }
+
+    /// How a contact gives way over a step.
+    pub(super) fn compliance<T: Scalar>(&self, contact: &Contact<T>) -> Option<Compliance> {
+        compliance(contact.geoms.map(|geom| &self.geoms[geom as usize]), self.timestep, contact)
+    }
+}
+
+/// How a contact gives way over a step of h seconds, by the stiffness and dissipation of its geoms. What is rigid dissipates
+/// within the step, `tau_d = h / pi` (Castro 2022, section V-B); what bounces is left to its bias.
+pub(crate) fn compliance<T: Scalar>([a, b]: [&Contacting; 2], h: f64, contact: &Contact<T>) -> Option<Compliance> {
+    let (stiffness, dissipation) = match a.compliance(b) {
+        Some(soft) => soft,
+        None if contact.restitution > T::default() => return None,
+        None => (f64::INFINITY, h * std::f64::consts::FRAC_1_PI),
+    };
+    let span = h + dissipation;
+    Some(Compliance { r_n: 1.0 / (h * stiffness * span), v_hat: -contact.distance.to_f64() / span })
+}
