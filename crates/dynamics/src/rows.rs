@@ -1,7 +1,9 @@
 //! Static rows and blocks: the constraints of a tree that are there at every step.
 
 use manyworlds_model::{Actuator, EqualityKind, Joint, JointKind};
-use manyworlds_shaders::dynamics::tree::{BlockRecord, NONE, RowRecord, TreeDims, block, drive, integrator, param, row};
+use manyworlds_shaders::dynamics::tree::{
+    BlockRecord, NONE, RowRecord, TreeDims, block, drive, integrator, param, row,
+};
 
 use crate::set::TreeView;
 

@@ -65,7 +65,10 @@ fn springs_dampers_and_drives_step_as_the_rules_say() {
     let parts = [
         (r#"<joint type="slide" axis="1 0 0" stiffness="30" damping="2"/>"#, ""),
         // A drive without a force limit, in the momentum matrix; and one with a limit that it does not meet, a row.
-        (r#"<joint name="j" type="slide" axis="1 0 0"/>"#, r#"<general joint="j" biastype="affine" biasprm="0 -30 -2"/>"#),
+        (
+            r#"<joint name="j" type="slide" axis="1 0 0"/>"#,
+            r#"<general joint="j" biastype="affine" biasprm="0 -30 -2"/>"#,
+        ),
         (
             r#"<joint name="j" type="slide" axis="1 0 0"/>"#,
             r#"<general joint="j" biastype="affine" biasprm="0 -30 -2" forcelimited="true" forcerange="-99 99"/>"#,
@@ -261,7 +264,11 @@ fn a_box_lands_and_rests_under_every_rule() {
             let state = batch.state(0).expect("a state");
             let speed = state.v.iter().fold(0.0f64, |most, v| most.max(v.abs()));
             let name = integrator.name();
-            assert!(speed < 1e-3 && worlds[0].contacts == 4, "{name}, {solver}: {speed}, {} contacts", worlds[0].contacts);
+            assert!(
+                speed < 1e-3 && worlds[0].contacts == 4,
+                "{name}, {solver}: {speed}, {} contacts",
+                worlds[0].contacts
+            );
             assert!(worlds[0].penetration < 1e-3 && !worlds[0].failed(), "{name}, {solver}");
         }
     }
@@ -273,7 +280,9 @@ fn derivatives_of_other_rules_are_refused() {
     for integrator in Integrator::ALL {
         match batch(&model, integrator, "auto", 0.002).keep_steps(true) {
             Ok(()) => assert_eq!(integrator, Integrator::LinearlyImplicit),
-            Err(Error::Option { option, found, .. }) => assert_eq!((option, &*found), ("integrator", integrator.name())),
+            Err(Error::Option { option, found, .. }) => {
+                assert_eq!((option, &*found), ("integrator", integrator.name()))
+            }
             Err(other) => panic!("{other}"),
         }
     }
