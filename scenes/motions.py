@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans the motions of the manipulation scenes and writes them as controls over time (standard library only):
 
-    python3 scenes/motions.py        # scenes/nut-turning.csv, scenes/dish-piling.csv
+    python3 scenes/motions.py        # scenes/nut-turning.csv, scenes/dish-piling.csv, scenes/jar.csv
 
 The arm is that of arm7.xml with axes 3 and 5 at zero, so that it moves in the vertical plane that axis 1 turns, and with
 its flange pointing down.
@@ -132,6 +132,66 @@ def dish_motion():
     return motion
 
 
+def tilted(azimuth, radius, height, tilt):
+    """As `arm`, with the flange turned outward and up from straight down by `tilt` (rad)."""
+    angles = arm(azimuth, radius, height, 0.0)
+    angles[5] -= tilt
+    return angles
+
+
+# Where the right arm, which stands at (1, 0) and looks back, has the bowl: azimuth (rad), radius (m).
+BOWL = (math.radians(60), 0.60)
+
+
+def jar_motion():
+    """The left hand takes the lid off the jar and lays it down; the right hand takes the jar and pours it into the bowl."""
+    tips = 0.06 + DEPTH + 0.081  # below axis 6, m
+
+    def controls(pose):
+        left, right = pose[:5], pose[5:]
+        return [x for p in (left, right) for x in tilted(p[0], p[1], p[2] + tips, p[3]) + fingers(p[4])]
+
+    # Of each hand: azimuth, radius, height of the tips, tilt, circle of the tips (rad, m). Radii as in `dish_motion`.
+    margin = 0.02
+    lid, jar = 0.059 + TIP, 0.053 + TIP
+    travel, aside = 0.3, math.radians(-60)
+    rest = (math.radians(60), 0.5, travel, 0.0, jar + margin)
+
+    def left(azimuth, height, grip):
+        return (azimuth, CIRCLE, height, 0.0, grip)
+
+    def right(azimuth, height, grip, tilt=0.0, radius=CIRCLE):
+        return (azimuth, radius, height, tilt, grip)
+
+    motion = Motion(left(0.0, travel, lid + margin) + rest, controls)
+    off, hold = lid - 0.003, jar - 0.008
+    for pose, seconds in [
+        (left(0.0, 0.138, lid + margin) + rest, 0.7),
+        (left(0.0, 0.138, off) + rest, 0.4),
+        (left(0.0, travel, off) + rest, 0.7),
+        (left(aside, travel, off) + rest, 1.2),
+        (left(aside, 0.013, off) + right(0.0, travel, jar + margin), 1.0),
+        (left(aside, 0.013, lid + margin) + right(0.0, 0.115, jar + margin), 0.7),
+    ]:
+        motion.to(pose, seconds)
+    gone = left(aside, travel, lid + margin)
+    motion.to(gone + right(0.0, 0.115, hold), 0.5)
+    azimuth = BOWL[0]
+    wrist, tilt, pour = 0.45, math.radians(115), 0.1  # radius of axis 6, turn of the flange, height of untilted tips, m
+    motion.to(gone + right(0.0, travel, hold), 0.7)
+    motion.to(gone + right(azimuth, travel, hold, 0.0, wrist), 1.2)
+    motion.to(gone + right(azimuth, travel, hold, math.radians(60), wrist), 0.6)
+    motion.to(gone + right(azimuth, pour, hold, tilt, wrist), 1.2)
+    motion.to(gone + right(azimuth, pour, hold, tilt, wrist), 1.0)
+    motion.to(gone + right(azimuth, travel, hold, 0.0, wrist), 1.2)
+    motion.to(gone + right(azimuth, travel, hold, 0.0, wrist), 0.3)
+    return motion
+
+
+HANDS = [f"{side} {name}" for side in ("left", "right") for name in AXES + FINGERS]
+
+
 if __name__ == "__main__":
     nut_turning()
     dish_motion().write("dish-piling.csv", AXES + FINGERS)
+    jar_motion().write("jar.csv", HANDS)

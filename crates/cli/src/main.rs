@@ -9,6 +9,7 @@ mod failure;
 mod figure;
 mod gradcheck;
 mod info;
+mod integrators;
 mod jacobian;
 mod output;
 mod record;
@@ -70,6 +71,8 @@ enum Command {
     Solve(solve::SolveArgs),
     /// Every solver on contact problems: residual against iterations and time
     Compare(compare::CompareArgs),
+    /// One motion under every rule of time stepping: its energy, and its error against the step
+    Integrators(integrators::IntegratorsArgs),
     /// Reads a model and lists what was understood, ignored or is unsupported
     Check(check::CheckArgs),
     /// The built-in scenes
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Some(Command::Gradcheck(args)) => gradcheck::gradcheck(args),
         Some(Command::Solve(args)) => solve::solve(args),
         Some(Command::Compare(args)) => compare::compare(args),
+        Some(Command::Integrators(args)) => integrators::integrators(args),
         Some(Command::Check(args)) => check::check(args),
         Some(Command::Scenes(args)) => scenes::scenes(args),
         Some(Command::Info(args)) => info::info(args),

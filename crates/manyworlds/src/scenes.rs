@@ -81,6 +81,8 @@ files![
     "heavy-stack.xml",
     "hopper.xml",
     "humanoid.xml",
+    "jar.csv",
+    "jar.xml",
     "nut-turning.csv",
     "nut-turning.xml",
     "pile.xml",
@@ -90,6 +92,8 @@ files![
     "quadruped-drop.xml",
     "quadruped.xml",
     "sliding-box.xml",
+    "slip-control.csv",
+    "slip-control.xml",
     "spring-cylinder.xml",
     "table-pile.xml",
 ];

@@ -3,6 +3,7 @@
 mod bad_problems;
 mod batch;
 mod closed_forms;
+mod compliant_scenes;
 mod contact_tree;
 mod convex;
 mod corpus;

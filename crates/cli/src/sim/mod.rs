@@ -7,7 +7,8 @@ mod trace;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use manyworlds::{Batch, ControlCurve, Model};
+use manyworlds::{Batch, ControlCurve, Model, StepProblem};
+use manyworlds_contact::{SapParams, SolveSettings, quality, solve_with};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs, read};
@@ -49,9 +50,16 @@ pub(crate) struct SimArgs {
     /// Controls over time
     #[arg(long, value_name = "FILE.csv")]
     controls: Option<PathBuf>,
-    /// Draws heights of free bodies, energy, contacts, penetration, residual and the contact solver's time against time
+    /// Draws heights of free bodies (or what --draw names), energy, contacts, penetration, residual and the contact solver's time against time
     #[arg(long, value_name = "FILE.svg|png")]
     plot: Option<PathBuf>,
+    /// Entries of q that are drawn in the place of heights
+    #[arg(long, value_name = "I,..", value_delimiter = ',', requires = "plot")]
+    draw: Vec<usize>,
+    /// Measures the momentum error of every step of `sap` (Castro 2022, eq. 32): against its contact problem solved anew,
+    /// from nothing and a thousand times more closely
+    #[arg(long)]
+    momentum_error: bool,
     #[command(flatten)]
     record: RecordArgs,
     #[command(flatten)]
@@ -72,6 +80,8 @@ struct Report {
     v: Vec<f64>,
     residual_max: f64,
     penetration_max: f64,
+    /// Where it is measured.
+    momentum_error_max: Option<f64>,
     /// Of the contact solver, from Jacobians to the certificate, summed over threads; none where an adapter has no
     /// timestamps.
     solver_ms_median: Option<f64>,
@@ -89,10 +99,19 @@ struct Report {
 pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let model = args.model.load()?.model;
+    if let Some(entry) = args.draw.iter().find(|&&entry| entry >= model.n_q) {
+        return Err(Failure::Input(format!("--draw {entry}: q of \"{}\" has {} entries", model.name, model.n_q)));
+    }
     let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
     let curve = args.curve(&model, &start)?;
     let format = args.plot.as_deref().map(format).transpose()?;
     let settings = args.run.for_one();
+    if args.momentum_error && settings.solver != "sap" {
+        let found = &settings.solver;
+        return Err(Failure::Input(format!(
+            "--momentum-error: of solver sap, whose problem it measures; this is {found}"
+        )));
+    }
     let h = settings.dt.unwrap_or(model.options.timestep);
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
@@ -100,9 +119,10 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
 
     let mut recorder = args.record.start(&model.name, settings.precision)?;
     let (mut residual_max, mut penetration_max) = (0.0, 0.0);
+    let mut momentum_error_max = args.momentum_error.then_some(0.0);
     let mut summaries = Vec::with_capacity(1);
     let mut clock = SolverClock::start(&mut batch);
-    let mut trace = args.plot.is_some().then(|| Trace::new(&model));
+    let mut trace = args.plot.is_some().then(|| Trace::new(&model, &args.draw));
     let bar = output::progress(args.steps, "stepping");
     for i in 0..args.steps {
         match &curve {
@@ -117,6 +137,9 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         }
         if let Some(clock) = &mut clock {
             clock.after_step(&batch);
+        }
+        if let Some(most) = &mut momentum_error_max {
+            *most = worse(*most, momentum_error(&batch.contact_problem(0)?)?);
         }
         if let Some(recorder) = &mut recorder {
             recorder.after_step(&mut batch)?;
@@ -151,6 +174,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         v: state.v,
         residual_max,
         penetration_max,
+        momentum_error_max,
         solver_ms_median: clock.as_ref().map(SolverClock::median).filter(|ms| ms.is_finite()),
         solver_ms_mean: clock.as_ref().map(SolverClock::mean).filter(|ms| ms.is_finite()),
         solver_ms_p99: clock.as_ref().map(SolverClock::percentile_99).filter(|ms| ms.is_finite()),
@@ -168,6 +192,15 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How far the momentum of a step of `sap` is from that of the solution, relative to the larger of momentum and impulse. The
+/// velocity of a step balances its impulses to round-off; what is off are these.
+fn momentum_error(step: &StepProblem) -> Result<f64, Failure> {
+    let settings = SolveSettings { iterations: 1000, ..SolveSettings::default() };
+    let closely = SapParams { relative: 1e-9, ..SapParams::default() };
+    let solved = solve_with(&step.problem, &settings, &closely).map_err(|error| Failure::Input(error.to_string()))?;
+    Ok(quality(&step.problem, &solved.lambda, &step.velocity).momentum_error)
+}
+
 fn human(report: &Report) -> String {
     output::pairs([
         ("model", report.model.clone()),
@@ -179,6 +212,7 @@ fn human(report: &Report) -> String {
         ("v", output::numbers(&report.v)),
         ("largest residual", format!("{:.2e} N s", report.residual_max)),
         ("deepest penetration", format!("{:.2e} m", report.penetration_max)),
+        ("largest momentum error", report.momentum_error_max.map_or("not measured".into(), |e| format!("{e:.2e}"))),
         (
             "contact solver",
             match [report.solver_ms_median, report.solver_ms_mean, report.solver_ms_p99, report.solver_ms_max] {

@@ -39,7 +39,7 @@ impl Figure for Run<'_> {
         B::ErrorType: 'static,
     {
         let panels = root.titled(&self.title, (FONT, 18))?.split_evenly((3, 2));
-        linear(&panels[0], "height of free bodies, m", &self.heights())?;
+        linear(&panels[0], self.trace.what, &self.heights())?;
         linear(&panels[1], "energy, J", &self.curve(last, |m| m.energy))?;
         linear(&panels[2], "contacts", &self.curve(last, |m| f64::from(m.contacts)))?;
         linear(&panels[3], "deepest penetration, mm", &self.curve(largest, |m| 1e3 * m.penetration))?;

@@ -68,23 +68,31 @@ pub(super) struct Moment {
     pub(super) residual: f64,
     /// m
     pub(super) penetration: f64,
-    /// Of bodies with a free joint, m.
+    /// Of bodies with a free joint, m, or the entries of q asked for.
     pub(super) heights: Vec<f64>,
 }
 
 /// All steps of a run.
 pub(super) struct Trace {
-    /// Names of the bodies whose heights are kept.
+    /// What the first panel shows.
+    pub(super) what: &'static str,
+    /// Names of the bodies whose heights are kept, or of the entries.
     pub(super) bodies: Vec<String>,
-    /// Where their heights are in q.
+    /// Where they are in q.
     places: Vec<usize>,
     pub(super) moments: Vec<Moment>,
 }
 
 impl Trace {
-    pub(super) fn new(model: &Model) -> Self {
+    /// `entries` of q are kept in the place of heights, if there are any.
+    pub(super) fn new(model: &Model, entries: &[usize]) -> Self {
+        if !entries.is_empty() {
+            let bodies = entries.iter().map(|i| format!("q{i}")).collect();
+            return Self { what: "q, m or rad", bodies, places: entries.to_vec(), moments: Vec::new() };
+        }
         let free = || model.joints.iter().filter(|joint| joint.kind == JointKind::Free);
         Self {
+            what: "height of free bodies, m",
             bodies: free().map(|joint| model.bodies[joint.body].name.clone()).collect(),
             places: free().map(|joint| joint.q_start + 2).collect(),
             moments: Vec::new(),

@@ -16,6 +16,14 @@ fn usage() {
     refused(&["bench", "free-box", "--tolerance", "inf"], &["tolerance"]);
     refused(&["bench", "free-box", "--solver", "magic"], &["magic", "pgs"]);
     refused(&["bench", "free-box", "--controls", "-1"], &["--controls"]);
+    refused(&["bench", "free-box", "--integrator", "leapfrog"], &["leapfrog", "midpoint"]);
+    refused(&["jacobian", "free-box", "--integrator", "midpoint"], &["integrator", "linearly-implicit"]);
+    refused(&["sim", "free-box", "--steps", "1", "--momentum-error"], &["--momentum-error", "sap"]);
+    refused(&["sim", "free-box", "--steps", "1", "--plot", "x.svg", "--draw", "7"], &["--draw 7", "7 entries"]);
+    refused(&["integrators", "free-box", "--entry", "9"], &["--entry 9"]);
+    refused(&["integrators", "free-box", "--halvings", "40"], &["--halvings", "40"]);
+    refused(&["integrators", "free-box", "--seconds", "-1"], &["--seconds"]);
+    refused(&["integrators", "free-box", "--integrator", "midpoint"], &["--integrator"]);
 }
 
 #[test]

@@ -314,3 +314,33 @@ fn help_has_examples() {
         assert!(run.stdout.contains("Examples:"), "{command:?}: {}", run.stdout);
     }
 }
+
+#[test]
+fn integrators_compares_the_rules() {
+    let files = Files::new();
+    let plot = files.path("rules.svg");
+    let args =
+        ["integrators", "spring-cylinder", "--solver", "sap", "--seconds", "0.5", "--halvings", "3", "--entry", "0"];
+    let plotted = ["--executor", "cpu", "--plot", &show(&plot)];
+    let report = json(&[&args[..], &plotted[..]].concat(), &["steps", "energy_start", "rules"]);
+    let rule = |name: &str| {
+        let rules = report["rules"].as_array().unwrap();
+        rules.iter().find(|rule| rule["integrator"] == name).unwrap()
+    };
+    let order = |name: &str| rule(name)["order"].as_f64().unwrap();
+    assert!((order("midpoint") - 2.0).abs() < 0.2 && order("symplectic-euler") < 1.3, "{report}");
+    assert_eq!(numbers(&rule("midpoint")["errors"]).len(), 4);
+    assert!(std::fs::read_to_string(plot).unwrap().contains("second order"));
+}
+
+#[test]
+fn sim_draws_what_it_is_asked_for_and_measures_momentum() {
+    let files = Files::new();
+    let plot = files.path("x.svg");
+    let args = ["sim", "spring-cylinder", "--solver", "sap", "--integrator", "midpoint", "--steps", "10"];
+    let more = ["--executor", "cpu", "--draw", "0", "--momentum-error", "--plot", &show(&plot)];
+    let report = json(&[&args[..], &more[..]].concat(), &["momentum_error_max"]);
+    let error = report["momentum_error_max"].as_f64().unwrap();
+    assert!(error > 0.0 && error < 1e-5, "{error}");
+    assert!(std::fs::read_to_string(plot).unwrap().contains("q, m or rad"));
+}

@@ -4,12 +4,12 @@ use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::{BufferId, Store};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
-use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
 use manyworlds_shaders::dynamics::tree::{RowRecord, Tree, row};
 use manyworlds_shaders::index::slot_at;
 
 use super::chunk::Chunk;
+use super::problem::whole;
 use super::shared::Shared;
 use crate::host::Place;
 use crate::{ContactReport, Error, Inspection, RowReport};
@@ -62,6 +62,10 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
             lanes.push((model_tree, index, lane, velocity, impulses));
         }
     }
+    // Contacts between trees, by their islands' constraint. Their velocities are those of the trees: what the islands' own
+    // buffers hold is the kernels', which the host may have gone beyond.
+    let shared_contacts = chunk.host.islands.blocks_of(world);
+    let jac = if shared_contacts.is_empty() { Vec::new() } else { whole(chunk, chunk.islands.buffers.jac)? };
     for i in 0..chunk.host.worlds[world].contacts.len() {
         let contact = chunk.host.worlds[world].contacts[i];
         let place = chunk.host.worlds[world].places[i];
@@ -93,9 +97,21 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
             }
         }
         if let Place::Island(at) = place
-            && (at as usize) < chunk.host.islands.constraints.len()
+            && let Ok(found) = shared_contacts.binary_search_by_key(&(at as usize), |block| block.0)
         {
-            (report.impulse, report.velocity) = read_island(chunk, at as usize)?;
+            let impulse: [T; 3] =
+                read_at(chunk, chunk.islands.buffers.impulses(!chunk.islands.odd)[1], 3 * at as usize)?;
+            report.impulse = impulse.map(Scalar::to_f64);
+            for side in &shared_contacts[found].1 {
+                let Some((.., velocity, _)) = lanes.iter().find(|l| (l.1, l.2) == (side.set, side.lane)) else {
+                    continue;
+                };
+                for (r, sum) in report.velocity.iter_mut().enumerate() {
+                    let first = side.jac + r * velocity.len();
+                    let row = &jac[first..first + velocity.len()];
+                    *sum += row.iter().zip(velocity).map(|(j, v)| j.to_f64() * v).sum::<f64>();
+                }
+            }
         }
         out.contacts.push(report);
     }
@@ -105,30 +121,15 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
     Ok(out)
 }
 
-/// Impulse and velocity of a contact between trees.
-fn read_island<T: Scalar + CollidePrecision, S: Store<T>>(
+/// Three numbers of a buffer.
+fn read_at<T: Scalar + CollidePrecision, S: Store<T>>(
     chunk: &mut Chunk<T, S>,
+    buffer: BufferId,
     at: usize,
-) -> Result<([f64; 3], [f64; 3]), Error> {
-    let b = chunk.islands.buffers;
-    let pack = &chunk.host.islands;
-    let mut read = |buffer: BufferId| {
-        let mut all = vec![T::default(); chunk.store.len(buffer)];
-        chunk.store.read(buffer, &mut all).map(|()| all)
-    };
-    let impulse = read(b.impulses(!chunk.islands.odd)[1])?;
-    let (jac, velocity) = (read(b.jac)?, read(b.velocity)?);
-    let solved = &velocity[island::region::SOLUTION * pack.dims.n_velocity as usize..];
-    let record = &pack.constraints[at];
-    let mut sigma = [0.0; 3];
-    for side in &pack.sides[record.side_begin as usize..record.side_end as usize] {
-        let n = side.count as usize;
-        let v = &solved[side.velocity as usize..][..n];
-        for (sum, row) in sigma.iter_mut().zip(jac[side.jac as usize..].chunks_exact(n)) {
-            *sum += row.iter().zip(v).map(|(j, v)| j.to_f64() * v.to_f64()).sum::<f64>();
-        }
-    }
-    Ok((std::array::from_fn(|r| impulse[3 * at + r].to_f64()), sigma))
+) -> Result<[T; 3], Error> {
+    let mut all = vec![T::default(); chunk.store.len(buffer)];
+    chunk.store.read(buffer, &mut all)?;
+    Ok(std::array::from_fn(|r| all[at + r]))
 }
 
 /// Numbers of one slot of one lane.
