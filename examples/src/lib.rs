@@ -1,4 +1,6 @@
-//! What the examples of inverse problems share: least squares by Gauss-Newton steps.
+//! What examples share: least squares by Gauss-Newton steps, charts.
+
+pub mod chart;
 
 use nalgebra::{DMatrix, DVector};
 

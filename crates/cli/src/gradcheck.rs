@@ -6,6 +6,7 @@ use clap::Args;
 use manyworlds::gradcheck::{Block, Checker};
 use manyworlds::model::Actuator;
 use manyworlds::{Batch, Mode, random};
+use manyworlds_contact::{ContactModel, solver};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
@@ -93,6 +94,8 @@ struct Report {
 
 /// Residual of the contact solver for differences, N s, and its sweeps.
 const TIGHT: (f64, u32) = (1e-13, 5000);
+/// The same of convex contact, relative.
+const TIGHT_CONVEX: f64 = 1e-15;
 
 /// Compares and reports.
 pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
@@ -107,6 +110,10 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     let mut settings = args.run.for_one();
     if args.run.tolerance.is_none() {
         (settings.tolerance, settings.iterations) = TIGHT;
+        // That of a gradient, relative to the momenta.
+        if solver(&settings.solver).is_ok_and(|solver| solver.model() == ContactModel::Convex) {
+            settings.tolerance = TIGHT_CONVEX;
+        }
     }
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;

@@ -2,21 +2,22 @@
 //! held, and the law its impulse obeys.
 
 use crate::grid::Grid;
+use crate::model::ContactModel;
 
 /// The law of a constraint of the step, with its impulse in the solution.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Law {
-    /// Signorini-Coulomb, three rows (t1, t2, n).
+    /// Three rows (t1, t2, n).
     Contact {
         /// Friction coefficient.
         mu: f64,
+        /// What kind of contact.
+        model: ContactModel,
     },
     /// Held at zero, three rows.
     Bilateral,
-    /// `sigma + e + c lambda = 0` between bounds, one row.
+    /// `sigma + e + r lambda = 0` between bounds, one row.
     Row {
-        /// c, 1/kg.
-        compliance: f64,
         /// Smallest impulse.
         lower: f64,
         /// Largest impulse.
@@ -43,6 +44,10 @@ pub(crate) struct Constraint {
     pub(crate) impulse: [f64; 3],
     /// e
     pub(crate) bias: [f64; 3],
+    /// How much each row gives way, 1/kg: its law is about `sigma + e + r lambda`.
+    pub(crate) r: [f64; 3],
+    /// Slope of `r` by the size of the Delassus block.
+    pub(crate) r_slope: [f64; 3],
     /// How far e is from a kink of its own (where a gap closes, where a correction is capped).
     pub(crate) kink: Kink,
     /// Of a row of a tree: first dof of the tree in the island, and number of the row.
@@ -82,10 +87,11 @@ impl Rows {
         }
     }
 
-    /// Says which row of which tree the last constraint is.
-    pub(crate) fn is_row(&mut self, tree: usize, index: usize) {
+    /// Says which row of which tree the last constraint is, and its compliance, 1/kg.
+    pub(crate) fn is_row(&mut self, tree: usize, index: usize, compliance: f64) {
         if let Some(last) = self.constraints.last_mut() {
             last.row = Some((tree, index));
+            last.r[0] = compliance;
         }
     }
 
@@ -99,7 +105,17 @@ impl Rows {
     /// Adds a constraint behind the last; gives its first row.
     pub(crate) fn push(&mut self, law: Law, impulse: [f64; 3], bias: [f64; 3], kink: Kink) -> usize {
         let first = self.constraints.last().map_or(0, |last| last.first + last.law.rows());
-        self.constraints.push(Constraint { first, law, impulse, bias, kink, row: None, approach: 0.0 });
+        self.constraints.push(Constraint {
+            first,
+            law,
+            impulse,
+            bias,
+            r: [0.0; 3],
+            r_slope: [0.0; 3],
+            kink,
+            row: None,
+            approach: 0.0,
+        });
         first
     }
 }

@@ -16,6 +16,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
 use crate::grid::Grid;
+use crate::model::{ContactModel, Give};
 use crate::pool::Pooled;
 use crate::tree::Forward;
 
@@ -41,6 +42,8 @@ pub struct ContactInput {
     pub restitution: f64,
     /// Impulse of the step, (t1, t2, n), N s.
     pub impulse: [f64; 3],
+    /// How it gives way; [`Give::Bias`] unless the model is convex.
+    pub give: Give,
     /// How point, normal and distance change with the bodies; why that is not known.
     pub slope: Result<ContactSlope, Cow<'static, str>>,
 }
@@ -254,55 +257,26 @@ pub(crate) fn add_contact_impulse(members: &mut [Member], place: impl Fn(usize) 
     add_fixed(members, contact.bodies, place, contact.point.into(), f, Vector3::zeros());
 }
 
-/// How fast a contact without impulse opens, biased, m/s: above zero, it has no say in the step.
-pub(crate) fn opening(members: &[Member], place: impl Fn(usize) -> usize, contact: &ContactInput) -> Option<f64> {
-    if contact.impulse != [0.0; 3] {
-        return None;
-    }
-    let tree = contact.bodies.iter().flatten().next()?.0;
-    let forward = &members[place(tree)].forward;
-    let [per_step, fraction, largest] = settings(forward);
-    let (p, n) = (Vector3::from(contact.point), Vector3::from(contact.normal));
-    let along = |before: bool| {
-        let velocity = |side: usize| {
-            let (tree, body) = contact.bodies[side]?;
-            let member = &members[place(tree)];
-            let twist = if before { &member.before.twist } else { &member.motion.twist };
-            let arm = p - Vector3::from(member.forward.centre());
-            Some(vector(twist, SPATIAL * body + 3) + vector(twist, SPATIAL * body).cross(&arm))
-        };
-        (velocity(1).unwrap_or_default() - velocity(0).unwrap_or_default()).dot(&n)
-    };
-    let (after, approach) = (along(false), along(true));
-    let threshold = (-forward.params[param::RESTITUTION_THRESHOLD]).min(-(contact.distance * per_step));
-    let bias = if contact.restitution > 0.0 && approach < threshold {
-        contact.restitution * approach
-    } else {
-        manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest, 0.0)
-    };
-    Some(after + bias).filter(|&speed| speed > 0.0)
+/// What a contact's biased velocity has beside its velocity.
+struct Bias {
+    /// m/s
+    value: f64,
+    /// By the distance, 1/s.
+    slope: f64,
+    /// Whether it bounces.
+    bounces: bool,
+    kink: Kink,
 }
 
-/// Adds a contact to its island; `push` gets what the motion of `J^T lambda` adds to `-dF` by q beside the force that is
-/// fixed in the world.
-pub(crate) fn add_contact(
-    members: &[Member],
-    place: impl Fn(usize) -> usize,
-    contact: &ContactInput,
-    columns: &mut Columns,
-    rows: &mut Rows,
-    push: &mut Grid,
-) {
-    let Some(tree) = contact.bodies.iter().flatten().next().map(|body| body.0) else { return };
-    let forward = &members[place(tree)].forward;
+/// That of a contact whose speed along the normal before the step is `approach`.
+fn bias(forward: &Forward, contact: &ContactInput, approach: f64) -> Bias {
     let [per_step, fraction, largest] = settings(forward);
-    let at = columns.fill(members, contact.bodies, &place, contact.point.into());
-    let (e, turned) = frame(contact.normal);
-
-    let approach = (e * at.relative[1][0])[2];
-    let threshold = forward.params[param::RESTITUTION_THRESHOLD];
-    let bounces = contact.restitution > 0.0 && approach < (-threshold).min(-(contact.distance * per_step));
-    let bias = if bounces {
+    if let Some(span) = contact.give.span(forward.h()) {
+        return Bias { value: contact.distance / span, slope: 1.0 / span, bounces: false, kink: Kink::NONE };
+    }
+    let threshold = (-forward.params[param::RESTITUTION_THRESHOLD]).min(-(contact.distance * per_step));
+    let bounces = contact.restitution > 0.0 && approach < threshold;
+    let value = if bounces {
         contact.restitution * approach
     } else {
         manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest, 0.0)
@@ -310,14 +284,70 @@ pub(crate) fn add_contact(
     let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, per_step, fraction, largest) };
     if contact.restitution > 0.0 {
         // Whether it bounces is a switch as well.
-        kink.margin = kink.margin.min((approach - (-threshold).min(-(contact.distance * per_step))).abs());
+        kink.margin = kink.margin.min((approach - threshold).abs());
     }
-    let law = Law::Contact { mu: contact.friction.max(0.0) };
-    let r = rows.push(law, contact.impulse, [0.0, 0.0, bias], kink);
+    let slope = if bounces { 0.0 } else { bias_slope(contact.distance, per_step, fraction, largest) };
+    Bias { value, slope, bounces, kink }
+}
+
+/// How fast a contact without impulse opens, biased, m/s: above zero, it has no say in the step.
+pub(crate) fn opening(
+    members: &[Member],
+    place: impl Fn(usize) -> usize,
+    contact: &ContactInput,
+    model: ContactModel,
+) -> Option<f64> {
+    if contact.impulse != [0.0; 3] {
+        return None;
+    }
+    let tree = contact.bodies.iter().flatten().next()?.0;
+    let forward = &members[place(tree)].forward;
+    let (p, n) = (Vector3::from(contact.point), Vector3::from(contact.normal));
+    let relative = |before: bool| {
+        let velocity = |side: usize| {
+            let (tree, body) = contact.bodies[side]?;
+            let member = &members[place(tree)];
+            let twist = if before { &member.before.twist } else { &member.motion.twist };
+            let arm = p - Vector3::from(member.forward.centre());
+            Some(vector(twist, SPATIAL * body + 3) + vector(twist, SPATIAL * body).cross(&arm))
+        };
+        velocity(1).unwrap_or_default() - velocity(0).unwrap_or_default()
+    };
+    let (after, approach) = (relative(false), relative(true).dot(&n));
+    let opening = after.dot(&n) + bias(forward, contact, approach).value;
+    let opening = match model {
+        ContactModel::Exact | ContactModel::Pyramid => opening,
+        // Slip lifts it.
+        ContactModel::Convex { .. } => {
+            let mu = contact.friction.max(0.0);
+            (opening - mu * (after - n * after.dot(&n)).norm()) / mu.hypot(1.0)
+        }
+    };
+    Some(opening).filter(|&speed| speed > 0.0)
+}
+
+/// Adds a contact to its island; `push` gets what the motion of `J^T lambda` adds to `-dF` by q beside the force that is
+/// fixed in the world.
+pub(crate) fn add_contact(
+    members: &[Member],
+    place: impl Fn(usize) -> usize,
+    (contact, model): (&ContactInput, ContactModel),
+    columns: &mut Columns,
+    rows: &mut Rows,
+    push: &mut Grid,
+) {
+    let Some(tree) = contact.bodies.iter().flatten().next().map(|body| body.0) else { return };
+    let forward = &members[place(tree)].forward;
+    let at = columns.fill(members, contact.bodies, &place, contact.point.into());
+    let (e, turned) = frame(contact.normal);
+
+    let approach = (e * at.relative[1][0])[2];
+    let Bias { value, slope, bounces, kink } = bias(forward, contact, approach);
+    let law = Law::Contact { mu: contact.friction.max(0.0), model };
+    let r = rows.push(law, contact.impulse, [0.0, 0.0, value], kink);
     if bounces {
         rows.bounces(approach);
     }
-    let slope = bias_slope(contact.distance, per_step, fraction, largest);
     let impulse = Vector3::from(contact.impulse);
     let f = e.transpose() * impulse;
     for moved in at.columns {
@@ -341,11 +371,10 @@ pub(crate) fn add_contact(
         };
         let j = e * moved.linear;
         let mut sigma = of(0);
+        sigma.z += slope * change[6];
         if bounces {
             sigma.z += contact.restitution * of(1).z;
             rows.by_v[(r + 2, moved.dof)] += contact.restitution * j.z;
-        } else {
-            sigma.z += slope * change[6];
         }
         for k in 0..3 {
             rows.j[(r + k, moved.dof)] += j[k];

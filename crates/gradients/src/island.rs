@@ -4,20 +4,21 @@
 use manyworlds_shaders::contact::tree_layout::row;
 use manyworlds_shaders::dynamics::tree::SPATIAL;
 
+use crate::compliance::{Source, add_compliance};
 use crate::constraint::{Constraint, Rows};
 use crate::contact::{
-    BlockInput, Columns, ContactInput, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse,
-    opening,
+    Columns, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse, opening,
 };
 use crate::grid::{Grid, axpy, dot};
 use crate::integrate::{integrate, integrate_along, integrate_back};
 use crate::lu::{Lu, SMALLEST_PIVOT};
-use crate::mode::{Mode, mode};
+use crate::mode::{Local, Mode, local};
 use crate::momentum::{MomentumDerivative, momentum_derivative};
 use crate::pool::Pooled;
 use crate::reduced::{Inverse, Unknown, left_over, unknowns};
 use crate::row::add_row;
 use crate::rules::Impact;
+use crate::step::StepInput;
 use crate::tree::{Forward, TreeInput};
 
 /// Left-overs above this mean that the linear system has no solution.
@@ -38,6 +39,8 @@ pub(crate) struct Island<'a> {
     pub(crate) n_u: usize,
     /// ds, by its parts.
     pub(crate) rows: Rows,
+    /// Where its constraints come from.
+    pub(crate) sources: Vec<Source<'a>>,
     /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
     pub(crate) by_q: Grid,
     pub(crate) by_v: Grid,
@@ -54,8 +57,9 @@ pub(crate) struct Island<'a> {
     pub(crate) modes: Vec<Mode>,
     /// Constraint of each of its contacts; `None` for one that has no say.
     pub(crate) acting: Vec<Option<usize>>,
-    /// Modes of all constraints, and the biased velocities of their rows.
+    /// Modes of all constraints, what drags along the tangents of those that slide, and the biased velocities of their rows.
     pub(crate) constraint_modes: Vec<Mode>,
+    pub(crate) drag: Vec<[f64; 2]>,
     pub(crate) sigma: Vec<f64>,
     /// Smallest margin, m/s.
     pub(crate) margin: f64,
@@ -133,13 +137,9 @@ fn responses(members: &[Member], j: &Grid) -> Grid {
 }
 
 impl<'a> Island<'a> {
-    pub(crate) fn new(
-        trees: &[TreeInput<'a>],
-        contacts: &[ContactInput],
-        blocks: &[BlockInput],
-        parts: &Parts,
-    ) -> Self {
-        let mut members = members(trees, parts);
+    pub(crate) fn new(input: &StepInput<'a>, parts: &Parts) -> Self {
+        let (contacts, blocks, model) = (input.contacts, input.blocks, input.model);
+        let mut members = members(&input.trees, parts);
         let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
         for &c in &parts.contacts {
             add_contact_impulse(&mut members, place, &contacts[c]);
@@ -154,49 +154,55 @@ impl<'a> Island<'a> {
         let active = |m: &Member, i: usize| m.forward.row(i)[row::ACTIVE] > 0.0;
         let n_row: usize =
             members.iter().map(|m| (0..m.forward.tree.rows.len()).filter(|&i| active(m, i)).count()).sum();
-        let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c])).collect();
+        let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c], model)).collect();
         let n_closed = opening.iter().filter(|speed| speed.is_none()).count();
         let mut columns = Columns::default();
         let mut rows = Rows::new(3 * (n_closed + parts.blocks.len()) + n_row, n_v, n_u);
         let (mut by_q, mut by_v) = (Grid::zeros(n_v, n_v), Grid::zeros(n_v, n_v));
         let mut by_ctrl = Grid::zeros(n_v, n_u);
+        let mut sources = Vec::new();
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
-            add_contact(&members, place, &contacts[c], &mut columns, &mut rows, &mut by_q);
+            sources.push(Source::Contact(&contacts[c]));
+            add_contact(&members, place, (&contacts[c], model), &mut columns, &mut rows, &mut by_q);
         }
         for &b in &parts.blocks {
+            sources.push(Source::Block(&blocks[b]));
             add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut by_q);
         }
-        for member in &members {
+        for (m, member) in members.iter().enumerate() {
             let out = MomentumDerivative { q: &mut by_q, v: &mut by_v, ctrl: &mut by_ctrl, at: member.at };
             momentum_derivative(&member.forward, &member.after, &member.fixed, out);
             for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
+                sources.push(Source::Row { member: m, index: i });
                 add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut by_q);
             }
         }
+
+        add_compliance(&members, &place, &sources, model, &mut rows);
 
         // Modes at the solution.
         let after: Vec<f64> = members.iter().flat_map(|m| m.after.iter().copied()).collect();
         let mut sigma: Vec<f64> = (0..rows.j.height()).map(|r| dot(rows.j.row(r), &after)).collect();
         let y = responses(&members, &rows.j);
-        let mut modes = Vec::with_capacity(rows.constraints.len());
+        let mut locals: Vec<Local> = Vec::with_capacity(rows.constraints.len());
         let mut closed = 0;
         let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
-        for Constraint { first, law, impulse, bias, kink, .. } in &rows.constraints {
-            let n = law.rows();
+        for constraint @ Constraint { first, bias, kink, .. } in &rows.constraints {
+            let n = constraint.law.rows();
             (0..n).for_each(|k| sigma[first + k] += bias[k]);
             let trace: f64 = (0..n).map(|k| dot(rows.j.row(first + k), y.row(first + k))).sum();
             let own = std::array::from_fn(|k| if k < n { sigma[first + k] } else { 0.0 });
-            let (mode, distance) = mode(*law, *impulse, own, trace / n as f64);
-            modes.push(mode);
-            margin = margin.min(distance);
+            let own = local(constraint, own, trace / n as f64);
+            locals.push(own);
+            margin = margin.min(own.margin);
             // The bias of a constraint that carries nothing has no say.
-            if !matches!(mode, Mode::Breaking | Mode::AtBound) {
+            if !matches!(own.mode, Mode::Breaking | Mode::AtBound) {
                 margin = margin.min(kink.margin);
                 closed += usize::from(kink.closed);
             }
         }
 
-        let unknowns = unknowns(&rows, &modes, &sigma);
+        let unknowns = unknowns(&rows, &locals, &sigma);
         let m = unknowns.len();
         let (mut push, mut equations) = (Grid::zeros(n_v, m), Grid::zeros(m, n_v));
         let mut pushed = Pooled::zeros(n_v);
@@ -224,7 +230,7 @@ impl<'a> Island<'a> {
                 own
             })
             .collect();
-        let constraint_modes = modes;
+        let constraint_modes: Vec<Mode> = locals.iter().map(|own| own.mode).collect();
         let modes = acting.iter().map(|at| at.map_or(Mode::Breaking, |at| constraint_modes[at])).collect();
         let rank = lu.rank();
         let mut out = Self {
@@ -232,6 +238,7 @@ impl<'a> Island<'a> {
             n_v,
             n_u,
             rows,
+            sources,
             by_q,
             by_v,
             by_ctrl,
@@ -243,6 +250,7 @@ impl<'a> Island<'a> {
             modes,
             acting,
             constraint_modes,
+            drag: locals.iter().map(|own| own.drag).collect(),
             sigma,
             margin,
             closed,

@@ -5,11 +5,15 @@
 //! that of the equations of the branches (Q. Le Lidec et al. 2024, section III). Where a law is just at a switch the step
 //! has a kink; [`Certificate::margin`] says how near that is.
 //!
+//! Which contact that was says [`ContactModel`]: exact, compliant and convex, or with a friction pyramid. It decides what a
+//! contact is at the solution and how its impulse follows its velocity; the rest is common.
+//!
 //! * [`Linearised`] is the step at its solution: [`Linearised::jacobian`] is all of it, dense, [`Linearised::back`] a product
 //!   with its transpose by one transposed solve.
 //! * The dynamics are differentiated analytically (Carpentier and Mansard 2018), with the contact forces held, contact
 //!   geometry by the features that touch ([`manyworlds_collide::derivatives`]).
 
+mod compliance;
 mod constraint;
 mod contact;
 mod grid;
@@ -17,6 +21,7 @@ mod integrate;
 mod island;
 mod lu;
 mod mode;
+mod model;
 mod momentum;
 mod parameter;
 mod pool;
@@ -29,6 +34,7 @@ mod tree;
 
 pub use contact::{BlockInput, BodyOfTree, ContactInput};
 pub use mode::Mode;
+pub use model::{ContactModel, Give};
 pub use parameter::StepParameter;
 pub use product::{Inputs, Outputs};
 pub use rules::{Bounces, GradientRules};

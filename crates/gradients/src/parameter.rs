@@ -16,10 +16,13 @@ use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, multiply, param};
 use nalgebra::{Matrix3, Vector3};
 
-use crate::constraint::Branch;
+use crate::compliance::Standing;
+use crate::constraint::{Branch, Law};
 use crate::contact::{BlockInput, BodyOfTree, ContactInput, block_error, vector};
+use crate::grid::axpy;
 use crate::island::{Island, Parts};
 use crate::mode::Mode;
+use crate::model::ContactModel;
 use crate::pool::Pooled;
 use crate::tree::Forward;
 
@@ -62,7 +65,8 @@ pub enum StepParameter {
 /// Differences are taken this far apart, relative to the parameter's size.
 const STEP: f64 = 1e-4;
 /// Where, and what of the function's value there makes the slope, over the step.
-const DIFFERENCES: [(f64, f64); 4] = [(1.0, 8.0 / 12.0), (-1.0, -8.0 / 12.0), (2.0, -1.0 / 12.0), (-2.0, 1.0 / 12.0)];
+pub(crate) const DIFFERENCES: [(f64, f64); 4] =
+    [(1.0, 8.0 / 12.0), (-1.0, -8.0 / 12.0), (2.0, -1.0 / 12.0), (-2.0, 1.0 / 12.0)];
 
 /// A tree whose parameters are others, its state as it was.
 struct Moved {
@@ -120,6 +124,14 @@ pub(crate) struct Touching<'a> {
     pub(crate) parts: &'a Parts,
     pub(crate) contacts: &'a [ContactInput],
     pub(crate) blocks: &'a [BlockInput],
+    pub(crate) model: ContactModel,
+}
+
+impl Touching<'_> {
+    /// Whether what is rigid gives way.
+    fn is_convex(&self) -> bool {
+        matches!(self.model, ContactModel::Convex { .. })
+    }
 }
 
 /// Members of an island some of which are moved.
@@ -193,6 +205,23 @@ impl Scene<'_, '_> {
         [1.0 / params[param::TIMESTEP], params[param::CORRECTION_FRACTION], params[param::CORRECTION_MAX]]
     }
 
+    /// Adds what the constraints give way, `weight` times, where their points are moved.
+    fn add_given(&self, weight: f64, moved: impl Fn(usize) -> Vector3<f64>, out: &mut [f64]) {
+        let members = &self.island.members;
+        let mut others = Vec::new();
+        for (m, by) in self.moved.iter().enumerate() {
+            let of = &members[m].forward;
+            others.extend(by.iter().map(|by| (m, Forward::of(of.tree, &by.params, of.state, of.impulses))));
+        }
+        Standing { members, place: &|tree| self.place(tree), others: &others }.add_given(
+            &self.island.rows,
+            &self.island.sources,
+            weight,
+            moved,
+            out,
+        );
+    }
+
     /// What a contact takes off the balance and its biased velocities, its point, normal and distance changed.
     fn contact(
         &self,
@@ -210,8 +239,12 @@ impl Scene<'_, '_> {
         let mut sigma = e * self.relative(contact.bodies, point, false)[0];
         sigma.z += if record.approach == 0.0 {
             let own = self.settings(contact.bodies);
-            let [per_step, fraction, largest] = self.island.settings(contact.bodies, |tree| self.place(tree));
-            Branch::of(contact.distance, per_step, fraction, largest).bias(contact.distance + change[6], own)
+            if let Some(span) = contact.give.span(1.0 / own[0]) {
+                (contact.distance + change[6]) / span
+            } else {
+                let [per_step, fraction, largest] = self.island.settings(contact.bodies, |tree| self.place(tree));
+                Branch::of(contact.distance, per_step, fraction, largest).bias(contact.distance + change[6], own)
+            }
         } else {
             contact.restitution * (e * self.relative(contact.bodies, point, true)[0]).z
         };
@@ -312,6 +345,13 @@ impl Island<'_> {
             let weight = weight / step;
             by_force.iter_mut().zip(&left).for_each(|(sum, x)| *sum -= weight * x);
             by_rows.iter_mut().zip(&rows).for_each(|(sum, x)| *sum += weight * x);
+            if touching.is_convex() {
+                let point = |at: usize| {
+                    let found = changes.iter().find(|change| change.1 == at);
+                    found.map_or_else(Vector3::zeros, |(.., change)| vector(change, 0) * (times * step))
+                };
+                scene.add_given(weight, point, &mut by_rows);
+            }
         }
         [by_force, by_rows]
     }
@@ -367,6 +407,10 @@ impl Island<'_> {
                 scene.contact(&touching.contacts[c], constraint, &change, &mut left, &mut rows);
                 by_force.iter_mut().zip(&left).for_each(|(sum, x)| *sum -= weight / step * x);
                 by_rows.iter_mut().zip(&rows).for_each(|(sum, x)| *sum += weight / step * x);
+                if touching.is_convex() {
+                    let point = |at: usize| if at == constraint { vector(&change, 0) } else { Vector3::zeros() };
+                    scene.add_given(weight / step, point, &mut by_rows);
+                }
             }
         }
         [by_force, by_rows]
@@ -380,17 +424,17 @@ impl Island<'_> {
     }
 
     /// dF and ds by the friction coefficient of a contact; nothing if it does not slide.
-    pub(crate) fn add_friction(&self, constraint: usize, force: &mut [f64]) {
+    pub(crate) fn add_friction(&self, constraint: usize, force: &mut [f64], rows: &mut [f64]) {
         let record = &self.rows.constraints[constraint];
+        let Law::Contact { mu, model } = record.law else { return };
         if self.constraint_modes[constraint] != Mode::Sliding {
             return;
         }
         let (first, [.., normal]) = (record.first, record.impulse);
-        let (x, y) = (self.sigma[first], self.sigma[first + 1]);
-        let slip = x.hypot(y);
-        if slip > 0.0 {
-            crate::grid::axpy(-normal * x / slip, self.rows.j.row(first), force);
-            crate::grid::axpy(-normal * y / slip, self.rows.j.row(first + 1), force);
+        (0..2).for_each(|k| axpy(normal * self.drag[constraint][k], self.rows.j.row(first + k), force));
+        if let ContactModel::Convex { .. } = model {
+            // Of `sigma^_n - mu |sigma^_t| + (R_n + mu^2 R_t) lambda_n = 0`.
+            rows[first + 2] += 2.0 * mu * record.r[0] * normal - self.sigma[first].hypot(self.sigma[first + 1]);
         }
     }
 

@@ -1,15 +1,20 @@
 //! The linear system of the impulses' derivatives (Le Lidec 2024, section III-B): constraints by their modes, with what is
 //! free to change of each impulse as unknowns.
 //!
-//! Breaking: none. Sticking, bilateral: all three, `d sigma^ = 0`. Sliding with slip direction u: along `(-mu u, 1)` and
-//! along `w = e_z x u`; `d sigma^_n = 0` and `w . d sigma^ + alpha w . d lambda = 0`, `alpha = |sigma^_t| / (mu lambda_n)`;
-//! frictionless along e_z alone. A row inside its bounds: `d sigma^ + c d lambda = 0`. With R the directions, L the equations
-//! and D the diagonal, `d lambda = -R (L G R + D)^-1 L rhs`.
+//! With `s = sigma^ + r lambda`, r what each row gives way, zero for exact contact: breaking none; sticking, bilateral all
+//! three, `ds = 0`; a row inside its bounds `ds = 0`. Sliding with slip direction u: along `(-mu u, 1)` and along
+//! `w = e_z x u`; `d sigma^_n = 0` and `w . d sigma^ + alpha w . d lambda = 0`, `alpha = |sigma^_t| / (mu lambda_n)`;
+//! frictionless along e_z alone. Sliding in a pyramid: along e_z with what it drags along at the tangents' bounds,
+//! `d sigma^_n = 0`, and along each tangent inside its bounds (Werling 2021, section 4: clamping rows are unknowns, those
+//! at their upper bound follow them). Sliding of convex contact: along `d = (-mu u, 1)` with `d . ds = 0` (the normal of
+//! the cone in the metric r), and along w as above. With R the directions, L the equations and D the diagonal,
+//! `d lambda = -R (L G R + D)^-1 L rhs`.
 
 use crate::constraint::{Law, Rows};
 use crate::grid::{Grid, axpy, dot};
 use crate::lu::Lu;
-use crate::mode::Mode;
+use crate::mode::{Local, Mode};
+use crate::model::ContactModel;
 use crate::pool::Pooled;
 
 /// Iterations of a singular value decomposition at most.
@@ -48,28 +53,34 @@ impl Unknown {
 }
 
 /// Unknowns of an island; `sigma`: biased velocities of all rows.
-pub(crate) fn unknowns(rows: &Rows, modes: &[Mode], sigma: &[f64]) -> Vec<Unknown> {
+pub(crate) fn unknowns(rows: &Rows, locals: &[Local], sigma: &[f64]) -> Vec<Unknown> {
     let mut out = Vec::with_capacity(sigma.len());
     let unit = |k: usize| std::array::from_fn(|i| if i == k { 1.0 } else { 0.0 });
-    for (constraint, mode) in rows.constraints.iter().zip(modes) {
-        let (first, count) = (constraint.first, constraint.law.rows());
+    for (constraint, local) in rows.constraints.iter().zip(locals) {
+        let (first, count, r) = (constraint.first, constraint.law.rows(), constraint.r);
         let mut push = |direction, equation, diagonal| {
             out.push(Unknown { first, count, direction, equation, diagonal });
         };
-        match (constraint.law, mode) {
+        match (constraint.law, local.mode) {
             (_, Mode::Breaking | Mode::AtBound) => {}
-            (Law::Row { compliance, .. }, _) => push(unit(0), unit(0), compliance),
-            (Law::Contact { mu }, Mode::Sliding) => {
-                let (x, y) = (sigma[first], sigma[first + 1]);
-                let slip = x.hypot(y);
-                let u = if slip > 0.0 { [x / slip, y / slip] } else { [0.0; 2] };
-                push([-mu * u[0], -mu * u[1], 1.0], unit(2), 0.0);
-                if mu > 0.0 {
-                    let across = [-u[1], u[0], 0.0];
+            (Law::Contact { mu, model }, Mode::Sliding) => {
+                let [x, y] = local.drag;
+                let direction = [mu * x, mu * y, 1.0];
+                match model {
+                    ContactModel::Convex { .. } => push(direction, direction, r[2] + mu * mu * r[0]),
+                    ContactModel::Exact | ContactModel::Pyramid => push(direction, unit(2), 0.0),
+                }
+                if mu == 0.0 {
+                    continue;
+                }
+                if model == ContactModel::Pyramid {
+                    (0..2).filter(|&k| local.drag[k] == 0.0).for_each(|k| push(unit(k), unit(k), 0.0));
+                } else {
+                    let (across, slip) = ([-y, x, 0.0], sigma[first].hypot(sigma[first + 1]));
                     push(across, across, slip / (mu * constraint.impulse[2]));
                 }
             }
-            _ => (0..3).for_each(|k| push(unit(k), unit(k), 0.0)),
+            _ => (0..count).for_each(|k| push(unit(k), unit(k), r[k])),
         }
     }
     out

@@ -26,10 +26,10 @@ pub(crate) fn add_row(
     let record = &forward.tree.rows[index];
     let numbers = forward.row(index);
     let lambda = forward.impulses[index];
-    let law = Law::Row { compliance: numbers[row::COMPLIANCE], lower: numbers[row::LOWER], upper: numbers[row::UPPER] };
+    let law = Law::Row { lower: numbers[row::LOWER], upper: numbers[row::UPPER] };
     let r = rows.push(law, [lambda, 0.0, 0.0], [numbers[row::BIAS], 0.0, 0.0], Kink::NONE);
     let [first, first_control] = at;
-    rows.is_row(first, index);
+    rows.is_row(first, index, numbers[row::COMPLIANCE]);
     let dofs = &record.dofs[..record.count as usize];
     for (k, &dof) in dofs.iter().enumerate() {
         rows.j[(r, first + dof as usize)] += numbers[row::COEFFICIENT + k];

@@ -6,6 +6,7 @@ use crate::contact::{BlockInput, ContactInput};
 use crate::grid::axpy;
 use crate::island::{Island, LARGEST_RESIDUAL, Parts};
 use crate::mode::Mode;
+use crate::model::ContactModel;
 use crate::parameter::{StepParameter, Touching};
 use crate::product::{Inputs, Outputs};
 use crate::rules::{Bounces, GradientRules, Impact};
@@ -20,6 +21,8 @@ pub struct StepInput<'a> {
     pub contacts: &'a [ContactInput],
     /// Bilateral blocks, of one tree or of two.
     pub blocks: &'a [BlockInput],
+    /// The contact it was solved with.
+    pub model: ContactModel,
     /// Controls of each tree, by their numbers in the world, `[trees][n_u]`.
     pub controls: Vec<&'a [usize]>,
 }
@@ -145,6 +148,7 @@ pub struct Linearised<'a> {
     modes: Vec<Mode>,
     contacts: &'a [ContactInput],
     blocks: &'a [BlockInput],
+    model: ContactModel,
     /// As [`GradientRules::escape`].
     escape: bool,
     certificate: Certificate,
@@ -180,6 +184,7 @@ impl<'a> Linearised<'a> {
             modes: vec![Mode::Breaking; input.contacts.len()],
             contacts: input.contacts,
             blocks: input.blocks,
+            model: input.model,
             escape: rules.escape,
             certificate: Certificate {
                 margin: f64::INFINITY,
@@ -200,7 +205,7 @@ impl<'a> Linearised<'a> {
                 ));
                 continue;
             }
-            let island = Island::new(&input.trees, input.contacts, input.blocks, &parts);
+            let island = Island::new(input, &parts);
             let dofs = parts
                 .trees
                 .iter()
@@ -345,7 +350,8 @@ impl<'a> Linearised<'a> {
                     .filter(move |(contact, _)| [[a, b], [b, a]].contains(&self.contacts[**contact].geoms))
                     .filter_map(|x| *x.1)
             };
-            let touching = Touching { parts: &part.parts, contacts: self.contacts, blocks: self.blocks };
+            let touching =
+                Touching { parts: &part.parts, contacts: self.contacts, blocks: self.blocks, model: self.model };
             let mut by_time = 0.0;
             match parameter {
                 StepParameter::Tree { tree, entry, scale } => {
@@ -356,7 +362,9 @@ impl<'a> Linearised<'a> {
                     [force, rows] = island.by_tree_parameter(&touching, |_| true, *entry, *scale);
                     by_time = if *entry == param::TIMESTEP { 1.0 } else { 0.0 };
                 }
-                StepParameter::Friction { geoms } => between(*geoms).for_each(|at| island.add_friction(at, &mut force)),
+                StepParameter::Friction { geoms } => {
+                    between(*geoms).for_each(|at| island.add_friction(at, &mut force, &mut rows));
+                }
                 StepParameter::Restitution { geoms } => {
                     between(*geoms).for_each(|at| island.add_restitution(at, &mut rows));
                 }

@@ -49,35 +49,28 @@ pub(crate) struct Forward<'a> {
 
 impl<'a> Forward<'a> {
     pub(crate) fn new(input: &TreeInput<'a>) -> Self {
-        let tree = input.layout.tree();
+        Self::of(input.layout.tree(), input.params, input.state, input.rows)
+    }
+
+    /// A tree with these parameters, in this state.
+    pub(crate) fn of(tree: Tree<'a>, numbers: &'a [f64], state: &'a [f64], impulses: &'a [f64]) -> Self {
         let dims = tree.dims;
         let [n_body, n_v, n_m, n_row] = [dims.n_body, dims.n_v, dims.n_m, dims.n_row].map(|n| n as usize);
-        let params = Params::<f64>::Shared(input.params);
+        let params = Params::<f64>::Shared(numbers);
         let zeros = Pooled::zeros;
         let (mut pose, mut motion) = (zeros(POSE * n_body), zeros(SPATIAL * n_v));
-        kinematics(&tree, params, input.state, &mut pose, &mut motion);
+        kinematics(&tree, params, state, &mut pose, &mut motion);
         let (mut twist, mut work, mut force) = (zeros(SPATIAL * n_body), zeros(dims.n_work()), zeros(n_v));
-        bias(&tree, params, input.state, &pose, &motion, &mut twist, &mut work, &mut force);
+        bias(&tree, params, state, &pose, &motion, &mut twist, &mut work, &mut force);
         let mut mass = zeros(n_m);
         inertia(&tree, params, &motion, &mut work, &mut mass);
         let (mut matrix, mut b) = (zeros(n_m), zeros(n_v));
-        momentum(&tree, params, input.state, &mass, &force, &mut matrix, &mut b);
+        momentum(&tree, params, state, &mass, &force, &mut matrix, &mut b);
         let (mut factored, mut free, mut velocity) = (zeros(n_m), zeros(n_v), zeros(n_v));
         factor(&tree, &matrix, &b, &mut factored, &mut free, &mut velocity, &mut [0]);
         let mut rows = zeros(n_row * row_stride(n_v));
-        tree_rows(&tree, &params, input.state, &factored, &mut rows);
-        Self {
-            tree,
-            params: input.params,
-            state: input.state,
-            impulses: input.rows,
-            pose,
-            motion,
-            mass,
-            factor: factored,
-            b,
-            rows,
-        }
+        tree_rows(&tree, &params, state, &factored, &mut rows);
+        Self { tree, params: numbers, state, impulses, pose, motion, mass, factor: factored, b, rows }
     }
 
     pub(crate) fn n_v(&self) -> usize {

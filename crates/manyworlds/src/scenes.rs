@@ -76,6 +76,7 @@ files![
     "dish-pile.xml",
     "dish-piling.csv",
     "dish-piling.xml",
+    "flexible-beam.xml",
     "free-box.xml",
     "half-cheetah.xml",
     "heavy-stack.xml",

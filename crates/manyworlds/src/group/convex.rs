@@ -45,7 +45,7 @@ impl IslandStep {
             }
         }
         let settings = if kernels == Kernels::Sap {
-            convex::sap::<T>(&SapParams::default())
+            convex::sap::<T>(&SapParams::within(f64::from(self.tolerance)))
         } else {
             convex::canal::<T>(&CanalParams::default())
         };

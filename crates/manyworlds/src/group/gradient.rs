@@ -4,8 +4,12 @@ use std::borrow::Cow;
 
 use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_collide::{Contact, Precision as CollidePrecision};
+use manyworlds_contact::SapParams;
+use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gpu::{BufferId, Store};
-use manyworlds_gradients::{BlockInput, ContactInput, GradientRules, Linearised, StepInput, TreeInput};
+use manyworlds_gradients::{
+    BlockInput, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput, TreeInput,
+};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
@@ -15,8 +19,21 @@ use manyworlds_shaders::index::{slot_at, tile_at};
 use super::State;
 use super::chunk::Chunk;
 use super::shared::Shared;
-use crate::host::{Frames, Law, Place};
+use crate::host::{self, Frames, Law, Place};
+use crate::summary::status;
 use crate::{Error, Summary};
+
+/// The contact that a solver solves, as derivatives take it.
+fn contact_model(solver: &dyn Solver) -> ContactModel {
+    match solver.model() {
+        Model::Exact => ContactModel::Exact,
+        Model::Pyramid => ContactModel::Pyramid,
+        Model::Convex => {
+            let SapParams { near_rigid, slip, .. } = SapParams::default();
+            ContactModel::Convex { near: (near_rigid / std::f64::consts::TAU).powi(2), slip }
+        }
+    }
+}
 
 /// One step of one world.
 #[derive(Debug)]
@@ -93,6 +110,7 @@ impl WorldStep {
             trees: self.trees.iter().map(tree).collect(),
             contacts: &self.contacts,
             blocks: &self.blocks,
+            model: contact_model(shared.solver),
             controls: self.trees.iter().map(|t| &shared.sets[t.set].actuators[t.index][..]).collect(),
         };
         let mut out = Linearised::new(&input, rules);
@@ -244,6 +262,10 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         let summary = &self.summaries[world];
         let problem = if summary.failed() {
             Some(format!("the world failed: {}", summary.status_name()))
+        } else if shared.solver.model() != Model::Exact {
+            // Only the solver knows how well it solved another contact than the certificate's.
+            let unsolved = summary.status & status::CONVERGED == 0;
+            unsolved.then(|| format!("the contact solver {} did not converge", shared.solver.name()))
         } else if ![summary.residual, summary.residual_scaled].iter().any(|residual| *residual <= self.tolerance) {
             // Of heavy bodies the scaled one counts: it is a velocity, as what is differentiated.
             Some(format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual))
@@ -345,6 +367,12 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
                 friction: contact.friction,
                 restitution: contact.restitution,
                 impulse,
+                give: match shared.solver.model() {
+                    Model::Convex => {
+                        host::give(from.geoms.map(|geom| &shared.model.geoms[geom as usize].contact), from)
+                    }
+                    Model::Exact | Model::Pyramid => Give::Bias,
+                },
                 // One that carries nothing has no say, unless it is just about to.
                 slope: if impulse == [0.0; 3] {
                     Err(Cow::Borrowed("a contact that is just about to close"))

@@ -27,7 +27,7 @@ use islands::Step;
 pub(crate) use islands::{IslandPack, SetPart, SideTree};
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
-pub(crate) use surfaces::{Surfaces, compliance};
+pub(crate) use surfaces::{Surfaces, compliance, give};
 pub(crate) use world::{Place, World};
 
 /// Worlds that one task collides in a row with one scratch.

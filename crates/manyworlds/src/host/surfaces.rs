@@ -2,6 +2,7 @@
 
 use manyworlds_collide::Contact;
 use manyworlds_contact::problem::Compliance;
+use manyworlds_gradients::Give;
 use manyworlds_model::{Contacting, Model};
 use manyworlds_shaders::Scalar;
 
@@ -24,14 +25,18 @@ impl Surfaces {
     }
 }
 
-/// How a contact gives way over a step of h seconds, by the stiffness and dissipation of its geoms. What is rigid dissipates
-/// within the step, `tau_d = h / pi` (Castro 2022, section V-B); what bounces is left to its bias.
-pub(crate) fn compliance<T: Scalar>([a, b]: [&Contacting; 2], h: f64, contact: &Contact<T>) -> Option<Compliance> {
-    let (stiffness, dissipation) = match a.compliance(b) {
-        Some(soft) => soft,
-        None if contact.restitution > T::default() => return None,
-        None => (f64::INFINITY, h * std::f64::consts::FRAC_1_PI),
-    };
-    let span = h + dissipation;
-    Some(Compliance { r_n: 1.0 / (h * stiffness * span), v_hat: -contact.distance.to_f64() / span })
+/// How a contact gives way over a step of h seconds.
+pub(crate) fn compliance<T: Scalar>(geoms: [&Contacting; 2], h: f64, contact: &Contact<T>) -> Option<Compliance> {
+    let give = give(geoms, contact);
+    Some(Compliance { r_n: give.softness(h), v_hat: -contact.distance.to_f64() / give.span(h)? })
+}
+
+/// The same for any time step, by the stiffness and dissipation of its geoms. What is rigid dissipates within the step,
+/// `tau_d = h / pi` (Castro 2022, section V-B); what bounces is left to its bias.
+pub(crate) fn give<T: Scalar>([a, b]: [&Contacting; 2], contact: &Contact<T>) -> Give {
+    match a.compliance(b) {
+        Some((stiffness, dissipation)) => Give::Spring { stiffness, dissipation },
+        None if contact.restitution > T::default() => Give::Bias,
+        None => Give::Rigid { dissipation: std::f64::consts::FRAC_1_PI },
+    }
 }

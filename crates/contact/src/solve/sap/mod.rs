@@ -48,7 +48,7 @@ impl Solver for Sap {
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        SapParams::default().run(problem, settings)
+        SapParams::within(settings.tolerance).run(problem, settings)
     }
 
     fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {

@@ -27,6 +27,16 @@ impl Default for SapParams {
     }
 }
 
+impl SapParams {
+    /// The usual ones, with a tighter relative tolerance where less than that is asked for: differences and derivatives of
+    /// steps want more than the usual.
+    #[must_use]
+    pub fn within(tolerance: f64) -> Self {
+        let usual = Self::default();
+        Self { relative: usual.relative.min(tolerance), ..usual }
+    }
+}
+
 impl SolverParams for SapParams {
     fn solver(&self) -> &'static str {
         Sap.name()
