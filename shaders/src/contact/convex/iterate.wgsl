@@ -51,7 +51,8 @@ fn convex_barrier() {
     workgroupBarrier();
 }
 
-// What the lanes found, added up in a fixed order, or the largest of it; the same for all of them.
+// What the lanes found, added up in a fixed order, or the largest of it; the same for all of them. (One lane going through
+// all of it has fewer barriers, but takes llvmpipe minutes to compile.)
 fn convex_total(local: u32, mine: vec4<real>, largest: bool) -> vec4<real> {
     workgroupBarrier();
     totals[local] = mine;
