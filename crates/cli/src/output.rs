@@ -57,9 +57,14 @@ pub(crate) fn progress(steps: u64, what: &'static str) -> ProgressBar {
     bar
 }
 
-/// A list of numbers, short enough to read.
+/// A list of numbers, short enough to read; of many the first.
 pub(crate) fn numbers(values: &[f64]) -> String {
-    values.iter().map(|x| format!("{x:.4}")).collect::<Vec<_>>().join(" ")
+    const MOST: usize = 32;
+    let mut shown: Vec<String> = values.iter().take(MOST).map(|x| format!("{x:.4}")).collect();
+    if MOST < values.len() {
+        shown.push(format!("and {} more (--json has them)", values.len() - MOST));
+    }
+    shown.join(" ")
 }
 
 /// A number with thousands separated.
@@ -78,7 +83,17 @@ pub(crate) fn thousands(x: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::thousands;
+    use super::{numbers, thousands};
+
+    #[test]
+    fn of_many_numbers_the_first_are_shown() {
+        assert_eq!(numbers(&[0.5, -1.0]), "0.5000 -1.0000");
+        let many = numbers(&[1.0; 160]);
+        assert!(
+            many.ends_with("1.0000 and 128 more (--json has them)") && many.matches("1.0000").count() == 32,
+            "{many}"
+        );
+    }
 
     #[test]
     fn separates_thousands() {
