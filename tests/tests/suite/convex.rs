@@ -7,7 +7,7 @@ use manyworlds::contact::solve::Stage;
 use manyworlds::contact::{
     CanalParams, ContactProblem, Penalty, SapParams, SolveSettings, SolveStatus, quality, solve, solve_with,
 };
-use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Precision, State, Summary, load, status};
+use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Parameter, Precision, State, Summary, load, status};
 use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight};
 use manyworlds_tests::corpus::recorded;
 
@@ -240,4 +240,21 @@ fn single_precision_reaches_its_tolerance() {
         assert_eq!(found.status, status::CONVERGED, "{solver}: {found:?}");
         assert!(solver == "sap" || found.residual <= 1e-5 || found.residual_scaled <= 1e-5, "{found:?}");
     }
+}
+
+/// Contacts give way over the step that a world takes, not over the model's.
+#[test]
+fn compliance_goes_by_the_time_step_of_the_world() {
+    let model = scene("hopper");
+    let h = 0.5 * model.options.timestep;
+    let options = by("sap", &tight());
+    let mut changed = Batch::new(&[(&model, 2)], &options).expect("a batch");
+    let mut whole = Batch::new(&[(&model, 1)], &BatchOptions { dt: Some(h), ..options }).expect("a batch");
+    changed.set_parameter(1, 0, Parameter::Timestep, &[h]).expect("a parameter");
+    for batch in [&mut changed, &mut whole] {
+        (0..400).for_each(|_| batch.step::<f64>(&[]).expect("a step"));
+    }
+    assert!(summaries(&mut whole)[0].contacts > 0, "it has not landed");
+    assert_eq!(state(&mut changed, 1), state(&mut whole, 0));
+    assert_ne!(state(&mut changed, 0), state(&mut whole, 0));
 }

@@ -4,7 +4,6 @@ use manyworlds_collide::{Contact, Precision as CollidePrecision};
 use manyworlds_contact::problem::{Compliance, ConstraintInput, ProblemInput, SideInput};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_gpu::{BufferId, Store};
-use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{UNBOUNDED, con};
 use manyworlds_shaders::contact::tree_layout::{row, row_stride, slot, slot_reals};
@@ -127,7 +126,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
                 {
                     let local = bodies.map(|b| b.map_or(NONE, |b| b.local as u32));
                     let mut slot = reader.slot(&tree, lane, begin, s as usize, tree_of, local);
-                    slot.input.compliance = compliance(&shared.model, contact);
+                    slot.input.compliance = compliance(shared, host, world, contact);
                     blocks.push(slot);
                 }
             }
@@ -140,7 +139,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
             if let Place::Island(at) = place
                 && let Ok(found) = of_islands.binary_search_by_key(&Some(at as usize), |block| block.home.island())
             {
-                of_islands[found].input.compliance = compliance(&shared.model, contact);
+                of_islands[found].input.compliance = compliance(shared, host, world, contact);
             }
         }
         // Contacts first, then what holds.
@@ -154,10 +153,16 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
     }
 }
 
-/// How a contact gives way over a step.
-fn compliance<T: Scalar>(model: &Model, contact: &Contact<T>) -> Option<Compliance> {
-    let geoms = contact.geoms.map(|geom| &model.geoms[geom as usize].contact);
-    host::compliance(geoms, model.options.timestep, contact)
+/// How a contact of a world gives way over a step.
+fn compliance<T: Scalar + CollidePrecision>(
+    shared: &Shared<T>,
+    host: &Packed<'_, T>,
+    world: usize,
+    contact: &Contact<T>,
+) -> Option<Compliance> {
+    let tree = contact.bodies.iter().find_map(|&b| shared.host.lanes.bodies[b as usize])?.tree;
+    let geoms = contact.geoms.map(|geom| &shared.model.geoms[geom as usize].contact);
+    host::compliance(geoms, host.timestep(world, tree), contact)
 }
 
 /// One subsystem a tree, without numbers.

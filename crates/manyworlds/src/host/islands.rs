@@ -424,12 +424,13 @@ impl<T: Scalar + Precision> IslandPack<T> {
         // Friction below zero means a block that holds.
         numbers[contact::FRICTION] = friction.max(T::default());
         numbers[contact::RESTITUTION] = restitution;
-        let soft = step.model.surfaces.as_ref().and_then(|of| of.compliance(&world.contacts[id]));
-        numbers[contact::COMPLIANCE] = T::from_f64(soft.map_or(-1.0, |soft| soft.r_n.min(UNBOUNDED)));
-        numbers[contact::SEPARATION] = T::from_f64(soft.map_or(0.0, |soft| soft.v_hat));
         if let Some(body) = bodies.iter().flatten().next() {
             numbers[SETTINGS].copy_from_slice(&step.settings(index, body.tree));
         }
+        let h = numbers[contact::TIMESTEP].to_f64();
+        let soft = step.model.surfaces.as_ref().and_then(|of| of.compliance(&world.contacts[id], h));
+        numbers[contact::COMPLIANCE] = T::from_f64(soft.map_or(-1.0, |soft| soft.r_n.min(UNBOUNDED)));
+        numbers[contact::SEPARATION] = T::from_f64(soft.map_or(0.0, |soft| soft.v_hat));
         self.contact.extend(numbers);
     }
 

@@ -105,14 +105,22 @@ pub(crate) struct Moving<P, V> {
 }
 
 /// What was packed for one step, and where it stands.
-pub(crate) struct Packed<'a, T> {
+pub(crate) struct Packed<'a, T: Precision> {
     pub(crate) worlds: &'a [World<T>],
     pub(crate) packs: &'a [SlotPack<T>],
     pub(crate) islands: &'a IslandPack<T>,
     organisers: &'a [Organiser],
+    model: &'a HostModel<T>,
+    params: &'a [LaneParams<T>],
 }
 
-impl<T> Packed<'_, T> {
+impl<T: Scalar + Precision> Packed<'_, T> {
+    /// Time step of a tree of a world, s.
+    pub(crate) fn timestep(&self, world: usize, tree: usize) -> f64 {
+        let (set, lane) = self.model.lane(world, tree);
+        self.params[set].timestep(lane).to_f64()
+    }
+
     /// Whether a tree of a world is in an island with others.
     pub(crate) fn is_shared(&self, world: usize, tree: usize) -> bool {
         is_shared(&self.organisers[world], tree)
@@ -283,7 +291,14 @@ impl<T: Scalar + Precision> HostStage<T> {
 
     /// The step at hand.
     pub(crate) fn packed(&self) -> Packed<'_, T> {
-        Packed { worlds: &self.worlds, packs: &self.packs, islands: &self.islands, organisers: &self.organisers }
+        Packed {
+            worlds: &self.worlds,
+            packs: &self.packs,
+            islands: &self.islands,
+            organisers: &self.organisers,
+            model: &self.model,
+            params: &self.params,
+        }
     }
 
     /// Whether a tree of a world was in an island with others in the step at hand.

@@ -63,6 +63,11 @@ impl<T: Scalar> LaneParams<T> {
         std::array::from_fn(|i| self.of(lane)[i])
     }
 
+    /// The time step of a lane, s.
+    pub(crate) fn timestep(&self, lane: usize) -> T {
+        self.of(lane)[0]
+    }
+
     /// The two frames of a block of a lane.
     pub(crate) fn frames(&self, lane: usize, block: usize) -> [[T; POSE]; 2] {
         let own = &self.of(lane)[HEAD + block * param::BLOCK..];

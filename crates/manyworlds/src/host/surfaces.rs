@@ -10,22 +10,20 @@ use manyworlds_shaders::Scalar;
 #[derive(Debug)]
 pub(crate) struct Surfaces {
     geoms: Vec<Contacting>,
-    /// Time step, s.
-    timestep: f64,
 }
 
 impl Surfaces {
     pub(crate) fn new(model: &Model) -> Self {
-        Self { geoms: model.geoms.iter().map(|geom| geom.contact).collect(), timestep: model.options.timestep }
+        Self { geoms: model.geoms.iter().map(|geom| geom.contact).collect() }
     }
 
-    /// How a contact gives way over a step.
-    pub(super) fn compliance<T: Scalar>(&self, contact: &Contact<T>) -> Option<Compliance> {
-        compliance(contact.geoms.map(|geom| &self.geoms[geom as usize]), self.timestep, contact)
+    /// How a contact gives way over a step of h seconds.
+    pub(super) fn compliance<T: Scalar>(&self, contact: &Contact<T>, h: f64) -> Option<Compliance> {
+        compliance(contact.geoms.map(|geom| &self.geoms[geom as usize]), h, contact)
     }
 }
 
-/// How a contact gives way over a step of h seconds.
+/// The same, of a contact between geoms that look like this.
 pub(crate) fn compliance<T: Scalar>(geoms: [&Contacting; 2], h: f64, contact: &Contact<T>) -> Option<Compliance> {
     let give = give(geoms, contact);
     Some(Compliance { r_n: give.softness(h), v_hat: -contact.distance.to_f64() / give.span(h)? })
