@@ -16,9 +16,9 @@ const TOLERANCE: f64 = 1e-10;
 const CORPUS_FLOOR: f64 = 0.99;
 /// Residual at which contradictory problems end at most, N s.
 const CONTRADICTORY: f64 = 1e-7;
-/// Part of the random problems that `auto` solves to that: it reaches 999 of 1000.
+/// Part of the random problems that `auto` solves to that: it reaches all of 1000.
 const RANDOM_FLOOR: f64 = 0.99;
-/// The same where masses differ by up to 1e4: it reaches 989.
+/// The same where masses differ by up to 1e4: it reaches 993.
 const UNLIKE_FLOOR: f64 = 0.98;
 /// Iterations of the stages that batches have as kernels.
 const KERNELS: u32 = FIRST + ROUNDS;
