@@ -195,6 +195,13 @@ pub fn quat_exp<R: Real>(r: Vec3<R>) -> Quat<R> {
     [cos, r[0] * ratio, r[1] * ratio, r[2] * ratio]
 }
 
+/// `q exp(r / 2)`, of unit length: an orientation turned by the vector `r` (rad, body axes); `q` may have any length.
+#[inline(always)]
+#[must_use]
+pub fn quat_turn<R: Real>(q: Quat<R>, r: Vec3<R>) -> Quat<R> {
+    quat_normalize(quat_mul(quat_normalize(q), quat_exp(r)))
+}
+
 /// Quaternion logarithm: the rotation vector (rad) of a unit quaternion, of length at most pi.
 #[inline(always)]
 #[must_use]

@@ -141,6 +141,11 @@ fn quat_exp(r: vec3<real>) -> vec4<real> {
     return vec4<real>(sc.y, r.x * ratio, r.y * ratio, r.z * ratio);
 }
 
+// q exp(r / 2), of unit length: an orientation turned by the vector `r` (rad, body axes); `q` may have any length.
+fn quat_turn(q: vec4<real>, r: vec3<real>) -> vec4<real> {
+    return quat_normalize(quat_mul(quat_normalize(q), quat_exp(r)));
+}
+
 // The rotation vector (rad) of a unit quaternion, of length at most pi.
 fn quat_log(q: vec4<real>) -> vec3<real> {
     let sign = select(real(1.0), real(-1.0), q.x < real(0.0));

@@ -7,13 +7,13 @@
 //! theta = 0 the stage is the state itself, and `b` is final.
 
 use crate::args::Args;
-use crate::dynamics::momentum::{dof_count, orientation, pull_back, turned};
+use crate::dynamics::effort::{dof_count, length, pull_joint, spread};
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{
-    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint, joint_param, multiply, nth, nth_mut,
-    param, tile_params,
+    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint_param, multiply, nth, nth_mut, param,
+    tile_params,
 };
-use crate::math::{clamp, dot, load3, quat_log, sub};
+use crate::math::clamp;
 use crate::real::{Real, Scalar};
 
 /// h, and the weights of the new state.
@@ -88,17 +88,7 @@ fn add_joint<R: Real>(
         let kept = (h * way * stiffness).mul_add(share(tree, v0, stage, i, weights), old * v0[i]);
         b[i] += kept;
     }
-    let (q, spring) = (joint.q_begin as usize, at + param::JOINT_SPRING);
-    let pull = -(h * stiffness);
-    match joint.kind {
-        joint::FREE => {
-            pull_back(pull, sub(load3(stage, q), params.at3(spring)), first, b);
-            let turn = turned(orientation(stage, q + 3), params.at4(spring + 3));
-            pull_back(pull, turn, first + 3, b);
-        }
-        joint::BALL => pull_back(pull, turned(orientation(stage, q), params.at4(spring)), first, b),
-        _ => b[first] = pull.mul_add(stage[q] - params.at(spring), b[first]),
-    }
+    pull_joint(-(h * stiffness), params, joint, at, stage, b);
 }
 
 /// The force of an actuator at the stage; falling gains go into the matrix when it has no force limit.
@@ -120,11 +110,7 @@ fn add_actuator<R: Real>(
     let joint = &tree.joints[actuator.joint as usize];
     let (first, count) = (joint.dof_begin as usize, dof_count(joint.kind));
     let gear = |k: usize| params.at(at + param::ACTUATOR_GEAR + k);
-    let length = match joint.kind {
-        joint::FREE => zero,
-        joint::BALL => dot(params.at3(at + param::ACTUATOR_GEAR), quat_log(orientation(stage, joint.q_begin as usize))),
-        _ => gear(0) * stage[joint.q_begin as usize],
-    };
+    let length = length(params, joint, at, stage);
     let (mut speed, mut own_part) = (zero, zero);
     for k in 0..count {
         speed = gear(k).mul_add(stage[tree.dims.v_at() + first + k], speed);
@@ -145,13 +131,7 @@ fn add_actuator<R: Real>(
     let gain = h * (h * weights.theta_vq).mul_add(stiffness, damping);
     let impulse = gain.mul_add(own_part, h * limited);
     let implicit = weights.theta * gain;
-    for k in 0..count {
-        b[first + k] = gear(k).mul_add(impulse, b[first + k]);
-        let row = tree.dofs[first + k].m_begin as usize;
-        for l in 0..=k {
-            momentum[row + l] = (implicit * gear(k)).mul_add(gear(k - l), momentum[row + l]);
-        }
-    }
+    spread(tree, params, joint, at, impulse, implicit, momentum, b);
 }
 
 /// Buffers: topology, params, state, stage, mass, bias, momentum, b.

@@ -1,6 +1,7 @@
 // The momentum matrix and the right-hand side of the theta method. See balance.rs.
 #import math
 #import dynamics/tree
+#import dynamics/effort
 
 struct Dims {
     tree: TreeDims,
@@ -38,18 +39,6 @@ fn stage3(base: u32, i: u32) -> vec3<real> {
 fn orientation_at(base: u32, q: u32) -> vec4<real> {
     let at = base + q * TILE;
     return quat_normalize(vec4<real>(stage[at], stage[at + TILE], stage[at + 2u * TILE], stage[at + 3u * TILE]));
-}
-
-fn dof_count(kind: u32) -> u32 {
-    if kind == JOINT_FREE {
-        return 6u;
-    }
-    return select(1u, 3u, kind == JOINT_BALL);
-}
-
-// Rotation vector from a reference to an orientation, body axes.
-fn turned(orientation: vec4<real>, reference: vec4<real>) -> vec3<real> {
-    return quat_log(quat_mul(quat_conjugate(reference), orientation));
 }
 
 // b = M v0.
@@ -150,16 +139,7 @@ fn add_actuator(base: Bases, actuator: ActuatorRecord, at: u32, control_in: real
     let gain = h * fma(h * weights.theta_vq, stiffness, damping);
     let impulse = fma(gain, own_part, h * limited);
     let implicit = weights.theta * gain;
-    for (var k = 0u; k < count; k++) {
-        let g = param_at(base.param, gear + k);
-        let at_b = base.v + (first + k) * TILE;
-        b[at_b] = fma(g, impulse, b[at_b]);
-        let row = base.m + dof_record(first + k).m_begin * TILE;
-        for (var l = 0u; l <= k; l++) {
-            let entry = row + l * TILE;
-            momentum[entry] = fma(implicit * g, param_at(base.param, gear + k - l), momentum[entry]);
-        }
-    }
+    spread(Targets(base.param, base.m, base.v), joint, gear, impulse, implicit);
 }
 
 @compute @workgroup_size(TILE)

@@ -4,7 +4,7 @@
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Params, Tree, integrator, joint, nth, nth_mut, param, status, tile_params};
-use crate::math::{Quat, Vec3, finite, quat_exp, quat_mul, quat_normalize, scale};
+use crate::math::{Quat, Vec3, finite, quat_turn, scale};
 use crate::real::{LANES, Mask, Real, Scalar};
 
 /// Faster than this (m/s or rad/s) counts as not finite: the next squares would overflow in f32.
@@ -67,11 +67,10 @@ fn finite_velocity<R: Real>(velocity: &[R]) -> R::Mask {
     sound
 }
 
-/// `q exp(h w / 2)`, of unit length.
+/// An orientation turned at an angular velocity for h seconds.
 #[inline(always)]
-fn turn<R: Real>(state: &[R], q: usize, angular: Vec3<R>, h: R) -> Quat<R> {
-    let now = quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]]);
-    quat_normalize(quat_mul(now, quat_exp(scale(angular, h))))
+pub(super) fn turn<R: Real>(state: &[R], q: usize, angular: Vec3<R>, h: R) -> Quat<R> {
+    quat_turn([state[q], state[q + 1], state[q + 2], state[q + 3]], scale(angular, h))
 }
 
 /// Buffers: topology, params, velocity, state, status.

@@ -21,13 +21,13 @@ fn rate(w: u32, v: u32, midpoint: bool) -> real {
     return velocity[w];
 }
 
-// q exp(h w / 2), of unit length.
+// An orientation turned at an angular velocity for h seconds.
 fn turn(q: u32, w: u32, v: u32, midpoint: bool, h: real) {
-    let now = quat_normalize(vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]));
+    let now = vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]);
     let angular = vec3<real>(
         rate(w, v, midpoint), rate(w + TILE, v + TILE, midpoint), rate(w + 2u * TILE, v + 2u * TILE, midpoint),
     );
-    let next = quat_normalize(quat_mul(now, quat_exp(angular * h)));
+    let next = quat_turn(now, angular * h);
     state[q] = next.x;
     state[q + TILE] = next.y;
     state[q + 2u * TILE] = next.z;

@@ -7,16 +7,14 @@
 //! and a force limit are rows, not here.
 
 use crate::args::Args;
+use crate::dynamics::effort::{dof_count, length, orientation, pull_joint, spread};
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{
-    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint, joint_param, multiply, nth, nth_mut,
-    param, tile_params,
+    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint_param, multiply, nth, nth_mut, param,
+    tile_params,
 };
 use crate::dynamics::tumble::LoneBody;
-use crate::math::{
-    Quat, Vec3, clamp, cross, dot, quat_conjugate, quat_log, quat_mul, quat_normalize, scale, scale_add,
-};
-use crate::math::{load3, sub};
+use crate::math::{clamp, cross, load3, quat_conjugate, scale};
 use crate::real::{Real, Scalar};
 
 /// `state`, `mass` `[n_m]`, `bias` `[n_v]` to `momentum` `[n_m]` and `b` `[n_v]` of one tile of lanes.
@@ -75,21 +73,6 @@ fn lone<R: Real>(tree: &Tree, params: Params<R>, state: &[R], mass: &[R], b: &mu
     }
 }
 
-#[inline(always)]
-pub(super) fn orientation<R: Real>(state: &[R], q: usize) -> Quat<R> {
-    quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]])
-}
-
-/// Number of dofs of a joint.
-#[inline(always)]
-pub(super) fn dof_count(kind: u32) -> usize {
-    match kind {
-        joint::FREE => 6,
-        joint::BALL => 3,
-        _ => 1,
-    }
-}
-
 /// Damping and stiffness of a joint.
 #[inline(always)]
 fn add_joint<R: Real>(
@@ -108,29 +91,7 @@ fn add_joint<R: Real>(
     for dof in &tree.dofs[first..first + dof_count(joint.kind)] {
         momentum[dof.m_begin as usize] += implicit;
     }
-    let (q, spring) = (joint.q_begin as usize, at + param::JOINT_SPRING);
-    let pull = -(h * stiffness);
-    match joint.kind {
-        joint::FREE => {
-            pull_back(pull, sub(load3(state, q), params.at3(spring)), first, b);
-            let turn = turned(orientation(state, q + 3), params.at4(spring + 3));
-            pull_back(pull, turn, first + 3, b);
-        }
-        joint::BALL => pull_back(pull, turned(orientation(state, q), params.at4(spring)), first, b),
-        _ => b[first] = pull.mul_add(state[q] - params.at(spring), b[first]),
-    }
-}
-
-/// Rotation vector from a reference to an orientation, body axes.
-#[inline(always)]
-pub(super) fn turned<R: Real>(orientation: Quat<R>, reference: Quat<R>) -> Vec3<R> {
-    quat_log(quat_mul(quat_conjugate(reference), orientation))
-}
-
-#[inline(always)]
-pub(super) fn pull_back<R: Real>(pull: R, by: Vec3<R>, first: usize, b: &mut [R]) {
-    let sum = scale_add(by, pull, load3(b, first));
-    b[first..first + 3].copy_from_slice(&sum);
+    pull_joint(-(h * stiffness), params, joint, at, state, b);
 }
 
 /// The force of an actuator, its falling gains implicit when it has no force limit.
@@ -150,11 +111,7 @@ fn add_actuator<R: Real>(
     let joint = &tree.joints[actuator.joint as usize];
     let (first, count) = (joint.dof_begin as usize, dof_count(joint.kind));
     let gear = |k: usize| params.at(at + param::ACTUATOR_GEAR + k);
-    let length = match joint.kind {
-        joint::FREE => zero,
-        joint::BALL => dot(params.at3(at + param::ACTUATOR_GEAR), quat_log(orientation(state, joint.q_begin as usize))),
-        _ => gear(0) * state[joint.q_begin as usize],
-    };
+    let length = length(params, joint, at, state);
     let mut speed = zero;
     for k in 0..count {
         speed = gear(k).mul_add(state[tree.dims.v_at() + first + k], speed);
@@ -172,13 +129,7 @@ fn add_actuator<R: Real>(
     let limits = at + param::ACTUATOR_FORCE;
     let impulse = h * clamp(force, params.at(limits), params.at(limits + 1));
     let implicit = h * h.mul_add(stiffness, damping);
-    for k in 0..count {
-        b[first + k] = gear(k).mul_add(impulse, b[first + k]);
-        let row = tree.dofs[first + k].m_begin as usize;
-        for l in 0..=k {
-            momentum[row + l] = (implicit * gear(k)).mul_add(gear(k - l), momentum[row + l]);
-        }
-    }
+    spread(tree, params, joint, at, impulse, implicit, momentum, b);
 }
 
 /// Buffers: topology, params, state, mass, bias, momentum, b.

@@ -1,6 +1,7 @@
 // The momentum matrix and the right-hand side of the free velocity. See momentum.rs.
 #import math
 #import dynamics/tree
+#import dynamics/effort
 #import dynamics/tumble
 
 struct Dims {
@@ -36,13 +37,6 @@ fn add_b3(base: u32, first: u32, x: vec3<real>) {
     b[base + first * TILE] += x.x;
     b[base + (first + 1u) * TILE] += x.y;
     b[base + (first + 2u) * TILE] += x.z;
-}
-
-fn dof_count(kind: u32) -> u32 {
-    if kind == JOINT_FREE {
-        return 6u;
-    }
-    return select(1u, 3u, kind == JOINT_BALL);
 }
 
 // b = M v.
@@ -87,11 +81,6 @@ fn lone(base: Bases, h: real) {
     let weight = param_at3(base.param, PARAM_GRAVITY) * h;
     add_b3(base.v, 0u, weight * body.mass);
     add_b3(base.v, 3u, quat_rotate(quat_conjugate(orientation), cross3(body.moment, weight)));
-}
-
-// Rotation vector from a reference to an orientation, body axes.
-fn turned(orientation: vec4<real>, reference: vec4<real>) -> vec3<real> {
-    return quat_log(quat_mul(quat_conjugate(reference), orientation));
 }
 
 // Damping and stiffness of a joint.
@@ -149,16 +138,7 @@ fn add_actuator(base: Bases, actuator: ActuatorRecord, at: u32, control_in: real
     let force_range = at + PARAM_ACTUATOR_FORCE;
     let impulse = h * clamp_keep(force, param_at(base.param, force_range), param_at(base.param, force_range + 1u));
     let implicit = h * fma(h, stiffness, damping);
-    for (var k = 0u; k < count; k++) {
-        let g = param_at(base.param, gear + k);
-        let at_b = base.v + (first + k) * TILE;
-        b[at_b] = fma(g, impulse, b[at_b]);
-        let row = base.m + dof_record(first + k).m_begin * TILE;
-        for (var l = 0u; l <= k; l++) {
-            let entry = row + l * TILE;
-            momentum[entry] = fma(implicit * g, param_at(base.param, gear + k - l), momentum[entry]);
-        }
-    }
+    spread(Targets(base.param, base.m, base.v), joint, gear, impulse, implicit);
 }
 
 @compute @workgroup_size(TILE)

@@ -3,9 +3,9 @@
 //! are.
 
 use crate::args::Args;
+use crate::dynamics::integrate::turn;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Params, Tree, integrator, joint, nth, nth_mut, param, tile_params};
-use crate::math::{quat_exp, quat_mul, quat_normalize, scale};
 use crate::real::{Real, Scalar};
 
 /// `state` and a guess of the velocity at the end of the step, `velocity` `[n_v]`, to `stage`, laid out as the state.
@@ -22,6 +22,7 @@ pub fn stage<R: Real>(tree: &Tree, params: Params<R>, state: &[R], velocity: &[R
         stage[tree.dims.v_at() + i] = blend(v0, velocity, i, theta);
     }
     stage[tree.dims.ctrl_at()..].copy_from_slice(&state[tree.dims.ctrl_at()..]);
+    let angular = |dof: usize| std::array::from_fn(|k| blend(v0, velocity, dof + k, theta_vq));
     for joint in tree.joints {
         let (q, dof) = (joint.q_begin as usize, joint.dof_begin as usize);
         match joint.kind {
@@ -29,9 +30,9 @@ pub fn stage<R: Real>(tree: &Tree, params: Params<R>, state: &[R], velocity: &[R
                 for k in 0..3 {
                     stage[q + k] = span.mul_add(blend(v0, velocity, dof + k, theta_vq), state[q + k]);
                 }
-                turn(state, q + 3, v0, velocity, dof + 3, theta_vq, span, stage);
+                stage[q + 3..q + 7].copy_from_slice(&turn(state, q + 3, angular(dof + 3), span));
             }
-            joint::BALL => turn(state, q, v0, velocity, dof, theta_vq, span, stage),
+            joint::BALL => stage[q..q + 4].copy_from_slice(&turn(state, q, angular(dof), span)),
             _ => stage[q] = span.mul_add(blend(v0, velocity, dof, theta_vq), state[q]),
         }
     }
@@ -41,15 +42,6 @@ pub fn stage<R: Real>(tree: &Tree, params: Params<R>, state: &[R], velocity: &[R
 #[inline(always)]
 fn blend<R: Real>(v0: &[R], velocity: &[R], dof: usize, weight: R) -> R {
     weight.mul_add(velocity[dof] - v0[dof], v0[dof])
-}
-
-/// `q exp(h w / 2)`, of unit length.
-#[inline(always)]
-fn turn<R: Real>(state: &[R], q: usize, v0: &[R], velocity: &[R], dof: usize, weight: R, h: R, stage: &mut [R]) {
-    let now = quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]]);
-    let angular = std::array::from_fn(|k| blend(v0, velocity, dof + k, weight));
-    let next = quat_normalize(quat_mul(now, quat_exp(scale(angular, h))));
-    stage[q..q + 4].copy_from_slice(&next);
 }
 
 /// Buffers: topology, params, state, velocity, stage.

@@ -16,13 +16,13 @@ fn blend(at: u32, w: u32, weight: real) -> real {
     return fma(weight, velocity[w] - state[at], state[at]);
 }
 
-// q exp(h w / 2), of unit length.
+// An orientation turned at an angular velocity for h seconds.
 fn turn(q: u32, v: u32, w: u32, weight: real, h: real) {
-    let now = quat_normalize(vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]));
+    let now = vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]);
     let angular = vec3<real>(
         blend(v, w, weight), blend(v + TILE, w + TILE, weight), blend(v + 2u * TILE, w + 2u * TILE, weight),
     );
-    let next = quat_normalize(quat_mul(now, quat_exp(angular * h)));
+    let next = quat_turn(now, angular * h);
     stage[q] = next.x;
     stage[q + TILE] = next.y;
     stage[q + 2u * TILE] = next.z;

@@ -4,6 +4,7 @@ use super::TRIALS;
 use super::layout::{ConvexDims, DofRecord, PlaceRecord, Records, form, method, packed, state, term};
 use super::terms::setting;
 use super::{law, matrix};
+use crate::args::Args;
 use crate::contact::island::{self, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
 use crate::contact::local::symmetric_times;
 use crate::contact::workspace::with_workspace;
@@ -547,4 +548,14 @@ pub fn iterate<T: Scalar>(
             island.solve(&mut bytemuck::cast_slice_mut(work)[..reals]);
         });
     }
+}
+
+/// Buffers: island_index, convex_index, island_jac, island_con -> impulse, velocity, convex, island_info.
+pub(super) fn mirror<T: Scalar>(own_form: u32, args: &mut Args<T>) {
+    let dims: ConvexDims = args.dims();
+    let [index, convex_index, jac, cons, impulse, velocity, convex, infos] = args.split();
+    let (index, convex_index, jac, cons) = (index.index(), convex_index.index(), jac.real(), cons.real());
+    let (impulse, velocity) = (impulse.real_mut(), velocity.real_mut());
+    let (convex, infos) = (convex.real_mut(), infos.real_mut());
+    iterate(own_form, &dims, index, convex_index, jac, cons, impulse, velocity, convex, infos);
 }
