@@ -1,6 +1,7 @@
 //! The whole crate from outside: physics against closed forms and golden numbers, batches, solvers, gradients, parity.
 
 mod bad_problems;
+mod bad_surfaces;
 mod batch;
 mod closed_forms;
 mod compliant_scenes;
@@ -19,6 +20,7 @@ mod import_golden;
 mod islands;
 mod kept_steps;
 mod manipulation;
+mod newton_cr;
 mod overrides;
 mod parameter_derivatives;
 mod parity;
