@@ -39,7 +39,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// Those of the paper's code, whose horizon is 32 and whose worlds are 64 for the cartpole.
+    /// Those of the paper's code but for fewer worlds, so that there are more updates for the same actions.
     fn default() -> Self {
         Self {
             worlds: 16,

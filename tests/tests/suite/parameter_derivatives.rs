@@ -315,8 +315,9 @@ fn orientations_and_axes() {
 
 #[test]
 fn ranges_of_joints() {
-    for (solver, (scene, joint, acting)) in
-        SOLVERS.into_iter().flat_map(|solver| [("half-cheetah", 7, 1), ("hopper", 4, 1)].map(|own| (solver, own)))
+    for (solver, (scene, joint, acting)) in SOLVERS
+        .into_iter()
+        .flat_map(|solver| [("half-cheetah", 7, 1), ("hopper", 4, 1), ("arm7", 2, 0)].map(|own| (solver, own)))
     {
         let model = load(scene);
         let state = calm(solver, &model, acting);
