@@ -13,7 +13,7 @@ use crate::grid::{Grid, axpy, dot};
 use crate::integrate::{integrate, integrate_along, integrate_back};
 use crate::lu::{Lu, SMALLEST_PIVOT};
 use crate::mode::{Local, Mode, local};
-use crate::momentum::{MomentumDerivative, momentum_derivative};
+use crate::momentum::{Momentum, momentum_product};
 use crate::pool::Pooled;
 use crate::reduced::{Inverse, Unknown, left_over, unknowns};
 use crate::row::add_row;
@@ -41,10 +41,8 @@ pub(crate) struct Island<'a> {
     pub(crate) rows: Rows,
     /// Where its constraints come from.
     pub(crate) sources: Vec<Source<'a>>,
-    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
-    pub(crate) by_q: Grid,
-    pub(crate) by_v: Grid,
-    pub(crate) by_ctrl: Grid,
+    /// What the motion of `J^T lambda` adds to dF by q beside forces fixed in the world, with the impulses held.
+    pub(crate) pushed: Grid,
     pub(crate) unknowns: Vec<Unknown>,
     /// `A^-1 J^T R`, `[n_v, m]`.
     pub(crate) push: Grid,
@@ -92,6 +90,11 @@ fn members<'a>(trees: &[TreeInput<'a>], parts: &Parts) -> Vec<Member<'a>> {
 fn velocities(members: &mut [Member]) {
     for member in members {
         let forward = &member.forward;
+        if let Some(free) = forward.free {
+            member.motion = Motion::new(forward, free.after);
+            member.after = Pooled::copy(free.after);
+            continue;
+        }
         let mut after = forward.b.clone();
         for b in 0..forward.tree.bodies.len() {
             let f = &member.fixed[SPATIAL * b..SPATIAL * (b + 1)];
@@ -158,23 +161,20 @@ impl<'a> Island<'a> {
         let n_closed = opening.iter().filter(|speed| speed.is_none()).count();
         let mut columns = Columns::default();
         let mut rows = Rows::new(3 * (n_closed + parts.blocks.len()) + n_row, n_v, n_u);
-        let (mut by_q, mut by_v) = (Grid::zeros(n_v, n_v), Grid::zeros(n_v, n_v));
-        let mut by_ctrl = Grid::zeros(n_v, n_u);
+        let mut pushed = Grid::zeros(n_v, n_v);
         let mut sources = Vec::new();
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
             sources.push(Source::Contact(&contacts[c]));
-            add_contact(&members, place, (&contacts[c], model), &mut columns, &mut rows, &mut by_q);
+            add_contact(&members, place, (&contacts[c], model), &mut columns, &mut rows, &mut pushed);
         }
         for &b in &parts.blocks {
             sources.push(Source::Block(&blocks[b]));
-            add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut by_q);
+            add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut pushed);
         }
         for (m, member) in members.iter().enumerate() {
-            let out = MomentumDerivative { q: &mut by_q, v: &mut by_v, ctrl: &mut by_ctrl, at: member.at };
-            momentum_derivative(&member.forward, &member.after, &member.fixed, out);
             for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
                 sources.push(Source::Row { member: m, index: i });
-                add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut by_q);
+                add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut pushed);
             }
         }
 
@@ -205,11 +205,11 @@ impl<'a> Island<'a> {
         let unknowns = unknowns(&rows, &locals, &sigma);
         let m = unknowns.len();
         let (mut push, mut equations) = (Grid::zeros(n_v, m), Grid::zeros(m, n_v));
-        let mut pushed = Pooled::zeros(n_v);
+        let mut column = Pooled::zeros(n_v);
         for (i, unknown) in unknowns.iter().enumerate() {
-            pushed.fill(0.0);
-            unknown.add_direction(&y, &mut pushed);
-            pushed.iter().enumerate().for_each(|(dof, x)| push[(dof, i)] = *x);
+            column.fill(0.0);
+            unknown.add_direction(&y, &mut column);
+            column.iter().enumerate().for_each(|(dof, x)| push[(dof, i)] = *x);
             unknown.add_equation(1.0, &rows.j, equations.row_mut(i));
         }
         let mut product = Grid::zeros(m, m);
@@ -239,9 +239,7 @@ impl<'a> Island<'a> {
             n_u,
             rows,
             sources,
-            by_q,
-            by_v,
-            by_ctrl,
+            pushed,
             unknowns,
             push,
             responses: y,
@@ -299,14 +297,35 @@ impl<'a> Island<'a> {
     fn says(&self, z: &[f64]) -> [Vec<f64>; 3] {
         let mut force = vec![0.0; self.n_v];
         self.equations.add_transposed_times(1.0, z, &mut force);
-        solve(&self.members, &mut force);
-        let parts = [(&self.by_q, &self.rows.by_q), (&self.by_v, &self.rows.by_v), (&self.by_ctrl, &self.rows.by_ctrl)];
-        parts.map(|(momentum, rows)| {
-            let mut sum = vec![0.0; momentum.width()];
-            momentum.add_transposed_times(1.0, &force, &mut sum);
-            self.add_rows_back(1.0, z, rows, &mut sum);
-            sum
-        })
+        let mut out = [vec![0.0; self.n_v], vec![0.0; self.n_v], vec![0.0; self.n_u]];
+        if self.is_free() {
+            self.responded().add_back(&force, out.each_mut().map(Vec::as_mut_slice));
+            let parts = [&self.rows.by_q, &self.rows.by_v, &self.rows.by_ctrl];
+            parts.into_iter().zip(&mut out).for_each(|(rows, to)| self.add_rows_back(1.0, z, rows, to));
+        } else {
+            solve(&self.members, &mut force);
+            self.add_back(&force, z, 1.0, out.each_mut().map(Vec::as_mut_slice));
+        }
+        out
+    }
+
+    /// Adds `force^T dF + a z^T L ds` by q, v and ctrl.
+    fn add_back(&self, force: &[f64], z: &[f64], a: f64, [by_q, by_v, by_ctrl]: [&mut [f64]; 3]) {
+        for member in &self.members {
+            let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
+            let (dofs, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
+            let to = [&mut by_q[dofs.clone()], &mut by_v[dofs.clone()], &mut by_ctrl[controls]];
+            momentum_product(&member.forward, &member.after, &member.fixed, &force[dofs], to);
+        }
+        self.pushed.add_transposed_times(1.0, force, by_q);
+        for (rows, to) in [(&self.rows.by_q, by_q), (&self.rows.by_v, by_v), (&self.rows.by_ctrl, by_ctrl)] {
+            self.add_rows_back(a, z, rows, to);
+        }
+    }
+
+    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
+    pub(crate) fn momentum(&self) -> Momentum {
+        Momentum::new(&self.members, &self.pushed, self.n_u)
     }
 
     /// `to += a z^T L M` for a part of ds.
@@ -314,8 +333,37 @@ impl<'a> Island<'a> {
         self.unknowns.iter().zip(z).filter(|(_, z)| **z != 0.0).for_each(|(u, z)| u.add_equation(a * z, m, to));
     }
 
-    /// dv+ by q, v, tau and ctrl. With `K = A^-1 - P B^-1 L J A^-1`, P the push, `dv+ = K dF - P B^-1 L ds`.
-    pub(crate) fn dense(&self) -> [Grid; 4] {
+    /// dv+ by q, v, tau and ctrl. With `K = A^-1 - P B^-1 L J A^-1`, P the push, `dv+ = K dF - P B^-1 L ds`. And the largest
+    /// change of a velocity by a force, and a bound on that by a control, without constraints.
+    pub(crate) fn dense(&self) -> ([Grid; 4], [f64; 2]) {
+        let response = self.members.iter().map(|m| m.inverse.largest()).fold(0.0, f64::max);
+        let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
+        if self.is_free() {
+            let free = self.responded();
+            let by_ctrl = free.ctrl.largest();
+            return (self.constrained(free), [h * response, by_ctrl]);
+        }
+        let dynamics = self.momentum();
+        let k = self.mobility();
+        let parts = [
+            (&dynamics.q, &self.rows.by_q),
+            (&dynamics.v, &self.rows.by_v),
+            (&dynamics.ctrl, &self.rows.by_ctrl),
+        ];
+        let [q, v, ctrl] = parts.map(|(momentum, rows)| {
+            let mut dv = Grid::zeros(self.n_v, momentum.width());
+            dv.add_product(1.0, &k, momentum);
+            if !self.unknowns.is_empty() && !rows.is_zero() {
+                self.hold_back(rows, Grid::zeros(self.unknowns.len(), momentum.width()), &mut dv);
+            }
+            dv
+        });
+        let tau = self.by_tau(k);
+        ([q, v, tau, ctrl], [h * response, dynamics.ctrl.largest() * response])
+    }
+
+    /// `A^-1 - P B^-1 L J A^-1`
+    fn mobility(&self) -> Grid {
         let (n, m) = (self.n_v, self.unknowns.len());
         let mut k = Grid::zeros(n, n);
         for member in &self.members {
@@ -323,37 +371,63 @@ impl<'a> Island<'a> {
             (0..n).for_each(|i| k.row_mut(first + i)[first..first + n].copy_from_slice(member.inverse.row(i)));
         }
         if m > 0 {
-            let mut x = Grid::zeros(m, n);
-            self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, &self.responses, x.row_mut(i)));
-            self.inverse.solve_all(&mut x);
-            k.add_product(-1.0, &self.push, &x);
+            self.hold_back(&self.responses, Grid::zeros(m, n), &mut k);
         }
-        let parts = [(&self.by_q, &self.rows.by_q), (&self.by_v, &self.rows.by_v), (&self.by_ctrl, &self.rows.by_ctrl)];
-        let [q, v, ctrl] = parts.map(|(momentum, rows)| {
-            let mut dv = Grid::zeros(n, momentum.width());
-            dv.add_product(1.0, &k, momentum);
-            if m > 0 && !rows.is_zero() {
-                let mut x = Grid::zeros(m, momentum.width());
-                self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, rows, x.row_mut(i)));
-                self.inverse.solve_all(&mut x);
-                dv.add_product(-1.0, &self.push, &x);
-            }
-            dv
-        });
+        k
+    }
+
+    /// Adds `-P B^-1 (L rows + rest)` to dv+.
+    fn hold_back(&self, rows: &Grid, rest: Grid, dv: &mut Grid) {
+        let mut x = rest;
+        self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, rows, x.row_mut(i)));
+        self.inverse.solve_all(&mut x);
+        dv.add_product(-1.0, &self.push, &x);
+    }
+
+    /// From what forces do, times h of their trees.
+    fn by_tau(&self, mut k: Grid) -> Grid {
         for member in &self.members {
             let (first, h) = (member.at[0], member.forward.h());
-            for i in 0..n {
+            for i in 0..self.n_v {
                 k.row_mut(i)[first..first + member.forward.n_v()].iter_mut().for_each(|x| *x *= h);
             }
         }
-        [q, v, k, ctrl]
+        k
     }
 
-    /// Largest change of a velocity by a force, and a bound on that by a control, without constraints.
-    pub(crate) fn free(&self) -> [f64; 2] {
-        let response = self.members.iter().map(|m| m.inverse.largest()).fold(0.0, f64::max);
-        let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
-        [h * response, self.by_ctrl.largest() * response]
+    /// Whether the free part of every member's derivative was given.
+    fn is_free(&self) -> bool {
+        self.members.iter().all(|member| member.forward.free.is_some())
+    }
+
+    /// The free parts of its members as one: `A^-1 dF`.
+    fn responded(&self) -> Momentum {
+        let mut out = Momentum::responded(&self.members, self.n_v, self.n_u);
+        if !self.sources.is_empty() {
+            for member in &self.members {
+                let (first, n) = (member.at[0], member.forward.n_v());
+                for i in 0..n {
+                    let to = out.q.row_mut(first + i);
+                    member.inverse.row(i).iter().enumerate().for_each(|(k, x)| axpy(*x, self.pushed.row(first + k), to));
+                }
+            }
+        }
+        out
+    }
+
+    /// dv+ by q, v, tau and ctrl from the free part D: `D - P B^-1 (L J D + L ds)`.
+    fn constrained(&self, free: Momentum) -> [Grid; 4] {
+        let m = self.unknowns.len();
+        let Momentum { mut q, mut v, mut ctrl } = free;
+        if m > 0 {
+            let parts = [(&mut q, &self.rows.by_q), (&mut v, &self.rows.by_v), (&mut ctrl, &self.rows.by_ctrl)];
+            for (dv, rows) in parts {
+                let mut x = Grid::zeros(m, dv.width());
+                x.add_product(1.0, &self.equations, dv);
+                self.hold_back(rows, x, dv);
+            }
+        }
+        [q, v, self.by_tau(self.mobility()), ctrl]
     }
 
     /// dq+ of the island by an input, from dv+ by it; `own`: the input is q.
@@ -445,15 +519,7 @@ impl<'a> Island<'a> {
         let [mut by_v, mut by_ctrl] = [vec![0.0; self.n_v], vec![0.0; self.n_u]];
         self.equations.add_transposed_times(-1.0, &z, &mut v);
         solve(&self.members, &mut v);
-        let parts = [
-            (&self.by_q, &self.rows.by_q, &mut by_q),
-            (&self.by_v, &self.rows.by_v, &mut by_v),
-            (&self.by_ctrl, &self.rows.by_ctrl, &mut by_ctrl),
-        ];
-        for (momentum, rows, to) in parts {
-            momentum.add_transposed_times(1.0, &v, to);
-            self.add_rows_back(-1.0, &z, rows, to);
-        }
+        self.add_back(&v, &z, -1.0, [&mut by_q, &mut by_v, &mut by_ctrl]);
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             v[own].iter_mut().for_each(|x| *x *= member.forward.h());

@@ -4,6 +4,7 @@ mod buffers;
 mod chunk;
 mod convex;
 mod finish;
+mod free;
 mod gradient;
 mod inspect;
 mod problem;
