@@ -1,6 +1,8 @@
 //! The step of one island, trees that share constraints or one tree alone, linearised at its solution:
 //! `A dv+ = dF + J^T R x`, `B x = -L (J A^-1 dF + ds)` with dF and ds linear in what goes in.
 
+use std::cell::OnceCell;
+
 use manyworlds_shaders::contact::tree_layout::row;
 use manyworlds_shaders::dynamics::tree::SPATIAL;
 
@@ -67,6 +69,8 @@ pub(crate) struct Island<'a> {
     pub(crate) rank: usize,
     /// Left-over of the linear system, relative.
     pub(crate) residual: f64,
+    /// [`Island::momentum`], once it was asked for.
+    pub(crate) momentum: OnceCell<Momentum>,
 }
 
 /// Dofs and controls of an island, and its trees with everything at the start of the step.
@@ -254,6 +258,7 @@ impl<'a> Island<'a> {
             closed,
             rank,
             residual: 0.0,
+            momentum: OnceCell::new(),
         };
         out.certify(&system);
         out
@@ -298,34 +303,41 @@ impl<'a> Island<'a> {
         let mut force = vec![0.0; self.n_v];
         self.equations.add_transposed_times(1.0, z, &mut force);
         let mut out = [vec![0.0; self.n_v], vec![0.0; self.n_v], vec![0.0; self.n_u]];
-        if self.is_free() {
-            self.responded().add_back(&force, out.each_mut().map(Vec::as_mut_slice));
-            let parts = [&self.rows.by_q, &self.rows.by_v, &self.rows.by_ctrl];
-            parts.into_iter().zip(&mut out).for_each(|(rows, to)| self.add_rows_back(1.0, z, rows, to));
-        } else {
+        // What is asked once is asked again: for more combinations, and in the end for all of the derivative.
+        let momentum = self.momentum();
+        if !self.is_free() {
             solve(&self.members, &mut force);
-            self.add_back(&force, z, 1.0, out.each_mut().map(Vec::as_mut_slice));
         }
+        momentum.add_back(&force, out.each_mut().map(Vec::as_mut_slice));
+        let parts = [&self.rows.by_q, &self.rows.by_v, &self.rows.by_ctrl];
+        parts.into_iter().zip(&mut out).for_each(|(rows, to)| self.add_rows_back(1.0, z, rows, to));
         out
     }
 
     /// Adds `force^T dF + a z^T L ds` by q, v and ctrl.
     fn add_back(&self, force: &[f64], z: &[f64], a: f64, [by_q, by_v, by_ctrl]: [&mut [f64]; 3]) {
-        for member in &self.members {
-            let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
-            let (dofs, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
-            let to = [&mut by_q[dofs.clone()], &mut by_v[dofs.clone()], &mut by_ctrl[controls]];
-            momentum_product(&member.forward, &member.after, &member.fixed, &force[dofs], to);
+        if let Some(momentum) = self.momentum.get() {
+            momentum.add_back(force, [&mut *by_q, &mut *by_v, &mut *by_ctrl]);
+        } else {
+            for member in &self.members {
+                let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
+                let (dofs, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
+                let to = [&mut by_q[dofs.clone()], &mut by_v[dofs.clone()], &mut by_ctrl[controls]];
+                momentum_product(&member.forward, &member.after, &member.fixed, &force[dofs], to);
+            }
+            self.pushed.add_transposed_times(1.0, force, by_q);
         }
-        self.pushed.add_transposed_times(1.0, force, by_q);
         for (rows, to) in [(&self.rows.by_q, by_q), (&self.rows.by_v, by_v), (&self.rows.by_ctrl, by_ctrl)] {
             self.add_rows_back(a, z, rows, to);
         }
     }
 
-    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
-    pub(crate) fn momentum(&self) -> Momentum {
-        Momentum::new(&self.members, &self.pushed, self.n_u)
+    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h. Where the free parts of its members'
+    /// derivatives were given, `A^-1` times that.
+    pub(crate) fn momentum(&self) -> &Momentum {
+        self.momentum.get_or_init(|| {
+            if self.is_free() { self.responded() } else { Momentum::new(&self.members, &self.pushed, self.n_u) }
+        })
     }
 
     /// `to += a z^T L M` for a part of ds.
@@ -338,12 +350,10 @@ impl<'a> Island<'a> {
     pub(crate) fn dense(&self) -> ([Grid; 4], [f64; 2]) {
         let response = self.members.iter().map(|m| m.inverse.largest()).fold(0.0, f64::max);
         let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
-        if self.is_free() {
-            let free = self.responded();
-            let by_ctrl = free.ctrl.largest();
-            return (self.constrained(free), [h * response, by_ctrl]);
-        }
         let dynamics = self.momentum();
+        if self.is_free() {
+            return (self.constrained(dynamics), [h * response, dynamics.ctrl.largest()]);
+        }
         let k = self.mobility();
         let parts = [
             (&dynamics.q, &self.rows.by_q),
@@ -416,17 +426,18 @@ impl<'a> Island<'a> {
     }
 
     /// dv+ by q, v, tau and ctrl from the free part D: `D - P B^-1 (L J D + L ds)`.
-    fn constrained(&self, free: Momentum) -> [Grid; 4] {
+    fn constrained(&self, free: &Momentum) -> [Grid; 4] {
         let m = self.unknowns.len();
-        let Momentum { mut q, mut v, mut ctrl } = free;
-        if m > 0 {
-            let parts = [(&mut q, &self.rows.by_q), (&mut v, &self.rows.by_v), (&mut ctrl, &self.rows.by_ctrl)];
-            for (dv, rows) in parts {
-                let mut x = Grid::zeros(m, dv.width());
-                x.add_product(1.0, &self.equations, dv);
-                self.hold_back(rows, x, dv);
+        let parts = [(&free.q, &self.rows.by_q), (&free.v, &self.rows.by_v), (&free.ctrl, &self.rows.by_ctrl)];
+        let [q, v, ctrl] = parts.map(|(free, rows)| {
+            let mut dv = free.clone();
+            if m > 0 {
+                let mut x = Grid::zeros(m, free.width());
+                x.add_product(1.0, &self.equations, free);
+                self.hold_back(rows, x, &mut dv);
             }
-        }
+            dv
+        });
         [q, v, self.by_tau(self.mobility()), ctrl]
     }
 
