@@ -218,42 +218,13 @@ fn add_fixed(
     for (side, body) in bodies.iter().enumerate() {
         let Some((tree, body)) = *body else { continue };
         let member = &mut members[place(tree)];
-        let impulse = wrench(side, p - Vector3::from(member.forward.centre()), f, moment);
-        member.fixed[SPATIAL * body..][..SPATIAL].iter_mut().zip(impulse).for_each(|(sum, x)| *sum += x);
-    }
-}
-
-/// An impulse on one of its two bodies, (moment, force); `arm`: where it acts, from where the moment is taken.
-fn wrench(side: usize, arm: Vector3<f64>, f: Vector3<f64>, moment: Vector3<f64>) -> [f64; SPATIAL] {
-    let sign = if side == 1 { 1.0 } else { -1.0 };
-    let turning = sign * (arm.cross(&f) + moment);
-    [turning.x, turning.y, turning.z, sign * f.x, sign * f.y, sign * f.z]
-}
-
-/// Gives the impulses of contacts and blocks on bodies to `add`, fixed in the world, (moment, force) about the first body of
-/// each tree; `pose`: of the bodies before the step.
-pub fn add_impulses(
-    contacts: &[ContactInput],
-    blocks: &[BlockInput],
-    pose: impl Fn(BodyOfTree) -> [f64; 7],
-    mut add: impl FnMut(BodyOfTree, [f64; SPATIAL]),
-) {
-    let mut spread = |bodies: [Option<BodyOfTree>; 2], p: Vector3<f64>, f: Vector3<f64>, moment: Vector3<f64>| {
-        for (side, body) in bodies.iter().enumerate() {
-            let Some((tree, body)) = *body else { continue };
-            let c = pose((tree, 0));
-            add((tree, body), wrench(side, p - vector(&c, 0), f, moment));
+        let sign = if side == 1 { 1.0 } else { -1.0 };
+        let arm = p - Vector3::from(member.forward.centre());
+        let turning = sign * (arm.cross(&f) + moment);
+        for k in 0..3 {
+            member.fixed[SPATIAL * body + k] += turning[k];
+            member.fixed[SPATIAL * body + 3 + k] += sign * f[k];
         }
-    };
-    for contact in contacts.iter().filter(|contact| contact.impulse != [0.0; 3]) {
-        let (e, _) = frame(contact.normal);
-        let f = e.transpose() * Vector3::from(contact.impulse);
-        spread(contact.bodies, contact.point.into(), f, Vector3::zeros());
-    }
-    for block in blocks {
-        let (p, _) = block_error(block, &pose);
-        let (f, moment) = pull(block);
-        spread(block.bodies, p, f, moment);
     }
 }
 
@@ -455,14 +426,9 @@ fn block_frame(
 /// Adds the impulses of a block to its bodies.
 pub(crate) fn add_block_impulse(members: &mut [Member], place: impl Fn(usize) -> usize, block: &BlockInput) {
     let (p, _) = block_frame(members, &place, block.bodies[1], &block.frames[1]);
-    let (f, moment) = pull(block);
+    let (f, none) = (Vector3::from(block.impulse), Vector3::zeros());
+    let (f, moment) = if block.angular { (none, f) } else { (f, none) };
     add_fixed(members, block.bodies, place, p.into(), f, moment);
-}
-
-/// Force and free moment of a block's impulse.
-fn pull(block: &BlockInput) -> (Vector3<f64>, Vector3<f64>) {
-    let (impulse, none) = (Vector3::from(block.impulse), Vector3::zeros());
-    if block.angular { (none, impulse) } else { (impulse, none) }
 }
 
 /// Adds a block to its island.

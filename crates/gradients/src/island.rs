@@ -94,11 +94,6 @@ fn members<'a>(trees: &[TreeInput<'a>], parts: &Parts) -> Vec<Member<'a>> {
 fn velocities(members: &mut [Member]) {
     for member in members {
         let forward = &member.forward;
-        if let Some(free) = forward.free {
-            member.motion = Motion::new(forward, free.after);
-            member.after = Pooled::copy(free.after);
-            continue;
-        }
         let mut after = forward.b.clone();
         for b in 0..forward.tree.bodies.len() {
             let f = &member.fixed[SPATIAL * b..SPATIAL * (b + 1)];
@@ -304,11 +299,8 @@ impl<'a> Island<'a> {
         self.equations.add_transposed_times(1.0, z, &mut force);
         let mut out = [vec![0.0; self.n_v], vec![0.0; self.n_v], vec![0.0; self.n_u]];
         // What is asked once is asked again: for more combinations, and in the end for all of the derivative.
-        let momentum = self.momentum();
-        if !self.is_free() {
-            solve(&self.members, &mut force);
-        }
-        momentum.add_back(&force, out.each_mut().map(Vec::as_mut_slice));
+        solve(&self.members, &mut force);
+        self.momentum().add_back(&force, out.each_mut().map(Vec::as_mut_slice));
         let parts = [&self.rows.by_q, &self.rows.by_v, &self.rows.by_ctrl];
         parts.into_iter().zip(&mut out).for_each(|(rows, to)| self.add_rows_back(1.0, z, rows, to));
         out
@@ -332,12 +324,9 @@ impl<'a> Island<'a> {
         }
     }
 
-    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h. Where the free parts of its members'
-    /// derivatives were given, `A^-1` times that.
+    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
     pub(crate) fn momentum(&self) -> &Momentum {
-        self.momentum.get_or_init(|| {
-            if self.is_free() { self.responded() } else { Momentum::new(&self.members, &self.pushed, self.n_u) }
-        })
+        self.momentum.get_or_init(|| Momentum::new(&self.members, &self.pushed, self.n_u))
     }
 
     /// `to += a z^T L M` for a part of ds.
@@ -351,9 +340,6 @@ impl<'a> Island<'a> {
         let response = self.members.iter().map(|m| m.inverse.largest()).fold(0.0, f64::max);
         let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
         let dynamics = self.momentum();
-        if self.is_free() {
-            return (self.constrained(dynamics), [h * response, dynamics.ctrl.largest()]);
-        }
         let k = self.mobility();
         let parts = [
             (&dynamics.q, &self.rows.by_q),
@@ -403,42 +389,6 @@ impl<'a> Island<'a> {
             }
         }
         k
-    }
-
-    /// Whether the free part of every member's derivative was given.
-    fn is_free(&self) -> bool {
-        self.members.iter().all(|member| member.forward.free.is_some())
-    }
-
-    /// The free parts of its members as one: `A^-1 dF`.
-    fn responded(&self) -> Momentum {
-        let mut out = Momentum::responded(&self.members, self.n_v, self.n_u);
-        if !self.sources.is_empty() {
-            for member in &self.members {
-                let (first, n) = (member.at[0], member.forward.n_v());
-                for i in 0..n {
-                    let to = out.q.row_mut(first + i);
-                    member.inverse.row(i).iter().enumerate().for_each(|(k, x)| axpy(*x, self.pushed.row(first + k), to));
-                }
-            }
-        }
-        out
-    }
-
-    /// dv+ by q, v, tau and ctrl from the free part D: `D - P B^-1 (L J D + L ds)`.
-    fn constrained(&self, free: &Momentum) -> [Grid; 4] {
-        let m = self.unknowns.len();
-        let parts = [(&free.q, &self.rows.by_q), (&free.v, &self.rows.by_v), (&free.ctrl, &self.rows.by_ctrl)];
-        let [q, v, ctrl] = parts.map(|(free, rows)| {
-            let mut dv = free.clone();
-            if m > 0 {
-                let mut x = Grid::zeros(m, free.width());
-                x.add_product(1.0, &self.equations, free);
-                self.hold_back(rows, x, &mut dv);
-            }
-            dv
-        });
-        [q, v, self.by_tau(self.mobility()), ctrl]
     }
 
     /// dq+ of the island by an input, from dv+ by it; `own`: the input is q.

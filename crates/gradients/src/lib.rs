@@ -32,11 +32,11 @@ mod rules;
 mod step;
 mod tree;
 
-pub use contact::{BlockInput, BodyOfTree, ContactInput, add_impulses};
+pub use contact::{BlockInput, BodyOfTree, ContactInput};
 pub use mode::Mode;
 pub use model::{ContactModel, Give};
 pub use parameter::StepParameter;
 pub use product::{Inputs, Outputs};
 pub use rules::{Bounces, GradientRules};
 pub use step::{Certificate, Jacobian, Linearised, StepInput, jacobian};
-pub use tree::{FreePart, TreeInput};
+pub use tree::TreeInput;

@@ -41,22 +41,6 @@ impl Momentum {
         Self { q, v, ctrl }
     }
 
-    /// `A^-1` times it, from the free parts that the trees' kernels left; without what constraints add.
-    pub(crate) fn responded(members: &[Member], n: usize, n_u: usize) -> Self {
-        let mut out = Self { q: Grid::zeros(n, n), v: Grid::zeros(n, n), ctrl: Grid::zeros(n, n_u) };
-        for member in members {
-            let Some(free) = member.forward.free else { continue };
-            let (own, [first, control]) = (member.forward.n_v(), member.at);
-            for (i, row) in free.response.chunks_exact(width(member.forward.tree.dims)).enumerate() {
-                out.q.row_mut(first + i)[first..first + own].copy_from_slice(&row[..own]);
-                out.v.row_mut(first + i)[first..first + own].copy_from_slice(&row[own..2 * own]);
-                let ctrl = &row[3 * own..];
-                out.ctrl.row_mut(first + i)[control..control + ctrl.len()].copy_from_slice(ctrl);
-            }
-        }
-        out
-    }
-
     /// Adds `weight^T` times it to what stands for q, v and ctrl.
     pub(crate) fn add_back(&self, weight: &[f64], [by_q, by_v, by_ctrl]: [&mut [f64]; 3]) {
         for (part, to) in [(&self.q, by_q), (&self.v, by_v), (&self.ctrl, by_ctrl)] {

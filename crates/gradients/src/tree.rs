@@ -4,7 +4,6 @@ use manyworlds_dynamics::TreeLayout;
 use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::contact::tree_rows::tree_rows;
 use manyworlds_shaders::dynamics::bias::bias;
-use manyworlds_shaders::dynamics::derivatives::layout::width;
 use manyworlds_shaders::dynamics::factor::factor;
 use manyworlds_shaders::dynamics::inertia::inertia;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
@@ -25,25 +24,6 @@ pub struct TreeInput<'a> {
     pub state: &'a [f64],
     /// Impulses of the tree's rows in the step, `[n_row]`, N s or N m s.
     pub rows: &'a [f64],
-    /// What is known of its derivative; for Jacobians alone, with [`crate::Bounces::AsStepped`].
-    pub free: Option<FreePart<'a>>,
-}
-
-/// The free part of the derivative of a tree's step, as the kernels of `manyworlds_shaders::dynamics::derivatives` leave it:
-/// where it is given, it is not computed again.
-#[derive(Debug, Clone, Copy)]
-pub struct FreePart<'a> {
-    /// Poses of the bodies before the step, `[n_body][7]`.
-    pub pose: &'a [f64],
-    /// Motions of the dofs, `[n_v][6]`.
-    pub motion: &'a [f64],
-    /// Factor of the momentum matrix, `[n_m]`.
-    pub factor: &'a [f64],
-    /// v+, `[n_v]`.
-    pub after: &'a [f64],
-    /// `A^-1` times the derivative of the momentum balance with v+ and the impulses held, by q, v, tau and ctrl,
-    /// `[n_v][3 n_v + n_u]`.
-    pub response: &'a [f64],
 }
 
 /// What the step's kernels make of it.
@@ -57,38 +37,19 @@ pub(crate) struct Forward<'a> {
     pub(crate) pose: Pooled,
     /// `[n_v][6]`
     pub(crate) motion: Pooled,
-    /// Branch-sparse, `[n_m]`; empty where [`Self::free`] stands for all that is made of it.
+    /// Branch-sparse, `[n_m]`.
     pub(crate) mass: Pooled,
     /// Branch-sparse, `[n_m]`.
     pub(crate) factor: Pooled,
-    /// `[n_v]`; empty as the mass.
+    /// `[n_v]`
     pub(crate) b: Pooled,
     /// `[n_row][row_stride]`
     pub(crate) rows: Pooled,
-    pub(crate) free: Option<FreePart<'a>>,
 }
 
 impl<'a> Forward<'a> {
     pub(crate) fn new(input: &TreeInput<'a>) -> Self {
-        let Some(free) = input.free else {
-            return Self::of(input.layout.tree(), input.params, input.state, input.rows);
-        };
-        let tree = input.layout.tree();
-        let mut rows = Pooled::zeros(tree.rows.len() * row_stride(tree.dofs.len()));
-        tree_rows(&tree, &Params::<f64>::Shared(input.params), input.state, free.factor, &mut rows);
-        Self {
-            tree,
-            params: input.params,
-            state: input.state,
-            impulses: input.rows,
-            pose: Pooled::copy(free.pose),
-            motion: Pooled::copy(free.motion),
-            mass: Pooled::default(),
-            factor: Pooled::copy(free.factor),
-            b: Pooled::default(),
-            rows,
-            free: input.free,
-        }
+        Self::of(input.layout.tree(), input.params, input.state, input.rows)
     }
 
     /// A tree with these parameters, in this state.
@@ -109,7 +70,7 @@ impl<'a> Forward<'a> {
         factor(&tree, &matrix, &b, &mut factored, &mut free, &mut velocity, &mut [0]);
         let mut rows = zeros(n_row * row_stride(n_v));
         tree_rows(&tree, &params, state, &factored, &mut rows);
-        Self { tree, params: numbers, state, impulses, pose, motion, mass, factor: factored, b, rows, free: None }
+        Self { tree, params: numbers, state, impulses, pose, motion, mass, factor: factored, b, rows }
     }
 
     pub(crate) fn n_v(&self) -> usize {
@@ -136,13 +97,6 @@ impl<'a> Forward<'a> {
         let dofs = self.tree.dofs;
         let n = dofs.len();
         let mut x = Grid::zeros(n, n);
-        if let Some(free) = self.free {
-            let (width, per_step) = (width(self.tree.dims), 1.0 / self.h());
-            for i in 0..n {
-                axpy(per_step, &free.response[i * width + 2 * n..][..n], x.row_mut(i));
-            }
-            return x;
-        }
         for i in 0..n {
             // Rows of L^-T: of a dof only columns behind it are not zero.
             x[(i, i)] = 1.0;

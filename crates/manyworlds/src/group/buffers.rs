@@ -59,12 +59,6 @@ buffers! {
         stage_pose: Tile,
         stage_motion: Tile,
         stage_twist: Tile,
-        before: Tile,
-        pose_before: Tile,
-        motion_before: Tile,
-        act: Tile,
-        derivative_work: Tile,
-        slope: Tile,
     }
 }
 

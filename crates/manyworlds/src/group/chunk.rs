@@ -36,7 +36,7 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
     pub(super) answers: Vec<Option<Answer>>,
     /// How the kernels left each island of several trees.
     pub(super) island_status: Vec<u32>,
-    pub(super) recording: Recording,
+    recording: Recording,
     /// Poses in the store are not those of the state.
     stale: bool,
     ticket: Option<Ticket>,
@@ -47,8 +47,6 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
 pub(crate) struct Kept<T> {
     /// By set; empty before the first step.
     pub(super) states: Vec<Vec<T>>,
-    /// Poses of the bodies at these, by set.
-    pub(super) poses: Vec<Vec<T>>,
     /// By world: nothing of it was changed since.
     pub(super) whole: Vec<bool>,
 }
@@ -501,12 +499,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         before.whole.clear();
         before.whole.resize(self.n_world, true);
         before.states.resize(self.sets.len(), Vec::new());
-        before.poses.resize(self.sets.len(), Vec::new());
-        for ((set, state), poses) in self.sets.iter().zip(&mut before.states).zip(&mut before.poses) {
+        for (set, state) in self.sets.iter().zip(&mut before.states) {
             let buffer = set.step.buffers.state;
             state.resize(self.store.len(buffer), T::default());
             self.store.read(buffer, state)?;
-            poses.clone_from(&set.poses);
         }
         Ok(())
     }

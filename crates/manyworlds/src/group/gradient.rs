@@ -18,7 +18,6 @@ use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::State;
 use super::chunk::Chunk;
-use super::free::FreeNumbers;
 use super::shared::Shared;
 use crate::host::{self, Frames, Law, Place};
 use crate::summary::status;
@@ -39,9 +38,9 @@ fn contact_model(solver: &dyn Solver) -> ContactModel {
 /// One step of one world.
 #[derive(Debug)]
 pub(crate) struct WorldStep {
-    pub(super) trees: Vec<OwnTree>,
-    pub(super) contacts: Vec<ContactInput>,
-    pub(super) blocks: Vec<BlockInput>,
+    trees: Vec<OwnTree>,
+    contacts: Vec<ContactInput>,
+    blocks: Vec<BlockInput>,
     /// What speaks against differentiating it.
     problem: Option<String>,
     /// The state after it; without controls and forces, which are as before.
@@ -50,17 +49,15 @@ pub(crate) struct WorldStep {
 
 /// One tree of the world.
 #[derive(Debug)]
-pub(super) struct OwnTree {
+struct OwnTree {
     /// Set, and number within it.
-    pub(super) set: usize,
+    set: usize,
     index: usize,
-    pub(super) lane: usize,
+    lane: usize,
     /// Where they are not the model's.
     params: Option<Vec<f64>>,
     state: Vec<f64>,
     rows: Vec<f64>,
-    /// What the kernels made of its derivative, for Jacobians.
-    pub(super) free: Option<FreeNumbers>,
 }
 
 impl OwnTree {
@@ -108,7 +105,6 @@ impl WorldStep {
             params: tree.params(shared),
             state: &tree.state,
             rows: &tree.rows,
-            free: tree.free.as_ref().map(FreeNumbers::part),
         };
         let input = StepInput {
             trees: self.trees.iter().map(tree).collect(),
@@ -306,7 +302,6 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
             params: (!params.is_empty()).then(|| self.lane(params, lane, n_param, n_param)),
             state: self.lane(before, lane, dims.n_state(), dims.n_state()),
             rows: (0..dims.n_row as usize).map(impulse).collect(),
-            free: None,
         })
     }
 

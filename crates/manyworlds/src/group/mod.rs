@@ -4,7 +4,6 @@ mod buffers;
 mod chunk;
 mod convex;
 mod finish;
-mod free;
 mod gradient;
 mod inspect;
 mod problem;

@@ -7,7 +7,6 @@ use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
 use manyworlds_shaders::contact::{island_assemble, island_newton, island_pgs, warm_move};
-use manyworlds_shaders::dynamics::derivatives::respond;
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
 use manyworlds_shaders::kernel;
 
@@ -142,19 +141,6 @@ impl SetStep {
     /// How good the impulses are.
     pub(crate) fn certify(&self, recording: &mut Recording) {
         pgs::record_certificate(recording, &self.pgs, &self.dims, &self.contact_buffers());
-    }
-
-    /// The free part of the derivative of the step that led here, from the state before it, by the step's own mass matrix and
-    /// factor, which nothing has touched since.
-    pub(crate) fn derivatives(&self, recording: &mut Recording) {
-        let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
-        use kernel::dynamics::{DERIVATIVES_EFFORT, DERIVATIVES_FORCE, DERIVATIVES_RESPOND, KINEMATICS};
-        let (state, pose, motion, work) = (b.before, b.pose_before, b.motion_before, b.derivative_work);
-        recording
-            .dispatch(&KINEMATICS, dims, lanes, &[b.topology, params, state, pose, motion])
-            .dispatch(&DERIVATIVES_EFFORT, dims, lanes, &[b.topology, params, state, b.mass, b.act, work, b.slope])
-            .dispatch(&DERIVATIVES_FORCE, dims, lanes, &[b.topology, params, state, pose, motion, b.act, work, b.slope])
-            .dispatch(&DERIVATIVES_RESPOND, dims, respond::items(&self.dims), &[b.topology, params, b.factor, b.slope]);
     }
 
     /// Velocity into the state.
