@@ -341,11 +341,8 @@ impl<'a> Island<'a> {
         let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
         let dynamics = self.momentum();
         let k = self.mobility();
-        let parts = [
-            (&dynamics.q, &self.rows.by_q),
-            (&dynamics.v, &self.rows.by_v),
-            (&dynamics.ctrl, &self.rows.by_ctrl),
-        ];
+        let parts =
+            [(&dynamics.q, &self.rows.by_q), (&dynamics.v, &self.rows.by_v), (&dynamics.ctrl, &self.rows.by_ctrl)];
         let [q, v, ctrl] = parts.map(|(momentum, rows)| {
             let mut dv = Grid::zeros(self.n_v, momentum.width());
             dv.add_product(1.0, &k, momentum);

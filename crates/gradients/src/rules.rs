@@ -75,7 +75,9 @@ impl Island<'_> {
         let height = self.rows.j.height();
         let mut change = Pooled::copy(&free);
         let momentum = self.momentum();
-        for (momentum, rows, along) in [(&momentum.v, &self.rows.by_v, &free), (&momentum.q, &self.rows.by_q, &velocity)] {
+        for (momentum, rows, along) in
+            [(&momentum.v, &self.rows.by_v, &free), (&momentum.q, &self.rows.by_q, &velocity)]
+        {
             let force = (0..n).map(|i| dot(momentum.row(i), along)).collect();
             let rows: Vec<f64> = (0..height).map(|r| dot(rows.row(r), along)).collect();
             let [_, dv] = self.along(force, &rows);

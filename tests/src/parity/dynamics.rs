@@ -191,13 +191,7 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
     let zeros = |n: usize| Data::Lanes(vec![vec![0.0; n]; LANES]);
     let effort = case(
         &k::DERIVATIVES_EFFORT,
-        vec![
-            state(),
-            of(|tile| &tile.mass),
-            act(&mut rng),
-            zeros(work_reals(&dims)),
-            zeros(slope_reals(&dims)),
-        ],
+        vec![state(), of(|tile| &tile.mass), act(&mut rng), zeros(work_reals(&dims)), zeros(slope_reals(&dims))],
         &[5, 6],
         ROUNDING,
     );
@@ -211,12 +205,8 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
         ROUNDING_OF_FORCES,
     );
     let after = force.after().expect("a mirror runs");
-    let respond = case(
-        &k::DERIVATIVES_RESPOND,
-        vec![of(|tile| &tile.factor), after[7].clone()],
-        &[3],
-        ROUNDING_OF_SOLVES,
-    );
+    let respond =
+        case(&k::DERIVATIVES_RESPOND, vec![of(|tile| &tile.factor), after[7].clone()], &[3], ROUNDING_OF_SOLVES);
     cases.extend([effort, force, respond]);
     use manyworlds_shaders::dynamics::tree::integrator::{IMPLICIT_EULER, MIDPOINT, SYMPLECTIC_EULER};
     cases.extend([SYMPLECTIC_EULER, IMPLICIT_EULER, MIDPOINT].into_iter().flat_map(theta));

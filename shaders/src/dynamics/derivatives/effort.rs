@@ -7,8 +7,8 @@ use crate::args::Args;
 use crate::dynamics::effort::{dof_count, length, orientation, turned};
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{
-    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint, joint_param, multiply, nth, nth_mut, param,
-    row, tile_params,
+    ActuatorRecord, JointRecord, Params, Tree, actuator_param, drive, joint, joint_param, multiply, nth, nth_mut,
+    param, row, tile_params,
 };
 use crate::dynamics::tumble::LoneBody;
 use crate::math::{Vec3, clamp, load3, quat_log};
