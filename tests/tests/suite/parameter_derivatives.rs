@@ -323,7 +323,9 @@ fn ranges_of_joints() {
         let state = calm(solver, &model, acting);
         // A little beyond its upper end, or its lower; by less than what is undone in a step.
         let (parameter, depth) = (Parameter::JointRange(joint), 0.05 * model.options.timestep);
-        for range in [[-3.0, state.q[joint] - depth], [state.q[joint] + depth, 3.0]] {
+        let both = [[-3.0, state.q[joint] - depth], [state.q[joint] + depth, 3.0]];
+        // The arm's drive pulls off its lower end.
+        for range in both.into_iter().take(if scene == "arm7" { 1 } else { 2 }) {
             let set = move |batch: &mut Batch, values: &[f64]| {
                 batch.set_parameter(0, 0, parameter, values).expect("a range");
             };
