@@ -26,13 +26,15 @@ use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, copy, measure, verdict};
 use super::polish::{Polish, Trust};
-use super::{Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
+use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage};
 use crate::problem::ContactProblem;
 use island::IslandState;
 pub use params::{NcpFunction, NewtonCrParams, Scaling};
 
 /// A full step is taken after one that brought the residual to this share.
 const FELL: f64 = 0.5;
+/// Newton steps before the finishing stage, where kernels have taken some.
+const AGAIN: u32 = 6;
 /// Finishing steps that trust the map, before those that are more careful.
 const QUICK: u32 = 12;
 
@@ -45,8 +47,22 @@ impl Solver for NewtonCr {
         "newton-cr"
     }
 
+    fn kernels(&self) -> Kernels {
+        Kernels::ConjugateResiduals
+    }
+
+    fn finishes(&self) -> bool {
+        true
+    }
+
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         NewtonCrParams::default().run(problem, settings)
+    }
+
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        // Where the kernels' steps did not converge, many more of the same will not.
+        let params = NewtonCrParams { finish_after: Some(AGAIN), ..NewtonCrParams::batches() };
+        Outcome { stage: Some(Stage::NewtonCr), ..params.run(problem, settings) }
     }
 }
 
