@@ -1,5 +1,6 @@
 //! The public face: many worlds of one or several models, stepped together.
 
+mod derivatives;
 mod parameters;
 mod rollout;
 
@@ -8,7 +9,7 @@ use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{DeviceOptions, GpuDevice};
-use manyworlds_gradients::{Certificate, GradientRules, Inputs, Jacobian, Outputs};
+use manyworlds_gradients::GradientRules;
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
@@ -18,11 +19,9 @@ use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
 
+pub use derivatives::{InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut};
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
-
-/// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
-const MOST_DENSE: usize = 4096;
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
@@ -359,66 +358,6 @@ impl Batch {
     pub fn inspect(&mut self, world: usize) -> Result<Inspection, Error> {
         let (group, local) = self.find(world)?;
         self.groups[group].inspect(local)
-    }
-
-    /// Keeps from now on what the derivatives of steps need, or no longer: a copy of the states before each step.
-    ///
-    /// # Errors
-    /// [`Error::Option`] for a batch in single precision.
-    pub fn keep_steps(&mut self, on: bool) -> Result<(), Error> {
-        self.groups.iter_mut().try_for_each(|group| group.keep_steps(on))
-    }
-
-    /// How derivatives are taken from now on: those of the step as it is computed, unless something else is asked for.
-    pub fn set_gradient_rules(&mut self, rules: GradientRules) {
-        self.rules = rules;
-    }
-
-    /// Derivatives of the last step of a world by q, v, tau and ctrl, dense; its certificate says whether to trust them.
-    /// [`Batch::keep_steps`] comes before the step.
-    ///
-    /// # Errors
-    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, [`Error::TooLarge`], or a device that fails.
-    pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
-        let (group, local) = self.find(world)?;
-        let n_v = self.groups[group].model().n_v;
-        if n_v > MOST_DENSE {
-            return Err(Error::TooLarge { n_v, most: MOST_DENSE });
-        }
-        let step = self.groups[group].last_step(local)?;
-        Ok(self.groups[group].reverse().linearised(&step, self.rules).jacobian())
-    }
-
-    /// Gradient of a loss by what went into the last step of a world, from that by the state after it, and how far to
-    /// trust it: the product with the transposed Jacobian (VJP), which is not formed. An empty part of `outputs` stands for
-    /// zeros.
-    ///
-    /// # Errors
-    /// As [`Batch::jacobian`]; [`Error::Length`] or [`Error::NotFinite`] for wrong outputs.
-    pub fn back(&mut self, world: usize, outputs: &Outputs) -> Result<(Inputs, Certificate), Error> {
-        let (group, local) = self.find(world)?;
-        let expected = self.groups[group].model().n_v;
-        for (what, part) in [("gradient by q", &outputs.q), ("gradient by v", &outputs.v)] {
-            if !part.is_empty() && part.len() != expected {
-                return Err(Error::Length { what, world: Some(world), expected, found: part.len() });
-            }
-            if let Some(index) = part.iter().position(|x| !x.is_finite()) {
-                return Err(Error::NotFinite { what, world: Some(world), index, found: part[index] });
-            }
-        }
-        let step = self.groups[group].last_step(local)?;
-        let reverse = self.groups[group].reverse();
-        let linearised = reverse.linearised(&step, self.rules);
-        let (mut found, mut certificate) = (linearised.back(outputs), linearised.certificate().clone());
-        let parts = [&mut found.q, &mut found.v, &mut found.tau, &mut found.ctrl];
-        let mut finite = true;
-        for x in parts.into_iter().flatten().filter(|x| !x.is_finite()) {
-            (*x, finite) = (0.0, false);
-        }
-        if !finite {
-            certificate.problems.push("the derivative is not finite".into());
-        }
-        Ok((found, certificate))
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are
