@@ -24,7 +24,7 @@ States are taken from a run with random controls. A state whose derivative is no
 than --margin, is counted but not judged; so is an input at which the step has a kink. Where contacts rest at closed gaps,
 the steps that are differenced undo penetrations whole: the step is the same, and has no kink there. What disagrees is
 differenced again five times as far: the solver's rounding is then so much less. Of large models products with the Jacobian
-and its transpose are compared, along random directions. Where no derivative is valid, differences to both sides say whether
+and its transpose are compared, along random directions. Where no derivative is judged, differences to both sides say whether
 the step has one: inputs, or directions, in which they disagree are counted.")]
 pub(crate) struct GradcheckArgs {
     #[command(flatten)]
@@ -90,10 +90,15 @@ struct Report {
     /// Inputs or directions at states without a valid derivative, and how many of them the step has a kink in.
     invalid_inputs: usize,
     invalid_kinks: usize,
+    /// The same of states near a switch of modes.
+    near_inputs: usize,
+    near_kinks: usize,
     /// Whether directions were compared instead of inputs.
     directions: bool,
     contacts: usize,
     modes: [usize; 3],
+    /// Most unknowns of a state's linear systems, and of those solved by iterations.
+    unknowns: [usize; 2],
     /// Least over the judged states; `null` without constraints.
     margin: Option<f64>,
     solver_residual: f64,
@@ -149,9 +154,12 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
         kinks: 0,
         invalid_inputs: 0,
         invalid_kinks: 0,
+        near_inputs: 0,
+        near_kinks: 0,
         directions: directions > 0,
         contacts: 0,
         modes: [0; 3],
+        unknowns: [0; 2],
         margin: None,
         solver_residual: 0.0,
         step_us: f64::INFINITY,
@@ -239,6 +247,8 @@ impl Report {
     /// Takes note of a state; whether its derivatives are judged.
     fn judges(&mut self, seen: &Seen, margin: f64) -> bool {
         let certificate = seen.certificate;
+        self.unknowns[0] = self.unknowns[0].max(certificate.size);
+        self.unknowns[1] = self.unknowns[1].max(certificate.iterated);
         if !certificate.valid() {
             self.invalid += 1;
             self.invalid_inputs += seen.inputs;
@@ -252,6 +262,8 @@ impl Report {
         }
         if certificate.margin < margin {
             self.near_switch += 1;
+            self.near_inputs += seen.inputs;
+            self.near_kinks += seen.kinks;
             return false;
         }
         self.judged += 1;
@@ -293,10 +305,20 @@ fn human(report: &Report) -> String {
         ),
         (what, format!("{}, of which {} at a kink and left out", report.inputs, report.kinks)),
         (
-            "without a derivative",
-            format!("{} {what}, of which the step has a kink in {}", report.invalid_inputs, report.invalid_kinks),
+            "not judged",
+            format!(
+                "the step has a kink in {} of {} {what} without a valid derivative, in {} of {} near a switch",
+                report.invalid_kinks, report.invalid_inputs, report.near_kinks, report.near_inputs
+            ),
         ),
-        ("contacts", format!("{}: {breaking} breaking, {sticking} sticking, {sliding} sliding", report.contacts)),
+        if report.directions {
+            (
+                "unknown impulses",
+                format!("{} at most, {} of them by iterations", report.unknowns[0], report.unknowns[1]),
+            )
+        } else {
+            ("contacts", format!("{}: {breaking} breaking, {sticking} sticking, {sliding} sliding", report.contacts))
+        },
         ("least distance to a switch", report.margin.map_or("no constraint".into(), |m| format!("{m:.1e} m/s"))),
         ("least time", format!("{:.1} us a step (alone), {:.1} us its derivative", report.step_us, report.jacobian_us)),
         ("solver residual", format!("{:.1e} m/s", report.solver_residual)),

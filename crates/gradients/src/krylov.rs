@@ -8,6 +8,8 @@ use crate::grid::{axpy, dot};
 
 /// Residuals below this, relative to the right-hand side, are rounding.
 const ENOUGH: f64 = 1e-14;
+/// Solves of what is left over at most.
+const ROUNDS: usize = 6;
 /// Vectors that GMRES keeps before it begins anew.
 const KEPT: usize = 300;
 /// Iterations without a new least residual after which nothing more comes.
@@ -44,13 +46,34 @@ pub(crate) fn solve(operator: &impl Operator, x: &mut [f64], most: usize) -> Lef
     if scale == 0.0 || b.is_empty() {
         return Left::default();
     }
-    let iterations =
-        if operator.symmetric() { conjugate_residuals(operator, &b, x, most) } else { gmres(operator, &b, x, most) };
-    let mut left = vec![0.0; b.len()];
-    operator.apply(x, &mut left);
-    left.iter_mut().zip(&b).for_each(|(left, b)| *left -= b);
-    let residual = largest(&left) / scale;
-    Left { iterations, residual: if residual.is_finite() { residual } else { f64::INFINITY } }
+    let (mut iterations, mut residual) = (0, 1.0);
+    let mut rest = b.clone();
+    // What rounding leaves of a round is the next one's right-hand side.
+    for _ in 0..ROUNDS {
+        let mut trial = vec![0.0; b.len()];
+        let most = most.saturating_sub(iterations);
+        iterations += if operator.symmetric() {
+            conjugate_residuals(operator, &rest, &mut trial, most)
+        } else {
+            gmres(operator, &rest, &mut trial, most)
+        };
+        axpy(1.0, x, &mut trial);
+        let mut left = vec![0.0; b.len()];
+        operator.apply(&trial, &mut left);
+        left.iter_mut().zip(&b).for_each(|(left, b)| *left = b - *left);
+        let now = largest(&left) / scale;
+        // Also what is not a number ends it.
+        if !(now < residual) {
+            break;
+        }
+        x.copy_from_slice(&trial);
+        let enough = now <= ENOUGH || now > 0.1 * residual;
+        (residual, rest) = (now, left);
+        if enough {
+            break;
+        }
+    }
+    Left { iterations, residual }
 }
 
 /// For symmetric systems, from zero; the best of its iterates.

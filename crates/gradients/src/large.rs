@@ -507,9 +507,10 @@ fn blocks_of(unknowns: &[Unknown], owners: &[usize], own: &[Matrix3<f64>]) -> Ve
             }
         }
         // One that is singular is taken by its diagonal.
-        let inverse = block.try_inverse().filter(|inverse| inverse.iter().all(|x| x.is_finite())).unwrap_or_else(|| {
-            Matrix3::from_diagonal(&block.diagonal().map(|x| if x.abs() > 0.0 { 1.0 / x } else { 1.0 }))
-        });
+        let inverse =
+            block.try_inverse().filter(|inverse| inverse.iter().all(|x| x.is_finite())).unwrap_or_else(|| {
+                Matrix3::from_diagonal(&block.diagonal().map(|x| if x.abs() > 0.0 { 1.0 / x } else { 1.0 }))
+            });
         out.push((first, count, inverse));
         first += count;
     }

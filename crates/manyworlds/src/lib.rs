@@ -39,8 +39,8 @@ pub mod tangent;
 mod view;
 
 pub use batch::{
-    Batch, InputSlices, InputsMut, JacobiansMut, ModelParameter, OutputSlices, OutputsMut, ParameterDerivatives, Rollout,
-    RolloutGradient, WorldGradient,
+    Batch, InputSlices, InputsMut, JacobiansMut, ModelParameter, OutputSlices, OutputsMut, ParameterDerivatives,
+    Rollout, RolloutGradient, WorldGradient,
 };
 pub use controls::ControlCurve;
 pub use error::Error;

@@ -296,12 +296,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
     }
 
     /// The last step of a world of a chunk that keeps the states before its steps.
-    pub(super) fn step(
-        &self,
-        shared: &Shared<T>,
-        geometry: &Geometry,
-        world: usize,
-    ) -> Result<WorldStep, Error> {
+    pub(super) fn step(&self, shared: &Shared<T>, geometry: &Geometry, world: usize) -> Result<WorldStep, Error> {
         let trees = (0..shared.model.trees.len())
             .map(|tree| self.tree(shared, world, tree))
             .collect::<Result<Vec<_>, Error>>()?;
@@ -378,19 +373,14 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
             if input.impulse == [0.0; 3] {
                 continue;
             }
-            let found = geometry.features.by_sizes(&found_again.get(from)?, side, |body| poses.of(shared, body), &sizes)?;
+            let found =
+                geometry.features.by_sizes(&found_again.get(from)?, side, |body| poses.of(shared, body), &sizes)?;
             out.iter_mut().zip(found).for_each(|(out, change)| out.push((index, change)));
         }
         Ok(out)
     }
 
-    fn contacts(
-        &self,
-        shared: &Shared<T>,
-        geometry: &Geometry,
-        world: usize,
-        trees: &[OwnTree],
-    ) -> Vec<ContactInput> {
+    fn contacts(&self, shared: &Shared<T>, geometry: &Geometry, world: usize, trees: &[OwnTree]) -> Vec<ContactInput> {
         let chunk = self.chunk;
         let all = &chunk.host.worlds[world];
         if all.contacts.is_empty() {
