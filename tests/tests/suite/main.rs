@@ -1,6 +1,7 @@
 //! The whole crate from outside: physics against closed forms and golden numbers, batches, solvers, gradients, parity.
 
 mod bad_problems;
+mod bad_surfaces;
 mod batch;
 mod closed_forms;
 mod compliant_scenes;
