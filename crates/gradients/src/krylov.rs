@@ -9,7 +9,7 @@ use crate::grid::{axpy, dot};
 /// Residuals below this, relative to the right-hand side, are rounding.
 const ENOUGH: f64 = 1e-14;
 /// Solves of what is left over at most.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 2;
 /// Vectors that GMRES keeps before it begins anew.
 const KEPT: usize = 300;
 /// Iterations without a new least residual after which nothing more comes.
