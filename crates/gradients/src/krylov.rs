@@ -62,8 +62,7 @@ pub(crate) fn solve(operator: &impl Operator, x: &mut [f64], most: usize) -> Lef
         operator.apply(&trial, &mut left);
         left.iter_mut().zip(&b).for_each(|(left, b)| *left = b - *left);
         let now = largest(&left) / scale;
-        // Also what is not a number ends it.
-        if !(now < residual) {
+        if now.is_nan() || now >= residual {
             break;
         }
         x.copy_from_slice(&trial);
@@ -144,6 +143,7 @@ fn gmres(operator: &impl Operator, b: &[f64], x: &mut [f64], most: usize) -> usi
             let mut w = vec![0.0; n];
             operator.apply(&z, &mut w);
             spent += 1;
+            let whole = dot(&w, &w).sqrt();
             let mut column = vec![0.0; k + 2];
             // Twice is enough.
             for _ in 0..2 {
@@ -160,7 +160,8 @@ fn gmres(operator: &impl Operator, b: &[f64], x: &mut [f64], most: usize) -> usi
                 (column[i], column[i + 1]) = (c * a + s * b, c * b - s * a);
             }
             let length = column[k].hypot(column[k + 1]);
-            if !(length > f64::EPSILON * right[0].abs() * f64::EPSILON) {
+            // A product that says nothing new ends the round, also one that is not a number.
+            if length.is_nan() || length <= 4.0 * f64::EPSILON * whole {
                 break;
             }
             let [c, s] = [column[k] / length, column[k + 1] / length];
@@ -189,7 +190,7 @@ fn gmres(operator: &impl Operator, b: &[f64], x: &mut [f64], most: usize) -> usi
         operator.apply(&trial, &mut r);
         r.iter_mut().zip(b).for_each(|(r, b)| *r = b - *r);
         let now = dot(&r, &r).sqrt();
-        if !(now < size) {
+        if now.is_nan() || now >= size {
             break;
         }
         x.copy_from_slice(&trial);

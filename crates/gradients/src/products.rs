@@ -28,8 +28,8 @@ fn made_finite(parts: &mut [&mut Vec<f64>], certificate: &mut Certificate) {
 impl Certificate {
     /// Takes note of what iterations left.
     fn add_left(&mut self, left: Left) {
-        // Said once.
-        if !(self.residual > LARGEST_RESIDUAL) {
+        let said = self.residual > LARGEST_RESIDUAL;
+        if !said {
             self.problems.extend(unsolved(left.residual));
         }
         self.residual = self.residual.max(left.residual);

@@ -254,14 +254,19 @@ impl Batch {
         let steps = self.asked(worlds)?;
         let rules = self.rules;
         let reverses: Vec<_> = self.groups.iter().map(|group| group.reverse()).collect();
-        let one = |(((group, step), to), [q, v]): ((&(usize, WorldStep), [&mut [f64]; 4]), [&[f64]; 2])| {
+        let one = |(group, step): &(usize, WorldStep), to: [&mut [f64]; 4], [q, v]: [&[f64]; 2]| {
             let outputs = Outputs { q: q.to_vec(), v: v.to_vec() };
             let (found, certificate) = reverses[*group].for_products(step, rules).back(&outputs);
             let parts = [&found.q, &found.v, &found.tau, &found.ctrl];
             to.into_iter().zip(parts).for_each(|(to, part)| fill(to, part));
             certificate
         };
-        Ok(steps.par_iter().zip(by_world(to)).zip(by_world(from)).map(one).collect())
+        Ok(steps
+            .par_iter()
+            .zip(by_world(to))
+            .zip(by_world(from))
+            .map(|((step, to), from)| one(step, to, from))
+            .collect())
     }
 
     /// [`Batch::along`] of some worlds at once, into the caller's memory; gives the certificates, in the order of `worlds`.
@@ -285,13 +290,18 @@ impl Batch {
         let steps = self.asked(worlds)?;
         let rules = self.rules;
         let reverses: Vec<_> = self.groups.iter().map(|group| group.reverse()).collect();
-        let one = |(((group, step), to), from): ((&(usize, WorldStep), [&mut [f64]; 2]), [&[f64]; 4])| {
+        let one = |(group, step): &(usize, WorldStep), to: [&mut [f64]; 2], from: [&[f64]; 4]| {
             let [q, v, tau, ctrl] = from.map(<[f64]>::to_vec);
             let (found, certificate) = reverses[*group].for_products(step, rules).along(&Inputs { q, v, tau, ctrl });
             to.into_iter().zip([&found.q, &found.v]).for_each(|(to, part)| fill(to, part));
             certificate
         };
-        Ok(steps.par_iter().zip(by_world(to)).zip(by_world(from)).map(one).collect())
+        Ok(steps
+            .par_iter()
+            .zip(by_world(to))
+            .zip(by_world(from))
+            .map(|((step, to), from)| one(step, to, from))
+            .collect())
     }
 
     fn fits_dense(&self, group: usize) -> Result<(), Error> {

@@ -200,7 +200,7 @@ impl Again {
         // Friction and restitution may be the world's own.
         let [friction, restitution] = [from.friction, from.restitution].map(Scalar::to_f64);
         found
-            .map(|at| Contact { friction, restitution, ..all[at].clone() })
+            .map(|at| Contact { friction, restitution, ..all[at] })
             .map_err(|_| "a contact that is found in single precision alone".into())
     }
 }

@@ -472,7 +472,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             wanted[c].push((order, w));
         }
         let shared = &self.shared;
-        let steps = |(chunk, wanted): (&mut Chunk<T, B::Store>, &Vec<(usize, usize)>)| {
+        let steps = |chunk: &mut Chunk<T, B::Store>, wanted: &[(usize, usize)]| {
             if wanted.is_empty() {
                 return Ok(Vec::new());
             }
@@ -481,9 +481,17 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             wanted.iter().map(step).collect::<Result<Vec<_>, Error>>()
         };
         let found = if B::SIDE_BY_SIDE {
-            self.chunks.par_iter_mut().zip(&wanted).map(steps).collect::<Result<Vec<_>, _>>()?
+            self.chunks
+                .par_iter_mut()
+                .zip(&wanted)
+                .map(|(chunk, wanted)| steps(chunk, wanted))
+                .collect::<Result<Vec<_>, _>>()?
         } else {
-            self.chunks.iter_mut().zip(&wanted).map(steps).collect::<Result<Vec<_>, _>>()?
+            self.chunks
+                .iter_mut()
+                .zip(&wanted)
+                .map(|(chunk, wanted)| steps(chunk, wanted))
+                .collect::<Result<Vec<_>, _>>()?
         };
         let mut found: Vec<_> = found.into_iter().flatten().collect();
         found.sort_unstable_by_key(|&(order, _)| order);
