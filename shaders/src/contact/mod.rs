@@ -13,6 +13,7 @@ pub mod island_pgs;
 pub mod island_rows;
 pub mod island_scatter;
 pub mod local;
+pub mod newton_cr;
 pub mod subadmm;
 pub mod tree_assemble;
 pub mod tree_certify;

@@ -20,6 +20,7 @@ mod host_part;
 mod import_golden;
 mod islands;
 mod manipulation;
+mod newton_cr;
 mod overrides;
 mod parameter_derivatives;
 mod parity;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
 use manyworlds_contact::convex::ConvexPack;
+use manyworlds_contact::newton_cr::ResidualPack;
 use manyworlds_contact::solve::Kernels;
 use manyworlds_contact::subadmm::{Chains, SplitPack};
 use manyworlds_gpu::Timings;
@@ -154,6 +155,8 @@ pub(crate) enum Beside {
     Split(SplitPack),
     /// Of CANAL and SAP.
     Convex(ConvexPack),
+    /// Of Newton with conjugate residuals.
+    Residual(ResidualPack),
 }
 
 /// A block's number, its worlds, their organisers, and what a thread works with.
@@ -172,6 +175,7 @@ impl<T: Scalar + Precision> HostStage<T> {
         let beside = match (kernels, model.chains.clone()) {
             (Kernels::Splitting, Some(chains)) => Beside::Split(SplitPack::new(chains, fused_most)),
             (Kernels::Canal | Kernels::Sap, Some(chains)) => Beside::Convex(ConvexPack::new(chains)),
+            (Kernels::ConjugateResiduals, _) => Beside::Residual(ResidualPack::default()),
             _ => Beside::Nothing,
         };
         let n_tree = model.lanes.trees.len();
@@ -182,7 +186,7 @@ impl<T: Scalar + Precision> HostStage<T> {
             .collect();
         Self {
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
-            islands: IslandPack::new(&model, n_world, kernels == Kernels::Newton),
+            islands: IslandPack::new(&model, n_world, kernels.by_operator()),
             beside,
             timings: None,
             width,
@@ -259,6 +263,7 @@ impl<T: Scalar + Precision> HostStage<T> {
             Beside::Nothing => {}
             Beside::Split(split) => self.islands.split(split),
             Beside::Convex(convex) => self.islands.convex(convex),
+            Beside::Residual(cr) => self.islands.residual(cr),
         }
         let packing = passed(clock);
         if let Some(timings) = &mut self.timings {
