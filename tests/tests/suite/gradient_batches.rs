@@ -153,7 +153,8 @@ fn iterations_find_what_elimination_does() {
         let (ahead_too, left) = batch.along(0, &there).expect("a product");
         let (behind_too, left_too) = batch.back(0, &back).expect("a product");
         assert!(left.iterated > 0 && left.iterated == left.size, "{scene}");
-        assert_eq!((left.margin, left.closed, left.size), (certificate.margin, certificate.closed, certificate.size));
+        assert_eq!((left.closed, left.size), (certificate.closed, certificate.size));
+        assert!((left.margin - certificate.margin).abs() < 1e-9, "{} {}", left.margin, certificate.margin);
         println!(
             "{scene}, {solver}: {} unknowns of rank {}, left over {:.1e} in {}, {:.1e} in {}, {:?}",
             certificate.size,
