@@ -455,8 +455,9 @@ impl<'a> Island<'a> {
 
     /// dq+ and dv+ along a change of q, v, tau (`[n_v]` each) and ctrl (`[n_u]`).
     pub(crate) fn ahead(&self, [q, v, tau, ctrl]: [&[f64]; 4], impact: Option<&Impact>) -> [Vec<f64>; 2] {
+        let dynamics = self.momentum();
         let sum = |i: usize, by: [&Grid; 3]| dot(by[0].row(i), q) + dot(by[1].row(i), v) + dot(by[2].row(i), ctrl);
-        let mut force: Vec<f64> = (0..self.n_v).map(|i| sum(i, [&self.by_q, &self.by_v, &self.by_ctrl])).collect();
+        let mut force: Vec<f64> = (0..self.n_v).map(|i| sum(i, [&dynamics.q, &dynamics.v, &dynamics.ctrl])).collect();
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             axpy(member.forward.h(), &tau[own.clone()], &mut force[own]);

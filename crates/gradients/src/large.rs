@@ -13,7 +13,7 @@ use crate::integrate::{carried, integrate_along, integrate_back};
 use crate::island::{Parts, Settled, acting, members, settle, velocities};
 use crate::krylov::{self, Left, Operator};
 use crate::mode::Mode;
-use crate::momentum::{MomentumDerivative, momentum_derivative};
+use crate::momentum::Momentum;
 use crate::reduced::{Unknown, unknowns};
 use crate::row::add_row;
 use crate::step::StepInput;
@@ -60,19 +60,13 @@ impl Link {
     }
 }
 
-/// dF of a tree by its own q, v and ctrl, with v+ and the impulses held.
-struct Free {
-    by_q: Grid,
-    by_v: Grid,
-    by_ctrl: Grid,
-}
-
 /// A large island; columns are its own dofs (then its controls).
 pub(crate) struct Large<'a> {
     pub(crate) members: Vec<Member<'a>>,
     pub(crate) n_v: usize,
     n_u: usize,
-    free: Vec<Free>,
+    /// dF of each tree by its own q, v and ctrl, with v+ and the impulses held.
+    free: Vec<Momentum>,
     constraints: Vec<Constraint>,
     /// By constraint.
     links: Vec<Link>,
@@ -191,10 +185,7 @@ impl<'a> Large<'a> {
         let mut free = Vec::with_capacity(members.len());
         for (m, member) in members.iter().enumerate() {
             let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
-            let (mut by_q, mut by_v, mut by_ctrl) = (Grid::zeros(n, n), Grid::zeros(n, n), Grid::zeros(n, n_u));
-            let out = MomentumDerivative { q: &mut by_q, v: &mut by_v, ctrl: &mut by_ctrl, at: [0, 0] };
-            momentum_derivative(&member.forward, &member.after, &member.fixed, out);
-            free.push(Free { by_q, by_v, by_ctrl });
+            free.push(Momentum::of_tree(member));
             for i in (0..member.forward.tree.rows.len()).filter(|&i| member.forward.row(i)[row::ACTIVE] > 0.0) {
                 let (mut rows, mut push) = (Rows::new(1, n, n_u), Grid::zeros(n, n));
                 add_row(&member.forward, i, &member.after, [0, 0], &mut rows, &mut push);
@@ -254,7 +245,7 @@ impl<'a> Large<'a> {
         for (member, free) in self.members.iter().zip(&self.free) {
             let response = member.inverse.largest();
             out[0] = out[0].max(member.forward.h() * response);
-            out[1] = out[1].max(free.by_ctrl.largest() * response);
+            out[1] = out[1].max(free.ctrl.largest() * response);
         }
         out
     }
@@ -299,9 +290,9 @@ impl<'a> Large<'a> {
             let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
             let (own, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
             for (i, dof) in own.clone().enumerate() {
-                force[dof] = dot(free.by_q.row(i), &q[own.clone()])
-                    + dot(free.by_v.row(i), &v[own.clone()])
-                    + dot(free.by_ctrl.row(i), &ctrl[controls.clone()])
+                force[dof] = dot(free.q.row(i), &q[own.clone()])
+                    + dot(free.v.row(i), &v[own.clone()])
+                    + dot(free.ctrl.row(i), &ctrl[controls.clone()])
                     + member.forward.h() * tau[dof];
             }
         }
@@ -400,9 +391,7 @@ impl<'a> Large<'a> {
             let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
             let (own, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
             let x = &v[own.clone()];
-            free.by_q.add_transposed_times(1.0, x, &mut by_q[own.clone()]);
-            free.by_v.add_transposed_times(1.0, x, &mut by_v[own]);
-            free.by_ctrl.add_transposed_times(1.0, x, &mut by_ctrl[controls]);
+            free.add_back(x, [&mut by_q[own.clone()], &mut by_v[own], &mut by_ctrl[controls]]);
         }
         // `-z^T L` by row.
         let mut rows = vec![0.0; self.n_row];
