@@ -1,8 +1,10 @@
 //! The public face: many worlds of one or several models, stepped together.
 
 mod derivatives;
+mod kept;
 mod parameters;
 mod rollout;
+mod smoothing;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,8 +22,10 @@ use crate::{
 };
 
 pub use derivatives::{InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut};
+pub use kept::KeptStep;
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
+pub use smoothing::{Estimate, SmoothedGradient, Smoothing};
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {

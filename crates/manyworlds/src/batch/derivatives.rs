@@ -157,21 +157,6 @@ impl Batch {
         Ok(self.groups[group].reverse().linearised(&step, self.rules).jacobian())
     }
 
-    /// Gradient of a loss by what went into the last step of a world, from that by the state after it, and how far to
-    /// trust it: the product with the transposed Jacobian (VJP), which is not formed. An empty part of `outputs` stands for
-    /// zeros.
-    ///
-    /// # Errors
-    /// As [`Batch::jacobian`]; [`Error::Length`] or [`Error::NotFinite`] for wrong outputs.
-    pub fn back(&mut self, world: usize, outputs: &Outputs) -> Result<(Inputs, Certificate), Error> {
-        let (group, local) = self.find(world)?;
-        let n_v = self.groups[group].model().n_v;
-        check("gradient by q", world, &outputs.q, n_v)?;
-        check("gradient by v", world, &outputs.v, n_v)?;
-        let step = self.groups[group].last_step(local)?;
-        Ok(self.groups[group].reverse().for_products(&step, self.rules).back(outputs))
-    }
-
     /// Change of the state after the last step of a world along a change of what went into it, and how far to trust it: the
     /// product with the Jacobian (JVP), which is not formed. An empty part of `inputs` stands for zeros.
     ///
