@@ -315,10 +315,12 @@ fn orientations_and_axes() {
 
 #[test]
 fn ranges_of_joints() {
-    for (solver, (scene, joint, acting)) in SOLVERS
-        .into_iter()
-        .flat_map(|solver| [("half-cheetah", 7, 1), ("hopper", 4, 1), ("arm7", 2, 0)].map(|own| (solver, own)))
-    {
+    for (solver, (scene, joint, acting)) in [
+        ("auto", ("half-cheetah", 7, 1)),
+        ("auto", ("hopper", 4, 1)),
+        ("auto", ("arm7", 2, 0)),
+        ("sap", ("half-cheetah", 7, 1)),
+    ] {
         let model = load(scene);
         let state = calm(solver, &model, acting);
         // A little beyond its upper end, or its lower; by less than what is undone in a step.
