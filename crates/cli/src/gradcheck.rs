@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use manyworlds::gradcheck::{Block, Checker};
 use manyworlds::model::Actuator;
-use manyworlds::{Batch, Mode, random};
+use manyworlds::{Batch, Certificate, Mode, random};
 use manyworlds_contact::{ContactModel, solver};
 use serde::Serialize;
 
@@ -23,7 +23,9 @@ Examples:
 States are taken from a run with random controls. A state whose derivative is not valid, or is nearer to a switch of modes
 than --margin, is counted but not judged; so is an input at which the step has a kink. Where contacts rest at closed gaps,
 the steps that are differenced undo penetrations whole: the step is the same, and has no kink there. What disagrees is
-differenced again five times as far: the solver's rounding is then so much less.")]
+differenced again five times as far: the solver's rounding is then so much less. Of large models products with the Jacobian
+and its transpose are compared, along random directions. Where no derivative is judged, differences to both sides say whether
+the step has one: inputs, or directions, in which they disagree are counted.")]
 pub(crate) struct GradcheckArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -48,6 +50,10 @@ pub(crate) struct GradcheckArgs {
     /// Inputs compared at a state, drawn anew for each; of more than this the others are left out
     #[arg(long, default_value_t = 120, value_name = "N")]
     inputs: usize,
+    /// Random directions compared at a state instead of inputs one by one; 0 for inputs [default: 0 up to 300 degrees of
+    /// freedom, else 4]
+    #[arg(long, value_name = "N")]
+    directions: Option<usize>,
     /// Seed of the controls
     #[arg(long, default_value_t = 0, value_name = "K")]
     seed: u64,
@@ -81,8 +87,18 @@ struct Report {
     problems: Vec<String>,
     inputs: usize,
     kinks: usize,
+    /// Inputs or directions at states without a valid derivative, and how many of them the step has a kink in.
+    invalid_inputs: usize,
+    invalid_kinks: usize,
+    /// The same of states near a switch of modes.
+    near_inputs: usize,
+    near_kinks: usize,
+    /// Whether directions were compared instead of inputs.
+    directions: bool,
     contacts: usize,
     modes: [usize; 3],
+    /// Most unknowns of a state's linear systems, and of those solved by iterations.
+    unknowns: [usize; 2],
     /// Least over the judged states; `null` without constraints.
     margin: Option<f64>,
     solver_residual: f64,
@@ -96,6 +112,11 @@ struct Report {
 const TIGHT: (f64, u32) = (1e-13, 5000);
 /// The same of convex contact, relative.
 const TIGHT_CONVEX: f64 = 1e-15;
+
+/// Of models with more degrees of freedom directions are compared,
+const MOST_DOFS: usize = 300;
+/// so many.
+const DIRECTIONS: usize = 4;
 
 /// Compares and reports.
 pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
@@ -117,7 +138,9 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     }
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
-    let mut checker = Checker::sampled(&model, &settings, args.step, args.inputs)?;
+    let directions = args.directions.unwrap_or(if model.n_v > MOST_DOFS { DIRECTIONS } else { 0 });
+    let compared = if directions > 0 { directions } else { args.inputs };
+    let mut checker = Checker::sampled(&model, &settings, args.step, compared)?;
     let mut steps = 0;
     let mut report = Report {
         model: model.name.clone(),
@@ -129,8 +152,14 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
         problems: Vec::new(),
         inputs: 0,
         kinks: 0,
+        invalid_inputs: 0,
+        invalid_kinks: 0,
+        near_inputs: 0,
+        near_kinks: 0,
+        directions: directions > 0,
         contacts: 0,
         modes: [0; 3],
+        unknowns: [0; 2],
         margin: None,
         solver_residual: 0.0,
         step_us: f64::INFINITY,
@@ -150,49 +179,105 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
             steps += 1;
         }
         let state = batch.state(0)?;
-        let found = checker.compare_twice(&state, args.tolerance_gradient)?;
-        let certificate = &found.jacobian.certificate;
-        if !certificate.valid() {
-            report.invalid += 1;
-            for problem in &certificate.problems {
-                if !report.problems.contains(problem) {
-                    report.problems.push(problem.clone());
+        if directions > 0 {
+            let found = checker.compare_directions(&state, args.tolerance_gradient)?;
+            let seen = Seen {
+                certificate: &found.certificate,
+                inputs: found.count,
+                kinks: found.kinks,
+                whole: found.whole,
+                residual: found.residual,
+                us: [found.step_us, found.back_us],
+            };
+            if report.judges(&seen, args.margin) {
+                for (block, error) in [("products", found.ahead), ("transposed", found.back)] {
+                    keep(&mut report.worst, index, Block { name: block, error, worst: [0; 2], values: [f64::NAN; 2] });
                 }
             }
             continue;
         }
-        if certificate.margin < args.margin {
-            report.near_switch += 1;
+        let found = checker.compare_twice(&state, args.tolerance_gradient)?;
+        let seen = Seen {
+            certificate: &found.jacobian.certificate,
+            inputs: found.inputs,
+            kinks: found.kinks,
+            whole: found.whole,
+            residual: found.residual,
+            us: [found.step_us, found.jacobian_us],
+        };
+        if !report.judges(&seen, args.margin) {
             continue;
         }
-        report.judged += 1;
-        report.closed += u32::from(found.whole);
-        report.inputs += found.inputs;
-        report.kinks += found.kinks;
         report.contacts += found.jacobian.modes.len();
         for mode in &found.jacobian.modes {
             let at = [Mode::Breaking, Mode::Sticking, Mode::Sliding].iter().position(|m| m == mode);
             at.into_iter().for_each(|at| report.modes[at] += 1);
         }
-        if certificate.margin.is_finite() {
-            report.margin = Some(report.margin.unwrap_or(f64::INFINITY).min(certificate.margin));
-        }
-        report.solver_residual = report.solver_residual.max(found.residual);
-        report.step_us = report.step_us.min(found.step_us);
-        report.jacobian_us = report.jacobian_us.min(found.jacobian_us);
         for block in found.blocks {
             keep(&mut report.worst, index, block);
         }
     }
-    report.passed = report.judged > 0 && report.worst.iter().all(|w| w.error <= args.tolerance_gradient);
+    // A judged state all of whose inputs were left out has shown nothing.
+    report.passed = report.inputs > report.kinks && report.worst.iter().all(|w| w.error <= args.tolerance_gradient);
     output::print(args.output.json, &report, human)?;
     if report.judged == 0 {
         return Err(Failure::Check("no state could be judged".into()));
+    }
+    if report.inputs == report.kinks {
+        return Err(Failure::Check("the step has a kink in all that was compared".into()));
     }
     if !report.passed {
         return Err(Failure::Check(format!("derivatives differ by more than {:e}", args.tolerance_gradient)));
     }
     Ok(())
+}
+
+/// What a comparison says beside its errors.
+struct Seen<'a> {
+    certificate: &'a Certificate,
+    inputs: usize,
+    kinks: usize,
+    whole: bool,
+    residual: f64,
+    /// Of the step and its derivative.
+    us: [f64; 2],
+}
+
+impl Report {
+    /// Takes note of a state; whether its derivatives are judged.
+    fn judges(&mut self, seen: &Seen, margin: f64) -> bool {
+        let certificate = seen.certificate;
+        self.unknowns[0] = self.unknowns[0].max(certificate.size);
+        self.unknowns[1] = self.unknowns[1].max(certificate.iterated);
+        if !certificate.valid() {
+            self.invalid += 1;
+            self.invalid_inputs += seen.inputs;
+            self.invalid_kinks += seen.kinks;
+            for problem in &certificate.problems {
+                if !self.problems.contains(problem) {
+                    self.problems.push(problem.clone());
+                }
+            }
+            return false;
+        }
+        if certificate.margin < margin {
+            self.near_switch += 1;
+            self.near_inputs += seen.inputs;
+            self.near_kinks += seen.kinks;
+            return false;
+        }
+        self.judged += 1;
+        self.closed += u32::from(seen.whole);
+        self.inputs += seen.inputs;
+        self.kinks += seen.kinks;
+        if certificate.margin.is_finite() {
+            self.margin = Some(self.margin.unwrap_or(f64::INFINITY).min(certificate.margin));
+        }
+        self.solver_residual = self.solver_residual.max(seen.residual);
+        self.step_us = self.step_us.min(seen.us[0]);
+        self.jacobian_us = self.jacobian_us.min(seen.us[1]);
+        true
+    }
 }
 
 fn keep(worst: &mut Vec<Worst>, state: u32, block: Block) {
@@ -208,6 +293,7 @@ fn keep(worst: &mut Vec<Worst>, state: u32, block: Block) {
 
 fn human(report: &Report) -> String {
     let [breaking, sticking, sliding] = report.modes;
+    let what = if report.directions { "directions" } else { "inputs" };
     let mut text = output::pairs([
         ("model", report.model.clone()),
         (
@@ -217,8 +303,22 @@ fn human(report: &Report) -> String {
                 report.states, report.judged, report.closed, report.near_switch, report.invalid
             ),
         ),
-        ("inputs", format!("{}, of which {} at a kink and left out", report.inputs, report.kinks)),
-        ("contacts", format!("{}: {breaking} breaking, {sticking} sticking, {sliding} sliding", report.contacts)),
+        (what, format!("{}, of which {} at a kink and left out", report.inputs, report.kinks)),
+        (
+            "not judged",
+            format!(
+                "the step has a kink in {} of {} {what} without a valid derivative, in {} of {} near a switch",
+                report.invalid_kinks, report.invalid_inputs, report.near_kinks, report.near_inputs
+            ),
+        ),
+        if report.directions {
+            (
+                "unknown impulses",
+                format!("{} at most, {} of them by iterations", report.unknowns[0], report.unknowns[1]),
+            )
+        } else {
+            ("contacts", format!("{}: {breaking} breaking, {sticking} sticking, {sliding} sliding", report.contacts))
+        },
         ("least distance to a switch", report.margin.map_or("no constraint".into(), |m| format!("{m:.1e} m/s"))),
         ("least time", format!("{:.1} us a step (alone), {:.1} us its derivative", report.step_us, report.jacobian_us)),
         ("solver residual", format!("{:.1e} m/s", report.solver_residual)),
@@ -230,10 +330,10 @@ fn human(report: &Report) -> String {
             w.block.to_owned(),
             format!("{:.1e}", w.error),
             w.state.to_string(),
-            w.row.to_string(),
-            w.column.to_string(),
-            format!("{:.8e}", w.analytic),
-            format!("{:.8e}", w.difference),
+            if report.directions { String::new() } else { w.row.to_string() },
+            if report.directions { String::new() } else { w.column.to_string() },
+            if report.directions { String::new() } else { format!("{:.8e}", w.analytic) },
+            if report.directions { String::new() } else { format!("{:.8e}", w.difference) },
         ]);
     }
     text += &format!("\n{table}\n");

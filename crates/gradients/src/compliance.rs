@@ -139,17 +139,19 @@ fn motion(forward: &Forward, dof: usize) -> [Vector3<f64>; 2] {
     [vector(&forward.motion, SPATIAL * dof + 3), vector(&forward.motion, SPATIAL * dof)]
 }
 
-/// Says how much the rows of an island give way, and adds what that does by q.
+/// Says how much the rows of an island give way, and gives to `add` what that adds to the change of `sigma^` by q: row, dof of
+/// the island, value.
 pub(crate) fn add_compliance<P: Fn(usize) -> usize>(
     members: &[Member],
     place: &P,
     sources: &[Source],
     model: ContactModel,
-    rows: &mut Rows,
+    constraints: &mut [Constraint],
+    mut add: impl FnMut(usize, usize, f64),
 ) {
     let ContactModel::Convex { near, slip } = model else { return };
     let standing = Standing { members, place, others: &[] };
-    for (constraint, &source) in rows.constraints.iter_mut().zip(sources) {
+    for (constraint, &source) in constraints.iter_mut().zip(sources) {
         let size = standing.size(source, Vector3::zeros());
         let weights = match (constraint.law, source) {
             (Law::Contact { .. }, Source::Contact(contact)) => {
@@ -172,12 +174,19 @@ pub(crate) fn add_compliance<P: Fn(usize) -> usize>(
         }
     }
     for m in 0..members.len() {
-        add_by_q(members, place, sources, m, rows);
+        add_by_q(members, place, sources, m, constraints, &mut add);
     }
 }
 
 /// Adds what the changes of R by the positions of one member do.
-fn add_by_q<P: Fn(usize) -> usize>(members: &[Member], place: &P, sources: &[Source], m: usize, rows: &mut Rows) {
+fn add_by_q<P: Fn(usize) -> usize>(
+    members: &[Member],
+    place: &P,
+    sources: &[Source],
+    m: usize,
+    constraints: &[Constraint],
+    add: &mut impl FnMut(usize, usize, f64),
+) {
     let (forward, first) = (&members[m].forward, members[m].at[0]);
     let of_member = |body: &BodyOfTree| place(body.0) == m;
     let own = |(constraint, source): (&Constraint, &Source)| {
@@ -190,7 +199,7 @@ fn add_by_q<P: Fn(usize) -> usize>(members: &[Member], place: &P, sources: &[Sou
             }
     };
     let touching: Vec<usize> =
-        rows.constraints.iter().zip(sources).enumerate().filter(|(_, x)| own(*x)).map(|(at, _)| at).collect();
+        constraints.iter().zip(sources).enumerate().filter(|(_, x)| own(*x)).map(|(at, _)| at).collect();
     if touching.is_empty() {
         return;
     }
@@ -225,10 +234,10 @@ fn add_by_q<P: Fn(usize) -> usize>(members: &[Member], place: &P, sources: &[Sou
             let standing = Standing { members, place, others: &others };
             for (&at, point) in touching.iter().zip(&points) {
                 let size = standing.size(sources[at], point * (times * STEP));
-                let constraint = &rows.constraints[at];
+                let constraint = &constraints[at];
                 let (begin, impulse, slope) = (constraint.first, constraint.impulse, constraint.r_slope);
                 for k in 0..constraint.law.rows() {
-                    rows.by_q[(begin + k, first + dof)] += weight / STEP * impulse[k] * slope[k] * size;
+                    add(begin + k, first + dof, weight / STEP * impulse[k] * slope[k] * size);
                 }
             }
         }

@@ -121,7 +121,9 @@ impl Rows {
 }
 
 /// Gaps and violations that a step would undo at less than this are closed, m/s (rad/s): rounding decides their sign.
-const CLOSED: f64 = 1e-9;
+pub(crate) const CLOSED: f64 = 1e-9;
+/// The same of steps in single precision.
+pub(crate) const CLOSED_SINGLE: f64 = 1e-4;
 
 /// How far a bias is from where its slope jumps.
 #[derive(Debug, Clone, Copy)]
@@ -150,10 +152,10 @@ pub(crate) enum Branch {
 }
 
 impl Branch {
-    /// That of an error.
-    pub(crate) fn of(error: f64, per_step: f64, fraction: f64, largest: f64) -> Self {
+    /// That of an error; below `closed`, m/s, it counts as none.
+    pub(crate) fn of(error: f64, [per_step, fraction, largest]: [f64; 3], closed: f64) -> Self {
         let speed = error * per_step;
-        if speed > -CLOSED {
+        if speed > -closed {
             Self::Open
         } else if fraction * speed > -largest {
             Self::Undone
@@ -173,8 +175,9 @@ impl Branch {
 }
 
 /// Slope of [`manyworlds_shaders::contact::tree_layout::bias`] by the error.
-pub(crate) fn bias_slope(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
-    match Branch::of(error, per_step, fraction, largest) {
+pub(crate) fn bias_slope(error: f64, settings: [f64; 3], closed: f64) -> f64 {
+    let [per_step, fraction, _] = settings;
+    match Branch::of(error, settings, closed) {
         Branch::Open => per_step,
         Branch::Undone => fraction * per_step,
         Branch::Capped => 0.0,
@@ -183,11 +186,11 @@ pub(crate) fn bias_slope(error: f64, per_step: f64, fraction: f64, largest: f64)
 
 /// How far [`manyworlds_shaders::contact::tree_layout::bias`] is from its kinks: at zero, and where the correction is
 /// capped.
-pub(crate) fn bias_kink(error: f64, per_step: f64, fraction: f64, largest: f64) -> Kink {
+pub(crate) fn bias_kink(error: f64, [per_step, fraction, largest]: [f64; 3], closed: f64) -> Kink {
     let speed = error * per_step;
     let capped = (fraction * speed + largest).abs();
     // All of a violation undone at once: the slope is the same on either side.
-    let (closed, smooth) = (speed.abs() < CLOSED, fraction == 1.0);
+    let (closed, smooth) = (speed.abs() < closed, fraction == 1.0);
     let margin = if closed || smooth { capped } else { speed.abs().min(capped) };
     Kink { margin, closed: closed && !smooth }
 }

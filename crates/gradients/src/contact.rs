@@ -103,6 +103,8 @@ pub(crate) fn vector(s: &[f64], at: usize) -> Vector3<f64> {
 struct Column {
     /// Of the island.
     dof: usize,
+    /// Where it stands in what is filled.
+    at: usize,
     /// Velocity of each body's point, and its angular velocity.
     own: [[Vector3<f64>; 2]; 2],
     /// Relative velocity: J in world axes.
@@ -123,6 +125,8 @@ pub(crate) struct Columns {
     all: Vec<Column>,
     /// By dof: its column, plus one.
     of_dof: Vec<u32>,
+    /// Each constraint has a matrix of its own, over its own columns alone.
+    own: bool,
 }
 
 /// Everything at a point between two bodies, over the dofs that move either.
@@ -133,6 +137,16 @@ struct At<'c> {
 }
 
 impl Columns {
+    /// Those of constraints that each have matrices of their own.
+    pub(crate) fn of_each() -> Self {
+        Self { own: true, ..Self::default() }
+    }
+
+    /// Dof of each column of the last constraint.
+    pub(crate) fn dofs(&self) -> Vec<usize> {
+        self.all.iter().map(|column| column.dof).collect()
+    }
+
     /// The column of a dof; a new one if it has none yet.
     fn column(&mut self, dof: usize) -> &mut Column {
         if self.of_dof.len() <= dof {
@@ -140,8 +154,10 @@ impl Columns {
         }
         if self.of_dof[dof] == 0 {
             let (zero, none) = (Vector3::zeros(), [Vector3::zeros(); 2]);
+            let at = if self.own { self.all.len() } else { dof };
             self.all.push(Column {
                 dof,
+                at,
                 own: [none; 2],
                 linear: zero,
                 angular: zero,
@@ -270,7 +286,7 @@ struct Bias {
 
 /// That of a contact whose speed along the normal before the step is `approach`.
 fn bias(forward: &Forward, contact: &ContactInput, approach: f64) -> Bias {
-    let [per_step, fraction, largest] = settings(forward);
+    let own @ [per_step, fraction, largest] = settings(forward);
     if let Some(span) = contact.give.span(forward.h()) {
         return Bias { value: contact.distance / span, slope: 1.0 / span, bounces: false, kink: Kink::NONE };
     }
@@ -281,12 +297,12 @@ fn bias(forward: &Forward, contact: &ContactInput, approach: f64) -> Bias {
     } else {
         manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest, 0.0)
     };
-    let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, per_step, fraction, largest) };
+    let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, own, forward.closed) };
     if contact.restitution > 0.0 {
         // Whether it bounces is a switch as well.
         kink.margin = kink.margin.min((approach - threshold).abs());
     }
-    let slope = if bounces { 0.0 } else { bias_slope(contact.distance, per_step, fraction, largest) };
+    let slope = if bounces { 0.0 } else { bias_slope(contact.distance, own, forward.closed) };
     Bias { value, slope, bounces, kink }
 }
 
@@ -374,16 +390,16 @@ pub(crate) fn add_contact(
         sigma.z += slope * change[6];
         if bounces {
             sigma.z += contact.restitution * of(1).z;
-            rows.by_v[(r + 2, moved.dof)] += contact.restitution * j.z;
+            rows.by_v[(r + 2, moved.at)] += contact.restitution * j.z;
         }
         for k in 0..3 {
-            rows.j[(r + k, moved.dof)] += j[k];
-            rows.by_q[(r + k, moved.dof)] += sigma[k];
+            rows.j[(r + k, moved.at)] += j[k];
+            rows.by_q[(r + k, moved.at)] += sigma[k];
         }
         let force = tangent[0] * impulse.x + tangent[1] * impulse.y + normal * impulse.z;
         let moment = point.cross(&f);
         for column in at.columns {
-            push[(column.dof, moved.dof)] += column.linear.dot(&force) + column.angular.dot(&moment);
+            push[(column.at, moved.at)] += column.linear.dot(&force) + column.angular.dot(&moment);
         }
     }
 }
@@ -466,8 +482,8 @@ pub(crate) fn add_block(
         };
         let change = change + slopes.component_mul(&by_error);
         for k in 0..3 {
-            rows.j[(r + k, moved.dof)] += j[k];
-            rows.by_q[(r + k, moved.dof)] += change[k];
+            rows.j[(r + k, moved.at)] += j[k];
+            rows.by_q[(r + k, moved.at)] += change[k];
         }
     }
     if !block.angular {
@@ -475,7 +491,7 @@ pub(crate) fn add_block(
         for moved in at.columns {
             let moment = moved.own[1][0].cross(&f);
             for column in at.columns {
-                push[(column.dof, moved.dof)] += column.angular.dot(&moment);
+                push[(column.at, moved.at)] += column.angular.dot(&moment);
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::reduced::{Inverse, Unknown, left_over, unknowns};
 use crate::row::add_row;
 use crate::rules::Impact;
 use crate::step::StepInput;
-use crate::tree::{Forward, TreeInput};
+use crate::tree::Forward;
 
 /// Left-overs above this mean that the linear system has no solution.
 pub(crate) const LARGEST_RESIDUAL: f64 = 1e-6;
@@ -74,11 +74,11 @@ pub(crate) struct Island<'a> {
 }
 
 /// Dofs and controls of an island, and its trees with everything at the start of the step.
-fn members<'a>(trees: &[TreeInput<'a>], parts: &Parts) -> Vec<Member<'a>> {
+pub(crate) fn members<'a>(input: &StepInput<'a>, parts: &Parts) -> Vec<Member<'a>> {
     let mut at = [0, 0];
     let mut members = Vec::with_capacity(parts.trees.len());
     for &tree in &parts.trees {
-        let forward = Forward::new(&trees[tree]);
+        let forward = Forward::new(&input.trees[tree], input.single);
         let (n_v, n_u, n_body) = (forward.n_v(), forward.tree.actuators.len(), forward.tree.bodies.len());
         let before = Motion::new(&forward, forward.v());
         // v+ is known once all impulses are.
@@ -91,7 +91,7 @@ fn members<'a>(trees: &[TreeInput<'a>], parts: &Parts) -> Vec<Member<'a>> {
 }
 
 /// v+ from the impulses: `A v+ = b + J^T lambda`.
-fn velocities(members: &mut [Member]) {
+pub(crate) fn velocities(members: &mut [Member]) {
     for member in members {
         let forward = &member.forward;
         let mut after = forward.b.clone();
@@ -138,10 +138,58 @@ fn responses(members: &[Member], j: &Grid) -> Grid {
     out
 }
 
+/// What the constraints of an island are at the solution.
+pub(crate) struct Settled {
+    pub(crate) locals: Vec<Local>,
+    /// Smallest margin, m/s.
+    pub(crate) margin: f64,
+    /// Constraints that act at a gap just closed.
+    pub(crate) closed: usize,
+}
+
+/// `sigma`: `J v+`, to which the biases are added; `margin`: of what has no say; `trace`: of the block of `J A^-1 J^T` at some
+/// rows, over their number.
+pub(crate) fn settle(
+    constraints: &[Constraint],
+    sigma: &mut [f64],
+    margin: f64,
+    trace: impl Fn(usize, usize) -> f64,
+) -> Settled {
+    let mut out = Settled { locals: Vec::with_capacity(constraints.len()), margin, closed: 0 };
+    for constraint @ Constraint { first, bias, kink, .. } in constraints {
+        let n = constraint.law.rows();
+        (0..n).for_each(|k| sigma[first + k] += bias[k]);
+        let own = std::array::from_fn(|k| if k < n { sigma[first + k] } else { 0.0 });
+        let own = local(constraint, own, trace(*first, n));
+        out.locals.push(own);
+        out.margin = out.margin.min(own.margin);
+        // The bias of a constraint that carries nothing has no say.
+        if !matches!(own.mode, Mode::Breaking | Mode::AtBound) {
+            out.margin = out.margin.min(kink.margin);
+            out.closed += usize::from(kink.closed);
+        }
+    }
+    out
+}
+
+/// Constraint of each contact: those that act come first among the constraints, in order. `opening`: speeds of those that have
+/// no say.
+pub(crate) fn acting(opening: &[Option<f64>]) -> Vec<Option<usize>> {
+    let mut count = 0;
+    opening
+        .iter()
+        .map(|speed| {
+            let own = speed.is_none().then_some(count);
+            count += usize::from(own.is_some());
+            own
+        })
+        .collect()
+}
+
 impl<'a> Island<'a> {
     pub(crate) fn new(input: &StepInput<'a>, parts: &Parts) -> Self {
         let (contacts, blocks, model) = (input.contacts, input.blocks, input.model);
-        let mut members = members(&input.trees, parts);
+        let mut members = members(input, parts);
         let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
         for &c in &parts.contacts {
             add_contact_impulse(&mut members, place, &contacts[c]);
@@ -177,31 +225,19 @@ impl<'a> Island<'a> {
             }
         }
 
-        add_compliance(&members, &place, &sources, model, &mut rows);
+        let Rows { constraints, by_q: slopes, .. } = &mut rows;
+        add_compliance(&members, &place, &sources, model, constraints, |row, dof, x| slopes[(row, dof)] += x);
 
         // Modes at the solution.
         let after: Vec<f64> = members.iter().flat_map(|m| m.after.iter().copied()).collect();
         let mut sigma: Vec<f64> = (0..rows.j.height()).map(|r| dot(rows.j.row(r), &after)).collect();
         let y = responses(&members, &rows.j);
-        let mut locals: Vec<Local> = Vec::with_capacity(rows.constraints.len());
-        let mut closed = 0;
-        let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
-        for constraint @ Constraint { first, bias, kink, .. } in &rows.constraints {
-            let n = constraint.law.rows();
-            (0..n).for_each(|k| sigma[first + k] += bias[k]);
-            let trace: f64 = (0..n).map(|k| dot(rows.j.row(first + k), y.row(first + k))).sum();
-            let own = std::array::from_fn(|k| if k < n { sigma[first + k] } else { 0.0 });
-            let own = local(constraint, own, trace / n as f64);
-            locals.push(own);
-            margin = margin.min(own.margin);
-            // The bias of a constraint that carries nothing has no say.
-            if !matches!(own.mode, Mode::Breaking | Mode::AtBound) {
-                margin = margin.min(kink.margin);
-                closed += usize::from(kink.closed);
-            }
-        }
+        let opening_margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
+        let trace =
+            |first: usize, n: usize| (first..first + n).map(|r| dot(rows.j.row(r), y.row(r))).sum::<f64>() / n as f64;
+        let Settled { locals, margin, closed } = settle(&rows.constraints, &mut sigma, opening_margin, trace);
 
-        let unknowns = unknowns(&rows, &locals, &sigma);
+        let unknowns = unknowns(&rows.constraints, &locals, &sigma);
         let m = unknowns.len();
         let (mut push, mut equations) = (Grid::zeros(n_v, m), Grid::zeros(m, n_v));
         let mut column = Pooled::zeros(n_v);
@@ -219,16 +255,7 @@ impl<'a> Island<'a> {
             row[i] += unknowns[i].diagonal;
         }
         let lu = Lu::new(&system, m);
-        // Contacts that act come first among the constraints, in order.
-        let mut count = 0;
-        let acting: Vec<Option<usize>> = opening
-            .iter()
-            .map(|speed| {
-                let own = speed.is_none().then_some(count);
-                count += usize::from(own.is_some());
-                own
-            })
-            .collect();
+        let acting = acting(&opening);
         let constraint_modes: Vec<Mode> = locals.iter().map(|own| own.mode).collect();
         let modes = acting.iter().map(|at| at.map_or(Mode::Breaking, |at| constraint_modes[at])).collect();
         let rank = lu.rank();
@@ -399,6 +426,17 @@ impl<'a> Island<'a> {
 
     /// dq+ and dv+ for a given dF, `[n_v]`, and ds, by row.
     pub(crate) fn along(&self, force: Vec<f64>, rows: &[f64]) -> [Vec<f64>; 2] {
+        let dv = self.faster(force, rows);
+        let mut dq = vec![0.0; self.n_v];
+        for member in &self.members {
+            let own = member.at[0]..member.at[0] + member.forward.n_v();
+            integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
+        }
+        [dq, dv]
+    }
+
+    /// dv+ for a given dF and ds.
+    fn faster(&self, force: Vec<f64>, rows: &[f64]) -> Vec<f64> {
         let mut dv = force;
         solve(&self.members, &mut dv);
         let m = self.unknowns.len();
@@ -412,7 +450,27 @@ impl<'a> Island<'a> {
             self.inverse.solve(&mut x);
             dv.iter_mut().enumerate().for_each(|(i, dv)| *dv -= dot(self.push.row(i), &x));
         }
-        let mut dq = vec![0.0; self.n_v];
+        dv
+    }
+
+    /// dq+ and dv+ along a change of q, v, tau (`[n_v]` each) and ctrl (`[n_u]`).
+    pub(crate) fn ahead(&self, [q, v, tau, ctrl]: [&[f64]; 4], impact: Option<&Impact>) -> [Vec<f64>; 2] {
+        let dynamics = self.momentum();
+        let sum = |i: usize, by: [&Grid; 3]| dot(by[0].row(i), q) + dot(by[1].row(i), v) + dot(by[2].row(i), ctrl);
+        let mut force: Vec<f64> = (0..self.n_v).map(|i| sum(i, [&dynamics.q, &dynamics.v, &dynamics.ctrl])).collect();
+        for member in &self.members {
+            let own = member.at[0]..member.at[0] + member.forward.n_v();
+            axpy(member.forward.h(), &tau[own.clone()], &mut force[own]);
+        }
+        let parts = [&self.rows.by_q, &self.rows.by_v, &self.rows.by_ctrl];
+        let rows: Vec<f64> = (0..self.rows.j.height()).map(|r| sum(r, parts)).collect();
+        let (mut dv, mut carried_on) = (self.faster(force, &rows), q.to_vec());
+        if let Some(Impact { tau, jump, change }) = impact {
+            let late = dot(tau, q);
+            axpy(late, change, &mut dv);
+            axpy(late, jump, &mut carried_on);
+        }
+        let mut dq = self.carried(&carried_on).to_vec();
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);

@@ -26,19 +26,29 @@ impl Momentum {
     /// `push`: what constraints add to it by q.
     pub(crate) fn new(members: &[Member], push: &Grid, n_u: usize) -> Self {
         let n = push.height();
-        let (mut q, mut v, mut ctrl) = (push.clone(), Grid::zeros(n, n), Grid::zeros(n, n_u));
-        for member in members {
-            let forward = &member.forward;
-            let (own, n_u) = (forward.n_v(), forward.tree.actuators.len());
-            let [first, control] = member.at;
-            let slope = slope(forward, &member.after, &member.fixed);
-            for (i, row) in slope.chunks_exact(width(forward.tree.dims)).enumerate() {
-                axpy(1.0, &row[..own], &mut q.row_mut(first + i)[first..]);
-                v.row_mut(first + i)[first..first + own].copy_from_slice(&row[own..2 * own]);
-                ctrl.row_mut(first + i)[control..control + n_u].copy_from_slice(&row[3 * own..]);
-            }
+        let mut out = Self { q: push.clone(), v: Grid::zeros(n, n), ctrl: Grid::zeros(n, n_u) };
+        members.iter().for_each(|member| out.add(member, member.at));
+        out
+    }
+
+    /// Of one tree, over its own dofs and controls.
+    pub(crate) fn of_tree(member: &Member) -> Self {
+        let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
+        let mut out = Self { q: Grid::zeros(n, n), v: Grid::zeros(n, n), ctrl: Grid::zeros(n, n_u) };
+        out.add(member, [0, 0]);
+        out
+    }
+
+    /// Adds that of a tree from a dof and a control on.
+    fn add(&mut self, member: &Member, [first, control]: [usize; 2]) {
+        let forward = &member.forward;
+        let (own, n_u) = (forward.n_v(), forward.tree.actuators.len());
+        let slope = slope(forward, &member.after, &member.fixed);
+        for (i, row) in slope.chunks_exact(width(forward.tree.dims)).enumerate() {
+            axpy(1.0, &row[..own], &mut self.q.row_mut(first + i)[first..]);
+            self.v.row_mut(first + i)[first..first + own].copy_from_slice(&row[own..2 * own]);
+            self.ctrl.row_mut(first + i)[control..control + n_u].copy_from_slice(&row[3 * own..]);
         }
-        Self { q, v, ctrl }
     }
 
     /// Adds `weight^T` times it to what stands for q, v and ctrl.

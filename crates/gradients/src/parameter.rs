@@ -17,7 +17,7 @@ use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, multiply, param}
 use nalgebra::{Matrix3, Vector3};
 
 use crate::compliance::Standing;
-use crate::constraint::{Branch, Law};
+use crate::constraint::{Branch, CLOSED, Law};
 use crate::contact::{BlockInput, BodyOfTree, ContactInput, block_error, vector};
 use crate::grid::axpy;
 use crate::island::{Island, Parts};
@@ -242,8 +242,9 @@ impl Scene<'_, '_> {
             if let Some(span) = contact.give.span(1.0 / own[0]) {
                 (contact.distance + change[6]) / span
             } else {
-                let [per_step, fraction, largest] = self.island.settings(contact.bodies, |tree| self.place(tree));
-                Branch::of(contact.distance, per_step, fraction, largest).bias(contact.distance + change[6], own)
+                let settings = self.island.settings(contact.bodies, |tree| self.place(tree));
+                let closed = self.island.members.first().map_or(CLOSED, |member| member.forward.closed);
+                Branch::of(contact.distance, settings, closed).bias(contact.distance + change[6], own)
             }
         } else {
             contact.restitution * (e * self.relative(contact.bodies, point, true)[0]).z

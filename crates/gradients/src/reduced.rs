@@ -10,7 +10,7 @@
 //! the cone in the metric r), and along w as above. With R the directions, L the equations and D the diagonal,
 //! `d lambda = -R (L G R + D)^-1 L rhs`.
 
-use crate::constraint::{Law, Rows};
+use crate::constraint::{Constraint, Law};
 use crate::grid::{Grid, axpy, dot};
 use crate::lu::Lu;
 use crate::mode::{Local, Mode};
@@ -41,6 +41,11 @@ impl Unknown {
         self.first
     }
 
+    /// Its entries of L over its rows; of R.
+    pub(crate) fn parts(&self) -> [&[f64]; 2] {
+        [&self.equation[..self.count], &self.direction[..self.count]]
+    }
+
     /// Its row of `L M`, added to `to` `a` times.
     pub(crate) fn add_equation(&self, a: f64, m: &Grid, to: &mut [f64]) {
         (0..self.count).for_each(|k| axpy(a * self.equation[k], m.row(self.first + k), to));
@@ -53,10 +58,10 @@ impl Unknown {
 }
 
 /// Unknowns of an island; `sigma`: biased velocities of all rows.
-pub(crate) fn unknowns(rows: &Rows, locals: &[Local], sigma: &[f64]) -> Vec<Unknown> {
+pub(crate) fn unknowns(constraints: &[Constraint], locals: &[Local], sigma: &[f64]) -> Vec<Unknown> {
     let mut out = Vec::with_capacity(sigma.len());
     let unit = |k: usize| std::array::from_fn(|i| if i == k { 1.0 } else { 0.0 });
-    for (constraint, local) in rows.constraints.iter().zip(locals) {
+    for (constraint, local) in constraints.iter().zip(locals) {
         let (first, count, r) = (constraint.first, constraint.law.rows(), constraint.r);
         let mut push = |direction, equation, diagonal| {
             out.push(Unknown { first, count, direction, equation, diagonal });

@@ -35,24 +35,23 @@ pub(crate) fn add_row(
         rows.j[(r, first + dof as usize)] += numbers[row::COEFFICIENT + k];
     }
     let h = forward.h();
-    let (per_step, fraction, largest) =
-        (1.0 / h, forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]);
+    let settings = [1.0 / h, forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]];
     let own = &forward.params[record.param as usize..];
     match record.kind {
         tree::row::LIMIT => {
             let (dof, side) = (dofs[0] as usize, numbers[row::COEFFICIENT]);
             let q = forward.state[record.q as usize];
             let gap = if side > 0.0 { q - own[param::JOINT_LOWER] } else { own[param::JOINT_UPPER] - q };
-            rows.by_q[(r, first + dof)] += side * bias_slope(gap, per_step, fraction, largest);
-            rows.kink(bias_kink(gap, per_step, fraction, largest));
+            rows.by_q[(r, first + dof)] += side * bias_slope(gap, settings, forward.closed);
+            rows.kink(bias_kink(gap, settings, forward.closed));
         }
         tree::row::LIMIT_BALL => {
             let turn = Vector3::from(quat_log(orientation(forward.state, record.q as usize)));
             let angle = turn.norm().max(1e-12);
             let axis = turn / angle;
             let gap = own[param::JOINT_UPPER] - angle;
-            let slope = bias_slope(gap, per_step, fraction, largest);
-            rows.kink(bias_kink(gap, per_step, fraction, largest));
+            let slope = bias_slope(gap, settings, forward.closed);
+            rows.kink(bias_kink(gap, settings, forward.closed));
             // J = -axis^T, of which the derivative turns with the logarithm.
             let change = -(Matrix3::identity() - axis * axis.transpose()) / angle
                 * Matrix3::from_row_slice(&right_inverse(turn.into()));

@@ -19,8 +19,11 @@ pub enum Bounces {
     AtImpact,
 }
 
+/// [`GradientRules::largest_dense`]: from here on elimination takes longer.
+const LARGEST_DENSE: usize = 600;
+
 /// How derivatives are taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GradientRules {
     /// How bounces are differentiated.
     pub bounces: Bounces,
@@ -28,6 +31,15 @@ pub struct GradientRules {
     /// hold back what the loss wants are also tried as if they let go, and of the two gradients the one that is larger by v
     /// and tau is given. It is then no derivative, but a direction that leads off a plateau.
     pub escape: bool,
+    /// Degrees of freedom, and rows of constraints that act, of an island that products solve by elimination at most; those
+    /// of larger ones are found by iterations, through the trees' factors.
+    pub largest_dense: usize,
+}
+
+impl Default for GradientRules {
+    fn default() -> Self {
+        Self { bounces: Bounces::default(), escape: false, largest_dense: LARGEST_DENSE }
+    }
 }
 
 /// What an impact within the step adds to its derivative: with `t = tau . dq`, `dv+ += change t` and

@@ -5,10 +5,11 @@ use manyworlds_shaders::dynamics::tree::param;
 use crate::contact::{BlockInput, ContactInput};
 use crate::grid::axpy;
 use crate::island::{Island, LARGEST_RESIDUAL, Parts};
+use crate::large::Large;
 use crate::mode::Mode;
 use crate::model::ContactModel;
 use crate::parameter::{StepParameter, Touching};
-use crate::product::{Inputs, Outputs};
+use crate::product::Outputs;
 use crate::rules::{Bounces, GradientRules, Impact};
 use crate::tree::TreeInput;
 
@@ -23,6 +24,8 @@ pub struct StepInput<'a> {
     pub blocks: &'a [BlockInput],
     /// The contact it was solved with.
     pub model: ContactModel,
+    /// It was computed in single precision: switches and closed gaps are told from others by as much less.
+    pub single: bool,
     /// Controls of each tree, by their numbers in the world, `[trees][n_u]`.
     pub controls: Vec<&'a [usize]>,
 }
@@ -39,8 +42,13 @@ pub struct Certificate {
     pub closed: usize,
     /// Unknown impulses of the linear systems.
     pub size: usize,
-    /// How many of them are independent; fewer than `size` where contacts are redundant.
+    /// How many of them are independent; fewer than `size` where contacts are redundant. Of `iterated` ones that is not known,
+    /// and they count as independent.
     pub rank: usize,
+    /// How many of them are in islands too large for elimination, whose systems are solved by iterations.
+    pub iterated: usize,
+    /// Products of those systems with a vector that the iterations took.
+    pub iterations: usize,
     /// Largest left-over of the linear systems, relative to their right-hand sides.
     pub residual: f64,
     /// Why the derivative is not that of the step; empty when it is.
@@ -55,14 +63,16 @@ impl Certificate {
     }
 }
 
-/// Degrees of freedom, and impulses, of an island at most: its system is dense.
+/// Degrees of freedom, and rows, of an island whose Jacobian is found by elimination at most.
 const LARGEST_ISLAND: usize = 4096;
 
 /// What speaks against a derivative that is not finite: it is given as zeros.
-const NOT_FINITE: &str = "the derivative is not finite";
+pub(crate) const NOT_FINITE: &str = "the derivative is not finite";
 
 /// Margins below this are mode switches: rounding decides which side the step is on.
 const SMALLEST_MARGIN: f64 = 1e-12;
+/// The same of steps in single precision.
+const SMALLEST_MARGIN_SINGLE: f64 = 1e-6;
 
 /// Derivatives of the state after a step by the state before it and by what acts, dense, row-major. Rows and columns of q
 /// are those of the tangent space: `n_v`, orientations by rotation vectors in body axes.
@@ -95,6 +105,12 @@ pub struct Jacobian {
     pub modes: Vec<Mode>,
     /// How far to trust it.
     pub certificate: Certificate,
+}
+
+/// What a left-over of the linear systems says against a derivative.
+pub(crate) fn unsolved(residual: f64) -> Option<String> {
+    (residual > LARGEST_RESIDUAL || residual.is_nan())
+        .then(|| format!("the linear system has no solution (left over: {residual:.1e})"))
 }
 
 /// Trees, contacts and blocks by island: what shares a constraint is in one.
@@ -142,32 +158,52 @@ fn islands(input: &StepInput) -> Vec<Parts> {
 
 /// A step linearised at its solution.
 pub struct Linearised<'a> {
-    islands: Vec<Part<'a>>,
-    n_v: usize,
-    n_u: usize,
+    pub(crate) islands: Vec<Part<'a>>,
+    /// Those too large for elimination.
+    pub(crate) large: Vec<LargePart<'a>>,
+    pub(crate) n_v: usize,
+    pub(crate) n_u: usize,
     modes: Vec<Mode>,
     contacts: &'a [ContactInput],
     blocks: &'a [BlockInput],
     model: ContactModel,
     /// As [`GradientRules::escape`].
-    escape: bool,
-    certificate: Certificate,
+    pub(crate) escape: bool,
+    pub(crate) certificate: Certificate,
 }
 
 /// An island and where its dofs and controls stand in the world.
-struct Part<'a> {
-    island: Island<'a>,
+pub(crate) struct Part<'a> {
+    pub(crate) island: Island<'a>,
     /// What an impact adds, where that is asked for.
-    impact: Option<Impact>,
+    pub(crate) impact: Option<Impact>,
     parts: Parts,
-    dofs: Vec<usize>,
-    controls: Vec<usize>,
+    pub(crate) dofs: Vec<usize>,
+    pub(crate) controls: Vec<usize>,
+}
+
+/// The same of a large one.
+pub(crate) struct LargePart<'a> {
+    pub(crate) island: Large<'a>,
+    pub(crate) dofs: Vec<usize>,
+    pub(crate) controls: Vec<usize>,
 }
 
 impl<'a> Linearised<'a> {
-    /// Linearises a step.
+    /// Linearises a step for its Jacobian: all but huge islands by elimination.
     #[must_use]
     pub fn new(input: &StepInput<'a>, rules: GradientRules) -> Self {
+        Self::up_to(LARGEST_ISLAND, input, rules)
+    }
+
+    /// Linearises a step for some products: large islands as [`GradientRules::largest_dense`] says.
+    #[must_use]
+    pub fn for_products(input: &StepInput<'a>, rules: GradientRules) -> Self {
+        Self::up_to(rules.largest_dense, input, rules)
+    }
+
+    /// `most`: degrees of freedom, and rows, of what is solved by elimination.
+    fn up_to(most: usize, input: &StepInput<'a>, rules: GradientRules) -> Self {
         let first: Vec<usize> = input
             .trees
             .iter()
@@ -179,6 +215,7 @@ impl<'a> Linearised<'a> {
             .collect();
         let mut out = Self {
             islands: Vec::new(),
+            large: Vec::new(),
             n_v: input.trees.iter().map(|t| t.layout.dims.n_v as usize).sum(),
             n_u: input.trees.iter().map(|t| t.layout.dims.n_u as usize).sum(),
             modes: vec![Mode::Breaking; input.contacts.len()],
@@ -191,6 +228,8 @@ impl<'a> Linearised<'a> {
                 closed: 0,
                 size: 0,
                 rank: 0,
+                iterated: 0,
+                iterations: 0,
                 residual: 0.0,
                 problems: Vec::new(),
             },
@@ -198,21 +237,19 @@ impl<'a> Linearised<'a> {
         for parts in islands(input) {
             let acting = parts.contacts.iter().filter(|&&c| input.contacts[c].impulse != [0.0; 3]).count();
             let dofs: usize = parts.trees.iter().map(|&t| input.trees[t].layout.dims.n_v as usize).sum();
-            if dofs > LARGEST_ISLAND || 3 * (acting + parts.blocks.len()) > LARGEST_ISLAND {
-                out.certificate.problems.push(format!(
-                    "an island of {dofs} degrees of freedom and {acting} contacts is too large for its dense system: its \
-                     derivatives are given as zeros"
-                ));
-                continue;
-            }
-            let island = Island::new(input, &parts);
-            let dofs = parts
+            let large = dofs > most || 3 * (acting + parts.blocks.len()) > most;
+            let dofs: Vec<usize> = parts
                 .trees
                 .iter()
                 .flat_map(|&t| (0..input.trees[t].layout.dims.n_v as usize).map(move |i| (t, i)))
                 .map(|(t, i)| first[t] + i)
                 .collect();
-            let controls = parts.trees.iter().flat_map(|&t| input.controls[t].iter().copied()).collect();
+            let controls: Vec<usize> = parts.trees.iter().flat_map(|&t| input.controls[t].iter().copied()).collect();
+            if large {
+                out.add_large(&parts, LargePart { island: Large::new(input, &parts), dofs, controls }, rules);
+                continue;
+            }
+            let island = Island::new(input, &parts);
             for (&contact, &mode) in parts.contacts.iter().zip(&island.modes) {
                 out.modes[contact] = mode;
             }
@@ -229,6 +266,23 @@ impl<'a> Linearised<'a> {
         out
     }
 
+    fn add_large(&mut self, parts: &Parts, part: LargePart<'a>, rules: GradientRules) {
+        let LargePart { island, .. } = &part;
+        for (&contact, &mode) in parts.contacts.iter().zip(&island.modes) {
+            self.modes[contact] = mode;
+        }
+        let certificate = &mut self.certificate;
+        certificate.margin = certificate.margin.min(island.margin);
+        certificate.closed += island.closed;
+        for count in [&mut certificate.size, &mut certificate.rank, &mut certificate.iterated] {
+            *count += island.unknowns.len();
+        }
+        if rules.bounces == Bounces::AtImpact && island.bounces {
+            certificate.problems.push("bounces in a large island are differentiated as stepped".into());
+        }
+        self.large.push(part);
+    }
+
     /// What speaks against the derivative.
     fn judge(&mut self, input: &StepInput) {
         let problems = &mut self.certificate.problems;
@@ -241,15 +295,13 @@ impl<'a> Linearised<'a> {
                 problems.push(reason.to_string());
             }
         }
-        if self.certificate.margin < SMALLEST_MARGIN {
+        if self.certificate.margin < if input.single { SMALLEST_MARGIN_SINGLE } else { SMALLEST_MARGIN } {
             problems.push(format!(
                 "a constraint is at a switch of its mode (margin {:.1e} m/s): the derivative is one-sided",
                 self.certificate.margin
             ));
         }
-        if self.certificate.residual > LARGEST_RESIDUAL || self.certificate.residual.is_nan() {
-            problems.push(format!("the linear system has no solution (left over: {:.1e})", self.certificate.residual));
-        }
+        problems.extend(unsolved(self.certificate.residual));
     }
 
     /// Something else that speaks against it.
@@ -322,6 +374,7 @@ impl<'a> Linearised<'a> {
                 }
             }
         }
+        self.large.iter().for_each(|part| part.add_to(&mut out));
         let blocks = [&mut out.dq_dq, &mut out.dq_dv, &mut out.dq_dtau, &mut out.dq_dctrl];
         let rates = [&mut out.dv_dq, &mut out.dv_dv, &mut out.dv_dtau, &mut out.dv_dctrl];
         let mut finite = true;
@@ -334,7 +387,7 @@ impl<'a> Linearised<'a> {
         out
     }
 
-    /// Change of the state after the step by a parameter, `[n_v]` each.
+    /// Change of the state after the step by a parameter, `[n_v]` each; of islands too large for elimination zeros.
     ///
     /// # Panics
     /// For a tree or an entry of its parameters that is not there.
@@ -377,40 +430,6 @@ impl<'a> Linearised<'a> {
             for (((&dof, q), v), after) in part.dofs.iter().zip(q).zip(v).zip(after) {
                 (out.q[dof], out.v[dof]) = (q + by_time * after, v);
             }
-        }
-        out
-    }
-
-    /// Gradient of a loss by what goes into the step, from that by what comes out (VJP), by one transposed solve an island;
-    /// with [`GradientRules::escape`] perhaps another direction.
-    /// An empty part stands for zeros.
-    ///
-    /// # Panics
-    /// When a part has neither the length that [`Outputs`] says nor none.
-    #[must_use]
-    pub fn back(&self, outputs: &Outputs) -> Inputs {
-        let zeros = |n| vec![0.0; n];
-        let mut out = Inputs { q: zeros(self.n_v), v: zeros(self.n_v), tau: zeros(self.n_v), ctrl: zeros(self.n_u) };
-        for x in [&outputs.q, &outputs.v] {
-            assert!(x.is_empty() || x.len() == self.n_v, "expected {} numbers, found {}", self.n_v, x.len());
-        }
-        let take = |from: &[f64], dofs: &[usize]| -> Vec<f64> {
-            dofs.iter().map(|&dof| from.get(dof).copied().unwrap_or(0.0)).collect()
-        };
-        for part in &self.islands {
-            let [q, v, tau, ctrl] = part.island.back(
-                &take(&outputs.q, &part.dofs),
-                &take(&outputs.v, &part.dofs),
-                part.impact.as_ref(),
-                self.escape,
-            );
-            let put = |from: Vec<f64>, at: &[usize], to: &mut [f64]| {
-                at.iter().zip(from).for_each(|(&at, x)| to[at] = x);
-            };
-            put(q, &part.dofs, &mut out.q);
-            put(v, &part.dofs, &mut out.v);
-            put(tau, &part.dofs, &mut out.tau);
-            put(ctrl, &part.controls, &mut out.ctrl);
         }
         out
     }

@@ -10,6 +10,7 @@ use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, param, solve};
 
+use crate::constraint::{CLOSED, CLOSED_SINGLE};
 use crate::grid::{Grid, axpy};
 use crate::pool::Pooled;
 
@@ -33,6 +34,8 @@ pub(crate) struct Forward<'a> {
     pub(crate) state: &'a [f64],
     /// Impulses of rows.
     pub(crate) impulses: &'a [f64],
+    /// Gaps that a step would close at less than this are closed, m/s.
+    pub(crate) closed: f64,
     /// `[n_body][7]`
     pub(crate) pose: Pooled,
     /// `[n_v][6]`
@@ -48,8 +51,10 @@ pub(crate) struct Forward<'a> {
 }
 
 impl<'a> Forward<'a> {
-    pub(crate) fn new(input: &TreeInput<'a>) -> Self {
-        Self::of(input.layout.tree(), input.params, input.state, input.rows)
+    /// `single`: the step was computed in single precision.
+    pub(crate) fn new(input: &TreeInput<'a>, single: bool) -> Self {
+        let out = Self::of(input.layout.tree(), input.params, input.state, input.rows);
+        if single { Self { closed: CLOSED_SINGLE, ..out } } else { out }
     }
 
     /// A tree with these parameters, in this state.
@@ -70,7 +75,7 @@ impl<'a> Forward<'a> {
         factor(&tree, &matrix, &b, &mut factored, &mut free, &mut velocity, &mut [0]);
         let mut rows = zeros(n_row * row_stride(n_v));
         tree_rows(&tree, &params, state, &factored, &mut rows);
-        Self { tree, params: numbers, state, impulses, pose, motion, mass, factor: factored, b, rows }
+        Self { tree, params: numbers, state, impulses, closed: CLOSED, pose, motion, mass, factor: factored, b, rows }
     }
 
     pub(crate) fn n_v(&self) -> usize {

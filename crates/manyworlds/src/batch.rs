@@ -1,5 +1,6 @@
 //! The public face: many worlds of one or several models, stepped together.
 
+mod derivatives;
 mod kept;
 mod parameters;
 mod rollout;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{DeviceOptions, GpuDevice};
-use manyworlds_gradients::{GradientRules, Jacobian};
+use manyworlds_gradients::GradientRules;
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
@@ -20,13 +21,11 @@ use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
 
+pub use derivatives::{InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut};
 pub use kept::KeptStep;
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
 pub use smoothing::{Estimate, SmoothedGradient, Smoothing};
-
-/// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
-const MOST_DENSE: usize = 4096;
 
 /// Worlds of several models stepped together. World numbers run through the groups in the order they were given.
 pub struct Batch {
@@ -363,34 +362,6 @@ impl Batch {
     pub fn inspect(&mut self, world: usize) -> Result<Inspection, Error> {
         let (group, local) = self.find(world)?;
         self.groups[group].inspect(local)
-    }
-
-    /// Keeps from now on what the derivatives of steps need, or no longer: a copy of the states before each step.
-    ///
-    /// # Errors
-    /// [`Error::Option`] for a batch in single precision.
-    pub fn keep_steps(&mut self, on: bool) -> Result<(), Error> {
-        self.groups.iter_mut().try_for_each(|group| group.keep_steps(on))
-    }
-
-    /// How derivatives are taken from now on: those of the step as it is computed, unless something else is asked for.
-    pub fn set_gradient_rules(&mut self, rules: GradientRules) {
-        self.rules = rules;
-    }
-
-    /// Derivatives of the last step of a world by q, v, tau and ctrl, dense; its certificate says whether to trust them.
-    /// [`Batch::keep_steps`] comes before the step.
-    ///
-    /// # Errors
-    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, [`Error::TooLarge`], or a device that fails.
-    pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
-        let (group, local) = self.find(world)?;
-        let n_v = self.groups[group].model().n_v;
-        if n_v > MOST_DENSE {
-            return Err(Error::TooLarge { n_v, most: MOST_DENSE });
-        }
-        let step = self.groups[group].last_step(local)?;
-        Ok(self.groups[group].reverse().linearised(&step, self.rules).jacobian())
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are

@@ -1,5 +1,7 @@
 //! Derivatives of a step against central differences of the step itself.
 
+mod directions;
+
 use std::time::Instant;
 
 use manyworlds_contact::ContactModel;
@@ -7,6 +9,8 @@ use manyworlds_model::Model;
 
 use crate::tangent::{between, moved};
 use crate::{Batch, BatchOptions, Error, Jacobian, State, random};
+
+pub use directions::Directions;
 
 /// One derivative of a step, compared.
 #[derive(Debug, Clone, PartialEq)]

@@ -272,9 +272,6 @@ fn wrong_input_is_refused() {
     assert!(matches!(batch.rollout::<f64>(0, &[], MEMORY), Err(Error::Option { option: "steps", .. })));
     assert!(matches!(batch.rollout(2, &[0.0; 5], MEMORY), Err(Error::Length { what: "controls", .. })));
     assert!(matches!(batch.rollout(1, &[f64::NAN; 6], MEMORY), Err(Error::NotFinite { .. })));
-    let mut single =
-        Batch::new(&[(&hopper, 1)], &BatchOptions { precision: Precision::F32, ..precise() }).expect("one");
-    assert!(matches!(single.rollout::<f64>(1, &[], MEMORY), Err(Error::Option { option: "precision", .. })));
     batch.keep_steps(true).expect("double precision");
     batch.step::<f64>(&[]).expect("a step");
     let wrong = Outputs { q: vec![0.0; 5], v: Vec::new() };

@@ -88,8 +88,8 @@ impl Batch {
     pub fn kept_step(&mut self) -> Result<KeptStep, Error> {
         let mut groups = Vec::with_capacity(self.groups.len());
         for group in &mut self.groups {
-            let mut steps = Vec::with_capacity(group.len());
-            group.tape(&mut steps)?;
+            let all: Vec<usize> = (0..group.len()).collect();
+            let steps = group.last_steps(&all)?;
             groups.push((group.reverse(), steps));
         }
         Ok(KeptStep { groups, rules: self.rules })
@@ -124,15 +124,5 @@ fn check(world: usize, outputs: &Outputs, n_v: usize) -> Result<(), Error> {
 
 /// The product of one world with its transposed Jacobian, finite whatever happens.
 fn back(reverse: &dyn Reverse, step: &WorldStep, rules: GradientRules, outputs: &Outputs) -> (Inputs, Certificate) {
-    let linearised = reverse.linearised(step, rules);
-    let (mut found, mut certificate) = (linearised.back(outputs), linearised.certificate().clone());
-    let mut finite = true;
-    let parts = [&mut found.q, &mut found.v, &mut found.tau, &mut found.ctrl];
-    for x in parts.into_iter().flatten().filter(|x| !x.is_finite()) {
-        (*x, finite) = (0.0, false);
-    }
-    if !finite {
-        certificate.problems.push("the derivative is not finite".into());
-    }
-    (found, certificate)
+    reverse.for_products(step, rules).back(outputs)
 }

@@ -163,9 +163,11 @@ impl Batch {
         }
         let reverse = group.reverse();
         let linearised = reverse.linearised(&step, rules);
-        Ok(ParameterDerivatives {
-            columns: numbers.iter().map(|number| linearised.along_parameter(number)).collect(),
-            certificate: linearised.certificate().clone(),
-        })
+        let mut certificate = linearised.certificate().clone();
+        if certificate.iterated > 0 {
+            certificate.problems.push("parts of an island too large for elimination are given as zeros".into());
+        }
+        let columns = numbers.iter().map(|number| linearised.along_parameter(number)).collect();
+        Ok(ParameterDerivatives { columns, certificate })
     }
 }

@@ -89,27 +89,15 @@ impl WorldGradient {
     }
 
     /// Goes from after a step to before it.
-    fn step_back(&mut self, step: usize, inputs: Inputs, certificate: &Certificate) {
+    fn step_back(&mut self, step: usize, inputs: Inputs, certificate: Certificate) {
         let Inputs { q, v, tau, ctrl } = inputs;
         self.margin = self.margin.min(certificate.margin);
         self.closed += usize::from(certificate.closed > 0);
-        let mut problems = certificate.problems.clone();
-        let finite = [&q, &v, &tau, &ctrl].iter().all(|part| part.iter().all(|x| x.is_finite()));
-        if !finite {
-            problems.push("the derivative is not finite".into());
-        }
-        if !problems.is_empty() {
-            self.doubtful += 1;
-        }
-        for problem in problems {
+        self.doubtful += usize::from(!certificate.valid());
+        for problem in certificate.problems {
             if self.problems.len() < LISTED && !self.problems.contains(&problem) {
                 self.problems.push(problem);
             }
-        }
-        if !finite {
-            self.q.fill(0.0);
-            self.v.fill(0.0);
-            return;
         }
         (self.q, self.v) = (q, v);
         self.tau.iter_mut().zip(tau).for_each(|(sum, x)| *sum += x);
@@ -143,7 +131,7 @@ impl Batch {
     /// more.
     ///
     /// # Errors
-    /// [`Error::Option`] for no steps, for a batch in single precision, and for too little memory;
+    /// [`Error::Option`] for no steps, and for too little memory;
     /// [`Error::Length`] or [`Error::NotFinite`] for wrong controls; a device that fails.
     pub fn rollout<C: Copy + Into<f64>>(
         &mut self,
@@ -273,7 +261,10 @@ impl Batch {
     /// What the last step of every world was.
     fn tape(&mut self) -> Result<Vec<WorldStep>, Error> {
         let mut out = Vec::with_capacity(self.len());
-        self.groups.iter_mut().try_for_each(|group| group.tape(&mut out))?;
+        for group in &mut self.groups {
+            let all: Vec<usize> = (0..group.len()).collect();
+            out.extend(group.last_steps(&all)?);
+        }
         Ok(out)
     }
 
@@ -300,9 +291,9 @@ impl Batch {
                     for (sum, own) in [(&mut gradient.q, own.q), (&mut gradient.v, own.v)] {
                         sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
                     }
-                    let linearised = reverse.linearised(taken, rules);
                     let outputs = Outputs { q: std::mem::take(&mut gradient.q), v: std::mem::take(&mut gradient.v) };
-                    gradient.step_back(step, linearised.back(&outputs), linearised.certificate());
+                    let (inputs, certificate) = reverse.for_products(taken, rules).back(&outputs);
+                    gradient.step_back(step, inputs, certificate);
                 }
             });
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use manyworlds_collide::derivatives::ContactGeometry;
-use manyworlds_collide::{Contact, Precision as CollidePrecision};
+use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision as CollidePrecision, Scratch};
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gpu::{BufferId, Store};
@@ -95,39 +95,43 @@ impl WorldStep {
     }
 
     /// The step, as the derivatives take it.
-    fn linearised<'a, T: Scalar + CollidePrecision>(
-        &'a self,
-        shared: &'a Shared<T>,
-        rules: GradientRules,
-    ) -> Linearised<'a> {
+    fn input<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> StepInput<'a> {
         let tree = |tree: &'a OwnTree| TreeInput {
             layout: &shared.sets[tree.set].layout,
             params: tree.params(shared),
             state: &tree.state,
             rows: &tree.rows,
         };
-        let input = StepInput {
+        StepInput {
             trees: self.trees.iter().map(tree).collect(),
             contacts: &self.contacts,
             blocks: &self.blocks,
             model: contact_model(shared.solver),
+            single: T::NAME != f64::NAME,
             controls: self.trees.iter().map(|t| &shared.sets[t.set].actuators[t.index][..]).collect(),
-        };
-        let mut out = Linearised::new(&input, rules);
-        out.add_problem(self.problem.clone());
-        out
+        }
     }
 }
 
 /// What goes back through steps of worlds of a group, apart from the worlds themselves.
 pub(crate) trait Reverse: Send + Sync {
-    /// A step, linearised.
+    /// A step, linearised for its Jacobian.
     fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
+    /// The same for products with it.
+    fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
 }
 
 impl<T: Scalar + CollidePrecision> Reverse for Shared<T> {
     fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
-        step.linearised(self, rules)
+        let mut out = Linearised::new(&step.input(self), rules);
+        out.add_problem(step.problem.clone());
+        out
+    }
+
+    fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
+        let mut out = Linearised::for_products(&step.input(self), rules);
+        out.add_problem(step.problem.clone());
+        out
     }
 }
 
@@ -154,6 +158,50 @@ impl Poses {
     fn of<T: Scalar + CollidePrecision>(&self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
         let Some(place) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
         std::array::from_fn(|k| self.0[place.tree][POSE * place.local + k])
+    }
+}
+
+/// Contacts of a model, as their derivatives need them.
+pub(super) struct Geometry {
+    features: ContactGeometry,
+    /// Collision in double precision, of batches in single precision: which features touch cannot be told from rounded
+    /// points and normals.
+    exact: Option<CollisionModel<f64>>,
+}
+
+impl Geometry {
+    pub(super) fn new<T: Scalar + CollidePrecision>(shared: &Shared<T>) -> Result<Self, Error> {
+        let features = ContactGeometry::new(&shared.model)?;
+        let exact = if T::NAME == f64::NAME { None } else { Some(CollisionModel::new(&shared.model)?) };
+        Ok(Self { features, exact })
+    }
+
+    /// The contacts of a world, found again in double precision where they were found in single.
+    fn again<T: Scalar + CollidePrecision>(&self, shared: &Shared<T>, poses: &Poses, sizes: &[[f64; 3]]) -> Again {
+        let Some(exact) = &self.exact else { return Again(None) };
+        let mut found = Vec::new();
+        let overrides = Overrides { sizes, ..Overrides::default() };
+        // Poses that are not finite have no contacts.
+        let _ = exact.collide_with(|body| poses.of(shared, body), &overrides, &mut Scratch::default(), &mut found);
+        found.sort_by_key(|contact| (contact.geoms, contact.feature));
+        Again(Some(found))
+    }
+}
+
+/// Contacts in double precision, sorted; none where all are.
+struct Again(Option<Vec<Contact<f64>>>);
+
+impl Again {
+    /// That of a contact; why there is none.
+    fn get<T: Scalar + CollidePrecision>(&self, from: &Contact<T>) -> Result<Contact<f64>, String> {
+        let Some(all) = &self.0 else { return Ok(double(from)) };
+        let key = (from.geoms, from.feature);
+        let found = all.binary_search_by_key(&key, |contact| (contact.geoms, contact.feature));
+        // Friction and restitution may be the world's own.
+        let [friction, restitution] = [from.friction, from.restitution].map(Scalar::to_f64);
+        found
+            .map(|at| Contact { friction, restitution, ..all[at] })
+            .map_err(|_| "a contact that is found in single precision alone".into())
     }
 }
 
@@ -248,12 +296,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
     }
 
     /// The last step of a world of a chunk that keeps the states before its steps.
-    pub(super) fn step(
-        &self,
-        shared: &Shared<T>,
-        geometry: &ContactGeometry,
-        world: usize,
-    ) -> Result<WorldStep, Error> {
+    pub(super) fn step(&self, shared: &Shared<T>, geometry: &Geometry, world: usize) -> Result<WorldStep, Error> {
         let trees = (0..shared.model.trees.len())
             .map(|tree| self.tree(shared, world, tree))
             .collect::<Result<Vec<_>, Error>>()?;
@@ -317,40 +360,38 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
     pub(super) fn by_size(
         &self,
         shared: &Shared<T>,
-        geometry: &ContactGeometry,
+        geometry: &Geometry,
         world: usize,
         geom: usize,
         step: &WorldStep,
     ) -> Result<Vec<ContactChanges>, String> {
         let (poses, sizes) = (Poses::new(shared, &step.trees), self.sizes(world));
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
+        let found_again = geometry.again(shared, &poses, &sizes);
         for (index, (from, input)) in self.chunk.host.worlds[world].contacts.iter().zip(&step.contacts).enumerate() {
             let Some(side) = input.geoms.iter().position(|&own| own == geom) else { continue };
             if input.impulse == [0.0; 3] {
                 continue;
             }
-            let found = geometry.by_sizes(&double(from), side, |body| poses.of(shared, body), &sizes)?;
+            let found =
+                geometry.features.by_sizes(&found_again.get(from)?, side, |body| poses.of(shared, body), &sizes)?;
             out.iter_mut().zip(found).for_each(|(out, change)| out.push((index, change)));
         }
         Ok(out)
     }
 
-    fn contacts(
-        &self,
-        shared: &Shared<T>,
-        geometry: &ContactGeometry,
-        world: usize,
-        trees: &[OwnTree],
-    ) -> Vec<ContactInput> {
+    fn contacts(&self, shared: &Shared<T>, geometry: &Geometry, world: usize, trees: &[OwnTree]) -> Vec<ContactInput> {
         let chunk = self.chunk;
         let all = &chunk.host.worlds[world];
         if all.contacts.is_empty() {
             return Vec::new();
         }
         let (poses, sizes) = (Poses::new(shared, trees), self.sizes(world));
+        let found_again = geometry.again(shared, &poses, &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
         let input = |(from, at): (&Contact<T>, &Place)| {
-            let contact = double(from);
+            let exact = found_again.get(from);
+            let contact = exact.clone().unwrap_or_else(|_| double(from));
             let bodies = contact.bodies.map(place);
             let tree = bodies.iter().flatten().next().map(|body| body.0);
             let impulse = match (at, tree) {
@@ -377,7 +418,8 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
                 slope: if impulse == [0.0; 3] {
                     Err(Cow::Borrowed("a contact that is just about to close"))
                 } else {
-                    geometry.slope(&contact, |body| poses.of(shared, body), &sizes).map_err(Cow::Owned)
+                    let slope = |_| geometry.features.slope(&contact, |body| poses.of(shared, body), &sizes);
+                    exact.and_then(slope).map_err(Cow::Owned)
                 },
             }
         };

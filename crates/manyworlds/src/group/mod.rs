@@ -17,7 +17,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_contact::solve::Kernels;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
@@ -149,13 +148,15 @@ pub(crate) trait Worlds: Send {
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
-    /// The last step of one world, for derivatives.
-    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error>;
+    /// The last steps of some worlds, for derivatives, in their order.
+    fn last_steps(&mut self, worlds: &[usize]) -> Result<Vec<WorldStep>, Error>;
+    /// That of one world.
+    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error> {
+        self.last_steps(&[world])?.pop().ok_or(Error::NoGradient)
+    }
     /// How contacts of the last step of a world move with each size of a geom, by size.
     fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error>;
-    /// Appends the last step of all worlds.
-    fn tape(&mut self, out: &mut Vec<WorldStep>) -> Result<(), Error>;
-    /// Memory that [`Self::tape`] takes for the last step, B.
+    /// Memory that the last steps of all worlds take, B.
     fn tape_bytes(&self) -> usize;
     fn reverse(&self) -> Arc<dyn Reverse>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
@@ -185,7 +186,7 @@ pub struct State {
 pub(crate) struct Group<T: Scalar + CollidePrecision, B: Backend<T>> {
     shared: Arc<Shared<T>>,
     /// What derivatives of contacts rest on, once steps are kept.
-    geometry: Option<ContactGeometry>,
+    geometry: Option<gradient::Geometry>,
     chunks: Vec<Chunk<T, B::Store>>,
     chunk_worlds: usize,
     n_world: usize,
@@ -457,24 +458,45 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             let found = self.shared.integrator.name().into();
             return Err(Error::Option { option: "integrator", expected: "linearly-implicit for derivatives", found });
         }
-        if T::NAME != f64::NAME {
-            return Err(Error::Option {
-                option: "precision",
-                expected: "f64 for derivatives: the features that touch are read off the contacts",
-                found: T::NAME.into(),
-            });
-        }
         if self.geometry.is_none() {
-            self.geometry = Some(ContactGeometry::new(&self.shared.model)?);
+            self.geometry = Some(gradient::Geometry::new(&self.shared)?);
         }
         self.chunks.iter_mut().for_each(|chunk| chunk.before = chunk.before.take().or_else(|| Some(Kept::default())));
         Ok(())
     }
 
-    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error> {
-        let (c, w) = self.place(world);
+    fn last_steps(&mut self, worlds: &[usize]) -> Result<Vec<WorldStep>, Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        self.chunks[c].remains()?.step(&self.shared, geometry, w)
+        let mut wanted: Vec<Vec<(usize, usize)>> = vec![Vec::new(); self.chunks.len()];
+        for (order, &world) in worlds.iter().enumerate() {
+            let (c, w) = self.place(world);
+            wanted[c].push((order, w));
+        }
+        let shared = &self.shared;
+        let steps = |chunk: &mut Chunk<T, B::Store>, wanted: &[(usize, usize)]| {
+            if wanted.is_empty() {
+                return Ok(Vec::new());
+            }
+            let remains = chunk.remains()?;
+            let step = |&(order, world): &(usize, usize)| Ok((order, remains.step(shared, geometry, world)?));
+            wanted.iter().map(step).collect::<Result<Vec<_>, Error>>()
+        };
+        let found = if B::SIDE_BY_SIDE {
+            self.chunks
+                .par_iter_mut()
+                .zip(&wanted)
+                .map(|(chunk, wanted)| steps(chunk, wanted))
+                .collect::<Result<Vec<_>, _>>()?
+        } else {
+            self.chunks
+                .iter_mut()
+                .zip(&wanted)
+                .map(|(chunk, wanted)| steps(chunk, wanted))
+                .collect::<Result<Vec<_>, _>>()?
+        };
+        let mut found: Vec<_> = found.into_iter().flatten().collect();
+        found.sort_unstable_by_key(|&(order, _)| order);
+        Ok(found.into_iter().map(|(_, step)| step).collect())
     }
 
     fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error> {
@@ -482,25 +504,6 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let found = self.chunks[c].remains()?.by_size(&self.shared, geometry, w, geom, step);
         found.map_err(|message| Error::Parameter { parameter: format!("size of geom {geom}"), message })
-    }
-
-    fn tape(&mut self, out: &mut Vec<WorldStep>) -> Result<(), Error> {
-        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let shared = &self.shared;
-        let tape = |chunk: &mut Chunk<T, B::Store>| -> Result<Vec<WorldStep>, Error> {
-            let n_world = chunk.n_world;
-            let remains = chunk.remains()?;
-            (0..n_world).map(|world| remains.step(shared, geometry, world)).collect()
-        };
-        if B::SIDE_BY_SIDE {
-            let parts = self.chunks.par_iter_mut().map(tape).collect::<Result<Vec<_>, _>>()?;
-            out.extend(parts.into_iter().flatten());
-        } else {
-            for chunk in &mut self.chunks {
-                out.extend(tape(chunk)?);
-            }
-        }
-        Ok(())
     }
 
     fn tape_bytes(&self) -> usize {

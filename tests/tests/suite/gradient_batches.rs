@@ -1,0 +1,265 @@
+//! Derivatives of many worlds at once against those of one, products against Jacobians, islands solved by iterations against
+//! elimination, and single precision against double.
+
+use manyworlds::{
+    Batch, BatchOptions, Error, Executor, GradientRules, ImportOptions, InputSlices, Inputs, InputsMut, JacobiansMut,
+    Model, OutputSlices, Outputs, OutputsMut, Precision, State, random,
+};
+
+fn precise() -> BatchOptions {
+    BatchOptions {
+        executor: Executor::Cpu,
+        precision: Precision::F64,
+        tolerance: 1e-13,
+        iterations: 5000,
+        ..BatchOptions::default()
+    }
+}
+
+fn load(scene: &str) -> Model {
+    manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model
+}
+
+fn noise(n: usize, seed: u64) -> Vec<f64> {
+    (0..n).map(|i| random::symmetric(seed, 0, 0, i as u64)).collect()
+}
+
+fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |m: f64, x| m.max(x.abs()))
+}
+
+fn worst(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).fold(0.0, |m: f64, (a, b)| if (a - b).abs() <= m { m } else { (a - b).abs() })
+}
+
+/// Takes steps with random controls and keeps the last.
+fn run(batch: &mut Batch, steps: u64) {
+    let n = batch.n_controls();
+    for step in 0..steps {
+        if step + 1 == steps {
+            batch.keep_steps(true).expect("the default integrator");
+        }
+        let controls: Vec<f64> = (0..n).map(|i| 0.4 * random::symmetric(2, 0, step, i as u64)).collect();
+        batch.step(&controls).expect("a step");
+    }
+}
+
+/// Any change of what goes into a step.
+fn inputs(model: &Model, seed: u64) -> Inputs {
+    let (n, n_u) = (model.n_v, model.actuators.len());
+    Inputs { q: noise(n, seed), v: noise(n, seed + 1), tau: noise(n, seed + 2), ctrl: noise(n_u, seed + 3) }
+}
+
+fn outputs(model: &Model, seed: u64) -> Outputs {
+    Outputs { q: noise(model.n_v, seed), v: noise(model.n_v, seed + 1) }
+}
+
+#[test]
+fn worlds_at_once_are_worlds_one_by_one() {
+    let (hopper, humanoid) = (load("hopper"), load("humanoid"));
+    let mut batch = Batch::new(&[(&hopper, 9), (&humanoid, 2)], &precise()).expect("a batch");
+    run(&mut batch, 150);
+    // Out of order, over both models, one of them twice.
+    let worlds = [10, 0, 8, 3, 9, 3];
+    let models: Vec<&Model> = worlds.iter().map(|&w| if w < 9 { &hopper } else { &humanoid }).collect();
+    let n_v: usize = models.iter().map(|m| m.n_v).sum();
+    let n_u: usize = models.iter().map(|m| m.actuators.len()).sum();
+    let square: usize = models.iter().map(|m| m.n_v * m.n_v).sum();
+    let wide: usize = models.iter().map(|m| m.n_v * m.actuators.len()).sum();
+
+    let (mut dv_dq, mut dq_dctrl) = (vec![f64::NAN; square], vec![f64::NAN; wide]);
+    let to = JacobiansMut { dv_dq: &mut dv_dq, dq_dctrl: &mut dq_dctrl, ..JacobiansMut::default() };
+    let certificates = batch.jacobians(&worlds, to).expect("derivatives");
+    let (mut at, mut wide_at) = (0, 0);
+    for (&world, certificate) in worlds.iter().zip(&certificates) {
+        let one = batch.jacobian(world).expect("a derivative");
+        assert_eq!(dv_dq[at..at + one.dv_dq.len()], one.dv_dq, "world {world}");
+        assert_eq!(dq_dctrl[wide_at..wide_at + one.dq_dctrl.len()], one.dq_dctrl, "world {world}");
+        assert_eq!(*certificate, one.certificate, "world {world}");
+        (at, wide_at) = (at + one.dv_dq.len(), wide_at + one.dq_dctrl.len());
+    }
+    assert_eq!((at, wide_at), (square, wide));
+
+    let (q, v) = (noise(n_v, 5), noise(n_v, 6));
+    let [mut by_q, mut by_v, mut by_tau] = [0, 1, 2].map(|_| vec![f64::NAN; n_v]);
+    let mut by_ctrl = vec![f64::NAN; n_u];
+    let to = InputsMut { q: &mut by_q, v: &mut by_v, tau: &mut by_tau, ctrl: &mut by_ctrl };
+    let certificates = batch.back_all(&worlds, &OutputSlices { q: &q, v: &v }, to).expect("products");
+    let (mut at, mut control) = (0, 0);
+    for ((&world, model), certificate) in worlds.iter().zip(&models).zip(&certificates) {
+        let (dofs, controls) = (at..at + model.n_v, control..control + model.actuators.len());
+        let outputs = Outputs { q: q[dofs.clone()].to_vec(), v: v[dofs.clone()].to_vec() };
+        let (one, expected) = batch.back(world, &outputs).expect("a product");
+        assert_eq!(by_q[dofs.clone()], one.q, "world {world}");
+        assert_eq!(by_v[dofs.clone()], one.v);
+        assert_eq!(by_tau[dofs.clone()], one.tau);
+        assert_eq!(by_ctrl[controls.clone()], one.ctrl);
+        assert_eq!(*certificate, expected);
+        (at, control) = (dofs.end, controls.end);
+    }
+
+    // Parts that are left out are zeros, and parts that are not wanted are not written.
+    let mut by_tau = vec![f64::NAN; n_v];
+    let mut faster = vec![f64::NAN; n_v];
+    let to = OutputsMut { v: &mut faster, ..OutputsMut::default() };
+    batch.along_all(&worlds, &InputSlices { tau: &q, ..InputSlices::default() }, to).expect("products");
+    let to = InputsMut { tau: &mut by_tau, ..InputsMut::default() };
+    batch.back_all(&worlds, &OutputSlices { v: &v, ..OutputSlices::default() }, to).expect("products");
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let (there, back) = (product(&faster, &v), product(&by_tau, &q));
+    assert!((there - back).abs() < 1e-10 * there.abs().max(1.0), "{there} {back}");
+}
+
+#[test]
+fn a_product_ahead_is_that_of_the_jacobian() {
+    for (scene, steps) in [("half-cheetah", 60), ("hopper", 300), ("humanoid", 150), ("arm7", 20), ("clutter", 20)] {
+        let model = load(scene);
+        let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+        run(&mut batch, steps);
+        let jacobian = batch.jacobian(0).expect("a derivative");
+        let along = inputs(&model, 3);
+        let (found, certificate) = batch.along(0, &along).expect("a product");
+        let expected = jacobian.along(&along);
+        for (found, expected) in [(&found.q, &expected.q), (&found.v, &expected.v)] {
+            let error = worst(found, expected) / largest(expected);
+            assert!(error < 1e-12, "{scene}: {error:.1e}");
+        }
+        assert_eq!(certificate, jacobian.certificate, "{scene}");
+    }
+}
+
+#[test]
+fn iterations_find_what_elimination_does() {
+    let scenes = [
+        ("half-cheetah", 60, "auto"),
+        ("humanoid", 150, "auto"),
+        ("quadruped", 100, "auto"),
+        ("heavy-stack", 3, "auto"),
+        ("clutter", 20, "auto"),
+        ("humanoid", 150, "sap"),
+        ("humanoid", 150, "dantzig"),
+    ];
+    for (scene, steps, solver) in scenes {
+        let model = load(scene);
+        let options = BatchOptions { solver: solver.into(), ..precise() };
+        let mut batch = Batch::new(&[(&model, 1)], &options).expect("a batch");
+        run(&mut batch, steps);
+        let (there, back) = (inputs(&model, 3), outputs(&model, 8));
+        let (ahead, _) = batch.along(0, &there).expect("a product");
+        let (behind, certificate) = batch.back(0, &back).expect("a product");
+        assert_eq!(certificate.iterated, 0);
+        batch.set_gradient_rules(GradientRules { largest_dense: 0, ..GradientRules::default() });
+        let (ahead_too, left) = batch.along(0, &there).expect("a product");
+        let (behind_too, left_too) = batch.back(0, &back).expect("a product");
+        assert!(left.iterated > 0 && left.iterated == left.size, "{scene}");
+        assert_eq!((left.closed, left.size), (certificate.closed, certificate.size));
+        assert!((left.margin - certificate.margin).abs() < 1e-9, "{} {}", left.margin, certificate.margin);
+        println!(
+            "{scene}, {solver}: {} unknowns of rank {}, left over {:.1e} in {}, {:.1e} in {}, {:?}",
+            certificate.size,
+            certificate.rank,
+            left.residual,
+            left.iterations,
+            left_too.residual,
+            left_too.iterations,
+            certificate.problems
+        );
+        if !certificate.valid() {
+            assert!(!left_too.valid(), "{scene}");
+            continue;
+        }
+        assert!(left.valid() && left_too.valid(), "{scene}: {:?} {:?}", left.problems, left_too.problems);
+        let parts = [
+            (&ahead.q, &ahead_too.q),
+            (&ahead.v, &ahead_too.v),
+            (&behind.q, &behind_too.q),
+            (&behind.v, &behind_too.v),
+            (&behind.tau, &behind_too.tau),
+            (&behind.ctrl, &behind_too.ctrl),
+        ];
+        // What sticks makes zeros, which have no scale of their own.
+        let scales = [[&ahead.q, &ahead.v], [&behind.q, &behind.v]].map(|[q, v]| largest(q).max(largest(v)));
+        for (which, (exact, found)) in parts.into_iter().enumerate() {
+            let own = if which == 0 { largest(exact) } else { scales[usize::from(which > 1)] };
+            let error = worst(exact, found) / own;
+            // 8 kg that bear 37 t: the conditioning of the system leaves either way of solving it eight
+            // digits.
+            let tolerance = if scene == "heavy-stack" { 1e-8 } else { 1e-9 };
+            assert!(error < tolerance, "{scene}, {solver}, part {which}: {error:.1e}");
+        }
+    }
+}
+
+#[test]
+fn a_jacobian_by_iterations_is_that_by_elimination() {
+    let model = load("heavy-stack");
+    let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+    run(&mut batch, 3);
+    let exact = batch.jacobian(0).expect("a derivative");
+    // The Jacobian itself is by elimination whatever the products do.
+    batch.set_gradient_rules(GradientRules { largest_dense: 0, ..GradientRules::default() });
+    assert_eq!(batch.jacobian(0).expect("a derivative"), exact);
+}
+
+#[test]
+fn wrong_memory_is_refused() {
+    let model = load("hopper");
+    let mut batch = Batch::new(&[(&model, 2)], &precise()).expect("a batch");
+    let none = batch.jacobians(&[0], JacobiansMut::default());
+    assert!(matches!(none, Err(Error::NoGradient)), "{none:?}");
+    run(&mut batch, 3);
+    let n = model.n_v;
+    let mut short = vec![0.0; 2 * n * n - 1];
+    let to = JacobiansMut { dq_dq: &mut short, ..JacobiansMut::default() };
+    let found = batch.jacobians(&[0, 1], to);
+    assert!(matches!(found, Err(Error::Length { what: "dq_dq", .. })), "{found:?}");
+    let found = batch.jacobians(&[2], JacobiansMut::default());
+    assert!(matches!(found, Err(Error::Index { .. })), "{found:?}");
+    let bad = vec![f64::NAN; 2 * n];
+    let found = batch.back_all(&[0, 1], &OutputSlices { q: &bad, v: &[] }, InputsMut::default());
+    assert!(matches!(found, Err(Error::NotFinite { .. })), "{found:?}");
+    let found = batch.along_all(&[0], &InputSlices { v: &bad, ..InputSlices::default() }, OutputsMut::default());
+    assert!(matches!(found, Err(Error::Length { .. })), "{found:?}");
+    let found = batch.along(0, &Inputs { ctrl: vec![0.0; 7], ..Inputs::default() });
+    assert!(matches!(found, Err(Error::Length { .. })), "{found:?}");
+    assert!(batch.jacobians(&[], JacobiansMut::default()).expect("nothing").is_empty());
+}
+
+/// A step of a batch in single precision is differentiated as one in double precision from the same state is, to what its
+/// rounded impulses leave.
+#[test]
+fn single_precision_is_near_double() {
+    let mut judged = 0;
+    for (scene, steps) in [("hopper", 300), ("half-cheetah", 60), ("humanoid", 150), ("quadruped", 100)] {
+        let model = load(scene);
+        let options = BatchOptions { precision: Precision::F32, tolerance: 1e-6, ..precise() };
+        let mut single = Batch::new(&[(&model, 1)], &options).expect("a batch");
+        let mut double = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+        single.keep_steps(true).expect("the default integrator");
+        double.keep_steps(true).expect("the default integrator");
+        for step in 0..steps {
+            let n = single.n_controls();
+            let controls: Vec<f64> = (0..n).map(|i| 0.4 * random::symmetric(2, 0, step, i as u64)).collect();
+            single.step(&controls).expect("a step");
+            if step % 20 != 19 {
+                continue;
+            }
+            let state: State = single.state(0).expect("a state");
+            single.step::<f64>(&[]).expect("a step");
+            double.reset(&[(0, state)]).expect("a state");
+            double.step::<f64>(&[]).expect("a step");
+            let (found, exact) = (single.jacobian(0).expect("one"), double.jacobian(0).expect("one"));
+            let switched = found.modes != exact.modes || found.certificate.size != exact.certificate.size;
+            if !found.certificate.valid() || !exact.certificate.valid() || switched || exact.certificate.margin < 1e-3 {
+                continue;
+            }
+            judged += 1;
+            let scale = largest(&exact.dv_dq);
+            let error = worst(&found.dv_dq, &exact.dv_dq) / scale;
+            println!("{scene}, step {step}: {} unknowns, {error:.1e}", exact.certificate.size);
+            assert!(error < 1e-3, "{scene}, step {step}: {error:.1e}");
+        }
+    }
+    assert!(judged > 8, "{judged}");
+}
