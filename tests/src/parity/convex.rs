@@ -5,7 +5,7 @@ use manyworlds_contact::convex::{ConvexPack, canal, sap};
 use manyworlds_contact::subadmm::Chains;
 use manyworlds_contact::{CanalParams, SapParams};
 use manyworlds_shaders::contact::convex::gather;
-use manyworlds_shaders::contact::convex::layout::{ConvexDims, form, packed, state, term};
+use manyworlds_shaders::contact::convex::layout::{ConvexDims, form, method, packed, state, term};
 use manyworlds_shaders::contact::island::{IslandDims, info, words};
 use manyworlds_shaders::kernel::contact as k;
 
@@ -16,7 +16,7 @@ use super::{Case, Data, EXACT};
 
 pub(super) fn cases(of: &Assembled) -> Vec<Case> {
     let IslandDims { n_islands, n_constraints, .. } = *of.islands.dims;
-    let mut pack = ConvexPack::new(vec![Chains::new(&of.set.layout.tree())]);
+    let mut pack = ConvexPack::new(vec![Chains::new(&of.set.layout.tree())], method::CANAL);
     pack.pack(of.islands, &[of.trees]);
     assert_eq!(pack.forms, [true, false], "every island's matrix fits workgroup memory");
     let left = |case: &Case, at: usize| case.after().expect("the mirror runs")[at].clone();
@@ -42,12 +42,14 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
     // Never solved: how many steps an island takes would hang on the last bit.
     let exact = canal::<f32>(&CanalParams { inner: 2, inner_share: 1e-30, penalty: 10.0, ..CanalParams::default() });
     let soft = sap::<f32>(&SapParams { relative: 0.0, absolute: 0.0, ..SapParams::default() });
-    for (name, method) in [("canal", exact), ("sap", soft)] {
+    // Outer iterations by themselves, for the mixing to have something to mix.
+    let outer = ConvexDims { inner: 1, ..exact };
+    for (name, method, iterations) in [("canal", exact, 3), ("canal outer", outer, 4), ("sap", soft, 3)] {
         let all = ConvexDims {
             tolerance: (-1.0_f32).to_bits(),
             tolerance_scaled: (-1.0_f32).to_bits(),
             floor: 0,
-            iterations: 3,
+            iterations,
             ..pack.dims.with(&method)
         };
         let terms = vec![of.index.clone(), of.contact.clone(), of.con.clone(), of.impulse.clone(), left(&gather, 3)];

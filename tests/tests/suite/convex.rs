@@ -47,7 +47,7 @@ fn summaries(batch: &mut Batch) -> Vec<Summary> {
 fn canal_solves_what_the_host_solves() {
     let settings = SolveSettings { tolerance: TOLERANCE, iterations: 2000, ..Default::default() };
     let problems = &problems();
-    let (mut missed, mut both) = (Vec::new(), 0);
+    let (mut missed, mut both, mut steps) = (Vec::new(), 0, [0, 0]);
     for (name, problem) in problems {
         let host = solve(problem, "canal", &settings).expect("settings with a meaning");
         let mut kernels = ConvexProblem::<f64>::new(problem);
@@ -57,6 +57,8 @@ fn canal_solves_what_the_host_solves() {
             continue;
         }
         both += 1;
+        (steps[0], steps[1]) = (steps[0] + iterations, steps[1] + host.iterations);
+        if iterations > host.iterations + 10 || host.iterations > iterations + 10 { println!("{name} {iterations} {}", host.iterations); }
         let residual = quality(problem, &lambda, &v).residual;
         // Islands are solved one by one; those without contacts count in full.
         let most = 1.01 * TOLERANCE * (problem.plan.islands.len() as f64).sqrt();
@@ -65,6 +67,7 @@ fn canal_solves_what_the_host_solves() {
             missed.push((name, iterations, host.iterations, residual, apart));
         }
     }
+    println!("{steps:?}");
     assert!(both > 100, "{both}");
     assert!(missed.is_empty(), "{missed:?}");
 }

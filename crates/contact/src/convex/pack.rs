@@ -3,7 +3,7 @@
 
 use bytemuck::cast_slice;
 use manyworlds_shaders::contact::LOOPS;
-use manyworlds_shaders::contact::convex::layout::{ConvexDims, DofRecord, PlaceRecord, form, packed, state, term};
+use manyworlds_shaders::contact::convex::layout::{ConvexDims, DofRecord, PlaceRecord, form, method, mixing, packed, state, term};
 use manyworlds_shaders::contact::convex::{MOST_DOFS, MOST_GROUP, TRIALS, WIDTH};
 use manyworlds_shaders::contact::island::{IslandRecord, TreeItem};
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
@@ -27,6 +27,8 @@ pub struct ConvexPack {
     /// Rounds through its loops that a lane of a workgroup makes for one Newton step at most.
     pub loops: usize,
     chains: Vec<Chains>,
+    /// One of [`method`].
+    method: u32,
     /// Words of `index` that are the same in every step.
     fixed: usize,
     places: Vec<PlaceRecord>,
@@ -34,9 +36,9 @@ pub struct ConvexPack {
 }
 
 impl ConvexPack {
-    /// For trees of these sets.
+    /// For trees of these sets. With [`method::CANAL`] there is also room for the mixing of shifts.
     #[must_use]
-    pub fn new(chains: Vec<Chains>) -> Self {
+    pub fn new(chains: Vec<Chains>, method: u32) -> Self {
         let mut index = Vec::new();
         let mut rows_at = Vec::with_capacity(chains.len());
         for chains in &chains {
@@ -45,7 +47,7 @@ impl ConvexPack {
             index.extend_from_slice(&chains.columns);
             rows_at.push([at, at + chains.begins.len() as u32]);
         }
-        Self { fixed: index.len(), index, rows_at, chains, ..Self::default() }
+        Self { fixed: index.len(), index, rows_at, chains, method, ..Self::default() }
     }
 
     /// Packs what the islands of a chunk hold. `trees`: by set, its trees in islands.
@@ -87,9 +89,11 @@ impl ConvexPack {
             places_at: places_at as u32,
             dofs_at: dofs_at as u32,
             constraint_real: self.n_real as u32,
+            mixing_real: (self.n_real + term::SIZE * all.constraints.len()) as u32,
             ..ConvexDims::default()
         };
-        self.n_real += term::SIZE * all.constraints.len();
+        let mixed = if self.method == method::CANAL { mixing::SIZE } else { 0 };
+        self.n_real += (term::SIZE + mixed) * all.constraints.len();
     }
 
     /// First real in `convex` of A of the tree that has its velocities from this entry on; none in an island that is left as
@@ -186,7 +190,7 @@ mod tests {
             item
         };
         let trees: Vec<_> = problem.plan.members.iter().map(place).collect();
-        let mut pack = ConvexPack::new(chains);
+        let mut pack = ConvexPack::new(chains, method::SAP);
         pack.pack(&all, &trees.chunks(1).collect::<Vec<_>>());
         pack
     }

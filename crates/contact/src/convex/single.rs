@@ -1,7 +1,7 @@
 //! The kernels' form of CANAL and SAP on one problem, by their mirrors.
 
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::convex::layout::{ConvexDims, form};
+use manyworlds_shaders::contact::convex::layout::{ConvexDims, form, method};
 use manyworlds_shaders::contact::convex::{iterate, terms};
 use manyworlds_shaders::contact::island::{Islands as Found, TreeItem, info};
 
@@ -39,7 +39,7 @@ impl<T: Scalar> ConvexProblem<T> {
         let found = Found::new(&ragged.dims, &ragged.index);
         let all =
             Islands { dims: &ragged.dims, islands: found.islands, constraints: found.constraints, sides: found.sides };
-        let mut pack = ConvexPack::new(chains);
+        let mut pack = ConvexPack::new(chains, method::CANAL);
         pack.pack(&all, &trees.chunks(1).collect::<Vec<_>>());
         let mut convex = vec![T::default(); pack.n_real];
         for (s, item) in members().zip(&trees) {

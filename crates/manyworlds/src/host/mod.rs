@@ -17,6 +17,7 @@ use manyworlds_contact::solve::Kernels;
 use manyworlds_contact::subadmm::{Chains, SplitPack};
 use manyworlds_gpu::Timings;
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::convex::layout::method;
 use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
 use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
@@ -171,7 +172,8 @@ impl<T: Scalar + Precision> HostStage<T> {
     ) -> Self {
         let beside = match (kernels, model.chains.clone()) {
             (Kernels::Splitting, Some(chains)) => Beside::Split(SplitPack::new(chains, fused_most)),
-            (Kernels::Canal | Kernels::Sap, Some(chains)) => Beside::Convex(ConvexPack::new(chains)),
+            (Kernels::Canal, Some(chains)) => Beside::Convex(ConvexPack::new(chains, method::CANAL)),
+            (Kernels::Sap, Some(chains)) => Beside::Convex(ConvexPack::new(chains, method::SAP)),
             _ => Beside::Nothing,
         };
         let n_tree = model.lanes.trees.len();

@@ -8,19 +8,24 @@
 //! envelope that the island's trees leave; then the exact zero of the derivative along d (`rtsafe`).
 //!
 //! - SAP: `beta = 1 / R` (eqs. 29, 30), `before = 0`, `bias_n = -v_hat`; solved by its own norm of the gradient (eq. 26).
-//! - CANAL (without the mixing of shifts that the host's has): `before` is the impulse of the last outer iteration, `bias_n`
-//!   holds the frozen De Saxce shift `mu |z_t + e_t|`; an outer iteration sets both anew and raises the penalty where the gap
+//! - CANAL: `before` is the impulse of the last outer iteration, `bias_n` holds the frozen De Saxce shift `mu |z_t + e_t|`;
+//!   an outer iteration sets both anew, the shift by mixing the last ones (`mixing.rs`), and raises the penalty where the gap
 //!   `|J v - z|` does not close. Solved by number 1 of the residuals.
 //!
 //! A workgroup owns an island. Two forms differ in nothing but where the matrix lies: of up to [`MOST_GROUP`] degrees of
 //! freedom in workgroup memory ([`mod@solve`]), of up to [`MOST_DOFS`] in the island's part of `convex` ([`solve_large`]);
 //! larger islands are left as they are. A mirror has one workspace a thread for either.
 
+mod canal;
+mod evaluate;
 pub mod gather;
 mod iterate;
 mod law;
 pub mod layout;
 mod matrix;
+mod mixing;
+mod newton;
+mod sap;
 pub mod solve;
 pub mod solve_large;
 pub mod terms;
