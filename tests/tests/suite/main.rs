@@ -25,4 +25,5 @@ mod rollout;
 mod standing;
 mod step_problem;
 mod subadmm;
+mod substeps;
 mod theta;

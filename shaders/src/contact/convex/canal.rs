@@ -2,6 +2,7 @@
 
 use super::evaluate::{Island, Step};
 use super::layout::{state, term};
+use super::newton::Newton;
 use super::terms::setting;
 use crate::Scalar;
 use crate::contact::island;
@@ -56,7 +57,11 @@ impl<T: Scalar> Island<'_, T> {
 
     /// CANAL: a Newton step, and the multipliers' update if the inner problem wants no other.
     pub(super) fn exact(&mut self, m: &mut [T]) -> Step {
-        let Some((sums, decrement)) = self.newton(m) else { return Step::Broken };
+        let (sums, decrement) = match self.newton(m) {
+            Newton::Singular => return Step::Broken,
+            Newton::Unfinished => return Step::Running,
+            Newton::Done(sums, decrement) => (sums, decrement),
+        };
         if !sums.error.is_finite() {
             return Step::Broken;
         }

@@ -53,7 +53,10 @@ fn convex_certified(own: IslandRecord, local: u32) -> bool {
 // CANAL: a Newton step, and the multipliers' update if the inner problem wants no other.
 fn convex_exact(own: IslandRecord, p: Place, local: u32) -> u32 {
     let step = convex_newton(own, p, local);
-    if !(step.whole && is_finite(step.sums.error)) {
+    if step.direction == DIRECTION_UNFINISHED {
+        return STEP_RUNNING;
+    }
+    if !(step.direction == DIRECTION_FOUND && is_finite(step.sums.error)) {
         return STEP_BROKEN;
     }
     let inner = convex_tell(local, p.state + STATE_INNER) + real(1.0);

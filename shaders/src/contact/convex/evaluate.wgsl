@@ -106,20 +106,15 @@ fn convex_relative(own: IslandRecord, local: u32, region: u32, field: u32) {
     convex_barrier();
 }
 
-// `J^T lambda` of one dof.
-fn convex_pushed(own: IslandRecord, entry: u32) -> real {
+// `J^T x` of dof k of the island, x a field of the terms.
+fn convex_pushed(dof: DofRecord, k: u32, field: u32) -> real {
     var sum = real(0.0);
-    for (var i = own.constraint_begin; i < own.constraint_end; i++) {
-        let c = constraint_record(i);
-        let rows = select(1u, 3u, c.kind == KIND_BLOCK);
-        for (var s = c.side_begin; s < c.side_end; s++) {
-            let side = side_record(s);
-            let k = entry - side.velocity;
-            if k < side.count {
-                for (var r = 0u; r < rows; r++) {
-                    sum = fma(island_jac[side.jac + r * side.count + k], convex[term_at(i) + TERM_LAMBDA + r], sum);
-                }
-            }
+    for (var s = dof.sides_begin; s < dof.sides_end; s++) {
+        let side = side_record(convex_index[s]);
+        let rows = select(1u, 3u, is_block(side.constraint));
+        for (var r = 0u; r < rows; r++) {
+            let j = island_jac[side.jac + r * side.count + k - dof.tree];
+            sum = fma(j, convex[term_at(side.constraint) + field + r], sum);
         }
     }
     return sum;
@@ -142,7 +137,7 @@ fn convex_evaluate(own: IslandRecord, p: Place, local: u32) -> Sums {
     convex_barrier();
     for (var k = local; k < p.n; k += ISLAND_WIDTH) {
         let dof = dof_record(own.velocity_begin + k);
-        let pushed = convex_pushed(own, own.velocity_begin + k);
+        let pushed = convex_pushed(dof, k, TERM_LAMBDA);
         var missed = zero;
         var momentum = zero;
         for (var j = 0u; j < dof.count; j++) {

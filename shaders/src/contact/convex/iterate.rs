@@ -39,6 +39,7 @@ impl<T: Scalar> Island<'_, T> {
         self.store(state::PENALTY, penalty);
         self.store(state::GAP, T::lit(FAR));
         self.store(state::INNER, zero);
+        self.store(state::ROUNDS, zero);
         self.store(state::OUTER, zero);
         self.store(state::STIFFEST, stiffest);
         let moved = if exact { self.shift() } else { zero };
@@ -114,7 +115,7 @@ pub fn iterate<T: Scalar>(
             continue;
         }
         let dofs = &records.dofs[record.velocity_begin as usize..record.velocity_end as usize];
-        let reals = packed(dofs.len());
+        let reals = if own_form == form::ITERATIVE { 0 } else { packed(dofs.len()) };
         let mut island = Island {
             dims,
             plain: &plain,

@@ -35,6 +35,7 @@ fn convex_begin(own: IslandRecord, p: Place, local: u32) -> u32 {
     convex_note(local, p.state + STATE_GAP, FAR);
     convex_note(local, p.state + STATE_MOVED, most.y);
     convex_note(local, p.state + STATE_INNER, zero);
+    convex_note(local, p.state + STATE_ROUNDS, zero);
     convex_note(local, p.state + STATE_OUTER, zero);
     convex_note(local, p.state + STATE_STIFFEST, most.x);
     convex_barrier();

@@ -4,7 +4,7 @@
 //! | part of `convex` | content |
 //! |---|---|
 //! | by tree, from [`DofRecord::row`] of its first dof | A, dense, `[n, n]` |
-//! | by island, from [`PlaceRecord::real`] | [`state`]; gradient, kg m/s, `[n_v]`; in the large form the matrix, packed |
+//! | by island, from [`PlaceRecord::real`] | [`state`]; gradient, kg m/s, `[n_v]`; in the large form the matrix, packed; in the iterative one [`conjugate`] and blocks as A |
 //! | by constraint, from `constraint_real` | [`term`] |
 //! | CANAL: by slot, from `mixing_real` | [`mixing`], `[n_constraints]` each |
 //!
@@ -67,6 +67,8 @@ pub struct ConvexDims {
     pub outer: u32,
     /// CANAL: square of the share of a difference of shifts, beside those that are newer, below which it is noise.
     pub noise: u32,
+    /// Conjugate residuals: rounds of a turn.
+    pub rounds: u32,
     /// SAP: period of the stiffest contact in time steps, beta of Castro 2022, eq. 29.
     pub near_rigid: u32,
     /// SAP: inverse of sigma of eq. 30.
@@ -102,6 +104,7 @@ crate::dims!(ConvexDims {
     inner,
     outer,
     noise,
+    rounds,
     near_rigid,
     stiction,
     relative,
@@ -123,6 +126,7 @@ impl ConvexDims {
             dofs_at: self.dofs_at,
             constraint_real: self.constraint_real,
             mixing_real: self.mixing_real,
+            rounds: self.rounds,
             ..*settings
         }
     }
@@ -162,6 +166,8 @@ pub mod form {
     pub const GROUP: u32 = 1;
     /// In the island's part of `convex`.
     pub const LARGE: u32 = 2;
+    /// It is not written out: there are vectors and the trees' own blocks instead.
+    pub const ITERATIVE: u32 = 3;
 }
 
 /// An island.
@@ -186,6 +192,10 @@ pub struct DofRecord {
     pub count: u32,
     /// First real of its row of A in `convex`; [`crate::dynamics::tree::NONE`] in islands that are left as they are.
     pub row: u32,
+    /// Word of `convex_index` where the sides of its tree begin to be listed, by constraint.
+    pub sides_begin: u32,
+    /// One past the last.
+    pub sides_end: u32,
 }
 
 /// Offsets in a constraint's part of `convex`.
@@ -257,8 +267,36 @@ pub mod state {
     pub const GAMMA: usize = 9;
     /// Products of the differences of residuals, `[WINDOW, WINDOW]`.
     pub const GRAM: usize = GAMMA + super::WINDOW;
+    /// Conjugate residuals: rounds of the direction that is being looked for; 0: of none.
+    pub const ROUNDS: usize = 39;
+    /// Conjugate residuals: `z^T H z`, J.
+    pub const ENERGY: usize = 40;
+    /// Conjugate residuals: square of the residual in the norm of `diag(A)^-1` at which a direction is found, J.
+    pub const ENOUGH: usize = 41;
     /// Reals of the state; the gradient follows.
-    pub const SIZE: usize = 40;
+    pub const SIZE: usize = 48;
+}
+
+/// Vectors of an island of [`form::ITERATIVE`], `[n_v]` each; the preconditioner's blocks follow.
+pub mod conjugate {
+    /// The gradient, kg m/s, as in every form.
+    pub const GRADIENT: usize = 0;
+    /// What the direction d leaves, `-gradient - H d`, kg m/s.
+    pub const RESIDUAL: usize = 1;
+    /// The residual times the preconditioner, m/s.
+    pub const Z: usize = 2;
+    /// Where the next round goes, m/s.
+    pub const P: usize = 3;
+    /// `H z`, kg m/s.
+    pub const HZ: usize = 4;
+    /// `H p`, kg m/s.
+    pub const HP: usize = 5;
+    /// That times the preconditioner, m/s.
+    pub const MHP: usize = 6;
+    /// The direction so far, m/s: region SOLUTION does not outlast a dispatch.
+    pub const DIRECTION: usize = 7;
+    /// Vectors.
+    pub const SIZE: usize = 8;
 }
 
 /// Reals of the lower triangle of a matrix of `n` dofs, row by row, and of its right-hand side as a further row.

@@ -14,9 +14,13 @@
 //!
 //! A workgroup owns an island. Two forms differ in nothing but where the matrix lies: of up to [`MOST_GROUP`] degrees of
 //! freedom in workgroup memory ([`mod@solve`]), of up to [`MOST_DOFS`] in the island's part of `convex` ([`solve_large`]);
-//! larger islands are left as they are. A mirror has one workspace a thread for either.
+//! a mirror has one workspace a thread for either. A third form ([`solve_iterative`]) never writes the matrix out: larger
+//! islands find their directions by conjugate residuals (`conjugate.rs`), as far as a dispatch can hold their loops; what is
+//! larger still is left as it is.
 
 mod canal;
+mod conjugate;
+mod direct;
 mod evaluate;
 pub mod gather;
 mod iterate;
@@ -27,6 +31,7 @@ mod mixing;
 mod newton;
 mod sap;
 pub mod solve;
+pub mod solve_iterative;
 pub mod solve_large;
 pub mod terms;
 
@@ -35,8 +40,9 @@ pub use iterate::iterate;
 /// Degrees of freedom of an island whose matrix fits workgroup memory: packed with its right-hand side, in f64, beside
 /// what sums need, within the portable 16 KiB.
 pub const MOST_GROUP: usize = 58;
-/// Degrees of freedom of an island at most: its factor's loops fit a dispatch on every adapter.
-pub const MOST_DOFS: usize = 128;
+/// Degrees of freedom of an island whose matrix is written out at most: beyond, a dense factor's loops do not fit a dispatch
+/// on every adapter.
+pub const MOST_DOFS: usize = 192;
 /// Lanes of the workgroup that owns an island.
 pub const WIDTH: usize = 32;
 /// Trials of a line search at most: Newton needs a few, bisection the rest of a number's bits.

@@ -1,69 +1,37 @@
 //! A Newton step on one island.
 
 use super::evaluate::{Island, Sums};
-use super::layout::term;
-use super::{TRIALS, law, matrix};
+use super::layout::{form, term};
+use super::{TRIALS, law};
 use crate::Scalar;
-use crate::contact::island;
 use crate::contact::local::symmetric_times;
 
 /// Share of the first slope that a line search leaves at most.
 const EXACT: f64 = 1e-6;
 
-impl<T: Scalar> Island<'_, T> {
-    /// `A + J^T W J` and the right-hand side.
-    pub(super) fn assemble(&self, m: &mut [T]) {
-        let zero = T::lit(0.0);
-        let n = self.dofs.len();
-        for (i, dof) in self.dofs.iter().enumerate() {
-            let own = &mut m[matrix::row_at(i)..][..=i];
-            own[dof.first as usize..].fill(zero);
-            let tree = dof.tree as usize;
-            own[tree..].copy_from_slice(&self.convex[dof.row as usize..][..=i - tree]);
-        }
-        let gradient = &self.convex[self.gradient_at()..][..n];
-        m[matrix::row_at(n)..].iter_mut().zip(gradient).for_each(|(to, &g)| *to = -g);
-        let first = self.record.velocity_begin;
-        for i in self.range() {
-            let at = self.term_at(i) + term::SLOPE;
-            let w = island::load6(self.convex, at);
-            if w.iter().all(|&x| x == zero) {
-                continue;
-            }
-            let (block, sides) = (self.is_block(i), self.sides(i));
-            for a in sides {
-                let na = a.count as usize;
-                let ja = &self.jac[a.jac as usize..];
-                for k in 0..na {
-                    let u = if block {
-                        symmetric_times(&w, &[ja[k], ja[na + k], ja[2 * na + k]])
-                    } else {
-                        [w[0] * ja[k], zero, zero]
-                    };
-                    // Most degrees of freedom of a tree do not move a contact.
-                    if u[0] == zero && u[1] == zero && u[2] == zero {
-                        continue;
-                    }
-                    let row = (a.velocity - first) as usize + k;
-                    let own = &mut m[matrix::row_at(row)..][..=row];
-                    for b in sides.iter().filter(|b| b.velocity <= a.velocity) {
-                        let nb = b.count as usize;
-                        let jb = &self.jac[b.jac as usize..];
-                        let to = own[(b.velocity - first) as usize..].iter_mut().take(nb);
-                        if block {
-                            let (j0, j1, j2) = (&jb[..nb], &jb[nb..2 * nb], &jb[2 * nb..3 * nb]);
-                            for (((to, &x), &y), &z) in to.zip(j0).zip(j1).zip(j2) {
-                                *to = u[0].mul_add(x, u[1].mul_add(y, u[2].mul_add(z, *to)));
-                            }
-                        } else {
-                            to.zip(&jb[..nb]).for_each(|(to, &x)| *to = u[0].mul_add(x, *to));
-                        }
-                    }
-                }
-            }
-        }
-    }
+/// What a turn of looking for a direction comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// The matrix is not positive in this arithmetic.
+    None,
+    /// The next turn goes on.
+    Unfinished,
+    /// It is in region SOLUTION.
+    Found,
+}
 
+/// What a Newton step comes to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Newton<T> {
+    /// The matrix is not positive in this arithmetic.
+    Singular,
+    /// The next turn goes on.
+    Unfinished,
+    /// The sums where it leads, and about twice what the objective was above its least, J.
+    Done(Sums<T>, T),
+}
+
+impl<T: Scalar> Island<'_, T> {
     /// Derivative of the objective along the direction, a share `t` of it on, and its slope.
     pub(super) fn along(&self, start: T, curvature: T, t: T) -> (T, T) {
         let (mut value, mut slope) = (t.mul_add(curvature, start), curvature);
@@ -115,16 +83,22 @@ impl<T: Scalar> Island<'_, T> {
         if zero < low { low } else { t }
     }
 
-    /// One Newton step: the sums where it leads, and about twice what the objective was above its least, J. None where the
-    /// matrix is singular in this arithmetic.
-    pub(super) fn newton(&mut self, m: &mut [T]) -> Option<(Sums<T>, T)> {
+    /// One Newton step, with the matrix in `m` where it is written out.
+    pub(super) fn newton(&mut self, m: &mut [T]) -> Newton<T> {
         let zero = T::lit(0.0);
         let (n, first) = (self.dofs.len(), self.record.velocity_begin as usize);
-        self.assemble(m);
-        if !matrix::factor(self.dofs, m) {
-            return None;
+        let direction = if self.place.form == form::ITERATIVE {
+            self.conjugate()
+        } else if self.direct(m) {
+            Direction::Found
+        } else {
+            Direction::None
+        };
+        match direction {
+            Direction::None => return Newton::Singular,
+            Direction::Unfinished => return Newton::Unfinished,
+            Direction::Found => {}
         }
-        matrix::back(self.dofs, m, &mut self.solution[first..][..n]);
         self.relative(true, term::ALONG);
         let (mut start, mut curvature) = (zero, zero);
         let d = &self.solution[first..][..n];
@@ -144,6 +118,6 @@ impl<T: Scalar> Island<'_, T> {
             self.v[first..][..n].iter_mut().zip(d).for_each(|(v, &d)| *v = t.mul_add(d, *v));
             self.relative(false, term::SIGMA);
         }
-        Some((self.evaluate(), if descends { -start } else { zero }))
+        Newton::Done(self.evaluate(), if descends { -start } else { zero })
     }
 }

@@ -1,6 +1,7 @@
 //! SAP's Newton steps on one island.
 
 use super::evaluate::{Island, Step, Sums};
+use super::newton::Newton;
 use super::terms::setting;
 use crate::Scalar;
 
@@ -18,7 +19,11 @@ impl<T: Scalar> Island<'_, T> {
 
     /// SAP: a Newton step.
     pub(super) fn compliant(&mut self, m: &mut [T]) -> Step {
-        let Some((sums, decrement)) = self.newton(m) else { return Step::Broken };
+        let (sums, decrement) = match self.newton(m) {
+            Newton::Singular => return Step::Broken,
+            Newton::Unfinished => return Step::Running,
+            Newton::Done(sums, decrement) => (sums, decrement),
+        };
         let judged = self.judge(&sums);
         if judged == Step::Broken {
             return judged;

@@ -15,8 +15,8 @@ fn convex_judge(p: Place, local: u32, sums: Sums) -> u32 {
 // SAP: a Newton step.
 fn convex_compliant(own: IslandRecord, p: Place, local: u32) -> u32 {
     let step = convex_newton(own, p, local);
-    if !step.whole {
-        return STEP_BROKEN;
+    if step.direction != DIRECTION_FOUND {
+        return select(STEP_BROKEN, STEP_RUNNING, step.direction == DIRECTION_UNFINISHED);
     }
     let judged = convex_judge(p, local, step.sums);
     if judged == STEP_BROKEN {

@@ -8,6 +8,7 @@
 #import contact/convex/law
 #import contact/convex/matrix
 #import contact/convex/evaluate
+#import contact/convex/direct
 #import contact/convex/newton
 #import contact/convex/mixing
 #import contact/convex/canal
