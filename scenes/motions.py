@@ -144,7 +144,8 @@ BOWL = (math.radians(60), 0.60)
 
 
 def jar_motion():
-    """The left hand takes the lid off the jar and lays it down; the right hand takes the jar and pours it into the bowl."""
+    """The left hand takes the lid off the jar and lays it down; the right hand takes the jar, pours it into the bowl and
+    puts it back; the left hand puts the lid on it again."""
     tips = 0.06 + DEPTH + 0.081  # below axis 6, m
 
     def controls(pose):
@@ -185,6 +186,16 @@ def jar_motion():
     motion.to(gone + right(azimuth, pour, hold, tilt, wrist), 1.0)
     motion.to(gone + right(azimuth, travel, hold, 0.0, wrist), 1.2)
     motion.to(gone + right(azimuth, travel, hold, 0.0, wrist), 0.3)
+    motion.to(gone + right(0.0, travel, hold), 1.2)
+    motion.to(gone + right(0.0, 0.116, hold), 0.9)
+    motion.to(left(aside, 0.013, lid + margin) + right(0.0, 0.116, jar + margin), 0.6)
+    motion.to(left(aside, 0.013, off) + right(0.0, travel, jar + margin), 0.6)
+    motion.to(left(aside, travel, off) + rest, 1.0)
+    motion.to(left(0.0, travel, off) + rest, 1.2)
+    motion.to(left(0.0, 0.140, off) + rest, 0.9)
+    motion.to(left(0.0, 0.140, lid + margin) + rest, 0.5)
+    motion.to(left(0.0, travel, lid + margin) + rest, 0.7)
+    motion.to(motion.pose, 0.5)
     return motion
 
 

@@ -6,6 +6,7 @@ mod convex;
 mod data;
 mod dynamics;
 mod island;
+mod newton_cr;
 mod subadmm;
 
 use std::sync::Arc;

@@ -5,6 +5,7 @@
 
 pub mod convex;
 pub mod island;
+pub mod newton_cr;
 pub mod pgs;
 pub mod problem;
 pub mod residual;

@@ -14,6 +14,7 @@ pub mod island_rows;
 pub mod island_scatter;
 pub mod island_tgs;
 pub mod local;
+pub mod newton_cr;
 pub mod subadmm;
 pub mod tree_assemble;
 pub mod tree_certify;

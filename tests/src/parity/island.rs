@@ -19,6 +19,7 @@ use rand_chacha::ChaCha8Rng;
 use super::contact::{ITERATED, ROUNDING, afloat};
 use super::convex;
 use super::dynamics::{LANES, random_state};
+use super::newton_cr;
 use super::subadmm::{self, Assembled};
 use super::{Case, Data, EXACT, Tolerance};
 use crate::dynamics::TreeTile;
@@ -340,6 +341,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
     };
     let mut cases = subadmm::cases(&assembled);
     cases.extend(convex::cases(&assembled));
+    cases.extend(newton_cr::cases(&assembled));
     cases.extend([gather, assemble, rows, finish, pgs, tgs, newton, scatter, certify]);
     cases
 }

@@ -122,7 +122,7 @@ const BOWL: usize = LID + 7;
 const MARBLES: usize = BOWL + 7;
 
 #[test]
-fn two_arms_open_a_jar_and_pour_its_marbles_into_a_bowl() {
+fn two_arms_open_a_jar_pour_its_marbles_into_a_bowl_and_close_it() {
     let mut run = Run::new("jar");
     let mut worst = 0.0f64;
     let mut see = |batch: &mut Batch, taken: usize| {
@@ -133,9 +133,14 @@ fn two_arms_open_a_jar_and_pour_its_marbles_into_a_bowl() {
     let opened = run.to(2.0, &mut see);
     assert_eq!((opened.q.len(), opened.v.len()), (179, 160));
     assert!(opened.q[LID + 2] > opened.q[JAR + 2] + 0.25, "the lid is off");
-    let end = run.to(11.3, &mut see);
+    let poured = run.to(11.3, &mut see);
+    assert!(poured.q[LID + 2] < 0.03 && poured.q[JAR + 2] > 0.1, "the lid lies, the jar is held");
+    let end = run.to(19.5, &mut see);
     assert!(worst < 1e-3, "{worst}");
-    assert!(end.q[LID + 2] < 0.03 && end.q[JAR + 2] > 0.1, "the lid lies, the jar is held");
+    assert!((end.q[JAR] - 0.5).hypot(end.q[JAR + 1]) < 0.003, "the jar is back");
+    assert!(end.q[JAR + 3].abs() > 0.9999 && end.q[JAR + 2] < 0.004, "it stands");
+    assert!((end.q[LID] - end.q[JAR]).hypot(end.q[LID + 1] - end.q[JAR + 1]) < 0.005, "the lid is over it");
+    assert!((end.q[LID + 2] - 0.148).abs() < 0.001, "the lid lies on it as at first");
     let bowl = [end.q[BOWL], end.q[BOWL + 1]];
     for marble in end.q[MARBLES..].chunks(7) {
         let away = (marble[0] - bowl[0]).hypot(marble[1] - bowl[1]);

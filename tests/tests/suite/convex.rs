@@ -58,7 +58,6 @@ fn canal_solves_what_the_host_solves() {
         }
         both += 1;
         (steps[0], steps[1]) = (steps[0] + iterations, steps[1] + host.iterations);
-        if iterations > host.iterations + 10 || host.iterations > iterations + 10 { println!("{name} {iterations} {}", host.iterations); }
         let residual = quality(problem, &lambda, &v).residual;
         // Islands are solved one by one; those without contacts count in full.
         let most = 1.01 * TOLERANCE * (problem.plan.islands.len() as f64).sqrt();
@@ -67,7 +66,8 @@ fn canal_solves_what_the_host_solves() {
             missed.push((name, iterations, host.iterations, residual, apart));
         }
     }
-    println!("{steps:?}");
+    // The same method: about as many Newton steps in all.
+    assert!(10 * steps[0] < 11 * steps[1], "{steps:?}");
     assert!(both > 100, "{both}");
     assert!(missed.is_empty(), "{missed:?}");
 }
@@ -223,14 +223,12 @@ fn what_is_never_written_out_is_solved_too() {
         let mut kernels = ConvexProblem::<f64>::up_to(problem, [0, 0]);
         let steps = kernels.canal(&settings, &CanalParams::default()).expect("settings with a meaning");
         let apart = largest_difference(&kernels.v(problem), &problem.velocity(&host.lambda));
-        println!("canal {name} {} dofs {steps} {} {apart:e} {} {:?}", problem.n_v, host.iterations, kernels.solved(), host.status);
-        if !kernels.solved() || apart > 1e-6 {
+        if host.status == SolveStatus::Converged && (!kernels.solved() || apart > 1e-6) {
             missed.push((name, "canal", steps, host.iterations, apart));
         }
         let mut kernels = ConvexProblem::<f64>::up_to(problem, [0, 0]);
         let steps = kernels.sap(&settings, &TIGHT).expect("settings with a meaning");
         let apart = largest_difference(&kernels.v(problem), &problem.velocity(&soft.lambda));
-        println!("sap {name} {steps} {} {apart:e} {}", soft.iterations, kernels.solved());
         if !kernels.solved() || apart > 1e-6 {
             missed.push((name, "sap", steps, soft.iterations, apart));
         }

@@ -1,6 +1,7 @@
 //! The whole crate from outside: physics against closed forms and golden numbers, batches, solvers, gradients, parity.
 
 mod bad_problems;
+mod bad_surfaces;
 mod batch;
 mod closed_forms;
 mod compliant_scenes;
@@ -18,6 +19,7 @@ mod host_part;
 mod import_golden;
 mod islands;
 mod manipulation;
+mod newton_cr;
 mod overrides;
 mod parameter_derivatives;
 mod parity;

@@ -18,6 +18,13 @@ const PARTED: Real = 0.03;
 /// smaller one.
 const APART: Real = 0.01;
 
+/// From how deep an overlap a normal that is the best near it need not be the best, in units of the smaller one: where
+/// something comes close to an edge, another face can be the way out.
+const SHALLOW: Real = 1e-3;
+
+/// Directions that are tried one by one, at most.
+const DIRECTIONS: usize = 512;
+
 /// Memory of the algorithms.
 pub(super) struct Workspace {
     simplex: VoronoiSimplex,
@@ -175,6 +182,27 @@ impl Couple<'_> {
         best.1
     }
 
+    /// The direction that parts the two the most, of small polyhedra: it is normal to a face of one, or to an edge of each.
+    fn highest(&self) -> Option<Vector> {
+        let (first, second) = (self.first.placed, self.second.placed);
+        let ((faces_a, edges_a), (faces_b, edges_b)) =
+            self.first.core.faces_and_edges().zip(self.second.core.faces_and_edges())?;
+        if faces_a.len() + faces_b.len() + 2 * edges_a.len() * edges_b.len() > DIRECTIONS {
+            return None;
+        }
+        let across = |a: &Vector, b: &Vector| (first.axes * *a).cross(second.axes * *b).try_normalize();
+        let crossing = edges_a.iter().flat_map(|a| edges_b.iter().filter_map(move |b| across(a, b)));
+        let faces = faces_a.iter().map(|n| first.axes * *n).chain(faces_b.iter().map(|n| -(second.axes * *n)));
+        let mut best = (Real::NEG_INFINITY, None);
+        for direction in faces.chain(crossing.flat_map(|n| [n, -n])) {
+            let apart = self.first.separation(&self.second, direction);
+            if apart > best.0 {
+                best = (apart, Some(direction));
+            }
+        }
+        best.1
+    }
+
     /// The best normal near a direction.
     ///
     /// It is certain where points of the two shapes lie opposite each other along it, as far apart as it says.
@@ -243,9 +271,15 @@ pub(super) fn nearest(
         return None;
     }
     let mut answer = couple.refine(guess, simplex, points);
-    if !answer.certain {
+    let other = if answer.separation() < -SHALLOW
+        && let Some(highest) = couple.highest()
+    {
+        Some(highest)
+    } else if answer.certain {
+        None
+    } else {
         simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
-        let found = match gjk::closest_points(&Pose::IDENTITY, first, second, within * scale, true, simplex) {
+        match gjk::closest_points(&Pose::IDENTITY, first, second, within * scale, true, simplex) {
             GJKResult::ClosestPoints(_, _, normal) => Some(normal),
             GJKResult::NoIntersection(normal) if first.separation(second, normal) > within * scale => return None,
             GJKResult::NoIntersection(normal) => Some(normal),
@@ -254,13 +288,13 @@ pub(super) fn nearest(
             GJKResult::Intersection | GJKResult::Proximity(_) => {
                 epa.closest_points(&Pose::IDENTITY, first, second, simplex).map(|(_, _, normal)| normal)
             }
-        };
-        // EPA can give up, and can end on the far side of deep overlaps, where the guess is better.
-        if let Some(normal) = found.filter(|n| (n.length_squared() - 1.0).abs() < 1e-3) {
-            let other = couple.refine(normal, simplex, points);
-            if other.separation() > answer.separation() {
-                answer = other;
-            }
+        }
+    };
+    // EPA can give up, and can end on the far side of deep overlaps, where the guess is better.
+    if let Some(normal) = other.filter(|n| (n.length_squared() - 1.0).abs() < 1e-3) {
+        let other = couple.refine(normal, simplex, points);
+        if other.separation() > answer.separation() {
+            answer = other;
         }
     }
     let (p, q) = answer.polished.points(first, second);

@@ -3,10 +3,13 @@
 
 use super::place::Placed;
 use super::{Kind, Real, Vector};
-use crate::hull::Hull;
+use crate::hull::{Face, Hull};
 
 /// Corners a face has at most; larger faces of hulls are thinned out.
 pub(super) const CORNERS: usize = 16;
+
+/// Different directions of edges that a polyhedron has at most for them to be kept.
+const WAYS: usize = 32;
 
 /// A convex polygon, segment or point of a surface, with numbers for its corners and edges.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +89,17 @@ impl<'a> Core<'a> {
                 let normal = (b - a).cross(c - a).try_normalize()?;
                 Some(if normal.dot(direction) < 0.0 { -normal } else { normal })
             }
+        }
+    }
+
+    /// Outward normals of the faces and directions of the edges (unit, one of each two that are opposite) of a polyhedron
+    /// with few of them.
+    pub(super) fn faces_and_edges(&self) -> Option<(&[Vector], &[Vector])> {
+        const AXES: [Vector; 6] = [Vector::X, Vector::Y, Vector::Z, Vector::NEG_X, Vector::NEG_Y, Vector::NEG_Z];
+        match self {
+            Self::Box(_) => Some((&AXES, &AXES[..3])),
+            Self::Mesh(mesh) => mesh.edges.as_ref().map(|edges| (&mesh.normals[..], &edges[..])),
+            _ => None,
         }
     }
 
@@ -257,11 +271,32 @@ fn cylinder_feature(radius: Real, half: Real, direction: Vector, feature: &mut F
     }
 }
 
+/// Directions of the edges round faces, unit, of parallel ones one, if they are no more than [`WAYS`].
+fn edge_directions(faces: &[Face], vertices: &[Vector]) -> Option<Vec<Vector>> {
+    let mut directions: Vec<Vector> = Vec::new();
+    for face in faces {
+        for (&from, &to) in face.corners.iter().zip(face.corners.iter().cycle().skip(1)) {
+            // Each edge has two faces, which go along it in opposite ways.
+            let edge = vertices[to as usize] - vertices[from as usize];
+            let Some(direction) = edge.try_normalize().filter(|_| from < to) else { continue };
+            if directions.iter().all(|d| d.dot(direction).abs() < 1.0 - 16.0 * Real::EPSILON) {
+                directions.push(direction);
+                if directions.len() > WAYS {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(directions)
+}
+
 /// A convex polyhedron about its centre.
 #[derive(Debug)]
 pub(super) struct Polyhedron {
     pub(super) vertices: Vec<Vector>,
     normals: Vec<Vector>,
+    /// Directions of edges, if they are few.
+    edges: Option<Vec<Vector>>,
     /// First entry of each face in `corners`, and the end.
     faces: Vec<u32>,
     /// Vertices round the faces, counter-clockwise seen from outside.
@@ -282,7 +317,8 @@ impl Polyhedron {
             faces.push(corners.len() as u32);
         }
         let normals = hull.faces.iter().map(|f| convert(&f.normal)).collect();
-        Self { vertices, normals, faces, corners, radius }
+        let edges = edge_directions(&hull.faces, &vertices);
+        Self { vertices, normals, edges, faces, corners, radius }
     }
 
     fn support(&self, direction: Vector) -> Vector {

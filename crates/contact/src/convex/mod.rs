@@ -16,8 +16,8 @@ pub use single::ConvexProblem;
 /// Round-offs that momentum is known to.
 const ROUNDOFF: f64 = 16.0;
 
-/// Square of the share of a difference of shifts below which it is taken for noise: what inner problems solved inexactly
-/// leave, in single precision what products of rounded numbers do.
+/// Square of the share of a difference of shifts below which it is taken for noise beside newer ones: what products of
+/// rounded numbers leave.
 const NOISE: f64 = 1e-12;
 const NOISE_SINGLE: f64 = 1e-5;
 

@@ -99,6 +99,8 @@ pub enum Stage {
     MoreSweeps,
     /// SAP on the host.
     Sap,
+    /// Newton with conjugate residuals on the host, and what finishes it.
+    NewtonCr,
 }
 
 impl Stage {
@@ -112,6 +114,7 @@ impl Stage {
             Self::CanalNewton => "Newton after CANAL",
             Self::MoreSweeps => "further sweeps",
             Self::Sap => "SAP",
+            Self::NewtonCr => "Newton-CR",
         }
     }
 }
@@ -179,13 +182,21 @@ pub enum Kernels {
     Canal,
     /// SAP, likewise.
     Sap,
+    /// Newton steps with conjugate residuals, then Newton steps on the Delassus operator.
+    ConjugateResiduals,
 }
 
 impl Kernels {
+    /// Whether Delassus operators of small islands are written out.
+    #[must_use]
+    pub fn by_operator(self) -> bool {
+        matches!(self, Self::Newton | Self::ConjugateResiduals)
+    }
+
     /// Whether trees go through islands even where one is an island by itself.
     #[must_use]
     pub fn by_islands(self) -> bool {
-        matches!(self, Self::Substeps | Self::Splitting | Self::Canal | Self::Sap)
+        matches!(self, Self::Substeps | Self::Splitting | Self::Canal | Self::Sap | Self::ConjugateResiduals)
     }
 }
 

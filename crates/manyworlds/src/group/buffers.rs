@@ -80,6 +80,8 @@ buffers! {
         split: Real,
         convex_index: Index,
         convex: Real,
+        cr_index: Index,
+        cr: Real,
     }
 }
 

@@ -619,6 +619,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             Beside::Nothing => return Ok(()),
             Beside::Split(split) => (&split.index, split.n_real, [b.split_index, b.split]),
             Beside::Convex(convex) => (&convex.index, convex.n_real, [b.convex_index, b.convex]),
+            Beside::Residual(cr) => (&cr.index, cr.n_real, [b.cr_index, b.cr]),
         };
         self.store.resize(to[0], index.len())?;
         self.store.resize(to[1], n_real)?;

@@ -6,6 +6,7 @@ mod convex;
 mod finish;
 mod gradient;
 mod inspect;
+mod newton_cr;
 mod problem;
 mod record;
 mod save;
@@ -206,8 +207,8 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         let mut specs = Vec::new();
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);
-        let coupled =
-            shared.host.lanes.trees.len() > 1 || matches!(shared.kernels(), Kernels::Canal | Kernels::Sap);
+        let coupled = shared.host.lanes.trees.len() > 1
+            || matches!(shared.kernels(), Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals);
         let chunk_worlds = backend.chunk_worlds(n_world, coupled);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {

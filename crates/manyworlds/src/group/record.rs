@@ -244,6 +244,7 @@ impl IslandStep {
             (Kernels::Substeps, _) => self.by_parts(dims, impulse, recording),
             (_, Beside::Split(split)) => self.split(dims, sets, pack, split, recording),
             (_, Beside::Convex(convex)) => self.convex(kernels, dims, sets, pack, convex, recording),
+            (_, Beside::Residual(cr)) => self.newton_cr::<T>(dims, pack, cr, recording),
             _ => self.solve(dims, pack, impulse, recording),
         }
         for (set, part) in parts() {
@@ -296,7 +297,7 @@ impl IslandStep {
 
     /// Sweeps; Newton steps; more sweeps for islands that are too large for those, or withstand them.
     fn solve<T>(&self, dims: &IslandDims, pack: &IslandPack<T>, impulse: BufferId, recording: &mut Recording) {
-        use kernel::contact::{ISLAND_NEWTON, ISLAND_PGS};
+        use kernel::contact::ISLAND_PGS;
         let b = &self.buffers;
         let sweep = |recording: &mut Recording, begin: u32, end: u32| {
             for done in (begin..end).step_by(island_pgs::SWEEPS as usize) {
@@ -313,12 +314,19 @@ impl IslandStep {
         let first = self.iterations.min(island_newton::FIRST);
         sweep(recording, 0, first);
         let rounds = island_newton::ROUNDS.min(self.iterations - first);
+        self.newton(dims, rounds, pack, recording);
+        sweep(recording, first, self.iterations);
+    }
+
+    /// Newton steps on the Delassus operators that are written out, of islands that are not solved.
+    pub(super) fn newton<T>(&self, dims: &IslandDims, rounds: u32, pack: &IslandPack<T>, recording: &mut Recording) {
+        let b = &self.buffers;
+        let [_, impulse] = b.impulses(self.odd);
         let stride = if self.spread { pack.workspaces.rounds() } else { rounds.max(1) };
         for done in (0..rounds).step_by(stride as usize) {
             let dims = IslandDims { iterations: rounds.min(done + stride), done, ..*dims };
             let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.info, b.work];
-            recording.dispatch(&ISLAND_NEWTON, &dims, dims.n_islands, &buffers);
+            recording.dispatch(&kernel::contact::ISLAND_NEWTON, &dims, dims.n_islands, &buffers);
         }
-        sweep(recording, first, self.iterations);
     }
 }

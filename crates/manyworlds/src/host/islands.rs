@@ -6,7 +6,9 @@ use std::ops::Range;
 use bytemuck::{Pod, cast_slice};
 use manyworlds_collide::organise::{self, Plan};
 use manyworlds_collide::{Contact, Precision};
+use manyworlds_contact::NewtonCrParams;
 use manyworlds_contact::convex::ConvexPack;
+use manyworlds_contact::newton_cr::ResidualPack;
 use manyworlds_contact::subadmm::{self, SplitPack};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
@@ -295,6 +297,11 @@ impl<T: Scalar + Precision> IslandPack<T> {
     /// Packs where the islands' matrices lie.
     pub(crate) fn convex(&self, convex: &mut ConvexPack) {
         convex.pack(&self.records(), &self.trees());
+    }
+
+    /// Packs what touches the islands' degrees of freedom.
+    pub(crate) fn residual(&self, cr: &mut ResidualPack) {
+        cr.pack(&self.records(), NewtonCrParams::default().linear);
     }
 
     /// Packs the chains that the islands' constraints act on.

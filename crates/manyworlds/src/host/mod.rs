@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
 use manyworlds_contact::convex::ConvexPack;
+use manyworlds_contact::newton_cr::ResidualPack;
 use manyworlds_contact::solve::Kernels;
 use manyworlds_contact::subadmm::{Chains, SplitPack};
 use manyworlds_gpu::Timings;
@@ -156,6 +157,8 @@ pub(crate) enum Beside {
     Split(SplitPack),
     /// Of CANAL and SAP.
     Convex(ConvexPack),
+    /// Of Newton with conjugate residuals.
+    Residual(ResidualPack),
 }
 
 /// Degrees of freedom of an island up to which CPU executors factor its matrix as a dense one; the host's blocks take more.
@@ -188,6 +191,7 @@ impl<T: Scalar + Precision> HostStage<T> {
             (Kernels::Splitting, Some(chains)) => Beside::Split(SplitPack::new(chains, fused_most)),
             (Kernels::Canal, Some(chains)) => convex(chains, method::CANAL),
             (Kernels::Sap, Some(chains)) => convex(chains, method::SAP),
+            (Kernels::ConjugateResiduals, _) => Beside::Residual(ResidualPack::default()),
             _ => Beside::Nothing,
         };
         let n_tree = model.lanes.trees.len();
@@ -198,7 +202,7 @@ impl<T: Scalar + Precision> HostStage<T> {
             .collect();
         Self {
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
-            islands: IslandPack::new(&model, n_world, kernels == Kernels::Newton),
+            islands: IslandPack::new(&model, n_world, kernels.by_operator()),
             beside,
             timings: None,
             width,
@@ -275,6 +279,7 @@ impl<T: Scalar + Precision> HostStage<T> {
             Beside::Nothing => {}
             Beside::Split(split) => self.islands.split(split),
             Beside::Convex(convex) => self.islands.convex(convex),
+            Beside::Residual(cr) => self.islands.residual(cr),
         }
         let packing = passed(clock);
         if let Some(timings) = &mut self.timings {

@@ -11,6 +11,9 @@ use super::terms::setting;
 use crate::Scalar;
 use crate::contact::island::con;
 
+/// Square of the share of the largest difference below which one is what inner problems solved inexactly leave.
+const INEXACT: f64 = 1e-12;
+
 /// What a lane, and then an island, finds of the newest differences.
 struct Products<T> {
     /// Square of the residual.
@@ -90,11 +93,13 @@ impl<T: Scalar> Island<'_, T> {
     }
 
     /// Shares of the differences that make the residual less them least, by elimination from the newest to the oldest; what
-    /// is noise beside the newer ones has no share.
+    /// is noise beside the newer ones or the largest has no share.
     fn combine(&mut self, newest: usize, learnt: usize, residual: &[T; WINDOW]) {
         let zero = T::lit(0.0);
         let noise = setting::<T>(self.dims.noise);
         let slot = |k: usize| (newest + WINDOW - k) % WINDOW;
+        let square = |k: usize| self.load(state::GRAM + (WINDOW + 1) * slot(k));
+        let least = T::lit(INEXACT) * (0..learnt).fold(zero, |most, k| most.max(square(k)));
         // The factor times its pivots, their inverses, and the right-hand side.
         let mut c = [[zero; WINDOW]; WINDOW];
         let (mut inverse, mut y) = ([zero; WINDOW], [zero; WINDOW]);
@@ -103,9 +108,9 @@ impl<T: Scalar> Island<'_, T> {
                 let whole = self.load(state::GRAM + WINDOW * slot(k) + slot(j));
                 c[k][j] = (0..j).fold(whole, |x, m| (-(c[k][m] * inverse[m])).mul_add(c[j][m], x));
             }
-            let whole = self.load(state::GRAM + (WINDOW + 1) * slot(k));
+            let whole = square(k);
             y[k] = (0..k).fold(residual[slot(k)], |x, j| (-(c[k][j] * inverse[j])).mul_add(y[j], x));
-            if noise * whole < c[k][k] && c[k][k].is_finite() {
+            if (noise * whole).max(least) < c[k][k] && c[k][k].is_finite() {
                 inverse[k] = T::lit(1.0) / c[k][k];
             }
         }

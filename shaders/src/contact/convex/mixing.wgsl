@@ -1,6 +1,9 @@
 // CANAL's De Saxce shift from one outer iteration to the next, by one workgroup: the twin of mixing.rs. The importing
 // kernel imports contact/convex/evaluate, and calls these from uniform control flow.
 
+// Square of the share of the largest difference below which one is what inner problems solved inexactly leave.
+const MIXING_INEXACT: real = real(1e-12);
+
 // What an island finds of the newest differences: the square of the residual, the newest difference of residuals times
 // each, and each times the residual.
 struct Products {
@@ -95,7 +98,7 @@ fn mixing_back(newest: u32, k: u32) -> u32 {
 }
 
 // Shares of the differences that make the residual less them least, by elimination from the newest to the oldest, by one
-// lane; what is noise beside the newer ones has no share.
+// lane; what is noise beside the newer ones or the largest has no share.
 fn mixing_combine(p: Place, newest: u32, learnt: u32, residual: array<real, WINDOW>) {
     let zero = real(0.0);
     let noise = setting(dims.noise);
@@ -109,6 +112,11 @@ fn mixing_combine(p: Place, newest: u32, learnt: u32, residual: array<real, WIND
         inverse[k] = zero;
         gamma[k] = zero;
     }
+    var least = zero;
+    for (var k = 0u; k < learnt; k++) {
+        least = max(least, convex[p.state + STATE_GRAM + (WINDOW + 1u) * mixing_back(newest, k)]);
+    }
+    least *= MIXING_INEXACT;
     for (var k = 0u; k < learnt; k++) {
         let row = p.state + STATE_GRAM + WINDOW * mixing_back(newest, k);
         for (var j = 0u; j <= k; j++) {
@@ -125,7 +133,7 @@ fn mixing_combine(p: Place, newest: u32, learnt: u32, residual: array<real, WIND
         }
         y[k] = x;
         let pivot = c[WINDOW * k + k];
-        if noise * whole < pivot && is_finite(pivot) {
+        if max(noise * whole, least) < pivot && is_finite(pivot) {
             inverse[k] = real(1.0) / pivot;
         }
     }

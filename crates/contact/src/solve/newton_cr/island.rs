@@ -7,12 +7,9 @@ use super::super::system::{Constraint, Rows, System, cast};
 use super::ncp::{friction, ncp};
 use super::params::{NewtonCrParams, Scaling};
 use super::residual;
+use crate::newton_cr::{SHIFT, SHIFT_DOUBLE};
 use crate::problem::{ContactProblem, Law};
 
-/// Added to the diagonal of the linear system, relative to the Delassus operator's (Macklin 2019, section 8).
-const SHIFT: f64 = 1e-6;
-/// The same in double precision.
-const SHIFT_DOUBLE: f64 = 1e-10;
 /// Derivatives of an NCP function below this count as zero: the row is held by its impulse alone.
 const FLAT: f64 = 1e-6;
 

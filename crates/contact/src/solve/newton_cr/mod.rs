@@ -26,7 +26,7 @@ use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, copy, measure, verdict};
 use super::polish::{Polish, Trust};
-use super::{Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
+use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage};
 use crate::problem::ContactProblem;
 use island::IslandState;
 pub use params::{NcpFunction, NewtonCrParams, Scaling};
@@ -45,8 +45,20 @@ impl Solver for NewtonCr {
         "newton-cr"
     }
 
+    fn kernels(&self) -> Kernels {
+        Kernels::ConjugateResiduals
+    }
+
+    fn finishes(&self) -> bool {
+        true
+    }
+
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         NewtonCrParams::default().run(problem, settings)
+    }
+
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        Outcome { stage: Some(Stage::NewtonCr), ..self.solve(problem, settings) }
     }
 }
 
