@@ -179,8 +179,7 @@ impl<T: Scalar> Island<'_, T> {
         let span = self.record.velocity_begin as usize..self.record.velocity_end as usize;
         if dims.done == 0 {
             island::recompute(self.all, self.record, self.jac, self.impulse, self.free, self.v);
-            let (residual, scaled) =
-                island::measure(self.all, self.record, self.jac, self.cons, self.impulse, self.v);
+            let (residual, scaled) = island::measure(self.all, self.record, self.jac, self.cons, self.impulse, self.v);
             if island::solved(self.all.dims, residual, scaled) {
                 return true;
             }

@@ -269,15 +269,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         &k::ISLAND_TGS,
         parts,
         islands.n_islands,
-        vec![
-            index(),
-            left(&rows, 3),
-            left(&finish, 5),
-            left(&finish, 6),
-            left(&gather, 3),
-            zeros(3 * n, 3),
-            infos(),
-        ],
+        vec![index(), left(&rows, 3), left(&finish, 5), left(&finish, 6), left(&gather, 3), zeros(3 * n, 3), infos()],
         &[(3, ITERATED), (4, ITERATED), (5, ITERATED), (6, EXACT)],
     );
     assert!(all.islands.iter().all(|island| island.has_work()), "every island is small enough for Newton steps");

@@ -73,7 +73,6 @@ fn longest(model: &Model, options: &BatchOptions, steps: usize) -> f64 {
 fn a_heavy_body_on_light_ones_sinks_less() {
     let model = column(5, 1000.0);
     let [plain, parts] = [1, 16].map(|substeps| deepest(&model, &sweeps(16, substeps), 100));
-    println!("{plain:e} {parts:e}");
     assert!(parts < 0.5 * plain, "{parts:e} m with substeps, {plain:e} without");
 }
 
@@ -81,7 +80,6 @@ fn a_heavy_body_on_light_ones_sinks_less() {
 fn a_chain_with_a_weight_stretches_less() {
     let model = chain(10, 100.0);
     let [plain, parts] = [1, 32].map(|substeps| longest(&model, &sweeps(32, substeps), 200));
-    println!("{plain:e} {parts:e}");
     assert!(parts < 0.3 * plain, "{parts:e} m with substeps, {plain:e} without");
 }
 
@@ -98,9 +96,11 @@ fn what_rests_is_certified() {
 #[test]
 fn one_part_changes_no_bit() {
     let model = column(3, 10.0);
-    let [mut plain, mut one] =
-        [BatchOptions { substeps: 1, ..sweeps(20, 1) }, BatchOptions { solver: "pgs".into(), iterations: 20, tolerance: 1e-9, ..tight() }]
-            .map(|options| batch(&model, 2, &options));
+    let [mut plain, mut one] = [
+        BatchOptions { substeps: 1, ..sweeps(20, 1) },
+        BatchOptions { solver: "pgs".into(), iterations: 20, tolerance: 1e-9, ..tight() },
+    ]
+    .map(|options| batch(&model, 2, &options));
     run(&mut plain, 50);
     run(&mut one, 50);
     assert_eq!(bits(&state(&mut plain, 1)), bits(&state(&mut one, 1)));

@@ -171,13 +171,7 @@ impl<T: Scalar + Precision> HostStage<T> {
     /// `kernels`: what they do of the solver. `device`: whether islands are solved by workgroups of a device, which leave
     /// the host less: splitting has a form of its own for many constraints, CANAL and SAP one for islands whose matrix is
     /// too large; on the CPU the host's blocks are better than that.
-    pub(crate) fn new(
-        model: Arc<HostModel<T>>,
-        n_world: usize,
-        width: usize,
-        kernels: Kernels,
-        device: bool,
-    ) -> Self {
+    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize, kernels: Kernels, device: bool) -> Self {
         let convex = |chains, method| {
             let mut pack = ConvexPack::new(chains, method);
             pack.iterative = device;

@@ -163,7 +163,8 @@ impl<T: Scalar> Island<'_, T> {
             return false;
         }
         let (n, direction) = (self.dofs.len(), self.vector(conjugate::DIRECTION));
-        let [gradient, residual, z] = [conjugate::GRADIENT, conjugate::RESIDUAL, conjugate::Z].map(|of| self.vector(of));
+        let [gradient, residual, z] =
+            [conjugate::GRADIENT, conjugate::RESIDUAL, conjugate::Z].map(|of| self.vector(of));
         self.convex[direction..direction + n].fill(T::lit(0.0));
         for k in 0..n {
             self.convex[residual + k] = -self.convex[gradient + k];

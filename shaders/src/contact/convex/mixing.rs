@@ -76,8 +76,7 @@ impl<T: Scalar> Island<'_, T> {
             let residual = image - self.convex[self.term_at(i) + term::BIAS + 2];
             let [at_image, at_residual] = [mixing::IMAGE, mixing::RESIDUAL].map(|slot| self.slot(slot, i));
             let differences = [image - self.convex[at_image], residual - self.convex[at_residual]];
-            let [to_image, to_residual] =
-                [mixing::IMAGES, mixing::RESIDUALS].map(|slot| self.slot(slot + newest, i));
+            let [to_image, to_residual] = [mixing::IMAGES, mixing::RESIDUALS].map(|slot| self.slot(slot + newest, i));
             self.convex[to_image] = differences[0];
             self.convex[to_residual] = differences[1];
             self.convex[at_image] = image;
