@@ -1,6 +1,8 @@
 //! The step of one island, trees that share constraints or one tree alone, linearised at its solution:
 //! `A dv+ = dF + J^T R x`, `B x = -L (J A^-1 dF + ds)` with dF and ds linear in what goes in.
 
+use std::cell::OnceCell;
+
 use manyworlds_shaders::contact::tree_layout::row;
 use manyworlds_shaders::dynamics::tree::SPATIAL;
 
@@ -13,7 +15,7 @@ use crate::grid::{Grid, axpy, dot};
 use crate::integrate::{integrate, integrate_along, integrate_back};
 use crate::lu::{Lu, SMALLEST_PIVOT};
 use crate::mode::{Local, Mode, local};
-use crate::momentum::{MomentumDerivative, momentum_derivative};
+use crate::momentum::{Momentum, momentum_product};
 use crate::pool::Pooled;
 use crate::reduced::{Inverse, Unknown, left_over, unknowns};
 use crate::row::add_row;
@@ -41,10 +43,8 @@ pub(crate) struct Island<'a> {
     pub(crate) rows: Rows,
     /// Where its constraints come from.
     pub(crate) sources: Vec<Source<'a>>,
-    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
-    pub(crate) by_q: Grid,
-    pub(crate) by_v: Grid,
-    pub(crate) by_ctrl: Grid,
+    /// What the motion of `J^T lambda` adds to dF by q beside forces fixed in the world, with the impulses held.
+    pub(crate) pushed: Grid,
     pub(crate) unknowns: Vec<Unknown>,
     /// `A^-1 J^T R`, `[n_v, m]`.
     pub(crate) push: Grid,
@@ -69,6 +69,8 @@ pub(crate) struct Island<'a> {
     pub(crate) rank: usize,
     /// Left-over of the linear system, relative.
     pub(crate) residual: f64,
+    /// [`Island::momentum`], once it was asked for.
+    pub(crate) momentum: OnceCell<Momentum>,
 }
 
 /// Dofs and controls of an island, and its trees with everything at the start of the step.
@@ -158,23 +160,20 @@ impl<'a> Island<'a> {
         let n_closed = opening.iter().filter(|speed| speed.is_none()).count();
         let mut columns = Columns::default();
         let mut rows = Rows::new(3 * (n_closed + parts.blocks.len()) + n_row, n_v, n_u);
-        let (mut by_q, mut by_v) = (Grid::zeros(n_v, n_v), Grid::zeros(n_v, n_v));
-        let mut by_ctrl = Grid::zeros(n_v, n_u);
+        let mut pushed = Grid::zeros(n_v, n_v);
         let mut sources = Vec::new();
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
             sources.push(Source::Contact(&contacts[c]));
-            add_contact(&members, place, (&contacts[c], model), &mut columns, &mut rows, &mut by_q);
+            add_contact(&members, place, (&contacts[c], model), &mut columns, &mut rows, &mut pushed);
         }
         for &b in &parts.blocks {
             sources.push(Source::Block(&blocks[b]));
-            add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut by_q);
+            add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut pushed);
         }
         for (m, member) in members.iter().enumerate() {
-            let out = MomentumDerivative { q: &mut by_q, v: &mut by_v, ctrl: &mut by_ctrl, at: member.at };
-            momentum_derivative(&member.forward, &member.after, &member.fixed, out);
             for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
                 sources.push(Source::Row { member: m, index: i });
-                add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut by_q);
+                add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut pushed);
             }
         }
 
@@ -205,11 +204,11 @@ impl<'a> Island<'a> {
         let unknowns = unknowns(&rows, &locals, &sigma);
         let m = unknowns.len();
         let (mut push, mut equations) = (Grid::zeros(n_v, m), Grid::zeros(m, n_v));
-        let mut pushed = Pooled::zeros(n_v);
+        let mut column = Pooled::zeros(n_v);
         for (i, unknown) in unknowns.iter().enumerate() {
-            pushed.fill(0.0);
-            unknown.add_direction(&y, &mut pushed);
-            pushed.iter().enumerate().for_each(|(dof, x)| push[(dof, i)] = *x);
+            column.fill(0.0);
+            unknown.add_direction(&y, &mut column);
+            column.iter().enumerate().for_each(|(dof, x)| push[(dof, i)] = *x);
             unknown.add_equation(1.0, &rows.j, equations.row_mut(i));
         }
         let mut product = Grid::zeros(m, m);
@@ -239,9 +238,7 @@ impl<'a> Island<'a> {
             n_u,
             rows,
             sources,
-            by_q,
-            by_v,
-            by_ctrl,
+            pushed,
             unknowns,
             push,
             responses: y,
@@ -256,6 +253,7 @@ impl<'a> Island<'a> {
             closed,
             rank,
             residual: 0.0,
+            momentum: OnceCell::new(),
         };
         out.certify(&system);
         out
@@ -299,14 +297,36 @@ impl<'a> Island<'a> {
     fn says(&self, z: &[f64]) -> [Vec<f64>; 3] {
         let mut force = vec![0.0; self.n_v];
         self.equations.add_transposed_times(1.0, z, &mut force);
+        let mut out = [vec![0.0; self.n_v], vec![0.0; self.n_v], vec![0.0; self.n_u]];
+        // What is asked once is asked again: for more combinations, and in the end for all of the derivative.
         solve(&self.members, &mut force);
-        let parts = [(&self.by_q, &self.rows.by_q), (&self.by_v, &self.rows.by_v), (&self.by_ctrl, &self.rows.by_ctrl)];
-        parts.map(|(momentum, rows)| {
-            let mut sum = vec![0.0; momentum.width()];
-            momentum.add_transposed_times(1.0, &force, &mut sum);
-            self.add_rows_back(1.0, z, rows, &mut sum);
-            sum
-        })
+        self.momentum().add_back(&force, out.each_mut().map(Vec::as_mut_slice));
+        let parts = [&self.rows.by_q, &self.rows.by_v, &self.rows.by_ctrl];
+        parts.into_iter().zip(&mut out).for_each(|(rows, to)| self.add_rows_back(1.0, z, rows, to));
+        out
+    }
+
+    /// Adds `force^T dF + a z^T L ds` by q, v and ctrl.
+    fn add_back(&self, force: &[f64], z: &[f64], a: f64, [by_q, by_v, by_ctrl]: [&mut [f64]; 3]) {
+        if let Some(momentum) = self.momentum.get() {
+            momentum.add_back(force, [&mut *by_q, &mut *by_v, &mut *by_ctrl]);
+        } else {
+            for member in &self.members {
+                let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
+                let (dofs, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
+                let to = [&mut by_q[dofs.clone()], &mut by_v[dofs.clone()], &mut by_ctrl[controls]];
+                momentum_product(&member.forward, &member.after, &member.fixed, &force[dofs], to);
+            }
+            self.pushed.add_transposed_times(1.0, force, by_q);
+        }
+        for (rows, to) in [(&self.rows.by_q, by_q), (&self.rows.by_v, by_v), (&self.rows.by_ctrl, by_ctrl)] {
+            self.add_rows_back(a, z, rows, to);
+        }
+    }
+
+    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
+    pub(crate) fn momentum(&self) -> &Momentum {
+        self.momentum.get_or_init(|| Momentum::new(&self.members, &self.pushed, self.n_u))
     }
 
     /// `to += a z^T L M` for a part of ds.
@@ -314,8 +334,29 @@ impl<'a> Island<'a> {
         self.unknowns.iter().zip(z).filter(|(_, z)| **z != 0.0).for_each(|(u, z)| u.add_equation(a * z, m, to));
     }
 
-    /// dv+ by q, v, tau and ctrl. With `K = A^-1 - P B^-1 L J A^-1`, P the push, `dv+ = K dF - P B^-1 L ds`.
-    pub(crate) fn dense(&self) -> [Grid; 4] {
+    /// dv+ by q, v, tau and ctrl. With `K = A^-1 - P B^-1 L J A^-1`, P the push, `dv+ = K dF - P B^-1 L ds`. And the largest
+    /// change of a velocity by a force, and a bound on that by a control, without constraints.
+    pub(crate) fn dense(&self) -> ([Grid; 4], [f64; 2]) {
+        let response = self.members.iter().map(|m| m.inverse.largest()).fold(0.0, f64::max);
+        let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
+        let dynamics = self.momentum();
+        let k = self.mobility();
+        let parts =
+            [(&dynamics.q, &self.rows.by_q), (&dynamics.v, &self.rows.by_v), (&dynamics.ctrl, &self.rows.by_ctrl)];
+        let [q, v, ctrl] = parts.map(|(momentum, rows)| {
+            let mut dv = Grid::zeros(self.n_v, momentum.width());
+            dv.add_product(1.0, &k, momentum);
+            if !self.unknowns.is_empty() && !rows.is_zero() {
+                self.hold_back(rows, Grid::zeros(self.unknowns.len(), momentum.width()), &mut dv);
+            }
+            dv
+        });
+        let tau = self.by_tau(k);
+        ([q, v, tau, ctrl], [h * response, dynamics.ctrl.largest() * response])
+    }
+
+    /// `A^-1 - P B^-1 L J A^-1`
+    fn mobility(&self) -> Grid {
         let (n, m) = (self.n_v, self.unknowns.len());
         let mut k = Grid::zeros(n, n);
         for member in &self.members {
@@ -323,37 +364,28 @@ impl<'a> Island<'a> {
             (0..n).for_each(|i| k.row_mut(first + i)[first..first + n].copy_from_slice(member.inverse.row(i)));
         }
         if m > 0 {
-            let mut x = Grid::zeros(m, n);
-            self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, &self.responses, x.row_mut(i)));
-            self.inverse.solve_all(&mut x);
-            k.add_product(-1.0, &self.push, &x);
+            self.hold_back(&self.responses, Grid::zeros(m, n), &mut k);
         }
-        let parts = [(&self.by_q, &self.rows.by_q), (&self.by_v, &self.rows.by_v), (&self.by_ctrl, &self.rows.by_ctrl)];
-        let [q, v, ctrl] = parts.map(|(momentum, rows)| {
-            let mut dv = Grid::zeros(n, momentum.width());
-            dv.add_product(1.0, &k, momentum);
-            if m > 0 && !rows.is_zero() {
-                let mut x = Grid::zeros(m, momentum.width());
-                self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, rows, x.row_mut(i)));
-                self.inverse.solve_all(&mut x);
-                dv.add_product(-1.0, &self.push, &x);
-            }
-            dv
-        });
+        k
+    }
+
+    /// Adds `-P B^-1 (L rows + rest)` to dv+.
+    fn hold_back(&self, rows: &Grid, rest: Grid, dv: &mut Grid) {
+        let mut x = rest;
+        self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, rows, x.row_mut(i)));
+        self.inverse.solve_all(&mut x);
+        dv.add_product(-1.0, &self.push, &x);
+    }
+
+    /// From what forces do, times h of their trees.
+    fn by_tau(&self, mut k: Grid) -> Grid {
         for member in &self.members {
             let (first, h) = (member.at[0], member.forward.h());
-            for i in 0..n {
+            for i in 0..self.n_v {
                 k.row_mut(i)[first..first + member.forward.n_v()].iter_mut().for_each(|x| *x *= h);
             }
         }
-        [q, v, k, ctrl]
-    }
-
-    /// Largest change of a velocity by a force, and a bound on that by a control, without constraints.
-    pub(crate) fn free(&self) -> [f64; 2] {
-        let response = self.members.iter().map(|m| m.inverse.largest()).fold(0.0, f64::max);
-        let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
-        [h * response, self.by_ctrl.largest() * response]
+        k
     }
 
     /// dq+ of the island by an input, from dv+ by it; `own`: the input is q.
@@ -445,15 +477,7 @@ impl<'a> Island<'a> {
         let [mut by_v, mut by_ctrl] = [vec![0.0; self.n_v], vec![0.0; self.n_u]];
         self.equations.add_transposed_times(-1.0, &z, &mut v);
         solve(&self.members, &mut v);
-        let parts = [
-            (&self.by_q, &self.rows.by_q, &mut by_q),
-            (&self.by_v, &self.rows.by_v, &mut by_v),
-            (&self.by_ctrl, &self.rows.by_ctrl, &mut by_ctrl),
-        ];
-        for (momentum, rows, to) in parts {
-            momentum.add_transposed_times(1.0, &v, to);
-            self.add_rows_back(-1.0, &z, rows, to);
-        }
+        self.add_back(&v, &z, -1.0, [&mut by_q, &mut by_v, &mut by_ctrl]);
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             v[own].iter_mut().for_each(|x| *x *= member.forward.h());

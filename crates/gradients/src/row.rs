@@ -69,7 +69,7 @@ pub(crate) fn add_row(
         tree::row::DRIVE => {
             let per_force = -h * numbers[row::COMPLIANCE];
             let joint = &forward.tree.joints[forward.tree.dofs[dofs[0] as usize].joint as usize];
-            let (_, length) = length_slope(forward, joint, record.param as usize);
+            let length = length_slope(forward, joint, record.param as usize);
             let position = own[param::ACTUATOR_BIAS + 1];
             for (k, &dof) in dofs.iter().enumerate() {
                 rows.by_q[(r, first + dof as usize)] += per_force * position * length[k];

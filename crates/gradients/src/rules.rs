@@ -74,7 +74,9 @@ impl Island<'_> {
         }
         let height = self.rows.j.height();
         let mut change = Pooled::copy(&free);
-        for (momentum, rows, along) in [(&self.by_v, &self.rows.by_v, &free), (&self.by_q, &self.rows.by_q, &velocity)]
+        let momentum = self.momentum();
+        for (momentum, rows, along) in
+            [(&momentum.v, &self.rows.by_v, &free), (&momentum.q, &self.rows.by_q, &velocity)]
         {
             let force = (0..n).map(|i| dot(momentum.row(i), along)).collect();
             let rows: Vec<f64> = (0..height).map(|r| dot(rows.row(r), along)).collect();

@@ -290,14 +290,15 @@ impl<'a> Linearised<'a> {
             certificate: self.certificate.clone(),
         };
         for part in &self.islands {
-            out.free.iter_mut().zip(part.island.free()).for_each(|(most, own)| *most = most.max(own));
+            let (dense, free) = part.island.dense();
+            out.free.iter_mut().zip(free).for_each(|(most, own)| *most = most.max(own));
             let blocks = [
                 (&mut out.dq_dq, &mut out.dv_dq, &part.dofs),
                 (&mut out.dq_dv, &mut out.dv_dv, &part.dofs),
                 (&mut out.dq_dtau, &mut out.dv_dtau, &part.dofs),
                 (&mut out.dq_dctrl, &mut out.dv_dctrl, &part.controls),
             ];
-            for (which, (mut dv, (to_q, to_v, columns))) in part.island.dense().into_iter().zip(blocks).enumerate() {
+            for (which, (mut dv, (to_q, to_v, columns))) in dense.into_iter().zip(blocks).enumerate() {
                 let width = if which == 3 { n_u } else { n_v };
                 let impact = part.impact.as_ref().filter(|_| which == 0);
                 if let Some(Impact { tau, change, .. }) = impact {

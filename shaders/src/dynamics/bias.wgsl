@@ -2,6 +2,7 @@
 #import math
 #import dynamics/tree
 #import dynamics/spatial
+#import dynamics/body_inertia
 
 struct Dims {
     tree: TreeDims,
@@ -60,10 +61,6 @@ fn store_inertia(at: u32, i: Inertia) {
     work[at + 9u * TILE] = i.about.o.z;
 }
 
-fn pose3(at: u32) -> vec3<real> {
-    return vec3<real>(pose[at], pose[at + TILE], pose[at + 2u * TILE]);
-}
-
 struct Moving {
     v: Spatial,
     a: Spatial,
@@ -91,35 +88,6 @@ fn add_joint(joint: JointRecord, motion_base: u32, velocity_base: u32, before: M
     a.angular += cross3(v.angular, relative.angular);
     a.linear += cross3(v.angular, relative.linear) + cross3(v.linear, relative.angular);
     return Moving(Spatial(v.angular + relative.angular, v.linear + relative.linear), a);
-}
-
-// Spatial inertia of a body at c in world axes.
-fn inertia_at(param: u32, b: u32, pose_base: u32, c: vec3<real>) -> Inertia {
-    let at = body_param(b);
-    let p = pose_base + b * POSE * TILE;
-    let axes = quat_matrix(vec4<real>(pose[p + 3u * TILE], pose[p + 4u * TILE], pose[p + 5u * TILE], pose[p + 6u * TILE]));
-    let mass = param_at(param, at + PARAM_BODY_MASS);
-    let arm = mat_vec(axes, param_at3(param, at + PARAM_BODY_COM)) + (pose3(p) - c);
-    let i = at + PARAM_BODY_INERTIA;
-    let turned = sym_rotate(axes, Sym3(param_at3(param, i), param_at3(param, i + 3u)));
-    let h = arm * mass;
-    let square = h * arm;
-    return Inertia(
-        mass,
-        h,
-        Sym3(
-            vec3<real>(
-                turned.d.x + (square.y + square.z),
-                turned.d.y + (square.x + square.z),
-                turned.d.z + (square.x + square.y),
-            ),
-            vec3<real>(
-                fma(-h.x, arm.y, turned.o.x),
-                fma(-h.x, arm.z, turned.o.y),
-                fma(-h.y, arm.z, turned.o.z),
-            ),
-        ),
-    );
 }
 
 @compute @workgroup_size(TILE)

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use manyworlds_dynamics::{Settings, TreeLayout, TreeSet, compile};
 use manyworlds_model::{ImportOptions, load};
+use manyworlds_shaders::dynamics::derivatives::layout::{act_reals, slope_reals, work_reals};
+use manyworlds_shaders::dynamics::derivatives::respond;
 use manyworlds_shaders::dynamics::tree::{SPEED, TreeOnly, joint};
 use manyworlds_shaders::{Kernel, kernel};
 use rand::{RngExt as _, SeedableRng as _};
@@ -24,6 +26,13 @@ const ROUNDING_OF_SOLVES: Tolerance = Tolerance {
     f32: 1e-3,
     f64: 1e-11,
     reason: "as ROUNDING, times the condition number of the momentum matrix, up to 1e4 in these trees",
+};
+
+/// Of the largest entry.
+const ROUNDING_OF_FORCES: Tolerance = Tolerance {
+    f32: 1e-4,
+    f64: 1e-12,
+    reason: "as ROUNDING, of products of velocities, accelerations and inertias whose sums cancel",
 };
 
 /// Not a multiple of any tile, and more than one of each.
@@ -69,6 +78,7 @@ pub(super) fn random_state(layout: &TreeLayout, rng: &mut ChaCha8Rng) -> Vec<f64
 }
 
 fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
+    use kernel::dynamics as k;
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let params = |lane: usize| -> Vec<f64> {
         // Each lane its own mass of the first body, as randomised worlds have.
@@ -107,7 +117,9 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
             lanes: LANES,
             buffers,
             record: Box::new(move |recording, ids| {
-                recording.dispatch(kernel, &dims, LANES as u32, ids);
+                let columns = std::ptr::eq(kernel, &k::DERIVATIVES_RESPOND);
+                let items = if columns { respond::items(&dims.tree) } else { LANES as u32 };
+                recording.dispatch(kernel, &dims, items, ids);
             }),
             outputs: outputs.iter().map(|at| (*at, tolerance)).collect(),
             single: true,
@@ -118,7 +130,6 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
     let state = || of(|tile| &tile.state);
     let (pose, motion) = (|| of(|tile| &tile.pose), || of(|tile| &tile.motion));
     let work = || empty(|tile| &tile.work);
-    use kernel::dynamics as k;
     // The theta method at a stage that is the state of another lane.
     let another = || Data::Lanes((0..LANES).map(|lane| tiles[(lane + 1) % LANES].state.clone()).collect());
     let theta = |integrator: u32| {
@@ -173,6 +184,30 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
         ),
         case(&k::INTEGRATE, vec![of(|tile| &tile.velocity), state(), status()], &[3, 4], ROUNDING),
     ];
+    let dims = set.layout.dims;
+    let act = |rng: &mut ChaCha8Rng| -> Data {
+        Data::Lanes((0..LANES).map(|_| (0..act_reals(&dims)).map(|_| rng.random_range(-1.0..1.0)).collect()).collect())
+    };
+    let zeros = |n: usize| Data::Lanes(vec![vec![0.0; n]; LANES]);
+    let effort = case(
+        &k::DERIVATIVES_EFFORT,
+        vec![state(), of(|tile| &tile.mass), act(&mut rng), zeros(work_reals(&dims)), zeros(slope_reals(&dims))],
+        &[5, 6],
+        ROUNDING,
+    );
+    // Each is given what the mirror of the one before leaves.
+    let after = effort.after().expect("a mirror runs");
+    let [.., forces, work, slope] = &after[..] else { unreachable!("seven buffers") };
+    let force = case(
+        &k::DERIVATIVES_FORCE,
+        vec![state(), pose(), motion(), forces.clone(), work.clone(), slope.clone()],
+        &[6, 7],
+        ROUNDING_OF_FORCES,
+    );
+    let after = force.after().expect("a mirror runs");
+    let respond =
+        case(&k::DERIVATIVES_RESPOND, vec![of(|tile| &tile.factor), after[7].clone()], &[3], ROUNDING_OF_SOLVES);
+    cases.extend([effort, force, respond]);
     use manyworlds_shaders::dynamics::tree::integrator::{IMPLICIT_EULER, MIDPOINT, SYMPLECTIC_EULER};
     cases.extend([SYMPLECTIC_EULER, IMPLICIT_EULER, MIDPOINT].into_iter().flat_map(theta));
     cases

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use manyworlds_dynamics::{Settings, compile};
 use manyworlds_model::{ImportOptions, load};
-use manyworlds_shaders::dynamics::derivatives::force::{force_derivatives, scratch_reals};
+use manyworlds_shaders::dynamics::derivatives::force::force;
+use manyworlds_shaders::dynamics::derivatives::layout::{slope_reals, width, work_reals};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL};
 use serde::Deserialize;
@@ -51,24 +52,24 @@ fn check(name: &str) {
                 state[..own.q.len()].copy_from_slice(&case.q[own.q.clone()]);
                 let (mut pose, mut motion) = (vec![0.0; POSE * n_body], vec![0.0; SPATIAL * n_v]);
                 kinematics(&structure, Params::<f64>::Shared(params), &state, &mut pose, &mut motion);
-                let mut scratch = vec![0.0; scratch_reals(n_body, n_v)];
-                let (mut q, mut v) = (vec![0.0; n_v * n_v], vec![0.0; n_v * n_v]);
-                force_derivatives(
+                let dims = structure.dims;
+                let (mut work, mut slope) = (vec![0.0; work_reals(dims)], vec![0.0; slope_reals(dims)]);
+                work[..n_v].copy_from_slice(&case.a[own.v.clone()]);
+                force(
                     &structure,
                     Params::<f64>::Shared(params),
                     &pose,
                     &motion,
                     &case.v[own.v.clone()],
-                    &case.a[own.v.clone()],
                     &vec![0.0; SPATIAL * n_body],
-                    &mut scratch,
-                    &mut q,
-                    &mut v,
+                    1.0,
+                    &mut work,
+                    &mut slope,
                 );
-                for i in 0..n_v {
+                for (i, from) in slope.chunks_exact(width(dims)).enumerate() {
                     let row = (own.v.start + i) * n + own.v.start;
-                    dq[row..row + n_v].copy_from_slice(&q[i * n_v..(i + 1) * n_v]);
-                    dv[row..row + n_v].copy_from_slice(&v[i * n_v..(i + 1) * n_v]);
+                    dq[row..row + n_v].copy_from_slice(&from[..n_v]);
+                    dv[row..row + n_v].copy_from_slice(&from[n_v..2 * n_v]);
                 }
             }
         }

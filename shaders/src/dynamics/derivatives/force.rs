@@ -9,13 +9,16 @@
 //! Dof i at or behind j takes its motion along, so that its row loses the term `S_j x* f`; but forces fixed in the world
 //! stay where they are, and its motion moves in them: `(S_j x S_i) . f`.
 
+use super::layout::{BODY, DOF, act_reals, slope_reals, width, work_reals};
 use super::transport::{cross_force, cross_motion, relative, runs};
+use crate::args::Args;
 use crate::dynamics::bias::{Spatial, apply, inertia_at, load_spatial, store_spatial};
-use crate::dynamics::tree::{DofRecord, NONE, Params, SPATIAL, Tree, param};
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{DofRecord, NONE, POSE, Params, SPATIAL, Tree, nth, nth_mut, param, tile_params};
 use crate::math::{add, cross, dot, load3, scale, scale_add, sym_vec, zero};
-use crate::real::Real;
+use crate::real::{Real, Scalar};
 
-/// Offsets in a body's part of the scratch of [`force_derivatives`].
+/// Offsets in a body's part of the scratch.
 mod body {
     /// Inertia of the subtree, 10.
     pub(super) const INERTIA: usize = 0;
@@ -29,8 +32,6 @@ mod body {
     pub(super) const TWIST: usize = 34;
     /// Acceleration less gravity, 6.
     pub(super) const ACCELERATION: usize = 40;
-    /// Reals of a body.
-    pub(super) const SIZE: usize = 46;
 }
 
 /// Offsets in a dof's part of the scratch, behind those of the bodies.
@@ -41,71 +42,154 @@ mod dof {
     pub(super) const PSI_DOT: usize = 6;
     /// `psi + V_after x S`, 6.
     pub(super) const RATE: usize = 12;
-    /// Reals of a dof.
-    pub(super) const SIZE: usize = 18;
 }
 
-/// Reals of scratch that [`force_derivatives`] takes.
-#[must_use]
-pub fn scratch_reals(n_body: usize, n_v: usize) -> usize {
-    body::SIZE * n_body + dof::SIZE * n_v
-}
-
-/// One tile of lanes. `velocity` and `acceleration` `[n_v]`, `fixed` [n_body, 6]: force on each body, fixed in the world,
-/// (moment, force) at c. `dq` and `dv` [n_v, n_v] get d tau_i / d q_j and d tau_i / d v_j at `i * n_v + j`.
-pub fn force_derivatives<R: Real>(
+/// One tile of lanes: adds `scale` times the derivatives of the inverse dynamics to the columns of q and v of `slope`.
+/// `velocity` `[n_v]`; `fixed` [n_body, 6]: impulse on each body, fixed in the world, (moment, force) at c; `work`: begins
+/// with the accelerations `[n_v]`. Forces are impulses per step.
+pub fn force<R: Real>(
     tree: &Tree,
     params: Params<R>,
     pose: &[R],
     motion: &[R],
     velocity: &[R],
-    acceleration: &[R],
     fixed: &[R],
-    scratch: &mut [R],
-    dq: &mut [R],
-    dv: &mut [R],
+    scale: R,
+    work: &mut [R],
+    slope: &mut [R],
 ) {
-    let (n, n_body) = (tree.dofs.len(), tree.bodies.len());
-    let (bodies, dofs) = scratch.split_at_mut(body::SIZE * n_body);
+    let (n, width) = (tree.dofs.len(), width(tree.dims));
+    let (bodies, dofs) = recurse(tree, params, pose, motion, velocity, fixed, work);
+    for i in 0..n {
+        let record = &tree.dofs[i];
+        let own = &bodies[record.body as usize * BODY..][..BODY];
+        let row = Row::new(own, motion, dofs, i);
+        let (first, count) = run_of(tree, record, i);
+        let mut add = |i: usize, j: usize, by_q: R, by_v: R| {
+            let at = i * width + j;
+            slope[at] = scale.mul_add(by_q, slope[at]);
+            slope[at + n] = scale.mul_add(by_v, slope[at + n]);
+        };
+        for j in first..first + count {
+            let [by_q, by_v] = row.entry(motion, dofs, j);
+            add(i, j, by_q, by_v);
+        }
+        let mut j = tree.dofs[first].parent;
+        while j != NONE {
+            let above = j as usize;
+            let [by_q, by_v] = row.entry(motion, dofs, above);
+            add(i, above, by_q, by_v);
+            let s = load_spatial(motion, above * SPATIAL);
+            add(above, i, inner(s, row.turned), inner(s, row.sped));
+            j = tree.dofs[above].parent;
+        }
+    }
+}
+
+/// Everything of bodies and dofs that the derivatives are made of; the parts of `work` where it lies.
+#[inline(always)]
+fn recurse<'w, R: Real>(
+    tree: &Tree,
+    params: Params<R>,
+    pose: &[R],
+    motion: &[R],
+    velocity: &[R],
+    fixed: &[R],
+    work: &'w mut [R],
+) -> (&'w [R], &'w [R]) {
+    let (acceleration, work) = work.split_at_mut(tree.dofs.len());
+    let (bodies, dofs) = work.split_at_mut(BODY * tree.bodies.len());
     outward(tree, params, pose, motion, velocity, acceleration, fixed, bodies, dofs);
-    for b in (1..n_body).rev() {
-        let parent = tree.bodies[b].parent as usize * body::SIZE;
+    inward(tree, bodies);
+    (bodies, dofs)
+}
+
+/// Sums over subtrees of what each body contributes.
+#[inline(always)]
+fn inward<R: Real>(tree: &Tree, bodies: &mut [R]) {
+    for b in (1..tree.bodies.len()).rev() {
+        let parent = tree.bodies[b].parent as usize * BODY;
         for k in 0..body::TWIST {
-            let own = bodies[b * body::SIZE + k];
+            let own = bodies[b * BODY + k];
             bodies[parent + k] += own;
         }
     }
-    dq[..n * n].fill(R::lit(0.0));
-    dv[..n * n].fill(R::lit(0.0));
+}
+
+/// Reals of a dof in the scratch of [`product`]: sums of three vectors over dofs behind it, and one over those before it.
+const SUMS: usize = 4 * SPATIAL;
+
+/// The same times a row `weight` `[n_v]` from the left, O(n): adds `scale weight^T` times the derivatives to `by_q` and `by_v`
+/// `[n_v]`. For hosts; it has no kernel.
+pub fn product<R: Real>(
+    tree: &Tree,
+    params: Params<R>,
+    pose: &[R],
+    motion: &[R],
+    velocity: &[R],
+    fixed: &[R],
+    scale: R,
+    work: &mut [R],
+    sums: &mut [R],
+    weight: &[R],
+    [by_q, by_v]: [&mut [R]; 2],
+) {
+    let n = tree.dofs.len();
+    let (bodies, dofs) = recurse(tree, params, pose, motion, velocity, fixed, work);
+    sums.fill(R::lit(0.0));
+    let first_of = |i: usize| run_of(tree, &tree.dofs[i], i).0;
+    // What moves before a run, times the weights.
     for i in 0..n {
-        let record = &tree.dofs[i];
-        let own = &bodies[record.body as usize * body::SIZE..][..body::SIZE];
-        let row = Row::new(own, motion, dofs, i);
-        let (first, count) = run_of(tree, record, i);
-        let mut fill = |j: usize| {
-            let s = load_spatial(motion, j * SPATIAL);
-            let at = &dofs[j * dof::SIZE..(j + 1) * dof::SIZE];
-            let load = |k: usize| load_spatial(at, k);
-            let turned = inner(row.momentum, load(dof::PSI_DOT)) + inner(row.transposed, load(dof::PSI));
-            dq[i * n + j] = turned - inner(s, row.swept);
-            dv[i * n + j] = inner(row.momentum, load(dof::RATE)) + inner(row.transposed, s);
-        };
-        (first..first + count).for_each(&mut fill);
-        let mut j = tree.dofs[first].parent;
-        while j != NONE {
-            let above = j as usize;
-            fill(above);
-            j = tree.dofs[above].parent;
-        }
-        let mut j = tree.dofs[first].parent;
-        while j != NONE {
-            let above = j as usize;
-            let s = load_spatial(motion, above * SPATIAL);
-            dq[above * n + i] = inner(s, row.turned);
-            dv[above * n + i] = inner(s, row.sped);
-            j = tree.dofs[above].parent;
+        let first = first_of(i);
+        if first == i && tree.dofs[i].parent != NONE {
+            let last = tree.dofs[i].parent as usize;
+            let above = first_of(last);
+            let mut moved = load_spatial(sums, above * SUMS + 3 * SPATIAL);
+            for k in above..=last {
+                let s = load_spatial(motion, k * SPATIAL);
+                moved = [scale_add(s[0], weight[k], moved[0]), scale_add(s[1], weight[k], moved[1])];
+            }
+            store_spatial(sums, i * SUMS + 3 * SPATIAL, moved);
         }
     }
+    let accumulate = |sums: &mut [R], to: usize, times: R, x: Spatial<R>| {
+        let sum = load_spatial(sums, to);
+        store_spatial(sums, to, [scale_add(x[0], times, sum[0]), scale_add(x[1], times, sum[1])]);
+    };
+    for i in (0..n).rev() {
+        let record = &tree.dofs[i];
+        let row = Row::new(&bodies[record.body as usize * BODY..][..BODY], motion, dofs, i);
+        let (first, count) = run_of(tree, record, i);
+        for (k, x) in [row.momentum, row.transposed, row.swept].into_iter().enumerate() {
+            accumulate(sums, first * SUMS + k * SPATIAL, weight[i], x);
+        }
+        let before = load_spatial(sums, first * SUMS + 3 * SPATIAL);
+        by_q[i] = scale.mul_add(inner(before, row.turned), by_q[i]);
+        by_v[i] = scale.mul_add(inner(before, row.sped), by_v[i]);
+        if first < i {
+            continue;
+        }
+        // All rows of the run and behind it are summed.
+        let sum = |k: usize| load_spatial(sums, first * SUMS + k * SPATIAL);
+        let behind = Row { momentum: sum(0), transposed: sum(1), swept: sum(2), ..row };
+        for j in first..first + count {
+            let [q, v] = behind.entry(motion, dofs, j);
+            by_q[j] = scale.mul_add(q, by_q[j]);
+            by_v[j] = scale.mul_add(v, by_v[j]);
+        }
+        if record.parent != NONE {
+            let above = first_of(record.parent as usize);
+            for (k, x) in [behind.momentum, behind.transposed, behind.swept].into_iter().enumerate() {
+                accumulate(sums, above * SUMS + k * SPATIAL, R::lit(1.0), x);
+            }
+        }
+    }
+}
+
+/// Reals of the scratch `sums` of [`product`].
+#[must_use]
+pub fn sums_reals(n_v: usize) -> usize {
+    SUMS * n_v
 }
 
 /// The run of dofs that turn together with a dof: first, and how many.
@@ -135,7 +219,7 @@ impl<R: Real> Row<R> {
         let inertia: [R; 10] = std::array::from_fn(|k| own[body::INERTIA + k]);
         let b = &own[body::B..body::FORCE];
         let s = load_spatial(motion, i * SPATIAL);
-        let at = &dofs[i * dof::SIZE..(i + 1) * dof::SIZE];
+        let at = &dofs[i * DOF..(i + 1) * DOF];
         let (psi, psi_dot, rate) =
             (load_spatial(at, dof::PSI), load_spatial(at, dof::PSI_DOT), load_spatial(at, dof::RATE));
         let force = load_spatial(own, body::FORCE);
@@ -147,6 +231,17 @@ impl<R: Real> Row<R> {
             turned,
             sped: sum(apply(&inertia, rate), matrix_vector(b, s)),
         }
+    }
+
+    /// The entries of the row by q and by v of a dof that is not behind its own.
+    #[inline(always)]
+    fn entry(&self, motion: &[R], dofs: &[R], j: usize) -> [R; 2] {
+        let s = load_spatial(motion, j * SPATIAL);
+        let at = &dofs[j * DOF..(j + 1) * DOF];
+        let load = |k: usize| load_spatial(at, k);
+        let turned = inner(self.momentum, load(dof::PSI_DOT)) + inner(self.transposed, load(dof::PSI));
+        let by_v = inner(self.momentum, load(dof::RATE)) + inner(self.transposed, s);
+        [turned - inner(s, self.swept), by_v]
     }
 }
 
@@ -164,11 +259,12 @@ fn outward<R: Real>(
 ) {
     let c = load3(pose, 0);
     let rising = scale(params.at3(param::GRAVITY), R::lit(-1.0));
+    let per_step = R::lit(1.0) / params.at(param::TIMESTEP);
     for b in 0..tree.bodies.len() {
         let record = &tree.bodies[b];
         let (mut v, mut a) = ([zero(), zero()], [zero(), rising]);
         if b > 0 {
-            let p = record.parent as usize * body::SIZE;
+            let p = record.parent as usize * BODY;
             v = load_spatial(bodies, p + body::TWIST);
             a = load_spatial(bodies, p + body::ACCELERATION);
         }
@@ -179,7 +275,7 @@ fn outward<R: Real>(
                 let after = sum(v, moved);
                 for i in first..first + count {
                     let s = load_spatial(motion, i * SPATIAL);
-                    let at = &mut dofs[i * dof::SIZE..(i + 1) * dof::SIZE];
+                    let at = &mut dofs[i * DOF..(i + 1) * DOF];
                     let psi = cross_motion(v, s);
                     store_spatial(at, dof::PSI, psi);
                     store_spatial(at, dof::PSI_DOT, sum(cross_motion(a, s), cross_motion(v, psi)));
@@ -190,13 +286,15 @@ fn outward<R: Real>(
             }
         }
         let inertia = inertia_at(params, b, pose, c);
-        let slot = &mut bodies[b * body::SIZE..(b + 1) * body::SIZE];
+        let slot = &mut bodies[b * BODY..(b + 1) * BODY];
         store_spatial(slot, body::TWIST, v);
         store_spatial(slot, body::ACCELERATION, a);
         slot[body::INERTIA..body::INERTIA + 10].copy_from_slice(&inertia);
         let momentum = apply(&inertia, v);
         store_spatial(slot, body::FORCE, sum(apply(&inertia, a), cross_force(v, momentum)));
-        slot[body::FIXED..body::FIXED + 6].copy_from_slice(&fixed[b * SPATIAL..(b + 1) * SPATIAL]);
+        for k in 0..SPATIAL {
+            slot[body::FIXED + k] = fixed[b * SPATIAL + k] * per_step;
+        }
         // By Jacobi's identity B u is (w x (2 J - tr J) a + 2 h x (a x v), 2 a x p) for u = (a, .): J and h of the inertia,
         // w and v of the twist, p the linear momentum. The linear part of u adds nothing.
         let [_, hx, hy, hz, xx, yy, zz, xy, xz, yz] = inertia;
@@ -239,4 +337,30 @@ fn vector_matrix<R: Real>(b: &[R], u: Spatial<R>) -> Spatial<R> {
         out = scale_add(load3(b, 3 * r), u[0][r], out);
     }
     [out, zero()]
+}
+
+/// Buffers: topology, params, state, pose, motion, act, work, slope. The velocity of a lone body is in its drift.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, params, state, pose, motion, act, work, slope] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    let (state, pose, motion, act) = (state.tile(), pose.tile(), motion.tile(), act.tile());
+    let (work, slope) = (work.tile_mut(), slope.tile_mut());
+    let still = [T::Pack::lit(0.0); 6];
+    for t in 0..tiles {
+        let params = tile_params(dims, params, t);
+        let state = nth(state, t, dims.n_state() as u32);
+        self::force(
+            &tree,
+            params,
+            nth(pose, t, POSE as u32 * dims.n_body),
+            nth(motion, t, SPATIAL as u32 * dims.n_v),
+            if dims.lone == 1 { &still } else { &state[dims.v_at()..dims.ctrl_at()] },
+            &nth(act, t, act_reals(dims) as u32)[dims.n_v as usize..],
+            -params.at(param::TIMESTEP),
+            nth_mut(work, t, work_reals(dims) as u32),
+            nth_mut(slope, t, slope_reals(dims) as u32),
+        );
+    }
 }

@@ -1,9 +1,15 @@
-//! Derivatives of the dynamics of one tree, in the form of the other mirrors: one tile of lanes, slices in and out.
+//! Derivatives of the dynamics of one tree: kernels, and what they and the host share.
 //!
 //! Everything is with respect to the tangent space: a step of entry j of the tangent moves the bodies behind dof j by
 //! that dof's motion, so that orientations turn by a rotation vector in body axes.
+//!
+//! [`effort`], then [`force`], make the derivative of the momentum balance with v+ and the impulses held; [`respond`] the
+//! change of the free velocity by it. [`layout`] says where the numbers lie.
 
 pub mod drift;
+pub mod effort;
 pub mod force;
+pub mod layout;
+pub mod respond;
 pub mod transport;
 pub mod turn;
