@@ -3,10 +3,11 @@
 //! Gauss-Newton steps on the velocity; the derivative of the box's place by it is the chain of the derivatives of the
 //! steps, through four sliding contacts (after Q. Le Lidec et al. 2024, section IV-B).
 //!
-//! `cargo run --release -p manyworlds-examples --example 04_cube_throw`
+//! `cargo run --release -p manyworlds-examples --example 04_cube_throw [-- FIGURE.svg]`
 
 use manyworlds::tangent::between;
 use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Inputs, Model, Precision, State};
+use manyworlds_examples::chart::{Panel, draw_if_asked};
 use manyworlds_examples::{gauss_newton_step, norm};
 
 /// Steps of 5 ms.
@@ -69,10 +70,14 @@ fn solve(iterations: usize) -> Result<Vec<f64>, Error> {
     Ok(errors)
 }
 
-fn main() -> Result<(), Error> {
-    for (iteration, error) in solve(12)?.into_iter().enumerate() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let errors = solve(12)?;
+    for (iteration, error) in errors.iter().enumerate() {
         println!("iteration {iteration}: velocity off by {error:.2e} m/s");
     }
+    let panel =
+        Panel::of_iterations("cube-throw: Gauss-Newton", "error of the velocity, m/s", true, &[("error", errors)]);
+    draw_if_asked(&[panel])?;
     Ok(())
 }
 

@@ -1,9 +1,10 @@
 //! The torques that hold a quadruped still: found in a few Gauss-Newton steps through its four contacts (after Q. Le Lidec
 //! et al. 2024, section IV-B).
 //!
-//! `cargo run --release -p manyworlds-examples --example 05_stand_torque`
+//! `cargo run --release -p manyworlds-examples --example 05_stand_torque [-- FIGURE.svg]`
 
 use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Precision, State};
+use manyworlds_examples::chart::{Panel, draw_if_asked};
 use manyworlds_examples::{gauss_newton_step, norm};
 
 /// Speeds of the robot after one step without any torque and after each iteration, m/s and rad/s.
@@ -41,10 +42,13 @@ fn solve(iterations: usize) -> Result<Vec<f64>, Error> {
     Ok(speeds)
 }
 
-fn main() -> Result<(), Error> {
-    for (iteration, speed) in solve(10)?.into_iter().enumerate() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let speeds = solve(10)?;
+    for (iteration, speed) in speeds.iter().enumerate() {
         println!("iteration {iteration}: speed after a step {speed:.2e}");
     }
+    let label = "speed after a step, m/s and rad/s";
+    draw_if_asked(&[Panel::of_iterations("stand-torque: Gauss-Newton", label, true, &[("speed", speeds)])])?;
     Ok(())
 }
 

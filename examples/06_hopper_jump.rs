@@ -1,9 +1,10 @@
 //! A short trajectory optimisation: controls with which a hopper is as high as can be after a fifth of a second, by gradient
 //! steps on the gradient of the whole rollout, through its contacts.
 //!
-//! `cargo run --release -p manyworlds-examples --example 06_hopper_jump`
+//! `cargo run --release -p manyworlds-examples --example 06_hopper_jump [-- FIGURE.svg]`
 
 use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Precision, State};
+use manyworlds_examples::chart::{Panel, draw_if_asked};
 
 /// Steps of 2 ms.
 const STEPS: usize = 100;
@@ -58,10 +59,13 @@ fn solve(iterations: usize) -> Result<Vec<f64>, Error> {
     Ok(heights)
 }
 
-fn main() -> Result<(), Error> {
-    for (iteration, height) in solve(40)?.into_iter().enumerate().step_by(4) {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let heights = solve(40)?;
+    for (iteration, height) in heights.iter().enumerate().step_by(4) {
         println!("iteration {iteration}: torso {height:+.3} m");
     }
+    let label = "torso after 0.2 s over the start, m";
+    draw_if_asked(&[Panel::of_iterations("hopper jump: Adam on a rollout", label, false, &[("height", heights)])])?;
     Ok(())
 }
 

@@ -4,9 +4,10 @@
 //! escape ([`GradientRules::escape`], after K. Werling et al. 2021, section 4.4) tries the contacts that hold back what the
 //! loss wants as if they let go.
 //!
-//! `cargo run --release -p manyworlds-examples --example 08_lift_off`
+//! `cargo run --release -p manyworlds-examples --example 08_lift_off [-- FIGURE.svg]`
 
 use manyworlds::{Batch, BatchOptions, Error, Executor, GradientRules, ImportOptions, Precision, State};
+use manyworlds_examples::chart::{Panel, draw_if_asked};
 
 const STEPS: usize = 40;
 /// Wanted height of the box's centre, m; it stands at 0.1 m.
@@ -46,12 +47,20 @@ fn descend(escape: bool, iterations: usize) -> Result<Vec<(f64, f64)>, Error> {
     Ok(found)
 }
 
-fn main() -> Result<(), Error> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (plain, escaping) = (descend(false, 60)?, descend(true, 60)?);
     for k in (0..60).step_by(10).chain([59]) {
         let [(a, f), (b, g)] = [plain[k], escaping[k]];
         println!("iteration {k:2}: plain {f:.2} N, loss {a:.2e}; with saddle escape {g:.2} N, loss {b:.2e}");
     }
+    let losses = |found: Vec<(f64, f64)>| found.into_iter().map(|(loss, _)| loss).collect();
+    let lines = [("plain gradient", losses(plain)), ("with saddle escape", losses(escaping))];
+    draw_if_asked(&[Panel::of_iterations(
+        "lift-off: gradient descent",
+        "squared error of the height, m²",
+        true,
+        &lines,
+    )])?;
     Ok(())
 }
 

@@ -3,12 +3,13 @@
 //! Gauss-Newton steps on both; the derivative of the path is carried from step to step with the derivatives of each step by
 //! its state and by the parameters.
 //!
-//! `cargo run --release -p manyworlds-examples --example 09_pushed_box`
+//! `cargo run --release -p manyworlds-examples --example 09_pushed_box [-- FIGURE.svg]`
 
 use manyworlds::{
     Batch, BatchOptions, Error, Executor, GeomParameter, ImportOptions, Inputs, Model, ModelParameter, Parameter,
     Precision, State,
 };
+use manyworlds_examples::chart::{Panel, draw_if_asked};
 use manyworlds_examples::{gauss_newton_step, norm};
 
 /// Steps of 5 ms; it is pushed in the first half.
@@ -78,10 +79,14 @@ fn solve(iterations: usize) -> Result<Vec<[f64; 2]>, Error> {
     Ok(errors)
 }
 
-fn main() -> Result<(), Error> {
-    for (iteration, [mass, friction]) in solve(10)?.into_iter().enumerate() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let errors = solve(10)?;
+    for (iteration, [mass, friction]) in errors.iter().enumerate() {
         println!("iteration {iteration}: mass off by {mass:.2e} kg, friction by {friction:.2e}");
     }
+    let of = |k: usize| errors.iter().map(|error| error[k].abs()).collect();
+    let lines = [("mass, kg", of(0)), ("friction", of(1))];
+    draw_if_asked(&[Panel::of_iterations("pushed box: Gauss-Newton", "error", true, &lines)])?;
     Ok(())
 }
 

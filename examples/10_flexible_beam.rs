@@ -109,13 +109,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for (beam, panel) in panels.iter_mut().enumerate() {
             let point = |(step, sag): (usize, &[f64; 2])| [0.0083 * (step + 1) as f64, 1e3 * sag[beam]];
             let points = sags.iter().enumerate().map(point).collect();
-            panel.curves.push(Curve { name: format!("{solver} {iterations}"), points, dashed: false });
+            panel.curves.push(Curve { name: format!("{solver} {iterations}"), points, ..Curve::default() });
         }
     }
     for (beam, panel) in panels.iter_mut().enumerate() {
         let level = 1e3 * expected[beam];
         let points = vec![[0.0, level], [0.0083 * STEPS as f64, level]];
-        panel.curves.push(Curve { name: "its stiffness".into(), points, dashed: true });
+        panel.curves.push(Curve { name: "its stiffness".into(), points, dashed: true, ..Curve::default() });
     }
     if let Some(path) = std::env::args().nth(1) {
         std::fs::write(path, svg(&panels)?)?;

@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let best = history.iter().fold(f64::INFINITY, |least, &x| least.min(x));
             println!("{scene}, {name}: {best:.1e} N s at best, {} iterations", history.len() - 1);
             let points = history.iter().enumerate().map(|(k, &x)| [k as f64, x.max(1e-12)]).collect();
-            curves.push(Curve { name: name.into(), points, dashed: false });
+            curves.push(Curve { name: name.into(), points, ..Curve::default() });
         }
         panels.push(Panel {
             title: scene.into(),

@@ -1,14 +1,16 @@
 //! The public face: many worlds of one or several models, stepped together.
 
+mod kept;
 mod parameters;
 mod rollout;
+mod smoothing;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{DeviceOptions, GpuDevice};
-use manyworlds_gradients::{Certificate, GradientRules, Inputs, Jacobian, Outputs};
+use manyworlds_gradients::{GradientRules, Jacobian};
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
@@ -18,8 +20,10 @@ use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
 
+pub use kept::KeptStep;
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
+pub use smoothing::{Estimate, SmoothedGradient, Smoothing};
 
 /// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
 const MOST_DENSE: usize = 4096;
@@ -387,38 +391,6 @@ impl Batch {
         }
         let step = self.groups[group].last_step(local)?;
         Ok(self.groups[group].reverse().linearised(&step, self.rules).jacobian())
-    }
-
-    /// Gradient of a loss by what went into the last step of a world, from that by the state after it, and how far to
-    /// trust it: the product with the transposed Jacobian (VJP), which is not formed. An empty part of `outputs` stands for
-    /// zeros.
-    ///
-    /// # Errors
-    /// As [`Batch::jacobian`]; [`Error::Length`] or [`Error::NotFinite`] for wrong outputs.
-    pub fn back(&mut self, world: usize, outputs: &Outputs) -> Result<(Inputs, Certificate), Error> {
-        let (group, local) = self.find(world)?;
-        let expected = self.groups[group].model().n_v;
-        for (what, part) in [("gradient by q", &outputs.q), ("gradient by v", &outputs.v)] {
-            if !part.is_empty() && part.len() != expected {
-                return Err(Error::Length { what, world: Some(world), expected, found: part.len() });
-            }
-            if let Some(index) = part.iter().position(|x| !x.is_finite()) {
-                return Err(Error::NotFinite { what, world: Some(world), index, found: part[index] });
-            }
-        }
-        let step = self.groups[group].last_step(local)?;
-        let reverse = self.groups[group].reverse();
-        let linearised = reverse.linearised(&step, self.rules);
-        let (mut found, mut certificate) = (linearised.back(outputs), linearised.certificate().clone());
-        let parts = [&mut found.q, &mut found.v, &mut found.tau, &mut found.ctrl];
-        let mut finite = true;
-        for x in parts.into_iter().flatten().filter(|x| !x.is_finite()) {
-            (*x, finite) = (0.0, false);
-        }
-        if !finite {
-            certificate.problems.push("the derivative is not finite".into());
-        }
-        Ok((found, certificate))
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are

@@ -38,7 +38,10 @@ mod summary;
 pub mod tangent;
 mod view;
 
-pub use batch::{Batch, ModelParameter, ParameterDerivatives, Rollout, RolloutGradient, WorldGradient};
+pub use batch::{
+    Batch, Estimate, KeptStep, ModelParameter, ParameterDerivatives, Rollout, RolloutGradient, SmoothedGradient,
+    Smoothing, WorldGradient,
+};
 pub use controls::ControlCurve;
 pub use error::Error;
 pub use geoms::GeomParameter;

@@ -11,6 +11,15 @@ pub fn symmetric(seed: u64, world: u64, step: u64, entry: u64) -> f64 {
     (x >> 11) as f64 * (2.0 / (1u64 << 53) as f64) - 1.0
 }
 
+/// A normally distributed number, mean 0 and variance 1, likewise (G. Box and M. Muller, 1958).
+#[must_use]
+pub fn normal(seed: u64, world: u64, step: u64, entry: u64) -> f64 {
+    // In (0, 1], of which the logarithm is finite; the second number from another seed.
+    let radius = 0.5 * (1.0 - symmetric(seed, world, step, entry));
+    let angle = std::f64::consts::PI * symmetric(!seed, world, step, entry);
+    (-2.0 * radius.ln()).sqrt() * angle.cos()
+}
+
 /// SplitMix64's finaliser (Steele, Lea and Flood 2014).
 fn mix(x: u64) -> u64 {
     let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -21,7 +30,17 @@ fn mix(x: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::symmetric;
+    use super::{normal, symmetric};
+
+    #[test]
+    fn normal_numbers_have_the_moments_of_theirs() {
+        let n = 100_000;
+        let x: Vec<f64> = (0..n).map(|i| normal(1, i % 100, i / 100, 3)).collect();
+        for (power, expected) in [(1, 0.0), (2, 1.0), (3, 0.0), (4, 3.0)] {
+            let moment = x.iter().map(|x| x.powi(power)).sum::<f64>() / n as f64;
+            assert!((moment - expected).abs() < 0.06, "moment {power}: {moment}");
+        }
+    }
 
     #[test]
     fn covers_its_range_evenly() {

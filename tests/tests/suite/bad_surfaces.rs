@@ -31,7 +31,7 @@ fn shoved(model: &Model, options: &BatchOptions) -> Batch {
 fn summary(batch: &mut Batch) -> Summary {
     let mut all = Vec::new();
     batch.summaries(&mut all).expect("summaries");
-    all[0].clone()
+    all[0]
 }
 
 fn numeric(name: &str, value: f64) -> String {

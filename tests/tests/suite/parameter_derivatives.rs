@@ -33,6 +33,51 @@ type Set = dyn Fn(&mut Batch, &[f64]);
 
 /// The largest error of the derivative by a parameter with the given values, over the largest entry, at a state.
 fn error(solver: &str, model: &Model, state: &State, parameter: ModelParameter, values: &[f64], set: &Set) -> f64 {
+    let size = values.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
+    error_within(solver, model, state, parameter, values, set, 1e-5 * if size > 0.0 { size } else { 1.0 })
+}
+
+/// The same by differences of values so far to either side.
+fn error_within(
+    solver: &str,
+    model: &Model,
+    state: &State,
+    parameter: ModelParameter,
+    values: &[f64],
+    set: &Set,
+    e: f64,
+) -> f64 {
+    let along = |k: usize| {
+        move |values: &[f64], by: f64| {
+            let mut changed = values.to_vec();
+            changed[k] += by;
+            changed
+        }
+    };
+    let alone = |k: usize| {
+        let mut tangent = vec![0.0; values.len()];
+        tangent[k] = 1.0;
+        tangent
+    };
+    let curves: Vec<_> = (0..values.len()).map(along).collect();
+    let curves: Vec<_> = curves.iter().enumerate().map(|(k, curve)| (curve as &Curve, alone(k))).collect();
+    error_along(solver, model, state, parameter, values, set, &curves, e)
+}
+
+/// Values of a parameter some way along a curve.
+type Curve = dyn Fn(&[f64], f64) -> Vec<f64>;
+
+/// The largest error of the derivative by a parameter along curves through its values, each with its tangent there.
+fn error_along(
+    solver: &str,
+    model: &Model,
+    state: &State,
+    parameter: ModelParameter,
+    values: &[f64],
+    set: &Set,
+    curves: &[(&Curve, Vec<f64>)],
+    e: f64,
+) -> f64 {
     let mut batch = Batch::new(&[(model, 1)], &precise(solver)).expect("a batch");
     let mut after = |values: &[f64]| {
         set(&mut batch, values);
@@ -40,15 +85,9 @@ fn error(solver: &str, model: &Model, state: &State, parameter: ModelParameter, 
         batch.step::<f64>(&[]).expect("a step");
         batch.state(0).expect("a state")
     };
-    let size = values.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
-    let e = 1e-5 * if size > 0.0 { size } else { 1.0 };
     let mut differences = Vec::new();
-    for k in 0..values.len() {
-        let [up, down] = [e, -e].map(|by| {
-            let mut changed = values.to_vec();
-            changed[k] += by;
-            after(&changed)
-        });
+    for (curve, _) in curves {
+        let [up, down] = [e, -e].map(|by| after(&curve(values, by)));
         let dq = between(model, &down.q, &up.q).into_iter().map(|x| x / (2.0 * e));
         let dv = up.v.iter().zip(&down.v).map(|(up, down)| (up - down) / (2.0 * e));
         differences.push((dq.collect::<Vec<_>>(), dv.collect::<Vec<_>>()));
@@ -62,8 +101,11 @@ fn error(solver: &str, model: &Model, state: &State, parameter: ModelParameter, 
     assert!(found.certificate.valid() && found.certificate.margin > 1e-4, "{:?}", found.certificate);
     assert_eq!(found.columns.len(), values.len());
     let (mut worst, mut scale) = (0.0_f64, 0.0_f64);
-    for (column, (dq, dv)) in found.columns.iter().zip(&differences) {
-        for (found, expected) in column.q.iter().zip(dq).chain(column.v.iter().zip(dv)) {
+    for ((_, tangent), (dq, dv)) in curves.iter().zip(&differences) {
+        let sum = |of: &dyn Fn(usize) -> f64| tangent.iter().enumerate().map(|(k, t)| t * of(k)).sum::<f64>();
+        let q = (0..dq.len()).map(|i| sum(&|k| found.columns[k].q[i])).zip(dq);
+        let v = (0..dv.len()).map(|i| sum(&|k| found.columns[k].v[i])).zip(dv);
+        for (found, expected) in q.chain(v) {
             assert!(found.is_finite());
             worst = worst.max((found - expected).abs());
             scale = scale.max(expected.abs());
@@ -203,6 +245,123 @@ fn frames_of_links_and_joints() {
             let found = error(solver, &model, &state, ModelParameter::Tree { tree: 0, parameter }, &values, &set);
             println!("{solver}, {scene}, {parameter:?}: {found:.1e}");
             assert!(found < 1e-6, "{solver}, {scene}, {parameter:?}: {found:.1e}");
+        }
+    }
+}
+
+/// Turned about an axis of the turned frame: `p * (cos, axis sin)`, half the angle.
+fn turned(p: &[f64], axis: usize, angle: f64) -> Vec<f64> {
+    let (sin, cos) = (0.5 * angle).sin_cos();
+    let mut r = [0.0; 3];
+    r[axis] = sin;
+    let [w, x, y, z] = [p[0], p[1], p[2], p[3]];
+    vec![
+        w * cos - x * r[0] - y * r[1] - z * r[2],
+        w * r[0] + x * cos + y * r[2] - z * r[1],
+        w * r[1] + y * cos + z * r[0] - x * r[2],
+        w * r[2] + z * cos + x * r[1] - y * r[0],
+    ]
+}
+
+/// Tilted by an angle towards the entry after `towards` and away from that, its length kept.
+fn tilted(axis: &[f64], towards: usize, angle: f64) -> Vec<f64> {
+    let (i, j, (sin, cos)) = (towards, (towards + 1) % 3, angle.sin_cos());
+    let mut out = axis.to_vec();
+    (out[i], out[j]) = (cos * axis[i] - sin * axis[j], sin * axis[i] + cos * axis[j]);
+    out
+}
+
+/// Along turns, which keep the length of quaternions and axes.
+#[test]
+fn orientations_and_axes() {
+    use Parameter as P;
+    let scenes = [("half-cheetah", 4, 1), ("quadruped", 3, 2), ("arm7", 2, 0)];
+    for (solver, (scene, joint, acting)) in SOLVERS.into_iter().flat_map(|solver| scenes.map(|own| (solver, own))) {
+        let model = load(scene);
+        let state = calm(solver, &model, acting);
+        let mut batch = Batch::new(&[(&model, 1)], &precise(solver)).expect("a batch");
+        // Tilted either way, a planar robot's axes do the same in its plane: there is no slope.
+        let all = if scene == "half-cheetah" {
+            vec![P::BodyOrientation(2)]
+        } else {
+            vec![P::BodyOrientation(2), P::JointAxis(joint)]
+        };
+        for parameter in all {
+            let values = batch.parameter(0, 0, parameter).expect("a parameter");
+            let set = move |batch: &mut Batch, values: &[f64]| {
+                batch.set_parameter(0, 0, parameter, values).expect("a parameter");
+            };
+            let quaternion = values.len() == 4;
+            let change = if quaternion { turned } else { tilted };
+            let curves = [0, 1, 2].map(|k| move |values: &[f64], angle: f64| change(values, k, angle));
+            let curves = [0, 1, 2].map(|k| {
+                let tangent = if quaternion {
+                    // Of `p cos(a / 2) + p * axis sin(a / 2)`, whose second part is a turn by pi.
+                    turned(&values, k, std::f64::consts::PI).into_iter().map(|x| 0.5 * x).collect()
+                } else {
+                    let mut tangent = vec![0.0; 3];
+                    (tangent[k], tangent[(k + 1) % 3]) = (-values[(k + 1) % 3], values[k]);
+                    tangent
+                };
+                (&curves[k] as &Curve, tangent)
+            });
+            let of = ModelParameter::Tree { tree: 0, parameter };
+            let found = error_along(solver, &model, &state, of, &values, &set, &curves, 1e-5);
+            println!("{solver}, {scene}, {parameter:?}: {found:.1e}");
+            assert!(found < 1e-6, "{solver}, {scene}, {parameter:?}: {found:.1e}");
+        }
+    }
+}
+
+#[test]
+fn ranges_of_joints() {
+    for (solver, (scene, joint, acting)) in [
+        ("auto", ("half-cheetah", 7, 1)),
+        ("auto", ("hopper", 4, 1)),
+        ("auto", ("arm7", 2, 0)),
+        ("sap", ("half-cheetah", 7, 1)),
+    ] {
+        let model = load(scene);
+        let state = calm(solver, &model, acting);
+        // A little beyond its upper end, or its lower; by less than what is undone in a step.
+        let (parameter, depth) = (Parameter::JointRange(joint), 0.05 * model.options.timestep);
+        let both = [[-3.0, state.q[joint] - depth], [state.q[joint] + depth, 3.0]];
+        // The arm's drive pulls off its lower end.
+        for range in both.into_iter().take(if scene == "arm7" { 1 } else { 2 }) {
+            let set = move |batch: &mut Batch, values: &[f64]| {
+                batch.set_parameter(0, 0, parameter, values).expect("a range");
+            };
+            let mut state = state.clone();
+            // Towards the end, so that it acts.
+            state.v[joint] = if range[0] == -3.0 { 0.5 } else { -0.5 };
+            let of = ModelParameter::Tree { tree: 0, parameter };
+            // Velocities follow by this over a time step: less than the margin that is asked for.
+            let e = 0.02 * model.options.timestep * 1e-3;
+            let found = error_within(solver, &model, &state, of, &range, &set, e);
+            println!("{solver}, {scene}, {range:?}: {found:.1e}");
+            assert!(found < 1e-6, "{solver}, {scene}, {range:?}: {found:.1e}");
+        }
+    }
+}
+
+#[test]
+fn ranges_of_controls() {
+    for (solver, (scene, acting)) in
+        SOLVERS.into_iter().flat_map(|solver| [("half-cheetah", 1), ("hopper", 1)].map(|own| (solver, own)))
+    {
+        let model = load(scene);
+        let mut state = calm(solver, &model, acting);
+        let parameter = Parameter::ActuatorControlRange(1);
+        let set = move |batch: &mut Batch, values: &[f64]| {
+            batch.set_parameter(0, 0, parameter, values).expect("a range");
+        };
+        // More than the upper end, less than the lower.
+        for (ctrl, range) in [(0.3, [-0.5, 0.2]), (-0.3, [-0.1, 0.4])] {
+            state.ctrl[1] = ctrl;
+            let of = ModelParameter::Tree { tree: 0, parameter };
+            let found = error(solver, &model, &state, of, &range, &set);
+            println!("{solver}, {scene}, {ctrl} in {range:?}: {found:.1e}");
+            assert!(found < 1e-6, "{solver}, {scene}, {ctrl} in {range:?}: {found:.1e}");
         }
     }
 }

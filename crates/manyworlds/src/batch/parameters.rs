@@ -47,6 +47,9 @@ pub struct ParameterDerivatives {
     pub certificate: Certificate,
 }
 
+/// What differences by a joint's range are in proportion to, rad or m.
+const RANGE_SCALE: f64 = 1e-3;
+
 /// Whether a step has a derivative by a parameter of a tree that is known here.
 fn differentiable(parameter: Parameter) -> bool {
     use Parameter as P;
@@ -145,9 +148,15 @@ impl Batch {
                     }
                     let found = group.parameter(local, tree, parameter)?;
                     let (entries, values) = found.ok_or_else(|| refuse("the tree has no such part"))?;
-                    // Of zeros nothing says how large they might be.
                     let largest = values.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
-                    let scale = if largest > 0.0 { largest } else { 1.0 };
+                    let scale = match parameter {
+                        // Rows are straight by it but for kinks, by the side of the range and how fast a violation may be
+                        // undone: differences in proportion to the range would reach over these.
+                        Parameter::JointRange(_) => RANGE_SCALE,
+                        _ if largest > 0.0 => largest,
+                        // Of zeros nothing says how large they might be.
+                        _ => 1.0,
+                    };
                     numbers.extend(entries.map(|entry| StepParameter::Tree { tree, entry, scale }));
                 }
             }

@@ -26,7 +26,7 @@ impl IslandStep {
     ) {
         let b = &self.buffers;
         let [_, impulse] = b.impulses(self.odd);
-        let params = NewtonCrParams::default();
+        let params = NewtonCrParams::batches();
         let most = self.iterations.min(params.finish_after.unwrap_or(self.iterations));
         let all = ResidualDims {
             tolerance: dims.tolerance,

@@ -301,7 +301,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
 
     /// Packs what touches the islands' degrees of freedom.
     pub(crate) fn residual(&self, cr: &mut ResidualPack) {
-        cr.pack(&self.records(), NewtonCrParams::default().linear);
+        cr.pack(&self.records(), NewtonCrParams::batches().linear);
     }
 
     /// Packs the chains that the islands' constraints act on.

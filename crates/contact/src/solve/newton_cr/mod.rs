@@ -33,6 +33,8 @@ pub use params::{NcpFunction, NewtonCrParams, Scaling};
 
 /// A full step is taken after one that brought the residual to this share.
 const FELL: f64 = 0.5;
+/// Newton steps before the finishing stage, where kernels have taken some.
+const AGAIN: u32 = 6;
 /// Finishing steps that trust the map, before those that are more careful.
 const QUICK: u32 = 12;
 
@@ -58,7 +60,9 @@ impl Solver for NewtonCr {
     }
 
     fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        Outcome { stage: Some(Stage::NewtonCr), ..self.solve(problem, settings) }
+        // Where the kernels' steps did not converge, many more of the same will not.
+        let params = NewtonCrParams { finish_after: Some(AGAIN), ..NewtonCrParams::batches() };
+        Outcome { stage: Some(Stage::NewtonCr), ..params.run(problem, settings) }
     }
 }
 
