@@ -81,6 +81,9 @@ pub(crate) struct RunArgs {
     /// Most iterations of the solver a step; what `auto` does on the host may take ten times as many
     #[arg(long, value_name = "N")]
     pub(crate) iterations: Option<u32>,
+    /// Parts in which pgs lets a step's free motion in, each with its share of the iterations (temporal Gauss-Seidel)
+    #[arg(long, value_name = "N")]
+    pub(crate) substeps: Option<u32>,
     /// Time step, s; the model's when absent
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) dt: Option<f64>,
@@ -203,6 +206,7 @@ impl RunArgs {
             solver: self.solver.clone().unwrap_or(options.solver),
             tolerance: self.tolerance.unwrap_or(options.tolerance),
             iterations: self.iterations.unwrap_or(options.iterations),
+            substeps: self.substeps.unwrap_or(options.substeps),
             ..options
         }
     }

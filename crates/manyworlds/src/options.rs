@@ -118,6 +118,10 @@ pub struct BatchOptions {
     /// `newton-cr`, of which the host may take as many again. Newton steps behind sweeps are at most as many again, and what
     /// `auto` does on the host where those were not enough takes at most ten times as many.
     pub iterations: u32,
+    /// Parts in which `pgs` lets a step's free motion in, each with its share of the sweeps (temporal Gauss-Seidel); 1: all
+    /// at once. For long chains and heavy bodies on light ones with few sweeps; the certificate still measures the whole
+    /// step's problem, which this does not solve however many sweeps there are.
+    pub substeps: u32,
     /// How penetration is undone and bounces begin.
     pub stabilisation: Stabilisation,
     /// A device to run on, a trainer's own for example; `executor` is not looked at then.
@@ -158,6 +162,7 @@ impl Default for BatchOptions {
             integrator: Integrator::default(),
             tolerance: 1e-6,
             iterations: 200,
+            substeps: 1,
             stabilisation: Stabilisation::default(),
             device: None,
         }
@@ -184,6 +189,12 @@ impl BatchOptions {
         }
         if self.iterations == 0 {
             return wrong("iterations", "at least 1", "0".into());
+        }
+        if !(1..=self.iterations).contains(&self.substeps) {
+            return wrong("substeps", "at least 1 and no more than iterations", self.substeps.to_string());
+        }
+        if self.substeps > 1 && self.solver != "pgs" {
+            return wrong("substeps", "1 with any solver but pgs", self.substeps.to_string());
         }
         let s = &self.stabilisation;
         if !(0.0..=1.0).contains(&s.fraction) {

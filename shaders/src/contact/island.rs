@@ -453,6 +453,14 @@ pub fn row_solve<T: Scalar>(c: &[T], lambda: T, sigma: T) -> T {
     bounded(c, lambda - compliance.mul_add(lambda, sigma + c[con::ROW_BIAS]) / whole)
 }
 
+/// The same with a share of G: `sigma + e + share G (x - lambda) + c x = 0` between the bounds.
+#[inline(always)]
+pub(super) fn row_solve_share<T: Scalar>(c: &[T], share: T, lambda: T, sigma: T) -> T {
+    let compliance = c[con::ROW_COMPLIANCE];
+    let whole = share.mul_add(c[con::ROW_DELASSUS], compliance).max(T::lit(TINY));
+    bounded(c, lambda - compliance.mul_add(lambda, sigma + c[con::ROW_BIAS]) / whole)
+}
+
 /// Natural residual `lambda - T(..)` of a row for `beta = step` (Lee 2024, eqs. 15-17), N s.
 #[inline(always)]
 pub fn row_residual<T: Scalar>(c: &[T], step: T, lambda: T, sigma: T) -> T {

@@ -76,6 +76,13 @@ fn row_solve(c: u32, lambda: real, sigma: real) -> real {
     return row_bounded(c, lambda - fma(compliance, lambda, sigma + island_con[c + CON_ROW_BIAS]) / whole);
 }
 
+// The same with a share of G.
+fn row_solve_share(c: u32, share: real, lambda: real, sigma: real) -> real {
+    let compliance = island_con[c + CON_ROW_COMPLIANCE];
+    let whole = max(fma(share, island_con[c + CON_ROW_DELASSUS], compliance), ISLAND_TINY);
+    return row_bounded(c, lambda - fma(compliance, lambda, sigma + island_con[c + CON_ROW_BIAS]) / whole);
+}
+
 fn row_residual(c: u32, step: real, lambda: real, sigma: real) -> real {
     let compliance = island_con[c + CON_ROW_COMPLIANCE];
     let fault = fma(compliance, lambda, sigma + island_con[c + CON_ROW_BIAS]);

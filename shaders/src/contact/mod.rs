@@ -12,6 +12,7 @@ pub mod island_newton;
 pub mod island_pgs;
 pub mod island_rows;
 pub mod island_scatter;
+pub mod island_tgs;
 pub mod local;
 pub mod newton_cr;
 pub mod subadmm;

@@ -5,7 +5,7 @@ use manyworlds_contact::convex::{ConvexPack, canal, sap};
 use manyworlds_contact::subadmm::Chains;
 use manyworlds_contact::{CanalParams, SapParams};
 use manyworlds_shaders::contact::convex::gather;
-use manyworlds_shaders::contact::convex::layout::{ConvexDims, form, packed, state, term};
+use manyworlds_shaders::contact::convex::layout::{self, ConvexDims, form, method, state, term};
 use manyworlds_shaders::contact::island::{IslandDims, info, words};
 use manyworlds_shaders::kernel::contact as k;
 
@@ -14,11 +14,10 @@ use super::island::case;
 use super::subadmm::Assembled;
 use super::{Case, Data, EXACT};
 
-pub(super) fn cases(of: &Assembled) -> Vec<Case> {
+/// The kernels on islands packed in one way: with the matrix in workgroup memory and in storage, or never written out.
+fn packed(of: &Assembled, pack: &ConvexPack, written_out: bool) -> Vec<Case> {
     let IslandDims { n_islands, n_constraints, .. } = *of.islands.dims;
-    let mut pack = ConvexPack::new(vec![Chains::new(&of.set.layout.tree())]);
-    pack.pack(of.islands, &[of.trees]);
-    assert_eq!(pack.forms, [true, false], "every island's matrix fits workgroup memory");
+    assert_eq!(pack.forms, [written_out, false, !written_out], "every island is of one form");
     let left = |case: &Case, at: usize| case.after().expect("the mirror runs")[at].clone();
     let zeros = |n: usize, period: usize| Data::Flat { values: vec![0.0; n], period };
     let named = |name: &str, case: Case| Case { name: name.into(), ..case };
@@ -42,12 +41,16 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
     // Never solved: how many steps an island takes would hang on the last bit.
     let exact = canal::<f32>(&CanalParams { inner: 2, inner_share: 1e-30, penalty: 10.0, ..CanalParams::default() });
     let soft = sap::<f32>(&SapParams { relative: 0.0, absolute: 0.0, ..SapParams::default() });
-    for (name, method) in [("canal", exact), ("sap", soft)] {
+    // Outer iterations by themselves, for the mixing to have something to mix.
+    let outer = ConvexDims { inner: 1, ..exact };
+    // By rounds how many make a direction hangs on rounding, and what is mixed on that.
+    let methods = [("canal", exact, 3), ("sap", soft, 3), ("canal outer", outer, 4)];
+    for (name, method, iterations) in methods.into_iter().take(if written_out { 3 } else { 2 }) {
         let all = ConvexDims {
             tolerance: (-1.0_f32).to_bits(),
             tolerance_scaled: (-1.0_f32).to_bits(),
             floor: 0,
-            iterations: 3,
+            iterations,
             ..pack.dims.with(&method)
         };
         let terms = vec![of.index.clone(), of.contact.clone(), of.con.clone(), of.impulse.clone(), left(&gather, 3)];
@@ -59,6 +62,12 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
         };
         let outputs = [(4, ITERATED), (5, ITERATED), (7, EXACT)];
         let ready = buffers(convex_index(), left(&terms, 4));
+        if !written_out {
+            // So few rounds that a direction takes several turns.
+            let all = ConvexDims { rounds: 3, iterations: 4 * iterations, ..all };
+            cases.push(named(name, case(&k::CONVEX_SOLVE_ITERATIVE, all, n_islands, ready, &outputs)));
+            continue;
+        }
         let solve = named(name, case(&k::CONVEX_SOLVE, all, n_islands, ready, &outputs));
         // The same with the matrix of every island behind all else.
         let mut index = pack.index.clone();
@@ -67,12 +76,25 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
             let n = (own.velocity_end - own.velocity_begin) as usize;
             let at = pack.dims.places_at as usize + island * words::<[u32; 2]>();
             (index[at], index[at + 1]) = (form::LARGE, values.len() as u32);
-            values.resize(values.len() + state::SIZE + n + packed(n), 0.0);
+            values.resize(values.len() + state::SIZE + n + layout::packed(n), 0.0);
         }
         let ready = buffers(Data::Words(index), Data::Flat { values, period });
         let large = named(name, case(&k::CONVEX_SOLVE_LARGE, all, n_islands, ready, &outputs));
         cases.extend([terms, solve, large]);
     }
-    cases.push(gather);
+    if written_out {
+        cases.push(gather);
+    }
+    cases
+}
+
+pub(super) fn cases(of: &Assembled) -> Vec<Case> {
+    let new = || ConvexPack::new(vec![Chains::new(&of.set.layout.tree())], method::CANAL);
+    let (mut written_out, mut by_rounds) = (new(), new());
+    (by_rounds.most, by_rounds.iterative) = ([0, 0], true);
+    written_out.pack(of.islands, &[of.trees]);
+    by_rounds.pack(of.islands, &[of.trees]);
+    let mut cases = packed(of, &written_out, true);
+    cases.extend(packed(of, &by_rounds, false));
     cases
 }

@@ -8,7 +8,7 @@ use manyworlds_shaders::contact::island::{
 };
 use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::tree_layout::row_stride;
-use manyworlds_shaders::contact::{island_assemble, warm_move};
+use manyworlds_shaders::contact::{island_assemble, island_tgs, warm_move};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
 use manyworlds_shaders::kernel::contact as k;
 use manyworlds_shaders::{Dims, Kernel};
@@ -263,6 +263,15 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         vec![index(), left(&rows, 3), left(&finish, 5), left(&finish, 6), left(&gather, 3), infos()],
         &[(3, ITERATED), (4, ITERATED), (5, EXACT)],
     );
+    // A part of the step that ends within the dispatch.
+    let parts = island_tgs::Dims { iterations: 3, ..island_tgs::Dims::new(&islands, 3, 2) };
+    let tgs = case(
+        &k::ISLAND_TGS,
+        parts,
+        islands.n_islands,
+        vec![index(), left(&rows, 3), left(&finish, 5), left(&finish, 6), left(&gather, 3), zeros(3 * n, 3), infos()],
+        &[(3, ITERATED), (4, ITERATED), (5, ITERATED), (6, EXACT)],
+    );
     assert!(all.islands.iter().all(|island| island.has_work()), "every island is small enough for Newton steps");
     let newton = case(
         &k::ISLAND_NEWTON,
@@ -325,7 +334,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
     let mut cases = subadmm::cases(&assembled);
     cases.extend(convex::cases(&assembled));
     cases.extend(newton_cr::cases(&assembled));
-    cases.extend([gather, assemble, rows, finish, pgs, newton, scatter, certify]);
+    cases.extend([gather, assemble, rows, finish, pgs, tgs, newton, scatter, certify]);
     cases
 }
 

@@ -30,4 +30,5 @@ mod smoothing;
 mod standing;
 mod step_problem;
 mod subadmm;
+mod substeps;
 mod theta;

@@ -16,6 +16,11 @@ pub use single::ConvexProblem;
 /// Round-offs that momentum is known to.
 const ROUNDOFF: f64 = 16.0;
 
+/// Square of the share of a difference of shifts below which it is taken for noise beside newer ones: what products of
+/// rounded numbers leave.
+const NOISE: f64 = 1e-12;
+const NOISE_SINGLE: f64 = 1e-5;
+
 fn bits(x: f64) -> u32 {
     (x as f32).to_bits()
 }
@@ -40,6 +45,7 @@ pub fn canal<T: Scalar>(params: &CanalParams) -> ConvexDims {
         inner_share: bits(params.inner_share),
         inner: params.inner,
         outer: params.outer,
+        noise: bits(if T::NAME == f64::NAME { NOISE } else { NOISE_SINGLE }),
         ..ConvexDims::default()
     }
 }

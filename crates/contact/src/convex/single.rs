@@ -1,8 +1,8 @@
 //! The kernels' form of CANAL and SAP on one problem, by their mirrors.
 
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::convex::layout::{ConvexDims, form};
-use manyworlds_shaders::contact::convex::{iterate, terms};
+use manyworlds_shaders::contact::convex::layout::{ConvexDims, form, method};
+use manyworlds_shaders::contact::convex::{MOST_DOFS, MOST_GROUP, iterate, terms};
 use manyworlds_shaders::contact::island::{Islands as Found, TreeItem, info};
 
 use super::{ConvexPack, canal, sap};
@@ -21,9 +21,17 @@ pub struct ConvexProblem<T: Scalar> {
 }
 
 impl<T: Scalar> ConvexProblem<T> {
-    /// Lays it out, from its warm start.
+    /// Lays it out, from its warm start: matrices are written out as far as that goes, and larger islands get their
+    /// directions by conjugate residuals.
     #[must_use]
     pub fn new(problem: &ContactProblem) -> Self {
+        Self::up_to(problem, [MOST_GROUP, MOST_DOFS])
+    }
+
+    /// The same, with the matrix in workgroup memory, and written out, up to so many degrees of freedom of an island and no
+    /// more than in [`ConvexProblem::new`].
+    #[must_use]
+    pub fn up_to(problem: &ContactProblem, most: [usize; 2]) -> Self {
         let ragged = Ragged::<T>::new(problem, false);
         let members = || problem.plan.members.iter().map(|&s| &problem.subsystems[s as usize]);
         // Every member is a set of its own.
@@ -39,7 +47,9 @@ impl<T: Scalar> ConvexProblem<T> {
         let found = Found::new(&ragged.dims, &ragged.index);
         let all =
             Islands { dims: &ragged.dims, islands: found.islands, constraints: found.constraints, sides: found.sides };
-        let mut pack = ConvexPack::new(chains);
+        let mut pack = ConvexPack::new(chains, method::CANAL);
+        pack.most = [most[0].min(MOST_GROUP), most[1].min(MOST_DOFS)];
+        pack.iterative = true;
         pack.pack(&all, &trees.chunks(1).collect::<Vec<_>>());
         let mut convex = vec![T::default(); pack.n_real];
         for (s, item) in members().zip(&trees) {
@@ -86,7 +96,7 @@ impl<T: Scalar> ConvexProblem<T> {
         };
         let r = &mut self.ragged;
         terms::terms(&dims, &r.index, &r.contact, &r.con, &r.impulse, &mut self.convex);
-        for own in [form::GROUP, form::LARGE] {
+        for own in [form::GROUP, form::LARGE, form::ITERATIVE] {
             let (index, convex) = (&self.index, &mut self.convex);
             iterate(own, &dims, &r.index, index, &r.jac, &r.con, &mut r.impulse, &mut r.velocity, convex, &mut r.info);
         }

@@ -172,6 +172,8 @@ pub enum Kernels {
     Nothing,
     /// Sweeps of projected Gauss-Seidel.
     Sweeps,
+    /// The same with the step let in by parts: an option of batches, no solver's own.
+    Substeps,
     /// A few sweeps, then Newton steps.
     Newton,
     /// SubADMM.
@@ -194,7 +196,7 @@ impl Kernels {
     /// Whether trees go through islands even where one is an island by itself.
     #[must_use]
     pub fn by_islands(self) -> bool {
-        matches!(self, Self::Splitting | Self::Canal | Self::Sap | Self::ConjugateResiduals)
+        matches!(self, Self::Substeps | Self::Splitting | Self::Canal | Self::Sap | Self::ConjugateResiduals)
     }
 }
 

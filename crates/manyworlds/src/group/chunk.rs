@@ -6,8 +6,8 @@ use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_contact::pgs::{self, PgsParams, work_reals};
 use manyworlds_contact::solve::{ContactModel, Kernels};
 use manyworlds_gpu::{Recording, Store, Ticket};
+use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, info, map, row_stride, slot_reals};
-use manyworlds_shaders::contact::{island, subadmm};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
@@ -105,7 +105,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     ) -> Result<Self, Error> {
         let width = store.tile();
         let lane_workspace = share.is_some();
-        let kernels = shared.solver.kernels();
+        let kernels = shared.kernels();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -129,13 +129,11 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 staging: Vec::new(),
             });
         }
-        let host = {
-            let fused_most = if lane_workspace { subadmm::FUSED_MOST } else { u32::MAX };
-            HostStage::new(Arc::clone(&shared.host), n_world, width, kernels, fused_most)
-        };
+        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, kernels, lane_workspace);
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.iterations,
+            substeps: shared.substeps,
             spread: lane_workspace,
             tolerance: shared.tolerance as f32,
             by_solver: kernels.by_islands() && shared.solver.model() != ContactModel::Exact,
@@ -421,7 +419,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.prepare()?;
         self.keep()?;
         self.recording.clear();
-        let kernels = self.shared.solver.kernels();
+        let kernels = self.shared.kernels();
         let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             set.step.dynamics(&mut self.recording);
@@ -592,6 +590,11 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         let [before, impulse] = b.impulses(self.islands.odd);
         let [n_constraints, n_islands] = [pack.dims.n_constraints, pack.dims.n_islands].map(|n| n as usize);
+        let work = match self.shared.kernels() {
+            Kernels::Substeps => 3 * n_constraints,
+            _ if self.islands.spread => pack.workspaces.reals.max(1),
+            _ => 0,
+        };
         for (buffer, n) in [
             (b.index, pack.index.len()),
             (b.contact, pack.contact.len()),
@@ -602,7 +605,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             (b.info, island::info::SIZE * n_islands),
             (b.status, n_islands),
             // Mirrors have a workspace a thread.
-            (b.work, if self.islands.spread { pack.workspaces.reals.max(1) } else { 0 }),
+            (b.work, work),
         ] {
             self.store.resize(buffer, n)?;
         }

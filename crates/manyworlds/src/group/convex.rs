@@ -58,13 +58,18 @@ impl IslandStep {
         let [_, impulse] = b.impulses(self.odd);
         let terms = [b.index, b.contact, b.con, impulse, b.convex];
         recording.dispatch(&k::CONVEX_TERMS, &all, all.n_constraints, &terms);
-        let [group, large] = convex.forms;
         let buffers = [b.index, b.convex_index, b.jac, b.con, impulse, b.velocity, b.convex, b.info];
-        let stride = if self.spread { (LOOPS as usize / convex.loops.max(1)).max(1) as u32 } else { self.iterations };
-        for (kernel, any) in [(&k::CONVEX_SOLVE, group), (&k::CONVEX_SOLVE_LARGE, large)] {
+        let [written_out, by_rounds] = convex.loops;
+        let kernels = [
+            (&k::CONVEX_SOLVE, written_out),
+            (&k::CONVEX_SOLVE_LARGE, written_out),
+            (&k::CONVEX_SOLVE_ITERATIVE, by_rounds),
+        ];
+        for ((kernel, loops), any) in kernels.into_iter().zip(convex.forms) {
             if !any {
                 continue;
             }
+            let stride = if self.spread { (LOOPS as usize / loops.max(1)).max(1) as u32 } else { self.iterations };
             for done in (0..self.iterations).step_by(stride as usize) {
                 let dims = ConvexDims { done, iterations: self.iterations.min(done + stride), ..all };
                 recording.dispatch(kernel, &dims, dims.n_islands, &buffers);

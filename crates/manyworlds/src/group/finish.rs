@@ -65,7 +65,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
 
     /// Whether kernels had a part in solving.
     fn by_kernels(&self) -> bool {
-        self.shared.solver.kernels() != Kernels::Nothing
+        self.shared.kernels() != Kernels::Nothing
     }
 
     /// Whether something of a world is left to solve.
@@ -204,7 +204,7 @@ fn solve<T: Scalar + CollidePrecision>(
         // Of numbers in single precision too: it is what makes up for those.
         precision: Precision::F64,
         tolerance: shared.tolerance,
-        iterations: match shared.solver.kernels() {
+        iterations: match shared.kernels() {
             // The same method, on islands that kernels cannot hold or in more digits.
             Kernels::Nothing | Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals => shared.iterations,
             _ => shared.iterations.saturating_mul(PATIENCE),

@@ -209,7 +209,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);
         let coupled = shared.host.lanes.trees.len() > 1
-            || matches!(shared.solver.kernels(), Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals);
+            || matches!(shared.kernels(), Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals);
         let chunk_worlds = backend.chunk_worlds(n_world, coupled);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
@@ -457,6 +457,10 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         if self.shared.integrator != Integrator::LinearlyImplicit {
             let found = self.shared.integrator.name().into();
             return Err(Error::Option { option: "integrator", expected: "linearly-implicit for derivatives", found });
+        }
+        if self.shared.substeps > 1 {
+            let found = self.shared.substeps.to_string();
+            return Err(Error::Option { option: "substeps", expected: "1 for derivatives", found });
         }
         if self.geometry.is_none() {
             self.geometry = Some(gradient::Geometry::new(&self.shared)?);

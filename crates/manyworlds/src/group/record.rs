@@ -6,7 +6,7 @@ use manyworlds_contact::solve::Kernels;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
-use manyworlds_shaders::contact::{island_assemble, island_newton, island_pgs, warm_move};
+use manyworlds_shaders::contact::{island_assemble, island_newton, island_pgs, island_tgs, warm_move};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
 use manyworlds_shaders::kernel;
 
@@ -160,6 +160,8 @@ pub(crate) struct IslandStep {
     pub(crate) buffers: IslandBuffers,
     /// Most iterations of a solve.
     pub(crate) iterations: u32,
+    /// Parts of a step's free motion, of temporal Gauss-Seidel.
+    pub(crate) substeps: u32,
     /// Whether a solve is spread over dispatches: on devices, which may end long ones.
     pub(crate) spread: bool,
     /// Residual (number 1) at which an island is solved, N s.
@@ -239,6 +241,7 @@ impl IslandStep {
         }
         match (kernels, beside) {
             (Kernels::Nothing, _) => return,
+            (Kernels::Substeps, _) => self.by_parts(dims, impulse, recording),
             (_, Beside::Split(split)) => self.split(dims, sets, pack, split, recording),
             (_, Beside::Convex(convex)) => self.convex(kernels, dims, sets, pack, convex, recording),
             (_, Beside::Residual(cr)) => self.newton_cr::<T>(dims, pack, cr, recording),
@@ -276,6 +279,19 @@ impl IslandStep {
             tolerance_scaled: if size_of::<T>() == 4 { self.tolerance } else { 0.0 }.to_bits(),
             by_solver: u32::from(self.by_solver),
             ..pack.dims
+        }
+    }
+
+    /// Temporal Gauss-Seidel.
+    fn by_parts(&self, dims: &IslandDims, impulse: BufferId, recording: &mut Recording) {
+        let b = &self.buffers;
+        let all = island_tgs::Dims::new(dims, self.substeps, self.iterations / self.substeps);
+        // A part begins with as much as a sweep.
+        let stride = if self.spread { island_pgs::SWEEPS / 2 } else { all.iterations };
+        for done in (0..all.iterations).step_by(stride as usize) {
+            let dims = island_tgs::Dims { done, iterations: all.iterations.min(done + stride), ..all };
+            let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.work, b.info];
+            recording.dispatch(&kernel::contact::ISLAND_TGS, &dims, dims.n_islands, &buffers);
         }
     }
 

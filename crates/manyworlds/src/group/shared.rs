@@ -23,6 +23,8 @@ pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     pub(crate) slop: f64,
     pub(crate) integrator: Integrator,
     pub(crate) iterations: u32,
+    /// Parts of a step's free motion.
+    pub(crate) substeps: u32,
     pub(crate) solver: &'static dyn Solver,
 }
 
@@ -51,8 +53,9 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             _ => None,
         };
         let solver = manyworlds_contact::solver(&options.solver)?;
-        let by_islands = solver.kernels().by_islands();
-        let surfaces = (solver.kernels() == Kernels::Sap).then(|| Surfaces::new(&model));
+        let kernels = kernels(solver, options.substeps);
+        let by_islands = kernels.by_islands();
+        let surfaces = (kernels == Kernels::Sap).then(|| Surfaces::new(&model));
         let host = HostModel {
             surfaces,
             lever: geoms::lever(&model),
@@ -72,7 +75,21 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             slop: s.slop,
             integrator: options.integrator,
             iterations: options.iterations,
+            substeps: options.substeps,
             solver,
         })
+    }
+
+    /// What the kernels of a step do.
+    pub(crate) fn kernels(&self) -> Kernels {
+        kernels(self.solver, self.substeps)
+    }
+}
+
+/// What kernels do for a solver in so many parts of a step.
+fn kernels(solver: &dyn Solver, substeps: u32) -> Kernels {
+    match solver.kernels() {
+        Kernels::Sweeps if substeps > 1 => Kernels::Substeps,
+        kernels => kernels,
     }
 }

@@ -18,6 +18,8 @@ use manyworlds_contact::solve::Kernels;
 use manyworlds_contact::subadmm::{Chains, SplitPack};
 use manyworlds_gpu::Timings;
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::convex::layout::method;
+use manyworlds_shaders::contact::subadmm;
 use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
 use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
@@ -159,22 +161,30 @@ pub(crate) enum Beside {
     Residual(ResidualPack),
 }
 
+/// Degrees of freedom of an island up to which CPU executors factor its matrix as a dense one; the host's blocks take more.
+const CPU_DOFS: usize = 128;
+
 /// A block's number, its worlds, their organisers, and what a thread works with.
 type Task<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
 
 impl<T: Scalar + Precision> HostStage<T> {
-    /// `kernels`: what they do of the solver. `fused_most`: constraints of an island at most that one workgroup solves,
-    /// where the solver splits.
-    pub(crate) fn new(
-        model: Arc<HostModel<T>>,
-        n_world: usize,
-        width: usize,
-        kernels: Kernels,
-        fused_most: u32,
-    ) -> Self {
+    /// `kernels`: what they do of the solver. `device`: whether islands are solved by workgroups of a device, which leave
+    /// the host less: splitting has a form of its own for many constraints, CANAL and SAP one for islands whose matrix is
+    /// too large; on the CPU the host's blocks are better than that.
+    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize, kernels: Kernels, device: bool) -> Self {
+        let convex = |chains, method| {
+            let mut pack = ConvexPack::new(chains, method);
+            pack.iterative = device;
+            if !device {
+                pack.most[1] = pack.most[1].min(CPU_DOFS);
+            }
+            Beside::Convex(pack)
+        };
+        let fused_most = if device { subadmm::FUSED_MOST } else { u32::MAX };
         let beside = match (kernels, model.chains.clone()) {
             (Kernels::Splitting, Some(chains)) => Beside::Split(SplitPack::new(chains, fused_most)),
-            (Kernels::Canal | Kernels::Sap, Some(chains)) => Beside::Convex(ConvexPack::new(chains)),
+            (Kernels::Canal, Some(chains)) => convex(chains, method::CANAL),
+            (Kernels::Sap, Some(chains)) => convex(chains, method::SAP),
             (Kernels::ConjugateResiduals, _) => Beside::Residual(ResidualPack::default()),
             _ => Beside::Nothing,
         };

@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let lane = island_index[dims.items_at + 2u * item];
     let entry = island_index[dims.items_at + 2u * item + 1u];
-    let a = convex_index[dims.dofs_at + 4u * entry + 3u];
+    let a = convex_index[dims.dofs_at + 6u * entry + 3u];
     if a == NO_ROW {
         return;
     }

@@ -4,8 +4,9 @@
 //! | part of `convex` | content |
 //! |---|---|
 //! | by tree, from [`DofRecord::row`] of its first dof | A, dense, `[n, n]` |
-//! | by island, from [`PlaceRecord::real`] | [`state`]; gradient, kg m/s, `[n_v]`; in the large form the matrix, packed |
+//! | by island, from [`PlaceRecord::real`] | [`state`]; gradient, kg m/s, `[n_v]`; in the large form the matrix, packed; in the iterative one [`conjugate`] and blocks as A |
 //! | by constraint, from `constraint_real` | [`term`] |
+//! | CANAL: by slot, from `mixing_real` | [`mixing`], `[n_constraints]` each |
 //!
 //! Velocities: those of the minimisation in region SCRATCH of the island's `velocity`, directions in SOLUTION, which at the
 //! end of a dispatch holds what the impulses give.
@@ -44,6 +45,8 @@ pub struct ConvexDims {
     pub dofs_at: u32,
     /// First real of the constraints in `convex`.
     pub constraint_real: u32,
+    /// First real of the [`mixing`] of shifts in `convex`.
+    pub mixing_real: u32,
     /// One of [`method`].
     pub method: u32,
     /// Bits of an f32, like all that follows: square of the share of momentum that is round-off.
@@ -62,6 +65,10 @@ pub struct ConvexDims {
     pub inner: u32,
     /// CANAL: outer iterations at most, a plain number.
     pub outer: u32,
+    /// CANAL: square of the share of a difference of shifts, beside those that are newer, below which it is noise.
+    pub noise: u32,
+    /// Conjugate residuals: rounds of a turn.
+    pub rounds: u32,
     /// SAP: period of the stiffest contact in time steps, beta of Castro 2022, eq. 29.
     pub near_rigid: u32,
     /// SAP: inverse of sigma of eq. 30.
@@ -86,6 +93,7 @@ crate::dims!(ConvexDims {
     places_at,
     dofs_at,
     constraint_real,
+    mixing_real,
     method,
     floor,
     penalty,
@@ -95,6 +103,8 @@ crate::dims!(ConvexDims {
     inner_share,
     inner,
     outer,
+    noise,
+    rounds,
     near_rigid,
     stiction,
     relative,
@@ -115,6 +125,8 @@ impl ConvexDims {
             places_at: self.places_at,
             dofs_at: self.dofs_at,
             constraint_real: self.constraint_real,
+            mixing_real: self.mixing_real,
+            rounds: self.rounds,
             ..*settings
         }
     }
@@ -154,6 +166,8 @@ pub mod form {
     pub const GROUP: u32 = 1;
     /// In the island's part of `convex`.
     pub const LARGE: u32 = 2;
+    /// It is not written out: there are vectors and the trees' own blocks instead.
+    pub const ITERATIVE: u32 = 3;
 }
 
 /// An island.
@@ -178,6 +192,10 @@ pub struct DofRecord {
     pub count: u32,
     /// First real of its row of A in `convex`; [`crate::dynamics::tree::NONE`] in islands that are left as they are.
     pub row: u32,
+    /// Word of `convex_index` where the sides of its tree begin to be listed, by constraint.
+    pub sides_begin: u32,
+    /// One past the last.
+    pub sides_end: u32,
 }
 
 /// Offsets in a constraint's part of `convex`.
@@ -206,6 +224,25 @@ pub mod term {
     pub const SIZE: usize = 24;
 }
 
+/// Differences of shifts that are combined at most.
+pub const WINDOW: usize = 5;
+
+/// What is known of the shift of each contact, m/s: slots of `n_constraints` reals each, from `mixing_real` on.
+pub mod mixing {
+    use super::WINDOW;
+
+    /// Where the last shift led, on top of the bias.
+    pub const IMAGE: usize = 0;
+    /// How far that was from it.
+    pub const RESIDUAL: usize = 1;
+    /// Differences of subsequent images, `[WINDOW]`.
+    pub const IMAGES: usize = 2;
+    /// Differences of subsequent residuals, `[WINDOW]`.
+    pub const RESIDUALS: usize = IMAGES + WINDOW;
+    /// Slots.
+    pub const SIZE: usize = RESIDUALS + WINDOW;
+}
+
 /// Offsets in an island's part of `convex`: what a device carries from dispatch to dispatch.
 pub mod state {
     /// Penalty in effective masses.
@@ -220,7 +257,45 @@ pub mod state {
     pub const OUTER: usize = 4;
     /// Stiffest weight in effective masses, at least 1: how much an impulse magnifies round-off in `J v`.
     pub const STIFFEST: usize = 5;
+    /// Slot of the last difference that [`super::mixing`] learnt.
+    pub const NEWEST: usize = 6;
+    /// Differences that it knows.
+    pub const LEARNT: usize = 7;
+    /// Square of the last change of the shift by itself, (m/s)^2; below 0 before the first.
+    pub const DISTANCE: usize = 8;
+    /// How much of each difference to take off, `[WINDOW]`.
+    pub const GAMMA: usize = 9;
+    /// Products of the differences of residuals, `[WINDOW, WINDOW]`.
+    pub const GRAM: usize = GAMMA + super::WINDOW;
+    /// Conjugate residuals: rounds of the direction that is being looked for; 0: of none.
+    pub const ROUNDS: usize = 39;
+    /// Conjugate residuals: `z^T H z`, J.
+    pub const ENERGY: usize = 40;
+    /// Conjugate residuals: square of the residual in the norm of `diag(A)^-1` at which a direction is found, J.
+    pub const ENOUGH: usize = 41;
     /// Reals of the state; the gradient follows.
+    pub const SIZE: usize = 48;
+}
+
+/// Vectors of an island of [`form::ITERATIVE`], `[n_v]` each; the preconditioner's blocks follow.
+pub mod conjugate {
+    /// The gradient, kg m/s, as in every form.
+    pub const GRADIENT: usize = 0;
+    /// What the direction d leaves, `-gradient - H d`, kg m/s.
+    pub const RESIDUAL: usize = 1;
+    /// The residual times the preconditioner, m/s.
+    pub const Z: usize = 2;
+    /// Where the next round goes, m/s.
+    pub const P: usize = 3;
+    /// `H z`, kg m/s.
+    pub const HZ: usize = 4;
+    /// `H p`, kg m/s.
+    pub const HP: usize = 5;
+    /// That times the preconditioner, m/s.
+    pub const MHP: usize = 6;
+    /// The direction so far, m/s: region SOLUTION does not outlast a dispatch.
+    pub const DIRECTION: usize = 7;
+    /// Vectors.
     pub const SIZE: usize = 8;
 }
 

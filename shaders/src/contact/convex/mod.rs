@@ -8,20 +8,30 @@
 //! envelope that the island's trees leave; then the exact zero of the derivative along d (`rtsafe`).
 //!
 //! - SAP: `beta = 1 / R` (eqs. 29, 30), `before = 0`, `bias_n = -v_hat`; solved by its own norm of the gradient (eq. 26).
-//! - CANAL (without the mixing of shifts that the host's has): `before` is the impulse of the last outer iteration, `bias_n`
-//!   holds the frozen De Saxce shift `mu |z_t + e_t|`; an outer iteration sets both anew and raises the penalty where the gap
+//! - CANAL: `before` is the impulse of the last outer iteration, `bias_n` holds the frozen De Saxce shift `mu |z_t + e_t|`;
+//!   an outer iteration sets both anew, the shift by mixing the last ones (`mixing.rs`), and raises the penalty where the gap
 //!   `|J v - z|` does not close. Solved by number 1 of the residuals.
 //!
 //! A workgroup owns an island. Two forms differ in nothing but where the matrix lies: of up to [`MOST_GROUP`] degrees of
 //! freedom in workgroup memory ([`mod@solve`]), of up to [`MOST_DOFS`] in the island's part of `convex` ([`solve_large`]);
-//! larger islands are left as they are. A mirror has one workspace a thread for either.
+//! a mirror has one workspace a thread for either. A third form ([`solve_iterative`]) never writes the matrix out: larger
+//! islands find their directions by conjugate residuals (`conjugate.rs`), as far as a dispatch can hold their loops; what is
+//! larger still is left as it is.
 
+mod canal;
+mod conjugate;
+mod direct;
+mod evaluate;
 pub mod gather;
 mod iterate;
 mod law;
 pub mod layout;
 mod matrix;
+mod mixing;
+mod newton;
+mod sap;
 pub mod solve;
+pub mod solve_iterative;
 pub mod solve_large;
 pub mod terms;
 
@@ -30,8 +40,9 @@ pub use iterate::iterate;
 /// Degrees of freedom of an island whose matrix fits workgroup memory: packed with its right-hand side, in f64, beside
 /// what sums need, within the portable 16 KiB.
 pub const MOST_GROUP: usize = 58;
-/// Degrees of freedom of an island at most: its factor's loops fit a dispatch on every adapter.
-pub const MOST_DOFS: usize = 128;
+/// Degrees of freedom of an island whose matrix is written out at most: beyond, a dense factor's loops do not fit a dispatch
+/// on every adapter.
+pub const MOST_DOFS: usize = 192;
 /// Lanes of the workgroup that owns an island.
 pub const WIDTH: usize = 32;
 /// Trials of a line search at most: Newton needs a few, bisection the rest of a number's bits.

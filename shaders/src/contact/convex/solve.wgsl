@@ -7,6 +7,12 @@
 #import contact/convex/records
 #import contact/convex/law
 #import contact/convex/matrix
+#import contact/convex/evaluate
+#import contact/convex/direct
+#import contact/convex/newton
+#import contact/convex/mixing
+#import contact/convex/canal
+#import contact/convex/sap
 #import contact/convex/iterate
 
 @group(0) @binding(0) var<uniform> dims: ConvexDims;

@@ -1,0 +1,14 @@
+//! Newton steps on islands whose matrix is never written out.
+
+use super::iterate;
+use super::layout::{ConvexDims, form};
+use crate::Scalar;
+use crate::args::Args;
+
+/// Uniform block.
+pub type Dims = ConvexDims;
+
+/// Buffers: island_index, convex_index, island_jac, island_con -> impulse, velocity, convex, island_info.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    iterate::mirror(form::ITERATIVE, args);
+}
