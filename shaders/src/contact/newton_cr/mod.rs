@@ -5,8 +5,8 @@
 //! `sigma^_t + W lambda_t = 0` (eqs. 31-36); other rows as they are. Optimality: the NCP.
 //!
 //! A Newton step is `(G + C) dlambda = rhs` on the rows that are not fixed, `G = J Y`, C diagonal: each row divided by the
-//! derivative of phi with respect to `sigma^`, so that it is Newton's own step and symmetric ([`rows`]). It is solved by
-//! conjugate residuals with a diagonal preconditioner ([`residual`]); `G x` by two passes, over degrees of freedom and over
+//! derivative of phi with respect to `sigma^`, so that it is Newton's own step and symmetric (`rows`). It is solved by
+//! conjugate residuals with a diagonal preconditioner (`residual`); `G x` by two passes, over degrees of freedom and over
 //! constraints, never written out. Three quarters of a step are taken, all of it after one that halved the residual.
 //!
 //! Where contacts slide, friction as a fixed point makes the iteration cycle; an island keeps the best impulses it has met,
