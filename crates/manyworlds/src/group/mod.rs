@@ -1,17 +1,22 @@
 //! Worlds of one model, in one precision, on one executor.
 
+mod backend;
 mod buffers;
+mod certify;
 mod chunk;
 mod convex;
 mod finish;
 mod gradient;
 mod inspect;
+mod kept;
 mod newton_cr;
+mod params;
 mod problem;
 mod record;
 mod save;
 mod shared;
 mod split;
+mod step;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,115 +24,23 @@ use std::sync::Arc;
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::Kernels;
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store, Timings};
+use manyworlds_gpu::{Store, Timings};
 use manyworlds_model::Model;
-use manyworlds_shaders::contact::island;
-use manyworlds_shaders::contact::island_newton::WORLD_REALS;
+use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::info;
-use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, status};
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
 use manyworlds_shaders::index::tile_at;
-use manyworlds_shaders::{LANES, Scalar};
 use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
-use crate::view::{Field, Numbers, View};
+use crate::view::{Field, View};
 use crate::{BatchOptions, Error, GeomParameter, Integrator, Summary};
+pub(crate) use backend::{Backend, Cpu};
 use buffers::{IslandBuffers, SetBuffers};
-use chunk::{Chunk, Kept};
-use gradient::Remains;
+use chunk::Chunk;
 pub(crate) use gradient::{ContactChanges, Reverse, WorldStep};
+use kept::Kept;
 use shared::Shared;
-
-/// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
-const GPU_CHUNK: usize = 2048;
-/// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
-const LOOSE: f64 = 10.0;
-/// Lanes of a solve that an invocation on a software adapter takes after each other at most.
-const SOFTWARE_SHARE: u32 = 16;
-/// Degrees of freedom of a tree at most on a software adapter: the factor of a chain of 70 takes more rounds of loops than
-/// the 65535 after which llvmpipe ends them without a word.
-const SOFTWARE_DOFS: u32 = 64;
-
-/// How an executor makes the store of a chunk, and whether chunks run side by side.
-pub(crate) trait Backend<T: Scalar>: Send {
-    /// Buffers of one chunk.
-    type Store: Store<T>;
-    /// Chunks are independent tasks of the thread pool; otherwise they take turns on the device.
-    const SIDE_BY_SIDE: bool;
-    /// Lanes that an invocation of a solve takes after each other at most, where kernels keep a workspace a lane in the
-    /// store; none: each thread has one workspace.
-    fn share(&self) -> Option<u32>;
-    /// Degrees of freedom of a tree at most.
-    fn most_dofs(&self) -> u32 {
-        u32::MAX
-    }
-    /// Worlds of a chunk. `coupled`: trees of a world go through islands, which may have workspaces.
-    fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize;
-    /// Empty buffers.
-    fn store(&self, specs: &[BufferSpec]) -> Result<Self::Store, Error>;
-    /// The numbers of a buffer where they lie.
-    fn numbers(store: &Self::Store, buffer: BufferId) -> Option<Numbers<'_>>;
-}
-
-/// The CPU executor.
-pub(crate) struct Cpu;
-
-impl<T: Scalar> Backend<T> for Cpu {
-    type Store = CpuStore<T>;
-    const SIDE_BY_SIDE: bool = true;
-
-    fn share(&self) -> Option<u32> {
-        None
-    }
-
-    fn chunk_worlds(&self, _: usize, _: bool) -> usize {
-        LANES
-    }
-
-    fn store(&self, specs: &[BufferSpec]) -> Result<CpuStore<T>, Error> {
-        Ok(CpuStore::new(specs))
-    }
-
-    fn numbers(store: &CpuStore<T>, buffer: BufferId) -> Option<Numbers<'_>> {
-        let numbers = store.buffer(buffer)?.scalars();
-        // One of the two is the type that it is.
-        let f32s = bytemuck::try_cast_slice(numbers).ok().filter(|_| size_of::<T>() == 4).map(Numbers::F32);
-        f32s.or_else(|| bytemuck::try_cast_slice(numbers).ok().map(Numbers::F64))
-    }
-}
-
-impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
-    type Store = GpuStore<T>;
-    const SIDE_BY_SIDE: bool = false;
-
-    fn share(&self) -> Option<u32> {
-        // A processor has few invocations at once and gains from keeping them busy; a GPU wants all that there are.
-        Some(if self.is_software() { SOFTWARE_SHARE } else { 1 })
-    }
-
-    fn most_dofs(&self) -> u32 {
-        if self.is_software() { SOFTWARE_DOFS } else { u32::MAX }
-    }
-
-    fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize {
-        // Whole tiles, and two halves at least.
-        let chunk = worlds.div_ceil(2).next_multiple_of(32).min(GPU_CHUNK);
-        if !coupled {
-            return chunk;
-        }
-        // A binding has to hold the workspaces of all islands.
-        let most = self.max_binding_bytes() / (WORLD_REALS * size_of::<T>()) as u64;
-        chunk.min((most / 32 * 32).max(32) as usize)
-    }
-
-    fn store(&self, specs: &[BufferSpec]) -> Result<GpuStore<T>, Error> {
-        Ok(GpuStore::new(self, specs)?)
-    }
-
-    fn numbers(store: &GpuStore<T>, buffer: BufferId) -> Option<Numbers<'_>> {
-        store.wgpu_buffer(buffer).map(Numbers::Device)
-    }
-}
 
 /// Entries of a tree's parameters, and what stands there.
 pub(crate) type Numbered = (Range<usize>, Vec<f64>);
@@ -580,76 +493,5 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
 
     fn bytes(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.store.bytes()).sum()
-    }
-}
-
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
-    /// What the last step left.
-    fn remains(&mut self) -> Result<Remains<'_, T, S>, Error> {
-        let mut summaries = Vec::new();
-        self.summarise(&mut summaries)?;
-        // A residual that the solver was content with may be above its tolerance by rounding.
-        let tolerance = LOOSE * self.shared.tolerance;
-        Remains::new(self, summaries, tolerance)
-    }
-
-    /// Appends the certificate of every world.
-    fn summarise(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
-        self.finish()?;
-        let first = out.len();
-        out.resize(first + self.n_world, Summary::default());
-        let width = self.store.tile();
-        for (set, trees) in self.sets.iter().zip(&self.shared.sets) {
-            let n = info::reals(set.dims().n_v as usize);
-            let mut all = vec![T::default(); self.store.len(set.step.buffers.info)];
-            self.store.read(set.step.buffers.info, &mut all)?;
-            for world in 0..self.n_world {
-                let summary = &mut out[first + world];
-                for (j, &tree) in trees.trees.iter().enumerate() {
-                    let lane = set.lane(world, j);
-                    if self.host.is_shared(world, tree) {
-                        // Its island says how it fared.
-                        summary.status |=
-                            set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT | status::SHARED);
-                        continue;
-                    }
-                    let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
-                    summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
-                    summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
-                    summary.status |= set.status[lane];
-                }
-            }
-        }
-        self.summarise_islands(&mut out[first..])?;
-        for (index, (summary, world)) in out[first..].iter_mut().zip(&self.host.worlds).enumerate() {
-            summary.contacts = world.contacts.len() as u32;
-            if let Some(answer) = self.answers.get(index).copied().flatten() {
-                answer.note(self.shared.solver.model(), summary);
-            }
-            summary.close();
-        }
-        Ok(())
-    }
-
-    /// Adds the certificates of islands of several trees.
-    fn summarise_islands(&mut self, out: &mut [Summary]) -> Result<(), Error> {
-        let islands = &self.host.islands.islands;
-        if islands.is_empty() {
-            return Ok(());
-        }
-        let b = self.islands.buffers;
-        let mut all = vec![T::default(); islands.len() * island::info::SIZE];
-        let mut words = vec![0; islands.len()];
-        self.store.read(b.info, &mut all)?;
-        self.store.read_index(b.status, &mut words)?;
-        for ((record, numbers), word) in islands.iter().zip(all.chunks_exact(island::info::SIZE)).zip(words) {
-            let summary = &mut out[record.world as usize];
-            let get = |e: usize| numbers[e].to_f64();
-            use island::info::{CONTACTS, ITERATIONS, PENETRATION, RESIDUAL, SCALED};
-            summary.add(get(RESIDUAL), get(SCALED), get(CONTACTS), get(PENETRATION));
-            summary.iterations = summary.iterations.max(get(ITERATIONS) as u32);
-            summary.status |= word;
-        }
-        Ok(())
     }
 }

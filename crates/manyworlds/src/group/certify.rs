@@ -1,0 +1,87 @@
+//! Certificates of the worlds of a chunk.
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_gpu::Store;
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island;
+use manyworlds_shaders::contact::tree_layout::info;
+use manyworlds_shaders::dynamics::tree::status;
+use manyworlds_shaders::index::tile_at;
+
+use super::chunk::Chunk;
+use super::gradient::Remains;
+use crate::{Error, Summary};
+
+/// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
+const LOOSE: f64 = 10.0;
+
+impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+    /// What the last step left.
+    pub(super) fn remains(&mut self) -> Result<Remains<'_, T, S>, Error> {
+        let mut summaries = Vec::new();
+        self.summarise(&mut summaries)?;
+        // A residual that the solver was content with may be above its tolerance by rounding.
+        let tolerance = LOOSE * self.shared.tolerance;
+        Remains::new(self, summaries, tolerance)
+    }
+
+    /// Appends the certificate of every world.
+    pub(super) fn summarise(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
+        self.finish()?;
+        let first = out.len();
+        out.resize(first + self.n_world, Summary::default());
+        let width = self.store.tile();
+        for (set, trees) in self.sets.iter().zip(&self.shared.sets) {
+            let n = info::reals(set.dims().n_v as usize);
+            let mut all = vec![T::default(); self.store.len(set.step.buffers.info)];
+            self.store.read(set.step.buffers.info, &mut all)?;
+            for world in 0..self.n_world {
+                let summary = &mut out[first + world];
+                for (j, &tree) in trees.trees.iter().enumerate() {
+                    let lane = set.lane(world, j);
+                    if self.host.is_shared(world, tree) {
+                        // Its island says how it fared.
+                        summary.status |=
+                            set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT | status::SHARED);
+                        continue;
+                    }
+                    let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
+                    summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
+                    summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
+                    summary.status |= set.status[lane];
+                }
+            }
+        }
+        self.summarise_islands(&mut out[first..])?;
+        for (index, (summary, world)) in out[first..].iter_mut().zip(&self.host.worlds).enumerate() {
+            summary.contacts = world.contacts.len() as u32;
+            if let Some(answer) = self.answers.get(index).copied().flatten() {
+                answer.note(self.shared.solver.model(), summary);
+            }
+            summary.close();
+        }
+        Ok(())
+    }
+
+    /// Adds the certificates of islands of several trees.
+    fn summarise_islands(&mut self, out: &mut [Summary]) -> Result<(), Error> {
+        let islands = &self.host.islands.islands;
+        if islands.is_empty() {
+            return Ok(());
+        }
+        let b = self.islands.buffers;
+        let mut all = vec![T::default(); islands.len() * island::info::SIZE];
+        let mut words = vec![0; islands.len()];
+        self.store.read(b.info, &mut all)?;
+        self.store.read_index(b.status, &mut words)?;
+        for ((record, numbers), word) in islands.iter().zip(all.chunks_exact(island::info::SIZE)).zip(words) {
+            let summary = &mut out[record.world as usize];
+            let get = |e: usize| numbers[e].to_f64();
+            use island::info::{CONTACTS, ITERATIONS, PENETRATION, RESIDUAL, SCALED};
+            summary.add(get(RESIDUAL), get(SCALED), get(CONTACTS), get(PENETRATION));
+            summary.iterations = summary.iterations.max(get(ITERATIONS) as u32);
+            summary.status |= word;
+        }
+        Ok(())
+    }
+}
