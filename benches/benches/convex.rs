@@ -16,7 +16,7 @@ fn solves(c: &mut Criterion) {
         let found: Vec<(String, ContactProblem)> = recorded(&[name]);
         let (_, problem) = found.first().expect("a file of the corpus");
         let ready = ConvexProblem::<f64>::new(problem);
-        let canal = |mut own: ConvexProblem<f64>| own.canal(&settings, &CanalParams::default()).expect("settings");
+        let canal = |mut own: ConvexProblem<f64>| own.canal(&settings, &CanalParams::frozen()).expect("settings");
         let sap = |mut own: ConvexProblem<f64>| own.sap(&settings, &SapParams::default()).expect("settings");
         let mut group = c.benchmark_group(format!("convex/{name}"));
         for (solver, run) in [("canal", &canal as &dyn Fn(_) -> u32), ("sap", &sap)] {

@@ -39,7 +39,7 @@ fn packed(of: &Assembled, pack: &ConvexPack, written_out: bool) -> Vec<Case> {
     let gather = case(&k::CONVEX_GATHER, gather, n_items, buffers, &[(3, EXACT)]);
     let mut cases = Vec::new();
     // Never solved: how many steps an island takes would hang on the last bit.
-    let exact = canal::<f32>(&CanalParams { inner: 2, inner_share: 1e-30, penalty: 10.0, ..CanalParams::default() });
+    let exact = canal::<f32>(&CanalParams { inner: 2, inner_share: 1e-30, penalty: 10.0, ..CanalParams::frozen() });
     let soft = sap::<f32>(&SapParams { relative: 0.0, absolute: 0.0, ..SapParams::default() });
     // Outer iterations by themselves, for the mixing to have something to mix.
     let outer = ConvexDims { inner: 1, ..exact };

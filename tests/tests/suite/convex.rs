@@ -51,7 +51,7 @@ fn canal_solves_what_the_host_solves() {
     for (name, problem) in problems {
         let host = solve(problem, "canal", &settings).expect("settings with a meaning");
         let mut kernels = ConvexProblem::<f64>::new(problem);
-        let iterations = kernels.canal(&settings, &CanalParams::default()).expect("settings with a meaning");
+        let iterations = kernels.canal(&settings, &CanalParams::frozen()).expect("settings with a meaning");
         let (lambda, v) = (kernels.lambda(problem), kernels.v(problem));
         if host.status != SolveStatus::Converged {
             continue;
@@ -100,10 +100,10 @@ fn warm_starts_are_where_they_left() {
     let settings = SolveSettings { tolerance: 1e-10, iterations: 2000, ..Default::default() };
     for (name, problem) in &recorded(&["quadruped", "heavy-stack"]) {
         let mut first = ConvexProblem::<f64>::new(problem);
-        first.canal(&settings, &CanalParams::default()).expect("settings with a meaning");
+        first.canal(&settings, &CanalParams::frozen()).expect("settings with a meaning");
         let again = ContactProblem { warm_start: first.lambda(problem), ..problem.clone() };
         let mut second = ConvexProblem::<f64>::new(&again);
-        let iterations = second.canal(&settings, &CanalParams::default()).expect("settings with a meaning");
+        let iterations = second.canal(&settings, &CanalParams::frozen()).expect("settings with a meaning");
         assert_eq!((iterations, second.lambda(problem)), (0, first.lambda(problem)), "{name}");
         let mut soft = ConvexProblem::<f64>::new(problem);
         soft.sap(&settings, &TIGHT).expect("settings with a meaning");
@@ -119,9 +119,9 @@ fn settings_without_meaning_are_refused() {
     let (_, problem) = &recorded(&["free-box"])[0];
     let mut kernels = ConvexProblem::<f64>::new(problem);
     let settings = SolveSettings::default();
-    let uniform = CanalParams { weights: Penalty::Uniform, ..CanalParams::default() };
+    let uniform = CanalParams { weights: Penalty::Uniform, ..CanalParams::frozen() };
     assert!(kernels.canal(&settings, &uniform).is_err());
-    assert!(kernels.canal(&settings, &CanalParams { growth: 0.5, ..CanalParams::default() }).is_err());
+    assert!(kernels.canal(&settings, &CanalParams { growth: 0.5, ..CanalParams::frozen() }).is_err());
     assert!(kernels.sap(&settings, &SapParams { slip: 0.0, ..TIGHT }).is_err());
     assert!(kernels.sap(&SolveSettings { tolerance: f64::NAN, ..settings }, &TIGHT).is_err());
 }
@@ -221,7 +221,7 @@ fn what_is_never_written_out_is_solved_too() {
         let host = solve(problem, "canal", &settings).expect("settings with a meaning");
         let soft = solve_with(problem, &settings, &TIGHT).expect("settings with a meaning");
         let mut kernels = ConvexProblem::<f64>::up_to(problem, [0, 0]);
-        let steps = kernels.canal(&settings, &CanalParams::default()).expect("settings with a meaning");
+        let steps = kernels.canal(&settings, &CanalParams::frozen()).expect("settings with a meaning");
         let apart = largest_difference(&kernels.v(problem), &problem.velocity(&host.lambda));
         if host.status == SolveStatus::Converged && (!kernels.solved() || apart > 1e-6) {
             missed.push((name, "canal", steps, host.iterations, apart));

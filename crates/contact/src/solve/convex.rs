@@ -43,6 +43,8 @@ pub(super) struct Convex<T> {
     pub(super) lambda: Vec<Rows<T>>,
     /// Their derivatives with respect to `lambda*`.
     slopes: Vec<Block<T>>,
+    /// Closed form of contacts: convex is the problem with that of the cone alone.
+    pub(super) map: Map,
     /// `A v - b - J^T lambda`, kg m/s.
     pub(super) gradient: Vec<T>,
     /// Squared share of momentum that is round-off.
@@ -58,6 +60,7 @@ impl<T: Scalar> Convex<T> {
             sigma: system.relative(&v),
             lambda: Vec::new(),
             slopes: Vec::new(),
+            map: Map::Proximal,
             gradient: Vec::new(),
             floor: T::lit((ROUNDOFF * epsilon).powi(2)),
             terms,
@@ -70,7 +73,8 @@ impl<T: Scalar> Convex<T> {
 
     /// Impulses, slopes and gradient at `v`: after a change of the terms.
     pub(super) fn evaluate(&mut self) {
-        let at = |(t, &sigma): (&Term<T>, &Rows<T>)| impulse(Map::Proximal, t.law, t.beta, t.before, sigma, t.bias);
+        let map = self.map;
+        let at = |(t, &sigma): (&Term<T>, &Rows<T>)| impulse(map, t.law, t.beta, t.before, sigma, t.bias);
         (self.lambda, self.slopes) = self.terms.iter().zip(&self.sigma).map(at).unzip();
         self.gradient = self.system.gradient(&self.v, &self.lambda);
     }
@@ -78,18 +82,16 @@ impl<T: Scalar> Convex<T> {
     /// One Newton step: how fast the objective fell along it at first, J, about twice what it was above its least. None
     /// where the matrix is singular in this arithmetic.
     pub(super) fn step(&mut self) -> Option<T> {
-        let weighted =
-            |(slope, term): (&Block<T>, &Term<T>)| slope.map(|row| std::array::from_fn(|c| row[c] * term.beta[c]));
-        let w: Vec<Block<T>> = self.slopes.iter().zip(&self.terms).map(weighted).collect();
-        self.system.assemble(&w, &mut self.matrix);
-        if !self.matrix.factor() {
-            return None;
-        }
-        let mut d: Vec<T> = self.gradient.iter().map(|&g| -g).collect();
-        self.matrix.solve(&mut d);
+        let Self { system, terms, slopes, gradient, matrix, .. } = self;
+        let d = direction(system, terms, slopes, gradient, matrix)?;
         let decrement = self.search(&d);
         self.evaluate();
         Some(decrement)
+    }
+
+    /// The Newton step at `v`, in a matrix of the system's pattern; None where it is singular in this arithmetic.
+    pub(super) fn newton(&self, matrix: &mut BlockMatrix<T>) -> Option<Vec<T>> {
+        direction(&self.system, &self.terms, &self.slopes, &self.gradient, matrix)
     }
 
     /// Moves `v` to the zero of the derivative along `d`.
@@ -142,6 +144,26 @@ impl<T: Scalar> Convex<T> {
         let all = self.system.constraints.iter().zip(&self.terms).map(relative);
         self.floor * all.fold(T::lit(1.0), |most, x| most.max(x)) * scale
     }
+}
+
+/// `-(A + J^T P beta J)^-1 gradient`.
+fn direction<T: Scalar>(
+    system: &System<T>,
+    terms: &[Term<T>],
+    slopes: &[Block<T>],
+    gradient: &[T],
+    matrix: &mut BlockMatrix<T>,
+) -> Option<Vec<T>> {
+    let weighted =
+        |(slope, term): (&Block<T>, &Term<T>)| slope.map(|row| std::array::from_fn(|c| row[c] * term.beta[c]));
+    let w: Vec<Block<T>> = slopes.iter().zip(terms).map(weighted).collect();
+    system.assemble(&w, matrix);
+    if !matrix.factor() {
+        return None;
+    }
+    let mut d: Vec<T> = gradient.iter().map(|&g| -g).collect();
+    matrix.solve(&mut d);
+    Some(d)
 }
 
 #[cfg(test)]

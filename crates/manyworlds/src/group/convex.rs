@@ -47,7 +47,7 @@ impl IslandStep {
         let settings = if kernels == Kernels::Sap {
             convex::sap::<T>(&SapParams::within(f64::from(self.tolerance)))
         } else {
-            convex::canal::<T>(&CanalParams::default())
+            convex::canal::<T>(&CanalParams::frozen())
         };
         let all = ConvexDims {
             tolerance: dims.tolerance,

@@ -4,14 +4,16 @@ use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
 use super::super::convex::{Convex, Term};
+use super::super::sparse::BlockMatrix;
 use super::super::subadmm::Penalty;
 use super::super::system::{Constraint, Rows, System, cast};
 use super::params::CanalParams;
 use super::shift::Mixing;
+use super::strict::Strict;
 use crate::problem::{ContactProblem, Law};
 
-/// One island. Its terms hold `before = -u`, impulses of the last outer iteration, and the bias with the frozen De Saxce
-/// shift `mu |z_t + e_t|`.
+/// One island. Its terms hold `before = -u`, impulses of the last outer iteration, and, except in strict steps, the bias
+/// with the frozen De Saxce shift `mu |z_t + e_t|`.
 pub(in crate::solve) struct IslandState<T> {
     convex: Convex<T>,
     params: CanalParams,
@@ -21,11 +23,14 @@ pub(in crate::solve) struct IslandState<T> {
     penalty: T,
     /// Largest `|J v - z|` of the last outer iteration, m/s.
     gap: T,
-    /// The frozen De Saxce shifts, by contact, m/s.
+    /// Steps by the strict map, while they serve in this outer iteration, and the matrix of theirs.
+    strict: Option<Strict<T>>,
+    strict_matrix: Option<BlockMatrix<T>>,
+    /// The frozen De Saxce shifts, by contact, m/s; while strict steps are tried, those to freeze if these fail.
     shift: Vec<f64>,
     /// How they go on.
     mixing: Mixing,
-    /// Largest change of the shift before the present one, m/s.
+    /// Largest change of the shift when it was frozen last, m/s: all of it after strict steps.
     moved: T,
     /// Newton steps of the present inner problem.
     inner: u32,
@@ -60,7 +65,12 @@ impl<T: Scalar> IslandState<T> {
         let system = System::new(problem, island);
         let v = system.velocity_of(&problem.velocity(lambda));
         let most = if T::NAME == "f64" { params.penalty_max } else { params.penalty_max.min(CanalParams::MOST_SINGLE) };
-        let penalty = cast(params.penalty.min(most));
+        let rows: usize = system.constraints.iter().map(|c| c.law.rows()).sum();
+        let redundancy = match params.weights {
+            Penalty::Uniform => 1.0,
+            Penalty::PerConstraint => (rows as f64 / v.len().max(1) as f64).max(1.0),
+        };
+        let penalty = cast((params.penalty / redundancy).min(most));
         let term = |(c, before): (&Constraint<T>, Rows<T>)| {
             let beta = [penalty * weight(params.weights, c.mass); 3];
             Term { law: c.law, beta, before, bias: c.e }
@@ -72,15 +82,16 @@ impl<T: Scalar> IslandState<T> {
             most: cast(most),
             penalty,
             gap: T::lit(f64::from(f32::MAX)),
+            strict: None,
+            strict_matrix: None,
             shift: Vec::new(),
             mixing: Mixing::default(),
             moved: T::lit(0.0),
             inner: 0,
             outer: 0,
         };
-        let first = own.shifts(&own.convex.sigma);
-        own.freeze(&first);
-        own.convex.evaluate();
+        own.shift = own.shifts(&own.convex.sigma);
+        own.freeze();
         own
     }
 
@@ -94,24 +105,36 @@ impl<T: Scalar> IslandState<T> {
         self.convex.system.constraints.iter().zip(z).filter_map(of).collect()
     }
 
-    /// Freezes these shifts.
-    fn freeze(&mut self, shifts: &[f64]) {
+    /// Freezes the shifts.
+    fn freeze(&mut self) {
         self.moved = T::lit(0.0);
         let Convex { system, terms, .. } = &mut self.convex;
         let contacts = system.constraints.iter().zip(terms).filter(|(c, _)| matches!(c.law, Law::Contact { .. }));
-        for ((c, term), &shift) in contacts.zip(shifts) {
+        for ((c, term), &shift) in contacts.zip(&self.shift) {
             let next = c.e[2] + cast::<T>(shift);
             self.moved = self.moved.max((next - term.bias[2]).abs());
             term.bias[2] = next;
         }
-        self.shift = shifts.to_vec();
+        self.convex.evaluate();
     }
 
     /// One Newton step of the inner problem; then, if that was its last, the multipliers' update.
     #[must_use]
     pub(in crate::solve) fn step(&mut self) -> Step {
-        let Some(decrement) = self.convex.step() else { return Step::Broken };
         self.inner += 1;
+        let mut decrement = T::lit(f64::from(f32::MAX));
+        if let Some(mut strict) = self.strict.take() {
+            let matrix = self.strict_matrix.get_or_insert_with(|| self.convex.system.matrix(false));
+            if !strict.step(&mut self.convex, matrix) {
+                strict.give_up(&mut self.convex);
+                self.freeze();
+                return Step::Inner;
+            }
+            self.strict = Some(strict);
+        } else {
+            let Some(worth) = self.convex.step() else { return Step::Broken };
+            decrement = worth;
+        }
         let error = self.convex.error();
         if !error.is_finite() {
             return Step::Broken;
@@ -161,9 +184,20 @@ impl<T: Scalar> IslandState<T> {
         }
         self.gap = gap;
         let image = self.shifts(&z);
-        let next = self.mixing.next(&self.shift, &image);
-        self.freeze(&next);
-        self.convex.evaluate();
+        self.shift = match self.strict.take() {
+            // No shift was frozen that could have missed its image.
+            Some(_) => {
+                self.mixing = Mixing::default();
+                image
+            }
+            None => self.mixing.next(&self.shift, &image),
+        };
+        if self.params.strict {
+            self.moved = T::lit(0.0);
+            self.strict = Some(Strict::new(&mut self.convex));
+        } else {
+            self.freeze();
+        }
     }
 
     /// Writes the impulses where the problem has them.

@@ -11,8 +11,11 @@ use crate::solve::{Outcome, SolveError, SolveSettings, Solver, SolverParams};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CanalParams {
     /// Whether `penalty` and `penalty_max` are kg for all constraints alike, as Lee 2024 has it, or multiples of each
-    /// constraint's effective mass.
+    /// constraint's effective mass, the first penalty then less by degrees of freedom to rows where an island has more
+    /// rows: all of its contacts together are as stiff.
     pub weights: Penalty,
+    /// Whether inner problems are first tried with the De Saxce shift of their own slack, and frozen where that fails.
+    pub strict: bool,
     /// Penalty beta to begin with.
     pub penalty: f64,
     /// Largest penalty: beyond it round-off in `J v`, times beta, is all that is left of an impulse. In single precision
@@ -34,11 +37,12 @@ impl Default for CanalParams {
     fn default() -> Self {
         Self {
             weights: Penalty::PerConstraint,
-            penalty: 1e3,
+            strict: true,
+            penalty: 300.0,
             penalty_max: 1e8,
             growth: 10.0,
-            decrease: 0.25,
-            inner_share: 0.01,
+            decrease: 0.05,
+            inner_share: 0.003,
             inner: 50,
             outer: 100,
         }
@@ -49,10 +53,16 @@ impl CanalParams {
     /// Largest penalty in single precision: an impulse keeps four digits or more, and each outer iteration gains about two.
     pub const MOST_SINGLE: f64 = 1e2;
 
+    /// What does best with a shift that stays frozen, as in kernels.
+    #[must_use]
+    pub fn frozen() -> Self {
+        Self { strict: false, penalty: 1e3, decrease: 0.25, inner_share: 0.01, ..Self::default() }
+    }
+
     /// As printed: one penalty of 1e4 kg.
     #[must_use]
     pub fn printed() -> Self {
-        Self { weights: Penalty::Uniform, penalty: 1e4, ..Self::default() }
+        Self { weights: Penalty::Uniform, penalty: 1e4, ..Self::frozen() }
     }
 }
 
