@@ -5,8 +5,9 @@
 //!    written out: what batches do, on both executors.
 //! 2. Newton steps on the same map in velocities ([`super::polish`]): for islands of any size, and with a smaller proximal
 //!    weight, to which contacts pressed against each other by the same bodies owe their last digits.
-//! 3. CANAL, which needs no good start, with a few Newton steps after every few of its outer iterations; of these some
-//!    weigh velocities a thousand times as much against impulses, which tells apart what rests and what hardly slides.
+//! 3. CANAL, which needs no good start, with a few Newton steps now and then where eight outer iterations were not enough;
+//!    of these some weigh velocities a thousand times as much against impulses, which tells apart what rests and what
+//!    hardly slides.
 //! 4. Sweeps for what is left of the iterations.
 //!
 //! An island keeps the best impulses that any stage found for it.

@@ -2,7 +2,6 @@
 
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::island_newton::ROUNDS;
 
 use super::super::canal::{CanalParams, IslandState, Step};
 use super::super::iterate::measure;
@@ -10,12 +9,12 @@ use super::super::polish::{Polish, Trust};
 use crate::problem::ContactProblem;
 use crate::solve::{SolveSettings, Stage};
 
-/// Outer iterations of CANAL after which Newton steps are tried: most islands need few, stacks of very unlike masses half a
-/// hundred, and bodies wedged in a corner with friction 1, where cones of wall and floor just touch, hundreds.
-const LOOKS: [u32; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+/// Outer iterations of CANAL after which Newton steps are tried: most islands need no more than the first, bodies wedged in
+/// a corner with friction 1, where cones of wall and floor just touch, hundreds.
+const LOOKS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Outer iterations before stiff Newton steps are tried as well.
 const STIFF_FROM: u32 = 64;
-/// Newton steps at each: from near they are enough, from far away none would be.
+/// Newton steps at each, and before the first: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
 
 /// An island while its stages look for something better than what it has.
@@ -53,11 +52,9 @@ impl<'a> Search<'a> {
 
     /// The stages in turn; the one that solved the island.
     pub(super) fn run<T: Scalar>(&mut self) -> Option<Stage> {
-        for (trust, rounds) in [(Trust::QUICK, LOOK_ROUNDS), (Trust::PATIENT, ROUNDS)] {
-            let start = self.best.clone();
-            if self.polish::<T>(&start, trust, rounds) {
-                return Some(Stage::Newton);
-            }
+        let start = self.best.clone();
+        if self.polish::<T>(&start, Trust::QUICK) {
+            return Some(Stage::Newton);
         }
         self.canal::<T>()
     }
@@ -79,10 +76,10 @@ impl<'a> Search<'a> {
     }
 
     /// Newton steps on the strict map.
-    fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust, rounds: u32) -> bool {
+    fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust) -> bool {
         let mut state = Polish::<T>::new(self.problem, self.island, from, trust);
         let mut lambda = from.to_vec();
-        for _ in 0..rounds.min(self.left) {
+        for _ in 0..LOOK_ROUNDS.min(self.left) {
             if !state.round() {
                 return false;
             }
@@ -115,14 +112,14 @@ impl<'a> Search<'a> {
             if LOOKS.contains(&state.outer) {
                 let stiff = Some(Trust::STIFF).filter(|_| STIFF_FROM <= state.outer);
                 for trust in std::iter::once(Trust::QUICK).chain(stiff) {
-                    if self.polish::<T>(&lambda, trust, LOOK_ROUNDS) {
+                    if self.polish::<T>(&lambda, trust) {
                         return Some(Stage::CanalNewton);
                     }
                 }
             }
             if state.outer == params.outer {
                 let best = self.best.clone();
-                return self.polish::<T>(&best, Trust::STIFF, LOOK_ROUNDS).then_some(Stage::CanalNewton);
+                return self.polish::<T>(&best, Trust::STIFF).then_some(Stage::CanalNewton);
             }
             state.update();
         }
