@@ -96,7 +96,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             dims.param_lanes = u32::from(!set.uniform());
             let pgs = PgsParams {
                 tolerance: shared.tolerance,
-                sweeps: shared.iterations,
+                sweeps: shared.kernel_iterations(),
                 rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
                 newton: kernels == Kernels::Newton,
                 share,
@@ -114,7 +114,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let host = HostStage::new(Arc::clone(&shared.host), n_world, width, kernels, lane_workspace);
         let islands = IslandStep {
             buffers: islands,
-            iterations: shared.iterations,
+            iterations: shared.kernel_iterations(),
             substeps: shared.substeps,
             spread: lane_workspace,
             tolerance: shared.tolerance as f32,

@@ -8,6 +8,7 @@ use manyworlds_contact::subadmm::Chains;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
 
 use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
@@ -83,6 +84,13 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
     /// What the kernels of a step do.
     pub(crate) fn kernels(&self) -> Kernels {
         kernels(self.solver, self.substeps)
+    }
+
+    /// Iterations of the kernels at most: what withstands the first stage of a solver that goes on on the host is not swept
+    /// any further before.
+    pub(crate) fn kernel_iterations(&self) -> u32 {
+        let own = self.kernels() == Kernels::Newton && self.solver.finishes();
+        if own { self.iterations.min(FIRST + ROUNDS) } else { self.iterations }
     }
 }
 
