@@ -69,9 +69,12 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
         }
     }
     let (_, first) = &found[0];
-    let lanes = found.iter().all(|(tile, reflection)| reflection.workgroup == *tile);
-    if !lanes && found.iter().any(|(_, reflection)| reflection.workgroup != first.workgroup) {
-        return Err(format!("src/{name}.wgsl: the workgroup is TILE wide, or of one width whatever the tile"));
+    let by_tile = found.iter().all(|(tile, reflection)| reflection.workgroup == *tile);
+    // An invocation asks which lane it is, or a workgroup which item.
+    let lanes = !expanded.text.contains("= group_index(group);");
+    if !by_tile && (lanes || found.iter().any(|(_, reflection)| reflection.workgroup != first.workgroup)) {
+        let either = if lanes { "" } else { ", or of one width whatever the tile" };
+        return Err(format!("src/{name}.wgsl: the workgroup is TILE wide{either}"));
     }
     let Some((stage, stem)) = name.split_once('/') else {
         return Err(format!("src/{name}.wgsl: a kernel lives in the folder of its stage"));
@@ -80,7 +83,7 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
     write(&out.join(&file), &expanded.text)?;
     let constant = stem.replace('/', "_").to_uppercase();
     let mirror = name.replace('/', "::");
-    let width = if lanes { "Width::Tile".into() } else { format!("Width::Fixed({})", first.workgroup) };
+    let width = if lanes { "Width::Lane" } else { "Width::Group" };
     let mut bindings = String::new();
     for binding in &first.bindings {
         let _ = write!(
@@ -93,10 +96,10 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
     let code = format!(
         "/// `{name}`.\npub static {constant}: Kernel = Kernel {{\n    name: {name:?},\n    \
          wgsl: include_str!(concat!(env!(\"OUT_DIR\"), \"/{file}\")),\n    width: {width},\n    \
-         bindings: &[{bindings}],\n    wgsl_dims: &{:?},\n    wgsl_dims_bytes: {},\n    workgroup_bytes: {bytes},\n    \
+         bindings: &[{bindings}],\n    wgsl_dims: &{:?},\n    constants: &{:?},\n    wgsl_dims_bytes: {},\n    workgroup_bytes: {bytes},\n    \
          rust_dims: fields::<crate::{mirror}::Dims>,\n    rust_dims_bytes: size_of::<crate::{mirror}::Dims>(),\n    \
          mirror_f32: crate::{mirror}::mirror::<f32>,\n    mirror_f64: crate::{mirror}::mirror::<f64>,\n}};\n",
-        first.dims, first.dims_bytes
+        first.dims, first.constants, first.dims_bytes
     );
     Ok((stage.to_string(), constant, code))
 }

@@ -30,6 +30,8 @@ struct Dims {
 
 // Sweeps before the first Newton step.
 const FIRST: u32 = 4u;
+// What of a solve a dispatch does. A pipeline has no code for the rest: a software adapter would run it without effect.
+override phases: u32;
 const PHASE_PREPARE: u32 = 1u;
 const PHASE_ROUNDS: u32 = 2u;
 const PHASE_FINISH: u32 = 4u;
@@ -486,10 +488,10 @@ fn finish(lane: u32) {
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = lane_index(group, local);
-    if (dims.phases & PHASE_PREPARE) != 0u && index < dims.lanes {
+    if (phases & PHASE_PREPARE) != 0u && index < dims.lanes {
         prepare(index);
     }
-    if (dims.phases & PHASE_ROUNDS) != 0u && index < min(dims.stride, dims.lanes) {
+    if (phases & PHASE_ROUNDS) != 0u && index < min(dims.stride, dims.lanes) {
         var lane = index;
         var open = is_open(lane);
         for (var k = 0u; k < dims.budget; k++) {
@@ -503,7 +505,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             open = advance_lane();
         }
     }
-    if (dims.phases & PHASE_FINISH) != 0u && index < dims.lanes {
+    if (phases & PHASE_FINISH) != 0u && index < dims.lanes {
         finish(index);
     }
 }
