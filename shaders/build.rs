@@ -69,12 +69,9 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
         }
     }
     let (_, first) = &found[0];
-    let by_tile = found.iter().all(|(tile, reflection)| reflection.workgroup == *tile);
-    // An invocation asks which lane it is, or a workgroup which item.
-    let lanes = !expanded.text.contains("= group_index(group);");
-    if !by_tile && (lanes || found.iter().any(|(_, reflection)| reflection.workgroup != first.workgroup)) {
-        let either = if lanes { "" } else { ", or of one width whatever the tile" };
-        return Err(format!("src/{name}.wgsl: the workgroup is TILE wide{either}"));
+    let lanes = found.iter().all(|(tile, reflection)| reflection.workgroup == *tile);
+    if !lanes && found.iter().any(|(_, reflection)| reflection.workgroup != first.workgroup) {
+        return Err(format!("src/{name}.wgsl: the workgroup is TILE wide, or of one width whatever the tile"));
     }
     let Some((stage, stem)) = name.split_once('/') else {
         return Err(format!("src/{name}.wgsl: a kernel lives in the folder of its stage"));
@@ -83,7 +80,7 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
     write(&out.join(&file), &expanded.text)?;
     let constant = stem.replace('/', "_").to_uppercase();
     let mirror = name.replace('/', "::");
-    let width = if lanes { "Width::Lane" } else { "Width::Group" };
+    let width = if lanes { "Width::Tile".into() } else { format!("Width::Fixed({})", first.workgroup) };
     let mut bindings = String::new();
     for binding in &first.bindings {
         let _ = write!(

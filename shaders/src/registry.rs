@@ -52,10 +52,10 @@ impl Kernel {
 /// What one item of a dispatch is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Width {
-    /// A lane, run by one invocation of a workgroup that is TILE wide.
-    Lane,
-    /// A workgroup, TILE wide or of one width whatever the tile.
-    Group,
+    /// The workgroup is TILE wide: an item is a lane, run by one invocation.
+    Tile,
+    /// The workgroup has this many invocations whatever the tile: an item is a workgroup.
+    Fixed(u32),
 }
 
 /// A storage buffer of a kernel.

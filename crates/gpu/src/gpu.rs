@@ -265,8 +265,8 @@ impl<T: Scalar> GpuStore<T> {
 /// Workgroups of a dispatch.
 fn groups(kernel: &Kernel, count: u32, tile: u32) -> u32 {
     match kernel.width {
-        Width::Lane => count.div_ceil(tile),
-        Width::Group => count,
+        Width::Tile => count.div_ceil(tile),
+        Width::Fixed(_) => count,
     }
 }
 

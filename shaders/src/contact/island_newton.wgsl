@@ -6,9 +6,6 @@
 #import contact/globalise
 #import contact/dense_group
 
-// Invocations of a workgroup: loops are counted for as many.
-const ISLAND_WIDTH: u32 = 32u;
-
 @group(0) @binding(0) var<uniform> dims: IslandDims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_jac: array<real>;

@@ -3,7 +3,7 @@
 //!
 //! The velocity is carried along, `v += Y dlambda`. When a sweep looks converged, `v` is recomputed from the impulses
 //! and the very residual that is reported decides; a warm start that is good enough costs no sweep at all. A long solve is
-//! spread over several dispatches of [`sweeps`]: a software adapter (llvmpipe) ends every loop when an invocation has
+//! spread over several dispatches of [`SWEEPS`]: a software adapter (llvmpipe) ends every loop when an invocation has
 //! gone round 65535 times in all, without a word, and devices that drive a display end dispatches that take too long.
 
 use super::island::{self, IslandDims, IslandRecord, Islands, con, info, kind, region};
@@ -11,17 +11,8 @@ use super::local;
 use crate::Scalar;
 use crate::args::Args;
 
-/// Sweeps of a dispatch of workgroups of [`WIDEST`]. An invocation goes round its loops some ten times for each constraint
-/// it visits.
+/// Sweeps of a dispatch. An invocation goes round its loops some ten times for each constraint it visits.
 pub const SWEEPS: u32 = 16;
-/// Invocations of the widest workgroups, which are as wide as a tile.
-const WIDEST: u32 = 32;
-
-/// Sweeps of a dispatch of workgroups of so many invocations, at least one: the fewer they are, the more each has to do.
-#[must_use]
-pub fn sweeps(width: u32) -> u32 {
-    (SWEEPS * width / WIDEST).clamp(1, SWEEPS)
-}
 
 /// Solves one island in place. `free` and `v` are the regions of the velocity. Returns how many sweeps were done in all,
 /// and whether more would change nothing.

@@ -4,9 +4,6 @@
 #import contact/island
 #import contact/island_sweep
 
-// Invocations of a workgroup. A colour has few constraints: what is wider than the adapter's vectors stays idle.
-const ISLAND_WIDTH: u32 = TILE;
-
 @group(0) @binding(0) var<uniform> dims: IslandDims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_jac: array<real>;

@@ -1,10 +1,118 @@
-// Passes over one island by one workgroup: the twin of those in island.rs. The importing kernel imports contact/local and
-// contact/island, binds island_jac, island_con, impulse and velocity, says how wide its workgroups are (ISLAND_WIDTH, a
-// power of two), and calls `island_recompute` and `island_measure` from uniform control flow, as they hold barriers.
-#import contact/island_laws
+// Passes over one island by one workgroup: the twin of the functions below the records in island.rs. The importing
+// kernel imports contact/local and contact/island, binds island_jac, island_con, impulse and velocity, and calls
+// `island_recompute` and `island_measure` from uniform control flow, as they hold barriers.
+
+const ISLAND_WIDTH: u32 = 32u;
 
 var<workgroup> partial_square: array<real, ISLAND_WIDTH>;
 var<workgroup> partial_scaled: array<real, ISLAND_WIDTH>;
+
+struct Residuals {
+    square: real,
+    scaled: real,
+}
+
+// `e + J v` of a block, v in the region that begins at `region`.
+fn block_sigma(c: ConstraintRecord, e: vec3<real>, region: u32) -> vec3<real> {
+    var sigma = e;
+    for (var s = c.side_begin; s < c.side_end; s++) {
+        let side = side_record(s);
+        for (var k = 0u; k < side.count; k++) {
+            let x = velocity[region + side.velocity + k];
+            let at = side.jac + k;
+            sigma.x = fma(island_jac[at], x, sigma.x);
+            sigma.y = fma(island_jac[at + side.count], x, sigma.y);
+            sigma.z = fma(island_jac[at + 2u * side.count], x, sigma.z);
+        }
+    }
+    return sigma;
+}
+
+// `v += Y d` of a block.
+fn block_apply(c: ConstraintRecord, d: vec3<real>, region: u32) {
+    for (var s = c.side_begin; s < c.side_end; s++) {
+        let side = side_record(s);
+        for (var k = 0u; k < side.count; k++) {
+            let to = region + side.velocity + k;
+            let at = side.jac + 3u * side.count + k;
+            let y0 = island_jac[at];
+            let y1 = island_jac[at + side.count];
+            let y2 = island_jac[at + 2u * side.count];
+            velocity[to] = fma(y0, d.x, fma(y1, d.y, fma(y2, d.z, velocity[to])));
+        }
+    }
+}
+
+// `J v` of a row.
+fn row_sigma(c: ConstraintRecord, region: u32) -> real {
+    var sigma = real(0.0);
+    for (var s = c.side_begin; s < c.side_end; s++) {
+        let side = side_record(s);
+        for (var k = 0u; k < side.count; k++) {
+            sigma = fma(island_jac[side.jac + k], velocity[region + side.velocity + k], sigma);
+        }
+    }
+    return sigma;
+}
+
+// `v += Y d` of a row.
+fn row_apply(c: ConstraintRecord, d: real, region: u32) {
+    for (var s = c.side_begin; s < c.side_end; s++) {
+        let side = side_record(s);
+        for (var k = 0u; k < side.count; k++) {
+            let to = region + side.velocity + k;
+            velocity[to] = fma(island_jac[side.jac + side.count + k], d, velocity[to]);
+        }
+    }
+}
+
+fn row_bounded(c: u32, x: real) -> real {
+    return min(max(x, island_con[c + CON_ROW_LOWER]), island_con[c + CON_ROW_UPPER]);
+}
+
+fn row_solve(c: u32, lambda: real, sigma: real) -> real {
+    let compliance = island_con[c + CON_ROW_COMPLIANCE];
+    let whole = max(island_con[c + CON_ROW_DELASSUS] + compliance, ISLAND_TINY);
+    return row_bounded(c, lambda - fma(compliance, lambda, sigma + island_con[c + CON_ROW_BIAS]) / whole);
+}
+
+// The same with a share of G.
+fn row_solve_share(c: u32, share: real, lambda: real, sigma: real) -> real {
+    let compliance = island_con[c + CON_ROW_COMPLIANCE];
+    let whole = max(fma(share, island_con[c + CON_ROW_DELASSUS], compliance), ISLAND_TINY);
+    return row_bounded(c, lambda - fma(compliance, lambda, sigma + island_con[c + CON_ROW_BIAS]) / whole);
+}
+
+fn row_residual(c: u32, step: real, lambda: real, sigma: real) -> real {
+    let compliance = island_con[c + CON_ROW_COMPLIANCE];
+    let fault = fma(compliance, lambda, sigma + island_con[c + CON_ROW_BIAS]);
+    let moved = step * fault / fma(step, compliance, real(1.0));
+    let y = lambda - moved;
+    if island_con[c + CON_ROW_LOWER] <= y && y <= island_con[c + CON_ROW_UPPER] {
+        return moved;
+    }
+    return lambda - row_bounded(c, y);
+}
+
+fn con_bias(c: u32) -> vec3<real> {
+    return vec3<real>(island_con[c], island_con[c + 1u], island_con[c + 2u]);
+}
+
+fn con_block(at: u32) -> Block {
+    return Block(array<real, 6>(
+        island_con[at], island_con[at + 1u], island_con[at + 2u], island_con[at + 3u], island_con[at + 4u],
+        island_con[at + 5u],
+    ));
+}
+
+fn impulse_at(i: u32) -> vec3<real> {
+    return vec3<real>(impulse[3u * i], impulse[3u * i + 1u], impulse[3u * i + 2u]);
+}
+
+// Larger of two, a NaN never swallowed.
+fn island_worse(a: real, b: real) -> real {
+    return select(a, b, !(b <= a) || !is_finite(b));
+}
 
 // Velocity that the impulses give, `v = v_free + sum Y lambda`, into a region.
 fn island_recompute(own: IslandRecord, local: u32, region: u32) {
@@ -27,6 +135,26 @@ fn island_recompute(own: IslandRecord, local: u32, region: u32) {
         begin = end;
         storageBarrier();
     }
+}
+
+// Sum of squares of the natural residual (step 1), and scaled residual, of one constraint.
+fn constraint_residual(kind: u32, c: u32, lambda: vec3<real>, sigma: vec3<real>) -> Residuals {
+    let one = real(1.0);
+    if kind == KIND_BLOCK {
+        let mu = island_con[c + CON_FRICTION];
+        let r = local_residual(mu, one, lambda, sigma);
+        let at = c + CON_DELASSUS;
+        let trace = island_con[at] + island_con[at + 3u] + island_con[at + 5u];
+        let square = fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
+        return Residuals(square, local_scaled_residual(mu, trace, lambda, sigma));
+    }
+    let r = row_residual(c, one, lambda.x, sigma.x);
+    let g = island_con[c + CON_ROW_DELASSUS];
+    var rho = one;
+    if ISLAND_TINY < g {
+        rho = one / g;
+    }
+    return Residuals(r * r, abs(row_residual(c, rho, lambda.x, sigma.x)) / rho);
 }
 
 // Adds up what the lanes found, in a fixed order; the same for all of them. The residual is number 1, the scaled one

@@ -4,9 +4,6 @@
 #import contact/island
 #import contact/island_sweep
 
-// Invocations of a workgroup. A colour has few constraints: what is wider than the adapter's vectors stays idle.
-const ISLAND_WIDTH: u32 = TILE;
-
 struct TgsDims {
     n_islands: u32,
     colours_at: u32,

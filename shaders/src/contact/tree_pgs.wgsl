@@ -30,8 +30,10 @@ struct Dims {
 
 // Sweeps before the first Newton step.
 const FIRST: u32 = 4u;
-// What of a solve a dispatch does. A pipeline has no code for the rest: a software adapter would run it without effect.
+// What of a solve a dispatch does, and whether by Newton steps. A pipeline has no code for the rest: a software adapter
+// would run it without effect.
 override phases: u32;
+override newton: u32;
 const PHASE_PREPARE: u32 = 1u;
 const PHASE_ROUNDS: u32 = 2u;
 const PHASE_FINISH: u32 = 4u;
@@ -449,7 +451,7 @@ fn advance_lane() -> bool {
     var size = work[state_first + STATE_SIZE * TILE];
     var progress = work[at];
     if size.w == real(STAGE_WRITTEN) {
-        progress = dense_round(dims.newton > 0u, u32(size.z), progress);
+        progress = dense_round(newton > 0u, u32(size.z), progress);
     } else {
         progress.y = sqrt(sweep());
         progress.w += real(1.0);

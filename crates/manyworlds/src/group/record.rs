@@ -241,11 +241,11 @@ impl IslandStep {
         }
         match (kernels, beside) {
             (Kernels::Nothing, _) => return,
-            (Kernels::Substeps, _) => self.by_parts(dims, impulse, tile, recording),
+            (Kernels::Substeps, _) => self.by_parts(dims, impulse, recording),
             (_, Beside::Split(split)) => self.split(dims, sets, pack, split, recording),
             (_, Beside::Convex(convex)) => self.convex(kernels, dims, sets, pack, convex, recording),
             (_, Beside::Residual(cr)) => self.newton_cr::<T>(dims, pack, cr, recording),
-            _ => self.solve(dims, pack, impulse, tile, recording),
+            _ => self.solve(dims, pack, impulse, recording),
         }
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
@@ -282,17 +282,12 @@ impl IslandStep {
         }
     }
 
-    /// Sweeps of a dispatch, at most.
-    fn sweeps(&self, tile: u32) -> u32 {
-        if self.spread { island_pgs::sweeps(tile) } else { island_pgs::SWEEPS }
-    }
-
     /// Temporal Gauss-Seidel.
-    fn by_parts(&self, dims: &IslandDims, impulse: BufferId, tile: u32, recording: &mut Recording) {
+    fn by_parts(&self, dims: &IslandDims, impulse: BufferId, recording: &mut Recording) {
         let b = &self.buffers;
         let all = island_tgs::Dims::new(dims, self.substeps, self.iterations / self.substeps);
         // A part begins with as much as a sweep.
-        let stride = if self.spread { self.sweeps(tile).div_ceil(2) } else { all.iterations };
+        let stride = if self.spread { island_pgs::SWEEPS / 2 } else { all.iterations };
         for done in (0..all.iterations).step_by(stride as usize) {
             let dims = island_tgs::Dims { done, iterations: all.iterations.min(done + stride), ..all };
             let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.work, b.info];
@@ -301,19 +296,12 @@ impl IslandStep {
     }
 
     /// Sweeps; Newton steps; more sweeps for islands that are too large for those, or withstand them.
-    fn solve<T>(
-        &self,
-        dims: &IslandDims,
-        pack: &IslandPack<T>,
-        impulse: BufferId,
-        tile: u32,
-        recording: &mut Recording,
-    ) {
+    fn solve<T>(&self, dims: &IslandDims, pack: &IslandPack<T>, impulse: BufferId, recording: &mut Recording) {
         use kernel::contact::ISLAND_PGS;
-        let (b, stride) = (&self.buffers, self.sweeps(tile));
+        let b = &self.buffers;
         let sweep = |recording: &mut Recording, begin: u32, end: u32| {
-            for done in (begin..end).step_by(stride as usize) {
-                let iterations = end.min(done + stride);
+            for done in (begin..end).step_by(island_pgs::SWEEPS as usize) {
+                let iterations = end.min(done + island_pgs::SWEEPS);
                 let dims = IslandDims { iterations, done, ..*dims };
                 let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.info];
                 recording.dispatch(&ISLAND_PGS, &dims, dims.n_islands, &buffers);

@@ -14,9 +14,6 @@
 #import contact/convex/sap
 #import contact/convex/iterate
 
-// Invocations of a workgroup: loops are counted for as many.
-const ISLAND_WIDTH: u32 = 32u;
-
 @group(0) @binding(0) var<uniform> dims: ConvexDims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> convex_index: array<u32>;

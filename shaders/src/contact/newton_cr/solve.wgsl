@@ -8,9 +8,6 @@
 #import contact/newton_cr/rows
 #import contact/newton_cr/residual
 
-// Invocations of a workgroup: loops are counted for as many.
-const ISLAND_WIDTH: u32 = 32u;
-
 @group(0) @binding(0) var<uniform> dims: ResidualDims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> cr_index: array<u32>;

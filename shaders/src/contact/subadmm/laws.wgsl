@@ -1,8 +1,8 @@
 // The half-iteration of a constraint, and how far the impulses are from its law: the twin of laws.rs. The importing
-// kernel binds what contact/subadmm/layout and contact/island_laws ask for.
+// kernel binds what contact/subadmm/layout and contact/island_sweep ask for.
 #import contact/local
 #import contact/island
-#import contact/island_laws
+#import contact/island_sweep
 #import contact/subadmm/layout
 
 const LAWS_TINY: real = real(1e-30);
