@@ -16,7 +16,7 @@ use crate::lu::{Lu, SMALLEST_PIVOT};
 use crate::mode::{Local, Mode, local};
 use crate::pool::Pooled;
 use crate::reduced::{Inverse, Unknown, left_over, unknowns};
-use crate::row::add_row;
+use crate::row::{add_row, leaving};
 use crate::step::StepInput;
 use crate::tree::Forward;
 
@@ -183,6 +183,7 @@ impl<'a> Island<'a> {
         let n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
         let n_u: usize = members.iter().map(|m| m.forward.tree.actuators.len()).sum();
         let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c], model)).collect();
+        let mut opening_margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
         let mut rows = Rows::default();
         let mut sources = Vec::new();
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
@@ -196,6 +197,10 @@ impl<'a> Island<'a> {
         for (m, member) in members.iter().enumerate() {
             let active = |i: &usize| member.forward.row(*i)[row::ACTIVE] > 0.0;
             for i in (0..member.forward.tree.rows.len()).filter(active) {
+                if let Some(speed) = leaving(&member.forward, i, &member.after) {
+                    opening_margin = opening_margin.min(speed);
+                    continue;
+                }
                 sources.push(Source::Row { member: m, index: i });
                 add_row(&member.forward, i, &member.after, member.at, &mut rows);
             }
@@ -208,7 +213,6 @@ impl<'a> Island<'a> {
         let j = rows.jacobian(&members, n_v);
         let mut sigma: Vec<f64> = (0..j.height()).map(|r| dot(j.row(r), &after)).collect();
         let y = responses(&members, &j);
-        let opening_margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
         let trace =
             |first: usize, n: usize| (first..first + n).map(|r| dot(j.row(r), y.row(r))).sum::<f64>() / n as f64;
         let Settled { locals, margin, closed } = settle(&rows.constraints, &mut sigma, opening_margin, trace);
@@ -274,17 +278,19 @@ impl<'a> Island<'a> {
             self.residual = left_over(system, lu, m);
             return;
         }
-        // Asked many times.
-        self.dynamics();
         let largest = |x: &[f64]| x.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
         let mut residual: f64 = 0.0;
         for z in lu.left_null() {
             // What a combination of equations that says nothing of impulses says of all that goes in, beside what the
             // heaviest of them says alone.
             let heaviest = (0..m).max_by(|&a, &b| z[a].abs().total_cmp(&z[b].abs())).unwrap_or(0);
-            let mut alone = vec![0.0; m];
-            alone[heaviest] = z[heaviest];
-            for (sum, one) in self.says(&z).iter().zip(&self.says(&alone)) {
+            let said = self.says(&z);
+            let alone = (z.iter().filter(|&&x| x != 0.0).count() > 1).then(|| {
+                let mut alone = vec![0.0; m];
+                alone[heaviest] = z[heaviest];
+                self.says(&alone)
+            });
+            for (sum, one) in said.iter().zip(alone.as_ref().unwrap_or(&said)) {
                 let (sum, one) = (largest(sum), largest(one));
                 if sum > 0.0 {
                     residual = residual.max(if one > 0.0 { sum / one } else { f64::INFINITY });

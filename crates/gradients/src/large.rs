@@ -16,7 +16,7 @@ use crate::krylov::{self, Left, Operator};
 use crate::mode::Mode;
 use crate::momentum::Momentum;
 use crate::reduced::{Unknown, unknowns};
-use crate::row::add_row;
+use crate::row::{add_row, leaving};
 use crate::step::StepInput;
 
 /// Products of an island's system for one solve at most.
@@ -173,6 +173,7 @@ impl<'a> Large<'a> {
         let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c], model)).collect();
 
         let (mut links, mut constraints, mut sources) = (Vec::new(), Vec::new(), Vec::new());
+        let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
         let mut n_row = 0;
         let mut take = |mut rows: Rows, link: Option<Link>| {
             let (Some(mut constraint), Some(link)) = (rows.constraints.pop(), link) else { return };
@@ -199,6 +200,10 @@ impl<'a> Large<'a> {
         for (m, member) in members.iter().enumerate() {
             free.push(Momentum::of_tree(member));
             for i in (0..member.forward.tree.rows.len()).filter(|&i| member.forward.row(i)[row::ACTIVE] > 0.0) {
+                if let Some(speed) = leaving(&member.forward, i, &member.after) {
+                    margin = margin.min(speed);
+                    continue;
+                }
                 let mut rows = Rows::default();
                 add_row(&member.forward, i, &member.after, [0, 0], &mut rows);
                 sources.push(Source::Row { member: m, index: i });
@@ -220,7 +225,6 @@ impl<'a> Large<'a> {
             members.iter().enumerate().flat_map(|(m, member)| vec![m; member.forward.n_v()]).collect();
         let own: Vec<Matrix3<f64>> = links.iter().map(|link| delassus(link, &members, &owner_of_dof)).collect();
         let starts: Vec<usize> = constraints.iter().map(|constraint| constraint.first).collect();
-        let margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
         let trace = |first: usize, n: usize| starts.binary_search(&first).map_or(0.0, |at| own[at].trace()) / n as f64;
         let Settled { locals, margin, closed } = settle(&constraints, &mut sigma, margin, trace);
         let unknowns = unknowns(&constraints, &locals, &sigma);
@@ -252,7 +256,7 @@ impl<'a> Large<'a> {
         }
     }
 
-    /// As [`crate::island::Island::free`].
+    /// What a force, and a control, change velocities by at most without constraints, as [`crate::island::Island::dense`] says.
     pub(crate) fn free(&self) -> [f64; 2] {
         let mut out = [0.0_f64; 2];
         for (member, free) in self.members.iter().zip(&self.free) {

@@ -12,6 +12,18 @@ use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, 
 use crate::momentum::{counts, length_slope, orientation};
 use crate::tree::Forward;
 
+/// How fast an active row without impulse leaves its bound of zero, biased, m/s (rad/s): above zero, as of a limit that is not
+/// reached, it has no say in the step.
+pub(crate) fn leaving(forward: &Forward, index: usize, after: &[f64]) -> Option<f64> {
+    let (record, numbers) = (&forward.tree.rows[index], forward.row(index));
+    if forward.impulses[index] != 0.0 || numbers[row::LOWER] != 0.0 || numbers[row::UPPER] < 0.0 {
+        return None;
+    }
+    let terms = record.dofs[..record.count as usize].iter().zip(&numbers[row::COEFFICIENT..]);
+    let speed = numbers[row::BIAS] + terms.map(|(&dof, x)| x * after[dof as usize]).sum::<f64>();
+    Some(speed).filter(|&speed| speed > 0.0)
+}
+
 /// Adds an active row of a tree to its island. `at`: first dof and first control of the tree in the island.
 pub(crate) fn add_row(forward: &Forward, index: usize, after: &[f64], at: [usize; 2], rows: &mut Rows) {
     let record = &forward.tree.rows[index];

@@ -24,7 +24,11 @@ impl Island<'_> {
         let mut force = vec![0.0; self.n_v];
         self.equations.add_transposed_times(1.0, z, &mut force);
         let mut out = [vec![0.0; self.n_v], vec![0.0; self.n_v], vec![0.0; self.n_u]];
-        solve(&self.members, &mut force);
+        // Rows of zeros, as across the plane of what moves in one, say nothing of dF; of the others more is asked.
+        if force.iter().any(|&x| x != 0.0) {
+            self.dynamics();
+            solve(&self.members, &mut force);
+        }
         self.add_back(&force, z, 1.0, out.each_mut().map(Vec::as_mut_slice));
         out
     }
@@ -44,6 +48,9 @@ impl Island<'_> {
         for member in &self.members {
             let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
             let (dofs, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
+            if force[dofs.clone()].iter().all(|&x| x == 0.0) {
+                continue;
+            }
             let to = [&mut by_q[dofs.clone()], &mut by_v[dofs.clone()], &mut by_ctrl[controls]];
             momentum_product(&member.forward, &member.after, &member.fixed, &force[dofs], to);
         }

@@ -82,7 +82,7 @@ fn worst_over(a: &[f64], b: &[f64], scale: f64) -> f64 {
 #[test]
 fn a_product_is_that_of_the_transposed_jacobian() {
     let scenes = [("half-cheetah", 60), ("hopper", 300), ("humanoid", 150), ("quadruped", 100), ("arm7", 20)];
-    for (scene, steps) in scenes.into_iter().chain([("free-box", 250), ("clutter", 20), ("flexible-beam", 10)]) {
+    for (scene, steps) in scenes.into_iter().chain([("free-box", 250), ("clutter", 20)]) {
         let model = load(scene);
         let mut batch = in_contact(&model, 1, steps);
         batch.keep_steps(true).expect("double precision");
@@ -100,8 +100,7 @@ fn a_product_is_that_of_the_transposed_jacobian() {
             assert!(error < 1e-12, "{scene}: {error:.1e}");
         }
         assert_eq!(certificate, jacobian.certificate, "{scene}");
-        // The arm has rows alone, the beam blocks.
-        assert!(!jacobian.modes.is_empty() || ["arm7", "flexible-beam"].contains(&scene), "{scene} has no contact");
+        assert!(!jacobian.modes.is_empty() || scene == "arm7", "{scene} has no contact");
     }
 }
 

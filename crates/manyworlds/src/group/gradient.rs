@@ -75,7 +75,7 @@ fn frames_reals(dims: TreeDims) -> usize {
     POSE * dims.n_body as usize + SPATIAL * dims.n_v as usize
 }
 
-/// Memory of a step of a world with so many contacts of a model, B; what [`WorldStep::new`] takes.
+/// Memory of a step of a world with so many contacts of a model, B; what a [`WorldStep`] takes.
 pub(crate) fn step_bytes<T: Scalar + CollidePrecision>(shared: &Shared<T>, contacts: usize, own_params: bool) -> usize {
     let tree = |place: &crate::lanes::TreePlace| {
         let dims = shared.sets[place.set].layout.dims;
