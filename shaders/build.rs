@@ -93,10 +93,10 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
     let code = format!(
         "/// `{name}`.\npub static {constant}: Kernel = Kernel {{\n    name: {name:?},\n    \
          wgsl: include_str!(concat!(env!(\"OUT_DIR\"), \"/{file}\")),\n    width: {width},\n    \
-         bindings: &[{bindings}],\n    wgsl_dims: &{:?},\n    wgsl_dims_bytes: {},\n    workgroup_bytes: {bytes},\n    \
+         bindings: &[{bindings}],\n    wgsl_dims: &{:?},\n    constants: &{:?},\n    wgsl_dims_bytes: {},\n    workgroup_bytes: {bytes},\n    \
          rust_dims: fields::<crate::{mirror}::Dims>,\n    rust_dims_bytes: size_of::<crate::{mirror}::Dims>(),\n    \
          mirror_f32: crate::{mirror}::mirror::<f32>,\n    mirror_f64: crate::{mirror}::mirror::<f64>,\n}};\n",
-        first.dims, first.dims_bytes
+        first.dims, first.constants, first.dims_bytes
     );
     Ok((stage.to_string(), constant, code))
 }

@@ -28,6 +28,8 @@ pub(crate) struct Reflection {
     pub(crate) workgroup: u32,
     /// Leaves of the dims struct, `tree.n_v`, with their byte offsets.
     pub(crate) dims: Vec<(String, u32)>,
+    /// Those of them that are overridable constants as well.
+    pub(crate) constants: Vec<(String, u32)>,
     pub(crate) dims_bytes: u32,
     pub(crate) workgroup_bytes: u32,
 }
@@ -156,8 +158,16 @@ fn interface(module: &Module) -> Result<Reflection, String> {
     if workgroup_bytes > WORKGROUP_BYTES {
         return Err(format!("{workgroup_bytes} bytes of workgroup memory: {WORKGROUP_BYTES} are portable"));
     }
+    let mut constants = Vec::new();
+    for (_, constant) in module.overrides.iter() {
+        let name = constant.name.clone().unwrap_or_default();
+        let Some(leaf) = dims.iter().find(|(leaf, _)| *leaf == name) else {
+            return Err(format!("`{name}`: an overridable constant is one of dims"));
+        };
+        constants.push(leaf.clone());
+    }
     let bindings = storage.into_iter().map(|(_, binding)| binding).collect();
-    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], dims, dims_bytes, workgroup_bytes })
+    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], dims, constants, dims_bytes, workgroup_bytes })
 }
 
 /// The u32 members of a struct and of the structs in it.

@@ -20,6 +20,8 @@ pub struct Kernel {
     pub bindings: &'static [Binding],
     /// Leaves of the WGSL dims struct and their byte offsets.
     pub wgsl_dims: &'static [(&'static str, u32)],
+    /// Words of dims that a pipeline is compiled for, the WGSL's overridable constants: name, byte offset.
+    pub constants: &'static [(&'static str, u32)],
     /// Size of the WGSL dims struct `[B]`.
     pub wgsl_dims_bytes: u32,
     /// Workgroup memory, the larger of the two precisions `[B]`.
@@ -35,6 +37,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Values of [`Kernel::constants`] in a dims struct.
+    pub fn constants_in<'a>(&self, dims: &'a [u32]) -> impl Iterator<Item = u32> + use<'a> {
+        self.constants.iter().map(|(_, at)| dims.get(*at as usize / 4).copied().unwrap_or_default())
+    }
+
     /// The mirror in the precision of `T`, with which [`Scalar`] types are paired one to one.
     #[must_use]
     pub fn mirror<T: Scalar>(&self) -> fn(&mut Args<T>) {

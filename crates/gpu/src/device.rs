@@ -31,6 +31,15 @@ pub(crate) struct Pipeline {
     pub(crate) layout: wgpu::BindGroupLayout,
 }
 
+/// What a pipeline is compiled for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Key {
+    kernel: &'static str,
+    precision: Precision,
+    /// Values of [`Kernel::constants`].
+    constants: Vec<u32>,
+}
+
 /// A device, its queue, and the pipelines compiled so far; shared by the stores on it.
 #[derive(Debug)]
 pub struct GpuDevice {
@@ -42,7 +51,7 @@ pub struct GpuDevice {
     tile: u32,
     timestamps: bool,
     guarded_shaders: bool,
-    pipelines: Mutex<Vec<(&'static str, Precision, Arc<Pipeline>)>>,
+    pipelines: Mutex<Vec<(Key, Arc<Pipeline>)>>,
     /// The first error that no scope caught.
     uncaught: Arc<Mutex<Option<String>>>,
 }
@@ -142,28 +151,26 @@ impl GpuDevice {
         Err(GpuError::Precision { adapter: self.info.name.clone(), precision: precision.name() })
     }
 
-    /// Compiles kernels before their first use.
-    ///
-    /// # Errors
-    /// If the device refuses one.
-    pub fn compile(&self, kernels: &[&'static Kernel], precision: Precision) -> Result<(), GpuError> {
-        kernels.iter().try_for_each(|kernel| self.pipeline(kernel, precision).map(drop))
-    }
-
-    /// The pipeline of a kernel, compiled at its first use.
-    pub(crate) fn pipeline(&self, kernel: &'static Kernel, precision: Precision) -> Result<Arc<Pipeline>, GpuError> {
+    /// The pipeline of a kernel with these values of its constants, compiled at its first use.
+    pub(crate) fn pipeline(
+        &self,
+        kernel: &'static Kernel,
+        precision: Precision,
+        constants: &[u32],
+    ) -> Result<Arc<Pipeline>, GpuError> {
+        let key = Key { kernel: kernel.name, precision, constants: constants.to_vec() };
         let mut pipelines = lock(&self.pipelines);
-        if let Some((_, _, found)) = pipelines.iter().find(|(name, p, _)| *name == kernel.name && *p == precision) {
+        if let Some((_, found)) = pipelines.iter().find(|(other, _)| *other == key) {
             return Ok(Arc::clone(found));
         }
         self.require(precision)?;
         let what = || format!("compiling {} in {}", kernel.name, precision.name());
-        let pipeline = Arc::new(self.guarded(what, || self.build(kernel, precision))?);
-        pipelines.push((kernel.name, precision, Arc::clone(&pipeline)));
+        let pipeline = Arc::new(self.guarded(what, || self.build(kernel, precision, constants))?);
+        pipelines.push((key, Arc::clone(&pipeline)));
         Ok(pipeline)
     }
 
-    fn build(&self, kernel: &Kernel, precision: Precision) -> Pipeline {
+    fn build(&self, kernel: &Kernel, precision: Precision, constants: &[u32]) -> Pipeline {
         let label = Some(kernel.name);
         let entry = |binding, ty, has_dynamic_offset| BindGroupLayoutEntry {
             binding,
@@ -182,13 +189,15 @@ impl GpuDevice {
             immediate_size: 0,
         });
         let source = prelude(precision, self.tile) + kernel.wgsl;
+        let names = kernel.constants.iter().map(|(name, _)| *name);
+        let constants: Vec<_> = names.zip(constants.iter().map(|&value| f64::from(value))).collect();
         let module = self.shader(ShaderModuleDescriptor { label, source: wgpu::ShaderSource::Wgsl(source.into()) });
         let pipeline = self.device.create_compute_pipeline(&ComputePipelineDescriptor {
             label,
             layout: Some(&pipeline_layout),
             module: &module,
             entry_point: Some("main"),
-            compilation_options: PipelineCompilationOptions::default(),
+            compilation_options: PipelineCompilationOptions { constants: &constants, ..Default::default() },
             cache: None,
         });
         Pipeline { pipeline, layout }

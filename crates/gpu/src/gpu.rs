@@ -35,6 +35,8 @@ struct Held {
 #[derive(Debug)]
 struct Bound {
     kernel: &'static str,
+    /// Values of the kernel's constants.
+    constants: Vec<u32>,
     buffers: Vec<BufferId>,
     pipeline: Arc<Pipeline>,
     group: wgpu::BindGroup,
@@ -157,11 +159,17 @@ impl<T: Scalar> GpuStore<T> {
     /// Finds or makes the bind group of a dispatch.
     fn bind(&mut self, dispatch: &Dispatch) -> Result<usize, GpuError> {
         let kernel = dispatch.kernel;
-        let same = |bound: &Bound| bound.kernel == kernel.name && bound.buffers == dispatch.buffers();
+        let constants = || kernel.constants_in(dispatch.dims());
+        let same = |bound: &Bound| {
+            bound.kernel == kernel.name
+                && bound.buffers == dispatch.buffers()
+                && bound.constants.iter().copied().eq(constants())
+        };
         if let Some(at) = self.bound.iter().position(same) {
             return Ok(at);
         }
-        let pipeline = self.device.pipeline(kernel, self.precision)?;
+        let constants: Vec<u32> = constants().collect();
+        let pipeline = self.device.pipeline(kernel, self.precision, &constants)?;
         let dims = BufferBinding {
             buffer: &self.uniforms,
             offset: 0,
@@ -177,7 +185,8 @@ impl<T: Scalar> GpuStore<T> {
             || format!("binding the buffers of {}", kernel.name),
             || self.device.device.create_bind_group(&descriptor),
         )?;
-        self.bound.push(Bound { kernel: kernel.name, buffers: dispatch.buffers().to_vec(), pipeline, group });
+        let buffers = dispatch.buffers().to_vec();
+        self.bound.push(Bound { kernel: kernel.name, constants, buffers, pipeline, group });
         Ok(self.bound.len() - 1)
     }
 

@@ -5,13 +5,13 @@
 //! solved anew. Only the trees that a constraint touches count.
 
 use manyworlds_shaders::contact::island::UNBOUNDED;
-use manyworlds_shaders::contact::tree_layout::row;
 use manyworlds_shaders::dynamics::integrate::integrate;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL};
 use nalgebra::{Matrix3, Vector3};
 
+use crate::block::{BlockInput, block_error};
 use crate::constraint::{Constraint, Law, Rows};
-use crate::contact::{BlockInput, BodyOfTree, ContactInput, Member, block_error, vector};
+use crate::contact::{BodyOfTree, ContactInput, Member, vector};
 use crate::grid::dot;
 use crate::model::ContactModel;
 use crate::parameter::DIFFERENCES;
@@ -69,7 +69,7 @@ impl<P: Fn(usize) -> usize> Standing<'_, '_, P> {
                 };
                 self.block(b.bodies, block_error(b, pose).0, b.angular)
             }
-            Source::Row { member, index } => self.forward(member).row(index)[row::BLOCK],
+            Source::Row { member, index } => self.forward(member).row_block(index),
         }
     }
 

@@ -1,6 +1,8 @@
 //! What every constraint says about derivatives, whatever it is: rows of J, how its biased velocity changes while v+ is
 //! held, and the law its impulse obeys.
 
+use crate::contact::Member;
+use crate::form::Form;
 use crate::grid::Grid;
 use crate::model::ContactModel;
 
@@ -56,28 +58,37 @@ pub(crate) struct Constraint {
     pub(crate) approach: f64,
 }
 
-/// The rows of an island: `sigma^ = J v+ + e`.
+/// An entry of a matrix: row, column, value.
+pub(crate) type Entry = (usize, usize, f64);
+
+/// The rows of an island, `sigma^ = J v+ + e`, and what moves them while v+ is held.
+#[derive(Default)]
 pub(crate) struct Rows {
-    /// `[rows, n_v]`
-    pub(crate) j: Grid,
-    /// Change of `sigma^` by q while v+ is held, `[rows, n_v]`.
-    pub(crate) by_q: Grid,
-    /// The same by the velocity before the step (restitution).
-    pub(crate) by_v: Grid,
-    /// The same by the controls (drives that are rows), `[rows, n_u]`.
-    pub(crate) by_ctrl: Grid,
     pub(crate) constraints: Vec<Constraint>,
+    /// Of constraints between bodies: first row, and what they are made of.
+    pub(crate) forms: Vec<(usize, Form)>,
+    /// Of rows of trees: entries of J, `[rows, n_v]`.
+    pub(crate) j: Vec<Entry>,
+    /// Of rows of trees, and what compliance adds: change of `sigma^` by q, `[rows, n_v]`.
+    pub(crate) by_q: Vec<Entry>,
+    /// Of rows of trees that are drives: the same by the controls, `[rows, n_u]`.
+    pub(crate) by_ctrl: Vec<Entry>,
+    /// Of rows of trees: what the motion of `J^T lambda` adds to dF by q, `[n_v, n_v]`.
+    pub(crate) push: Vec<Entry>,
 }
 
 impl Rows {
-    pub(crate) fn new(rows: usize, n_v: usize, n_u: usize) -> Self {
-        Self {
-            j: Grid::zeros(rows, n_v),
-            by_q: Grid::zeros(rows, n_v),
-            by_v: Grid::zeros(rows, n_v),
-            by_ctrl: Grid::zeros(rows, n_u),
-            constraints: Vec::new(),
-        }
+    /// How many.
+    pub(crate) fn height(&self) -> usize {
+        self.constraints.last().map_or(0, |last| last.first + last.law.rows())
+    }
+
+    /// J, `[rows, n_v]`.
+    pub(crate) fn jacobian(&self, members: &[Member], n_v: usize) -> Grid {
+        let mut j = Grid::zeros(self.height(), n_v);
+        self.forms.iter().for_each(|(first, form)| form.add_rows(members, |dof| dof, *first, &mut j));
+        self.j.iter().for_each(|&(row, dof, x)| j[(row, dof)] += x);
+        j
     }
 
     /// Says how far the bias of the last constraint is from a kink.
@@ -104,7 +115,7 @@ impl Rows {
 
     /// Adds a constraint behind the last; gives its first row.
     pub(crate) fn push(&mut self, law: Law, impulse: [f64; 3], bias: [f64; 3], kink: Kink) -> usize {
-        let first = self.constraints.last().map_or(0, |last| last.first + last.law.rows());
+        let first = self.height();
         self.constraints.push(Constraint {
             first,
             law,
@@ -117,6 +128,33 @@ impl Rows {
             approach: 0.0,
         });
         first
+    }
+
+    /// Adds one between bodies.
+    pub(crate) fn push_form(&mut self, law: Law, impulse: [f64; 3], bias: [f64; 3], kink: Kink, form: Form) {
+        let first = self.push(law, impulse, bias, kink);
+        self.forms.push((first, form));
+    }
+}
+
+/// Change of the biased velocities of an island while v+ is held; that by the controls is in [`Rows::by_ctrl`].
+pub(crate) struct Slopes {
+    /// By q, `[rows, n_v]`.
+    pub(crate) by_q: Grid,
+    /// By the velocity before (restitution), `[rows, n_v]`; none if nothing bounces.
+    pub(crate) by_v: Option<Grid>,
+}
+
+impl Slopes {
+    pub(crate) fn new(rows: &Rows, members: &[Member], n_v: usize) -> Self {
+        let height = rows.height();
+        let bounces = rows.forms.iter().any(|(_, form)| form.bounces);
+        let (mut by_q, mut by_v) = (Grid::zeros(height, n_v), Grid::zeros(if bounces { height } else { 0 }, n_v));
+        for (first, form) in &rows.forms {
+            form.add_slopes(members, |dof| dof, *first, &mut by_q, &mut by_v);
+        }
+        rows.by_q.iter().for_each(|&(row, dof, x)| by_q[(row, dof)] += x);
+        Self { by_q, by_v: bounces.then_some(by_v) }
     }
 }
 

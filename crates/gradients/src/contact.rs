@@ -1,20 +1,20 @@
-//! Derivatives of contacts and of bilateral blocks: constraints on the relative velocity of two bodies at a point.
+//! Derivatives of contacts: constraints on the relative velocity of two bodies at a point.
 //!
 //! With u the relative velocity at the point p and E the rows of the frame, `sigma = E u`. A step of q changes u because the
 //! twists of the bodies change (see `manyworlds_shaders::dynamics::derivatives::transport`) and because p moves, E because
 //! the normal turns, and e with the distance. The impulse on the bodies changes with p and E likewise.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use manyworlds_collide::derivatives::ContactSlope;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::dynamics::derivatives::transport::transport;
-use manyworlds_shaders::dynamics::derivatives::turn::left_inverse;
 use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
-use manyworlds_shaders::math::{Quat, quat_conjugate, quat_log, quat_mul, quat_rotate};
 use nalgebra::{Matrix3, Vector3};
 
-use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
+use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope};
+use crate::form::{Form, Map, Side, Weights};
 use crate::grid::Grid;
 use crate::model::{ContactModel, Give};
 use crate::pool::Pooled;
@@ -48,24 +48,13 @@ pub struct ContactInput {
     pub slope: Result<ContactSlope, Cow<'static, str>>,
 }
 
-/// A bilateral block of the step: three rows in world axes.
-#[derive(Debug, Clone)]
-pub struct BlockInput {
-    /// The two bodies; `None`: what does not move.
-    pub bodies: [Option<BodyOfTree>; 2],
-    /// Axes coincide, not origins.
-    pub angular: bool,
-    /// The two frames (position, quaternion) in their bodies, or in the world.
-    pub frames: [[f64; 7]; 2],
-    /// Impulse of the step, world axes, N s or N m s.
-    pub impulse: [f64; 3],
-}
-
 /// Twists and psi of a tree for some joint velocities.
 #[derive(Default)]
 pub(crate) struct Motion {
-    twist: Pooled,
-    psi: Pooled,
+    /// `[n_body][6]`
+    pub(crate) twist: Pooled,
+    /// `[n_v][6]`
+    pub(crate) psi: Pooled,
 }
 
 impl Motion {
@@ -84,146 +73,96 @@ pub(crate) struct Member<'a> {
     pub(crate) at: [usize; 2],
     /// v+
     pub(crate) after: Pooled,
-    /// `A^-1`
-    pub(crate) inverse: Grid,
+    /// [`Member::inverse`], once it was asked for.
+    pub(crate) inverse: OnceCell<Grid>,
     /// Of v+.
     pub(crate) motion: Motion,
-    /// Of the velocity before.
+    /// Of the velocity before; empty where nothing asks for it, as what bounces does.
     pub(crate) before: Motion,
     /// Impulses on bodies at c, fixed in the world, `[n_body][6]`.
     pub(crate) fixed: Pooled,
+}
+
+impl Member<'_> {
+    /// `A^-1`
+    pub(crate) fn inverse(&self) -> &Grid {
+        self.inverse.get_or_init(|| self.forward.inverse())
+    }
 }
 
 pub(crate) fn vector(s: &[f64], at: usize) -> Vector3<f64> {
     Vector3::new(s[at], s[at + 1], s[at + 2])
 }
 
-/// What a dof does at a point between two bodies.
-#[derive(Debug, Clone, Copy)]
-struct Column {
-    /// Of the island.
-    dof: usize,
-    /// Where it stands in what is filled.
-    at: usize,
-    /// Velocity of each body's point, and its angular velocity.
-    own: [[Vector3<f64>; 2]; 2],
-    /// Relative velocity: J in world axes.
-    linear: Vector3<f64>,
-    /// Relative angular velocity.
-    angular: Vector3<f64>,
-    /// Change of the relative velocity by q while p is held: of v+, of the velocity before.
-    carried: [Vector3<f64>; 2],
-    /// Change of the relative angular velocity of v+ by q.
-    carried_angular: Vector3<f64>,
-    /// Which of the bodies it moves.
-    moves: [bool; 2],
+/// A body between which and another a constraint is: how it moves, and where the point is.
+#[derive(Clone, Copy)]
+pub(crate) struct Carrier<'m, 'a> {
+    /// Its tree among the members, and its number there.
+    pub(crate) place: (usize, usize),
+    pub(crate) member: &'m Member<'a>,
+    /// 1 for the second body, -1 for the first.
+    pub(crate) sign: f64,
+    /// The point from c, m.
+    pub(crate) arm: Vector3<f64>,
 }
 
-/// Memory of [`Columns::fill`], used again by each constraint of an island.
-#[derive(Default)]
-pub(crate) struct Columns {
-    all: Vec<Column>,
-    /// By dof: its column, plus one.
-    of_dof: Vec<u32>,
-    /// Each constraint has a matrix of its own, over its own columns alone.
-    own: bool,
-}
-
-/// Everything at a point between two bodies, over the dofs that move either.
-struct At<'c> {
-    columns: &'c [Column],
-    /// Relative velocity and angular velocity: of v+, of the velocity before.
-    relative: [[Vector3<f64>; 2]; 2],
-}
-
-impl Columns {
-    /// Those of constraints that each have matrices of their own.
-    pub(crate) fn of_each() -> Self {
-        Self { own: true, ..Self::default() }
-    }
-
-    /// Dof of each column of the last constraint.
-    pub(crate) fn dofs(&self) -> Vec<usize> {
-        self.all.iter().map(|column| column.dof).collect()
-    }
-
-    /// The column of a dof; a new one if it has none yet.
-    fn column(&mut self, dof: usize) -> &mut Column {
-        if self.of_dof.len() <= dof {
-            self.of_dof.resize(dof + 1, 0);
-        }
-        if self.of_dof[dof] == 0 {
-            let (zero, none) = (Vector3::zeros(), [Vector3::zeros(); 2]);
-            let at = if self.own { self.all.len() } else { dof };
-            self.all.push(Column {
-                dof,
-                at,
-                own: [none; 2],
-                linear: zero,
-                angular: zero,
-                carried: none,
-                carried_angular: zero,
-                moves: [false; 2],
-            });
-            self.of_dof[dof] = self.all.len() as u32;
-        }
-        let at = self.of_dof[dof] as usize - 1;
-        &mut self.all[at]
-    }
-
-    fn fill(
-        &mut self,
-        members: &[Member],
+impl<'m, 'a> Carrier<'m, 'a> {
+    /// Those of two bodies that move.
+    pub(crate) fn of(
+        members: &'m [Member<'a>],
         bodies: [Option<BodyOfTree>; 2],
         place: impl Fn(usize) -> usize,
         p: Vector3<f64>,
-    ) -> At<'_> {
-        for column in self.all.drain(..) {
-            self.of_dof[column.dof] = 0;
-        }
-        let mut relative = [[Vector3::zeros(); 2]; 2];
-        for (side, body) in bodies.iter().enumerate() {
-            let Some((tree, body)) = *body else { continue };
-            let member = &members[place(tree)];
-            let sign = if side == 1 { 1.0 } else { -1.0 };
+    ) -> [Option<Self>; 2] {
+        std::array::from_fn(|side| {
+            let (tree, body) = bodies[side]?;
+            let index = place(tree);
+            let member = &members[index];
             let arm = p - Vector3::from(member.forward.centre());
-            let here = |s: &[f64], k: usize| {
-                let angular = vector(s, SPATIAL * k);
-                (vector(s, SPATIAL * k + 3) + angular.cross(&arm), angular)
-            };
-            let motions = [&member.motion, &member.before];
-            let twists = motions.map(|m| [vector(&m.twist, SPATIAL * body), vector(&m.twist, SPATIAL * body + 3)]);
-            for (which, motion) in motions.into_iter().enumerate() {
-                let (v, w) = here(&motion.twist, body);
-                relative[which][0] += sign * v;
-                relative[which][1] += sign * w;
-            }
-            member.forward.for_dofs(body, |i| {
-                let column = self.column(member.at[0] + i);
-                let s = [vector(&member.forward.motion, SPATIAL * i), vector(&member.forward.motion, SPATIAL * i + 3)];
-                for (which, motion) in motions.into_iter().enumerate() {
-                    // dV = S x V + psi, then to p.
-                    let twist = &twists[which];
-                    let w = s[0].cross(&twist[0]) + vector(&motion.psi, SPATIAL * i);
-                    let v = s[0].cross(&twist[1]) + s[1].cross(&twist[0]) + vector(&motion.psi, SPATIAL * i + 3);
-                    column.carried[which] += sign * (v + w.cross(&arm));
-                    if which == 0 {
-                        column.carried_angular += sign * w;
-                    }
-                }
-                let (v, w) = (s[1] + s[0].cross(&arm), s[0]);
-                column.own[side] = [v, w];
-                column.moves[side] = true;
-                column.linear += sign * v;
-                column.angular += sign * w;
-            });
+            Some(Self { place: (index, body), member, sign: if side == 1 { 1.0 } else { -1.0 }, arm })
+        })
+    }
+
+    /// Its twist (angular, linear at c): of v+, or of the velocity before where that is known.
+    fn twist(&self, before: bool) -> Weights {
+        let motion = if before { &self.member.before } else { &self.member.motion };
+        let at = SPATIAL * self.place.1;
+        if motion.twist.is_empty() {
+            return [Vector3::zeros(); 2];
         }
-        At { columns: &self.all, relative }
+        [vector(&motion.twist, at), vector(&motion.twist, at + 3)]
+    }
+
+    /// What weighs a motion as `weights` do the velocity at the point and the angular velocity.
+    pub(crate) fn here(&self, [linear, angular]: Weights) -> Weights {
+        [self.arm.cross(&linear) + angular, linear]
+    }
+
+    /// What weighs S as `weights` do `S x V`.
+    pub(crate) fn swept(&self, [angular, linear]: Weights, before: bool) -> Weights {
+        let [w, v] = self.twist(before);
+        [w.cross(&angular) + v.cross(&linear), w.cross(&linear)]
     }
 }
 
+/// Relative velocity of two bodies at a point, and angular velocity: of v+, or of the velocity before.
+pub(crate) fn relative(carriers: &[Option<Carrier>; 2], before: bool) -> Weights {
+    let mut sum = [Vector3::zeros(); 2];
+    for carrier in carriers.iter().flatten() {
+        let [w, v] = carrier.twist(before);
+        sum[0] += (v + w.cross(&carrier.arm)) * carrier.sign;
+        sum[1] += w * carrier.sign;
+    }
+    sum
+}
+
+/// `a` times weights, added to `to`.
+pub(crate) fn add_weights(a: f64, from: &Weights, to: &mut Weights) {
+    (0..2).for_each(|k| to[k] += from[k] * a);
+}
+
 /// Adds an impulse to the bodies that it acts on; `moment` is free of a point.
-fn add_fixed(
+pub(crate) fn add_fixed(
     members: &mut [Member],
     bodies: [Option<BodyOfTree>; 2],
     place: impl Fn(usize) -> usize,
@@ -261,7 +200,7 @@ fn frame(n: [f64; 3]) -> (Matrix3<f64>, [Matrix3<f64>; 2]) {
 }
 
 /// Settings of constraints in a tree's parameters: 1/h, fraction, largest speed.
-fn settings(forward: &Forward) -> [f64; 3] {
+pub(crate) fn settings(forward: &Forward) -> [f64; 3] {
     let p = forward.params;
     [1.0 / p[param::TIMESTEP], p[param::CORRECTION_FRACTION], p[param::CORRECTION_MAX]]
 }
@@ -318,18 +257,9 @@ pub(crate) fn opening(
     }
     let tree = contact.bodies.iter().flatten().next()?.0;
     let forward = &members[place(tree)].forward;
-    let (p, n) = (Vector3::from(contact.point), Vector3::from(contact.normal));
-    let relative = |before: bool| {
-        let velocity = |side: usize| {
-            let (tree, body) = contact.bodies[side]?;
-            let member = &members[place(tree)];
-            let twist = if before { &member.before.twist } else { &member.motion.twist };
-            let arm = p - Vector3::from(member.forward.centre());
-            Some(vector(twist, SPATIAL * body + 3) + vector(twist, SPATIAL * body).cross(&arm))
-        };
-        velocity(1).unwrap_or_default() - velocity(0).unwrap_or_default()
-    };
-    let (after, approach) = (relative(false), relative(true).dot(&n));
+    let n = Vector3::from(contact.normal);
+    let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
+    let (after, approach) = (relative(&carriers, false)[0], relative(&carriers, true)[0].dot(&n));
     let opening = after.dot(&n) + bias(forward, contact, approach).value;
     let opening = match model {
         ContactModel::Exact | ContactModel::Pyramid => opening,
@@ -342,157 +272,72 @@ pub(crate) fn opening(
     Some(opening).filter(|&speed| speed > 0.0)
 }
 
-/// Adds a contact to its island; `push` gets what the motion of `J^T lambda` adds to `-dF` by q beside the force that is
-/// fixed in the world.
+/// Adds a contact to an island.
 pub(crate) fn add_contact(
     members: &[Member],
     place: impl Fn(usize) -> usize,
     (contact, model): (&ContactInput, ContactModel),
-    columns: &mut Columns,
     rows: &mut Rows,
-    push: &mut Grid,
 ) {
     let Some(tree) = contact.bodies.iter().flatten().next().map(|body| body.0) else { return };
     let forward = &members[place(tree)].forward;
-    let at = columns.fill(members, contact.bodies, &place, contact.point.into());
+    let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
     let (e, turned) = frame(contact.normal);
+    let axes: [Vector3<f64>; 3] = std::array::from_fn(|k| e.row(k).transpose());
+    let [u, w] = relative(&carriers, false);
+    let [u_before, w_before] = relative(&carriers, true);
 
-    let approach = (e * at.relative[1][0])[2];
+    let approach = axes[2].dot(&u_before);
     let Bias { value, slope, bounces, kink } = bias(forward, contact, approach);
     let law = Law::Contact { mu: contact.friction.max(0.0), model };
-    let r = rows.push(law, contact.impulse, [0.0, 0.0, value], kink);
-    if bounces {
-        rows.bounces(approach);
-    }
     let impulse = Vector3::from(contact.impulse);
     let f = e.transpose() * impulse;
-    for moved in at.columns {
-        // Change of point, normal and distance by the dof.
-        let change = contact.slope.as_ref().map_or([0.0; 7], |slope| {
-            let mut change = [0.0; 7];
-            for side in (0..2).filter(|&side| moved.moves[side]) {
-                let [v, w] = &moved.own[side];
-                let own = slope.along_one(side, &[v.x, v.y, v.z, w.x, w.y, w.z]);
-                change.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
-            }
-            change
-        });
-        let (point, normal) = (vector(&change, 0), vector(&change, 3));
-        let tangent = [turned[0] * normal, turned[1] * normal];
-        // Change of sigma by q: dE u + E du, of v+ and of the velocity before.
-        let of = |which: usize| {
-            let [u, w] = &at.relative[which];
-            let turn = Vector3::new(tangent[0].dot(u), tangent[1].dot(u), normal.dot(u));
-            e * (moved.carried[which] + w.cross(&point)) + turn
-        };
-        let j = e * moved.linear;
-        let mut sigma = of(0);
-        sigma.z += slope * change[6];
+    // Force by a change of the normal, the axes being its functions; and how fast the tangents' speeds change by it.
+    let bent = turned[0] * impulse.x + turned[1] * impulse.y + Matrix3::identity() * impulse.z;
+    let by_normal = [turned[0].transpose() * u, turned[1].transpose() * u, u];
+    let side = |carrier: &Carrier, index: usize| {
+        let speed = axes.map(|axis| carrier.here([axis * carrier.sign, Vector3::zeros()]));
+        let mut change = speed.map(|row| carrier.swept(row, false));
+        let (mut force, mut moment, mut bounce) =
+            ([[Vector3::zeros(); 2]; 3], [[Vector3::zeros(); 2]; 3], [0.0; SPATIAL]);
+        let restitution = if bounces { contact.restitution } else { 0.0 };
         if bounces {
-            sigma.z += contact.restitution * of(1).z;
-            rows.by_v[(r + 2, moved.at)] += contact.restitution * j.z;
+            add_weights(restitution, &carrier.swept(speed[2], true), &mut change[2]);
+            (0..3).for_each(|k| {
+                (bounce[k], bounce[3 + k]) = (restitution * speed[2][0][k], restitution * speed[2][1][k])
+            });
         }
-        for k in 0..3 {
-            rows.j[(r + k, moved.at)] += j[k];
-            rows.by_q[(r + k, moved.at)] += sigma[k];
-        }
-        let force = tangent[0] * impulse.x + tangent[1] * impulse.y + normal * impulse.z;
-        let moment = point.cross(&f);
-        for column in at.columns {
-            push[(column.at, moved.at)] += column.linear.dot(&force) + column.angular.dot(&moment);
-        }
-    }
-}
-
-/// A frame of a block in the world, by the pose of its body.
-fn frame_of(pose: Option<[f64; 7]>, frame: &[f64; 7]) -> ([f64; 3], Quat<f64>) {
-    let (position, turn) = ([frame[0], frame[1], frame[2]], [frame[3], frame[4], frame[5], frame[6]]);
-    let Some([x, y, z, w, i, j, k]) = pose else { return (position, turn) };
-    let q = [w, i, j, k];
-    let offset = quat_rotate(q, position);
-    ([x + offset[0], y + offset[1], z + offset[2]], quat_mul(q, turn))
-}
-
-/// The point of a block and how far its frames are apart.
-pub(crate) fn block_error(block: &BlockInput, pose: impl Fn(BodyOfTree) -> [f64; 7]) -> (Vector3<f64>, Vector3<f64>) {
-    let [a, b] = [0, 1].map(|side| frame_of(block.bodies[side].map(&pose), &block.frames[side]));
-    let p = Vector3::from(b.0);
-    let error = if block.angular {
-        Vector3::from(quat_log(quat_mul(b.1, quat_conjugate(a.1))))
-    } else {
-        p - Vector3::from(a.0)
-    };
-    (p, error)
-}
-
-/// A frame of a block in the world.
-fn block_frame(
-    members: &[Member],
-    place: &impl Fn(usize) -> usize,
-    body: Option<BodyOfTree>,
-    frame: &[f64; 7],
-) -> ([f64; 3], Quat<f64>) {
-    let pose = |(tree, body): BodyOfTree| {
-        let pose = &members[place(tree)].forward.pose[7 * body..7 * body + 7];
-        std::array::from_fn(|k| pose[k])
-    };
-    frame_of(body.map(pose), frame)
-}
-
-/// Adds the impulses of a block to its bodies.
-pub(crate) fn add_block_impulse(members: &mut [Member], place: impl Fn(usize) -> usize, block: &BlockInput) {
-    let (p, _) = block_frame(members, &place, block.bodies[1], &block.frames[1]);
-    let (f, none) = (Vector3::from(block.impulse), Vector3::zeros());
-    let (f, moment) = if block.angular { (none, f) } else { (f, none) };
-    add_fixed(members, block.bodies, place, p.into(), f, moment);
-}
-
-/// Adds a block to its island.
-pub(crate) fn add_block(
-    members: &[Member],
-    place: impl Fn(usize) -> usize,
-    block: &BlockInput,
-    columns: &mut Columns,
-    rows: &mut Rows,
-    push: &mut Grid,
-) {
-    let Some(tree) = block.bodies.iter().flatten().next().map(|body| body.0) else { return };
-    let [per_step, fraction, largest] = settings(&members[place(tree)].forward);
-    let [a, b] = [0, 1].map(|side| block_frame(members, &place, block.bodies[side], &block.frames[side]));
-    let p = Vector3::from(b.0);
-    let at = columns.fill(members, block.bodies, &place, p);
-    let turn = quat_mul(b.1, quat_conjugate(a.1));
-    let (arm, angular_error) = (Vector3::from(a.0) - p, quat_log(turn));
-    let back = Matrix3::from_row_slice(&left_inverse(angular_error));
-    let error = if block.angular { Vector3::from(angular_error) } else { -arm };
-    let bias = error.map(|x| manyworlds_shaders::contact::tree_layout::bilateral_bias(x, per_step, fraction, largest));
-    let kinks = error.iter().map(|&x| bilateral_kink(x, per_step, fraction, largest));
-    let kink = kinks.fold(Kink::NONE, |least, kink| if kink.margin < least.margin { kink } else { least });
-    let r = rows.push(Law::Bilateral, block.impulse, bias.into(), kink);
-    let slopes = error.map(|x| bilateral_slope(x, per_step, fraction, largest));
-    for moved in at.columns {
-        let [first, second] = &moved.own;
-        let (j, change, by_error) = if block.angular {
-            let seen = Vector3::from(quat_rotate(turn, first[1].into()));
-            (moved.angular, moved.carried_angular, back * (second[1] - seen))
-        } else {
-            // The point is that of body b; that of body a moves by its own offset.
-            let by_error = second[0] - first[0] - first[1].cross(&arm);
-            (moved.linear, moved.carried[0] + at.relative[0][1].cross(&second[0]), by_error)
-        };
-        let change = change + slopes.component_mul(&by_error);
-        for k in 0..3 {
-            rows.j[(r + k, moved.at)] += j[k];
-            rows.by_q[(r + k, moved.at)] += change[k];
-        }
-    }
-    if !block.angular {
-        let f = Vector3::from(block.impulse);
-        for moved in at.columns {
-            let moment = moved.own[1][0].cross(&f);
-            for column in at.columns {
-                push[(column.at, moved.at)] += column.angular.dot(&moment);
+        if let Ok(slope_of) = &contact.slope {
+            // Change of point, normal and distance by what the body does.
+            let moved = slope_of.side(index).map(|row| carrier.here([vector(&row, 0), vector(&row, 3)]));
+            let (point, normal, distance) = (&moved[..3], &moved[3..6], &moved[6]);
+            for k in 0..3 {
+                // `dE u + E (w x dp)`.
+                let mut lever = axes[k].cross(&w);
+                let mut turn = by_normal[k];
+                if k == 2 {
+                    lever += axes[2].cross(&w_before) * restitution;
+                    turn += u_before * restitution;
+                    add_weights(slope, distance, &mut change[2]);
+                }
+                for j in 0..3 {
+                    add_weights(lever[j], &point[j], &mut change[k]);
+                    add_weights(turn[j], &normal[j], &mut change[k]);
+                    add_weights(bent[(k, j)], &normal[j], &mut force[k]);
+                }
+                // dp x f
+                let (next, last) = ((k + 1) % 3, (k + 2) % 3);
+                add_weights(f[last], &point[next], &mut moment[k]);
+                add_weights(-f[next], &point[last], &mut moment[k]);
             }
         }
+        let [speed, turned, force, moment] = [speed, change, force, moment].map(Map::of);
+        let ((member, body), Carrier { sign, arm, .. }) = (carrier.place, *carrier);
+        Side { member, body, sign, arm, speed, turned, force, moment, bounce }
+    };
+    let sides = std::array::from_fn(|index| carriers[index].as_ref().map(|carrier| side(carrier, index)));
+    rows.push_form(law, contact.impulse, [0.0, 0.0, value], kink, Form { sides, bounces });
+    if bounces {
+        rows.bounces(approach);
     }
 }

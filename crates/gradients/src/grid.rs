@@ -51,6 +51,21 @@ impl Grid {
         (&mut head[above * self.stride..][..self.stride], &mut tail[..self.stride])
     }
 
+    pub(crate) fn transposed(&self) -> Self {
+        let mut out = Self::zeros(self.width, self.height);
+        for i in 0..self.height {
+            self.row(i).iter().enumerate().for_each(|(j, x)| out.entries[j * out.stride + i] = *x);
+        }
+        out
+    }
+
+    /// Its rows without padding.
+    pub(crate) fn to_vec(&self) -> Vec<f64> {
+        let mut out = Vec::with_capacity(self.height * self.width);
+        (0..self.height).for_each(|i| out.extend_from_slice(self.row(i)));
+        out
+    }
+
     pub(crate) fn is_zero(&self) -> bool {
         self.entries.iter().all(|&x| x == 0.0)
     }

@@ -6,20 +6,17 @@ use std::cell::OnceCell;
 use manyworlds_shaders::contact::tree_layout::row;
 use manyworlds_shaders::dynamics::tree::SPATIAL;
 
+use crate::block::{add_block, add_block_impulse};
 use crate::compliance::{Source, add_compliance};
 use crate::constraint::{Constraint, Rows};
-use crate::contact::{
-    Columns, Member, Motion, add_block, add_block_impulse, add_contact, add_contact_impulse, opening,
-};
-use crate::grid::{Grid, axpy, dot};
-use crate::integrate::{integrate, integrate_along, integrate_back};
+use crate::contact::{Member, Motion, add_contact, add_contact_impulse, opening};
+use crate::dense::Dynamics;
+use crate::grid::{Grid, dot};
 use crate::lu::{Lu, SMALLEST_PIVOT};
 use crate::mode::{Local, Mode, local};
-use crate::momentum::{Momentum, momentum_product};
 use crate::pool::Pooled;
 use crate::reduced::{Inverse, Unknown, left_over, unknowns};
-use crate::row::add_row;
-use crate::rules::Impact;
+use crate::row::{add_row, leaving};
 use crate::step::StepInput;
 use crate::tree::Forward;
 
@@ -39,12 +36,12 @@ pub(crate) struct Island<'a> {
     pub(crate) members: Vec<Member<'a>>,
     pub(crate) n_v: usize,
     pub(crate) n_u: usize,
-    /// ds, by its parts.
+    /// What its constraints are made of.
     pub(crate) rows: Rows,
+    /// J, `[rows, n_v]`.
+    pub(crate) j: Grid,
     /// Where its constraints come from.
     pub(crate) sources: Vec<Source<'a>>,
-    /// What the motion of `J^T lambda` adds to dF by q beside forces fixed in the world, with the impulses held.
-    pub(crate) pushed: Grid,
     pub(crate) unknowns: Vec<Unknown>,
     /// `A^-1 J^T R`, `[n_v, m]`.
     pub(crate) push: Grid,
@@ -69,22 +66,22 @@ pub(crate) struct Island<'a> {
     pub(crate) rank: usize,
     /// Left-over of the linear system, relative.
     pub(crate) residual: f64,
-    /// [`Island::momentum`], once it was asked for.
-    pub(crate) momentum: OnceCell<Momentum>,
+    /// [`Island::dynamics`], once it was asked for.
+    pub(crate) dynamics: OnceCell<Dynamics>,
 }
 
 /// Dofs and controls of an island, and its trees with everything at the start of the step.
 pub(crate) fn members<'a>(input: &StepInput<'a>, parts: &Parts) -> Vec<Member<'a>> {
     let mut at = [0, 0];
     let mut members = Vec::with_capacity(parts.trees.len());
+    let bounces = parts.contacts.iter().any(|&c| input.contacts[c].restitution > 0.0);
     for &tree in &parts.trees {
         let forward = Forward::new(&input.trees[tree], input.single);
         let (n_v, n_u, n_body) = (forward.n_v(), forward.tree.actuators.len(), forward.tree.bodies.len());
-        let before = Motion::new(&forward, forward.v());
+        let before = if bounces { Motion::new(&forward, forward.v()) } else { Motion::default() };
         // v+ is known once all impulses are.
         let (motion, after, fixed) = (Motion::default(), Pooled::default(), Pooled::zeros(SPATIAL * n_body));
-        let inverse = forward.inverse();
-        members.push(Member { forward, at, after, inverse, motion, before, fixed });
+        members.push(Member { forward, at, after, inverse: OnceCell::new(), motion, before, fixed });
         at = [at[0] + n_v, at[1] + n_u];
     }
     members
@@ -114,28 +111,11 @@ pub(crate) fn velocities(members: &mut [Member]) {
     }
 }
 
-/// `A x = x` for one vector of an island.
-fn solve(members: &[Member], x: &mut [f64]) {
-    for member in members {
-        let own = &mut x[member.at[0]..member.at[0] + member.forward.n_v()];
-        let mut solved = Pooled::zeros(own.len());
-        // A^-1 is symmetric.
-        member.inverse.add_transposed_times(1.0, own, &mut solved);
-        own.copy_from_slice(&solved);
-    }
-}
-
 /// `J A^-1`.
 fn responses(members: &[Member], j: &Grid) -> Grid {
-    let mut out = Grid::zeros(j.height(), j.width());
-    for r in 0..j.height() {
-        for member in members {
-            let own = member.at[0]..member.at[0] + member.forward.n_v();
-            let (from, to) = (&j.row(r)[own.clone()], &mut out.row_mut(r)[own]);
-            member.inverse.add_transposed_times(1.0, from, to);
-        }
-    }
-    out
+    let mut x = j.transposed();
+    members.iter().for_each(|member| member.forward.solve_rows(member.at[0], &mut x));
+    x.transposed()
 }
 
 /// What the constraints of an island are at the solution.
@@ -187,7 +167,8 @@ pub(crate) fn acting(opening: &[Option<f64>]) -> Vec<Option<usize>> {
 }
 
 impl<'a> Island<'a> {
-    pub(crate) fn new(input: &StepInput<'a>, parts: &Parts) -> Self {
+    /// `whole`: all of its derivative is wanted, not products alone.
+    pub(crate) fn new(input: &StepInput<'a>, parts: &Parts, whole: bool) -> Self {
         let (contacts, blocks, model) = (input.contacts, input.blocks, input.model);
         let mut members = members(input, parts);
         let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
@@ -201,40 +182,39 @@ impl<'a> Island<'a> {
 
         let n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
         let n_u: usize = members.iter().map(|m| m.forward.tree.actuators.len()).sum();
-        let active = |m: &Member, i: usize| m.forward.row(i)[row::ACTIVE] > 0.0;
-        let n_row: usize =
-            members.iter().map(|m| (0..m.forward.tree.rows.len()).filter(|&i| active(m, i)).count()).sum();
         let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c], model)).collect();
-        let n_closed = opening.iter().filter(|speed| speed.is_none()).count();
-        let mut columns = Columns::default();
-        let mut rows = Rows::new(3 * (n_closed + parts.blocks.len()) + n_row, n_v, n_u);
-        let mut pushed = Grid::zeros(n_v, n_v);
+        let mut opening_margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
+        let mut rows = Rows::default();
         let mut sources = Vec::new();
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
             sources.push(Source::Contact(&contacts[c]));
-            add_contact(&members, place, (&contacts[c], model), &mut columns, &mut rows, &mut pushed);
+            add_contact(&members, place, (&contacts[c], model), &mut rows);
         }
         for &b in &parts.blocks {
             sources.push(Source::Block(&blocks[b]));
-            add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut pushed);
+            add_block(&members, place, &blocks[b], &mut rows);
         }
         for (m, member) in members.iter().enumerate() {
-            for i in (0..member.forward.tree.rows.len()).filter(|&i| active(member, i)) {
+            let active = |i: &usize| member.forward.row(*i)[row::ACTIVE] > 0.0;
+            for i in (0..member.forward.tree.rows.len()).filter(active) {
+                if let Some(speed) = leaving(&member.forward, i, &member.after) {
+                    opening_margin = opening_margin.min(speed);
+                    continue;
+                }
                 sources.push(Source::Row { member: m, index: i });
-                add_row(&member.forward, i, &member.after, member.at, &mut rows, &mut pushed);
+                add_row(&member.forward, i, &member.after, member.at, &mut rows);
             }
         }
-
         let Rows { constraints, by_q: slopes, .. } = &mut rows;
-        add_compliance(&members, &place, &sources, model, constraints, |row, dof, x| slopes[(row, dof)] += x);
+        add_compliance(&members, &place, &sources, model, constraints, |row, dof, x| slopes.push((row, dof, x)));
 
         // Modes at the solution.
         let after: Vec<f64> = members.iter().flat_map(|m| m.after.iter().copied()).collect();
-        let mut sigma: Vec<f64> = (0..rows.j.height()).map(|r| dot(rows.j.row(r), &after)).collect();
-        let y = responses(&members, &rows.j);
-        let opening_margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
+        let j = rows.jacobian(&members, n_v);
+        let mut sigma: Vec<f64> = (0..j.height()).map(|r| dot(j.row(r), &after)).collect();
+        let y = responses(&members, &j);
         let trace =
-            |first: usize, n: usize| (first..first + n).map(|r| dot(rows.j.row(r), y.row(r))).sum::<f64>() / n as f64;
+            |first: usize, n: usize| (first..first + n).map(|r| dot(j.row(r), y.row(r))).sum::<f64>() / n as f64;
         let Settled { locals, margin, closed } = settle(&rows.constraints, &mut sigma, opening_margin, trace);
 
         let unknowns = unknowns(&rows.constraints, &locals, &sigma);
@@ -245,7 +225,7 @@ impl<'a> Island<'a> {
             column.fill(0.0);
             unknown.add_direction(&y, &mut column);
             column.iter().enumerate().for_each(|(dof, x)| push[(dof, i)] = *x);
-            unknown.add_equation(1.0, &rows.j, equations.row_mut(i));
+            unknown.add_equation(1.0, &j, equations.row_mut(i));
         }
         let mut product = Grid::zeros(m, m);
         product.add_product(1.0, &equations, &push);
@@ -264,8 +244,8 @@ impl<'a> Island<'a> {
             n_v,
             n_u,
             rows,
+            j,
             sources,
-            pushed,
             unknowns,
             push,
             responses: y,
@@ -280,8 +260,11 @@ impl<'a> Island<'a> {
             closed,
             rank,
             residual: 0.0,
-            momentum: OnceCell::new(),
+            dynamics: OnceCell::new(),
         };
+        if whole {
+            out.dynamics();
+        }
         out.certify(&system);
         out
     }
@@ -301,9 +284,13 @@ impl<'a> Island<'a> {
             // What a combination of equations that says nothing of impulses says of all that goes in, beside what the
             // heaviest of them says alone.
             let heaviest = (0..m).max_by(|&a, &b| z[a].abs().total_cmp(&z[b].abs())).unwrap_or(0);
-            let mut alone = vec![0.0; m];
-            alone[heaviest] = z[heaviest];
-            for (sum, one) in self.says(&z).iter().zip(&self.says(&alone)) {
+            let said = self.says(&z);
+            let alone = (z.iter().filter(|&&x| x != 0.0).count() > 1).then(|| {
+                let mut alone = vec![0.0; m];
+                alone[heaviest] = z[heaviest];
+                self.says(&alone)
+            });
+            for (sum, one) in said.iter().zip(alone.as_ref().unwrap_or(&said)) {
                 let (sum, one) = (largest(sum), largest(one));
                 if sum > 0.0 {
                     residual = residual.max(if one > 0.0 { sum / one } else { f64::INFINITY });
@@ -318,228 +305,5 @@ impl<'a> Island<'a> {
         if residual > LARGEST_RESIDUAL || residual.is_nan() {
             self.inverse = Inverse::pseudo(system, m, SMALLEST_PIVOT);
         }
-    }
-
-    /// `z^T (L J A^-1 dF + L ds)`, by q, v and ctrl.
-    fn says(&self, z: &[f64]) -> [Vec<f64>; 3] {
-        let mut force = vec![0.0; self.n_v];
-        self.equations.add_transposed_times(1.0, z, &mut force);
-        let mut out = [vec![0.0; self.n_v], vec![0.0; self.n_v], vec![0.0; self.n_u]];
-        // What is asked once is asked again: for more combinations, and in the end for all of the derivative.
-        solve(&self.members, &mut force);
-        self.momentum().add_back(&force, out.each_mut().map(Vec::as_mut_slice));
-        let parts = [&self.rows.by_q, &self.rows.by_v, &self.rows.by_ctrl];
-        parts.into_iter().zip(&mut out).for_each(|(rows, to)| self.add_rows_back(1.0, z, rows, to));
-        out
-    }
-
-    /// Adds `force^T dF + a z^T L ds` by q, v and ctrl.
-    fn add_back(&self, force: &[f64], z: &[f64], a: f64, [by_q, by_v, by_ctrl]: [&mut [f64]; 3]) {
-        if let Some(momentum) = self.momentum.get() {
-            momentum.add_back(force, [&mut *by_q, &mut *by_v, &mut *by_ctrl]);
-        } else {
-            for member in &self.members {
-                let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
-                let (dofs, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
-                let to = [&mut by_q[dofs.clone()], &mut by_v[dofs.clone()], &mut by_ctrl[controls]];
-                momentum_product(&member.forward, &member.after, &member.fixed, &force[dofs], to);
-            }
-            self.pushed.add_transposed_times(1.0, force, by_q);
-        }
-        for (rows, to) in [(&self.rows.by_q, by_q), (&self.rows.by_v, by_v), (&self.rows.by_ctrl, by_ctrl)] {
-            self.add_rows_back(a, z, rows, to);
-        }
-    }
-
-    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
-    pub(crate) fn momentum(&self) -> &Momentum {
-        self.momentum.get_or_init(|| Momentum::new(&self.members, &self.pushed, self.n_u))
-    }
-
-    /// `to += a z^T L M` for a part of ds.
-    fn add_rows_back(&self, a: f64, z: &[f64], m: &Grid, to: &mut [f64]) {
-        self.unknowns.iter().zip(z).filter(|(_, z)| **z != 0.0).for_each(|(u, z)| u.add_equation(a * z, m, to));
-    }
-
-    /// dv+ by q, v, tau and ctrl. With `K = A^-1 - P B^-1 L J A^-1`, P the push, `dv+ = K dF - P B^-1 L ds`. And the largest
-    /// change of a velocity by a force, and a bound on that by a control, without constraints.
-    pub(crate) fn dense(&self) -> ([Grid; 4], [f64; 2]) {
-        let response = self.members.iter().map(|m| m.inverse.largest()).fold(0.0, f64::max);
-        let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
-        let dynamics = self.momentum();
-        let k = self.mobility();
-        let parts =
-            [(&dynamics.q, &self.rows.by_q), (&dynamics.v, &self.rows.by_v), (&dynamics.ctrl, &self.rows.by_ctrl)];
-        let [q, v, ctrl] = parts.map(|(momentum, rows)| {
-            let mut dv = Grid::zeros(self.n_v, momentum.width());
-            dv.add_product(1.0, &k, momentum);
-            if !self.unknowns.is_empty() && !rows.is_zero() {
-                self.hold_back(rows, Grid::zeros(self.unknowns.len(), momentum.width()), &mut dv);
-            }
-            dv
-        });
-        let tau = self.by_tau(k);
-        ([q, v, tau, ctrl], [h * response, dynamics.ctrl.largest() * response])
-    }
-
-    /// `A^-1 - P B^-1 L J A^-1`
-    fn mobility(&self) -> Grid {
-        let (n, m) = (self.n_v, self.unknowns.len());
-        let mut k = Grid::zeros(n, n);
-        for member in &self.members {
-            let (first, n) = (member.at[0], member.forward.n_v());
-            (0..n).for_each(|i| k.row_mut(first + i)[first..first + n].copy_from_slice(member.inverse.row(i)));
-        }
-        if m > 0 {
-            self.hold_back(&self.responses, Grid::zeros(m, n), &mut k);
-        }
-        k
-    }
-
-    /// Adds `-P B^-1 (L rows + rest)` to dv+.
-    fn hold_back(&self, rows: &Grid, rest: Grid, dv: &mut Grid) {
-        let mut x = rest;
-        self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, rows, x.row_mut(i)));
-        self.inverse.solve_all(&mut x);
-        dv.add_product(-1.0, &self.push, &x);
-    }
-
-    /// From what forces do, times h of their trees.
-    fn by_tau(&self, mut k: Grid) -> Grid {
-        for member in &self.members {
-            let (first, h) = (member.at[0], member.forward.h());
-            for i in 0..self.n_v {
-                k.row_mut(i)[first..first + member.forward.n_v()].iter_mut().for_each(|x| *x *= h);
-            }
-        }
-        k
-    }
-
-    /// dq+ of the island by an input, from dv+ by it; `own`: the input is q.
-    pub(crate) fn integrated(&self, dv: &Grid, own: bool) -> Grid {
-        let mut dq = Grid::zeros(self.n_v, dv.width());
-        for member in &self.members {
-            integrate(&member.forward, &member.after, member.at[0], dv, own, &mut dq);
-        }
-        dq
-    }
-
-    /// dq+ and dv+ for a given dF, `[n_v]`, and ds, by row.
-    pub(crate) fn along(&self, force: Vec<f64>, rows: &[f64]) -> [Vec<f64>; 2] {
-        let dv = self.faster(force, rows);
-        let mut dq = vec![0.0; self.n_v];
-        for member in &self.members {
-            let own = member.at[0]..member.at[0] + member.forward.n_v();
-            integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
-        }
-        [dq, dv]
-    }
-
-    /// dv+ for a given dF and ds.
-    fn faster(&self, force: Vec<f64>, rows: &[f64]) -> Vec<f64> {
-        let mut dv = force;
-        solve(&self.members, &mut dv);
-        let m = self.unknowns.len();
-        if m > 0 {
-            let column = Grid::from_rows(1, rows);
-            let mut x = Pooled::zeros(m);
-            for (i, unknown) in self.unknowns.iter().enumerate() {
-                x[i] = dot(self.equations.row(i), &dv);
-                unknown.add_equation(1.0, &column, &mut x[i..=i]);
-            }
-            self.inverse.solve(&mut x);
-            dv.iter_mut().enumerate().for_each(|(i, dv)| *dv -= dot(self.push.row(i), &x));
-        }
-        dv
-    }
-
-    /// dq+ and dv+ along a change of q, v, tau (`[n_v]` each) and ctrl (`[n_u]`).
-    pub(crate) fn ahead(&self, [q, v, tau, ctrl]: [&[f64]; 4], impact: Option<&Impact>) -> [Vec<f64>; 2] {
-        let dynamics = self.momentum();
-        let sum = |i: usize, by: [&Grid; 3]| dot(by[0].row(i), q) + dot(by[1].row(i), v) + dot(by[2].row(i), ctrl);
-        let mut force: Vec<f64> = (0..self.n_v).map(|i| sum(i, [&dynamics.q, &dynamics.v, &dynamics.ctrl])).collect();
-        for member in &self.members {
-            let own = member.at[0]..member.at[0] + member.forward.n_v();
-            axpy(member.forward.h(), &tau[own.clone()], &mut force[own]);
-        }
-        let parts = [&self.rows.by_q, &self.rows.by_v, &self.rows.by_ctrl];
-        let rows: Vec<f64> = (0..self.rows.j.height()).map(|r| sum(r, parts)).collect();
-        let (mut dv, mut carried_on) = (self.faster(force, &rows), q.to_vec());
-        if let Some(Impact { tau, jump, change }) = impact {
-            let late = dot(tau, q);
-            axpy(late, change, &mut dv);
-            axpy(late, jump, &mut carried_on);
-        }
-        let mut dq = self.carried(&carried_on).to_vec();
-        for member in &self.members {
-            let own = member.at[0]..member.at[0] + member.forward.n_v();
-            integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
-        }
-        [dq, dv]
-    }
-
-    /// From the gradient of a loss by q+ and v+ (`[n_v]` each) to that by q, v, tau (`[n_v]`) and ctrl (`[n_u]`): one
-    /// transposed solve. `escape`: as [`crate::GradientRules::escape`] says.
-    pub(crate) fn back(
-        &self,
-        after_q: &[f64],
-        after_v: &[f64],
-        impact: Option<&Impact>,
-        escape: bool,
-    ) -> [Vec<f64>; 4] {
-        let n = self.n_v;
-        let (mut v, mut by_q) = (after_v.to_vec(), vec![0.0; n]);
-        for member in &self.members {
-            let own = member.at[0]..member.at[0] + member.forward.n_v();
-            let (after_q, q) = (&after_q[own.clone()], &mut by_q[own.clone()]);
-            integrate_back(&member.forward, &member.after, after_q, &mut v[own], q);
-        }
-        if let Some(Impact { tau, jump, change }) = impact {
-            let late = dot(&v, change) + dot(&by_q, jump);
-            axpy(late, tau, &mut by_q);
-        }
-        let mut z = Pooled::zeros(self.unknowns.len());
-        self.push.add_transposed_times(1.0, &v, &mut z);
-        let kept = if escape { self.kept(&v) } else { None };
-        let other = kept.map(|kept| self.through(by_q.clone(), v.clone(), self.solve_kept(&kept, &z)));
-        self.inverse.solve_transposed(&mut z);
-        let found = self.through(by_q, v, z);
-        let size = |[_, v, tau, _]: &[Vec<f64>; 4]| dot(v, v) + dot(tau, tau);
-        match other {
-            Some(other) if size(&other) > size(&found) => other,
-            _ => found,
-        }
-    }
-
-    /// `B^T z = x` of some unknowns alone, the others zero.
-    fn solve_kept(&self, kept: &[usize], x: &[f64]) -> Pooled {
-        let m = kept.len();
-        let mut system = vec![0.0; m * m];
-        for (i, &row) in kept.iter().enumerate() {
-            for (j, &column) in kept.iter().enumerate() {
-                let equation = self.equations.row(row);
-                system[i * m + j] = (0..self.n_v).map(|dof| equation[dof] * self.push[(dof, column)]).sum();
-            }
-            system[i * m + i] += self.unknowns[row].diagonal;
-        }
-        let mut own: Vec<f64> = kept.iter().map(|&i| x[i]).collect();
-        Lu::new(&system, m).solve_transposed(&mut own);
-        let mut z = Pooled::zeros(self.unknowns.len());
-        kept.iter().zip(own).for_each(|(&i, own)| z[i] = own);
-        z
-    }
-
-    /// With the adjoint z of the impulses' system: from the gradient by v+ to those by what goes in; that by q so far is
-    /// given.
-    fn through(&self, mut by_q: Vec<f64>, mut v: Vec<f64>, z: Pooled) -> [Vec<f64>; 4] {
-        let [mut by_v, mut by_ctrl] = [vec![0.0; self.n_v], vec![0.0; self.n_u]];
-        self.equations.add_transposed_times(-1.0, &z, &mut v);
-        solve(&self.members, &mut v);
-        self.add_back(&v, &z, -1.0, [&mut by_q, &mut by_v, &mut by_ctrl]);
-        for member in &self.members {
-            let own = member.at[0]..member.at[0] + member.forward.n_v();
-            v[own].iter_mut().for_each(|x| *x *= member.forward.h());
-        }
-        [by_q, by_v, v, by_ctrl]
     }
 }

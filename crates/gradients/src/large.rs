@@ -5,9 +5,10 @@
 use manyworlds_shaders::contact::tree_layout::row;
 use nalgebra::Matrix3;
 
+use crate::block::{add_block, add_block_impulse};
 use crate::compliance::{Source, add_compliance};
-use crate::constraint::{Constraint, Rows};
-use crate::contact::{Columns, Member, add_block, add_block_impulse, add_contact, add_contact_impulse, opening};
+use crate::constraint::{Constraint, Entry, Rows};
+use crate::contact::{Member, add_contact, add_contact_impulse, opening};
 use crate::grid::{Grid, dot};
 use crate::integrate::{carried, integrate_along, integrate_back};
 use crate::island::{Parts, Settled, acting, members, settle, velocities};
@@ -15,7 +16,7 @@ use crate::krylov::{self, Left, Operator};
 use crate::mode::Mode;
 use crate::momentum::Momentum;
 use crate::reduced::{Unknown, unknowns};
-use crate::row::add_row;
+use crate::row::{add_row, leaving};
 use crate::step::StepInput;
 
 /// Products of an island's system for one solve at most.
@@ -37,15 +38,35 @@ struct Link {
 }
 
 impl Link {
-    fn new(dofs: Vec<usize>, rows: Rows, push: Grid, first_control: Option<usize>) -> Self {
-        let Rows { j, by_q, by_v, by_ctrl, .. } = rows;
+    /// Of a constraint between bodies, the only one of `rows`.
+    fn of_bodies(members: &[Member], rows: &Rows) -> Option<Self> {
+        let (_, form) = rows.forms.first()?;
+        let dofs = form.dofs(members);
+        let (n, height) = (dofs.len(), rows.height());
+        let at = |dof: usize| dofs.binary_search(&dof).unwrap_or_default();
+        let zeros = || Grid::zeros(height, n);
+        let (mut j, mut by_q, mut by_v, mut push) = (zeros(), zeros(), zeros(), Grid::zeros(n, n));
+        form.add_rows(members, at, 0, &mut j);
+        form.add_slopes(members, at, 0, &mut by_q, &mut by_v);
+        form.add_push(members, at, &mut push);
+        Some(Self { dofs, j, by_q, by_v, by_ctrl: None, push: (!push.is_zero()).then_some(push) })
+    }
+
+    /// Of a row of a tree, the only one of `rows`, over the tree's own dofs.
+    fn of_row(member: &Member, rows: &Rows) -> Self {
+        let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
+        let filled = |height: usize, width: usize, entries: &[Entry]| {
+            let mut out = Grid::zeros(height, width);
+            entries.iter().for_each(|&(row, column, x)| out[(row, column)] += x);
+            out
+        };
         Self {
-            dofs,
-            j,
-            by_q,
-            by_v,
-            by_ctrl: first_control.filter(|_| !by_ctrl.is_zero()).map(|first| (first, by_ctrl)),
-            push: (!push.is_zero()).then_some(push),
+            dofs: (member.at[0]..member.at[0] + n).collect(),
+            j: filled(1, n, &rows.j),
+            by_q: filled(1, n, &rows.by_q),
+            by_v: Grid::zeros(1, n),
+            by_ctrl: (!rows.by_ctrl.is_empty()).then(|| (member.at[1], filled(1, n_u, &rows.by_ctrl))),
+            push: (!rows.push.is_empty()).then(|| filled(n, n, &rows.push)),
         }
     }
 
@@ -152,45 +173,42 @@ impl<'a> Large<'a> {
         let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c], model)).collect();
 
         let (mut links, mut constraints, mut sources) = (Vec::new(), Vec::new(), Vec::new());
-        let mut columns = Columns::of_each();
-        let reach = |bodies: [Option<(usize, usize)>; 2]| -> usize {
-            let mut count = 0;
-            for (tree, body) in bodies.into_iter().flatten() {
-                members[place(tree)].forward.for_dofs(body, |_| count += 1);
-            }
-            count
-        };
+        let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
         let mut n_row = 0;
-        let mut take = |mut rows: Rows, dofs: Vec<usize>, push: Grid, control: Option<usize>| {
-            let Some(mut constraint) = rows.constraints.pop() else { return };
+        let mut take = |mut rows: Rows, link: Option<Link>| {
+            let (Some(mut constraint), Some(link)) = (rows.constraints.pop(), link) else { return };
             constraint.first = n_row;
             n_row += constraint.law.rows();
             constraints.push(constraint);
-            links.push(Link::new(dofs, rows, push, control));
+            links.push(link);
         };
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
-            let n = reach(contacts[c].bodies);
-            let (mut rows, mut push) = (Rows::new(3, n, 0), Grid::zeros(n, n));
-            add_contact(&members, place, (&contacts[c], model), &mut columns, &mut rows, &mut push);
+            let mut rows = Rows::default();
+            add_contact(&members, place, (&contacts[c], model), &mut rows);
             sources.push(Source::Contact(&contacts[c]));
-            take(rows, columns.dofs(), push, None);
+            let link = Link::of_bodies(&members, &rows);
+            take(rows, link);
         }
         for &b in &parts.blocks {
-            let n = reach(blocks[b].bodies);
-            let (mut rows, mut push) = (Rows::new(3, n, 0), Grid::zeros(n, n));
-            add_block(&members, place, &blocks[b], &mut columns, &mut rows, &mut push);
+            let mut rows = Rows::default();
+            add_block(&members, place, &blocks[b], &mut rows);
             sources.push(Source::Block(&blocks[b]));
-            take(rows, columns.dofs(), push, None);
+            let link = Link::of_bodies(&members, &rows);
+            take(rows, link);
         }
         let mut free = Vec::with_capacity(members.len());
         for (m, member) in members.iter().enumerate() {
-            let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
             free.push(Momentum::of_tree(member));
             for i in (0..member.forward.tree.rows.len()).filter(|&i| member.forward.row(i)[row::ACTIVE] > 0.0) {
-                let (mut rows, mut push) = (Rows::new(1, n, n_u), Grid::zeros(n, n));
-                add_row(&member.forward, i, &member.after, [0, 0], &mut rows, &mut push);
+                if let Some(speed) = leaving(&member.forward, i, &member.after) {
+                    margin = margin.min(speed);
+                    continue;
+                }
+                let mut rows = Rows::default();
+                add_row(&member.forward, i, &member.after, [0, 0], &mut rows);
                 sources.push(Source::Row { member: m, index: i });
-                take(rows, (member.at[0]..member.at[0] + n).collect(), push, Some(member.at[1]));
+                let link = Link::of_row(member, &rows);
+                take(rows, Some(link));
             }
         }
         let mut given = Vec::new();
@@ -207,7 +225,6 @@ impl<'a> Large<'a> {
             members.iter().enumerate().flat_map(|(m, member)| vec![m; member.forward.n_v()]).collect();
         let own: Vec<Matrix3<f64>> = links.iter().map(|link| delassus(link, &members, &owner_of_dof)).collect();
         let starts: Vec<usize> = constraints.iter().map(|constraint| constraint.first).collect();
-        let margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
         let trace = |first: usize, n: usize| starts.binary_search(&first).map_or(0.0, |at| own[at].trace()) / n as f64;
         let Settled { locals, margin, closed } = settle(&constraints, &mut sigma, margin, trace);
         let unknowns = unknowns(&constraints, &locals, &sigma);
@@ -239,13 +256,13 @@ impl<'a> Large<'a> {
         }
     }
 
-    /// As [`crate::island::Island::free`].
+    /// What a force, and a control, change velocities by at most without constraints, as [`crate::island::Island::dense`] says.
     pub(crate) fn free(&self) -> [f64; 2] {
         let mut out = [0.0_f64; 2];
         for (member, free) in self.members.iter().zip(&self.free) {
-            let response = member.inverse.largest();
+            let response = member.inverse().largest();
             out[0] = out[0].max(member.forward.h() * response);
-            out[1] = out[1].max(free.ctrl.largest() * response);
+            out[1] = out[1].max(free.largest_by_ctrl() * response);
         }
         out
     }
@@ -287,14 +304,13 @@ impl<'a> Large<'a> {
     fn changes(&self, [q, v, tau, ctrl]: [&[f64]; 4]) -> [Vec<f64>; 2] {
         let (mut force, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.n_row]);
         for (member, free) in self.members.iter().zip(&self.free) {
-            let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
-            let (own, controls) = (member.at[0]..member.at[0] + n, member.at[1]..member.at[1] + n_u);
+            let own = member.at[0]..member.at[0] + member.forward.n_v();
             for (i, dof) in own.clone().enumerate() {
                 force[dof] = dot(free.q.row(i), &q[own.clone()])
                     + dot(free.v.row(i), &v[own.clone()])
-                    + dot(free.ctrl.row(i), &ctrl[controls.clone()])
                     + member.forward.h() * tau[dof];
             }
+            free.ctrl.iter().for_each(|&(i, k, x)| force[own.start + i] += x * ctrl[member.at[1] + k]);
         }
         for (link, constraint) in self.links.iter().zip(&self.constraints) {
             for r in 0..constraint.law.rows() {
@@ -462,7 +478,7 @@ fn delassus(link: &Link, members: &[Member], owner: &[usize]) -> Matrix3<f64> {
     let mut out = Matrix3::zeros();
     for (a, &i) in link.dofs.iter().enumerate() {
         let member = &members[owner[i]];
-        let inverse = member.inverse.row(i - member.at[0]);
+        let inverse = member.inverse().row(i - member.at[0]);
         for (b, &j) in link.dofs.iter().enumerate().filter(|(_, j)| owner[**j] == owner[i]) {
             let x = inverse[j - member.at[0]];
             for r in 0..link.j.height() {

@@ -13,9 +13,12 @@
 //! * The dynamics are differentiated analytically (Carpentier and Mansard 2018), with the contact forces held, contact
 //!   geometry by the features that touch ([`manyworlds_collide::derivatives`]).
 
+mod block;
 mod compliance;
 mod constraint;
 mod contact;
+mod dense;
+mod form;
 mod grid;
 mod integrate;
 mod island;
@@ -33,13 +36,15 @@ mod reduced;
 mod row;
 mod rules;
 mod step;
+mod tangent;
 mod tree;
 
-pub use contact::{BlockInput, BodyOfTree, ContactInput};
+pub use block::BlockInput;
+pub use contact::{BodyOfTree, ContactInput};
 pub use mode::Mode;
 pub use model::{ContactModel, Give};
 pub use parameter::StepParameter;
 pub use product::{Inputs, Outputs};
 pub use rules::{Bounces, GradientRules};
 pub use step::{Certificate, Jacobian, Linearised, StepInput, jacobian};
-pub use tree::TreeInput;
+pub use tree::{TreeInput, TreeMade};

@@ -3,12 +3,13 @@
 
 use manyworlds_shaders::dynamics::derivatives::effort::{self, effort};
 use manyworlds_shaders::dynamics::derivatives::force::{force, product, sums_reals};
-use manyworlds_shaders::dynamics::derivatives::layout::{slope_reals, width, work_reals};
+use manyworlds_shaders::dynamics::derivatives::layout::work_reals;
 use manyworlds_shaders::dynamics::tree::{JointRecord, Params, param};
 use manyworlds_shaders::math::{Quat, quat_normalize};
 
+use crate::constraint::Entry;
 use crate::contact::Member;
-use crate::grid::{Grid, axpy};
+use crate::grid::Grid;
 use crate::pool::Pooled;
 use crate::tree::Forward;
 
@@ -18,23 +19,23 @@ pub(crate) struct Momentum {
     pub(crate) q: Grid,
     /// By v, `[n_v, n_v]`.
     pub(crate) v: Grid,
-    /// By ctrl, `[n_v, n_u]`.
-    pub(crate) ctrl: Grid,
+    /// By ctrl, `[n_v, n_u]`: a control moves the dofs of one joint alone.
+    pub(crate) ctrl: Vec<Entry>,
 }
 
 impl Momentum {
     /// `push`: what constraints add to it by q.
-    pub(crate) fn new(members: &[Member], push: &Grid, n_u: usize) -> Self {
+    pub(crate) fn new(members: &[Member], push: Grid) -> Self {
         let n = push.height();
-        let mut out = Self { q: push.clone(), v: Grid::zeros(n, n), ctrl: Grid::zeros(n, n_u) };
+        let mut out = Self { q: push, v: Grid::zeros(n, n), ctrl: Vec::new() };
         members.iter().for_each(|member| out.add(member, member.at));
         out
     }
 
     /// Of one tree, over its own dofs and controls.
     pub(crate) fn of_tree(member: &Member) -> Self {
-        let (n, n_u) = (member.forward.n_v(), member.forward.tree.actuators.len());
-        let mut out = Self { q: Grid::zeros(n, n), v: Grid::zeros(n, n), ctrl: Grid::zeros(n, n_u) };
+        let n = member.forward.n_v();
+        let mut out = Self { q: Grid::zeros(n, n), v: Grid::zeros(n, n), ctrl: Vec::new() };
         out.add(member, [0, 0]);
         out
     }
@@ -42,20 +43,37 @@ impl Momentum {
     /// Adds that of a tree from a dof and a control on.
     fn add(&mut self, member: &Member, [first, control]: [usize; 2]) {
         let forward = &member.forward;
-        let (own, n_u) = (forward.n_v(), forward.tree.actuators.len());
-        let slope = slope(forward, &member.after, &member.fixed);
-        for (i, row) in slope.chunks_exact(width(forward.tree.dims)).enumerate() {
-            axpy(1.0, &row[..own], &mut self.q.row_mut(first + i)[first..]);
-            self.v.row_mut(first + i)[first..first + own].copy_from_slice(&row[own..2 * own]);
-            self.ctrl.row_mut(first + i)[control..control + n_u].copy_from_slice(&row[3 * own..]);
-        }
+        let (tree, params, n) = (&forward.tree, Params::<f64>::Shared(forward.params), forward.n_v());
+        let mut work = Pooled::zeros(work_reals(tree.dims));
+        let Self { q, v, ctrl } = self;
+        effort(tree, params, forward.state, &forward.mass, &member.after, &mut work, &mut |row, column, entry| {
+            let row = first + row;
+            let to = match column {
+                column if column < n => &mut q[(row, first + column)],
+                column if column < 2 * n => &mut v[(row, first + column - n)],
+                column => return ctrl.push((row, control + column - 3 * n, entry)),
+            };
+            *to += entry;
+        });
+        let (pose, motion, h) = (&forward.pose, &forward.motion, forward.h());
+        let add = &mut |row: usize, column: usize, [by_q, by_v]: [f64; 2]| {
+            let at = (first + row, first + column);
+            q[at] = (-h).mul_add(by_q, q[at]);
+            v[at] = (-h).mul_add(by_v, v[at]);
+        };
+        force(tree, params, pose, motion, velocity(forward), &member.fixed, &mut work, add);
     }
 
     /// Adds `weight^T` times it to what stands for q, v and ctrl.
     pub(crate) fn add_back(&self, weight: &[f64], [by_q, by_v, by_ctrl]: [&mut [f64]; 3]) {
-        for (part, to) in [(&self.q, by_q), (&self.v, by_v), (&self.ctrl, by_ctrl)] {
-            part.add_transposed_times(1.0, weight, to);
-        }
+        self.q.add_transposed_times(1.0, weight, by_q);
+        self.v.add_transposed_times(1.0, weight, by_v);
+        self.ctrl.iter().for_each(|&(row, control, x)| by_ctrl[control] += weight[row] * x);
+    }
+
+    /// Largest size of an entry by ctrl.
+    pub(crate) fn largest_by_ctrl(&self) -> f64 {
+        self.ctrl.iter().fold(0.0, |largest, (.., x)| largest.max(x.abs()))
     }
 }
 
@@ -65,21 +83,8 @@ fn velocity<'f>(forward: &'f Forward) -> &'f [f64] {
     if forward.tree.dims.lone == 1 { &STILL } else { forward.v() }
 }
 
-/// `-dF` of one tree, [n_v, width] as the kernels have it, without that by tau. `after`: v+; `fixed` [n_body, 6]: impulses on
-/// bodies, fixed in the world, (moment, force) at c.
-fn slope(forward: &Forward, after: &[f64], fixed: &[f64]) -> Pooled {
-    let (tree, params) = (&forward.tree, Params::<f64>::Shared(forward.params));
-    let (mut work, mut slope) = (Pooled::zeros(work_reals(tree.dims)), Pooled::zeros(slope_reals(tree.dims)));
-    let width = width(tree.dims);
-    effort(tree, params, forward.state, &forward.mass, after, &mut work, &mut |row, column, entry| {
-        slope[row * width + column] += entry;
-    });
-    let (pose, motion, h) = (&forward.pose, &forward.motion, forward.h());
-    force(tree, params, pose, motion, velocity(forward), fixed, -h, &mut work, &mut slope);
-    slope
-}
-
-/// Adds `-weight^T dF` of one tree to what stands for q, v `[n_v]` and ctrl `[n_u]`; otherwise as [`slope`].
+/// Adds `-weight^T dF` of one tree to what stands for q, v `[n_v]` and ctrl `[n_u]`. `after`: v+; `fixed` [n_body, 6]: impulses
+/// on bodies, fixed in the world, (moment, force) at c.
 pub(crate) fn momentum_product(
     forward: &Forward,
     after: &[f64],

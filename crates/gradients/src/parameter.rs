@@ -7,8 +7,8 @@
 //! (polynomials in most parameters): no step is solved anew.
 
 use manyworlds_shaders::contact::frame::tangents;
-use manyworlds_shaders::contact::tree_layout::{bilateral_bias, row, row_stride};
-use manyworlds_shaders::contact::tree_rows::tree_rows;
+use manyworlds_shaders::contact::tree_layout::{bilateral_bias, row};
+use manyworlds_shaders::contact::tree_rows::row_laws;
 use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::inertia::inertia;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
@@ -16,9 +16,10 @@ use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, multiply, param};
 use nalgebra::{Matrix3, Vector3};
 
+use crate::block::{BlockInput, block_error};
 use crate::compliance::Standing;
 use crate::constraint::{Branch, CLOSED, Law};
-use crate::contact::{BlockInput, BodyOfTree, ContactInput, block_error, vector};
+use crate::contact::{BodyOfTree, ContactInput, vector};
 use crate::grid::axpy;
 use crate::island::{Island, Parts};
 use crate::mode::Mode;
@@ -101,12 +102,11 @@ fn balance(forward: &Forward, moved: &Moved, after: &[f64], at_bound: &[Option<u
     let mut left = zeros(n_v);
     multiply(tree, &matrix, after, &mut left);
     left.iter_mut().zip(b.iter()).for_each(|(left, b)| *left -= b);
-    let stride = row_stride(n_v);
-    let mut rows = zeros(tree.rows.len() * stride);
-    tree_rows(tree, &params, forward.state, &forward.factor, &mut rows);
+    let mut rows = zeros(tree.rows.len() * row::Y);
+    row_laws(tree, &params, forward.state, &mut rows);
     let mut speeds = zeros(tree.rows.len());
     for (index, record) in tree.rows.iter().enumerate() {
-        let numbers = &rows[index * stride..(index + 1) * stride];
+        let numbers = &rows[index * row::Y..(index + 1) * row::Y];
         let impulse = at_bound[index].map_or(forward.impulses[index], |bound| numbers[bound]);
         let mut speed = numbers[row::BIAS] + numbers[row::COMPLIANCE] * impulse;
         for k in 0..record.count as usize {
@@ -303,7 +303,7 @@ impl Island<'_> {
                 .map(|(m, member)| which(m).then(|| Moved::new(&member.forward, entry, times * step)))
                 .collect(),
         });
-        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
+        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.j.height()]);
         for m in (0..self.members.len()).filter(|&m| which(m)) {
             self.by_own(m, &scenes, step, &mut by_force, &mut by_rows);
         }
@@ -332,7 +332,7 @@ impl Island<'_> {
             })
             .collect();
         let first_block = changes.len();
-        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
+        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.j.height()]);
         for (scene, (times, weight)) in scenes.iter().zip(DIFFERENCES) {
             left.fill(0.0);
             rows.fill(0.0);
@@ -391,8 +391,8 @@ impl Island<'_> {
     /// dF and ds by what moves contacts but no body.
     pub(crate) fn by_contacts(&self, touching: &Touching, changes: &[(usize, [f64; 7])]) -> [Vec<f64>; 2] {
         let scene = Scene { island: self, parts: touching.parts, moved: self.members.iter().map(|_| None).collect() };
-        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
-        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.j.height()]);
+        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.j.height()]);
+        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.j.height()]);
         for (&c, constraint) in touching.parts.contacts.iter().zip(&self.acting) {
             let (Some(constraint), Some((_, change))) = (*constraint, changes.iter().find(|change| change.0 == c))
             else {
@@ -432,7 +432,7 @@ impl Island<'_> {
             return;
         }
         let (first, [.., normal]) = (record.first, record.impulse);
-        (0..2).for_each(|k| axpy(normal * self.drag[constraint][k], self.rows.j.row(first + k), force));
+        (0..2).for_each(|k| axpy(normal * self.drag[constraint][k], self.j.row(first + k), force));
         if let ContactModel::Convex { .. } = model {
             // Of `sigma^_n - mu |sigma^_t| + (R_n + mu^2 R_t) lambda_n = 0`.
             rows[first + 2] += 2.0 * mu * record.r[0] * normal - self.sigma[first].hypot(self.sigma[first + 1]);

@@ -46,6 +46,11 @@ impl Unknown {
         [&self.equation[..self.count], &self.direction[..self.count]]
     }
 
+    /// Its row of L, times `a`, added by row.
+    pub(crate) fn add_parts(&self, a: f64, to: &mut [f64]) {
+        (0..self.count).for_each(|k| to[self.first + k] += a * self.equation[k]);
+    }
+
     /// Its row of `L M`, added to `to` `a` times.
     pub(crate) fn add_equation(&self, a: f64, m: &Grid, to: &mut [f64]) {
         (0..self.count).for_each(|k| axpy(a * self.equation[k], m.row(self.first + k), to));

@@ -9,20 +9,23 @@ use manyworlds_shaders::math::quat_log;
 use nalgebra::{Matrix3, Vector3};
 
 use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
-use crate::grid::Grid;
 use crate::momentum::{counts, length_slope, orientation};
 use crate::tree::Forward;
 
-/// Adds an active row of a tree to its island. `at`: first dof and first control of the tree in the island; `push` gets what
-/// the motion of `J^T lambda` adds to `-dF` by q.
-pub(crate) fn add_row(
-    forward: &Forward,
-    index: usize,
-    after: &[f64],
-    at: [usize; 2],
-    rows: &mut Rows,
-    push: &mut Grid,
-) {
+/// How fast an active row without impulse leaves its bound of zero, biased, m/s (rad/s): above zero, as of a limit that is not
+/// reached, it has no say in the step.
+pub(crate) fn leaving(forward: &Forward, index: usize, after: &[f64]) -> Option<f64> {
+    let (record, numbers) = (&forward.tree.rows[index], forward.row(index));
+    if forward.impulses[index] != 0.0 || numbers[row::LOWER] != 0.0 || numbers[row::UPPER] < 0.0 {
+        return None;
+    }
+    let terms = record.dofs[..record.count as usize].iter().zip(&numbers[row::COEFFICIENT..]);
+    let speed = numbers[row::BIAS] + terms.map(|(&dof, x)| x * after[dof as usize]).sum::<f64>();
+    Some(speed).filter(|&speed| speed > 0.0)
+}
+
+/// Adds an active row of a tree to its island. `at`: first dof and first control of the tree in the island.
+pub(crate) fn add_row(forward: &Forward, index: usize, after: &[f64], at: [usize; 2], rows: &mut Rows) {
     let record = &forward.tree.rows[index];
     let numbers = forward.row(index);
     let lambda = forward.impulses[index];
@@ -32,7 +35,7 @@ pub(crate) fn add_row(
     rows.is_row(first, index, numbers[row::COMPLIANCE]);
     let dofs = &record.dofs[..record.count as usize];
     for (k, &dof) in dofs.iter().enumerate() {
-        rows.j[(r, first + dof as usize)] += numbers[row::COEFFICIENT + k];
+        rows.j.push((r, first + dof as usize, numbers[row::COEFFICIENT + k]));
     }
     let h = forward.h();
     let settings = [1.0 / h, forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]];
@@ -42,7 +45,7 @@ pub(crate) fn add_row(
             let (dof, side) = (dofs[0] as usize, numbers[row::COEFFICIENT]);
             let q = forward.state[record.q as usize];
             let gap = if side > 0.0 { q - own[param::JOINT_LOWER] } else { own[param::JOINT_UPPER] - q };
-            rows.by_q[(r, first + dof)] += side * bias_slope(gap, settings, forward.closed);
+            rows.by_q.push((r, first + dof, side * bias_slope(gap, settings, forward.closed)));
             rows.kink(bias_kink(gap, settings, forward.closed));
         }
         tree::row::LIMIT_BALL => {
@@ -59,9 +62,9 @@ pub(crate) fn add_row(
             let moved = change.transpose() * spin;
             for (k, &dof) in dofs.iter().enumerate() {
                 let column = first + dof as usize;
-                rows.by_q[(r, column)] += moved[k] - slope * axis[k];
+                rows.by_q.push((r, column, moved[k] - slope * axis[k]));
                 for (l, &other) in dofs.iter().enumerate() {
-                    push[(first + other as usize, column)] += lambda * change[(l, k)];
+                    rows.push.push((first + other as usize, column, lambda * change[(l, k)]));
                 }
             }
         }
@@ -71,15 +74,15 @@ pub(crate) fn add_row(
             let length = length_slope(forward, joint, record.param as usize);
             let position = own[param::ACTUATOR_BIAS + 1];
             for (k, &dof) in dofs.iter().enumerate() {
-                rows.by_q[(r, first + dof as usize)] += per_force * position * length[k];
+                rows.by_q.push((r, first + dof as usize, per_force * position * length[k]));
             }
             let index = record.source as usize;
             let control = forward.state[forward.tree.dims.ctrl_at() + index];
             if counts(forward, control, record.param as usize) {
-                rows.by_ctrl[(r, first_control + index)] += per_force * own[param::ACTUATOR_GAIN];
+                rows.by_ctrl.push((r, first_control + index, per_force * own[param::ACTUATOR_GAIN]));
             }
         }
-        tree::row::COUPLING => coupling(forward, record, after, first, r, lambda, rows, push),
+        tree::row::COUPLING => coupling(forward, record, after, first, r, lambda, rows),
         // Dry friction depends on nothing.
         _ => {}
     }
@@ -94,7 +97,6 @@ fn coupling(
     r: usize,
     lambda: f64,
     rows: &mut Rows,
-    push: &mut Grid,
 ) {
     let own = &forward.params[record.param as usize..];
     let driver = if record.source == NONE {
@@ -113,10 +115,10 @@ fn coupling(
         [1.0 / forward.h(), forward.params[param::CORRECTION_FRACTION], forward.params[param::CORRECTION_MAX]];
     let pull = bilateral_slope(error, per_step, fraction, largest);
     rows.kink(bilateral_kink(error, per_step, fraction, largest));
-    rows.by_q[(r, first + record.dofs[0] as usize)] += pull;
+    rows.by_q.push((r, first + record.dofs[0] as usize, pull));
     if record.source != NONE {
         let dof = record.dofs[1] as usize;
-        rows.by_q[(r, first + dof)] += -slope * pull - bend * after[dof];
-        push[(first + dof, first + dof)] -= lambda * bend;
+        rows.by_q.push((r, first + dof, -slope * pull - bend * after[dof]));
+        rows.push.push((first + dof, first + dof, -lambda * bend));
     }
 }

@@ -1,6 +1,7 @@
 //! Derivatives other than that of the step as it is computed, each a named choice.
 
 use crate::constraint::Law;
+use crate::dense::Dynamics;
 use crate::grid::{axpy, dot};
 use crate::integrate::carried;
 use crate::island::Island;
@@ -67,7 +68,7 @@ impl Island<'_> {
                 continue;
             }
             // Of several at once the time that fits best.
-            axpy(record.approach, self.rows.j.row(record.first + 2), &mut tau);
+            axpy(record.approach, self.j.row(record.first + 2), &mut tau);
             squares += record.approach * record.approach;
             (0..3).for_each(|k| axpy(record.impulse[k], self.responses.row(record.first + k), &mut jump));
         }
@@ -79,19 +80,19 @@ impl Island<'_> {
         for member in &self.members {
             let (forward, own) = (&member.forward, member.at[0]..member.at[0] + member.forward.n_v());
             velocity[own.clone()].copy_from_slice(forward.v());
-            member.inverse.add_transposed_times(1.0, &forward.b, &mut free[own.clone()]);
+            free[own.clone()].copy_from_slice(&forward.b);
+            forward.solve(&mut free[own.clone()]);
             for (free, v) in free[own].iter_mut().zip(forward.v()) {
                 *free = (*free - v) / forward.h();
             }
         }
-        let height = self.rows.j.height();
         let mut change = Pooled::copy(&free);
-        let momentum = self.momentum();
-        for (momentum, rows, along) in
-            [(&momentum.v, &self.rows.by_v, &free), (&momentum.q, &self.rows.by_q, &velocity)]
-        {
+        let Dynamics { momentum, slopes } = self.dynamics();
+        let parts = [(&momentum.v, slopes.by_v.as_ref(), &free), (&momentum.q, Some(&slopes.by_q), &velocity)];
+        for (momentum, rows, along) in parts {
             let force = (0..n).map(|i| dot(momentum.row(i), along)).collect();
-            let rows: Vec<f64> = (0..height).map(|r| dot(rows.row(r), along)).collect();
+            let row = |r: usize| rows.map_or(0.0, |rows| dot(rows.row(r), along));
+            let rows: Vec<f64> = (0..self.j.height()).map(row).collect();
             let [_, dv] = self.along(force, &rows);
             axpy(-1.0, &dv, &mut change);
         }

@@ -2,7 +2,8 @@
 
 use manyworlds_shaders::dynamics::tree::param;
 
-use crate::contact::{BlockInput, ContactInput};
+use crate::block::BlockInput;
+use crate::contact::ContactInput;
 use crate::grid::axpy;
 use crate::island::{Island, LARGEST_RESIDUAL, Parts};
 use crate::large::Large;
@@ -182,6 +183,13 @@ pub(crate) struct Part<'a> {
     pub(crate) controls: Vec<usize>,
 }
 
+impl Part<'_> {
+    /// Whether its dofs and controls are those of the world, in their order.
+    fn is_whole(&self) -> bool {
+        [&self.dofs, &self.controls].into_iter().all(|own| own.iter().enumerate().all(|(i, &at)| i == at))
+    }
+}
+
 /// The same of a large one.
 pub(crate) struct LargePart<'a> {
     pub(crate) island: Large<'a>,
@@ -193,17 +201,17 @@ impl<'a> Linearised<'a> {
     /// Linearises a step for its Jacobian: all but huge islands by elimination.
     #[must_use]
     pub fn new(input: &StepInput<'a>, rules: GradientRules) -> Self {
-        Self::up_to(LARGEST_ISLAND, input, rules)
+        Self::up_to(LARGEST_ISLAND, true, input, rules)
     }
 
     /// Linearises a step for some products: large islands as [`GradientRules::largest_dense`] says.
     #[must_use]
     pub fn for_products(input: &StepInput<'a>, rules: GradientRules) -> Self {
-        Self::up_to(rules.largest_dense, input, rules)
+        Self::up_to(rules.largest_dense, false, input, rules)
     }
 
-    /// `most`: degrees of freedom, and rows, of what is solved by elimination.
-    fn up_to(most: usize, input: &StepInput<'a>, rules: GradientRules) -> Self {
+    /// `most`: degrees of freedom, and rows, of what is solved by elimination; `whole`: for its Jacobian.
+    fn up_to(most: usize, whole: bool, input: &StepInput<'a>, rules: GradientRules) -> Self {
         let first: Vec<usize> = input
             .trees
             .iter()
@@ -249,7 +257,7 @@ impl<'a> Linearised<'a> {
                 out.add_large(&parts, LargePart { island: Large::new(input, &parts), dofs, controls }, rules);
                 continue;
             }
-            let island = Island::new(input, &parts);
+            let island = Island::new(input, &parts, whole);
             for (&contact, &mode) in parts.contacts.iter().zip(&island.modes) {
                 out.modes[contact] = mode;
             }
@@ -325,7 +333,10 @@ impl<'a> Linearised<'a> {
     #[must_use]
     pub fn jacobian(&self) -> Jacobian {
         let (n_v, n_u) = (self.n_v, self.n_u);
-        let (square, wide) = (|| vec![0.0; n_v * n_v], || vec![0.0; n_v * n_u]);
+        // What an island fills as a whole is not filled with zeros before.
+        let filled = self.large.is_empty() && matches!(&self.islands[..], [part] if part.is_whole());
+        let zeros = |n: usize| if filled { Vec::new() } else { vec![0.0; n] };
+        let (square, wide) = (|| zeros(n_v * n_v), || zeros(n_v * n_u));
         let mut out = Jacobian {
             n_v,
             n_u,
@@ -361,15 +372,14 @@ impl<'a> Linearised<'a> {
                     let jump = part.island.carried(jump);
                     jump.iter().enumerate().for_each(|(i, x)| axpy(*x, tau, dq.row_mut(i)));
                 }
-                let whole = columns.len() == width && columns.iter().enumerate().all(|(i, &column)| i == column);
                 for (from, to) in [(&dq, to_q), (&dv, to_v)] {
+                    if filled {
+                        *to = from.to_vec();
+                        continue;
+                    }
                     for (i, &row) in part.dofs.iter().enumerate() {
                         let to = &mut to[row * width..(row + 1) * width];
-                        if whole {
-                            to.copy_from_slice(from.row(i));
-                        } else {
-                            columns.iter().zip(from.row(i)).for_each(|(&column, x)| to[column] = *x);
-                        }
+                        columns.iter().zip(from.row(i)).for_each(|(&column, x)| to[column] = *x);
                     }
                 }
             }
@@ -378,8 +388,12 @@ impl<'a> Linearised<'a> {
         let blocks = [&mut out.dq_dq, &mut out.dq_dv, &mut out.dq_dtau, &mut out.dq_dctrl];
         let rates = [&mut out.dv_dq, &mut out.dv_dv, &mut out.dv_dtau, &mut out.dv_dctrl];
         let mut finite = true;
-        for x in blocks.into_iter().chain(rates).flatten().filter(|x| !x.is_finite()) {
-            (*x, finite) = (0.0, false);
+        for block in blocks.into_iter().chain(rates) {
+            // Without a branch an entry; then, rarely, with.
+            if !block.iter().fold(true, |finite, x| finite & x.is_finite()) {
+                block.iter_mut().filter(|x| !x.is_finite()).for_each(|x| *x = 0.0);
+                finite = false;
+            }
         }
         if !finite {
             out.certificate.problems.push(NOT_FINITE.into());
@@ -396,7 +410,7 @@ impl<'a> Linearised<'a> {
         let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
         for part in &self.islands {
             let island = &part.island;
-            let (mut force, mut rows) = (vec![0.0; island.n_v], vec![0.0; island.rows.j.height()]);
+            let (mut force, mut rows) = (vec![0.0; island.n_v], vec![0.0; island.j.height()]);
             let between = |wanted: [usize; 2]| {
                 let [a, b] = wanted;
                 let acting = part.parts.contacts.iter().zip(&island.acting);

@@ -1,14 +1,14 @@
 //! One tree at the start of a step, as the step's own kernels see it, in double precision.
 
 use manyworlds_dynamics::TreeLayout;
-use manyworlds_shaders::contact::tree_layout::row_stride;
-use manyworlds_shaders::contact::tree_rows::tree_rows;
+use manyworlds_shaders::contact::tree_layout::row;
+use manyworlds_shaders::contact::tree_rows::row_laws;
 use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::factor::factor;
 use manyworlds_shaders::dynamics::inertia::inertia;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
-use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, param, solve};
+use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, param, solve};
 
 use crate::constraint::{CLOSED, CLOSED_SINGLE};
 use crate::grid::{Grid, axpy};
@@ -23,7 +23,24 @@ pub struct TreeInput<'a> {
     pub params: &'a [f64],
     /// q, v, ctrl and tau before the step, `[n_state]`.
     pub state: &'a [f64],
+    /// What [`kinematics`] makes of it: frames of the bodies, `[n_body][7]`, and motions of the dofs, `[n_v][6]`.
+    pub frames: [&'a [f64]; 2],
+    /// What else the step's kernels made of it, where that is at hand in double precision; otherwise they run again.
+    pub made: Option<TreeMade<'a>>,
     /// Impulses of the tree's rows in the step, `[n_row]`, N s or N m s.
+    pub rows: &'a [f64],
+}
+
+/// Numbers of a tree that a step computes on its way.
+#[derive(Debug, Clone, Copy)]
+pub struct TreeMade<'a> {
+    /// Joint-space inertia, branch-sparse, `[n_m]`.
+    pub mass: &'a [f64],
+    /// Factor of the momentum matrix A, `[n_m]`.
+    pub factor: &'a [f64],
+    /// Right-hand side of the free velocity, `[n_v]`.
+    pub b: &'a [f64],
+    /// Rows without their responses, [n_row, [`row::Y`]].
     pub rows: &'a [f64],
 }
 
@@ -46,25 +63,43 @@ pub(crate) struct Forward<'a> {
     pub(crate) factor: Pooled,
     /// `[n_v]`
     pub(crate) b: Pooled,
-    /// `[n_row][row_stride]`
+    /// Without responses, `[n_row][row::Y]`.
     pub(crate) rows: Pooled,
 }
 
 impl<'a> Forward<'a> {
     /// `single`: the step was computed in single precision.
     pub(crate) fn new(input: &TreeInput<'a>, single: bool) -> Self {
-        let out = Self::of(input.layout.tree(), input.params, input.state, input.rows);
+        let (tree, [pose, motion]) = (input.layout.tree(), input.frames.map(Pooled::copy));
+        let out = if let Some(made) = &input.made {
+            let [mass, factor, b, rows] = [made.mass, made.factor, made.b, made.rows].map(Pooled::copy);
+            let (params, state, impulses) = (input.params, input.state, input.rows);
+            Self { tree, params, state, impulses, closed: CLOSED, pose, motion, mass, factor, b, rows }
+        } else {
+            Self::on(tree, input.params, input.state, input.rows, [pose, motion])
+        };
         if single { Self { closed: CLOSED_SINGLE, ..out } } else { out }
     }
 
     /// A tree with these parameters, in this state.
     pub(crate) fn of(tree: Tree<'a>, numbers: &'a [f64], state: &'a [f64], impulses: &'a [f64]) -> Self {
+        let (mut pose, mut motion) =
+            (Pooled::zeros(POSE * tree.bodies.len()), Pooled::zeros(SPATIAL * tree.dofs.len()));
+        kinematics(&tree, Params::<f64>::Shared(numbers), state, &mut pose, &mut motion);
+        Self::on(tree, numbers, state, impulses, [pose, motion])
+    }
+
+    fn on(
+        tree: Tree<'a>,
+        numbers: &'a [f64],
+        state: &'a [f64],
+        impulses: &'a [f64],
+        [pose, motion]: [Pooled; 2],
+    ) -> Self {
         let dims = tree.dims;
         let [n_body, n_v, n_m, n_row] = [dims.n_body, dims.n_v, dims.n_m, dims.n_row].map(|n| n as usize);
         let params = Params::<f64>::Shared(numbers);
         let zeros = Pooled::zeros;
-        let (mut pose, mut motion) = (zeros(POSE * n_body), zeros(SPATIAL * n_v));
-        kinematics(&tree, params, state, &mut pose, &mut motion);
         let (mut twist, mut work, mut force) = (zeros(SPATIAL * n_body), zeros(dims.n_work()), zeros(n_v));
         bias(&tree, params, state, &pose, &motion, &mut twist, &mut work, &mut force);
         let mut mass = zeros(n_m);
@@ -73,8 +108,8 @@ impl<'a> Forward<'a> {
         momentum(&tree, params, state, &mass, &force, &mut matrix, &mut b);
         let (mut factored, mut free, mut velocity) = (zeros(n_m), zeros(n_v), zeros(n_v));
         factor(&tree, &matrix, &b, &mut factored, &mut free, &mut velocity, &mut [0]);
-        let mut rows = zeros(n_row * row_stride(n_v));
-        tree_rows(&tree, &params, state, &factored, &mut rows);
+        let mut rows = zeros(n_row * row::Y);
+        row_laws(&tree, &params, state, &mut rows);
         Self { tree, params: numbers, state, impulses, closed: CLOSED, pose, motion, mass, factor: factored, b, rows }
     }
 
@@ -97,33 +132,60 @@ impl<'a> Forward<'a> {
         solve(&self.tree, &self.factor, x);
     }
 
+    /// `A X = X` for some rows of X from `first` on, `[n_v]` of them.
+    pub(crate) fn solve_rows(&self, first: usize, x: &mut Grid) {
+        let dofs = self.tree.dofs;
+        for i in (0..dofs.len()).rev() {
+            let mut j = dofs[i].parent as usize;
+            for &l in &self.factor_row(i)[1..] {
+                let (above, own) = x.pair(first + j, first + i);
+                axpy(-l, own, above);
+                j = dofs[j].parent as usize;
+            }
+        }
+        self.solve_outwards(first, x);
+    }
+
+    /// The second half of it, from the root on.
+    fn solve_outwards(&self, first: usize, x: &mut Grid) {
+        let dofs = self.tree.dofs;
+        for i in 0..dofs.len() {
+            let row = self.factor_row(i);
+            x.row_mut(first + i).iter_mut().for_each(|x| *x *= row[0]);
+            let mut j = dofs[i].parent as usize;
+            for &l in &row[1..] {
+                let (above, own) = x.pair(first + j, first + i);
+                axpy(-l, above, own);
+                j = dofs[j].parent as usize;
+            }
+        }
+    }
+
     /// `A^-1`.
     pub(crate) fn inverse(&self) -> Grid {
         let dofs = self.tree.dofs;
         let n = dofs.len();
         let mut x = Grid::zeros(n, n);
-        for i in 0..n {
-            // Rows of L^-T: of a dof only columns behind it are not zero.
+        // One past the last dof behind each.
+        let mut ends: Vec<usize> = (1..=n).collect();
+        for i in (0..n).rev() {
             x[(i, i)] = 1.0;
+            if dofs[i].parent != NONE {
+                let parent = dofs[i].parent as usize;
+                ends[parent] = ends[parent].max(ends[i]);
+            }
         }
         for i in (0..n).rev() {
+            // Rows of L^-T: of a dof only its own column and those of dofs behind it are not zero.
+            let end = ends[i];
             let mut j = dofs[i].parent as usize;
             for &l in &self.factor_row(i)[1..] {
                 let (above, own) = x.pair(j, i);
-                axpy(-l, &own[i..n], &mut above[i..n]);
+                axpy(-l, &own[i..end], &mut above[i..end]);
                 j = dofs[j].parent as usize;
             }
         }
-        for i in 0..n {
-            let row = self.factor_row(i);
-            x.row_mut(i).iter_mut().for_each(|x| *x *= row[0]);
-            let mut j = dofs[i].parent as usize;
-            for &l in &row[1..] {
-                let (above, own) = x.pair(j, i);
-                axpy(-l, above, own);
-                j = dofs[j].parent as usize;
-            }
-        }
+        self.solve_outwards(0, &mut x);
         x
     }
 
@@ -139,14 +201,23 @@ impl<'a> Forward<'a> {
 
     /// The numbers of a row in [`Self::rows`].
     pub(crate) fn row(&self, index: usize) -> &[f64] {
-        let stride = row_stride(self.n_v());
-        &self.rows[index * stride..(index + 1) * stride]
+        &self.rows[index * row::Y..(index + 1) * row::Y]
+    }
+
+    /// `J A^-1 J^T` of a row, 1/kg.
+    pub(crate) fn row_block(&self, index: usize) -> f64 {
+        let (record, coefficients) = (&self.tree.rows[index], &self.row(index)[row::COEFFICIENT..]);
+        let dofs = || record.dofs[..record.count as usize].iter().map(|&dof| dof as usize).zip(coefficients);
+        let mut y = Pooled::zeros(self.n_v());
+        dofs().for_each(|(dof, x)| y[dof] = *x);
+        self.solve(&mut y);
+        dofs().map(|(dof, x)| x * y[dof]).sum()
     }
 
     /// Calls `f` with the dofs that move a body.
     pub(crate) fn for_dofs(&self, body: usize, mut f: impl FnMut(usize)) {
         let mut i = self.tree.bodies[body].chain_dof;
-        while i != manyworlds_shaders::dynamics::tree::NONE {
+        while i != NONE {
             f(i as usize);
             i = self.tree.dofs[i as usize].parent;
         }

@@ -30,6 +30,10 @@ struct Dims {
 
 // Sweeps before the first Newton step.
 const FIRST: u32 = 4u;
+// What of a solve a dispatch does, and whether by Newton steps. A pipeline has no code for the rest: a software adapter
+// would run it without effect.
+override phases: u32;
+override newton: u32;
 const PHASE_PREPARE: u32 = 1u;
 const PHASE_ROUNDS: u32 = 2u;
 const PHASE_FINISH: u32 = 4u;
@@ -447,7 +451,7 @@ fn advance_lane() -> bool {
     var size = work[state_first + STATE_SIZE * TILE];
     var progress = work[at];
     if size.w == real(STAGE_WRITTEN) {
-        progress = dense_round(dims.newton > 0u, u32(size.z), progress);
+        progress = dense_round(newton > 0u, u32(size.z), progress);
     } else {
         progress.y = sqrt(sweep());
         progress.w += real(1.0);
@@ -486,10 +490,10 @@ fn finish(lane: u32) {
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let index = lane_index(group, local);
-    if (dims.phases & PHASE_PREPARE) != 0u && index < dims.lanes {
+    if (phases & PHASE_PREPARE) != 0u && index < dims.lanes {
         prepare(index);
     }
-    if (dims.phases & PHASE_ROUNDS) != 0u && index < min(dims.stride, dims.lanes) {
+    if (phases & PHASE_ROUNDS) != 0u && index < min(dims.stride, dims.lanes) {
         var lane = index;
         var open = is_open(lane);
         for (var k = 0u; k < dims.budget; k++) {
@@ -503,7 +507,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             open = advance_lane();
         }
     }
-    if (dims.phases & PHASE_FINISH) != 0u && index < dims.lanes {
+    if (phases & PHASE_FINISH) != 0u && index < dims.lanes {
         finish(index);
     }
 }

@@ -27,28 +27,10 @@ struct Law<R> {
 /// One tile; `rows` is `[n_row][row_stride]`.
 pub fn tree_rows<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], factor: &[R], rows: &mut [R]) {
     let n_v = tree.dofs.len();
-    let (zero, one) = (R::lit(0.0), R::lit(1.0));
+    let zero = R::lit(0.0);
     for (record, out) in tree.rows.iter().zip(rows.chunks_exact_mut(row_stride(n_v))) {
-        let law = law(tree, params, state, record);
-        let active = zero.lt(law.active);
         let (head, y) = out.split_at_mut(row::Y);
-        // A limit that changed sides starts anew.
-        let same = law.coefficient[0].le(head[row::COEFFICIENT]) & head[row::COEFFICIENT].le(law.coefficient[0]);
-        let keeps = active & if record.kind == tree::row::LIMIT { same } else { zero.le(zero) };
-        let warm = head[row::IMPULSE].max(law.lower).min(law.upper);
-        head[row::IMPULSE] = R::select(keeps & crate::math::finite(warm), warm, zero);
-        head[row::BIAS] = R::select(active, law.bias, zero);
-        head[row::COMPLIANCE] = law.compliance;
-        head[row::LOWER] = law.lower;
-        head[row::UPPER] = law.upper;
-        head[row::ACTIVE] = R::select(active, one, zero);
-        for k in 0..3 {
-            head[row::COEFFICIENT + k] = R::select(active, law.coefficient[k], zero);
-            let dof = if k < record.count as usize { record.dofs[k] } else { 0 };
-            head[row::DOF + k] = R::lit(f64::from(dof));
-        }
-        head[row::BLOCK] = zero;
-        if none(active) {
+        if none(write_law(tree, params, state, record, head)) {
             continue;
         }
         y.fill(zero);
@@ -60,6 +42,38 @@ pub fn tree_rows<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], factor: 
             head[row::BLOCK] = head[row::COEFFICIENT + k].mul_add(y[record.dofs[k] as usize], head[row::BLOCK]);
         }
     }
+}
+
+/// What the rows say before their responses are known: `rows` is [n_row, [`row::Y`]]. For hosts; it has no kernel.
+pub fn row_laws<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], rows: &mut [R]) {
+    for (record, head) in tree.rows.iter().zip(rows.chunks_exact_mut(row::Y)) {
+        write_law(tree, params, state, record, head);
+    }
+}
+
+/// Writes all of a row but its response; whether it can act.
+#[inline(always)]
+fn write_law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord, head: &mut [R]) -> R::Mask {
+    let (zero, one) = (R::lit(0.0), R::lit(1.0));
+    let law = law(tree, params, state, record);
+    let active = zero.lt(law.active);
+    // A limit that changed sides starts anew.
+    let same = law.coefficient[0].le(head[row::COEFFICIENT]) & head[row::COEFFICIENT].le(law.coefficient[0]);
+    let keeps = active & if record.kind == tree::row::LIMIT { same } else { zero.le(zero) };
+    let warm = head[row::IMPULSE].max(law.lower).min(law.upper);
+    head[row::IMPULSE] = R::select(keeps & crate::math::finite(warm), warm, zero);
+    head[row::BIAS] = R::select(active, law.bias, zero);
+    head[row::COMPLIANCE] = law.compliance;
+    head[row::LOWER] = law.lower;
+    head[row::UPPER] = law.upper;
+    head[row::ACTIVE] = R::select(active, one, zero);
+    for k in 0..3 {
+        head[row::COEFFICIENT + k] = R::select(active, law.coefficient[k], zero);
+        let dof = if k < record.count as usize { record.dofs[k] } else { 0 };
+        head[row::DOF + k] = R::lit(f64::from(dof));
+    }
+    head[row::BLOCK] = zero;
+    active
 }
 
 #[inline(always)]

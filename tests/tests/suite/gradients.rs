@@ -1,7 +1,9 @@
 //! Derivatives of steps of the built-in scenes against central differences of the steps.
 
 use manyworlds::gradcheck::Checker;
-use manyworlds::{Batch, BatchOptions, Error, Executor, ImportOptions, Inputs, Mode, Outputs, Precision, random};
+use manyworlds::{
+    Batch, BatchOptions, Error, Executor, ImportOptions, Inputs, Mode, Outputs, Precision, State, random,
+};
 
 fn precise() -> BatchOptions {
     by("auto")
@@ -106,6 +108,39 @@ fn robots_in_compliant_contact_and_with_pyramids() {
         let found = run("sliding-box", solver, 3, 40);
         assert!(found.judged == 3 && found.kinks == 0, "{solver}: {} judged", found.judged);
         assert!(found.modes[1] >= 12 && found.modes[2] >= 12, "{solver}: {:?}", found.modes);
+    }
+}
+
+#[test]
+fn bodies_held_together() {
+    let text = r#"<mujoco><option timestep="0.002"/><worldbody>
+        <body name="one" pos="0 0 1"><freejoint/><geom type="box" size="0.1 0.2 0.1" mass="1"/></body>
+        <body name="other" pos="0.4 0 1"><joint type="ball"/><geom type="box" size="0.1 0.1 0.3" mass="3"/></body>
+        <body name="pinned" pos="0.5 -1 1"><freejoint/><geom type="box" size="0.3 0.1 0.1" mass="2"/></body>
+      </worldbody>
+      <equality><weld body1="one" body2="other"/><connect body1="pinned" anchor="0.1 0.1 0.1"/></equality></mujoco>"#;
+    let nothing = |path: &std::path::Path| Err(std::io::Error::other(format!("{}", path.display())));
+    let found = manyworlds::model::from_mjcf_str("held.xml", text, &nothing, &ImportOptions::default());
+    let model = found.expect("a model").model;
+    let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+    let v = (0..model.n_v).map(|i| random::symmetric(3, 0, 0, i as u64)).collect();
+    batch.reset(&[(0, State { v, ..State::default() })]).expect("a reset");
+    (0..40).for_each(|_| batch.step::<f64>(&[]).expect("a step"));
+    let state = batch.state(0).expect("a state");
+    let found = Checker::new(&model, &precise(), 1e-6).expect("a checker").compare(&state).expect("a comparison");
+    assert!(found.jacobian.certificate.valid(), "{:?}", found.jacobian.certificate);
+    assert_eq!(found.jacobian.certificate.size, 9, "two welded blocks and one of a connection");
+    assert!(found.error() < 1e-6, "{:#?}", found.blocks);
+    // The product forms no matrix.
+    batch.keep_steps(true).expect("double precision");
+    batch.step::<f64>(&[]).expect("a step");
+    let noise = |entry: u64| (0..model.n_v).map(|i| random::symmetric(4, entry, 0, i as u64)).collect::<Vec<_>>();
+    let outputs = Outputs { q: noise(0), v: noise(1) };
+    let (found, expected) =
+        (batch.back(0, &outputs).expect("a product").0, batch.jacobian(0).expect("one").back(&outputs));
+    for (found, expected) in [(&found.q, &expected.q), (&found.v, &expected.v), (&found.tau, &expected.tau)] {
+        let scale = expected.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-11 * scale), "{found:?} {expected:?}");
     }
 }
 

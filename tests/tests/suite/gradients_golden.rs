@@ -5,7 +5,7 @@ use std::path::Path;
 use manyworlds_dynamics::{Settings, compile};
 use manyworlds_model::{ImportOptions, load};
 use manyworlds_shaders::dynamics::derivatives::force::force;
-use manyworlds_shaders::dynamics::derivatives::layout::{slope_reals, width, work_reals};
+use manyworlds_shaders::dynamics::derivatives::layout::work_reals;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL};
 use serde::Deserialize;
@@ -53,7 +53,7 @@ fn check(name: &str) {
                 let (mut pose, mut motion) = (vec![0.0; POSE * n_body], vec![0.0; SPATIAL * n_v]);
                 kinematics(&structure, Params::<f64>::Shared(params), &state, &mut pose, &mut motion);
                 let dims = structure.dims;
-                let (mut work, mut slope) = (vec![0.0; work_reals(dims)], vec![0.0; slope_reals(dims)]);
+                let mut work = vec![0.0; work_reals(dims)];
                 work[..n_v].copy_from_slice(&case.a[own.v.clone()]);
                 force(
                     &structure,
@@ -62,15 +62,13 @@ fn check(name: &str) {
                     &motion,
                     &case.v[own.v.clone()],
                     &vec![0.0; SPATIAL * n_body],
-                    1.0,
                     &mut work,
-                    &mut slope,
+                    &mut |row, column, [by_q, by_v]| {
+                        let at = (own.v.start + row) * n + own.v.start + column;
+                        dq[at] += by_q;
+                        dv[at] += by_v;
+                    },
                 );
-                for (i, from) in slope.chunks_exact(width(dims)).enumerate() {
-                    let row = (own.v.start + i) * n + own.v.start;
-                    dq[row..row + n_v].copy_from_slice(&from[..n_v]);
-                    dv[row..row + n_v].copy_from_slice(&from[n_v..2 * n_v]);
-                }
             }
         }
         let (q, v) = (difference(&dq, &case.dtau_dq), difference(&dv, &case.dtau_dv));

@@ -26,6 +26,13 @@ impl ContactSlope {
         Self { matrix }
     }
 
+    /// The rows (point, normal, distance) of one body, by its linear velocity at the contact point and its angular velocity.
+    #[must_use]
+    pub fn side(&self, side: usize) -> [[f64; 6]; 7] {
+        let own = self.matrix.fixed_columns::<6>(6 * side);
+        std::array::from_fn(|row| std::array::from_fn(|column| own[(row, column)]))
+    }
+
     /// Change along twists of the first and the second body (linear at the contact point, angular; each 3): of the point,
     /// m, of the normal, and of the distance, m.
     #[must_use]
@@ -113,8 +120,42 @@ impl Touch {
         Some((rows, 4 + n_slides))
     }
 
+    /// Which side is a face that the other touches with a point of its own, a corner or one of a round surface.
+    fn face(&self) -> Option<usize> {
+        (0..2).find(|&face| {
+            let (face, other) = (&self.sides[face], &self.sides[1 - face]);
+            let flat = face.slides.len() == 2 && face.holds.len() == 2 && face.bend == Matrix3::zeros();
+            flat && other.slides.is_empty() && other.holds.is_empty()
+        })
+    }
+
+    /// Change of point, normal and distance by a twist of the second body (linear at the contact point, angular), where a
+    /// side is a face: the equations solved by hand.
+    fn on_face(&self, face: usize, linear: Vector3<f64>, angular: Vector3<f64>) -> (Vector3<f64>, Vector3<f64>, f64) {
+        let ([a, b], n) = (&self.sides, self.normal);
+        let moved = linear + angular.cross(&(b.core - self.point));
+        if face == 0 {
+            // The normal stays; the point stays on the face.
+            let moved = moved + b.bend * angular.cross(&n);
+            let gap = n.dot(&moved);
+            return (moved - n * (0.5 * gap), Vector3::zeros(), gap);
+        }
+        // The normal goes with the face.
+        let normal = angular.cross(&n);
+        let bent = a.bend * normal;
+        let gap = n.dot(&(moved - bent));
+        (bent + normal * (a.rounding + 0.5 * self.distance) + n * (0.5 * gap), normal, gap)
+    }
+
     /// Derivative by the twists of the bodies.
     pub(super) fn slope(&self) -> Option<ContactSlope> {
+        if let Some(face) = self.face() {
+            let change = |column: usize| {
+                let (e, none) = (unit(column % 3), Vector3::zeros());
+                if column < 3 { self.on_face(face, e, none) } else { self.on_face(face, none, e) }
+            };
+            return Some(self.by_both(std::array::from_fn(change)));
+        }
         let (mut rows, size) = self.system()?;
         // Twists of the second body.
         let b = &self.sides[1];
@@ -132,10 +173,16 @@ impl Touch {
             }
         }
         let found = eliminate(&mut rows, size)?;
+        Some(self.by_both(found.map(|x| {
+            let (point, normal, gap) = self.outcome(&x, Vector3::zeros());
+            (point + self.normal * (0.5 * gap), normal, gap)
+        })))
+    }
+
+    /// From the change of point, normal and distance by each component of the second body's twist to that by both bodies'.
+    fn by_both(&self, found: [(Vector3<f64>, Vector3<f64>, f64); CHANGES]) -> ContactSlope {
         let mut out = SMatrix::<f64, 7, 12>::zeros();
-        for (column, x) in found.iter().enumerate() {
-            let (point, normal, gap) = self.outcome(x, Vector3::zeros());
-            let point = point + self.normal * (0.5 * gap);
+        for (column, (point, normal, gap)) in found.into_iter().enumerate() {
             out.fixed_view_mut::<3, 1>(0, 6 + column).copy_from(&point);
             out.fixed_view_mut::<3, 1>(3, 6 + column).copy_from(&normal);
             out[(6, 6 + column)] = gap;
@@ -147,7 +194,7 @@ impl Touch {
             out.fixed_view_mut::<3, 1>(3, column).copy_from(&(turned - normal));
             out[(6, column)] = -gap;
         }
-        Some(ContactSlope { matrix: out })
+        ContactSlope { matrix: out }
     }
 
     /// Derivative by sizes of one of the shapes, bodies held: of point, normal and distance by each. `grows` has how the

@@ -316,7 +316,7 @@ impl Batch {
             if locals.is_empty() {
                 continue;
             }
-            let steps = group.last_steps(&locals)?;
+            let steps = group.last_steps(&locals, false)?;
             found.extend(wanted.into_iter().zip(steps).map(|((order, _), step)| (order, (index, step))));
         }
         found.sort_unstable_by_key(|&(order, _)| order);

@@ -89,7 +89,7 @@ impl Batch {
         let mut groups = Vec::with_capacity(self.groups.len());
         for group in &mut self.groups {
             let all: Vec<usize> = (0..group.len()).collect();
-            let steps = group.last_steps(&all)?;
+            let steps = group.last_steps(&all, true)?;
             groups.push((group.reverse(), steps));
         }
         Ok(KeptStep { groups, rules: self.rules })

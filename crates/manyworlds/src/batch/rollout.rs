@@ -263,7 +263,7 @@ impl Batch {
         let mut out = Vec::with_capacity(self.len());
         for group in &mut self.groups {
             let all: Vec<usize> = (0..group.len()).collect();
-            out.extend(group.last_steps(&all)?);
+            out.extend(group.last_steps(&all, true)?);
         }
         Ok(out)
     }

@@ -8,16 +8,16 @@ use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gpu::{BufferId, Store};
 use manyworlds_gradients::{
-    BlockInput, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput, TreeInput,
+    BlockInput, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput, TreeInput, TreeMade,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
-use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL};
+use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims};
 use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::State;
-use super::chunk::Chunk;
+use super::chunk::{Chunk, ChunkSet};
 use super::shared::Shared;
 use crate::host::{self, Frames, Law, Place};
 use crate::summary::status;
@@ -57,6 +57,10 @@ struct OwnTree {
     /// Where they are not the model's.
     params: Option<Vec<f64>>,
     state: Vec<f64>,
+    /// What kinematics makes of it: frames of the bodies, then motions of the dofs.
+    frames: Vec<f64>,
+    /// What else the step made of it, where that was to be seen: inertia, factor, right-hand side, rows ([`TreeMade`]).
+    made: Option<Vec<f64>>,
     rows: Vec<f64>,
 }
 
@@ -66,12 +70,17 @@ impl OwnTree {
     }
 }
 
-/// Memory of a step of a world with so many contacts of a model, B; what [`WorldStep::new`] takes.
+/// Numbers of [`OwnTree::frames`].
+fn frames_reals(dims: TreeDims) -> usize {
+    POSE * dims.n_body as usize + SPATIAL * dims.n_v as usize
+}
+
+/// Memory of a step of a world with so many contacts of a model, B; what a [`WorldStep`] takes.
 pub(crate) fn step_bytes<T: Scalar + CollidePrecision>(shared: &Shared<T>, contacts: usize, own_params: bool) -> usize {
     let tree = |place: &crate::lanes::TreePlace| {
         let dims = shared.sets[place.set].layout.dims;
         let params = if own_params { dims.n_param as usize } else { 0 };
-        size_of::<OwnTree>() + 8 * (dims.n_state() + dims.n_row as usize + params)
+        size_of::<OwnTree>() + 8 * (dims.n_state() + frames_reals(dims) + dims.n_row as usize + params)
     };
     size_of::<WorldStep>()
         + shared.host.lanes.trees.iter().map(tree).sum::<usize>()
@@ -84,7 +93,12 @@ impl WorldStep {
     /// Memory it takes, B.
     pub(crate) fn bytes(&self) -> usize {
         let tree = |tree: &OwnTree| {
-            let numbers = tree.state.len() + tree.rows.len() + tree.params.as_ref().map_or(0, Vec::len);
+            let made = tree.made.as_ref().map_or(0, Vec::len);
+            let numbers = made
+                + tree.state.len()
+                + tree.frames.len()
+                + tree.rows.len()
+                + tree.params.as_ref().map_or(0, Vec::len);
             size_of::<OwnTree>() + 8 * numbers
         };
         size_of::<Self>()
@@ -96,11 +110,24 @@ impl WorldStep {
 
     /// The step, as the derivatives take it.
     fn input<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> StepInput<'a> {
-        let tree = |tree: &'a OwnTree| TreeInput {
-            layout: &shared.sets[tree.set].layout,
-            params: tree.params(shared),
-            state: &tree.state,
-            rows: &tree.rows,
+        let tree = |tree: &'a OwnTree| {
+            let layout = &shared.sets[tree.set].layout;
+            let [n_body, n_v, n_m] = [layout.dims.n_body, layout.dims.n_v, layout.dims.n_m].map(|n| n as usize);
+            let (pose, motion) = tree.frames.split_at(POSE * n_body);
+            let made = tree.made.as_ref().map(|made| {
+                let (mass, rest) = made.split_at(n_m);
+                let (factor, rest) = rest.split_at(n_m);
+                let (b, rows) = rest.split_at(n_v);
+                TreeMade { mass, factor, b, rows }
+            });
+            TreeInput {
+                layout,
+                params: tree.params(shared),
+                state: &tree.state,
+                frames: [pose, motion],
+                made,
+                rows: &tree.rows,
+            }
         };
         StepInput {
             trees: self.trees.iter().map(tree).collect(),
@@ -138,26 +165,15 @@ impl<T: Scalar + CollidePrecision> Reverse for Shared<T> {
 /// Contacts of a step, each with the change of its point, normal and distance.
 pub(crate) type ContactChanges = Vec<(usize, [f64; 7])>;
 
-/// Poses of the bodies of a world before a step, by tree.
-struct Poses(Vec<Vec<f64>>);
+/// Poses of the bodies of a world before a step.
+#[derive(Clone, Copy)]
+struct Poses<'a>(&'a [OwnTree]);
 
-impl Poses {
-    fn new<T: Scalar + CollidePrecision>(shared: &Shared<T>, trees: &[OwnTree]) -> Self {
-        let of = |tree: &OwnTree| {
-            let (layout, params) = (&shared.sets[tree.set].layout, tree.params(shared));
-            let dims = layout.dims;
-            let mut pose = vec![0.0; POSE * dims.n_body as usize];
-            let mut motion = vec![0.0; SPATIAL * dims.n_v as usize];
-            kinematics(&layout.tree(), Params::<f64>::Shared(params), &tree.state, &mut pose, &mut motion);
-            pose
-        };
-        Self(trees.iter().map(of).collect())
-    }
-
+impl Poses<'_> {
     /// Of a body of the model; zeros for one that does not move.
-    fn of<T: Scalar + CollidePrecision>(&self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
+    fn of<T: Scalar + CollidePrecision>(self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
         let Some(place) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
-        std::array::from_fn(|k| self.0[place.tree][POSE * place.local + k])
+        std::array::from_fn(|k| self.0[place.tree].frames[POSE * place.local + k])
     }
 }
 
@@ -177,7 +193,7 @@ impl Geometry {
     }
 
     /// The contacts of a world, found again in double precision where they were found in single.
-    fn again<T: Scalar + CollidePrecision>(&self, shared: &Shared<T>, poses: &Poses, sizes: &[[f64; 3]]) -> Again {
+    fn again<T: Scalar + CollidePrecision>(&self, shared: &Shared<T>, poses: Poses, sizes: &[[f64; 3]]) -> Again {
         let Some(exact) = &self.exact else { return Again(None) };
         let mut found = Vec::new();
         let overrides = Overrides { sizes, ..Overrides::default() };
@@ -219,6 +235,19 @@ fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact<f64> {
     }
 }
 
+/// The first `n` of a lane's `stride` numbers in a buffer of tiles so wide, from entry `at` on, in double precision.
+fn lane_numbers<T: Scalar>(
+    width: usize,
+    from: &[T],
+    lane: usize,
+    stride: usize,
+    at: usize,
+    n: usize,
+) -> impl Iterator<Item = f64> + '_ {
+    let first = tile_at(width, lane, stride, at);
+    (0..n).map(move |e| from[first + e * width].to_f64())
+}
+
 /// Numbers of a chunk that a step left: where they lie, or read once.
 pub(super) struct Remains<'a, T: Scalar + CollidePrecision, S: Store<T>> {
     chunk: &'a Chunk<T, S>,
@@ -237,6 +266,8 @@ struct SetNumbers<'a, T: Clone> {
     slots: Cow<'a, [T]>,
     /// By lane; empty where all have the model's.
     params: Cow<'a, [T]>,
+    /// Inertia, factor and right-hand side, where they are in double precision and need no copy.
+    made: Option<[&'a [T]; 3]>,
 }
 
 impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
@@ -269,11 +300,17 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         let seen = |(buffer, copied): (BufferId, Option<Vec<T>>)| -> Cow<'a, [T]> {
             copied.map_or_else(|| Cow::Borrowed(chunk.store.numbers(buffer).unwrap_or_default()), Cow::Owned)
         };
-        let sets = buffers.into_iter().map(|(states, rows, slots, params)| SetNumbers {
+        let made = |set: &'a ChunkSet<T>| -> Option<[&'a [T]; 3]> {
+            let (b, store) = (set.step.buffers, &chunk.store);
+            let all = [store.numbers(b.mass)?, store.numbers(b.factor)?, store.numbers(b.b)?];
+            (T::NAME == f64::NAME).then_some(all)
+        };
+        let sets = buffers.into_iter().zip(&chunk.sets).map(|((states, rows, slots, params), set)| SetNumbers {
             states: seen(states),
             rows: seen(rows),
             slots: seen(slots),
             params: params.map_or(Cow::Borrowed(&[]), seen),
+            made: made(set),
         });
         Ok(Self { chunk, summaries, tolerance, sets: sets.collect(), islands: seen((islands, island_copy)) })
     }
@@ -286,8 +323,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
 
     /// The first `n` of a lane's `stride` numbers, in double precision.
     fn lane(&self, from: &[T], lane: usize, stride: usize, n: usize) -> Vec<f64> {
-        let width = self.chunk.store.tile();
-        (0..n).map(|e| from[tile_at(width, lane, stride, e)].to_f64()).collect()
+        lane_numbers(self.chunk.store.tile(), from, lane, stride, 0, n).collect()
     }
 
     /// Impulse of a constraint of an island of several trees.
@@ -295,10 +331,17 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         std::array::from_fn(|k| self.islands.get(3 * at as usize + k).map_or(0.0, |x| x.to_f64()))
     }
 
-    /// The last step of a world of a chunk that keeps the states before its steps.
-    pub(super) fn step(&self, shared: &Shared<T>, geometry: &Geometry, world: usize) -> Result<WorldStep, Error> {
+    /// The last step of a world of a chunk that keeps the states before its steps; `lean`: without what can be computed
+    /// again.
+    pub(super) fn step(
+        &self,
+        shared: &Shared<T>,
+        geometry: &Geometry,
+        world: usize,
+        lean: bool,
+    ) -> Result<WorldStep, Error> {
         let trees = (0..shared.model.trees.len())
-            .map(|tree| self.tree(shared, world, tree))
+            .map(|tree| self.tree(shared, world, tree, lean))
             .collect::<Result<Vec<_>, Error>>()?;
         let contacts = self.contacts(shared, geometry, world, &trees);
         let blocks = self.blocks(shared, world, &trees);
@@ -326,7 +369,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         Ok(WorldStep { trees, contacts, blocks, problem, after })
     }
 
-    fn tree(&self, shared: &Shared<T>, world: usize, tree: usize) -> Result<OwnTree, Error> {
+    fn tree(&self, shared: &Shared<T>, world: usize, tree: usize, lean: bool) -> Result<OwnTree, Error> {
         let chunk = self.chunk;
         let place = shared.host.lanes.trees[tree];
         let set = &shared.sets[place.set];
@@ -334,18 +377,36 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         let lane = chunk.sets[place.set].lane(world, place.index);
         let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
         let before = kept.and_then(|kept| kept.states.get(place.set)).ok_or(Error::NoGradient)?;
-        let SetNumbers { rows, params, .. } = &self.sets[place.set];
+        let SetNumbers { rows, params, made, .. } = &self.sets[place.set];
         let (stride, reals) = (row_stride(dims.n_v as usize), chunk.sets[place.set].n_row_real());
         let impulse = |row: usize| rows[tile_at(width, lane, reals, row * stride + row_part::IMPULSE)].to_f64();
         let n_param = dims.n_param as usize;
-        Ok(OwnTree {
+        let made = made.filter(|_| !lean).map(|[mass, factor, b]| {
+            let (n_v, n_m, n_row) = (dims.n_v as usize, dims.n_m as usize, dims.n_row as usize);
+            let mut all = Vec::with_capacity(2 * n_m + n_v + n_row * row_part::Y);
+            for (from, n) in [(mass, n_m), (factor, n_m), (b, n_v)] {
+                all.extend(lane_numbers(width, from, lane, n, 0, n));
+            }
+            for row in 0..n_row {
+                all.extend(lane_numbers(width, rows, lane, reals, row * stride, row_part::Y));
+            }
+            all
+        });
+        let mut out = OwnTree {
             set: place.set,
             index: place.index,
             lane,
             params: (!params.is_empty()).then(|| self.lane(params, lane, n_param, n_param)),
             state: self.lane(before, lane, dims.n_state(), dims.n_state()),
+            frames: vec![0.0; frames_reals(dims)],
+            made,
             rows: (0..dims.n_row as usize).map(impulse).collect(),
-        })
+        };
+        let mut frames = std::mem::take(&mut out.frames);
+        let (pose, motion) = frames.split_at_mut(POSE * dims.n_body as usize);
+        kinematics(&set.layout.tree(), Params::<f64>::Shared(out.params(shared)), &out.state, pose, motion);
+        out.frames = frames;
+        Ok(out)
     }
 
     /// Sizes of every geom, where the chunk's worlds have their own.
@@ -365,9 +426,9 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         geom: usize,
         step: &WorldStep,
     ) -> Result<Vec<ContactChanges>, String> {
-        let (poses, sizes) = (Poses::new(shared, &step.trees), self.sizes(world));
+        let (poses, sizes) = (Poses(&step.trees), self.sizes(world));
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
-        let found_again = geometry.again(shared, &poses, &sizes);
+        let found_again = geometry.again(shared, poses, &sizes);
         for (index, (from, input)) in self.chunk.host.worlds[world].contacts.iter().zip(&step.contacts).enumerate() {
             let Some(side) = input.geoms.iter().position(|&own| own == geom) else { continue };
             if input.impulse == [0.0; 3] {
@@ -386,8 +447,8 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         if all.contacts.is_empty() {
             return Vec::new();
         }
-        let (poses, sizes) = (Poses::new(shared, trees), self.sizes(world));
-        let found_again = geometry.again(shared, &poses, &sizes);
+        let (poses, sizes) = (Poses(trees), self.sizes(world));
+        let found_again = geometry.again(shared, poses, &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
         let input = |(from, at): (&Contact<T>, &Place)| {
             let exact = found_again.get(from);

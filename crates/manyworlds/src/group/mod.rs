@@ -61,12 +61,10 @@ pub(crate) trait Worlds: Send {
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
-    /// The last steps of some worlds, for derivatives, in their order.
-    fn last_steps(&mut self, worlds: &[usize]) -> Result<Vec<WorldStep>, Error>;
-    /// That of one world.
-    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error> {
-        self.last_steps(&[world])?.pop().ok_or(Error::NoGradient)
-    }
+    /// The last steps of some worlds, for derivatives, in their order; `lean`: to be kept, without what can be computed again.
+    fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error>;
+    /// That of one world, to be differentiated at once.
+    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error>;
     /// How contacts of the last step of a world move with each size of a geom, by size.
     fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error>;
     /// Memory that the last steps of all worlds take, B.
@@ -382,7 +380,13 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         Ok(())
     }
 
-    fn last_steps(&mut self, worlds: &[usize]) -> Result<Vec<WorldStep>, Error> {
+    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error> {
+        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let (c, w) = self.place(world);
+        self.chunks[c].remains()?.step(&self.shared, geometry, w, false)
+    }
+
+    fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let mut wanted: Vec<Vec<(usize, usize)>> = vec![Vec::new(); self.chunks.len()];
         for (order, &world) in worlds.iter().enumerate() {
@@ -395,7 +399,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
                 return Ok(Vec::new());
             }
             let remains = chunk.remains()?;
-            let step = |&(order, world): &(usize, usize)| Ok((order, remains.step(shared, geometry, world)?));
+            let step = |&(order, world): &(usize, usize)| Ok((order, remains.step(shared, geometry, world, lean)?));
             wanted.iter().map(step).collect::<Result<Vec<_>, Error>>()
         };
         let found = if B::SIDE_BY_SIDE {

@@ -44,9 +44,9 @@ mod dof {
     pub(super) const RATE: usize = 12;
 }
 
-/// One tile of lanes: adds `scale` times the derivatives of the inverse dynamics to the columns of q and v of `slope`.
-/// `velocity` `[n_v]`; `fixed` [n_body, 6]: impulse on each body, fixed in the world, (moment, force) at c; `work`: begins
-/// with the accelerations `[n_v]`. Forces are impulses per step.
+/// One tile of lanes. Every entry of the derivatives of the inverse dynamics, by q and by v, goes to `add(row, column, entries)`,
+/// to be summed. `velocity` `[n_v]`; `fixed` [n_body, 6]: impulse on each body, fixed in the world, (moment, force) at c;
+/// `work`: begins with the accelerations `[n_v]`. Forces are impulses per step.
 pub fn force<R: Real>(
     tree: &Tree,
     params: Params<R>,
@@ -54,33 +54,25 @@ pub fn force<R: Real>(
     motion: &[R],
     velocity: &[R],
     fixed: &[R],
-    scale: R,
     work: &mut [R],
-    slope: &mut [R],
+    add: &mut impl FnMut(usize, usize, [R; 2]),
 ) {
-    let (n, width) = (tree.dofs.len(), width(tree.dims));
+    let n = tree.dofs.len();
     let (bodies, dofs) = recurse(tree, params, pose, motion, velocity, fixed, work);
     for i in 0..n {
         let record = &tree.dofs[i];
         let own = &bodies[record.body as usize * BODY..][..BODY];
         let row = Row::new(own, motion, dofs, i);
         let (first, count) = run_of(tree, record, i);
-        let mut add = |i: usize, j: usize, by_q: R, by_v: R| {
-            let at = i * width + j;
-            slope[at] = scale.mul_add(by_q, slope[at]);
-            slope[at + n] = scale.mul_add(by_v, slope[at + n]);
-        };
         for j in first..first + count {
-            let [by_q, by_v] = row.entry(motion, dofs, j);
-            add(i, j, by_q, by_v);
+            add(i, j, row.entry(motion, dofs, j));
         }
         let mut j = tree.dofs[first].parent;
         while j != NONE {
             let above = j as usize;
-            let [by_q, by_v] = row.entry(motion, dofs, above);
-            add(i, above, by_q, by_v);
+            add(i, above, row.entry(motion, dofs, above));
             let s = load_spatial(motion, above * SPATIAL);
-            add(above, i, inner(s, row.turned), inner(s, row.sped));
+            add(above, i, [inner(s, row.turned), inner(s, row.sped)]);
             j = tree.dofs[above].parent;
         }
     }
@@ -348,8 +340,11 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let (state, pose, motion, act) = (state.tile(), pose.tile(), motion.tile(), act.tile());
     let (work, slope) = (work.tile_mut(), slope.tile_mut());
     let still = [T::Pack::lit(0.0); 6];
+    let (n, width) = (dims.n_v as usize, width(dims));
     for t in 0..tiles {
         let params = tile_params(dims, params, t);
+        let slope = nth_mut(slope, t, slope_reals(dims) as u32);
+        let scale = -params.at(param::TIMESTEP);
         let state = nth(state, t, dims.n_state() as u32);
         self::force(
             &tree,
@@ -358,9 +353,12 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             nth(motion, t, SPATIAL as u32 * dims.n_v),
             if dims.lone == 1 { &still } else { &state[dims.v_at()..dims.ctrl_at()] },
             &nth(act, t, act_reals(dims) as u32)[dims.n_v as usize..],
-            -params.at(param::TIMESTEP),
             nth_mut(work, t, work_reals(dims) as u32),
-            nth_mut(slope, t, slope_reals(dims) as u32),
+            &mut |row, column, [by_q, by_v]| {
+                let at = row * width + column;
+                slope[at] = scale.mul_add(by_q, slope[at]);
+                slope[at + n] = scale.mul_add(by_v, slope[at + n]);
+            },
         );
     }
 }

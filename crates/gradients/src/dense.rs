@@ -1,0 +1,101 @@
+//! The whole derivative of an island's step, as matrices.
+
+use crate::constraint::Slopes;
+use crate::form::add_pushes;
+use crate::grid::Grid;
+use crate::integrate::integrate;
+use crate::island::Island;
+use crate::momentum::Momentum;
+
+/// What goes into the linear system, as matrices.
+pub(crate) struct Dynamics {
+    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
+    pub(crate) momentum: Momentum,
+    /// ds by the same.
+    pub(crate) slopes: Slopes,
+}
+
+impl Island<'_> {
+    pub(crate) fn dynamics(&self) -> &Dynamics {
+        self.dynamics.get_or_init(|| {
+            let mut pushed = Grid::zeros(self.n_v, self.n_v);
+            add_pushes(&self.members, &self.rows.forms, &mut pushed);
+            self.rows.push.iter().for_each(|&(row, dof, x)| pushed[(row, dof)] += x);
+            let momentum = Momentum::new(&self.members, pushed);
+            Dynamics { momentum, slopes: Slopes::new(&self.rows, &self.members, self.n_v) }
+        })
+    }
+
+    /// dv+ by q, v, tau and ctrl. With `K = A^-1 - P B^-1 L J A^-1`, P the push, `dv+ = K dF - P B^-1 L ds`. And the largest
+    /// change of a velocity by a force, and a bound on that by a control, without constraints.
+    pub(crate) fn dense(&self) -> ([Grid; 4], [f64; 2]) {
+        let response = self.members.iter().map(|m| m.inverse().largest()).fold(0.0, f64::max);
+        let h = self.members.iter().map(|m| m.forward.h()).fold(0.0, f64::max);
+        let Dynamics { momentum, slopes } = self.dynamics();
+        let k = self.mobility();
+        let parts = [(&momentum.q, Some(&slopes.by_q)), (&momentum.v, slopes.by_v.as_ref())];
+        let [q, v] = parts.map(|(momentum, rows)| {
+            let mut dv = Grid::zeros(self.n_v, momentum.width());
+            dv.add_product(1.0, &k, momentum);
+            if let Some(rows) = rows {
+                self.hold_back(rows, &mut dv);
+            }
+            dv
+        });
+        let mut ctrl = Grid::zeros(self.n_v, self.n_u);
+        for i in 0..self.n_v {
+            let (k, to) = (k.row(i), ctrl.row_mut(i));
+            momentum.ctrl.iter().for_each(|&(dof, control, x)| to[control] = x.mul_add(k[dof], to[control]));
+        }
+        if !self.rows.by_ctrl.is_empty() {
+            let mut rows = Grid::zeros(self.j.height(), self.n_u);
+            self.rows.by_ctrl.iter().for_each(|&(row, control, x)| rows[(row, control)] += x);
+            self.hold_back(&rows, &mut ctrl);
+        }
+        let tau = self.by_tau(k);
+        ([q, v, tau, ctrl], [h * response, momentum.largest_by_ctrl() * response])
+    }
+
+    /// `A^-1 - P B^-1 L J A^-1`
+    fn mobility(&self) -> Grid {
+        let n = self.n_v;
+        let mut k = Grid::zeros(n, n);
+        for member in &self.members {
+            let (first, n) = (member.at[0], member.forward.n_v());
+            (0..n).for_each(|i| k.row_mut(first + i)[first..first + n].copy_from_slice(member.inverse().row(i)));
+        }
+        self.hold_back(&self.responses, &mut k);
+        k
+    }
+
+    /// Adds `-P B^-1 L rows` to dv+.
+    fn hold_back(&self, rows: &Grid, dv: &mut Grid) {
+        if self.unknowns.is_empty() {
+            return;
+        }
+        let mut x = Grid::zeros(self.unknowns.len(), rows.width());
+        self.unknowns.iter().enumerate().for_each(|(i, u)| u.add_equation(1.0, rows, x.row_mut(i)));
+        self.inverse.solve_all(&mut x);
+        dv.add_product(-1.0, &self.push, &x);
+    }
+
+    /// From what forces do, times h of their trees.
+    fn by_tau(&self, mut k: Grid) -> Grid {
+        for member in &self.members {
+            let (first, h) = (member.at[0], member.forward.h());
+            for i in 0..self.n_v {
+                k.row_mut(i)[first..first + member.forward.n_v()].iter_mut().for_each(|x| *x *= h);
+            }
+        }
+        k
+    }
+
+    /// dq+ of the island by an input, from dv+ by it; `own`: the input is q.
+    pub(crate) fn integrated(&self, dv: &Grid, own: bool) -> Grid {
+        let mut dq = Grid::zeros(self.n_v, dv.width());
+        for member in &self.members {
+            integrate(&member.forward, &member.after, member.at[0], dv, own, &mut dq);
+        }
+        dq
+    }
+}
