@@ -9,6 +9,9 @@ use crate::contact::local;
 const TINY: f64 = 1e-30;
 /// Largest factor of one adaptation: residuals early on say little.
 const LARGEST_ADAPTATION: f64 = 10.0;
+/// Residuals below this part of the impulse, and of the momentum that the constraint's free velocity stands for, say
+/// nothing: in single precision they are rounding.
+const NOISE: f64 = 1e-6;
 /// Least penalty, in effective masses.
 const LEAST: f64 = 1e-2;
 /// Largest penalty, in effective masses.
@@ -109,16 +112,23 @@ pub(super) fn measure<T: Scalar>(
     if due {
         let (mass, beta, change) =
             (effective_mass(block, c), split[own + constraint::PENALTY], split[own + constraint::CHANGE]);
-        split[own + constraint::PENALTY] = adapted(Split::number(all.dims.imbalance), mass, beta, gap, change);
+        let free = &split[own + constraint::FREE..][..3];
+        let (mut speed, mut size) = (zero, zero);
+        for r in 0..record.rows as usize {
+            speed = free[r].mul_add(free[r], speed);
+            size = lambda[r].mul_add(lambda[r], size);
+        }
+        let noise = T::lit(NOISE * NOISE) * (mass * mass).mul_add(speed, size);
+        let residuals = [(mass * mass).mul_add(gap, noise), change + noise];
+        split[own + constraint::PENALTY] = adapted(Split::number(all.dims.imbalance), mass, beta, residuals);
     }
 }
 
-/// `beta sqrt(theta_p / theta_d)` (Lee 2024, eq. 43, of one constraint) where the residuals `theta_p^2 = mass gap` and
-/// `theta_d^2 = change / mass`, J, are out of balance.
+/// `beta sqrt(theta_p / theta_d)` (Lee 2024, eq. 43, of one constraint) where the squares of primal and dual residual,
+/// N^2 s^2, are out of balance.
 #[inline(always)]
-fn adapted<T: Scalar>(imbalance: T, mass: T, beta: T, gap: T, change: T) -> T {
+fn adapted<T: Scalar>(imbalance: T, mass: T, beta: T, [primal, dual]: [T; 2]) -> T {
     let square = imbalance * imbalance;
-    let (primal, dual) = (mass * mass * gap, change);
     if primal <= square * dual && dual <= square * primal {
         return beta;
     }

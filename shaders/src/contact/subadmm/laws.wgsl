@@ -7,6 +7,7 @@
 
 const LAWS_TINY: real = real(1e-30);
 const LAWS_LARGEST_ADAPTATION: real = real(10.0);
+const LAWS_NOISE: real = real(1e-6);
 const LAWS_LEAST: real = real(1e-2);
 const LAWS_LARGEST: real = real(1e3);
 
@@ -96,26 +97,36 @@ fn law_measure(i: u32, done: u32) {
     split[own + SPLIT_SCALED] = r.scaled;
     if due {
         let mass = law_effective_mass(block, c);
-        split[own + SPLIT_PENALTY] = law_adapted(mass, split[own + SPLIT_PENALTY], gap, split[own + SPLIT_CHANGE]);
+        let lambda = impulse_at(i);
+        var speed = zero;
+        var size = zero;
+        for (var k = 0u; k < record.rows; k++) {
+            let free = split[own + SPLIT_FREE + k];
+            speed = fma(free, free, speed);
+            size = fma(lambda[k], lambda[k], size);
+        }
+        let noise = LAWS_NOISE * LAWS_NOISE * fma(mass * mass, speed, size);
+        let primal = fma(mass * mass, gap, noise);
+        let dual = split[own + SPLIT_CHANGE] + noise;
+        split[own + SPLIT_PENALTY] = law_adapted(mass, split[own + SPLIT_PENALTY], primal, dual);
     }
 }
 
 // `beta sqrt(theta_p / theta_d)` where the residuals are out of balance.
-fn law_adapted(mass: real, beta: real, gap: real, change: real) -> real {
+fn law_adapted(mass: real, beta: real, primal: real, dual: real) -> real {
     let imbalance = real(bitcast<f32>(dims.imbalance));
     let square = imbalance * imbalance;
-    let primal = mass * mass * gap;
-    if primal <= square * change && change <= square * primal {
+    if primal <= square * dual && dual <= square * primal {
         return beta;
     }
     let most = LAWS_LARGEST_ADAPTATION;
     let far = most * most * (most * most);
     var factor = most;
-    if !(far * change <= primal) {
-        if far * primal <= change {
+    if !(far * dual <= primal) {
+        if far * primal <= dual {
             factor = real(1.0) / most;
         } else {
-            factor = sqrt(sqrt(primal / change));
+            factor = sqrt(sqrt(primal / dual));
         }
     }
     return min(max(beta * factor, LAWS_LEAST * mass), LAWS_LARGEST * mass);

@@ -13,6 +13,9 @@ use crate::problem::{ContactProblem, Law};
 const TINY: f64 = 1e-30;
 /// Largest factor of one adaptation: residuals early on say little.
 const LARGEST_ADAPTATION: f64 = 10.0;
+/// Residuals below this part of the impulse, and of the momentum that the constraint's velocity at the start stands for, say
+/// nothing: in single precision they are rounding.
+const NOISE: f64 = 1e-6;
 /// Least and largest penalty, in effective masses.
 const BOUNDS: [f64; 2] = [1e-2, 1e3];
 
@@ -56,6 +59,16 @@ struct Constraint<T> {
     lambda: [T; 3],
     /// Squares of primal and dual residual, J: `mass |J v - z|^2`, `|beta (z - z before)|^2 / mass`.
     residuals: [T; 2],
+    /// `|J v + e|` at the start, m/s.
+    speed: T,
+}
+
+impl<T: Scalar> Constraint<T> {
+    /// The residuals, and what counts as nothing added to both.
+    fn weighed(&self) -> [T; 2] {
+        let size = self.mass * self.speed * self.speed + dot(&self.lambda, &self.lambda) / self.mass;
+        self.residuals.map(|x| x + T::lit(NOISE * NOISE) * size)
+    }
 }
 
 /// One island.
@@ -127,8 +140,18 @@ impl<T: Scalar> IslandState<T> {
                 let mass = cast(if mean > TINY { 1.0 / mean } else { 1.0 });
                 let mut lambda = [T::lit(0.0); 3];
                 (0..rows).for_each(|r| lambda[r] = cast(problem.warm_start[c.row + r]));
-                let residuals = [T::lit(0.0); 2];
-                Constraint { law: c.law, e: c.e.map(cast), row: c.row, slacks, mass, beta: mass, lambda, residuals }
+                let (residuals, speed) = ([T::lit(0.0); 2], T::lit(0.0));
+                Constraint {
+                    law: c.law,
+                    e: c.e.map(cast),
+                    row: c.row,
+                    slacks,
+                    mass,
+                    beta: mass,
+                    lambda,
+                    residuals,
+                    speed,
+                }
             })
             .collect();
         if params.penalty == Penalty::Uniform && !constraints.is_empty() {
@@ -146,7 +169,11 @@ impl<T: Scalar> IslandState<T> {
             next_wait: longer(params.adapt_after),
         };
         own.measure_slacks();
-        own.constraints.iter_mut().flat_map(|c| &mut c.slacks).for_each(|s| s.z = s.jv);
+        for c in &mut own.constraints {
+            c.slacks.iter_mut().for_each(|s| s.z = s.jv);
+            let sigma: [T; 3] = std::array::from_fn(|r| c.slacks.iter().fold(c.e[r], |sum, s| sum + s.z[r]));
+            c.speed = dot(&sigma, &sigma).sqrt();
+        }
         own.factor().then_some(own)
     }
 
@@ -251,11 +278,11 @@ impl<T: Scalar> IslandState<T> {
     /// `beta <- beta sqrt(theta_p / theta_d)` of each constraint by its own residuals (Lee 2024, eq. 43, has one for all).
     fn adapt(&mut self) {
         let zero = T::lit(0.0);
-        let add = |sum: [T; 2], c: &Constraint<T>| [sum[0] + c.residuals[0], sum[1] + c.residuals[1]];
-        let all = self.constraints.iter().fold([zero; 2], add);
+        let add = |sum: [T; 2], x: [T; 2]| [sum[0] + x[0], sum[1] + x[1]];
+        let all = self.constraints.iter().map(Constraint::weighed).fold([zero; 2], add);
         let square = self.imbalance * self.imbalance;
         for c in &mut self.constraints {
-            let [primal, dual] = if self.penalty == Penalty::Uniform { all } else { c.residuals };
+            let [primal, dual] = if self.penalty == Penalty::Uniform { all } else { c.weighed() };
             if primal > square * dual || dual > square * primal {
                 let most = T::lit(LARGEST_ADAPTATION);
                 // Infinite where there is no dual residual.
