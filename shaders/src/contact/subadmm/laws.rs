@@ -15,7 +15,7 @@ const NOISE: f64 = 1e-6;
 /// Least penalty, in effective masses.
 const LEAST: f64 = 1e-2;
 /// Largest penalty, in effective masses.
-const LARGEST: f64 = 1e3;
+const LARGEST: f64 = 1e4;
 
 /// `J x` of one slack.
 #[inline(always)]

@@ -9,7 +9,7 @@ const LAWS_TINY: real = real(1e-30);
 const LAWS_LARGEST_ADAPTATION: real = real(10.0);
 const LAWS_NOISE: real = real(1e-6);
 const LAWS_LEAST: real = real(1e-2);
-const LAWS_LARGEST: real = real(1e3);
+const LAWS_LARGEST: real = real(1e4);
 
 // `J x` of one slack, x in a region of `velocity`.
 fn slack_times(slack: SplitSlack, region: u32) -> vec3<real> {

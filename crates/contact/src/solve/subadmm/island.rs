@@ -14,10 +14,10 @@ const TINY: f64 = 1e-30;
 /// Largest factor of one adaptation: residuals early on say little.
 const LARGEST_ADAPTATION: f64 = 10.0;
 /// Residuals below this part of the impulse, and of the momentum that the constraint's velocity at the start stands for, say
-/// nothing: in single precision they are rounding.
-const NOISE: f64 = 1e-6;
+/// nothing. Kernels have a thousand times as much, for single precision.
+const NOISE: f64 = 1e-9;
 /// Least and largest penalty, in effective masses.
-const BOUNDS: [f64; 2] = [1e-2, 1e3];
+const BOUNDS: [f64; 2] = [1e-2, 1e4];
 
 /// A subsystem: `A_j`, its factored left side, right-hand side and velocity.
 struct Subsystem<T> {
