@@ -77,8 +77,8 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
     let (n_trees, n_constraints) = (first.n_trees, first.n_constraints);
 
     let at_rest = trees(of.impulse.clone(), of.velocity.clone(), left(&gather, 2));
-    let velocity = case(&k::SUBADMM_VELOCITY, first, n_trees, at_rest, &[(3, ROUNDING), (4, ROUNDING)]);
-    let started = laws(of.impulse.clone(), left(&velocity, 3), left(&velocity, 4));
+    let velocity = case(&k::SUBADMM_VELOCITY, first, n_trees, at_rest, &[(3, ROUNDING)]);
+    let started = laws(of.impulse.clone(), left(&velocity, 3), left(&gather, 2));
     let measure = case(&k::SUBADMM_MEASURE, first, n_constraints, started, &[(6, ROUNDING)]);
     let judged = vec![split_index(), left(&measure, 6), infos()];
     let judge = case(&k::SUBADMM_JUDGE, first, n_islands, judged, &[(1, ROUNDING), (2, EXACT)]);
@@ -91,8 +91,8 @@ pub(super) fn cases(of: &Assembled) -> Vec<Case> {
 
     let named = |name: &str, case: Case| Case { name: name.into(), ..case };
     let again = trees(left(&project, 4), left(&solve, 3), left(&project, 6));
-    let again = named("later", case(&k::SUBADMM_VELOCITY, later, n_trees, again, &[(3, ROUNDING), (4, ITERATED)]));
-    let remeasured = laws(left(&project, 4), left(&again, 3), left(&again, 4));
+    let again = named("later", case(&k::SUBADMM_VELOCITY, later, n_trees, again, &[(3, ROUNDING)]));
+    let remeasured = laws(left(&project, 4), left(&again, 3), left(&project, 6));
     let remeasured = named("later", case(&k::SUBADMM_MEASURE, later, n_constraints, remeasured, &[(6, ITERATED)]));
     let rejudged = vec![split_index(), left(&remeasured, 6), infos()];
     let rejudged = named("later", case(&k::SUBADMM_JUDGE, later, n_islands, rejudged, &[(1, ITERATED), (2, EXACT)]));

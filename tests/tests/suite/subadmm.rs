@@ -7,6 +7,7 @@ use manyworlds::contact::{SolveSettings, SolveStatus, SubAdmmParams, quality, so
 use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Precision, State, Summary, load};
 use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight};
 use manyworlds_tests::corpus::recorded;
+use manyworlds_tests::wrenches::problems;
 
 /// What single problems are solved to, N s.
 const TOLERANCE: f64 = 1e-9;
@@ -48,6 +49,23 @@ fn kernels_solve_what_the_host_solves() {
         }
     }
     assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// Most contacts of both scenes are redundant (Lee 2024, figs. 7 and 9): one penalty for all of them stalls above 1e-6 N s.
+#[test]
+fn redundant_contacts_are_solved() {
+    let settings = SolveSettings { tolerance: 1e-6, iterations: 1000, ..Default::default() };
+    for scene in ["bolt-nut", "dish-pile"] {
+        for (number, problem) in problems(scene, 10).iter().enumerate() {
+            let host = solve(problem, "subadmm", &settings).expect("settings with a meaning");
+            assert!(host.quality.residual <= 1e-6, "{scene} {number}, host: {:?}", host.quality);
+            let mut kernels = SingleProblem::<f64>::new(problem, Splitting::Bodies);
+            kernels.solve(&settings, &SubAdmmParams::default()).expect("settings with a meaning");
+            let found = quality(problem, &kernels.lambda(problem), &kernels.v(problem));
+            // The kernels' sums are rounded in another order.
+            assert!(found.residual <= 1.01e-6, "{scene} {number}, kernels: {found:?}");
+        }
+    }
 }
 
 /// One step from where a batch has come, by both solvers.

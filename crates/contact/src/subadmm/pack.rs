@@ -263,7 +263,6 @@ impl SplitPack {
             islands_at: put(cast_slice(&self.islands)),
             slack_real,
             constraint_real: take(self.constraints.len(), constraint::SIZE),
-            tree_real: take(self.trees.len(), 1),
             island_real: take(self.islands.len(), island::SIZE),
             ..SplitDims::default()
         };

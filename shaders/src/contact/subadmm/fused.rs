@@ -27,10 +27,10 @@ impl<T: Scalar> State<'_, T> {
         let start = done == 0;
         let (own_trees, own_laws) = ranges(own);
         for t in own_trees.clone() {
-            trees::velocity(all, t, self.jac, self.impulse, self.velocity, self.split, start);
+            trees::velocity(all, t, self.jac, self.impulse, self.velocity, start);
         }
         for i in own_laws {
-            laws::measure(all, i, self.jac, self.cons, self.impulse, self.velocity, self.split, start);
+            laws::measure(all, i, self.jac, self.cons, self.impulse, self.velocity, self.split, done);
         }
         verdict::judge(all, number, self.split, self.infos, done);
         let stopped = all.has_stopped(number, self.split);

@@ -26,7 +26,7 @@ fn fused_check(island: u32, own: SplitIsland, local: u32, done: u32) -> bool {
     }
     storageBarrier();
     for (var i = own.constraint_begin + local; i < own.constraint_end; i += VERDICT_WIDTH) {
-        law_measure(i, start);
+        law_measure(i, done);
     }
     storageBarrier();
     let stopped = island_judge(island, local, done);

@@ -7,6 +7,15 @@ use crate::contact::local;
 
 /// Effective masses of constraints that move less than this, 1/kg, are not formed.
 const TINY: f64 = 1e-30;
+/// Largest factor of one adaptation: residuals early on say little.
+const LARGEST_ADAPTATION: f64 = 10.0;
+/// Residuals below this part of the impulse, and of the momentum that the constraint's free velocity stands for, say
+/// nothing: in single precision they are rounding.
+const NOISE: f64 = 1e-6;
+/// Least penalty, in effective masses.
+const LEAST: f64 = 1e-2;
+/// Largest penalty, in effective masses.
+const LARGEST: f64 = 1e4;
 
 /// `J x` of one slack.
 #[inline(always)]
@@ -49,8 +58,9 @@ fn part<'a, T>(all: &Split, velocity: &'a [T], region: usize) -> &'a [T] {
     &velocity[region * all.dims.n_velocity as usize..]
 }
 
-/// Residuals of a constraint: of its law, at the velocity that the impulses give, and of its slacks. At the start of a
-/// solve its weight and free velocity are set, and the slacks to where d is, and its J is packed.
+/// Residuals of a constraint: of its law, at the velocity that the impulses give, and of its slacks, by which its penalty
+/// is adapted when it is time. At the start of a solve its penalty and free velocity are set, and the slacks to where d is,
+/// and its J is packed.
 #[inline(always)]
 pub(super) fn measure<T: Scalar>(
     all: &Split,
@@ -60,8 +70,9 @@ pub(super) fn measure<T: Scalar>(
     impulse: &[T],
     velocity: &[T],
     split: &mut [T],
-    start: bool,
+    done: u32,
 ) {
+    let start = done == 0;
     let record = &all.constraints[i];
     let zero = T::lit(0.0);
     let c = &cons[con::SIZE * i..][..con::SIZE];
@@ -71,7 +82,7 @@ pub(super) fn measure<T: Scalar>(
     let own = all.constraint_at(i);
     let (solution, d) = (part(all, velocity, region::SOLUTION), part(all, velocity, region::SCRATCH));
     if start {
-        split[own + constraint::WEIGHT] = weight(block, c);
+        split[own + constraint::PENALTY] = effective_mass(block, c);
         let mut free = if block { bias } else { [c[con::ROW_BIAS], zero, zero] };
         for (s, slack) in slacks.iter().enumerate() {
             pack(all, slack, jac, split);
@@ -82,8 +93,12 @@ pub(super) fn measure<T: Scalar>(
         split[own + constraint::FREE..][..3].copy_from_slice(&free);
     }
     let (mut sigma, mut gap) = (bias, zero);
+    let due = !start && split[all.island_at(record.island as usize) + island::NEXT] <= T::lit(f64::from(done));
     for (s, slack) in slacks.iter().enumerate() {
         add(&mut sigma, times(all, slack, split, solution));
+        if !due {
+            continue;
+        }
         let (jd, z) = (times(all, slack, split, d), all.slack_at(begin + s) + slack::Z);
         for r in 0..3 {
             let x = if r < record.rows as usize { jd[r] - split[z + r] } else { zero };
@@ -92,9 +107,43 @@ pub(super) fn measure<T: Scalar>(
     }
     let lambda = [impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]];
     let (square, scaled) = constraint_residual(if block { kind::BLOCK } else { kind::ROW }, c, lambda, sigma);
-    split[own + constraint::PRIMAL] = split[own + constraint::WEIGHT] * gap;
     split[own + constraint::SQUARE] = square;
     split[own + constraint::SCALED] = scaled;
+    if due {
+        let (mass, beta, change) =
+            (effective_mass(block, c), split[own + constraint::PENALTY], split[own + constraint::CHANGE]);
+        let free = &split[own + constraint::FREE..][..3];
+        let (mut speed, mut size) = (zero, zero);
+        for r in 0..record.rows as usize {
+            speed = free[r].mul_add(free[r], speed);
+            size = lambda[r].mul_add(lambda[r], size);
+        }
+        let noise = T::lit(NOISE * NOISE) * (mass * mass).mul_add(speed, size);
+        let residuals = [(mass * mass).mul_add(gap, noise), change + noise];
+        split[own + constraint::PENALTY] = adapted(Split::number(all.dims.imbalance), mass, beta, residuals);
+    }
+}
+
+/// `beta sqrt(theta_p / theta_d)` (Lee 2024, eq. 43, of one constraint) where the squares of primal and dual residual,
+/// N^2 s^2, are out of balance.
+#[inline(always)]
+fn adapted<T: Scalar>(imbalance: T, mass: T, beta: T, [primal, dual]: [T; 2]) -> T {
+    let square = imbalance * imbalance;
+    if primal <= square * dual && dual <= square * primal {
+        return beta;
+    }
+    let most = T::lit(LARGEST_ADAPTATION);
+    let least = T::lit(1.0) / most;
+    // The quotient of what is out of balance by nothing, which need not be finite.
+    let far = most * most * (most * most);
+    let factor = if far * dual <= primal {
+        most
+    } else if far * primal <= dual {
+        least
+    } else {
+        (primal / dual).sqrt().sqrt()
+    };
+    (beta * factor).max(T::lit(LEAST) * mass).min(T::lit(LARGEST) * mass)
 }
 
 #[inline(always)]
@@ -106,7 +155,7 @@ fn add<T: Scalar>(a: &mut [T; 3], b: [T; 3]) {
 
 /// Effective mass of a constraint; zero for one that moves nothing, and for a row that carries nothing.
 #[inline(always)]
-fn weight<T: Scalar>(block: bool, c: &[T]) -> T {
+fn effective_mass<T: Scalar>(block: bool, c: &[T]) -> T {
     let (zero, tiny) = (T::lit(0.0), T::lit(TINY));
     let mean = if block {
         let g = load6(c, con::DELASSUS);
@@ -131,11 +180,10 @@ pub(super) fn project<T: Scalar>(
 ) {
     let record = &all.constraints[i];
     let own = all.constraint_at(i);
-    let weight = split[own + constraint::WEIGHT];
-    if weight <= T::lit(0.0) {
+    let beta = split[own + constraint::PENALTY];
+    if beta <= T::lit(0.0) {
         return;
     }
-    let beta = split[all.island_at(record.island as usize) + island::SCALE] * weight;
     let relaxation = Split::number::<T>(all.dims.relaxation);
     let kept = T::lit(1.0) - relaxation;
     let (begin, slacks) = all.slacks_of(record);
@@ -146,8 +194,10 @@ pub(super) fn project<T: Scalar>(
     for (s, slack) in slacks.iter().enumerate() {
         let (jd, at) = (times(all, slack, split, d), all.slack_at(begin + s));
         for r in 0..rows {
-            let z = relaxation.mul_add(jd[r], kept * split[at + slack::Z + r]);
+            let was = split[at + slack::Z + r];
+            let z = relaxation.mul_add(jd[r], kept * was);
             split[at + slack::Z + r] = z;
+            split[at + slack::PUSH + r] = z - was;
             sum[r] += beta.mul_add(z, -before[r]);
         }
     }
@@ -155,14 +205,19 @@ pub(super) fn project<T: Scalar>(
     let free = [free[0], free[1], free[2]];
     let c = &cons[con::SIZE * i..][..con::SIZE];
     let next = closed_form(rows == 3, c, beta, T::lit(slacks.len() as f64), sum, free);
+    let (mut change, inverse) = (T::lit(0.0), T::lit(1.0) / beta);
     for s in 0..slacks.len() {
         let at = all.slack_at(begin + s);
         for r in 0..rows {
-            let z = split[at + slack::Z + r] + (next[r] - before[r]) / beta;
+            let moved = next[r] - before[r];
+            let z = moved.mul_add(inverse, split[at + slack::Z + r]);
+            let x = beta.mul_add(split[at + slack::PUSH + r], moved);
+            change = x.mul_add(x, change);
             split[at + slack::Z + r] = z;
             split[at + slack::PUSH + r] = beta.mul_add(z, next[r]);
         }
     }
+    split[own + constraint::CHANGE] = change;
     impulse[3 * i..3 * i + rows].copy_from_slice(&next[..rows]);
 }
 

@@ -6,6 +6,10 @@
 #import contact/subadmm/layout
 
 const LAWS_TINY: real = real(1e-30);
+const LAWS_LARGEST_ADAPTATION: real = real(10.0);
+const LAWS_NOISE: real = real(1e-6);
+const LAWS_LEAST: real = real(1e-2);
+const LAWS_LARGEST: real = real(1e4);
 
 // `J x` of one slack, x in a region of `velocity`.
 fn slack_times(slack: SplitSlack, region: u32) -> vec3<real> {
@@ -35,9 +39,10 @@ fn slack_pack(slack: SplitSlack) {
     }
 }
 
-// Residuals of a constraint. At the start of a solve its weight and free velocity are set, and the slacks to where d
-// is, and its J is packed.
-fn law_measure(i: u32, start: bool) {
+// Residuals of a constraint, by which its penalty is adapted when it is time. At the start of a solve its penalty and
+// free velocity are set, and the slacks to where d is, and its J is packed.
+fn law_measure(i: u32, done: u32) {
+    let start = done == 0u;
     let record = split_constraint(i);
     let zero = real(0.0);
     let c = CON_SIZE * i;
@@ -48,7 +53,7 @@ fn law_measure(i: u32, start: bool) {
     }
     let own = constraint_at(i);
     if start {
-        split[own + SPLIT_WEIGHT] = law_weight(block, c);
+        split[own + SPLIT_PENALTY] = law_effective_mass(block, c);
         var free = bias;
         if !block {
             free.x = island_con[c + CON_ROW_BIAS];
@@ -69,9 +74,13 @@ fn law_measure(i: u32, start: bool) {
     }
     var sigma = bias;
     var gap = zero;
+    let due = !start && split[island_at(record.island) + ISLAND_NEXT] <= real(done);
     for (var s = record.slack_begin; s < record.slack_end; s++) {
         let slack = split_slack(s);
         sigma += slack_times(slack, REGION_SOLUTION);
+        if !due {
+            continue;
+        }
         let jd = slack_times(slack, REGION_SCRATCH);
         let z = slack_at(s) + SLACK_Z;
         for (var r = 0u; r < record.rows; r++) {
@@ -84,13 +93,47 @@ fn law_measure(i: u32, start: bool) {
         kind = KIND_BLOCK;
     }
     let r = constraint_residual(kind, c, impulse_at(i), sigma);
-    split[own + SPLIT_PRIMAL] = split[own + SPLIT_WEIGHT] * gap;
     split[own + SPLIT_SQUARE] = r.square;
     split[own + SPLIT_SCALED] = r.scaled;
+    if due {
+        let mass = law_effective_mass(block, c);
+        let lambda = impulse_at(i);
+        var speed = zero;
+        var size = zero;
+        for (var k = 0u; k < record.rows; k++) {
+            let free = split[own + SPLIT_FREE + k];
+            speed = fma(free, free, speed);
+            size = fma(lambda[k], lambda[k], size);
+        }
+        let noise = LAWS_NOISE * LAWS_NOISE * fma(mass * mass, speed, size);
+        let primal = fma(mass * mass, gap, noise);
+        let dual = split[own + SPLIT_CHANGE] + noise;
+        split[own + SPLIT_PENALTY] = law_adapted(mass, split[own + SPLIT_PENALTY], primal, dual);
+    }
+}
+
+// `beta sqrt(theta_p / theta_d)` where the residuals are out of balance.
+fn law_adapted(mass: real, beta: real, primal: real, dual: real) -> real {
+    let imbalance = real(bitcast<f32>(dims.imbalance));
+    let square = imbalance * imbalance;
+    if primal <= square * dual && dual <= square * primal {
+        return beta;
+    }
+    let most = LAWS_LARGEST_ADAPTATION;
+    let far = most * most * (most * most);
+    var factor = most;
+    if !(far * dual <= primal) {
+        if far * primal <= dual {
+            factor = real(1.0) / most;
+        } else {
+            factor = sqrt(sqrt(primal / dual));
+        }
+    }
+    return min(max(beta * factor, LAWS_LEAST * mass), LAWS_LARGEST * mass);
 }
 
 // Effective mass of a constraint; zero for one that moves nothing, and for a row that carries nothing.
-fn law_weight(block: bool, c: u32) -> real {
+fn law_effective_mass(block: bool, c: u32) -> real {
     var mean = real(0.0);
     if block {
         let at = c + CON_DELASSUS;
@@ -108,35 +151,42 @@ fn law_weight(block: bool, c: u32) -> real {
 fn law_project(i: u32) {
     let record = split_constraint(i);
     let own = constraint_at(i);
-    let weight = split[own + SPLIT_WEIGHT];
-    if weight <= real(0.0) {
+    let beta = split[own + SPLIT_PENALTY];
+    if beta <= real(0.0) {
         return;
     }
-    let beta = split[island_at(record.island) + ISLAND_SCALE] * weight;
     let relaxation = real(bitcast<f32>(dims.relaxation));
     let kept = real(1.0) - relaxation;
     let before = impulse_at(i);
     var sum = vec3<real>(real(0.0), real(0.0), real(0.0));
     for (var s = record.slack_begin; s < record.slack_end; s++) {
         let jd = slack_times(split_slack(s), REGION_SCRATCH);
-        let at = slack_at(s) + SLACK_Z;
+        let at = slack_at(s);
         for (var r = 0u; r < record.rows; r++) {
-            let z = fma(relaxation, jd[r], kept * split[at + r]);
-            split[at + r] = z;
+            let was = split[at + SLACK_Z + r];
+            let z = fma(relaxation, jd[r], kept * was);
+            split[at + SLACK_Z + r] = z;
+            split[at + SLACK_PUSH + r] = z - was;
             sum[r] += fma(beta, z, -before[r]);
         }
     }
     let free = vec3<real>(split[own + SPLIT_FREE], split[own + SPLIT_FREE + 1u], split[own + SPLIT_FREE + 2u]);
     let count = real(record.slack_end - record.slack_begin);
     let next = law_closed_form(record.rows == 3u, CON_SIZE * i, beta, count, sum, free);
+    var change = real(0.0);
+    let inverse = real(1.0) / beta;
     for (var s = record.slack_begin; s < record.slack_end; s++) {
         let at = slack_at(s);
         for (var r = 0u; r < record.rows; r++) {
-            let z = split[at + SLACK_Z + r] + (next[r] - before[r]) / beta;
+            let moved = next[r] - before[r];
+            let z = fma(moved, inverse, split[at + SLACK_Z + r]);
+            let x = fma(beta, split[at + SLACK_PUSH + r], moved);
+            change = fma(x, x, change);
             split[at + SLACK_Z + r] = z;
             split[at + SLACK_PUSH + r] = fma(beta, z, next[r]);
         }
     }
+    split[own + SPLIT_CHANGE] = change;
     for (var r = 0u; r < record.rows; r++) {
         impulse[3u * i + r] = next[r];
     }

@@ -6,9 +6,8 @@
 //! | by tree, from [`TreeRecord::matrix`] | A, then the factor of `A + sum beta J^T J`, each `[n_m]`, branch-sparse |
 //! | by slack, from `slack_real`, [`slack`] | z and what the tree's right-hand side takes over |
 //! | by slack, from [`SlackRecord::packed`] | J along its chain |
-//! | by constraint, from `constraint_real`, [`constraint`] | penalty weight, free velocity, residuals |
-//! | by tree, from `tree_real` | dual residual, J |
-//! | by island, from `island_real`, [`island`] | scale of the penalty, when it is adapted next, outcome |
+//! | by constraint, from `constraint_real`, [`constraint`] | penalty, free velocity, residuals |
+//! | by island, from `island_real`, [`island`] | when penalties are adapted next, outcome |
 //!
 //! Velocities: the island's `velocity`, whose region SCRATCH holds d.
 
@@ -57,15 +56,13 @@ pub struct SplitDims {
     pub slack_real: u32,
     /// First real of the constraints.
     pub constraint_real: u32,
-    /// First real of the trees' residuals.
-    pub tree_real: u32,
     /// First real of the islands.
     pub island_real: u32,
     /// Bits of an f32: over-relaxation, in (0, 2).
     pub relaxation: u32,
-    /// Bits of an f32: the penalty is adapted when primal and dual residual differ by more than this factor.
+    /// Bits of an f32: a penalty is adapted when primal and dual residual differ by more than this factor.
     pub imbalance: u32,
-    /// Iterations before the penalty is first adapted; each wait is half as long again as the one before.
+    /// Iterations before the penalties are first adapted; each wait is longer by a quarter than the one before.
     pub adapt_after: u32,
     /// 1: a dispatch of the wide form, which leaves alone the islands that a workgroup solves; 0: of both.
     pub wide: u32,
@@ -90,7 +87,6 @@ crate::dims!(SplitDims {
     islands_at,
     slack_real,
     constraint_real,
-    tree_real,
     island_real,
     relaxation,
     imbalance,
@@ -190,12 +186,12 @@ pub mod slack {
 
 /// Offsets in a constraint's part of `split`.
 pub mod constraint {
-    /// Effective mass `1 / mean G_ii`, kg; 0: it moves nothing or carries nothing, and is left out.
-    pub const WEIGHT: usize = 0;
+    /// beta, kg; 0: it moves nothing or carries nothing, and is left out.
+    pub const PENALTY: usize = 0;
     /// `J v_free + e`, m/s, 3.
     pub const FREE: usize = 1;
-    /// `w |J d - z|^2`, J.
-    pub const PRIMAL: usize = 4;
+    /// `|beta (z - z before)|^2`, N^2 s^2.
+    pub const CHANGE: usize = 4;
     /// Square of the natural residual.
     pub const SQUARE: usize = 5;
     /// Scaled residual, m/s.
@@ -206,18 +202,16 @@ pub mod constraint {
 
 /// Offsets in an island's part of `split`.
 pub mod island {
-    /// Factor of all its penalties.
-    pub const SCALE: usize = 0;
-    /// Iterations done at which the penalty may next be adapted.
-    pub const NEXT: usize = 1;
+    /// Iterations done at which the penalties are next adapted.
+    pub const NEXT: usize = 0;
     /// Iterations from then to the time after.
-    pub const WAIT: usize = 2;
+    pub const WAIT: usize = 1;
     /// 1: its trees are to be factored anew.
-    pub const REFACTOR: usize = 3;
+    pub const REFACTOR: usize = 2;
     /// 1: nothing is left to do.
-    pub const STOPPED: usize = 4;
+    pub const STOPPED: usize = 3;
     /// Reals of an island.
-    pub const SIZE: usize = 8;
+    pub const SIZE: usize = 4;
 }
 
 /// The records, read in place.

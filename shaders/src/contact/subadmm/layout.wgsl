@@ -20,7 +20,6 @@ struct SplitDims {
     islands_at: u32,
     slack_real: u32,
     constraint_real: u32,
-    tree_real: u32,
     island_real: u32,
     relaxation: u32,
     imbalance: u32,
@@ -72,19 +71,18 @@ const SLACK_Z: u32 = 0u;
 const SLACK_PUSH: u32 = 3u;
 const SLACK_SIZE: u32 = 6u;
 
-const SPLIT_WEIGHT: u32 = 0u;
+const SPLIT_PENALTY: u32 = 0u;
 const SPLIT_FREE: u32 = 1u;
-const SPLIT_PRIMAL: u32 = 4u;
+const SPLIT_CHANGE: u32 = 4u;
 const SPLIT_SQUARE: u32 = 5u;
 const SPLIT_SCALED: u32 = 6u;
 const SPLIT_SIZE: u32 = 8u;
 
-const ISLAND_SCALE: u32 = 0u;
-const ISLAND_NEXT: u32 = 1u;
-const ISLAND_WAIT: u32 = 2u;
-const ISLAND_REFACTOR: u32 = 3u;
-const ISLAND_STOPPED: u32 = 4u;
-const ISLAND_SIZE: u32 = 8u;
+const ISLAND_NEXT: u32 = 0u;
+const ISLAND_WAIT: u32 = 1u;
+const ISLAND_REFACTOR: u32 = 2u;
+const ISLAND_STOPPED: u32 = 3u;
+const ISLAND_SIZE: u32 = 4u;
 
 fn split_tree(i: u32) -> SplitTree {
     let at = dims.trees_at + i * 9u;

@@ -21,7 +21,7 @@ pub fn measure<T: Scalar>(
     let all = Split::new(dims, index);
     for (i, record) in all.constraints.iter().enumerate() {
         if !all.rests(record.island as usize, split) {
-            laws::measure(&all, i, jac, cons, impulse, velocity, split, dims.done == 0);
+            laws::measure(&all, i, jac, cons, impulse, velocity, split, dims.done);
         }
     }
 }

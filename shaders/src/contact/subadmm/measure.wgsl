@@ -17,5 +17,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if i >= dims.n_constraints || split_rests(split_index[dims.splits_at + 4u * i + 2u]) {
         return;
     }
-    law_measure(i, dims.done == 0u);
+    law_measure(i, dims.done);
 }

@@ -7,18 +7,9 @@ use crate::contact::island::region;
 /// Pivots below this part of the diagonal they came from count as not positive.
 const SMALLEST_PIVOT: f64 = 1e-7;
 
-/// `v = v_free + sum Y lambda` into region SOLUTION, and the dual residual `|d - (v - v_free)|_A^2`, J: what the splitting's
-/// d misses of the momentum that the impulses carry. At the start of a solve d is that velocity.
+/// `v = v_free + sum Y lambda` into region SOLUTION. At the start of a solve d is that velocity less the free one.
 #[inline(always)]
-pub(super) fn velocity<T: Scalar>(
-    all: &Split,
-    t: usize,
-    jac: &[T],
-    impulse: &[T],
-    velocity: &mut [T],
-    split: &mut [T],
-    start: bool,
-) {
+pub(super) fn velocity<T: Scalar>(all: &Split, t: usize, jac: &[T], impulse: &[T], velocity: &mut [T], start: bool) {
     let tree = &all.trees[t];
     let (n, regions, first) = (tree.n_v as usize, all.dims.n_velocity as usize, tree.velocity as usize);
     let (free, rest) = velocity.split_at_mut(regions * region::SOLUTION);
@@ -39,27 +30,11 @@ pub(super) fn velocity<T: Scalar>(
             }
         }
     }
-    let mut dual = T::lit(0.0);
     if start {
         for i in 0..n {
             d[i] = solution[i] - free[i];
         }
-    } else {
-        let begins = &all.index[tree.begins as usize..][..=n];
-        let columns = &all.index[tree.columns as usize..][..begins[n] as usize];
-        let a = &split[tree.matrix as usize..];
-        let missed = |k: usize| d[k] - (solution[k] - free[k]);
-        for i in 0..n {
-            let own = missed(i);
-            let (begin, end) = (begins[i] as usize, begins[i + 1] as usize);
-            let mut sum = a[begin] * own;
-            for at in begin + 1..end {
-                sum = (T::lit(2.0) * a[at]).mul_add(missed(columns[at] as usize), sum);
-            }
-            dual = own.mul_add(sum, dual);
-        }
     }
-    split[all.dims.tree_real as usize + t] = dual;
 }
 
 /// `L^T D L = A + sum beta J^T J` with the present penalties, the inverse of D stored, and what they make of the slacks.
@@ -70,7 +45,6 @@ pub(super) fn factor<T: Scalar>(all: &Split, t: usize, impulse: &[T], split: &mu
     if split[own + island::REFACTOR] <= T::lit(0.0) {
         return;
     }
-    let scale = split[own + island::SCALE];
     let n = tree.n_v as usize;
     let begins = &all.index[tree.begins as usize..][..=n];
     let n_m = begins[n] as usize;
@@ -79,11 +53,10 @@ pub(super) fn factor<T: Scalar>(all: &Split, t: usize, impulse: &[T], split: &mu
     split.copy_within(mass..matrix, matrix);
     for &number in all.list(tree) {
         let slack = &all.slacks[number as usize];
-        let weight = split[all.constraint_at(slack.constraint as usize) + constraint::WEIGHT];
-        if weight <= T::lit(0.0) {
+        let beta = split[all.constraint_at(slack.constraint as usize) + constraint::PENALTY];
+        if beta <= T::lit(0.0) {
             continue;
         }
-        let beta = scale * weight;
         let at = all.slack_at(number as usize);
         let rows = slack.rows as usize;
         for r in 0..rows {
@@ -139,7 +112,7 @@ pub(super) fn solve<T: Scalar>(all: &Split, t: usize, velocity: &mut [T], split:
     d.fill(T::lit(0.0));
     for &number in all.list(tree) {
         let slack = &all.slacks[number as usize];
-        if split[all.constraint_at(slack.constraint as usize) + constraint::WEIGHT] <= T::lit(0.0) {
+        if split[all.constraint_at(slack.constraint as usize) + constraint::PENALTY] <= T::lit(0.0) {
             continue;
         }
         let chain = all.chain(slack);

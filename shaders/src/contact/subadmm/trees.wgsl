@@ -6,13 +6,7 @@ const SPLIT_SMALLEST_PIVOT: real = real(1e-7);
 const SPLIT_SOLUTION: u32 = 1u;
 const SPLIT_SCRATCH: u32 = 2u;
 
-// What d misses of dof k of a tree.
-fn tree_missed(at: u32) -> real {
-    let solution = velocity[SPLIT_SOLUTION * dims.n_velocity + at];
-    return velocity[SPLIT_SCRATCH * dims.n_velocity + at] - (solution - velocity[at]);
-}
-
-// `v = v_free + sum Y lambda`, and the dual residual. At the start of a solve d is that velocity less the free one.
+// `v = v_free + sum Y lambda`. At the start of a solve d is that velocity less the free one.
 fn tree_velocity(t: u32, start: bool) {
     let tree = split_tree(t);
     let solution = SPLIT_SOLUTION * dims.n_velocity + tree.velocity;
@@ -33,25 +27,11 @@ fn tree_velocity(t: u32, start: bool) {
             }
         }
     }
-    var dual = real(0.0);
     if start {
         for (var i = 0u; i < tree.n_v; i++) {
             velocity[d + i] = velocity[solution + i] - velocity[tree.velocity + i];
         }
-    } else {
-        for (var i = 0u; i < tree.n_v; i++) {
-            let own = tree_missed(tree.velocity + i);
-            let begin = split_index[tree.begins + i];
-            let end = split_index[tree.begins + i + 1u];
-            var sum = split[tree.matrix + begin] * own;
-            for (var at = begin + 1u; at < end; at++) {
-                let other = tree_missed(tree.velocity + split_index[tree.columns + at]);
-                sum = fma(real(2.0) * split[tree.matrix + at], other, sum);
-            }
-            dual = fma(own, sum, dual);
-        }
     }
-    split[dims.tree_real + t] = dual;
 }
 
 // `L^T D L = A + sum beta J^T J` with the present penalties, and what they make of the slacks.
@@ -61,7 +41,6 @@ fn tree_factor(t: u32) {
     if split[own + ISLAND_REFACTOR] <= real(0.0) {
         return;
     }
-    let scale = split[own + ISLAND_SCALE];
     let n_m = split_index[tree.begins + tree.n_v];
     let mass = tree.matrix;
     let matrix = tree.matrix + n_m;
@@ -71,11 +50,10 @@ fn tree_factor(t: u32) {
     for (var at = tree.list_begin; at < tree.list_end; at++) {
         let number = split_index[at];
         let slack = split_slack(number);
-        let weight = split[constraint_at(slack.constraint) + SPLIT_WEIGHT];
-        if weight <= real(0.0) {
+        let beta = split[constraint_at(slack.constraint) + SPLIT_PENALTY];
+        if beta <= real(0.0) {
             continue;
         }
-        let beta = scale * weight;
         let state = slack_at(number);
         for (var r = 0u; r < slack.rows; r++) {
             let lambda = impulse[3u * slack.constraint + r];
@@ -129,7 +107,7 @@ fn tree_solve(t: u32) {
     for (var at = tree.list_begin; at < tree.list_end; at++) {
         let number = split_index[at];
         let slack = split_slack(number);
-        if split[constraint_at(slack.constraint) + SPLIT_WEIGHT] <= real(0.0) {
+        if split[constraint_at(slack.constraint) + SPLIT_PENALTY] <= real(0.0) {
             continue;
         }
         let push = slack_at(number) + SLACK_PUSH;

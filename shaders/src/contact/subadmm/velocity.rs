@@ -1,4 +1,4 @@
-//! Velocity that the impulses give, and the dual residual: the wide form's lanes over trees.
+//! Velocity that the impulses give: the wide form's lanes over trees.
 
 use super::layout::{Split, SplitDims};
 use super::trees;
@@ -9,26 +9,19 @@ use crate::args::Args;
 pub type Dims = SplitDims;
 
 /// All trees of all islands that do not rest.
-pub fn velocity<T: Scalar>(
-    dims: &SplitDims,
-    index: &[u32],
-    jac: &[T],
-    impulse: &[T],
-    velocity: &mut [T],
-    split: &mut [T],
-) {
+pub fn velocity<T: Scalar>(dims: &SplitDims, index: &[u32], jac: &[T], impulse: &[T], velocity: &mut [T], split: &[T]) {
     let all = Split::new(dims, index);
     for (t, tree) in all.trees.iter().enumerate() {
         if !all.rests(tree.island as usize, split) {
-            trees::velocity(&all, t, jac, impulse, velocity, split, dims.done == 0);
+            trees::velocity(&all, t, jac, impulse, velocity, dims.done == 0);
         }
     }
 }
 
-/// Buffers: split_index, island_jac, impulse, velocity, split; the last two are written.
+/// Buffers: split_index, island_jac, impulse, split -> velocity.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let dims: Dims = args.dims();
     let [index, jac, impulse, velocity, split] = args.split();
     let (index, jac, impulse) = (index.index(), jac.real(), impulse.real());
-    self::velocity(&dims, index, jac, impulse, velocity.real_mut(), split.real_mut());
+    self::velocity(&dims, index, jac, impulse, velocity.real_mut(), split.real());
 }

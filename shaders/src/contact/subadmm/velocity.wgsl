@@ -1,4 +1,4 @@
-// Velocity that the impulses give, and the dual residual; an invocation a tree of any island.
+// Velocity that the impulses give; an invocation a tree of any island.
 #import index
 #import contact/subadmm/trees
 

@@ -1,27 +1,20 @@
-//! Whether an island is solved, and whether its penalty is to change.
+//! Whether an island is solved, and when its penalties change next.
 
 use super::layout::{Split, constraint, island};
 use crate::Scalar;
 use crate::contact::island::info;
-
-/// Largest factor of one adaptation: residuals early on say little.
-const LARGEST_ADAPTATION: f64 = 10.0;
 
 /// Adds up the residuals of an island after `done` iterations.
 #[inline(always)]
 pub(super) fn judge<T: Scalar>(all: &Split, number: usize, split: &mut [T], infos: &mut [T], done: u32) {
     let (zero, one) = (T::lit(0.0), T::lit(1.0));
     let record = &all.islands[number];
-    let (mut square, mut scaled, mut primal, mut dual) = (zero, zero, zero, zero);
+    let (mut square, mut scaled) = (zero, zero);
     for i in record.constraint_begin..record.constraint_end {
         let c = &split[all.constraint_at(i as usize)..][..constraint::SIZE];
         square += c[constraint::SQUARE];
-        primal += c[constraint::PRIMAL];
         // A NaN must not be swallowed.
         scaled = if c[constraint::SCALED] <= scaled { scaled } else { c[constraint::SCALED] };
-    }
-    for t in record.tree_begin..record.tree_end {
-        dual += split[all.dims.tree_real as usize + t as usize];
     }
     let residual = square.sqrt() / T::lit(f64::from(record.n_contacts.max(1)));
     let dims = all.dims;
@@ -35,7 +28,6 @@ pub(super) fn judge<T: Scalar>(all: &Split, number: usize, split: &mut [T], info
     own[island::STOPPED] = outcome[info::STOPPED];
     let wait = T::lit(f64::from(dims.adapt_after));
     if done == 0 {
-        own[island::SCALE] = one;
         own[island::NEXT] = wait;
         own[island::WAIT] = longer(wait);
         own[island::REFACTOR] = one;
@@ -48,18 +40,11 @@ pub(super) fn judge<T: Scalar>(all: &Split, number: usize, split: &mut [T], info
     }
     own[island::NEXT] = done + own[island::WAIT];
     own[island::WAIT] = longer(own[island::WAIT]);
-    let imbalance = Split::number::<T>(dims.imbalance);
-    let square = imbalance * imbalance;
-    let balanced = primal <= square * dual && dual <= square * primal;
-    if !balanced && zero < primal && zero < dual {
-        let most = T::lit(LARGEST_ADAPTATION);
-        own[island::SCALE] = own[island::SCALE] * (primal / dual).sqrt().sqrt().min(most).max(one / most);
-        own[island::REFACTOR] = one;
-    }
+    own[island::REFACTOR] = one;
 }
 
 /// The next wait.
 #[inline(always)]
 fn longer<T: Scalar>(wait: T) -> T {
-    wait * T::lit(1.5)
+    wait * T::lit(1.25)
 }

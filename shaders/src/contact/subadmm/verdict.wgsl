@@ -1,18 +1,15 @@
-// Whether an island is solved, and whether its penalty is to change: the twin of verdict.rs, by one workgroup. The
+// Whether an island is solved, and when its penalties change next: the twin of verdict.rs, by one workgroup. The
 // importing kernel binds split_index, split and island_info, and calls `island_judge` from uniform control flow.
 #import contact/subadmm/layout
 
 const VERDICT_WIDTH: u32 = 32u;
-const LARGEST_ADAPTATION: real = real(10.0);
 const VERDICT_RESIDUAL: u32 = 0u;
 const VERDICT_SCALED: u32 = 1u;
-const VERDICT_PRIMAL: u32 = 2u;
-const VERDICT_DUAL: u32 = 3u;
 const VERDICT_INFO: u32 = 8u;
 const VERDICT_ITERATIONS: u32 = 2u;
 const VERDICT_STOPPED: u32 = 5u;
 
-var<workgroup> verdict: array<real, 128>;
+var<workgroup> verdict: array<real, 64>;
 var<workgroup> verdict_stopped: u32;
 
 // Larger of two, a NaN never swallowed.
@@ -25,31 +22,21 @@ fn island_judge(number: u32, local: u32, done: u32) -> bool {
     let record = split_island(number);
     var square = real(0.0);
     var scaled = real(0.0);
-    var primal = real(0.0);
-    var dual = real(0.0);
     for (var i = record.constraint_begin + local; i < record.constraint_end; i += VERDICT_WIDTH) {
         let c = constraint_at(i);
         square += split[c + SPLIT_SQUARE];
-        primal += split[c + SPLIT_PRIMAL];
         scaled = verdict_worse(scaled, split[c + SPLIT_SCALED]);
     }
-    for (var t = record.tree_begin + local; t < record.tree_end; t += VERDICT_WIDTH) {
-        dual += split[dims.tree_real + t];
-    }
     workgroupBarrier();
-    verdict[4u * local + VERDICT_RESIDUAL] = square;
-    verdict[4u * local + VERDICT_SCALED] = scaled;
-    verdict[4u * local + VERDICT_PRIMAL] = primal;
-    verdict[4u * local + VERDICT_DUAL] = dual;
+    verdict[2u * local + VERDICT_RESIDUAL] = square;
+    verdict[2u * local + VERDICT_SCALED] = scaled;
     workgroupBarrier();
     for (var step = VERDICT_WIDTH / 2u; step > 0u; step /= 2u) {
         if local < step {
-            let to = 4u * local;
-            let other = 4u * (local + step);
+            let to = 2u * local;
+            let other = 2u * (local + step);
             verdict[to + VERDICT_RESIDUAL] += verdict[other + VERDICT_RESIDUAL];
             verdict[to + VERDICT_SCALED] = verdict_worse(verdict[to + VERDICT_SCALED], verdict[other + VERDICT_SCALED]);
-            verdict[to + VERDICT_PRIMAL] += verdict[other + VERDICT_PRIMAL];
-            verdict[to + VERDICT_DUAL] += verdict[other + VERDICT_DUAL];
         }
         workgroupBarrier();
     }
@@ -65,8 +52,6 @@ fn island_verdict(number: u32, n_contacts: u32, done: u32) -> bool {
     let one = real(1.0);
     let residual = sqrt(verdict[VERDICT_RESIDUAL]) / real(max(n_contacts, 1u));
     let scaled = verdict[VERDICT_SCALED];
-    let primal = verdict[VERDICT_PRIMAL];
-    let dual = verdict[VERDICT_DUAL];
     let near = residual <= real(bitcast<f32>(dims.tolerance));
     let solved = near || scaled <= real(bitcast<f32>(dims.tolerance_scaled));
     // What is not finite will not become so.
@@ -78,7 +63,6 @@ fn island_verdict(number: u32, n_contacts: u32, done: u32) -> bool {
     split[own + ISLAND_STOPPED] = select(real(0.0), one, stopped);
     let wait = real(dims.adapt_after);
     if done == 0u {
-        split[own + ISLAND_SCALE] = one;
         split[own + ISLAND_NEXT] = wait;
         split[own + ISLAND_WAIT] = verdict_longer(wait);
         split[own + ISLAND_REFACTOR] = one;
@@ -90,18 +74,11 @@ fn island_verdict(number: u32, n_contacts: u32, done: u32) -> bool {
     }
     split[own + ISLAND_NEXT] = real(done) + split[own + ISLAND_WAIT];
     split[own + ISLAND_WAIT] = verdict_longer(split[own + ISLAND_WAIT]);
-    let imbalance = real(bitcast<f32>(dims.imbalance));
-    let square = imbalance * imbalance;
-    let balanced = primal <= square * dual && dual <= square * primal;
-    if !balanced && real(0.0) < primal && real(0.0) < dual {
-        let factor = sqrt(sqrt(primal / dual));
-        split[own + ISLAND_SCALE] *= max(min(factor, LARGEST_ADAPTATION), one / LARGEST_ADAPTATION);
-        split[own + ISLAND_REFACTOR] = one;
-    }
+    split[own + ISLAND_REFACTOR] = one;
     return stopped;
 }
 
 // The next wait.
 fn verdict_longer(wait: real) -> real {
-    return wait * real(1.5);
+    return wait * real(1.25);
 }

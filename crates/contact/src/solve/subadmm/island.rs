@@ -13,6 +13,11 @@ use crate::problem::{ContactProblem, Law};
 const TINY: f64 = 1e-30;
 /// Largest factor of one adaptation: residuals early on say little.
 const LARGEST_ADAPTATION: f64 = 10.0;
+/// Residuals below this part of the impulse, and of the momentum that the constraint's velocity at the start stands for, say
+/// nothing. Kernels have a thousand times as much, for single precision.
+const NOISE: f64 = 1e-9;
+/// Least and largest penalty, in effective masses.
+const BOUNDS: [f64; 2] = [1e-2, 1e4];
 
 /// A subsystem: `A_j`, its factored left side, right-hand side and velocity.
 struct Subsystem<T> {
@@ -46,10 +51,24 @@ struct Constraint<T> {
     /// First entry in the problem's impulses.
     row: usize,
     slacks: Vec<Slack<T>>,
-    /// Weight of the penalty, kg.
-    weight: T,
+    /// Effective mass, kg.
+    mass: T,
+    /// Penalty, kg.
+    beta: T,
     /// `lambda_i = -u_ij`, N s.
     lambda: [T; 3],
+    /// Squares of primal and dual residual, J: `mass |J v - z|^2`, `|beta (z - z before)|^2 / mass`.
+    residuals: [T; 2],
+    /// `|J v + e|` at the start, m/s.
+    speed: T,
+}
+
+impl<T: Scalar> Constraint<T> {
+    /// The residuals, and what counts as nothing added to both.
+    fn weighed(&self) -> [T; 2] {
+        let size = self.mass * self.speed * self.speed + dot(&self.lambda, &self.lambda) / self.mass;
+        self.residuals.map(|x| x + T::lit(NOISE * NOISE) * size)
+    }
 }
 
 /// One island.
@@ -58,9 +77,8 @@ pub(super) struct IslandState<T> {
     constraints: Vec<Constraint<T>>,
     relaxation: T,
     imbalance: T,
-    /// Factor of all weights.
-    scale: T,
-    /// Iterations until the penalty may change.
+    penalty: Penalty,
+    /// Iterations until the penalties may change.
     wait: u32,
     /// Length of the next wait.
     next_wait: u32,
@@ -119,44 +137,58 @@ impl<T: Scalar> IslandState<T> {
                 };
                 let g = &c.delassus;
                 let mean = if rows == 3 { (g[0] + g[3] + g[5]) / 3.0 } else { g[0] };
-                let weight = if mean > TINY { 1.0 / mean } else { 1.0 };
+                let mass = cast(if mean > TINY { 1.0 / mean } else { 1.0 });
                 let mut lambda = [T::lit(0.0); 3];
                 (0..rows).for_each(|r| lambda[r] = cast(problem.warm_start[c.row + r]));
-                Constraint { law: c.law, e: c.e.map(cast), row: c.row, slacks, weight: cast(weight), lambda }
+                let (residuals, speed) = ([T::lit(0.0); 2], T::lit(0.0));
+                Constraint {
+                    law: c.law,
+                    e: c.e.map(cast),
+                    row: c.row,
+                    slacks,
+                    mass,
+                    beta: mass,
+                    lambda,
+                    residuals,
+                    speed,
+                }
             })
             .collect();
         if params.penalty == Penalty::Uniform && !constraints.is_empty() {
-            let sum: f64 = constraints.iter().map(|c| c.weight.to_f64().ln()).sum();
+            let sum: f64 = constraints.iter().map(|c| c.mass.to_f64().ln()).sum();
             let mean = cast((sum / constraints.len() as f64).exp());
-            constraints.iter_mut().for_each(|c| c.weight = mean);
+            constraints.iter_mut().for_each(|c| (c.mass, c.beta) = (mean, mean));
         }
         let mut own = Self {
             subsystems,
             constraints,
             relaxation: cast(params.relaxation),
             imbalance: cast(params.imbalance),
-            scale: T::lit(1.0),
+            penalty: params.penalty,
             wait: params.adapt_after,
-            next_wait: params.adapt_after + params.adapt_after.div_ceil(2),
+            next_wait: longer(params.adapt_after),
         };
         own.measure_slacks();
-        own.constraints.iter_mut().flat_map(|c| &mut c.slacks).for_each(|s| s.z = s.jv);
+        for c in &mut own.constraints {
+            c.slacks.iter_mut().for_each(|s| s.z = s.jv);
+            let sigma: [T; 3] = std::array::from_fn(|r| c.slacks.iter().fold(c.e[r], |sum, s| sum + s.z[r]));
+            c.speed = dot(&sigma, &sigma).sqrt();
+        }
         own.factor().then_some(own)
     }
 
-    /// `A_j + beta sum_i J_ij^T J_ij`, factored. False on breakdown.
+    /// `A_j + sum_i beta_i J_ij^T J_ij`, factored. False on breakdown.
     fn factor(&mut self) -> bool {
         for s in &mut self.subsystems {
             s.factor.copy_from_slice(&s.a);
         }
         for c in &self.constraints {
-            let beta = self.scale * c.weight;
             for slack in &c.slacks {
                 let s = &mut self.subsystems[slack.subsystem];
                 let n = s.b.len();
                 for row in slack.jacobian.chunks_exact(n) {
                     for i in 0..n {
-                        let x = beta * row[i];
+                        let x = c.beta * row[i];
                         for j in 0..=i {
                             s.factor[i * n + j] += x * row[j];
                         }
@@ -177,14 +209,14 @@ impl<T: Scalar> IslandState<T> {
         }
     }
 
-    /// One iteration: subsystems (Lee 2024, eq. 30), constraints and multipliers (eqs. 40, 41), penalty. False when a
+    /// One iteration: subsystems (Lee 2024, eq. 30), constraints and multipliers (eqs. 40, 41), penalties. False when a
     /// number is not finite any more.
     #[must_use]
     pub(super) fn step(&mut self) -> bool {
         self.solve_subsystems();
         self.measure_slacks();
-        let (primal, dual) = self.solve_constraints();
-        if !(primal.is_finite() && dual.is_finite()) {
+        self.solve_constraints();
+        if !self.constraints.iter().flat_map(|c| c.residuals).all(Scalar::is_finite) {
             return false;
         }
         self.wait -= 1;
@@ -192,8 +224,9 @@ impl<T: Scalar> IslandState<T> {
             return true;
         }
         self.wait = self.next_wait;
-        self.next_wait = self.next_wait.saturating_add(self.next_wait.div_ceil(2));
-        self.adapt(primal, dual)
+        self.next_wait = longer(self.next_wait);
+        self.adapt();
+        self.factor()
     }
 
     /// `v_j <- (A_j + sum beta J^T J)^-1 (b_j + sum J^T (beta z - u))`, `u = -lambda`.
@@ -202,11 +235,10 @@ impl<T: Scalar> IslandState<T> {
             s.v.copy_from_slice(&s.b);
         }
         for c in &self.constraints {
-            let beta = self.scale * c.weight;
             for slack in &c.slacks {
                 let v = &mut self.subsystems[slack.subsystem].v;
                 for (r, row) in slack.jacobian.chunks_exact(v.len()).enumerate() {
-                    let x = beta * slack.z[r] + c.lambda[r];
+                    let x = c.beta * slack.z[r] + c.lambda[r];
                     v.iter_mut().zip(row).for_each(|(v, &j)| *v += j * x);
                 }
             }
@@ -216,58 +248,48 @@ impl<T: Scalar> IslandState<T> {
         }
     }
 
-    /// `y = beta J v + u`, `lambda` by the closed form of the law, `z = (y + lambda) / beta`, `u = -lambda`. Returns the
-    /// squares of primal and dual residual, J: the primal weighted by effective mass, the dual by `diag(A)^-1`.
-    fn solve_constraints(&mut self) -> (T, T) {
-        let (zero, one) = (T::lit(0.0), T::lit(1.0));
-        let mut momentum: Vec<Vec<T>> = self.subsystems.iter().map(|s| vec![zero; s.b.len()]).collect();
-        let mut primal = zero;
+    /// `y = beta J v + u`, `lambda` by the closed form of the law, `z = (y + lambda) / beta`, `u = -lambda`.
+    fn solve_constraints(&mut self) {
+        let (zero, kept) = (T::lit(0.0), T::lit(1.0) - self.relaxation);
         for c in &mut self.constraints {
-            let (rows, beta) = (c.law.rows(), self.scale * c.weight);
+            let (rows, beta, before) = (c.law.rows(), c.beta, c.lambda);
             let count = T::lit(c.slacks.len() as f64);
-            let before = c.lambda;
             let mut sum = [zero; 3];
             for s in &c.slacks {
                 for r in 0..rows {
-                    let relaxed = self.relaxation * s.jv[r] + (one - self.relaxation) * s.z[r];
-                    sum[r] += beta * relaxed - before[r];
+                    sum[r] += beta * (self.relaxation * s.jv[r] + kept * s.z[r]) - before[r];
                 }
             }
             c.lambda = closed_form(c.law, beta, count, sum, c.e);
+            let [mut gap, mut change] = [zero; 2];
             for s in &mut c.slacks {
-                let own = &mut momentum[s.subsystem];
-                for (r, row) in s.jacobian.chunks_exact(own.len()).enumerate() {
-                    let relaxed = self.relaxation * s.jv[r] + (one - self.relaxation) * s.z[r];
-                    // A v - b - J^T lambda, as the subsystems' solve leaves it.
-                    let x = beta * (s.z[r] - s.jv[r]) + before[r] - c.lambda[r];
-                    own.iter_mut().zip(row).for_each(|(p, &j)| *p += j * x);
-                    s.z[r] = relaxed + (c.lambda[r] - before[r]) / beta;
-                    let gap = s.jv[r] - s.z[r];
-                    primal += c.weight * gap * gap;
+                for r in 0..rows {
+                    let relaxed = self.relaxation * s.jv[r] + kept * s.z[r];
+                    let z = relaxed + (c.lambda[r] - before[r]) / beta;
+                    gap += (s.jv[r] - z) * (s.jv[r] - z);
+                    change += (z - s.z[r]) * (z - s.z[r]);
+                    s.z[r] = z;
                 }
             }
+            c.residuals = [c.mass * gap, beta * beta * change / c.mass];
         }
-        let mut dual = zero;
-        for (s, p) in self.subsystems.iter().zip(&momentum) {
-            let n = p.len();
-            for i in 0..n {
-                dual += p[i] * p[i] / s.a[i * (n + 1)];
-            }
-        }
-        (primal, dual)
     }
 
-    /// `beta <- beta sqrt(theta_p / theta_d)` where they are out of balance, and refactors. False on breakdown.
-    fn adapt(&mut self, primal: T, dual: T) -> bool {
-        let (zero, square) = (T::lit(0.0), self.imbalance * self.imbalance);
-        let balanced = primal <= square * dual && dual <= square * primal;
-        if balanced || primal <= zero || dual <= zero {
-            return true;
+    /// `beta <- beta sqrt(theta_p / theta_d)` of each constraint by its own residuals (Lee 2024, eq. 43, has one for all).
+    fn adapt(&mut self) {
+        let zero = T::lit(0.0);
+        let add = |sum: [T; 2], x: [T; 2]| [sum[0] + x[0], sum[1] + x[1]];
+        let all = self.constraints.iter().map(Constraint::weighed).fold([zero; 2], add);
+        let square = self.imbalance * self.imbalance;
+        for c in &mut self.constraints {
+            let [primal, dual] = if self.penalty == Penalty::Uniform { all } else { c.weighed() };
+            if primal > square * dual || dual > square * primal {
+                let most = T::lit(LARGEST_ADAPTATION);
+                // Infinite where there is no dual residual.
+                let factor = (primal / dual).sqrt().sqrt().min(most).max(T::lit(1.0) / most);
+                c.beta = (c.beta * factor).max(T::lit(BOUNDS[0]) * c.mass).min(T::lit(BOUNDS[1]) * c.mass);
+            }
         }
-        let most = T::lit(LARGEST_ADAPTATION);
-        let factor = (primal / dual).sqrt().sqrt().min(most).max(T::lit(1.0) / most);
-        self.scale = self.scale * factor;
-        self.factor()
     }
 
     /// Writes the impulses where the problem has them.
@@ -285,6 +307,11 @@ impl<T: Scalar> IslandState<T> {
             v[s.begin..s.begin + s.v.len()].iter_mut().zip(&s.v).for_each(|(v, x)| *v = x.to_f64());
         }
     }
+}
+
+/// The wait after one.
+fn longer(wait: u32) -> u32 {
+    wait.saturating_add(wait.div_ceil(4))
 }
 
 /// Impulse of a law from `sum = sum_j y_ij` over `count` slacks (Lee 2024, eqs. 14-18 and 41).

@@ -5,9 +5,14 @@
 //! so (eq. 31); each subsystem solves its own linear system, each constraint its closed form (eqs. 40, 41) with
 //! `u_ij = -lambda_i`. Fixed point, and so optimality: `J_ij v_j = z_ij` and `A_j v_j = b_j + sum_i J_ij^T lambda_i`.
 //!
-//! Departures from the paper, both parameters: a penalty weighted by each constraint's effective mass, and
-//! over-relaxation. A subsystem's matrix is dense here. The certificate (residual number 1), not the splitting's own
-//! residuals, decides when an island is solved; it is computed in f64.
+//! Departures from the paper, both parameters: a penalty of its own for each constraint, and over-relaxation. A penalty
+//! starts from the constraint's effective mass and is adapted by the constraint's own residuals. Where contacts are
+//! redundant, the impulses of a few drift along what moves nothing, by `beta (J v - z)` an iteration, until one of them
+//! opens or slides: their primal residual stays and their dual one vanishes. One penalty for all hardly answers to so
+//! few; their own grow until the drift is short.
+//!
+//! A subsystem's matrix is dense here. The certificate (residual number 1), not the splitting's own residuals, decides
+//! when an island is solved; it is computed in f64.
 
 mod cholesky;
 mod island;

@@ -9,30 +9,31 @@ use crate::solve::{Outcome, SolveError, SolveSettings, Solver, SolverParams};
 /// How the penalty is spread over constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Penalty {
-    /// One for the island, as Lee 2024 has it: the geometric mean of the constraints' effective masses, scaled.
+    /// One for the island, as Lee 2024 has it: from the geometric mean of the constraints' effective masses, by the
+    /// residuals of all.
     Uniform,
-    /// Each constraint's own effective mass, scaled.
+    /// Each constraint's own: from its effective mass, by its residuals.
     PerConstraint,
 }
 
 /// How the splitting iterates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SubAdmmParams {
-    /// Weights of the constraints.
+    /// Penalties of the constraints.
     pub penalty: Penalty,
     /// Over-relaxation of the subsystems' velocities, in (0, 2); 1: none.
     pub relaxation: f64,
-    /// The penalty is adapted when primal and dual residual, both in sqrt(J), differ by more than this factor.
+    /// A penalty is adapted when primal and dual residual, both in sqrt(J), differ by more than this factor.
     pub imbalance: f64,
     /// The certificate is computed every so many iterations: it costs about as much as one.
     pub check_every: u32,
-    /// Iterations before the penalty is first adapted; each wait is half as long again as the one before.
+    /// Iterations before the penalties are first adapted; each wait is longer by a quarter than the one before.
     pub adapt_after: u32,
 }
 
 impl Default for SubAdmmParams {
     fn default() -> Self {
-        Self { penalty: Penalty::PerConstraint, relaxation: 1.6, imbalance: 3.0, check_every: 4, adapt_after: 10 }
+        Self { penalty: Penalty::PerConstraint, relaxation: 1.6, imbalance: 1.0, check_every: 4, adapt_after: 10 }
     }
 }
 
