@@ -49,7 +49,7 @@ fn canal_solves_what_the_host_solves() {
     let problems = &problems();
     let (mut missed, mut both, mut steps) = (Vec::new(), 0, [0, 0]);
     for (name, problem) in problems {
-        let host = solve(problem, "canal", &settings).expect("settings with a meaning");
+        let host = solve_with(problem, &settings, &CanalParams::frozen()).expect("settings with a meaning");
         let mut kernels = ConvexProblem::<f64>::new(problem);
         let iterations = kernels.canal(&settings, &CanalParams::frozen()).expect("settings with a meaning");
         let (lambda, v) = (kernels.lambda(problem), kernels.v(problem));
@@ -218,7 +218,7 @@ fn what_is_never_written_out_is_solved_too() {
     assert!(problems.len() > 20, "{}", problems.len());
     let mut missed = Vec::new();
     for (name, problem) in &problems {
-        let host = solve(problem, "canal", &settings).expect("settings with a meaning");
+        let host = solve_with(problem, &settings, &CanalParams::frozen()).expect("settings with a meaning");
         let soft = solve_with(problem, &settings, &TIGHT).expect("settings with a meaning");
         let mut kernels = ConvexProblem::<f64>::up_to(problem, [0, 0]);
         let steps = kernels.canal(&settings, &CanalParams::frozen()).expect("settings with a meaning");
@@ -240,7 +240,7 @@ fn what_is_never_written_out_is_solved_too() {
 #[test]
 fn devices_keep_what_is_too_large() {
     for solver in ["canal", "sap"] {
-        let options = by(solver, &BatchOptions { iterations: 400, tolerance: 1e-8, ..tight() });
+        let options = by(solver, &BatchOptions { iterations: 400, tolerance: 1e-9, ..tight() });
         let found: Vec<_> = executors(&options)
             .iter()
             .map(|(name, options)| {
