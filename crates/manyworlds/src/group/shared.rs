@@ -13,8 +13,9 @@ use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, Surfaces, Tree
 use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error, Integrator, geoms};
 
-/// Sweeps of kernels before the host goes on: with half as many clutter's steps took a fifth longer.
-const SWEEPS: u32 = 200;
+/// Sweeps of kernels before the host goes on: with half as many clutter's steps took half as long again, with twice as many
+/// those of dishes being piled twice as long.
+const SWEEPS: u32 = 100;
 
 /// The compiled model of a group.
 pub(crate) struct Shared<T: Scalar + CollidePrecision> {
