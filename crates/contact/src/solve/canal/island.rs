@@ -66,9 +66,9 @@ impl<T: Scalar> IslandState<T> {
         let v = system.velocity_of(&problem.velocity(lambda));
         let most = if T::NAME == "f64" { params.penalty_max } else { params.penalty_max.min(CanalParams::MOST_SINGLE) };
         let rows: usize = system.constraints.iter().map(|c| c.law.rows()).sum();
-        let redundancy = match params.weights {
-            Penalty::Uniform => 1.0,
-            Penalty::PerConstraint => (rows as f64 / v.len().max(1) as f64).max(1.0),
+        let redundancy = match (params.strict, params.weights) {
+            (true, Penalty::PerConstraint) => (rows as f64 / v.len().max(1) as f64).max(1.0),
+            _ => 1.0,
         };
         let penalty = cast((params.penalty / redundancy).min(most));
         let term = |(c, before): (&Constraint<T>, Rows<T>)| {

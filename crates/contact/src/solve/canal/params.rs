@@ -11,10 +11,11 @@ use crate::solve::{Outcome, SolveError, SolveSettings, Solver, SolverParams};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CanalParams {
     /// Whether `penalty` and `penalty_max` are kg for all constraints alike, as Lee 2024 has it, or multiples of each
-    /// constraint's effective mass, the first penalty then less by degrees of freedom to rows where an island has more
-    /// rows: all of its contacts together are as stiff.
+    /// constraint's effective mass.
     pub weights: Penalty,
-    /// Whether inner problems are first tried with the De Saxce shift of their own slack, and frozen where that fails.
+    /// Whether inner problems are first tried with the De Saxce shift of their own slack, and frozen where that fails. With
+    /// penalties in effective masses the first is then less, by degrees of freedom to rows, where an island has more rows:
+    /// all of its contacts together are as stiff.
     pub strict: bool,
     /// Penalty beta to begin with.
     pub penalty: f64,
