@@ -8,7 +8,7 @@
 //! 3. CANAL, which needs no good start, with a few Newton steps now and then where eight outer iterations were not enough;
 //!    of these some weigh velocities a thousand times as much against impulses, which tells apart what rests and what
 //!    hardly slides.
-//! 4. Sweeps for what is left of the iterations.
+//! 4. A few more sweeps.
 //!
 //! An island keeps the best impulses that any stage found for it.
 
@@ -23,6 +23,9 @@ use super::iterate::{copy, measure};
 use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, pgs};
 use crate::problem::ContactProblem;
 use stages::Search;
+
+/// Sweeps at the end: where Newton steps and CANAL stalled these hardly ever help.
+const MORE_SWEEPS: u32 = 200;
 
 /// See the module.
 #[derive(Debug)]
@@ -90,7 +93,7 @@ fn go_on<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u3
     let start = Instant::now();
     let searched = search::<T>(problem, settings, left, &mut outcome);
     outcome.elapsed += start.elapsed();
-    let most = left - searched;
+    let most = (left - searched).min(MORE_SWEEPS);
     if outcome.status == SolveStatus::Converged || most == 0 {
         return outcome;
     }

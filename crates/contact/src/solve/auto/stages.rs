@@ -14,6 +14,9 @@ use crate::solve::{SolveSettings, Stage};
 const LOOKS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Outer iterations before stiff Newton steps are tried as well.
 const STIFF_FROM: u32 = 64;
+/// Outer iterations within which the least residual halves where there is something to converge to: bodies told to undo a
+/// penetration that friction does not let them undo stall just above a tolerance.
+const STALL: u32 = 64;
 /// Newton steps at each, and before the first: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
 
@@ -96,6 +99,7 @@ impl<'a> Search<'a> {
         let params = CanalParams { outer: LOOKS[LOOKS.len() - 1], ..Default::default() };
         let mut lambda = self.best.clone();
         let mut state = IslandState::<T>::new(self.problem, self.island, &lambda, &params);
+        let (mut halved, mut half) = (0, 0.5 * self.residual);
         while self.left > 0 {
             let step = state.step();
             if step == Step::Broken {
@@ -117,7 +121,10 @@ impl<'a> Search<'a> {
                     }
                 }
             }
-            if state.outer == params.outer {
+            if self.residual < half {
+                (halved, half) = (state.outer, 0.5 * self.residual);
+            }
+            if state.outer == params.outer || state.outer - halved == STALL {
                 let best = self.best.clone();
                 return self.polish::<T>(&best, Trust::STIFF).then_some(Stage::CanalNewton);
             }
