@@ -14,9 +14,10 @@ use crate::solve::{SolveSettings, Stage};
 const LOOKS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Outer iterations before stiff Newton steps are tried as well.
 const STIFF_FROM: u32 = 64;
-/// Outer iterations within which the least residual halves where there is something to converge to: bodies told to undo a
-/// penetration that friction does not let them undo stall just above a tolerance.
+/// Outer iterations within which a residual this near to the tolerance halves where there is something to converge to:
+/// bodies told to undo a penetration that friction does not let them undo stall just above it.
 const STALL: u32 = 64;
+const NEAR: f64 = 100.0;
 /// Newton steps at each, and before the first: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
 
@@ -124,7 +125,8 @@ impl<'a> Search<'a> {
             if self.residual < half {
                 (halved, half) = (state.outer, 0.5 * self.residual);
             }
-            if state.outer == params.outer || state.outer - halved == STALL {
+            let stalled = STALL <= state.outer - halved && self.residual <= NEAR * self.settings.tolerance;
+            if state.outer == params.outer || stalled {
                 let best = self.best.clone();
                 return self.polish::<T>(&best, Trust::STIFF).then_some(Stage::CanalNewton);
             }
