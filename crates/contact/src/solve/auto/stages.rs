@@ -14,9 +14,10 @@ use crate::solve::{SolveSettings, Stage};
 const LOOKS: [u32; 7] = [8, 16, 32, 64, 128, 256, 512];
 /// Outer iterations before stiff Newton steps are tried as well.
 const STIFF_FROM: u32 = 64;
-/// Outer iterations within which a residual this near to the tolerance halves where there is something to converge to:
-/// bodies told to undo a penetration that friction does not let them undo stall just above it.
+/// Outer iterations within which a residual near the tolerance halves where there is something to converge to: bodies told
+/// to undo a penetration that friction does not let them undo stall just above it.
 const STALL: u32 = 64;
+/// So many tolerances are near.
 const NEAR: f64 = 100.0;
 /// Newton steps at each, and before the first: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
