@@ -78,7 +78,11 @@ impl Island<'_> {
     /// dq+ and dv+ for a given dF, `[n_v]`, and ds, by row.
     pub(crate) fn along(&self, force: Vec<f64>, rows: &[f64]) -> [Vec<f64>; 2] {
         let dv = self.faster(force, rows);
-        let mut dq = vec![0.0; self.n_v];
+        self.moved(dv, vec![0.0; self.n_v])
+    }
+
+    /// dq+ and dv+ from dv+ and what q adds to dq+ by itself.
+    fn moved(&self, dv: Vec<f64>, mut dq: Vec<f64>) -> [Vec<f64>; 2] {
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
@@ -126,12 +130,7 @@ impl Island<'_> {
             axpy(late, change, &mut dv);
             axpy(late, jump, &mut carried_on);
         }
-        let mut dq = self.carried(&carried_on).to_vec();
-        for member in &self.members {
-            let own = member.at[0]..member.at[0] + member.forward.n_v();
-            integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
-        }
-        [dq, dv]
+        self.moved(dv, self.carried(&carried_on).to_vec())
     }
 
     /// From the gradient of a loss by q+ and v+ (`[n_v]` each) to that by q, v, tau (`[n_v]`) and ctrl (`[n_u]`): one

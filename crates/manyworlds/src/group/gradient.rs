@@ -398,11 +398,11 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
             lane,
             params: (!params.is_empty()).then(|| self.lane(params, lane, n_param, n_param)),
             state: self.lane(before, lane, dims.n_state(), dims.n_state()),
-            frames: vec![0.0; frames_reals(dims)],
+            frames: Vec::new(),
             made,
             rows: (0..dims.n_row as usize).map(impulse).collect(),
         };
-        let mut frames = std::mem::take(&mut out.frames);
+        let mut frames = vec![0.0; frames_reals(dims)];
         let (pose, motion) = frames.split_at_mut(POSE * dims.n_body as usize);
         kinematics(&set.layout.tree(), Params::<f64>::Shared(out.params(shared)), &out.state, pose, motion);
         out.frames = frames;
