@@ -3,6 +3,7 @@ pub mod convex;
 pub mod dense;
 mod eliminate;
 pub mod frame;
+pub mod gradient;
 pub mod island;
 pub mod island_assemble;
 pub mod island_certify;

@@ -6,13 +6,13 @@ use crate::real::Real;
 
 /// The orientation that begins at q.
 #[inline(always)]
-pub(super) fn orientation<R: Real>(state: &[R], q: usize) -> Quat<R> {
+pub(crate) fn orientation<R: Real>(state: &[R], q: usize) -> Quat<R> {
     quat_normalize([state[q], state[q + 1], state[q + 2], state[q + 3]])
 }
 
 /// Number of dofs of a joint.
 #[inline(always)]
-pub(super) fn dof_count(kind: u32) -> usize {
+pub(crate) fn dof_count(kind: u32) -> usize {
     match kind {
         joint::FREE => 6,
         joint::BALL => 3,

@@ -13,7 +13,7 @@
 pub mod balance;
 pub mod bias;
 pub mod derivatives;
-mod effort;
+pub(crate) mod effort;
 pub mod factor;
 pub mod inertia;
 pub mod integrate;

@@ -1,7 +1,7 @@
 //! How the momentum before the step and the impulses of joints, drives and applied forces change with q, v, tau and ctrl: the
 //! derivative of `b` of [`momentum`](crate::dynamics::momentum) apart from the bias force, whose place [`super::force`] takes.
 
-use super::layout::{act_reals, slope_reals, width, work_reals};
+use super::layout::{Act, slope_reals, width, work_reals};
 use super::turn::right_inverse;
 use crate::args::Args;
 use crate::dynamics::effort::{dof_count, length, orientation, turned};
@@ -16,7 +16,7 @@ use crate::real::{Real, Scalar};
 
 /// `state`, `mass` `[n_m]` and v+ `[n_v]` to the accelerations `(v+ - v) / h` `[n_v]` of one tile of lanes, of a lone body
 /// from the velocity it drifts to. Every entry of the derivative goes to `add(row, column, entry)`, to be summed, with the
-/// columns of [`super::layout`]; that by tau is h on its diagonal, and left out.
+/// columns of [`super::layout`].
 pub fn effort<R: Real>(
     tree: &Tree,
     params: Params<R>,
@@ -193,7 +193,7 @@ fn add_actuator<R: Real>(
             }
             add(first + i, n + first + j, pull * (velocity + damping) * gear(j));
         }
-        add(first + i, 3 * n + index, pull * gain);
+        add(first + i, 2 * n + index, pull * gain);
     }
 }
 
@@ -205,20 +205,17 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let tree = Tree::new(dims, topology.index());
     let (state, mass, act) = (state.tile(), mass.tile(), act.tile());
     let (work, slope) = (work.tile_mut(), slope.tile_mut());
-    let (n, width) = (dims.n_v as usize, width(dims));
+    let width = width(dims);
     for t in 0..tiles {
         let params = tile_params(dims, params, t);
         let slope = nth_mut(slope, t, slope_reals(dims) as u32);
         slope.fill(T::Pack::lit(0.0));
-        for i in 0..n {
-            slope[i * width + 2 * n + i] = params.at(param::TIMESTEP);
-        }
         self::effort(
             &tree,
             params,
             nth(state, t, dims.n_state() as u32),
             nth(mass, t, dims.n_m),
-            nth(act, t, act_reals(dims) as u32),
+            nth(act, t, Act::new(dims).reals as u32),
             nth_mut(work, t, work_reals(dims) as u32),
             &mut |row, column, entry| slope[row * width + column] += entry,
         );

@@ -189,7 +189,7 @@ fn add_actuator(base: Bases, actuator: ActuatorRecord, index: u32, h_in: real) {
             }
             add(base, first + i, n + first + j, pull * (gains.z + damping) * param_at(base.param, gear + j));
         }
-        add(base, first + i, 3u * n + index, pull * gain);
+        add(base, first + i, 2u * n + index, pull * gain);
     }
 }
 
@@ -212,9 +212,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let per_step = real(1.0) / h;
     for (var e = 0u; e < n * slope_width(); e++) {
         slope[base.slope + e * TILE] = real(0.0);
-    }
-    for (var i = 0u; i < n; i++) {
-        add(base, i, 2u * n + i, h);
     }
     if dims.tree.lone == 1u {
         let drifted = lone(base, h);

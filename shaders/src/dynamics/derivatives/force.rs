@@ -9,7 +9,7 @@
 //! Dof i at or behind j takes its motion along, so that its row loses the term `S_j x* f`; but forces fixed in the world
 //! stay where they are, and its motion moves in them: `(S_j x S_i) . f`.
 
-use super::layout::{BODY, DOF, act_reals, slope_reals, width, work_reals};
+use super::layout::{Act, BODY, DOF, slope_reals, width, work_reals};
 use super::transport::{cross_force, cross_motion, relative, runs};
 use crate::args::Args;
 use crate::dynamics::bias::{Spatial, apply, inertia_at, load_spatial, store_spatial};
@@ -340,7 +340,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let (state, pose, motion, act) = (state.tile(), pose.tile(), motion.tile(), act.tile());
     let (work, slope) = (work.tile_mut(), slope.tile_mut());
     let still = [T::Pack::lit(0.0); 6];
-    let (n, width) = (dims.n_v as usize, width(dims));
+    let (n, width, act_at) = (dims.n_v as usize, width(dims), Act::new(dims));
     for t in 0..tiles {
         let params = tile_params(dims, params, t);
         let slope = nth_mut(slope, t, slope_reals(dims) as u32);
@@ -352,7 +352,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             nth(pose, t, POSE as u32 * dims.n_body),
             nth(motion, t, SPATIAL as u32 * dims.n_v),
             if dims.lone == 1 { &still } else { &state[dims.v_at()..dims.ctrl_at()] },
-            &nth(act, t, act_reals(dims) as u32)[dims.n_v as usize..],
+            &nth(act, t, act_at.reals as u32)[act_at.fixed..act_at.twist],
             nth_mut(work, t, work_reals(dims) as u32),
             &mut |row, column, [by_q, by_v]| {
                 let at = row * width + column;

@@ -1,9 +1,9 @@
 //! Where the numbers of these kernels lie in a lane.
 //!
-//! * `act`: v+ `[n_v]`, then the impulse on each body, fixed in the world, (moment, force) at c, `[n_body, 6]`.
-//! * `slope` [n_v, width]: a row a dof, and by columns what it is the derivative with respect to: q, v, tau (`n_v` each, q in
+//! * `act`: the parts of [`Act`].
+//! * `slope` [n_v, width]: a row a dof, and by columns what it is the derivative with respect to: q and v (`n_v` each, q in
 //!   the tangent space), then the controls (`n_u`). [`super::effort`] and [`super::force`] make it that of the momentum
-//!   balance `b - A v+ + J^T lambda` with v+ and the impulses held; [`super::respond`] turns it into `A^-1` times that.
+//!   balance `b - A v+ + J^T lambda` with v+ and the impulses held. By tau it is h.
 
 use crate::dynamics::tree::{SPATIAL, TreeDims};
 
@@ -16,7 +16,7 @@ pub(crate) const DOF: usize = 18;
 #[inline(always)]
 #[must_use]
 pub fn width(dims: &TreeDims) -> usize {
-    (3 * dims.n_v + dims.n_u) as usize
+    (2 * dims.n_v + dims.n_u) as usize
 }
 
 /// Reals of a lane of `slope`.
@@ -26,11 +26,32 @@ pub fn slope_reals(dims: &TreeDims) -> usize {
     dims.n_v as usize * width(dims)
 }
 
-/// Reals of a lane of `act`.
-#[inline(always)]
-#[must_use]
-pub fn act_reals(dims: &TreeDims) -> usize {
-    dims.n_v as usize + SPATIAL * dims.n_body as usize
+/// Parts of a lane of `act`. The derivatives of the dynamics read the first two, those of contacts the others.
+#[derive(Debug, Clone, Copy)]
+pub struct Act {
+    /// The impulse on each body, fixed in the world, (moment, force) at c, `[n_body][6]`; before it v+, `[n_v]`.
+    pub fixed: usize,
+    /// Twists of the bodies with v+, `[n_body][6]`.
+    pub twist: usize,
+    /// psi of the dofs with v+, `[n_v][6]`, as in [`super::transport`].
+    pub psi: usize,
+    /// Scratch: how the wrench on each body follows a motion, `[n_body][6][6]`.
+    pub sums: usize,
+    /// Reals of a lane.
+    pub reals: usize,
+}
+
+impl Act {
+    /// That of a tree.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(dims: &TreeDims) -> Self {
+        let (n_body, fixed) = (dims.n_body as usize, dims.n_v as usize);
+        let twist = fixed + SPATIAL * n_body;
+        let psi = twist + SPATIAL * n_body;
+        let sums = psi + SPATIAL * fixed;
+        Self { fixed, twist, psi, sums, reals: sums + SPATIAL * SPATIAL * n_body }
+    }
 }
 
 /// Reals of a lane of the scratch: accelerations `[n_v]`, bodies, dofs.

@@ -4,15 +4,32 @@ const DERIVATIVE_BODY: u32 = 46u;
 const DERIVATIVE_DOF: u32 = 18u;
 
 fn slope_width() -> u32 {
-    return 3u * dims.tree.n_v + dims.tree.n_u;
+    return 2u * dims.tree.n_v + dims.tree.n_u;
 }
 
 fn slope_base(lane: u32) -> u32 {
     return tile_base(lane, dims.tree.n_v * slope_width());
 }
 
+// The parts of act: v+ at 0, impulses on bodies, twists, psi, sums.
+fn act_fixed() -> u32 {
+    return dims.tree.n_v;
+}
+
+fn act_twist() -> u32 {
+    return act_fixed() + SPATIAL * dims.tree.n_body;
+}
+
+fn act_psi() -> u32 {
+    return act_twist() + SPATIAL * dims.tree.n_body;
+}
+
+fn act_sums() -> u32 {
+    return act_psi() + SPATIAL * dims.tree.n_v;
+}
+
 fn act_base(lane: u32) -> u32 {
-    return tile_base(lane, dims.tree.n_v + SPATIAL * dims.tree.n_body);
+    return tile_base(lane, act_sums() + SPATIAL * SPATIAL * dims.tree.n_body);
 }
 
 fn derivative_work_base(lane: u32) -> u32 {

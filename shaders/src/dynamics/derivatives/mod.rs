@@ -3,13 +3,12 @@
 //! Everything is with respect to the tangent space: a step of entry j of the tangent moves the bodies behind dof j by
 //! that dof's motion, so that orientations turn by a rotation vector in body axes.
 //!
-//! [`effort`], then [`force`], make the derivative of the momentum balance with v+ and the impulses held; [`respond`] the
-//! change of the free velocity by it. [`layout`] says where the numbers lie.
+//! [`effort`], then [`force`], make the derivative of the momentum balance with v+ and the impulses held. [`layout`] says where
+//! the numbers lie.
 
 pub mod drift;
 pub mod effort;
 pub mod force;
 pub mod layout;
-pub mod respond;
 pub mod transport;
 pub mod turn;

@@ -1,0 +1,76 @@
+//! What the derivative of the dynamics holds: v+ and the impulses on bodies, fixed in the world; and the twists with v+.
+//!
+//! Buffers: topology, params (unused), motion, velocity, places, touch, impulse -> act.
+
+use super::layout::{place, tile_place, touch};
+use crate::args::Args;
+use crate::contact::frame::tangents;
+use crate::dynamics::derivatives::layout::Act;
+use crate::dynamics::derivatives::transport::transport;
+pub use crate::dynamics::tree::TreeOnly as Dims;
+use crate::dynamics::tree::{SPATIAL, Tree, nth, nth_mut};
+use crate::math::{Vec3, cross, load3, scale, scale_add};
+use crate::real::{Real, Scalar};
+
+/// The impulse of a slot along the world's axes.
+#[inline(always)]
+pub(super) fn along_axes<R: Real>(axes: &[Vec3<R>; 3], impulse: &[R]) -> Vec3<R> {
+    scale_add(axes[2], impulse[2], scale_add(axes[1], impulse[1], scale(axes[0], impulse[0])))
+}
+
+/// Axes of a slot: t1, t2, n.
+#[inline(always)]
+pub(super) fn axes<R: Real>(normal: Vec3<R>) -> [Vec3<R>; 3] {
+    let [t1, t2] = tangents(normal);
+    [t1, t2, normal]
+}
+
+/// One tile: `touch` and `impulse` are its own slots.
+pub fn acting<R: Real>(tree: &Tree, motion: &[R], velocity: &[R], touch_in: &[R], impulse: &[R], act: &mut [R]) {
+    let at = Act::new(tree.dims);
+    let (after, rest) = act.split_at_mut(at.fixed);
+    let (fixed, rest) = rest.split_at_mut(at.twist - at.fixed);
+    let (twist, psi) = rest.split_at_mut(at.psi - at.twist);
+    transport(tree, motion, velocity, twist, psi);
+    after.copy_from_slice(velocity);
+    fixed.fill(R::lit(0.0));
+    for (record, impulse) in touch_in.chunks_exact(touch::SIZE).zip(impulse.chunks_exact(3)) {
+        let f = along_axes(&axes(load3(record, touch::NORMAL)), impulse);
+        let turning = cross(load3(record, touch::ARM), f);
+        let wrench = [turning[0], turning[1], turning[2], f[0], f[1], f[2]];
+        for side in 0..2 {
+            let bodies = record[touch::BODIES + side];
+            for lane in 0..R::N {
+                let body = bodies.lane(lane).to_f64();
+                if body < 0.0 {
+                    continue;
+                }
+                for k in 0..SPATIAL {
+                    let to = &mut fixed[body as usize * SPATIAL + k];
+                    let x = wrench[k].lane(lane);
+                    to.set_lane(lane, if side == 1 { to.lane(lane) + x } else { to.lane(lane) - x });
+                }
+            }
+        }
+    }
+}
+
+/// See the module.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = &args.dims::<Dims>().tree;
+    let tiles = args.tiles();
+    let [topology, _params, motion, velocity, places, touch_in, impulse, act] = args.split();
+    let tree = Tree::new(dims, topology.index());
+    for t in 0..tiles {
+        let at = tile_place(places.index(), t);
+        let (begin, end) = (at[place::BEGIN], at[place::BEGIN] + at[place::COUNT]);
+        acting(
+            &tree,
+            nth(motion.tile(), t, dims.n_v * SPATIAL as u32),
+            nth(velocity.tile(), t, dims.n_v),
+            &touch_in.tile()[begin * touch::SIZE..end * touch::SIZE],
+            &impulse.tile()[3 * begin..3 * end],
+            nth_mut(act.tile_mut(), t, Act::new(dims).reals as u32),
+        );
+    }
+}

@@ -1,0 +1,17 @@
+//! The Jacobian of a step of trees that are islands by themselves, a lane per tree: kernels, and what they and the host share.
+//!
+//! The mathematics is that of `manyworlds-gradients`: `A dv+ = dF + J^T R x`, `B x = -L (J A^-1 dF + ds)`. The kernels of
+//! [`crate::dynamics::derivatives`] make dF. Around them, in the order in which they run: [`acting`], the impulses on bodies
+//! that dF holds, and twists; [`sides`], what the two bodies of a contact do to it; [`shifts`] and [`row_shifts`], ds, and
+//! what moving impulses add to dF; [`system`], the modes and the factor of B; [`mobility`], dv+ by what forces add; and
+//! [`answer`], dv+ by q, v and ctrl. [`layout`] says where the numbers lie.
+
+pub mod acting;
+pub mod answer;
+pub mod kink;
+pub mod layout;
+pub mod mobility;
+pub mod row_shifts;
+pub mod shifts;
+pub mod sides;
+pub mod system;
