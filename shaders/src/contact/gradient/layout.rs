@@ -7,7 +7,7 @@
 //!   row [`row_shift`].
 //! * `system` (tile-ragged): [`System`].
 //! * `mobility` (tile) `[n_v][n_v]`: `A^-1 - P B^-1 L J A^-1`, what impulses on the dofs add to v+; then `[n_v]` what is
-//!   left of the equations by each of its columns.
+//!   left of the equations by each of its columns, and [`verdict`].
 //! * `answer` (tile) `[n_v][2 n_v + n_u]`: dv+ by q, v and ctrl; then what is left of the equations, by column.
 
 use crate::dynamics::tree::TreeDims;
@@ -85,7 +85,7 @@ pub mod row_shift {
     pub const SIZE: usize = 7;
 }
 
-/// What a lane's equations say at the head of `system`.
+/// What a lane's equations say at the head of `system`, and at the end of `mobility`.
 pub mod verdict {
     /// Unknown impulses.
     pub const SIZE_OF: usize = 0;
@@ -183,7 +183,7 @@ pub fn slot_shift(n_v: usize) -> usize {
 #[inline(always)]
 #[must_use]
 pub fn mobility_reals(dims: &TreeDims) -> usize {
-    (dims.n_v * (dims.n_v + 1)) as usize
+    (dims.n_v * (dims.n_v + 1)) as usize + verdict::SIZE
 }
 
 /// Columns of `answer`.

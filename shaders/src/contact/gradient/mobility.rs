@@ -77,7 +77,8 @@ pub fn mobility<R: Real>(tree: &Tree, factor: &[R], at: &System, system: &mut [R
     let n = tree.dofs.len();
     inverse(tree, factor, out);
     let (out, left) = out.split_at_mut(n * n);
-    left.fill(R::lit(0.0));
+    left[..n].fill(R::lit(0.0));
+    left[n..].copy_from_slice(&system[..verdict::SIZE]);
     let m = most_unknowns(system);
     let (head, rest) = system.split_at_mut(at.response);
     let solved = &mut rest[..m * n];
