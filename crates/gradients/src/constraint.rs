@@ -159,7 +159,7 @@ impl Slopes {
 }
 
 /// Gaps and violations that a step would undo at less than this are closed, m/s (rad/s): rounding decides their sign.
-pub(crate) const CLOSED: f64 = 1e-9;
+pub const CLOSED: f64 = 1e-9;
 /// The same of steps in single precision.
 pub(crate) const CLOSED_SINGLE: f64 = 1e-4;
 

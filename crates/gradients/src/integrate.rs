@@ -1,7 +1,7 @@
 //! Derivative of the end of a step, `q+ = q (+) h v+`, in the tangent spaces at q and q+.
 
 use manyworlds_shaders::dynamics::derivatives::turn::right;
-use manyworlds_shaders::dynamics::tree::joint;
+use manyworlds_shaders::dynamics::tree::{JointRecord, joint};
 use manyworlds_shaders::math::{Mat3, quat_conjugate, quat_exp, quat_rotate};
 
 use crate::grid::{Grid, axpy};
@@ -15,8 +15,8 @@ enum Part {
     Turn(usize, Mat3<f64>, Mat3<f64>),
 }
 
-fn for_parts(forward: &Forward, after: &[f64], mut f: impl FnMut(Part)) {
-    let h = forward.h();
+/// `after`: v+ of the tree.
+fn for_parts(joints: &[JointRecord], h: f64, after: &[f64], mut f: impl FnMut(Part)) {
     let turn = |dof: usize| {
         let w = [after[dof] * h, after[dof + 1] * h, after[dof + 2] * h];
         let back = quat_conjugate(quat_exp(w));
@@ -29,7 +29,7 @@ fn for_parts(forward: &Forward, after: &[f64], mut f: impl FnMut(Part)) {
         }
         Part::Turn(dof, right(w).map(|x| x * h), seen)
     };
-    for record in forward.tree.joints {
+    for record in joints {
         let dof = record.dof_begin as usize;
         match record.kind {
             joint::FREE => {
@@ -46,7 +46,7 @@ fn for_parts(forward: &Forward, after: &[f64], mut f: impl FnMut(Part)) {
 /// from `first` on of `out` get dq+.
 pub(crate) fn integrate(forward: &Forward, after: &[f64], first: usize, dv: &Grid, own: bool, out: &mut Grid) {
     let h = forward.h();
-    for_parts(forward, after, |part| match part {
+    for_parts(forward.tree.joints, forward.h(), after, |part| match part {
         Part::Plain(dof) => {
             axpy(h, dv.row(first + dof), out.row_mut(first + dof));
             if own {
@@ -66,9 +66,42 @@ pub(crate) fn integrate(forward: &Forward, after: &[f64], first: usize, dv: &Gri
     });
 }
 
+/// The rows of one tree of `dq+ = D_q dq + D_v dv+`: from `dv` to `dq`, both [n_v of the tree, width]. `own`: the inputs are q,
+/// and the column of the tree's first dof among them. `after`: v+ of the tree; `h`, s.
+pub fn integrate_rows(
+    joints: &[JointRecord],
+    h: f64,
+    after: &[f64],
+    own: Option<usize>,
+    width: usize,
+    dv: &[f64],
+    dq: &mut [f64],
+) {
+    let row = |dof: usize| dof * width..(dof + 1) * width;
+    for_parts(joints, h, after, |part| match part {
+        Part::Plain(dof) => {
+            dq[row(dof)].iter_mut().zip(&dv[row(dof)]).for_each(|(to, x)| *to = h * x);
+            if let Some(first) = own {
+                dq[dof * width + first + dof] += 1.0;
+            }
+        }
+        Part::Turn(dof, slope, seen) => {
+            for r in 0..3 {
+                let [a, b, c] = [0, 1, 2].map(|k| &dv[row(dof + k)]);
+                for (i, to) in dq[row(dof + r)].iter_mut().enumerate() {
+                    *to = slope[3 * r] * a[i] + slope[3 * r + 1] * b[i] + slope[3 * r + 2] * c[i];
+                }
+                if let Some(first) = own {
+                    (0..3).for_each(|k| dq[(dof + r) * width + first + dof + k] += seen[3 * r + k]);
+                }
+            }
+        }
+    });
+}
+
 /// `D_q x` of one tree, `[n_v]`.
 pub(crate) fn carried(forward: &Forward, after: &[f64], x: &[f64], out: &mut [f64]) {
-    for_parts(forward, after, |part| match part {
+    for_parts(forward.tree.joints, forward.h(), after, |part| match part {
         Part::Plain(dof) => out[dof] += x[dof],
         Part::Turn(dof, _, seen) => {
             (0..9).for_each(|k| out[dof + k / 3] += seen[k] * x[dof + k % 3]);
@@ -79,7 +112,7 @@ pub(crate) fn carried(forward: &Forward, after: &[f64], x: &[f64], out: &mut [f6
 /// dq+ of one tree, `[n_v]`, for a dv+ with q held.
 pub(crate) fn integrate_along(forward: &Forward, after: &[f64], dv: &[f64], out: &mut [f64]) {
     let h = forward.h();
-    for_parts(forward, after, |part| match part {
+    for_parts(forward.tree.joints, forward.h(), after, |part| match part {
         Part::Plain(dof) => out[dof] += h * dv[dof],
         Part::Turn(dof, slope, _) => {
             (0..9).for_each(|k| out[dof + k / 3] += slope[k] * dv[dof + k % 3]);
@@ -91,7 +124,7 @@ pub(crate) fn integrate_along(forward: &Forward, after: &[f64], dv: &[f64], out:
 /// `q`; all `[n_v]` of the tree.
 pub(crate) fn integrate_back(forward: &Forward, after: &[f64], after_q: &[f64], v: &mut [f64], q: &mut [f64]) {
     let h = forward.h();
-    for_parts(forward, after, |part| match part {
+    for_parts(forward.tree.joints, forward.h(), after, |part| match part {
         Part::Plain(dof) => {
             v[dof] += h * after_q[dof];
             q[dof] += after_q[dof];

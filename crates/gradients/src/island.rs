@@ -21,7 +21,7 @@ use crate::step::StepInput;
 use crate::tree::Forward;
 
 /// Left-overs above this mean that the linear system has no solution.
-pub(crate) const LARGEST_RESIDUAL: f64 = 1e-6;
+pub const LARGEST_RESIDUAL: f64 = 1e-6;
 
 /// What an island consists of, by numbers in the world.
 #[derive(Debug, Default)]

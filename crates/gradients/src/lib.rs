@@ -40,7 +40,11 @@ mod tangent;
 mod tree;
 
 pub use block::BlockInput;
+pub use constraint::CLOSED;
 pub use contact::{BodyOfTree, ContactInput};
+pub use integrate::integrate_rows;
+pub use island::LARGEST_RESIDUAL;
+pub use lu::SMALLEST_PIVOT;
 pub use mode::Mode;
 pub use model::{ContactModel, Give};
 pub use parameter::StepParameter;

@@ -5,7 +5,7 @@ use crate::grid::Grid;
 use crate::pool::Pooled;
 
 /// A pivot below this part of the largest counts as none: the equations are redundant.
-pub(crate) const SMALLEST_PIVOT: f64 = 1e-10;
+pub const SMALLEST_PIVOT: f64 = 1e-10;
 /// With rows alone exchanged, pivots that vary by more than this are not taken for a rank.
 const CLEAR_PIVOT: f64 = 1e-7;
 

@@ -51,7 +51,7 @@ impl Momentum {
             let to = match column {
                 column if column < n => &mut q[(row, first + column)],
                 column if column < 2 * n => &mut v[(row, first + column - n)],
-                column => return ctrl.push((row, control + column - 3 * n, entry)),
+                column => return ctrl.push((row, control + column - 2 * n, entry)),
             };
             *to += entry;
         });
@@ -98,7 +98,7 @@ pub(crate) fn momentum_product(
         let to = match column {
             column if column < n => &mut by_q[column],
             column if column < 2 * n => &mut by_v[column - n],
-            column => &mut by_ctrl[column - 3 * n],
+            column => &mut by_ctrl[column - 2 * n],
         };
         *to = entry.mul_add(weight[row], *to);
     });

@@ -57,6 +57,38 @@ pub struct Certificate {
 }
 
 impl Certificate {
+    /// Of a derivative that nothing speaks against.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            margin: f64::INFINITY,
+            closed: 0,
+            size: 0,
+            rank: 0,
+            iterated: 0,
+            iterations: 0,
+            residual: 0.0,
+            problems: Vec::new(),
+        }
+    }
+
+    /// Adds what the margin says against the derivative. `single`: of a step in single precision.
+    pub fn judge_margin(&mut self, single: bool) {
+        if self.margin < if single { SMALLEST_MARGIN_SINGLE } else { SMALLEST_MARGIN } {
+            self.problems.push(format!(
+                "a constraint is at a switch of its mode (margin {:.1e} m/s): the derivative is one-sided",
+                self.margin
+            ));
+        }
+    }
+
+    /// Adds what speaks against the derivative, once.
+    pub fn add_problem(&mut self, problem: &str) {
+        if !self.problems.iter().any(|known| known == problem) {
+            self.problems.push(problem.into());
+        }
+    }
+
     /// Whether the derivative is that of the step.
     #[must_use]
     pub fn valid(&self) -> bool {
@@ -231,16 +263,7 @@ impl<'a> Linearised<'a> {
             blocks: input.blocks,
             model: input.model,
             escape: rules.escape,
-            certificate: Certificate {
-                margin: f64::INFINITY,
-                closed: 0,
-                size: 0,
-                rank: 0,
-                iterated: 0,
-                iterations: 0,
-                residual: 0.0,
-                problems: Vec::new(),
-            },
+            certificate: Certificate::new(),
         };
         for parts in islands(input) {
             let acting = parts.contacts.iter().filter(|&&c| input.contacts[c].impulse != [0.0; 3]).count();
@@ -293,23 +316,16 @@ impl<'a> Linearised<'a> {
 
     /// What speaks against the derivative.
     fn judge(&mut self, input: &StepInput) {
-        let problems = &mut self.certificate.problems;
         for (contact, mode) in input.contacts.iter().zip(&self.modes) {
             // A contact that stays apart has no say, whatever its shapes.
             if let Err(reason) = &contact.slope
                 && *mode != Mode::Breaking
-                && !problems.iter().any(|known| known == reason)
             {
-                problems.push(reason.to_string());
+                self.certificate.add_problem(reason);
             }
         }
-        if self.certificate.margin < if input.single { SMALLEST_MARGIN_SINGLE } else { SMALLEST_MARGIN } {
-            problems.push(format!(
-                "a constraint is at a switch of its mode (margin {:.1e} m/s): the derivative is one-sided",
-                self.certificate.margin
-            ));
-        }
-        problems.extend(unsolved(self.certificate.residual));
+        self.certificate.judge_margin(input.single);
+        self.certificate.problems.extend(unsolved(self.certificate.residual));
     }
 
     /// Something else that speaks against it.

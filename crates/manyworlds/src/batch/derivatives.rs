@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::Batch;
 use crate::Error;
-use crate::group::WorldStep;
+use crate::group::{Wanted, WorldStep};
 
 /// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
 const MOST_DENSE: usize = 4096;
@@ -197,10 +197,21 @@ impl Batch {
             pieces_mut("dv_dtau", out.dv_dtau, &square)?,
             pieces_mut("dv_dctrl", out.dv_dctrl, &wide)?,
         ];
-        let steps = self.asked(worlds)?;
         let rules = self.rules;
+        let mut wanted: Vec<Vec<Wanted>> = self.groups.iter().map(|_| Vec::new()).collect();
+        for ((order, &world), to) in worlds.iter().enumerate().zip(by_world(to)) {
+            let (group, world) = self.find(world)?;
+            wanted[group].push(Wanted { order, world, to });
+        }
+        let mut certificates = Vec::with_capacity(worlds.len());
+        for (group, wanted) in self.groups.iter_mut().zip(&mut wanted).filter(|(_, wanted)| !wanted.is_empty()) {
+            certificates.extend(group.jacobians(rules, wanted)?);
+        }
+        // What kernels left over.
+        let left: Vec<Wanted> = wanted.into_iter().flatten().collect();
+        let steps = self.asked(&left.iter().map(|wanted| worlds[wanted.order]).collect::<Vec<_>>())?;
         let reverses: Vec<_> = self.groups.iter().map(|group| group.reverse()).collect();
-        let one = |((group, step), to): (&(usize, WorldStep), [&mut [f64]; 8])| {
+        let one = |((group, step), Wanted { order, to, .. }): (&(usize, WorldStep), Wanted)| {
             let found = reverses[*group].linearised(step, rules).jacobian();
             let blocks = [
                 &found.dq_dq,
@@ -213,9 +224,11 @@ impl Batch {
                 &found.dv_dctrl,
             ];
             to.into_iter().zip(blocks).for_each(|(to, block)| fill(to, block));
-            found.certificate
+            (order, found.certificate)
         };
-        Ok(steps.par_iter().zip(by_world(to)).map(one).collect())
+        certificates.extend(steps.par_iter().zip(left).map(one).collect::<Vec<_>>());
+        certificates.sort_unstable_by_key(|&(order, _)| order);
+        Ok(certificates.into_iter().map(|(_, certificate)| certificate).collect())
     }
 
     /// [`Batch::back`] of some worlds at once, into the caller's memory; gives the certificates, in the order of `worlds`.

@@ -59,6 +59,19 @@ buffers! {
         stage_pose: Tile,
         stage_motion: Tile,
         stage_twist: Tile,
+        before: Tile,
+        before_pose: Tile,
+        before_motion: Tile,
+        places: Index,
+        touch: Tile,
+        act: Tile,
+        slope_work: Tile,
+        side: Tile,
+        shift: Tile,
+        slope: Tile,
+        system: Tile,
+        mobility: Tile,
+        answer: Tile,
     }
 }
 

@@ -13,7 +13,7 @@ use super::gradient::Remains;
 use crate::{Error, Summary};
 
 /// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
-const LOOSE: f64 = 10.0;
+pub(super) const LOOSE: f64 = 10.0;
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// What the last step left.

@@ -140,6 +140,23 @@ impl WorldStep {
     }
 }
 
+impl<T: Scalar + CollidePrecision> Shared<T> {
+    /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
+    pub(super) fn problem(&self, summary: &Summary, tolerance: f64) -> Option<String> {
+        if summary.failed() {
+            return Some(format!("the world failed: {}", summary.status_name()));
+        }
+        if self.solver.model() != Model::Exact {
+            // Only the solver knows how well it solved another contact than the certificate's.
+            let unsolved = summary.status & status::CONVERGED == 0;
+            return unsolved.then(|| format!("the contact solver {} did not converge", self.solver.name()));
+        }
+        // Of heavy bodies the scaled one counts: it is a velocity, as what is differentiated.
+        let solved = [summary.residual, summary.residual_scaled].iter().any(|residual| *residual <= tolerance);
+        (!solved).then(|| format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual))
+    }
+}
+
 /// What goes back through steps of worlds of a group, apart from the worlds themselves.
 pub(crate) trait Reverse: Send + Sync {
     /// A step, linearised for its Jacobian.
@@ -179,7 +196,7 @@ impl Poses<'_> {
 
 /// Contacts of a model, as their derivatives need them.
 pub(super) struct Geometry {
-    features: ContactGeometry,
+    pub(super) features: ContactGeometry,
     /// Collision in double precision, of batches in single precision: which features touch cannot be told from rounded
     /// points and normals.
     exact: Option<CollisionModel<f64>>,
@@ -222,7 +239,7 @@ impl Again {
 }
 
 /// A contact in double precision.
-fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact<f64> {
+pub(super) fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact<f64> {
     Contact {
         geoms: from.geoms,
         bodies: from.bodies,
@@ -346,18 +363,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         let contacts = self.contacts(shared, geometry, world, &trees);
         let blocks = self.blocks(shared, world, &trees);
         let summary = &self.summaries[world];
-        let problem = if summary.failed() {
-            Some(format!("the world failed: {}", summary.status_name()))
-        } else if shared.solver.model() != Model::Exact {
-            // Only the solver knows how well it solved another contact than the certificate's.
-            let unsolved = summary.status & status::CONVERGED == 0;
-            unsolved.then(|| format!("the contact solver {} did not converge", shared.solver.name()))
-        } else if ![summary.residual, summary.residual_scaled].iter().any(|residual| *residual <= self.tolerance) {
-            // Of heavy bodies the scaled one counts: it is a velocity, as what is differentiated.
-            Some(format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual))
-        } else {
-            None
-        };
+        let problem = shared.problem(summary, self.tolerance);
         let model = &shared.model;
         let mut after = State { q: vec![0.0; model.n_q], v: vec![0.0; model.n_v], ..State::default() };
         for (tree, own) in trees.iter().zip(&model.trees) {

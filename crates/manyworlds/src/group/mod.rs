@@ -8,6 +8,7 @@ mod convex;
 mod finish;
 mod gradient;
 mod inspect;
+mod jacobian;
 mod kept;
 mod newton_cr;
 mod params;
@@ -25,6 +26,7 @@ use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::Kernels;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{Store, Timings};
+use manyworlds_gradients::{Certificate, GradientRules};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -39,6 +41,7 @@ pub(crate) use backend::{Backend, Cpu};
 use buffers::{IslandBuffers, SetBuffers};
 use chunk::Chunk;
 pub(crate) use gradient::{ContactChanges, Reverse, WorldStep};
+pub(crate) use jacobian::Wanted;
 use kept::Kept;
 use shared::Shared;
 
@@ -61,6 +64,8 @@ pub(crate) trait Worlds: Send {
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
+    /// Jacobians of the last steps of some worlds, by kernels, as far as those go; the others are left in `wanted`.
+    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted>) -> Result<Vec<(usize, Certificate)>, Error>;
     /// The last steps of some worlds, for derivatives, in their order; `lean`: to be kept, without what can be computed again.
     fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error>;
     /// That of one world, to be differentiated at once.
@@ -384,6 +389,23 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let (c, w) = self.place(world);
         self.chunks[c].remains()?.step(&self.shared, geometry, w, false)
+    }
+
+    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted>) -> Result<Vec<(usize, Certificate)>, Error> {
+        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let size = self.chunk_worlds;
+        let mut by_chunk: Vec<Vec<Wanted>> = self.chunks.iter().map(|_| Vec::new()).collect();
+        wanted.drain(..).for_each(|wanted| by_chunk[wanted.world / size].push(wanted));
+        let own = |(c, (chunk, wanted)): (usize, (&mut Chunk<T, B::Store>, &mut Vec<Wanted>))| {
+            chunk.jacobians(geometry, rules, c * size, wanted)
+        };
+        let found: Vec<_> = if B::SIDE_BY_SIDE {
+            self.chunks.par_iter_mut().zip(&mut by_chunk).enumerate().map(own).collect::<Result<_, _>>()?
+        } else {
+            self.chunks.iter_mut().zip(&mut by_chunk).enumerate().map(own).collect::<Result<_, _>>()?
+        };
+        wanted.extend(by_chunk.into_iter().flatten());
+        Ok(found.into_iter().flatten().collect())
     }
 
     fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error> {

@@ -5,6 +5,7 @@ use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
 use manyworlds_contact::solve::Kernels;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::gradient::{answer, mobility, sides, system};
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
 use manyworlds_shaders::contact::{island_assemble, island_newton, island_pgs, island_tgs, warm_move};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
@@ -141,6 +142,89 @@ impl SetStep {
     /// How good the impulses are.
     pub(crate) fn certify(&self, recording: &mut Recording) {
         pgs::record_certificate(recording, &self.pgs, &self.dims, &self.contact_buffers());
+    }
+
+    /// The states before the last step to frames and motions of then.
+    pub(crate) fn kinematics_before(&self, recording: &mut Recording) {
+        let b = &self.buffers;
+        recording.dispatch(
+            &kernel::dynamics::KINEMATICS,
+            &self.tree(),
+            self.dims.lanes,
+            &[b.topology, self.params(), b.before, b.before_pose, b.before_motion],
+        );
+    }
+
+    /// The Jacobian of the last step of trees that are islands by themselves, as `contact/gradient` says; `touch` and
+    /// `places` are there. A step is over: what were impulses of the step before are those of the last one's start.
+    pub(crate) fn jacobian(&self, closed: f64, smallest: f64, recording: &mut Recording) {
+        use kernel::contact as k;
+        use kernel::dynamics::{DERIVATIVES_EFFORT, DERIVATIVES_FORCE};
+        let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
+        let (dims, lanes, topology) = (&self.dims, self.dims.lanes, self.buffers.topology);
+        let [_, impulse] = b.impulses(!self.odd);
+        let gaps = sides::Dims { tree: *dims, closed: (closed as f32).to_bits() };
+        let sizes = system::Dims {
+            lanes,
+            n_v: dims.n_v,
+            n_u: dims.n_u,
+            n_row: dims.n_row,
+            smallest: (smallest as f32).to_bits(),
+        };
+        let (pose, motion) = (b.before_pose, b.before_motion);
+        recording
+            .dispatch(
+                &k::GRADIENT_ACTING,
+                tree,
+                lanes,
+                &[topology, params, motion, b.velocity, b.places, b.touch, impulse, b.act],
+            )
+            .dispatch(
+                &DERIVATIVES_EFFORT,
+                tree,
+                lanes,
+                &[topology, params, b.before, b.mass, b.act, b.slope_work, b.slope],
+            )
+            .dispatch(
+                &DERIVATIVES_FORCE,
+                tree,
+                lanes,
+                &[topology, params, b.before, pose, motion, b.act, b.slope_work, b.slope],
+            )
+            .dispatch(&k::GRADIENT_SIDES, &gaps, lanes, &[topology, params, b.places, impulse, b.touch, b.act, b.side])
+            .dispatch(
+                &k::GRADIENT_SHIFTS,
+                tree,
+                lanes,
+                &[topology, params, b.places, motion, b.act, b.side, b.shift, b.slope],
+            )
+            .dispatch(
+                &k::GRADIENT_ROW_SHIFTS,
+                &gaps,
+                lanes,
+                &[topology, params, b.before, b.row, b.velocity, b.places, b.shift, b.slope],
+            )
+            .dispatch(
+                &k::GRADIENT_SYSTEM,
+                &sizes,
+                lanes,
+                &[b.places, b.constraint, b.row, impulse, b.velocity, b.shift, b.system],
+            )
+            .dispatch(
+                &k::GRADIENT_MOBILITY,
+                tree,
+                mobility::items(dims),
+                &[topology, params, b.factor, b.places, b.system, b.mobility],
+            )
+            .dispatch(
+                &k::GRADIENT_ANSWER,
+                tree,
+                answer::items(dims),
+                &[topology, params, b.slope, b.mobility, b.places, b.system, b.answer],
+            )
+            .read(b.mobility)
+            .read(b.answer)
+            .read(b.velocity);
     }
 
     /// Velocity into the state.

@@ -289,7 +289,7 @@ pub fn system<R: Real>(
     let rank = eliminate(m, at.most, R::lit(f64::from(f32::from_bits(dims.smallest))), factor, row_of, column_of);
     head[verdict::RANK] = rank;
     let check = Check { m, n, stride: at.most, list, factor, column_of, equations: response, push };
-    let residual = check.residual();
+    let residual = check.residual(head[verdict::SIZE_OF]);
     for (lane, &count) in counts.iter().enumerate() {
         let rank = rank.lane(lane).to_f64() as usize;
         let left = if rank == count { residual.lane(lane).to_f64() } else { check.freedom(lane, rank, count) };
@@ -445,10 +445,12 @@ struct Check<'a, R: Real> {
 }
 
 impl<R: Real> Check<'_, R> {
-    /// Largest entry of `B x - 1` for the solution x.
-    fn residual(&self) -> R {
-        let (zero, one) = (R::lit(0.0), R::lit(1.0));
-        let mut solved = vec![one; self.m];
+    /// Largest entry of `B x - 1` for the solution x, of lanes with so many unknowns.
+    fn residual(&self, counts: R) -> R {
+        let zero = R::lit(0.0);
+        // Nothing of what a lane does not have.
+        let one = |u: usize| R::select(R::lit(u as f64).lt(counts), R::lit(1.0), zero);
+        let mut solved: Vec<R> = (0..self.m).map(one).collect();
         substitute(self.m, self.stride, self.factor, &mut solved, 1, &mut [zero]);
         let mut x = vec![zero; self.m];
         for (solved, column) in solved.iter().zip(self.column_of) {
@@ -462,7 +464,7 @@ impl<R: Real> Check<'_, R> {
         }
         let mut worst = zero;
         for (u, equation) in self.equations.chunks_exact(self.n).enumerate() {
-            let start = self.list[u * unknown::SIZE + unknown::DIAGONAL].mul_add(x[u], -one);
+            let start = self.list[u * unknown::SIZE + unknown::DIAGONAL].mul_add(x[u], -one(u));
             let left = equation.iter().zip(&pushed).fold(start, |sum, (a, b)| a.mul_add(*b, sum));
             worst = worst.max(left.abs());
         }
