@@ -52,6 +52,8 @@ pub(crate) struct ChunkSet<T> {
     pub(crate) status: Vec<u32>,
     /// Buffer for uploads.
     staging: Vec<T>,
+    /// That of what the Jacobian knows of contacts.
+    pub(super) touch: Vec<T>,
 }
 
 impl<T: Scalar> ChunkSet<T> {
@@ -109,6 +111,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 speeds: Vec::new(),
                 status: Vec::new(),
                 staging: Vec::new(),
+                touch: Vec::new(),
             });
         }
         let host = HostStage::new(Arc::clone(&shared.host), n_world, width, kernels, lane_workspace);

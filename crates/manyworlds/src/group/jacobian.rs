@@ -4,7 +4,9 @@
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Store};
-use manyworlds_gradients::{Bounces, CLOSED, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, integrate_rows};
+use manyworlds_gradients::{
+    Bounces, CLOSED, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, integrate_rows,
+};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{
     System, answer_reals, answer_width, mobility_reals, place, shift_reals, side, sizes, touch, verdict,
@@ -14,8 +16,9 @@ use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_r
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, param};
 use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
 
+use super::buffers::SetBuffers;
 use super::certify::LOOSE;
-use super::chunk::Chunk;
+use super::chunk::{Chunk, ChunkSet};
 use super::gradient::{Geometry, double};
 use super::shared::Shared;
 use crate::Error;
@@ -50,11 +53,31 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
     }
 }
 
-/// What the host knows of a chunk's lanes before the kernels run.
-struct Lanes<T> {
-    /// By set.
-    poses: Vec<Vec<T>>,
-    impulses: Vec<Vec<T>>,
+/// The numbers of a buffer: where they lie, or read once.
+struct Seen<T> {
+    buffer: BufferId,
+    copied: Option<Vec<T>>,
+}
+
+impl<T: Scalar> Seen<T> {
+    fn new<S: Store<T>>(store: &mut S, buffer: BufferId) -> Result<Self, Error> {
+        if store.numbers(buffer).is_some() {
+            return Ok(Self { buffer, copied: None });
+        }
+        let mut all = vec![T::default(); store.len(buffer)];
+        store.read(buffer, &mut all)?;
+        Ok(Self { buffer, copied: Some(all) })
+    }
+
+    fn in_store<'a, S: Store<T>>(&'a self, store: &'a S) -> &'a [T] {
+        self.copied.as_deref().or_else(|| store.numbers(self.buffer)).unwrap_or_default()
+    }
+}
+
+/// What the host knows of the lanes of a set before the kernels run.
+struct Before<T> {
+    poses: Seen<T>,
+    impulses: Seen<T>,
 }
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
@@ -78,35 +101,45 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let mut summaries = Vec::new();
         self.summarise(&mut summaries)?;
         let tolerance = LOOSE * self.shared.tolerance;
-        let lanes = self.look_back()?;
+        let before = self.look_back()?;
         if !self.lay_out()? {
             wanted.append(&mut taken);
             return Ok(Vec::new());
         }
-        let mut touches: Vec<Vec<T>> = self.sets.iter().map(|set| self.no_touch(set)).collect();
+        let mut touches: Vec<Vec<T>> = self.sets.iter_mut().map(|set| std::mem::take(&mut set.touch)).collect();
+        for (touch, pack) in touches.iter_mut().zip(&self.host.packs) {
+            let width = self.store.tile();
+            // At least one slot: a device binds no empty buffer. What stands in slots without a body is not looked at.
+            touch.resize(pack.n_slot.max(1) * touch::SIZE * width, T::default());
+            for slot in touch.chunks_exact_mut(touch::SIZE * width) {
+                slot[touch::BODIES * width..(touch::BODIES + 2) * width].fill(T::from_f64(-1.0));
+            }
+        }
         let mut certificates = Vec::with_capacity(taken.len());
         for wanted in &taken {
             let world = wanted.world - first;
             let mut certificate = Certificate::new();
-            self.touch_world(geometry, &lanes, world, &mut touches, &mut certificate);
+            self.touch_world(geometry, &before, world, &mut touches, &mut certificate);
             if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
                 certificate.add_problem(&problem);
             }
             certificates.push(certificate);
         }
-        for (set, touch) in self.sets.iter().zip(&touches) {
+        for (set, touch) in self.sets.iter_mut().zip(touches) {
             self.store.resize(set.step.buffers.touch, touch.len())?;
-            self.store.write(set.step.buffers.touch, 0, touch)?;
+            self.store.write(set.step.buffers.touch, 0, &touch)?;
+            set.touch = touch;
         }
         self.recording.clear();
         for set in &self.sets {
             set.step.jacobian(CLOSED, SMALLEST_PIVOT, &mut self.recording);
         }
         self.store.run(&self.recording)?;
-        let results = Results::new(self)?;
+        let sets = self.sets.iter().map(|set| set.step.buffers);
+        let results: Vec<_> = sets.map(|b| Results::new(&mut self.store, &b)).collect::<Result<_, Error>>()?;
         let mut found = Vec::with_capacity(taken.len());
         for (mut own, mut certificate) in taken.into_iter().zip(certificates) {
-            if results.write(&self.shared, own.world - first, &mut own.to, &mut certificate) {
+            if self.write_blocks(&results, own.world - first, &mut own.to, &mut certificate) {
                 certificate.judge_margin(false);
                 found.push((own.order, certificate));
             } else {
@@ -126,7 +159,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     }
 
     /// Frames and motions before the step, and its impulses.
-    fn look_back(&mut self) -> Result<Lanes<T>, Error> {
+    fn look_back(&mut self) -> Result<Vec<Before<T>>, Error> {
         let width = self.store.tile();
         self.recording.clear();
         for (index, set) in self.sets.iter().enumerate() {
@@ -145,13 +178,13 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.recording.read(b.before_pose);
         }
         self.store.run(&self.recording)?;
-        let mut out = Lanes { poses: Vec::new(), impulses: Vec::new() };
-        for set in &self.sets {
+        let store = &mut self.store;
+        let seen = |set: &ChunkSet<T>| {
             let b = set.step.buffers;
-            out.poses.push(copy(&mut self.store, b.before_pose)?);
-            out.impulses.push(copy(&mut self.store, b.impulses(!set.step.odd)[1])?);
-        }
-        Ok(out)
+            let [_, impulse] = b.impulses(!set.step.odd);
+            Ok(Before { poses: Seen::new(store, b.before_pose)?, impulses: Seen::new(store, impulse)? })
+        };
+        self.sets.iter().map(seen).collect()
     }
 
     /// Where the numbers of each tile lie, and room for them; false where a tile needs too much.
@@ -193,32 +226,23 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         Ok(true)
     }
 
-    /// `touch` of a set without contacts.
-    fn no_touch(&self, set: &super::chunk::ChunkSet<T>) -> Vec<T> {
-        let width = self.store.tile();
-        let index = self.sets.iter().position(|own| std::ptr::eq(own, set)).unwrap_or(0);
-        let slots = self.host.packs[index].n_slot.max(1);
-        let mut out = vec![T::default(); slots * touch::SIZE * width];
-        for slot in out.chunks_exact_mut(touch::SIZE * width) {
-            slot[touch::BODIES * width..(touch::BODIES + 2) * width].fill(T::from_f64(-1.0));
-        }
-        out
-    }
-
     /// What is known of the contacts of a world that carry something.
     fn touch_world(
         &self,
         geometry: &Geometry,
-        lanes: &Lanes<T>,
+        before: &[Before<T>],
         world: usize,
         touches: &mut [Vec<T>],
         certificate: &mut Certificate,
     ) {
         let (shared, width) = (&self.shared, self.store.tile());
         let own = &self.host.worlds[world];
-        let own_sizes: Vec<[f64; 3]> = self.geoms.as_ref().map_or_else(Vec::new, |geoms| {
-            geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect()
-        });
+        let own_sizes: Vec<[f64; 3]> = self
+            .geoms
+            .as_ref()
+            .map_or_else(Vec::new, |geoms| geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect());
+        let poses: Vec<&[T]> = before.iter().map(|set| set.poses.in_store(&self.store)).collect();
+        let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.in_store(&self.store)).collect();
         // Zeros for a body that does not move.
         let pose = |body: usize| -> [f64; POSE] {
             let Some(at) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
@@ -226,7 +250,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let set = &self.sets[tree.set];
             let n = POSE * set.step.dims.n_body as usize;
             let lane = set.lane(world, tree.index);
-            std::array::from_fn(|k| lanes.poses[tree.set][tile_at(width, lane, n, POSE * at.local + k)].to_f64())
+            std::array::from_fn(|k| poses[tree.set][tile_at(width, lane, n, POSE * at.local + k)].to_f64())
         };
         for (contact, at) in own.contacts.iter().zip(&own.places) {
             let Place::Slot(slot) = *at else { continue };
@@ -235,7 +259,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let tree = shared.host.lanes.trees[first.tree];
             let lane = self.sets[tree.set].lane(world, tree.index);
             let begin = self.host.packs[tree.set].begin(lane);
-            let impulse = |k| lanes.impulses[tree.set][slot_at(width, lane, begin, slot as usize, 3, k)];
+            let impulse = |k| impulses[tree.set][slot_at(width, lane, begin, slot as usize, 3, k)];
             if (0..3).all(|k| impulse(k).to_f64() == 0.0) {
                 continue;
             }
@@ -268,113 +292,108 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     }
 }
 
-fn copy<T: Scalar, S: Store<T>>(store: &mut S, buffer: BufferId) -> Result<Vec<T>, Error> {
-    let mut all = vec![T::default(); store.len(buffer)];
-    store.read(buffer, &mut all)?;
-    Ok(all)
-}
-
 /// What the kernels left of a set.
-struct SetResults<T> {
-    k: usize,
-    dims: manyworlds_shaders::dynamics::tree::TreeDims,
-    /// Time step of each lane, s.
-    steps: Vec<f64>,
-    mobility: Vec<T>,
-    answer: Vec<T>,
-    velocity: Vec<T>,
-}
-
-/// What they left of a chunk.
 struct Results<T> {
-    width: usize,
-    sets: Vec<SetResults<T>>,
+    mobility: Seen<T>,
+    answer: Seen<T>,
+    velocity: Seen<T>,
+    params: Seen<T>,
 }
 
 impl<T: Scalar> Results<T> {
-    fn new<S: Store<T>>(chunk: &mut Chunk<T, S>) -> Result<Self, Error>
-    where
-        T: CollidePrecision,
-    {
-        let width = chunk.store.tile();
-        let mut sets = Vec::with_capacity(chunk.sets.len());
-        for (set, trees) in chunk.sets.iter().zip(&chunk.shared.sets) {
-            let (b, dims) = (set.step.buffers, set.step.dims);
-            let lanes = 0..dims.lanes as usize;
-            let steps = if dims.param_lanes == 1 {
-                let all = copy(&mut chunk.store, b.lane_params)?;
-                let n = dims.n_param as usize;
-                lanes.map(|lane| all[tile_at(width, lane, n, param::TIMESTEP)].to_f64()).collect()
-            } else {
-                lanes.map(|lane| T::from_f64(trees.params[lane % set.k][param::TIMESTEP]).to_f64()).collect()
-            };
-            let [mobility, answer, velocity] = [b.mobility, b.answer, b.velocity];
-            sets.push(SetResults {
-                k: set.k,
-                dims,
-                steps,
-                mobility: copy(&mut chunk.store, mobility)?,
-                answer: copy(&mut chunk.store, answer)?,
-                velocity: copy(&mut chunk.store, velocity)?,
-            });
-        }
-        Ok(Self { width, sets })
+    fn new<S: Store<T>>(store: &mut S, b: &SetBuffers) -> Result<Self, Error> {
+        Ok(Self {
+            mobility: Seen::new(store, b.mobility)?,
+            answer: Seen::new(store, b.answer)?,
+            velocity: Seen::new(store, b.velocity)?,
+            params: Seen::new(store, b.lane_params)?,
+        })
     }
+}
 
+/// The numbers of one lane.
+struct Lane<'a, T> {
+    all: &'a [T],
+    tile: usize,
+    first: usize,
+}
+
+impl<T: Scalar> Lane<'_, T> {
+    #[inline(always)]
+    fn at(&self, e: usize) -> f64 {
+        self.all[self.first + e * self.tile].to_f64()
+    }
+}
+
+impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// Writes the blocks of a world; false where its derivative is in doubt: what is left of its equations is too much, or it is
     /// not finite.
-    fn write(
+    fn write_blocks(
         &self,
-        shared: &Shared<T>,
+        results: &[Results<T>],
         world: usize,
         to: &mut [&mut [f64]; 8],
         certificate: &mut Certificate,
-    ) -> bool
-    where
-        T: CollidePrecision,
-    {
+    ) -> bool {
+        let (shared, tile) = (&self.shared, self.store.tile());
         let (n_v, n_u) = (shared.model.n_v, shared.model.actuators.len());
-        let widths = [n_v, n_v, n_v, n_u];
+        let mut own_dv = Vec::new();
         for (tree, place) in shared.host.lanes.trees.iter().enumerate() {
-            let set = &self.sets[place.set];
-            let (dims, lane) = (&set.dims, world * set.k + place.index);
+            let (set, results, trees) = (&self.sets[place.set], &results[place.set], &shared.sets[place.set]);
+            let (dims, lane) = (set.dims(), set.lane(world, place.index));
             let (n, width) = (dims.n_v as usize, answer_width(dims));
-            let lane_of = |from: &'_ [T], reals: usize| -> Vec<f64> {
-                let first = tile_at(self.width, lane, reals, 0);
-                (0..reals).map(|e| from[first + e * self.width].to_f64()).collect()
-            };
-            let mobility = lane_of(&set.mobility, mobility_reals(dims));
-            let answer = lane_of(&set.answer, answer_reals(dims));
-            let after = lane_of(&set.velocity, n);
-            if !judged(&mobility[n * n..], &answer[n * width..], n, certificate) {
+            let [mobility, answer, velocity, params] = [
+                (&results.mobility, mobility_reals(dims)),
+                (&results.answer, answer_reals(dims)),
+                (&results.velocity, n),
+                (&results.params, dims.n_param as usize),
+            ]
+            .map(|(from, reals)| Lane {
+                all: from.in_store(&self.store),
+                tile,
+                first: tile_at(tile, lane, reals, 0),
+            });
+            let left: Vec<f64> = (n * n..mobility_reals(dims)).map(|e| mobility.at(e)).collect();
+            let left_shift = (n * width..answer_reals(dims)).map(|e| answer.at(e));
+            if !judged(&left, left_shift, n, certificate) {
                 return false;
             }
-            let (h, first) = (set.steps[lane], shared.model.trees[tree].v.start);
-            let actuators = &shared.sets[place.set].actuators[place.index];
-            let joints = shared.sets[place.set].layout.tree().joints;
-            for (block, &wide) in widths.iter().enumerate() {
-                let (dq, dv) = to.split_at_mut(4);
+            let h = if dims.param_lanes == 1 {
+                params.at(param::TIMESTEP)
+            } else {
+                T::from_f64(trees.params[place.index][param::TIMESTEP]).to_f64()
+            };
+            let after: Vec<f64> = (0..n).map(|e| velocity.at(e)).collect();
+            let (first, actuators) = (shared.model.trees[tree].v.start, &trees.actuators[place.index]);
+            let joints = trees.layout.tree().joints;
+            let (dq, dv) = to.split_at_mut(4);
+            for (block, wide) in [n_v, n_v, n_v, n_u].into_iter().enumerate() {
                 let (dq, dv) = (&mut *dq[block], &mut *dv[block]);
                 if dq.is_empty() && dv.is_empty() {
                     continue;
                 }
                 let rows = first * wide..(first + n) * wide;
-                let mut own = Vec::new();
                 let dv = if dv.is_empty() {
-                    own.resize(n * wide, 0.0);
-                    &mut own[..]
+                    own_dv.resize(n * wide, 0.0);
+                    &mut own_dv[..n * wide]
                 } else {
                     &mut dv[rows.clone()]
                 };
-                dv.fill(0.0);
-                for i in 0..n {
-                    let row = &mut dv[i * wide..(i + 1) * wide];
-                    let from = &answer[i * width..(i + 1) * width];
+                if n < n_v {
+                    dv.fill(0.0);
+                }
+                for (i, row) in dv.chunks_exact_mut(wide.max(1)).enumerate() {
+                    let at = i * width;
                     match block {
-                        0 => row[first..first + n].copy_from_slice(&from[..n]),
-                        1 => row[first..first + n].copy_from_slice(&from[n..2 * n]),
-                        2 => row[first..first + n].iter_mut().zip(&mobility[i * n..]).for_each(|(to, x)| *to = h * x),
-                        _ => actuators.iter().zip(&from[2 * n..]).for_each(|(&at, x)| row[at] = *x),
+                        0 => row[first..first + n].iter_mut().enumerate().for_each(|(j, x)| *x = answer.at(at + j)),
+                        1 => row[first..first + n].iter_mut().enumerate().for_each(|(j, x)| *x = answer.at(at + n + j)),
+                        2 => {
+                            row[first..first + n]
+                                .iter_mut()
+                                .enumerate()
+                                .for_each(|(j, x)| *x = h * mobility.at(i * n + j));
+                        }
+                        _ => actuators.iter().enumerate().for_each(|(a, &own)| row[own] = answer.at(at + 2 * n + a)),
                     }
                 }
                 if !dq.is_empty() {
@@ -388,13 +407,13 @@ impl<T: Scalar> Results<T> {
 }
 
 /// Adds what a lane's equations say of the derivative; whether they leave no doubt.
-fn judged(left: &[f64], left_shift: &[f64], n: usize, certificate: &mut Certificate) -> bool {
-    let largest = |x: &[f64]| x.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+fn judged(left: &[f64], left_shift: impl Iterator<Item = f64>, n: usize, certificate: &mut Certificate) -> bool {
+    let largest = |most: f64, x: f64| most.max(x.abs());
     let verdict = &left[n..];
     let relative = |left: f64, of: f64| if left == 0.0 { 0.0 } else { left / of };
     let residual = verdict[verdict::LEFT]
-        .max(relative(largest(&left[..n]), verdict[verdict::LARGEST]))
-        .max(relative(largest(left_shift), verdict[verdict::LARGEST_SHIFT]));
+        .max(relative(left[..n].iter().copied().fold(0.0, largest), verdict[verdict::LARGEST]))
+        .max(relative(left_shift.fold(0.0, largest), verdict[verdict::LARGEST_SHIFT]));
     if verdict[verdict::MARGIN] < NO_MARGIN {
         certificate.margin = certificate.margin.min(verdict[verdict::MARGIN]);
     }
@@ -402,6 +421,5 @@ fn judged(left: &[f64], left_shift: &[f64], n: usize, certificate: &mut Certific
     certificate.size += verdict[verdict::SIZE_OF] as usize;
     certificate.rank += verdict[verdict::RANK] as usize;
     certificate.residual = certificate.residual.max(residual);
-    if std::env::var("DBG").is_ok() { eprintln!("{:?} left {:.1e} {:.1e} residual {residual:.1e}", verdict, largest(&left[..n]), largest(left_shift)); }
     residual <= LARGEST_RESIDUAL
 }

@@ -65,7 +65,8 @@ pub(crate) trait Worlds: Send {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
     /// Jacobians of the last steps of some worlds, by kernels, as far as those go; the others are left in `wanted`.
-    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted>) -> Result<Vec<(usize, Certificate)>, Error>;
+    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted>)
+    -> Result<Vec<(usize, Certificate)>, Error>;
     /// The last steps of some worlds, for derivatives, in their order; `lean`: to be kept, without what can be computed again.
     fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error>;
     /// That of one world, to be differentiated at once.
@@ -391,7 +392,11 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         self.chunks[c].remains()?.step(&self.shared, geometry, w, false)
     }
 
-    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted>) -> Result<Vec<(usize, Certificate)>, Error> {
+    fn jacobians(
+        &mut self,
+        rules: GradientRules,
+        wanted: &mut Vec<Wanted>,
+    ) -> Result<Vec<(usize, Certificate)>, Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let size = self.chunk_worlds;
         let mut by_chunk: Vec<Vec<Wanted>> = self.chunks.iter().map(|_| Vec::new()).collect();

@@ -3,6 +3,7 @@
 //! Buffers: topology, params (unused), motion, velocity, places, touch, impulse -> act.
 
 use super::layout::{place, tile_place, touch};
+use super::sides::acts;
 use crate::args::Args;
 use crate::contact::frame::tangents;
 use crate::dynamics::derivatives::layout::Act;
@@ -10,7 +11,7 @@ use crate::dynamics::derivatives::transport::transport;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{SPATIAL, Tree, nth, nth_mut};
 use crate::math::{Vec3, cross, load3, scale, scale_add};
-use crate::real::{Real, Scalar};
+use crate::real::{Mask, Real, Scalar};
 
 /// The impulse of a slot along the world's axes.
 #[inline(always)]
@@ -35,6 +36,9 @@ pub fn acting<R: Real>(tree: &Tree, motion: &[R], velocity: &[R], touch_in: &[R]
     after.copy_from_slice(velocity);
     fixed.fill(R::lit(0.0));
     for (record, impulse) in touch_in.chunks_exact(touch::SIZE).zip(impulse.chunks_exact(3)) {
+        if !acts([record[touch::BODIES], record[touch::BODIES + 1]]).any() {
+            continue;
+        }
         let f = along_axes(&axes(load3(record, touch::NORMAL)), impulse);
         let turning = cross(load3(record, touch::ARM), f);
         let wrench = [turning[0], turning[1], turning[2], f[0], f[1], f[2]];

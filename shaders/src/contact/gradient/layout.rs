@@ -28,7 +28,8 @@ pub mod place {
 
 /// Reals of a slot in `touch`.
 pub mod touch {
-    /// The two bodies in the tree, as numbers; -1: the ground, or nothing.
+    /// The two bodies in the tree, as numbers; -1: the ground. Both -1: a contact that carries nothing, of which no more is said
+    /// here, in `side` or in `shift`.
     pub const BODIES: usize = 0;
     /// The point from c, m, 3.
     pub const ARM: usize = 2;

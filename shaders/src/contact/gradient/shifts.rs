@@ -6,6 +6,7 @@
 //! Buffers: topology, params (unused), places, motion, act, side, shift, slope.
 
 use super::layout::{place, shift_reals, side, slot_shift, tile_place};
+use super::sides::acts;
 use crate::args::Args;
 use crate::dynamics::derivatives::layout::{Act, slope_reals, width};
 pub use crate::dynamics::tree::TreeOnly as Dims;
@@ -55,12 +56,19 @@ pub fn shifts<R: Real>(
     sums.fill(zero);
     for (record, out) in sides.chunks_exact(side::SIZE).zip(shift.chunks_exact_mut(slot_shift(n))) {
         let bodies = [record[side::BODIES], record[side::BODIES + 1]];
+        if !acts(bodies).any() {
+            continue;
+        }
         let moving = bodies.map(|body| zero.le(body));
         out[3 * n..].copy_from_slice(&record[side::KINK..side::SIZE]);
         for i in 0..n {
             let weights = bodies.map(|body| moves(&tree.dofs[i], body));
-            let (s, psi) = (spatial(motion, i), spatial(psi, i));
             let apart = weights[1] - weights[0];
+            if !(zero.lt(weights[0]) | zero.lt(weights[1])).any() {
+                (0..3).for_each(|k| out[k * n + i] = zero);
+                continue;
+            }
+            let (s, psi) = (spatial(motion, i), spatial(psi, i));
             for k in 0..3 {
                 let mut sum = apart * dot(&record[side::SPEED + k * SPATIAL..], &psi, zero);
                 for own in (0..2).filter(|&own| moving[own].any()) {
@@ -115,16 +123,21 @@ pub fn shifts<R: Real>(
 fn add_pairs<R: Real>(tree: &Tree, motion: &[R], record: &[R], bodies: [R; 2], width: usize, slope: &mut [R]) {
     let n = tree.dofs.len();
     // Where both are of the tree.
-    let both = R::select(R::lit(0.0).le(bodies[0]) & R::lit(0.0).le(bodies[1]), R::lit(1.0), R::lit(0.0));
-    for i in 0..n {
-        let s = spatial(motion, i);
-        for (own, other, sign) in [(0, 1, 1.0), (1, 0, -1.0)] {
-            let weight = both * moves(&tree.dofs[i], bodies[own]) * R::lit(sign);
-            let wrench = times(&record[side::WRENCH + SUM * own..][..SUM], &s);
+    let zero = R::lit(0.0);
+    let both = R::select(zero.le(bodies[0]) & zero.le(bodies[1]), R::lit(1.0), zero);
+    for (own, other, sign) in [(0, 1, 1.0), (1, 0, -1.0)] {
+        for i in 0..n {
+            let moved = both * moves(&tree.dofs[i], bodies[own]);
+            if !zero.lt(moved).any() {
+                continue;
+            }
+            let wrench = times(&record[side::WRENCH + SUM * own..][..SUM], &spatial(motion, i));
             for k in 0..n {
-                let there = dot(&spatial(motion, k), &wrench, R::lit(0.0));
-                let to = &mut slope[k * width + i];
-                *to = (weight * moves(&tree.dofs[k], bodies[other])).mul_add(there, *to);
+                let weight = moved * moves(&tree.dofs[k], bodies[other]);
+                if zero.lt(weight).any() {
+                    let there = dot(&spatial(motion, k), &wrench, zero);
+                    slope[k * width + i] = (weight * R::lit(sign)).mul_add(there, slope[k * width + i]);
+                }
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::args::Args;
 use crate::dynamics::derivatives::layout::Act;
 use crate::dynamics::tree::{Params, SPATIAL, TreeDims, nth, param, tile_params};
 use crate::math::{Vec3, add, cross, load3, scale, scale_add, store3, sub, zero};
-use crate::real::{Real, Scalar};
+use crate::real::{Mask, Real, Scalar};
 
 /// Uniform.
 #[repr(C)]
@@ -39,6 +39,12 @@ fn turned_tangents<R: Real>([x, y, z]: Vec3<R>) -> [[Vec3<R>; 3]; 2] {
     let first = [[two * s * x * a, none, s * x * x * bend], [s * bx, s * by, s * bz], [-s, none, none]];
     let second = [[bx, by, bz], [none, two * y * a, y * y * bend], [none, -one, none]];
     [first, second]
+}
+
+/// Whether a contact carries something: whether there is a body that it moves.
+#[inline(always)]
+pub(super) fn acts<R: Real>([a, b]: [R; 2]) -> R::Mask {
+    R::lit(0.0).le(a) | R::lit(0.0).le(b)
 }
 
 /// Three numbers of a body that may be another in each lane; zeros for the ground.
@@ -88,11 +94,15 @@ pub fn sides<R: Real>(params: Params<R>, closed: R, twist: &[R], touch_in: &[R],
     ];
     let slots = touch_in.chunks_exact(touch::SIZE).zip(impulse.chunks_exact(3)).zip(out.chunks_exact_mut(side::SIZE));
     for ((record, impulse), out) in slots {
+        let bodies = [record[touch::BODIES], record[touch::BODIES + 1]];
+        (out[side::BODIES], out[side::BODIES + 1]) = (bodies[0], bodies[1]);
+        if !acts(bodies).any() {
+            continue;
+        }
         let (arm, normal) = (load3(record, touch::ARM), load3(record, touch::NORMAL));
         let axes = axes(normal);
         let force = along_axes(&axes, impulse);
         let turned = turned_tangents(normal);
-        let bodies = [record[touch::BODIES], record[touch::BODIES + 1]];
         let spins = bodies.map(|body| body3(twist, body, 0));
         let speeds = bodies.map(|body| body3(twist, body, 3));
         let at_point = |side: usize| add(speeds[side], cross(spins[side], arm));
@@ -113,7 +123,6 @@ pub fn sides<R: Real>(params: Params<R>, closed: R, twist: &[R], touch_in: &[R],
         for k in 0..3 {
             store(&mut out[side::SPEED..], k, at_centre(arm, axes[k], zero()));
         }
-        (out[side::BODIES], out[side::BODIES + 1]) = (bodies[0], bodies[1]);
         out[side::KINK..side::SIZE].copy_from_slice(&kink(record[touch::DISTANCE], settings, closed));
         for own in 0..2 {
             let slopes = &record[touch::SLOPES + 42 * own..][..42];
