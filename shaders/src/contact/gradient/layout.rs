@@ -108,7 +108,7 @@ pub mod verdict {
 
 /// Reals of an unknown in a lane's list.
 pub mod unknown {
-    /// First of its rows of the lane: three a slot, then those of the tree.
+    /// First of its rows of the lane: those of the tree, then three a slot.
     pub const FIRST: usize = 0;
     /// Column of R over its rows, 3.
     pub const DIRECTION: usize = 1;
@@ -138,6 +138,8 @@ pub struct System {
     pub response: usize,
     /// `L ds` by q and ctrl, likewise, `[most][n_v + n_u]`; [`super::answer`] solves it in place.
     pub shift: usize,
+    /// Scratch of devices, `[most + n_v]`.
+    pub scratch: usize,
     /// Reals of a lane.
     pub reals: usize,
 }
@@ -155,7 +157,8 @@ impl System {
         let push = factor + most * most;
         let response = push + most * n;
         let shift = response + most * n;
-        Self { most, list, order, factor, push, response, shift, reals: shift + most * (n + n_u) }
+        let scratch = shift + most * (n + n_u);
+        Self { most, list, order, factor, push, response, shift, scratch, reals: scratch + most + n }
     }
 }
 
