@@ -1,20 +1,30 @@
-//! What derivatives cost beside the step itself: one world alone on one thread, in contact; the step at a tolerance of
-//! 1e-10, as derivatives want it, and of 1e-6. `cargo bench -p manyworlds-benches --bench gradients`.
+//! What derivatives cost beside the step itself, in contact; the step at a tolerance of 1e-10, as derivatives want it, and of
+//! 1e-6: one world alone on one thread, and 64 at once on one thread (times of all of them).
+//! `cargo bench -p manyworlds-benches --bench gradients`.
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Outputs, Precision, random};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use manyworlds::{
+    Batch, BatchOptions, Executor, ImportOptions, InputsMut, JacobiansMut, OutputSlices, Outputs, Precision, random,
+};
+
+/// Scenes and how many steps bring them into contact.
+const SCENES: [(&str, u64); 4] = [("half-cheetah", 200), ("humanoid", 300), ("quadruped", 200), ("arm7", 100)];
+
+fn options() -> BatchOptions {
+    BatchOptions {
+        executor: Executor::Cpu,
+        precision: Precision::F64,
+        tolerance: 1e-10,
+        iterations: 1000,
+        ..BatchOptions::default()
+    }
+}
 
 fn gradients(c: &mut Criterion) {
     let mut group = c.benchmark_group("gradients");
-    for (scene, settle) in [("half-cheetah", 200), ("humanoid", 300), ("quadruped", 200), ("arm7", 100)] {
+    for (scene, settle) in SCENES {
         let model = manyworlds::load(scene, &ImportOptions::default()).unwrap().model;
-        let options = BatchOptions {
-            executor: Executor::Cpu,
-            precision: Precision::F64,
-            tolerance: 1e-10,
-            iterations: 1000,
-            ..BatchOptions::default()
-        };
+        let options = options();
         let usual = BatchOptions { tolerance: 1e-6, ..options.clone() };
         let mut loose = Batch::new(&[(&model, 1)], &usual).unwrap();
         let mut batch = Batch::new(&[(&model, 1)], &options).unwrap();
@@ -50,5 +60,52 @@ fn gradients(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, gradients);
+/// Worlds that are stepped and differentiated at once.
+const WORLDS: usize = 64;
+
+fn batches(c: &mut Criterion) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let mut group = c.benchmark_group("gradients of 64 worlds");
+    group.throughput(Throughput::Elements(WORLDS as u64));
+    for (scene, settle) in SCENES {
+        let model = manyworlds::load(scene, &ImportOptions::default()).unwrap().model;
+        let mut batch = Batch::new(&[(&model, WORLDS)], &options()).unwrap();
+        let n = batch.n_controls();
+        for step in 0..settle {
+            let controls: Vec<f64> = (0..n).map(|k| 0.2 * random::symmetric(1, 0, step, k as u64)).collect();
+            batch.step(&controls).unwrap();
+        }
+        let states: Vec<_> = (0..WORLDS).map(|world| (world, batch.state(world).unwrap())).collect();
+        let mut run = |name: &str, batch: &mut Batch, f: &mut (dyn FnMut(&mut Batch) + Send)| {
+            group.bench_function(BenchmarkId::new(name, scene), |b| pool.install(|| b.iter(|| f(batch))));
+        };
+        // Always the same step. What a reset takes is measured with it.
+        run("step", &mut batch, &mut |batch| {
+            batch.reset(&states).unwrap();
+            batch.step::<f64>(&[]).unwrap();
+        });
+        batch.reset(&states).unwrap();
+        batch.keep_steps(true).unwrap();
+        batch.step::<f64>(&[]).unwrap();
+        let worlds: Vec<usize> = (0..WORLDS).collect();
+        let (square, wide) = (model.n_v * model.n_v, model.n_v * model.actuators.len());
+        let sizes = [square, square, square, wide, square, square, square, wide];
+        let mut blocks = sizes.map(|size| vec![0.0; WORLDS * size]);
+        run("jacobians", &mut batch, &mut |batch| {
+            let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl] = &mut blocks;
+            let to = JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl };
+            batch.jacobians(&worlds, to).unwrap();
+        });
+        let ones = vec![1.0; WORLDS * model.n_v];
+        let [mut q, mut v, mut tau] = [0, 1, 2].map(|_| vec![0.0; WORLDS * model.n_v]);
+        let mut ctrl = vec![0.0; WORLDS * model.actuators.len()];
+        run("back_all", &mut batch, &mut |batch| {
+            let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl };
+            batch.back_all(&worlds, &OutputSlices { q: &ones, v: &ones }, to).unwrap();
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, gradients, batches);
 criterion_main!(benches);

@@ -2,8 +2,8 @@
 //! elimination, and single precision against double.
 
 use manyworlds::{
-    Batch, BatchOptions, Error, Executor, GradientRules, ImportOptions, InputSlices, Inputs, InputsMut, JacobiansMut,
-    Model, OutputSlices, Outputs, OutputsMut, Precision, State, random,
+    Batch, BatchOptions, Certificate, Error, Executor, GradientRules, ImportOptions, InputSlices, Inputs, InputsMut,
+    JacobiansMut, Model, OutputSlices, Outputs, OutputsMut, Precision, State, random,
 };
 
 fn precise() -> BatchOptions {
@@ -73,10 +73,20 @@ fn worlds_at_once_are_worlds_one_by_one() {
     let certificates = batch.jacobians(&worlds, to).expect("derivatives");
     let (mut at, mut wide_at) = (0, 0);
     for (&world, certificate) in worlds.iter().zip(&certificates) {
+        // By other means: what kernels do for many worlds at once.
         let one = batch.jacobian(world).expect("a derivative");
-        assert_eq!(dv_dq[at..at + one.dv_dq.len()], one.dv_dq, "world {world}");
-        assert_eq!(dq_dctrl[wide_at..wide_at + one.dq_dctrl.len()], one.dq_dctrl, "world {world}");
-        assert_eq!(*certificate, one.certificate, "world {world}");
+        let blocks = [
+            (&dv_dq[at..at + one.dv_dq.len()], &one.dv_dq),
+            (&dq_dctrl[wide_at..wide_at + one.dq_dctrl.len()], &one.dq_dctrl),
+        ];
+        for (found, expected) in blocks {
+            assert!(
+                worst(found, expected) <= 1e-11 * largest(expected),
+                "world {world}: {:.1e}",
+                worst(found, expected)
+            );
+        }
+        same(certificate, &one.certificate, &format!("world {world}"));
         (at, wide_at) = (at + one.dv_dq.len(), wide_at + one.dq_dctrl.len());
     }
     assert_eq!((at, wide_at), (square, wide));
@@ -109,6 +119,84 @@ fn worlds_at_once_are_worlds_one_by_one() {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let (there, back) = (product(&faster, &v), product(&by_tau, &q));
     assert!((there - back).abs() < 1e-10 * there.abs().max(1.0), "{there} {back}");
+}
+
+/// That two certificates of a step say the same.
+fn same(found: &Certificate, expected: &Certificate, name: &str) {
+    let counts = |c: &Certificate| (c.closed, c.size, c.rank, c.iterated, c.iterations);
+    assert_eq!(counts(found), counts(expected), "{name}");
+    assert_eq!(found.problems.len(), expected.problems.len(), "{name}: {:?} {:?}", found.problems, expected.problems);
+    let apart = (found.margin - expected.margin).abs();
+    assert!(
+        found.margin == expected.margin || apart <= 1e-9 * expected.margin.max(1e-3),
+        "{name}: {found:?} {expected:?}"
+    );
+}
+
+/// All blocks of the Jacobians of some worlds of one model, one behind the other.
+fn blocks(batch: &mut Batch, model: &Model, worlds: &[usize]) -> (Vec<Vec<f64>>, Vec<Certificate>) {
+    let (square, wide) = (model.n_v * model.n_v, model.n_v * model.actuators.len());
+    let mut found: Vec<Vec<f64>> = [square, square, square, wide, square, square, square, wide]
+        .iter()
+        .map(|size| vec![f64::NAN; size * worlds.len()])
+        .collect();
+    let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl] = &mut found[..] else { panic!("eight") };
+    let to = JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl };
+    let certificates = batch.jacobians(worlds, to).expect("derivatives");
+    (found, certificates)
+}
+
+/// Kernels against the host, world by world, on an executor.
+fn kernels_and_host_agree(executor: Executor) {
+    let scenes =
+        [("half-cheetah", 60), ("ant", 60), ("humanoid", 150), ("quadruped", 100), ("arm7", 20), ("heavy-stack", 20)];
+    for (scene, steps) in scenes {
+        let model = load(scene);
+        let options = BatchOptions { executor, tolerance: 1e-11, iterations: 2000, ..precise() };
+        let n_world = 11;
+        let mut batch = Batch::new(&[(&model, n_world)], &options).expect("a batch");
+        run(&mut batch, steps);
+        let worlds: Vec<usize> = (0..n_world).collect();
+        let (found, certificates) = blocks(&mut batch, &model, &worlds);
+        let mut carrying = 0;
+        for world in worlds {
+            let one = batch.jacobian(world).expect("a derivative");
+            let expected = [
+                &one.dq_dq,
+                &one.dq_dv,
+                &one.dq_dtau,
+                &one.dq_dctrl,
+                &one.dv_dq,
+                &one.dv_dv,
+                &one.dv_dtau,
+                &one.dv_dctrl,
+            ];
+            same(&certificates[world], &one.certificate, &format!("{scene}, world {world}"));
+            carrying += one.certificate.size;
+            for (block, (found, expected)) in found.iter().zip(expected).enumerate() {
+                let error = worst(&found[world * expected.len()..][..expected.len()], expected);
+                let of = largest(expected);
+                assert!(error <= 1e-9 * of, "{scene}, world {world}, block {block}: {error:.1e} of {of:.1e}");
+            }
+        }
+        assert!(carrying > 0, "{scene}: nothing touches");
+        // The same bits, whichever worlds are asked for beside.
+        let (alone, certificate) = blocks(&mut batch, &model, &[7]);
+        for (alone, all) in alone.iter().zip(&found) {
+            assert_eq!(alone[..], all[7 * alone.len()..8 * alone.len()], "{scene}");
+        }
+        assert_eq!(certificate[0], certificates[7], "{scene}");
+    }
+}
+
+#[test]
+fn kernels_and_the_host_find_the_same_jacobians() {
+    kernels_and_host_agree(Executor::Cpu);
+}
+
+#[test]
+fn kernels_of_a_device_and_the_host_find_the_same_jacobians() {
+    kernels_and_host_agree(Executor::Gpu);
 }
 
 #[test]

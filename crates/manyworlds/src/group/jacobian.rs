@@ -24,10 +24,6 @@ use super::shared::Shared;
 use crate::Error;
 use crate::host::Place;
 
-/// Unknown impulses of a lane at most that kernels have room for: their memory grows with the square.
-const MOST_UNKNOWNS: usize = 192;
-/// Kernels run over all worlds of a chunk: with fewer than this part of them asked for, each by itself is faster.
-const LEAST_SHARE: usize = 4;
 /// Margins from here on stand for none.
 const NO_MARGIN: f64 = 1e29;
 
@@ -89,10 +85,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         first: usize,
         wanted: &mut Vec<Wanted>,
     ) -> Result<Vec<Found>, Error> {
-        if wanted.len() * LEAST_SHARE < self.n_world || !self.shared.by_kernels(rules) || self.before.is_none() {
+        if !self.shared.by_kernels(rules) || self.before.is_none() {
             return Ok(Vec::new());
         }
-        let (mut taken, rest): (Vec<_>, Vec<_>) =
+        let (taken, rest): (Vec<_>, Vec<_>) =
             std::mem::take(wanted).into_iter().partition(|wanted| self.is_alone(wanted.world - first));
         *wanted = rest;
         if taken.is_empty() {
@@ -102,10 +98,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.summarise(&mut summaries)?;
         let tolerance = LOOSE * self.shared.tolerance;
         let before = self.look_back()?;
-        if !self.lay_out()? {
-            wanted.append(&mut taken);
-            return Ok(Vec::new());
-        }
+        self.lay_out()?;
         let mut touches: Vec<Vec<T>> = self.sets.iter_mut().map(|set| std::mem::take(&mut set.touch)).collect();
         for (touch, pack) in touches.iter_mut().zip(&self.host.packs) {
             let width = self.store.tile();
@@ -187,8 +180,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.sets.iter().map(seen).collect()
     }
 
-    /// Where the numbers of each tile lie, and room for them; false where a tile needs too much.
-    fn lay_out(&mut self) -> Result<bool, Error> {
+    /// Where the numbers of each tile lie, and room for them.
+    fn lay_out(&mut self) -> Result<(), Error> {
         let width = self.store.tile();
         for (set, pack) in self.sets.iter().zip(&self.host.packs) {
             let (b, dims) = (set.step.buffers, set.step.dims);
@@ -197,9 +190,6 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             for slots in pack.slots.chunks_exact(SLOTS) {
                 let count = slots[1] as usize;
                 let system = System::new(sizes(&dims), count);
-                if system.most > MOST_UNKNOWNS {
-                    return Ok(false);
-                }
                 let mut tile = [0; place::SIZE];
                 tile[place::BEGIN] = slots[0];
                 tile[place::COUNT] = slots[1];
@@ -223,7 +213,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.store.resize(b.places, words.len())?;
             self.store.write_index(b.places, 0, &words)?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// What is known of the contacts of a world that carry something.

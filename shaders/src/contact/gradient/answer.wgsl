@@ -2,6 +2,7 @@
 #import dynamics/tree
 #import dynamics/derivatives/layout
 #import contact/gradient/layout
+#import contact/gradient/columns
 #import contact/gradient/substitute
 
 struct Dims {
@@ -15,27 +16,13 @@ struct Dims {
 @group(0) @binding(6) var<storage, read_write> system: array<real>;
 @group(0) @binding(7) var<storage, read_write> answer: array<real>;
 
-// The dofs that a column of `slope` has entries at: first, and how many. A control moves those of one joint alone; that
-// of a row is in ds.
-fn moved(column: u32) -> vec2<u32> {
-    let n = dims.tree.n_v;
-    if column < 2u * n {
-        return vec2<u32>(0u, n);
-    }
-    let actuator = actuator_record(column - 2u * n);
-    let joint = joint_record(actuator.joint);
-    let count = select(select(1u, 3u, joint.kind == JOINT_BALL), 6u, joint.kind == JOINT_FREE);
-    return vec2<u32>(joint.dof_begin, select(count, 0u, actuator.mode == DRIVE_ROW));
-}
-
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    // Items: the lanes of a tile, column after column, then the next tile.
-    let item = lane_index(group, local);
     let n = dims.tree.n_v;
     let width = slope_width();
-    let column = (item / TILE) % width;
-    let lane = item / (TILE * width) * TILE + local;
+    let item = item_of(group, local, width);
+    let lane = item.lane;
+    let column = item.column;
     if lane >= dims.tree.lanes {
         return;
     }

@@ -8,6 +8,7 @@
 //! * `system` (tile-ragged): [`System`].
 //! * `mobility` (tile) `[n_v][n_v]`: `A^-1 - P B^-1 L J A^-1`, what impulses on the dofs add to v+; then `[n_v]` what is
 //!   left of the equations by each of its columns, and [`verdict`].
+//! * `adjoint` (tile): [`Adjoint`].
 //! * `answer` (tile) `[n_v][2 n_v + n_u]`: dv+ by q, v and ctrl; then what is left of the equations, by column.
 
 use crate::dynamics::tree::TreeDims;
@@ -136,8 +137,11 @@ pub struct System {
     pub push: usize,
     /// `L J A^-1`, in the order of the factor's rows, `[most][n_v]`; [`super::mobility`] solves it in place.
     pub response: usize,
-    /// `L ds` by q and ctrl, likewise, `[most][n_v + n_u]`; [`super::answer`] solves it in place.
+    /// `L ds` by q and ctrl, likewise, `[most][n_v + n_u]`; [`super::answer`] solves it in place, [`super::back`] by the first
+    /// half of the factor.
     pub shift: usize,
+    /// Scratch of a product with the transpose, `[most]`.
+    pub adjoint: usize,
     /// Scratch of devices, `[most + n_v]`.
     pub scratch: usize,
     /// Reals of a lane.
@@ -157,8 +161,33 @@ impl System {
         let push = factor + most * most;
         let response = push + most * n;
         let shift = response + most * n;
-        let scratch = shift + most * (n + n_u);
-        Self { most, list, order, factor, push, response, shift, scratch, reals: scratch + most + n }
+        let adjoint = shift + most * (n + n_u);
+        let scratch = adjoint + most;
+        Self { most, list, order, factor, push, response, shift, adjoint, scratch, reals: scratch + most + n }
+    }
+}
+
+/// Parts of a lane of `adjoint`.
+#[derive(Debug, Clone, Copy)]
+pub struct Adjoint {
+    /// Gradient of a loss by the impulses on the dofs, `[n_v]`; before it that by v+, `[n_v]`, as the host gives it.
+    pub impulse: usize,
+    /// By q, v and ctrl, `[2 n_v + n_u]`, with q+ held.
+    pub inputs: usize,
+    /// What is left of the equations, by the same columns.
+    pub left: usize,
+    /// Reals of a lane.
+    pub reals: usize,
+}
+
+impl Adjoint {
+    /// That of a tree.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(dims: &TreeDims) -> Self {
+        let (impulse, width) = (dims.n_v as usize, answer_width(dims));
+        let inputs = 2 * impulse;
+        Self { impulse, inputs, left: inputs + width, reals: inputs + 2 * width }
     }
 }
 

@@ -3,6 +3,7 @@
 #import dynamics/small
 #import dynamics/solve
 #import contact/gradient/layout
+#import contact/gradient/columns
 #import contact/gradient/substitute
 
 struct Dims {
@@ -46,11 +47,10 @@ fn inverse(factor_base: u32, column: u32, base: u32) {
 
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    // Items: the lanes of a tile, column after column, then the next tile.
-    let item = lane_index(group, local);
     let n = dims.tree.n_v;
-    let column = (item / TILE) % n;
-    let lane = item / (TILE * n) * TILE + local;
+    let item = item_of(group, local, n);
+    let lane = item.lane;
+    let column = item.column;
     if lane >= dims.tree.lanes {
         return;
     }

@@ -4,10 +4,13 @@
 //! [`crate::dynamics::derivatives`] make dF. Around them, in the order in which they run: [`acting`], the impulses on bodies
 //! that dF holds, and twists; [`sides`], what the two bodies of a contact do to it; [`shifts`] and [`row_shifts`], ds, and
 //! what moving impulses add to dF; [`system`], the modes and the factor of B; [`mobility`], dv+ by what forces add; and
-//! [`answer`], dv+ by q, v and ctrl. [`layout`] says where the numbers lie.
+//! [`answer`], dv+ by q, v and ctrl. For products with the transpose, [`adjoint`] and [`back`] stand in the place of the last.
+//! [`layout`] says where the numbers lie.
 
 pub mod acting;
+pub mod adjoint;
 pub mod answer;
+pub mod back;
 pub mod kink;
 pub mod layout;
 pub mod mobility;

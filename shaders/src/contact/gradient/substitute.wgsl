@@ -1,10 +1,13 @@
-// Solves by the factor of a lane's equations, a column at a time: the twin of `substitute` in system.rs. The importing
-// kernel imports contact/gradient/layout and binds `system` read_write. `base`: a lane's part of it.
+// Solves by the factor of a lane's equations, a column at a time: the twin of what system.rs shares. The importing kernel imports contact/gradient/layout and binds `system` read_write. `base`: a lane's part of it.
 
-// Solves in place a column that begins at `x` and has a number every `width`; the largest of what the equations leave.
-fn substitute(base: u32, at: System, x: u32, width: u32) -> real {
-    let zero = real(0.0);
-    let m = u32(system[base + VERDICT_SIZE_OF * TILE]);
+// How many unknowns a lane has.
+fn unknowns_of(base: u32) -> u32 {
+    return u32(system[base + VERDICT_SIZE_OF * TILE]);
+}
+
+// `L x = x`, of a column that begins at `x` and has a number every `width`.
+fn descend(base: u32, at: System, x: u32, width: u32) {
+    let m = unknowns_of(base);
     let factor_at = base + at.factor * TILE;
     for (var i = 1u; i < m; i++) {
         var sum = system[x + i * width * TILE];
@@ -13,6 +16,14 @@ fn substitute(base: u32, at: System, x: u32, width: u32) -> real {
         }
         system[x + i * width * TILE] = sum;
     }
+}
+
+// Solves such a column in place; the largest of what the equations leave of it.
+fn substitute(base: u32, at: System, x: u32, width: u32) -> real {
+    let zero = real(0.0);
+    let m = unknowns_of(base);
+    let factor_at = base + at.factor * TILE;
+    descend(base, at, x, width);
     var left = zero;
     for (var r = 0u; r < m; r++) {
         let i = m - 1u - r;
@@ -32,7 +43,7 @@ fn substitute(base: u32, at: System, x: u32, width: u32) -> real {
 
 // What a solved column takes of the velocity of dof i, of n.
 fn pushed(base: u32, at: System, i: u32, n: u32, x: u32, width: u32, start: real) -> real {
-    let m = u32(system[base + VERDICT_SIZE_OF * TILE]);
+    let m = unknowns_of(base);
     var sum = start;
     for (var k = 0u; k < m; k++) {
         sum = fma(-system[base + (at.push + k * n + i) * TILE], system[x + k * width * TILE], sum);

@@ -415,12 +415,9 @@ fn swap<R: Real>(lane: usize, all: &mut [R], i: usize, j: usize) {
     all[j].set_lane(lane, x);
 }
 
-/// Solves by the factor, in place, `[m][width]`: what stands from the rank on is what the equations leave of it, and zero
-/// afterwards; the largest of that by column into `left`.
+/// `L x = x`, `[m][width]`.
 #[inline(always)]
-pub(super) fn substitute<R: Real>(m: usize, stride: usize, factor: &[R], x: &mut [R], width: usize, left: &mut [R]) {
-    let zero = R::lit(0.0);
-    left[..width].fill(zero);
+pub(super) fn descend<R: Real>(m: usize, stride: usize, factor: &[R], x: &mut [R], width: usize) {
     for i in 0..m {
         let (known, own) = x.split_at_mut(i * width);
         for k in 0..i {
@@ -428,6 +425,15 @@ pub(super) fn substitute<R: Real>(m: usize, stride: usize, factor: &[R], x: &mut
             own[..width].iter_mut().zip(&known[k * width..]).for_each(|(x, y)| *x = l.mul_add(*y, *x));
         }
     }
+}
+
+/// Solves by the factor, in place, `[m][width]`: what stands from the rank on is what the equations leave of it, and zero
+/// afterwards; the largest of that by column into `left`.
+#[inline(always)]
+pub(super) fn substitute<R: Real>(m: usize, stride: usize, factor: &[R], x: &mut [R], width: usize, left: &mut [R]) {
+    let zero = R::lit(0.0);
+    left[..width].fill(zero);
+    descend(m, stride, factor, x, width);
     for i in (0..m).rev() {
         let (own, known) = x[i * width..].split_at_mut(width);
         for k in i + 1..m {
