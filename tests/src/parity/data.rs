@@ -127,6 +127,7 @@ fn system_parts(at: &System, dims: &TreeDims) -> Vec<Part> {
         part(at.push, most, n),
         part(at.response, most, n),
         part(at.shift, most, n + dims.n_u as usize),
+        part(at.adjoint, 1, most),
     ]
 }
 

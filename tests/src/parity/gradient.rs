@@ -7,9 +7,9 @@ use std::path::Path;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
 use manyworlds_shaders::contact::gradient::layout::{
-    System, answer_reals, mobility_reals, shift_reals, side, sizes, slot_shift, touch, unknown, verdict,
+    Adjoint, System, answer_reals, mobility_reals, shift_reals, side, sizes, slot_shift, touch, unknown, verdict,
 };
-use manyworlds_shaders::contact::gradient::{answer, mobility, sides, system};
+use manyworlds_shaders::contact::gradient::{answer, back, mobility, sides, system};
 use manyworlds_shaders::contact::tree_layout::{contact, map, row, row_stride, slot_reals};
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals};
 use manyworlds_shaders::dynamics::tree::{NONE, TreeOnly};
@@ -64,8 +64,9 @@ pub(super) fn cases() -> Vec<Case> {
         for (at, set) in sets(name).iter().enumerate().filter(|(_, set)| set.layout.dims.n_block == 0) {
             let mut more = of_set(&format!("{name}, set {at}"), set, &mut seen);
             // Of trees of one to three dofs most rows of contacts depend on each other: f32 leaves no digits of the rest.
-            let solved = [k::GRADIENT_SYSTEM.name, k::GRADIENT_MOBILITY.name, k::GRADIENT_ANSWER.name];
-            more.iter_mut().for_each(|case| case.single = !solved.contains(&case.kernel.name));
+            let regular =
+                [&k::GRADIENT_ACTING, &k::GRADIENT_SIDES, &k::GRADIENT_SHIFTS, &k::GRADIENT_ROW_SHIFTS].map(|k| k.name);
+            more.iter_mut().for_each(|case| case.single = regular.contains(&case.kernel.name));
             cases.extend(more);
         }
     }
@@ -109,6 +110,14 @@ impl Slots {
         let count = words.len() / map::SIZE;
         let (mut touched, mut impulse) = (Vec::new(), Vec::new());
         for s in 0..count {
+            // Every third lane a contact twice: of equal pivots the first is taken.
+            if s == 1 && lane % 3 == 1 {
+                contacts.copy_within(..contact::SIZE, contact::SIZE);
+                words.copy_within(..map::SIZE, map::SIZE);
+                touched.extend_from_within(..);
+                impulse.extend_from_within(..);
+                continue;
+            }
             let record = &mut contacts[s * contact::SIZE..][..contact::SIZE];
             let word = &mut words[s * map::SIZE..][..map::SIZE];
             // Every other lane one of a body with itself.
@@ -329,10 +338,29 @@ fn of_set(name: &str, set: &TreeSet, seen: &mut [bool; 8]) -> Vec<Case> {
         &k::GRADIENT_ANSWER,
         tree,
         answer::items(&dims),
-        with(vec![slope, left(&mobility, 5), places(5), left(&mobility, 4), zeros(answer_reals(&dims))]),
+        with(vec![slope.clone(), left(&mobility, 5), places(5), left(&mobility, 4), zeros(answer_reals(&dims))]),
         &[(5, ROUNDING), (6, ROUNDING)],
     );
-    let mut cases = vec![acting, sides, shifts, system, mobility, answer];
+    let by_velocity = |rng: &mut ChaCha8Rng| {
+        let mut own: Vec<_> = (0..n_v).map(|_| rng.random_range(-1.0..1.0)).collect();
+        own.resize(Adjoint::new(&dims).reals, 0.0);
+        own
+    };
+    let given = Data::Lanes((0..LANES).map(|_| by_velocity(&mut rng)).collect());
+    let adjoint = of_tree(
+        &k::GRADIENT_ADJOINT,
+        vec![places(4), left(&mobility, 5), left(&mobility, 4), given],
+        &[(4, ROUNDING), (5, ROUNDING)],
+    );
+    let back = case(
+        name,
+        &k::GRADIENT_BACK,
+        tree,
+        back::items(&dims),
+        with(vec![slope, places(4), left(&adjoint, 4), left(&adjoint, 5)]),
+        &[(4, ROUNDING), (5, ROUNDING)],
+    );
+    let mut cases = vec![acting, sides, shifts, system, mobility, answer, adjoint, back];
     if n_row > 0 {
         cases.push(row_shifts);
     }
