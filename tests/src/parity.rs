@@ -5,6 +5,7 @@ mod contact;
 mod convex;
 mod data;
 mod dynamics;
+mod gradient;
 mod island;
 mod newton_cr;
 mod subadmm;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use manyworlds_gpu::{BufferId, CpuStore, DeviceOptions, GpuDevice, GpuError, GpuStore, Recording, Store};
 use manyworlds_shaders::{Kernel, Precision, Scalar};
 
-pub use data::Data;
+pub use data::{Data, Parts};
 
 /// Says that this machine has no adapter, and that the comparison with a device is to be left out.
 pub const NO_ADAPTER: &str = "MANYWORLDS_NO_ADAPTER";
@@ -46,7 +47,8 @@ pub struct Case {
     pub kernel: &'static Kernel,
     /// Lanes of the data in tiles.
     pub lanes: usize,
-    /// Buffers in binding order.
+    /// Buffers in binding order. In slots of an output a NaN stands for what is nobody's: whatever the kernel leaves there is
+    /// not compared, and no later one may read it.
     pub buffers: Vec<Data>,
     /// Appends the dispatch.
     pub record: Record,
@@ -64,6 +66,7 @@ pub fn cases() -> Vec<Case> {
     let mut cases = batch::cases();
     cases.extend(dynamics::cases());
     cases.extend(contact::cases());
+    cases.extend(gradient::cases());
     cases.extend(island::cases());
     cases
 }
@@ -100,7 +103,12 @@ impl Case {
             recording.read(ids[*at]);
         }
         store.run(&recording)?;
-        self.outputs.iter().map(|(at, _)| buffers[*at].download(ids[*at], self.lanes, &mut store)).collect()
+        let result = |at: usize| {
+            let mut values = buffers[at].download(ids[at], self.lanes, &mut store)?;
+            buffers[at].blank(&mut values);
+            Ok(values)
+        };
+        self.outputs.iter().map(|(at, _)| *at).map(result).collect()
     }
 
     fn on_cpu<T: Scalar>(&self, buffers: &[Data]) -> Result<Vec<Vec<f64>>, GpuError> {

@@ -85,7 +85,12 @@ fn case<D: Dims>(
 }
 
 /// The slots of one lane: the tree's blocks, then contacts near its bodies, with the ground or also `between` bodies.
-fn random_slots(tile: &TreeTile<f64>, contacts: usize, between: bool, rng: &mut ChaCha8Rng) -> (Vec<f64>, Vec<u32>) {
+pub(super) fn random_slots(
+    tile: &TreeTile<f64>,
+    contacts: usize,
+    between: bool,
+    rng: &mut ChaCha8Rng,
+) -> (Vec<f64>, Vec<u32>) {
     let dims = &tile.layout.dims;
     let (mut reals, mut words) = (Vec::new(), Vec::new());
     for _ in 0..dims.n_block {

@@ -1,6 +1,10 @@
 //! Buffers of a case, written lane by lane, and their way into and out of the tiles of a store.
 
 use manyworlds_gpu::{BufferId, BufferSpec, GpuError, Store};
+use manyworlds_shaders::contact::gradient::layout::{
+    System, row_shift, shift_reals, sizes, slot_shift, unknown, verdict,
+};
+use manyworlds_shaders::dynamics::tree::TreeDims;
 use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
 use manyworlds_shaders::{Kind, Scalar};
 
@@ -40,6 +44,147 @@ pub enum Data {
     /// First slot and number of slots of each tile, twice (this step's, the step's before): of the slots in the binding
     /// named, counted from 0.
     SlotTable(usize),
+    /// Tile-ragged, with parts that grow with the slots of the tile in other ways: `[lanes][n]`, every lane as if its tile
+    /// had as many slots as the fullest lane of all. What is not a lane's own is zero.
+    Ragged {
+        /// Which parts.
+        parts: Parts,
+        /// Sizes of the tree.
+        dims: TreeDims,
+        /// Slots of each lane.
+        slots: Vec<usize>,
+        /// The numbers.
+        lanes: Vec<Vec<f64>>,
+    },
+    /// Where the tiles lie in buffers of a step's Jacobian.
+    Places {
+        /// The binding whose slots they hold, counted from 0.
+        of: usize,
+        /// Sizes of the tree.
+        dims: TreeDims,
+    },
+}
+
+/// Buffers of [`Data::Ragged`]: those of [`manyworlds_shaders::contact::gradient::layout`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// `shift`.
+    Shift,
+    /// `system`, without scratch.
+    System,
+}
+
+/// A matrix in a lane's part of a buffer.
+struct Part {
+    begin: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl Parts {
+    /// Reals of a lane.
+    fn reals(self, dims: &TreeDims, slots: usize) -> usize {
+        match self {
+            Self::Shift => shift_reals(dims, slots),
+            Self::System => System::new(sizes(dims), slots).reals,
+        }
+    }
+
+    /// The parts of a lane in a tile with so many slots.
+    fn parts(self, dims: &TreeDims, slots: usize) -> Vec<Part> {
+        let part = |begin, rows, columns| Part { begin, rows, columns };
+        let (n, n_row) = (dims.n_v as usize, dims.n_row as usize);
+        match self {
+            Self::Shift => {
+                let size = slot_shift(n);
+                vec![part(0, slots, size), part(slots * size, n_row, row_shift::SIZE)]
+            }
+            Self::System => system_parts(&System::new(sizes(dims), slots), dims),
+        }
+    }
+
+    /// The same, with rows and columns of what is a lane's own.
+    fn own(self, dims: &TreeDims, slots: usize, own_slots: usize, unknowns: usize) -> Vec<Part> {
+        let mut parts = self.parts(dims, slots);
+        match self {
+            Self::Shift => parts[0].rows = own_slots,
+            Self::System => {
+                parts = system_parts(&System { most: unknowns, ..System::new(sizes(dims), slots) }, dims);
+            }
+        }
+        parts
+    }
+}
+
+fn system_parts(at: &System, dims: &TreeDims) -> Vec<Part> {
+    let part = |begin, rows, columns| Part { begin, rows, columns };
+    let (n, most) = (dims.n_v as usize, at.most);
+    vec![
+        part(0, 1, verdict::SIZE),
+        part(at.list, most, unknown::SIZE),
+        part(at.order, 2, most),
+        part(at.factor, most, most),
+        part(at.push, most, n),
+        part(at.response, most, n),
+        part(at.shift, most, n + dims.n_u as usize),
+    ]
+}
+
+/// Calls with the places of each number of a lane: in its list, which has room for `widest` slots, and in its tile.
+fn for_each_own(
+    (kind, dims): (Parts, &TreeDims),
+    [widest, tile_slots, own_slots]: [usize; 3],
+    unknowns: usize,
+    mut f: impl FnMut(usize, usize),
+) {
+    let (wide, there) = (kind.parts(dims, widest), kind.parts(dims, tile_slots));
+    for ((wide, there), own) in wide.iter().zip(&there).zip(kind.own(dims, tile_slots, own_slots, unknowns)) {
+        for (r, c) in (0..own.rows).flat_map(|r| (0..own.columns).map(move |c| (r, c))) {
+            f(wide.begin + r * wide.columns + c, there.begin + r * there.columns + c);
+        }
+    }
+}
+
+/// First real of each tile, over its width, and their number.
+fn ragged_begins(kind: Parts, dims: &TreeDims, slots: &[usize], tile: usize) -> Vec<usize> {
+    let mut begins = vec![0];
+    for (_, count) in slot_table(slots, tile) {
+        begins.push(begins[begins.len() - 1] + kind.reals(dims, count));
+    }
+    begins
+}
+
+/// Unknowns that a lane says it has.
+fn unknowns_of(kind: Parts, head: f64) -> usize {
+    if kind == Parts::System { head as usize } else { 0 }
+}
+
+fn pack_ragged(of: (Parts, &TreeDims), slots: &[usize], lanes: &[Vec<f64>], tile: usize) -> Vec<f64> {
+    let widest = slots.iter().copied().max().unwrap_or_default();
+    let (table, begins) = (slot_table(slots, tile), ragged_begins(of.0, of.1, slots, tile));
+    let mut out = vec![0.0; begins[table.len()] * tile];
+    for (lane, values) in lanes.iter().enumerate() {
+        let t = lane / tile;
+        let unknowns = unknowns_of(of.0, values.first().copied().unwrap_or_default());
+        for_each_own(of, [widest, table[t].1, slots[lane]], unknowns, |from, to| {
+            out[(begins[t] + to) * tile + lane % tile] = values[from];
+        });
+    }
+    out
+}
+
+fn unpack_ragged(of: (Parts, &TreeDims), slots: &[usize], packed: &[f64], tile: usize) -> Vec<f64> {
+    let widest = slots.iter().copied().max().unwrap_or_default();
+    let (table, begins) = (slot_table(slots, tile), ragged_begins(of.0, of.1, slots, tile));
+    let reals = of.0.reals(of.1, widest);
+    let mut out = vec![0.0; slots.len() * reals];
+    for (lane, values) in out.chunks_mut(reals.max(1)).enumerate().take(slots.len()) {
+        let t = lane / tile;
+        let at = |e: usize| (begins[t] + e) * tile + lane % tile;
+        let unknowns = unknowns_of(of.0, packed.get(at(0)).copied().unwrap_or_default());
+        for_each_own(of, [widest, table[t].1, slots[lane]], unknowns, |to, from| values[to] = packed[at(from)]);
+    }
+    out
 }
 
 /// Slots of each lane.
@@ -47,6 +192,7 @@ fn slot_counts(data: &Data) -> Vec<usize> {
     match data {
         Data::Slots { fields, lanes } => lanes.iter().map(|lane| lane.len() / fields).collect(),
         Data::SlotWords { fields, lanes } => lanes.iter().map(|lane| lane.len() / fields).collect(),
+        Data::Ragged { slots, .. } => slots.clone(),
         _ => Vec::new(),
     }
 }
@@ -104,12 +250,13 @@ fn unpack_slots<A: Copy>(packed: &[A], lanes: &[usize], fields: usize, tile: usi
 
 impl Data {
     pub(super) fn is_integer(&self) -> bool {
-        matches!(self, Self::LaneWords(_) | Self::Words(_) | Self::SlotWords { .. } | Self::SlotTable(_))
+        use Data::{LaneWords, Places, SlotTable, SlotWords, Words};
+        matches!(self, LaneWords(_) | Words(_) | SlotWords { .. } | SlotTable(_) | Places { .. })
     }
 
     pub(super) fn spec(&self, name: &'static str) -> BufferSpec {
         let kind = match self {
-            Self::Lanes(_) | Self::Slots { .. } => Kind::Tile,
+            Self::Lanes(_) | Self::Slots { .. } | Self::Ragged { .. } => Kind::Tile,
             Self::Shared(_) | Self::Flat { .. } => Kind::Real,
             _ => Kind::Index,
         };
@@ -121,6 +268,10 @@ impl Data {
         match &mut data {
             Self::Lanes(lanes) | Self::Slots { lanes, .. } => lanes.reverse(),
             Self::LaneWords(lanes) | Self::SlotWords { lanes, .. } => lanes.reverse(),
+            Self::Ragged { slots, lanes, .. } => {
+                slots.reverse();
+                lanes.reverse();
+            }
             _ => {}
         }
         data
@@ -163,24 +314,36 @@ impl Data {
             Self::SlotWords { fields, .. } => Self::SlotWords { fields: *fields, lanes: words() },
             Self::Shared(_) => Self::Shared(values.to_vec()),
             Self::Flat { period, .. } => Self::Flat { values: values.to_vec(), period: *period },
-            Self::Words(_) | Self::SlotTable(_) => self.clone(),
+            Self::Ragged { parts, dims, slots, .. } => {
+                Self::Ragged { parts: *parts, dims: *dims, slots: slots.clone(), lanes: reals() }
+            }
+            Self::Words(_) | Self::SlotTable(_) | Self::Places { .. } => self.clone(),
         }
     }
 
     /// Numbers of a record: what lies this far apart is of one kind, and of one scale.
     pub(super) fn period(&self) -> usize {
         match self {
-            Self::Lanes(lanes) => lanes.first().map_or(1, Vec::len).max(1),
+            Self::Lanes(lanes) | Self::Ragged { lanes, .. } => lanes.first().map_or(1, Vec::len).max(1),
             Self::Slots { fields, .. } | Self::SlotWords { fields, .. } => *fields,
             Self::Flat { period, .. } => *period,
             _ => 1,
         }
     }
 
+    /// Makes a NaN of every number of a result that was one before the run, in slots.
+    pub(super) fn blank(&self, values: &mut [f64]) {
+        if let Self::Slots { lanes, .. } | Self::Ragged { lanes, .. } = self {
+            for (value, before) in values.iter_mut().zip(lanes.iter().flatten()) {
+                *value = if before.is_nan() { f64::NAN } else { *value };
+            }
+        }
+    }
+
     pub(super) fn perturbed(&self, by: f64) -> Self {
         let mut data = self.clone();
         match &mut data {
-            Self::Lanes(lanes) | Self::Slots { lanes, .. } => {
+            Self::Lanes(lanes) | Self::Slots { lanes, .. } | Self::Ragged { lanes, .. } => {
                 lanes.iter_mut().flatten().for_each(|x| *x += by * (1.0 + x.abs()));
             }
             Self::Flat { values, .. } => values.iter_mut().for_each(|x| *x += by * (1.0 + x.abs())),
@@ -201,6 +364,7 @@ impl Data {
             Self::Lanes(values) => pack(values, tile),
             Self::Slots { fields, lanes } => pack_slots(lanes, *fields, tile),
             Self::Shared(values) | Self::Flat { values, .. } => values.clone(),
+            Self::Ragged { parts, dims, slots, lanes } => pack_ragged((*parts, dims), slots, lanes, tile),
             _ => Vec::new(),
         };
         let words = match self {
@@ -211,6 +375,15 @@ impl Data {
                 .into_iter()
                 .flat_map(|(begin, count)| [begin as u32, count as u32, begin as u32, count as u32])
                 .collect(),
+            Self::Places { of, dims } => {
+                let slots = slot_counts(&all[*of]);
+                let [system, shift] = [Parts::System, Parts::Shift].map(|kind| ragged_begins(kind, dims, &slots, tile));
+                slot_table(&slots, tile)
+                    .into_iter()
+                    .zip(system.into_iter().zip(shift))
+                    .flat_map(|((begin, count), (system, shift))| [begin, count, system, shift].map(|x| x as u32))
+                    .collect()
+            }
             _ => Vec::new(),
         };
         if let Self::Lanes(values) = self {
@@ -248,6 +421,7 @@ impl Data {
             Self::Slots { fields, .. } | Self::SlotWords { fields, .. } => {
                 unpack_slots(&raw, &slot_counts(self), *fields, tile)
             }
+            Self::Ragged { parts, dims, slots, .. } => unpack_ragged((*parts, dims), slots, &raw, tile),
             _ => raw,
         })
     }
@@ -264,6 +438,23 @@ mod tests {
         let flat: Vec<_> = lanes.iter().flatten().copied().collect();
         for tile in [8, 32] {
             assert_eq!(unpack_slots(&pack_slots(&lanes, 2, tile), &counts, 2, tile), flat);
+        }
+    }
+
+    #[test]
+    fn parts_come_back_in_any_tile() {
+        let dims = TreeDims { n_v: 3, n_u: 1, n_row: 2, ..TreeDims::default() };
+        let slots: Vec<_> = (0..11).map(|lane| lane % 4).collect();
+        for kind in [Parts::Shift, Parts::System] {
+            let packed: Vec<f64> = (0..20_000).map(f64::from).collect();
+            // What a lane says of its unknowns is its first number.
+            let packed: Vec<_> = packed.iter().map(|x| if kind == Parts::System { x % 3.0 } else { *x }).collect();
+            let out = unpack_ragged((kind, &dims), &slots, &packed, 8);
+            let lanes: Vec<_> = out.chunks(out.len() / slots.len()).map(<[f64]>::to_vec).collect();
+            for tile in [8, 32] {
+                let packed = pack_ragged((kind, &dims), &slots, &lanes, tile);
+                assert_eq!(unpack_ragged((kind, &dims), &slots, &packed, tile), out);
+            }
         }
     }
 

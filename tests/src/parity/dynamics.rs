@@ -5,8 +5,7 @@ use std::path::Path;
 
 use manyworlds_dynamics::{Settings, TreeLayout, TreeSet, compile};
 use manyworlds_model::{ImportOptions, load};
-use manyworlds_shaders::dynamics::derivatives::layout::{act_reals, slope_reals, work_reals};
-use manyworlds_shaders::dynamics::derivatives::respond;
+use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
 use manyworlds_shaders::dynamics::tree::{SPEED, TreeOnly, joint};
 use manyworlds_shaders::{Kernel, kernel};
 use rand::{RngExt as _, SeedableRng as _};
@@ -117,9 +116,7 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
             lanes: LANES,
             buffers,
             record: Box::new(move |recording, ids| {
-                let columns = std::ptr::eq(kernel, &k::DERIVATIVES_RESPOND);
-                let items = if columns { respond::items(&dims.tree) } else { LANES as u32 };
-                recording.dispatch(kernel, &dims, items, ids);
+                recording.dispatch(kernel, &dims, LANES as u32, ids);
             }),
             outputs: outputs.iter().map(|at| (*at, tolerance)).collect(),
             single: true,
@@ -186,7 +183,8 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
     ];
     let dims = set.layout.dims;
     let act = |rng: &mut ChaCha8Rng| -> Data {
-        Data::Lanes((0..LANES).map(|_| (0..act_reals(&dims)).map(|_| rng.random_range(-1.0..1.0)).collect()).collect())
+        let reals = Act::new(&dims).reals;
+        Data::Lanes((0..LANES).map(|_| (0..reals).map(|_| rng.random_range(-1.0..1.0)).collect()).collect())
     };
     let zeros = |n: usize| Data::Lanes(vec![vec![0.0; n]; LANES]);
     let effort = case(
@@ -204,10 +202,7 @@ fn of_set(name: &str, set: &TreeSet, param_lanes: bool) -> Vec<Case> {
         &[6, 7],
         ROUNDING_OF_FORCES,
     );
-    let after = force.after().expect("a mirror runs");
-    let respond =
-        case(&k::DERIVATIVES_RESPOND, vec![of(|tile| &tile.factor), after[7].clone()], &[3], ROUNDING_OF_SOLVES);
-    cases.extend([effort, force, respond]);
+    cases.extend([effort, force]);
     use manyworlds_shaders::dynamics::tree::integrator::{IMPLICIT_EULER, MIDPOINT, SYMPLECTIC_EULER};
     cases.extend([SYMPLECTIC_EULER, IMPLICIT_EULER, MIDPOINT].into_iter().flat_map(theta));
     cases

@@ -1,5 +1,9 @@
-// See answer.rs.
+// dv+ by q, v and ctrl, a column of a lane an item. See answer.rs.
 #import dynamics/tree
+#import dynamics/derivatives/layout
+#import contact/gradient/layout
+#import contact/gradient/columns
+#import contact/gradient/substitute
 
 struct Dims {
     tree: TreeDims,
@@ -14,15 +18,39 @@ struct Dims {
 
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
-    let lane = lane_index(group, local);
+    let n = dims.tree.n_v;
+    let width = slope_width();
+    let item = item_of(group, local, width);
+    let lane = item.lane;
+    let column = item.column;
     if lane >= dims.tree.lanes {
         return;
     }
-    _ = slope[0];
-    _ = mobility[0];
-    _ = places[0];
-    _ = system[0];
-    _ = answer[0];
-    _ = topology[0];
-    _ = params[0];
+    let out = tile_base(lane, (n + 1u) * width);
+    let k_at = tile_base(lane, mobility_reals(n));
+    let slope_at = slope_base(lane) + column * TILE;
+    let at = system_new(vec3<u32>(n, dims.tree.n_u, dims.tree.n_row), tile_place(lane, PLACE_COUNT));
+    let equations = ragged_base(lane, PLACE_SYSTEM);
+    // ds has no columns of v.
+    let by_v = n <= column && column < 2u * n;
+    let across = n + dims.tree.n_u;
+    let solved = equations + (at.shift + select(column - n, column, column < n)) * TILE;
+    // What is left stands with the columns of v and ctrl: ds by q and ctrl behind each other.
+    let left_at = out + n * width * TILE;
+    if by_v {
+        answer[left_at + (column - n) * TILE] = real(0.0);
+    } else {
+        answer[left_at + select(column, column + n, column < n) * TILE] = substitute(equations, at, solved, across);
+    }
+    let run = moved(column);
+    for (var i = 0u; i < n; i++) {
+        var sum = real(0.0);
+        for (var j = run.x; j < run.x + run.y; j++) {
+            sum = fma(mobility[k_at + (i * n + j) * TILE], slope[slope_at + j * width * TILE], sum);
+        }
+        if !by_v {
+            sum = pushed(equations, at, i, n, solved, across, sum);
+        }
+        answer[out + (i * width + column) * TILE] = sum;
+    }
 }

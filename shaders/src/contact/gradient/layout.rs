@@ -109,7 +109,7 @@ pub mod verdict {
 
 /// Reals of an unknown in a lane's list.
 pub mod unknown {
-    /// First of its rows of the lane: three a slot, then those of the tree.
+    /// First of its rows of the lane: those of the tree, then three a slot.
     pub const FIRST: usize = 0;
     /// Column of R over its rows, 3.
     pub const DIRECTION: usize = 1;
@@ -142,6 +142,8 @@ pub struct System {
     pub shift: usize,
     /// Scratch of a product with the transpose, `[most]`.
     pub adjoint: usize,
+    /// Scratch of devices, `[most + n_v]`.
+    pub scratch: usize,
     /// Reals of a lane.
     pub reals: usize,
 }
@@ -160,7 +162,8 @@ impl System {
         let response = push + most * n;
         let shift = response + most * n;
         let adjoint = shift + most * (n + n_u);
-        Self { most, list, order, factor, push, response, shift, adjoint, reals: adjoint + most }
+        let scratch = adjoint + most;
+        Self { most, list, order, factor, push, response, shift, adjoint, scratch, reals: scratch + most + n }
     }
 }
 

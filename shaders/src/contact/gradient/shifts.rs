@@ -133,10 +133,12 @@ fn add_pairs<R: Real>(tree: &Tree, motion: &[R], record: &[R], bodies: [R; 2], w
             }
             let wrench = times(&record[side::WRENCH + SUM * own..][..SUM], &spatial(motion, i));
             for k in 0..n {
-                let weight = moved * moves(&tree.dofs[k], bodies[other]);
-                if zero.lt(weight).any() {
+                let moves = zero.lt(moved * moves(&tree.dofs[k], bodies[other]));
+                if moves.any() {
                     let there = dot(&spatial(motion, k), &wrench, zero);
-                    slope[k * width + i] = (weight * R::lit(sign)).mul_add(there, slope[k * width + i]);
+                    let to = &mut slope[k * width + i];
+                    // What stands there for a lane that it does not move may be anything.
+                    *to = R::select(moves, R::lit(sign).mul_add(there, *to), *to);
                 }
             }
         }

@@ -1,13 +1,15 @@
 //! The modes of all constraints, the unknowns they leave free, and the factor of `B = L J A^-1 J^T R + D` with complete
 //! pivoting, which tells the rank. The unknowns of each mode are those of Q. Le Lidec et al. 2024, section III-B.
 //!
+//! On devices a workgroup has a lane, and its invocations share the work: an elimination is long.
+//!
 //! Buffers: places, constraint, row, impulse, velocity, shift -> system.
 
 use super::layout::{System, kink, place, row_shift, slot_shift, tile_place, unknown, verdict};
 use crate::args::Args;
 use crate::contact::tree_layout::{row as row_part, row_dof, row_stride, slot, slot_reals};
 use crate::dynamics::tree::{nth, param};
-use crate::real::{Mask, Real, Scalar};
+use crate::real::{LANES, Mask, Real, Scalar};
 
 /// Uniform.
 #[repr(C)]
@@ -36,6 +38,7 @@ impl Dims {
 struct Parts<'a, R: Real> {
     n: usize,
     n_u: usize,
+    n_row: usize,
     slots: usize,
     constraint: &'a [R],
     rows: &'a [R],
@@ -66,23 +69,23 @@ impl<R: Real> Parts<'_, R> {
     /// Adds one row of J to a lane's numbers, times a factor; `first`: row of the lane.
     #[inline(always)]
     fn add_jacobian(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
-        if first < 3 * self.slots {
-            return self.add(lane, factor, &self.slot(first / 3)[slot::J + first % 3 * self.n..][..self.n], to);
-        }
-        let numbers = self.row(first - 3 * self.slots);
-        for k in 0..3 {
-            let to = &mut to[row_dof(numbers, k)];
-            to.set_lane(lane, numbers[row_part::COEFFICIENT + k].lane(lane).mul_add(factor, to.lane(lane)));
-        }
+        let Some((s, r)) = self.of_slot(first) else {
+            let numbers = self.row(first);
+            for k in 0..3 {
+                let to = &mut to[row_dof(numbers, k)];
+                to.set_lane(lane, numbers[row_part::COEFFICIENT + k].lane(lane).mul_add(factor, to.lane(lane)));
+            }
+            return;
+        };
+        self.add(lane, factor, &self.slot(s)[slot::J + r * self.n..][..self.n], to);
     }
 
     /// The same of `J A^-1`.
     #[inline(always)]
     fn add_response(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
-        let from = if first < 3 * self.slots {
-            &self.slot(first / 3)[slot::J + (3 + first % 3) * self.n..]
-        } else {
-            &self.row(first - 3 * self.slots)[row_part::Y..]
+        let from = match self.of_slot(first) {
+            Some((s, r)) => &self.slot(s)[slot::J + (3 + r) * self.n..],
+            None => &self.row(first)[row_part::Y..],
         };
         self.add(lane, factor, &from[..self.n], to);
     }
@@ -90,11 +93,10 @@ impl<R: Real> Parts<'_, R> {
     /// The same of ds, by q and ctrl.
     #[inline(always)]
     fn add_shift(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
-        if first < 3 * self.slots {
-            return self.add(lane, factor, &self.slot_shift(first / 3)[first % 3 * self.n..][..self.n], to);
+        if let Some((s, r)) = self.of_slot(first) {
+            return self.add(lane, factor, &self.slot_shift(s)[r * self.n..][..self.n], to);
         }
-        let index = first - 3 * self.slots;
-        let (numbers, shift) = (self.row(index), self.row_shift(index));
+        let (numbers, shift) = (self.row(first), self.row_shift(first));
         for k in 0..3 {
             let to = &mut to[row_dof(numbers, k)];
             to.set_lane(lane, shift[row_shift::BY_Q + k].lane(lane).mul_add(factor, to.lane(lane)));
@@ -103,6 +105,12 @@ impl<R: Real> Parts<'_, R> {
             let to = &mut to[self.n + shift[row_shift::CONTROL].lane(lane).to_f64() as usize];
             to.set_lane(lane, shift[row_shift::BY_CTRL].lane(lane).mul_add(factor, to.lane(lane)));
         }
+    }
+
+    /// Slot and row of it that a row of the lane is, if it is none of the tree's.
+    #[inline(always)]
+    fn of_slot(&self, first: usize) -> Option<(usize, usize)> {
+        first.checked_sub(self.n_row).map(|row| (row / 3, row % 3))
     }
 
     #[inline(always)]
@@ -146,7 +154,7 @@ const UNIT: [[f64; 3]; 3] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
 /// The mode of a contact, and its unknowns.
 #[inline(always)]
-fn contact<R: Real>(s: usize, own: &[R], kinks: &[R], impulse: &[R], velocity: &[R], out: &mut List<R>) {
+fn contact<R: Real>(first: usize, own: &[R], kinks: &[R], impulse: &[R], velocity: &[R], out: &mut List<R>) {
     let (n, zero, one) = (velocity.len(), R::lit(0.0), R::lit(1.0));
     let block = &own[slot::BLOCK..];
     let delassus = (block[0] + block[3] + block[5]) * R::lit(1.0 / 3.0);
@@ -177,14 +185,14 @@ fn contact<R: Real>(s: usize, own: &[R], kinks: &[R], impulse: &[R], velocity: &
     let along = slip / R::select(rough & acts, mu * impulse[2], one);
     for lane in 0..R::N {
         if sticks.lane(lane) {
-            UNIT.into_iter().for_each(|unit| out.push(lane, 3 * s, unit, unit, 0.0));
+            UNIT.into_iter().for_each(|unit| out.push(lane, first, unit, unit, 0.0));
         } else if acts.lane(lane) {
             let number = |x: R| x.lane(lane).to_f64();
             let ([x, y], mu) = (drag.map(number), number(mu));
-            out.push(lane, 3 * s, [mu * x, mu * y, 1.0], UNIT[2], 0.0);
+            out.push(lane, first, [mu * x, mu * y, 1.0], UNIT[2], 0.0);
             if mu > 0.0 {
                 let across = [-y, x, 0.0];
-                out.push(lane, 3 * s, across, across, number(along));
+                out.push(lane, first, across, across, number(along));
             }
         }
     }
@@ -230,16 +238,16 @@ pub fn system<R: Real>(
     let (zero, n) = (R::lit(0.0), dims.n_v as usize);
     let slots = impulse.len() / 3;
     let at = System::new(dims.sizes(), slots);
-    let parts = Parts { n, n_u: dims.n_u as usize, slots, constraint, rows, shift };
+    let parts = Parts { n, n_u: dims.n_u as usize, n_row: dims.n_row as usize, slots, constraint, rows, shift };
     let (head, rest) = out.split_at_mut(at.order);
     let (head, list) = head.split_at_mut(at.list);
     let mut unknowns = List { list, counts: vec![0; R::N], margin: R::lit(param::UNBOUNDED), closed: zero };
     for s in 0..slots {
         let kinks = &parts.slot_shift(s)[3 * n..];
-        contact(s, parts.slot(s), kinks, &impulse[3 * s..3 * s + 3], velocity, &mut unknowns);
+        contact(parts.n_row + 3 * s, parts.slot(s), kinks, &impulse[3 * s..3 * s + 3], velocity, &mut unknowns);
     }
     for r in 0..dims.n_row as usize {
-        row(3 * slots + r, parts.row(r), parts.row_shift(r), velocity, &mut unknowns);
+        row(r, parts.row(r), parts.row_shift(r), velocity, &mut unknowns);
     }
     let List { counts, margin, closed, .. } = unknowns;
     let m = counts.iter().fold(0, |most, &count| most.max(count));
@@ -289,11 +297,19 @@ pub fn system<R: Real>(
     let rank = eliminate(m, at.most, R::lit(f64::from(f32::from_bits(dims.smallest))), factor, row_of, column_of);
     head[verdict::RANK] = rank;
     let check = Check { m, n, stride: at.most, list, factor, column_of, equations: response, push };
-    let residual = check.residual(head[verdict::SIZE_OF]);
+    let mut left = check.residual(head[verdict::SIZE_OF]);
     for (lane, &count) in counts.iter().enumerate() {
         let rank = rank.lane(lane).to_f64() as usize;
-        let left = if rank == count { residual.lane(lane).to_f64() } else { check.freedom(lane, rank, count) };
-        head[verdict::LEFT].set_lane(lane, R::Scalar::from_f64(left));
+        if rank < count {
+            left.set_lane(lane, R::Scalar::from_f64(check.freedom(lane, rank, count)));
+        }
+    }
+    head[verdict::LEFT] = left;
+    // Columns without a pivot.
+    for (lane, &count) in counts.iter().enumerate() {
+        for c in rank.lane(lane).to_f64() as usize..count {
+            (0..count).for_each(|i| factor[i * at.most + c].set_lane(lane, R::Scalar::default()));
+        }
     }
 
     // What goes in, in the order of the factor.
@@ -510,7 +526,7 @@ impl<R: Real> Check<'_, R> {
 /// See the module.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let dims = &args.dims::<Dims>();
-    let tiles = args.tiles();
+    let tiles = (dims.lanes as usize).div_ceil(LANES);
     let [places, constraint, rows, impulse, velocity, shift, out] = args.split();
     let n_v = dims.n_v as usize;
     let size = slot_reals(n_v);

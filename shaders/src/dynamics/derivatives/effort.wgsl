@@ -3,6 +3,7 @@
 #import dynamics/tree
 #import dynamics/tumble
 #import dynamics/derivatives/turn
+#import dynamics/derivatives/length
 #import dynamics/derivatives/drift
 #import dynamics/derivatives/layout
 
@@ -28,11 +29,6 @@ struct Bases {
 fn state3(base: u32, i: u32) -> vec3<real> {
     let at = base + i * TILE;
     return vec3<real>(state[at], state[at + TILE], state[at + 2u * TILE]);
-}
-
-fn orientation_at(base: u32, q: u32) -> vec4<real> {
-    let at = base + q * TILE;
-    return quat_normalize(vec4<real>(state[at], state[at + TILE], state[at + 2u * TILE], state[at + 3u * TILE]));
 }
 
 // Rotation vector from a reference to an orientation, body axes.
@@ -133,20 +129,6 @@ fn add_turn(base: Bases, pull: real, by: vec3<real>, first: u32) {
     }
 }
 
-// How the length of an actuator changes with the first three dofs of its joint (tangent space); with others it does not.
-fn length_slope(base: Bases, joint: JointRecord, gear: u32) -> vec3<real> {
-    let zero = real(0.0);
-    if joint.kind == JOINT_FREE {
-        return vec3<real>(zero, zero, zero);
-    }
-    if joint.kind == JOINT_BALL {
-        let turn = turn_right_inverse(quat_log(orientation_at(base.state, joint.q_begin)));
-        let g = param_at3(base.param, gear);
-        return scale_add(turn.z, g.z, scale_add(turn.y, g.y, turn.x * g.x));
-    }
-    return vec3<real>(param_at(base.param, gear), zero, zero);
-}
-
 // The impulse of an actuator that is no row.
 fn add_actuator(base: Bases, actuator: ActuatorRecord, index: u32, h_in: real) {
     let zero = real(0.0);
@@ -180,7 +162,7 @@ fn add_actuator(base: Bases, actuator: ActuatorRecord, index: u32, h_in: real) {
     let free = param_at(base.param, force_range) <= force && force <= param_at(base.param, force_range + 1u);
     let h = select(zero, h_in, free);
     gain = select(zero, gain, low <= control && control <= high);
-    var along = length_slope(base, joint, gear);
+    var along = length_slope(base.param, base.state, joint, gear);
     for (var i = 0u; i < count; i++) {
         let pull = h * param_at(base.param, gear + i);
         for (var j = 0u; j < count; j++) {

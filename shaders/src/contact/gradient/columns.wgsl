@@ -1,0 +1,26 @@
+// What kernels share whose items are columns of lanes: the lanes of a tile, column after column, then the next tile. The
+// importing kernel imports dynamics/tree.
+
+struct Item {
+    lane: u32,
+    column: u32,
+}
+
+// The item of an invocation, of so many columns.
+fn item_of(group: vec3<u32>, local: u32, columns: u32) -> Item {
+    let item = lane_index(group, local);
+    return Item(item / (TILE * columns) * TILE + local, item / TILE % columns);
+}
+
+// The dofs that a column of `slope` has entries at: first, and how many. A control moves those of one joint alone; that
+// of a row is in ds.
+fn moved(column: u32) -> vec2<u32> {
+    let n = dims.tree.n_v;
+    if column < 2u * n {
+        return vec2<u32>(0u, n);
+    }
+    let actuator = actuator_record(column - 2u * n);
+    let joint = joint_record(actuator.joint);
+    let count = select(select(1u, 3u, joint.kind == JOINT_BALL), 6u, joint.kind == JOINT_FREE);
+    return vec2<u32>(joint.dof_begin, select(count, 0u, actuator.mode == DRIVE_ROW));
+}
