@@ -122,9 +122,8 @@ pub(crate) fn integrate_along(forward: &Forward, after: &[f64], dv: &[f64], out:
 
 /// The transpose for one tree: with the gradient of a loss by q+, `after_q`, adds that by v+ to `v` and gives that by q to
 /// `q`; all `[n_v]` of the tree.
-pub(crate) fn integrate_back(forward: &Forward, after: &[f64], after_q: &[f64], v: &mut [f64], q: &mut [f64]) {
-    let h = forward.h();
-    for_parts(forward.tree.joints, forward.h(), after, |part| match part {
+pub fn integrate_back(joints: &[JointRecord], h: f64, after: &[f64], after_q: &[f64], v: &mut [f64], q: &mut [f64]) {
+    for_parts(joints, h, after, |part| match part {
         Part::Plain(dof) => {
             v[dof] += h * after_q[dof];
             q[dof] += after_q[dof];

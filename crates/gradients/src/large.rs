@@ -365,7 +365,7 @@ impl<'a> Large<'a> {
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             let (after_q, q) = (&after_q[own.clone()], &mut by_q[own.clone()]);
-            integrate_back(&member.forward, &member.after, after_q, &mut v[own], q);
+            integrate_back(member.forward.tree.joints, member.forward.h(), &member.after, after_q, &mut v[own], q);
         }
         let mut response = v.clone();
         self.solve(&mut response);

@@ -42,7 +42,7 @@ mod tree;
 pub use block::BlockInput;
 pub use constraint::CLOSED;
 pub use contact::{BodyOfTree, ContactInput};
-pub use integrate::integrate_rows;
+pub use integrate::{integrate_back, integrate_rows};
 pub use island::LARGEST_RESIDUAL;
 pub use lu::SMALLEST_PIVOT;
 pub use mode::Mode;

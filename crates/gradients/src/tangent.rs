@@ -147,7 +147,7 @@ impl Island<'_> {
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             let (after_q, q) = (&after_q[own.clone()], &mut by_q[own.clone()]);
-            integrate_back(&member.forward, &member.after, after_q, &mut v[own], q);
+            integrate_back(member.forward.tree.joints, member.forward.h(), &member.after, after_q, &mut v[own], q);
         }
         if let Some(Impact { tau, jump, change }) = impact {
             let late = dot(&v, change) + dot(&by_q, jump);

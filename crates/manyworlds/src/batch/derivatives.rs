@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::Batch;
 use crate::Error;
-use crate::group::{Wanted, WorldStep};
+use crate::group::{Blocks, Found, Product, Reverse, Wanted, WorldStep, Worlds};
 
 /// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
 const MOST_DENSE: usize = 4096;
@@ -198,21 +198,9 @@ impl Batch {
             pieces_mut("dv_dctrl", out.dv_dctrl, &wide)?,
         ];
         let rules = self.rules;
-        let mut wanted: Vec<Vec<Wanted>> = self.groups.iter().map(|_| Vec::new()).collect();
-        for ((order, &world), to) in worlds.iter().enumerate().zip(by_world(to)) {
-            let (group, world) = self.find(world)?;
-            wanted[group].push(Wanted { order, world, to });
-        }
-        let mut certificates = Vec::with_capacity(worlds.len());
-        for (group, wanted) in self.groups.iter_mut().zip(&mut wanted).filter(|(_, wanted)| !wanted.is_empty()) {
-            certificates.extend(group.jacobians(rules, wanted)?);
-        }
-        // What kernels left over.
-        let left: Vec<Wanted> = wanted.into_iter().flatten().collect();
-        let steps = self.asked(&left.iter().map(|wanted| worlds[wanted.order]).collect::<Vec<_>>())?;
-        let reverses: Vec<_> = self.groups.iter().map(|group| group.reverse()).collect();
-        let one = |((group, step), Wanted { order, to, .. }): (&(usize, WorldStep), Wanted)| {
-            let found = reverses[*group].linearised(step, rules).jacobian();
+        let by_kernels = |group: &mut dyn Worlds, wanted: &mut Vec<_>| group.jacobians(rules, wanted);
+        let on_host = |reverse: &dyn Reverse, step: &WorldStep, to: Blocks| {
+            let found = reverse.linearised(step, rules).jacobian();
             let blocks = [
                 &found.dq_dq,
                 &found.dq_dv,
@@ -224,11 +212,9 @@ impl Batch {
                 &found.dv_dctrl,
             ];
             to.into_iter().zip(blocks).for_each(|(to, block)| fill(to, block));
-            (order, found.certificate)
+            found.certificate
         };
-        certificates.extend(steps.par_iter().zip(left).map(one).collect::<Vec<_>>());
-        certificates.sort_unstable_by_key(|&(order, _)| order);
-        Ok(certificates.into_iter().map(|(_, certificate)| certificate).collect())
+        self.differentiated(worlds, by_world(to), by_kernels, on_host)
     }
 
     /// [`Batch::back`] of some worlds at once, into the caller's memory; gives the certificates, in the order of `worlds`.
@@ -249,22 +235,17 @@ impl Batch {
             pieces_mut("tau", to.tau, &n_v)?,
             pieces_mut("ctrl", to.ctrl, &n_u)?,
         ];
-        let steps = self.asked(worlds)?;
         let rules = self.rules;
-        let reverses: Vec<_> = self.groups.iter().map(|group| group.reverse()).collect();
-        let one = |(group, step): &(usize, WorldStep), to: [&mut [f64]; 4], [q, v]: [&[f64]; 2]| {
-            let outputs = Outputs { q: q.to_vec(), v: v.to_vec() };
-            let (found, certificate) = reverses[*group].for_products(step, rules).back(&outputs);
+        let by_kernels = |group: &mut dyn Worlds, wanted: &mut Vec<_>| group.back(rules, wanted);
+        let on_host = |reverse: &dyn Reverse, step: &WorldStep, Product { from: [q, v], to }: Product| {
+            let (found, certificate) =
+                reverse.for_products(step, rules).back(&Outputs { q: q.to_vec(), v: v.to_vec() });
             let parts = [&found.q, &found.v, &found.tau, &found.ctrl];
             to.into_iter().zip(parts).for_each(|(to, part)| fill(to, part));
             certificate
         };
-        Ok(steps
-            .par_iter()
-            .zip(by_world(to))
-            .zip(by_world(from))
-            .map(|((step, to), from)| one(step, to, from))
-            .collect())
+        let what = by_world(from).into_iter().zip(by_world(to)).map(|(from, to)| Product { from, to });
+        self.differentiated(worlds, what.collect(), by_kernels, on_host)
     }
 
     /// [`Batch::along`] of some worlds at once, into the caller's memory; gives the certificates, in the order of `worlds`.
@@ -300,6 +281,34 @@ impl Batch {
             .zip(by_world(from))
             .map(|((step, to), from)| one(step, to, from))
             .collect())
+    }
+
+    /// What is asked of each of some worlds, by kernels as far as those go, and the rest on the host; the certificates.
+    fn differentiated<W: Send>(
+        &mut self,
+        worlds: &[usize],
+        what: Vec<W>,
+        by_kernels: impl Fn(&mut dyn Worlds, &mut Vec<Wanted<W>>) -> Result<Vec<Found>, Error>,
+        on_host: impl Fn(&dyn Reverse, &WorldStep, W) -> Certificate + Sync,
+    ) -> Result<Vec<Certificate>, Error> {
+        let mut wanted: Vec<Vec<Wanted<W>>> = self.groups.iter().map(|_| Vec::new()).collect();
+        for ((order, &world), what) in worlds.iter().enumerate().zip(what) {
+            let (group, world) = self.find(world)?;
+            wanted[group].push(Wanted { order, world, what });
+        }
+        let mut found = Vec::with_capacity(worlds.len());
+        for (group, wanted) in self.groups.iter_mut().zip(&mut wanted).filter(|(_, wanted)| !wanted.is_empty()) {
+            found.extend(by_kernels(&mut **group, wanted)?);
+        }
+        let left: Vec<Wanted<W>> = wanted.into_iter().flatten().collect();
+        let steps = self.asked(&left.iter().map(|wanted| worlds[wanted.order]).collect::<Vec<_>>())?;
+        let reverses: Vec<_> = self.groups.iter().map(|group| group.reverse()).collect();
+        let one = |((group, step), wanted): (&(usize, WorldStep), Wanted<W>)| {
+            (wanted.order, on_host(&*reverses[*group], step, wanted.what))
+        };
+        found.extend(steps.par_iter().zip(left).map(one).collect::<Vec<_>>());
+        found.sort_unstable_by_key(|&(order, _)| order);
+        Ok(found.into_iter().map(|(_, certificate)| certificate).collect())
     }
 
     fn fits_dense(&self, group: usize) -> Result<(), Error> {

@@ -72,6 +72,7 @@ buffers! {
         system: Tile,
         mobility: Tile,
         answer: Tile,
+        adjoint: Tile,
     }
 }
 

@@ -8,8 +8,8 @@ mod convex;
 mod finish;
 mod gradient;
 mod inspect;
-mod jacobian;
 mod kept;
+mod linearise;
 mod newton_cr;
 mod params;
 mod problem;
@@ -26,7 +26,7 @@ use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::Kernels;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{Store, Timings};
-use manyworlds_gradients::{Certificate, GradientRules};
+use manyworlds_gradients::GradientRules;
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -40,9 +40,10 @@ use crate::{BatchOptions, Error, GeomParameter, Integrator, Summary};
 pub(crate) use backend::{Backend, Cpu};
 use buffers::{IslandBuffers, SetBuffers};
 use chunk::Chunk;
+use gradient::Geometry;
 pub(crate) use gradient::{ContactChanges, Reverse, WorldStep};
-pub(crate) use jacobian::Wanted;
 use kept::Kept;
+pub(crate) use linearise::{Blocks, Found, Product, Wanted};
 use shared::Shared;
 
 /// Entries of a tree's parameters, and what stands there.
@@ -65,8 +66,9 @@ pub(crate) trait Worlds: Send {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
     /// Jacobians of the last steps of some worlds, by kernels, as far as those go; the others are left in `wanted`.
-    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted>)
-    -> Result<Vec<(usize, Certificate)>, Error>;
+    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted<Blocks>>) -> Result<Vec<Found>, Error>;
+    /// Products with their transposes, likewise.
+    fn back(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted<Product>>) -> Result<Vec<Found>, Error>;
     /// The last steps of some worlds, for derivatives, in their order; `lean`: to be kept, without what can be computed again.
     fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error>;
     /// That of one world, to be differentiated at once.
@@ -103,7 +105,7 @@ pub struct State {
 pub(crate) struct Group<T: Scalar + CollidePrecision, B: Backend<T>> {
     shared: Arc<Shared<T>>,
     /// What derivatives of contacts rest on, once steps are kept.
-    geometry: Option<gradient::Geometry>,
+    geometry: Option<Geometry>,
     chunks: Vec<Chunk<T, B::Store>>,
     chunk_worlds: usize,
     n_world: usize,
@@ -158,6 +160,29 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
 
     fn place(&self, world: usize) -> (usize, usize) {
         (world / self.chunk_worlds, world % self.chunk_worlds)
+    }
+
+    /// What each chunk makes of what is asked of its worlds, `f(chunk, geometry, first world, wanted)`; what it leaves in its
+    /// list is left in `wanted`.
+    fn by_chunk<W: Send>(
+        &mut self,
+        wanted: &mut Vec<Wanted<W>>,
+        f: impl Fn(&mut Chunk<T, B::Store>, &Geometry, usize, &mut Vec<Wanted<W>>) -> Result<Vec<Found>, Error> + Sync,
+    ) -> Result<Vec<Found>, Error> {
+        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let size = self.chunk_worlds;
+        let mut parts: Vec<Vec<Wanted<W>>> = self.chunks.iter().map(|_| Vec::new()).collect();
+        wanted.drain(..).for_each(|wanted| parts[wanted.world / size].push(wanted));
+        let own = |(c, (chunk, wanted)): (usize, (&mut Chunk<T, B::Store>, &mut Vec<Wanted<W>>))| {
+            if wanted.is_empty() { Ok(Vec::new()) } else { f(chunk, geometry, c * size, wanted) }
+        };
+        let found: Vec<_> = if B::SIDE_BY_SIDE {
+            self.chunks.par_iter_mut().zip(&mut parts).enumerate().map(own).collect::<Result<_, _>>()?
+        } else {
+            self.chunks.iter_mut().zip(&mut parts).enumerate().map(own).collect::<Result<_, _>>()?
+        };
+        wanted.extend(parts.into_iter().flatten());
+        Ok(found.into_iter().flatten().collect())
     }
 }
 
@@ -380,7 +405,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             return Err(Error::Option { option: "substeps", expected: "1 for derivatives", found });
         }
         if self.geometry.is_none() {
-            self.geometry = Some(gradient::Geometry::new(&self.shared)?);
+            self.geometry = Some(Geometry::new(&self.shared)?);
         }
         self.chunks.iter_mut().for_each(|chunk| chunk.before = chunk.before.take().or_else(|| Some(Kept::default())));
         Ok(())
@@ -392,25 +417,12 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         self.chunks[c].remains()?.step(&self.shared, geometry, w, false)
     }
 
-    fn jacobians(
-        &mut self,
-        rules: GradientRules,
-        wanted: &mut Vec<Wanted>,
-    ) -> Result<Vec<(usize, Certificate)>, Error> {
-        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let size = self.chunk_worlds;
-        let mut by_chunk: Vec<Vec<Wanted>> = self.chunks.iter().map(|_| Vec::new()).collect();
-        wanted.drain(..).for_each(|wanted| by_chunk[wanted.world / size].push(wanted));
-        let own = |(c, (chunk, wanted)): (usize, (&mut Chunk<T, B::Store>, &mut Vec<Wanted>))| {
-            chunk.jacobians(geometry, rules, c * size, wanted)
-        };
-        let found: Vec<_> = if B::SIDE_BY_SIDE {
-            self.chunks.par_iter_mut().zip(&mut by_chunk).enumerate().map(own).collect::<Result<_, _>>()?
-        } else {
-            self.chunks.iter_mut().zip(&mut by_chunk).enumerate().map(own).collect::<Result<_, _>>()?
-        };
-        wanted.extend(by_chunk.into_iter().flatten());
-        Ok(found.into_iter().flatten().collect())
+    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted<Blocks>>) -> Result<Vec<Found>, Error> {
+        self.by_chunk(wanted, |chunk, geometry, first, wanted| chunk.jacobians(geometry, rules, first, wanted))
+    }
+
+    fn back(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted<Product>>) -> Result<Vec<Found>, Error> {
+        self.by_chunk(wanted, |chunk, geometry, first, wanted| chunk.back(geometry, rules, first, wanted))
     }
 
     fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error> {

@@ -5,7 +5,7 @@ use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
 use manyworlds_contact::solve::Kernels;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::gradient::{answer, mobility, sides, system};
+use manyworlds_shaders::contact::gradient::{answer, back, mobility, sides, system};
 use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
 use manyworlds_shaders::contact::{island_assemble, island_newton, island_pgs, island_tgs, warm_move};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
@@ -155,9 +155,9 @@ impl SetStep {
         );
     }
 
-    /// The Jacobian of the last step of trees that are islands by themselves, as `contact/gradient` says; `touch` and
-    /// `places` are there. A step is over: what were impulses of the step before are those of the last one's start.
-    pub(crate) fn jacobian(&self, closed: f64, smallest: f64, recording: &mut Recording) {
+    /// The last step of trees that are islands by themselves, linearised as `contact/gradient` says; `touch` and `places` are
+    /// there. A step is over: what were impulses of the step before are those of the last one's start.
+    pub(crate) fn linearise(&self, closed: f64, smallest: f64, recording: &mut Recording) {
         use kernel::contact as k;
         use kernel::dynamics::{DERIVATIVES_EFFORT, DERIVATIVES_FORCE};
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
@@ -216,15 +216,31 @@ impl SetStep {
                 mobility::items(dims),
                 &[topology, params, b.factor, b.places, b.system, b.mobility],
             )
+            .read(b.mobility);
+    }
+
+    /// What it says of the Jacobian.
+    pub(crate) fn answer(&self, recording: &mut Recording) {
+        let b = &self.buffers;
+        let buffers = [b.topology, self.params(), b.slope, b.mobility, b.places, b.system, b.answer];
+        let items = answer::items(&self.dims);
+        recording.dispatch(&kernel::contact::GRADIENT_ANSWER, &self.tree(), items, &buffers).read(b.answer);
+    }
+
+    /// What it says of a product with the transpose.
+    pub(crate) fn back(&self, recording: &mut Recording) {
+        use kernel::contact::{GRADIENT_ADJOINT, GRADIENT_BACK};
+        let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
+        let buffers = [b.topology, params, b.places, b.mobility, b.system, b.adjoint];
+        recording
+            .dispatch(&GRADIENT_ADJOINT, tree, self.dims.lanes, &buffers)
             .dispatch(
-                &k::GRADIENT_ANSWER,
+                &GRADIENT_BACK,
                 tree,
-                answer::items(dims),
-                &[topology, params, b.slope, b.mobility, b.places, b.system, b.answer],
+                back::items(&self.dims),
+                &[b.topology, params, b.slope, b.places, b.system, b.adjoint],
             )
-            .read(b.mobility)
-            .read(b.answer)
-            .read(b.velocity);
+            .read(b.adjoint);
     }
 
     /// Velocity into the state.

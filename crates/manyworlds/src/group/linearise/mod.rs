@@ -1,43 +1,54 @@
-//! Jacobians of the last steps of many worlds at once, by kernels: of worlds whose trees are islands by themselves, in double
+//! Derivatives of the last steps of many worlds at once, by kernels: of worlds whose trees are islands by themselves, in double
 //! precision. Others, and those about which the kernels are in doubt, are left to `manyworlds_gradients`.
+
+mod back;
+mod jacobian;
 
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Store};
-use manyworlds_gradients::{
-    Bounces, CLOSED, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, integrate_rows,
-};
+use manyworlds_gradients::{Bounces, CLOSED, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{
-    System, answer_reals, answer_width, mobility_reals, place, shift_reals, side, sizes, touch, verdict,
+    System, mobility_reals, place, shift_reals, side, sizes, touch, verdict,
 };
 use manyworlds_shaders::contact::tree_layout::SLOTS;
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, param};
 use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
 
-use super::buffers::SetBuffers;
-use super::certify::LOOSE;
-use super::chunk::{Chunk, ChunkSet};
-use super::gradient::{Geometry, double};
-use super::shared::Shared;
 use crate::Error;
+use crate::group::certify::LOOSE;
+use crate::group::chunk::{Chunk, ChunkSet};
+use crate::group::gradient::{Geometry, double};
+use crate::group::shared::Shared;
 use crate::host::Place;
 
 /// Margins from here on stand for none.
 const NO_MARGIN: f64 = 1e29;
 
-/// A world whose Jacobian is asked for, and where the blocks go: dq by q, v, tau, ctrl, then dv; empty ones are not wanted.
-pub(crate) struct Wanted<'a> {
+/// A world of which something is asked.
+pub(crate) struct Wanted<W> {
     /// Its number in the order that was asked for.
     pub(crate) order: usize,
     /// World of the group.
     pub(crate) world: usize,
-    pub(crate) to: [&'a mut [f64]; 8],
+    pub(crate) what: W,
 }
 
-/// What kernels said of a world.
-type Found = (usize, Certificate);
+/// Where the blocks of a Jacobian go: dq by q, v, tau, ctrl, then dv; empty ones are not wanted.
+pub(crate) type Blocks<'a> = [&'a mut [f64]; 8];
+
+/// A product with the transposed Jacobian.
+pub(crate) struct Product<'a> {
+    /// Gradient by q+ and by v+; empty: zeros.
+    pub(crate) from: [&'a [f64]; 2],
+    /// Where those by q, v, tau and ctrl go; empty ones are not wanted.
+    pub(crate) to: [&'a mut [f64]; 4],
+}
+
+/// What kernels said of a world: its number in the order that was asked for.
+pub(crate) type Found = (usize, Certificate);
 
 impl<T: Scalar + CollidePrecision> Shared<T> {
     /// Whether kernels differentiate steps of this model by these rules.
@@ -77,14 +88,16 @@ struct Before<T> {
 }
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
-    /// Jacobians of some of its worlds, of which `first` is the first in the group; the others are left in `wanted`.
-    pub(super) fn jacobians(
+    /// Linearises the last step, as far as Jacobians and products have it in common; takes those of the wanted worlds that
+    /// kernels can differentiate out of the list, each with what speaks against its derivative. `first`: first world in the
+    /// group.
+    fn linearised<W>(
         &mut self,
         geometry: &Geometry,
         rules: GradientRules,
         first: usize,
-        wanted: &mut Vec<Wanted>,
-    ) -> Result<Vec<Found>, Error> {
+        wanted: &mut Vec<Wanted<W>>,
+    ) -> Result<Vec<(Wanted<W>, Certificate)>, Error> {
         if !self.shared.by_kernels(rules) || self.before.is_none() {
             return Ok(Vec::new());
         }
@@ -108,15 +121,15 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 slot[touch::BODIES * width..(touch::BODIES + 2) * width].fill(T::from_f64(-1.0));
             }
         }
-        let mut certificates = Vec::with_capacity(taken.len());
-        for wanted in &taken {
-            let world = wanted.world - first;
+        let mut found = Vec::with_capacity(taken.len());
+        for own in taken {
+            let world = own.world - first;
             let mut certificate = Certificate::new();
             self.touch_world(geometry, &before, world, &mut touches, &mut certificate);
             if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
                 certificate.add_problem(&problem);
             }
-            certificates.push(certificate);
+            found.push((own, certificate));
         }
         for (set, touch) in self.sets.iter_mut().zip(touches) {
             self.store.resize(set.step.buffers.touch, touch.len())?;
@@ -125,21 +138,17 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         self.recording.clear();
         for set in &self.sets {
-            set.step.jacobian(CLOSED, SMALLEST_PIVOT, &mut self.recording);
-        }
-        self.store.run(&self.recording)?;
-        let sets = self.sets.iter().map(|set| set.step.buffers);
-        let results: Vec<_> = sets.map(|b| Results::new(&mut self.store, &b)).collect::<Result<_, Error>>()?;
-        let mut found = Vec::with_capacity(taken.len());
-        for (mut own, mut certificate) in taken.into_iter().zip(certificates) {
-            if self.write_blocks(&results, own.world - first, &mut own.to, &mut certificate) {
-                certificate.judge_margin(false);
-                found.push((own.order, certificate));
-            } else {
-                wanted.push(own);
-            }
+            set.step.linearise(CLOSED, SMALLEST_PIVOT, &mut self.recording);
         }
         Ok(found)
+    }
+
+    /// Time step of a lane, s.
+    fn time_step(&self, set: usize, index: usize, params: &Lane<T>) -> f64 {
+        if self.sets[set].dims().param_lanes == 1 {
+            return params.at(param::TIMESTEP);
+        }
+        T::from_f64(self.shared.sets[set].params[index][param::TIMESTEP]).to_f64()
     }
 
     /// Whether all trees of a world are islands by themselves, the step before is known, and nothing bounces.
@@ -202,7 +211,6 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.slope_work, work_reals(&dims)),
                 (b.slope, slope_reals(&dims)),
                 (b.mobility, mobility_reals(&dims)),
-                (b.answer, answer_reals(&dims)),
             ] {
                 self.store.resize(buffer, tile_len(width, lanes, n))?;
             }
@@ -276,28 +284,12 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                         }
                     }
                 }
-                Err(reason) => certificate.add_problem(&reason),
+                Err(reason) => {
+                    (touch::SLOPES..touch::SIZE).for_each(|field| put(field, 0.0));
+                    certificate.add_problem(&reason);
+                }
             }
         }
-    }
-}
-
-/// What the kernels left of a set.
-struct Results<T> {
-    mobility: Seen<T>,
-    answer: Seen<T>,
-    velocity: Seen<T>,
-    params: Seen<T>,
-}
-
-impl<T: Scalar> Results<T> {
-    fn new<S: Store<T>>(store: &mut S, b: &SetBuffers) -> Result<Self, Error> {
-        Ok(Self {
-            mobility: Seen::new(store, b.mobility)?,
-            answer: Seen::new(store, b.answer)?,
-            velocity: Seen::new(store, b.velocity)?,
-            params: Seen::new(store, b.lane_params)?,
-        })
     }
 }
 
@@ -308,91 +300,16 @@ struct Lane<'a, T> {
     first: usize,
 }
 
-impl<T: Scalar> Lane<'_, T> {
+impl<'a, T: Scalar> Lane<'a, T> {
+    /// `reals`: numbers of each lane.
+    fn new<S: Store<T>>(from: &'a Seen<T>, store: &'a S, lane: usize, reals: usize) -> Self {
+        let tile = store.tile();
+        Self { all: from.in_store(store), tile, first: tile_at(tile, lane, reals, 0) }
+    }
+
     #[inline(always)]
     fn at(&self, e: usize) -> f64 {
         self.all[self.first + e * self.tile].to_f64()
-    }
-}
-
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
-    /// Writes the blocks of a world; false where its derivative is in doubt: what is left of its equations is too much, or it is
-    /// not finite.
-    fn write_blocks(
-        &self,
-        results: &[Results<T>],
-        world: usize,
-        to: &mut [&mut [f64]; 8],
-        certificate: &mut Certificate,
-    ) -> bool {
-        let (shared, tile) = (&self.shared, self.store.tile());
-        let (n_v, n_u) = (shared.model.n_v, shared.model.actuators.len());
-        let mut own_dv = Vec::new();
-        for (tree, place) in shared.host.lanes.trees.iter().enumerate() {
-            let (set, results, trees) = (&self.sets[place.set], &results[place.set], &shared.sets[place.set]);
-            let (dims, lane) = (set.dims(), set.lane(world, place.index));
-            let (n, width) = (dims.n_v as usize, answer_width(dims));
-            let [mobility, answer, velocity, params] = [
-                (&results.mobility, mobility_reals(dims)),
-                (&results.answer, answer_reals(dims)),
-                (&results.velocity, n),
-                (&results.params, dims.n_param as usize),
-            ]
-            .map(|(from, reals)| Lane {
-                all: from.in_store(&self.store),
-                tile,
-                first: tile_at(tile, lane, reals, 0),
-            });
-            let left: Vec<f64> = (n * n..mobility_reals(dims)).map(|e| mobility.at(e)).collect();
-            let left_shift = (n * width..answer_reals(dims)).map(|e| answer.at(e));
-            if !judged(&left, left_shift, n, certificate) {
-                return false;
-            }
-            let h = if dims.param_lanes == 1 {
-                params.at(param::TIMESTEP)
-            } else {
-                T::from_f64(trees.params[place.index][param::TIMESTEP]).to_f64()
-            };
-            let after: Vec<f64> = (0..n).map(|e| velocity.at(e)).collect();
-            let (first, actuators) = (shared.model.trees[tree].v.start, &trees.actuators[place.index]);
-            let joints = trees.layout.tree().joints;
-            let (dq, dv) = to.split_at_mut(4);
-            for (block, wide) in [n_v, n_v, n_v, n_u].into_iter().enumerate() {
-                let (dq, dv) = (&mut *dq[block], &mut *dv[block]);
-                if dq.is_empty() && dv.is_empty() {
-                    continue;
-                }
-                let rows = first * wide..(first + n) * wide;
-                let dv = if dv.is_empty() {
-                    own_dv.resize(n * wide, 0.0);
-                    &mut own_dv[..n * wide]
-                } else {
-                    &mut dv[rows.clone()]
-                };
-                if n < n_v {
-                    dv.fill(0.0);
-                }
-                for (i, row) in dv.chunks_exact_mut(wide.max(1)).enumerate() {
-                    let at = i * width;
-                    match block {
-                        0 => row[first..first + n].iter_mut().enumerate().for_each(|(j, x)| *x = answer.at(at + j)),
-                        1 => row[first..first + n].iter_mut().enumerate().for_each(|(j, x)| *x = answer.at(at + n + j)),
-                        2 => {
-                            row[first..first + n]
-                                .iter_mut()
-                                .enumerate()
-                                .for_each(|(j, x)| *x = h * mobility.at(i * n + j));
-                        }
-                        _ => actuators.iter().enumerate().for_each(|(a, &own)| row[own] = answer.at(at + 2 * n + a)),
-                    }
-                }
-                if !dq.is_empty() {
-                    let own = (block == 0).then_some(first);
-                    integrate_rows(joints, h, &after, own, wide, dv, &mut dq[rows]);
-                }
-            }
-        }
-        to.iter().all(|block| block.iter().all(|x| x.is_finite()))
     }
 }
 

@@ -1,0 +1,139 @@
+//! Dense Jacobians.
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_gpu::Store;
+use manyworlds_gradients::{Certificate, GradientRules, integrate_rows};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::gradient::layout::{answer_reals, answer_width, mobility_reals};
+use manyworlds_shaders::index::tile_len;
+
+use super::{Blocks, Found, Lane, Seen, Wanted, judged};
+use crate::Error;
+use crate::group::buffers::SetBuffers;
+use crate::group::chunk::Chunk;
+use crate::group::gradient::Geometry;
+
+/// What the kernels left of a set.
+struct Results<T> {
+    mobility: Seen<T>,
+    answer: Seen<T>,
+    velocity: Seen<T>,
+    params: Seen<T>,
+}
+
+impl<T: Scalar> Results<T> {
+    fn new<S: Store<T>>(store: &mut S, b: &SetBuffers) -> Result<Self, Error> {
+        Ok(Self {
+            mobility: Seen::new(store, b.mobility)?,
+            answer: Seen::new(store, b.answer)?,
+            velocity: Seen::new(store, b.velocity)?,
+            params: Seen::new(store, b.lane_params)?,
+        })
+    }
+}
+
+impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+    /// Jacobians of some of its worlds, of which `first` is the first in the group; the others are left in `wanted`.
+    pub(in crate::group) fn jacobians(
+        &mut self,
+        geometry: &Geometry,
+        rules: GradientRules,
+        first: usize,
+        wanted: &mut Vec<Wanted<Blocks>>,
+    ) -> Result<Vec<Found>, Error> {
+        let taken = self.linearised(geometry, rules, first, wanted)?;
+        if taken.is_empty() {
+            return Ok(Vec::new());
+        }
+        let width = self.store.tile();
+        for set in &self.sets {
+            let (answer, dims) = (set.step.buffers.answer, set.step.dims);
+            self.store.resize(answer, tile_len(width, dims.lanes as usize, answer_reals(&dims)))?;
+            set.step.answer(&mut self.recording);
+        }
+        self.store.run(&self.recording)?;
+        let sets = self.sets.iter().map(|set| set.step.buffers);
+        let results: Vec<_> = sets.map(|b| Results::new(&mut self.store, &b)).collect::<Result<_, Error>>()?;
+        let mut found = Vec::with_capacity(taken.len());
+        for (mut own, mut certificate) in taken {
+            if self.write_blocks(&results, own.world - first, &mut own.what, &mut certificate) {
+                certificate.judge_margin(false);
+                found.push((own.order, certificate));
+            } else {
+                wanted.push(own);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Writes the blocks of a world; false where its derivative is in doubt: what is left of its equations is too much, or it is
+    /// not finite.
+    fn write_blocks(
+        &self,
+        results: &[Results<T>],
+        world: usize,
+        to: &mut Blocks,
+        certificate: &mut Certificate,
+    ) -> bool {
+        let shared = &self.shared;
+        let (n_v, n_u) = (shared.model.n_v, shared.model.actuators.len());
+        let mut own_dv = Vec::new();
+        for (tree, place) in shared.host.lanes.trees.iter().enumerate() {
+            let (set, results, trees) = (&self.sets[place.set], &results[place.set], &shared.sets[place.set]);
+            let (dims, lane) = (set.dims(), set.lane(world, place.index));
+            let (n, width) = (dims.n_v as usize, answer_width(dims));
+            let [mobility, answer, velocity, params] = [
+                (&results.mobility, mobility_reals(dims)),
+                (&results.answer, answer_reals(dims)),
+                (&results.velocity, n),
+                (&results.params, dims.n_param as usize),
+            ]
+            .map(|(from, reals)| Lane::new(from, &self.store, lane, reals));
+            let left: Vec<f64> = (n * n..mobility_reals(dims)).map(|e| mobility.at(e)).collect();
+            let left_shift = (n * width..answer_reals(dims)).map(|e| answer.at(e));
+            if !judged(&left, left_shift, n, certificate) {
+                return false;
+            }
+            let h = self.time_step(place.set, place.index, &params);
+            let after: Vec<f64> = (0..n).map(|e| velocity.at(e)).collect();
+            let (first, actuators) = (shared.model.trees[tree].v.start, &trees.actuators[place.index]);
+            let joints = trees.layout.tree().joints;
+            let (dq, dv) = to.split_at_mut(4);
+            for (block, wide) in [n_v, n_v, n_v, n_u].into_iter().enumerate() {
+                let (dq, dv) = (&mut *dq[block], &mut *dv[block]);
+                if dq.is_empty() && dv.is_empty() {
+                    continue;
+                }
+                let rows = first * wide..(first + n) * wide;
+                let dv = if dv.is_empty() {
+                    own_dv.resize(n * wide, 0.0);
+                    &mut own_dv[..n * wide]
+                } else {
+                    &mut dv[rows.clone()]
+                };
+                if n < n_v {
+                    dv.fill(0.0);
+                }
+                for (i, row) in dv.chunks_exact_mut(wide.max(1)).enumerate() {
+                    let at = i * width;
+                    match block {
+                        0 => row[first..first + n].iter_mut().enumerate().for_each(|(j, x)| *x = answer.at(at + j)),
+                        1 => row[first..first + n].iter_mut().enumerate().for_each(|(j, x)| *x = answer.at(at + n + j)),
+                        2 => {
+                            row[first..first + n]
+                                .iter_mut()
+                                .enumerate()
+                                .for_each(|(j, x)| *x = h * mobility.at(i * n + j));
+                        }
+                        _ => actuators.iter().enumerate().for_each(|(a, &own)| row[own] = answer.at(at + 2 * n + a)),
+                    }
+                }
+                if !dq.is_empty() {
+                    let own = (block == 0).then_some(first);
+                    integrate_rows(joints, h, &after, own, wide, dv, &mut dq[rows]);
+                }
+            }
+        }
+        to.iter().all(|block| block.iter().all(|x| x.is_finite()))
+    }
+}
