@@ -121,7 +121,7 @@ impl Slots {
             let record = &mut contacts[s * contact::SIZE..][..contact::SIZE];
             let word = &mut words[s * map::SIZE..][..map::SIZE];
             // Every other lane one of a body with itself.
-            if s == 2 && lane % 2 == 0 {
+            if s == 2 && lane.is_multiple_of(2) {
                 word[map::BODY_A] = word[map::BODY_B];
             }
             // Mostly gaps and violations that a step would undo slowly; some just closed.
