@@ -161,7 +161,7 @@ impl Slopes {
 /// Gaps and violations that a step would undo at less than this are closed, m/s (rad/s): rounding decides their sign.
 pub const CLOSED: f64 = 1e-9;
 /// The same of steps in single precision.
-pub(crate) const CLOSED_SINGLE: f64 = 1e-4;
+pub const CLOSED_SINGLE: f64 = 1e-4;
 
 /// How far a bias is from where its slope jumps.
 #[derive(Debug, Clone, Copy)]

@@ -21,7 +21,7 @@ use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
 
-pub use derivatives::{InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut};
+pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut};
 pub use kept::KeptStep;
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
@@ -38,6 +38,7 @@ pub struct Batch {
     /// Controls on their way to the kernels.
     controls: Vec<f64>,
     rules: GradientRules,
+    derivatives_by: DerivativesBy,
 }
 
 impl Batch {
@@ -66,6 +67,7 @@ impl Batch {
             steps: 0,
             controls: Vec::new(),
             rules: GradientRules::default(),
+            derivatives_by: DerivativesBy::default(),
         };
         for &(model, count) in groups {
             batch.groups.push(batch.group(model, count, options)?);

@@ -39,8 +39,8 @@ pub mod tangent;
 mod view;
 
 pub use batch::{
-    Batch, Estimate, InputSlices, InputsMut, JacobiansMut, KeptStep, ModelParameter, OutputSlices, OutputsMut,
-    ParameterDerivatives, Rollout, RolloutGradient, SmoothedGradient, Smoothing, WorldGradient,
+    Batch, DerivativesBy, Estimate, InputSlices, InputsMut, JacobiansMut, KeptStep, ModelParameter, OutputSlices,
+    OutputsMut, ParameterDerivatives, Rollout, RolloutGradient, SmoothedGradient, Smoothing, WorldGradient,
 };
 pub use controls::ControlCurve;
 pub use error::Error;

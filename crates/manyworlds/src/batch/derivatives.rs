@@ -13,6 +13,19 @@ use crate::group::{Blocks, Found, Product, Reverse, Wanted, WorldStep, Worlds};
 /// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
 const MOST_DENSE: usize = 4096;
 
+/// Who computes derivatives of many worlds at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DerivativesBy {
+    /// [`DerivativesBy::Kernels`] on the CPU and on hardware GPUs, the host on software adapters: whoever is faster.
+    #[default]
+    Best,
+    /// The host, world by world, in double precision.
+    Host,
+    /// The batch's executor, in the batch's precision, as far as its kernels go: worlds whose trees share no constraint, exact
+    /// contact, nothing that can bounce, no welds within a tree, and whose equations leave no doubt. The host does the others.
+    Kernels,
+}
+
 /// Where Jacobians of worlds go: the blocks of [`Jacobian`], `[worlds][rows][columns]`. An empty slice: that block is not
 /// wanted.
 #[derive(Debug, Default)]
@@ -145,6 +158,11 @@ impl Batch {
         self.rules = rules;
     }
 
+    /// Who computes [`Batch::jacobians`] and [`Batch::back_all`] from now on.
+    pub fn set_derivatives_by(&mut self, by: DerivativesBy) {
+        self.derivatives_by = by;
+    }
+
     /// Derivatives of the last step of a world by q, v, tau and ctrl, dense; its certificate says whether to trust them.
     /// [`Batch::keep_steps`] comes before the step.
     ///
@@ -197,8 +215,8 @@ impl Batch {
             pieces_mut("dv_dtau", out.dv_dtau, &square)?,
             pieces_mut("dv_dctrl", out.dv_dctrl, &wide)?,
         ];
-        let rules = self.rules;
-        let by_kernels = |group: &mut dyn Worlds, wanted: &mut Vec<_>| group.jacobians(rules, wanted);
+        let (rules, by) = (self.rules, self.derivatives_by);
+        let by_kernels = |group: &mut dyn Worlds, wanted: &mut Vec<_>| group.jacobians((rules, by), wanted);
         let on_host = |reverse: &dyn Reverse, step: &WorldStep, to: Blocks| {
             let found = reverse.linearised(step, rules).jacobian();
             let blocks = [
@@ -235,8 +253,8 @@ impl Batch {
             pieces_mut("tau", to.tau, &n_v)?,
             pieces_mut("ctrl", to.ctrl, &n_u)?,
         ];
-        let rules = self.rules;
-        let by_kernels = |group: &mut dyn Worlds, wanted: &mut Vec<_>| group.back(rules, wanted);
+        let (rules, by) = (self.rules, self.derivatives_by);
+        let by_kernels = |group: &mut dyn Worlds, wanted: &mut Vec<_>| group.back((rules, by), wanted);
         let on_host = |reverse: &dyn Reverse, step: &WorldStep, Product { from: [q, v], to }: Product| {
             let (found, certificate) =
                 reverse.for_products(step, rules).back(&Outputs { q: q.to_vec(), v: v.to_vec() });

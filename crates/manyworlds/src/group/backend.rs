@@ -30,6 +30,10 @@ pub(crate) trait Backend<T: Scalar>: Send {
     fn most_dofs(&self) -> u32 {
         u32::MAX
     }
+    /// Whether kernels differentiate steps faster than the host.
+    fn differentiates(&self) -> bool {
+        true
+    }
     /// Worlds of a chunk. `coupled`: trees of a world go through islands, which may have workspaces.
     fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize;
     /// Empty buffers.
@@ -76,6 +80,11 @@ impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
 
     fn most_dofs(&self) -> u32 {
         if self.is_software() { SOFTWARE_DOFS } else { u32::MAX }
+    }
+
+    fn differentiates(&self) -> bool {
+        // A software adapter shares its processor with the host, and takes twenty times as long.
+        !self.is_software()
     }
 
     fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize {

@@ -210,23 +210,23 @@ impl Geometry {
     }
 
     /// The contacts of a world, found again in double precision where they were found in single.
-    fn again<T: Scalar + CollidePrecision>(&self, shared: &Shared<T>, poses: Poses, sizes: &[[f64; 3]]) -> Again {
+    pub(super) fn again(&self, pose: impl Fn(usize) -> [f64; POSE], sizes: &[[f64; 3]]) -> Again {
         let Some(exact) = &self.exact else { return Again(None) };
         let mut found = Vec::new();
         let overrides = Overrides { sizes, ..Overrides::default() };
         // Poses that are not finite have no contacts.
-        let _ = exact.collide_with(|body| poses.of(shared, body), &overrides, &mut Scratch::default(), &mut found);
+        let _ = exact.collide_with(pose, &overrides, &mut Scratch::default(), &mut found);
         found.sort_by_key(|contact| (contact.geoms, contact.feature));
         Again(Some(found))
     }
 }
 
 /// Contacts in double precision, sorted; none where all are.
-struct Again(Option<Vec<Contact<f64>>>);
+pub(super) struct Again(Option<Vec<Contact<f64>>>);
 
 impl Again {
     /// That of a contact; why there is none.
-    fn get<T: Scalar + CollidePrecision>(&self, from: &Contact<T>) -> Result<Contact<f64>, String> {
+    pub(super) fn get<T: Scalar + CollidePrecision>(&self, from: &Contact<T>) -> Result<Contact<f64>, String> {
         let Some(all) = &self.0 else { return Ok(double(from)) };
         let key = (from.geoms, from.feature);
         let found = all.binary_search_by_key(&key, |contact| (contact.geoms, contact.feature));
@@ -434,7 +434,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
     ) -> Result<Vec<ContactChanges>, String> {
         let (poses, sizes) = (Poses(&step.trees), self.sizes(world));
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
-        let found_again = geometry.again(shared, poses, &sizes);
+        let found_again = geometry.again(|body| poses.of(shared, body), &sizes);
         for (index, (from, input)) in self.chunk.host.worlds[world].contacts.iter().zip(&step.contacts).enumerate() {
             let Some(side) = input.geoms.iter().position(|&own| own == geom) else { continue };
             if input.impulse == [0.0; 3] {
@@ -454,7 +454,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
             return Vec::new();
         }
         let (poses, sizes) = (Poses(trees), self.sizes(world));
-        let found_again = geometry.again(shared, poses, &sizes);
+        let found_again = geometry.again(|body| poses.of(shared, body), &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
         let input = |(from, at): (&Contact<T>, &Place)| {
             let exact = found_again.get(from);

@@ -36,7 +36,7 @@ use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
 use crate::view::{Field, View};
-use crate::{BatchOptions, Error, GeomParameter, Integrator, Summary};
+use crate::{BatchOptions, DerivativesBy, Error, GeomParameter, Integrator, Summary};
 pub(crate) use backend::{Backend, Cpu};
 use buffers::{IslandBuffers, SetBuffers};
 use chunk::Chunk;
@@ -66,9 +66,17 @@ pub(crate) trait Worlds: Send {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
     /// Jacobians of the last steps of some worlds, by kernels, as far as those go; the others are left in `wanted`.
-    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted<Blocks>>) -> Result<Vec<Found>, Error>;
+    fn jacobians(
+        &mut self,
+        how: (GradientRules, DerivativesBy),
+        wanted: &mut Vec<Wanted<Blocks>>,
+    ) -> Result<Vec<Found>, Error>;
     /// Products with their transposes, likewise.
-    fn back(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted<Product>>) -> Result<Vec<Found>, Error>;
+    fn back(
+        &mut self,
+        how: (GradientRules, DerivativesBy),
+        wanted: &mut Vec<Wanted<Product>>,
+    ) -> Result<Vec<Found>, Error>;
     /// The last steps of some worlds, for derivatives, in their order; `lean`: to be kept, without what can be computed again.
     fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error>;
     /// That of one world, to be differentiated at once.
@@ -109,6 +117,8 @@ pub(crate) struct Group<T: Scalar + CollidePrecision, B: Backend<T>> {
     chunks: Vec<Chunk<T, B::Store>>,
     chunk_worlds: usize,
     n_world: usize,
+    /// As [`Backend::differentiates`].
+    differentiates: bool,
 }
 
 impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
@@ -136,7 +146,8 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
             let worlds = chunk_worlds.min(n_world - first);
             chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds, backend.share())?);
         }
-        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world };
+        let mut group =
+            Self { shared, geometry: None, chunks, chunk_worlds, n_world, differentiates: backend.differentiates() };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -166,10 +177,19 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
     /// list is left in `wanted`.
     fn by_chunk<W: Send>(
         &mut self,
+        by: DerivativesBy,
         wanted: &mut Vec<Wanted<W>>,
         f: impl Fn(&mut Chunk<T, B::Store>, &Geometry, usize, &mut Vec<Wanted<W>>) -> Result<Vec<Found>, Error> + Sync,
     ) -> Result<Vec<Found>, Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let by_kernels = match by {
+            DerivativesBy::Best => self.differentiates,
+            DerivativesBy::Host => false,
+            DerivativesBy::Kernels => true,
+        };
+        if !by_kernels {
+            return Ok(Vec::new());
+        }
         let size = self.chunk_worlds;
         let mut parts: Vec<Vec<Wanted<W>>> = self.chunks.iter().map(|_| Vec::new()).collect();
         wanted.drain(..).for_each(|wanted| parts[wanted.world / size].push(wanted));
@@ -417,12 +437,20 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
         self.chunks[c].remains()?.step(&self.shared, geometry, w, false)
     }
 
-    fn jacobians(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted<Blocks>>) -> Result<Vec<Found>, Error> {
-        self.by_chunk(wanted, |chunk, geometry, first, wanted| chunk.jacobians(geometry, rules, first, wanted))
+    fn jacobians(
+        &mut self,
+        (rules, by): (GradientRules, DerivativesBy),
+        wanted: &mut Vec<Wanted<Blocks>>,
+    ) -> Result<Vec<Found>, Error> {
+        self.by_chunk(by, wanted, |chunk, geometry, first, wanted| chunk.jacobians(geometry, rules, first, wanted))
     }
 
-    fn back(&mut self, rules: GradientRules, wanted: &mut Vec<Wanted<Product>>) -> Result<Vec<Found>, Error> {
-        self.by_chunk(wanted, |chunk, geometry, first, wanted| chunk.back(geometry, rules, first, wanted))
+    fn back(
+        &mut self,
+        (rules, by): (GradientRules, DerivativesBy),
+        wanted: &mut Vec<Wanted<Product>>,
+    ) -> Result<Vec<Found>, Error> {
+        self.by_chunk(by, wanted, |chunk, geometry, first, wanted| chunk.back(geometry, rules, first, wanted))
     }
 
     fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error> {

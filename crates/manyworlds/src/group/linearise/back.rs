@@ -84,7 +84,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         for ((mut own, mut certificate), by_q) in taken.into_iter().zip(by_q) {
             let world = own.world - first;
             if self.write_product(&known, &results, world, &by_q, &mut own.what.to, &mut certificate) {
-                certificate.judge_margin(false);
+                certificate.judge_margin(T::NAME != f64::NAME);
                 found.push((own.order, certificate));
             } else {
                 wanted.push(own);
@@ -140,7 +140,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let adjoint = Lane::new(&results.adjoint, &self.store, lane, part.reals);
             let params = Lane::new(&known[place.set].params, &self.store, lane, dims.n_param as usize);
             let left: Vec<f64> = (n * n..mobility_reals(dims)).map(|e| mobility.at(e)).collect();
-            if !judged(&left, (part.left..part.reals).map(|e| adjoint.at(e)), n, certificate) {
+            if !judged::<T>(&left, (part.left..part.reals).map(|e| adjoint.at(e)), n, certificate) {
                 return false;
             }
             let h = self.time_step(place.set, place.index, &params);

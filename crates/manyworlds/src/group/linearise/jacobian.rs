@@ -57,7 +57,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let mut found = Vec::with_capacity(taken.len());
         for (mut own, mut certificate) in taken {
             if self.write_blocks(&results, own.world - first, &mut own.what, &mut certificate) {
-                certificate.judge_margin(false);
+                certificate.judge_margin(T::NAME != f64::NAME);
                 found.push((own.order, certificate));
             } else {
                 wanted.push(own);
@@ -91,7 +91,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             .map(|(from, reals)| Lane::new(from, &self.store, lane, reals));
             let left: Vec<f64> = (n * n..mobility_reals(dims)).map(|e| mobility.at(e)).collect();
             let left_shift = (n * width..answer_reals(dims)).map(|e| answer.at(e));
-            if !judged(&left, left_shift, n, certificate) {
+            if !judged::<T>(&left, left_shift, n, certificate) {
                 return false;
             }
             let h = self.time_step(place.set, place.index, &params);

@@ -1,5 +1,5 @@
-//! Derivatives of the last steps of many worlds at once, by kernels: of worlds whose trees are islands by themselves, in double
-//! precision. Others, and those about which the kernels are in doubt, are left to `manyworlds_gradients`.
+//! Derivatives of the last steps of many worlds at once, by kernels: of worlds whose trees are islands by themselves. Others,
+//! and those about which the kernels are in doubt, are left to `manyworlds_gradients`.
 
 mod back;
 mod jacobian;
@@ -7,14 +7,17 @@ mod jacobian;
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Store};
-use manyworlds_gradients::{Bounces, CLOSED, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT};
+use manyworlds_gradients::{
+    Bounces, CLOSED, CLOSED_SINGLE, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT,
+};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{
     System, mobility_reals, place, shift_reals, side, sizes, touch, verdict,
 };
 use manyworlds_shaders::contact::tree_layout::SLOTS;
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
-use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, param};
+use manyworlds_shaders::dynamics::kinematics::kinematics;
+use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims, param};
 use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
 
 use crate::Error;
@@ -23,9 +26,30 @@ use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::gradient::{Geometry, double};
 use crate::group::shared::Shared;
 use crate::host::Place;
+use crate::lanes::TreePlace;
 
 /// Margins from here on stand for none.
 const NO_MARGIN: f64 = 1e29;
+
+/// What rounding allows.
+struct Limits {
+    /// Gaps that a step would close at less than this are closed, m/s.
+    closed: f64,
+    /// Pivots below this part of the largest count as none.
+    pivot: f64,
+    /// What may be left of the equations, relative.
+    left: f64,
+}
+
+impl Limits {
+    fn of<T: Scalar>() -> Self {
+        if T::NAME == f64::NAME {
+            Self { closed: CLOSED, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL }
+        } else {
+            Self { closed: CLOSED_SINGLE, pivot: 1e-5, left: 1e-3 }
+        }
+    }
+}
 
 /// A world of which something is asked.
 pub(crate) struct Wanted<W> {
@@ -51,12 +75,12 @@ pub(crate) struct Product<'a> {
 pub(crate) type Found = (usize, Certificate);
 
 impl<T: Scalar + CollidePrecision> Shared<T> {
-    /// Whether kernels differentiate steps of this model by these rules.
-    pub(super) fn by_kernels(&self, rules: GradientRules) -> bool {
-        T::NAME == f64::NAME
-            && self.solver.model() == ContactModel::Exact
+    /// Whether kernels can differentiate steps of this model by these rules.
+    fn by_kernels(&self, rules: GradientRules) -> bool {
+        let fits = |dims: &TreeDims| dims.n_block == 0 && dims.n_v as usize <= rules.largest_dense;
+        self.solver.model() == ContactModel::Exact
             && rules.bounces == Bounces::AsStepped
-            && self.sets.iter().all(|set| set.layout.dims.n_block == 0)
+            && self.sets.iter().all(|set| fits(&set.layout.dims))
     }
 }
 
@@ -85,6 +109,7 @@ impl<T: Scalar> Seen<T> {
 struct Before<T> {
     poses: Seen<T>,
     impulses: Seen<T>,
+    params: Seen<T>,
 }
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
@@ -136,9 +161,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.store.write(set.step.buffers.touch, 0, &touch)?;
             set.touch = touch;
         }
+        let limits = Limits::of::<T>();
         self.recording.clear();
         for set in &self.sets {
-            set.step.linearise(CLOSED, SMALLEST_PIVOT, &mut self.recording);
+            set.step.linearise(limits.closed, limits.pivot, &mut self.recording);
         }
         Ok(found)
     }
@@ -184,7 +210,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let seen = |set: &ChunkSet<T>| {
             let b = set.step.buffers;
             let [_, impulse] = b.impulses(!set.step.odd);
-            Ok(Before { poses: Seen::new(store, b.before_pose)?, impulses: Seen::new(store, impulse)? })
+            let [poses, impulses, params] = [b.before_pose, impulse, b.lane_params].map(|b| Seen::new(store, b));
+            Ok(Before { poses: poses?, impulses: impulses?, params: params? })
         };
         self.sets.iter().map(seen).collect()
     }
@@ -224,6 +251,37 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         Ok(())
     }
 
+    /// Frames of the bodies of a world before the step, by tree: in double precision even where the kernels' are not, as which
+    /// features touch cannot be told from rounded ones.
+    fn poses(&self, before: &[Before<T>], world: usize) -> Vec<Vec<f64>> {
+        let of = |place: &TreePlace| {
+            let (set, trees) = (&self.sets[place.set], &self.shared.sets[place.set]);
+            let (dims, lane) = (set.dims(), set.lane(world, place.index));
+            let before = &before[place.set];
+            let n = POSE * dims.n_body as usize;
+            if T::NAME == f64::NAME {
+                let pose = Lane::new(&before.poses, &self.store, lane, n);
+                return (0..n).map(|e| pose.at(e)).collect();
+            }
+            let states = self.before.as_ref().map_or(&[][..], |kept| &kept.states[place.set]);
+            let tile = self.store.tile();
+            let state = Lane { all: states, tile, first: tile_at(tile, lane, dims.n_state(), 0) };
+            let state: Vec<f64> = (0..dims.n_state()).map(|e| state.at(e)).collect();
+            let params = Lane::new(&before.params, &self.store, lane, dims.n_param as usize);
+            let own: Vec<f64>;
+            let params = if dims.param_lanes == 1 {
+                own = (0..dims.n_param as usize).map(|e| params.at(e)).collect();
+                &own
+            } else {
+                &trees.params[place.index]
+            };
+            let (mut pose, mut motion) = (vec![0.0; n], vec![0.0; SPATIAL * dims.n_v as usize]);
+            kinematics(&trees.layout.tree(), Params::<f64>::Shared(params), &state, &mut pose, &mut motion);
+            pose
+        };
+        self.shared.host.lanes.trees.iter().map(of).collect()
+    }
+
     /// What is known of the contacts of a world that carry something.
     fn touch_world(
         &self,
@@ -239,17 +297,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             .geoms
             .as_ref()
             .map_or_else(Vec::new, |geoms| geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect());
-        let poses: Vec<&[T]> = before.iter().map(|set| set.poses.in_store(&self.store)).collect();
         let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.in_store(&self.store)).collect();
+        let poses = self.poses(before, world);
         // Zeros for a body that does not move.
         let pose = |body: usize| -> [f64; POSE] {
             let Some(at) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
-            let tree = shared.host.lanes.trees[at.tree];
-            let set = &self.sets[tree.set];
-            let n = POSE * set.step.dims.n_body as usize;
-            let lane = set.lane(world, tree.index);
-            std::array::from_fn(|k| poses[tree.set][tile_at(width, lane, n, POSE * at.local + k)].to_f64())
+            std::array::from_fn(|k| poses[at.tree][POSE * at.local + k])
         };
+        let found_again = geometry.again(pose, &own_sizes);
         for (contact, at) in own.contacts.iter().zip(&own.places) {
             let Place::Slot(slot) = *at else { continue };
             let bodies = contact.bodies.map(|body| shared.host.lanes.bodies[body as usize]);
@@ -261,7 +316,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             if (0..3).all(|k| impulse(k).to_f64() == 0.0) {
                 continue;
             }
-            let contact = double(contact);
+            let exact = found_again.get(contact);
+            let contact = exact.clone().unwrap_or_else(|_| double(contact));
             let root = shared.model.trees[first.tree].bodies.start;
             let centre = pose(root);
             let mut put = |field: usize, x: f64| {
@@ -276,7 +332,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 put(touch::NORMAL + k, contact.normal[k]);
             }
             put(touch::DISTANCE, contact.distance);
-            match geometry.features.slope(&contact, pose, &own_sizes) {
+            match exact.and_then(|contact| geometry.features.slope(&contact, pose, &own_sizes)) {
                 Ok(slope) => {
                     for side in 0..2 {
                         for (e, &x) in slope.side(side).as_flattened().iter().enumerate() {
@@ -314,7 +370,12 @@ impl<'a, T: Scalar> Lane<'a, T> {
 }
 
 /// Adds what a lane's equations say of the derivative; whether they leave no doubt.
-fn judged(left: &[f64], left_shift: impl Iterator<Item = f64>, n: usize, certificate: &mut Certificate) -> bool {
+fn judged<T: Scalar>(
+    left: &[f64],
+    left_shift: impl Iterator<Item = f64>,
+    n: usize,
+    certificate: &mut Certificate,
+) -> bool {
     let largest = |most: f64, x: f64| most.max(x.abs());
     let verdict = &left[n..];
     let relative = |left: f64, of: f64| if left == 0.0 { 0.0 } else { left / of };
@@ -328,5 +389,5 @@ fn judged(left: &[f64], left_shift: impl Iterator<Item = f64>, n: usize, certifi
     certificate.size += verdict[verdict::SIZE_OF] as usize;
     certificate.rank += verdict[verdict::RANK] as usize;
     certificate.residual = certificate.residual.max(residual);
-    residual <= LARGEST_RESIDUAL
+    residual <= Limits::of::<T>().left
 }
