@@ -59,7 +59,9 @@ fn transport(motion_base: u32, velocity_base: u32, base: u32) {
                     let s = load_motion(motion_base, i);
                     let speed = velocity[velocity_base + i * TILE];
                     store_act(psi + i * SPATIAL * TILE, cross_motion(v, s));
-                    moved = Spatial(scale_add(s.angular, speed, moved.angular), scale_add(s.linear, speed, moved.linear));
+                    moved = Spatial(
+                        scale_add(s.angular, speed, moved.angular), scale_add(s.linear, speed, moved.linear),
+                    );
                 }
                 v = spatial_sum(v, moved);
             }

@@ -1,5 +1,5 @@
-// What kernels share whose items are columns of lanes: the lanes of a tile, column after column, then the next tile. The
-// importing kernel imports dynamics/tree.
+// What kernels share whose items are columns of lanes: the lanes of a tile, column after column, then the next tile.
+// The importing kernel imports dynamics/tree.
 
 struct Item {
     lane: u32,

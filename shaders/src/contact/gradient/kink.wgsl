@@ -1,4 +1,5 @@
-// Slope and kinks of the biases of gaps and of bilateral rows: the twin of kink.rs. Settings: 1/h, fraction, largest speed.
+// Slope and kinks of the biases of gaps and of bilateral rows: the twin of kink.rs. Settings: 1/h, fraction, largest
+// speed.
 
 fn kink_slope(error: real, settings: vec3<real>, closed: real) -> real {
     let speed = error * settings.x;

@@ -21,8 +21,8 @@ struct Dims {
 @group(0) @binding(7) var<storage, read_write> shift: array<real>;
 @group(0) @binding(8) var<storage, read_write> slope: array<real>;
 
-// A row as its derivative needs it: its record, first elements of a lane in the buffers, those of its numbers and of what
-// is written; settings 1/h, fraction, largest speed.
+// A row as its derivative needs it: its record, first elements of a lane in the buffers, those of its numbers and of
+// what is written; settings 1/h, fraction, largest speed.
 struct Own {
     record: RowRecord,
     param: u32,

@@ -43,8 +43,10 @@ fn load_act(at: u32) -> Spatial {
 }
 
 fn dot6(row: Spatial, s: Spatial, start: real) -> real {
-    let angular = fma(row.angular.z, s.angular.z, fma(row.angular.y, s.angular.y, fma(row.angular.x, s.angular.x, start)));
-    return fma(row.linear.z, s.linear.z, fma(row.linear.y, s.linear.y, fma(row.linear.x, s.linear.x, angular)));
+    let r = row.angular;
+    let l = row.linear;
+    let angular = fma(r.z, s.angular.z, fma(r.y, s.angular.y, fma(r.x, s.angular.x, start)));
+    return fma(l.z, s.linear.z, fma(l.y, s.linear.y, fma(l.x, s.linear.x, angular)));
 }
 
 // A row of W times s, of a W in `side` and of one in the sums.

@@ -137,7 +137,8 @@ fn force_row(c: Contact, slopes: u32, bent: vec3<real>) -> Weights {
     return at_centre(c.arm, change.first, change.second);
 }
 
-// A row of moments; numbers of the two components behind it: the rows of the point, what force they have, arm and forces.
+// A row of moments; numbers of the two components behind it: the rows of the point, what force they have, arm and
+// forces.
 fn moment_row(
     c: Contact, point_next: Weights, point_last: Weights, f: vec2<real>, arm: vec2<real>, next: Weights, last: Weights,
 ) -> Weights {

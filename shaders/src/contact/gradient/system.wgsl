@@ -101,7 +101,8 @@ fn contact(own: Own, s: u32) -> Mode {
     let one = real(1.0);
     let at = own.constraint + s * slot_reals(n) * TILE;
     let block = at + SLOT_BLOCK * TILE;
-    let delassus = (constraint[block] + constraint[block + 3u * TILE] + constraint[block + 5u * TILE]) * real(1.0 / 3.0);
+    let trace = constraint[block] + constraint[block + 3u * TILE] + constraint[block + 5u * TILE];
+    let delassus = trace * real(1.0 / 3.0);
     var sigma = vec3<real>(constraint[at], constraint[at + TILE], constraint[at + 2u * TILE]);
     for (var i = 0u; i < n; i++) {
         let j = at + (SLOT_J + i) * TILE;
@@ -307,7 +308,8 @@ fn row_entry(own: Own, what: u32, r: u32, column: u32) -> real {
     return sum;
 }
 
-// An entry of what an unknown's equation, or its direction, makes of one of these; `part`: where that stands in the list.
+// An entry of what an unknown's equation, or its direction, makes of one of these; `part`: where that stands in the
+// list.
 fn combined(own: Own, what: u32, u: u32, part: u32, column: u32) -> real {
     let at = unknown_at(own, u);
     let first = u32(system[at + UNKNOWN_FIRST * TILE]);
@@ -545,8 +547,8 @@ fn is_askew(own: Own, u: u32) -> bool {
     return askew;
 }
 
-// What one combination of impulses that the equations leave free changes of the velocities, relative; made in column c of
-// the factor.
+// What one combination of impulses that the equations leave free changes of the velocities, relative; made in column c
+// of the factor.
 fn change_of(own: Own, rank: u32, c: u32, largest: real) -> real {
     var most = real(1.0);
     for (var r = 0u; r < rank; r++) {
@@ -573,8 +575,8 @@ fn change_of(own: Own, rank: u32, c: u32, largest: real) -> real {
     return change / max(largest * most, real(1e-30));
 }
 
-// How much the combinations of impulses that the equations leave free change the velocities, relative to what any of them
-// changes. Nothing, where every equation is along its own direction: B is symmetric there.
+// How much the combinations of impulses that the equations leave free change the velocities, relative to what any of
+// them changes. Nothing, where every equation is along its own direction: B is symmetric there.
 fn freedom(own: Own, local: u32, m: u32, rank: u32) -> real {
     var askew = real(0.0);
     for (var u = local; u < m; u += WIDTH) {
