@@ -56,10 +56,9 @@ pub struct Certificate {
     pub problems: Vec<String>,
 }
 
-impl Certificate {
+impl Default for Certificate {
     /// Of a derivative that nothing speaks against.
-    #[must_use]
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self {
             margin: f64::INFINITY,
             closed: 0,
@@ -71,7 +70,9 @@ impl Certificate {
             problems: Vec::new(),
         }
     }
+}
 
+impl Certificate {
     /// Adds what the margin says against the derivative. `single`: of a step in single precision.
     pub fn judge_margin(&mut self, single: bool) {
         if self.margin < if single { SMALLEST_MARGIN_SINGLE } else { SMALLEST_MARGIN } {
@@ -263,7 +264,7 @@ impl<'a> Linearised<'a> {
             blocks: input.blocks,
             model: input.model,
             escape: rules.escape,
-            certificate: Certificate::new(),
+            certificate: Certificate::default(),
         };
         for parts in islands(input) {
             let acting = parts.contacts.iter().filter(|&&c| input.contacts[c].impulse != [0.0; 3]).count();

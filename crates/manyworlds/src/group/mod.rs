@@ -193,13 +193,15 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         let size = self.chunk_worlds;
         let mut parts: Vec<Vec<Wanted<W>>> = self.chunks.iter().map(|_| Vec::new()).collect();
         wanted.drain(..).for_each(|wanted| parts[wanted.world / size].push(wanted));
-        let own = |(c, (chunk, wanted)): (usize, (&mut Chunk<T, B::Store>, &mut Vec<Wanted<W>>))| {
+        let own = |c: usize, chunk: &mut Chunk<T, B::Store>, wanted: &mut Vec<Wanted<W>>| {
             if wanted.is_empty() { Ok(Vec::new()) } else { f(chunk, geometry, c * size, wanted) }
         };
         let found: Vec<_> = if B::SIDE_BY_SIDE {
-            self.chunks.par_iter_mut().zip(&mut parts).enumerate().map(own).collect::<Result<_, _>>()?
+            let chunks = self.chunks.par_iter_mut().zip(&mut parts).enumerate();
+            chunks.map(|(c, (chunk, wanted))| own(c, chunk, wanted)).collect::<Result<_, _>>()?
         } else {
-            self.chunks.iter_mut().zip(&mut parts).enumerate().map(own).collect::<Result<_, _>>()?
+            let chunks = self.chunks.iter_mut().zip(&mut parts).enumerate();
+            chunks.map(|(c, (chunk, wanted))| own(c, chunk, wanted)).collect::<Result<_, _>>()?
         };
         wanted.extend(parts.into_iter().flatten());
         Ok(found.into_iter().flatten().collect())

@@ -9,7 +9,7 @@
 //! * `mobility` (tile) `[n_v][n_v]`: `A^-1 - P B^-1 L J A^-1`, what impulses on the dofs add to v+; then `[n_v]` what is
 //!   left of the equations by each of its columns, and [`verdict`].
 //! * `adjoint` (tile): [`Adjoint`].
-//! * `answer` (tile) `[n_v][2 n_v + n_u]`: dv+ by q, v and ctrl; then what is left of the equations, by column.
+//! * `answer` (tile) `[n_v][2 n_v + n_u]`: dv+ by q, v and ctrl; then what is left of the equations, by ctrl at its columns, by q at those of v.
 
 use crate::dynamics::tree::TreeDims;
 

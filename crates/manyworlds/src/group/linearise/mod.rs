@@ -149,7 +149,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let mut found = Vec::with_capacity(taken.len());
         for own in taken {
             let world = own.world - first;
-            let mut certificate = Certificate::new();
+            let mut certificate = Certificate::default();
             self.touch_world(geometry, &before, world, &mut touches, &mut certificate);
             if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
                 certificate.add_problem(&problem);
