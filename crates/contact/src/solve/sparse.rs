@@ -1,7 +1,7 @@
 //! Sparse matrices of dense blocks, one row and column of blocks per subsystem, and their factorization `L D U` without
 //! pivoting between blocks.
 //!
-//! The pattern is symmetric, the values need not be. Blocks are eliminated in the order of least degree, found together
+//! The pattern is symmetric, the values need not be; those that are have [`super::cholesky`]. Blocks are eliminated in the order of least degree, found together
 //! with the fill (Tinney & Walker 1967): a chain fills nothing, and a single subsystem is a dense matrix. Within a block
 //! rows are pivoted, so that only a singular block breaks down.
 
@@ -20,7 +20,6 @@ struct Column {
 
 /// See the module.
 pub(super) struct BlockMatrix<T> {
-    symmetric: bool,
     /// Block at each position.
     order: Vec<usize>,
     /// Position of each block.
@@ -40,7 +39,7 @@ pub(super) struct BlockMatrix<T> {
 }
 
 /// Order of least degree, and the positions below each position once all before are eliminated.
-fn least_degree(sizes: &[usize], pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<Vec<usize>>) {
+pub(super) fn least_degree(sizes: &[usize], pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<Vec<usize>>) {
     let n = sizes.len();
     let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); n];
     for &(a, b) in pairs.iter().filter(|(a, b)| a != b) {
@@ -74,9 +73,8 @@ fn least_degree(sizes: &[usize], pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<V
 }
 
 impl<T: Scalar> BlockMatrix<T> {
-    /// The zero matrix with blocks of these sizes, and blocks off the diagonal at these pairs. Of a `symmetric` one only
-    /// half is kept.
-    pub(super) fn new(sizes: &[usize], pairs: &[(usize, usize)], symmetric: bool) -> Self {
+    /// The zero matrix with blocks of these sizes, and blocks off the diagonal at these pairs.
+    pub(super) fn new(sizes: &[usize], pairs: &[(usize, usize)]) -> Self {
         let (order, structure) = least_degree(sizes, pairs);
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, &block)| place[block] = k);
@@ -98,7 +96,6 @@ impl<T: Scalar> BlockMatrix<T> {
             .collect();
         let zeros = |n| vec![T::lit(0.0); n];
         Self {
-            symmetric,
             order,
             place,
             sizes: sizes.to_vec(),
@@ -135,7 +132,7 @@ impl<T: Scalar> BlockMatrix<T> {
         } else if to < at {
             let begin = self.find(at, to);
             outer(&mut self.lower[begin..], (left, n_a), (right, n_b), |r, s| w[r][s], rows);
-        } else if !self.symmetric {
+        } else {
             let begin = self.find(to, at);
             outer(&mut self.upper[begin..], (right, n_b), (left, n_a), |r, s| w[s][r], rows);
         }
@@ -161,9 +158,6 @@ impl<T: Scalar> BlockMatrix<T> {
             let end = column.rows.last().map_or(0, |&i| self.sizes[self.order[i]] * n);
             let Some(&first) = column.begins.first() else { continue };
             let last = column.begins[column.begins.len() - 1] + end;
-            if self.symmetric {
-                self.upper[first..last].copy_from_slice(&self.lower[first..last]);
-            }
             let d = &self.diagonal[self.squares[own]..][..n * n];
             for row in self.lower[first..last].chunks_exact_mut(n) {
                 solve_transposed(n, d, pivots, row);
@@ -180,9 +174,6 @@ impl<T: Scalar> BlockMatrix<T> {
             let n_i = self.sizes[self.order[i]];
             for (&j, &right) in column.rows.iter().zip(&column.begins) {
                 let n_j = self.sizes[self.order[j]];
-                if i < j && self.symmetric {
-                    break;
-                }
                 if j < i {
                     let begin = self.find(i, j);
                     // What is read was eliminated with column k, what is written stands in later columns.
@@ -235,7 +226,7 @@ impl<T: Scalar> BlockMatrix<T> {
 }
 
 /// Where pieces of these lengths begin, one behind the other, and the length of all.
-fn begins(counts: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
+pub(super) fn begins(counts: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
     let mut sum = 0;
     let mut begins = Vec::new();
     for count in counts {
@@ -373,9 +364,9 @@ mod tests {
     use super::*;
 
     /// A random matrix of blocks with a heavy diagonal, both ways.
-    fn compare(sizes: &[usize], pairs: &[(usize, usize)], symmetric: bool, seed: u64) -> f64 {
+    fn compare(sizes: &[usize], pairs: &[(usize, usize)], seed: u64) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut own = BlockMatrix::<f64>::new(sizes, pairs, symmetric);
+        let mut own = BlockMatrix::<f64>::new(sizes, pairs);
         let begin: Vec<usize> = sizes.iter().scan(0, |sum, &s| Some(std::mem::replace(sum, *sum + s))).collect();
         let n = sizes.iter().sum();
         let mut dense = DMatrix::<f64>::zeros(n, n);
@@ -386,17 +377,13 @@ mod tests {
                 let j = (i + 1) % size;
                 own.diagonal_mut(s)[i * size + j] += 2.0;
                 dense[(begin[s] + i, begin[s] + j)] += 2.0;
-                if symmetric {
-                    own.diagonal_mut(s)[j * size + i] += 2.0;
-                    dense[(begin[s] + j, begin[s] + i)] += 2.0;
-                }
             }
         }
         for &(a, b) in pairs {
             let mut w = [[0.0; 3]; 3];
             for r in 0..3 {
                 for s in 0..3 {
-                    w[r][s] = if symmetric && s < r { w[s][r] } else { rng.random_range(-1.0..1.0) };
+                    w[r][s] = rng.random_range(-1.0..1.0);
                 }
             }
             let mut list = vec![a];
@@ -432,18 +419,16 @@ mod tests {
         let pairs =
             [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 0), (0, 3), (2, 5), (1, 1), (7, 7), (4, 1), (0, 4)];
         for seed in 0..20 {
-            for symmetric in [false, true] {
-                let error = compare(&sizes, &pairs, symmetric, seed);
-                assert!(error < 1e-9, "{seed} {symmetric}: {error}");
-            }
+            let error = compare(&sizes, &pairs, seed);
+            assert!(error < 1e-9, "{seed}: {error}");
         }
-        assert!(compare(&[5], &[(0, 0)], true, 1) < 1e-9);
-        assert!(compare(&[], &[], true, 1) == 0.0);
+        assert!(compare(&[5], &[(0, 0)], 1) < 1e-9);
+        assert!(compare(&[], &[], 1) == 0.0);
     }
 
     #[test]
     fn what_is_singular_says_so() {
-        let mut m = BlockMatrix::<f64>::new(&[2], &[], true);
+        let mut m = BlockMatrix::<f64>::new(&[2], &[]);
         m.diagonal_mut(0).copy_from_slice(&[1.0, 2.0, 2.0, 4.0]);
         assert!(!m.factor());
         m.diagonal_mut(0).copy_from_slice(&[f64::NAN; 4]);
@@ -453,7 +438,7 @@ mod tests {
     #[test]
     fn a_chain_fills_nothing() {
         let pairs: Vec<_> = (1..50).map(|i| (i - 1, i)).collect();
-        let m = BlockMatrix::<f64>::new(&[6; 50], &pairs, true);
+        let m = BlockMatrix::<f64>::new(&[6; 50], &pairs);
         assert_eq!(m.lower.len(), 49 * 36);
     }
 }
