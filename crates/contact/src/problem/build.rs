@@ -160,15 +160,14 @@ impl ProblemBuilder {
         };
         let (s, at) = (&p.subsystems[number], || format!("A_blocks[{number}]"));
         checked(at, a, s.count)?;
-        let l = cholesky(a, s.count).map_err(|i| {
-            ProblemError::new(
-                at(),
-                format!("not positive definite: pivot of row {i} is zero, negative or out of range"),
-            )
+        p.factor.resize(done + a.len(), 0.0);
+        let l = &mut p.factor[done..];
+        factor(a, s.count, l).map_err(|i| {
+            let what = format!("not positive definite: pivot of row {i} is zero, negative or out of range");
+            ProblemError::new(at(), what)
         })?;
-        solve(&l, s.count, &mut p.v_free[s.begin..s.begin + s.count]);
+        solve(l, s.count, &mut p.v_free[s.begin..s.begin + s.count]);
         p.a.extend_from_slice(a);
-        p.factor.extend(l);
         Ok(())
     }
 
@@ -278,18 +277,24 @@ impl ProblemBuilder {
 impl ContactProblem {
     /// Responses of all sides, and the constraints' own blocks of the Delassus operator.
     fn respond(&mut self) {
-        self.response.extend_from_slice(&self.jacobian);
+        self.response.clone_from(&self.jacobian);
+        let mut inverses = vec![None; self.subsystems.len()];
         for c in &mut self.constraints {
             let rows = c.law.rows();
             for side in &self.sides[c.sides.clone()] {
                 let s = &self.subsystems[side.subsystem];
                 let own = side.offset..side.offset + rows * s.count;
                 let (j, y) = (&self.jacobian[own.clone()], &mut self.response[own]);
-                solve_rows(&self.factor[s.block..], s.count, y);
-                for (k, (r, c_)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
-                    if c_ < rows {
-                        let (j, y) = (&j[r * s.count..][..s.count], &y[c_ * s.count..][..s.count]);
-                        c.delassus[k] += j.iter().zip(y).map(|(j, y)| j * y).sum::<f64>();
+                if s.count == FREE && rows == 3 {
+                    let inverse = inverses[side.subsystem].get_or_insert_with(|| invert(&self.factor[s.block..]));
+                    add_free(inverse, j, y, &mut c.delassus);
+                    continue;
+                }
+                y.chunks_exact_mut(s.count).for_each(|row| solve(&self.factor[s.block..], s.count, row));
+                for (g, (a, b)) in c.delassus.iter_mut().zip(ENTRIES) {
+                    if b < rows {
+                        let (j, y) = (&j[a * s.count..][..s.count], &y[b * s.count..][..s.count]);
+                        *g += j.iter().zip(y).map(|(j, y)| j * y).sum::<f64>();
                     }
                 }
             }
@@ -407,9 +412,8 @@ fn check_law(at: Name, law: Law, e: &[f64; 3], compliance: Option<Compliance>) -
     }
 }
 
-/// Lower Cholesky factor of a dense row-major matrix, or the row whose pivot is not positive.
-pub(crate) fn cholesky(a: &[f64], n: usize) -> Result<Vec<f64>, usize> {
-    let mut l = vec![0.0; n * n];
+/// Lower Cholesky factor of a dense row-major matrix into `l`, which is zero, or the row whose pivot is not positive.
+fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
     for i in 0..n {
         for j in 0..=i {
             let dot: f64 = (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum();
@@ -423,45 +427,45 @@ pub(crate) fn cholesky(a: &[f64], n: usize) -> Result<Vec<f64>, usize> {
             }
         }
     }
-    Ok(l)
-}
-
-/// `x <- (L L^T)^-1 x` of every row of `x`, `[rows, n]`.
-fn solve_rows(l: &[f64], n: usize, x: &mut [f64]) {
-    if n == FREE
-        && x.len() == 3 * FREE
-        && let Some(l) = l.first_chunk()
-    {
-        return solve_three(l, x);
-    }
-    x.chunks_exact_mut(n).for_each(|row| solve(l, n, row));
+    Ok(())
 }
 
 /// Degrees of freedom of a free body: most sides of a pile are of such.
 const FREE: usize = 6;
 
-/// [`solve_rows`] of a contact with a free body: its rows side by side, in the same order of operations.
-fn solve_three(l: &[f64; FREE * FREE], x: &mut [f64]) {
-    // A fourth that is zero fills a vector register.
-    let mut own: [[f64; 4]; FREE] =
-        std::array::from_fn(|i| std::array::from_fn(|r| if r < 3 { x[r * FREE + i] } else { 0.0 }));
+/// Rows and columns of the entries of a Delassus block.
+const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+
+/// `y = J A^-1` of a contact's side and `g += J A^-1 J^T`, for a free body.
+fn add_free(inverse: &[[f64; FREE]; FREE], j: &[f64], y: &mut [f64], g: &mut [f64; 6]) {
+    let (j, y) = (j.as_chunks::<FREE>().0, y.as_chunks_mut::<FREE>().0);
+    for (j, y) in j.iter().zip(y.iter_mut()) {
+        *y = [0.0; FREE];
+        for (j, inverse) in j.iter().zip(inverse) {
+            (0..FREE).for_each(|k| y[k] += j * inverse[k]);
+        }
+    }
+    for (g, (a, b)) in g.iter_mut().zip(ENTRIES) {
+        *g += (0..FREE).map(|k| j[a][k] * y[b][k]).sum::<f64>();
+    }
+}
+
+/// `A^-1 = L^-T L^-1` of a free body.
+fn invert(l: &[f64]) -> [[f64; FREE]; FREE] {
+    let mut inverse = [[0.0; FREE]; FREE];
     for i in 0..FREE {
-        let mut dot = [0.0; 4];
+        let scale = 1.0 / l[i * FREE + i];
+        let mut row = [0.0; FREE];
+        row[i] = scale;
         for k in 0..i {
-            (0..4).for_each(|r| dot[r] += l[i * FREE + k] * own[k][r]);
+            let factor = l[i * FREE + k] * scale;
+            (0..FREE).for_each(|j| row[j] -= factor * inverse[k][j]);
         }
-        (0..4).for_each(|r| own[i][r] = (own[i][r] - dot[r]) / l[i * FREE + i]);
+        inverse[i] = row;
     }
-    for i in (0..FREE).rev() {
-        let mut dot = [0.0; 4];
-        for k in i + 1..FREE {
-            (0..4).for_each(|r| dot[r] += l[k * FREE + i] * own[k][r]);
-        }
-        (0..4).for_each(|r| own[i][r] = (own[i][r] - dot[r]) / l[i * FREE + i]);
-    }
-    for (i, own) in own.iter().enumerate() {
-        (0..3).for_each(|r| x[r * FREE + i] = own[r]);
-    }
+    std::array::from_fn(|i| {
+        std::array::from_fn(|j| (i.max(j)..FREE).map(|k| inverse[k][i] * inverse[k][j]).sum::<f64>())
+    })
 }
 
 /// `x <- (L L^T)^-1 x`.

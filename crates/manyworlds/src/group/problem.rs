@@ -87,6 +87,7 @@ impl<T: Scalar + CollidePrecision> Numbers<T> {
 /// The buffers of a chunk that its problems are made of.
 pub(super) struct Reading<T> {
     width: usize,
+    split: bool,
     sets: Vec<SetBuffers<Numbers<T>>>,
     islands: Option<IslandBuffers<Numbers<T>>>,
 }
@@ -133,7 +134,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
             let impulse = read(b.impulses(odd ^ (when == When::After))[1])?;
             Some(IslandBuffers { jac: read(b.jac)?, con: read(b.con)?, impulse })
         };
-        Ok(Self { width: chunk.store.tile(), sets, islands })
+        Ok(Self { width: chunk.store.tile(), split: when == When::After, sets, islands })
     }
 
     /// Where the numbers are now.
@@ -154,6 +155,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
         };
         Worlds {
             width: self.width,
+            split: self.split,
             sets: self.sets.iter().map(set).collect(),
             islands: self.islands.as_ref().map_or(IslandBuffers { jac: &[], con: &[], impulse: &[] }, islands),
         }
@@ -163,6 +165,8 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
 /// The worlds of a chunk, by the buffers that their problems are made of.
 pub(super) struct Worlds<'a, T> {
     width: usize,
+    /// Whether their problems tell bodies of a tree apart.
+    split: bool,
     sets: Vec<SetBuffers<&'a [T]>>,
     islands: IslandBuffers<&'a [T]>,
 }
@@ -198,6 +202,8 @@ struct Building {
     homes: Vec<Home>,
     /// The side at hand, `[rows, count]`.
     jacobian: Vec<f64>,
+    /// Whether to tell bodies of a tree apart: files do.
+    split: bool,
 }
 
 impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
@@ -213,7 +219,7 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
         let mut builder = self.begin(shared, world).map_err(fault)?;
         builder.reserve(blocks.len(), 6 * widest * blocks.len());
         let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
-        let mut building = Building { builder, impulse, homes, jacobian: Vec::new() };
+        let mut building = Building { builder, impulse, homes, jacobian: Vec::new(), split: self.split };
         for block in &blocks {
             self.block(shared, block, &mut building).map_err(fault)?;
         }
@@ -260,7 +266,12 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
         let model = &shared.model;
         let spans: Vec<[usize; 2]> = model.trees.iter().map(|tree| [tree.v.start, tree.v.len()]).collect();
         let mut parent = vec![-1; model.n_v];
-        let mut matrices = vec![Vec::new(); model.trees.len()];
+        let ends = model.trees.iter().scan(0, |end, tree| {
+            *end += tree.v.len() * tree.v.len();
+            Some(*end)
+        });
+        let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
+        let mut matrices = vec![0.0; begins[model.trees.len()]];
         let mut entries = Vec::new();
         for (set, own) in shared.sets.iter().zip(&self.sets) {
             let (tree, n) = (set.layout.tree(), set.layout.dims.n_v as usize);
@@ -273,14 +284,13 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
                     }
                 }
                 gather(self.width, world * set.trees.len() + j, own.momentum, &mut entries);
-                matrices[of] = vec![0.0; n * n];
-                fill_dense(&tree, &entries, 0, n, &mut matrices[of]);
+                fill_dense(&tree, &entries, 0, n, &mut matrices[begins[of]..begins[of + 1]]);
             }
         }
         let b = self.by_dof(shared, world, |set, own| (own.b, set.layout.dims.n_v as usize, 0));
         let mut builder = ProblemBuilder::new(&spans, b, parent)?;
-        for block in &matrices {
-            builder.block(block)?;
+        for block in begins.windows(2) {
+            builder.block(&matrices[block[0]..block[1]])?;
         }
         Ok(builder)
     }
@@ -437,6 +447,11 @@ impl Building {
         j: impl Fn(usize) -> f64,
     ) -> Result<(), ProblemError> {
         let n_v = tree.dofs.len();
+        if !self.split {
+            self.jacobian.clear();
+            self.jacobian.extend((0..3 * n_v).map(j));
+            return self.builder.side(subsystem, None, &self.jacobian);
+        }
         for body in bodies.into_iter().filter(|&body| body != NONE) {
             self.jacobian.clear();
             for r in 0..3 {
