@@ -1,5 +1,6 @@
 //! The host's part of a solver: worlds whose contacts the kernels left unsolved, between two halves of a step.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use manyworlds_collide::Precision as CollidePrecision;
@@ -13,7 +14,7 @@ use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
 use super::chunk::{Chunk, ChunkSet};
-use super::problem::{Home, Reading, When, WorldProblem, Worlds, whole};
+use super::problem::{Home, Reading, When, Worlds, whole};
 use super::shared::Shared;
 use crate::host::Packed;
 use crate::{Error, Summary};
@@ -22,10 +23,11 @@ use crate::{Error, Summary};
 /// and each costs only its own time.
 const PATIENCE: u32 = 10;
 
-/// A world that the host solved.
+/// A world that the host solved. Its problem is gone: one after the other takes the same memory.
 struct Solved {
     world: usize,
-    problem: WorldProblem,
+    /// Where each constraint's impulses stand, and which they are.
+    homes: Vec<(Home, Range<usize>)>,
     outcome: Outcome,
 }
 
@@ -133,11 +135,11 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
 
     /// Puts what was found for one world where the kernels would have.
     fn place(&mut self, solved: &Solved, answers: &mut Answers<T>) {
-        let Solved { world, problem, outcome } = solved;
+        let Solved { world, homes, outcome } = solved;
         self.answers[*world] = Some(Answer { status: outcome.status, stage: outcome.stage });
-        for (constraint, &home) in problem.problem.constraints.iter().zip(&problem.homes) {
-            let lambda = outcome.lambda[constraint.row..].iter().map(|&x| T::from_f64(x)).take(constraint.law.rows());
-            match home {
+        for (home, rows) in homes {
+            let lambda = outcome.lambda[rows.clone()].iter().map(|&x| T::from_f64(x));
+            match *home {
                 Home::Slot { set, at, stride } => {
                     let to = answers.sets[set].impulse[at..].iter_mut().step_by(stride);
                     to.zip(lambda).for_each(|(to, x)| *to = x);
@@ -254,7 +256,9 @@ fn solve<T: Scalar + CollidePrecision>(
     // What the certificate is about: a solver's own velocity may lag behind its impulses.
     outcome.v = problem.problem.velocity(&outcome.lambda);
     let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
-    sound.then_some(Solved { world, problem, outcome })
+    let rows = problem.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
+    let homes = problem.homes.iter().copied().zip(rows).collect();
+    sound.then_some(Solved { world, homes, outcome })
 }
 
 /// How the host's solve of a world ended.
