@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 use std::ops::Range;
 
 use manyworlds_collide::organise::{Links, Organiser};
+use manyworlds_shaders::Real;
 
 use super::error::finite;
 use super::{Compliance, Constraint, ContactProblem, Law, Part, ProblemError, Side, Subsystem};
@@ -277,7 +278,7 @@ impl ProblemBuilder {
 impl ContactProblem {
     /// Responses of all sides, and the constraints' own blocks of the Delassus operator.
     fn respond(&mut self) {
-        self.response.clone_from(&self.jacobian);
+        self.response.extend_from_slice(&self.jacobian);
         let mut inverses = vec![None; self.subsystems.len()];
         for c in &mut self.constraints {
             let rows = c.law.rows();
@@ -285,7 +286,9 @@ impl ContactProblem {
                 let s = &self.subsystems[side.subsystem];
                 let own = side.offset..side.offset + rows * s.count;
                 let (j, y) = (&self.jacobian[own.clone()], &mut self.response[own]);
-                if s.count == FREE && rows == 3 {
+                if s.count == FREE
+                    && let (Some(j), Some(y)) = (j.as_chunks().0.first_chunk(), y.as_chunks_mut().0.first_chunk_mut())
+                {
                     let inverse = inverses[side.subsystem].get_or_insert_with(|| invert(&self.factor[s.block..]));
                     add_free(inverse, j, y, &mut c.delassus);
                     continue;
@@ -437,16 +440,16 @@ const FREE: usize = 6;
 const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
 
 /// `y = J A^-1` of a contact's side and `g += J A^-1 J^T`, for a free body.
-fn add_free(inverse: &[[f64; FREE]; FREE], j: &[f64], y: &mut [f64], g: &mut [f64; 6]) {
-    let (j, y) = (j.as_chunks::<FREE>().0, y.as_chunks_mut::<FREE>().0);
+fn add_free(inverse: &[[f64; FREE]; FREE], j: &[[f64; FREE]; 3], y: &mut [[f64; FREE]; 3], g: &mut [f64; 6]) {
     for (j, y) in j.iter().zip(y.iter_mut()) {
-        *y = [0.0; FREE];
-        for (j, inverse) in j.iter().zip(inverse) {
-            (0..FREE).for_each(|k| y[k] += j * inverse[k]);
+        let mut sums = [0.0; FREE];
+        for (&j, inverse) in j.iter().zip(inverse) {
+            (0..FREE).for_each(|k| sums[k] = Real::mul_add(j, inverse[k], sums[k]));
         }
+        *y = sums;
     }
     for (g, (a, b)) in g.iter_mut().zip(ENTRIES) {
-        *g += (0..FREE).map(|k| j[a][k] * y[b][k]).sum::<f64>();
+        *g += (1..FREE).fold(j[a][0] * y[b][0], |sum, k| Real::mul_add(j[a][k], y[b][k], sum));
     }
 }
 

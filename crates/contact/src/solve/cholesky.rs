@@ -5,6 +5,8 @@
 //! whoever is eliminated, substituted or taken off runs along them. What is not positive in this arithmetic breaks down:
 //! [`super::sparse::BlockMatrix`] pivots within its blocks and goes on for longer.
 
+use std::ops::Range;
+
 use manyworlds_shaders::Scalar;
 
 use super::sparse::{begins, dot, least_degree};
@@ -161,40 +163,73 @@ impl<T: Scalar> Cholesky<T> {
 
     /// Solves for `x` in place, `[n]`, block after block as they were given.
     pub(super) fn solve(&self, x: &mut [T]) {
+        let mut own = Vec::new();
         for (shape, &block) in self.shapes.iter().zip(&self.order) {
-            let n = self.sizes[block];
-            let (d, inverses) = (&self.diagonal[self.squares[block]..], &self.inverses[self.offsets[block]..]);
-            let begin = self.offsets[block];
+            let (n, begin) = (self.sizes[block], self.offsets[block]);
+            let (d, inverses) = (&self.diagonal[self.squares[block]..], &self.inverses[begin..]);
             for i in 0..n {
                 x[begin + i] = (x[begin + i] - dot(&d[i * n..][..i], &x[begin..begin + i])) * inverses[i];
             }
-            for m in 0..n {
-                let (row, own) = (&self.panels[shape.begin + m * shape.width..][..shape.width], x[begin + m]);
-                for b in &self.below[shape.first..shape.end] {
-                    let to = self.order[b.position];
-                    let x = &mut x[self.offsets[to]..][..self.sizes[to]];
-                    x.iter_mut().zip(&row[b.column..]).for_each(|(x, &l)| *x = (-l).mul_add(own, *x));
-                }
+            own.clear();
+            own.extend_from_slice(&x[begin..begin + n]);
+            for (b, to) in self.below(shape) {
+                push_down(&self.panels[shape.begin + b.column..], shape.width, &own, &mut x[to]);
             }
         }
         for (shape, &block) in self.shapes.iter().zip(&self.order).rev() {
-            let n = self.sizes[block];
-            let (d, inverses) = (&self.diagonal[self.squares[block]..], &self.inverses[self.offsets[block]..]);
-            let begin = self.offsets[block];
-            for m in (0..n).rev() {
-                let row = &self.panels[shape.begin + m * shape.width..][..shape.width];
-                let mut own = x[begin + m];
-                for b in &self.below[shape.first..shape.end] {
-                    let to = self.order[b.position];
-                    let size = self.sizes[to];
-                    own -= dot(&row[b.column..b.column + size], &x[self.offsets[to]..][..size]);
-                }
-                for i in m + 1..n {
-                    own -= d[i * n + m] * x[begin + i];
-                }
-                x[begin + m] = own * inverses[m];
+            let (n, begin) = (self.sizes[block], self.offsets[block]);
+            let (d, inverses) = (&self.diagonal[self.squares[block]..], &self.inverses[begin..]);
+            own.clear();
+            own.extend_from_slice(&x[begin..begin + n]);
+            for (b, from) in self.below(shape) {
+                pull_up(&self.panels[shape.begin + b.column..], shape.width, &x[from], &mut own);
             }
+            for m in (0..n).rev() {
+                let rest = (m + 1..n).fold(own[m], |rest, i| rest - d[i * n + m] * own[i]);
+                own[m] = rest * inverses[m];
+            }
+            x[begin..begin + n].copy_from_slice(&own);
         }
+    }
+
+    /// The blocks of a panel, and where each of them stands in a vector.
+    fn below(&self, shape: &Panel) -> impl Iterator<Item = (Below, Range<usize>)> {
+        self.below[shape.first..shape.end].iter().map(|&b| {
+            let to = self.order[b.position];
+            (b, self.offsets[to]..self.offsets[to] + self.sizes[to])
+        })
+    }
+}
+
+/// `x -= block^T own`, a row of the block for each entry of `own`, a stride apart.
+fn push_down<T: Scalar>(block: &[T], stride: usize, own: &[T], x: &mut [T]) {
+    if x.len() == FREE
+        && let Some(x) = x.first_chunk_mut::<FREE>()
+    {
+        for (m, &own) in own.iter().enumerate() {
+            let Some(row) = block[m * stride..].first_chunk::<FREE>() else { return };
+            (0..FREE).for_each(|c| x[c] = (-row[c]).mul_add(own, x[c]));
+        }
+        return;
+    }
+    for (m, &own) in own.iter().enumerate() {
+        x.iter_mut().zip(&block[m * stride..]).for_each(|(x, &l)| *x = (-l).mul_add(own, *x));
+    }
+}
+
+/// `own -= block x`.
+fn pull_up<T: Scalar>(block: &[T], stride: usize, x: &[T], own: &mut [T]) {
+    if x.len() == FREE
+        && let Some(x) = x.first_chunk::<FREE>()
+    {
+        for (m, own) in own.iter_mut().enumerate() {
+            let Some(row) = block[m * stride..].first_chunk::<FREE>() else { return };
+            *own -= (1..FREE).fold(row[0] * x[0], |sum, c| row[c].mul_add(x[c], sum));
+        }
+        return;
+    }
+    for (m, own) in own.iter_mut().enumerate() {
+        *own -= dot(&block[m * stride..][..x.len()], x);
     }
 }
 

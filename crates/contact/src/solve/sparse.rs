@@ -38,36 +38,42 @@ pub(super) struct BlockMatrix<T> {
     upper: Vec<T>,
 }
 
-/// Order of least degree, and the positions below each position once all before are eliminated.
+/// Blocks by number, as bits.
+const WORD: usize = u64::BITS as usize;
+
+/// The numbers in a set, ascending.
+fn members(set: &[u64]) -> impl Iterator<Item = usize> {
+    set.iter().enumerate().flat_map(|(at, &word)| {
+        let rest = std::iter::successors(Some(word), |rest| Some(rest & (rest - 1))).take_while(|&rest| rest != 0);
+        rest.map(move |rest| at * WORD + rest.trailing_zeros() as usize)
+    })
+}
+
+/// Order of least degree, and the blocks below each position once all before are eliminated.
 pub(super) fn least_degree(sizes: &[usize], pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<Vec<usize>>) {
     let n = sizes.len();
-    let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); n];
+    let words = n.div_ceil(WORD);
+    let mut neighbours = vec![0; n * words];
     for &(a, b) in pairs.iter().filter(|(a, b)| a != b) {
-        neighbours[a].push(b);
-        neighbours[b].push(a);
+        neighbours[a * words + b / WORD] |= 1 << (b % WORD);
+        neighbours[b * words + a / WORD] |= 1 << (a % WORD);
     }
-    for list in &mut neighbours {
-        list.sort_unstable();
-        list.dedup();
-    }
-    let degree = |list: &[usize]| list.iter().map(|&i| sizes[i]).sum::<usize>();
-    let mut degrees: Vec<usize> = neighbours.iter().map(|list| degree(list)).collect();
+    let degree = |set: &[u64]| members(set).map(|i| sizes[i]).sum::<usize>();
+    let mut degrees: Vec<usize> = neighbours.chunks_exact(words.max(1)).map(degree).collect();
     let mut left: Vec<usize> = (0..n).collect();
     let (mut order, mut structure) = (Vec::with_capacity(n), Vec::with_capacity(n));
     while let Some(at) = (0..left.len()).min_by_key(|&at| (degrees[left[at]], left[at])) {
         let k = left.swap_remove(at);
-        let around = std::mem::take(&mut neighbours[k]);
-        for &i in &around {
-            let mut merged = std::mem::take(&mut neighbours[i]);
-            merged.extend_from_slice(&around);
-            merged.sort_unstable();
-            merged.dedup();
-            merged.retain(|&j| j != i && j != k);
-            degrees[i] = degree(&merged);
-            neighbours[i] = merged;
+        let around = neighbours[k * words..(k + 1) * words].to_vec();
+        for i in members(&around) {
+            let own = &mut neighbours[i * words..(i + 1) * words];
+            own.iter_mut().zip(&around).for_each(|(own, other)| *own |= other);
+            own[k / WORD] &= !(1 << (k % WORD));
+            own[i / WORD] &= !(1 << (i % WORD));
+            degrees[i] = degree(own);
         }
         order.push(k);
-        structure.push(around);
+        structure.push(members(&around).collect());
     }
     (order, structure)
 }

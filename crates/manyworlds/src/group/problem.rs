@@ -165,7 +165,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
 /// The worlds of a chunk, by the buffers that their problems are made of.
 pub(super) struct Worlds<'a, T> {
     width: usize,
-    /// Whether their problems tell bodies of a tree apart.
+    /// Whether their problems tell bodies of a tree apart: those that are written to files do.
     split: bool,
     sets: Vec<SetBuffers<&'a [T]>>,
     islands: IslandBuffers<&'a [T]>,
@@ -202,8 +202,6 @@ struct Building {
     homes: Vec<Home>,
     /// The side at hand, `[rows, count]`.
     jacobian: Vec<f64>,
-    /// Whether to tell bodies of a tree apart: files do.
-    split: bool,
 }
 
 impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
@@ -219,7 +217,7 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
         let mut builder = self.begin(shared, world).map_err(fault)?;
         builder.reserve(blocks.len(), 6 * widest * blocks.len());
         let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
-        let mut building = Building { builder, impulse, homes, jacobian: Vec::new(), split: self.split };
+        let mut building = Building { builder, impulse, homes, jacobian: Vec::new() };
         for block in &blocks {
             self.block(shared, block, &mut building).map_err(fault)?;
         }
@@ -378,7 +376,12 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
                 let own = &shared.sets[at.set];
                 let read = |f| self.slot(shared, at, begin, slot, f);
                 to.builder.constraint(block.law, std::array::from_fn(|k| read(slot::BIAS + k)), block.compliance)?;
-                to.parts(&own.layout.tree(), own.trees[at.index], bodies, |k| read(slot::J + k))?;
+                let tree = own.trees[at.index];
+                if self.split {
+                    to.parts(&own.layout.tree(), tree, bodies, |k| read(slot::J + k))?;
+                } else {
+                    to.whole(tree, (0..3 * own.layout.dims.n_v as usize).map(|k| read(slot::J + k)))?;
+                }
                 let first = slot_at(self.width, at.lane, begin, slot, 3, 0);
                 let impulse = self.sets[at.set].impulse[first..].iter().step_by(self.width);
                 to.impulse.extend(impulse.take(3).map(|x| x.to_f64()));
@@ -389,9 +392,13 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
                 to.builder.constraint(block.law, e, block.compliance)?;
                 for side in sides {
                     let own = &shared.sets[side.set];
-                    let j = &self.islands.jac[side.jac..];
+                    let j = &self.islands.jac[side.jac..][..3 * own.layout.dims.n_v as usize];
                     let tree = own.trees[side.lane % own.trees.len()];
-                    to.parts(&own.layout.tree(), tree, side.bodies, |k| j[k].to_f64())?;
+                    if self.split {
+                        to.parts(&own.layout.tree(), tree, side.bodies, |k| j[k].to_f64())?;
+                    } else {
+                        to.whole(tree, j.iter().map(|x| x.to_f64()))?;
+                    }
                 }
                 to.impulse.extend(self.islands.impulse[3 * constraint..][..3].iter().map(|x| x.to_f64()));
                 to.homes.push(Home::Island { constraint });
@@ -437,7 +444,14 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
 }
 
 impl Building {
-    /// `J`, `[3, n_v]`, of one tree by the bodies that it is about. Dofs that move both bodies move neither relative to
+    /// `J`, `[3, n_v]`, of one tree.
+    fn whole(&mut self, subsystem: usize, j: impl Iterator<Item = f64>) -> Result<(), ProblemError> {
+        self.jacobian.clear();
+        self.jacobian.extend(j);
+        self.builder.side(subsystem, None, &self.jacobian)
+    }
+
+    /// The same by the bodies that it is about. Dofs that move both bodies move neither relative to
     /// the other and are zero in `J`; so each part is that of its body relative to where the two chains meet.
     fn parts(
         &mut self,
@@ -447,11 +461,6 @@ impl Building {
         j: impl Fn(usize) -> f64,
     ) -> Result<(), ProblemError> {
         let n_v = tree.dofs.len();
-        if !self.split {
-            self.jacobian.clear();
-            self.jacobian.extend((0..3 * n_v).map(j));
-            return self.builder.side(subsystem, None, &self.jacobian);
-        }
         for body in bodies.into_iter().filter(|&body| body != NONE) {
             self.jacobian.clear();
             for r in 0..3 {
