@@ -4,7 +4,6 @@ use std::fmt::{self, Display};
 use std::ops::Range;
 
 use manyworlds_collide::organise::{Links, Organiser};
-use manyworlds_shaders::Real;
 
 use super::error::finite;
 use super::{Compliance, Constraint, ContactProblem, Law, Part, ProblemError, Side, Subsystem};
@@ -279,21 +278,16 @@ impl ContactProblem {
     /// Responses of all sides, and the constraints' own blocks of the Delassus operator.
     fn respond(&mut self) {
         self.response.extend_from_slice(&self.jacobian);
-        let mut inverses = vec![None; self.subsystems.len()];
         for c in &mut self.constraints {
             let rows = c.law.rows();
             for side in &self.sides[c.sides.clone()] {
                 let s = &self.subsystems[side.subsystem];
                 let own = side.offset..side.offset + rows * s.count;
-                let (j, y) = (&self.jacobian[own.clone()], &mut self.response[own]);
-                if s.count == FREE
-                    && let (Some(j), Some(y)) = (j.as_chunks().0.first_chunk(), y.as_chunks_mut().0.first_chunk_mut())
-                {
-                    let inverse = inverses[side.subsystem].get_or_insert_with(|| invert(&self.factor[s.block..]));
-                    add_free(inverse, j, y, &mut c.delassus);
-                    continue;
+                let (l, j, y) = (&self.factor[s.block..], &self.jacobian[own.clone()], &mut self.response[own]);
+                match (l.first_chunk(), y.as_chunks_mut().0.first_chunk_mut()) {
+                    (Some(l), Some(y)) if s.count == FREE => solve_free(l, y),
+                    _ => y.chunks_exact_mut(s.count).for_each(|row| solve(l, s.count, row)),
                 }
-                y.chunks_exact_mut(s.count).for_each(|row| solve(&self.factor[s.block..], s.count, row));
                 for (g, (a, b)) in c.delassus.iter_mut().zip(ENTRIES) {
                     if b < rows {
                         let (j, y) = (&j[a * s.count..][..s.count], &y[b * s.count..][..s.count]);
@@ -439,36 +433,28 @@ const FREE: usize = 6;
 /// Rows and columns of the entries of a Delassus block.
 const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
 
-/// `y = J A^-1` of a contact's side and `g += J A^-1 J^T`, for a free body.
-fn add_free(inverse: &[[f64; FREE]; FREE], j: &[[f64; FREE]; 3], y: &mut [[f64; FREE]; 3], g: &mut [f64; 6]) {
-    for (j, y) in j.iter().zip(y.iter_mut()) {
-        let mut sums = [0.0; FREE];
-        for (&j, inverse) in j.iter().zip(inverse) {
-            (0..FREE).for_each(|k| sums[k] = Real::mul_add(j, inverse[k], sums[k]));
-        }
-        *y = sums;
-    }
-    for (g, (a, b)) in g.iter_mut().zip(ENTRIES) {
-        *g += (1..FREE).fold(j[a][0] * y[b][0], |sum, k| Real::mul_add(j[a][k], y[b][k], sum));
-    }
-}
-
-/// `A^-1 = L^-T L^-1` of a free body.
-fn invert(l: &[f64]) -> [[f64; FREE]; FREE] {
-    let mut inverse = [[0.0; FREE]; FREE];
+/// [`solve`] of the rows of a contact with a free body, side by side and in the same order of operations.
+fn solve_free(l: &[f64; FREE * FREE], rows: &mut [[f64; FREE]; 3]) {
+    // A fourth row that is zero fills a vector register.
+    let mut x: [[f64; 4]; FREE] =
+        std::array::from_fn(|i| std::array::from_fn(|r| if r < 3 { rows[r][i] } else { 0.0 }));
     for i in 0..FREE {
-        let scale = 1.0 / l[i * FREE + i];
-        let mut row = [0.0; FREE];
-        row[i] = scale;
+        let mut dot = [0.0; 4];
         for k in 0..i {
-            let factor = l[i * FREE + k] * scale;
-            (0..FREE).for_each(|j| row[j] -= factor * inverse[k][j]);
+            (0..4).for_each(|r| dot[r] += l[i * FREE + k] * x[k][r]);
         }
-        inverse[i] = row;
+        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) / l[i * FREE + i]);
     }
-    std::array::from_fn(|i| {
-        std::array::from_fn(|j| (i.max(j)..FREE).map(|k| inverse[k][i] * inverse[k][j]).sum::<f64>())
-    })
+    for i in (0..FREE).rev() {
+        let mut dot = [0.0; 4];
+        for k in i + 1..FREE {
+            (0..4).for_each(|r| dot[r] += l[k * FREE + i] * x[k][r]);
+        }
+        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) / l[i * FREE + i]);
+    }
+    for (r, row) in rows.iter_mut().enumerate() {
+        *row = std::array::from_fn(|i| x[i][r]);
+    }
 }
 
 /// `x <- (L L^T)^-1 x`.

@@ -44,7 +44,8 @@ const WORD: usize = u64::BITS as usize;
 /// The numbers in a set, ascending.
 fn members(set: &[u64]) -> impl Iterator<Item = usize> {
     set.iter().enumerate().flat_map(|(at, &word)| {
-        let rest = std::iter::successors(Some(word), |rest| Some(rest & (rest - 1))).take_while(|&rest| rest != 0);
+        let rest =
+            std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1))).take_while(|&rest| rest != 0);
         rest.map(move |rest| at * WORD + rest.trailing_zeros() as usize)
     })
 }
