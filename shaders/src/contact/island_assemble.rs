@@ -1,13 +1,13 @@
 //! Jacobians of contacts and bilateral blocks with respect to the trees of one set, and their responses Y = A^-1 J^T.
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::{Pod, Zeroable, cast_slice};
 
 use super::frame::tangents;
 use super::island::{SideItem, contact, items};
 use crate::args::Args;
-use crate::dynamics::tree::{NONE, POSE, SPATIAL, Tree, TreeDims};
+use crate::dynamics::tree::{DofRecord, NONE, POSE, SPATIAL, Tree, TreeDims};
 use crate::math::{Vec3, dot, load3, sub};
-use crate::{LANES, Real, Scalar};
+use crate::{LANES, Scalar};
 
 /// Uniform block.
 #[repr(C)]
@@ -46,20 +46,40 @@ pub fn side<T: Scalar>(
     jac: &mut [T],
 ) {
     let (lane, n) = (item.lane as usize % LANES, tree.dofs.len());
-    let reference: Vec3<T> = std::array::from_fn(|k| pose[k].lane(lane));
+    // Number by number: a pack is wide.
+    let [pose, motion, factor] = [pose, motion, factor].map(cast_slice::<T::Pack, T>);
+    let reference: Vec3<T> = std::array::from_fn(|k| pose[k * LANES + lane]);
     let offset = sub(load3(c, contact::POINT), reference);
     let axes = directions(c);
-    let (j, y) = jac.split_at_mut(3 * n);
     let moves =
         |body: u32, first: u32, end: u32| T::lit(if body != NONE && first <= body && body < end { 1.0 } else { 0.0 });
-    for (i, dof) in tree.dofs.iter().enumerate() {
-        let s: [T; SPATIAL] = std::array::from_fn(|k| motion[i * SPATIAL + k].lane(lane));
+    let column = |i: usize, dof: &DofRecord| -> Vec3<T> {
+        let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * LANES + lane]);
         let weight = moves(item.body_b, dof.body, dof.subtree_end) - moves(item.body_a, dof.body, dof.subtree_end);
         let u = if item.angular != 0 { load3(&s, 0) } else { crate::dynamics::tree::point_motion(&s, 0, offset) };
+        axes.map(|axis| weight * dot(axis, u))
+    };
+    if let Some(dofs) = tree.dofs.first_chunk::<FREE>()
+        && n == FREE
+        && dofs.iter().enumerate().all(|(i, dof)| dof.chain as usize == i + 1)
+    {
+        let j: [Vec3<T>; FREE] = std::array::from_fn(|i| column(i, &dofs[i]));
+        let mut y = j.map(|[a, b, c]| [a, b, c, T::lit(0.0)]);
+        respond(dofs, |at| factor[at * LANES + lane], &mut y);
         for r in 0..3 {
-            let x = weight * dot(axes[r], u);
-            j[r * n + i] = x;
-            y[r * n + i] = x;
+            for i in 0..FREE {
+                jac[r * FREE + i] = j[i][r];
+                jac[(3 + r) * FREE + i] = y[i][r];
+            }
+        }
+        return;
+    }
+    let (j, y) = jac.split_at_mut(3 * n);
+    for (i, dof) in tree.dofs.iter().enumerate() {
+        let x = column(i, dof);
+        for r in 0..3 {
+            j[r * n + i] = x[r];
+            y[r * n + i] = x[r];
         }
     }
     // The three rows at once through the factor: see `dynamics::tree::solve`.
@@ -68,7 +88,7 @@ pub fn side<T: Scalar>(
         let x = [y[i], y[n + i], y[2 * n + i]];
         let mut above = dof.parent as usize;
         for k in 1..dof.chain as usize {
-            let l = -factor[dof.m_begin as usize + k].lane(lane);
+            let l = -factor[(dof.m_begin as usize + k) * LANES + lane];
             for r in 0..3 {
                 y[r * n + above] = l.mul_add(x[r], y[r * n + above]);
             }
@@ -77,11 +97,11 @@ pub fn side<T: Scalar>(
     }
     for i in 0..n {
         let dof = &tree.dofs[i];
-        let d = factor[dof.m_begin as usize].lane(lane);
+        let d = factor[dof.m_begin as usize * LANES + lane];
         let mut x = [y[i] * d, y[n + i] * d, y[2 * n + i] * d];
         let mut above = dof.parent as usize;
         for k in 1..dof.chain as usize {
-            let l = -factor[dof.m_begin as usize + k].lane(lane);
+            let l = -factor[(dof.m_begin as usize + k) * LANES + lane];
             for r in 0..3 {
                 x[r] = l.mul_add(y[r * n + above], x[r]);
             }
@@ -90,6 +110,30 @@ pub fn side<T: Scalar>(
         for r in 0..3 {
             y[r * n + i] = x[r];
         }
+    }
+}
+
+/// Degrees of freedom of a free body: most sides of a pile are of such.
+const FREE: usize = 6;
+
+/// The three rows of a free body through its factor, side by side in a register, in the order of [`side`]: its degrees of
+/// freedom are a chain.
+#[inline(always)]
+fn respond<T: Scalar>(dofs: &[DofRecord; FREE], factor: impl Fn(usize) -> T, y: &mut [[T; 4]; FREE]) {
+    for i in (0..FREE).rev() {
+        for k in 1..=i {
+            let l = -factor(dofs[i].m_begin as usize + k);
+            (0..4).for_each(|r| y[i - k][r] = l.mul_add(y[i][r], y[i - k][r]));
+        }
+    }
+    for i in 0..FREE {
+        let d = factor(dofs[i].m_begin as usize);
+        let mut x = y[i].map(|y| y * d);
+        for k in 1..=i {
+            let l = -factor(dofs[i].m_begin as usize + k);
+            (0..4).for_each(|r| x[r] = l.mul_add(y[i - k][r], x[r]));
+        }
+        y[i] = x;
     }
 }
 

@@ -75,110 +75,227 @@ impl ContactProblem {
     /// The first element that is out of range, of a wrong length, not finite, or without meaning: overlapping
     /// subsystems, an `A` that is not symmetric positive definite, negative friction, bounds reversed.
     pub fn new(input: ProblemInput) -> Result<Self, ProblemError> {
-        let n_v = input.b.len();
-        finite(|| "b".into(), &input.b)?;
-        let subsystems = subsystems(&input, n_v)?;
-        let (a, factor) = blocks(&input, &subsystems)?;
-        parents(&input.parent, &subsystems, n_v)?;
-        let n_three = input.constraints.iter().take_while(|c| c.law.rows() == 3).count();
-        let mut problem = Self {
+        if input.a.len() != input.subsystems.len() {
+            return Err(ProblemError::length("A_blocks", input.subsystems.len(), input.a.len()));
+        }
+        let mut builder = ProblemBuilder::new(&input.subsystems, input.b, input.parent)?;
+        for block in &input.a {
+            builder.block(block)?;
+        }
+        for c in &input.constraints {
+            builder.constraint(c.law, c.e, c.compliance)?;
+            let split = c.sides.iter().any(|s| s.body.is_some());
+            for side in &c.sides {
+                builder.side(side.subsystem, split.then_some(side.body), &side.jacobian)?;
+            }
+        }
+        builder.finish(input.warm_start)
+    }
+}
+
+/// Puts a problem together piece by piece: the blocks of `A`, then constraints, each followed by its sides.
+#[derive(Debug)]
+pub struct ProblemBuilder {
+    problem: ContactProblem,
+    /// Constraints of three rows so far.
+    n_three: usize,
+    /// Parts or sides of the last constraint that were given.
+    n_given: usize,
+}
+
+impl ProblemBuilder {
+    /// Degrees of freedom without mass.
+    ///
+    /// # Errors
+    /// As [`ContactProblem::new`]'s, of subsystems, `b` and parents.
+    pub fn new(subsystems: &[[usize; 2]], b: Vec<f64>, parent: Vec<i64>) -> Result<Self, ProblemError> {
+        let n_v = b.len();
+        finite(|| "b".into(), &b)?;
+        let subsystems = self::subsystems(subsystems, n_v)?;
+        parents(&parent, &subsystems, n_v)?;
+        let n_square = subsystems.iter().map(|s| s.count * s.count).sum();
+        let problem = ContactProblem {
             n_v,
             n_rows: 0,
             n_contacts: 0,
             subsystems,
-            a,
-            factor,
-            v_free: input.b.clone(),
-            b: input.b,
-            parent: input.parent,
-            constraints: Vec::with_capacity(input.constraints.len()),
+            a: Vec::with_capacity(n_square),
+            factor: Vec::with_capacity(n_square),
+            v_free: b.clone(),
+            b,
+            parent,
+            constraints: Vec::new(),
             sides: Vec::new(),
             jacobian: Vec::new(),
             response: Vec::new(),
             parts: Vec::new(),
             part_jacobian: Vec::new(),
-            warm_start: input.warm_start,
+            warm_start: Vec::new(),
+            v_start: Vec::new(),
             plan: Default::default(),
         };
-        for s in &problem.subsystems {
-            solve(&problem.factor[s.block..], s.count, &mut problem.v_free[s.begin..s.begin + s.count]);
-        }
-        for (i, constraint) in input.constraints.into_iter().enumerate() {
-            let at = if i < n_three { Name::Contact(i) } else { Name::Row(i - n_three) };
-            check_law(at, &constraint)?;
-            if i >= n_three && constraint.law.rows() == 3 {
-                return Err(ProblemError::new(at.to_string(), "a contact after a single row; contacts come first"));
-            }
-            problem.add(at, constraint)?;
-        }
-        if problem.warm_start.is_empty() {
-            problem.warm_start = vec![0.0; problem.n_rows];
-        } else if problem.warm_start.len() != problem.n_rows {
-            return Err(ProblemError::length("lambda", problem.n_rows, problem.warm_start.len()));
-        }
-        finite(|| "lambda".into(), &problem.warm_start)?;
-        problem.arrange();
-        Ok(problem)
+        Ok(Self { problem, n_three: 0, n_given: 0 })
     }
 
-    /// Appends a constraint whose law has been checked.
-    fn add(&mut self, at: Name, input: ConstraintInput) -> Result<(), ProblemError> {
-        let rows = input.law.rows();
-        let (first_side, first_part) = (self.sides.len(), self.parts.len());
-        let split = input.sides.iter().any(|s| s.body.is_some());
-        for (k, side) in input.sides.iter().enumerate() {
-            let here = || if split { format!("{at}.parts[{k}]") } else { at.to_string() };
-            let Some(subsystem) = self.subsystems.get(side.subsystem) else {
-                let what = format!("subsystem {} of {}", side.subsystem, self.subsystems.len());
-                return Err(ProblemError::new(here(), what));
-            };
-            let n = rows * subsystem.count;
-            if side.jacobian.len() != n {
-                return Err(ProblemError::length(format!("{}.J", here()), n, side.jacobian.len()));
-            }
-            finite(|| format!("{}.J", here()), &side.jacobian)?;
-            if split {
-                self.parts.push(Part { subsystem: side.subsystem, body: side.body, offset: self.part_jacobian.len() });
-                self.part_jacobian.extend_from_slice(&side.jacobian);
-            }
-            match self.sides[first_side..].iter().find(|s| s.subsystem == side.subsystem) {
-                Some(same) => {
-                    let own = &mut self.jacobian[same.offset..same.offset + n];
-                    own.iter_mut().zip(&side.jacobian).for_each(|(sum, j)| *sum += j);
-                }
-                None => {
-                    self.sides.push(Side { subsystem: side.subsystem, offset: self.jacobian.len() });
-                    self.jacobian.extend_from_slice(&side.jacobian);
-                }
-            }
+    /// Makes room for so many constraints, with so many numbers in their sides together.
+    pub fn reserve(&mut self, constraints: usize, reals: usize) {
+        let p = &mut self.problem;
+        p.constraints.reserve(constraints);
+        p.sides.reserve(2 * constraints);
+        p.parts.reserve(2 * constraints);
+        for list in [&mut p.jacobian, &mut p.response, &mut p.part_jacobian] {
+            list.reserve(reals);
         }
-        let mut delassus = [0.0; 6];
-        for side in &self.sides[first_side..] {
-            let s = &self.subsystems[side.subsystem];
-            self.response.extend_from_slice(&self.jacobian[side.offset..side.offset + rows * s.count]);
-            for y in self.response[side.offset..].chunks_exact_mut(s.count) {
-                solve(&self.factor[s.block..], s.count, y);
-            }
-            for (k, (r, c)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
-                if c < rows {
-                    let j = &self.jacobian[side.offset + r * s.count..][..s.count];
-                    let y = &self.response[side.offset + c * s.count..][..s.count];
-                    delassus[k] += j.iter().zip(y).map(|(j, y)| j * y).sum::<f64>();
-                }
-            }
-        }
-        self.n_contacts += usize::from(matches!(input.law, Law::Contact { .. }));
-        self.constraints.push(Constraint {
-            law: input.law,
-            e: input.e,
-            compliance: input.compliance,
-            row: self.n_rows,
-            sides: first_side..self.sides.len(),
-            parts: first_part..self.parts.len(),
-            delassus,
-        });
-        self.n_rows += rows;
+    }
+
+    /// The next subsystem's block of `A`, dense row-major.
+    ///
+    /// # Errors
+    /// A block of a wrong length, or that is not finite, symmetric and positive definite.
+    pub fn block(&mut self, a: &[f64]) -> Result<(), ProblemError> {
+        let p = &mut self.problem;
+        let done = p.a.len();
+        let Ok(number) = p.subsystems.binary_search_by_key(&done, |s| s.block) else {
+            return Err(ProblemError::new("A_blocks", format!("more than {} blocks", p.subsystems.len())));
+        };
+        let (s, at) = (&p.subsystems[number], || format!("A_blocks[{number}]"));
+        checked(at, a, s.count)?;
+        p.factor.resize(done + a.len(), 0.0);
+        let l = &mut p.factor[done..];
+        factor(a, s.count, l).map_err(|i| {
+            let what = format!("not positive definite: pivot of row {i} is zero, negative or out of range");
+            ProblemError::new(at(), what)
+        })?;
+        solve(l, s.count, &mut p.v_free[s.begin..s.begin + s.count]);
+        p.a.extend_from_slice(a);
         Ok(())
+    }
+
+    /// Begins the next constraint; those of three rows come first. All blocks of `A` stand.
+    ///
+    /// # Errors
+    /// A law without meaning, or a contact behind a single row.
+    pub fn constraint(&mut self, law: Law, e: [f64; 3], compliance: Option<Compliance>) -> Result<(), ProblemError> {
+        let p = &mut self.problem;
+        let (rows, three) = (law.rows(), self.n_three == p.constraints.len());
+        self.n_given = 0;
+        self.n_three += usize::from(three && rows == 3);
+        p.n_contacts += usize::from(matches!(law, Law::Contact { .. }));
+        p.constraints.push(Constraint {
+            law,
+            e,
+            compliance,
+            row: p.n_rows,
+            sides: p.sides.len()..p.sides.len(),
+            parts: p.parts.len()..p.parts.len(),
+            delassus: [0.0; 6],
+        });
+        p.n_rows += rows;
+        check_law(self.name(), law, &e, compliance)?;
+        if !three && rows == 3 {
+            return Err(ProblemError::new(
+                self.name().to_string(),
+                "a contact after a single row; contacts come first",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Name of the constraint at hand.
+    fn name(&self) -> Name {
+        let n = self.problem.constraints.len();
+        if self.n_three == n { Name::Contact(n - 1) } else { Name::Row(n - 1 - self.n_three) }
+    }
+
+    /// Adds what the constraint at hand sees of a subsystem, `[rows, count]`; several of one add up. `part`: as a part of
+    /// its own, about a body of the subsystem if the problem says which.
+    ///
+    /// # Errors
+    /// A subsystem that is none, or a Jacobian of a wrong length or that is not finite.
+    pub fn side(
+        &mut self,
+        subsystem: usize,
+        part: Option<Option<usize>>,
+        jacobian: &[f64],
+    ) -> Result<(), ProblemError> {
+        let (name, k, split) = (self.name(), self.n_given, part.is_some());
+        let here = || if split { format!("{name}.parts[{k}]") } else { name.to_string() };
+        self.n_given += 1;
+        let p = &mut self.problem;
+        let Some(of) = p.subsystems.get(subsystem) else {
+            return Err(ProblemError::new(here(), format!("subsystem {subsystem} of {}", p.subsystems.len())));
+        };
+        let Some(c) = p.constraints.last_mut() else { return Ok(()) };
+        let n = c.law.rows() * of.count;
+        if jacobian.len() != n {
+            return Err(ProblemError::length(format!("{}.J", here()), n, jacobian.len()));
+        }
+        finite(|| format!("{}.J", here()), jacobian)?;
+        if let Some(body) = part {
+            p.parts.push(Part { subsystem, body, offset: p.part_jacobian.len() });
+            p.part_jacobian.extend_from_slice(jacobian);
+            c.parts.end += 1;
+        }
+        match p.sides[c.sides.clone()].iter().find(|s| s.subsystem == subsystem) {
+            Some(same) => {
+                let own = &mut p.jacobian[same.offset..same.offset + n];
+                own.iter_mut().zip(jacobian).for_each(|(sum, j)| *sum += j);
+            }
+            None => {
+                p.sides.push(Side { subsystem, offset: p.jacobian.len() });
+                p.jacobian.extend_from_slice(jacobian);
+                c.sides.end += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The problem, to be started from these impulses; none: from zeros.
+    ///
+    /// # Errors
+    /// Impulses of a wrong number or that are not finite, or blocks of `A` that are missing.
+    pub fn finish(mut self, warm_start: Vec<f64>) -> Result<ContactProblem, ProblemError> {
+        let p = &mut self.problem;
+        if let Some(s) = p.subsystems.last()
+            && p.a.len() != s.block + s.count * s.count
+        {
+            return Err(ProblemError::new("A_blocks", format!("fewer than {} blocks", p.subsystems.len())));
+        }
+        p.respond();
+        p.warm_start = warm_start;
+        if p.warm_start.is_empty() {
+            p.warm_start = vec![0.0; p.n_rows];
+        } else if p.warm_start.len() != p.n_rows {
+            return Err(ProblemError::length("lambda", p.n_rows, p.warm_start.len()));
+        }
+        finite(|| "lambda".into(), &p.warm_start)?;
+        p.arrange();
+        Ok(self.problem)
+    }
+}
+
+impl ContactProblem {
+    /// Responses of all sides, and the constraints' own blocks of the Delassus operator.
+    fn respond(&mut self) {
+        self.response.extend_from_slice(&self.jacobian);
+        for c in &mut self.constraints {
+            let rows = c.law.rows();
+            for side in &self.sides[c.sides.clone()] {
+                let s = &self.subsystems[side.subsystem];
+                let own = side.offset..side.offset + rows * s.count;
+                let (l, j, y) = (&self.factor[s.block..], &self.jacobian[own.clone()], &mut self.response[own]);
+                match (l.first_chunk(), y.as_chunks_mut().0.first_chunk_mut()) {
+                    (Some(l), Some(y)) if s.count == FREE => solve_free(l, y),
+                    _ => y.chunks_exact_mut(s.count).for_each(|row| solve(l, s.count, row)),
+                }
+                for (g, (a, b)) in c.delassus.iter_mut().zip(ENTRIES) {
+                    if b < rows {
+                        let (j, y) = (&j[a * s.count..][..s.count], &y[b * s.count..][..s.count]);
+                        *g += j.iter().zip(y).map(|(j, y)| j * y).sum::<f64>();
+                    }
+                }
+            }
+        }
     }
 
     /// Islands and colours.
@@ -191,11 +308,11 @@ impl ContactProblem {
     }
 }
 
-fn subsystems(input: &ProblemInput, n_v: usize) -> Result<Vec<Subsystem>, ProblemError> {
+fn subsystems(spans: &[[usize; 2]], n_v: usize) -> Result<Vec<Subsystem>, ProblemError> {
     let mut owner = vec![None; n_v];
     let mut block = 0usize;
-    let mut list = Vec::with_capacity(input.subsystems.len());
-    for (s, &[begin, count]) in input.subsystems.iter().enumerate() {
+    let mut list = Vec::with_capacity(spans.len());
+    for (s, &[begin, count]) in spans.iter().enumerate() {
         let at = || format!("subsystems[{s}]");
         if count == 0 {
             return Err(ProblemError::new(at(), "no degree of freedom"));
@@ -223,41 +340,23 @@ fn subsystems(input: &ProblemInput, n_v: usize) -> Result<Vec<Subsystem>, Proble
     }
 }
 
-fn blocks(input: &ProblemInput, subsystems: &[Subsystem]) -> Result<(Vec<f64>, Vec<f64>), ProblemError> {
-    if input.a.len() != subsystems.len() {
-        return Err(ProblemError::length("A_blocks", subsystems.len(), input.a.len()));
+/// Refuses a block of `A` that is not `[n, n]`, finite and symmetric.
+fn checked(at: impl Fn() -> String, block: &[f64], n: usize) -> Result<(), ProblemError> {
+    if block.len() != n * n {
+        return Err(ProblemError::length(at(), n * n, block.len()));
     }
-    let (mut a, mut factor) = (Vec::new(), Vec::new());
-    for (s, (block, subsystem)) in input.a.iter().zip(subsystems).enumerate() {
-        let at = || format!("A_blocks[{s}]");
-        let n = subsystem.count;
-        if block.len() != n * n {
-            return Err(ProblemError::length(at(), n * n, block.len()));
-        }
-        finite(at, block)?;
-        let largest = block.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-        for i in 0..n {
-            for j in 0..i {
-                if (block[i * n + j] - block[j * n + i]).abs() > ASYMMETRY * largest {
-                    let what = format!(
-                        "not symmetric: [{i}][{j}] is {}, [{j}][{i}] is {}",
-                        block[i * n + j],
-                        block[j * n + i]
-                    );
-                    return Err(ProblemError::new(at(), what));
-                }
+    finite(&at, block)?;
+    let largest = block.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    for i in 0..n {
+        for j in 0..i {
+            if (block[i * n + j] - block[j * n + i]).abs() > ASYMMETRY * largest {
+                let what =
+                    format!("not symmetric: [{i}][{j}] is {}, [{j}][{i}] is {}", block[i * n + j], block[j * n + i]);
+                return Err(ProblemError::new(at(), what));
             }
         }
-        let l = cholesky(block, n).map_err(|i| {
-            ProblemError::new(
-                at(),
-                format!("not positive definite: pivot of row {i} is zero, negative or out of range"),
-            )
-        })?;
-        a.extend_from_slice(block);
-        factor.extend(l);
     }
-    Ok((a, factor))
+    Ok(())
 }
 
 fn parents(parent: &[i64], subsystems: &[Subsystem], n_v: usize) -> Result<(), ProblemError> {
@@ -279,8 +378,8 @@ fn parents(parent: &[i64], subsystems: &[Subsystem], n_v: usize) -> Result<(), P
     Ok(())
 }
 
-fn check_law(at: Name, c: &ConstraintInput) -> Result<(), ProblemError> {
-    finite(|| format!("{at}.e"), &c.e[..c.law.rows()])?;
+fn check_law(at: Name, law: Law, e: &[f64; 3], compliance: Option<Compliance>) -> Result<(), ProblemError> {
+    finite(|| format!("{at}.e"), &e[..law.rows()])?;
     let non_negative = |key: &str, x: f64| {
         if x >= 0.0 && x.is_finite() {
             return Ok(());
@@ -293,14 +392,14 @@ fn check_law(at: Name, c: &ConstraintInput) -> Result<(), ProblemError> {
         }
         Err(ProblemError::new(at.to_string(), format!("lo {lo} is not at or below hi {hi}")))
     };
-    match (c.law, c.compliance) {
+    match (law, compliance) {
         (Law::Contact { .. }, Some(Compliance { r_n, v_hat })) => {
             non_negative("compliance", r_n).and_then(|()| finite(|| format!("{at}.v_hat"), &[v_hat]))?;
         }
         (_, Some(_)) => return Err(ProblemError::new(format!("{at}.compliance"), "only a contact has one")),
         (_, None) => {}
     }
-    match c.law {
+    match law {
         Law::Contact { mu } => non_negative("mu", mu),
         Law::Soft { k, b, lo, hi } => {
             non_negative("k", k).and_then(|()| non_negative("b", b)).and_then(|()| ordered(lo, hi))
@@ -310,9 +409,8 @@ fn check_law(at: Name, c: &ConstraintInput) -> Result<(), ProblemError> {
     }
 }
 
-/// Lower Cholesky factor of a dense row-major matrix, or the row whose pivot is not positive.
-pub(crate) fn cholesky(a: &[f64], n: usize) -> Result<Vec<f64>, usize> {
-    let mut l = vec![0.0; n * n];
+/// Lower Cholesky factor of a dense row-major matrix into `l`, which is zero, or the row whose pivot is not positive.
+fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
     for i in 0..n {
         for j in 0..=i {
             let dot: f64 = (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum();
@@ -326,7 +424,37 @@ pub(crate) fn cholesky(a: &[f64], n: usize) -> Result<Vec<f64>, usize> {
             }
         }
     }
-    Ok(l)
+    Ok(())
+}
+
+/// Degrees of freedom of a free body: most sides of a pile are of such.
+const FREE: usize = 6;
+
+/// Rows and columns of the entries of a Delassus block.
+const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+
+/// [`solve`] of the rows of a contact with a free body, side by side and in the same order of operations.
+fn solve_free(l: &[f64; FREE * FREE], rows: &mut [[f64; FREE]; 3]) {
+    // A fourth row that is zero fills a vector register.
+    let mut x: [[f64; 4]; FREE] =
+        std::array::from_fn(|i| std::array::from_fn(|r| if r < 3 { rows[r][i] } else { 0.0 }));
+    for i in 0..FREE {
+        let mut dot = [0.0; 4];
+        for k in 0..i {
+            (0..4).for_each(|r| dot[r] += l[i * FREE + k] * x[k][r]);
+        }
+        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) / l[i * FREE + i]);
+    }
+    for i in (0..FREE).rev() {
+        let mut dot = [0.0; 4];
+        for k in i + 1..FREE {
+            (0..4).for_each(|r| dot[r] += l[k * FREE + i] * x[k][r]);
+        }
+        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) / l[i * FREE + i]);
+    }
+    for (r, row) in rows.iter_mut().enumerate() {
+        *row = std::array::from_fn(|i| x[i][r]);
+    }
 }
 
 /// `x <- (L L^T)^-1 x`.

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use manyworlds_collide::organise::Plan;
 
-pub use build::{ConstraintInput, ProblemInput, SideInput};
+pub use build::{ConstraintInput, ProblemBuilder, ProblemInput, SideInput};
 pub use error::ProblemError;
 pub use file::{read, write, write_rounded};
 pub use short::DIGITS;
@@ -163,6 +163,8 @@ pub struct ContactProblem {
     pub part_jacobian: Vec<f64>,
     /// Impulses to start from, `[n_rows]`; zeros when there are none.
     pub warm_start: Vec<f64>,
+    /// Velocity to start from, `[n_v]`, for solvers that look for velocities; empty: that of `warm_start`.
+    pub v_start: Vec<f64>,
     /// Islands, colours and packing order of the constraints; subsystems without a constraint are in no island.
     pub plan: Plan,
 }

@@ -7,6 +7,7 @@
 
 use manyworlds_shaders::Scalar;
 
+use super::cholesky::Cholesky;
 use super::law::{Map, impulse};
 use super::search::root;
 use super::sparse::BlockMatrix;
@@ -32,7 +33,8 @@ pub(super) struct Term<T> {
 /// See the module.
 pub(super) struct Convex<T> {
     pub(super) system: System<T>,
-    matrix: BlockMatrix<T>,
+    /// From the first Newton step on.
+    matrix: Option<Cholesky<T>>,
     /// By constraint of the system.
     pub(super) terms: Vec<Term<T>>,
     /// Velocity, `[n_v]`.
@@ -47,6 +49,9 @@ pub(super) struct Convex<T> {
     pub(super) map: Map,
     /// `A v - b - J^T lambda`, kg m/s.
     pub(super) gradient: Vec<T>,
+    /// `A v` and `J^T lambda`, kg m/s.
+    momentum: Vec<T>,
+    pushed: Vec<T>,
     /// Squared share of momentum that is round-off.
     floor: T,
 }
@@ -55,13 +60,16 @@ impl<T: Scalar> Convex<T> {
     /// Starts from a velocity of the island.
     pub(super) fn new(system: System<T>, terms: Vec<Term<T>>, v: Vec<T>) -> Self {
         let epsilon = if T::NAME == "f64" { f64::EPSILON } else { f64::from(f32::EPSILON) };
+        let zeros = vec![T::lit(0.0); v.len()];
         let mut own = Self {
-            matrix: system.matrix(true),
+            matrix: None,
             sigma: system.relative(&v),
-            lambda: Vec::new(),
-            slopes: Vec::new(),
+            lambda: Vec::with_capacity(terms.len()),
+            slopes: Vec::with_capacity(terms.len()),
             map: Map::Proximal,
-            gradient: Vec::new(),
+            gradient: zeros.clone(),
+            momentum: zeros.clone(),
+            pushed: zeros,
             floor: T::lit((ROUNDOFF * epsilon).powi(2)),
             terms,
             v,
@@ -71,19 +79,44 @@ impl<T: Scalar> Convex<T> {
         own
     }
 
+    /// Goes to another velocity.
+    pub(super) fn start_from(&mut self, v: Vec<T>) {
+        self.sigma = self.system.relative(&v);
+        self.v = v;
+        self.evaluate();
+    }
+
     /// Impulses, slopes and gradient at `v`: after a change of the terms.
     pub(super) fn evaluate(&mut self) {
         let map = self.map;
-        let at = |(t, &sigma): (&Term<T>, &Rows<T>)| impulse(map, t.law, t.beta, t.before, sigma, t.bias);
-        (self.lambda, self.slopes) = self.terms.iter().zip(&self.sigma).map(at).unzip();
-        self.gradient = self.system.gradient(&self.v, &self.lambda);
+        self.lambda.clear();
+        self.slopes.clear();
+        for (t, &sigma) in self.terms.iter().zip(&self.sigma) {
+            let (lambda, slope) = impulse(map, t.law, t.beta, t.before, sigma, t.bias);
+            self.lambda.push(lambda);
+            self.slopes.push(slope);
+        }
+        self.system.momentum(&self.v, &mut self.momentum);
+        self.pushed.fill(T::lit(0.0));
+        self.system.add_impulse(&self.lambda, &mut self.pushed);
+        let sums = self.momentum.iter().zip(self.system.free_momentum()).zip(&self.pushed);
+        self.gradient.iter_mut().zip(sums).for_each(|(g, ((&p, &b), &j))| *g = p - (b + j));
     }
 
     /// One Newton step: how fast the objective fell along it at first, J, about twice what it was above its least. None
     /// where the matrix is singular in this arithmetic.
     pub(super) fn step(&mut self) -> Option<T> {
-        let Self { system, terms, slopes, gradient, matrix, .. } = self;
-        let d = direction(system, terms, slopes, gradient, matrix)?;
+        let weights = self.weights();
+        let matrix = self.matrix.get_or_insert_with(|| self.system.cholesky());
+        self.system.assemble_symmetric(&weights, matrix);
+        let d = if matrix.factor() {
+            let mut d: Vec<T> = self.gradient.iter().map(|&g| -g).collect();
+            matrix.solve(&mut d);
+            d
+        } else {
+            // Of weights as large as this arithmetic has them, pivots may be lost that are there by blocks.
+            self.direction(&weights, &mut self.system.matrix())?
+        };
         let decrement = self.search(&d);
         self.evaluate();
         Some(decrement)
@@ -91,7 +124,25 @@ impl<T: Scalar> Convex<T> {
 
     /// The Newton step at `v`, in a matrix of the system's pattern; None where it is singular in this arithmetic.
     pub(super) fn newton(&self, matrix: &mut BlockMatrix<T>) -> Option<Vec<T>> {
-        direction(&self.system, &self.terms, &self.slopes, &self.gradient, matrix)
+        self.direction(&self.weights(), matrix)
+    }
+
+    /// `P beta` by constraint.
+    fn weights(&self) -> Vec<Block<T>> {
+        let weighted =
+            |(slope, term): (&Block<T>, &Term<T>)| slope.map(|row| std::array::from_fn(|c| row[c] * term.beta[c]));
+        self.slopes.iter().zip(&self.terms).map(weighted).collect()
+    }
+
+    /// `-(A + J^T W J)^-1 gradient`.
+    fn direction(&self, w: &[Block<T>], matrix: &mut BlockMatrix<T>) -> Option<Vec<T>> {
+        self.system.assemble(w, matrix);
+        if !matrix.factor() {
+            return None;
+        }
+        let mut d: Vec<T> = self.gradient.iter().map(|&g| -g).collect();
+        matrix.solve(&mut d);
+        Some(d)
     }
 
     /// Moves `v` to the zero of the derivative along `d`.
@@ -100,7 +151,9 @@ impl<T: Scalar> Convex<T> {
         let along = self.system.relative(d);
         let inner = |a: &[T], b: &[T]| a.iter().zip(b).fold(zero, |sum, (&a, &b)| sum + a * b);
         let start = inner(&self.gradient, d);
-        let curvature = inner(&self.system.momentum(d), d);
+        // Evaluation makes it anew.
+        self.system.momentum(d, &mut self.momentum);
+        let curvature = inner(&self.momentum, d);
         // At the floor of round-off the direction need not descend.
         if !(start < zero && start.is_finite()) {
             return zero;
@@ -130,9 +183,7 @@ impl<T: Scalar> Convex<T> {
 
     /// The larger of the squares of `A v` and `J^T lambda` in the same norm, J.
     pub(super) fn scale(&self) -> T {
-        let mut pushed = vec![T::lit(0.0); self.v.len()];
-        self.system.add_impulse(&self.lambda, &mut pushed);
-        self.system.energy(&self.system.momentum(&self.v)).max(self.system.energy(&pushed))
+        self.system.energy(&self.momentum).max(self.system.energy(&self.pushed))
     }
 
     /// What round-off leaves of the error at this scale, J: of an impulse, round-off in `J v` leaves beta times as much.
@@ -146,26 +197,6 @@ impl<T: Scalar> Convex<T> {
     }
 }
 
-/// `-(A + J^T P beta J)^-1 gradient`.
-fn direction<T: Scalar>(
-    system: &System<T>,
-    terms: &[Term<T>],
-    slopes: &[Block<T>],
-    gradient: &[T],
-    matrix: &mut BlockMatrix<T>,
-) -> Option<Vec<T>> {
-    let weighted =
-        |(slope, term): (&Block<T>, &Term<T>)| slope.map(|row| std::array::from_fn(|c| row[c] * term.beta[c]));
-    let w: Vec<Block<T>> = slopes.iter().zip(terms).map(weighted).collect();
-    system.assemble(&w, matrix);
-    if !matrix.factor() {
-        return None;
-    }
-    let mut d: Vec<T> = gradient.iter().map(|&g| -g).collect();
-    matrix.solve(&mut d);
-    Some(d)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,9 +204,10 @@ mod tests {
 
     /// `1/2 v^T A v - b^T v + sum |lambda_i(v)|^2 / (2 beta_i)`: cones, bilateral and unilateral rows.
     fn objective(state: &Convex<f64>) -> f64 {
-        let p = state.system.momentum(&state.v);
-        let free = state.system.gradient(&vec![0.0; p.len()], &vec![[0.0; 3]; state.lambda.len()]);
-        let smooth: f64 = p.iter().zip(&free).zip(&state.v).map(|((p, f), v)| (0.5 * p + f) * v).sum();
+        let mut p = vec![0.0; state.v.len()];
+        state.system.momentum(&state.v, &mut p);
+        let free = state.system.free_momentum();
+        let smooth: f64 = p.iter().zip(free).zip(&state.v).map(|((p, f), v)| (0.5 * p - f) * v).sum();
         let square = |(t, l): (&Term<f64>, &Rows<f64>)| (0..3).map(|r| l[r] * l[r] / t.beta[r]).sum::<f64>();
         smooth + 0.5 * state.terms.iter().zip(&state.lambda).map(square).sum::<f64>()
     }

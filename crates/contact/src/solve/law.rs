@@ -33,17 +33,11 @@ fn strict<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
     ([radius * d0, radius * d1, y[2]], p)
 }
 
-/// Euclidean projection on the friction cone, and its derivative (Lee 2024, eq. 23).
-fn cone<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
+/// Euclidean projection on the friction cone of a point outside it and its polar, a tangential length from the axis, and its
+/// derivative (Lee 2024, eq. 23).
+fn slides<T: Scalar>(mu: T, y: Rows<T>, length: T) -> (Rows<T>, Block<T>) {
     let (zero, one) = (T::lit(0.0), T::lit(1.0));
-    let length = (y[0] * y[0] + y[1] * y[1]).sqrt();
-    if zero <= y[2] && length <= mu * y[2] {
-        return (y, diagonal([one; 3]));
-    }
-    if mu * length <= -y[2] {
-        return ([zero; 3], [[zero; 3]; 3]);
-    }
-    // Slips; without friction, and above the cone, the direction does not matter.
+    // Without friction, and above the cone, the direction does not matter.
     let (d, ratio) = if zero < length { ([y[0] / length, y[1] / length], y[2] / length) } else { ([zero; 2], zero) };
     let scale = one / (one + mu * mu);
     let n = scale * (y[2] + mu * length);
@@ -63,14 +57,21 @@ fn cone<T: Scalar>(mu: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
 /// The projection in the metric `diag(1 / beta)`, both tangential weights alike, and its derivative: with tangential
 /// parts times `s = sqrt(beta_n / beta_t)` it is the Euclidean one on the cone of friction `mu s` (Castro 2022, appendix C).
 fn cone_in_metric<T: Scalar>(mu: T, beta: Rows<T>, y: Rows<T>) -> (Rows<T>, Block<T>) {
-    if beta[0] == beta[2] {
-        return cone(mu, y);
+    let (zero, one) = (T::lit(0.0), T::lit(1.0));
+    // Most contacts stick or are open, whatever the metric.
+    let length = (y[0] * y[0] + y[1] * y[1]).sqrt();
+    if zero <= y[2] && length <= mu * y[2] {
+        return (y, diagonal([one; 3]));
     }
-    let s = (beta[2] / beta[0]).sqrt();
-    let scale = [s, s, T::lit(1.0)];
-    let (x, p) = cone(mu * s, std::array::from_fn(|r| scale[r] * y[r]));
-    let back = |r: usize, c: usize| p[r][c] * scale[c] / scale[r];
-    (std::array::from_fn(|r| x[r] / scale[r]), std::array::from_fn(|r| std::array::from_fn(|c| back(r, c))))
+    let ratio = beta[2] / beta[0];
+    if mu * length * ratio <= -y[2] {
+        return ([zero; 3], [[zero; 3]; 3]);
+    }
+    let s = ratio.sqrt();
+    let (scale, back) = ([s, s, one], [one / s, one / s, one]);
+    let (x, p) = slides(mu * s, std::array::from_fn(|r| scale[r] * y[r]), s * length);
+    let entry = |r: usize, c: usize| p[r][c] * scale[c] * back[r];
+    (std::array::from_fn(|r| x[r] * back[r]), std::array::from_fn(|r| std::array::from_fn(|c| entry(r, c))))
 }
 
 /// A diagonal block.

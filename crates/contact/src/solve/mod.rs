@@ -2,6 +2,7 @@
 
 mod auto;
 mod canal;
+mod cholesky;
 mod convex;
 mod dantzig;
 mod iterate;

@@ -80,7 +80,7 @@ impl<T: Scalar> Polish<T> {
         let system = System::<T>::new(problem, island);
         let one = T::lit(1.0);
         Self {
-            matrix: system.matrix(false),
+            matrix: system.matrix(),
             v: system.velocity_of(&problem.velocity(lambda)),
             lambda: system.impulses_of(lambda),
             inverses: system.constraints.iter().map(|c| local::invert(&c.delassus)).collect(),

@@ -1,7 +1,7 @@
 //! Sparse matrices of dense blocks, one row and column of blocks per subsystem, and their factorization `L D U` without
 //! pivoting between blocks.
 //!
-//! The pattern is symmetric, the values need not be. Blocks are eliminated in the order of least degree, found together
+//! The pattern is symmetric, the values need not be; those that are have [`super::cholesky`]. Blocks are eliminated in the order of least degree, found together
 //! with the fill (Tinney & Walker 1967): a chain fills nothing, and a single subsystem is a dense matrix. Within a block
 //! rows are pivoted, so that only a singular block breaks down.
 
@@ -20,7 +20,6 @@ struct Column {
 
 /// See the module.
 pub(super) struct BlockMatrix<T> {
-    symmetric: bool,
     /// Block at each position.
     order: Vec<usize>,
     /// Position of each block.
@@ -39,44 +38,50 @@ pub(super) struct BlockMatrix<T> {
     upper: Vec<T>,
 }
 
-/// Order of least degree, and the positions below each position once all before are eliminated.
-fn least_degree(sizes: &[usize], pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<Vec<usize>>) {
+/// Blocks by number, as bits.
+const WORD: usize = u64::BITS as usize;
+
+/// The numbers in a set, ascending.
+fn members(set: &[u64]) -> impl Iterator<Item = usize> {
+    set.iter().enumerate().flat_map(|(at, &word)| {
+        let rest =
+            std::iter::successors(Some(word), |rest| Some(rest & rest.wrapping_sub(1))).take_while(|&rest| rest != 0);
+        rest.map(move |rest| at * WORD + rest.trailing_zeros() as usize)
+    })
+}
+
+/// Order of least degree, and the blocks below each position once all before are eliminated.
+pub(super) fn least_degree(sizes: &[usize], pairs: &[(usize, usize)]) -> (Vec<usize>, Vec<Vec<usize>>) {
     let n = sizes.len();
-    let mut neighbours: Vec<Vec<usize>> = vec![Vec::new(); n];
+    let words = n.div_ceil(WORD);
+    let mut neighbours = vec![0; n * words];
     for &(a, b) in pairs.iter().filter(|(a, b)| a != b) {
-        neighbours[a].push(b);
-        neighbours[b].push(a);
+        neighbours[a * words + b / WORD] |= 1 << (b % WORD);
+        neighbours[b * words + a / WORD] |= 1 << (a % WORD);
     }
-    for list in &mut neighbours {
-        list.sort_unstable();
-        list.dedup();
-    }
-    let degree = |list: &[usize]| list.iter().map(|&i| sizes[i]).sum::<usize>();
-    let mut degrees: Vec<usize> = neighbours.iter().map(|list| degree(list)).collect();
+    let degree = |set: &[u64]| members(set).map(|i| sizes[i]).sum::<usize>();
+    let mut degrees: Vec<usize> = neighbours.chunks_exact(words.max(1)).map(degree).collect();
     let mut left: Vec<usize> = (0..n).collect();
     let (mut order, mut structure) = (Vec::with_capacity(n), Vec::with_capacity(n));
     while let Some(at) = (0..left.len()).min_by_key(|&at| (degrees[left[at]], left[at])) {
         let k = left.swap_remove(at);
-        let around = std::mem::take(&mut neighbours[k]);
-        for &i in &around {
-            let mut merged = std::mem::take(&mut neighbours[i]);
-            merged.extend_from_slice(&around);
-            merged.sort_unstable();
-            merged.dedup();
-            merged.retain(|&j| j != i && j != k);
-            degrees[i] = degree(&merged);
-            neighbours[i] = merged;
+        let around = neighbours[k * words..(k + 1) * words].to_vec();
+        for i in members(&around) {
+            let own = &mut neighbours[i * words..(i + 1) * words];
+            own.iter_mut().zip(&around).for_each(|(own, other)| *own |= other);
+            own[k / WORD] &= !(1 << (k % WORD));
+            own[i / WORD] &= !(1 << (i % WORD));
+            degrees[i] = degree(own);
         }
         order.push(k);
-        structure.push(around);
+        structure.push(members(&around).collect());
     }
     (order, structure)
 }
 
 impl<T: Scalar> BlockMatrix<T> {
-    /// The zero matrix with blocks of these sizes, and blocks off the diagonal at these pairs. Of a `symmetric` one only
-    /// half is kept.
-    pub(super) fn new(sizes: &[usize], pairs: &[(usize, usize)], symmetric: bool) -> Self {
+    /// The zero matrix with blocks of these sizes, and blocks off the diagonal at these pairs.
+    pub(super) fn new(sizes: &[usize], pairs: &[(usize, usize)]) -> Self {
         let (order, structure) = least_degree(sizes, pairs);
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, &block)| place[block] = k);
@@ -98,7 +103,6 @@ impl<T: Scalar> BlockMatrix<T> {
             .collect();
         let zeros = |n| vec![T::lit(0.0); n];
         Self {
-            symmetric,
             order,
             place,
             sizes: sizes.to_vec(),
@@ -135,7 +139,7 @@ impl<T: Scalar> BlockMatrix<T> {
         } else if to < at {
             let begin = self.find(at, to);
             outer(&mut self.lower[begin..], (left, n_a), (right, n_b), |r, s| w[r][s], rows);
-        } else if !self.symmetric {
+        } else {
             let begin = self.find(to, at);
             outer(&mut self.upper[begin..], (right, n_b), (left, n_a), |r, s| w[s][r], rows);
         }
@@ -161,9 +165,6 @@ impl<T: Scalar> BlockMatrix<T> {
             let end = column.rows.last().map_or(0, |&i| self.sizes[self.order[i]] * n);
             let Some(&first) = column.begins.first() else { continue };
             let last = column.begins[column.begins.len() - 1] + end;
-            if self.symmetric {
-                self.upper[first..last].copy_from_slice(&self.lower[first..last]);
-            }
             let d = &self.diagonal[self.squares[own]..][..n * n];
             for row in self.lower[first..last].chunks_exact_mut(n) {
                 solve_transposed(n, d, pivots, row);
@@ -180,9 +181,6 @@ impl<T: Scalar> BlockMatrix<T> {
             let n_i = self.sizes[self.order[i]];
             for (&j, &right) in column.rows.iter().zip(&column.begins) {
                 let n_j = self.sizes[self.order[j]];
-                if i < j && self.symmetric {
-                    break;
-                }
                 if j < i {
                     let begin = self.find(i, j);
                     // What is read was eliminated with column k, what is written stands in later columns.
@@ -235,7 +233,7 @@ impl<T: Scalar> BlockMatrix<T> {
 }
 
 /// Where pieces of these lengths begin, one behind the other, and the length of all.
-fn begins(counts: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
+pub(super) fn begins(counts: impl Iterator<Item = usize>) -> (Vec<usize>, usize) {
     let mut sum = 0;
     let mut begins = Vec::new();
     for count in counts {
@@ -373,9 +371,9 @@ mod tests {
     use super::*;
 
     /// A random matrix of blocks with a heavy diagonal, both ways.
-    fn compare(sizes: &[usize], pairs: &[(usize, usize)], symmetric: bool, seed: u64) -> f64 {
+    fn compare(sizes: &[usize], pairs: &[(usize, usize)], seed: u64) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut own = BlockMatrix::<f64>::new(sizes, pairs, symmetric);
+        let mut own = BlockMatrix::<f64>::new(sizes, pairs);
         let begin: Vec<usize> = sizes.iter().scan(0, |sum, &s| Some(std::mem::replace(sum, *sum + s))).collect();
         let n = sizes.iter().sum();
         let mut dense = DMatrix::<f64>::zeros(n, n);
@@ -386,17 +384,13 @@ mod tests {
                 let j = (i + 1) % size;
                 own.diagonal_mut(s)[i * size + j] += 2.0;
                 dense[(begin[s] + i, begin[s] + j)] += 2.0;
-                if symmetric {
-                    own.diagonal_mut(s)[j * size + i] += 2.0;
-                    dense[(begin[s] + j, begin[s] + i)] += 2.0;
-                }
             }
         }
         for &(a, b) in pairs {
             let mut w = [[0.0; 3]; 3];
             for r in 0..3 {
                 for s in 0..3 {
-                    w[r][s] = if symmetric && s < r { w[s][r] } else { rng.random_range(-1.0..1.0) };
+                    w[r][s] = rng.random_range(-1.0..1.0);
                 }
             }
             let mut list = vec![a];
@@ -432,18 +426,16 @@ mod tests {
         let pairs =
             [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 0), (0, 3), (2, 5), (1, 1), (7, 7), (4, 1), (0, 4)];
         for seed in 0..20 {
-            for symmetric in [false, true] {
-                let error = compare(&sizes, &pairs, symmetric, seed);
-                assert!(error < 1e-9, "{seed} {symmetric}: {error}");
-            }
+            let error = compare(&sizes, &pairs, seed);
+            assert!(error < 1e-9, "{seed}: {error}");
         }
-        assert!(compare(&[5], &[(0, 0)], true, 1) < 1e-9);
-        assert!(compare(&[], &[], true, 1) == 0.0);
+        assert!(compare(&[5], &[(0, 0)], 1) < 1e-9);
+        assert!(compare(&[], &[], 1) == 0.0);
     }
 
     #[test]
     fn what_is_singular_says_so() {
-        let mut m = BlockMatrix::<f64>::new(&[2], &[], true);
+        let mut m = BlockMatrix::<f64>::new(&[2], &[]);
         m.diagonal_mut(0).copy_from_slice(&[1.0, 2.0, 2.0, 4.0]);
         assert!(!m.factor());
         m.diagonal_mut(0).copy_from_slice(&[f64::NAN; 4]);
@@ -453,7 +445,7 @@ mod tests {
     #[test]
     fn a_chain_fills_nothing() {
         let pairs: Vec<_> = (1..50).map(|i| (i - 1, i)).collect();
-        let m = BlockMatrix::<f64>::new(&[6; 50], &pairs, true);
+        let m = BlockMatrix::<f64>::new(&[6; 50], &pairs);
         assert_eq!(m.lower.len(), 49 * 36);
     }
 }

@@ -1,9 +1,12 @@
 //! The contact problem of one island in velocities, for the solvers whose unknowns they are.
 
+use std::ops::Range;
+
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::UNBOUNDED;
 
+use super::cholesky::Cholesky;
 use super::sparse::{BlockMatrix, dot};
 use crate::problem::{Compliance, ContactProblem, Law};
 
@@ -15,26 +18,30 @@ pub(super) type Block<T> = [[T; 3]; 3];
 /// Effective masses below this are taken for those of constraints that move nothing.
 const TINY: f64 = 1e-30;
 
+/// Degrees of freedom of a free body: most sides of a pile are of such.
+const FREE: usize = 6;
+
 /// A subsystem of the island.
-pub(super) struct Body<T> {
+struct Body {
     /// First entry in the problem's velocity.
     begin: usize,
     /// First entry in the island's.
     first: usize,
     /// Entries.
     n: usize,
-    /// Its block of A, `[n, n]`.
-    a: Vec<T>,
+    /// Its block of A, `[n, n]`: where it begins.
+    block: usize,
 }
 
 /// What a constraint sees of one subsystem.
-pub(super) struct Side<T> {
+struct Side {
     /// Which of the island's subsystems.
     body: usize,
-    /// `[rows, n]`
-    jacobian: Vec<T>,
-    /// `Y^T = (A^-1 J^T)^T`, `[rows, n]`.
-    response: Vec<T>,
+    /// First entry of that in the island's velocity, and how many there are.
+    first: usize,
+    n: usize,
+    /// Where `J` and `Y^T = (A^-1 J^T)^T` begin, `[rows, n]`.
+    at: usize,
 }
 
 /// A constraint in this arithmetic.
@@ -47,7 +54,8 @@ pub(super) struct Constraint<T> {
     pub(super) compliance: Option<Compliance>,
     /// First entry in the problem's impulses.
     row: usize,
-    sides: Vec<Side<T>>,
+    /// Which sides are its.
+    sides: Range<usize>,
     /// Inverse mean of the diagonal of `G_ii`: its effective mass, kg; zero where it moves nothing.
     pub(super) mass: T,
     /// `G_ii`: 00 01 02 11 12 22; one row: the first.
@@ -56,10 +64,16 @@ pub(super) struct Constraint<T> {
 
 /// An island: `A v = b + J^T lambda`.
 pub(super) struct System<T> {
-    bodies: Vec<Body<T>>,
+    bodies: Vec<Body>,
+    /// Blocks of A.
+    a: Vec<T>,
     /// `[n_v]`
     b: Vec<T>,
     pub(super) constraints: Vec<Constraint<T>>,
+    sides: Vec<Side>,
+    jacobian: Vec<T>,
+    /// Empty where nobody asks for it.
+    response: Vec<T>,
 }
 
 /// A number of the problem in this arithmetic; infinite bounds become large ones.
@@ -68,36 +82,59 @@ pub(super) fn cast<T: Scalar>(x: f64) -> T {
 }
 
 impl<T: Scalar> System<T> {
+    /// With responses, which [`Self::push`] asks for.
     pub(super) fn new(problem: &ContactProblem, island: &Island) -> Self {
+        let mut own = Self::without_responses(problem, island);
+        for &i in problem.plan.constraints_of(island) {
+            let c = &problem.constraints[i as usize];
+            for s in &problem.sides[c.sides.clone()] {
+                let n = c.law.rows() * problem.subsystems[s.subsystem].count;
+                own.response.extend(problem.response[s.offset..s.offset + n].iter().map(|&x| cast::<T>(x)));
+            }
+        }
+        own
+    }
+
+    pub(super) fn without_responses(problem: &ContactProblem, island: &Island) -> Self {
         let plan = &problem.plan;
-        let list = |x: &[f64]| x.iter().map(|&x| cast(x)).collect::<Vec<T>>();
         let members = plan.members_of(island);
-        let mut b = Vec::new();
+        let (mut a, mut b) = (Vec::new(), Vec::new());
         let bodies = members.iter().map(|&s| {
             let s = &problem.subsystems[s as usize];
-            let first = b.len();
-            b.extend(list(&problem.b[s.begin..s.begin + s.count]));
-            Body { begin: s.begin, first, n: s.count, a: list(&problem.a[s.block..s.block + s.count * s.count]) }
+            let (first, block) = (b.len(), a.len());
+            b.extend(problem.b[s.begin..s.begin + s.count].iter().map(|&x| cast::<T>(x)));
+            a.extend(problem.a[s.block..s.block + s.count * s.count].iter().map(|&x| cast::<T>(x)));
+            Body { begin: s.begin, first, n: s.count, block }
         });
-        let bodies = bodies.collect();
+        let bodies: Vec<Body> = bodies.collect();
         let ids = plan.constraints_of(island);
+        let mut sides = Vec::with_capacity(2 * ids.len());
+        let mut jacobian = Vec::with_capacity(6 * FREE * ids.len());
         let constraints = ids.iter().map(|&i| {
             let c = &problem.constraints[i as usize];
-            let sides = problem.sides[c.sides.clone()].iter().map(|s| {
+            let begin = sides.len();
+            for s in &problem.sides[c.sides.clone()] {
                 // Members are ascending.
                 let body = members.partition_point(|&m| (m as usize) < s.subsystem);
-                let own = s.offset..s.offset + c.law.rows() * problem.subsystems[s.subsystem].count;
-                Side { body, jacobian: list(&problem.jacobian[own.clone()]), response: list(&problem.response[own]) }
-            });
+                let Body { first, n, .. } = bodies[body];
+                sides.push(Side { body, first, n, at: jacobian.len() });
+                jacobian.extend(problem.jacobian[s.offset..s.offset + c.law.rows() * n].iter().map(|&x| cast::<T>(x)));
+            }
             let g = &c.delassus;
             let mean = if c.law.rows() == 3 { (g[0] + g[3] + g[5]) / 3.0 } else { g[0] };
             let mass = if mean > TINY { 1.0 / mean } else { 0.0 };
             let (e, delassus) = (c.e.map(cast), c.delassus.map(cast));
-            let sides = sides.collect();
+            let sides = begin..sides.len();
             Constraint { law: c.law, e, compliance: c.compliance, row: c.row, sides, mass: cast(mass), delassus }
         });
         let constraints = constraints.collect();
-        Self { bodies, b, constraints }
+        Self { bodies, a, b, constraints, sides, jacobian, response: Vec::new() }
+    }
+
+    /// Its sides, each with its `J`, `[rows, n]`.
+    fn sides_of(&self, c: &Constraint<T>) -> impl Iterator<Item = (&Side, &[T])> {
+        let rows = c.law.rows();
+        self.sides[c.sides.clone()].iter().map(move |s| (s, &self.jacobian[s.at..s.at + rows * s.n]))
     }
 
     /// The island's part of a velocity of the problem.
@@ -131,10 +168,16 @@ impl<T: Scalar> System<T> {
     /// `J_i v` of one constraint, m/s.
     pub(super) fn relative_of(&self, c: &Constraint<T>, v: &[T]) -> Rows<T> {
         let mut out = [T::lit(0.0); 3];
-        for side in &c.sides {
-            let s = &self.bodies[side.body];
-            for (out, row) in out.iter_mut().zip(side.jacobian.chunks_exact(s.n)) {
-                *out += dot(row, &v[s.first..s.first + s.n]);
+        for (s, j) in self.sides_of(c) {
+            let own = &v[s.first..s.first + s.n];
+            if let (Some(j), Some(own)) = (of_free(j), own.first_chunk::<FREE>().filter(|_| s.n == FREE)) {
+                for (out, row) in out.iter_mut().zip(j) {
+                    *out += (1..FREE).fold(row[0] * own[0], |sum, k| row[k].mul_add(own[k], sum));
+                }
+                continue;
+            }
+            for (out, row) in out.iter_mut().zip(j.chunks_exact(s.n)) {
+                *out += dot(row, own);
             }
         }
         out
@@ -147,80 +190,138 @@ impl<T: Scalar> System<T> {
 
     /// `v += A^-1 J_i^T lambda_i` of one constraint.
     pub(super) fn push(&self, c: &Constraint<T>, lambda: &Rows<T>, v: &mut [T]) {
-        for side in &c.sides {
-            let s = &self.bodies[side.body];
-            for (&x, row) in lambda.iter().zip(side.response.chunks_exact(s.n)) {
+        for s in &self.sides[c.sides.clone()] {
+            let response = &self.response[s.at..s.at + c.law.rows() * s.n];
+            for (&x, row) in lambda.iter().zip(response.chunks_exact(s.n)) {
                 v[s.first..s.first + s.n].iter_mut().zip(row).for_each(|(v, &y)| *v = y.mul_add(x, *v));
             }
         }
     }
 
-    /// `A v`.
-    pub(super) fn momentum(&self, v: &[T]) -> Vec<T> {
-        let rows = |s: &Body<T>| {
-            let own = &v[s.first..s.first + s.n];
-            s.a.chunks_exact(s.n).map(|row| dot(row, own)).collect::<Vec<T>>()
-        };
-        self.bodies.iter().flat_map(rows).collect()
+    /// `A v` into `out`, `[n_v]`.
+    pub(super) fn momentum(&self, v: &[T], out: &mut [T]) {
+        for s in &self.bodies {
+            let (own, out) = (&v[s.first..s.first + s.n], &mut out[s.first..s.first + s.n]);
+            let a = &self.a[s.block..s.block + s.n * s.n];
+            out.iter_mut().zip(a.chunks_exact(s.n)).for_each(|(out, row)| *out = dot(row, own));
+        }
     }
 
     /// `out += J^T lambda`.
     pub(super) fn add_impulse(&self, lambda: &[Rows<T>], out: &mut [T]) {
         for (c, lambda) in self.constraints.iter().zip(lambda) {
-            for side in &c.sides {
-                let s = &self.bodies[side.body];
-                for (&x, row) in lambda.iter().zip(side.jacobian.chunks_exact(s.n)) {
-                    out[s.first..s.first + s.n].iter_mut().zip(row).for_each(|(out, &j)| *out = j.mul_add(x, *out));
+            for (s, j) in self.sides_of(c) {
+                let out = &mut out[s.first..s.first + s.n];
+                if let (Some(j), Some(out)) = (of_free(j), out.first_chunk_mut::<FREE>().filter(|_| s.n == FREE)) {
+                    for (&x, row) in lambda.iter().zip(j) {
+                        (0..FREE).for_each(|k| out[k] = row[k].mul_add(x, out[k]));
+                    }
+                    continue;
+                }
+                for (&x, row) in lambda.iter().zip(j.chunks_exact(s.n)) {
+                    out.iter_mut().zip(row).for_each(|(out, &j)| *out = j.mul_add(x, *out));
                 }
             }
         }
     }
 
-    /// `A v - b - J^T lambda`.
-    pub(super) fn gradient(&self, v: &[T], lambda: &[Rows<T>]) -> Vec<T> {
-        let mut pushed = self.b.clone();
-        self.add_impulse(lambda, &mut pushed);
-        self.momentum(v).into_iter().zip(pushed).map(|(p, j)| p - j).collect()
+    /// The right-hand side b, `[n_v]`.
+    pub(super) fn free_momentum(&self) -> &[T] {
+        &self.b
     }
 
     /// Square of a momentum in the norm of `diag(A)^-1`, J.
     pub(super) fn energy(&self, p: &[T]) -> T {
-        let one = |s: &Body<T>| {
+        let one = |s: &Body| {
             let own = p[s.first..s.first + s.n].iter().enumerate();
-            own.fold(T::lit(0.0), |sum, (i, &p)| sum + p * p / s.a[i * (s.n + 1)])
+            own.fold(T::lit(0.0), |sum, (i, &p)| sum + p * p / self.a[s.block + i * (s.n + 1)])
         };
         self.bodies.iter().map(one).fold(T::lit(0.0), |sum, x| sum + x)
     }
 
-    /// A matrix with the pattern of `A + J^T W J`.
-    pub(super) fn matrix(&self, symmetric: bool) -> BlockMatrix<T> {
+    /// Sizes of the blocks of `A + J^T W J`, and which of them there are off the diagonal.
+    fn pattern(&self) -> (Vec<usize>, Vec<(usize, usize)>) {
         let sizes: Vec<usize> = self.bodies.iter().map(|s| s.n).collect();
-        let mut pairs = Vec::new();
+        let mut pairs = Vec::with_capacity(self.constraints.len());
         for c in &self.constraints {
-            for (i, a) in c.sides.iter().enumerate() {
-                pairs.extend(c.sides[i + 1..].iter().map(|b| (a.body, b.body)));
+            let sides = &self.sides[c.sides.clone()];
+            for (i, a) in sides.iter().enumerate() {
+                pairs.extend(sides[i + 1..].iter().map(|b| (a.body, b.body)));
             }
         }
         pairs.sort_unstable();
         pairs.dedup();
-        BlockMatrix::new(&sizes, &pairs, symmetric)
+        (sizes, pairs)
+    }
+
+    /// A matrix with the pattern of `A + J^T W J`.
+    pub(super) fn matrix(&self) -> BlockMatrix<T> {
+        let (sizes, pairs) = self.pattern();
+        BlockMatrix::new(&sizes, &pairs)
+    }
+
+    /// The same where it is symmetric and positive definite.
+    pub(super) fn cholesky(&self) -> Cholesky<T> {
+        let (sizes, pairs) = self.pattern();
+        Cholesky::new(&sizes, &pairs)
     }
 
     /// `A + J^T W J`, W one block a constraint.
     pub(super) fn assemble(&self, w: &[Block<T>], matrix: &mut BlockMatrix<T>) {
         matrix.clear();
         for (i, s) in self.bodies.iter().enumerate() {
-            matrix.diagonal_mut(i).copy_from_slice(&s.a);
+            matrix.diagonal_mut(i).copy_from_slice(&self.a[s.block..s.block + s.n * s.n]);
         }
         for (c, w) in self.constraints.iter().zip(w) {
             if w.iter().flatten().all(|&x| x == T::lit(0.0)) {
                 continue;
             }
-            for a in &c.sides {
-                for b in &c.sides {
-                    matrix.add((a.body, &a.jacobian), w, (b.body, &b.jacobian));
+            for (a, left) in self.sides_of(c) {
+                for (b, right) in self.sides_of(c) {
+                    matrix.add((a.body, left), w, (b.body, right));
                 }
             }
         }
+    }
+
+    /// The same where every W is symmetric and positive semidefinite.
+    pub(super) fn assemble_symmetric(&self, w: &[Block<T>], matrix: &mut Cholesky<T>) {
+        matrix.clear();
+        for (i, s) in self.bodies.iter().enumerate() {
+            matrix.diagonal_mut(i).copy_from_slice(&self.a[s.block..s.block + s.n * s.n]);
+        }
+        let mut weighted = Vec::new();
+        for (c, w) in self.constraints.iter().zip(w) {
+            if w.iter().flatten().all(|&x| x == T::lit(0.0)) {
+                continue;
+            }
+            for (b, right) in self.sides_of(c) {
+                weigh(w, right, b.n, &mut weighted);
+                for (a, left) in self.sides_of(c) {
+                    matrix.add((a.body, left), (b.body, &weighted));
+                }
+            }
+        }
+    }
+}
+
+/// A contact's `J` of a free body, row by row.
+fn of_free<T>(j: &[T]) -> Option<&[[T; FREE]; 3]> {
+    j.as_chunks::<FREE>().0.first_chunk().filter(|_| j.len() == 3 * FREE)
+}
+
+/// `W J`, `[rows, n]`, into `out`.
+fn weigh<T: Scalar>(w: &Block<T>, j: &[T], n: usize, out: &mut Vec<T>) {
+    let zero = T::lit(0.0);
+    out.clear();
+    if let Some(j) = of_free(j).filter(|_| n == FREE) {
+        for w in w {
+            let row: [T; FREE] = std::array::from_fn(|k| w[0].mul_add(j[0][k], w[1].mul_add(j[1][k], w[2] * j[2][k])));
+            out.extend_from_slice(&row);
+        }
+        return;
+    }
+    for w in w.iter().take(j.len() / n) {
+        out.extend((0..n).map(|k| w.iter().zip(j.chunks_exact(n)).fold(zero, |sum, (&w, j)| w.mul_add(j[k], sum))));
     }
 }

@@ -1,5 +1,6 @@
 //! The host's part of a solver: worlds whose contacts the kernels left unsolved, between two halves of a step.
 
+use std::ops::Range;
 use std::time::Instant;
 
 use manyworlds_collide::Precision as CollidePrecision;
@@ -13,7 +14,7 @@ use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
 use super::chunk::{Chunk, ChunkSet};
-use super::problem::{Home, Reading, When, WorldProblem, whole};
+use super::problem::{Home, Reading, When, Worlds, whole};
 use super::shared::Shared;
 use crate::host::Packed;
 use crate::{Error, Summary};
@@ -22,11 +23,41 @@ use crate::{Error, Summary};
 /// and each costs only its own time.
 const PATIENCE: u32 = 10;
 
-/// A world that the host solved.
+/// A world that the host solved. Its problem is gone: one after the other takes the same memory.
 struct Solved {
     world: usize,
-    problem: WorldProblem,
+    /// Where each constraint's impulses stand, and which they are.
+    homes: Vec<(Home, Range<usize>)>,
     outcome: Outcome,
+}
+
+/// The buffers of a chunk that answers go to.
+struct Answers<T> {
+    sets: Vec<SetAnswers<T>>,
+    /// Impulses of islands of several trees.
+    islands: Vec<T>,
+}
+
+/// Those of one set.
+struct SetAnswers<T> {
+    velocity: Vec<T>,
+    row: Vec<T>,
+    impulse: Vec<T>,
+}
+
+impl<T: Scalar + CollidePrecision> Answers<T> {
+    /// What stands there now.
+    fn new<S: Store<T>>(chunk: &mut Chunk<T, S>) -> Result<Self, Error> {
+        let mut sets = Vec::with_capacity(chunk.sets.len());
+        for set in 0..chunk.sets.len() {
+            let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
+            let impulse = whole(chunk, b.impulses(odd)[1])?;
+            sets.push(SetAnswers { velocity: whole(chunk, b.velocity)?, row: whole(chunk, b.row)?, impulse });
+        }
+        let impulses = chunk.islands.buffers.impulses(chunk.islands.odd)[1];
+        let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(chunk, impulses)? };
+        Ok(Self { sets, islands })
+    }
 }
 
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
@@ -47,17 +78,23 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             return Ok(false);
         }
         let clock = Instant::now();
-        let mut reading = Reading::new(self, When::Within)?;
-        let (shared, host) = (&*self.shared, self.host.packed());
-        let solve = |&world: &usize| solve(shared, &host, &reading, world);
-        let solved: Vec<Solved> = wanted.par_iter().filter_map(solve).collect();
+        let reading = Reading::new(self, When::Within)?;
+        let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&self.store));
+        let solve = |&world: &usize| solve(shared, &host, &worlds, world);
+        // A thread alone hands nothing over.
+        let solved: Vec<Solved> = if wanted.len() > 1 && rayon::current_num_threads() > 1 {
+            wanted.par_iter().filter_map(solve).collect()
+        } else {
+            wanted.iter().filter_map(solve).collect()
+        };
+        let mut answers = Answers::new(self)?;
         if !self.by_kernels() {
             self.begin_status(&wanted);
         }
         for solved in &solved {
-            self.place(solved, &mut reading);
+            self.place(solved, &mut answers);
         }
-        self.upload(&reading)?;
+        self.upload(&answers)?;
         self.count(&solved)?;
         self.host.spent_solving(clock.elapsed());
         Ok(true)
@@ -97,32 +134,32 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     }
 
     /// Puts what was found for one world where the kernels would have.
-    fn place(&mut self, solved: &Solved, reading: &mut Reading<T>) {
-        let Solved { world, problem, outcome } = solved;
+    fn place(&mut self, solved: &Solved, answers: &mut Answers<T>) {
+        let Solved { world, homes, outcome } = solved;
         self.answers[*world] = Some(Answer { status: outcome.status, stage: outcome.stage });
-        for (constraint, &home) in problem.problem.constraints.iter().zip(&problem.homes) {
-            let lambda = outcome.lambda[constraint.row..].iter().map(|&x| T::from_f64(x)).take(constraint.law.rows());
-            match home {
+        for (home, rows) in homes {
+            let lambda = outcome.lambda[rows.clone()].iter().map(|&x| T::from_f64(x));
+            match *home {
                 Home::Slot { set, at, stride } => {
-                    let to = reading.sets[set].impulse[at..].iter_mut().step_by(stride);
+                    let to = answers.sets[set].impulse[at..].iter_mut().step_by(stride);
                     to.zip(lambda).for_each(|(to, x)| *to = x);
                 }
                 Home::Row { set, at, constraint } => {
                     lambda.for_each(|x| {
-                        reading.sets[set].row[at] = x;
+                        answers.sets[set].row[at] = x;
                         if let Some(constraint) = constraint {
-                            reading.islands.impulse[3 * constraint] = x;
+                            answers.islands[3 * constraint] = x;
                         }
                     });
                 }
                 Home::Island { constraint } => {
-                    let to = reading.islands.impulse[3 * constraint..].iter_mut();
+                    let to = answers.islands[3 * constraint..].iter_mut();
                     to.zip(lambda).for_each(|(to, x)| *to = x);
                 }
             }
         }
         let width = self.store.tile();
-        for ((set, own), trees) in self.sets.iter_mut().zip(&mut reading.sets).zip(&self.shared.sets) {
+        for ((set, own), trees) in self.sets.iter_mut().zip(&mut answers.sets).zip(&self.shared.sets) {
             let n_v = set.step.dims.n_v as usize;
             for (j, &tree) in trees.trees.iter().enumerate() {
                 let lane = set.lane(*world, j);
@@ -139,8 +176,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     }
 
     /// Velocities, impulses and status to where the kernels have them.
-    fn upload(&mut self, reading: &Reading<T>) -> Result<(), Error> {
-        for (set, own) in self.sets.iter().zip(&reading.sets) {
+    fn upload(&mut self, answers: &Answers<T>) -> Result<(), Error> {
+        for (set, own) in self.sets.iter().zip(&answers.sets) {
             let b = set.step.buffers;
             self.store.write(b.velocity, 0, &own.velocity)?;
             self.store.write(b.row, 0, &own.row)?;
@@ -149,7 +186,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         if !self.host.islands.is_empty() {
             let impulse = self.islands.buffers.impulses(self.islands.odd)[1];
-            self.store.write(impulse, 0, &reading.islands.impulse)?;
+            self.store.write(impulse, 0, &answers.islands)?;
         }
         Ok(())
     }
@@ -192,13 +229,17 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
 fn solve<T: Scalar + CollidePrecision>(
     shared: &Shared<T>,
     host: &Packed<'_, T>,
-    reading: &Reading<T>,
+    worlds: &Worlds<'_, T>,
     world: usize,
 ) -> Option<Solved> {
     // Numbers that are not finite have no problem; the kernels flag the world.
-    let mut problem = reading.world(shared, host, world).ok()?;
+    let mut problem = worlds.world(shared, host, world).ok()?;
     if problem.impulse.iter().all(|x| x.is_finite()) {
         problem.problem.warm_start.copy_from_slice(&problem.impulse);
+    }
+    let before = worlds.before(shared, world);
+    if before.iter().all(|x| x.is_finite()) {
+        problem.problem.v_start = before;
     }
     let settings = SolveSettings {
         // Of numbers in single precision too: it is what makes up for those.
@@ -215,7 +256,9 @@ fn solve<T: Scalar + CollidePrecision>(
     // What the certificate is about: a solver's own velocity may lag behind its impulses.
     outcome.v = problem.problem.velocity(&outcome.lambda);
     let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
-    sound.then_some(Solved { world, problem, outcome })
+    let rows = problem.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
+    let homes = problem.homes.iter().copied().zip(rows).collect();
+    sound.then_some(Solved { world, homes, outcome })
 }
 
 /// How the host's solve of a world ended.

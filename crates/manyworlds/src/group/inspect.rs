@@ -64,8 +64,8 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
     }
     // Contacts between trees, by their islands' constraint. Their velocities are those of the trees: what the islands' own
     // buffers hold is the kernels', which the host may have gone beyond.
-    let shared_contacts = chunk.host.islands.blocks_of(world);
-    let jac = if shared_contacts.is_empty() { Vec::new() } else { whole(chunk, chunk.islands.buffers.jac)? };
+    let shared_sides = chunk.host.islands.sides_of(world);
+    let jac = if shared_sides.is_empty() { Vec::new() } else { whole(chunk, chunk.islands.buffers.jac)? };
     for i in 0..chunk.host.worlds[world].contacts.len() {
         let contact = chunk.host.worlds[world].contacts[i];
         let place = chunk.host.worlds[world].places[i];
@@ -96,13 +96,11 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
                 report.velocity[r] = row.iter().zip(velocity).map(|(j, v)| j * v).sum();
             }
         }
-        if let Place::Island(at) = place
-            && let Ok(found) = shared_contacts.binary_search_by_key(&(at as usize), |block| block.0)
-        {
+        if let Place::Island(at) = place {
             let impulse: [T; 3] =
                 read_at(chunk, chunk.islands.buffers.impulses(!chunk.islands.odd)[1], 3 * at as usize)?;
             report.impulse = impulse.map(Scalar::to_f64);
-            for side in &shared_contacts[found].1 {
+            for side in shared_sides.iter().filter(|side| side.constraint == at as usize) {
                 let Some((.., velocity, _)) = lanes.iter().find(|l| (l.1, l.2) == (side.set, side.lane)) else {
                     continue;
                 };
@@ -149,11 +147,11 @@ fn read_slot<T: Scalar + CollidePrecision, S: Store<T>>(
 }
 
 /// A branch-sparse symmetric matrix into its place of a dense one.
-pub(super) fn fill_dense(tree: &Tree, entries: &[f64], begin: usize, n_v: usize, to: &mut [f64]) {
+pub(super) fn fill_dense<T: Scalar>(tree: &Tree, entries: &[T], begin: usize, n_v: usize, to: &mut [f64]) {
     for (i, dof) in tree.dofs.iter().enumerate() {
         let mut j = i;
         for k in 0..dof.chain as usize {
-            let x = entries[dof.m_begin as usize + k];
+            let x = entries[dof.m_begin as usize + k].to_f64();
             to[(begin + i) * n_v + begin + j] = x;
             to[(begin + j) * n_v + begin + i] = x;
             j = tree.dofs[j].parent as usize;

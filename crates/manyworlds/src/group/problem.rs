@@ -1,8 +1,9 @@
 //! The contact problem of one world's last step, read back from the buffers its solver worked on.
 
 use manyworlds_collide::{Contact, Precision as CollidePrecision};
-use manyworlds_contact::problem::{Compliance, ConstraintInput, ProblemInput, SideInput};
+use manyworlds_contact::problem::{Compliance, ProblemBuilder, ProblemError};
 use manyworlds_contact::{ContactProblem, Law};
+use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::{BufferId, Store};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{UNBOUNDED, con};
@@ -16,13 +17,6 @@ use super::shared::Shared;
 use crate::host::{self, Packed, Place, SideTree};
 use crate::{Error, StepProblem};
 
-/// A constraint, what it carries, and where that stands.
-struct Answered {
-    input: ConstraintInput,
-    impulse: [f64; 3],
-    home: Home,
-}
-
 /// Where the impulses of a constraint stand.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Home {
@@ -32,16 +26,6 @@ pub(super) enum Home {
     Row { set: usize, at: usize, constraint: Option<usize> },
     /// Three numbers of a constraint of an island.
     Island { constraint: usize },
-}
-
-impl Home {
-    /// The constraint of an island that solves it.
-    fn island(self) -> Option<usize> {
-        match self {
-            Self::Island { constraint } => Some(constraint),
-            Self::Slot { .. } | Self::Row { .. } => None,
-        }
-    }
 }
 
 /// The problem of one world with what its constraints carry and where that stands.
@@ -62,8 +46,9 @@ pub(super) fn problem<T: Scalar + CollidePrecision, S: Store<T>>(
     world: usize,
 ) -> Result<StepProblem, Error> {
     chunk.finish()?;
+    let reading = Reading::new(chunk, When::After)?;
     let WorldProblem { problem, impulse, velocity, .. } =
-        Reading::new(chunk, When::After)?.world(shared, &chunk.host.packed(), world)?;
+        reading.of(&chunk.store).world(shared, &chunk.host.packed(), world)?;
     Ok(StepProblem { problem, impulse, velocity })
 }
 
@@ -76,80 +61,419 @@ pub(super) enum When {
     After,
 }
 
-/// The buffers of a chunk that its problems are made of, on the host.
+/// A buffer that the host looks into: a copy where it must be one.
+enum Numbers<T> {
+    InPlace(BufferId),
+    Read(Vec<T>),
+}
+
+impl<T: Scalar + CollidePrecision> Numbers<T> {
+    fn new<S: Store<T>>(chunk: &mut Chunk<T, S>, buffer: BufferId) -> Result<Self, Error> {
+        Ok(if chunk.store.numbers(buffer).is_some() {
+            Self::InPlace(buffer)
+        } else {
+            Self::Read(whole(chunk, buffer)?)
+        })
+    }
+
+    fn of<'a, S: Store<T>>(&'a self, store: &'a S) -> &'a [T] {
+        match self {
+            Self::InPlace(buffer) => store.numbers(*buffer).unwrap_or_default(),
+            Self::Read(numbers) => numbers,
+        }
+    }
+}
+
+/// The buffers of a chunk that its problems are made of.
 pub(super) struct Reading<T> {
-    pub(super) sets: Vec<SetReader<T>>,
-    pub(super) islands: IslandReader<T>,
+    width: usize,
+    split: bool,
+    sets: Vec<SetBuffers<Numbers<T>>>,
+    islands: Option<IslandBuffers<Numbers<T>>>,
+}
+
+/// Those of one set.
+struct SetBuffers<N> {
+    momentum: N,
+    b: N,
+    velocity: N,
+    state: N,
+    row: N,
+    constraint: N,
+    impulse: N,
+}
+
+/// Those of islands of several trees, where there are any.
+struct IslandBuffers<N> {
+    jac: N,
+    con: N,
+    impulse: N,
 }
 
 impl<T: Scalar + CollidePrecision> Reading<T> {
     pub(super) fn new<S: Store<T>>(chunk: &mut Chunk<T, S>, when: When) -> Result<Self, Error> {
-        let sets = (0..chunk.sets.len()).map(|index| SetReader::new(chunk, index, when)).collect::<Result<_, _>>()?;
-        Ok(Self { sets, islands: IslandReader::new(chunk, when)? })
+        let mut sets = Vec::with_capacity(chunk.sets.len());
+        for set in 0..chunk.sets.len() {
+            let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
+            let mut read = |buffer| Numbers::new(chunk, buffer);
+            sets.push(SetBuffers {
+                momentum: read(b.momentum)?,
+                b: read(b.b)?,
+                velocity: read(b.velocity)?,
+                state: read(b.state)?,
+                row: read(b.row)?,
+                constraint: read(b.constraint)?,
+                impulse: read(b.impulses(odd ^ (when == When::After))[1])?,
+            });
+        }
+        let (b, odd) = (chunk.islands.buffers, chunk.islands.odd);
+        let islands = if chunk.host.islands.is_empty() {
+            None
+        } else {
+            let mut read = |buffer| Numbers::new(chunk, buffer);
+            let impulse = read(b.impulses(odd ^ (when == When::After))[1])?;
+            Some(IslandBuffers { jac: read(b.jac)?, con: read(b.con)?, impulse })
+        };
+        Ok(Self { width: chunk.store.tile(), split: when == When::After, sets, islands })
     }
 
+    /// Where the numbers are now.
+    pub(super) fn of<'a, S: Store<T>>(&'a self, store: &'a S) -> Worlds<'a, T> {
+        let set = |set: &'a SetBuffers<Numbers<T>>| SetBuffers {
+            momentum: set.momentum.of(store),
+            b: set.b.of(store),
+            velocity: set.velocity.of(store),
+            state: set.state.of(store),
+            row: set.row.of(store),
+            constraint: set.constraint.of(store),
+            impulse: set.impulse.of(store),
+        };
+        let islands = |b: &'a IslandBuffers<Numbers<T>>| IslandBuffers {
+            jac: b.jac.of(store),
+            con: b.con.of(store),
+            impulse: b.impulse.of(store),
+        };
+        Worlds {
+            width: self.width,
+            split: self.split,
+            sets: self.sets.iter().map(set).collect(),
+            islands: self.islands.as_ref().map_or(IslandBuffers { jac: &[], con: &[], impulse: &[] }, islands),
+        }
+    }
+}
+
+/// The worlds of a chunk, by the buffers that their problems are made of.
+pub(super) struct Worlds<'a, T> {
+    width: usize,
+    /// Whether their problems tell bodies of a tree apart: those that are written to files do.
+    split: bool,
+    sets: Vec<SetBuffers<&'a [T]>>,
+    islands: IslandBuffers<&'a [T]>,
+}
+
+/// A constraint of three rows on its way into a problem.
+struct Block<'a> {
+    law: Law,
+    compliance: Option<Compliance>,
+    at: At<'a>,
+}
+
+/// Where its numbers are.
+#[derive(Clone, Copy)]
+enum At<'a> {
+    /// In a slot of a tree that is an island by itself.
+    Slot { tree: TreeAt, begin: usize, slot: usize, bodies: [u32; 2] },
+    /// In an island of several trees, its number and sides there.
+    Island(usize, &'a [SideTree]),
+}
+
+/// A tree of a world: its set, its place in the world's list of that, and its lane.
+#[derive(Clone, Copy)]
+struct TreeAt {
+    set: usize,
+    index: usize,
+    lane: usize,
+}
+
+/// A problem on its way, with what its constraints carry.
+struct Building {
+    builder: ProblemBuilder,
+    impulse: Vec<f64>,
+    homes: Vec<Home>,
+    /// The side at hand, `[rows, count]`.
+    jacobian: Vec<f64>,
+}
+
+impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
     /// The problem of one world.
     pub(super) fn world(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Result<WorldProblem, Error> {
-        let n_v = shared.model.n_v;
-        let (mut input, mut velocity) = (subsystems(shared), vec![0.0; n_v]);
-        let (mut blocks, mut rows) = (Vec::new(), Vec::new());
-        // Of trees that are islands by themselves: lane and first slot of its tile.
-        let mut alone = vec![None; shared.model.trees.len()];
-        for (index, (set, reader)) in shared.sets.iter().zip(&self.sets).enumerate() {
-            let (tree, n) = (set.layout.tree(), set.layout.dims.n_v as usize);
-            for (j, &model_tree) in set.trees.iter().enumerate() {
+        let fault = |error: ProblemError| Error::NoProblem { world, why: error.to_string() };
+        let sides = host.islands.sides_of(world);
+        let mut blocks = self.slots(shared, host, world);
+        blocks.extend(self.of_islands(shared, host, world, &sides));
+        // Contacts first, then what holds.
+        blocks.sort_by_key(|block| !matches!(block.law, Law::Contact { .. }));
+        let widest = shared.sets.iter().map(|set| set.layout.dims.n_v as usize).max().unwrap_or(0);
+        let mut builder = self.begin(shared, world).map_err(fault)?;
+        builder.reserve(blocks.len(), 6 * widest * blocks.len());
+        let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
+        let mut building = Building { builder, impulse, homes, jacobian: Vec::new() };
+        for block in &blocks {
+            self.block(shared, block, &mut building).map_err(fault)?;
+        }
+        for (set, own) in shared.sets.iter().enumerate() {
+            for index in 0..own.trees.len() {
+                let tree = TreeAt { set, index, lane: world * own.trees.len() + index };
+                self.rows(shared, host, world, tree, &mut building).map_err(fault)?;
+            }
+        }
+        let Building { builder, impulse, homes, .. } = building;
+        let problem = builder.finish(Vec::new()).map_err(fault)?;
+        let velocity = self.by_dof(shared, world, |set, own| (own.velocity, set.layout.dims.n_v as usize, 0));
+        Ok(WorldProblem { problem, impulse, homes, velocity })
+    }
+
+    /// The velocity of a world before its step, `[n_v]`.
+    pub(super) fn before(&self, shared: &Shared<T>, world: usize) -> Vec<f64> {
+        let dims = |set: &TreeSet| set.layout.dims;
+        self.by_dof(shared, world, |set, own| (own.state, dims(set).n_state(), dims(set).v_at()))
+    }
+
+    /// A number a degree of freedom: a buffer, its numbers a lane, and which of them is the first.
+    fn by_dof<'b>(
+        &'b self,
+        shared: &Shared<T>,
+        world: usize,
+        of: impl Fn(&TreeSet, &'b SetBuffers<&'b [T]>) -> (&'b [T], usize, usize),
+    ) -> Vec<f64> {
+        let mut all = vec![0.0; shared.model.n_v];
+        for (set, own) in shared.sets.iter().zip(&self.sets) {
+            let (numbers, n, first) = of(set, own);
+            for (j, &tree) in set.trees.iter().enumerate() {
                 let lane = world * set.trees.len() + j;
-                let begin = shared.model.trees[model_tree].v.start;
-                let entries = reader.lane(&reader.momentum, lane, set.layout.dims.n_m as usize);
-                fill_dense(&tree, &entries, 0, n, &mut input.a[model_tree]);
-                input.b[begin..begin + n].copy_from_slice(&reader.lane(&reader.b, lane, n));
-                velocity[begin..begin + n].copy_from_slice(&reader.lane(&reader.velocity, lane, n));
-                let is_shared = host.is_shared(world, model_tree);
-                let k = set.trees.len();
-                let constraint = |row| if is_shared { host.islands.row_of(index, k, lane, row) } else { None };
-                rows.extend(reader.rows(&tree, lane, model_tree, constraint));
-                if !is_shared {
-                    let begin = host.packs[index].begin(lane);
-                    alone[model_tree] = Some((lane, begin));
-                    for (s, block) in tree.blocks.iter().enumerate() {
-                        blocks.push(reader.slot(&tree, lane, begin, s, model_tree, [block.body_a, block.body_b]));
+                for (i, to) in all[shared.model.trees[tree].v.clone()].iter_mut().enumerate() {
+                    *to = numbers[tile_at(self.width, lane, n, first + i)].to_f64();
+                }
+            }
+        }
+        all
+    }
+
+    /// A problem of this world's trees, without constraints yet.
+    fn begin(&self, shared: &Shared<T>, world: usize) -> Result<ProblemBuilder, ProblemError> {
+        let model = &shared.model;
+        let spans: Vec<[usize; 2]> = model.trees.iter().map(|tree| [tree.v.start, tree.v.len()]).collect();
+        let mut parent = vec![-1; model.n_v];
+        let ends = model.trees.iter().scan(0, |end, tree| {
+            *end += tree.v.len() * tree.v.len();
+            Some(*end)
+        });
+        let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
+        let mut matrices = vec![0.0; begins[model.trees.len()]];
+        let mut entries = Vec::new();
+        for (set, own) in shared.sets.iter().zip(&self.sets) {
+            let (tree, n) = (set.layout.tree(), set.layout.dims.n_v as usize);
+            entries.resize(set.layout.dims.n_m as usize, T::default());
+            for (j, &of) in set.trees.iter().enumerate() {
+                let begin = model.trees[of].v.start;
+                for (i, dof) in tree.dofs.iter().enumerate() {
+                    if dof.parent != NONE {
+                        parent[begin + i] = (begin + dof.parent as usize) as i64;
                     }
                 }
+                gather(self.width, world * set.trees.len() + j, own.momentum, &mut entries);
+                fill_dense(&tree, &entries, 0, n, &mut matrices[begins[of]..begins[of + 1]]);
             }
-            // Contacts that this set's trees solve by themselves.
-            let own = &host.worlds[world];
-            for (contact, &place) in own.contacts.iter().zip(&own.places) {
+        }
+        let b = self.by_dof(shared, world, |set, own| (own.b, set.layout.dims.n_v as usize, 0));
+        let mut builder = ProblemBuilder::new(&spans, b, parent)?;
+        for block in begins.windows(2) {
+            builder.block(&matrices[block[0]..block[1]])?;
+        }
+        Ok(builder)
+    }
+
+    /// Blocks and contacts that trees of a world solve by themselves: of each set its blocks, then its contacts.
+    fn slots(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<Block<'static>> {
+        let mut all = Vec::new();
+        let mut alone = vec![None; shared.model.trees.len()];
+        for (set, own) in shared.sets.iter().enumerate() {
+            let tree = own.layout.tree();
+            for (index, &of) in own.trees.iter().enumerate() {
+                if host.is_shared(world, of) {
+                    continue;
+                }
+                let at = TreeAt { set, index, lane: world * own.trees.len() + index };
+                let begin = host.packs[set].begin(at.lane);
+                alone[of] = Some((at, begin));
+                for (slot, block) in tree.blocks.iter().enumerate() {
+                    let at = At::Slot { tree: at, begin, slot, bodies: [block.body_a, block.body_b] };
+                    all.push(Block { law: self.law(shared, at), compliance: None, at });
+                }
+            }
+            let contacts = &host.worlds[world];
+            for (contact, &place) in contacts.contacts.iter().zip(&contacts.places) {
                 let bodies = contact.bodies.map(|b| shared.host.lanes.bodies[b as usize]);
-                let Some(tree_of) = bodies.iter().flatten().next().map(|b| b.tree) else { continue };
-                if let (Place::Slot(s), Some((lane, begin))) = (place, alone[tree_of])
-                    && shared.host.lanes.trees[tree_of].set == index
+                if let (Place::Slot(slot), Some(body)) = (place, bodies.iter().flatten().next())
+                    && let Some((tree, begin)) = alone[body.tree]
+                    && tree.set == set
                 {
-                    let local = bodies.map(|b| b.map_or(NONE, |b| b.local as u32));
-                    let mut slot = reader.slot(&tree, lane, begin, s as usize, tree_of, local);
-                    slot.input.compliance = compliance(shared, host, world, contact);
-                    blocks.push(slot);
+                    let bodies = bodies.map(|b| b.map_or(NONE, |b| b.local as u32));
+                    let at = At::Slot { tree, begin, slot: slot as usize, bodies };
+                    let compliance = compliance(shared, host, world, contact);
+                    all.push(Block { law: self.law(shared, at), compliance, at });
                 }
             }
         }
-        let first = blocks.len();
-        blocks.extend(self.islands.world(shared, host, world));
-        let (of_islands, own) = (&mut blocks[first..], &host.worlds[world]);
+        all
+    }
+
+    /// Contacts and blocks of a world that islands of several trees solve; `sides` are all of theirs.
+    fn of_islands<'b>(
+        &self,
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        sides: &'b [SideTree],
+    ) -> Vec<Block<'b>> {
+        let number = |sides: &[SideTree]| sides.first().map(|side| side.constraint);
+        let block = |sides: &'b [SideTree]| {
+            let at = At::Island(sides[0].constraint, sides);
+            Block { law: self.law(shared, at), compliance: None, at }
+        };
+        let groups: Vec<&[SideTree]> = sides.chunk_by(|a, b| a.constraint == b.constraint).collect();
+        let mut all: Vec<Block<'b>> = groups.iter().map(|sides| block(sides)).collect();
+        let own = &host.worlds[world];
         for (contact, &place) in own.contacts.iter().zip(&own.places) {
-            // They are in the order of their numbers.
             if let Place::Island(at) = place
-                && let Ok(found) = of_islands.binary_search_by_key(&Some(at as usize), |block| block.home.island())
+                && let Ok(found) = groups.binary_search_by_key(&Some(at as usize), |sides| number(sides))
             {
-                of_islands[found].input.compliance = compliance(shared, host, world, contact);
+                all[found].compliance = compliance(shared, host, world, contact);
             }
         }
-        // Contacts first, then what holds.
-        blocks.sort_by_key(|block| !matches!(block.input.law, Law::Contact { .. }));
-        let impulse =
-            blocks.iter().flat_map(|block| block.impulse).chain(rows.iter().map(|row| row.impulse[0])).collect();
-        let homes = blocks.iter().chain(&rows).map(|answered| answered.home).collect();
-        input.constraints = blocks.into_iter().chain(rows).map(|answered| answered.input).collect();
-        let problem = ContactProblem::new(input).map_err(|error| Error::NoProblem { world, why: error.to_string() })?;
-        Ok(WorldProblem { problem, impulse, homes, velocity })
+        all
+    }
+
+    /// A number of a slot.
+    fn slot(&self, shared: &Shared<T>, tree: TreeAt, begin: usize, slot: usize, f: usize) -> f64 {
+        let n = slot_reals(shared.sets[tree.set].layout.dims.n_v as usize);
+        self.sets[tree.set].constraint[slot_at(self.width, tree.lane, begin, slot, n, f)].to_f64()
+    }
+
+    /// The law of three rows by what their friction says.
+    fn law(&self, shared: &Shared<T>, at: At<'_>) -> Law {
+        let friction = match at {
+            At::Slot { tree, begin, slot, .. } => self.slot(shared, tree, begin, slot, slot::MU),
+            At::Island(number, _) => self.islands.con[con::SIZE * number + con::FRICTION].to_f64(),
+        };
+        block_law(friction)
+    }
+
+    /// Puts a constraint of three rows into a problem.
+    fn block(&self, shared: &Shared<T>, block: &Block<'_>, to: &mut Building) -> Result<(), ProblemError> {
+        match block.at {
+            At::Slot { tree: at, begin, slot, bodies } => {
+                let own = &shared.sets[at.set];
+                let read = |f| self.slot(shared, at, begin, slot, f);
+                to.builder.constraint(block.law, std::array::from_fn(|k| read(slot::BIAS + k)), block.compliance)?;
+                let tree = own.trees[at.index];
+                if self.split {
+                    to.parts(&own.layout.tree(), tree, bodies, |k| read(slot::J + k))?;
+                } else {
+                    to.whole(tree, (0..3 * own.layout.dims.n_v as usize).map(|k| read(slot::J + k)))?;
+                }
+                let first = slot_at(self.width, at.lane, begin, slot, 3, 0);
+                let impulse = self.sets[at.set].impulse[first..].iter().step_by(self.width);
+                to.impulse.extend(impulse.take(3).map(|x| x.to_f64()));
+                to.homes.push(Home::Slot { set: at.set, at: first, stride: self.width });
+            }
+            At::Island(constraint, sides) => {
+                let e = std::array::from_fn(|k| self.islands.con[con::SIZE * constraint + con::BIAS + k].to_f64());
+                to.builder.constraint(block.law, e, block.compliance)?;
+                for side in sides {
+                    let own = &shared.sets[side.set];
+                    let j = &self.islands.jac[side.jac..][..3 * own.layout.dims.n_v as usize];
+                    let tree = own.trees[side.lane % own.trees.len()];
+                    if self.split {
+                        to.parts(&own.layout.tree(), tree, side.bodies, |k| j[k].to_f64())?;
+                    } else {
+                        to.whole(tree, j.iter().map(|x| x.to_f64()))?;
+                    }
+                }
+                to.impulse.extend(self.islands.impulse[3 * constraint..][..3].iter().map(|x| x.to_f64()));
+                to.homes.push(Home::Island { constraint });
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the rows of a tree that could act into a problem, solved by it or by its island.
+    fn rows(
+        &self,
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        at: TreeAt,
+        to: &mut Building,
+    ) -> Result<(), ProblemError> {
+        let (set, numbers) = (&shared.sets[at.set], self.sets[at.set].row);
+        let (tree, n_v) = (set.layout.tree(), set.layout.dims.n_v as usize);
+        let (stride, of) = (row_stride(n_v), set.trees[at.index]);
+        let n_real = set.layout.dims.n_row as usize * stride;
+        let is_shared = host.is_shared(world, of);
+        for (i, record) in tree.rows.iter().enumerate() {
+            let place = |f: usize| tile_at(self.width, at.lane, n_real, i * stride + f);
+            let read = |f: usize| numbers[place(f)].to_f64();
+            if read(row::ACTIVE) == 0.0 {
+                continue;
+            }
+            let law = row_law(read(row::COMPLIANCE), read(row::LOWER), read(row::UPPER));
+            to.builder.constraint(law, [read(row::BIAS), 0.0, 0.0], None)?;
+            to.jacobian.clear();
+            to.jacobian.resize(n_v, 0.0);
+            for k in 0..record.count as usize {
+                to.jacobian[record.dofs[k] as usize] = read(row::COEFFICIENT + k);
+            }
+            to.builder.side(of, None, &to.jacobian)?;
+            to.impulse.push(read(row::IMPULSE));
+            let constraint = if is_shared { host.islands.row_of(at.set, set.trees.len(), at.lane, i) } else { None };
+            to.homes.push(Home::Row { set: at.set, at: place(row::IMPULSE), constraint });
+        }
+        Ok(())
+    }
+}
+
+impl Building {
+    /// `J`, `[3, n_v]`, of one tree.
+    fn whole(&mut self, subsystem: usize, j: impl Iterator<Item = f64>) -> Result<(), ProblemError> {
+        self.jacobian.clear();
+        self.jacobian.extend(j);
+        self.builder.side(subsystem, None, &self.jacobian)
+    }
+
+    /// The same by the bodies that it is about. Dofs that move both bodies move neither relative to
+    /// the other and are zero in `J`; so each part is that of its body relative to where the two chains meet.
+    fn parts(
+        &mut self,
+        tree: &Tree,
+        subsystem: usize,
+        bodies: [u32; 2],
+        j: impl Fn(usize) -> f64,
+    ) -> Result<(), ProblemError> {
+        let n_v = tree.dofs.len();
+        for body in bodies.into_iter().filter(|&body| body != NONE) {
+            self.jacobian.clear();
+            for r in 0..3 {
+                self.jacobian.extend(
+                    tree.dofs
+                        .iter()
+                        .enumerate()
+                        .map(|(i, dof)| if dof.body <= body && body < dof.subtree_end { j(r * n_v + i) } else { 0.0 }),
+                );
+            }
+            self.builder.side(subsystem, Some(Some(body as usize)), &self.jacobian)?;
+        }
+        Ok(())
     }
 }
 
@@ -165,149 +489,6 @@ fn compliance<T: Scalar + CollidePrecision>(
     host::compliance(geoms, host.timestep(world, tree), contact)
 }
 
-/// One subsystem a tree, without numbers.
-fn subsystems<T: Scalar + CollidePrecision>(shared: &Shared<T>) -> ProblemInput {
-    let model = &shared.model;
-    let mut input = ProblemInput { b: vec![0.0; model.n_v], parent: vec![-1; model.n_v], ..Default::default() };
-    for tree in &model.trees {
-        input.subsystems.push([tree.v.start, tree.v.len()]);
-        input.a.push(vec![0.0; tree.v.len() * tree.v.len()]);
-    }
-    for set in &shared.sets {
-        for &tree in &set.trees {
-            let begin = model.trees[tree].v.start;
-            for (i, dof) in set.layout.tree().dofs.iter().enumerate() {
-                if dof.parent != NONE {
-                    input.parent[begin + i] = (begin + dof.parent as usize) as i64;
-                }
-            }
-        }
-    }
-    input
-}
-
-/// The buffers of one set that a problem is made of, on the host.
-pub(super) struct SetReader<T> {
-    set: usize,
-    pub(super) width: usize,
-    n_row_real: usize,
-    momentum: Vec<T>,
-    b: Vec<T>,
-    pub(super) velocity: Vec<T>,
-    pub(super) row: Vec<T>,
-    constraint: Vec<T>,
-    pub(super) impulse: Vec<T>,
-}
-
-impl<T: Scalar + CollidePrecision> SetReader<T> {
-    fn new<S: Store<T>>(chunk: &mut Chunk<T, S>, set: usize, when: When) -> Result<Self, Error> {
-        let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
-        Ok(Self {
-            set,
-            width: chunk.store.tile(),
-            n_row_real: chunk.sets[set].n_row_real(),
-            momentum: whole(chunk, b.momentum)?,
-            b: whole(chunk, b.b)?,
-            velocity: whole(chunk, b.velocity)?,
-            row: whole(chunk, b.row)?,
-            constraint: whole(chunk, b.constraint)?,
-            impulse: whole(chunk, b.impulses(odd ^ (when == When::After))[1])?,
-        })
-    }
-
-    /// `n` numbers of a lane.
-    fn lane(&self, buffer: &[T], lane: usize, n: usize) -> Vec<f64> {
-        let mut values = vec![T::default(); n];
-        gather(self.width, lane, buffer, &mut values);
-        values.into_iter().map(Scalar::to_f64).collect()
-    }
-
-    /// The rows of a tree that could act, solved by it or by its island, as which `constraint` of a row's number.
-    fn rows(
-        &self,
-        tree: &Tree,
-        lane: usize,
-        subsystem: usize,
-        constraint: impl Fn(usize) -> Option<usize>,
-    ) -> Vec<Answered> {
-        let n_v = tree.dofs.len();
-        let all = self.lane(&self.row, lane, self.n_row_real);
-        let own = all.chunks_exact(row_stride(n_v)).zip(tree.rows).enumerate();
-        own.filter(|(_, (r, _))| r[row::ACTIVE] != 0.0)
-            .map(|(i, (r, record))| {
-                let mut jacobian = vec![0.0; n_v];
-                for k in 0..record.count as usize {
-                    jacobian[record.dofs[k] as usize] = r[row::COEFFICIENT + k];
-                }
-                let side = SideInput { subsystem, body: None, jacobian };
-                let law = row_law(r[row::COMPLIANCE], r[row::LOWER], r[row::UPPER]);
-                let at = tile_at(self.width, lane, self.n_row_real, i * row_stride(n_v) + row::IMPULSE);
-                Answered {
-                    input: ConstraintInput { law, e: [r[row::BIAS], 0.0, 0.0], sides: vec![side], compliance: None },
-                    impulse: [r[row::IMPULSE], 0.0, 0.0],
-                    home: Home::Row { set: self.set, at, constraint: constraint(i) },
-                }
-            })
-            .collect()
-    }
-
-    /// A block or contact that a tree solves by itself; `bodies` within the tree.
-    fn slot(&self, tree: &Tree, lane: usize, begin: usize, s: usize, subsystem: usize, bodies: [u32; 2]) -> Answered {
-        let n_v = tree.dofs.len();
-        let read = |from: &[T], n: usize, f: usize| from[slot_at(self.width, lane, begin, s, n, f)].to_f64();
-        let numbers: Vec<f64> = (0..slot::J + 3 * n_v).map(|f| read(&self.constraint, slot_reals(n_v), f)).collect();
-        let sides = parts(tree, subsystem, bodies, &numbers[slot::J..]);
-        let e = std::array::from_fn(|k| numbers[slot::BIAS + k]);
-        let law = block_law(numbers[slot::MU]);
-        let at = slot_at(self.width, lane, begin, s, 3, 0);
-        Answered {
-            input: ConstraintInput { law, e, sides, compliance: None },
-            impulse: std::array::from_fn(|k| read(&self.impulse, 3, k)),
-            home: Home::Slot { set: self.set, at, stride: self.width },
-        }
-    }
-}
-
-/// The buffers of islands of several trees that a problem is made of, on the host.
-pub(super) struct IslandReader<T> {
-    jac: Vec<T>,
-    con: Vec<T>,
-    pub(super) impulse: Vec<T>,
-}
-
-impl<T: Scalar + CollidePrecision> IslandReader<T> {
-    fn new<S: Store<T>>(chunk: &mut Chunk<T, S>, when: When) -> Result<Self, Error> {
-        if chunk.host.islands.is_empty() {
-            return Ok(Self { jac: Vec::new(), con: Vec::new(), impulse: Vec::new() });
-        }
-        let (b, odd) = (chunk.islands.buffers, chunk.islands.odd);
-        let impulse = whole(chunk, b.impulses(odd ^ (when == When::After))[1])?;
-        Ok(Self { jac: whole(chunk, b.jac)?, con: whole(chunk, b.con)?, impulse })
-    }
-
-    /// Contacts and blocks of a world that islands of several trees solve.
-    fn world(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<Answered> {
-        let answered = |(at, trees): (usize, Vec<SideTree>)| {
-            let c = &self.con[con::SIZE * at..][..con::SIZE];
-            let mut sides = Vec::new();
-            for SideTree { set, lane, jac: from, bodies } in trees {
-                let own = &shared.sets[set];
-                let n_v = own.layout.dims.n_v as usize;
-                let j: Vec<f64> = self.jac[from..from + 3 * n_v].iter().map(|x| x.to_f64()).collect();
-                sides.extend(parts(&own.layout.tree(), own.trees[lane % own.trees.len()], bodies, &j));
-            }
-            let e = std::array::from_fn(|k| c[con::BIAS + k].to_f64());
-            let law = block_law(c[con::FRICTION].to_f64());
-            Answered {
-                input: ConstraintInput { law, e, sides, compliance: None },
-                impulse: std::array::from_fn(|k| self.impulse[3 * at + k].to_f64()),
-                home: Home::Island { constraint: at },
-            }
-        };
-        host.islands.blocks_of(world).into_iter().map(answered).collect()
-    }
-}
-
 /// A whole buffer.
 pub(super) fn whole<T: Scalar + CollidePrecision, S: Store<T>>(
     chunk: &mut Chunk<T, S>,
@@ -316,21 +497,6 @@ pub(super) fn whole<T: Scalar + CollidePrecision, S: Store<T>>(
     let mut all = vec![T::default(); chunk.store.len(buffer)];
     chunk.store.read(buffer, &mut all)?;
     Ok(all)
-}
-
-/// `J`, `[3, n_v]`, of one tree by the bodies that it is about. Dofs that move both bodies move neither relative to the
-/// other and are zero in `J`; so each part is that of its body relative to where the two chains meet.
-fn parts(tree: &Tree, subsystem: usize, bodies: [u32; 2], j: &[f64]) -> Vec<SideInput> {
-    let n_v = tree.dofs.len();
-    let moved = |body: u32, i: usize| {
-        let dof = &tree.dofs[i];
-        body != NONE && dof.body <= body && body < dof.subtree_end
-    };
-    let part = |body: u32| {
-        let jacobian = (0..3 * n_v).map(|at| if moved(body, at % n_v) { j[at] } else { 0.0 }).collect();
-        SideInput { subsystem, body: Some(body as usize), jacobian }
-    };
-    bodies.into_iter().filter(|&body| body != NONE).map(part).collect()
 }
 
 /// The law of three rows by what their friction says.

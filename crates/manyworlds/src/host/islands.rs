@@ -69,6 +69,8 @@ pub(crate) struct SideTree {
     pub(crate) set: usize,
     /// Its lane.
     pub(crate) lane: usize,
+    /// The constraint, of the chunk's.
+    pub(crate) constraint: usize,
     /// First real in `island_jac`.
     pub(crate) jac: usize,
     /// Bodies within the tree, or [`NONE`]; J is that of the second less that of the first.
@@ -208,8 +210,8 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.fixed_before[world * model.fixed.len() + fixed] == IN_TREE
     }
 
-    /// Contacts and bilateral blocks of one world, as constraints of the chunk, and what their sides are about.
-    pub(crate) fn blocks_of(&self, world: usize) -> Vec<(usize, Vec<SideTree>)> {
+    /// What the sides of the contacts and blocks of one world are about, by constraint.
+    pub(crate) fn sides_of(&self, world: usize) -> Vec<SideTree> {
         // Everything stands by world.
         let first = self.islands.partition_point(|island| (island.world as usize) < world);
         let own = self.islands[first..].iter().take_while(|island| island.world as usize == world);
@@ -218,19 +220,20 @@ impl<T: Scalar + Precision> IslandPack<T> {
             Some(begin..island.constraint_end)
         });
         let range = range.unwrap_or_default();
-        let mut all: Vec<_> = range.clone().map(|at| (at as usize, Vec::new())).collect();
+        let mut all = Vec::new();
         for (set, part) in self.sets.iter().enumerate() {
             let first = part.items.partition_point(|item| item.constraint < range.start);
-            for item in part.items[first..].iter().take_while(|item| item.constraint < range.end) {
-                all[(item.constraint - range.start) as usize].1.push(SideTree {
-                    set,
-                    lane: item.lane as usize,
-                    jac: item.jac as usize,
-                    bodies: [item.body_a, item.body_b],
-                });
-            }
+            let own = part.items[first..].iter().take_while(|item| item.constraint < range.end);
+            all.extend(own.map(|item| SideTree {
+                set,
+                lane: item.lane as usize,
+                constraint: item.constraint as usize,
+                jac: item.jac as usize,
+                bodies: [item.body_a, item.body_b],
+            }));
         }
-        all.retain(|(at, _)| self.constraints[*at].kind == kind::BLOCK);
+        // Those of one set are in order already.
+        all.sort_by_key(|side| side.constraint);
         all
     }
 

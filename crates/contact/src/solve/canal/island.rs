@@ -62,7 +62,7 @@ impl<T: Scalar> IslandState<T> {
         lambda: &[f64],
         params: &CanalParams,
     ) -> Self {
-        let system = System::new(problem, island);
+        let system = System::without_responses(problem, island);
         let v = system.velocity_of(&problem.velocity(lambda));
         let most = if T::NAME == "f64" { params.penalty_max } else { params.penalty_max.min(CanalParams::MOST_SINGLE) };
         let rows: usize = system.constraints.iter().map(|c| c.law.rows()).sum();
@@ -124,7 +124,7 @@ impl<T: Scalar> IslandState<T> {
         self.inner += 1;
         let mut decrement = T::lit(f64::from(f32::MAX));
         if let Some(mut strict) = self.strict.take() {
-            let matrix = self.strict_matrix.get_or_insert_with(|| self.convex.system.matrix(false));
+            let matrix = self.strict_matrix.get_or_insert_with(|| self.convex.system.matrix());
             if !strict.step(&mut self.convex, matrix) {
                 strict.give_up(&mut self.convex);
                 self.freeze();

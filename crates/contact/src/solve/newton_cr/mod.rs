@@ -69,7 +69,7 @@ impl Solver for NewtonCr {
 /// What takes the steps of an island.
 enum Method<T> {
     /// Steps on NCP functions.
-    Ncp(IslandState<T>),
+    Ncp(Box<IslandState<T>>),
     /// Steps on the strict map, so many so far, and whether they are the careful ones.
     Strict(Box<Polish<T>>, u32, bool),
 }
@@ -97,7 +97,7 @@ impl<'a, T: Scalar> Search<'a, T> {
         lambda: &[f64],
         residual: f64,
     ) -> Self {
-        let method = Method::Ncp(IslandState::new(problem, island, lambda, params));
+        let method = Method::Ncp(Box::new(IslandState::new(problem, island, lambda, params)));
         let best = lambda.to_vec();
         Self { problem, island, params, method, steps: 0, best, residual, last: residual, fell: false }
     }

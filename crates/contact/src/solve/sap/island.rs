@@ -61,12 +61,23 @@ fn term<T: Scalar>(c: &Constraint<T>, params: &SapParams) -> Term<T> {
 }
 
 impl<T: Scalar> IslandState<T> {
-    /// Starts from the velocity that impulses of the problem give, `[n_rows]`.
-    pub(super) fn new(problem: &ContactProblem, island: &Island, lambda: &[f64], params: &SapParams) -> Self {
-        let system = System::new(problem, island);
-        let v = system.velocity_of(&problem.velocity(lambda));
+    /// Starts from the velocity that the problem's impulses give, `v`, or from the one it knows: impulses are stiff
+    /// functions of velocities, so that where contacts come and go the old velocity is nearer (a heap at rest then takes
+    /// one Newton step instead of three), and where kernels have solved an island it is not.
+    pub(super) fn new(problem: &ContactProblem, island: &Island, v: &[f64], params: &SapParams) -> Self {
+        let system = System::without_responses(problem, island);
+        let v = system.velocity_of(v);
         let terms = system.constraints.iter().map(|c| term(c, params)).collect();
-        Self { convex: Convex::new(system, terms, v), params: *params }
+        let mut own = Self { convex: Convex::new(system, terms, v), params: *params };
+        if !problem.v_start.is_empty() && own.judge() == Step::Running {
+            let (v, error) = (own.convex.v.clone(), own.convex.error());
+            own.convex.start_from(own.convex.system.velocity_of(&problem.v_start));
+            let nearer = own.convex.error() < error;
+            if !nearer {
+                own.convex.start_from(v);
+            }
+        }
+        own
     }
 
     /// Whether the gradient is small enough: `|D grad| < eps_a + eps_r max(|D p|, |D j_c|)`, `D = diag(A)^-1/2`

@@ -65,8 +65,9 @@ fn iterate<T: Scalar>(
     mut trace: Option<&mut Vec<Vec<f64>>>,
 ) -> Outcome {
     let mut lambda = problem.warm_start.clone();
-    let mut v = problem.velocity(&lambda);
-    let start = |island| IslandState::<T>::new(problem, island, &problem.warm_start, params);
+    let start_v = problem.velocity(&lambda);
+    let mut v = start_v.clone();
+    let start = |island| IslandState::<T>::new(problem, island, &start_v, params);
     let mut phases: Vec<Phase<IslandState<T>>> =
         problem.plan.islands.iter().map(|island| Phase::Running(start(island))).collect();
     for phase in &mut phases {

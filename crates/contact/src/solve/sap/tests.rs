@@ -172,6 +172,24 @@ fn every_start_leads_to_the_same_end() {
     }
 }
 
+/// The nearer of two starts is taken: the velocity that is known, or what the impulses give.
+#[test]
+fn the_nearer_start_is_taken() {
+    for seed in 0..30 {
+        let input = random(seed, 5, 9, true);
+        let cold = solved(&problem(input.clone()), &TIGHT);
+        let usual = SapParams::default();
+        let known = |input: ProblemInput, v: &[f64]| {
+            let s = solved(&ContactProblem { v_start: v.to_vec(), ..problem(input) }, &usual);
+            close(&s.v, &cold.v, 1e-4);
+            s.iterations
+        };
+        assert!(known(input.clone(), &cold.v) <= 1, "seed {seed}");
+        let far: Vec<f64> = cold.v.iter().map(|v| v + 1.0).collect();
+        assert!(known(ProblemInput { warm_start: cold.lambda.clone(), ..input }, &far) <= 1, "seed {seed}");
+    }
+}
+
 /// Masses and their order do not matter to Newton's steps.
 #[test]
 fn stacks_of_any_masses_are_solved() {
