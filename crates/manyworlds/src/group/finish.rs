@@ -14,7 +14,8 @@ use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
 use super::chunk::{Chunk, ChunkSet};
-use super::problem::{Home, Reading, When, Worlds, whole};
+use super::problem::{Home, Reading, When, Worlds};
+use super::seen::whole;
 use super::shared::Shared;
 use crate::host::Packed;
 use crate::{Error, Summary};
@@ -51,11 +52,15 @@ impl<T: Scalar + CollidePrecision> Answers<T> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
             let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
-            let impulse = whole(chunk, b.impulses(odd)[1])?;
-            sets.push(SetAnswers { velocity: whole(chunk, b.velocity)?, row: whole(chunk, b.row)?, impulse });
+            let impulse = whole(&mut chunk.store, b.impulses(odd)[1])?;
+            sets.push(SetAnswers {
+                velocity: whole(&mut chunk.store, b.velocity)?,
+                row: whole(&mut chunk.store, b.row)?,
+                impulse,
+            });
         }
         let impulses = chunk.islands.buffers.impulses(chunk.islands.odd)[1];
-        let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(chunk, impulses)? };
+        let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(&mut chunk.store, impulses)? };
         Ok(Self { sets, islands })
     }
 }
@@ -201,7 +206,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         for index in 0..self.sets.len() {
             let (k, n_v, b) =
                 (self.sets[index].k, self.sets[index].step.dims.n_v as usize, self.sets[index].step.buffers);
-            let mut infos = whole(self, b.info)?;
+            let mut infos = whole(&mut self.store, b.info)?;
             for solved in solved {
                 for lane in solved.world * k..(solved.world + 1) * k {
                     sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], solved);
@@ -213,7 +218,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             return Ok(());
         }
         let b = self.islands.buffers;
-        let mut infos = whole(self, b.info)?;
+        let mut infos = whole(&mut self.store, b.info)?;
         for (record, own) in self.host.islands.islands.iter().zip(infos.chunks_exact_mut(island::info::SIZE)) {
             // Both stand by world.
             if let Ok(at) = solved.binary_search_by_key(&(record.world as usize), |solved| solved.world) {

@@ -6,7 +6,7 @@ use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision as CollidePrecision, Scratch};
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
-use manyworlds_gpu::{BufferId, Store};
+use manyworlds_gpu::Store;
 use manyworlds_gradients::{
     BlockInput, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput, TreeInput, TreeMade,
 };
@@ -14,10 +14,11 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims};
-use manyworlds_shaders::index::{slot_at, tile_at};
+use manyworlds_shaders::index::slot_at;
 
 use super::State;
-use super::chunk::{Chunk, ChunkSet};
+use super::chunk::Chunk;
+use super::seen::{Lane, Seen};
 use super::shared::Shared;
 use crate::host::{self, Frames, Law, Place};
 use crate::summary::status;
@@ -252,100 +253,72 @@ pub(super) fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact
     }
 }
 
-/// The first `n` of a lane's `stride` numbers in a buffer of tiles so wide, from entry `at` on, in double precision.
-fn lane_numbers<T: Scalar>(
-    width: usize,
-    from: &[T],
-    lane: usize,
-    stride: usize,
-    at: usize,
-    n: usize,
-) -> impl Iterator<Item = f64> + '_ {
-    let first = tile_at(width, lane, stride, at);
-    (0..n).map(move |e| from[first + e * width].to_f64())
-}
-
 /// Numbers of a chunk that a step left: where they lie, or read once.
 pub(super) struct Remains<'a, T: Scalar + CollidePrecision, S: Store<T>> {
     chunk: &'a Chunk<T, S>,
     summaries: Vec<Summary>,
     tolerance: f64,
-    sets: Vec<SetNumbers<'a, T>>,
-    islands: Cow<'a, [T]>,
+    sets: Vec<SetNumbers<T>>,
+    islands: Seen<T>,
 }
 
 /// Those of a set of trees.
-struct SetNumbers<'a, T: Clone> {
+struct SetNumbers<T> {
     /// After the step.
-    states: Cow<'a, [T]>,
-    rows: Cow<'a, [T]>,
+    states: Seen<T>,
+    rows: Seen<T>,
     /// Impulses.
-    slots: Cow<'a, [T]>,
-    /// By lane; empty where all have the model's.
-    params: Cow<'a, [T]>,
-    /// Inertia, factor and right-hand side, where they are in double precision and need no copy.
-    made: Option<[&'a [T]; 3]>,
+    slots: Seen<T>,
+    /// By lane; none where all have the model's.
+    params: Option<Seen<T>>,
 }
 
 impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
     /// `tolerance`: residuals above it speak against a step, N s.
     pub(super) fn new(chunk: &'a mut Chunk<T, S>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
         chunk.finish()?;
-        // What the host cannot see is copied, all of it before anything is looked at.
-        let copy = |store: &mut S, buffer: BufferId| -> Result<Option<Vec<T>>, Error> {
-            if store.numbers(buffer).is_some() {
-                return Ok(None);
-            }
-            let mut all = vec![T::default(); store.len(buffer)];
-            store.read(buffer, &mut all)?;
-            Ok(Some(all))
-        };
-        let islands = chunk.islands.buffers.impulses(!chunk.islands.odd)[1];
-        let island_copy = copy(&mut chunk.store, islands)?;
-        let mut buffers = Vec::with_capacity(chunk.sets.len());
+        let islands = Seen::new(&mut chunk.store, chunk.islands.buffers.impulses(!chunk.islands.odd)[1])?;
+        let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in &chunk.sets {
-            let b = set.step.buffers;
-            let params = (set.step.dims.param_lanes == 1).then_some(b.lane_params);
-            let [mut states, mut rows, mut slots] = [b.state, b.row, b.impulses(!set.step.odd)[1]].map(|b| (b, None));
-            for (buffer, copied) in [&mut states, &mut rows, &mut slots] {
-                *copied = copy(&mut chunk.store, *buffer)?;
-            }
-            let params = params.map(|b| copy(&mut chunk.store, b).map(|copied| (b, copied))).transpose()?;
-            buffers.push((states, rows, slots, params));
+            let (b, store) = (set.step.buffers, &mut chunk.store);
+            let own_params = set.step.dims.param_lanes == 1;
+            sets.push(SetNumbers {
+                states: Seen::new(store, b.state)?,
+                rows: Seen::new(store, b.row)?,
+                slots: Seen::new(store, b.impulses(!set.step.odd)[1])?,
+                params: if own_params { Some(Seen::new(store, b.lane_params)?) } else { None },
+            });
         }
-        let chunk: &'a Chunk<T, S> = chunk;
-        let seen = |(buffer, copied): (BufferId, Option<Vec<T>>)| -> Cow<'a, [T]> {
-            copied.map_or_else(|| Cow::Borrowed(chunk.store.numbers(buffer).unwrap_or_default()), Cow::Owned)
-        };
-        let made = |set: &'a ChunkSet<T>| -> Option<[&'a [T]; 3]> {
-            let (b, store) = (set.step.buffers, &chunk.store);
-            let all = [store.numbers(b.mass)?, store.numbers(b.factor)?, store.numbers(b.b)?];
-            (T::NAME == f64::NAME).then_some(all)
-        };
-        let sets = buffers.into_iter().zip(&chunk.sets).map(|((states, rows, slots, params), set)| SetNumbers {
-            states: seen(states),
-            rows: seen(rows),
-            slots: seen(slots),
-            params: params.map_or(Cow::Borrowed(&[]), seen),
-            made: made(set),
-        });
-        Ok(Self { chunk, summaries, tolerance, sets: sets.collect(), islands: seen((islands, island_copy)) })
+        Ok(Self { chunk, summaries, tolerance, sets, islands })
+    }
+
+    /// Inertia, factor and right-hand side of a set, where they are in double precision and need no copy.
+    fn made(&self, set: usize) -> Option<[&[T]; 3]> {
+        let (b, store) = (self.chunk.sets[set].step.buffers, &self.chunk.store);
+        let all = [store.numbers(b.mass)?, store.numbers(b.factor)?, store.numbers(b.b)?];
+        (T::NAME == f64::NAME).then_some(all)
+    }
+
+    /// The numbers of a lane, `reals` each.
+    fn numbers<'b>(&'b self, from: &'b Seen<T>, lane: usize, reals: usize) -> Lane<'b, T> {
+        self.lane(from.of(&self.chunk.store), lane, reals)
+    }
+
+    fn lane<'b>(&self, from: &'b [T], lane: usize, reals: usize) -> Lane<'b, T> {
+        Lane::new(from, self.chunk.store.tile(), lane, reals)
     }
 
     /// Impulse of a slot of a lane.
     fn slot(&self, set: usize, lane: usize, slot: u32) -> [f64; 3] {
         let (width, begin) = (self.chunk.store.tile(), self.chunk.host.packs[set].begin(lane));
-        std::array::from_fn(|k| self.sets[set].slots[slot_at(width, lane, begin, slot as usize, 3, k)].to_f64())
-    }
-
-    /// The first `n` of a lane's `stride` numbers, in double precision.
-    fn lane(&self, from: &[T], lane: usize, stride: usize, n: usize) -> Vec<f64> {
-        lane_numbers(self.chunk.store.tile(), from, lane, stride, 0, n).collect()
+        let slots = self.sets[set].slots.of(&self.chunk.store);
+        std::array::from_fn(|k| slots[slot_at(width, lane, begin, slot as usize, 3, k)].to_f64())
     }
 
     /// Impulse of a constraint of an island of several trees.
     fn island(&self, at: u32) -> [f64; 3] {
-        std::array::from_fn(|k| self.islands.get(3 * at as usize + k).map_or(0.0, |x| x.to_f64()))
+        let all = self.islands.of(&self.chunk.store);
+        std::array::from_fn(|k| all.get(3 * at as usize + k).map_or(0.0, |x| x.to_f64()))
     }
 
     /// The last step of a world of a chunk that keeps the states before its steps; `lean`: without what can be computed
@@ -368,7 +341,8 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         let mut after = State { q: vec![0.0; model.n_q], v: vec![0.0; model.n_v], ..State::default() };
         for (tree, own) in trees.iter().zip(&model.trees) {
             let dims = shared.sets[tree.set].layout.dims;
-            let state = self.lane(&self.sets[tree.set].states, tree.lane, dims.n_state(), dims.ctrl_at());
+            let state = self.numbers(&self.sets[tree.set].states, tree.lane, dims.n_state());
+            let state: Vec<f64> = state.some(0, dims.ctrl_at()).collect();
             own.q.clone().zip(&state).for_each(|(to, x)| after.q[to] = *x);
             own.v.clone().zip(&state[dims.v_at()..]).for_each(|(to, x)| after.v[to] = *x);
         }
@@ -379,22 +353,21 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         let chunk = self.chunk;
         let place = shared.host.lanes.trees[tree];
         let set = &shared.sets[place.set];
-        let (dims, width) = (set.layout.dims, chunk.store.tile());
+        let dims = set.layout.dims;
         let lane = chunk.sets[place.set].lane(world, place.index);
         let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
         let before = kept.and_then(|kept| kept.states.get(place.set)).ok_or(Error::NoGradient)?;
-        let SetNumbers { rows, params, made, .. } = &self.sets[place.set];
-        let (stride, reals) = (row_stride(dims.n_v as usize), chunk.sets[place.set].n_row_real());
-        let impulse = |row: usize| rows[tile_at(width, lane, reals, row * stride + row_part::IMPULSE)].to_f64();
-        let n_param = dims.n_param as usize;
-        let made = made.filter(|_| !lean).map(|[mass, factor, b]| {
-            let (n_v, n_m, n_row) = (dims.n_v as usize, dims.n_m as usize, dims.n_row as usize);
+        let SetNumbers { rows, params, .. } = &self.sets[place.set];
+        let [n_v, n_m, n_row] = [dims.n_v, dims.n_m, dims.n_row].map(|n| n as usize);
+        let (stride, n_param) = (row_stride(n_v), dims.n_param as usize);
+        let rows = self.numbers(rows, lane, chunk.sets[place.set].n_row_real());
+        let made = self.made(place.set).filter(|_| !lean).map(|[mass, factor, b]| {
             let mut all = Vec::with_capacity(2 * n_m + n_v + n_row * row_part::Y);
             for (from, n) in [(mass, n_m), (factor, n_m), (b, n_v)] {
-                all.extend(lane_numbers(width, from, lane, n, 0, n));
+                all.extend(self.lane(from, lane, n).some(0, n));
             }
             for row in 0..n_row {
-                all.extend(lane_numbers(width, rows, lane, reals, row * stride, row_part::Y));
+                all.extend(rows.some(row * stride, row_part::Y));
             }
             all
         });
@@ -402,11 +375,11 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
             set: place.set,
             index: place.index,
             lane,
-            params: (!params.is_empty()).then(|| self.lane(params, lane, n_param, n_param)),
-            state: self.lane(before, lane, dims.n_state(), dims.n_state()),
+            params: params.as_ref().map(|params| self.numbers(params, lane, n_param).some(0, n_param).collect()),
+            state: self.lane(before, lane, dims.n_state()).some(0, dims.n_state()).collect(),
             frames: Vec::new(),
             made,
-            rows: (0..dims.n_row as usize).map(impulse).collect(),
+            rows: (0..n_row).map(|row| rows.at(row * stride + row_part::IMPULSE)).collect(),
         };
         let mut frames = vec![0.0; frames_reals(dims)];
         let (pose, motion) = frames.split_at_mut(POSE * dims.n_body as usize);

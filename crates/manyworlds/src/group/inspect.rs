@@ -9,7 +9,7 @@ use manyworlds_shaders::dynamics::tree::{RowRecord, Tree, row};
 use manyworlds_shaders::index::slot_at;
 
 use super::chunk::Chunk;
-use super::problem::whole;
+use super::seen::whole;
 use super::shared::Shared;
 use crate::host::Place;
 use crate::{ContactReport, Error, Inspection, RowReport};
@@ -65,7 +65,7 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
     // Contacts between trees, by their islands' constraint. Their velocities are those of the trees: what the islands' own
     // buffers hold is the kernels', which the host may have gone beyond.
     let shared_sides = chunk.host.islands.sides_of(world);
-    let jac = if shared_sides.is_empty() { Vec::new() } else { whole(chunk, chunk.islands.buffers.jac)? };
+    let jac = if shared_sides.is_empty() { Vec::new() } else { whole(&mut chunk.store, chunk.islands.buffers.jac)? };
     for i in 0..chunk.host.worlds[world].contacts.len() {
         let contact = chunk.host.worlds[world].contacts[i];
         let place = chunk.host.worlds[world].places[i];

@@ -15,6 +15,7 @@ mod params;
 mod problem;
 mod record;
 mod save;
+mod seen;
 mod shared;
 mod split;
 mod step;

@@ -4,7 +4,7 @@ use manyworlds_collide::{Contact, Precision as CollidePrecision};
 use manyworlds_contact::problem::{Compliance, ProblemBuilder, ProblemError};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_dynamics::TreeSet;
-use manyworlds_gpu::{BufferId, Store};
+use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{UNBOUNDED, con};
 use manyworlds_shaders::contact::tree_layout::{row, row_stride, slot, slot_reals};
@@ -13,6 +13,7 @@ use manyworlds_shaders::index::{gather, slot_at, tile_at};
 
 use super::chunk::Chunk;
 use super::inspect::fill_dense;
+use super::seen::Seen;
 use super::shared::Shared;
 use crate::host::{self, Packed, Place, SideTree};
 use crate::{Error, StepProblem};
@@ -61,35 +62,12 @@ pub(super) enum When {
     After,
 }
 
-/// A buffer that the host looks into: a copy where it must be one.
-enum Numbers<T> {
-    InPlace(BufferId),
-    Read(Vec<T>),
-}
-
-impl<T: Scalar + CollidePrecision> Numbers<T> {
-    fn new<S: Store<T>>(chunk: &mut Chunk<T, S>, buffer: BufferId) -> Result<Self, Error> {
-        Ok(if chunk.store.numbers(buffer).is_some() {
-            Self::InPlace(buffer)
-        } else {
-            Self::Read(whole(chunk, buffer)?)
-        })
-    }
-
-    fn of<'a, S: Store<T>>(&'a self, store: &'a S) -> &'a [T] {
-        match self {
-            Self::InPlace(buffer) => store.numbers(*buffer).unwrap_or_default(),
-            Self::Read(numbers) => numbers,
-        }
-    }
-}
-
 /// The buffers of a chunk that its problems are made of.
 pub(super) struct Reading<T> {
     width: usize,
     split: bool,
-    sets: Vec<SetBuffers<Numbers<T>>>,
-    islands: Option<IslandBuffers<Numbers<T>>>,
+    sets: Vec<SetBuffers<Seen<T>>>,
+    islands: Option<IslandBuffers<Seen<T>>>,
 }
 
 /// Those of one set.
@@ -115,7 +93,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
             let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
-            let mut read = |buffer| Numbers::new(chunk, buffer);
+            let mut read = |buffer| Seen::new(&mut chunk.store, buffer);
             sets.push(SetBuffers {
                 momentum: read(b.momentum)?,
                 b: read(b.b)?,
@@ -130,7 +108,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
         let islands = if chunk.host.islands.is_empty() {
             None
         } else {
-            let mut read = |buffer| Numbers::new(chunk, buffer);
+            let mut read = |buffer| Seen::new(&mut chunk.store, buffer);
             let impulse = read(b.impulses(odd ^ (when == When::After))[1])?;
             Some(IslandBuffers { jac: read(b.jac)?, con: read(b.con)?, impulse })
         };
@@ -139,7 +117,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
 
     /// Where the numbers are now.
     pub(super) fn of<'a, S: Store<T>>(&'a self, store: &'a S) -> Worlds<'a, T> {
-        let set = |set: &'a SetBuffers<Numbers<T>>| SetBuffers {
+        let set = |set: &'a SetBuffers<Seen<T>>| SetBuffers {
             momentum: set.momentum.of(store),
             b: set.b.of(store),
             velocity: set.velocity.of(store),
@@ -148,7 +126,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
             constraint: set.constraint.of(store),
             impulse: set.impulse.of(store),
         };
-        let islands = |b: &'a IslandBuffers<Numbers<T>>| IslandBuffers {
+        let islands = |b: &'a IslandBuffers<Seen<T>>| IslandBuffers {
             jac: b.jac.of(store),
             con: b.con.of(store),
             impulse: b.impulse.of(store),
@@ -487,16 +465,6 @@ fn compliance<T: Scalar + CollidePrecision>(
     let tree = contact.bodies.iter().find_map(|&b| shared.host.lanes.bodies[b as usize])?.tree;
     let geoms = contact.geoms.map(|geom| &shared.model.geoms[geom as usize].contact);
     host::compliance(geoms, host.timestep(world, tree), contact)
-}
-
-/// A whole buffer.
-pub(super) fn whole<T: Scalar + CollidePrecision, S: Store<T>>(
-    chunk: &mut Chunk<T, S>,
-    buffer: BufferId,
-) -> Result<Vec<T>, Error> {
-    let mut all = vec![T::default(); chunk.store.len(buffer)];
-    chunk.store.read(buffer, &mut all)?;
-    Ok(all)
 }
 
 /// The law of three rows by what their friction says.

@@ -7,11 +7,12 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{Adjoint, mobility_reals};
 use manyworlds_shaders::index::{tile_at, tile_len};
 
-use super::{Found, Lane, Product, Seen, Wanted, judged};
+use super::{Found, Product, Wanted, judged};
 use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::gradient::Geometry;
+use crate::group::seen::Seen;
 
 /// What the step left of a set.
 struct Known<T> {
@@ -106,9 +107,9 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         for (tree, place) in shared.host.lanes.trees.iter().enumerate() {
             let (set, known) = (&self.sets[place.set], &known[place.set]);
             let (dims, lane, dofs) = (set.dims(), set.lane(world, place.index), shared.model.trees[tree].v.clone());
-            let velocity = Lane::new(&known.velocity, &self.store, lane, dofs.len());
-            let params = Lane::new(&known.params, &self.store, lane, dims.n_param as usize);
-            let after: Vec<f64> = (0..dofs.len()).map(|e| velocity.at(e)).collect();
+            let velocity = self.lane_of(&known.velocity, lane, dofs.len());
+            let params = self.lane_of(&known.params, lane, dims.n_param as usize);
+            let after: Vec<f64> = velocity.some(0, dofs.len()).collect();
             let part = |all: &[f64]| if all.is_empty() { vec![0.0; dofs.len()] } else { all[dofs.clone()].to_vec() };
             let mut v = part(after_v);
             let (joints, h) =
@@ -136,11 +137,11 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let (set, results) = (&self.sets[place.set], &results[place.set]);
             let (dims, lane) = (set.dims(), set.lane(world, place.index));
             let (n, part) = (dims.n_v as usize, Adjoint::new(dims));
-            let mobility = Lane::new(&results.mobility, &self.store, lane, mobility_reals(dims));
-            let adjoint = Lane::new(&results.adjoint, &self.store, lane, part.reals);
-            let params = Lane::new(&known[place.set].params, &self.store, lane, dims.n_param as usize);
-            let left: Vec<f64> = (n * n..mobility_reals(dims)).map(|e| mobility.at(e)).collect();
-            if !judged::<T>(&left, (part.left..part.reals).map(|e| adjoint.at(e)), n, certificate) {
+            let mobility = self.lane_of(&results.mobility, lane, mobility_reals(dims));
+            let adjoint = self.lane_of(&results.adjoint, lane, part.reals);
+            let params = self.lane_of(&known[place.set].params, lane, dims.n_param as usize);
+            let left: Vec<f64> = mobility.some(n * n, mobility_reals(dims) - n * n).collect();
+            if !judged::<T>(&left, adjoint.some(part.left, part.reals - part.left), n, certificate) {
                 return false;
             }
             let h = self.time_step(place.set, place.index, &params);

@@ -7,11 +7,12 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{answer_reals, answer_width, mobility_reals};
 use manyworlds_shaders::index::tile_len;
 
-use super::{Blocks, Found, Lane, Seen, Wanted, judged};
+use super::{Blocks, Found, Wanted, judged};
 use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::Chunk;
 use crate::group::gradient::Geometry;
+use crate::group::seen::Seen;
 
 /// What the kernels left of a set.
 struct Results<T> {
@@ -88,14 +89,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (&results.velocity, n),
                 (&results.params, dims.n_param as usize),
             ]
-            .map(|(from, reals)| Lane::new(from, &self.store, lane, reals));
-            let left: Vec<f64> = (n * n..mobility_reals(dims)).map(|e| mobility.at(e)).collect();
-            let left_shift = (n * width..answer_reals(dims)).map(|e| answer.at(e));
+            .map(|(from, reals)| self.lane_of(from, lane, reals));
+            let left: Vec<f64> = mobility.some(n * n, mobility_reals(dims) - n * n).collect();
+            let left_shift = answer.some(n * width, answer_reals(dims) - n * width);
             if !judged::<T>(&left, left_shift, n, certificate) {
                 return false;
             }
             let h = self.time_step(place.set, place.index, &params);
-            let after: Vec<f64> = (0..n).map(|e| velocity.at(e)).collect();
+            let after: Vec<f64> = velocity.some(0, n).collect();
             let (first, actuators) = (shared.model.trees[tree].v.start, &trees.actuators[place.index]);
             let joints = trees.layout.tree().joints;
             let (dq, dv) = to.split_at_mut(4);

@@ -6,7 +6,7 @@ mod jacobian;
 
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
-use manyworlds_gpu::{BufferId, Store};
+use manyworlds_gpu::Store;
 use manyworlds_gradients::{
     Bounces, CLOSED, CLOSED_SINGLE, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT,
 };
@@ -18,12 +18,13 @@ use manyworlds_shaders::contact::tree_layout::SLOTS;
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims, param};
-use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
+use manyworlds_shaders::index::{slot_at, tile_len};
 
 use crate::Error;
 use crate::group::certify::LOOSE;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::gradient::{Geometry, double};
+use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
 use crate::host::Place;
 use crate::lanes::TreePlace;
@@ -81,27 +82,6 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
         self.solver.model() == ContactModel::Exact
             && rules.bounces == Bounces::AsStepped
             && self.sets.iter().all(|set| fits(&set.layout.dims))
-    }
-}
-
-/// The numbers of a buffer: where they lie, or read once.
-struct Seen<T> {
-    buffer: BufferId,
-    copied: Option<Vec<T>>,
-}
-
-impl<T: Scalar> Seen<T> {
-    fn new<S: Store<T>>(store: &mut S, buffer: BufferId) -> Result<Self, Error> {
-        if store.numbers(buffer).is_some() {
-            return Ok(Self { buffer, copied: None });
-        }
-        let mut all = vec![T::default(); store.len(buffer)];
-        store.read(buffer, &mut all)?;
-        Ok(Self { buffer, copied: Some(all) })
-    }
-
-    fn in_store<'a, S: Store<T>>(&'a self, store: &'a S) -> &'a [T] {
-        self.copied.as_deref().or_else(|| store.numbers(self.buffer)).unwrap_or_default()
     }
 }
 
@@ -167,6 +147,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             set.step.linearise(limits.closed, limits.pivot, &mut self.recording);
         }
         Ok(found)
+    }
+
+    fn lane_of<'a>(&'a self, from: &'a Seen<T>, lane: usize, reals: usize) -> Lane<'a, T> {
+        Lane::new(from.of(&self.store), self.store.tile(), lane, reals)
     }
 
     /// Time step of a lane, s.
@@ -260,17 +244,16 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let before = &before[place.set];
             let n = POSE * dims.n_body as usize;
             if T::NAME == f64::NAME {
-                let pose = Lane::new(&before.poses, &self.store, lane, n);
-                return (0..n).map(|e| pose.at(e)).collect();
+                let pose = self.lane_of(&before.poses, lane, n);
+                return pose.some(0, n).collect();
             }
             let states = self.before.as_ref().map_or(&[][..], |kept| &kept.states[place.set]);
-            let tile = self.store.tile();
-            let state = Lane { all: states, tile, first: tile_at(tile, lane, dims.n_state(), 0) };
-            let state: Vec<f64> = (0..dims.n_state()).map(|e| state.at(e)).collect();
-            let params = Lane::new(&before.params, &self.store, lane, dims.n_param as usize);
+            let state = Lane::new(states, self.store.tile(), lane, dims.n_state());
+            let state: Vec<f64> = state.some(0, dims.n_state()).collect();
+            let params = self.lane_of(&before.params, lane, dims.n_param as usize);
             let own: Vec<f64>;
             let params = if dims.param_lanes == 1 {
-                own = (0..dims.n_param as usize).map(|e| params.at(e)).collect();
+                own = params.some(0, dims.n_param as usize).collect();
                 &own
             } else {
                 &trees.params[place.index]
@@ -297,7 +280,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             .geoms
             .as_ref()
             .map_or_else(Vec::new, |geoms| geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect());
-        let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.in_store(&self.store)).collect();
+        let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.of(&self.store)).collect();
         let poses = self.poses(before, world);
         // Zeros for a body that does not move.
         let pose = |body: usize| -> [f64; POSE] {
@@ -346,26 +329,6 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 }
             }
         }
-    }
-}
-
-/// The numbers of one lane.
-struct Lane<'a, T> {
-    all: &'a [T],
-    tile: usize,
-    first: usize,
-}
-
-impl<'a, T: Scalar> Lane<'a, T> {
-    /// `reals`: numbers of each lane.
-    fn new<S: Store<T>>(from: &'a Seen<T>, store: &'a S, lane: usize, reals: usize) -> Self {
-        let tile = store.tile();
-        Self { all: from.in_store(store), tile, first: tile_at(tile, lane, reals, 0) }
-    }
-
-    #[inline(always)]
-    fn at(&self, e: usize) -> f64 {
-        self.all[self.first + e * self.tile].to_f64()
     }
 }
 
