@@ -55,7 +55,8 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let mut taken = vec![false; self.n_world];
         let mut again = |own: &Wanted<Product>| std::mem::replace(&mut taken[own.world - first], true);
         let (mut others, mut own): (Vec<_>, Vec<_>) = std::mem::take(wanted).into_iter().partition(|own| again(own));
-        let taken = self.linearised(geometry, rules, first, &mut own)?;
+        let taken =
+            self.linearised(geometry, rules, first, &mut own, (|b| b.adjoint, |dims| Adjoint::new(dims).reals))?;
         wanted.append(&mut own);
         wanted.append(&mut others);
         if taken.is_empty() {
@@ -75,7 +76,6 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         for (set, given) in self.sets.iter().zip(&given) {
             let b = set.step.buffers;
-            self.store.resize(b.adjoint, given.len())?;
             self.store.write(b.adjoint, 0, given)?;
             set.step.back(&mut self.recording);
         }

@@ -5,7 +5,6 @@ use manyworlds_gpu::Store;
 use manyworlds_gradients::{Certificate, GradientRules, integrate_rows};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{answer_reals, answer_width, mobility_reals};
-use manyworlds_shaders::index::tile_len;
 
 use super::{Blocks, Found, Wanted, judged};
 use crate::Error;
@@ -42,14 +41,11 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         first: usize,
         wanted: &mut Vec<Wanted<Blocks>>,
     ) -> Result<Vec<Found>, Error> {
-        let taken = self.linearised(geometry, rules, first, wanted)?;
+        let taken = self.linearised(geometry, rules, first, wanted, (|b| b.answer, answer_reals))?;
         if taken.is_empty() {
             return Ok(Vec::new());
         }
-        let width = self.store.tile();
         for set in &self.sets {
-            let (answer, dims) = (set.step.buffers.answer, set.step.dims);
-            self.store.resize(answer, tile_len(width, dims.lanes as usize, answer_reals(&dims)))?;
             set.step.answer(&mut self.recording);
         }
         self.store.run(&self.recording)?;

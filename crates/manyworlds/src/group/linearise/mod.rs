@@ -6,7 +6,7 @@ mod jacobian;
 
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
-use manyworlds_gpu::Store;
+use manyworlds_gpu::{BufferId, Store};
 use manyworlds_gradients::{
     Bounces, CLOSED, CLOSED_SINGLE, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT,
 };
@@ -21,6 +21,7 @@ use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims, param}
 use manyworlds_shaders::index::{slot_at, tile_len};
 
 use crate::Error;
+use crate::group::buffers::SetBuffers;
 use crate::group::certify::LOOSE;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::gradient::{Geometry, double};
@@ -72,6 +73,9 @@ pub(crate) struct Product<'a> {
     pub(crate) to: [&'a mut [f64]; 4],
 }
 
+/// The buffer that a result goes to, and its reals of a lane.
+type Output = (fn(&SetBuffers) -> BufferId, fn(&TreeDims) -> usize);
+
 /// What kernels said of a world: its number in the order that was asked for.
 pub(crate) type Found = (usize, Certificate);
 
@@ -95,13 +99,14 @@ struct Before<T> {
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// Linearises the last step, as far as Jacobians and products have it in common; takes those of the wanted worlds that
     /// kernels can differentiate out of the list, each with what speaks against its derivative. `first`: first world in the
-    /// group.
+    /// group; `result`: where what is asked for goes.
     fn linearised<W>(
         &mut self,
         geometry: &Geometry,
         rules: GradientRules,
         first: usize,
         wanted: &mut Vec<Wanted<W>>,
+        result: Output,
     ) -> Result<Vec<(Wanted<W>, Certificate)>, Error> {
         if !self.shared.by_kernels(rules) || self.before.is_none() {
             return Ok(Vec::new());
@@ -109,14 +114,16 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let (taken, rest): (Vec<_>, Vec<_>) =
             std::mem::take(wanted).into_iter().partition(|wanted| self.is_alone(wanted.world - first));
         *wanted = rest;
-        if taken.is_empty() {
+        self.finish()?;
+        // A device may not have the room.
+        if taken.is_empty() || self.lay_out(result).is_err() {
+            wanted.extend(taken);
             return Ok(Vec::new());
         }
         let mut summaries = Vec::new();
         self.summarise(&mut summaries)?;
         let tolerance = LOOSE * self.shared.tolerance;
         let before = self.look_back()?;
-        self.lay_out()?;
         let mut touches: Vec<Vec<T>> = self.sets.iter_mut().map(|set| std::mem::take(&mut set.touch)).collect();
         for (touch, pack) in touches.iter_mut().zip(&self.host.packs) {
             let width = self.store.tile();
@@ -137,7 +144,6 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             found.push((own, certificate));
         }
         for (set, touch) in self.sets.iter_mut().zip(touches) {
-            self.store.resize(set.step.buffers.touch, touch.len())?;
             self.store.write(set.step.buffers.touch, 0, &touch)?;
             set.touch = touch;
         }
@@ -201,7 +207,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     }
 
     /// Where the numbers of each tile lie, and room for them.
-    fn lay_out(&mut self) -> Result<(), Error> {
+    fn lay_out(&mut self, (result, result_reals): Output) -> Result<(), Error> {
         let width = self.store.tile();
         for (set, pack) in self.sets.iter().zip(&self.host.packs) {
             let (b, dims) = (set.step.buffers, set.step.dims);
@@ -222,11 +228,13 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 (b.slope_work, work_reals(&dims)),
                 (b.slope, slope_reals(&dims)),
                 (b.mobility, mobility_reals(&dims)),
+                (result(&b), result_reals(&dims)),
             ] {
                 self.store.resize(buffer, tile_len(width, lanes, n))?;
             }
             // A device binds no empty buffer.
             self.store.resize(b.side, pack.n_slot.max(1) * side::SIZE * width)?;
+            self.store.resize(b.touch, pack.n_slot.max(1) * touch::SIZE * width)?;
             self.store.resize(b.system, at[0].max(1) * width)?;
             self.store.resize(b.shift, at[1].max(1) * width)?;
             self.store.resize(b.places, words.len())?;
