@@ -73,6 +73,59 @@ fn the_order_names_every_crate() {
     assert_eq!(crates, ordered);
 }
 
+/// Files of a source folder, and of those in it, that no module names: such a file is not compiled.
+fn unnamed(folder: &Path, found: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    let roots = [folder.join("lib.rs"), folder.join("main.rs"), folder.join("mod.rs"), folder.with_extension("rs")];
+    let above: String = roots.iter().filter_map(|root| fs::read_to_string(root).ok()).collect();
+    for path in paths {
+        if path.is_dir() {
+            unnamed(&path, found);
+        } else if path.extension().is_some_and(|e| e == "rs") && !roots.contains(&path) {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+            let named = |line: &str| line.trim_end().strip_suffix(&format!("mod {stem};")).is_some_and(is_start);
+            if !above.lines().any(named) {
+                found.push(path);
+            }
+        }
+    }
+}
+
+/// Whether what stands before `mod` leaves it a module's declaration.
+fn is_start(before: &str) -> bool {
+    let before = before.trim();
+    before.is_empty() || before.starts_with("pub")
+}
+
+#[test]
+fn every_source_file_is_a_module() {
+    let mut found = Vec::new();
+    let crates = ORDER.iter().map(|name| folder(name)).chain(["tests", "benches", "xtask"].map(PathBuf::from));
+    for folder in crates {
+        unnamed(&root().join(folder).join("src"), &mut found);
+    }
+    assert!(found.is_empty(), "no module names {found:?}");
+}
+
+#[test]
+fn a_file_that_no_module_names_is_seen() {
+    let folder = std::env::temp_dir().join(format!("manyworlds-modules-{}", std::process::id()));
+    fs::create_dir_all(folder.join("inner")).unwrap();
+    for (name, text) in [
+        ("lib.rs", "pub mod inner;\n// mod lost;\n"),
+        ("lost.rs", ""),
+        ("inner/mod.rs", "mod leaf;\n"),
+        ("inner/leaf.rs", ""),
+    ] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let mut found = Vec::new();
+    unnamed(&folder, &mut found);
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(found, [folder.join("lost.rs")]);
+}
+
 /// What stands between backticks in a Markdown text, code blocks left out.
 fn backticked(text: &str) -> Vec<&str> {
     let mut code = false;
