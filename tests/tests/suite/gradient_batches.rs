@@ -161,7 +161,7 @@ fn kernels_and_host_agree(executor: Executor, precision: Precision, scenes: &[(&
     for &(scene, steps) in scenes {
         let model = load(scene);
         let options = BatchOptions { executor, precision, tolerance, iterations: 2000, ..precise() };
-        let n_world = 11;
+        let n_world = 19;
         let mut batch = Batch::new(&[(&model, n_world)], &options).expect("a batch");
         batch.set_derivatives_by(DerivativesBy::Kernels);
         run(&mut batch, steps);
@@ -225,12 +225,14 @@ fn kernels_and_host_agree(executor: Executor, precision: Precision, scenes: &[(&
 fn kernels_and_the_host_find_the_same_jacobians() {
     let scenes =
         [("half-cheetah", 60), ("ant", 60), ("humanoid", 150), ("quadruped", 100), ("arm7", 20), ("heavy-stack", 20)];
+    // Some of the falling humanoids' contacts are redundant and contradict each other by a little.
+    kernels_and_host_agree(Executor::Cpu, Precision::F64, &[("humanoid", 40)]);
     kernels_and_host_agree(Executor::Cpu, Precision::F64, &scenes);
 }
 
 #[test]
 fn kernels_in_single_precision_are_near_the_host() {
-    let scenes = [("half-cheetah", 60), ("ant", 60), ("humanoid", 150), ("quadruped", 100)];
+    let scenes = [("half-cheetah", 60), ("ant", 60), ("humanoid", 40), ("humanoid", 150), ("quadruped", 100)];
     kernels_and_host_agree(Executor::Cpu, Precision::F32, &scenes);
 }
 

@@ -41,14 +41,17 @@ struct Limits {
     pivot: f64,
     /// What may be left of the equations, relative.
     left: f64,
+    /// The same of redundant ones, relative to the largest of their terms: beyond, whether they contradict each other is for the
+    /// host to say, which looks at each combination of them by itself.
+    redundant: f64,
 }
 
 impl Limits {
     fn of<T: Scalar>() -> Self {
         if T::NAME == f64::NAME {
-            Self { closed: CLOSED, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL }
+            Self { closed: CLOSED, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL, redundant: 1e-11 }
         } else {
-            Self { closed: CLOSED_SINGLE, pivot: 1e-5, left: 1e-3 }
+            Self { closed: CLOSED_SINGLE, pivot: 1e-5, left: 1e-3, redundant: 0.0 }
         }
     }
 }
@@ -360,5 +363,6 @@ fn judged<T: Scalar>(
     certificate.size += verdict[verdict::SIZE_OF] as usize;
     certificate.rank += verdict[verdict::RANK] as usize;
     certificate.residual = certificate.residual.max(residual);
-    residual <= Limits::of::<T>().left
+    let Limits { left, redundant, .. } = Limits::of::<T>();
+    residual <= if verdict[verdict::RANK] < verdict[verdict::SIZE_OF] { redundant } else { left }
 }
