@@ -51,7 +51,7 @@ impl Limits {
         if T::NAME == f64::NAME {
             Self { closed: CLOSED, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL, redundant: 1e-11 }
         } else {
-            Self { closed: CLOSED_SINGLE, pivot: 1e-5, left: 1e-3, redundant: 0.0 }
+            Self { closed: CLOSED_SINGLE, pivot: 1e-5, left: 2e-5, redundant: 0.0 }
         }
     }
 }
