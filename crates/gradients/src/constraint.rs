@@ -1,6 +1,8 @@
 //! What every constraint says about derivatives, whatever it is: rows of J, how its biased velocity changes while v+ is
 //! held, and the law its impulse obeys.
 
+use manyworlds_shaders::contact::gradient::kink;
+
 use crate::contact::Member;
 use crate::form::Form;
 use crate::grid::Grid;
@@ -214,32 +216,24 @@ impl Branch {
 
 /// Slope of [`manyworlds_shaders::contact::tree_layout::bias`] by the error.
 pub(crate) fn bias_slope(error: f64, settings: [f64; 3], closed: f64) -> f64 {
-    let [per_step, fraction, _] = settings;
-    match Branch::of(error, settings, closed) {
-        Branch::Open => per_step,
-        Branch::Undone => fraction * per_step,
-        Branch::Capped => 0.0,
-    }
+    kink::slope(error, settings, closed)
 }
 
 /// How far [`manyworlds_shaders::contact::tree_layout::bias`] is from its kinks: at zero, and where the correction is
 /// capped.
-pub(crate) fn bias_kink(error: f64, [per_step, fraction, largest]: [f64; 3], closed: f64) -> Kink {
-    let speed = error * per_step;
-    let capped = (fraction * speed + largest).abs();
-    // All of a violation undone at once: the slope is the same on either side.
-    let (closed, smooth) = (speed.abs() < closed, fraction == 1.0);
-    let margin = if closed || smooth { capped } else { speed.abs().min(capped) };
-    Kink { margin, closed: closed && !smooth }
+pub(crate) fn bias_kink(error: f64, settings: [f64; 3], closed: f64) -> Kink {
+    let [margin, closed] = kink::kink(error, settings, closed);
+    Kink { margin, closed: closed != 0.0 }
 }
 
 /// How far [`manyworlds_shaders::contact::tree_layout::bilateral_bias`] is from its kinks.
 pub(crate) fn bilateral_kink(error: f64, per_step: f64, fraction: f64, largest: f64) -> Kink {
-    Kink { margin: ((fraction * error * per_step).abs() - largest).abs(), closed: false }
+    let [_, margin] = kink::bilateral(error, [per_step, fraction, largest]);
+    Kink { margin, closed: false }
 }
 
 /// Slope of [`manyworlds_shaders::contact::tree_layout::bilateral_bias`] by the error.
 pub(crate) fn bilateral_slope(error: f64, per_step: f64, fraction: f64, largest: f64) -> f64 {
-    let speed = fraction * error * per_step;
-    if speed.abs() < largest { fraction * per_step } else { 0.0 }
+    let [slope, _] = kink::bilateral(error, [per_step, fraction, largest]);
+    slope
 }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 
 use manyworlds_collide::derivatives::ContactSlope;
-use manyworlds_shaders::contact::frame::tangents;
+use manyworlds_shaders::contact::frame::{tangent_slopes, tangents};
 use manyworlds_shaders::dynamics::derivatives::transport::transport;
 use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
 use nalgebra::{Matrix3, Vector3};
@@ -187,16 +187,7 @@ pub(crate) fn add_fixed(
 fn frame(n: [f64; 3]) -> (Matrix3<f64>, [Matrix3<f64>; 2]) {
     let [t1, t2] = tangents(n);
     let e = Matrix3::from_rows(&[t1, t2, n].map(|row| Vector3::from(row).transpose()));
-    // The branch that `tangents` took: t1 is (1, 0, 0) at n = z, and at n = -z.
-    let [x, y, z] = n;
-    let s = if z < -0.5 { -1.0 } else { 1.0 };
-    let a = -1.0 / (s + z);
-    let bend = a * a;
-    // Rows: components; columns: x, y, z.
-    let (bx, by, bz) = (y * a, x * a, x * y * bend);
-    let first = Matrix3::new(2.0 * s * x * a, 0.0, s * x * x * bend, s * bx, s * by, s * bz, -s, 0.0, 0.0);
-    let second = Matrix3::new(bx, by, bz, 0.0, 2.0 * y * a, y * y * bend, 0.0, -1.0, 0.0);
-    (e, [first, second])
+    (e, tangent_slopes(n).map(|rows| Matrix3::from_row_slice(rows.as_flattened())))
 }
 
 /// Settings of constraints in a tree's parameters: 1/h, fraction, largest speed.

@@ -3,7 +3,7 @@
 use crate::constraint::Slopes;
 use crate::form::add_pushes;
 use crate::grid::Grid;
-use crate::integrate::integrate;
+use crate::integrate::integrate_rows;
 use crate::island::Island;
 use crate::momentum::Momentum;
 
@@ -94,7 +94,11 @@ impl Island<'_> {
     pub(crate) fn integrated(&self, dv: &Grid, own: bool) -> Grid {
         let mut dq = Grid::zeros(self.n_v, dv.width());
         for member in &self.members {
-            integrate(&member.forward, &member.after, member.at[0], dv, own, &mut dq);
+            let (forward, first) = (&member.forward, member.at[0]);
+            let (joints, width) = (forward.tree.joints, dv.stride());
+            let own = own.then_some(first);
+            let rows = first..first + forward.n_v();
+            integrate_rows(joints, forward.h(), &member.after, own, width, dv.rows(rows.clone()), dq.rows_mut(rows));
         }
         dq
     }

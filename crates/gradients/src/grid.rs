@@ -1,6 +1,6 @@
 //! Dense matrices by rows, and products of them.
 
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 use crate::pool::Pooled;
 
@@ -39,6 +39,20 @@ impl Grid {
 
     pub(crate) fn row(&self, i: usize) -> &[f64] {
         &self.entries[i * self.stride..][..self.width]
+    }
+
+    /// From a row to the next.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// Some rows with what pads them.
+    pub(crate) fn rows(&self, rows: Range<usize>) -> &[f64] {
+        &self.entries[rows.start * self.stride..rows.end * self.stride]
+    }
+
+    pub(crate) fn rows_mut(&mut self, rows: Range<usize>) -> &mut [f64] {
+        &mut self.entries[rows.start * self.stride..rows.end * self.stride]
     }
 
     pub(crate) fn row_mut(&mut self, i: usize) -> &mut [f64] {

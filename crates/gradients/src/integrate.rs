@@ -4,7 +4,6 @@ use manyworlds_shaders::dynamics::derivatives::turn::right;
 use manyworlds_shaders::dynamics::tree::{JointRecord, joint};
 use manyworlds_shaders::math::{Mat3, quat_conjugate, quat_exp, quat_rotate};
 
-use crate::grid::{Grid, axpy};
 use crate::tree::Forward;
 
 /// How the dofs of a joint move its position.
@@ -42,30 +41,6 @@ fn for_parts(joints: &[JointRecord], h: f64, after: &[f64], mut f: impl FnMut(Pa
     }
 }
 
-/// Rows of one tree of `dq+ = D_q dq + D_v dv+`: `dv` holds dv+ by some inputs, `[n_v, inputs]`, which are q if `own`. Rows
-/// from `first` on of `out` get dq+.
-pub(crate) fn integrate(forward: &Forward, after: &[f64], first: usize, dv: &Grid, own: bool, out: &mut Grid) {
-    let h = forward.h();
-    for_parts(forward.tree.joints, forward.h(), after, |part| match part {
-        Part::Plain(dof) => {
-            axpy(h, dv.row(first + dof), out.row_mut(first + dof));
-            if own {
-                out[(first + dof, first + dof)] += 1.0;
-            }
-        }
-        Part::Turn(dof, slope, seen) => {
-            for r in 0..3 {
-                for k in 0..3 {
-                    axpy(slope[3 * r + k], dv.row(first + dof + k), out.row_mut(first + dof + r));
-                    if own {
-                        out[(first + dof + r, first + dof + k)] += seen[3 * r + k];
-                    }
-                }
-            }
-        }
-    });
-}
-
 /// The rows of one tree of `dq+ = D_q dq + D_v dv+`: from `dv` to `dq`, both [n_v of the tree, width]. `own`: the inputs are q,
 /// and the column of the tree's first dof among them. `after`: v+ of the tree; `h`, s.
 pub fn integrate_rows(
@@ -89,7 +64,7 @@ pub fn integrate_rows(
             for r in 0..3 {
                 let [a, b, c] = [0, 1, 2].map(|k| &dv[row(dof + k)]);
                 for (i, to) in dq[row(dof + r)].iter_mut().enumerate() {
-                    *to = slope[3 * r] * a[i] + slope[3 * r + 1] * b[i] + slope[3 * r + 2] * c[i];
+                    *to = slope[3 * r + 2].mul_add(c[i], slope[3 * r + 1].mul_add(b[i], slope[3 * r] * a[i]));
                 }
                 if let Some(first) = own {
                     (0..3).for_each(|k| dq[(dof + r) * width + first + dof + k] += seen[3 * r + k]);

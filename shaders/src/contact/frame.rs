@@ -17,6 +17,20 @@ pub fn tangents<R: Real>(n: [R; 3]) -> [[R; 3]; 2] {
     [[(s * n[0] * n[0]).mul_add(a, one), s * b, -(s * n[0])], [b, (n[1] * n[1]).mul_add(a, s), -n[1]]]
 }
 
+/// How the tangents change with the normal: `d t1 = F1 dn`, `d t2 = F2 dn`; rows of each: components of the tangent.
+#[inline(always)]
+pub fn tangent_slopes<R: Real>([x, y, z]: [R; 3]) -> [[[R; 3]; 3]; 2] {
+    let (one, two, none) = (R::lit(1.0), R::lit(2.0), R::lit(0.0));
+    // The branch that `tangents` takes.
+    let s = R::select(z.lt(R::lit(SWITCH)), -one, one);
+    let a = -one / (s + z);
+    let bend = a * a;
+    let (bx, by, bz) = (y * a, x * a, x * y * bend);
+    let first = [[two * s * x * a, none, s * x * x * bend], [s * bx, s * by, s * bz], [-s, none, none]];
+    let second = [[bx, by, bz], [none, two * y * a, y * y * bend], [none, -one, none]];
+    [first, second]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

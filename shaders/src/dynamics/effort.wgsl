@@ -8,14 +8,6 @@ struct Targets {
     v: u32,
 }
 
-// Number of dofs of a joint.
-fn dof_count(kind: u32) -> u32 {
-    if kind == JOINT_FREE {
-        return 6u;
-    }
-    return select(1u, 3u, kind == JOINT_BALL);
-}
-
 // Rotation vector from a reference to an orientation, body axes.
 fn turned(orientation: vec4<real>, reference: vec4<real>) -> vec3<real> {
     return quat_log(quat_mul(quat_conjugate(reference), orientation));

@@ -221,6 +221,14 @@ fn body_record(i: u32) -> BodyRecord {
     );
 }
 
+// Number of dofs of a joint of a kind.
+fn dof_count(kind: u32) -> u32 {
+    if kind == JOINT_FREE {
+        return 6u;
+    }
+    return select(1u, 3u, kind == JOINT_BALL);
+}
+
 fn joint_record(i: u32) -> JointRecord {
     let at = dims.tree.joint_at + i * 4u;
     return JointRecord(topology[at], topology[at + 1u], topology[at + 2u], topology[at + 3u]);

@@ -279,6 +279,14 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         Ok(())
     }
 
+    /// Sizes of every geom of a world, where the worlds have their own; else none.
+    pub(super) fn sizes(&self, world: usize) -> Vec<[f64; 3]> {
+        let own = |geoms: &GeomOverrides<T>| -> Vec<[f64; 3]> {
+            geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect()
+        };
+        self.geoms.as_ref().map_or_else(Vec::new, own)
+    }
+
     /// Numbers of one lane of a buffer with `n` a lane.
     pub(crate) fn read_lane(
         &mut self,

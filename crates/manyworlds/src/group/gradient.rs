@@ -388,14 +388,6 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         Ok(out)
     }
 
-    /// Sizes of every geom, where the chunk's worlds have their own.
-    fn sizes(&self, world: usize) -> Vec<[f64; 3]> {
-        let own = |geoms: &crate::geoms::GeomOverrides<T>| -> Vec<[f64; 3]> {
-            geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect()
-        };
-        self.chunk.geoms.as_ref().map_or_else(Vec::new, own)
-    }
-
     /// How the contacts of a geom that carry something move with each of its sizes, by contact; what stands against it.
     pub(super) fn by_size(
         &self,
@@ -405,7 +397,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         geom: usize,
         step: &WorldStep,
     ) -> Result<Vec<ContactChanges>, String> {
-        let (poses, sizes) = (Poses(&step.trees), self.sizes(world));
+        let (poses, sizes) = (Poses(&step.trees), self.chunk.sizes(world));
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
         let found_again = geometry.again(|body| poses.of(shared, body), &sizes);
         for (index, (from, input)) in self.chunk.host.worlds[world].contacts.iter().zip(&step.contacts).enumerate() {
@@ -426,7 +418,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
         if all.contacts.is_empty() {
             return Vec::new();
         }
-        let (poses, sizes) = (Poses(trees), self.sizes(world));
+        let (poses, sizes) = (Poses(trees), self.chunk.sizes(world));
         let found_again = geometry.again(|body| poses.of(shared, body), &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
         let input = |(from, at): (&Contact<T>, &Place)| {

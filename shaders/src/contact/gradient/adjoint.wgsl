@@ -1,6 +1,7 @@
 // From the gradient by v+ to that by impulses on the dofs, and to the adjoint of the equations. See adjoint.rs.
 #import dynamics/tree
 #import contact/gradient/layout
+#import contact/gradient/substitute
 
 struct Dims {
     tree: TreeDims,
@@ -32,7 +33,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let at = system_new(vec3<u32>(n, dims.tree.n_u, dims.tree.n_row), tile_place(lane, PLACE_COUNT));
     let equations = ragged_base(lane, PLACE_SYSTEM);
-    let m = u32(system[equations + VERDICT_SIZE_OF * TILE]);
+    let m = unknowns_of(equations);
     let factor = equations + at.factor * TILE;
     let y = equations + at.adjoint * TILE;
     for (var k = 0u; k < m; k++) {

@@ -21,6 +21,5 @@ fn moved(column: u32) -> vec2<u32> {
     }
     let actuator = actuator_record(column - 2u * n);
     let joint = joint_record(actuator.joint);
-    let count = select(select(1u, 3u, joint.kind == JOINT_BALL), 6u, joint.kind == JOINT_FREE);
-    return vec2<u32>(joint.dof_begin, select(count, 0u, actuator.mode == DRIVE_ROW));
+    return vec2<u32>(joint.dof_begin, select(dof_count(joint.kind), 0u, actuator.mode == DRIVE_ROW));
 }

@@ -11,6 +11,7 @@ use super::acting::{along_axes, axes};
 use super::kink::{kink, slope};
 use super::layout::{place, side, tile_place, touch};
 use crate::args::Args;
+use crate::contact::frame::tangent_slopes;
 use crate::dynamics::derivatives::layout::Act;
 use crate::dynamics::tree::{Params, SPATIAL, TreeDims, nth, param, tile_params};
 use crate::math::{Vec3, add, cross, load3, scale, scale_add, store3, sub, zero};
@@ -26,20 +27,6 @@ pub struct Dims {
     pub closed: u32,
 }
 crate::dims!(Dims { tree, closed });
-
-/// How the tangents change with the normal: `d t1 = F1 dn`, `d t2 = F2 dn`, rows: components.
-#[inline(always)]
-fn turned_tangents<R: Real>([x, y, z]: Vec3<R>) -> [[Vec3<R>; 3]; 2] {
-    let (one, two, none) = (R::lit(1.0), R::lit(2.0), R::lit(0.0));
-    // The branch that `tangents` took.
-    let s = R::select(z.lt(R::lit(-0.5)), -one, one);
-    let a = -one / (s + z);
-    let bend = a * a;
-    let (bx, by, bz) = (y * a, x * a, x * y * bend);
-    let first = [[two * s * x * a, none, s * x * x * bend], [s * bx, s * by, s * bz], [-s, none, none]];
-    let second = [[bx, by, bz], [none, two * y * a, y * y * bend], [none, -one, none]];
-    [first, second]
-}
 
 /// Whether a contact carries something: whether there is a body that it moves.
 #[inline(always)]
@@ -102,7 +89,7 @@ pub fn sides<R: Real>(params: Params<R>, closed: R, twist: &[R], touch_in: &[R],
         let (arm, normal) = (load3(record, touch::ARM), load3(record, touch::NORMAL));
         let axes = axes(normal);
         let force = along_axes(&axes, impulse);
-        let turned = turned_tangents(normal);
+        let turned = tangent_slopes(normal);
         let spins = bodies.map(|body| body3(twist, body, 0));
         let speeds = bodies.map(|body| body3(twist, body, 3));
         let at_point = |side: usize| add(speeds[side], cross(spins[side], arm));

@@ -36,13 +36,6 @@ fn turned(orientation: vec4<real>, reference: vec4<real>) -> vec3<real> {
     return quat_log(quat_mul(quat_conjugate(reference), orientation));
 }
 
-fn dof_count(kind: u32) -> u32 {
-    if kind == JOINT_FREE {
-        return 6u;
-    }
-    return select(1u, 3u, kind == JOINT_BALL);
-}
-
 // An entry of the derivative, to be summed.
 fn add(base: Bases, row: u32, column: u32, entry: real) {
     slope[base.slope + (row * slope_width() + column) * TILE] += entry;

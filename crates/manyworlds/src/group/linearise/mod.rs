@@ -287,10 +287,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     ) {
         let (shared, width) = (&self.shared, self.store.tile());
         let own = &self.host.worlds[world];
-        let own_sizes: Vec<[f64; 3]> = self
-            .geoms
-            .as_ref()
-            .map_or_else(Vec::new, |geoms| geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect());
+        let own_sizes = self.sizes(world);
         let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.of(&self.store)).collect();
         let poses = self.poses(before, world);
         // Zeros for a body that does not move.
