@@ -46,6 +46,8 @@ struct Report {
     dv_dctrl: Vec<Vec<f64>>,
     mode: Vec<&'static str>,
     valid: bool,
+    /// Whether all but the derivatives by q are.
+    valid_but_by_q: bool,
     problems: Vec<String>,
     /// `null` without constraints.
     margin: Option<f64>,
@@ -87,7 +89,8 @@ pub(crate) fn jacobian(args: &JacobianArgs) -> Result<(), Failure> {
         dv_dctrl: table(&found.dv_dctrl, n_u),
         mode: found.modes.iter().map(|mode: &Mode| mode.name()).collect(),
         valid: certificate.valid(),
-        problems: certificate.problems.clone(),
+        valid_but_by_q: certificate.valid_but_by_q(),
+        problems: certificate.reasons().cloned().collect(),
         margin: certificate.margin.is_finite().then_some(certificate.margin),
         closed: certificate.closed,
         unknowns: certificate.size,

@@ -31,6 +31,31 @@ pub(crate) struct Parts {
     pub(crate) blocks: Vec<usize>,
 }
 
+/// What is left of the linear system of an island, relative.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LeftOver {
+    /// For changes of velocities, forces and controls.
+    pub(crate) solution: f64,
+    /// For those of q.
+    pub(crate) by_q: f64,
+    /// Of what different solutions do to the motion.
+    pub(crate) motion: f64,
+}
+
+impl LeftOver {
+    pub(crate) fn largest(self) -> f64 {
+        self.solution.max(self.by_q).max(self.motion)
+    }
+
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            solution: self.solution.max(other.solution),
+            by_q: self.by_q.max(other.by_q),
+            motion: self.motion.max(other.motion),
+        }
+    }
+}
+
 /// A linearised island; columns are its own dofs (then its controls).
 pub(crate) struct Island<'a> {
     pub(crate) members: Vec<Member<'a>>,
@@ -65,7 +90,7 @@ pub(crate) struct Island<'a> {
     /// How many of the unknowns are independent.
     pub(crate) rank: usize,
     /// Left-over of the linear system, relative.
-    pub(crate) residual: f64,
+    pub(crate) left: LeftOver,
     /// [`Island::dynamics`], once it was asked for.
     pub(crate) dynamics: OnceCell<Dynamics>,
 }
@@ -112,7 +137,7 @@ pub(crate) fn velocities(members: &mut [Member]) {
 }
 
 /// `J A^-1`.
-fn responses(members: &[Member], j: &Grid) -> Grid {
+pub(crate) fn responses(members: &[Member], j: &Grid) -> Grid {
     let mut x = j.transposed();
     members.iter().for_each(|member| member.forward.solve_rows(member.at[0], &mut x));
     x.transposed()
@@ -259,7 +284,7 @@ impl<'a> Island<'a> {
             margin,
             closed,
             rank,
-            residual: 0.0,
+            left: LeftOver::default(),
             dynamics: OnceCell::new(),
         };
         if whole {
@@ -275,11 +300,11 @@ impl<'a> Island<'a> {
         let m = self.unknowns.len();
         let Inverse::Factored(lu) = &self.inverse else { return };
         if self.rank == m {
-            self.residual = left_over(system, lu, m);
+            self.left.solution = left_over(system, lu, m);
             return;
         }
         let largest = |x: &[f64]| x.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
-        let mut residual: f64 = 0.0;
+        let mut left = LeftOver::default();
         for z in lu.left_null() {
             // What a combination of equations that says nothing of impulses says of all that goes in, beside what the
             // heaviest of them says alone.
@@ -290,19 +315,21 @@ impl<'a> Island<'a> {
                 alone[heaviest] = z[heaviest];
                 self.says(&alone)
             });
-            for (sum, one) in said.iter().zip(alone.as_ref().unwrap_or(&said)) {
+            for (part, (sum, one)) in said.iter().zip(alone.as_ref().unwrap_or(&said)).enumerate() {
                 let (sum, one) = (largest(sum), largest(one));
+                let most = if part == 0 { &mut left.by_q } else { &mut left.solution };
                 if sum > 0.0 {
-                    residual = residual.max(if one > 0.0 { sum / one } else { f64::INFINITY });
+                    *most = most.max(if one > 0.0 { sum / one } else { f64::INFINITY });
                 }
             }
         }
         for x in lu.null() {
             let moved: Vec<f64> = (0..self.n_v).map(|i| dot(self.push.row(i), &x)).collect();
-            residual = residual.max(largest(&moved) / (self.push.largest() * largest(&x)).max(f64::MIN_POSITIVE));
+            let all = (self.push.largest() * largest(&x)).max(f64::MIN_POSITIVE);
+            left.motion = left.motion.max(largest(&moved) / all);
         }
-        self.residual = residual;
-        if residual > LARGEST_RESIDUAL || residual.is_nan() {
+        self.left = left;
+        if left.largest() > LARGEST_RESIDUAL {
             self.inverse = Inverse::pseudo(system, m, SMALLEST_PIVOT);
         }
     }

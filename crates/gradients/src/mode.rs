@@ -40,11 +40,13 @@ pub(crate) struct Local {
     pub(crate) margin: f64,
     /// Of a sliding contact: tangential impulse over `mu` times the normal one, where that sets it.
     pub(crate) drag: [f64; 2],
+    /// Trace of its Delassus block, over its rows, 1/kg.
+    pub(crate) delassus: f64,
 }
 
 impl Local {
     fn new(mode: Mode, margin: f64) -> Self {
-        Self { mode, margin, drag: [0.0; 2] }
+        Self { mode, margin, drag: [0.0; 2], delassus: 0.0 }
     }
 }
 
@@ -54,7 +56,7 @@ impl Local {
 pub(crate) fn local(constraint: &Constraint, sigma: [f64; 3], delassus: f64) -> Local {
     let lambda = constraint.impulse;
     let y: [f64; 3] = std::array::from_fn(|k| delassus * lambda[k] - sigma[k]);
-    match constraint.law {
+    let out = match constraint.law {
         Law::Bilateral => Local::new(Mode::Held, f64::INFINITY),
         Law::Row { lower, upper } => {
             let whole = delassus + constraint.r[0];
@@ -67,7 +69,8 @@ pub(crate) fn local(constraint: &Constraint, sigma: [f64; 3], delassus: f64) -> 
             ContactModel::Convex { .. } => convex(mu, constraint, sigma, delassus),
             ContactModel::Pyramid => pyramid(mu, lambda, delassus, y),
         },
-    }
+    };
+    Local { delassus, ..out }
 }
 
 /// Against the slip, on a cone.

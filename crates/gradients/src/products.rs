@@ -51,6 +51,9 @@ impl Linearised<'_> {
         }
         let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
         let mut certificate = self.certificate.clone();
+        if inputs.q.is_empty() {
+            certificate.problems_by_q.clear();
+        }
         let own = |dofs: &[usize], controls: &[usize]| {
             [0, 1, 2, 3].map(|k| take(parts[k], if k == 3 { controls } else { dofs }))
         };

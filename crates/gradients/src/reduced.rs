@@ -3,8 +3,8 @@
 //!
 //! With `s = sigma^ + r lambda`, r what each row gives way, zero for exact contact: breaking none; sticking, bilateral all
 //! three, `ds = 0`; a row inside its bounds `ds = 0`. Sliding with slip direction u: along `(-mu u, 1)` and along
-//! `w = e_z x u`; `d sigma^_n = 0` and `w . d sigma^ + alpha w . d lambda = 0`, `alpha = |sigma^_t| / (mu lambda_n)`;
-//! frictionless along e_z alone. Sliding in a pyramid: along e_z with what it drags along at the tangents' bounds,
+//! `w = e_z x u`; `d sigma^_n = 0` and `w . d sigma^ + alpha w . d lambda = 0`, `alpha = |sigma^_t| / (mu lambda_n)`, over
+//! `1 + alpha / W` with W the size of the contact's Delassus block; frictionless along e_z alone. Sliding in a pyramid: along e_z with what it drags along at the tangents' bounds,
 //! `d sigma^_n = 0`, and along each tangent inside its bounds (Werling 2021, section 4: clamping rows are unknowns, those
 //! at their upper bound follow them). Sliding of convex contact: along `d = (-mu u, 1)` with `d . ds = 0` (the normal of
 //! the cone in the metric r), and along w as above. With R the directions, L the equations and D the diagonal,
@@ -87,7 +87,11 @@ pub(crate) fn unknowns(constraints: &[Constraint], locals: &[Local], sigma: &[f6
                     (0..2).filter(|&k| local.drag[k] == 0.0).for_each(|k| push(unit(k), unit(k), 0.0));
                 } else {
                     let (across, slip) = ([-y, x, 0.0], sigma[first].hypot(sigma[first + 1]));
-                    push(across, across, slip / (mu * constraint.impulse[2]));
+                    let alpha = slip / (mu * constraint.impulse[2]);
+                    // Small impulses must not make the other equations look like rounding.
+                    let whole = local.delassus + alpha;
+                    let scale = if local.delassus > 0.0 { local.delassus / whole } else { 1.0 };
+                    push(across, across.map(|x| scale * x), scale * alpha);
                 }
             }
             _ => (0..count).for_each(|k| push(unit(k), unit(k), r[k])),

@@ -5,13 +5,14 @@ use manyworlds_shaders::dynamics::tree::param;
 use crate::block::BlockInput;
 use crate::contact::ContactInput;
 use crate::grid::axpy;
-use crate::island::{Island, LARGEST_RESIDUAL, Parts};
+use crate::island::{Island, LARGEST_RESIDUAL, LeftOver, Parts};
 use crate::large::Large;
 use crate::mode::Mode;
 use crate::model::ContactModel;
 use crate::parameter::{StepParameter, Touching};
 use crate::product::Outputs;
 use crate::rules::{Bounces, GradientRules, Impact};
+use crate::share::shared;
 use crate::tree::TreeInput;
 
 /// What a step of a world was: its trees before it, its contacts and blocks with their impulses.
@@ -54,6 +55,9 @@ pub struct Certificate {
     pub residual: f64,
     /// Why the derivative is not that of the step; empty when it is.
     pub problems: Vec<String>,
+    /// Why that by q is not, though those by velocities, forces and controls are: contacts whose points and normals move in no
+    /// known way.
+    pub problems_by_q: Vec<String>,
 }
 
 impl Default for Certificate {
@@ -68,6 +72,7 @@ impl Default for Certificate {
             iterations: 0,
             residual: 0.0,
             problems: Vec::new(),
+            problems_by_q: Vec::new(),
         }
     }
 }
@@ -85,15 +90,41 @@ impl Certificate {
 
     /// Adds what speaks against the derivative, once.
     pub fn add_problem(&mut self, problem: &str) {
-        if !self.problems.iter().any(|known| known == problem) {
-            self.problems.push(problem.into());
-        }
+        add_once(&mut self.problems, problem);
+    }
+
+    /// Adds what speaks against derivatives by q alone, once.
+    pub fn add_problem_by_q(&mut self, problem: &str) {
+        add_once(&mut self.problems_by_q, problem);
+    }
+
+    /// Adds what speaks against another derivative of the same step.
+    pub fn add_problems_of(&mut self, other: &Self) {
+        other.problems.iter().for_each(|problem| self.add_problem(problem));
+        other.problems_by_q.iter().for_each(|problem| self.add_problem_by_q(problem));
+    }
+
+    /// All that speaks against it.
+    pub fn reasons(&self) -> impl Iterator<Item = &String> {
+        self.problems.iter().chain(&self.problems_by_q)
     }
 
     /// Whether the derivative is that of the step.
     #[must_use]
     pub fn valid(&self) -> bool {
+        self.problems.is_empty() && self.problems_by_q.is_empty()
+    }
+
+    /// Whether those by velocities, forces and controls are, whatever that by q is.
+    #[must_use]
+    pub fn valid_but_by_q(&self) -> bool {
         self.problems.is_empty()
+    }
+}
+
+fn add_once(problems: &mut Vec<String>, problem: &str) {
+    if !problems.iter().any(|known| known == problem) {
+        problems.push(problem.into());
     }
 }
 
@@ -102,6 +133,9 @@ const LARGEST_ISLAND: usize = 4096;
 
 /// What speaks against a derivative that is not finite: it is given as zeros.
 pub(crate) const NOT_FINITE: &str = "the derivative is not finite";
+
+/// Margins below this may be a matter of how redundant contacts share their impulses, m/s.
+pub const DOUBTFUL_MARGIN: f64 = 1e-5;
 
 /// Margins below this are mode switches: rounding decides which side the step is on.
 const SMALLEST_MARGIN: f64 = 1e-12;
@@ -201,6 +235,7 @@ pub struct Linearised<'a> {
     contacts: &'a [ContactInput],
     blocks: &'a [BlockInput],
     model: ContactModel,
+    single: bool,
     /// As [`GradientRules::escape`].
     pub(crate) escape: bool,
     pub(crate) certificate: Certificate,
@@ -226,6 +261,7 @@ impl Part<'_> {
 /// The same of a large one.
 pub(crate) struct LargePart<'a> {
     pub(crate) island: Large<'a>,
+    parts: Parts,
     pub(crate) dofs: Vec<usize>,
     pub(crate) controls: Vec<usize>,
 }
@@ -263,9 +299,11 @@ impl<'a> Linearised<'a> {
             contacts: input.contacts,
             blocks: input.blocks,
             model: input.model,
+            single: input.single,
             escape: rules.escape,
             certificate: Certificate::default(),
         };
+        let mut left = LeftOver::default();
         for parts in islands(input) {
             let acting = parts.contacts.iter().filter(|&&c| input.contacts[c].impulse != [0.0; 3]).count();
             let dofs: usize = parts.trees.iter().map(|&t| input.trees[t].layout.dims.n_v as usize).sum();
@@ -278,7 +316,7 @@ impl<'a> Linearised<'a> {
                 .collect();
             let controls: Vec<usize> = parts.trees.iter().flat_map(|&t| input.controls[t].iter().copied()).collect();
             if large {
-                out.add_large(&parts, LargePart { island: Large::new(input, &parts), dofs, controls }, rules);
+                out.add_large(LargePart { island: Large::new(input, &parts), parts, dofs, controls }, rules);
                 continue;
             }
             let island = Island::new(input, &parts, whole);
@@ -290,16 +328,16 @@ impl<'a> Linearised<'a> {
             certificate.closed += island.closed;
             certificate.size += island.unknowns.len();
             certificate.rank += island.rank;
-            certificate.residual = certificate.residual.max(island.residual);
+            left = left.max(island.left);
             let impact = if rules.bounces == Bounces::AtImpact { island.impact() } else { None };
             out.islands.push(Part { island, impact, parts, dofs, controls });
         }
-        out.judge(input);
+        out.judge(input, left);
         out
     }
 
-    fn add_large(&mut self, parts: &Parts, part: LargePart<'a>, rules: GradientRules) {
-        let LargePart { island, .. } = &part;
+    fn add_large(&mut self, part: LargePart<'a>, rules: GradientRules) {
+        let LargePart { island, parts, .. } = &part;
         for (&contact, &mode) in parts.contacts.iter().zip(&island.modes) {
             self.modes[contact] = mode;
         }
@@ -316,17 +354,46 @@ impl<'a> Linearised<'a> {
     }
 
     /// What speaks against the derivative.
-    fn judge(&mut self, input: &StepInput) {
+    fn judge(&mut self, input: &StepInput, left: LeftOver) {
         for (contact, mode) in input.contacts.iter().zip(&self.modes) {
             // A contact that stays apart has no say, whatever its shapes.
             if let Err(reason) = &contact.slope
                 && *mode != Mode::Breaking
             {
-                self.certificate.add_problem(reason);
+                self.certificate.add_problem_by_q(reason);
             }
         }
         self.certificate.judge_margin(input.single);
-        self.certificate.problems.extend(unsolved(self.certificate.residual));
+        let certificate = &mut self.certificate;
+        certificate.residual = left.largest();
+        certificate.problems.extend(unsolved(left.solution));
+        if left.by_q > LARGEST_RESIDUAL {
+            certificate.problems_by_q.push(format!("constraints contradict each other (left over: {:.1e})", left.by_q));
+        }
+        if left.motion > LARGEST_RESIDUAL {
+            certificate.problems.push(format!(
+                "how redundant contacts share their impulses decides the motion (by {:.1e})",
+                left.motion
+            ));
+        }
+    }
+
+    /// The contacts of a step whose margin is small because redundant contacts share their impulses unevenly, with impulses
+    /// that do the same and are farther from every switch; none where there are none. The step is to be linearised with them.
+    #[must_use]
+    pub fn shared_out(&self) -> Option<Vec<ContactInput>> {
+        let mut out: Option<Vec<ContactInput>> = None;
+        if self.model != ContactModel::Exact {
+            return None;
+        }
+        let dense = self.islands.iter().map(|part| (part.island.margin, &part.island.members, &part.parts));
+        let large = self.large.iter().map(|part| (part.island.margin, &part.island.members, &part.parts));
+        for (_, members, parts) in dense.chain(large).filter(|(margin, ..)| *margin < DOUBTFUL_MARGIN) {
+            for (contact, impulse) in shared(members, parts, self.contacts, self.single) {
+                out.get_or_insert_with(|| self.contacts.to_vec())[contact].impulse = impulse;
+            }
+        }
+        out
     }
 
     /// Something else that speaks against it.

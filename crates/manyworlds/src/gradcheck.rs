@@ -1,5 +1,6 @@
 //! Derivatives of a step against central differences of the step itself.
 
+mod differences;
 mod directions;
 
 use std::time::Instant;
@@ -9,6 +10,8 @@ use manyworlds_model::Model;
 
 use crate::tangent::{between, moved};
 use crate::{Batch, BatchOptions, Error, Jacobian, State, random};
+
+use differences::{Differences, Entry, Input};
 
 pub use directions::Directions;
 
@@ -36,10 +39,10 @@ pub struct Comparison {
     /// Every block.
     pub blocks: Vec<Block>,
     /// Inputs at which the step has a kink within the differences' reach (the two one-sided differences disagree): not
-    /// compared.
-    pub kinks: usize,
-    /// Inputs compared.
-    pub inputs: usize,
+    /// compared. Entries of q, v, tau and ctrl.
+    pub kinks: [usize; 4],
+    /// Inputs compared, likewise.
+    pub inputs: [usize; 4],
     /// Gaps are just closed, and the differences are those of steps that undo violations whole, which have no kink there
     /// ([`crate::Certificate::closed`]); the step itself is the same.
     pub whole: bool,
@@ -171,34 +174,36 @@ impl<'m> Checker<'m> {
     /// As [`Batch::reset`].
     pub fn compare(&mut self, state: &State) -> Result<Comparison, Error> {
         let inputs = self.draw();
-        self.compare_inputs(state, &inputs)
+        Ok(self.differences(state, &inputs)?.comparison())
     }
 
-    /// The same, and where a block's error is above `tolerance`, differences are taken again five times as far: what
-    /// the solver leaves of them is then so much smaller, while a wrong derivative stays wrong. Each block has its smaller
-    /// error.
+    /// The same, and inputs whose error is above `tolerance` are differenced again, five times as far and then a fifth as far:
+    /// there the solver leaves so much less of the differences, here there are fewer kinks, while a wrong derivative stays
+    /// wrong. Each entry has its smallest error; where second differences do not grow as those of a smooth step do, the input
+    /// has a kink.
     ///
     /// # Errors
     /// As [`Batch::reset`].
-    pub fn compare_twice(&mut self, state: &State, tolerance: f64) -> Result<Comparison, Error> {
+    pub fn compare_closely(&mut self, state: &State, tolerance: f64) -> Result<Comparison, Error> {
         let inputs = self.draw();
-        let mut found = self.compare_inputs(state, &inputs)?;
-        if found.error() <= tolerance {
-            return Ok(found);
-        }
-        self.step *= WIDER;
-        let wider = self.compare_inputs(state, &inputs);
-        self.step /= WIDER;
-        for (block, other) in found.blocks.iter_mut().zip(wider?.blocks) {
-            // A NaN stays.
-            if other.error < block.error {
-                *block = other;
+        let mut found = self.differences(state, &inputs)?;
+        let step = self.step;
+        for width in [WIDER * step, step / WIDER] {
+            let mut failing: Vec<&mut Input> = found.inputs.iter_mut().filter(|input| input.fails(tolerance)).collect();
+            if failing.is_empty() {
+                break;
             }
+            let again: Vec<usize> = failing.iter().map(|input| input.index).collect();
+            self.step = width;
+            let other = self.differences(state, &again);
+            self.step = step;
+            let ratio = width / step;
+            failing.iter_mut().zip(other?.inputs).for_each(|(input, other)| input.settle(&other, ratio, tolerance));
         }
-        Ok(found)
+        Ok(found.comparison())
     }
 
-    fn compare_inputs(&mut self, state: &State, inputs: &[usize]) -> Result<Comparison, Error> {
+    fn differences(&mut self, state: &State, inputs: &[usize]) -> Result<Differences, Error> {
         let (model, n_v, n_u) = (self.model, self.model.n_v, self.model.actuators.len());
         let single = &mut self.worlds.single;
         single.reset(&[(0, state.clone())])?;
@@ -258,7 +263,6 @@ impl<'m> Checker<'m> {
         };
         let entries = [&jacobian.dq_dq, &jacobian.dq_dv, &jacobian.dq_dtau, &jacobian.dq_dctrl];
         let rates = [&jacobian.dv_dq, &jacobian.dv_dv, &jacobian.dv_dtau, &jacobian.dv_dctrl];
-        let names = ["dq_dq", "dq_dv", "dq_dtau", "dq_dctrl", "dv_dq", "dv_dv", "dv_dtau", "dv_dctrl"];
         // A block that is all zeros has no scale of its own, and differences round.
         let scale = |block: &[f64]| if largest(block) > LEAST { largest(block) } else { 1.0 };
         let h = self.options.dt.unwrap_or(model.options.timestep);
@@ -271,11 +275,9 @@ impl<'m> Checker<'m> {
             .zip(natural)
             .map(|(block, natural)| if held { scale(block).max(natural) } else { scale(block) })
             .collect();
-        let mut blocks: Vec<Block> =
-            names.iter().map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] }).collect();
         // What is not the input's doing in a velocity after a step, m/s.
         let noise = residual + ROUNDING * base.v.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
-        let mut kinks = 0;
+        let mut found = Vec::with_capacity(inputs.len());
         for (place, &input) in inputs.iter().enumerate() {
             let part = (input / n_v.max(1)).min(3);
             let column = input - part * n_v;
@@ -291,12 +293,9 @@ impl<'m> Checker<'m> {
                 let largest = up.iter().chain(down.iter()).fold(self.step, |m: f64, x| m.max(x.abs()));
                 up.iter().zip(down.iter()).any(|(u, d)| (u + d).abs() > KINK * largest)
             });
-            if kinked {
-                kinks += 1;
-                continue;
-            }
-            for (which, (up, down)) in pairs.into_iter().enumerate() {
-                let block = &mut blocks[4 * which + part];
+            let second = up.1.iter().zip(&down.1).fold(0.0, |most: f64, (u, d)| most.max((u + d).abs()));
+            let mut errors = [Entry::default(); 2];
+            for ((which, worst), (up, down)) in errors.iter_mut().enumerate().zip(pairs) {
                 let analytic = if which == 0 { entries[part] } else { rates[part] };
                 for row in 0..n_v {
                     let (exact, difference) = (analytic[row * width + column], 0.5 * per * (up[row] - down[row]));
@@ -305,12 +304,13 @@ impl<'m> Checker<'m> {
                     // `max` would swallow a NaN.
                     let error = if beyond < 0.0 { 0.0 } else { beyond / scales[4 * which + part] };
                     // A NaN counts as the worst.
-                    if error > block.error || error.is_nan() {
-                        (block.error, block.worst, block.values) = (error, [row, column], [exact, difference]);
+                    if error > worst.error || error.is_nan() {
+                        *worst = Entry { error, at: [row, column], values: [exact, difference] };
                     }
                 }
             }
+            found.push(Input { index: input, part, kinked, second, errors });
         }
-        Ok(Comparison { jacobian, blocks, kinks, inputs: inputs.len(), whole, residual, step_us, jacobian_us })
+        Ok(Differences { jacobian, inputs: found, whole, residual, us: [step_us, jacobian_us] })
     }
 }

@@ -94,9 +94,9 @@ impl WorldGradient {
         self.margin = self.margin.min(certificate.margin);
         self.closed += usize::from(certificate.closed > 0);
         self.doubtful += usize::from(!certificate.valid());
-        for problem in certificate.problems {
-            if self.problems.len() < LISTED && !self.problems.contains(&problem) {
-                self.problems.push(problem);
+        for problem in certificate.reasons() {
+            if self.problems.len() < LISTED && !self.problems.contains(problem) {
+                self.problems.push(problem.clone());
             }
         }
         (self.q, self.v) = (q, v);

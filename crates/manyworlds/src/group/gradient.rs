@@ -1,6 +1,7 @@
 //! What a step of a world was, kept for its derivatives by `manyworlds_gradients`.
 
 use std::borrow::Cow;
+use std::sync::OnceLock;
 
 use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision as CollidePrecision, Scratch};
@@ -8,13 +9,15 @@ use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gpu::Store;
 use manyworlds_gradients::{
-    BlockInput, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput, TreeInput, TreeMade,
+    BlockInput, CLOSED, CLOSED_SINGLE, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput,
+    TreeInput, TreeMade,
 };
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride};
+use manyworlds_shaders::contact::tree_layout::{bias, load3, row as row_part, row_stride};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
-use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims};
+use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, TreeDims, param};
 use manyworlds_shaders::index::slot_at;
+use manyworlds_shaders::math::{cross, dot};
 
 use super::State;
 use super::chunk::Chunk;
@@ -41,6 +44,8 @@ fn contact_model(solver: &dyn Solver) -> ContactModel {
 pub(crate) struct WorldStep {
     trees: Vec<OwnTree>,
     contacts: Vec<ContactInput>,
+    /// The same with impulses shared out anew, where that was asked for ([`Linearised::shared_out`]).
+    shared_out: OnceLock<Vec<ContactInput>>,
     blocks: Vec<BlockInput>,
     /// What speaks against differentiating it.
     problem: Option<String>,
@@ -104,7 +109,7 @@ impl WorldStep {
         };
         size_of::<Self>()
             + self.trees.iter().map(tree).sum::<usize>()
-            + self.contacts.len() * size_of::<ContactInput>()
+            + (self.contacts.len() + self.shared_out.get().map_or(0, Vec::len)) * size_of::<ContactInput>()
             + self.blocks.len() * size_of::<BlockInput>()
             + 8 * (self.after.q.len() + self.after.v.len())
     }
@@ -141,6 +146,23 @@ impl WorldStep {
     }
 }
 
+impl WorldStep {
+    /// The step linearised, with the impulses that leave least doubt about it.
+    fn settled<'a>(
+        &'a self,
+        mut input: StepInput<'a>,
+        linearise: impl Fn(&StepInput<'a>) -> Linearised<'a>,
+    ) -> Linearised<'a> {
+        let mut out = linearise(&input);
+        if let Some(contacts) = out.shared_out() {
+            input.contacts = self.shared_out.get_or_init(|| contacts);
+            out = linearise(&input);
+        }
+        out.add_problem(self.problem.clone());
+        out
+    }
+}
+
 impl<T: Scalar + CollidePrecision> Shared<T> {
     /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
     pub(super) fn problem(&self, summary: &Summary, tolerance: f64) -> Option<String> {
@@ -168,15 +190,11 @@ pub(crate) trait Reverse: Send + Sync {
 
 impl<T: Scalar + CollidePrecision> Reverse for Shared<T> {
     fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
-        let mut out = Linearised::new(&step.input(self), rules);
-        out.add_problem(step.problem.clone());
-        out
+        step.settled(step.input(self), |input| Linearised::new(input, rules))
     }
 
     fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
-        let mut out = Linearised::for_products(&step.input(self), rules);
-        out.add_problem(step.problem.clone());
-        out
+        step.settled(step.input(self), |input| Linearised::for_products(input, rules))
     }
 }
 
@@ -346,7 +364,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
             own.q.clone().zip(&state).for_each(|(to, x)| after.q[to] = *x);
             own.v.clone().zip(&state[dims.v_at()..]).for_each(|(to, x)| after.v[to] = *x);
         }
-        Ok(WorldStep { trees, contacts, blocks, problem, after })
+        Ok(WorldStep { trees, contacts, shared_out: OnceLock::new(), blocks, problem, after })
     }
 
     fn tree(&self, shared: &Shared<T>, world: usize, tree: usize, lean: bool) -> Result<OwnTree, Error> {
@@ -446,8 +464,8 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
                     }
                     Model::Exact | Model::Pyramid => Give::Bias,
                 },
-                // One that carries nothing has no say, unless it is just about to.
-                slope: if impulse == [0.0; 3] {
+                // One that carries nothing has no say, unless it could as well.
+                slope: if impulse == [0.0; 3] && !self.is_tied(shared, trees, &contact) {
                     Err(Cow::Borrowed("a contact that is just about to close"))
                 } else {
                     let slope = |_| geometry.features.slope(&contact, |body| poses.of(shared, body), &sizes);
@@ -456,6 +474,35 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
             }
         };
         all.contacts.iter().zip(&all.places).map(input).collect()
+    }
+
+    /// Whether a contact without impulse has no speed after the step either.
+    fn is_tied(&self, shared: &Shared<T>, trees: &[OwnTree], contact: &Contact<f64>) -> bool {
+        let mut settings = [0.0; 3];
+        let mut speed = 0.0;
+        for (sign, body) in [-1.0, 1.0].into_iter().zip(contact.bodies) {
+            let Some(place) = shared.host.lanes.bodies[body as usize] else { continue };
+            let own = &trees[place.tree];
+            let layout = &shared.sets[own.set].layout;
+            let (tree, dims) = (layout.tree(), layout.dims);
+            let params = own.params(shared);
+            settings =
+                [1.0 / params[param::TIMESTEP], params[param::CORRECTION_FRACTION], params[param::CORRECTION_MAX]];
+            let after = self.numbers(&self.sets[own.set].states, own.lane, dims.n_state());
+            let (pose, motion) = own.frames.split_at(POSE * dims.n_body as usize);
+            let (normal, arm) = (contact.normal, std::array::from_fn(|k| contact.point[k] - pose[k]));
+            let turning = cross(arm, normal);
+            let mut dof = tree.bodies[place.local].chain_dof;
+            while dof != NONE {
+                let at = dof as usize;
+                let [angular, linear] = [0, 3].map(|part| load3(motion, SPATIAL * at + part));
+                speed += sign * after.at(dims.v_at() + at) * (dot(normal, linear) + dot(turning, angular));
+                dof = tree.dofs[at].parent;
+            }
+        }
+        let [per_step, fraction, largest] = settings;
+        let closed = if T::NAME == f64::NAME { CLOSED } else { CLOSED_SINGLE };
+        (speed + bias(contact.distance, per_step, fraction, largest, 0.0)).abs() <= closed
     }
 
     /// The bilateral blocks of the world.

@@ -65,7 +65,10 @@ pub(super) fn contact<R: Real>(first: usize, own: &[R], kinks: &[R], impulse: &[
     let moving = zero.lt(slip);
     let per = one / R::select(moving, slip, one);
     let drag = [0, 1].map(|k| R::select(moving, -(sigma[k] * per), zero));
-    let along = slip / R::select(rough & acts, mu * impulse[2], one);
+    let alpha = slip / R::select(rough & acts, mu * impulse[2], one);
+    // Small impulses must not make the other equations look like rounding.
+    let scale = delassus / R::select(exists, delassus + alpha, one);
+    let diagonal = scale * alpha;
     for lane in 0..R::N {
         if sticks.lane(lane) {
             UNIT.into_iter().for_each(|unit| out.push(lane, first, unit, unit, 0.0));
@@ -74,8 +77,8 @@ pub(super) fn contact<R: Real>(first: usize, own: &[R], kinks: &[R], impulse: &[
             let ([x, y], mu) = (drag.map(number), number(mu));
             out.push(lane, first, [mu * x, mu * y, 1.0], UNIT[2], 0.0);
             if mu > 0.0 {
-                let across = [-y, x, 0.0];
-                out.push(lane, first, across, across, number(along));
+                let (across, scale) = ([-y, x, 0.0], number(scale));
+                out.push(lane, first, across, across.map(|x| scale * x), number(diagonal));
             }
         }
     }

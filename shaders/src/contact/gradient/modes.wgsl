@@ -9,8 +9,9 @@ struct Mode {
     mu: real,
     // Direction of friction.
     drag: vec2<real>,
-    // Of the last unknown.
+    // Of the last unknown: its entry of D, and what its equation is weighed with.
     diagonal: real,
+    scale: real,
 }
 
 fn contact(own: Own, s: u32) -> Mode {
@@ -50,6 +51,9 @@ fn contact(own: Own, s: u32) -> Mode {
     let per = one / select(one, slip, zero < slip);
     let drag = select(vec2<real>(zero, zero), sigma.xy * -per, zero < slip);
     let sticks = rough && zero <= inside;
+    let alpha = slip / select(one, mu * lambda.z, rough && acts);
+    // Small impulses must not make the other equations look like rounding.
+    let scale = delassus / select(one, delassus + alpha, exists);
     let count = select(select(1u, 2u, rough), 3u, sticks);
     return Mode(
         select(0u, count, acts),
@@ -57,7 +61,8 @@ fn contact(own: Own, s: u32) -> Mode {
         select(zero, shift[kinks + KINK_CLOSED * TILE], acts),
         mu,
         drag,
-        slip / select(one, mu * lambda.z, rough && acts),
+        scale * alpha,
+        scale,
     );
 }
 
@@ -97,7 +102,7 @@ fn row_mode(own: Own, r: u32) -> Mode {
         margin = min(margin, shift[kinks + ROW_SHIFT_MARGIN * TILE]);
     }
     let closed = select(zero, shift[kinks + ROW_SHIFT_CLOSED * TILE], held);
-    return Mode(select(0u, 1u, held), margin, closed, zero, vec2<real>(zero, zero), compliance);
+    return Mode(select(0u, 1u, held), margin, closed, zero, vec2<real>(zero, zero), compliance, zero);
 }
 
 fn unknown_at(own: Own, u: u32) -> u32 {
@@ -140,7 +145,7 @@ fn put_unknowns(own: Own, item: u32, mode: Mode, u: u32) {
         put_unknown(own, u, first, vec3<real>(mode.drag * mode.mu, one), z, zero);
         if mode.count == 2u {
             let across = vec3<real>(-mode.drag.y, mode.drag.x, zero);
-            put_unknown(own, u + 1u, first, across, across, mode.diagonal);
+            put_unknown(own, u + 1u, first, across, across * mode.scale, mode.diagonal);
         }
     }
 }
@@ -153,7 +158,7 @@ fn list_unknowns(own: Own, local: u32) -> u32 {
     var closed = real(0.0);
     for (var first = 0u; first < items; first += WIDTH) {
         let item = first + local;
-        var mode = Mode(0u, UNBOUNDED, real(0.0), real(0.0), vec2<real>(real(0.0), real(0.0)), real(0.0));
+        var mode = Mode(0u, UNBOUNDED, real(0.0), real(0.0), vec2<real>(real(0.0), real(0.0)), real(0.0), real(0.0));
         if item < own.slots {
             mode = contact(own, item);
         } else if item < items {

@@ -8,7 +8,7 @@ use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Store};
 use manyworlds_gradients::{
-    Bounces, CLOSED, CLOSED_SINGLE, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT,
+    Bounces, CLOSED, CLOSED_SINGLE, Certificate, DOUBTFUL_MARGIN, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{
@@ -333,7 +333,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
                 }
                 Err(reason) => {
                     (touch::SLOPES..touch::SIZE).for_each(|field| put(field, 0.0));
-                    certificate.add_problem(&reason);
+                    certificate.add_problem_by_q(&reason);
                 }
             }
         }
@@ -361,5 +361,7 @@ fn judged<T: Scalar>(
     certificate.rank += verdict[verdict::RANK] as usize;
     certificate.residual = certificate.residual.max(residual);
     let Limits { left, redundant, .. } = Limits::of::<T>();
-    residual <= if verdict[verdict::RANK] < verdict[verdict::SIZE_OF] { redundant } else { left }
+    // Impulses may be shared out otherwise.
+    certificate.margin >= DOUBTFUL_MARGIN
+        && residual <= if verdict[verdict::RANK] < verdict[verdict::SIZE_OF] { redundant } else { left }
 }

@@ -1,0 +1,95 @@
+//! Differences of a step, input by input, and what they say of its derivatives.
+
+use super::{Block, Comparison};
+use crate::Jacobian;
+
+/// Second differences of a smooth step grow with the square of their width; what is off by more than this factor has a kink
+/// within reach.
+const NOT_SMOOTH: f64 = 3.0;
+
+/// What was found of one input: an entry of q, v, tau or ctrl.
+pub(super) struct Input {
+    /// Number in the order q, v, tau, ctrl.
+    pub(super) index: usize,
+    /// 0 to 3.
+    pub(super) part: usize,
+    pub(super) kinked: bool,
+    /// Largest second difference of a velocity.
+    pub(super) second: f64,
+    /// Of positions and of velocities.
+    pub(super) errors: [Entry; 2],
+}
+
+/// The worst entry of a column.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Entry {
+    pub(super) error: f64,
+    pub(super) at: [usize; 2],
+    pub(super) values: [f64; 2],
+}
+
+impl Input {
+    pub(super) fn error(&self) -> f64 {
+        // `max` would swallow a NaN.
+        self.errors.iter().fold(0.0, |worst, entry| if entry.error <= worst { worst } else { entry.error })
+    }
+
+    /// Whether its error is too large, or not a number.
+    pub(super) fn fails(&self, tolerance: f64) -> bool {
+        let error = self.error();
+        !self.kinked && (error > tolerance || error.is_nan())
+    }
+
+    /// Makes up its mind with differences `ratio` times as far.
+    pub(super) fn settle(&mut self, other: &Self, ratio: f64, tolerance: f64) {
+        if !other.kinked {
+            for (own, other) in self.errors.iter_mut().zip(&other.errors) {
+                // A NaN stays.
+                if other.error < own.error {
+                    *own = *other;
+                }
+            }
+        }
+        let expected = other.second / (ratio * ratio);
+        let (least, most) = (self.second.min(expected), self.second.max(expected));
+        self.kinked = self.error() > tolerance && most > NOT_SMOOTH * least;
+    }
+}
+
+/// What was found at a state.
+pub(super) struct Differences {
+    pub(super) jacobian: Jacobian,
+    pub(super) inputs: Vec<Input>,
+    pub(super) whole: bool,
+    pub(super) residual: f64,
+    /// Of the step and its derivative.
+    pub(super) us: [f64; 2],
+}
+
+impl Differences {
+    pub(super) fn comparison(self) -> Comparison {
+        let mut blocks: Vec<Block> =
+            BLOCKS.iter().map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] }).collect();
+        let (mut kinks, mut inputs) = ([0; 4], [0; 4]);
+        for input in &self.inputs {
+            inputs[input.part] += 1;
+            kinks[input.part] += usize::from(input.kinked);
+            if input.kinked {
+                continue;
+            }
+            for (which, entry) in input.errors.iter().enumerate() {
+                let block = &mut blocks[4 * which + input.part];
+                // A NaN counts as the worst.
+                if entry.error > block.error || entry.error.is_nan() {
+                    (block.error, block.worst, block.values) = (entry.error, entry.at, entry.values);
+                }
+            }
+        }
+        let [step_us, jacobian_us] = self.us;
+        let Self { jacobian, whole, residual, .. } = self;
+        Comparison { jacobian, blocks, kinks, inputs, whole, residual, step_us, jacobian_us }
+    }
+}
+
+/// Names of the blocks: of positions, then of velocities.
+const BLOCKS: [&str; 8] = ["dq_dq", "dq_dv", "dq_dtau", "dq_dctrl", "dv_dq", "dv_dv", "dv_dtau", "dv_dctrl"];
