@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Parser, Subcommand};
-use manyworlds_learning::curve::{ALGORITHMS, HEADER, figure, learn, line, read};
-use manyworlds_learning::tasks::task;
+use manyworlds_learning::curve::{ALGORITHMS, HEADER, Point, figure, learn, line, read};
+use manyworlds_learning::table::table;
+use manyworlds_learning::tasks::{TASKS, task};
 
 /// SHAC against PPO on the built-in cart-pole and hopper.
 #[derive(Parser)]
@@ -23,7 +24,7 @@ struct Args {
 enum Command {
     /// Learns a task with every algorithm and seed; points of the learning curves go to standard output, as CSV
     Learn {
-        /// `cartpole` or `hopper`
+        /// `cartpole`, `cartpole-with-ends` or `hopper`
         task: String,
         /// Actions of a run, all worlds together
         #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -41,6 +42,12 @@ enum Command {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
         points: u64,
     },
+    /// Tells where learning curves end, and from how many actions a task is learned, as tables in Markdown
+    Table {
+        /// Files of points
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
+    },
     /// Draws learning curves, mean and standard deviation over seeds
     Draw {
         /// Files of points
@@ -51,10 +58,20 @@ enum Command {
     },
 }
 
+/// The points of all files.
+fn points(files: &[PathBuf]) -> Result<Vec<Point>> {
+    let mut points = Vec::new();
+    for file in files {
+        points.extend(read(file)?);
+    }
+    Ok(points)
+}
+
 fn main() -> Result<()> {
     match Args::parse().command {
         Command::Learn { task: name, actions, algorithm, first, seeds, points } => {
-            let task = task(&name).ok_or_else(|| anyhow!("no task {name:?}; there are cartpole and hopper"))?;
+            let names = || TASKS.map(|task| task.name()).join(", ");
+            let task = task(&name).ok_or_else(|| anyhow!("no task {name:?}; there are {}", names()))?;
             println!("{HEADER}");
             let budget = [actions as usize, actions.div_ceil(points) as usize];
             for seed in first..first + seeds {
@@ -63,12 +80,9 @@ fn main() -> Result<()> {
                 }
             }
         }
+        Command::Table { files } => print!("{}", table(&points(&files)?)?),
         Command::Draw { files, figure: to } => {
-            let mut points = Vec::new();
-            for file in files {
-                points.extend(read(&file)?);
-            }
-            std::fs::write(&to, figure(&points)?).with_context(|| to.display().to_string())?;
+            std::fs::write(&to, figure(&points(&files)?)?).with_context(|| to.display().to_string())?;
         }
     }
     Ok(())

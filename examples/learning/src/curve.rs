@@ -7,10 +7,10 @@ use anyhow::{Context, Result, anyhow};
 use manyworlds_examples::chart::{Curve, Panel, svg};
 
 use crate::Learner;
-use crate::policy::evaluate;
+use crate::policy::{Outcome, evaluate};
 use crate::ppo::{self, Ppo};
 use crate::shac::{self, Shac};
-use crate::tasks::{Task, task};
+use crate::tasks::{TASKS, Task};
 
 /// The algorithms.
 pub const ALGORITHMS: [&str; 2] = ["SHAC", "PPO"];
@@ -20,7 +20,7 @@ const EPISODES: usize = 16;
 /// A point of a learning curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Scene of the task.
+    /// Name of the task.
     pub task: String,
     /// One of [`ALGORITHMS`].
     pub algorithm: String,
@@ -28,22 +28,18 @@ pub struct Point {
     pub seed: u64,
     /// Actions so far, all worlds together.
     pub actions: usize,
-    /// Mean return of episodes without noise, of rewards as they are.
-    pub value: f64,
+    /// What comes of the policy.
+    pub outcome: Outcome,
 }
 
-/// A learner by its name, with what suits the task.
+/// A learner by its name.
 ///
 /// # Errors
 /// For another name; of the batch.
 pub fn learner(task: &'static dyn Task, algorithm: &str, seed: u64) -> Result<Box<dyn Learner>> {
-    let cartpole = task.scene() == "cartpole";
     Ok(match algorithm {
-        "SHAC" => {
-            let rates = if cartpole { [1e-2, 1e-3] } else { [2e-3, 1e-3] };
-            Box::new(Shac::new(task, shac::Settings { rates, ..shac::Settings::default() }, seed)?)
-        }
-        "PPO" => Box::new(Ppo::new(task, ppo::Settings::default(), seed)?),
+        "SHAC" => Box::new(Shac::new(task, shac::Settings::of(task), seed)?),
+        "PPO" => Box::new(Ppo::new(task, ppo::Settings::of(task), seed)?),
         other => return Err(anyhow!("no algorithm {other:?}; there are {}", ALGORITHMS.join(", "))),
     })
 }
@@ -63,9 +59,9 @@ pub fn learn(
     let (mut taken, mut out) = (0, Vec::new());
     loop {
         if taken >= out.len() * every || taken >= actions {
-            let value = evaluate(task, learner.policy(), EPISODES)?;
-            let (task, algorithm) = (task.scene().to_string(), algorithm.to_string());
-            out.push(Point { task, algorithm, seed, actions: taken, value });
+            let outcome = evaluate(task, learner.policy(), EPISODES)?;
+            let (task, algorithm) = (task.name().to_string(), algorithm.to_string());
+            out.push(Point { task, algorithm, seed, actions: taken, outcome });
             out.last().into_iter().for_each(&mut each);
         }
         if taken >= actions {
@@ -83,20 +79,21 @@ pub fn read(path: &Path) -> Result<Vec<Point>> {
     let mut out = Vec::new();
     let mut reader = csv::Reader::from_path(path).with_context(|| path.display().to_string())?;
     for (line, record) in reader.deserialize().enumerate() {
-        let (task, algorithm, seed, actions, value) =
+        let (task, algorithm, seed, actions, value, reached) =
             record.with_context(|| format!("{}, line {}", path.display(), line + 2))?;
-        out.push(Point { task, algorithm, seed, actions, value });
+        out.push(Point { task, algorithm, seed, actions, outcome: Outcome { value, reached } });
     }
     Ok(out)
 }
 
 /// First line of a file of points.
-pub const HEADER: &str = "task,algorithm,seed,actions,return";
+pub const HEADER: &str = "task,algorithm,seed,actions,return,reached";
 
 /// A line of a file of points.
 #[must_use]
 pub fn line(point: &Point) -> String {
-    format!("{},{},{},{},{:.2}", point.task, point.algorithm, point.seed, point.actions, point.value)
+    let Outcome { value, reached } = point.outcome;
+    format!("{},{},{},{},{value:.2},{reached:.4}", point.task, point.algorithm, point.seed, point.actions)
 }
 
 /// Mean and standard deviation over seeds by algorithm and actions, of one task.
@@ -104,7 +101,7 @@ pub fn line(point: &Point) -> String {
 pub fn moments(points: &[Point], task: &str) -> BTreeMap<(String, usize), [f64; 2]> {
     let mut all: BTreeMap<(String, usize), Vec<f64>> = BTreeMap::new();
     for point in points.iter().filter(|point| point.task == task) {
-        all.entry((point.algorithm.clone(), point.actions)).or_default().push(point.value);
+        all.entry((point.algorithm.clone(), point.actions)).or_default().push(point.outcome.value);
     }
     let of = |values: Vec<f64>| {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -120,9 +117,11 @@ pub fn moments(points: &[Point], task: &str) -> BTreeMap<(String, usize), [f64; 
 /// Where there is no point.
 pub fn figure(points: &[Point]) -> Result<String> {
     let mut panels = Vec::new();
-    for name in ["cartpole", "hopper"] {
-        let moments = moments(points, name);
-        let Some(task) = task(name).filter(|_| !moments.is_empty()) else { continue };
+    for task in TASKS {
+        let moments = moments(points, task.name());
+        if moments.is_empty() {
+            continue;
+        }
         let curves = ALGORITHMS.into_iter().map(|algorithm| {
             let own = || moments.iter().filter(move |((own, _), _)| own == algorithm);
             Curve {
@@ -137,10 +136,11 @@ pub fn figure(points: &[Point]) -> Result<String> {
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), [mean, s]| (low.min(mean - s), high.max(mean + s)));
         let seconds = task.length() as f64 * task.timing().0 * task.timing().1 as f64;
         panels.push(Panel {
-            title: format!("{name}, episodes of {seconds:.0} s"),
+            title: format!("{}, episodes of {seconds:.0} s", task.name()),
             labels: ["actions, thousands, all worlds".into(), "return of an episode".into()],
             decades: false,
-            range: [low - 0.05 * (high - low), high + 0.05 * (high - low)],
+            // Room above for the legend.
+            range: [low - 0.05 * (high - low), high + 0.25 * (high - low)],
             curves: curves.collect(),
         });
     }
@@ -153,10 +153,12 @@ pub fn figure(points: &[Point]) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::{ALGORITHMS, HEADER, Point, figure, learn, line, moments, read};
+    use crate::policy::Outcome;
     use crate::tasks::task;
 
     fn point(algorithm: &str, seed: u64, actions: usize, value: f64) -> Point {
-        Point { task: "cartpole".into(), algorithm: algorithm.into(), seed, actions, value }
+        let outcome = Outcome { value, reached: 0.5 };
+        Point { task: "cartpole".into(), algorithm: algorithm.into(), seed, actions, outcome }
     }
 
     #[test]
@@ -177,23 +179,28 @@ mod tests {
         assert!(error.contains("curves.csv, line 2"), "{error}");
     }
 
-    /// The pole of the mean policy stays nearer to upright, by far more than seeds differ at the start.
+    /// The pole ends up held up, from 40 thousand actions by SHAC; PPO learns from them, but less. Returns in the mean over
+    /// three seeds when this was written: -637 and -1030, after -2010; seeds differ by some 100.
     #[test]
-    fn both_learn_from_few_actions() {
+    fn shac_swings_the_pole_up_from_fewer_actions() {
         let cartpole = task("cartpole").expect("a task");
-        for algorithm in ALGORITHMS {
-            let gain = |seed: u64| {
+        let [shac, ppo] = ALGORITHMS.map(|algorithm| {
+            let outcome = |seed: u64| {
                 let points = learn(cartpole, algorithm, seed, [BUDGET, BUDGET], |_| {}).expect("a curve");
-                println!("{algorithm}, seed {seed}: {} to {}", points[0].value, points[points.len() - 1].value);
-                points[points.len() - 1].value - points[0].value
+                let [before, after] = [points[0].outcome, points[points.len() - 1].outcome];
+                println!("{algorithm}, seed {seed}: {before:?} to {after:?}");
+                assert!(before.value < -1800.0 && before.reached == 0.0, "it was held up by none: {before:?}");
+                after
             };
-            let mean = (gain(0) + gain(1) + gain(2)) / 3.0;
-            assert!(mean > GAIN, "{algorithm}: {mean}");
-        }
+            let outcomes = [0, 1, 2].map(outcome);
+            let mean = |of: fn(&Outcome) -> f64| outcomes.iter().map(of).sum::<f64>() / 3.0;
+            Outcome { value: mean(|outcome| outcome.value), reached: mean(|outcome| outcome.reached) }
+        });
+        assert!(shac.value > -800.0 && shac.reached > 0.5, "{shac:?}");
+        assert!(ppo.value > -1300.0, "{ppo:?}");
+        assert!(shac.value > ppo.value + 100.0, "{shac:?} {ppo:?}");
     }
 
     /// Actions of each run.
-    const BUDGET: usize = 20_000;
-    /// What the return rises by at least in the mean over seeds: half of what it did when this was written (SHAC 443, PPO 350).
-    const GAIN: f64 = 175.0;
+    const BUDGET: usize = 40_000;
 }

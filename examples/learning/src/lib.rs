@@ -6,7 +6,9 @@ pub mod noise;
 pub mod policy;
 pub mod ppo;
 pub mod shac;
+pub mod table;
 pub mod tasks;
+pub mod units;
 pub mod worlds;
 
 use anyhow::Result;

@@ -5,6 +5,7 @@ use candle_core::{D, Device, Tensor, Var};
 use candle_nn::{AdamW, Optimizer, ParamsAdamW};
 
 use crate::noise::Noise;
+use crate::units::Units;
 
 /// Rows of numbers as a tensor.
 ///
@@ -23,7 +24,7 @@ pub fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
     Ok(tensor.flatten_all()?.to_vec1()?)
 }
 
-/// Dense layers with exponential linear units (D. Clevert et al. 2016) between them: smooth enough for gradients by inputs.
+/// Dense layers with [`Units`] between them.
 #[derive(Debug)]
 pub struct Mlp {
     /// Weights `[in, out]`, biases `[out]`.
@@ -53,10 +54,9 @@ impl Mlp {
     pub fn forward(&self, inputs: &Tensor) -> Result<Tensor> {
         let mut x = inputs.clone();
         for (index, [weights, bias]) in self.layers.iter().enumerate() {
-            x = x.matmul(weights)?.broadcast_add(bias)?;
-            if index + 1 < self.layers.len() {
-                x = x.elu(1.0)?;
-            }
+            let sums = x.matmul(weights)?;
+            let hidden = index + 1 < self.layers.len();
+            x = if hidden { sums.apply_op2(bias, Units)? } else { sums.broadcast_add(bias)? };
         }
         Ok(x)
     }

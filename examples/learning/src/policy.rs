@@ -114,21 +114,33 @@ pub fn observations<'a>(task: &dyn Task, states: impl IntoIterator<Item = &'a ma
     states.into_iter().flat_map(|state| task.observe(state)).collect()
 }
 
-/// Mean return, without noise, of episodes from the same starts for every policy.
+/// What comes of a policy without noise, means over episodes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome {
+    /// Return of an episode, of rewards as they are.
+    pub value: f64,
+    /// How far its goal is reached, [`Task::reached`].
+    pub reached: f64,
+}
+
+/// Follows a policy without noise through episodes from the same starts for every policy.
 ///
 /// # Errors
 /// Of the batch.
-pub fn evaluate(task: &'static dyn Task, policy: &Policy, episodes: usize) -> Result<f64> {
+pub fn evaluate(task: &'static dyn Task, policy: &Policy, episodes: usize) -> Result<Outcome> {
     // Its own sequence, which no training draws from.
     let mut worlds = Worlds::new(task, episodes, Noise::new(u64::MAX, 0), false)?;
-    let (mut sum, mut going) = (0.0, vec![true; episodes]);
+    let mut sum = 0.0;
+    let mut paths = vec![Vec::new(); episodes];
+    let mut going = vec![true; episodes];
     for _ in 0..task.length() {
         let seen = policy.seen.scaled(&observations(task, worlds.states()));
         let actions = numbers(&policy.net.forward(&rows(seen, task.observed())?)?.tanh()?)?;
         let turn = worlds.act(&actions)?;
-        for world in 0..episodes {
+        for (world, state) in turn.after.into_iter().enumerate() {
             if going[world] {
                 sum += turn.rewards[world];
+                paths[world].push(state);
                 going[world] = turn.ends[world] == End::No;
             }
         }
@@ -136,7 +148,10 @@ pub fn evaluate(task: &'static dyn Task, policy: &Policy, episodes: usize) -> Re
             break;
         }
     }
-    Ok(sum / episodes as f64)
+    let (dt, steps) = task.timing();
+    let second = (1.0 / (dt * steps as f64)).round() as usize;
+    let reached: f64 = paths.iter().map(|path| task.reached(&path[path.len().saturating_sub(second)..])).sum();
+    Ok(Outcome { value: sum / episodes as f64, reached: reached / episodes as f64 })
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Worlds of a task side by side, each in an episode of its own.
 
 use anyhow::{Context, Result};
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, KeptStep, Precision, State};
+use manyworlds::{Batch, BatchOptions, Executor, KeptStep, Precision, State};
 
 use crate::noise::Noise;
 use crate::tasks::Task;
@@ -48,7 +48,7 @@ impl Worlds {
     /// # Errors
     /// Of the batch.
     pub fn new(task: &'static dyn Task, count: usize, noise: Noise, keep: bool) -> Result<Self> {
-        let model = manyworlds::load(task.scene(), &ImportOptions::default())?.model;
+        let model = task.model()?;
         let options = BatchOptions {
             executor: Executor::Cpu,
             precision: Precision::F64,

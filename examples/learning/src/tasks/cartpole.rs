@@ -2,18 +2,25 @@
 
 use std::f64::consts::{PI, TAU};
 
-use manyworlds::{Outputs, State};
+use anyhow::Result;
+use manyworlds::{ImportOptions, Model, Outputs, State};
 
 use super::Task;
 use crate::noise::Noise;
 
 /// Rewards and episodes as in J. Xu et al. 2022, appendix: `-theta^2 - 0.1 theta'^2 - 0.05 x^2 - 0.1 x'^2`, from a hanging
-/// pole. An episode is 200 actions of 0.02 s; nothing ends it earlier, the track's ends are limits of the joint.
+/// pole. An episode is 200 actions of 0.02 s; nothing ends it earlier.
 #[derive(Debug, Clone, Copy)]
-pub struct Cartpole;
+pub struct Cartpole {
+    /// Whether the track ends, as the scene's does: a cart that is pushed against an end stays there whatever the force, and
+    /// has no gradient by it.
+    pub ends: bool,
+}
 
 /// Weights of pole angle, cart position, and their rates.
 const COST: [f64; 4] = [1.0, 0.05, 0.1, 0.1];
+/// A pole nearer to upright than this is held up, rad.
+const HELD: f64 = 0.2;
 
 /// The angle from upright, -pi to pi.
 fn wrapped(angle: f64) -> f64 {
@@ -21,8 +28,16 @@ fn wrapped(angle: f64) -> f64 {
 }
 
 impl Task for Cartpole {
-    fn scene(&self) -> &'static str {
-        "cartpole"
+    fn name(&self) -> &'static str {
+        if self.ends { "cartpole-with-ends" } else { "cartpole" }
+    }
+
+    fn model(&self) -> Result<Model> {
+        let mut model = manyworlds::load("cartpole", &ImportOptions::default())?.model;
+        if !self.ends {
+            model.joints.iter_mut().for_each(|joint| joint.range = None);
+        }
+        Ok(model)
     }
 
     fn timing(&self) -> (f64, usize) {
@@ -68,6 +83,18 @@ impl Task for Cartpole {
 
     fn fallen(&self, _: &State) -> bool {
         false
+    }
+
+    fn goal(&self) -> &'static str {
+        "episodes whose pole is held up for the last second, share"
+    }
+
+    fn reached(&self, last: &[State]) -> f64 {
+        if last.iter().all(|state| wrapped(state.q[1]).abs() < HELD) { 1.0 } else { 0.0 }
+    }
+
+    fn good(&self) -> f64 {
+        -650.0
     }
 
     fn start(&self, noise: &mut Noise) -> State {

@@ -1,6 +1,7 @@
 //! Make a one-legged robot hop forwards.
 
-use manyworlds::{Outputs, State};
+use anyhow::Result;
+use manyworlds::{ImportOptions, Model, Outputs, State};
 
 use super::Task;
 use crate::noise::Noise;
@@ -44,8 +45,12 @@ fn by_height(z: f64) -> (f64, f64) {
 }
 
 impl Task for Hopper {
-    fn scene(&self) -> &'static str {
+    fn name(&self) -> &'static str {
         "hopper"
+    }
+
+    fn model(&self) -> Result<Model> {
+        Ok(manyworlds::load(self.name(), &ImportOptions::default())?.model)
     }
 
     fn timing(&self) -> (f64, usize) {
@@ -89,6 +94,18 @@ impl Task for Hopper {
 
     fn fallen(&self, state: &State) -> bool {
         state.q[HEIGHT] < FALLEN
+    }
+
+    fn goal(&self) -> &'static str {
+        "way forwards in an episode, m"
+    }
+
+    fn reached(&self, last: &[State]) -> f64 {
+        last.last().map_or(0.0, |state| state.q[WAY])
+    }
+
+    fn good(&self) -> f64 {
+        1000.0
     }
 
     fn start(&self, noise: &mut Noise) -> State {

@@ -3,7 +3,8 @@
 mod cartpole;
 mod hopper;
 
-use manyworlds::{Outputs, State};
+use anyhow::Result;
+use manyworlds::{Model, Outputs, State};
 
 use crate::noise::Noise;
 
@@ -12,8 +13,13 @@ pub use hopper::Hopper;
 
 /// A task for a policy. All of it is differentiable but falling.
 pub trait Task: Sync {
-    /// The built-in scene that it is about, and its own name.
-    fn scene(&self) -> &'static str;
+    /// What it is called.
+    fn name(&self) -> &'static str;
+    /// What moves.
+    ///
+    /// # Errors
+    /// Of the model.
+    fn model(&self) -> Result<Model>;
     /// Time step, s, and steps that an action lasts.
     fn timing(&self) -> (f64, usize);
     /// Actions of an episode.
@@ -32,29 +38,37 @@ pub trait Task: Sync {
     fn reward_scale(&self) -> f64;
     /// Whether an episode ends early in a state.
     fn fallen(&self, state: &State) -> bool;
+    /// What is asked of a policy in the end, in words.
+    fn goal(&self) -> &'static str;
+    /// How far that is reached in an episode, by the states of its last second.
+    fn reached(&self, last: &[State]) -> f64;
+    /// Return of an episode from which on the task counts as learned.
+    fn good(&self) -> f64;
     /// Where an episode begins.
     fn start(&self, noise: &mut Noise) -> State;
 }
 
-/// A task by its scene's name.
+/// All tasks.
+pub const TASKS: [&'static dyn Task; 3] = [&Cartpole { ends: false }, &Cartpole { ends: true }, &Hopper];
+
+/// A task by its name.
 #[must_use]
 pub fn task(name: &str) -> Option<&'static dyn Task> {
-    let all: [&'static dyn Task; 2] = [&Cartpole, &Hopper];
-    all.into_iter().find(|task| task.scene() == name)
+    TASKS.into_iter().find(|task| task.name() == name)
 }
 
 #[cfg(test)]
 mod tests {
     use manyworlds::{Outputs, State};
 
-    use super::task;
+    use super::TASKS;
     use crate::noise::Noise;
 
     /// Observation and reward against central differences at random states; positions of both tasks are plain numbers.
     #[test]
     fn gradients_are_those_of_differences() {
-        for name in ["cartpole", "hopper"] {
-            let task = task(name).expect("a task");
+        for task in TASKS {
+            let name = task.name();
             let mut noise = Noise::new(5, 0);
             for _ in 0..20 {
                 let mut state = task.start(&mut noise);
