@@ -252,7 +252,7 @@ fn solve<T: Scalar + CollidePrecision>(
         tolerance: shared.tolerance,
         iterations: match shared.kernels() {
             // The same method, on islands that kernels cannot hold or in more digits.
-            Kernels::Nothing | Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals => shared.iterations,
+            Kernels::Nothing | Kernels::Canal | Kernels::Sap => shared.iterations,
             _ => shared.iterations.saturating_mul(PATIENCE),
         },
         history: false,
