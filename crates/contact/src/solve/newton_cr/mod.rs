@@ -38,8 +38,8 @@ const FELL: f64 = 0.5;
 const AGAIN: u32 = 6;
 /// Finishing steps that trust the map, before those that are more careful.
 const QUICK: u32 = 12;
-/// The careful ones before the stages of `auto` that need no good start: hundreds of sliding contacts at once, as where
-/// tables land on tables, stall Newton steps just above any tight tolerance.
+/// The careful ones before the stages of `auto`, which need no good start: on hundreds of contacts at once, as where tables
+/// land on tables, more of the same creep.
 const CAREFUL: u32 = 30;
 
 /// See the module.
