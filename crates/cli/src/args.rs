@@ -78,7 +78,7 @@ pub(crate) struct RunArgs {
     /// Residual at which the solver stops, N s; `bench` ends with exit code 1 when a world misses it
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) tolerance: Option<f64>,
-    /// Most iterations of the solver a step; what `auto` does on the host may take ten times as many
+    /// Most iterations of the solver a step; what `auto` and `newton-cr` do on the host may take ten times as many
     #[arg(long, value_name = "N")]
     pub(crate) iterations: Option<u32>,
     /// Parts in which pgs lets a step's free motion in, each with its share of the iterations (temporal Gauss-Seidel)

@@ -67,16 +67,42 @@ pub(crate) fn island_residual(problem: &ContactProblem, island: &Island, lambda:
         v[s.begin..s.begin + s.count].copy_from_slice(&problem.v_free[s.begin..s.begin + s.count]);
     }
     let ids = plan.constraints_of(island);
-    let own = || ids.iter().map(|&i| &problem.constraints[i as usize]);
-    own().for_each(|c| problem.push(c, lambda, v));
+    ids.iter().for_each(|&i| problem.push(&problem.constraints[i as usize], lambda, v));
+    let left = laws(problem, island, lambda, v);
+    (left.residual, left.residual_scaled)
+}
+
+/// What impulses and a velocity leave of the laws of an island.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct IslandResidual {
+    /// As in [`Quality`], with the island's contacts, N s.
+    pub residual: f64,
+    /// As in [`Quality`], m/s.
+    pub residual_scaled: f64,
+    /// Its contacts.
+    pub contacts: usize,
+}
+
+/// By island, the laws at impulses `[n_rows]` and a velocity `[n_v]` that need not be just what they give: one that was
+/// rounded.
+pub fn by_island<'a>(
+    problem: &'a ContactProblem,
+    lambda: &'a [f64],
+    v: &'a [f64],
+) -> impl Iterator<Item = IslandResidual> + 'a {
+    problem.plan.islands.iter().map(|island| laws(problem, island, lambda, v))
+}
+
+fn laws(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &[f64]) -> IslandResidual {
     let (mut square, mut scaled, mut contacts) = (0.0, 0.0f64, 0);
-    for c in own() {
+    for &i in problem.plan.constraints_of(island) {
+        let c = &problem.constraints[i as usize];
         let sigma = problem.sigma(c, v);
         square += defect(c, 1.0, lambda, sigma).powi(2);
         scaled = scaled.max(scaled_defect(c, lambda, sigma));
         contacts += usize::from(matches!(c.law, Law::Contact { .. }));
     }
-    (f64::sqrt(square) / contacts.max(1) as f64, scaled)
+    IslandResidual { residual: f64::sqrt(square) / contacts.max(1) as f64, residual_scaled: scaled, contacts }
 }
 
 /// Measures impulses, and the velocity that a solver gave with them.

@@ -367,8 +367,9 @@ impl Batch {
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are
-    /// those that the step's own solver saw, rounded as the batch's precision does; a tree is a subsystem, a contact
-    /// names the bodies that touch. Slow: for records and outside checks.
+    /// those that the step's own solver saw, rounded as the batch's precision does, but for impulses that the host found,
+    /// which are in double precision; a tree is a subsystem, a contact names the bodies that touch. Slow: for records and
+    /// outside checks.
     ///
     /// # Errors
     /// [`Error::Index`], [`Error::NoProblem`] before the first step and for a world that broke down, or a device that

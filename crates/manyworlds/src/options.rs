@@ -115,8 +115,8 @@ pub struct BatchOptions {
     /// The contact solver stops a world below this residual, N s (number 1 of the certificate).
     pub tolerance: f64,
     /// The contact solver stops a world after so many sweeps, iterations of `subadmm`, or Newton steps of `canal`, `sap` and
-    /// `newton-cr`, of which the host may take as many again. Newton steps behind sweeps are at most as many again, and what
-    /// `auto` does on the host where those were not enough takes at most ten times as many.
+    /// `newton-cr`; of those of `canal` and `sap` the host may take as many again. Newton steps behind sweeps are at most as
+    /// many again, and what `auto` and `newton-cr` do on the host where those were not enough takes at most ten times as many.
     pub iterations: u32,
     /// Parts in which `pgs` lets a step's free motion in, each with its share of the sweeps (temporal Gauss-Seidel); 1: all
     /// at once. For long chains and heavy bodies on light ones with few sweeps; the certificate still measures the whole

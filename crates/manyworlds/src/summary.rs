@@ -36,6 +36,12 @@ impl Summary {
         self.penetration = self.penetration.max(penetration);
     }
 
+    /// Residuals of all islands that were found otherwise: the sum of the squared norms, and the largest scaled one.
+    pub(crate) fn replace(&mut self, square: f64, scaled: f64) {
+        self.residual = square;
+        self.residual_scaled = scaled;
+    }
+
     /// From a sum over islands to the world's mean.
     pub(crate) fn close(&mut self) {
         self.residual = self.residual.sqrt() / self.counted.max(1.0);

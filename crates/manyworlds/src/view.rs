@@ -15,8 +15,9 @@ pub enum Field {
     Pose,
     /// Per body: angular and linear velocity in world axes at the tree's first body, before the last step.
     Twist,
-    /// Certificate of the last step: residual, scaled residual, sweeps, Newton steps, deepest penetration, contacts,
-    /// rows that could act, the residual the solver stopped at; then the certificate's velocity `[n_v]`.
+    /// Certificate of the last step by kernels, of its impulses as they are stored: residual, scaled residual, sweeps,
+    /// Newton steps, deepest penetration, contacts, rows that could act, the residual the solver stopped at; then the
+    /// certificate's velocity `[n_v]`.
     Info,
 }
 

@@ -285,10 +285,16 @@ fn iterations_find_what_elimination_does() {
         ("clutter", 24, "auto"),
         ("humanoid", 150, "sap"),
         ("humanoid", 150, "dantzig"),
+        ("flexible-beam", 20, "newton-cr"),
+        ("heavy-stack", 3, "newton-cr"),
+        ("arch", 20, "newton-cr"),
+        ("clutter", 20, "newton-cr"),
     ];
     for (scene, steps, solver) in scenes {
         let model = load(scene);
-        let options = BatchOptions { solver: solver.into(), ..precise() };
+        // 3 g on 250 N m/rad: number 1 of the residuals is a multiple of rounding.
+        let tolerance = if scene == "flexible-beam" { 1e-8 } else { precise().tolerance };
+        let options = BatchOptions { solver: solver.into(), tolerance, ..precise() };
         let mut batch = Batch::new(&[(&model, 1)], &options).expect("a batch");
         run(&mut batch, steps);
         let (there, back) = (inputs(&model, 3), outputs(&model, 8));

@@ -26,6 +26,7 @@ mod overrides;
 mod parameter_derivatives;
 mod parity;
 mod rollout;
+mod single_precision;
 mod smoothing;
 mod standing;
 mod step_problem;

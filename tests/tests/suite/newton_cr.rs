@@ -160,9 +160,9 @@ fn the_host_solves_what_kernels_leave() {
     let model = scene("heavy-stack");
     let mut stands = batch(&model, 1, &options(1, 1e-7));
     run(&mut stands, 1);
-    // One step of Newton does not solve it, in a kernel or on the host.
+    // One step of Newton does not solve it in a kernel; the host has ten times as many.
     let found = summaries(&mut stands)[0];
-    assert_eq!((found.status, found.stage), (status::ITERATION_LIMIT, Some(Stage::NewtonCr)), "{found:?}");
+    assert_eq!((found.status, found.stage), (status::CONVERGED, Some(Stage::NewtonCr)), "{found:?}");
     let mut stands = batch(&model, 1, &options(200, 1e-7));
     run(&mut stands, 1);
     let found = summaries(&mut stands)[0];

@@ -1,6 +1,7 @@
 //! Certificates of the worlds of a chunk.
 
 use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
@@ -15,11 +16,20 @@ use crate::{Error, Summary};
 /// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
 pub(super) const LOOSE: f64 = 10.0;
 
+/// What a certificate is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// The step as it was taken: of worlds that the host solved, by its unrounded impulses.
+    Step,
+    /// Impulses as they are stored.
+    Stored,
+}
+
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
-    /// What the last step left.
+    /// What the last step left: derivatives are those of the impulses as they are stored, and so is their certificate.
     pub(super) fn remains(&mut self) -> Result<Remains<'_, T, S>, Error> {
         let mut summaries = Vec::new();
-        self.summarise(&mut summaries)?;
+        self.sum_up(Of::Stored, &mut summaries)?;
         // A residual that the solver was content with may be above its tolerance by rounding.
         let tolerance = LOOSE * self.shared.tolerance;
         Remains::new(self, summaries, tolerance)
@@ -27,7 +37,12 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
 
     /// Appends the certificate of every world.
     pub(super) fn summarise(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
+        self.sum_up(Of::Step, out)
+    }
+
+    fn sum_up(&mut self, of: Of, out: &mut Vec<Summary>) -> Result<(), Error> {
         self.finish()?;
+        let model = self.shared.solver.model();
         let first = out.len();
         out.resize(first + self.n_world, Summary::default());
         let width = self.store.tile();
@@ -55,8 +70,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         self.summarise_islands(&mut out[first..])?;
         for (index, (summary, world)) in out[first..].iter_mut().zip(&self.host.worlds).enumerate() {
             summary.contacts = world.contacts.len() as u32;
-            if let Some(answer) = self.answers.get(index).copied().flatten() {
-                answer.note(self.shared.solver.model(), summary);
+            let answer = self.answers.get(index).and_then(Option::as_ref);
+            // Another contact than the certificate's has no certificate but its solver's word.
+            if let Some(answer) = answer.filter(|_| of == Of::Step || model != ContactModel::Exact) {
+                answer.note(model, summary);
             }
             summary.close();
         }

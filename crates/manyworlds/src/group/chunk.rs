@@ -253,6 +253,9 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         for world in (0..self.n_world).filter(|&w| marked(w)) {
             self.host.forget(world);
             self.touch(world);
+            if let Some(Some(answer)) = self.answers.get_mut(world) {
+                answer.impulse.clear();
+            }
         }
         for set in &mut self.sets {
             let b = set.step.buffers;

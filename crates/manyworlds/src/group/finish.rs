@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::time::Instant;
 
 use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_contact::ContactProblem;
+use manyworlds_contact::residual::by_island;
 use manyworlds_contact::solve::{ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage};
 use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
@@ -30,6 +32,7 @@ struct Solved {
     /// Where each constraint's impulses stand, and which they are.
     homes: Vec<(Home, Range<usize>)>,
     outcome: Outcome,
+    left: Left,
 }
 
 /// The buffers of a chunk that answers go to.
@@ -101,6 +104,10 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         self.upload(&answers)?;
         self.count(&solved)?;
+        for Solved { world, outcome, left, .. } in solved {
+            let Outcome { status, stage, lambda, .. } = outcome;
+            self.answers[world] = Some(Answer { status, stage, left, impulse: lambda });
+        }
         self.host.spent_solving(clock.elapsed());
         Ok(true)
     }
@@ -140,8 +147,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
 
     /// Puts what was found for one world where the kernels would have.
     fn place(&mut self, solved: &Solved, answers: &mut Answers<T>) {
-        let Solved { world, homes, outcome } = solved;
-        self.answers[*world] = Some(Answer { status: outcome.status, stage: outcome.stage });
+        let Solved { world, homes, outcome, .. } = solved;
         for (home, rows) in homes {
             let lambda = outcome.lambda[rows.clone()].iter().map(|&x| T::from_f64(x));
             match *home {
@@ -252,7 +258,7 @@ fn solve<T: Scalar + CollidePrecision>(
         tolerance: shared.tolerance,
         iterations: match shared.kernels() {
             // The same method, on islands that kernels cannot hold or in more digits.
-            Kernels::Nothing | Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals => shared.iterations,
+            Kernels::Nothing | Kernels::Canal | Kernels::Sap => shared.iterations,
             _ => shared.iterations.saturating_mul(PATIENCE),
         },
         history: false,
@@ -263,25 +269,64 @@ fn solve<T: Scalar + CollidePrecision>(
     let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
     let rows = problem.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
     let homes = problem.homes.iter().copied().zip(rows).collect();
-    sound.then_some(Solved { world, homes, outcome })
+    let left = Left::new::<T>(&problem.problem, &outcome, shared.tolerance);
+    sound.then_some(Solved { world, homes, outcome, left })
+}
+
+/// What the host's answer leaves of a world's laws, in double precision.
+///
+/// Kernels can only certify the impulses that are stored, and by their own arithmetic. In single precision neither says
+/// much where large impulses cancel: the velocity that the state gets is not a sum of rounded impulses, but the sum of
+/// the unrounded ones, rounded once.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    /// Sum of squares over all rows of residual number 1, (N s)^2.
+    square: f64,
+    /// m/s
+    scaled: f64,
+    /// Whether every island meets what a batch of this precision promises.
+    solved: bool,
+}
+
+impl Left {
+    /// At the velocity that the impulses give and at the one that the state gets, whichever leaves more.
+    fn new<T: Scalar>(problem: &ContactProblem, outcome: &Outcome, tolerance: f64) -> Self {
+        let stored: Vec<f64> = outcome.v.iter().map(|&v| T::from_f64(v).to_f64()).collect();
+        let single = T::NAME != f64::NAME;
+        let mut sum = Self { square: 0.0, scaled: 0.0, solved: true };
+        let given = by_island(problem, &outcome.lambda, &outcome.v);
+        for (given, stored) in given.zip(by_island(problem, &outcome.lambda, &stored)) {
+            let residual = given.residual.max(stored.residual);
+            let scaled = given.residual_scaled.max(stored.residual_scaled);
+            sum.square += (residual * given.contacts.max(1) as f64).powi(2);
+            sum.scaled = sum.scaled.max(scaled);
+            sum.solved &= residual <= tolerance || (single && scaled <= tolerance);
+        }
+        sum
+    }
 }
 
 /// How the host's solve of a world ended.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Answer {
     status: SolveStatus,
     stage: Option<Stage>,
+    left: Left,
+    /// As the state's velocity was made of them, not rounded, `[n_rows]` of the world's problem.
+    pub(super) impulse: Vec<f64>,
 }
 
 impl Answer {
     /// Puts it where a world is summed up. A solver of another contact than the certificate's is judged by its own
     /// tolerance, which only it knows.
-    pub(super) fn note(self, model: ContactModel, summary: &mut Summary) {
+    pub(super) fn note(&self, model: ContactModel, summary: &mut Summary) {
         summary.stage = self.stage;
-        if model != ContactModel::Exact {
-            let converged = self.status == SolveStatus::Converged;
-            let word = if converged { status::CONVERGED } else { status::ITERATION_LIMIT };
-            summary.status = summary.status & !(status::CONVERGED | status::ITERATION_LIMIT) | word;
-        }
+        summary.replace(self.left.square, self.left.scaled);
+        let converged = match model {
+            ContactModel::Exact => self.left.solved,
+            _ => self.status == SolveStatus::Converged,
+        };
+        let word = if converged { status::CONVERGED } else { status::ITERATION_LIMIT };
+        summary.status = summary.status & !(status::CONVERGED | status::ITERATION_LIMIT) | word;
     }
 }

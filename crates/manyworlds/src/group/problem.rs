@@ -48,8 +48,13 @@ pub(super) fn problem<T: Scalar + CollidePrecision, S: Store<T>>(
 ) -> Result<StepProblem, Error> {
     chunk.finish()?;
     let reading = Reading::new(chunk, When::After)?;
-    let WorldProblem { problem, impulse, velocity, .. } =
+    let WorldProblem { problem, mut impulse, velocity, .. } =
         reading.of(&chunk.store).world(shared, &chunk.host.packed(), world)?;
+    // Those of a world that was reset are gone.
+    let unrounded = chunk.answers.get(world).and_then(Option::as_ref).map(|answer| &answer.impulse);
+    if let Some(unrounded) = unrounded.filter(|all| !all.is_empty()) {
+        impulse.copy_from_slice(unrounded);
+    }
     Ok(StepProblem { problem, impulse, velocity })
 }
 

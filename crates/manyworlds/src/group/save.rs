@@ -164,6 +164,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         self.mark_stale();
         self.forget_kept();
+        self.answers.clear();
         Ok(())
     }
 

@@ -53,8 +53,8 @@ impl Solver for Auto {
 
     fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         match settings.precision {
-            Precision::F32 => finish::<f32>(problem, settings),
-            Precision::F64 => finish::<f64>(problem, settings),
+            Precision::F32 => finish::<f32>(problem, settings, settings.iterations),
+            Precision::F64 => finish::<f64>(problem, settings, settings.iterations),
         }
     }
 }
@@ -73,8 +73,8 @@ fn run<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings) -> Outcome
     go_on::<T>(problem, settings, left, outcome)
 }
 
-/// The stages that batches do not have as kernels.
-fn finish<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+/// The stages that batches do not have as kernels, with so many iterations at most.
+pub(super) fn finish<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, most: u32) -> Outcome {
     let outcome = Outcome {
         status: SolveStatus::IterationLimit,
         iterations: 0,
@@ -85,7 +85,7 @@ fn finish<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings) -> Outc
         elapsed: Duration::ZERO,
         trace: Vec::new(),
     };
-    go_on::<T>(problem, settings, settings.iterations, outcome)
+    go_on::<T>(problem, settings, most, outcome)
 }
 
 /// Stages 2 to 4, with so many iterations left.

@@ -24,6 +24,7 @@ use std::time::Duration;
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
+use super::auto;
 use super::iterate::{Phase, copy, measure, verdict};
 use super::polish::{Polish, Trust};
 use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage};
@@ -37,6 +38,9 @@ const FELL: f64 = 0.5;
 const AGAIN: u32 = 6;
 /// Finishing steps that trust the map, before those that are more careful.
 const QUICK: u32 = 12;
+/// The careful ones before the stages of `auto`, which need no good start: on hundreds of contacts at once, as where tables
+/// land on tables, more of the same creep.
+const CAREFUL: u32 = 30;
 
 /// See the module.
 #[derive(Debug)]
@@ -62,7 +66,19 @@ impl Solver for NewtonCr {
     fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         // Where the kernels' steps did not converge, many more of the same will not.
         let params = NewtonCrParams { finish_after: Some(AGAIN), ..NewtonCrParams::batches() };
-        Outcome { stage: Some(Stage::NewtonCr), ..params.run(problem, settings) }
+        let first = SolveSettings { iterations: settings.iterations.min(AGAIN + QUICK + CAREFUL), ..*settings };
+        let own = Outcome { stage: Some(Stage::NewtonCr), ..params.run(problem, &first) };
+        let left = settings.iterations - first.iterations;
+        if own.status == SolveStatus::Converged || left == 0 || !own.lambda.iter().all(|x| x.is_finite()) {
+            return own;
+        }
+        let last = auto::finish::<f64>(&ContactProblem { warm_start: own.lambda, ..problem.clone() }, settings, left);
+        Outcome {
+            stage: last.stage.or(Some(Stage::NewtonCr)),
+            iterations: own.iterations + last.iterations,
+            elapsed: own.elapsed + last.elapsed,
+            ..last
+        }
     }
 }
 
