@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod check;
 mod compare;
+mod curve;
 mod energy;
 mod failure;
 mod figure;

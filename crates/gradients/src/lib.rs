@@ -51,5 +51,5 @@ pub use model::{ContactModel, Give};
 pub use parameter::StepParameter;
 pub use product::{Inputs, Outputs};
 pub use rules::{Bounces, GradientRules};
-pub use step::{Certificate, DOUBTFUL_MARGIN, Jacobian, Linearised, StepInput, jacobian};
+pub use step::{Certificate, Jacobian, Linearised, StepInput, is_doubtful, jacobian};
 pub use tree::{TreeInput, TreeMade};

@@ -3,6 +3,7 @@
 use manyworlds_shaders::dynamics::tree::param;
 
 use crate::block::BlockInput;
+use crate::constraint::CLOSED;
 use crate::contact::ContactInput;
 use crate::grid::axpy;
 use crate::island::{Island, LARGEST_RESIDUAL, LeftOver, Parts};
@@ -134,13 +135,21 @@ const LARGEST_ISLAND: usize = 4096;
 /// What speaks against a derivative that is not finite: it is given as zeros.
 pub(crate) const NOT_FINITE: &str = "the derivative is not finite";
 
-/// Margins below this may be a matter of how redundant contacts share their impulses, m/s.
-pub const DOUBTFUL_MARGIN: f64 = 1e-5;
-
 /// Margins below this are mode switches: rounding decides which side the step is on.
 const SMALLEST_MARGIN: f64 = 1e-12;
 /// The same of steps in single precision.
 const SMALLEST_MARGIN_SINGLE: f64 = 1e-6;
+
+/// Margins of redundant constraints below this may be a matter of how they share their impulses, m/s.
+const DOUBTFUL_MARGIN: f64 = 1e-5;
+
+/// Whether a margin may be a matter of how redundant contacts share their impulses. A solver that leaves some of them without
+/// leaves a margin of rounding; then the equations of the others need not be redundant.
+#[must_use]
+pub fn is_doubtful(margin: f64, redundant: bool, single: bool) -> bool {
+    let tied = if single { SMALLEST_MARGIN_SINGLE } else { CLOSED };
+    margin < tied || (redundant && margin < DOUBTFUL_MARGIN)
+}
 
 /// Derivatives of the state after a step by the state before it and by what acts, dense, row-major. Rows and columns of q
 /// are those of the tangent space: `n_v`, orientations by rotation vectors in body axes.
@@ -386,9 +395,14 @@ impl<'a> Linearised<'a> {
         if self.model != ContactModel::Exact {
             return None;
         }
-        let dense = self.islands.iter().map(|part| (part.island.margin, &part.island.members, &part.parts));
-        let large = self.large.iter().map(|part| (part.island.margin, &part.island.members, &part.parts));
-        for (_, members, parts) in dense.chain(large).filter(|(margin, ..)| *margin < DOUBTFUL_MARGIN) {
+        let dense = self.islands.iter().map(|Part { island, parts, .. }| {
+            (island.margin, island.rank < island.unknowns.len(), &island.members, parts)
+        });
+        // Their rank is not known.
+        let large = self.large.iter().map(|part| (part.island.margin, true, &part.island.members, &part.parts));
+        let doubtful =
+            dense.chain(large).filter(|&(margin, redundant, ..)| is_doubtful(margin, redundant, self.single));
+        for (_, _, members, parts) in doubtful {
             for (contact, impulse) in shared(members, parts, self.contacts, self.single) {
                 out.get_or_insert_with(|| self.contacts.to_vec())[contact].impulse = impulse;
             }

@@ -1,5 +1,6 @@
 //! `manyworlds gradcheck`: derivatives of steps against central differences of the steps themselves.
 
+mod controls;
 mod outcome;
 mod report;
 
@@ -7,10 +8,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use manyworlds::gradcheck::Checker;
-use manyworlds::model::{Actuator, Model};
-use manyworlds::{Batch, State, random, scenes, tangent};
+use manyworlds::model::Model;
+use manyworlds::{Batch, State, random, tangent};
 use manyworlds_contact::{ContactModel, solver};
 
+use self::controls::Controls;
 use self::outcome::Outcome;
 use self::report::{Report, human};
 
@@ -25,7 +27,8 @@ use crate::state::Start;
 Examples:
   manyworlds gradcheck humanoid
   manyworlds gradcheck arm.urdf --states 50 --tolerance-gradient 1e-7
-States are taken from a run with random controls, of scenes that are not for those with the controls of their start. A state whose derivative is not valid, or is nearer to a switch of modes
+States are taken from a run with random controls; of scenes that are not for those with the controls that drive them, or that they
+start with. A state whose derivative is not valid, or is nearer to a switch of modes
 than --margin, is changed at random by up to --spread and looked at again: what stands still may stand where it has no
 derivative, corner on corner. If that does not help it is counted but not judged; so is an input at which the step has a kink. Where contacts rest at closed gaps,
 the steps that are differenced undo penetrations whole: the step is the same, and has no kink there. What disagrees is
@@ -109,24 +112,12 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     let directions = args.directions.unwrap_or(if model.n_v > MOST_DOFS { DIRECTIONS } else { 0 });
     let compared = if directions > 0 { directions } else { args.inputs };
     let mut checker = Checker::sampled(&model, &settings, args.step, compared)?;
-    // Scenes whose benchmark moves no controls are not for random ones: those of a beam are where its joints rest.
-    let is_held = scenes::find(&args.model.model).is_some_and(|scene| scene.bench.control_amplitude == 0.0);
-    let mut steps = 0;
+    let mut controls = Controls::new(&args.model.model, &model, &start, args.seed)?;
     let mut report = Report::new(&model.name, args.states, directions > 0);
     let bar = output::progress(u64::from(args.states), "comparing");
     for index in 0..args.states {
         for _ in 0..args.every {
-            let control = |(a, actuator): (usize, &Actuator)| {
-                if is_held {
-                    return start.0.ctrl[a];
-                }
-                let x = random::symmetric(args.seed, 0, steps, a as u64);
-                let [low, high] = actuator.ctrl_range.unwrap_or([-1.0, 1.0]);
-                0.5 * (low + high) + 0.45 * (high - low) * x
-            };
-            let controls: Vec<f64> = model.actuators.iter().enumerate().map(control).collect();
-            batch.step(&controls)?;
-            steps += 1;
+            batch.step(&controls.next(settings.dt))?;
         }
         let state = batch.state(0)?;
         let mut at = |state: &State| Outcome::at(state, &mut checker, directions > 0, args.tolerance_gradient);

@@ -12,6 +12,7 @@ use manyworlds_contact::{SapParams, SolveSettings, quality, solve_with};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs, read};
+use crate::curve;
 use crate::energy;
 use crate::failure::Failure;
 use crate::figure::Format;
@@ -231,16 +232,11 @@ fn human(report: &Report) -> String {
 impl SimArgs {
     /// The controls to follow: a file's, or else those of a built-in scene where the user gives none.
     fn curve(&self, model: &Model, start: &Start) -> Result<Option<ControlCurve>, Failure> {
-        let read_from = |text: &str, path: &Path| {
-            ControlCurve::from_csv(text, model, &start.0.ctrl).map_err(|error| Failure::file(path, error)).map(Some)
-        };
         if let Some(path) = &self.controls {
-            return read_from(&read(path)?, path);
+            return curve::read_from(&read(path)?, path, model, start).map(Some);
         }
         let given = State::read(self.state.as_ref(), model)?.ctrl.is_some() || self.run.keyframe.is_some();
-        let Some(scene) = manyworlds::scenes::find(&self.model.model).filter(|_| !given) else { return Ok(None) };
-        let (Some(text), Some(file)) = (scene.controls(), &scene.controls) else { return Ok(None) };
-        read_from(text, Path::new(file))
+        if given { Ok(None) } else { curve::of_scene(&self.model.model, model, start) }
     }
 }
 

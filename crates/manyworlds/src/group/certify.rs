@@ -73,7 +73,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             let answer = self.answers.get(index).and_then(Option::as_ref);
             // Another contact than the certificate's has no certificate but its solver's word.
             if let Some(answer) = answer.filter(|_| of == Of::Step || model != ContactModel::Exact) {
-                answer.note(model, summary);
+                answer.note(summary);
             }
             summary.close();
         }

@@ -32,7 +32,8 @@ struct Solved {
     /// Where each constraint's impulses stand, and which they are.
     homes: Vec<(Home, Range<usize>)>,
     outcome: Outcome,
-    left: Left,
+    /// None of another contact than the certificate's.
+    left: Option<Left>,
 }
 
 /// The buffers of a chunk that answers go to.
@@ -269,7 +270,8 @@ fn solve<T: Scalar + CollidePrecision>(
     let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
     let rows = problem.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
     let homes = problem.homes.iter().copied().zip(rows).collect();
-    let left = Left::new::<T>(&problem.problem, &outcome, shared.tolerance);
+    let is_exact = shared.solver.model() == ContactModel::Exact;
+    let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, shared.tolerance));
     sound.then_some(Solved { world, homes, outcome, left })
 }
 
@@ -291,16 +293,20 @@ struct Left {
 impl Left {
     /// At the velocity that the impulses give and at the one that the state gets, whichever leaves more.
     fn new<T: Scalar>(problem: &ContactProblem, outcome: &Outcome, tolerance: f64) -> Self {
-        let stored: Vec<f64> = outcome.v.iter().map(|&v| T::from_f64(v).to_f64()).collect();
+        let mut found: Vec<_> = by_island(problem, &outcome.lambda, &outcome.v).collect();
         let single = T::NAME != f64::NAME;
+        if single {
+            let stored: Vec<f64> = outcome.v.iter().map(|&v| T::from_f64(v).to_f64()).collect();
+            for (found, stored) in found.iter_mut().zip(by_island(problem, &outcome.lambda, &stored)) {
+                found.residual = found.residual.max(stored.residual);
+                found.residual_scaled = found.residual_scaled.max(stored.residual_scaled);
+            }
+        }
         let mut sum = Self { square: 0.0, scaled: 0.0, solved: true };
-        let given = by_island(problem, &outcome.lambda, &outcome.v);
-        for (given, stored) in given.zip(by_island(problem, &outcome.lambda, &stored)) {
-            let residual = given.residual.max(stored.residual);
-            let scaled = given.residual_scaled.max(stored.residual_scaled);
-            sum.square += (residual * given.contacts.max(1) as f64).powi(2);
-            sum.scaled = sum.scaled.max(scaled);
-            sum.solved &= residual <= tolerance || (single && scaled <= tolerance);
+        for island in found {
+            sum.square += (island.residual * island.contacts.max(1) as f64).powi(2);
+            sum.scaled = sum.scaled.max(island.residual_scaled);
+            sum.solved &= island.residual <= tolerance || (single && island.residual_scaled <= tolerance);
         }
         sum
     }
@@ -311,7 +317,7 @@ impl Left {
 pub(super) struct Answer {
     status: SolveStatus,
     stage: Option<Stage>,
-    left: Left,
+    left: Option<Left>,
     /// As the state's velocity was made of them, not rounded, `[n_rows]` of the world's problem.
     pub(super) impulse: Vec<f64>,
 }
@@ -319,13 +325,12 @@ pub(super) struct Answer {
 impl Answer {
     /// Puts it where a world is summed up. A solver of another contact than the certificate's is judged by its own
     /// tolerance, which only it knows.
-    pub(super) fn note(&self, model: ContactModel, summary: &mut Summary) {
+    pub(super) fn note(&self, summary: &mut Summary) {
         summary.stage = self.stage;
-        summary.replace(self.left.square, self.left.scaled);
-        let converged = match model {
-            ContactModel::Exact => self.left.solved,
-            _ => self.status == SolveStatus::Converged,
-        };
+        if let Some(left) = &self.left {
+            summary.replace(left.square, left.scaled);
+        }
+        let converged = self.left.as_ref().map_or(self.status == SolveStatus::Converged, |left| left.solved);
         let word = if converged { status::CONVERGED } else { status::ITERATION_LIMIT };
         summary.status = summary.status & !(status::CONVERGED | status::ITERATION_LIMIT) | word;
     }
