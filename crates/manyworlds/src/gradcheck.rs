@@ -177,10 +177,10 @@ impl<'m> Checker<'m> {
         Ok(self.differences(state, &inputs)?.comparison())
     }
 
-    /// The same, and inputs whose error is above `tolerance` are differenced again, five times as far and then a fifth as far:
-    /// there the solver leaves so much less of the differences, here there are fewer kinks, while a wrong derivative stays
-    /// wrong. Each entry has its smallest error; where second differences do not grow as those of a smooth step do, the input
-    /// has a kink.
+    /// The same, and inputs whose error is above `tolerance`, or that look kinked, are differenced again, five times as far and
+    /// then a fifth as far: there the solver leaves so much less of the differences, here there are fewer kinks, while a wrong
+    /// derivative stays wrong. Each entry has its smallest error; where second differences do not grow as those of a smooth step
+    /// do, the input has a kink.
     ///
     /// # Errors
     /// As [`Batch::reset`].
@@ -189,16 +189,16 @@ impl<'m> Checker<'m> {
         let mut found = self.differences(state, &inputs)?;
         let step = self.step;
         for width in [WIDER * step, step / WIDER] {
-            let mut failing: Vec<&mut Input> = found.inputs.iter_mut().filter(|input| input.fails(tolerance)).collect();
-            if failing.is_empty() {
+            let mut open: Vec<&mut Input> = found.inputs.iter_mut().filter(|input| input.is_open(tolerance)).collect();
+            if open.is_empty() {
                 break;
             }
-            let again: Vec<usize> = failing.iter().map(|input| input.index).collect();
+            let again: Vec<usize> = open.iter().map(|input| input.index).collect();
             self.step = width;
             let other = self.differences(state, &again);
             self.step = step;
             let ratio = width / step;
-            failing.iter_mut().zip(other?.inputs).for_each(|(input, other)| input.settle(&other, ratio, tolerance));
+            open.iter_mut().zip(other?.inputs).for_each(|(input, other)| input.settle(&other, ratio, tolerance));
         }
         Ok(found.comparison())
     }
@@ -309,7 +309,8 @@ impl<'m> Checker<'m> {
                     }
                 }
             }
-            found.push(Input { index: input, part, kinked, second, errors });
+            let off = steps[part] * (errors[1].values[0] - errors[1].values[1]).abs();
+            found.push(Input { index: input, part, kinked, second, off, errors });
         }
         Ok(Differences { jacobian, inputs: found, whole, residual, us: [step_us, jacobian_us] })
     }

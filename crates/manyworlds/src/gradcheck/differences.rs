@@ -16,6 +16,8 @@ pub(super) struct Input {
     pub(super) kinked: bool,
     /// Largest second difference of a velocity.
     pub(super) second: f64,
+    /// What the worst velocity is off by, before it is divided by the change of the input.
+    pub(super) off: f64,
     /// Of positions and of velocities.
     pub(super) errors: [Entry; 2],
 }
@@ -34,25 +36,34 @@ impl Input {
         self.errors.iter().fold(0.0, |worst, entry| if entry.error <= worst { worst } else { entry.error })
     }
 
-    /// Whether its error is too large, or not a number.
-    pub(super) fn fails(&self, tolerance: f64) -> bool {
+    /// Whether it is at a kink, or its error is too large or not a number.
+    pub(super) fn is_open(&self, tolerance: f64) -> bool {
         let error = self.error();
-        !self.kinked && (error > tolerance || error.is_nan())
+        self.kinked || error > tolerance || error.is_nan()
     }
 
     /// Makes up its mind with differences `ratio` times as far.
     pub(super) fn settle(&mut self, other: &Self, ratio: f64, tolerance: f64) {
-        if !other.kinked {
-            for (own, other) in self.errors.iter_mut().zip(&other.errors) {
-                // A NaN stays.
-                if other.error < own.error {
-                    *own = *other;
-                }
+        if other.kinked {
+            return;
+        }
+        if self.kinked {
+            // What looked like a kink was rounding, or is out of reach.
+            if !other.is_open(tolerance) {
+                (self.errors, self.kinked) = (other.errors, false);
+            }
+            return;
+        }
+        for (own, other) in self.errors.iter_mut().zip(&other.errors) {
+            // A NaN stays.
+            if other.error < own.error {
+                *own = *other;
             }
         }
         let expected = other.second / (ratio * ratio);
         let (least, most) = (self.second.min(expected), self.second.max(expected));
-        self.kinked = self.error() > tolerance && most > NOT_SMOOTH * least;
+        // A kink that one side is off by shows in the second difference as much.
+        self.kinked = self.error() > tolerance && most > NOT_SMOOTH * least && self.second >= self.off;
     }
 }
 
@@ -93,3 +104,38 @@ impl Differences {
 
 /// Names of the blocks: of positions, then of velocities.
 const BLOCKS: [&str; 8] = ["dq_dq", "dq_dv", "dq_dtau", "dq_dctrl", "dv_dq", "dv_dv", "dv_dtau", "dv_dctrl"];
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, Input};
+
+    /// An input off by `off`, of a block whose largest entry is one, differenced by one.
+    fn input(second: f64, off: f64) -> Input {
+        let entry = Entry { error: off, at: [0; 2], values: [0.0, off] };
+        Input { index: 0, part: 1, kinked: false, second, off, errors: [Entry::default(), entry] }
+    }
+
+    #[test]
+    fn what_is_wrong_is_no_kink_and_what_bends_is() {
+        // Straight, its second differences rounding alone: as wrong at any distance.
+        let mut wrong = input(1e-16, 1e-3);
+        wrong.settle(&input(1e-16, 1e-3), 5.0, 1e-6);
+        assert!(!wrong.kinked && wrong.is_open(1e-6));
+        // Curved.
+        let mut wrong = input(1e-4, 1e-3);
+        wrong.settle(&input(25e-4, 1e-3), 5.0, 1e-6);
+        assert!(!wrong.kinked && wrong.is_open(1e-6));
+        // One side is off by 2e-3, however far.
+        let mut bent = input(2e-3, 1e-3);
+        bent.settle(&input(10e-3, 1e-3), 5.0, 1e-6);
+        assert!(bent.kinked);
+        // Rounding, which is less where differences are larger.
+        let mut rounded = input(1e-5, 1e-5);
+        rounded.settle(&input(1e-5, 1e-7), 5.0, 1e-6);
+        assert!(!rounded.is_open(1e-6));
+        // What looked like a kink and is none farther away.
+        let mut rounded = Input { kinked: true, ..input(1e-5, 1e-5) };
+        rounded.settle(&input(1e-5, 1e-7), 5.0, 1e-6);
+        assert!(!rounded.is_open(1e-6));
+    }
+}
