@@ -1,15 +1,24 @@
 //! The controls over time that a built-in scene is driven by.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use manyworlds::{ControlCurve, Model};
 
+use crate::args::RunArgs;
 use crate::failure::Failure;
-use crate::state::Start;
+use crate::state::{Start, State};
 
-/// Those of a scene; `None` for a model that is none or a scene that has none.
-pub(crate) fn of_scene(spec: &str, model: &Model, start: &Start) -> Result<Option<ControlCurve>, Failure> {
-    let Some(scene) = manyworlds::scenes::find(spec) else { return Ok(None) };
+/// Those of a scene; `None` for a model that is none, a scene that has none, and where a state's file or a keyframe gives
+/// controls.
+pub(crate) fn of_scene(
+    spec: &str,
+    state: Option<&PathBuf>,
+    run: &RunArgs,
+    model: &Model,
+    start: &Start,
+) -> Result<Option<ControlCurve>, Failure> {
+    let given = run.keyframe.is_some() || State::read(state, model)?.ctrl.is_some();
+    let Some(scene) = manyworlds::scenes::find(spec).filter(|_| !given) else { return Ok(None) };
     let (Some(text), Some(file)) = (scene.controls(), &scene.controls) else { return Ok(None) };
     read_from(text, Path::new(file), model, start).map(Some)
 }

@@ -160,10 +160,12 @@ impl Slopes {
     }
 }
 
-/// Gaps and violations that a step would undo at less than this are closed, m/s (rad/s): rounding decides their sign.
-pub const CLOSED: f64 = 1e-9;
-/// The same of steps in single precision.
-pub const CLOSED_SINGLE: f64 = 1e-4;
+/// Gaps and violations that a step would undo at less than this are closed, m/s (rad/s): rounding decides their sign. `single`:
+/// of a step in single precision.
+#[must_use]
+pub fn closed_below(single: bool) -> f64 {
+    if single { 1e-4 } else { 1e-9 }
+}
 
 /// How far a bias is from where its slope jumps.
 #[derive(Debug, Clone, Copy)]

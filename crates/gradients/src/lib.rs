@@ -41,7 +41,7 @@ mod tangent;
 mod tree;
 
 pub use block::BlockInput;
-pub use constraint::{CLOSED, CLOSED_SINGLE};
+pub use constraint::closed_below;
 pub use contact::{BodyOfTree, ContactInput};
 pub use integrate::{integrate_back, integrate_rows};
 pub use island::LARGEST_RESIDUAL;

@@ -18,7 +18,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::block::{BlockInput, block_error};
 use crate::compliance::Standing;
-use crate::constraint::{Branch, CLOSED, Law};
+use crate::constraint::{Branch, Law, closed_below};
 use crate::contact::{BodyOfTree, ContactInput, vector};
 use crate::grid::axpy;
 use crate::island::{Island, Parts};
@@ -243,7 +243,7 @@ impl Scene<'_, '_> {
                 (contact.distance + change[6]) / span
             } else {
                 let settings = self.island.settings(contact.bodies, |tree| self.place(tree));
-                let closed = self.island.members.first().map_or(CLOSED, |member| member.forward.closed);
+                let closed = self.island.members.first().map_or(closed_below(false), |member| member.forward.closed);
                 Branch::of(contact.distance, settings, closed).bias(contact.distance + change[6], own)
             }
         } else {

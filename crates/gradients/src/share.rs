@@ -8,7 +8,7 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-use crate::constraint::{CLOSED, CLOSED_SINGLE, Rows};
+use crate::constraint::{Rows, closed_below};
 use crate::contact::{ContactInput, Member, add_contact};
 use crate::grid::{Grid, dot};
 use crate::island::{Parts, responses};
@@ -56,7 +56,7 @@ pub(crate) fn shared(
     if n_v > LARGEST {
         return Vec::new();
     }
-    let zero = if single { CLOSED_SINGLE } else { CLOSED };
+    let zero = closed_below(single);
     let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
     let mut rows = Rows::default();
     for &c in &parts.contacts {

@@ -3,7 +3,7 @@
 use manyworlds_shaders::dynamics::tree::param;
 
 use crate::block::BlockInput;
-use crate::constraint::CLOSED;
+use crate::constraint::closed_below;
 use crate::contact::ContactInput;
 use crate::grid::axpy;
 use crate::island::{Island, LARGEST_RESIDUAL, LeftOver, Parts};
@@ -116,6 +116,12 @@ impl Certificate {
         self.problems.is_empty() && self.problems_by_q.is_empty()
     }
 
+    /// Whether it is but for that by q.
+    #[must_use]
+    pub fn fails_by_q_alone(&self) -> bool {
+        self.valid_but_by_q() && !self.valid()
+    }
+
     /// Whether those by velocities, forces and controls are, whatever that by q is.
     #[must_use]
     pub fn valid_but_by_q(&self) -> bool {
@@ -147,7 +153,7 @@ const DOUBTFUL_MARGIN: f64 = 1e-5;
 /// leaves a margin of rounding; then the equations of the others need not be redundant.
 #[must_use]
 pub fn is_doubtful(margin: f64, redundant: bool, single: bool) -> bool {
-    let tied = if single { SMALLEST_MARGIN_SINGLE } else { CLOSED };
+    let tied = if single { SMALLEST_MARGIN_SINGLE } else { closed_below(false) };
     margin < tied || (redundant && margin < DOUBTFUL_MARGIN)
 }
 

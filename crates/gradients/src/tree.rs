@@ -10,7 +10,7 @@ use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, param, solve};
 
-use crate::constraint::{CLOSED, CLOSED_SINGLE};
+use crate::constraint::closed_below;
 use crate::grid::{Grid, axpy};
 use crate::pool::Pooled;
 
@@ -74,11 +74,11 @@ impl<'a> Forward<'a> {
         let out = if let Some(made) = &input.made {
             let [mass, factor, b, rows] = [made.mass, made.factor, made.b, made.rows].map(Pooled::copy);
             let (params, state, impulses) = (input.params, input.state, input.rows);
-            Self { tree, params, state, impulses, closed: CLOSED, pose, motion, mass, factor, b, rows }
+            Self { tree, params, state, impulses, closed: closed_below(false), pose, motion, mass, factor, b, rows }
         } else {
             Self::on(tree, input.params, input.state, input.rows, [pose, motion])
         };
-        if single { Self { closed: CLOSED_SINGLE, ..out } } else { out }
+        Self { closed: closed_below(single), ..out }
     }
 
     /// A tree with these parameters, in this state.
@@ -110,7 +110,19 @@ impl<'a> Forward<'a> {
         factor(&tree, &matrix, &b, &mut factored, &mut free, &mut velocity, &mut [0]);
         let mut rows = zeros(n_row * row::Y);
         row_laws(&tree, &params, state, &mut rows);
-        Self { tree, params: numbers, state, impulses, closed: CLOSED, pose, motion, mass, factor: factored, b, rows }
+        Self {
+            tree,
+            params: numbers,
+            state,
+            impulses,
+            closed: closed_below(false),
+            pose,
+            motion,
+            mass,
+            factor: factored,
+            b,
+            rows,
+        }
     }
 
     pub(crate) fn n_v(&self) -> usize {

@@ -70,8 +70,8 @@ const KINK: f64 = 1e-3;
 /// A block whose largest entry is below this counts as zeros: its errors are absolute.
 const LEAST: f64 = 1e-12;
 
-/// How much farther apart differences are taken that disagree.
-const WIDER: f64 = 5.0;
+/// How many times as far apart differences are taken again that disagree.
+const WIDTHS: [f64; 2] = [5.0, 0.2];
 
 /// A force or control that constraints hold back to less than this part of its free response is changed by what the free
 /// response asks for.
@@ -174,7 +174,7 @@ impl<'m> Checker<'m> {
     /// As [`Batch::reset`].
     pub fn compare(&mut self, state: &State) -> Result<Comparison, Error> {
         let inputs = self.draw();
-        Ok(self.differences(state, &inputs)?.comparison())
+        Ok(self.differences(state, &inputs, self.step)?.comparison())
     }
 
     /// The same, and inputs whose error is above `tolerance`, or that look kinked, are differenced again, five times as far and
@@ -186,24 +186,20 @@ impl<'m> Checker<'m> {
     /// As [`Batch::reset`].
     pub fn compare_closely(&mut self, state: &State, tolerance: f64) -> Result<Comparison, Error> {
         let inputs = self.draw();
-        let mut found = self.differences(state, &inputs)?;
-        let step = self.step;
-        for width in [WIDER * step, step / WIDER] {
+        let mut found = self.differences(state, &inputs, self.step)?;
+        for ratio in WIDTHS {
             let mut open: Vec<&mut Input> = found.inputs.iter_mut().filter(|input| input.is_open(tolerance)).collect();
             if open.is_empty() {
                 break;
             }
             let again: Vec<usize> = open.iter().map(|input| input.index).collect();
-            self.step = width;
-            let other = self.differences(state, &again);
-            self.step = step;
-            let ratio = width / step;
-            open.iter_mut().zip(other?.inputs).for_each(|(input, other)| input.settle(&other, ratio, tolerance));
+            let other = self.differences(state, &again, ratio * self.step)?;
+            open.iter_mut().zip(other.inputs).for_each(|(input, other)| input.settle(&other, ratio, tolerance));
         }
         Ok(found.comparison())
     }
 
-    fn differences(&mut self, state: &State, inputs: &[usize]) -> Result<Differences, Error> {
+    fn differences(&mut self, state: &State, inputs: &[usize], step: f64) -> Result<Differences, Error> {
         let (model, n_v, n_u) = (self.model, self.model.n_v, self.model.actuators.len());
         let single = &mut self.worlds.single;
         single.reset(&[(0, state.clone())])?;
@@ -220,15 +216,11 @@ impl<'m> Checker<'m> {
         // An input without effect but rounding may change by any amount.
         let per_velocity = |block: &[f64], free: f64| {
             let own = largest(block);
-            self.step / Some(if own > HELD * free { own } else { free }).filter(|&x| x > LEAST).unwrap_or(1.0)
+            step / Some(if own > HELD * free { own } else { free }).filter(|&x| x > LEAST).unwrap_or(1.0)
         };
         let [by_force, by_control] = jacobian.free;
-        let steps = [
-            self.step,
-            self.step,
-            per_velocity(&jacobian.dv_dtau, by_force),
-            per_velocity(&jacobian.dv_dctrl, by_control),
-        ];
+        let steps =
+            [step, step, per_velocity(&jacobian.dv_dtau, by_force), per_velocity(&jacobian.dv_dctrl, by_control)];
         let mut states = Vec::with_capacity(2 * inputs.len());
         for (place, &input) in inputs.iter().enumerate() {
             for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
@@ -290,7 +282,7 @@ impl<'m> Checker<'m> {
             let pairs = [(&up.0, &down.0), (&up.1, &down.1)];
             let per = 1.0 / steps[part];
             let kinked = pairs.iter().any(|(up, down)| {
-                let largest = up.iter().chain(down.iter()).fold(self.step, |m: f64, x| m.max(x.abs()));
+                let largest = up.iter().chain(down.iter()).fold(step, |m: f64, x| m.max(x.abs()));
                 up.iter().zip(down.iter()).any(|(u, d)| (u + d).abs() > KINK * largest)
             });
             let second = up.1.iter().zip(&down.1).fold(0.0, |most: f64, (u, d)| most.max((u + d).abs()));

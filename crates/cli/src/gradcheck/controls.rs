@@ -3,6 +3,7 @@
 use manyworlds::model::Model;
 use manyworlds::{ControlCurve, random, scenes};
 
+use super::GradcheckArgs;
 use crate::curve;
 use crate::failure::Failure;
 use crate::state::Start;
@@ -28,12 +29,13 @@ enum By {
 
 impl<'m> Controls<'m> {
     /// Random ones, but for scenes whose benchmark moves none: in a beam they are where its joints rest.
-    pub(super) fn new(spec: &str, model: &'m Model, start: &Start, seed: u64) -> Result<Self, Failure> {
+    pub(super) fn new(args: &GradcheckArgs, model: &'m Model, start: &Start) -> Result<Self, Failure> {
+        let spec = &args.model.model;
         let is_driven = scenes::find(spec).is_some_and(|scene| scene.bench.control_amplitude == 0.0);
-        let by = match curve::of_scene(spec, model, start)? {
+        let by = match curve::of_scene(spec, args.state.as_ref(), &args.run, model, start)? {
             Some(curve) => By::Curve(curve),
             None if is_driven => By::Held(start.0.ctrl.clone()),
-            None => By::Random(seed),
+            None => By::Random(args.seed),
         };
         Ok(Self { model, by, step: 0 })
     }

@@ -112,7 +112,7 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     let directions = args.directions.unwrap_or(if model.n_v > MOST_DOFS { DIRECTIONS } else { 0 });
     let compared = if directions > 0 { directions } else { args.inputs };
     let mut checker = Checker::sampled(&model, &settings, args.step, compared)?;
-    let mut controls = Controls::new(&args.model.model, &model, &start, args.seed)?;
+    let mut controls = Controls::new(args, &model, &start)?;
     let mut report = Report::new(&model.name, args.states, directions > 0);
     let bar = output::progress(u64::from(args.states), "comparing");
     for index in 0..args.states {

@@ -30,11 +30,6 @@ pub(super) enum Verdict {
     Invalid,
 }
 
-/// Whether derivatives are those of the step but for those by q.
-fn without_q(certificate: &Certificate) -> bool {
-    !certificate.valid() && certificate.valid_but_by_q()
-}
-
 impl Outcome {
     /// Compares at a state, inputs or directions.
     pub(super) fn at(state: &State, checker: &mut Checker, directions: bool, tolerance: f64) -> Result<Self, Error> {
@@ -54,7 +49,7 @@ impl Outcome {
         }
         let mut found = checker.compare_closely(state, tolerance)?;
         let certificate = found.jacobian.certificate;
-        if without_q(&certificate) {
+        if certificate.fails_by_q_alone() {
             found.blocks.retain(|block| !block.name.ends_with("_dq"));
             (found.inputs[0], found.kinks[0]) = (0, 0);
         }
@@ -70,14 +65,9 @@ impl Outcome {
         })
     }
 
-    /// Whether its derivatives by q are left out.
-    pub(super) fn without_q(&self) -> bool {
-        without_q(&self.certificate)
-    }
-
     /// Whether all of its derivatives are judged.
     pub(super) fn is_whole(&self, margin: f64) -> bool {
-        self.verdict(margin) == Verdict::Judged && !self.without_q()
+        self.verdict(margin) == Verdict::Judged && self.certificate.valid()
     }
 
     /// `margin`: the least of a state that is judged, m/s.

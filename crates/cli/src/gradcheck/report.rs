@@ -97,7 +97,7 @@ impl Report {
         self.judged += 1;
         self.closed += u32::from(found.whole);
         self.changed += u32::from(changed);
-        self.without_q += u32::from(found.without_q());
+        self.without_q += u32::from(certificate.fails_by_q_alone());
         self.inputs += found.inputs;
         self.kinks += found.kinks;
         if certificate.margin.is_finite() {

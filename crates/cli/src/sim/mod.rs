@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::figure::Format;
 use crate::output;
 use crate::record::RecordArgs;
-use crate::state::{Start, State};
+use crate::state::Start;
 use crate::statistics::worse;
 use rows::Rows;
 use trace::{SolverClock, Trace};
@@ -235,8 +235,7 @@ impl SimArgs {
         if let Some(path) = &self.controls {
             return curve::read_from(&read(path)?, path, model, start).map(Some);
         }
-        let given = State::read(self.state.as_ref(), model)?.ctrl.is_some() || self.run.keyframe.is_some();
-        if given { Ok(None) } else { curve::of_scene(&self.model.model, model, start) }
+        curve::of_scene(&self.model.model, self.state.as_ref(), &self.run, model, start)
     }
 }
 

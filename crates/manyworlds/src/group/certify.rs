@@ -14,7 +14,7 @@ use super::gradient::Remains;
 use crate::{Error, Summary};
 
 /// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
-pub(super) const LOOSE: f64 = 10.0;
+const LOOSE: f64 = 10.0;
 
 /// What a certificate is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +28,17 @@ enum Of {
 impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     /// What the last step left: derivatives are those of the impulses as they are stored, and so is their certificate.
     pub(super) fn remains(&mut self) -> Result<Remains<'_, T, S>, Error> {
+        let (summaries, tolerance) = self.stored()?;
+        Remains::new(self, summaries, tolerance)
+    }
+
+    /// Certificates of all worlds with the impulses as they are stored, and the residual above which a step is not
+    /// differentiated, N s.
+    pub(super) fn stored(&mut self) -> Result<(Vec<Summary>, f64), Error> {
         let mut summaries = Vec::new();
         self.sum_up(Of::Stored, &mut summaries)?;
         // A residual that the solver was content with may be above its tolerance by rounding.
-        let tolerance = LOOSE * self.shared.tolerance;
-        Remains::new(self, summaries, tolerance)
+        Ok((summaries, LOOSE * self.shared.tolerance))
     }
 
     /// Appends the certificate of every world.

@@ -9,8 +9,8 @@ use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gpu::Store;
 use manyworlds_gradients::{
-    BlockInput, CLOSED, CLOSED_SINGLE, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput,
-    TreeInput, TreeMade,
+    BlockInput, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput, TreeInput, TreeMade,
+    closed_below,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{bias, load3, row as row_part, row_stride};
@@ -501,8 +501,7 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
             }
         }
         let [per_step, fraction, largest] = settings;
-        let closed = if T::NAME == f64::NAME { CLOSED } else { CLOSED_SINGLE };
-        (speed + bias(contact.distance, per_step, fraction, largest, 0.0)).abs() <= closed
+        (speed + bias(contact.distance, per_step, fraction, largest, 0.0)).abs() <= closed_below(T::NAME != f64::NAME)
     }
 
     /// The bilateral blocks of the world.

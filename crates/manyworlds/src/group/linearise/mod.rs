@@ -8,7 +8,7 @@ use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Store};
 use manyworlds_gradients::{
-    Bounces, CLOSED, CLOSED_SINGLE, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, is_doubtful,
+    Bounces, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, closed_below, is_doubtful,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{
@@ -22,7 +22,6 @@ use manyworlds_shaders::index::{slot_at, tile_len};
 
 use crate::Error;
 use crate::group::buffers::SetBuffers;
-use crate::group::certify::LOOSE;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::gradient::{Geometry, double};
 use crate::group::seen::{Lane, Seen};
@@ -48,10 +47,12 @@ struct Limits {
 
 impl Limits {
     fn of<T: Scalar>() -> Self {
-        if T::NAME == f64::NAME {
-            Self { closed: CLOSED, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL, redundant: 1e-11 }
+        let single = T::NAME != f64::NAME;
+        let closed = closed_below(single);
+        if single {
+            Self { closed, pivot: 1e-5, left: 2e-5, redundant: 0.0 }
         } else {
-            Self { closed: CLOSED_SINGLE, pivot: 1e-5, left: 2e-5, redundant: 0.0 }
+            Self { closed, pivot: SMALLEST_PIVOT, left: LARGEST_RESIDUAL, redundant: 1e-11 }
         }
     }
 }
@@ -123,9 +124,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             wanted.extend(taken);
             return Ok(Vec::new());
         }
-        let mut summaries = Vec::new();
-        self.summarise(&mut summaries)?;
-        let tolerance = LOOSE * self.shared.tolerance;
+        let (summaries, tolerance) = self.stored()?;
         let before = self.look_back()?;
         let mut touches: Vec<Vec<T>> = self.sets.iter_mut().map(|set| std::mem::take(&mut set.touch)).collect();
         for (touch, pack) in touches.iter_mut().zip(&self.host.packs) {
