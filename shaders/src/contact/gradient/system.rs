@@ -12,7 +12,7 @@ use super::modes::{List, contact, row};
 use crate::args::Args;
 use crate::contact::tree_layout::{row as row_part, row_dof, row_stride, slot, slot_reals};
 use crate::dynamics::tree::{nth, param};
-use crate::real::{LANES, Real, Scalar};
+use crate::real::{LANES, Mask, Real, Scalar};
 
 /// Uniform.
 #[repr(C)]
@@ -69,44 +69,37 @@ impl<R: Real> Parts<'_, R> {
         &self.shift[self.slots * slot_shift(self.n) + r * row_shift::SIZE..][..row_shift::SIZE]
     }
 
-    /// Adds one row of J to a lane's numbers, times a factor; `first`: row of the lane.
+    /// Adds one row of J to the numbers of some lanes, times a factor; `first`: row of a lane.
     #[inline(always)]
-    fn add_jacobian(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
-        let Some((s, r)) = self.of_slot(first) else {
-            let numbers = self.row(first);
-            for k in 0..3 {
-                let to = &mut to[row_dof(numbers, k)];
-                to.set_lane(lane, numbers[row_part::COEFFICIENT + k].lane(lane).mul_add(factor, to.lane(lane)));
-            }
-            return;
-        };
-        self.add(lane, factor, &self.slot(s)[slot::J + r * self.n..][..self.n], to);
+    fn add_jacobian(&self, lanes: R::Mask, first: usize, factor: R, to: &mut [R]) {
+        if let Some((s, r)) = self.of_slot(first) {
+            return add(lanes, factor, &self.slot(s)[slot::J + r * self.n..][..self.n], to);
+        }
+        let numbers = self.row(first);
+        (0..3).for_each(|k| add_one(lanes, factor, numbers[row_part::COEFFICIENT + k], &mut to[row_dof(numbers, k)]));
     }
 
     /// The same of `J A^-1`.
     #[inline(always)]
-    fn add_response(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
+    fn add_response(&self, lanes: R::Mask, first: usize, factor: R, to: &mut [R]) {
         let from = match self.of_slot(first) {
             Some((s, r)) => &self.slot(s)[slot::J + (3 + r) * self.n..],
             None => &self.row(first)[row_part::Y..],
         };
-        self.add(lane, factor, &from[..self.n], to);
+        add(lanes, factor, &from[..self.n], to);
     }
 
     /// The same of ds, by q and ctrl.
     #[inline(always)]
-    fn add_shift(&self, lane: usize, first: usize, factor: R::Scalar, to: &mut [R]) {
+    fn add_shift(&self, lanes: R::Mask, first: usize, factor: R, to: &mut [R]) {
         if let Some((s, r)) = self.of_slot(first) {
-            return self.add(lane, factor, &self.slot_shift(s)[r * self.n..][..self.n], to);
+            return add(lanes, factor, &self.slot_shift(s)[r * self.n..][..self.n], to);
         }
         let (numbers, shift) = (self.row(first), self.row_shift(first));
-        for k in 0..3 {
-            let to = &mut to[row_dof(numbers, k)];
-            to.set_lane(lane, shift[row_shift::BY_Q + k].lane(lane).mul_add(factor, to.lane(lane)));
-        }
+        (0..3).for_each(|k| add_one(lanes, factor, shift[row_shift::BY_Q + k], &mut to[row_dof(numbers, k)]));
         if self.n_u > 0 {
-            let to = &mut to[self.n + shift[row_shift::CONTROL].lane(lane).to_f64() as usize];
-            to.set_lane(lane, shift[row_shift::BY_CTRL].lane(lane).mul_add(factor, to.lane(lane)));
+            let control = self.n + shift[row_shift::CONTROL].lane(0).to_f64() as usize;
+            add_one(lanes, factor, shift[row_shift::BY_CTRL], &mut to[control]);
         }
     }
 
@@ -115,11 +108,40 @@ impl<R: Real> Parts<'_, R> {
     fn of_slot(&self, first: usize) -> Option<(usize, usize)> {
         first.checked_sub(self.n_row).map(|row| (row / 3, row % 3))
     }
+}
 
-    #[inline(always)]
-    fn add(&self, lane: usize, factor: R::Scalar, from: &[R], to: &mut [R]) {
-        for (to, from) in to.iter_mut().zip(from) {
-            to.set_lane(lane, from.lane(lane).mul_add(factor, to.lane(lane)));
+#[inline(always)]
+fn add_one<R: Real>(lanes: R::Mask, factor: R, from: R, to: &mut R) {
+    *to = R::select(lanes, from.mul_add(factor, *to), *to);
+}
+
+#[inline(always)]
+fn add<R: Real>(lanes: R::Mask, factor: R, from: &[R], to: &mut [R]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| add_one(lanes, factor, *from, to));
+}
+
+/// Calls `f` for each whole number that some lanes have, with those lanes: most have the same.
+#[inline(always)]
+fn by_number<R: Real>(numbers: R, lanes: R::Mask, mut f: impl FnMut(usize, R::Mask)) {
+    let mut left = lanes;
+    while let Some(lane) = (0..R::N).find(|&lane| left.lane(lane)) {
+        let number = R::splat(numbers.lane(lane));
+        // Negated so that even a NaN is taken once.
+        let own = left & !(numbers.lt(number) | number.lt(numbers));
+        f(number.lane(0).to_f64() as usize, own);
+        left = left & !own;
+    }
+}
+
+/// Rows of `from`, `[m][width]`, in another order, `order` as far as `counts` goes, zeros from there on.
+#[inline(always)]
+fn reorder<R: Real>(order: &[R], counts: R, from: &[R], width: usize, to: &mut [R]) {
+    to.fill(R::lit(0.0));
+    for lane in 0..R::N {
+        let count = counts.lane(lane).to_f64() as usize;
+        for (to, order) in to.chunks_exact_mut(width.max(1)).zip(order).take(count) {
+            let from = &from[order.lane(lane).to_f64() as usize * width..][..width];
+            to.iter_mut().zip(from).for_each(|(to, x)| to.set_lane(lane, x.lane(lane)));
         }
     }
 }
@@ -159,6 +181,7 @@ pub fn system<R: Real>(
     for (lane, &count) in counts.iter().enumerate() {
         head[verdict::SIZE_OF].set_lane(lane, R::Scalar::from_f64(count as f64));
     }
+    let size = head[verdict::SIZE_OF];
     if m == 0 {
         return;
     }
@@ -170,15 +193,11 @@ pub fn system<R: Real>(
     // L J and (A^-1 J^T R)^T, and of them B.
     push.fill(zero);
     response.fill(zero);
-    gather(list, &counts, |lane, u, first, [equation, direction]| {
-        for k in 0..3 {
-            if let Some(factor) = equation[k] {
-                parts.add_jacobian(lane, first + k, factor, &mut response[u * n..(u + 1) * n]);
-            }
-            if let Some(factor) = direction[k] {
-                parts.add_response(lane, first + k, factor, &mut push[u * n..(u + 1) * n]);
-            }
-        }
+    for_parts(list, size, unknown::EQUATION, |u, lanes, row, factor| {
+        parts.add_jacobian(lanes, row, factor, &mut response[u * n..(u + 1) * n]);
+    });
+    for_parts(list, size, unknown::DIRECTION, |u, lanes, row, factor| {
+        parts.add_response(lanes, row, factor, &mut push[u * n..(u + 1) * n]);
     });
     for i in 0..m {
         let equation = &response[i * n..(i + 1) * n];
@@ -196,7 +215,7 @@ pub fn system<R: Real>(
     let rank = eliminate(m, at.most, R::lit(f64::from(f32::from_bits(dims.smallest))), factor, row_of, column_of);
     head[verdict::RANK] = rank;
     let check = Check { m, n, stride: at.most, list, factor, column_of, equations: response, push };
-    let mut left = check.residual(head[verdict::SIZE_OF]);
+    let mut left = check.residual(size);
     for (lane, &count) in counts.iter().enumerate() {
         let rank = rank.lane(lane).to_f64() as usize;
         if rank < count {
@@ -212,47 +231,42 @@ pub fn system<R: Real>(
     }
 
     // What goes in, in the order of the factor.
-    let zeros = |x: &mut [R]| x.fill(zero);
-    [&mut *response, &mut *push, &mut *shifted].into_iter().for_each(zeros);
-    for (lane, &count) in counts.iter().enumerate() {
-        for i in 0..count {
-            let number = |at: &R| at.lane(lane).to_f64() as usize;
-            let own = &list[number(&row_of[i]) * unknown::SIZE..][..unknown::SIZE];
-            let first = number(&own[unknown::FIRST]);
-            for k in 0..3 {
-                let equation = own[unknown::EQUATION + k].lane(lane);
-                if equation != R::Scalar::default() {
-                    parts.add_response(lane, first + k, equation, &mut response[i * n..(i + 1) * n]);
-                    parts.add_shift(lane, first + k, equation, &mut shifted[i * width..(i + 1) * width]);
-                }
-            }
-            if (i as f64) < rank.lane(lane).to_f64() {
-                let own = &list[number(&column_of[i]) * unknown::SIZE..][..unknown::SIZE];
-                let first = number(&own[unknown::FIRST]);
-                for k in 0..3 {
-                    let direction = own[unknown::DIRECTION + k].lane(lane);
-                    if direction != R::Scalar::default() {
-                        parts.add_response(lane, first + k, direction, &mut push[i * n..(i + 1) * n]);
-                    }
-                }
-            }
-        }
-    }
+    let mut unordered = vec![zero; m * width];
+    for_parts(list, size, unknown::EQUATION, |u, lanes, row, factor| {
+        parts.add_shift(lanes, row, factor, &mut unordered[u * width..(u + 1) * width]);
+    });
+    reorder(row_of, size, &unordered, width, shifted);
+    let unordered = &mut unordered[..m * n];
+    unordered.copy_from_slice(push);
+    reorder(column_of, rank, unordered, n, push);
+    unordered.fill(zero);
+    for_parts(list, size, unknown::EQUATION, |u, lanes, row, factor| {
+        parts.add_response(lanes, row, factor, &mut unordered[u * n..(u + 1) * n]);
+    });
+    reorder(row_of, size, unordered, n, response);
     let largest = |x: &[R]| x.iter().fold(zero, |most, x| most.max(x.abs()));
     head[verdict::LARGEST] = largest(response);
     head[verdict::LARGEST_SHIFT] = largest(shifted);
 }
 
-/// Calls `f` with lane, unknown, first row, and what is not zero of its parts of L and of R.
+/// Calls `f` for each unknown with a row of its constraint, and what L or R (`part`) has there in some lanes that are not all
+/// zero.
 #[inline(always)]
-fn gather<R: Real>(list: &[R], counts: &[usize], mut f: impl FnMut(usize, usize, usize, [[Option<R::Scalar>; 3]; 2])) {
-    for (lane, &count) in counts.iter().enumerate() {
-        for u in 0..count {
-            let own = &list[u * unknown::SIZE..][..unknown::SIZE];
-            let parts = [unknown::EQUATION, unknown::DIRECTION]
-                .map(|at| std::array::from_fn(|k| Some(own[at + k].lane(lane)).filter(|&x| x != R::Scalar::default())));
-            f(lane, u, own[unknown::FIRST].lane(lane).to_f64() as usize, parts);
+fn for_parts<R: Real>(list: &[R], counts: R, part: usize, mut f: impl FnMut(usize, R::Mask, usize, R)) {
+    for (u, own) in list.chunks_exact(unknown::SIZE).enumerate() {
+        let lanes = R::lit(u as f64).lt(counts);
+        if !lanes.any() {
+            return;
         }
+        by_number(own[unknown::FIRST], lanes, |first, lanes| {
+            for k in 0..3 {
+                let factor = own[part + k];
+                // A NaN is not zero.
+                if (lanes & !factor.abs().le(R::lit(0.0))).any() {
+                    f(u, lanes, first + k, factor);
+                }
+            }
+        });
     }
 }
 
