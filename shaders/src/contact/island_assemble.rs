@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable, cast_slice};
 use super::frame::tangents;
 use super::island::{SideItem, contact, items};
 use crate::args::Args;
-use crate::dynamics::tree::{DofRecord, NONE, POSE, SPATIAL, Tree, TreeDims};
+use crate::dynamics::tree::{DofRecord, NONE, POSE, SPATIAL, Tree, TreeDims, point_motion};
 use crate::math::{Vec3, dot, load3, sub};
 use crate::{LANES, Scalar};
 
@@ -53,19 +53,26 @@ pub fn side<T: Scalar>(
     let axes = directions(c);
     let moves =
         |body: u32, first: u32, end: u32| T::lit(if body != NONE && first <= body && body < end { 1.0 } else { 0.0 });
-    let column = |i: usize, dof: &DofRecord| -> Vec3<T> {
-        let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * LANES + lane]);
-        let weight = moves(item.body_b, dof.body, dof.subtree_end) - moves(item.body_a, dof.body, dof.subtree_end);
-        let u = if item.angular != 0 { load3(&s, 0) } else { crate::dynamics::tree::point_motion(&s, 0, offset) };
-        axes.map(|axis| weight * dot(axis, u))
+    let weight = |dof: &DofRecord| -> T {
+        moves(item.body_b, dof.body, dof.subtree_end) - moves(item.body_a, dof.body, dof.subtree_end)
     };
-    if let Some(dofs) = tree.dofs.first_chunk::<FREE>()
+    if let (Some(dofs), Some(motion)) = (tree.dofs.first_chunk::<FREE>(), motion.first_chunk::<{ FREE * REALS }>())
         && n == FREE
         && dofs.iter().enumerate().all(|(i, dof)| dof.chain as usize == i + 1)
     {
-        let j: [Vec3<T>; FREE] = std::array::from_fn(|i| column(i, &dofs[i]));
-        let mut y = j.map(|[a, b, c]| [a, b, c, T::lit(0.0)]);
-        respond(dofs, |at| factor[at * LANES + lane], &mut y);
+        // The components of the axes, the three axes side by side.
+        let axes: [[T; 4]; 3] = std::array::from_fn(|k| [axes[0][k], axes[1][k], axes[2][k], T::lit(0.0)]);
+        let mut j = [[T::lit(0.0); 4]; FREE];
+        for (i, (j, dof)) in j.iter_mut().zip(dofs).enumerate() {
+            let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * LANES + lane]);
+            let u = if item.angular != 0 { load3(&s, 0) } else { point_motion(&s, 0, offset) };
+            let weight = weight(dof);
+            for r in 0..4 {
+                j[r] = weight * axes[2][r].mul_add(u[2], axes[1][r].mul_add(u[1], axes[0][r] * u[0]));
+            }
+        }
+        let mut y = j;
+        respond(&load_factor(dofs, factor, lane), &mut y);
         for r in 0..3 {
             for i in 0..FREE {
                 jac[r * FREE + i] = j[i][r];
@@ -76,7 +83,10 @@ pub fn side<T: Scalar>(
     }
     let (j, y) = jac.split_at_mut(3 * n);
     for (i, dof) in tree.dofs.iter().enumerate() {
-        let x = column(i, dof);
+        let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * LANES + lane]);
+        let u = if item.angular != 0 { load3(&s, 0) } else { point_motion(&s, 0, offset) };
+        let weight = weight(dof);
+        let x = axes.map(|axis| weight * dot(axis, u));
         for r in 0..3 {
             j[r * n + i] = x[r];
             y[r * n + i] = x[r];
@@ -115,22 +125,36 @@ pub fn side<T: Scalar>(
 
 /// Degrees of freedom of a free body: most sides of a pile are of such.
 const FREE: usize = 6;
+/// Reals of a degree of freedom in a tile of motions.
+const REALS: usize = SPATIAL * LANES;
+
+/// The factor of a free body: by degree of freedom its inverse pivot, then its entries towards the root.
+#[inline(always)]
+fn load_factor<T: Scalar>(dofs: &[DofRecord; FREE], factor: &[T], lane: usize) -> [[T; FREE]; FREE] {
+    let mut own = [[T::lit(0.0); FREE]; FREE];
+    for (i, (own, dof)) in own.iter_mut().zip(dofs).enumerate() {
+        let from = &factor[dof.m_begin as usize * LANES + lane..];
+        for (k, own) in own.iter_mut().enumerate().take(i + 1) {
+            *own = from[k * LANES];
+        }
+    }
+    own
+}
 
 /// The three rows of a free body through its factor, side by side in a register, in the order of [`side`]: its degrees of
 /// freedom are a chain.
 #[inline(always)]
-fn respond<T: Scalar>(dofs: &[DofRecord; FREE], factor: impl Fn(usize) -> T, y: &mut [[T; 4]; FREE]) {
+fn respond<T: Scalar>(factor: &[[T; FREE]; FREE], y: &mut [[T; 4]; FREE]) {
     for i in (0..FREE).rev() {
         for k in 1..=i {
-            let l = -factor(dofs[i].m_begin as usize + k);
+            let l = -factor[i][k];
             (0..4).for_each(|r| y[i - k][r] = l.mul_add(y[i][r], y[i - k][r]));
         }
     }
     for i in 0..FREE {
-        let d = factor(dofs[i].m_begin as usize);
-        let mut x = y[i].map(|y| y * d);
+        let mut x = y[i].map(|y| y * factor[i][0]);
         for k in 1..=i {
-            let l = -factor(dofs[i].m_begin as usize + k);
+            let l = -factor[i][k];
             (0..4).for_each(|r| x[r] = l.mul_add(y[i - k][r], x[r]));
         }
         y[i] = x;

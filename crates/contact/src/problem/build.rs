@@ -6,7 +6,7 @@ use std::ops::Range;
 use manyworlds_collide::organise::{Links, Organiser};
 
 use super::error::finite;
-use super::{Compliance, Constraint, ContactProblem, Law, Part, ProblemError, Side, Subsystem};
+use super::{Compliance, Constraint, ContactProblem, FREE, Law, Part, ProblemError, Side, Subsystem};
 
 /// Largest asymmetry of `A` that passes for rounding, relative to its largest entry.
 const ASYMMETRY: f64 = 1e-9;
@@ -101,6 +101,8 @@ pub struct ProblemBuilder {
     n_three: usize,
     /// Parts or sides of the last constraint that were given.
     n_given: usize,
+    /// Whether responses are wanted.
+    responses: bool,
 }
 
 impl ProblemBuilder {
@@ -109,32 +111,55 @@ impl ProblemBuilder {
     /// # Errors
     /// As [`ContactProblem::new`]'s, of subsystems, `b` and parents.
     pub fn new(subsystems: &[[usize; 2]], b: Vec<f64>, parent: Vec<i64>) -> Result<Self, ProblemError> {
+        Self::reusing(ContactProblem::default(), subsystems, b, parent)
+    }
+
+    /// The same in the memory of a problem that nobody needs any more: batches make one a world and step.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn reusing(
+        memory: ContactProblem,
+        subsystems: &[[usize; 2]],
+        b: Vec<f64>,
+        parent: Vec<i64>,
+    ) -> Result<Self, ProblemError> {
         let n_v = b.len();
         finite(|| "b".into(), &b)?;
         let subsystems = self::subsystems(subsystems, n_v)?;
         parents(&parent, &subsystems, n_v)?;
         let n_square = subsystems.iter().map(|s| s.count * s.count).sum();
-        let problem = ContactProblem {
+        let mut problem = ContactProblem {
             n_v,
             n_rows: 0,
             n_contacts: 0,
             subsystems,
-            a: Vec::with_capacity(n_square),
-            factor: Vec::with_capacity(n_square),
             v_free: b.clone(),
             b,
             parent,
-            constraints: Vec::new(),
-            sides: Vec::new(),
-            jacobian: Vec::new(),
-            response: Vec::new(),
-            parts: Vec::new(),
-            part_jacobian: Vec::new(),
             warm_start: Vec::new(),
             v_start: Vec::new(),
             plan: Default::default(),
+            ..memory
         };
-        Ok(Self { problem, n_three: 0, n_given: 0 })
+        let p = &mut problem;
+        for list in [&mut p.a, &mut p.factor, &mut p.jacobian, &mut p.response, &mut p.part_jacobian] {
+            list.clear();
+        }
+        p.constraints.clear();
+        p.sides.clear();
+        p.parts.clear();
+        p.a.reserve(n_square);
+        p.factor.reserve(n_square);
+        Ok(Self { problem, n_three: 0, n_given: 0, responses: true })
+    }
+
+    /// Leaves the responses out, for a solver that says that it does without ([`Solver::responds`]).
+    ///
+    /// [`Solver::responds`]: crate::solve::Solver::responds
+    #[must_use]
+    pub fn without_responses(self) -> Self {
+        Self { responses: false, ..self }
     }
 
     /// Makes room for so many constraints, with so many numbers in their sides together.
@@ -143,8 +168,9 @@ impl ProblemBuilder {
         p.constraints.reserve(constraints);
         p.sides.reserve(2 * constraints);
         p.parts.reserve(2 * constraints);
-        for list in [&mut p.jacobian, &mut p.response, &mut p.part_jacobian] {
-            list.reserve(reals);
+        p.jacobian.reserve(reals);
+        if self.responses {
+            p.response.reserve(reals);
         }
     }
 
@@ -261,7 +287,11 @@ impl ProblemBuilder {
         {
             return Err(ProblemError::new("A_blocks", format!("fewer than {} blocks", p.subsystems.len())));
         }
-        p.respond();
+        if self.responses {
+            p.respond();
+        } else {
+            p.weigh();
+        }
         p.warm_start = warm_start;
         if p.warm_start.is_empty() {
             p.warm_start = vec![0.0; p.n_rows];
@@ -292,6 +322,33 @@ impl ContactProblem {
                     if b < rows {
                         let (j, y) = (&j[a * s.count..][..s.count], &y[b * s.count..][..s.count]);
                         *g += j.iter().zip(y).map(|(j, y)| j * y).sum::<f64>();
+                    }
+                }
+            }
+        }
+    }
+
+    /// The constraints' own blocks of the Delassus operator alone: `J A^-1 J^T = X X^T`, `X^T = L^-1 J^T`.
+    fn weigh(&mut self) {
+        let mut x = Vec::new();
+        for c in &mut self.constraints {
+            let rows = c.law.rows();
+            for side in &self.sides[c.sides.clone()] {
+                let s = &self.subsystems[side.subsystem];
+                let (l, j) = (&self.factor[s.block..], &self.jacobian[side.offset..][..rows * s.count]);
+                if let (Some(l), Some(j)) = (l.first_chunk(), j.as_chunks().0.first_chunk())
+                    && s.count == FREE
+                {
+                    weigh_free(l, j, &mut c.delassus);
+                    continue;
+                }
+                x.clear();
+                x.extend_from_slice(j);
+                x.chunks_exact_mut(s.count).for_each(|row| forward(l, s.count, row));
+                for (g, (a, b)) in c.delassus.iter_mut().zip(ENTRIES) {
+                    if b < rows {
+                        let (a, b) = (&x[a * s.count..][..s.count], &x[b * s.count..][..s.count]);
+                        *g += a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
                     }
                 }
             }
@@ -411,6 +468,14 @@ fn check_law(at: Name, law: Law, e: &[f64; 3], compliance: Option<Compliance>) -
 
 /// Lower Cholesky factor of a dense row-major matrix into `l`, which is zero, or the row whose pivot is not positive.
 fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
+    match (a.first_chunk::<{ FREE * FREE }>(), l.first_chunk_mut::<{ FREE * FREE }>()) {
+        (Some(a), Some(l)) if n == FREE => factor_block(a, FREE, l),
+        _ => factor_block(a, n, l),
+    }
+}
+
+#[inline(always)]
+fn factor_block(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
     for i in 0..n {
         for j in 0..=i {
             let dot: f64 = (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum();
@@ -426,9 +491,6 @@ fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
     }
     Ok(())
 }
-
-/// Degrees of freedom of a free body: most sides of a pile are of such.
-const FREE: usize = 6;
 
 /// Rows and columns of the entries of a Delassus block.
 const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
@@ -457,12 +519,44 @@ fn solve_free(l: &[f64; FREE * FREE], rows: &mut [[f64; FREE]; 3]) {
     }
 }
 
-/// `x <- (L L^T)^-1 x`.
-pub(crate) fn solve(l: &[f64], n: usize, x: &mut [f64]) {
+/// What a contact's share of a free body adds to its block of the Delassus operator.
+fn weigh_free(l: &[f64; FREE * FREE], j: &[[f64; FREE]; 3], g: &mut [f64; 6]) {
+    // A fourth row that is zero fills a vector register.
+    let mut x: [[f64; 4]; FREE] = std::array::from_fn(|i| [j[0][i], j[1][i], j[2][i], 0.0]);
+    for i in 0..FREE {
+        let mut own = x[i];
+        for k in 0..i {
+            (0..4).for_each(|r| own[r] -= l[i * FREE + k] * x[k][r]);
+        }
+        let inverse = 1.0 / l[i * FREE + i];
+        x[i] = own.map(|x| x * inverse);
+    }
+    for (g, (a, b)) in g.iter_mut().zip(ENTRIES) {
+        *g += x.iter().map(|x| x[a] * x[b]).sum::<f64>();
+    }
+}
+
+/// `x <- L^-1 x`.
+#[inline(always)]
+fn forward(l: &[f64], n: usize, x: &mut [f64]) {
     for i in 0..n {
         let dot: f64 = (0..i).map(|k| l[i * n + k] * x[k]).sum();
         x[i] = (x[i] - dot) / l[i * n + i];
     }
+}
+
+/// `x <- (L L^T)^-1 x`.
+pub(crate) fn solve(l: &[f64], n: usize, x: &mut [f64]) {
+    // Of a free body the compiler is to know the length.
+    match (l.first_chunk::<{ FREE * FREE }>(), x.first_chunk_mut::<FREE>()) {
+        (Some(l), Some(x)) if n == FREE => substitute(l, FREE, x),
+        _ => substitute(l, n, x),
+    }
+}
+
+#[inline(always)]
+fn substitute(l: &[f64], n: usize, x: &mut [f64]) {
+    forward(l, n, x);
     for i in (0..n).rev() {
         let dot: f64 = (i + 1..n).map(|k| l[k * n + i] * x[k]).sum();
         x[i] = (x[i] - dot) / l[i * n + i];

@@ -129,7 +129,7 @@ pub struct Part {
 
 /// The problem, validated. Contacts and blocks come first in `constraints`, then single rows; `lambda` lists their rows
 /// in that order.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ContactProblem {
     /// Degrees of freedom.
     pub n_v: usize,
@@ -156,6 +156,7 @@ pub struct ContactProblem {
     /// `J` by side, `[rows, count]`.
     pub jacobian: Vec<f64>,
     /// `Y^T = (A^-1 J^T)^T` by side, `[rows, count]`: an impulse changes the velocity by `Y lambda`.
+    /// Empty in a problem for a solver that does without.
     pub response: Vec<f64>,
     /// Parts by constraint.
     pub parts: Vec<Part>,
@@ -194,8 +195,16 @@ impl ContactProblem {
     /// `A^-1 (b + J^T lambda)`: the velocity that impulses give, `[n_v]`.
     #[must_use]
     pub fn velocity(&self, lambda: &[f64]) -> Vec<f64> {
-        let mut v = self.v_free.clone();
-        self.constraints.iter().for_each(|c| self.push(c, lambda, &mut v));
+        if !self.response.is_empty() {
+            let mut v = self.v_free.clone();
+            self.constraints.iter().for_each(|c| self.push(c, lambda, &mut v));
+            return v;
+        }
+        let mut v = self.generalized_impulse(lambda);
+        v.iter_mut().zip(&self.b).for_each(|(v, b)| *v += b);
+        for s in &self.subsystems {
+            build::solve(&self.factor[s.block..], s.count, &mut v[s.begin..s.begin + s.count]);
+        }
         v
     }
 
@@ -229,13 +238,28 @@ impl ContactProblem {
         let mut j = vec![0.0; self.n_v];
         for c in &self.constraints {
             for side in &self.sides[c.sides.clone()] {
-                let span = self.span(side);
-                for r in 0..c.law.rows() {
-                    let row = &self.jacobian[side.offset + r * span.len()..][..span.len()];
-                    j[span.clone()].iter_mut().zip(row).for_each(|(j, x)| *j += x * lambda[c.row + r]);
+                let own = &mut j[self.span(side)];
+                let rows = &self.jacobian[side.offset..][..c.law.rows() * own.len()];
+                let lambda = &lambda[c.row..];
+                // Of a free body the compiler is to know the length.
+                match own.as_chunks_mut::<FREE>() {
+                    ([own], []) => add_rows(rows.as_chunks::<FREE>().0, lambda, own),
+                    _ => rows.chunks_exact(own.len()).zip(lambda).for_each(|(row, x)| {
+                        own.iter_mut().zip(row).for_each(|(own, j)| *own += j * x);
+                    }),
                 }
             }
         }
         j
+    }
+}
+
+/// Degrees of freedom of a free body: most sides of a pile are of such.
+const FREE: usize = 6;
+
+/// `own += rows^T lambda`.
+fn add_rows(rows: &[[f64; FREE]], lambda: &[f64], own: &mut [f64; FREE]) {
+    for (row, x) in rows.iter().zip(lambda) {
+        (0..FREE).for_each(|k| own[k] += row[k] * x);
     }
 }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{ContactProblem, Law, read, write};
+use super::{ContactProblem, Law, ProblemBuilder, ProblemInput, read, write};
 use crate::samples::{beside, problem, random, stack};
 
 const SMALL: &str = r#"{"A": [[4,0,0],[0,4,0],[0,0,4]], "b": [1,0,-1], "subsystems": [[0,3]],
@@ -30,6 +30,47 @@ fn parts_add_up_to_sides() {
     assert_eq!(p.jacobian, [0.0, 1.0, 0.0, 1.0, 2.0, 0.0]);
     assert_eq!(p.response, [0.0, 0.25, 0.0, 0.25, 2.0, 0.0]);
     assert_eq!(read(&write(&p)).unwrap(), p);
+}
+
+/// A problem in the memory of another, with responses or without.
+fn rebuilt(memory: ContactProblem, input: &ProblemInput, responses: bool) -> ContactProblem {
+    let (b, parent) = (input.b.clone(), input.parent.clone());
+    let mut builder = ProblemBuilder::reusing(memory, &input.subsystems, b, parent).unwrap();
+    if !responses {
+        builder = builder.without_responses();
+    }
+    input.a.iter().for_each(|block| builder.block(block).unwrap());
+    for c in &input.constraints {
+        builder.constraint(c.law, c.e, c.compliance).unwrap();
+        c.sides.iter().for_each(|s| builder.side(s.subsystem, None, &s.jacobian).unwrap());
+    }
+    builder.finish(input.warm_start.clone()).unwrap()
+}
+
+#[test]
+fn another_problems_memory_leaves_no_trace() {
+    let mut memory = ContactProblem::default();
+    for seed in 0..20 {
+        let mut input = if seed % 3 == 0 { stack(&[1.0; 4], 0.5) } else { random(seed, 5, 9, true) };
+        input.constraints.iter_mut().flat_map(|c| &mut c.sides).for_each(|s| s.body = None);
+        let fresh = problem(input.clone());
+        memory = rebuilt(memory, &input, true);
+        assert_eq!(memory, fresh, "{seed}");
+        memory = rebuilt(memory, &input, false);
+        assert!(memory.response.is_empty());
+        let lambda: Vec<f64> = (0..fresh.n_rows).map(|i| (i as f64 * 7.7).sin()).collect();
+        let v = fresh.velocity(&lambda);
+        let largest = v.iter().fold(1.0f64, |most, x| most.max(x.abs()));
+        for (a, b) in memory.velocity(&lambda).iter().zip(v) {
+            assert!((a - b).abs() < 1e-12 * largest, "{seed}: {a} {b}");
+        }
+        for (own, with) in memory.constraints.iter().zip(&fresh.constraints) {
+            let scale = with.delassus[0] + with.delassus[3] + with.delassus[5];
+            for (a, b) in own.delassus.iter().zip(with.delassus) {
+                assert!((a - b).abs() <= 1e-13 * scale, "{seed}: {a} {b}");
+            }
+        }
+    }
 }
 
 #[test]

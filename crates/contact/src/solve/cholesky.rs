@@ -34,6 +34,7 @@ struct Below {
 }
 
 /// See the module.
+#[derive(Default)]
 pub(super) struct Cholesky<T> {
     /// Block at each position.
     order: Vec<usize>,
@@ -56,7 +57,15 @@ pub(super) struct Cholesky<T> {
 
 impl<T: Scalar> Cholesky<T> {
     /// The zero matrix with blocks of these sizes, and blocks off the diagonal at these pairs.
-    pub(super) fn new(sizes: &[usize], pairs: &[(usize, usize)]) -> Self {
+    #[cfg(test)]
+    fn new(sizes: &[usize], pairs: &[(usize, usize)]) -> Self {
+        let mut own = Self::default();
+        own.reshape(sizes, pairs);
+        own
+    }
+
+    /// Makes it the zero matrix with blocks of these sizes, and blocks off the diagonal at these pairs.
+    pub(super) fn reshape(&mut self, sizes: &[usize], pairs: &[(usize, usize)]) {
         let (order, structure) = least_degree(sizes, pairs);
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, &block)| place[block] = k);
@@ -75,19 +84,18 @@ impl<T: Scalar> Cholesky<T> {
             shapes.push(Panel { begin: n_panel, width, first, end: below.len() });
             n_panel += sizes[own] * width;
         }
-        let zeros = |n| vec![T::lit(0.0); n];
-        Self {
-            order,
-            place,
-            sizes: sizes.to_vec(),
-            offsets,
-            squares,
-            shapes,
-            below,
-            diagonal: zeros(n_square),
-            inverses: zeros(n),
-            panels: zeros(n_panel),
-        }
+        // What is large keeps its memory.
+        let zeros = |list: &mut Vec<T>, n| {
+            let mut list = std::mem::take(list);
+            list.clear();
+            list.resize(n, T::lit(0.0));
+            list
+        };
+        let diagonal = zeros(&mut self.diagonal, n_square);
+        let inverses = zeros(&mut self.inverses, n);
+        let panels = zeros(&mut self.panels, n_panel);
+        *self =
+            Self { order, place, sizes: sizes.to_vec(), offsets, squares, shapes, below, diagonal, inverses, panels };
     }
 
     /// Sets all values to zero.

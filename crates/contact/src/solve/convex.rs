@@ -33,8 +33,9 @@ pub(super) struct Term<T> {
 /// See the module.
 pub(super) struct Convex<T> {
     pub(super) system: System<T>,
-    /// From the first Newton step on.
-    matrix: Option<Cholesky<T>>,
+    /// Of the system's pattern from the first Newton step on.
+    matrix: Cholesky<T>,
+    is_shaped: bool,
     /// By constraint of the system.
     pub(super) terms: Vec<Term<T>>,
     /// Velocity, `[n_v]`.
@@ -45,6 +46,10 @@ pub(super) struct Convex<T> {
     pub(super) lambda: Vec<Rows<T>>,
     /// Their derivatives with respect to `lambda*`.
     slopes: Vec<Block<T>>,
+    /// Memory of a Newton step: `P beta`, its direction, and `J` times that.
+    weights: Vec<Block<T>>,
+    direction: Vec<T>,
+    along: Vec<Rows<T>>,
     /// Closed form of contacts: convex is the problem with that of the cone alone.
     pub(super) map: Map,
     /// `A v - b - J^T lambda`, kg m/s.
@@ -56,33 +61,54 @@ pub(super) struct Convex<T> {
     floor: T,
 }
 
+impl<T: Scalar> Default for Convex<T> {
+    /// Of no constraints and nothing that they could act on.
+    fn default() -> Self {
+        let epsilon = if T::NAME == "f64" { f64::EPSILON } else { f64::from(f32::EPSILON) };
+        Self {
+            system: System::default(),
+            matrix: Cholesky::default(),
+            is_shaped: false,
+            terms: Vec::new(),
+            v: Vec::new(),
+            sigma: Vec::new(),
+            lambda: Vec::new(),
+            slopes: Vec::new(),
+            weights: Vec::new(),
+            direction: Vec::new(),
+            along: Vec::new(),
+            map: Map::Proximal,
+            gradient: Vec::new(),
+            momentum: Vec::new(),
+            pushed: Vec::new(),
+            floor: T::lit((ROUNDOFF * epsilon).powi(2)),
+        }
+    }
+}
+
 impl<T: Scalar> Convex<T> {
     /// Starts from a velocity of the island.
     pub(super) fn new(system: System<T>, terms: Vec<Term<T>>, v: Vec<T>) -> Self {
-        let epsilon = if T::NAME == "f64" { f64::EPSILON } else { f64::from(f32::EPSILON) };
-        let zeros = vec![T::lit(0.0); v.len()];
-        let mut own = Self {
-            matrix: None,
-            sigma: system.relative(&v),
-            lambda: Vec::with_capacity(terms.len()),
-            slopes: Vec::with_capacity(terms.len()),
-            map: Map::Proximal,
-            gradient: zeros.clone(),
-            momentum: zeros.clone(),
-            pushed: zeros,
-            floor: T::lit((ROUNDOFF * epsilon).powi(2)),
-            terms,
-            v,
-            system,
-        };
+        let mut own = Self { system, terms, v, ..Self::default() };
+        own.restart();
+        own.system.relative_into(&own.v, &mut own.sigma);
         own.evaluate();
         own
     }
 
-    /// Goes to another velocity.
-    pub(super) fn start_from(&mut self, v: Vec<T>) {
-        self.sigma = self.system.relative(&v);
-        self.v = v;
+    /// Makes room for another system and other terms.
+    pub(super) fn restart(&mut self) {
+        self.is_shaped = false;
+        let n = self.system.free_momentum().len();
+        for list in [&mut self.gradient, &mut self.momentum, &mut self.pushed] {
+            list.resize(n, T::lit(0.0));
+        }
+    }
+
+    /// Goes to a velocity of the problem.
+    pub(super) fn start_from(&mut self, v: &[f64]) {
+        self.system.read_velocity(v, &mut self.v);
+        self.system.relative_into(&self.v, &mut self.sigma);
         self.evaluate();
     }
 
@@ -106,32 +132,39 @@ impl<T: Scalar> Convex<T> {
     /// One Newton step: how fast the objective fell along it at first, J, about twice what it was above its least. None
     /// where the matrix is singular in this arithmetic.
     pub(super) fn step(&mut self) -> Option<T> {
-        let weights = self.weights();
-        let matrix = self.matrix.get_or_insert_with(|| self.system.cholesky());
-        self.system.assemble_symmetric(&weights, matrix);
-        let d = if matrix.factor() {
-            let mut d: Vec<T> = self.gradient.iter().map(|&g| -g).collect();
-            matrix.solve(&mut d);
-            d
+        if !self.is_shaped {
+            self.system.shape(&mut self.matrix);
+            self.is_shaped = true;
+        }
+        let mut weights = std::mem::take(&mut self.weights);
+        weights.clear();
+        weights.extend(self.weights());
+        self.system.assemble_symmetric(&weights, &mut self.matrix);
+        let mut d = std::mem::take(&mut self.direction);
+        if self.matrix.factor() {
+            d.clear();
+            d.extend(self.gradient.iter().map(|&g| -g));
+            self.matrix.solve(&mut d);
         } else {
             // Of weights as large as this arithmetic has them, pivots may be lost that are there by blocks.
-            self.direction(&weights, &mut self.system.matrix())?
-        };
+            d = self.direction(&weights, &mut self.system.matrix())?;
+        }
         let decrement = self.search(&d);
         self.evaluate();
+        (self.weights, self.direction) = (weights, d);
         Some(decrement)
     }
 
     /// The Newton step at `v`, in a matrix of the system's pattern; None where it is singular in this arithmetic.
     pub(super) fn newton(&self, matrix: &mut BlockMatrix<T>) -> Option<Vec<T>> {
-        self.direction(&self.weights(), matrix)
+        self.direction(&self.weights().collect::<Vec<_>>(), matrix)
     }
 
     /// `P beta` by constraint.
-    fn weights(&self) -> Vec<Block<T>> {
+    fn weights(&self) -> impl Iterator<Item = Block<T>> + '_ {
         let weighted =
             |(slope, term): (&Block<T>, &Term<T>)| slope.map(|row| std::array::from_fn(|c| row[c] * term.beta[c]));
-        self.slopes.iter().zip(&self.terms).map(weighted).collect()
+        self.slopes.iter().zip(&self.terms).map(weighted)
     }
 
     /// `-(A + J^T W J)^-1 gradient`.
@@ -148,7 +181,8 @@ impl<T: Scalar> Convex<T> {
     /// Moves `v` to the zero of the derivative along `d`.
     fn search(&mut self, d: &[T]) -> T {
         let zero = T::lit(0.0);
-        let along = self.system.relative(d);
+        let mut along = std::mem::take(&mut self.along);
+        self.system.relative_into(d, &mut along);
         let inner = |a: &[T], b: &[T]| a.iter().zip(b).fold(zero, |sum, (&a, &b)| sum + a * b);
         let start = inner(&self.gradient, d);
         // Evaluation makes it anew.
@@ -156,6 +190,7 @@ impl<T: Scalar> Convex<T> {
         let curvature = inner(&self.momentum, d);
         // At the floor of round-off the direction need not descend.
         if !(start < zero && start.is_finite()) {
+            self.along = along;
             return zero;
         }
         let t = root(start, |t| {
@@ -172,7 +207,8 @@ impl<T: Scalar> Convex<T> {
             (value, slope)
         });
         self.v.iter_mut().zip(d).for_each(|(v, &d)| *v += t * d);
-        self.sigma = self.system.relative(&self.v);
+        self.system.relative_into(&self.v, &mut self.sigma);
+        self.along = along;
         -start
     }
 
@@ -235,7 +271,7 @@ mod tests {
                 for k in 0..exact.len() {
                     let mut at = |d: f64| {
                         state.v[k] += d;
-                        state.sigma = state.system.relative(&state.v);
+                        state.system.relative_into(&state.v, &mut state.sigma);
                         state.evaluate();
                         let value = objective(&state);
                         state.v[k] -= d;

@@ -212,6 +212,12 @@ pub enum ContactModel {
     Pyramid,
 }
 
+/// Memory that [`Solver::finish`] works in, kept from one problem to the next; nothing in it outlives a problem.
+#[derive(Default)]
+pub struct Workspace {
+    sap: sap::Work<f64>,
+}
+
 /// A solver of contact problems.
 pub trait Solver: Sync {
     /// Its name on the command line.
@@ -230,8 +236,12 @@ pub trait Solver: Sync {
     }
     /// Solves one problem.
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
+    /// Whether it asks for the responses of a problem.
+    fn responds(&self) -> bool {
+        true
+    }
     /// Goes on from where the kernels left a problem, its warm start.
-    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, _: &mut Workspace) -> Outcome {
         self.solve(problem, settings)
     }
 }

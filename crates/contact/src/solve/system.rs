@@ -69,6 +69,8 @@ pub(super) struct System<T> {
     a: Vec<T>,
     /// `[n_v]`
     b: Vec<T>,
+    /// `diag(A)^-1`, `[n_v]`
+    inverse_diagonal: Vec<T>,
     pub(super) constraints: Vec<Constraint<T>>,
     sides: Vec<Side>,
     jacobian: Vec<T>,
@@ -79,6 +81,15 @@ pub(super) struct System<T> {
 /// A number of the problem in this arithmetic; infinite bounds become large ones.
 pub(super) fn cast<T: Scalar>(x: f64) -> T {
     T::from_f64(x.clamp(-UNBOUNDED, UNBOUNDED))
+}
+
+impl<T> Default for System<T> {
+    /// Nothing.
+    fn default() -> Self {
+        let (sides, constraints) = (Vec::new(), Vec::new());
+        let [a, b, inverse_diagonal, jacobian, response] = [const { Vec::new() }; 5];
+        Self { bodies: Vec::new(), a, b, inverse_diagonal, constraints, sides, jacobian, response }
+    }
 }
 
 impl<T: Scalar> System<T> {
@@ -96,21 +107,33 @@ impl<T: Scalar> System<T> {
     }
 
     pub(super) fn without_responses(problem: &ContactProblem, island: &Island) -> Self {
+        let mut own = Self::default();
+        own.refill(problem, island);
+        own
+    }
+
+    /// The same in the memory of another.
+    pub(super) fn refill(&mut self, problem: &ContactProblem, island: &Island) {
         let plan = &problem.plan;
         let members = plan.members_of(island);
-        let (mut a, mut b) = (Vec::new(), Vec::new());
-        let bodies = members.iter().map(|&s| {
+        let Self { bodies, a, b, inverse_diagonal, constraints, sides, jacobian, response } = self;
+        [&mut *a, &mut *b, &mut *inverse_diagonal, &mut *jacobian, response].into_iter().for_each(Vec::clear);
+        bodies.clear();
+        constraints.clear();
+        sides.clear();
+        bodies.extend(members.iter().map(|&s| {
             let s = &problem.subsystems[s as usize];
             let (first, block) = (b.len(), a.len());
             b.extend(problem.b[s.begin..s.begin + s.count].iter().map(|&x| cast::<T>(x)));
             a.extend(problem.a[s.block..s.block + s.count * s.count].iter().map(|&x| cast::<T>(x)));
+            let diagonal = a[block..].iter().step_by(s.count + 1);
+            inverse_diagonal.extend(diagonal.map(|&a| T::lit(1.0) / a));
             Body { begin: s.begin, first, n: s.count, block }
-        });
-        let bodies: Vec<Body> = bodies.collect();
+        }));
         let ids = plan.constraints_of(island);
-        let mut sides = Vec::with_capacity(2 * ids.len());
-        let mut jacobian = Vec::with_capacity(6 * FREE * ids.len());
-        let constraints = ids.iter().map(|&i| {
+        sides.reserve(2 * ids.len());
+        jacobian.reserve(6 * FREE * ids.len());
+        constraints.extend(ids.iter().map(|&i| {
             let c = &problem.constraints[i as usize];
             let begin = sides.len();
             for s in &problem.sides[c.sides.clone()] {
@@ -126,9 +149,7 @@ impl<T: Scalar> System<T> {
             let (e, delassus) = (c.e.map(cast), c.delassus.map(cast));
             let sides = begin..sides.len();
             Constraint { law: c.law, e, compliance: c.compliance, row: c.row, sides, mass: cast(mass), delassus }
-        });
-        let constraints = constraints.collect();
-        Self { bodies, a, b, constraints, sides, jacobian, response: Vec::new() }
+        }));
     }
 
     /// Its sides, each with its `J`, `[rows, n]`.
@@ -139,7 +160,15 @@ impl<T: Scalar> System<T> {
 
     /// The island's part of a velocity of the problem.
     pub(super) fn velocity_of(&self, v: &[f64]) -> Vec<T> {
-        self.bodies.iter().flat_map(|s| &v[s.begin..s.begin + s.n]).map(|&x| cast(x)).collect()
+        let mut own = Vec::new();
+        self.read_velocity(v, &mut own);
+        own
+    }
+
+    /// The same into `out`.
+    pub(super) fn read_velocity(&self, v: &[f64], out: &mut Vec<T>) {
+        out.clear();
+        out.extend(self.bodies.iter().flat_map(|s| &v[s.begin..s.begin + s.n]).map(|&x| cast::<T>(x)));
     }
 
     /// Writes the island's velocity where the problem has it.
@@ -185,7 +214,15 @@ impl<T: Scalar> System<T> {
 
     /// `J v` by constraint, m/s.
     pub(super) fn relative(&self, v: &[T]) -> Vec<Rows<T>> {
-        self.constraints.iter().map(|c| self.relative_of(c, v)).collect()
+        let mut out = Vec::new();
+        self.relative_into(v, &mut out);
+        out
+    }
+
+    /// The same into `out`.
+    pub(super) fn relative_into(&self, v: &[T], out: &mut Vec<Rows<T>>) {
+        out.clear();
+        out.extend(self.constraints.iter().map(|c| self.relative_of(c, v)));
     }
 
     /// `v += A^-1 J_i^T lambda_i` of one constraint.
@@ -203,6 +240,12 @@ impl<T: Scalar> System<T> {
         for s in &self.bodies {
             let (own, out) = (&v[s.first..s.first + s.n], &mut out[s.first..s.first + s.n]);
             let a = &self.a[s.block..s.block + s.n * s.n];
+            if let ((a, []), Some(own), ([out], [])) = (a.as_chunks(), own.first_chunk(), out.as_chunks_mut())
+                && s.n == FREE
+            {
+                times_free(a, own, out);
+                continue;
+            }
             out.iter_mut().zip(a.chunks_exact(s.n)).for_each(|(out, row)| *out = dot(row, own));
         }
     }
@@ -232,11 +275,16 @@ impl<T: Scalar> System<T> {
 
     /// Square of a momentum in the norm of `diag(A)^-1`, J.
     pub(super) fn energy(&self, p: &[T]) -> T {
-        let one = |s: &Body| {
-            let own = p[s.first..s.first + s.n].iter().enumerate();
-            own.fold(T::lit(0.0), |sum, (i, &p)| sum + p * p / self.a[s.block + i * (s.n + 1)])
-        };
-        self.bodies.iter().map(one).fold(T::lit(0.0), |sum, x| sum + x)
+        let zero = T::lit(0.0);
+        // Four sums: one alone would wait for each of its terms.
+        let mut sums = [zero; 4];
+        let ((p, ends), (inverse_diagonal, _)) = (p.as_chunks::<4>(), self.inverse_diagonal.as_chunks::<4>());
+        for (p, d) in p.iter().zip(inverse_diagonal) {
+            (0..4).for_each(|k| sums[k] = (p[k] * p[k]).mul_add(d[k], sums[k]));
+        }
+        let last = &self.inverse_diagonal[self.inverse_diagonal.len() - ends.len()..];
+        let end = ends.iter().zip(last).fold(zero, |sum, (&p, &d)| (p * p).mul_add(d, sum));
+        sums.iter().fold(end, |sum, &x| sum + x)
     }
 
     /// Sizes of the blocks of `A + J^T W J`, and which of them there are off the diagonal.
@@ -260,10 +308,10 @@ impl<T: Scalar> System<T> {
         BlockMatrix::new(&sizes, &pairs)
     }
 
-    /// The same where it is symmetric and positive definite.
-    pub(super) fn cholesky(&self) -> Cholesky<T> {
+    /// Gives that pattern to a matrix for where it is symmetric and positive definite.
+    pub(super) fn shape(&self, matrix: &mut Cholesky<T>) {
         let (sizes, pairs) = self.pattern();
-        Cholesky::new(&sizes, &pairs)
+        matrix.reshape(&sizes, &pairs);
     }
 
     /// `A + J^T W J`, W one block a constraint.
@@ -308,6 +356,14 @@ impl<T: Scalar> System<T> {
 /// A contact's `J` of a free body, row by row.
 fn of_free<T>(j: &[T]) -> Option<&[[T; FREE]; 3]> {
     j.as_chunks::<FREE>().0.first_chunk().filter(|_| j.len() == 3 * FREE)
+}
+
+/// `A v` of a free body: its rows side by side, each summed as [`dot`] does.
+fn times_free<T: Scalar>(a: &[[T; FREE]], v: &[T; FREE], out: &mut [T; FREE]) {
+    *out = [T::lit(0.0); FREE];
+    for (k, &v) in v.iter().enumerate() {
+        out.iter_mut().zip(a).for_each(|(out, row)| *out = row[k].mul_add(v, *out));
+    }
 }
 
 /// `W J`, `[rows, n]`, into `out`.

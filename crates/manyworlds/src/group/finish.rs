@@ -1,12 +1,15 @@
 //! The host's part of a solver: worlds whose contacts the kernels left unsolved, between two halves of a step.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
 
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
-use manyworlds_contact::solve::{ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage};
+use manyworlds_contact::solve::{
+    ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace,
+};
 use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
@@ -25,6 +28,19 @@ use crate::{Error, Summary};
 /// So many times as many iterations as the kernels had, the host may take for what they left: few worlds are that hard,
 /// and each costs only its own time.
 const PATIENCE: u32 = 10;
+
+thread_local! {
+    /// What a thread solves one world after the other in. Given back in between, the memory of a large island would be
+    /// taken from the system and cleared anew each time, which costs as much as a Newton step.
+    static DESK: Cell<Desk> = Cell::default();
+}
+
+/// Memory for a problem and for what solves it.
+#[derive(Default)]
+struct Desk {
+    problem: ContactProblem,
+    work: Workspace,
+}
 
 /// A world that the host solved. Its problem is gone: one after the other takes the same memory.
 struct Solved {
@@ -245,7 +261,8 @@ fn solve<T: Scalar + CollidePrecision>(
     world: usize,
 ) -> Option<Solved> {
     // Numbers that are not finite have no problem; the kernels flag the world.
-    let mut problem = worlds.world(shared, host, world).ok()?;
+    let Desk { problem: memory, mut work } = DESK.take();
+    let mut problem = worlds.world(shared, host, world, memory, shared.solver.responds()).ok()?;
     if problem.impulse.iter().all(|x| x.is_finite()) {
         problem.problem.warm_start.copy_from_slice(&problem.impulse);
     }
@@ -264,7 +281,7 @@ fn solve<T: Scalar + CollidePrecision>(
         },
         history: false,
     };
-    let mut outcome = shared.solver.finish(&problem.problem, &settings);
+    let mut outcome = shared.solver.finish(&problem.problem, &settings, &mut work);
     // What the certificate is about: a solver's own velocity may lag behind its impulses.
     outcome.v = problem.problem.velocity(&outcome.lambda);
     let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
@@ -272,6 +289,7 @@ fn solve<T: Scalar + CollidePrecision>(
     let homes = problem.homes.iter().copied().zip(rows).collect();
     let is_exact = shared.solver.model() == ContactModel::Exact;
     let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, shared.tolerance));
+    DESK.set(Desk { problem: problem.problem, work });
     sound.then_some(Solved { world, homes, outcome, left })
 }
 

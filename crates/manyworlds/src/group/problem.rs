@@ -49,7 +49,7 @@ pub(super) fn problem<T: Scalar + CollidePrecision, S: Store<T>>(
     chunk.finish()?;
     let reading = Reading::new(chunk, When::After)?;
     let WorldProblem { problem, mut impulse, velocity, .. } =
-        reading.of(&chunk.store).world(shared, &chunk.host.packed(), world)?;
+        reading.of(&chunk.store).world(shared, &chunk.host.packed(), world, ContactProblem::default(), true)?;
     // Those of a world that was reset are gone.
     let unrounded = chunk.answers.get(world).and_then(Option::as_ref).map(|answer| &answer.impulse);
     if let Some(unrounded) = unrounded.filter(|all| !all.is_empty()) {
@@ -188,8 +188,15 @@ struct Building {
 }
 
 impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
-    /// The problem of one world.
-    pub(super) fn world(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Result<WorldProblem, Error> {
+    /// The problem of one world, in the memory of another, with the responses or without.
+    pub(super) fn world(
+        &self,
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        memory: ContactProblem,
+        responses: bool,
+    ) -> Result<WorldProblem, Error> {
         let fault = |error: ProblemError| Error::NoProblem { world, why: error.to_string() };
         let sides = host.islands.sides_of(world);
         let mut blocks = self.slots(shared, host, world);
@@ -197,7 +204,10 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
         // Contacts first, then what holds.
         blocks.sort_by_key(|block| !matches!(block.law, Law::Contact { .. }));
         let widest = shared.sets.iter().map(|set| set.layout.dims.n_v as usize).max().unwrap_or(0);
-        let mut builder = self.begin(shared, world).map_err(fault)?;
+        let mut builder = self.begin(shared, world, memory).map_err(fault)?;
+        if !responses {
+            builder = builder.without_responses();
+        }
         builder.reserve(blocks.len(), 6 * widest * blocks.len());
         let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
         let mut building = Building { builder, impulse, homes, jacobian: Vec::new() };
@@ -243,7 +253,7 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
     }
 
     /// A problem of this world's trees, without constraints yet.
-    fn begin(&self, shared: &Shared<T>, world: usize) -> Result<ProblemBuilder, ProblemError> {
+    fn begin(&self, shared: &Shared<T>, world: usize, memory: ContactProblem) -> Result<ProblemBuilder, ProblemError> {
         let model = &shared.model;
         let spans: Vec<[usize; 2]> = model.trees.iter().map(|tree| [tree.v.start, tree.v.len()]).collect();
         let mut parent = vec![-1; model.n_v];
@@ -269,7 +279,7 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
             }
         }
         let b = self.by_dof(shared, world, |set, own| (own.b, set.layout.dims.n_v as usize, 0));
-        let mut builder = ProblemBuilder::new(&spans, b, parent)?;
+        let mut builder = ProblemBuilder::reusing(memory, &spans, b, parent)?;
         for block in begins.windows(2) {
             builder.block(&matrices[block[0]..block[1]])?;
         }

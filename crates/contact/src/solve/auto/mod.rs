@@ -21,7 +21,7 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
 
 use super::iterate::{copy, measure};
-use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, pgs};
+use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, Workspace, pgs};
 use crate::problem::ContactProblem;
 use stages::Search;
 
@@ -52,7 +52,7 @@ impl Solver for Auto {
         }
     }
 
-    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, _: &mut Workspace) -> Outcome {
         match settings.precision {
             Precision::F32 => finish::<f32>(problem, settings, settings.iterations),
             Precision::F64 => finish::<f64>(problem, settings, settings.iterations),

@@ -29,7 +29,7 @@ use std::time::Duration;
 use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, measure, verdict};
-use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage};
+use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace};
 use crate::problem::ContactProblem;
 pub(super) use island::{IslandState, Step};
 pub use params::CanalParams;
@@ -55,7 +55,7 @@ impl Solver for Canal {
         CanalParams::default().run(problem, settings)
     }
 
-    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, _: &mut Workspace) -> Outcome {
         Outcome { stage: Some(Stage::Canal), ..self.solve(problem, settings) }
     }
 }

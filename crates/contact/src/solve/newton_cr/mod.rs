@@ -27,7 +27,7 @@ use manyworlds_shaders::Scalar;
 use super::auto;
 use super::iterate::{Phase, copy, measure, verdict};
 use super::polish::{Polish, Trust};
-use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage};
+use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace};
 use crate::problem::ContactProblem;
 use island::IslandState;
 pub use params::{NcpFunction, NewtonCrParams, Scaling};
@@ -63,7 +63,7 @@ impl Solver for NewtonCr {
         NewtonCrParams::default().run(problem, settings)
     }
 
-    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, _: &mut Workspace) -> Outcome {
         // Where the kernels' steps did not converge, many more of the same will not.
         let params = NewtonCrParams { finish_after: Some(AGAIN), ..NewtonCrParams::batches() };
         let first = SolveSettings { iterations: settings.iterations.min(AGAIN + QUICK + CAREFUL), ..*settings };

@@ -4,7 +4,7 @@ use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
 use super::super::convex::{Convex, Term};
-use super::super::system::{Constraint, System, cast};
+use super::super::system::{Constraint, cast};
 use super::params::SapParams;
 use crate::problem::{ContactProblem, Law};
 
@@ -61,23 +61,30 @@ fn term<T: Scalar>(c: &Constraint<T>, params: &SapParams) -> Term<T> {
 }
 
 impl<T: Scalar> IslandState<T> {
+    /// Of no island yet.
+    pub(super) fn new(params: &SapParams) -> Self {
+        Self { convex: Convex::default(), params: *params }
+    }
+
     /// Starts from the velocity that the problem's impulses give, `v`, or from the one it knows: impulses are stiff
     /// functions of velocities, so that where contacts come and go the old velocity is nearer (a heap at rest then takes
     /// one Newton step instead of three), and where kernels have solved an island it is not.
-    pub(super) fn new(problem: &ContactProblem, island: &Island, v: &[f64], params: &SapParams) -> Self {
-        let system = System::without_responses(problem, island);
-        let v = system.velocity_of(v);
-        let terms = system.constraints.iter().map(|c| term(c, params)).collect();
-        let mut own = Self { convex: Convex::new(system, terms, v), params: *params };
-        if !problem.v_start.is_empty() && own.judge() == Step::Running {
-            let (v, error) = (own.convex.v.clone(), own.convex.error());
-            own.convex.start_from(own.convex.system.velocity_of(&problem.v_start));
-            let nearer = own.convex.error() < error;
+    pub(super) fn start(&mut self, problem: &ContactProblem, island: &Island, v: &[f64], params: &SapParams) {
+        self.params = *params;
+        let convex = &mut self.convex;
+        convex.system.refill(problem, island);
+        convex.terms.clear();
+        convex.terms.extend(convex.system.constraints.iter().map(|c| term(c, params)));
+        convex.restart();
+        convex.start_from(v);
+        if !problem.v_start.is_empty() && self.judge() == Step::Running {
+            let error = self.convex.error();
+            self.convex.start_from(&problem.v_start);
+            let nearer = self.convex.error() < error;
             if !nearer {
-                own.convex.start_from(v);
+                self.convex.start_from(v);
             }
         }
-        own
     }
 
     /// Whether the gradient is small enough: `|D grad| < eps_a + eps_r max(|D p|, |D j_c|)`, `D = diag(A)^-1/2`

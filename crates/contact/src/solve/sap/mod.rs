@@ -16,12 +16,14 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, verdict};
-use super::{ContactModel, Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage};
+use super::{
+    ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace,
+};
 use crate::problem::ContactProblem;
 use island::{IslandState, Step};
 pub use params::SapParams;
@@ -51,8 +53,27 @@ impl Solver for Sap {
         SapParams::within(settings.tolerance).run(problem, settings)
     }
 
-    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        Outcome { stage: Some(Stage::Sap), ..self.solve(problem, settings) }
+    fn responds(&self) -> bool {
+        false
+    }
+
+    fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, work: &mut Workspace) -> Outcome {
+        let stage = Some(Stage::Sap);
+        if settings.precision == Precision::F32 || settings.history {
+            return Outcome { stage, ..self.solve(problem, settings) };
+        }
+        let (start, params) = (Instant::now(), SapParams::within(settings.tolerance));
+        let outcome = iterate(problem, settings, &params, &mut work.sap, None);
+        Outcome { stage, elapsed: start.elapsed(), ..outcome }
+    }
+}
+
+/// States of islands, to be filled anew.
+pub(super) struct Work<T>(Vec<IslandState<T>>);
+
+impl<T> Default for Work<T> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
 }
 
@@ -62,14 +83,21 @@ fn iterate<T: Scalar>(
     problem: &ContactProblem,
     settings: &SolveSettings,
     params: &SapParams,
+    work: &mut Work<T>,
     mut trace: Option<&mut Vec<Vec<f64>>>,
 ) -> Outcome {
     let mut lambda = problem.warm_start.clone();
     let start_v = problem.velocity(&lambda);
     let mut v = start_v.clone();
-    let start = |island| IslandState::<T>::new(problem, island, &start_v, params);
-    let mut phases: Vec<Phase<IslandState<T>>> =
-        problem.plan.islands.iter().map(|island| Phase::Running(start(island))).collect();
+    let islands = &problem.plan.islands;
+    if work.0.len() < islands.len() {
+        work.0.resize_with(islands.len(), || IslandState::new(params));
+    }
+    let mut phases = Vec::with_capacity(islands.len());
+    for (state, island) in work.0.iter_mut().zip(islands) {
+        state.start(problem, island, &start_v, params);
+        phases.push(Phase::Running(state));
+    }
     for phase in &mut phases {
         let Phase::Running(state) = phase else { continue };
         match state.judge() {

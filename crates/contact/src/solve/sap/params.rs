@@ -2,7 +2,7 @@
 
 use manyworlds_shaders::Scalar;
 
-use super::{Sap, iterate};
+use super::{Sap, Work, iterate};
 use crate::problem::ContactProblem;
 use crate::solve::{Outcome, SolveError, SolveSettings, Solver, SolverParams};
 
@@ -62,6 +62,6 @@ impl SolverParams for SapParams {
         settings: &SolveSettings,
         trace: Option<&mut Vec<Vec<f64>>>,
     ) -> Outcome {
-        iterate::<T>(problem, settings, self, trace)
+        iterate(problem, settings, self, &mut Work::<T>::default(), trace)
     }
 }

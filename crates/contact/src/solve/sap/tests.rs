@@ -1,9 +1,9 @@
 use std::f64::consts::TAU;
 
-use super::SapParams;
+use super::{Sap, SapParams};
 use crate::problem::{Compliance, ConstraintInput, ContactProblem, Law, ProblemInput};
 use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
-use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, solve_with};
+use crate::solve::{Precision, Solution, SolveSettings, SolveStatus, Solver, Workspace, solve_with};
 
 /// Exact for the comparisons below.
 const TIGHT: SapParams = SapParams { near_rigid: 1.0, slip: 1e-3, relative: 1e-13, absolute: 1e-16 };
@@ -235,4 +235,24 @@ fn breaks_down_cleanly() {
         assert!(solve_with(&p, &SolveSettings::default(), &bad).is_err());
     }
     assert!(solve_with(&p, &SolveSettings::default(), &SapParams { relative: -1.0, ..TIGHT }).is_err());
+}
+
+/// What was solved before in the same memory leaves no trace, nor does the size of what was.
+#[test]
+fn memory_is_kept_and_forgotten() {
+    let settings = SolveSettings { iterations: 100, ..Default::default() };
+    let mut work = Workspace::default();
+    for seed in 0..12 {
+        let size = 2 + (5 * seed as usize) % 9;
+        let mut p = problem(if seed % 3 == 0 { stack(&vec![1.0; size], 0.4) } else { random(seed, size, 12, true) });
+        p.v_start = (0..p.n_v).map(|i| if seed % 2 == 0 { 0.0 } else { (i as f64).sin() }).collect();
+        let all = |work: &mut Workspace| {
+            let o = Sap.finish(&p, &settings, work);
+            (o.status, o.iterations, o.lambda, o.v)
+        };
+        let fresh = all(&mut Workspace::default());
+        assert_eq!(fresh.0, SolveStatus::Converged, "{seed}");
+        assert_eq!(all(&mut work), fresh, "{seed}");
+        assert_eq!(all(&mut work), fresh, "{seed}, again");
+    }
 }
