@@ -191,18 +191,17 @@ impl Checker<'_> {
                 states.push(changed);
             }
         }
-        let after = self.steps(states, out.whole)?;
-        out.residual = after.iter().fold(out.residual, |worst, (_, residual)| worst.max(*residual));
+        let (after, residual) = self.steps(states, out.whole)?;
+        out.residual = out.residual.max(residual);
+        let noise = noise(residual, base);
         let h = self.options.dt.unwrap_or(model.options.timestep);
         let away = |s: &State| {
             (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
         };
-        let compare = |(&index, sides): (&usize, &[(State, f64)])| {
+        let compare = |(&index, sides): (&usize, &[State])| {
             let Direction { part, ahead, .. } = &directions[index];
             let by = directions[index].width(step);
-            let [(up, first), (down, second)] = [&sides[0], &sides[1]];
-            let noise = noise(*first, *second, base);
-            let (up, down) = (away(up), away(down));
+            let (up, down) = (away(&sides[0]), away(&sides[1]));
             let pairs = [(&up.0, &down.0, &ahead.q), (&up.1, &down.1, &ahead.v)];
             let kinked = pairs.iter().any(|(up, down, _)| {
                 let size = largest(up).max(largest(down)).max(by);
