@@ -163,7 +163,16 @@ impl PrecisionArg {
 impl RunArgs {
     /// The settings for many worlds: single precision, and a built-in scene's own budget.
     pub(crate) fn for_many(&self, spec: &str) -> BatchOptions {
-        let mut options = self.base(Precision::F32);
+        self.with_budget(spec, Precision::F32)
+    }
+
+    /// The settings for one world on its way to where it is looked at: double precision, and a built-in scene's own budget.
+    pub(crate) fn for_the_way(&self, spec: &str) -> BatchOptions {
+        self.with_budget(spec, Precision::F64)
+    }
+
+    fn with_budget(&self, spec: &str, precision: Precision) -> BatchOptions {
+        let mut options = self.base(precision);
         if let Some(scene) = manyworlds::scenes::find(spec) {
             options.solver.clone_from(&scene.solver.name);
             options.iterations = scene.solver.iterations;

@@ -9,7 +9,7 @@ use manyworlds_contact::ContactModel;
 use manyworlds_model::Model;
 
 use crate::tangent::{between, moved};
-use crate::{Batch, BatchOptions, Error, Jacobian, State, random};
+use crate::{Batch, BatchOptions, Certificate, Error, Jacobian, Outputs, State, random};
 
 use differences::{Differences, Entry, Input};
 
@@ -43,6 +43,8 @@ pub struct Comparison {
     pub kinks: [usize; 4],
     /// Inputs compared, likewise.
     pub inputs: [usize; 4],
+    /// Of each input that was compared, the error that residual and rounding of its steps could hide, relative as errors are.
+    pub hidden: Vec<f64>,
     /// Gaps are just closed, and the differences are those of steps that undo violations whole, which have no kink there
     /// ([`crate::Certificate::closed`]); the step itself is the same.
     pub whole: bool,
@@ -80,6 +82,10 @@ const HELD: f64 = 1e-3;
 /// Rounding of a velocity after a step, relative to the largest and one.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
+/// Of worlds with more degrees of freedom than this two are stepped at a time: those that are not asked for again would go on from
+/// where they are, for nothing.
+const MOST_ABREAST: usize = 1000;
+
 /// Velocities after two steps agree to this, relative to the largest and one.
 const SAME: f64 = 1e-9;
 
@@ -87,7 +93,7 @@ const SAME: f64 = 1e-9;
 struct Worlds {
     /// The step itself.
     single: Batch,
-    /// The steps from changed states, one for every difference.
+    /// The steps from changed states, some at a time.
     batch: Batch,
 }
 
@@ -96,7 +102,8 @@ impl Worlds {
     fn new(model: &Model, options: &BatchOptions, inputs: usize) -> Result<Self, Error> {
         let mut single = Batch::new(&[(model, 1)], options)?;
         single.keep_steps(true)?;
-        Ok(Self { single, batch: Batch::new(&[(model, 2 * inputs.max(1))], options)? })
+        let abreast = if model.n_v > MOST_ABREAST { 1 } else { inputs.max(1) };
+        Ok(Self { single, batch: Batch::new(&[(model, 2 * abreast)], options)? })
     }
 
     /// The state after a step from a state.
@@ -168,6 +175,22 @@ impl<'m> Checker<'m> {
         Ok(found.v.iter().zip(&after.v).all(|(a, b)| (a - b).abs() <= SAME * scale))
     }
 
+    /// What is known of the derivative at a state without differences: of products where directions are to be compared, else
+    /// of the Jacobian.
+    ///
+    /// # Errors
+    /// As [`Batch::reset`].
+    pub fn look(&mut self, state: &State, directions: bool) -> Result<Certificate, Error> {
+        self.worlds.step(state)?;
+        let single = &mut self.worlds.single;
+        if !directions {
+            return Ok(single.jacobian(0)?.certificate);
+        }
+        let n_v = self.model.n_v;
+        let draw = |which: u64| (0..n_v).map(|i| random::symmetric(which, 0, 0, i as u64)).collect();
+        Ok(single.back(0, &Outputs { q: draw(0), v: draw(1) })?.1)
+    }
+
     /// Compares at a state.
     ///
     /// # Errors
@@ -199,6 +222,29 @@ impl<'m> Checker<'m> {
         Ok(found.comparison())
     }
 
+    /// The states after steps from some states, and the largest residual of these steps, m/s.
+    fn steps(&mut self, states: Vec<State>, whole: bool) -> Result<(Vec<State>, f64), Error> {
+        let batch = &mut self.whole.as_mut().filter(|_| whole).unwrap_or(&mut self.worlds).batch;
+        let (mut after, mut residual, mut summaries) = (Vec::with_capacity(states.len()), 0.0, Vec::new());
+        let mut states = states.into_iter();
+        while states.len() > 0 {
+            let some: Vec<(usize, State)> = states.by_ref().take(batch.len()).enumerate().collect();
+            batch.reset(&some)?;
+            batch.step::<f64>(&[])?;
+            batch.summaries(&mut summaries)?;
+            residual = summaries[..some.len()].iter().fold(residual, |worst: f64, s| worst.max(s.residual_scaled));
+            for world in 0..some.len() {
+                after.push(batch.state(world)?);
+            }
+        }
+        // Of another contact than the certificate's, the residual is how far apart the two are: the solver's own is at
+        // most what it was asked for.
+        Ok(match manyworlds_contact::solver(&self.options.solver)?.model() {
+            ContactModel::Exact => (after, residual),
+            ContactModel::Convex | ContactModel::Pyramid => (after, self.options.tolerance),
+        })
+    }
+
     fn differences(&mut self, state: &State, inputs: &[usize], step: f64) -> Result<Differences, Error> {
         let (model, n_v, n_u) = (self.model, self.model.n_v, self.model.actuators.len());
         let single = &mut self.worlds.single;
@@ -222,8 +268,8 @@ impl<'m> Checker<'m> {
         let steps =
             [step, step, per_velocity(&jacobian.dv_dtau, by_force), per_velocity(&jacobian.dv_dctrl, by_control)];
         let mut states = Vec::with_capacity(2 * inputs.len());
-        for (place, &input) in inputs.iter().enumerate() {
-            for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
+        for &input in inputs {
+            for sign in [1.0, -1.0] {
                 let mut changed = state.clone();
                 let part = (input / n_v.max(1)).min(3);
                 let (by, k) = (sign * steps[part], input - part * n_v);
@@ -237,22 +283,11 @@ impl<'m> Checker<'m> {
                     2 => changed.tau[k] += by,
                     _ => changed.ctrl[k] += by,
                 }
-                states.push((2 * place + side, changed));
+                states.push(changed);
             }
         }
         let whole = jacobian.certificate.closed > 0 && self.is_whole(state, &base)?;
-        let worlds = self.whole.as_mut().filter(|_| whole).unwrap_or(&mut self.worlds);
-        let batch = &mut worlds.batch;
-        batch.reset(&states)?;
-        batch.step::<f64>(&[])?;
-        let mut summaries = Vec::new();
-        batch.summaries(&mut summaries)?;
-        // Of another contact than the certificate's, the residual is how far apart the two are: the solver's own is at
-        // most what it was asked for.
-        let residual = match manyworlds_contact::solver(&self.options.solver)?.model() {
-            ContactModel::Exact => summaries.iter().fold(0.0, |worst: f64, s| worst.max(s.residual_scaled)),
-            ContactModel::Convex | ContactModel::Pyramid => self.options.tolerance,
-        };
+        let (after, residual) = self.steps(states, whole)?;
         let entries = [&jacobian.dq_dq, &jacobian.dq_dv, &jacobian.dq_dtau, &jacobian.dq_dctrl];
         let rates = [&jacobian.dv_dq, &jacobian.dv_dv, &jacobian.dv_dtau, &jacobian.dv_dctrl];
         // A block that is all zeros has no scale of its own, and differences round.
@@ -267,18 +302,17 @@ impl<'m> Checker<'m> {
             .zip(natural)
             .map(|(block, natural)| if held { scale(block).max(natural) } else { scale(block) })
             .collect();
-        // What is not the input's doing in a velocity after a step, m/s.
-        let noise = residual + ROUNDING * base.v.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
+        let noise = noise(residual, &base);
         let mut found = Vec::with_capacity(inputs.len());
         for (place, &input) in inputs.iter().enumerate() {
             let part = (input / n_v.max(1)).min(3);
             let column = input - part * n_v;
             let width = if part == 3 { n_u } else { n_v };
-            let [up, down] = [batch.state(2 * place)?, batch.state(2 * place + 1)?];
+            let [up, down] = [&after[2 * place], &after[2 * place + 1]];
             let away = |s: &State| {
                 (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
             };
-            let (up, down) = (away(&up), away(&down));
+            let (up, down) = (away(up), away(down));
             let pairs = [(&up.0, &down.0), (&up.1, &down.1)];
             let per = 1.0 / steps[part];
             let kinked = pairs.iter().any(|(up, down)| {
@@ -289,15 +323,16 @@ impl<'m> Checker<'m> {
             let mut errors = [Entry::default(); 2];
             for ((which, worst), (up, down)) in errors.iter_mut().enumerate().zip(pairs) {
                 let analytic = if which == 0 { entries[part] } else { rates[part] };
+                let (floor, scale) = (per * if which == 0 { h * noise } else { noise }, scales[4 * which + part]);
+                worst.hidden = floor / scale;
                 for row in 0..n_v {
                     let (exact, difference) = (analytic[row * width + column], 0.5 * per * (up[row] - down[row]));
-                    let floor = per * if which == 0 { h * noise } else { noise };
                     let beyond = (exact - difference).abs() - floor;
                     // `max` would swallow a NaN.
-                    let error = if beyond < 0.0 { 0.0 } else { beyond / scales[4 * which + part] };
+                    let error = if beyond < 0.0 { 0.0 } else { beyond / scale };
                     // A NaN counts as the worst.
                     if error > worst.error || error.is_nan() {
-                        *worst = Entry { error, at: [row, column], values: [exact, difference] };
+                        *worst = Entry { error, at: [row, column], values: [exact, difference], ..*worst };
                     }
                 }
             }
@@ -306,4 +341,10 @@ impl<'m> Checker<'m> {
         }
         Ok(Differences { jacobian, inputs: found, whole, residual, us: [step_us, jacobian_us] })
     }
+}
+
+/// What is not the input's doing in a velocity after a step, m/s; `residual`: the worst of the steps that are compared, for a step's
+/// own is no bound on its error where masses are very unlike.
+fn noise(residual: f64, base: &State) -> f64 {
+    residual + ROUNDING * base.v.iter().fold(1.0, |m: f64, x| m.max(x.abs()))
 }

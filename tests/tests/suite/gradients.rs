@@ -241,3 +241,24 @@ fn redundant_contacts_that_a_solver_leaves_without_impulse_are_at_no_switch() {
         assert!(found.kinks == [0; 4] && found.error() < 1e-6, "{scene}: {:?} {:#?}", found.kinks, found.blocks);
     }
 }
+
+#[test]
+fn tables_on_tables_have_their_products_in_the_air_as_they_land_and_on_each_other() {
+    let model = manyworlds::load("table-pile", &ImportOptions::default()).expect("a scene").model;
+    let mut batch = Batch::new(&[(&model, 1)], &precise()).expect("a batch");
+    let mut checker = Checker::sampled(&model, &precise(), 2e-7, 4).expect("a checker");
+    // Steps, unknown impulses at least, and directions: those of q are two of four.
+    for (steps, size, count) in [(10, 0, 4), (15, 400, 4), (25, 500, 2)] {
+        while batch.steps() < steps {
+            batch.step::<f64>(&[]).expect("a step");
+        }
+        let state = batch.state(0).expect("a state");
+        let certificate = checker.look(&state, true).expect("a certificate");
+        assert!(certificate.valid_but_by_q() && certificate.margin > 1e-5, "{steps}: {certificate:?}");
+        assert!(certificate.size >= size && certificate.valid() == (count == 4), "{steps}: {certificate:?}");
+        let found = checker.compare_directions(&state, 1e-6).expect("a comparison");
+        assert_eq!((found.count, found.kinks, found.hidden.len()), (count, 0, count), "{steps}");
+        assert!(found.ahead < 1e-6 && found.back < 1e-12, "{steps}: {found:?}");
+        assert!(found.hidden.iter().all(|&error| error < 1e-5), "{steps}: {found:?}");
+    }
+}

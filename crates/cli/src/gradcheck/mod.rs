@@ -3,18 +3,19 @@
 mod controls;
 mod outcome;
 mod report;
+mod search;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use manyworlds::gradcheck::Checker;
-use manyworlds::model::Model;
-use manyworlds::{Batch, State, random, tangent};
+use manyworlds::{Batch, BatchOptions};
 use manyworlds_contact::{ContactModel, solver};
 
 use self::controls::Controls;
 use self::outcome::Outcome;
 use self::report::{Report, human};
+use self::search::Search;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::failure::Failure;
@@ -28,13 +29,16 @@ Examples:
   manyworlds gradcheck humanoid
   manyworlds gradcheck arm.urdf --states 50 --tolerance-gradient 1e-7
 States are taken from a run with random controls; of scenes that are not for those with the controls that drive them, or that they
-start with. A state whose derivative is not valid, or is nearer to a switch of modes
-than --margin, is changed at random by up to --spread and looked at again: what stands still may stand where it has no
-derivative, corner on corner. If that does not help it is counted but not judged; so is an input at which the step has a kink. Where contacts rest at closed gaps,
-the steps that are differenced undo penetrations whole: the step is the same, and has no kink there. What disagrees is
-differenced again five times as far, where the solver's rounding is so much less, and a fifth as far, where fewer kinks are. Of large models products with the Jacobian
-and its transpose are compared, along random directions. Where no derivative is judged, differences to both sides say whether
-the step has one: inputs, or directions, in which they disagree are counted.")]
+start with; of worlds with more than 4096 degrees of freedom from a run by a built-in scene's own solver. A state whose derivative
+is not valid, or is nearer to a switch of modes than --margin, is changed at random and looked at again, until it can be judged
+whole: velocities by up to --spread, ten and a hundred times as much, then positions, too, by what that is in a time step. What
+stands still may stand where it has no derivative, corner on corner. Where that is because gaps are almost closed, steps that undo
+penetrations whole are compared, derivative and differences. If that does not help the state is counted but not judged; so is an
+input at which the step has a kink. Where contacts rest at closed gaps, the steps that are differenced undo penetrations whole:
+the step is the same, and has no kink there. What disagrees is differenced again five times as far, where the solver's rounding
+is so much less, and a fifth as far, where fewer kinks are. Of large models products with the Jacobian and its transpose are
+compared, along random directions. Where no derivative is judged, differences to both sides say whether the step has one: inputs,
+or directions, in which they disagree are counted.")]
 pub(crate) struct GradcheckArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -56,8 +60,8 @@ pub(crate) struct GradcheckArgs {
     /// Least distance to a switch of modes of a state that is judged, m/s
     #[arg(long, default_value_t = 1e-5, value_name = "X")]
     margin: f64,
-    /// Largest random change of velocities, m/s and rad/s, and of positions within a time step, of a state that cannot be
-    /// judged as it comes; 0 for none
+    /// Least of the random changes of a state that cannot be judged as it comes: of velocities, m/s and rad/s, and of
+    /// positions within a time step; 0 for none
     #[arg(long, default_value_t = 0.01, value_name = "X")]
     spread: f64,
     /// Inputs compared at a state, drawn anew for each; of more than this the others are left out
@@ -83,8 +87,10 @@ const TIGHT_CONVEX: f64 = 1e-15;
 
 /// Of models with more degrees of freedom directions are compared,
 const MOST_DOFS: usize = 300;
-/// so many.
+/// so many,
 const DIRECTIONS: usize = 4;
+/// and of those with more than this steps between states are not solved as closely: a pile takes minutes for each.
+const MOST_CLOSE: usize = 4096;
 
 /// Compares and reports.
 pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
@@ -107,11 +113,15 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
             settings.tolerance = TIGHT_CONVEX;
         }
     }
-    let mut batch = Batch::new(&[(&model, 1)], &settings)?;
+    let way = if model.n_v > MOST_CLOSE { args.run.for_the_way(&args.model.model) } else { settings.clone() };
+    let mut batch = Batch::new(&[(&model, 1)], &way)?;
     start.apply(&mut batch)?;
     let directions = args.directions.unwrap_or(if model.n_v > MOST_DOFS { DIRECTIONS } else { 0 });
     let compared = if directions > 0 { directions } else { args.inputs };
-    let mut checker = Checker::sampled(&model, &settings, args.step, compared)?;
+    let checker = |settings: &BatchOptions| Checker::sampled(&model, settings, args.step, compared);
+    let mut undone = settings.clone();
+    undone.stabilisation.fraction = 1.0;
+    let mut checkers = [checker(&settings)?, checker(&undone)?];
     let mut controls = Controls::new(args, &model, &start)?;
     let mut report = Report::new(&model.name, args.states, directions > 0);
     let bar = output::progress(u64::from(args.states), "comparing");
@@ -119,18 +129,11 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
         for _ in 0..args.every {
             batch.step(&controls.next(settings.dt))?;
         }
-        let state = batch.state(0)?;
-        let mut at = |state: &State| Outcome::at(state, &mut checker, directions > 0, args.tolerance_gradient);
-        let mut found = at(&state)?;
-        let mut is_changed = false;
-        if !found.is_whole(args.margin) && args.spread > 0.0 {
-            let by = [args.seed, u64::from(index)];
-            let other = at(&changed(&state, &model, args.spread, settings.dt, by))?;
-            if other.is_whole(args.margin) {
-                (found, is_changed) = (other, true);
-            }
-        }
-        report.add(index, found, args.margin, is_changed);
+        let search = Search { model: &model, args, directions: directions > 0, index };
+        let found = search.run(&batch.state(0)?, &mut checkers)?;
+        let tolerance = args.tolerance_gradient;
+        let outcome = Outcome::at(&found.state, &mut checkers[usize::from(found.undone)], directions > 0, tolerance)?;
+        report.add(index, outcome, [args.margin, tolerance], &found);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -147,16 +150,4 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
         return Err(Failure::Check(format!("derivatives differ by more than {:e}", args.tolerance_gradient)));
     }
     Ok(())
-}
-
-/// A state with its velocities changed at random by up to `spread`, and its positions by what that is in a time step.
-fn changed(state: &State, model: &Model, spread: f64, dt: Option<f64>, [seed, index]: [u64; 2]) -> State {
-    let h = dt.unwrap_or(model.options.timestep);
-    let draw = |what: u64, i: usize| spread * random::symmetric(seed, 1 + what, index, i as u64);
-    let moved: Vec<f64> = (0..model.n_v).map(|i| h * draw(0, i)).collect();
-    State {
-        q: tangent::moved(model, &state.q, &moved),
-        v: state.v.iter().enumerate().map(|(i, v)| v + draw(1, i)).collect(),
-        ..state.clone()
-    }
 }

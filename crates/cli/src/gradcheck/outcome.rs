@@ -12,6 +12,8 @@ pub(super) struct Outcome {
     /// Inputs, or directions, and how many of them the step has a kink in.
     pub(super) inputs: usize,
     pub(super) kinks: usize,
+    /// As [`manyworlds::gradcheck::Comparison::hidden`], of what is judged.
+    pub(super) hidden: Vec<f64>,
     /// As [`manyworlds::gradcheck::Comparison::whole`].
     pub(super) whole: bool,
     pub(super) residual: f64,
@@ -20,7 +22,7 @@ pub(super) struct Outcome {
 }
 
 /// Whether an outcome says something about derivatives.
-#[derive(PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It does.
     Judged,
@@ -42,6 +44,7 @@ impl Outcome {
                 modes: Vec::new(),
                 inputs: found.count,
                 kinks: found.kinks,
+                hidden: found.hidden,
                 whole: found.whole,
                 residual: found.residual,
                 us: [found.step_us, found.back_us],
@@ -51,6 +54,8 @@ impl Outcome {
         let certificate = found.jacobian.certificate;
         if certificate.fails_by_q_alone() {
             found.blocks.retain(|block| !block.name.ends_with("_dq"));
+            // Those of q come first.
+            found.hidden.drain(..found.inputs[0] - found.kinks[0]);
             (found.inputs[0], found.kinks[0]) = (0, 0);
         }
         Ok(Self {
@@ -59,25 +64,21 @@ impl Outcome {
             modes: found.jacobian.modes,
             inputs: found.inputs.iter().sum(),
             kinks: found.kinks.iter().sum(),
+            hidden: found.hidden,
             whole: found.whole,
             residual: found.residual,
             us: [found.step_us, found.jacobian_us],
         })
     }
+}
 
-    /// Whether all of its derivatives are judged.
-    pub(super) fn is_whole(&self, margin: f64) -> bool {
-        self.verdict(margin) == Verdict::Judged && self.certificate.valid()
-    }
-
-    /// `margin`: the least of a state that is judged, m/s.
-    pub(super) fn verdict(&self, margin: f64) -> Verdict {
-        if !self.certificate.valid_but_by_q() {
-            Verdict::Invalid
-        } else if self.certificate.margin < margin {
-            Verdict::Near
-        } else {
-            Verdict::Judged
-        }
+/// `margin`: the least of a state that is judged, m/s.
+pub(super) fn verdict(certificate: &Certificate, margin: f64) -> Verdict {
+    if !certificate.valid_but_by_q() {
+        Verdict::Invalid
+    } else if certificate.margin < margin {
+        Verdict::Near
+    } else {
+        Verdict::Judged
     }
 }

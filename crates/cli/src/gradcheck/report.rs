@@ -4,7 +4,8 @@ use manyworlds::Mode;
 use manyworlds::gradcheck::Block;
 use serde::Serialize;
 
-use super::outcome::{Outcome, Verdict};
+use super::outcome::{Outcome, Verdict, verdict};
+use super::search::Found;
 use crate::output;
 
 /// The worst entry of a block over all states.
@@ -25,9 +26,10 @@ pub(super) struct Report {
     pub(super) model: String,
     pub(super) states: u32,
     pub(super) judged: u32,
-    /// Of them at gaps just closed, and after a random change.
+    /// Of them at gaps just closed, after a random change, and by steps that undo violations whole.
     pub(super) closed: u32,
     pub(super) changed: u32,
+    pub(super) undone: u32,
     /// Of them without derivatives by q, which are not judged.
     pub(super) without_q: u32,
     pub(super) near_switch: u32,
@@ -35,6 +37,9 @@ pub(super) struct Report {
     pub(super) problems: Vec<String>,
     pub(super) inputs: usize,
     pub(super) kinks: usize,
+    /// Of what was compared, how much residual and rounding could hide an error above the tolerance in, and the largest.
+    pub(super) hidden: usize,
+    pub(super) hidden_error: f64,
     /// Inputs or directions at states without a valid derivative, and how many of them the step has a kink in.
     pub(super) invalid_inputs: usize,
     pub(super) invalid_kinks: usize,
@@ -69,8 +74,8 @@ impl Report {
         }
     }
 
-    /// Takes note of what was found at a state. `changed`: it is one of the run after a random change.
-    pub(super) fn add(&mut self, index: u32, found: Outcome, margin: f64, changed: bool) {
+    /// Takes note of what was found at a state.
+    pub(super) fn add(&mut self, index: u32, found: Outcome, [margin, tolerance]: [f64; 2], at: &Found) {
         let certificate = &found.certificate;
         self.unknowns[0] = self.unknowns[0].max(certificate.size);
         self.unknowns[1] = self.unknowns[1].max(certificate.iterated);
@@ -79,7 +84,7 @@ impl Report {
                 self.problems.push(problem.clone());
             }
         }
-        match found.verdict(margin) {
+        match verdict(certificate, margin) {
             Verdict::Invalid => {
                 self.invalid += 1;
                 self.invalid_inputs += found.inputs;
@@ -96,10 +101,13 @@ impl Report {
         }
         self.judged += 1;
         self.closed += u32::from(found.whole);
-        self.changed += u32::from(changed);
+        self.changed += u32::from(at.changed);
+        self.undone += u32::from(at.undone);
         self.without_q += u32::from(certificate.fails_by_q_alone());
         self.inputs += found.inputs;
         self.kinks += found.kinks;
+        self.hidden += found.hidden.iter().filter(|&&error| error > tolerance).count();
+        self.hidden_error = found.hidden.iter().fold(self.hidden_error, |worst, error| worst.max(*error));
         if certificate.margin.is_finite() {
             self.margin = Some(self.margin.unwrap_or(f64::INFINITY).min(certificate.margin));
         }
@@ -135,19 +143,27 @@ pub(super) fn human(report: &Report) -> String {
         (
             "states",
             format!(
-                "{}: {} judged ({} changed at random, {} at closed gaps, {} but for \
-                 derivatives by q), {} near a switch of modes, {} without a valid \
-                 derivative",
+                "{}: {} judged ({} changed at random, {} at closed gaps, {} with violations \
+                 undone whole, {} but for derivatives by q), {} near a switch of modes, {} \
+                 without a valid derivative",
                 report.states,
                 report.judged,
                 report.changed,
                 report.closed,
+                report.undone,
                 report.without_q,
                 report.near_switch,
                 report.invalid
             ),
         ),
         (what, format!("{}, of which {} at a kink and left out", report.inputs, report.kinks)),
+        (
+            "less closely",
+            format!(
+                "in {} of them the steps' residual could hide errors, of {:.1e} at most",
+                report.hidden, report.hidden_error
+            ),
+        ),
         (
             "not judged",
             format!(

@@ -28,16 +28,26 @@ pub(super) struct Entry {
     pub(super) error: f64,
     pub(super) at: [usize; 2],
     pub(super) values: [f64; 2],
+    /// Error that residual and rounding of the steps could hide.
+    pub(super) hidden: f64,
 }
 
 impl Input {
+    pub(super) fn hidden(&self) -> f64 {
+        self.errors[0].hidden.max(self.errors[1].hidden)
+    }
+
     pub(super) fn error(&self) -> f64 {
         // `max` would swallow a NaN.
         self.errors.iter().fold(0.0, |worst, entry| if entry.error <= worst { worst } else { entry.error })
     }
 
-    /// Whether it is at a kink, or its error is too large or not a number.
+    /// Whether it is at a kink, or its error is too large, may be so unseen, or is not a number.
     pub(super) fn is_open(&self, tolerance: f64) -> bool {
+        self.is_wrong(tolerance) || self.hidden() > tolerance
+    }
+
+    fn is_wrong(&self, tolerance: f64) -> bool {
         let error = self.error();
         self.kinked || error > tolerance || error.is_nan()
     }
@@ -49,14 +59,15 @@ impl Input {
         }
         if self.kinked {
             // What looked like a kink was rounding, or is out of reach.
-            if !other.is_open(tolerance) {
+            if !other.is_wrong(tolerance) {
                 (self.errors, self.kinked) = (other.errors, false);
             }
             return;
         }
         for (own, other) in self.errors.iter_mut().zip(&other.errors) {
             // A NaN stays.
-            if other.error < own.error {
+            let closer = own.error <= tolerance && other.error <= tolerance && other.hidden < own.hidden;
+            if closer || (other.error < own.error && own.error > tolerance) {
                 *own = *other;
             }
         }
@@ -81,13 +92,14 @@ impl Differences {
     pub(super) fn comparison(self) -> Comparison {
         let mut blocks: Vec<Block> =
             BLOCKS.iter().map(|name| Block { name, error: 0.0, worst: [0; 2], values: [0.0; 2] }).collect();
-        let (mut kinks, mut inputs) = ([0; 4], [0; 4]);
+        let (mut kinks, mut inputs, mut hidden) = ([0; 4], [0; 4], Vec::new());
         for input in &self.inputs {
             inputs[input.part] += 1;
             kinks[input.part] += usize::from(input.kinked);
             if input.kinked {
                 continue;
             }
+            hidden.push(input.hidden());
             for (which, entry) in input.errors.iter().enumerate() {
                 let block = &mut blocks[4 * which + input.part];
                 // A NaN counts as the worst.
@@ -98,7 +110,7 @@ impl Differences {
         }
         let [step_us, jacobian_us] = self.us;
         let Self { jacobian, whole, residual, .. } = self;
-        Comparison { jacobian, blocks, kinks, inputs, whole, residual, step_us, jacobian_us }
+        Comparison { jacobian, blocks, kinks, inputs, hidden, whole, residual, step_us, jacobian_us }
     }
 }
 
@@ -111,7 +123,7 @@ mod tests {
 
     /// An input off by `off`, of a block whose largest entry is one, differenced by one.
     fn input(second: f64, off: f64) -> Input {
-        let entry = Entry { error: off, at: [0; 2], values: [0.0, off] };
+        let entry = Entry { error: off, at: [0; 2], values: [0.0, off], hidden: 0.0 };
         Input { index: 0, part: 1, kinked: false, second, off, errors: [Entry::default(), entry] }
     }
 
@@ -133,6 +145,19 @@ mod tests {
         let mut rounded = input(1e-5, 1e-5);
         rounded.settle(&input(1e-5, 1e-7), 5.0, 1e-6);
         assert!(!rounded.is_open(1e-6));
+        // What the solver's residual may hide is looked for where it hides less,
+        let blind = |hidden: f64, error: f64| {
+            let mut input = input(1e-16, error);
+            input.errors[1].hidden = hidden;
+            input
+        };
+        let mut hidden = blind(1e-4, 0.0);
+        assert!(hidden.is_open(1e-6));
+        hidden.settle(&blind(2e-5, 0.0), 5.0, 1e-6);
+        assert!(hidden.hidden() == 2e-5 && hidden.is_open(1e-6));
+        // and what is off there is not taken for what is right.
+        hidden.settle(&blind(1e-7, 1e-3), 0.2, 1e-6);
+        assert!(hidden.hidden() == 2e-5 && hidden.error() == 0.0);
         // What looked like a kink and is none farther away.
         let mut rounded = Input { kinked: true, ..input(1e-5, 1e-5) };
         rounded.settle(&input(1e-5, 1e-7), 5.0, 1e-6);

@@ -3,9 +3,8 @@
 
 use std::time::Instant;
 
-use manyworlds_contact::ContactModel;
-
-use super::{Checker, KINK, LEAST, ROUNDING, WIDTHS};
+use super::differences::{Entry, Input};
+use super::{Checker, KINK, LEAST, WIDTHS, noise};
 use crate::tangent::{between, moved};
 use crate::{Certificate, Error, Inputs, Outputs, State, random};
 
@@ -25,6 +24,8 @@ pub struct Directions {
     pub kinks: usize,
     /// Directions; of states without a derivative by q those of q are not compared.
     pub count: usize,
+    /// As [`super::Comparison::hidden`].
+    pub hidden: Vec<f64>,
     /// As [`super::Comparison::whole`].
     pub whole: bool,
     /// As [`super::Comparison::residual`].
@@ -33,6 +34,31 @@ pub struct Directions {
     pub step_us: f64,
     /// Least time of a product with the transposed Jacobian, us.
     pub back_us: f64,
+}
+
+/// Differences of positions, of those of velocities: a gap's change counts by the time step.
+const POSITIONS: f64 = 0.1;
+
+/// A direction, and the product along it.
+struct Direction {
+    /// Of q, v, tau or ctrl: 0 to 3.
+    part: usize,
+    along: Vec<f64>,
+    ahead: Outputs,
+}
+
+impl Direction {
+    /// How far it is differenced for a difference of velocities.
+    fn width(&self, step: f64) -> f64 {
+        // Forces and controls are changed by as much as changes the velocity by the step.
+        let faster = largest(&self.ahead.v);
+        match self.part {
+            0 => POSITIONS * step,
+            1 => step,
+            _ if faster <= LEAST => step,
+            _ => step / faster,
+        }
+    }
 }
 
 fn largest(x: &[f64]) -> f64 {
@@ -46,29 +72,13 @@ fn product(a: &[f64], b: &[f64]) -> [f64; 2] {
 
 impl Checker<'_> {
     /// Compares products at a state, along as many directions as inputs are compared otherwise: of q, v, tau and ctrl in
-    /// turn, all entries of one of them at once. What differs by more than `tolerance` is differenced again five times as
-    /// far, then a fifth as far; the smallest error counts.
+    /// turn, all entries of one of them at once. Directions that differ by more than `tolerance`, or that look kinked, are
+    /// differenced again as those of [`Self::compare_closely`].
     ///
     /// # Errors
     /// As [`crate::Batch::reset`].
     pub fn compare_directions(&mut self, state: &State, tolerance: f64) -> Result<Directions, Error> {
         self.compared += 1;
-        let mut found = self.along_directions(state, self.step)?;
-        for ratio in WIDTHS {
-            if found.ahead <= tolerance {
-                break;
-            }
-            let other = self.along_directions(state, ratio * self.step)?;
-            // What is at a kink that far away was compared at a shorter distance alone.
-            if other.kinks <= found.kinks && other.ahead < found.ahead {
-                (found.ahead, found.kinks) = (other.ahead, other.kinks);
-            }
-        }
-        Ok(found)
-    }
-
-    fn along_directions(&mut self, state: &State, step: f64) -> Result<Directions, Error> {
-        let (model, n_v, n_u) = (self.model, self.model.n_v, self.model.actuators.len());
         let single = &mut self.worlds.single;
         single.reset(&[(0, state.clone())])?;
         let state = &single.state(0)?;
@@ -76,25 +86,55 @@ impl Checker<'_> {
         single.step::<f64>(&[])?;
         let step_us = clock.elapsed().as_secs_f64() * 1e6;
         let base = single.state(0)?;
+        let Some((mut directions, mut out)) = self.products()? else {
+            return Err(Error::Option { option: "directions", expected: "at least 1", found: "0".into() });
+        };
+        out.step_us = step_us;
+        out.whole = out.certificate.closed > 0 && self.is_whole(state, &base)?;
+        if out.certificate.fails_by_q_alone() {
+            directions.retain(|direction| direction.part > 0);
+        }
+        out.count = directions.len();
+        let every: Vec<usize> = (0..directions.len()).collect();
+        let mut found = self.along(state, &base, &directions, &every, self.step, &mut out)?;
+        for ratio in WIDTHS {
+            let mut open: Vec<&mut Input> = found.iter_mut().filter(|input| input.is_open(tolerance)).collect();
+            if open.is_empty() {
+                break;
+            }
+            let again: Vec<usize> = open.iter().map(|input| input.index).collect();
+            let other = self.along(state, &base, &directions, &again, ratio * self.step, &mut out)?;
+            open.iter_mut().zip(&other).for_each(|(input, other)| input.settle(other, ratio, tolerance));
+        }
+        out.kinks = found.iter().filter(|input| input.kinked).count();
+        out.hidden = found.iter().filter(|input| !input.kinked).map(Input::hidden).collect();
+        // A NaN counts as the worst.
+        let worst = |worst: f64, input: &Input| if input.error() <= worst { worst } else { input.error() };
+        out.ahead = found.iter().filter(|input| !input.kinked).fold(0.0, worst);
+        Ok(out)
+    }
+
+    /// Products with the Jacobian of the last step, and its transpose, beside each other; none of no direction.
+    fn products(&mut self) -> Result<Option<(Vec<Direction>, Directions)>, Error> {
+        let (n_v, n_u) = (self.model.n_v, self.model.actuators.len());
+        let single = &mut self.worlds.single;
         let draw = |n: usize, which: u64| -> Vec<f64> {
             (0..n).map(|i| random::symmetric(which, self.compared, 0, i as u64)).collect()
         };
         let parts = if n_u > 0 { 4 } else { 3 };
         let mut out: Option<Directions> = None;
-        let (mut directions, mut products, mut states) = (Vec::new(), Vec::new(), Vec::new());
+        let mut directions = Vec::new();
         for index in 0..self.inputs {
             let part = index % parts;
-            let own = |k: usize| draw(if k == 3 { n_u } else { n_v }, index as u64);
-            let of = |k: usize| if k == part { own(k) } else { Vec::new() };
-            let inputs = Inputs { q: of(0), v: of(1), tau: of(2), ctrl: of(3) };
-            let (ahead, mut certificate) = single.along(0, &inputs)?;
+            let along = draw(if part == 3 { n_u } else { n_v }, index as u64);
+            let of = |k: usize| if k == part { along.clone() } else { Vec::new() };
+            let (ahead, mut certificate) = single.along(0, &Inputs { q: of(0), v: of(1), tau: of(2), ctrl: of(3) })?;
             let outputs = Outputs { q: draw(n_v, 1000 + index as u64), v: draw(n_v, 2000 + index as u64) };
             let clock = Instant::now();
             let (back, own) = single.back(0, &outputs)?;
             let back_us = clock.elapsed().as_secs_f64() * 1e6;
             let there = [product(&outputs.q, &ahead.q), product(&outputs.v, &ahead.v)];
-            let behind = [&back.q, &back.v, &back.tau, &back.ctrl][part];
-            let here = product([&inputs.q, &inputs.v, &inputs.tau, &inputs.ctrl][part], behind);
+            let here = product(&along, [&back.q, &back.v, &back.tau, &back.ctrl][part]);
             let size = (there[0][1] + there[1][1]).max(here[1]);
             let apart = (there[0][0] + there[1][0] - here[0]).abs();
             let error = if size > 0.0 { apart / size } else { apart };
@@ -105,24 +145,40 @@ impl Checker<'_> {
                 ahead: 0.0,
                 back: 0.0,
                 kinks: 0,
-                count: self.inputs,
+                count: 0,
+                hidden: Vec::new(),
                 whole: false,
                 residual: 0.0,
-                step_us,
+                step_us: 0.0,
                 back_us: f64::INFINITY,
             });
             sum.certificate.add_problems_of(&certificate);
             sum.certificate.residual = sum.certificate.residual.max(certificate.residual);
             sum.back = if error <= sum.back { sum.back } else { error };
             sum.back_us = sum.back_us.min(back_us);
-            // Forces and controls are changed by as much as changes the velocity by the step.
-            let faster = largest(&ahead.v);
-            let by = if part < 2 || faster <= LEAST { step } else { step / faster };
-            for (side, sign) in [1.0, -1.0].into_iter().enumerate() {
+            directions.push(Direction { part, along, ahead });
+        }
+        Ok(out.map(|out| (directions, out)))
+    }
+
+    /// Differences along some of the directions, against their products.
+    fn along(
+        &mut self,
+        state: &State,
+        base: &State,
+        directions: &[Direction],
+        which: &[usize],
+        step: f64,
+        out: &mut Directions,
+    ) -> Result<Vec<Input>, Error> {
+        let model = self.model;
+        let mut states = Vec::with_capacity(2 * which.len());
+        for &index in which {
+            let direction = &directions[index];
+            for sign in [1.0, -1.0] {
                 let mut changed = state.clone();
-                let direction = [&inputs.q, &inputs.v, &inputs.tau, &inputs.ctrl][part];
-                let scaled: Vec<f64> = direction.iter().map(|x| sign * by * x).collect();
-                let to = match part {
+                let scaled: Vec<f64> = direction.along.iter().map(|x| sign * direction.width(step) * x).collect();
+                let to = match direction.part {
                     0 => {
                         changed.q = moved(model, &state.q, &scaled);
                         None
@@ -132,61 +188,47 @@ impl Checker<'_> {
                     _ => Some(&mut changed.ctrl),
                 };
                 to.into_iter().for_each(|to| to.iter_mut().zip(&scaled).for_each(|(to, x)| *to += x));
-                states.push((2 * index + side, changed));
+                states.push(changed);
             }
-            directions.push((part, by));
-            products.push(ahead);
         }
-        let Some(mut out) = out else {
-            return Err(Error::Option { option: "directions", expected: "at least 1", found: "0".into() });
-        };
-        out.whole = out.certificate.closed > 0 && self.is_whole(state, &base)?;
-        let worlds = self.whole.as_mut().filter(|_| out.whole).unwrap_or(&mut self.worlds);
-        let batch = &mut worlds.batch;
-        batch.reset(&states)?;
-        batch.step::<f64>(&[])?;
-        let mut summaries = Vec::new();
-        batch.summaries(&mut summaries)?;
-        out.residual = match manyworlds_contact::solver(&self.options.solver)?.model() {
-            ContactModel::Exact => summaries.iter().fold(0.0, |worst: f64, s| worst.max(s.residual_scaled)),
-            ContactModel::Convex | ContactModel::Pyramid => self.options.tolerance,
-        };
+        let (after, residual) = self.steps(states, out.whole)?;
+        out.residual = out.residual.max(residual);
+        let noise = noise(residual, base);
         let h = self.options.dt.unwrap_or(model.options.timestep);
-        let noise = out.residual + ROUNDING * base.v.iter().fold(1.0, |m: f64, x| m.max(x.abs()));
-        let without_q = out.certificate.fails_by_q_alone();
-        for (index, ((part, by), ahead)) in directions.into_iter().zip(&products).enumerate() {
-            if part == 0 && without_q {
-                out.count -= 1;
-                continue;
-            }
-            let [up, down] = [batch.state(2 * index)?, batch.state(2 * index + 1)?];
-            let away = |s: &State| {
-                (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
-            };
-            let (up, down) = (away(&up), away(&down));
+        let away = |s: &State| {
+            (between(model, &base.q, &s.q), s.v.iter().zip(&base.v).map(|(a, b)| a - b).collect::<Vec<_>>())
+        };
+        let compare = |(&index, sides): (&usize, &[State])| {
+            let Direction { part, ahead, .. } = &directions[index];
+            let by = directions[index].width(step);
+            let (up, down) = (away(&sides[0]), away(&sides[1]));
             let pairs = [(&up.0, &down.0, &ahead.q), (&up.1, &down.1, &ahead.v)];
             let kinked = pairs.iter().any(|(up, down, _)| {
-                let size = largest(up).max(largest(down)).max(step);
+                let size = largest(up).max(largest(down)).max(by);
                 up.iter().zip(down.iter()).any(|(u, d)| (u + d).abs() > KINK * size)
             });
-            if kinked {
-                out.kinks += 1;
-                continue;
-            }
+            let second = up.1.iter().zip(&down.1).fold(0.0, |most: f64, (u, d)| most.max((u + d).abs()));
             // What an input of one does to what is free.
-            let natural = [[1.0, 1.0 / h], [h, 1.0], [0.0; 2], [0.0; 2]][part];
-            for (which, (up, down, exact)) in pairs.into_iter().enumerate() {
+            let natural = [[1.0, 1.0 / h], [h, 1.0], [0.0; 2], [0.0; 2]][*part];
+            let mut errors = [Entry::default(); 2];
+            for (which, ((up, down, exact), worst)) in pairs.into_iter().zip(&mut errors).enumerate() {
                 let floor = noise / by * if which == 0 { h } else { 1.0 };
                 let scale = largest(exact).max(natural[which]);
                 let scale = if scale > LEAST { scale } else { 1.0 };
-                for ((up, down), exact) in up.iter().zip(down).zip(exact) {
-                    let beyond = ((up - down) / (2.0 * by) - exact).abs() - floor;
+                worst.hidden = floor / scale;
+                for (row, ((up, down), exact)) in up.iter().zip(down).zip(exact).enumerate() {
+                    let difference = (up - down) / (2.0 * by);
+                    let beyond = (difference - exact).abs() - floor;
                     let error = if beyond < 0.0 { 0.0 } else { beyond / scale };
                     // A NaN counts as the worst.
-                    out.ahead = if error <= out.ahead { out.ahead } else { error };
+                    if error > worst.error || error.is_nan() {
+                        *worst = Entry { error, at: [row, 0], values: [*exact, difference], ..*worst };
+                    }
                 }
             }
-        }
-        Ok(out)
+            let off = by * (errors[1].values[0] - errors[1].values[1]).abs();
+            Input { index, part: *part, kinked, second, off, errors }
+        };
+        Ok(which.iter().zip(after.chunks_exact(2)).map(compare).collect())
     }
 }
