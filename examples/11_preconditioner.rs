@@ -17,7 +17,14 @@ const ITERATIONS: u32 = 60;
 /// The contact problem of a scene's step, from zero impulses, and its time step.
 fn problem(scene: &str, steps: usize) -> Result<(ContactProblem, f64), Error> {
     let model = manyworlds::load(scene, &ImportOptions::default())?.model;
-    let options = BatchOptions { executor: Executor::Cpu, precision: Precision::F64, ..BatchOptions::default() };
+    let options = BatchOptions {
+        executor: Executor::Cpu,
+        precision: Precision::F64,
+        // The problem is to depend on the scene, not on how its steps were solved.
+        tolerance: 1e-10,
+        iterations: 1000,
+        ..BatchOptions::default()
+    };
     let mut batch = Batch::new(&[(&model, 1)], &options)?;
     (0..steps).try_for_each(|_| batch.step::<f64>(&[]))?;
     let mut problem = batch.contact_problem(0)?.problem;
@@ -38,6 +45,11 @@ fn history(problem: &ContactProblem, scaling: Scaling) -> Result<Vec<f64>, Box<d
     Ok(solve_with(problem, &settings, &NewtonCrParams { scaling, ..NewtonCrParams::printed() })?.history)
 }
 
+/// First iteration from which on the residual is below 1e-9 N s.
+fn settled(history: &[f64]) -> usize {
+    history.iter().rposition(|&residual| residual > 1e-9).map_or(0, |last| last + 1)
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut panels = Vec::new();
     for scene in ["heavy-stack", "arch"] {
@@ -46,7 +58,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for (name, scaling) in scalings(h) {
             let history = history(&problem, scaling)?;
             let best = history.iter().fold(f64::INFINITY, |least, &x| least.min(x));
-            println!("{scene}, {name}: {best:.1e} N s at best, {} iterations", history.len() - 1);
+            println!("{scene}, {name}: below 1e-9 N s from iteration {} on, {best:.1e} N s at best", settled(&history));
             let points = history.iter().enumerate().map(|(k, &x)| [k as f64, x.max(1e-12)]).collect();
             curves.push(Curve { name: name.into(), points, ..Curve::default() });
         }
@@ -66,20 +78,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{history, problem, scalings};
+    use super::{history, problem, scalings, settled};
 
     #[test]
-    fn effective_mass_leads_where_masses_differ() {
-        let best = |scene| {
+    fn effective_mass_leads_and_the_identity_lags() {
+        for scene in ["heavy-stack", "arch"] {
             let (problem, h) = problem(scene, 30).expect("a problem");
-            scalings(h).map(|(_, scaling)| {
-                history(&problem, scaling).expect("a solve").into_iter().fold(f64::INFINITY, f64::min)
-            })
-        };
-        let [identity, squared, mass] = best("heavy-stack");
-        assert!(mass < 1e-6 && mass <= identity && mass <= squared, "{identity} {squared} {mass}");
-        // Nothing slides and masses are alike: the damping alone sets the pace.
-        let arch = best("arch");
-        assert!(arch.iter().all(|&x| x < 1e-6), "{arch:?}");
+            let [identity, squared, mass] =
+                scalings(h).map(|(_, scaling)| settled(&history(&problem, scaling).expect("a solve")));
+            assert!(mass <= squared && squared < identity && mass < 20, "{scene}: {identity} {squared} {mass}");
+        }
     }
 }

@@ -51,9 +51,9 @@ pub(crate) struct GradcheckArgs {
     /// Steps between them
     #[arg(long, default_value_t = 25, value_name = "N")]
     every: u32,
-    /// Difference either way, in the input's unit
-    #[arg(long, default_value_t = 2e-7, value_name = "X")]
-    step: f64,
+    /// Difference either way, in the input's unit; when absent 2e-7, and 1e-6 of directions
+    #[arg(long, value_name = "X")]
+    step: Option<f64>,
     /// Largest difference of an entry, beyond the steps' residual and rounding, relative to the largest of its block
     #[arg(long, default_value_t = 1e-6, value_name = "X")]
     tolerance_gradient: f64,
@@ -85,6 +85,10 @@ const TIGHT: (f64, u32) = (1e-13, 5000);
 /// The same of convex contact, relative.
 const TIGHT_CONVEX: f64 = 1e-15;
 
+/// Difference of inputs,
+const STEP: f64 = 2e-7;
+/// and of directions, which move all of a large world: of its residual more is in their differences.
+const STEP_ALONG: f64 = 1e-6;
 /// Of models with more degrees of freedom directions are compared,
 const MOST_DOFS: usize = 300;
 /// so many,
@@ -95,7 +99,7 @@ const MOST_CLOSE: usize = 4096;
 /// Compares and reports.
 pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
-    for (name, value) in [("--step", args.step), ("--tolerance-gradient", args.tolerance_gradient)] {
+    for (name, value) in [("--step", args.step.unwrap_or(STEP)), ("--tolerance-gradient", args.tolerance_gradient)] {
         if !(value > 0.0 && value.is_finite()) {
             return Err(Failure::Input(format!("{name}: expected a positive number, found {value}")));
         }
@@ -118,7 +122,8 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     start.apply(&mut batch)?;
     let directions = args.directions.unwrap_or(if model.n_v > MOST_DOFS { DIRECTIONS } else { 0 });
     let compared = if directions > 0 { directions } else { args.inputs };
-    let checker = |settings: &BatchOptions| Checker::sampled(&model, settings, args.step, compared);
+    let step = args.step.unwrap_or(if directions > 0 { STEP_ALONG } else { STEP });
+    let checker = |settings: &BatchOptions| Checker::sampled(&model, settings, step, compared);
     let mut undone = settings.clone();
     undone.stabilisation.fraction = 1.0;
     let mut checkers = [checker(&settings)?, checker(&undone)?];
