@@ -26,6 +26,9 @@ pub struct Scene {
     pub solver: SceneSolver,
     /// How it is benchmarked.
     pub bench: SceneBench,
+    /// How its derivatives are compared with differences.
+    #[serde(default)]
+    pub gradcheck: SceneGradcheck,
 }
 
 /// The solver settings of a scene.
@@ -46,6 +49,24 @@ pub struct SceneBench {
     pub settle_steps: u32,
     /// Random controls span this part of their range.
     pub control_amplitude: f64,
+}
+
+/// What `gradcheck` takes of a scene where it is told nothing else; absent: as of other models.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SceneGradcheck {
+    /// States compared.
+    pub states: Option<u32>,
+    /// Steps between them.
+    pub every: Option<u32>,
+    /// Inputs compared at a state.
+    pub inputs: Option<usize>,
+    /// Least distance to a switch of modes of a state that is judged, m/s.
+    pub margin: Option<f64>,
+    /// Residual that its steps can be solved to, N s.
+    pub tolerance: Option<f64>,
+    /// Difference either way, in the input's unit.
+    pub step: Option<f64>,
 }
 
 #[derive(Deserialize)]

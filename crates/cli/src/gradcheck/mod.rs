@@ -4,6 +4,7 @@ mod controls;
 mod outcome;
 mod report;
 mod search;
+mod settings;
 
 use std::path::PathBuf;
 
@@ -16,6 +17,7 @@ use self::controls::Controls;
 use self::outcome::Outcome;
 use self::report::{Report, human};
 use self::search::Search;
+use self::settings::Settings;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::failure::Failure;
@@ -45,28 +47,29 @@ pub(crate) struct GradcheckArgs {
     /// State to start from (JSON); the model's initial state when absent
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// States compared
-    #[arg(long, default_value_t = 10, value_name = "N")]
-    states: u32,
-    /// Steps between them
-    #[arg(long, default_value_t = 25, value_name = "N")]
-    every: u32,
-    /// Difference either way, in the input's unit; when absent 2e-7, and 1e-6 of directions
+    /// States compared [default: 10, or what suits a built-in scene]
+    #[arg(long, value_name = "N")]
+    states: Option<u32>,
+    /// Steps between them [default: 25, or what suits a built-in scene]
+    #[arg(long, value_name = "N")]
+    every: Option<u32>,
+    /// Difference either way, in the input's unit [default: 2e-7, of directions 1e-6, or what suits a built-in scene]
     #[arg(long, value_name = "X")]
     step: Option<f64>,
     /// Largest difference of an entry, beyond the steps' residual and rounding, relative to the largest of its block
     #[arg(long, default_value_t = 1e-6, value_name = "X")]
     tolerance_gradient: f64,
-    /// Least distance to a switch of modes of a state that is judged, m/s
-    #[arg(long, default_value_t = 1e-5, value_name = "X")]
-    margin: f64,
+    /// Least distance to a switch of modes of a state that is judged, m/s [default: 1e-5, or what suits a built-in scene]
+    #[arg(long, value_name = "X")]
+    margin: Option<f64>,
     /// Least of the random changes of a state that cannot be judged as it comes: of velocities, m/s and rad/s, and of
     /// positions within a time step; 0 for none
     #[arg(long, default_value_t = 0.01, value_name = "X")]
     spread: f64,
-    /// Inputs compared at a state, drawn anew for each; of more than this the others are left out
-    #[arg(long, default_value_t = 120, value_name = "N")]
-    inputs: usize,
+    /// Inputs compared at a state, drawn anew for each; of more than this the others are left out [default: 120, or what
+    /// suits a built-in scene]
+    #[arg(long, value_name = "N")]
+    inputs: Option<usize>,
     /// Random directions compared at a state instead of inputs one by one; 0 for inputs [default: 0 up to 300 degrees of
     /// freedom, else 4]
     #[arg(long, value_name = "N")]
@@ -85,21 +88,13 @@ const TIGHT: (f64, u32) = (1e-13, 5000);
 /// The same of convex contact, relative.
 const TIGHT_CONVEX: f64 = 1e-15;
 
-/// Difference of inputs,
-const STEP: f64 = 2e-7;
-/// and of directions, which move all of a large world: of its residual more is in their differences.
-const STEP_ALONG: f64 = 1e-6;
-/// Of models with more degrees of freedom directions are compared,
-const MOST_DOFS: usize = 300;
-/// so many,
-const DIRECTIONS: usize = 4;
-/// and of those with more than this steps between states are not solved as closely: a pile takes minutes for each.
+/// Of worlds with more degrees of freedom steps between states are not solved as closely: a pile takes minutes for each.
 const MOST_CLOSE: usize = 4096;
 
 /// Compares and reports.
 pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
-    for (name, value) in [("--step", args.step.unwrap_or(STEP)), ("--tolerance-gradient", args.tolerance_gradient)] {
+    for (name, value) in [("--step", args.step.unwrap_or(1.0)), ("--tolerance-gradient", args.tolerance_gradient)] {
         if !(value > 0.0 && value.is_finite()) {
             return Err(Failure::Input(format!("{name}: expected a positive number, found {value}")));
         }
@@ -109,36 +104,37 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     }
     let model = args.model.load()?.model;
     let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
-    let mut settings = args.run.for_one();
+    let settings = Settings::new(args, model.n_v);
+    let mut options = args.run.for_one();
     if args.run.tolerance.is_none() {
-        (settings.tolerance, settings.iterations) = TIGHT;
-        // That of a gradient, relative to the momenta.
-        if solver(&settings.solver).is_ok_and(|solver| solver.model() == ContactModel::Convex) {
-            settings.tolerance = TIGHT_CONVEX;
+        (options.tolerance, options.iterations) = TIGHT;
+        if solver(&options.solver).is_ok_and(|solver| solver.model() == ContactModel::Convex) {
+            // That of a gradient, relative to the momenta.
+            options.tolerance = TIGHT_CONVEX;
+        } else if let Some(tolerance) = settings.tolerance {
+            options.tolerance = tolerance;
         }
     }
-    let way = if model.n_v > MOST_CLOSE { args.run.for_the_way(&args.model.model) } else { settings.clone() };
+    let way = if model.n_v > MOST_CLOSE { args.run.for_the_way(&args.model.model) } else { options.clone() };
     let mut batch = Batch::new(&[(&model, 1)], &way)?;
     start.apply(&mut batch)?;
-    let directions = args.directions.unwrap_or(if model.n_v > MOST_DOFS { DIRECTIONS } else { 0 });
-    let compared = if directions > 0 { directions } else { args.inputs };
-    let step = args.step.unwrap_or(if directions > 0 { STEP_ALONG } else { STEP });
-    let checker = |settings: &BatchOptions| Checker::sampled(&model, settings, step, compared);
-    let mut undone = settings.clone();
+    let checker = |options: &BatchOptions| Checker::sampled(&model, options, settings.step, settings.compared());
+    let mut undone = options.clone();
     undone.stabilisation.fraction = 1.0;
-    let mut checkers = [checker(&settings)?, checker(&undone)?];
+    let mut checkers = [checker(&options)?, checker(&undone)?];
+    let directions = settings.directions > 0;
     let mut controls = Controls::new(args, &model, &start)?;
-    let mut report = Report::new(&model.name, args.states, directions > 0);
-    let bar = output::progress(u64::from(args.states), "comparing");
-    for index in 0..args.states {
-        for _ in 0..args.every {
-            batch.step(&controls.next(settings.dt))?;
+    let mut report = Report::new(&model.name, settings.states, directions);
+    let bar = output::progress(u64::from(settings.states), "comparing");
+    for index in 0..settings.states {
+        for _ in 0..settings.every {
+            batch.step(&controls.next(options.dt))?;
         }
-        let search = Search { model: &model, args, directions: directions > 0, index };
+        let search = Search { model: &model, args, margin: settings.margin, directions, index };
         let found = search.run(&batch.state(0)?, &mut checkers)?;
         let tolerance = args.tolerance_gradient;
-        let outcome = Outcome::at(&found.state, &mut checkers[usize::from(found.undone)], directions > 0, tolerance)?;
-        report.add(index, outcome, [args.margin, tolerance], &found);
+        let outcome = Outcome::at(&found.state, &mut checkers[usize::from(found.undone)], directions, tolerance)?;
+        report.add(index, outcome, [settings.margin, tolerance], &found);
         bar.inc(1);
     }
     bar.finish_and_clear();

@@ -16,6 +16,8 @@ const DRAWS: u64 = 2;
 pub(super) struct Search<'m> {
     pub(super) model: &'m Model,
     pub(super) args: &'m GradcheckArgs,
+    /// Least distance to a switch of modes, m/s.
+    pub(super) margin: f64,
     /// Whether directions are to be compared.
     pub(super) directions: bool,
     /// Number of the state.
@@ -39,7 +41,7 @@ impl Search<'_> {
         for (at, candidate) in self.candidates(state).enumerate() {
             let mut certificate = checkers[0].look(&candidate, self.directions)?;
             let mut undone = false;
-            if certificate.margin < self.args.margin {
+            if certificate.margin < self.margin {
                 // It may be no more than a gap that is almost closed.
                 certificate = checkers[1].look(&candidate, self.directions)?;
                 undone = true;
@@ -57,7 +59,7 @@ impl Search<'_> {
     }
 
     fn is_judged(&self, certificate: &Certificate) -> bool {
-        verdict(certificate, self.args.margin) == Verdict::Judged
+        verdict(certificate, self.margin) == Verdict::Judged
     }
 
     /// A state and random changes of it. Velocities alone come first: what touches goes on touching all over its faces,
@@ -119,7 +121,7 @@ mod tests {
         let plain = Checker::sampled(&model, &settings, 2e-7, 1).unwrap();
         settings.stabilisation.fraction = 1.0;
         let undone = Checker::sampled(&model, &settings, 2e-7, 1).unwrap();
-        let search = Search { model: &model, args: &args, directions: false, index: 0 };
+        let search = Search { model: &model, args: &args, margin: 1e-5, directions: false, index: 0 };
         let found = search.run(&state, &mut [plain, undone]).unwrap();
         (state, found)
     }
@@ -141,7 +143,7 @@ mod tests {
         let args = Line::parse_from(["gradcheck", "clutter", "--spread", "0.02"]).args;
         let model = args.model.load().unwrap().model;
         let state = State { q: model.initial_q(), v: vec![0.0; model.n_v], ..State::default() };
-        let search = Search { model: &model, args: &args, directions: false, index: 3 };
+        let search = Search { model: &model, args: &args, margin: 1e-5, directions: false, index: 3 };
         let candidates: Vec<State> = search.candidates(&state).collect();
         assert_eq!(candidates[0], state);
         let spreads = [0.02, 0.02, 0.2, 0.2, 2.0, 2.0];
