@@ -21,8 +21,6 @@ const STALL: u32 = 64;
 const NEAR: f64 = 100.0;
 /// Newton steps at each, and before the first: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
-/// Newton steps before CANAL that must halve the residual between them.
-const PATIENCE: u32 = 3;
 /// Rows a degree of freedom from which on there are none before CANAL: most of so many contacts say the same, and what Newton
 /// steps make of their impulses is a worse start.
 const CROWDED: usize = 4;
@@ -63,7 +61,7 @@ impl<'a> Search<'a> {
     /// The stages in turn; the one that solved the island.
     pub(super) fn run<T: Scalar>(&mut self) -> Option<Stage> {
         let start = self.best.clone();
-        if !self.is_crowded() && self.polish::<T>(&start, Trust::QUICK, PATIENCE) {
+        if !self.is_crowded() && self.polish::<T>(&start, Trust::QUICK) {
             return Some(Stage::Newton);
         }
         self.canal::<T>()
@@ -93,16 +91,12 @@ impl<'a> Search<'a> {
         solved
     }
 
-    /// Newton steps on the strict map, until so many in turn have not halved the residual.
-    fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust, patience: u32) -> bool {
+    /// Newton steps on the strict map.
+    fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust) -> bool {
         let mut state = Polish::<T>::new(self.problem, self.island, from, trust);
         let mut lambda = from.to_vec();
-        let (mut halved, mut half) = (0, 0.5 * self.residual);
-        for round in 0..LOOK_ROUNDS.min(self.left) {
-            if self.residual <= half {
-                (halved, half) = (round, 0.5 * self.residual);
-            }
-            if round - halved == patience || !state.round() {
+        for _ in 0..LOOK_ROUNDS.min(self.left) {
+            if !state.round() {
                 return false;
             }
             state.impulses(&mut lambda);
@@ -135,7 +129,7 @@ impl<'a> Search<'a> {
             if LOOKS.contains(&state.outer) {
                 let stiff = Some(Trust::STIFF).filter(|_| STIFF_FROM <= state.outer);
                 for trust in std::iter::once(Trust::QUICK).chain(stiff) {
-                    if self.polish::<T>(&lambda, trust, LOOK_ROUNDS) {
+                    if self.polish::<T>(&lambda, trust) {
                         return Some(Stage::CanalNewton);
                     }
                 }
@@ -146,7 +140,7 @@ impl<'a> Search<'a> {
             let stalled = STALL <= state.outer - halved && self.residual <= NEAR * self.settings.tolerance;
             if state.outer == params.outer || stalled {
                 let best = self.best.clone();
-                return self.polish::<T>(&best, Trust::STIFF, LOOK_ROUNDS).then_some(Stage::CanalNewton);
+                return self.polish::<T>(&best, Trust::STIFF).then_some(Stage::CanalNewton);
             }
             state.update();
         }
