@@ -20,7 +20,7 @@ fn problem(scene: &str, steps: usize) -> Result<(ContactProblem, f64), Error> {
     let options = BatchOptions {
         executor: Executor::Cpu,
         precision: Precision::F64,
-        // The problem is to depend on the scene, not on how its steps were solved.
+        // The problem is to depend little on how the steps before it were solved.
         tolerance: 1e-10,
         iterations: 1000,
         ..BatchOptions::default()
