@@ -11,7 +11,7 @@ use manyworlds_model::Model;
 use crate::tangent::{between, moved};
 use crate::{Batch, BatchOptions, Certificate, Error, Jacobian, Outputs, State, random};
 
-use differences::{Differences, Entry, Input};
+use differences::{Differences, Entry, Input, settle};
 
 pub use directions::Directions;
 
@@ -71,9 +71,6 @@ const KINK: f64 = 1e-3;
 
 /// A block whose largest entry is below this counts as zeros: its errors are absolute.
 const LEAST: f64 = 1e-12;
-
-/// How many times as far apart differences are taken again that disagree.
-const WIDTHS: [f64; 2] = [5.0, 0.2];
 
 /// A force or control that constraints hold back to less than this part of its free response is changed by what the free
 /// response asks for.
@@ -209,16 +206,9 @@ impl<'m> Checker<'m> {
     /// As [`Batch::reset`].
     pub fn compare_closely(&mut self, state: &State, tolerance: f64) -> Result<Comparison, Error> {
         let inputs = self.draw();
-        let mut found = self.differences(state, &inputs, self.step)?;
-        for ratio in WIDTHS {
-            let mut open: Vec<&mut Input> = found.inputs.iter_mut().filter(|input| input.is_open(tolerance)).collect();
-            if open.is_empty() {
-                break;
-            }
-            let again: Vec<usize> = open.iter().map(|input| input.index).collect();
-            let other = self.differences(state, &again, ratio * self.step)?;
-            open.iter_mut().zip(other.inputs).for_each(|(input, other)| input.settle(&other, ratio, tolerance));
-        }
+        let step = self.step;
+        let mut found = self.differences(state, &inputs, step)?;
+        settle(&mut found.inputs, tolerance, |again, ratio| Ok(self.differences(state, again, ratio * step)?.inputs))?;
         Ok(found.comparison())
     }
 

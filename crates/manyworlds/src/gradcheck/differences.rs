@@ -1,7 +1,7 @@
 //! Differences of a step, input by input, and what they say of its derivatives.
 
 use super::{Block, Comparison};
-use crate::Jacobian;
+use crate::{Error, Jacobian};
 
 /// Second differences of a smooth step grow with the square of their width; what is off by more than this factor has a kink
 /// within reach.
@@ -76,6 +76,28 @@ impl Input {
         // A kink that one side is off by shows in the second difference as much.
         self.kinked = self.error() > tolerance && most > NOT_SMOOTH * least && self.second >= self.off;
     }
+}
+
+/// How many times as far apart differences are taken again that disagree.
+const WIDTHS: [f64; 2] = [5.0, 0.2];
+
+/// Has inputs make up their minds: those that are open are differenced again, by `again` of some numbers and so many times as
+/// far.
+pub(super) fn settle(
+    found: &mut [Input],
+    tolerance: f64,
+    mut again: impl FnMut(&[usize], f64) -> Result<Vec<Input>, Error>,
+) -> Result<(), Error> {
+    for ratio in WIDTHS {
+        let mut open: Vec<&mut Input> = found.iter_mut().filter(|input| input.is_open(tolerance)).collect();
+        if open.is_empty() {
+            break;
+        }
+        let numbers: Vec<usize> = open.iter().map(|input| input.index).collect();
+        let other = again(&numbers, ratio)?;
+        open.iter_mut().zip(&other).for_each(|(input, other)| input.settle(other, ratio, tolerance));
+    }
+    Ok(())
 }
 
 /// What was found at a state.

@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use super::differences::{Entry, Input};
-use super::{Checker, KINK, LEAST, WIDTHS, noise};
+use super::differences::{Entry, Input, settle};
+use super::{Checker, KINK, LEAST, noise};
 use crate::tangent::{between, moved};
 use crate::{Certificate, Error, Inputs, Outputs, State, random};
 
@@ -96,16 +96,11 @@ impl Checker<'_> {
         }
         out.count = directions.len();
         let every: Vec<usize> = (0..directions.len()).collect();
-        let mut found = self.along(state, &base, &directions, &every, self.step, &mut out)?;
-        for ratio in WIDTHS {
-            let mut open: Vec<&mut Input> = found.iter_mut().filter(|input| input.is_open(tolerance)).collect();
-            if open.is_empty() {
-                break;
-            }
-            let again: Vec<usize> = open.iter().map(|input| input.index).collect();
-            let other = self.along(state, &base, &directions, &again, ratio * self.step, &mut out)?;
-            open.iter_mut().zip(&other).for_each(|(input, other)| input.settle(other, ratio, tolerance));
-        }
+        let step = self.step;
+        let mut found = self.along(state, &base, &directions, &every, step, &mut out)?;
+        settle(&mut found, tolerance, |again, ratio| {
+            self.along(state, &base, &directions, again, ratio * step, &mut out)
+        })?;
         out.kinks = found.iter().filter(|input| input.kinked).count();
         out.hidden = found.iter().filter(|input| !input.kinked).map(Input::hidden).collect();
         // A NaN counts as the worst.
