@@ -94,8 +94,8 @@ const MOST_CLOSE: usize = 4096;
 /// Compares and reports.
 pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
-    for (name, value) in [("--step", args.step.unwrap_or(1.0)), ("--tolerance-gradient", args.tolerance_gradient)] {
-        if !(value > 0.0 && value.is_finite()) {
+    for (name, value) in [("--step", args.step), ("--tolerance-gradient", Some(args.tolerance_gradient))] {
+        if let Some(value) = value.filter(|&value| !(value > 0.0 && value.is_finite())) {
             return Err(Failure::Input(format!("{name}: expected a positive number, found {value}")));
         }
     }
@@ -151,4 +151,17 @@ pub(crate) fn gradcheck(args: &GradcheckArgs) -> Result<(), Failure> {
         return Err(Failure::Check(format!("derivatives differ by more than {:e}", args.tolerance_gradient)));
     }
     Ok(())
+}
+
+/// The options of a line as it stands behind `gradcheck`.
+#[cfg(test)]
+fn options_of(line: &str) -> GradcheckArgs {
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: GradcheckArgs,
+    }
+    Line::parse_from(std::iter::once("gradcheck").chain(line.split(' '))).args
 }

@@ -91,22 +91,15 @@ impl Search<'_> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
     use manyworlds::gradcheck::Checker;
     use manyworlds::{Batch, BatchOptions, Executor, Precision, State};
 
     use super::{Found, Search};
-    use crate::gradcheck::GradcheckArgs;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: GradcheckArgs,
-    }
+    use crate::gradcheck::options_of;
 
     /// After so many steps of `clutter`, and what is found there.
     fn found(steps: u32, spread: &str) -> (State, Found) {
-        let args = Line::parse_from(["gradcheck", "clutter", "--spread", spread]).args;
+        let args = options_of(&format!("clutter --spread {spread}"));
         let model = args.model.load().unwrap().model;
         let mut settings = BatchOptions {
             executor: Executor::Cpu,
@@ -140,7 +133,7 @@ mod tests {
 
     #[test]
     fn velocities_are_changed_first_and_by_more_and_more() {
-        let args = Line::parse_from(["gradcheck", "clutter", "--spread", "0.02"]).args;
+        let args = options_of("clutter --spread 0.02");
         let model = args.model.load().unwrap().model;
         let state = State { q: model.initial_q(), v: vec![0.0; model.n_v], ..State::default() };
         let search = Search { model: &model, args: &args, margin: 1e-5, directions: false, index: 3 };

@@ -50,19 +50,11 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
-    use super::{GradcheckArgs, Settings};
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        args: GradcheckArgs,
-    }
+    use super::Settings;
+    use crate::gradcheck::options_of;
 
     fn settings(line: &str, n_v: usize) -> Settings {
-        let args = Line::parse_from(std::iter::once("gradcheck").chain(line.split(' '))).args;
-        Settings::new(&args, n_v)
+        Settings::new(&options_of(line), n_v)
     }
 
     #[test]
