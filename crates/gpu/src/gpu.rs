@@ -98,13 +98,6 @@ impl<T: Scalar> GpuStore<T> {
     pub fn device(&self) -> &Arc<GpuDevice> {
         &self.device
     }
-
-    /// A buffer of the device, for those who share it; another takes its place when the store's buffer grows.
-    #[must_use]
-    pub fn wgpu_buffer(&self, id: BufferId) -> Option<&wgpu::Buffer> {
-        self.held.get(id.at()).map(|held| &held.buffer)
-    }
-
     fn element_bytes(&self, kind: Kind) -> u64 {
         if kind == Kind::Index { 4 } else { self.precision.bytes() }
     }
@@ -297,6 +290,10 @@ pub(crate) fn grown(device: &GpuDevice, had: u64, bytes: u64) -> u64 {
 }
 
 impl<T: Scalar> Store<T> for GpuStore<T> {
+    fn wgpu_buffer(&self, id: BufferId) -> Option<&wgpu::Buffer> {
+        self.held.get(id.at()).map(|held| &held.buffer)
+    }
+
     fn tile(&self) -> usize {
         self.device.tile() as usize
     }

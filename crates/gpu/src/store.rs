@@ -15,7 +15,7 @@ pub struct Ticket {
 }
 
 /// Named buffers, and the executor that runs recordings over them. Numbers lie in tiles of [`Store::tile`] lanes.
-pub trait Store<T: Scalar>: Send {
+pub trait Store<T: Scalar>: Send + Sync {
     /// Lanes of a tile.
     fn tile(&self) -> usize;
 
@@ -55,6 +55,11 @@ pub trait Store<T: Scalar>: Send {
 
     /// The numbers of a buffer where they lie; none where the host has to read them.
     fn numbers(&self, _: BufferId) -> Option<&[T]> {
+        None
+    }
+
+    /// The device's buffer, where the numbers lie in one; it moves when the buffer grows.
+    fn wgpu_buffer(&self, _: BufferId) -> Option<&wgpu::Buffer> {
         None
     }
 

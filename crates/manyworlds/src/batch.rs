@@ -16,7 +16,7 @@ use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
 use crate::checkpoint::{Reader, Writer};
-use crate::group::{Cpu, Group, State, Worlds};
+use crate::group::{Backend, Group, State, Worlds};
 use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
@@ -77,15 +77,14 @@ impl Batch {
     }
 
     fn group(&self, model: &Model, count: usize, options: &BatchOptions) -> Result<Box<dyn Worlds>, Error> {
-        Ok(match (&self.device, options.precision) {
-            (None, Precision::F32) => Box::new(Group::<f32, Cpu>::new(model, count, options, &Cpu)?),
-            (None, Precision::F64) => Box::new(Group::<f64, Cpu>::new(model, count, options, &Cpu)?),
-            (Some(device), Precision::F32) => {
-                Box::new(Group::<f32, Arc<GpuDevice>>::new(model, count, options, device)?)
-            }
-            (Some(device), Precision::F64) => {
-                device.require(ShaderPrecision::F64)?;
-                Box::new(Group::<f64, Arc<GpuDevice>>::new(model, count, options, device)?)
+        let backend = self.device.as_ref().map_or(Backend::Cpu, |device| Backend::Device(Arc::clone(device)));
+        Ok(match options.precision {
+            Precision::F32 => Box::new(Group::<f32>::new(model, count, options, &backend)?),
+            Precision::F64 => {
+                if let Backend::Device(device) = &backend {
+                    device.require(ShaderPrecision::F64)?;
+                }
+                Box::new(Group::<f64>::new(model, count, options, &backend)?)
             }
         })
     }

@@ -17,92 +17,71 @@ const SOFTWARE_SHARE: u32 = 16;
 /// the 65535 after which llvmpipe ends them without a word.
 const SOFTWARE_DOFS: u32 = 64;
 
-/// How an executor makes the store of a chunk, and whether chunks run side by side.
-pub(crate) trait Backend<T: Scalar>: Send {
-    /// Buffers of one chunk.
-    type Store: Store<T>;
+/// Where the worlds of a group are stepped.
+#[derive(Clone)]
+pub(crate) enum Backend {
+    /// Mirrors, a chunk a task of the thread pool.
+    Cpu,
+    /// Kernels of an adapter; chunks take turns on it.
+    Device(Arc<GpuDevice>),
+}
+
+impl Backend {
     /// Chunks are independent tasks of the thread pool; otherwise they take turns on the device.
-    const SIDE_BY_SIDE: bool;
+    pub(crate) fn side_by_side(&self) -> bool {
+        matches!(self, Self::Cpu)
+    }
+
     /// Lanes that an invocation of a solve takes after each other at most, where kernels keep a workspace a lane in the
     /// store; none: each thread has one workspace.
-    fn share(&self) -> Option<u32>;
+    pub(crate) fn share(&self) -> Option<u32> {
+        match self {
+            Self::Cpu => None,
+            // A processor has few invocations at once and gains from keeping them busy; a GPU wants all that there are.
+            Self::Device(device) => Some(if device.is_software() { SOFTWARE_SHARE } else { 1 }),
+        }
+    }
+
     /// Degrees of freedom of a tree at most.
-    fn most_dofs(&self) -> u32 {
-        u32::MAX
+    pub(crate) fn most_dofs(&self) -> u32 {
+        match self {
+            Self::Device(device) if device.is_software() => SOFTWARE_DOFS,
+            _ => u32::MAX,
+        }
     }
-    /// Whether kernels differentiate steps faster than the host.
-    fn differentiates(&self) -> bool {
-        true
+
+    /// Whether kernels differentiate steps faster than the host: a software adapter shares its processor with the host,
+    /// and takes twenty times as long.
+    pub(crate) fn differentiates(&self) -> bool {
+        !matches!(self, Self::Device(device) if device.is_software())
     }
+
     /// Worlds of a chunk. `coupled`: trees of a world go through islands, which may have workspaces.
-    fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize;
-    /// Empty buffers.
-    fn store(&self, specs: &[BufferSpec]) -> Result<Self::Store, Error>;
-    /// The numbers of a buffer where they lie.
-    fn numbers(store: &Self::Store, buffer: BufferId) -> Option<Numbers<'_>>;
-}
-
-/// The CPU executor.
-pub(crate) struct Cpu;
-
-impl<T: Scalar> Backend<T> for Cpu {
-    type Store = CpuStore<T>;
-    const SIDE_BY_SIDE: bool = true;
-
-    fn share(&self) -> Option<u32> {
-        None
-    }
-
-    fn chunk_worlds(&self, _: usize, _: bool) -> usize {
-        LANES
-    }
-
-    fn store(&self, specs: &[BufferSpec]) -> Result<CpuStore<T>, Error> {
-        Ok(CpuStore::new(specs))
-    }
-
-    fn numbers(store: &CpuStore<T>, buffer: BufferId) -> Option<Numbers<'_>> {
-        let numbers = store.buffer(buffer)?.scalars();
-        // One of the two is the type that it is.
-        let f32s = bytemuck::try_cast_slice(numbers).ok().filter(|_| size_of::<T>() == 4).map(Numbers::F32);
-        f32s.or_else(|| bytemuck::try_cast_slice(numbers).ok().map(Numbers::F64))
-    }
-}
-
-impl<T: Scalar> Backend<T> for Arc<GpuDevice> {
-    type Store = GpuStore<T>;
-    const SIDE_BY_SIDE: bool = false;
-
-    fn share(&self) -> Option<u32> {
-        // A processor has few invocations at once and gains from keeping them busy; a GPU wants all that there are.
-        Some(if self.is_software() { SOFTWARE_SHARE } else { 1 })
-    }
-
-    fn most_dofs(&self) -> u32 {
-        if self.is_software() { SOFTWARE_DOFS } else { u32::MAX }
-    }
-
-    fn differentiates(&self) -> bool {
-        // A software adapter shares its processor with the host, and takes twenty times as long.
-        !self.is_software()
-    }
-
-    fn chunk_worlds(&self, worlds: usize, coupled: bool) -> usize {
+    pub(crate) fn chunk_worlds<T: Scalar>(&self, worlds: usize, coupled: bool) -> usize {
+        let Self::Device(device) = self else { return LANES };
         // Whole tiles, and two halves at least.
         let chunk = worlds.div_ceil(2).next_multiple_of(32).min(GPU_CHUNK);
         if !coupled {
             return chunk;
         }
         // A binding has to hold the workspaces of all islands.
-        let most = self.max_binding_bytes() / (WORLD_REALS * size_of::<T>()) as u64;
+        let most = device.max_binding_bytes() / (WORLD_REALS * size_of::<T>()) as u64;
         chunk.min((most / 32 * 32).max(32) as usize)
     }
 
-    fn store(&self, specs: &[BufferSpec]) -> Result<GpuStore<T>, Error> {
-        Ok(GpuStore::new(self, specs)?)
+    /// Empty buffers of one chunk.
+    pub(crate) fn store<T: Scalar>(&self, specs: &[BufferSpec]) -> Result<Box<dyn Store<T>>, Error> {
+        Ok(match self {
+            Self::Cpu => Box::new(CpuStore::new(specs)),
+            Self::Device(device) => Box::new(GpuStore::new(device, specs)?),
+        })
     }
+}
 
-    fn numbers(store: &GpuStore<T>, buffer: BufferId) -> Option<Numbers<'_>> {
-        store.wgpu_buffer(buffer).map(Numbers::Device)
-    }
+/// The numbers of a buffer where they lie.
+pub(crate) fn numbers<T: Scalar>(store: &dyn Store<T>, buffer: BufferId) -> Option<Numbers<'_>> {
+    let Some(numbers) = store.numbers(buffer) else { return store.wgpu_buffer(buffer).map(Numbers::Device) };
+    // One of the two is the type that it is.
+    let f32s = bytemuck::try_cast_slice(numbers).ok().filter(|_| size_of::<T>() == 4).map(Numbers::F32);
+    f32s.or_else(|| bytemuck::try_cast_slice(numbers).ok().map(Numbers::F64))
 }

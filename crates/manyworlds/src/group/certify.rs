@@ -2,7 +2,6 @@
 
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
-use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -25,9 +24,9 @@ enum Of {
     Stored,
 }
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// What the last step left: derivatives are those of the impulses as they are stored, and so is their certificate.
-    pub(super) fn remains(&mut self) -> Result<Remains<'_, T, S>, Error> {
+    pub(super) fn remains(&mut self) -> Result<Remains<'_, T>, Error> {
         let (summaries, tolerance) = self.stored()?;
         Remains::new(self, summaries, tolerance)
     }

@@ -21,9 +21,9 @@ use crate::geoms::GeomOverrides;
 use crate::host::HostStage;
 
 /// Some worlds of one model, stepped by one recording.
-pub(crate) struct Chunk<T: Scalar + CollidePrecision, S: Store<T>> {
+pub(crate) struct Chunk<T: Scalar + CollidePrecision> {
     pub(super) shared: Arc<Shared<T>>,
-    pub(crate) store: S,
+    pub(crate) store: Box<dyn Store<T>>,
     pub(crate) sets: Vec<ChunkSet<T>>,
     pub(crate) islands: IslandStep,
     pub(crate) host: HostStage<T>,
@@ -77,13 +77,13 @@ impl<T: Scalar> ChunkSet<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Makes the buffers of `n_world` worlds; their state is to be written before the first step.
     pub(crate) fn new(
         shared: Arc<Shared<T>>,
         buffers: &[SetBuffers],
         islands: IslandBuffers,
-        store: S,
+        store: Box<dyn Store<T>>,
         n_world: usize,
         share: Option<u32>,
     ) -> Result<Self, Error> {

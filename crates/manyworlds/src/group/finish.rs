@@ -10,7 +10,6 @@ use manyworlds_contact::residual::by_island;
 use manyworlds_contact::solve::{
     ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace,
 };
-use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -68,24 +67,24 @@ struct SetAnswers<T> {
 
 impl<T: Scalar + CollidePrecision> Answers<T> {
     /// What stands there now.
-    fn new<S: Store<T>>(chunk: &mut Chunk<T, S>) -> Result<Self, Error> {
+    fn new(chunk: &mut Chunk<T>) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
             let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
-            let impulse = whole(&mut chunk.store, b.impulses(odd)[1])?;
+            let impulse = whole(&mut *chunk.store, b.impulses(odd)[1])?;
             sets.push(SetAnswers {
-                velocity: whole(&mut chunk.store, b.velocity)?,
-                row: whole(&mut chunk.store, b.row)?,
+                velocity: whole(&mut *chunk.store, b.velocity)?,
+                row: whole(&mut *chunk.store, b.row)?,
                 impulse,
             });
         }
         let impulses = chunk.islands.buffers.impulses(chunk.islands.odd)[1];
-        let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(&mut chunk.store, impulses)? };
+        let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(&mut *chunk.store, impulses)? };
         Ok(Self { sets, islands })
     }
 }
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
     pub(super) fn finish_solve(&mut self) -> Result<bool, Error> {
         self.answers.clear();
@@ -104,7 +103,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         let clock = Instant::now();
         let reading = Reading::new(self, When::Within)?;
-        let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&self.store));
+        let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
         let solve = |&world: &usize| solve(shared, &host, &worlds, world);
         // A thread alone hands nothing over.
         let solved: Vec<Solved> = if wanted.len() > 1 && rayon::current_num_threads() > 1 {
@@ -229,7 +228,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         for index in 0..self.sets.len() {
             let (k, n_v, b) =
                 (self.sets[index].k, self.sets[index].step.dims.n_v as usize, self.sets[index].step.buffers);
-            let mut infos = whole(&mut self.store, b.info)?;
+            let mut infos = whole(&mut *self.store, b.info)?;
             for solved in solved {
                 for lane in solved.world * k..(solved.world + 1) * k {
                     sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], solved);
@@ -241,7 +240,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             return Ok(());
         }
         let b = self.islands.buffers;
-        let mut infos = whole(&mut self.store, b.info)?;
+        let mut infos = whole(&mut *self.store, b.info)?;
         for (record, own) in self.host.islands.islands.iter().zip(infos.chunks_exact_mut(island::info::SIZE)) {
             // Both stand by world.
             if let Ok(at) = solved.binary_search_by_key(&(record.world as usize), |solved| solved.world) {

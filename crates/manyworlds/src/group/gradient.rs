@@ -7,7 +7,6 @@ use manyworlds_collide::derivatives::ContactGeometry;
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision as CollidePrecision, Scratch};
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
-use manyworlds_gpu::Store;
 use manyworlds_gradients::{
     BlockInput, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput, TreeInput, TreeMade,
     closed_below,
@@ -272,8 +271,8 @@ pub(super) fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact
 }
 
 /// Numbers of a chunk that a step left: where they lie, or read once.
-pub(super) struct Remains<'a, T: Scalar + CollidePrecision, S: Store<T>> {
-    chunk: &'a Chunk<T, S>,
+pub(super) struct Remains<'a, T: Scalar + CollidePrecision> {
+    chunk: &'a Chunk<T>,
     summaries: Vec<Summary>,
     tolerance: f64,
     sets: Vec<SetNumbers<T>>,
@@ -291,14 +290,14 @@ struct SetNumbers<T> {
     params: Option<Seen<T>>,
 }
 
-impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
+impl<'a, T: Scalar + CollidePrecision> Remains<'a, T> {
     /// `tolerance`: residuals above it speak against a step, N s.
-    pub(super) fn new(chunk: &'a mut Chunk<T, S>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
+    pub(super) fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
         chunk.finish()?;
-        let islands = Seen::new(&mut chunk.store, chunk.islands.buffers.impulses(!chunk.islands.odd)[1])?;
+        let islands = Seen::new(&mut *chunk.store, chunk.islands.buffers.impulses(!chunk.islands.odd)[1])?;
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in &chunk.sets {
-            let (b, store) = (set.step.buffers, &mut chunk.store);
+            let (b, store) = (set.step.buffers, &mut *chunk.store);
             let own_params = set.step.dims.param_lanes == 1;
             sets.push(SetNumbers {
                 states: Seen::new(store, b.state)?,
@@ -312,14 +311,14 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
 
     /// Inertia, factor and right-hand side of a set, where they are in double precision and need no copy.
     fn made(&self, set: usize) -> Option<[&[T]; 3]> {
-        let (b, store) = (self.chunk.sets[set].step.buffers, &self.chunk.store);
+        let (b, store) = (self.chunk.sets[set].step.buffers, &*self.chunk.store);
         let all = [store.numbers(b.mass)?, store.numbers(b.factor)?, store.numbers(b.b)?];
         (T::NAME == f64::NAME).then_some(all)
     }
 
     /// The numbers of a lane, `reals` each.
     fn numbers<'b>(&'b self, from: &'b Seen<T>, lane: usize, reals: usize) -> Lane<'b, T> {
-        self.lane(from.of(&self.chunk.store), lane, reals)
+        self.lane(from.of(&*self.chunk.store), lane, reals)
     }
 
     fn lane<'b>(&self, from: &'b [T], lane: usize, reals: usize) -> Lane<'b, T> {
@@ -329,13 +328,13 @@ impl<'a, T: Scalar + CollidePrecision, S: Store<T>> Remains<'a, T, S> {
     /// Impulse of a slot of a lane.
     fn slot(&self, set: usize, lane: usize, slot: u32) -> [f64; 3] {
         let (width, begin) = (self.chunk.store.tile(), self.chunk.host.packs[set].begin(lane));
-        let slots = self.sets[set].slots.of(&self.chunk.store);
+        let slots = self.sets[set].slots.of(&*self.chunk.store);
         std::array::from_fn(|k| slots[slot_at(width, lane, begin, slot as usize, 3, k)].to_f64())
     }
 
     /// Impulse of a constraint of an island of several trees.
     fn island(&self, at: u32) -> [f64; 3] {
-        let all = self.islands.of(&self.chunk.store);
+        let all = self.islands.of(&*self.chunk.store);
         std::array::from_fn(|k| all.get(3 * at as usize + k).map_or(0.0, |x| x.to_f64()))
     }
 

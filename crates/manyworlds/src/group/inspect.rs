@@ -1,7 +1,7 @@
 //! Everything about one world's last step, gathered for people and outside checks: not for the hot path.
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_gpu::{BufferId, Store};
+use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
@@ -15,9 +15,9 @@ use crate::host::Place;
 use crate::{ContactReport, Error, Inspection, RowReport};
 
 /// Gathers one world of a chunk.
-pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
+pub(super) fn inspect<T: Scalar + CollidePrecision>(
     shared: &Shared<T>,
-    chunk: &mut Chunk<T, S>,
+    chunk: &mut Chunk<T>,
     world: usize,
 ) -> Result<Inspection, Error> {
     chunk.finish()?;
@@ -65,7 +65,7 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
     // Contacts between trees, by their islands' constraint. Their velocities are those of the trees: what the islands' own
     // buffers hold is the kernels', which the host may have gone beyond.
     let shared_sides = chunk.host.islands.sides_of(world);
-    let jac = if shared_sides.is_empty() { Vec::new() } else { whole(&mut chunk.store, chunk.islands.buffers.jac)? };
+    let jac = if shared_sides.is_empty() { Vec::new() } else { whole(&mut *chunk.store, chunk.islands.buffers.jac)? };
     for i in 0..chunk.host.worlds[world].contacts.len() {
         let contact = chunk.host.worlds[world].contacts[i];
         let place = chunk.host.worlds[world].places[i];
@@ -120,8 +120,8 @@ pub(super) fn inspect<T: Scalar + CollidePrecision, S: Store<T>>(
 }
 
 /// Three numbers of a buffer.
-fn read_at<T: Scalar + CollidePrecision, S: Store<T>>(
-    chunk: &mut Chunk<T, S>,
+fn read_at<T: Scalar + CollidePrecision>(
+    chunk: &mut Chunk<T>,
     buffer: BufferId,
     at: usize,
 ) -> Result<[T; 3], Error> {
@@ -131,8 +131,8 @@ fn read_at<T: Scalar + CollidePrecision, S: Store<T>>(
 }
 
 /// Numbers of one slot of one lane.
-fn read_slot<T: Scalar + CollidePrecision, S: Store<T>>(
-    chunk: &mut Chunk<T, S>,
+fn read_slot<T: Scalar + CollidePrecision>(
+    chunk: &mut Chunk<T>,
     buffer: BufferId,
     set: usize,
     lane: usize,

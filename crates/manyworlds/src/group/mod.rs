@@ -26,7 +26,7 @@ use std::sync::Arc;
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::Kernels;
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{Store, Timings};
+use manyworlds_gpu::Timings;
 use manyworlds_gradients::GradientRules;
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
@@ -38,7 +38,7 @@ use rayon::prelude::*;
 use crate::checkpoint::{Reader, Writer};
 use crate::view::{Field, View};
 use crate::{BatchOptions, DerivativesBy, Error, GeomParameter, Integrator, Summary};
-pub(crate) use backend::{Backend, Cpu};
+pub(crate) use backend::Backend;
 use buffers::{IslandBuffers, SetBuffers};
 use chunk::Chunk;
 use gradient::Geometry;
@@ -111,20 +111,19 @@ pub struct State {
 }
 
 /// Worlds of one model in one precision on one executor.
-pub(crate) struct Group<T: Scalar + CollidePrecision, B: Backend<T>> {
+pub(crate) struct Group<T: Scalar + CollidePrecision> {
     shared: Arc<Shared<T>>,
     /// What derivatives of contacts rest on, once steps are kept.
     geometry: Option<Geometry>,
-    chunks: Vec<Chunk<T, B::Store>>,
+    chunks: Vec<Chunk<T>>,
     chunk_worlds: usize,
     n_world: usize,
-    /// As [`Backend::differentiates`].
-    differentiates: bool,
+    backend: Backend,
 }
 
-impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
+impl<T: Scalar + CollidePrecision> Group<T> {
     /// Compiles the model and makes `n_world` worlds in its initial state.
-    pub(crate) fn new(model: &Model, n_world: usize, options: &BatchOptions, backend: &B) -> Result<Self, Error> {
+    pub(crate) fn new(model: &Model, n_world: usize, options: &BatchOptions, backend: &Backend) -> Result<Self, Error> {
         let shared = Arc::new(Shared::new(model, options)?);
         let widest = shared.sets.iter().map(|set| set.layout.dims.n_v).max().unwrap_or(0);
         if widest > backend.most_dofs() {
@@ -140,15 +139,14 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         let islands = IslandBuffers::declare(&mut specs);
         let coupled = shared.host.lanes.trees.len() > 1
             || matches!(shared.kernels(), Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals);
-        let chunk_worlds = backend.chunk_worlds(n_world, coupled);
+        let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let store = backend.store(&specs)?;
             let worlds = chunk_worlds.min(n_world - first);
             chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds, backend.share())?);
         }
-        let mut group =
-            Self { shared, geometry: None, chunks, chunk_worlds, n_world, differentiates: backend.differentiates() };
+        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend: backend.clone() };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -180,11 +178,11 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         &mut self,
         by: DerivativesBy,
         wanted: &mut Vec<Wanted<W>>,
-        f: impl Fn(&mut Chunk<T, B::Store>, &Geometry, usize, &mut Vec<Wanted<W>>) -> Result<Vec<Found>, Error> + Sync,
+        f: impl Fn(&mut Chunk<T>, &Geometry, usize, &mut Vec<Wanted<W>>) -> Result<Vec<Found>, Error> + Sync,
     ) -> Result<Vec<Found>, Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
         let by_kernels = match by {
-            DerivativesBy::Best => self.differentiates,
+            DerivativesBy::Best => self.backend.differentiates(),
             DerivativesBy::Host => false,
             DerivativesBy::Kernels => true,
         };
@@ -194,10 +192,10 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
         let size = self.chunk_worlds;
         let mut parts: Vec<Vec<Wanted<W>>> = self.chunks.iter().map(|_| Vec::new()).collect();
         wanted.drain(..).for_each(|wanted| parts[wanted.world / size].push(wanted));
-        let own = |c: usize, chunk: &mut Chunk<T, B::Store>, wanted: &mut Vec<Wanted<W>>| {
+        let own = |c: usize, chunk: &mut Chunk<T>, wanted: &mut Vec<Wanted<W>>| {
             if wanted.is_empty() { Ok(Vec::new()) } else { f(chunk, geometry, c * size, wanted) }
         };
-        let found: Vec<_> = if B::SIDE_BY_SIDE {
+        let found: Vec<_> = if self.backend.side_by_side() {
             let chunks = self.chunks.par_iter_mut().zip(&mut parts).enumerate();
             chunks.map(|(c, (chunk, wanted))| own(c, chunk, wanted)).collect::<Result<_, _>>()?
         } else {
@@ -210,9 +208,9 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Group<T, B> {
 }
 
 /// Every lane of a chunk to the model's initial position at rest.
-fn write_initial<T: Scalar + CollidePrecision, S: Store<T>>(
+fn write_initial<T: Scalar + CollidePrecision>(
     shared: &Shared<T>,
-    chunk: &mut Chunk<T, S>,
+    chunk: &mut Chunk<T>,
     q: &[f64],
 ) -> Result<(), Error> {
     let width = chunk.store.tile();
@@ -242,7 +240,7 @@ fn parts<'a>(
     (tree.q.clone(), tree.v.clone(), &set.actuators[index])
 }
 
-impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
+impl<T: Scalar + CollidePrecision> Worlds for Group<T> {
     fn model(&self) -> &Model {
         &self.shared.model
     }
@@ -253,7 +251,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
 
     fn step(&mut self) -> Result<(), Error> {
         // A pool of one thread would only be asked to wait for.
-        if B::SIDE_BY_SIDE && self.chunks.len() > 1 && rayon::current_num_threads() > 1 {
+        if self.backend.side_by_side() && self.chunks.len() > 1 && rayon::current_num_threads() > 1 {
             self.chunks.par_iter_mut().try_for_each(|chunk| chunk.begin().and_then(|()| chunk.complete()))
         } else {
             // The device works on one chunk while the host does its part of the next.
@@ -464,7 +462,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             wanted[c].push((order, w));
         }
         let shared = &self.shared;
-        let steps = |chunk: &mut Chunk<T, B::Store>, wanted: &[(usize, usize)]| {
+        let steps = |chunk: &mut Chunk<T>, wanted: &[(usize, usize)]| {
             if wanted.is_empty() {
                 return Ok(Vec::new());
             }
@@ -472,7 +470,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
             let step = |&(order, world): &(usize, usize)| Ok((order, remains.step(shared, geometry, world, lean)?));
             wanted.iter().map(step).collect::<Result<Vec<_>, Error>>()
         };
-        let found = if B::SIDE_BY_SIDE {
+        let found = if self.backend.side_by_side() {
             self.chunks
                 .par_iter_mut()
                 .zip(&wanted)
@@ -498,8 +496,8 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
     }
 
     fn tape_bytes(&self) -> usize {
-        let own = |chunk: &Chunk<T, B::Store>| chunk.sets.iter().any(|set| set.step.dims.param_lanes == 1);
-        let bytes = |chunk: &Chunk<T, B::Store>| -> usize {
+        let own = |chunk: &Chunk<T>| chunk.sets.iter().any(|set| set.step.dims.param_lanes == 1);
+        let bytes = |chunk: &Chunk<T>| -> usize {
             let worlds = chunk.host.worlds.iter();
             worlds.map(|world| gradient::step_bytes(&self.shared, world.contacts.len(), own(chunk))).sum()
         };
@@ -527,7 +525,7 @@ impl<T: Scalar + CollidePrecision, B: Backend<T>> Worlds for Group<T, B> {
                     Field::Twist => (b.twist, SPATIAL * n_body),
                     Field::Info => (b.info, info::reals(dims.n_v as usize)),
                 };
-                if let Some(numbers) = B::numbers(&chunk.store, buffer) {
+                if let Some(numbers) = backend::numbers(&*chunk.store, buffer) {
                     let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
                     out.push(View { worlds, trees: &shared.trees, tile, elements, numbers });
                 }

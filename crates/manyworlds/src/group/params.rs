@@ -1,7 +1,6 @@
 //! Parameters of single trees and geoms of a chunk.
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::{tile_at, tile_len};
 
@@ -9,7 +8,7 @@ use super::chunk::Chunk;
 use crate::geoms::GeomOverrides;
 use crate::{Error, GeomParameter};
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Uploads parameters: once where all trees share them, else a copy a lane.
     pub(super) fn write_params(&mut self, index: usize) -> Result<(), Error> {
         let set = &self.sets[index];

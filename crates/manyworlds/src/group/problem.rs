@@ -41,15 +41,15 @@ pub(super) struct WorldProblem {
 }
 
 /// Reads one world of a chunk, its step done.
-pub(super) fn problem<T: Scalar + CollidePrecision, S: Store<T>>(
+pub(super) fn problem<T: Scalar + CollidePrecision>(
     shared: &Shared<T>,
-    chunk: &mut Chunk<T, S>,
+    chunk: &mut Chunk<T>,
     world: usize,
 ) -> Result<StepProblem, Error> {
     chunk.finish()?;
     let reading = Reading::new(chunk, When::After)?;
     let WorldProblem { problem, mut impulse, velocity, .. } =
-        reading.of(&chunk.store).world(shared, &chunk.host.packed(), world, ContactProblem::default(), true)?;
+        reading.of(&*chunk.store).world(shared, &chunk.host.packed(), world, ContactProblem::default(), true)?;
     // Those of a world that was reset are gone.
     let unrounded = chunk.answers.get(world).and_then(Option::as_ref).map(|answer| &answer.impulse);
     if let Some(unrounded) = unrounded.filter(|all| !all.is_empty()) {
@@ -94,11 +94,11 @@ struct IslandBuffers<N> {
 }
 
 impl<T: Scalar + CollidePrecision> Reading<T> {
-    pub(super) fn new<S: Store<T>>(chunk: &mut Chunk<T, S>, when: When) -> Result<Self, Error> {
+    pub(super) fn new(chunk: &mut Chunk<T>, when: When) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
             let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
-            let mut read = |buffer| Seen::new(&mut chunk.store, buffer);
+            let mut read = |buffer| Seen::new(&mut *chunk.store, buffer);
             sets.push(SetBuffers {
                 momentum: read(b.momentum)?,
                 b: read(b.b)?,
@@ -113,7 +113,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
         let islands = if chunk.host.islands.is_empty() {
             None
         } else {
-            let mut read = |buffer| Seen::new(&mut chunk.store, buffer);
+            let mut read = |buffer| Seen::new(&mut *chunk.store, buffer);
             let impulse = read(b.impulses(odd ^ (when == When::After))[1])?;
             Some(IslandBuffers { jac: read(b.jac)?, con: read(b.con)?, impulse })
         };
@@ -121,7 +121,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
     }
 
     /// Where the numbers are now.
-    pub(super) fn of<'a, S: Store<T>>(&'a self, store: &'a S) -> Worlds<'a, T> {
+    pub(super) fn of<'a>(&'a self, store: &'a dyn Store<T>) -> Worlds<'a, T> {
         let set = |set: &'a SetBuffers<Seen<T>>| SetBuffers {
             momentum: set.momentum.of(store),
             b: set.b.of(store),

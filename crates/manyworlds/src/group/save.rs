@@ -2,7 +2,7 @@
 //! starts from.
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_gpu::{BufferId, Store};
+use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{row, row_stride};
 use manyworlds_shaders::index::{slot_at, tile_at};
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::checkpoint::{Reader, Writer};
 use crate::host::{IslandPack, Place};
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     fn read_all(&mut self, buffer: BufferId) -> Result<Vec<T>, Error> {
         let mut all = vec![T::default(); self.store.len(buffer)];
         self.store.read(buffer, &mut all)?;

@@ -7,7 +7,7 @@ use manyworlds_shaders::index::tile_at;
 use crate::Error;
 
 /// A whole buffer, copied.
-pub(super) fn whole<T: Scalar, S: Store<T>>(store: &mut S, buffer: BufferId) -> Result<Vec<T>, Error> {
+pub(super) fn whole<T: Scalar>(store: &mut dyn Store<T>, buffer: BufferId) -> Result<Vec<T>, Error> {
     let mut all = vec![T::default(); store.len(buffer)];
     store.read(buffer, &mut all)?;
     Ok(all)
@@ -20,13 +20,13 @@ pub(super) enum Seen<T> {
 }
 
 impl<T: Scalar> Seen<T> {
-    pub(super) fn new<S: Store<T>>(store: &mut S, buffer: BufferId) -> Result<Self, Error> {
+    pub(super) fn new(store: &mut dyn Store<T>, buffer: BufferId) -> Result<Self, Error> {
         let in_place = store.numbers(buffer).is_some();
         Ok(if in_place { Self::InPlace(buffer) } else { Self::Read(whole(store, buffer)?) })
     }
 
     /// Where the numbers are now.
-    pub(super) fn of<'a, S: Store<T>>(&'a self, store: &'a S) -> &'a [T] {
+    pub(super) fn of<'a>(&'a self, store: &'a dyn Store<T>) -> &'a [T] {
         match self {
             Self::InPlace(buffer) => store.numbers(*buffer).unwrap_or_default(),
             Self::Read(numbers) => numbers,

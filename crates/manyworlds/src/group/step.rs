@@ -2,7 +2,7 @@
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
 use manyworlds_contact::solve::Kernels;
-use manyworlds_gpu::{Recording, Store};
+use manyworlds_gpu::Recording;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{contact, map, slot_reals};
@@ -12,7 +12,7 @@ use super::chunk::Chunk;
 use crate::Error;
 use crate::host::{Beside, Moving};
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Waits for what was started last.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         if let Some(ticket) = self.ticket.take() {

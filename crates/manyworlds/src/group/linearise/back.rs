@@ -27,18 +27,18 @@ struct Results<T> {
 }
 
 impl<T: Scalar> Known<T> {
-    fn new<S: Store<T>>(store: &mut S, b: &SetBuffers) -> Result<Self, Error> {
+    fn new(store: &mut dyn Store<T>, b: &SetBuffers) -> Result<Self, Error> {
         Ok(Self { velocity: Seen::new(store, b.velocity)?, params: Seen::new(store, b.lane_params)? })
     }
 }
 
 impl<T: Scalar> Results<T> {
-    fn new<S: Store<T>>(store: &mut S, b: &SetBuffers) -> Result<Self, Error> {
+    fn new(store: &mut dyn Store<T>, b: &SetBuffers) -> Result<Self, Error> {
         Ok(Self { mobility: Seen::new(store, b.mobility)?, adjoint: Seen::new(store, b.adjoint)? })
     }
 }
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Products for some of its worlds, of which `first` is the first in the group; the others are left in `wanted`.
     pub(in crate::group) fn back(
         &mut self,
@@ -63,7 +63,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             return Ok(Vec::new());
         }
         let sets: Vec<SetBuffers> = self.sets.iter().map(|set| set.step.buffers).collect();
-        let known: Vec<_> = sets.iter().map(|b| Known::new(&mut self.store, b)).collect::<Result<_, Error>>()?;
+        let known: Vec<_> = sets.iter().map(|b| Known::new(&mut *self.store, b)).collect::<Result<_, Error>>()?;
         let width = self.store.tile();
         let zeros = |set: &ChunkSet<T>| {
             vec![T::default(); tile_len(width, set.dims().lanes as usize, Adjoint::new(set.dims()).reals)]
@@ -80,7 +80,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             set.step.back(&mut self.recording);
         }
         self.store.run(&self.recording)?;
-        let results: Vec<_> = sets.iter().map(|b| Results::new(&mut self.store, b)).collect::<Result<_, Error>>()?;
+        let results: Vec<_> = sets.iter().map(|b| Results::new(&mut *self.store, b)).collect::<Result<_, Error>>()?;
         let mut found = Vec::with_capacity(taken.len());
         for ((mut own, mut certificate), by_q) in taken.into_iter().zip(by_q) {
             let world = own.world - first;

@@ -22,7 +22,7 @@ struct Results<T> {
 }
 
 impl<T: Scalar> Results<T> {
-    fn new<S: Store<T>>(store: &mut S, b: &SetBuffers) -> Result<Self, Error> {
+    fn new(store: &mut dyn Store<T>, b: &SetBuffers) -> Result<Self, Error> {
         Ok(Self {
             mobility: Seen::new(store, b.mobility)?,
             answer: Seen::new(store, b.answer)?,
@@ -32,7 +32,7 @@ impl<T: Scalar> Results<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Jacobians of some of its worlds, of which `first` is the first in the group; the others are left in `wanted`.
     pub(in crate::group) fn jacobians(
         &mut self,
@@ -50,7 +50,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         }
         self.store.run(&self.recording)?;
         let sets = self.sets.iter().map(|set| set.step.buffers);
-        let results: Vec<_> = sets.map(|b| Results::new(&mut self.store, &b)).collect::<Result<_, Error>>()?;
+        let results: Vec<_> = sets.map(|b| Results::new(&mut *self.store, &b)).collect::<Result<_, Error>>()?;
         let mut found = Vec::with_capacity(taken.len());
         for (mut own, mut certificate) in taken {
             if self.write_blocks(&results, own.world - first, &mut own.what, &mut certificate) {

@@ -6,7 +6,7 @@ mod jacobian;
 
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
-use manyworlds_gpu::{BufferId, Store};
+use manyworlds_gpu::BufferId;
 use manyworlds_gradients::{
     Bounces, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, closed_below, is_doubtful,
 };
@@ -100,7 +100,7 @@ struct Before<T> {
     params: Seen<T>,
 }
 
-impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Linearises the last step, as far as Jacobians and products have it in common; takes those of the wanted worlds that
     /// kernels can differentiate out of the list, each with what speaks against its derivative. `first`: first world in the
     /// group; `result`: where what is asked for goes.
@@ -158,7 +158,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
     }
 
     fn lane_of<'a>(&'a self, from: &'a Seen<T>, lane: usize, reals: usize) -> Lane<'a, T> {
-        Lane::new(from.of(&self.store), self.store.tile(), lane, reals)
+        Lane::new(from.of(&*self.store), self.store.tile(), lane, reals)
     }
 
     /// Time step of a lane, s.
@@ -198,7 +198,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
             self.recording.read(b.before_pose);
         }
         self.store.run(&self.recording)?;
-        let store = &mut self.store;
+        let store = &mut *self.store;
         let seen = |set: &ChunkSet<T>| {
             let b = set.step.buffers;
             let [_, impulse] = b.impulses(!set.step.odd);
@@ -287,7 +287,7 @@ impl<T: Scalar + CollidePrecision, S: Store<T>> Chunk<T, S> {
         let (shared, width) = (&self.shared, self.store.tile());
         let own = &self.host.worlds[world];
         let own_sizes = self.sizes(world);
-        let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.of(&self.store)).collect();
+        let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.of(&*self.store)).collect();
         let poses = self.poses(before, world);
         // Zeros for a body that does not move.
         let pose = |body: usize| -> [f64; POSE] {
