@@ -50,7 +50,7 @@ fn whole(problem: &ContactProblem) -> ContactProblem {
                 jacobian[r * n..][own.clone()].copy_from_slice(from);
             }
         }
-        let sides = vec![SideInput { subsystem: 0, body: None, jacobian }];
+        let sides = vec![SideInput { subsystem: 0, jacobian, ..Default::default() }];
         ConstraintInput { law: c.law, e: c.e, sides, compliance: c.compliance }
     });
     ContactProblem::new(ProblemInput {

@@ -61,7 +61,9 @@ fn subtract(u: &[f64], m: usize, end: usize, out: &mut [f64]) {
 fn tile(u: &[f64], m: usize, i: usize, j: usize, out: &mut [f64]) {
     let mut sums = [[0.0; WIDE]; TALL];
     for row in u.chunks_exact(m) {
-        let (Some(left), Some(right)) = (row[i..].first_chunk::<TALL>(), row[j..].first_chunk::<WIDE>()) else { return };
+        let (Some(left), Some(right)) = (row[i..].first_chunk::<TALL>(), row[j..].first_chunk::<WIDE>()) else {
+            return;
+        };
         for (sums, left) in sums.iter_mut().zip(left) {
             (0..WIDE).for_each(|c| sums[c] = left.mul_add(right[c], sums[c]));
         }

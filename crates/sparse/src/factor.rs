@@ -84,6 +84,25 @@ impl Factor {
         &self.reduced
     }
 
+    /// U of what is eliminated last: `reduced = U^T U`, `[last, last]`, row-major; below the diagonal nothing counts.
+    #[must_use]
+    pub fn last(&self) -> &[f64] {
+        self.symbolic.fronts.last().map_or(&[], |front| self.front(front).0)
+    }
+
+    /// `reduced x = x`.
+    pub fn solve_reduced(&self, x: &mut [f64]) {
+        let (u, m) = (self.last(), x.len().max(1));
+        for (i, row) in u.chunks_exact(m).enumerate() {
+            x[i] /= row[i];
+            let own = -x[i];
+            x[i + 1..].iter_mut().zip(&row[i + 1..]).for_each(|(x, u)| *x = own.mul_add(*u, *x));
+        }
+        for (i, row) in u.chunks_exact(m).enumerate().rev() {
+            x[i] = (x[i] - dot(&row[i + 1..], &x[i + 1..])) / row[i];
+        }
+    }
+
     /// Entries that are stored.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -190,7 +209,8 @@ mod tests {
             let m = grid(edge, seed);
             let (n, exact) = (m.n(), dense(&m));
             let cholesky = exact.clone().cholesky().unwrap();
-            for last in [vec![], vec![n as u32 - 1, 0], (0..n as u32).rev().step_by(2).collect(), (0..n as u32).collect()]
+            for last in
+                [vec![], vec![n as u32 - 1, 0], (0..n as u32).rev().step_by(2).collect(), (0..n as u32).collect()]
             {
                 let factor = Factor::new(&m, &Ordering::of(&m), &last).unwrap();
                 let b = DVector::from_fn(n, |i, _| (i as f64 * 1.7).sin());
@@ -203,6 +223,10 @@ mod tests {
                 let left = DMatrix::from_row_slice(k, k, factor.reduced());
                 let inverse = cholesky.inverse();
                 let block = DMatrix::from_fn(k, k, |i, j| inverse[(last[i] as usize, last[j] as usize)]);
+                let mut row = vec![1.0; k];
+                factor.solve_reduced(&mut row);
+                let sums = (&block * DVector::from_element(k, 1.0) - DVector::from_vec(row)).amax();
+                assert!(sums < 1e-11, "{edge} {k}: {sums}");
                 let worst = (left * block - DMatrix::identity(k, k)).iter().fold(0.0, |l: f64, x| l.max(x.abs()));
                 assert!(worst < 1e-10, "{edge} {k}: {worst}");
             }

@@ -57,11 +57,11 @@ impl SparseMatrix {
         (&self.columns[own.clone()], &self.values[own])
     }
 
-    /// An entry; zero where there is none.
+    /// An entry, where there is one.
     #[must_use]
-    pub fn get(&self, i: usize, j: usize) -> f64 {
+    pub fn get(&self, i: usize, j: usize) -> Option<f64> {
         let (columns, values) = self.row(i);
-        columns.binary_search(&(j as u32)).map_or(0.0, |at| values[at])
+        columns.binary_search(&(j as u32)).ok().map(|at| values[at])
     }
 
     /// All entries: row, column, value.
@@ -98,7 +98,7 @@ mod tests {
         let triplets = [(0, 2, 1.0), (2, 0, 4.0), (0, 0, 2.0), (0, 2, 0.5), (1, 1, 3.0)];
         let m = SparseMatrix::from_triplets(3, &triplets).unwrap();
         assert_eq!(m.entries().collect::<Vec<_>>(), [(0, 0, 2.0), (0, 2, 1.5), (1, 1, 3.0), (2, 0, 4.0)]);
-        assert_eq!((m.get(0, 2), m.get(2, 2)), (1.5, 0.0));
+        assert_eq!((m.get(0, 2), m.get(2, 2)), (Some(1.5), None));
         let [mut y, mut z] = [[1.0; 3]; 2];
         m.add_times(&[1.0, 2.0, 3.0], &mut y);
         assert_eq!(y, [7.5, 7.0, 5.0]);
