@@ -151,7 +151,7 @@ impl Factor {
 /// The matrix of an upper triangle.
 fn mirrored(a: &[f64], m: usize) -> Vec<f64> {
     let at = |k: usize| (k / m.max(1), k % m.max(1));
-    (0..m * m).map(|k| at(k)).map(|(i, j)| a[i.min(j) * m + i.max(j)]).collect()
+    (0..m * m).map(at).map(|(i, j)| a[i.min(j) * m + i.max(j)]).collect()
 }
 
 /// Sum of products: four sums, since one alone would wait for each of its terms.
@@ -183,7 +183,7 @@ mod tests {
             (0..3).for_each(|c| triplets.push((at(p) + c, at(p) + c, 0.1)));
             for step in [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]] {
                 let q: [usize; 3] = std::array::from_fn(|c| p[c] + step[c]);
-                if q.iter().any(|&x| x == edge) {
+                if q.contains(&edge) {
                     continue;
                 }
                 let stiff = rng.random_range(0.1..10.0);
