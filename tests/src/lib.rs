@@ -4,6 +4,7 @@ pub mod batches;
 pub mod compare;
 pub mod corpus;
 pub mod dynamics;
+pub mod elastic;
 pub mod golden;
 pub mod parity;
 pub mod random_problems;

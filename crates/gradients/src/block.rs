@@ -80,7 +80,7 @@ pub(crate) fn add_block(members: &[Member], place: impl Fn(usize) -> usize, bloc
     let kinks = error.iter().map(|&x| bilateral_kink(x, per_step, fraction, largest));
     let kink = kinks.fold(Kink::NONE, |least, kink| if kink.margin < least.margin { kink } else { least });
     let slopes = error.map(|x| bilateral_slope(x, per_step, fraction, largest));
-    let [_, w] = relative(&carriers, false);
+    let [_, w] = relative(carriers.iter().flatten(), false);
     let (f, none) = (Vector3::from(block.impulse), Vector3::zeros());
     let side = |carrier: &Carrier, index: usize| {
         let (mut speed, mut moment) = ([[none; 2]; 3], [[none; 2]; 3]);
@@ -112,5 +112,5 @@ pub(crate) fn add_block(members: &[Member], place: impl Fn(usize) -> usize, bloc
         Side { member, body, sign, arm, speed, turned, force: Map::default(), moment, bounce: [0.0; 6] }
     };
     let sides = std::array::from_fn(|index| carriers[index].as_ref().map(|carrier| side(carrier, index)));
-    rows.push_form(Law::Bilateral, block.impulse, bias.into(), kink, Form { sides, bounces: false });
+    rows.push_form(Law::Bilateral, block.impulse, bias.into(), kink, Form { sides, nodes: Vec::new(), bounces: false });
 }

@@ -14,10 +14,11 @@ use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
 use nalgebra::{Matrix3, Vector3};
 
 use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope};
-use crate::form::{Form, Map, Side, Weights};
+use crate::form::{Form, Map, NodeSide, Side, Weights};
 use crate::grid::Grid;
 use crate::model::{ContactModel, Give};
 use crate::pool::Pooled;
+use crate::sparse::{ContactSettings, Deformable, Node, PointInput, nodes};
 use crate::tree::Forward;
 
 /// A body that moves: tree of the world, body of the tree.
@@ -30,6 +31,8 @@ pub struct ContactInput {
     pub geoms: [usize; 2],
     /// The two bodies; `None`: what does not move.
     pub bodies: [Option<BodyOfTree>; 2],
+    /// What deforms of the two, instead of a body: the point that touches.
+    pub points: [Option<PointInput>; 2],
     /// Midway between the surfaces, m.
     pub point: [f64; 3],
     /// From the first body to the second.
@@ -44,7 +47,8 @@ pub struct ContactInput {
     pub impulse: [f64; 3],
     /// How it gives way; [`Give::Bias`] unless the model is convex.
     pub give: Give,
-    /// How point, normal and distance change with the bodies; why that is not known.
+    /// How point, normal and distance change with the bodies; why that is not known. Of a point that deforms only its
+    /// linear part counts.
     pub slope: Result<ContactSlope, Cow<'static, str>>,
 }
 
@@ -94,22 +98,23 @@ pub(crate) fn vector(s: &[f64], at: usize) -> Vector3<f64> {
     Vector3::new(s[at], s[at + 1], s[at + 2])
 }
 
-/// A body between which and another a constraint is: how it moves, and where the point is.
+/// A body, or a node, between which and another a constraint is: how it moves, and where the point is.
 #[derive(Clone, Copy)]
-pub(crate) struct Carrier<'m, 'a> {
-    /// Its tree among the members, and its number there.
+pub(crate) struct Carrier {
+    /// Its tree among the members, and its number there; of a node nothing.
     pub(crate) place: (usize, usize),
-    pub(crate) member: &'m Member<'a>,
-    /// 1 for the second body, -1 for the first.
+    /// 1 for the second body, -1 for the first; of a node times its weight.
     pub(crate) sign: f64,
     /// The point from c, m.
     pub(crate) arm: Vector3<f64>,
+    /// Its twist (angular, linear at c) of v+, and of the velocity before where that is known.
+    twists: [Weights; 2],
 }
 
-impl<'m, 'a> Carrier<'m, 'a> {
+impl Carrier {
     /// Those of two bodies that move.
     pub(crate) fn of(
-        members: &'m [Member<'a>],
+        members: &[Member],
         bodies: [Option<BodyOfTree>; 2],
         place: impl Fn(usize) -> usize,
         p: Vector3<f64>,
@@ -119,18 +124,26 @@ impl<'m, 'a> Carrier<'m, 'a> {
             let index = place(tree);
             let member = &members[index];
             let arm = p - Vector3::from(member.forward.centre());
-            Some(Self { place: (index, body), member, sign: if side == 1 { 1.0 } else { -1.0 }, arm })
+            let twists = [&member.motion, &member.before].map(|motion| {
+                let at = SPATIAL * body;
+                if motion.twist.is_empty() {
+                    return [Vector3::zeros(); 2];
+                }
+                [vector(&motion.twist, at), vector(&motion.twist, at + 3)]
+            });
+            Some(Self { place: (index, body), sign: sign(side), arm, twists })
         })
+    }
+
+    /// A node moves with the point, without turning.
+    fn of_node(node: &Node) -> Self {
+        let twists = node.velocity.map(|v| [Vector3::zeros(), v]);
+        Self { place: (0, 0), sign: node.weight * sign(node.side), arm: Vector3::zeros(), twists }
     }
 
     /// Its twist (angular, linear at c): of v+, or of the velocity before where that is known.
     fn twist(&self, before: bool) -> Weights {
-        let motion = if before { &self.member.before } else { &self.member.motion };
-        let at = SPATIAL * self.place.1;
-        if motion.twist.is_empty() {
-            return [Vector3::zeros(); 2];
-        }
-        [vector(&motion.twist, at), vector(&motion.twist, at + 3)]
+        self.twists[usize::from(before)]
     }
 
     /// What weighs a motion as `weights` do the velocity at the point and the angular velocity.
@@ -145,10 +158,15 @@ impl<'m, 'a> Carrier<'m, 'a> {
     }
 }
 
+/// 1 for the second body, -1 for the first.
+fn sign(side: usize) -> f64 {
+    if side == 1 { 1.0 } else { -1.0 }
+}
+
 /// Relative velocity of two bodies at a point, and angular velocity: of v+, or of the velocity before.
-pub(crate) fn relative(carriers: &[Option<Carrier>; 2], before: bool) -> Weights {
+pub(crate) fn relative<'c>(carriers: impl IntoIterator<Item = &'c Carrier>, before: bool) -> Weights {
     let mut sum = [Vector3::zeros(); 2];
-    for carrier in carriers.iter().flatten() {
+    for carrier in carriers {
         let [w, v] = carrier.twist(before);
         sum[0] += (v + w.cross(&carrier.arm)) * carrier.sign;
         sum[1] += w * carrier.sign;
@@ -173,7 +191,7 @@ pub(crate) fn add_fixed(
     for (side, body) in bodies.iter().enumerate() {
         let Some((tree, body)) = *body else { continue };
         let member = &mut members[place(tree)];
-        let sign = if side == 1 { 1.0 } else { -1.0 };
+        let sign = sign(side);
         let arm = p - Vector3::from(member.forward.centre());
         let turning = sign * (arm.cross(&f) + moment);
         for k in 0..3 {
@@ -196,10 +214,32 @@ pub(crate) fn settings(forward: &Forward) -> [f64; 3] {
     [1.0 / p[param::TIMESTEP], p[param::CORRECTION_FRACTION], p[param::CORRECTION_MAX]]
 }
 
+/// The settings that a contact goes by, and below which speed a gap is closed; none where nothing of it moves.
+fn settings_of(
+    members: &[Member],
+    deformables: &[Deformable],
+    place: impl Fn(usize) -> usize,
+    contact: &ContactInput,
+) -> Option<(ContactSettings, f64)> {
+    if let Some((tree, _)) = contact.bodies.iter().flatten().next() {
+        let forward = &members[place(*tree)].forward;
+        return Some((ContactSettings::of(forward), forward.closed));
+    }
+    let point = contact.points.iter().flatten().next()?;
+    let body = deformables.iter().find(|body| body.number == point.body)?;
+    Some((body.input.settings, body.closed))
+}
+
 /// Adds the impulses of a contact to its bodies.
-pub(crate) fn add_contact_impulse(members: &mut [Member], place: impl Fn(usize) -> usize, contact: &ContactInput) {
+pub(crate) fn add_contact_impulse(
+    members: &mut [Member],
+    deformables: &mut [Deformable],
+    place: impl Fn(usize) -> usize,
+    contact: &ContactInput,
+) {
     let (e, _) = frame(contact.normal);
     let f = e.transpose() * Vector3::from(contact.impulse);
+    deformables.iter_mut().for_each(|body| body.add_impulse(contact, f));
     add_fixed(members, contact.bodies, place, contact.point.into(), f, Vector3::zeros());
 }
 
@@ -215,30 +255,31 @@ struct Bias {
 }
 
 /// That of a contact whose speed along the normal before the step is `approach`.
-fn bias(forward: &Forward, contact: &ContactInput, approach: f64) -> Bias {
-    let own @ [per_step, fraction, largest] = settings(forward);
-    if let Some(span) = contact.give.span(forward.h()) {
+fn bias((settings, closed): (ContactSettings, f64), contact: &ContactInput, approach: f64) -> Bias {
+    let own @ [per_step, fraction, largest] = settings.correction();
+    if let Some(span) = contact.give.span(settings.timestep) {
         return Bias { value: contact.distance / span, slope: 1.0 / span, bounces: false, kink: Kink::NONE };
     }
-    let threshold = (-forward.params[param::RESTITUTION_THRESHOLD]).min(-(contact.distance * per_step));
+    let threshold = (-settings.restitution_threshold).min(-(contact.distance * per_step));
     let bounces = contact.restitution > 0.0 && approach < threshold;
     let value = if bounces {
         contact.restitution * approach
     } else {
         manyworlds_shaders::contact::tree_layout::bias(contact.distance, per_step, fraction, largest, 0.0)
     };
-    let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, own, forward.closed) };
+    let mut kink = if bounces { Kink::NONE } else { bias_kink(contact.distance, own, closed) };
     if contact.restitution > 0.0 {
         // Whether it bounces is a switch as well.
         kink.margin = kink.margin.min((approach - threshold).abs());
     }
-    let slope = if bounces { 0.0 } else { bias_slope(contact.distance, own, forward.closed) };
+    let slope = if bounces { 0.0 } else { bias_slope(contact.distance, own, closed) };
     Bias { value, slope, bounces, kink }
 }
 
 /// How fast a contact without impulse opens, biased, m/s: above zero, it has no say in the step.
 pub(crate) fn opening(
     members: &[Member],
+    deformables: &[Deformable],
     place: impl Fn(usize) -> usize,
     contact: &ContactInput,
     model: ContactModel,
@@ -246,12 +287,13 @@ pub(crate) fn opening(
     if contact.impulse != [0.0; 3] {
         return None;
     }
-    let tree = contact.bodies.iter().flatten().next()?.0;
-    let forward = &members[place(tree)].forward;
+    let settings = settings_of(members, deformables, &place, contact)?;
     let n = Vector3::from(contact.normal);
     let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
-    let (after, approach) = (relative(&carriers, false)[0], relative(&carriers, true)[0].dot(&n));
-    let opening = after.dot(&n) + bias(forward, contact, approach).value;
+    let nodes: Vec<Carrier> = nodes(deformables, contact).iter().map(Carrier::of_node).collect();
+    let relative = |before: bool| relative(carriers.iter().flatten().chain(&nodes), before)[0];
+    let (after, approach) = (relative(false), relative(true).dot(&n));
+    let opening = after.dot(&n) + bias(settings, contact, approach).value;
     let opening = match model {
         ContactModel::Exact | ContactModel::Pyramid => opening,
         // Slip lifts it.
@@ -266,27 +308,31 @@ pub(crate) fn opening(
 /// Adds a contact to an island.
 pub(crate) fn add_contact(
     members: &[Member],
+    deformables: &[Deformable],
     place: impl Fn(usize) -> usize,
     (contact, model): (&ContactInput, ContactModel),
     rows: &mut Rows,
 ) {
-    let Some(tree) = contact.bodies.iter().flatten().next().map(|body| body.0) else { return };
-    let forward = &members[place(tree)].forward;
+    let Some(settings) = settings_of(members, deformables, &place, contact) else { return };
     let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
+    let nodes = nodes(deformables, contact);
+    let of_nodes: Vec<Carrier> = nodes.iter().map(Carrier::of_node).collect();
+    let relative = |before: bool| relative(carriers.iter().flatten().chain(&of_nodes), before);
     let (e, turned) = frame(contact.normal);
     let axes: [Vector3<f64>; 3] = std::array::from_fn(|k| e.row(k).transpose());
-    let [u, w] = relative(&carriers, false);
-    let [u_before, w_before] = relative(&carriers, true);
+    let [u, w] = relative(false);
+    let [u_before, w_before] = relative(true);
 
     let approach = axes[2].dot(&u_before);
-    let Bias { value, slope, bounces, kink } = bias(forward, contact, approach);
+    let Bias { value, slope, bounces, kink } = bias(settings, contact, approach);
     let law = Law::Contact { mu: contact.friction.max(0.0), model };
     let impulse = Vector3::from(contact.impulse);
     let f = e.transpose() * impulse;
     // Force by a change of the normal, the axes being its functions; and how fast the tangents' speeds change by it.
     let bent = turned[0] * impulse.x + turned[1] * impulse.y + Matrix3::identity() * impulse.z;
     let by_normal = [turned[0].transpose() * u, turned[1].transpose() * u, u];
-    let side = |carrier: &Carrier, index: usize| {
+    // `weight`: what of its motion the contact's point has.
+    let side = |carrier: &Carrier, index: usize, weight: f64| {
         let speed = axes.map(|axis| carrier.here([axis * carrier.sign, Vector3::zeros()]));
         let mut change = speed.map(|row| carrier.swept(row, false));
         let (mut force, mut moment, mut bounce) =
@@ -300,7 +346,8 @@ pub(crate) fn add_contact(
         }
         if let Ok(slope_of) = &contact.slope {
             // Change of point, normal and distance by what the body does.
-            let moved = slope_of.side(index).map(|row| carrier.here([vector(&row, 0), vector(&row, 3)]));
+            let moved =
+                slope_of.side(index).map(|row| carrier.here([vector(&row, 0) * weight, vector(&row, 3) * weight]));
             let (point, normal, distance) = (&moved[..3], &moved[3..6], &moved[6]);
             for k in 0..3 {
                 // `dE u + E (w x dp)`.
@@ -326,8 +373,13 @@ pub(crate) fn add_contact(
         let ((member, body), Carrier { sign, arm, .. }) = (carrier.place, *carrier);
         Side { member, body, sign, arm, speed, turned, force, moment, bounce }
     };
-    let sides = std::array::from_fn(|index| carriers[index].as_ref().map(|carrier| side(carrier, index)));
-    rows.push_form(law, contact.impulse, [0.0, 0.0, value], kink, Form { sides, bounces });
+    let sides = std::array::from_fn(|index| carriers[index].as_ref().map(|carrier| side(carrier, index, 1.0)));
+    let node = |(node, carrier): (&Node, &Carrier)| {
+        let first = node.first;
+        NodeSide { first, side: side(carrier, node.side, node.weight) }
+    };
+    let nodes = nodes.iter().zip(&of_nodes).map(node).collect();
+    rows.push_form(law, contact.impulse, [0.0, 0.0, value], kink, Form { sides, nodes, bounces });
     if bounces {
         rows.bounces(approach);
     }

@@ -71,10 +71,28 @@ pub(crate) struct Side {
     pub(crate) bounce: [f64; SPATIAL],
 }
 
-/// A constraint's two bodies, those that do not move left out.
+/// One of the nodes that a constraint's point on a body that deforms moves with: its three dofs are motions along the axes
+/// of the world, without psi.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NodeSide {
+    /// First dof in the island.
+    pub(crate) first: usize,
+    /// What it does, as of a body at the point; its sign is times the node's weight.
+    pub(crate) side: Side,
+}
+
+impl NodeSide {
+    /// Its dofs, and the component of a motion that each is.
+    fn dofs(&self) -> impl Iterator<Item = (usize, usize)> {
+        (self.first..self.first + 3).zip(SPATIAL - 3..SPATIAL)
+    }
+}
+
+/// A constraint's two bodies, those that do not move left out, and the nodes of what deforms.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
     pub(crate) sides: [Option<Side>; 2],
+    pub(crate) nodes: Vec<NodeSide>,
     pub(crate) bounces: bool,
 }
 
@@ -102,6 +120,7 @@ impl Form {
             let member = &members[side.member];
             member.forward.for_dofs(side.body, |i| out.push(member.at[0] + i));
         }
+        out.extend(self.nodes.iter().flat_map(NodeSide::dofs).map(|(dof, _)| dof));
         out.sort_unstable();
         out.dedup();
         out
@@ -117,6 +136,12 @@ impl Form {
                 let column = at(member.at[0] + i);
                 (0..3).for_each(|k| j[(first + k, column)] += sums[k]);
             });
+        }
+        for node in &self.nodes {
+            for (dof, component) in node.dofs() {
+                let speed = node.side.speed.column(component);
+                (0..3).for_each(|k| j[(first + k, at(dof))] += speed[k]);
+            }
         }
     }
 
@@ -143,6 +168,15 @@ impl Form {
                 (0..3).for_each(|k| by_q[(first + k, column)] += sums[k]);
             });
         }
+        for node in &self.nodes {
+            for (dof, component) in node.dofs() {
+                let (turned, column) = (node.side.turned.column(component), at(dof));
+                (0..3).for_each(|k| by_q[(first + k, column)] += turned[k]);
+                if self.bounces {
+                    by_v[(first + 2, column)] += node.side.bounce[component];
+                }
+            }
+        }
     }
 
     /// Whether a dof of a side's tree moves both bodies: what the impulse does to one then is undone by the other.
@@ -154,6 +188,22 @@ impl Form {
 
     /// Adds what the motion of its impulse adds to dF by q.
     pub(crate) fn add_push(&self, members: &[Member], at: impl Fn(usize) -> usize, push: &mut Grid) {
+        // What a change of force and moment does to all that the constraint acts on.
+        let mut act = |column: usize, force: Vector3<f64>, moment: Vector3<f64>| {
+            for side in self.sides() {
+                let own = &members[side.member];
+                let wrench = side.wrench(force, moment);
+                own.forward.for_dofs(side.body, |k| {
+                    if !self.is_common(side, members, k) {
+                        push[(at(own.at[0] + k), column)] += dot(spatial(&own.forward.motion, k), &wrench);
+                    }
+                });
+            }
+            for node in &self.nodes {
+                let wrench = node.side.wrench(force, moment);
+                node.dofs().for_each(|(dof, component)| push[(at(dof), column)] += wrench[component]);
+            }
+        };
         for moved in self.sides() {
             let mover = &members[moved.member];
             mover.forward.for_dofs(moved.body, |i| {
@@ -162,17 +212,13 @@ impl Form {
                 moved.moment.add(s, &mut moment);
                 let (force, moment) =
                     (Vector3::new(force[0], force[1], force[2]), Vector3::from_row_slice(&moment[..3]));
-                let column = at(mover.at[0] + i);
-                for side in self.sides() {
-                    let own = &members[side.member];
-                    let wrench = side.wrench(force, moment);
-                    own.forward.for_dofs(side.body, |k| {
-                        if !self.is_common(side, members, k) {
-                            push[(at(own.at[0] + k), column)] += dot(spatial(&own.forward.motion, k), &wrench);
-                        }
-                    });
-                }
+                act(at(mover.at[0] + i), force, moment);
             });
+        }
+        for moved in &self.nodes {
+            for (dof, component) in moved.dofs() {
+                act(at(dof), moved.side.force.column(component), moved.side.moment.column(component));
+            }
         }
     }
 }

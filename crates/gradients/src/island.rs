@@ -27,6 +27,8 @@ pub const LARGEST_RESIDUAL: f64 = 1e-6;
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     pub(crate) trees: Vec<usize>,
+    /// Bodies that deform.
+    pub(crate) sparse: Vec<usize>,
     pub(crate) contacts: Vec<usize>,
     pub(crate) blocks: Vec<usize>,
 }
@@ -198,7 +200,7 @@ impl<'a> Island<'a> {
         let mut members = members(input, parts);
         let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
         for &c in &parts.contacts {
-            add_contact_impulse(&mut members, place, &contacts[c]);
+            add_contact_impulse(&mut members, &mut [], place, &contacts[c]);
         }
         for &b in &parts.blocks {
             add_block_impulse(&mut members, place, &blocks[b]);
@@ -207,13 +209,14 @@ impl<'a> Island<'a> {
 
         let n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
         let n_u: usize = members.iter().map(|m| m.forward.tree.actuators.len()).sum();
-        let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c], model)).collect();
+        let opening: Vec<_> =
+            parts.contacts.iter().map(|&c| opening(&members, &[], place, &contacts[c], model)).collect();
         let mut opening_margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
         let mut rows = Rows::default();
         let mut sources = Vec::new();
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
             sources.push(Source::Contact(&contacts[c]));
-            add_contact(&members, place, (&contacts[c], model), &mut rows);
+            add_contact(&members, &[], place, (&contacts[c], model), &mut rows);
         }
         for &b in &parts.blocks {
             sources.push(Source::Block(&blocks[b]));

@@ -1,6 +1,6 @@
-//! The step of an island too large for dense matrices, linearised at its solution: each constraint has its rows over the
-//! dofs it touches, trees their own derivatives, and the system of the impulses is known by its products with vectors,
-//! through the trees' factors. The equations are those of [`crate::island`].
+//! The step of an island too large for dense matrices, or with bodies that deform, linearised at its solution: each
+//! constraint has its rows over the dofs it touches, subsystems their own derivatives, and the system of the impulses is known by its products with vectors,
+//! through their factors. The equations are those of [`crate::island`].
 
 use manyworlds_shaders::contact::tree_layout::row;
 use nalgebra::Matrix3;
@@ -9,7 +9,7 @@ use crate::block::{add_block, add_block_impulse};
 use crate::compliance::{Source, add_compliance};
 use crate::constraint::{Constraint, Entry, Rows};
 use crate::contact::{Member, add_contact, add_contact_impulse, opening};
-use crate::grid::{Grid, dot};
+use crate::grid::{Grid, axpy, dot};
 use crate::integrate::{carried, integrate_along, integrate_back};
 use crate::island::{Parts, Settled, acting, members, settle, velocities};
 use crate::krylov::{self, Left, Operator};
@@ -17,6 +17,7 @@ use crate::mode::Mode;
 use crate::momentum::Momentum;
 use crate::reduced::{Unknown, unknowns};
 use crate::row::{add_row, leaving};
+use crate::sparse::Deformable;
 use crate::step::StepInput;
 
 /// Products of an island's system for one solve at most.
@@ -84,6 +85,8 @@ impl Link {
 /// A large island; columns are its own dofs (then its controls).
 pub(crate) struct Large<'a> {
     pub(crate) members: Vec<Member<'a>>,
+    /// Their dofs follow those of the trees.
+    deformables: Vec<Deformable<'a>>,
     pub(crate) n_v: usize,
     n_u: usize,
     /// dF of each tree by its own q, v and ctrl, with v+ and the impulses held.
@@ -131,7 +134,7 @@ impl Operator for System<'_, '_> {
         let island = self.island;
         let mut f = vec![0.0; island.n_v];
         island.pushed(x, self.transposed, &mut f);
-        island.solve(&mut f);
+        island.respond(&mut f);
         island.said(&f, self.transposed, y);
         for (i, (y, x)) in y.iter_mut().zip(x).enumerate() {
             *y = if self.counts(i) { *y + island.unknowns[i].diagonal * x } else { 0.0 };
@@ -163,14 +166,22 @@ impl<'a> Large<'a> {
         let mut index = vec![0; input.trees.len()];
         parts.trees.iter().enumerate().for_each(|(member, &tree)| index[tree] = member);
         let place = |tree: usize| index[tree];
+        let mut n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
+        let mut deformables = Vec::with_capacity(parts.sparse.len());
+        for &number in &parts.sparse {
+            deformables.push(Deformable::new(input.sparse[number], number, n_v, input.single));
+            n_v += input.sparse[number].b.len();
+        }
         for &c in &parts.contacts {
-            add_contact_impulse(&mut members, place, &contacts[c]);
+            add_contact_impulse(&mut members, &mut deformables, place, &contacts[c]);
         }
         for &b in &parts.blocks {
             add_block_impulse(&mut members, place, &blocks[b]);
         }
         velocities(&mut members);
-        let opening: Vec<_> = parts.contacts.iter().map(|&c| opening(&members, place, &contacts[c], model)).collect();
+        deformables.iter_mut().for_each(Deformable::settle);
+        let opening = |&c: &usize| opening(&members, &deformables, place, &contacts[c], model);
+        let opening: Vec<_> = parts.contacts.iter().map(opening).collect();
 
         let (mut links, mut constraints, mut sources) = (Vec::new(), Vec::new(), Vec::new());
         let mut margin = opening.iter().flatten().fold(f64::INFINITY, |least: f64, &speed| least.min(speed));
@@ -184,7 +195,7 @@ impl<'a> Large<'a> {
         };
         for (&c, _) in parts.contacts.iter().zip(&opening).filter(|(_, speed)| speed.is_none()) {
             let mut rows = Rows::default();
-            add_contact(&members, place, (&contacts[c], model), &mut rows);
+            add_contact(&members, &deformables, place, (&contacts[c], model), &mut rows);
             sources.push(Source::Contact(&contacts[c]));
             let link = Link::of_bodies(&members, &rows);
             take(rows, link);
@@ -212,18 +223,24 @@ impl<'a> Large<'a> {
             }
         }
         let mut given = Vec::new();
-        add_compliance(&members, &place, &sources, model, &mut constraints, |row, dof, x| given.push((row, dof, x)));
+        // How compliance follows a body that deforms is not known; the certificate says so.
+        if deformables.is_empty() {
+            add_compliance(&members, &place, &sources, model, &mut constraints, |row, dof, x| {
+                given.push((row, dof, x))
+            });
+        }
 
-        let n_v: usize = members.iter().map(|m| m.forward.n_v()).sum();
         let n_u: usize = members.iter().map(|m| m.forward.tree.actuators.len()).sum();
-        let after: Vec<f64> = members.iter().flat_map(|m| m.after.iter().copied()).collect();
+        let of_trees = members.iter().flat_map(|m| m.after.iter().copied());
+        let after: Vec<f64> = of_trees.chain(deformables.iter().flat_map(|body| body.after.iter().copied())).collect();
         let mut sigma = Vec::with_capacity(n_row);
         for (link, constraint) in links.iter().zip(&constraints) {
             sigma.extend((0..constraint.law.rows()).map(|r| link.times(&link.j, r, &after)));
         }
         let owner_of_dof: Vec<usize> =
             members.iter().enumerate().flat_map(|(m, member)| vec![m; member.forward.n_v()]).collect();
-        let own: Vec<Matrix3<f64>> = links.iter().map(|link| delassus(link, &members, &owner_of_dof)).collect();
+        let own = |link: &Link| delassus(link, &members, &deformables, &owner_of_dof);
+        let own: Vec<Matrix3<f64>> = links.iter().map(own).collect();
         let starts: Vec<usize> = constraints.iter().map(|constraint| constraint.first).collect();
         let trace = |first: usize, n: usize| starts.binary_search(&first).map_or(0.0, |at| own[at].trace()) / n as f64;
         let Settled { locals, margin, closed } = settle(&constraints, &mut sigma, margin, trace);
@@ -237,6 +254,7 @@ impl<'a> Large<'a> {
         let bounces = constraints.iter().zip(&constraint_modes).any(|(c, m)| c.approach != 0.0 && *m != Mode::Breaking);
         Self {
             members,
+            deformables,
             n_v,
             n_u,
             free,
@@ -264,6 +282,16 @@ impl<'a> Large<'a> {
             out[0] = out[0].max(member.forward.h() * response);
             out[1] = out[1].max(free.largest_by_ctrl() * response);
         }
+        for body in &self.deformables {
+            // The largest entry of the inverse of a positive definite matrix is on its diagonal.
+            let mut x = vec![0.0; body.n_v()];
+            for i in 0..x.len() {
+                x.fill(0.0);
+                x[i] = 1.0;
+                body.input.operator.factor().solve(&mut x);
+                out[0] = out[0].max(body.h() * x[i]);
+            }
+        }
         out
     }
 
@@ -274,6 +302,25 @@ impl<'a> Large<'a> {
             if own.iter().any(|&x| x != 0.0) {
                 member.forward.solve(own);
             }
+        }
+        for body in &self.deformables {
+            body.input.operator.factor().solve(&mut x[body.own()]);
+        }
+    }
+
+    /// The same where constraints alone act and nobody looks at what they do not touch.
+    fn respond(&self, x: &mut [f64]) {
+        for member in &self.members {
+            let own = &mut x[member.at[0]..member.at[0] + member.forward.n_v()];
+            if own.iter().any(|&x| x != 0.0) {
+                member.forward.solve(own);
+            }
+        }
+        for body in &self.deformables {
+            let (operator, own) = (body.input.operator, &mut x[body.own()]);
+            let mut touched: Vec<f64> = operator.touched().iter().map(|&dof| own[dof as usize]).collect();
+            operator.factor().solve_reduced(&mut touched);
+            operator.touched().iter().zip(touched).for_each(|(&dof, x)| own[dof as usize] = x);
         }
     }
 
@@ -311,6 +358,13 @@ impl<'a> Large<'a> {
                     + member.forward.h() * tau[dof];
             }
             free.ctrl.iter().for_each(|&(i, k, x)| force[own.start + i] += x * ctrl[member.at[1] + k]);
+        }
+        for body in &self.deformables {
+            let own = body.own();
+            let force = &mut force[own.clone()];
+            body.input.by_q.add_times(&q[own.clone()], force);
+            body.input.by_v.add_times(&v[own.clone()], force);
+            axpy(body.h(), &tau[own], force);
         }
         for (link, constraint) in self.links.iter().zip(&self.constraints) {
             for r in 0..constraint.law.rows() {
@@ -355,6 +409,11 @@ impl<'a> Large<'a> {
             carried(&member.forward, &member.after, &inputs[0][own.clone()], &mut dq[own.clone()]);
             integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
         }
+        for body in &self.deformables {
+            let own = body.own();
+            dq[own.clone()].copy_from_slice(&inputs[0][own.clone()]);
+            axpy(body.h(), &dv[own.clone()], &mut dq[own]);
+        }
         ([dq, dv], left)
     }
 
@@ -366,6 +425,11 @@ impl<'a> Large<'a> {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             let (after_q, q) = (&after_q[own.clone()], &mut by_q[own.clone()]);
             integrate_back(member.forward.tree.joints, member.forward.h(), &member.after, after_q, &mut v[own], q);
+        }
+        for body in &self.deformables {
+            let own = body.own();
+            by_q[own.clone()].copy_from_slice(&after_q[own.clone()]);
+            axpy(body.h(), &after_q[own.clone()], &mut v[own]);
         }
         let mut response = v.clone();
         self.solve(&mut response);
@@ -409,6 +473,11 @@ impl<'a> Large<'a> {
             let x = &v[own.clone()];
             free.add_back(x, [&mut by_q[own.clone()], &mut by_v[own], &mut by_ctrl[controls]]);
         }
+        for body in &self.deformables {
+            let own = body.own();
+            body.input.by_q.add_transposed_times(&v[own.clone()], &mut by_q[own.clone()]);
+            body.input.by_v.add_transposed_times(&v[own.clone()], &mut by_v[own]);
+        }
         // `-z^T L` by row.
         let mut rows = vec![0.0; self.n_row];
         for ((unknown, &owner), z) in self.unknowns.iter().zip(&self.owners).zip(&minus) {
@@ -435,6 +504,9 @@ impl<'a> Large<'a> {
         for member in &self.members {
             let own = member.at[0]..member.at[0] + member.forward.n_v();
             v[own].iter_mut().for_each(|x| *x *= member.forward.h());
+        }
+        for body in &self.deformables {
+            v[body.own()].iter_mut().for_each(|x| *x *= body.h());
         }
         [by_q, by_v, v, by_ctrl]
     }
@@ -474,12 +546,23 @@ fn noise(n: usize, seed: u64) -> Vec<f64> {
 }
 
 /// A constraint's own block of `J A^-1 J^T`; of one row alone the first entry.
-fn delassus(link: &Link, members: &[Member], owner: &[usize]) -> Matrix3<f64> {
+fn delassus(link: &Link, members: &[Member], deformables: &[Deformable], owner: &[usize]) -> Matrix3<f64> {
     let mut out = Matrix3::zeros();
-    for (a, &i) in link.dofs.iter().enumerate() {
+    for body in deformables {
+        let columns: Vec<usize> = (0..link.dofs.len()).filter(|&a| body.own().contains(&link.dofs[a])).collect();
+        if columns.is_empty() {
+            continue;
+        }
+        let dofs: Vec<u32> = columns.iter().map(|&a| (link.dofs[a] - body.at) as u32).collect();
+        let height = link.j.height();
+        let rows: Vec<f64> = (0..height).flat_map(|r| columns.iter().map(move |&a| link.j[(r, a)])).collect();
+        let own = body.input.operator.compliance(&dofs, &rows);
+        own.iter().enumerate().for_each(|(k, x)| out[(k / height, k % height)] += x);
+    }
+    for (a, &i) in link.dofs.iter().enumerate().filter(|(_, i)| **i < owner.len()) {
         let member = &members[owner[i]];
         let inverse = member.inverse().row(i - member.at[0]);
-        for (b, &j) in link.dofs.iter().enumerate().filter(|(_, j)| owner[**j] == owner[i]) {
+        for (b, &j) in link.dofs.iter().enumerate().filter(|(_, j)| owner.get(**j) == Some(&owner[i])) {
             let x = inverse[j - member.at[0]];
             for r in 0..link.j.height() {
                 for c in 0..link.j.height() {

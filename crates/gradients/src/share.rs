@@ -61,7 +61,7 @@ pub(crate) fn shared(
     let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
     let mut rows = Rows::default();
     for &c in &parts.contacts {
-        add_contact(members, place, (&contacts[c], ContactModel::Exact), &mut rows);
+        add_contact(members, &[], place, (&contacts[c], ContactModel::Exact), &mut rows);
     }
     let after: Vec<f64> = members.iter().flat_map(|m| m.after.iter().copied()).collect();
     let j = rows.jacobian(members, n_v);

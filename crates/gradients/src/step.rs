@@ -14,6 +14,7 @@ use crate::parameter::{StepParameter, Touching};
 use crate::product::Outputs;
 use crate::rules::{Bounces, GradientRules, Impact};
 use crate::share::shared;
+use crate::sparse::SparseInput;
 use crate::tree::TreeInput;
 
 /// What a step of a world was: its trees before it, its contacts and blocks with their impulses.
@@ -21,6 +22,8 @@ use crate::tree::TreeInput;
 pub struct StepInput<'a> {
     /// Trees, in the order of their dofs.
     pub trees: Vec<TreeInput<'a>>,
+    /// Bodies that deform; their dofs follow those of the trees.
+    pub sparse: Vec<SparseInput<'a>>,
     /// Contacts.
     pub contacts: &'a [ContactInput],
     /// Bilateral blocks, of one tree or of two.
@@ -196,9 +199,10 @@ pub(crate) fn unsolved(residual: f64) -> Option<String> {
         .then(|| format!("the linear system has no solution (left over: {residual:.1e})"))
 }
 
-/// Trees, contacts and blocks by island: what shares a constraint is in one.
+/// Trees, bodies that deform, contacts and blocks by island: what shares a constraint is in one.
 fn islands(input: &StepInput) -> Vec<Parts> {
-    let n = input.trees.len();
+    let n_trees = input.trees.len();
+    let n = n_trees + input.sparse.len();
     let mut root: Vec<usize> = (0..n).collect();
     fn find(root: &mut [usize], mut i: usize) -> usize {
         while root[i] != i {
@@ -207,32 +211,40 @@ fn islands(input: &StepInput) -> Vec<Parts> {
         }
         i
     }
-    let pairs = input.contacts.iter().map(|c| c.bodies).chain(input.blocks.iter().map(|b| b.bodies));
-    for bodies in pairs {
-        if let [Some((a, _)), Some((b, _))] = bodies {
+    let of_contact = |c: &ContactInput| -> [Option<usize>; 2] {
+        let point = |side: usize| c.points[side].as_ref().map(|point| n_trees + point.body);
+        [0, 1].map(|side| c.bodies[side].map(|body| body.0).or_else(|| point(side)))
+    };
+    let of_block = |b: &BlockInput| b.bodies.map(|body| body.map(|body| body.0));
+    let pairs = input.contacts.iter().map(of_contact).chain(input.blocks.iter().map(of_block));
+    for pair in pairs {
+        if let [Some(a), Some(b)] = pair {
             let (a, b) = (find(&mut root, a), find(&mut root, b));
             root[a.max(b)] = a.min(b);
         }
     }
     let mut index = vec![usize::MAX; n];
     let mut out: Vec<Parts> = Vec::new();
-    for tree in 0..n {
-        let top = find(&mut root, tree);
-        if top == tree {
-            index[tree] = out.len();
+    for own in 0..n {
+        let top = find(&mut root, own);
+        if top == own {
+            index[own] = out.len();
             out.push(Parts::default());
         }
-        index[tree] = index[top];
-        out[index[tree]].trees.push(tree);
+        index[own] = index[top];
+        match own.checked_sub(n_trees) {
+            None => out[index[own]].trees.push(own),
+            Some(body) => out[index[own]].sparse.push(body),
+        }
     }
-    let of = |bodies: [Option<(usize, usize)>; 2]| bodies.iter().flatten().next().map(|&(tree, _)| index[tree]);
+    let of = |pair: [Option<usize>; 2]| pair.iter().flatten().next().map(|&own| index[own]);
     for (i, contact) in input.contacts.iter().enumerate() {
-        if let Some(island) = of(contact.bodies) {
+        if let Some(island) = of(of_contact(contact)) {
             out[island].contacts.push(i);
         }
     }
     for (i, block) in input.blocks.iter().enumerate() {
-        if let Some(island) = of(block.bodies) {
+        if let Some(island) = of(of_block(block)) {
             out[island].blocks.push(i);
         }
     }
@@ -305,10 +317,13 @@ impl<'a> Linearised<'a> {
                 Some(first)
             })
             .collect();
+        let n_of_trees: usize = input.trees.iter().map(|t| t.layout.dims.n_v as usize).sum();
+        let begin_of_sparse =
+            |number: usize| n_of_trees + input.sparse[..number].iter().map(|b| b.b.len()).sum::<usize>();
         let mut out = Self {
             islands: Vec::new(),
             large: Vec::new(),
-            n_v: input.trees.iter().map(|t| t.layout.dims.n_v as usize).sum(),
+            n_v: n_of_trees + input.sparse.iter().map(|body| body.b.len()).sum::<usize>(),
             n_u: input.trees.iter().map(|t| t.layout.dims.n_u as usize).sum(),
             modes: vec![Mode::Breaking; input.contacts.len()],
             contacts: input.contacts,
@@ -322,13 +337,17 @@ impl<'a> Linearised<'a> {
         for parts in islands(input) {
             let acting = parts.contacts.iter().filter(|&&c| input.contacts[c].impulse != [0.0; 3]).count();
             let dofs: usize = parts.trees.iter().map(|&t| input.trees[t].layout.dims.n_v as usize).sum();
-            let large = dofs > most || 3 * (acting + parts.blocks.len()) > most;
-            let dofs: Vec<usize> = parts
+            let large = dofs > most || 3 * (acting + parts.blocks.len()) > most || !parts.sparse.is_empty();
+            let mut dofs: Vec<usize> = parts
                 .trees
                 .iter()
                 .flat_map(|&t| (0..input.trees[t].layout.dims.n_v as usize).map(move |i| (t, i)))
                 .map(|(t, i)| first[t] + i)
                 .collect();
+            for &number in &parts.sparse {
+                let first = begin_of_sparse(number);
+                dofs.extend(first..first + input.sparse[number].b.len());
+            }
             let controls: Vec<usize> = parts.trees.iter().flat_map(|&t| input.controls[t].iter().copied()).collect();
             if large {
                 out.add_large(LargePart { island: Large::new(input, &parts), parts, dofs, controls }, rules);
@@ -364,6 +383,9 @@ impl<'a> Linearised<'a> {
         }
         if rules.bounces == Bounces::AtImpact && island.bounces {
             certificate.problems.push("bounces in a large island are differentiated as stepped".into());
+        }
+        if matches!(self.model, ContactModel::Convex { .. }) && !parts.sparse.is_empty() {
+            certificate.problems.push("convex contact with a body that deforms is differentiated as exact".into());
         }
         self.large.push(part);
     }
@@ -405,7 +427,8 @@ impl<'a> Linearised<'a> {
             (island.margin, island.rank < island.unknowns.len(), &island.members, parts)
         });
         // Their rank is not known.
-        let large = self.large.iter().map(|part| (part.island.margin, true, &part.island.members, &part.parts));
+        let large = self.large.iter().filter(|part| part.parts.sparse.is_empty());
+        let large = large.map(|part| (part.island.margin, true, &part.island.members, &part.parts));
         let doubtful =
             dense.chain(large).filter(|&(margin, redundant, ..)| is_doubtful(margin, redundant, self.single));
         for (_, _, members, parts) in doubtful {

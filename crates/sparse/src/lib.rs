@@ -9,8 +9,10 @@
 mod dense;
 mod factor;
 mod matrix;
+mod operator;
 mod symbolic;
 
 pub use factor::{Factor, NotPositive};
 pub use matrix::SparseMatrix;
+pub use operator::SparseOperator;
 pub use symbolic::Ordering;

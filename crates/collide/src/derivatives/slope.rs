@@ -22,7 +22,9 @@ pub struct ContactSlope {
 }
 
 impl ContactSlope {
-    pub(super) fn new(matrix: SMatrix<f64, 7, 12>) -> Self {
+    /// From its matrix: rows and columns as above.
+    #[must_use]
+    pub fn new(matrix: SMatrix<f64, 7, 12>) -> Self {
         Self { matrix }
     }
 

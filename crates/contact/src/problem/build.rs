@@ -5,13 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_collide::organise::{Links, Organiser};
-use manyworlds_sparse::{Factor, Ordering, SparseMatrix};
+use manyworlds_sparse::{Ordering, SparseMatrix, SparseOperator};
 
 use super::error::finite;
 use super::operator::{self, ASYMMETRY};
-use super::{
-    Compliance, Constraint, ContactProblem, FREE, Law, Operator, Part, ProblemError, Side, SparseOperator, Subsystem,
-};
+use super::{Compliance, Constraint, ContactProblem, FREE, Law, Operator, Part, ProblemError, Side, Subsystem};
 
 /// A constraint to be put into a problem.
 #[derive(Debug, Clone, PartialEq)]
@@ -496,14 +494,12 @@ impl ContactProblem {
         let owners: Vec<usize> = (0..self.subsystems.len())
             .filter(|&s| matches!(self.subsystems[s].operator, Operator::Sparse { .. }))
             .collect();
-        for (((matrix, ordering), mut touched), owner) in blocks.into_iter().zip(touched).zip(owners) {
-            touched.sort_unstable();
-            touched.dedup();
-            let factor = Factor::new(&matrix, &ordering, &touched)
+        for (((matrix, ordering), touched), owner) in blocks.into_iter().zip(touched).zip(owners) {
+            let own = SparseOperator::new(matrix, ordering, touched)
                 .map_err(|e| ProblemError::new(format!("A_sparse[{owner}]"), e.to_string()))?;
             let s = &self.subsystems[owner];
-            factor.solve(&mut self.v_free[s.begin..s.begin + s.count]);
-            self.sparse.push(SparseOperator { matrix, ordering, factor, touched });
+            own.factor().solve(&mut self.v_free[s.begin..s.begin + s.count]);
+            self.sparse.push(own);
         }
         Ok(())
     }
@@ -520,7 +516,10 @@ impl ContactProblem {
                     Operator::Sparse { index } => {
                         let dofs = &self.touched[side.dofs.clone()];
                         let j = &self.jacobian[side.offset..][..rows * dofs.len()];
-                        self.sparse[index].weigh(dofs, j, &mut c.delassus);
+                        let own = self.sparse[index].compliance(dofs, j);
+                        for (g, (a, b)) in c.delassus.iter_mut().zip(ENTRIES).filter(|(_, (_, b))| *b < rows) {
+                            *g += own[a * rows + b];
+                        }
                         continue;
                     }
                 };
@@ -655,7 +654,7 @@ fn check_law(at: Name, law: Law, e: &[f64; 3], compliance: Option<Compliance>) -
 }
 
 /// Lower Cholesky factor of a dense row-major matrix into `l`, which is zero, or the row whose pivot is not positive.
-pub(super) fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
+fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
     match (a.first_chunk::<{ FREE * FREE }>(), l.first_chunk_mut::<{ FREE * FREE }>()) {
         (Some(a), Some(l)) if n == FREE => factor_block(a, FREE, l),
         _ => factor_block(a, n, l),
@@ -681,7 +680,7 @@ fn factor_block(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
 }
 
 /// Rows and columns of the entries of a Delassus block.
-pub(super) const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
 
 /// [`solve`] of the rows of a contact with a free body, side by side and in the same order of operations.
 fn solve_free(l: &[f64; FREE * FREE], rows: &mut [[f64; FREE]; 3]) {

@@ -29,10 +29,10 @@ impl Condensed {
                     // The impulse that makes this velocity of the touched ones.
                     let of = &whole.sparse[index];
                     let rows = self.problem.block(small).chunks_exact(small.count.max(1));
-                    for ((row, &dof), b) in rows.zip(&of.touched).zip(&self.problem.b[small.begin..]) {
+                    for ((row, &dof), b) in rows.zip(of.touched()).zip(&self.problem.b[small.begin..]) {
                         own[dof as usize] += row.iter().zip(v).map(|(a, v)| a * v).sum::<f64>() - b;
                     }
-                    of.factor.solve(own);
+                    of.factor().solve(own);
                 }
             }
         }
@@ -70,7 +70,7 @@ impl ContactProblem {
                     let n = out.subsystems[side.subsystem].count.max(1);
                     out.response[first..].chunks_exact_mut(n).for_each(|row| match s.operator {
                         Operator::Dense { .. } => self.solve(s, row),
-                        Operator::Sparse { index } => self.sparse[index].factor.solve_reduced(row),
+                        Operator::Sparse { index } => self.sparse[index].factor().solve_reduced(row),
                     });
                 }
                 out.jacobian.extend(j);
@@ -109,15 +109,15 @@ impl ContactProblem {
             }
             Operator::Sparse { index } => {
                 let of = &self.sparse[index];
-                let (a, n) = (of.factor.reduced(), of.touched.len());
+                let (a, n) = (of.factor().reduced(), of.touched().len());
                 to.a.extend_from_slice(a);
-                let u = of.factor.last();
+                let u = of.factor().last();
                 let lower = |k: usize| if k % n <= k / n { u[k % n * n + k / n] } else { 0.0 };
                 to.factor.extend((0..n * n).map(lower));
-                let free: Vec<f64> = of.touched.iter().map(|&i| self.v_free[s.begin + i as usize]).collect();
+                let free: Vec<f64> = of.touched().iter().map(|&i| self.v_free[s.begin + i as usize]).collect();
                 to.b.extend(a.chunks_exact(n.max(1)).map(|row| row.iter().zip(&free).map(|(a, v)| a * v).sum::<f64>()));
                 to.v_free.extend(free);
-                add_start(to, &mut of.touched.iter().map(|&i| i as usize));
+                add_start(to, &mut of.touched().iter().map(|&i| i as usize));
                 if !self.parent.is_empty() {
                     // All of it hangs together.
                     to.parent.extend((0..n).map(|i| if i == 0 { -1 } else { (begin + i - 1) as i64 }));

@@ -330,7 +330,7 @@ pub fn write_rounded(problem: &ContactProblem, digits: usize) -> String {
     let bound = |x: f64| x.is_finite().then_some(x);
     let sparse_of = |(subsystem, s): (usize, &super::Subsystem)| {
         let Operator::Sparse { index } = s.operator else { return None };
-        let lower = problem.sparse[index].matrix.entries().filter(|(i, j, _)| j <= i);
+        let lower = problem.sparse[index].matrix().entries().filter(|(i, j, _)| j <= i);
         Some(Sparse { subsystem, entries: lower.collect() })
     };
     let mut file = File {

@@ -20,12 +20,13 @@ mod tests;
 use std::ops::Range;
 
 use manyworlds_collide::organise::Plan;
+use manyworlds_sparse::SparseOperator;
 
 pub use build::{ConstraintInput, ProblemBuilder, ProblemInput, SideInput};
 pub use condense::Condensed;
 pub use error::ProblemError;
 pub use file::{read, write, write_rounded};
-pub use operator::{Operator, SparseOperator};
+pub use operator::Operator;
 pub use short::DIGITS;
 
 /// What a constraint demands of its impulse `lambda` and biased velocity `sigma^ = J v + e` (Lee 2024, eqs. 14-18).
@@ -243,7 +244,7 @@ impl ContactProblem {
     pub fn solve(&self, s: &Subsystem, x: &mut [f64]) {
         match s.operator {
             Operator::Dense { block } => build::solve(&self.factor[block..], s.count, x),
-            Operator::Sparse { index } => self.sparse[index].factor.solve(x),
+            Operator::Sparse { index } => self.sparse[index].factor().solve(x),
         }
     }
 
@@ -260,7 +261,7 @@ impl ContactProblem {
     pub(crate) fn diagonal(&self, s: &Subsystem, i: usize) -> f64 {
         match s.operator {
             Operator::Dense { block } => self.a[block + i * (s.count + 1)],
-            Operator::Sparse { index } => self.sparse[index].matrix.get(i, i).unwrap_or_default(),
+            Operator::Sparse { index } => self.sparse[index].matrix().get(i, i).unwrap_or_default(),
         }
     }
 
@@ -286,7 +287,7 @@ impl ContactProblem {
                     let rows = self.a[block..].chunks_exact(s.count.max(1));
                     p.iter_mut().zip(rows).for_each(|(p, row)| *p = row.iter().zip(own).map(|(a, v)| a * v).sum());
                 }
-                Operator::Sparse { index } => self.sparse[index].matrix.add_times(own, p),
+                Operator::Sparse { index } => self.sparse[index].matrix().add_times(own, p),
             }
         }
         p

@@ -136,6 +136,7 @@ impl WorldStep {
         };
         StepInput {
             trees: self.trees.iter().map(tree).collect(),
+            sparse: Vec::new(),
             contacts: &self.contacts,
             blocks: &self.blocks,
             model: contact_model(shared.solver),
@@ -451,6 +452,7 @@ impl<'a, T: Scalar + CollidePrecision> Remains<'a, T> {
             ContactInput {
                 geoms: contact.geoms.map(|geom| geom as usize),
                 bodies,
+                points: [None, None],
                 point: contact.point,
                 normal: contact.normal,
                 distance: contact.distance,
