@@ -1,10 +1,12 @@
 //! Bodies that deform, in a step: subsystems whose matrices are sparse, touched at points of their surface.
 
+use std::ops::Range;
+
 use manyworlds_shaders::dynamics::tree::param;
 use manyworlds_sparse::{SparseMatrix, SparseOperator};
 use nalgebra::Vector3;
 
-use crate::constraint::closed_below;
+use crate::bias::closed_below;
 use crate::contact::ContactInput;
 use crate::tree::Forward;
 
@@ -104,8 +106,8 @@ impl<'a> Deformable<'a> {
         self.input.settings.timestep
     }
 
-    /// Its part of a vector of the island.
-    pub(crate) fn own(&self) -> std::ops::Range<usize> {
+    /// Its dofs in the island.
+    pub(crate) fn dofs(&self) -> Range<usize> {
         self.at..self.at + self.n_v()
     }
 
