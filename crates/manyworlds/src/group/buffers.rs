@@ -90,12 +90,8 @@ buffers! {
         status: Index,
         moves: Index,
         work: Real,
-        split_index: Index,
-        split: Real,
-        convex_index: Index,
-        convex: Real,
-        cr_index: Index,
-        cr: Real,
+        solver_words: Index,
+        solver_reals: Real,
     }
 }
 

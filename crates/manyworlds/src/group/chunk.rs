@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_contact::pgs::{self, PgsParams, work_reals};
-use manyworlds_contact::solve::{ContactModel, Kernels};
+use manyworlds_contact::solve::{ContactModel, LoneTrees};
+use manyworlds_contact::tree::{self, PgsParams, work_reals};
 use manyworlds_gpu::{Recording, Store, Ticket};
 use manyworlds_shaders::contact::tree_layout::{SLOTS, info, row_stride};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
@@ -89,7 +89,6 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     ) -> Result<Self, Error> {
         let width = store.tile();
         let lane_workspace = share.is_some();
-        let kernels = shared.kernels();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -99,8 +98,8 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             let pgs = PgsParams {
                 tolerance: shared.tolerance,
                 sweeps: shared.kernel_iterations(),
-                rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
-                newton: kernels == Kernels::Newton,
+                rows: if lane_workspace { tree::DEVICE_ROWS } else { tree::CPU_ROWS },
+                newton: shared.form.is_some_and(|form| form.lone_trees == LoneTrees::ByLane { newton: true }),
                 share,
             };
             let step = SetStep { buffers, dims, pgs, odd: false };
@@ -114,14 +113,18 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
                 touch: Vec::new(),
             });
         }
-        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, kernels, lane_workspace);
+        let host = HostStage::new(
+            Arc::clone(&shared.host),
+            n_world,
+            width,
+            shared.batch_solver(lane_workspace),
+            shared.form.is_some_and(|form| form.dense),
+        );
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.kernel_iterations(),
-            substeps: shared.substeps,
-            spread: lane_workspace,
             tolerance: shared.tolerance as f32,
-            by_solver: kernels.by_islands() && shared.solver.model() != ContactModel::Exact,
+            by_solver: shared.host.all_in_islands && shared.solver.model() != ContactModel::Exact,
             odd: false,
         };
         let recording = Recording::new();

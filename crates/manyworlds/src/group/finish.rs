@@ -7,9 +7,7 @@ use std::time::Instant;
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
-use manyworlds_contact::solve::{
-    ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace,
-};
+use manyworlds_contact::solve::{ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -23,10 +21,6 @@ use super::seen::whole;
 use super::shared::Shared;
 use crate::host::Packed;
 use crate::{Error, Summary};
-
-/// So many times as many iterations as the kernels had, the host may take for what they left: few worlds are that hard,
-/// and each costs only its own time.
-const PATIENCE: u32 = 10;
 
 thread_local! {
     /// What a thread solves one world after the other in. Given back in between, the memory of a large island would be
@@ -130,7 +124,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
 
     /// Whether kernels had a part in solving.
     fn by_kernels(&self) -> bool {
-        self.shared.kernels() != Kernels::Nothing
+        self.shared.form.is_some()
     }
 
     /// Whether something of a world is left to solve.
@@ -273,11 +267,7 @@ fn solve<T: Scalar + CollidePrecision>(
         // Of numbers in single precision too: it is what makes up for those.
         precision: Precision::F64,
         tolerance: shared.tolerance,
-        iterations: match shared.kernels() {
-            // The same method, on islands that kernels cannot hold or in more digits.
-            Kernels::Nothing | Kernels::Canal | Kernels::Sap => shared.iterations,
-            _ => shared.iterations.saturating_mul(PATIENCE),
-        },
+        iterations: shared.iterations,
         history: false,
     };
     let mut outcome = shared.solver.finish(&problem.problem, &settings, &mut work);

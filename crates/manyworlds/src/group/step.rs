@@ -1,7 +1,6 @@
 //! A step of a chunk: collision and packing on the host, kernels, what the host finishes, motion.
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
-use manyworlds_contact::solve::Kernels;
 use manyworlds_gpu::Recording;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
@@ -10,7 +9,7 @@ use manyworlds_shaders::dynamics::tree::status;
 
 use super::chunk::Chunk;
 use crate::Error;
-use crate::host::{Beside, Moving};
+use crate::host::Moving;
 
 impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Waits for what was started last.
@@ -53,15 +52,15 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         self.prepare()?;
         self.keep()?;
         self.recording.clear();
-        let kernels = self.shared.kernels();
+        let by_kernels = self.shared.form.is_some();
         let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             set.step.dynamics(&mut self.recording);
             let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
-            set.step.contact(kernels, slots.most(), &mut self.recording, back);
+            set.step.contact(by_kernels, slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
-            islands.record(kernels, &self.sets, pack, &self.host.beside, tile, &mut self.recording);
+            islands.record(&self.sets, pack, self.host.solver.as_deref(), tile, &mut self.recording);
         }
         if self.shared.solver.finishes() {
             for set in &self.sets {
@@ -178,7 +177,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             self.store.write_index(b.contact_map, 0, &pack.map)?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
-        if self.shared.host.lanes.trees.len() > 1 || self.shared.host.chains.is_some() {
+        if self.shared.host.lanes.trees.len() > 1 || self.shared.host.all_in_islands {
             self.mark_shared()?;
         }
         self.prepare_islands()
@@ -196,11 +195,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         }
         let [before, impulse] = b.impulses(self.islands.odd);
         let [n_constraints, n_islands] = [pack.dims.n_constraints, pack.dims.n_islands].map(|n| n as usize);
-        let work = match self.shared.kernels() {
-            Kernels::Substeps => 3 * n_constraints,
-            _ if self.islands.spread => pack.workspaces.reals.max(1),
-            _ => 0,
-        };
+        let demand = self.host.solver.as_ref().map(|s| s.demand(&pack.dims, &pack.workspaces)).unwrap_or_default();
         for (buffer, n) in [
             (b.index, pack.index.len()),
             (b.contact, pack.contact.len()),
@@ -210,8 +205,9 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             (b.velocity, island::region::COUNT * pack.dims.n_velocity as usize),
             (b.info, island::info::SIZE * n_islands),
             (b.status, n_islands),
-            // Mirrors have a workspace a thread.
-            (b.work, work),
+            (b.solver_words, demand.words.len()),
+            (b.solver_reals, demand.reals),
+            (b.work, demand.work),
         ] {
             self.store.resize(buffer, n)?;
         }
@@ -221,15 +217,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         }
         self.store.write_index(b.index, 0, &pack.index)?;
         self.store.write(b.contact, 0, &pack.contact)?;
-        let (index, n_real, to) = match &self.host.beside {
-            Beside::Nothing => return Ok(()),
-            Beside::Split(split) => (&split.index, split.n_real, [b.split_index, b.split]),
-            Beside::Convex(convex) => (&convex.index, convex.n_real, [b.convex_index, b.convex]),
-            Beside::Residual(cr) => (&cr.index, cr.n_real, [b.cr_index, b.cr]),
-        };
-        self.store.resize(to[0], index.len())?;
-        self.store.resize(to[1], n_real)?;
-        self.store.write_index(to[0], 0, index)?;
+        self.store.write_index(b.solver_words, 0, demand.words)?;
         Ok(())
     }
 }

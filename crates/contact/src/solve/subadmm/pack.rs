@@ -2,31 +2,16 @@
 //! tree by tree and body by body. Everything is rebuilt each step in buffers that are kept.
 
 use bytemuck::cast_slice;
-use manyworlds_shaders::contact::island::{
-    ConstraintRecord as ConstraintPart, IslandDims, IslandRecord as IslandPart, SideRecord, TreeItem, kind,
-};
+use manyworlds_shaders::contact::island::{IslandDims, IslandRecord as IslandPart, SideRecord, TreeItem, kind};
 use manyworlds_shaders::contact::subadmm::layout::{
     ConstraintRecord, IslandRecord, SlackRecord, SplitDims, TreeRecord, constraint, island, slack,
 };
 use manyworlds_shaders::dynamics::tree::NONE;
 
-use super::{Chain, Chains};
+use crate::island::{Chain, Chains, Islands};
 
 /// Lanes of the workgroup that solves an island.
 const WIDTH: usize = 32;
-
-/// The islands of a chunk.
-#[derive(Debug, Clone, Copy)]
-pub struct Islands<'a> {
-    /// Sizes.
-    pub dims: &'a IslandDims,
-    /// By island.
-    pub islands: &'a [IslandPart],
-    /// By constraint.
-    pub constraints: &'a [ConstraintPart],
-    /// By constraint.
-    pub sides: &'a [SideRecord],
-}
 
 /// Records for `split_index`, ready for upload.
 #[derive(Debug, Default)]
