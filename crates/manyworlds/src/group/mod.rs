@@ -4,7 +4,6 @@ mod backend;
 mod buffers;
 mod certify;
 mod chunk;
-mod finish;
 mod gradient;
 mod inspect;
 mod kept;

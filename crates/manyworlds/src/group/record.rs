@@ -11,7 +11,7 @@ use manyworlds_shaders::contact::{island_assemble, warm_move};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
 use manyworlds_shaders::kernel;
 
-use super::buffers::{IslandBuffers, SetBuffers};
+use super::buffers::{IslandBuffers, SetBuffers, Turns};
 use super::chunk::ChunkSet;
 use crate::host::{IslandPack, SetPart};
 
@@ -25,8 +25,8 @@ pub(crate) struct SetStep {
     pub(crate) buffers: SetBuffers,
     pub(crate) dims: TreeDims,
     pub(crate) pgs: PgsParams,
-    /// Which of the two impulse buffers holds the step before.
-    pub(crate) odd: bool,
+    /// Impulses.
+    pub(crate) impulses: Turns,
 }
 
 impl SetStep {
@@ -98,7 +98,7 @@ impl SetStep {
     /// What the contact kernels bind.
     fn contact_buffers(&self) -> TreeContactBuffers {
         let b = &self.buffers;
-        let [impulse_before, impulse] = b.impulses(self.odd);
+        let Turns { before: impulse_before, now: impulse } = self.impulses;
         TreeContactBuffers {
             topology: b.topology,
             params: self.params(),
@@ -163,7 +163,7 @@ impl SetStep {
         use kernel::dynamics::{DERIVATIVES_EFFORT, DERIVATIVES_FORCE};
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
         let (dims, lanes, topology) = (&self.dims, self.dims.lanes, self.buffers.topology);
-        let [_, impulse] = b.impulses(!self.odd);
+        let impulse = self.impulses.now;
         let gaps = sides::Dims { tree: *dims, closed: (closed as f32).to_bits() };
         let sizes = system::Dims {
             lanes,
@@ -265,21 +265,19 @@ pub(crate) struct IslandStep {
     pub(crate) tolerance: f32,
     /// Whether the solver itself says what is solved: one of other contact than the residuals'.
     pub(crate) by_solver: bool,
-    /// Which of the two impulse buffers holds the step before.
-    pub(crate) odd: bool,
+    /// Impulses.
+    pub(crate) impulses: Turns,
 }
 
 impl IslandStep {
     /// Impulses of the step before that trees of a set take over from islands they are in no longer.
     pub(crate) fn to_trees(&self, set: &SetStep, part: &SetPart, tile: u32, recording: &mut Recording) {
-        let ([before, _], [_, impulse]) = (self.buffers.impulses(self.odd), set.buffers.impulses(set.odd));
-        self.take(part.to_trees, [before, impulse], [1, tile], recording);
+        self.take(part.to_trees, [self.impulses.before, set.impulses.now], [1, tile], recording);
     }
 
     /// Impulses of the step before that islands take over from trees of a set.
     fn to_islands(&self, set: &SetStep, part: &SetPart, tile: u32, recording: &mut Recording) {
-        let ([_, impulse], [before, _]) = (self.buffers.impulses(self.odd), set.buffers.impulses(set.odd));
-        self.take(part.to_islands, [before, impulse], [tile, 1], recording);
+        self.take(part.to_islands, [set.impulses.before, self.impulses.now], [tile, 1], recording);
     }
 
     fn take(
@@ -307,7 +305,7 @@ impl IslandStep {
     ) {
         use kernel::contact::{ISLAND_ASSEMBLE, ISLAND_FINISH, ISLAND_GATHER, ISLAND_ROWS, ISLAND_SCATTER};
         let b = &self.buffers;
-        let [before, impulse] = b.impulses(self.odd);
+        let Turns { before, now: impulse } = self.impulses;
         let parts = || sets.iter().map(|set| &set.step).zip(&pack.sets).filter(|(_, part)| part.dims.n_trees > 0);
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
@@ -372,7 +370,7 @@ impl IslandStep {
             &kernel::contact::ISLAND_CERTIFY,
             &dims,
             dims.n_islands,
-            &[b.index, b.contact, b.jac, b.con, b.impulses(self.odd)[1], b.velocity, b.info, b.status],
+            &[b.index, b.contact, b.jac, b.con, self.impulses.now, b.velocity, b.info, b.status],
         );
     }
 

@@ -10,7 +10,6 @@ use manyworlds_shaders::dynamics::tree::NONE;
 
 use crate::island::{Chain, Chains, Islands};
 
-
 /// Records for `split_index`, ready for upload.
 #[derive(Debug, Default)]
 pub struct SplitPack {

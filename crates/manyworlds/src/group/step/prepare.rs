@@ -1,115 +1,17 @@
-//! A step of a chunk: collision and packing on the host, kernels, what the host finishes, motion.
+//! The host's stages of a step: what collides, islands, packing, uploads.
 
 use manyworlds_collide::{Overrides, Precision as CollidePrecision};
-use manyworlds_gpu::Recording;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{contact, map, slot_reals};
 use manyworlds_shaders::dynamics::tree::status;
 
-use super::chunk::Chunk;
+use super::super::buffers::Turns;
+use super::super::chunk::Chunk;
 use crate::Error;
 use crate::host::Moving;
 
 impl<T: Scalar + CollidePrecision> Chunk<T> {
-    /// Waits for what was started last.
-    pub(crate) fn finish(&mut self) -> Result<(), Error> {
-        if let Some(ticket) = self.ticket.take() {
-            self.store.wait(ticket)?;
-            self.fetch()?;
-        }
-        Ok(())
-    }
-
-    pub(super) fn fetch(&mut self) -> Result<(), Error> {
-        for set in &mut self.sets {
-            self.store.read(set.step.buffers.pose, &mut set.poses)?;
-            self.store.read(set.step.buffers.speed, &mut set.speeds)?;
-            self.store.read_index(set.step.buffers.status, &mut set.status)?;
-        }
-        Ok(())
-    }
-
-    /// Brings poses up to the state, if they are not.
-    fn refresh(&mut self) -> Result<(), Error> {
-        self.finish()?;
-        if !self.stale {
-            return Ok(());
-        }
-        self.recording.clear();
-        for set in &self.sets {
-            set.step.kinematics(&mut self.recording);
-        }
-        self.store.run(&self.recording)?;
-        self.fetch()?;
-        self.stale = false;
-        Ok(())
-    }
-
-    /// Begins a step: host stage on the poses at hand, then a submission: where the host has a part in solving, up to
-    /// what the kernels make of the contacts, else up to the poses of the next step.
-    pub(crate) fn begin(&mut self) -> Result<(), Error> {
-        self.prepare()?;
-        self.keep()?;
-        self.recording.clear();
-        let by_kernels = self.shared.form.is_some();
-        let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
-        for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
-            set.step.dynamics(&mut self.recording);
-            let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
-            set.step.contact(by_kernels, slots.most(), &mut self.recording, back);
-        }
-        if !pack.is_empty() {
-            islands.record(&self.sets, pack, self.host.solver.as_deref(), tile, &mut self.recording);
-        }
-        if self.shared.solver.finishes() {
-            for set in &self.sets {
-                self.recording.read(set.step.buffers.status);
-            }
-        } else {
-            self.record_motion();
-        }
-        self.ticket = Some(self.store.submit(&self.recording)?);
-        Ok(())
-    }
-
-    /// The rest of a step that was begun.
-    pub(crate) fn complete(&mut self) -> Result<(), Error> {
-        if self.shared.solver.finishes() {
-            if let Some(ticket) = self.ticket.take() {
-                self.store.wait(ticket)?;
-            }
-            let changed = self.finish_solve()?;
-            self.recording.clear();
-            if changed {
-                for set in &self.sets {
-                    set.step.certify(&mut self.recording);
-                }
-                self.islands.certify(&self.host.islands, &mut self.recording);
-            }
-            self.record_motion();
-            self.ticket = Some(self.store.submit(&self.recording)?);
-        }
-        self.host.remember();
-        self.islands.odd = !self.islands.odd;
-        for set in &mut self.sets {
-            set.step.odd = !set.step.odd;
-        }
-        Ok(())
-    }
-
-    /// Velocities into states, and the poses that collision looks at next.
-    fn record_motion(&mut self) {
-        for set in &self.sets {
-            set.step.integrate(&mut self.recording);
-        }
-        for set in &self.sets {
-            set.step.kinematics(&mut self.recording);
-            let b = set.step.buffers;
-            self.recording.read(b.pose).read(b.speed).read(b.status);
-        }
-    }
-
     /// Freezes all trees of a world that has one which stopped.
     fn freeze(&mut self) -> Result<(), Error> {
         if self.sets.len() == 1 && self.sets[0].k == 1 {
@@ -148,8 +50,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     }
 
     /// Collision and packing for the state at hand, uploaded.
-    fn prepare(&mut self) -> Result<(), Error> {
-        self.refresh()?;
+    pub(super) fn prepare(&mut self) -> Result<(), Error> {
         self.freeze()?;
         let sets = &self.sets;
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
@@ -163,7 +64,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             let n_v = set.step.dims.n_v as usize;
             // At least one slot: a device binds no empty buffer.
             let slots = pack.n_slot.max(1) * width;
-            let [before, impulse] = b.impulses(set.step.odd);
+            let Turns { before, now: impulse } = set.step.impulses;
             for (buffer, n) in
                 [(b.contact, contact::SIZE), (b.contact_map, map::SIZE), (b.constraint, slot_reals(n_v)), (impulse, 3)]
             {
@@ -193,7 +94,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         if pack.is_empty() {
             return Ok(());
         }
-        let [before, impulse] = b.impulses(self.islands.odd);
+        let Turns { before, now: impulse } = self.islands.impulses;
         let [n_constraints, n_islands] = [pack.dims.n_constraints, pack.dims.n_islands].map(|n| n as usize);
         let demand = self.host.solver.as_ref().map(|s| s.demand(&pack.dims, &pack.workspaces)).unwrap_or_default();
         for (buffer, n) in [
