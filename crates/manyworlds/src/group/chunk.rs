@@ -142,6 +142,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             in_flight: None,
         };
         chunk.allocate(lane_workspace)?;
+        chunk.warm_up()?;
         Ok(chunk)
     }
 

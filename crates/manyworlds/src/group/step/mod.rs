@@ -78,6 +78,16 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         Ok(())
     }
 
+    /// Has the kernels of a step compiled before the first one; those of islands of several trees follow when there are any.
+    pub(super) fn warm_up(&mut self) -> Result<(), Error> {
+        self.recording.clear();
+        self.record_solution();
+        self.record_hold();
+        self.record_motion();
+        self.store.prepare(&self.recording)?;
+        Ok(())
+    }
+
     /// Begins a step: the host's stages on the poses at hand, then those of the kernels in one submission.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.refresh()?;
