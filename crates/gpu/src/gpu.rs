@@ -6,10 +6,12 @@ use std::time::Instant;
 use bytemuck::Pod;
 use manyworlds_shaders::registry::GROUPS_X;
 use manyworlds_shaders::{Kernel, Kind, Precision, Scalar, Width};
-use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferDescriptor, BufferUsages};
+use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferUsages};
 
-use crate::device::{GpuDevice, Pipeline};
+use crate::allocation::{SMALLEST, create, grown};
+use crate::device::GpuDevice;
 use crate::error::GpuError;
+use crate::pipelines::{Pipeline, Variant};
 use crate::readback::Readback;
 use crate::recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, Recording};
 use crate::store::{Store, Ticket, Timings, other_type, outside};
@@ -19,8 +21,6 @@ use crate::timestamps::Timestamps;
 const DIMS_STRIDE: usize = 256;
 /// The stage of all dispatches of a recording, where timestamps are missing.
 const WHOLE: &str = "device";
-/// Smallest buffer [B]: a binding must hold an element.
-const SMALLEST: u64 = 256;
 
 #[derive(Debug)]
 struct Held {
@@ -149,24 +149,27 @@ impl<T: Scalar> GpuStore<T> {
         self.existing(id)?.readback.copy_to(bytemuck::cast_slice_mut(values))
     }
 
-    /// Finds or makes the bind group of a dispatch.
-    fn bind(&mut self, dispatch: &Dispatch) -> Result<usize, GpuError> {
+    /// The bind group of a dispatch, if there is one.
+    fn bound(&self, dispatch: &Dispatch) -> Option<usize> {
         let kernel = dispatch.kernel;
-        let constants = || kernel.constants_in(dispatch.dims());
         let same = |bound: &Bound| {
             bound.kernel == kernel.name
                 && bound.buffers == dispatch.buffers()
-                && bound.constants.iter().copied().eq(constants())
+                && bound.constants.iter().copied().eq(kernel.constants_in(dispatch.dims()))
         };
-        if let Some(at) = self.bound.iter().position(same) {
-            return Ok(at);
-        }
-        let constants: Vec<u32> = constants().collect();
-        let pipeline = self.device.pipeline(kernel, self.precision, &constants)?;
+        self.bound.iter().position(same)
+    }
+
+    /// Makes the bind group of a dispatch.
+    fn bind(&mut self, dispatch: &Dispatch) -> Result<usize, GpuError> {
+        let kernel = dispatch.kernel;
+        let constants = kernel.constants_in(dispatch.dims()).collect();
+        let of = Variant { kernel, precision: self.precision, constants };
+        let pipeline = self.device.pipeline(&of)?;
         let dims = BufferBinding {
             buffer: &self.uniforms,
             offset: 0,
-            size: wgpu::BufferSize::new(u64::from(kernel.wgsl_dims_bytes)),
+            size: wgpu::BufferSize::new(u64::from(kernel.dims_bytes)),
         };
         let mut entries = vec![BindGroupEntry { binding: 0, resource: BindingResource::Buffer(dims) }];
         for (at, id) in (1..).zip(dispatch.buffers()) {
@@ -179,7 +182,7 @@ impl<T: Scalar> GpuStore<T> {
             || self.device.device.create_bind_group(&descriptor),
         )?;
         let buffers = dispatch.buffers().to_vec();
-        self.bound.push(Bound { kernel: kernel.name, constants, buffers, pipeline, group });
+        self.bound.push(Bound { kernel: kernel.name, constants: of.constants, buffers, pipeline, group });
         Ok(self.bound.len() - 1)
     }
 
@@ -263,32 +266,6 @@ fn groups(kernel: &Kernel, count: u32, tile: u32) -> u32 {
     }
 }
 
-/// A buffer that can be copied from and to.
-pub(crate) fn create(
-    device: &GpuDevice,
-    name: &'static str,
-    bytes: u64,
-    usage: BufferUsages,
-) -> Result<wgpu::Buffer, GpuError> {
-    let limit = device.max_binding_bytes();
-    if bytes > limit {
-        return Err(GpuError::TooLarge { buffer: name, bytes, limit });
-    }
-    let usage = if usage.contains(BufferUsages::MAP_READ) {
-        usage | BufferUsages::COPY_DST
-    } else {
-        usage | BufferUsages::COPY_DST | BufferUsages::COPY_SRC
-    };
-    let descriptor = BufferDescriptor { label: Some(name), size: bytes, usage, mapped_at_creation: false };
-    device.guarded(|| format!("allocating {bytes} bytes for {name}"), || device.device.create_buffer(&descriptor))
-}
-
-/// What a buffer grows to when it needs `bytes`: half as much again as it had, and less where that is too large.
-pub(crate) fn grown(device: &GpuDevice, had: u64, bytes: u64) -> u64 {
-    let wanted = bytes.max((had + had / 2).min(device.max_binding_bytes()));
-    wanted.max(SMALLEST).next_multiple_of(16)
-}
-
 impl<T: Scalar> Store<T> for GpuStore<T> {
     fn wgpu_buffer(&self, id: BufferId) -> Option<&wgpu::Buffer> {
         self.held.get(id.at()).map(|held| &held.buffer)
@@ -349,12 +326,33 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
         self.read_pod(id, true, values)
     }
 
+    fn prepare(&mut self, recording: &Recording) -> Result<(), GpuError> {
+        let variant = |dispatch: &Dispatch| Variant {
+            kernel: dispatch.kernel,
+            precision: self.precision,
+            constants: dispatch.kernel.constants_in(dispatch.dims()).collect(),
+        };
+        let mut all: Vec<Variant> = Vec::new();
+        for of in recording.dispatches().iter().map(variant) {
+            if !all.contains(&of) {
+                all.push(of);
+            }
+        }
+        self.device.prepare(&all)
+    }
+
     fn submit(&mut self, recording: &Recording) -> Result<Ticket, GpuError> {
         recording.check(|at| self.held.get(at).map(|held| held.spec))?;
         self.upload_dims(recording)?;
         self.plan.clear();
         for dispatch in recording.dispatches() {
-            let at = self.bind(dispatch)?;
+            let at = match self.bound(dispatch) {
+                Some(at) => at,
+                None => {
+                    self.prepare(recording)?;
+                    self.bind(dispatch)?
+                }
+            };
             self.plan.push(at);
         }
         for held in &mut self.held {

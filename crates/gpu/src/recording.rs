@@ -1,6 +1,6 @@
 //! A step as a readable list of named dispatches over named buffers, which does not know who executes it.
 
-use manyworlds_shaders::{Dims, Kernel, Kind};
+use manyworlds_shaders::{Kernel, Kind};
 
 use crate::error::GpuError;
 
@@ -60,6 +60,8 @@ impl Dispatch {
 pub struct Recording {
     dispatches: Vec<Dispatch>,
     reads: Vec<BufferId>,
+    /// Name and first dispatch.
+    stages: Vec<(&'static str, usize)>,
     fault: Option<GpuError>,
 }
 
@@ -74,12 +76,13 @@ impl Recording {
     pub fn clear(&mut self) {
         self.dispatches.clear();
         self.reads.clear();
+        self.stages.clear();
         self.fault = None;
     }
 
     /// Appends a kernel over `count` lanes (or workgroups, for a kernel of fixed width), with its storage buffers in
     /// binding order. What does not fit the kernel is reported by whoever runs the recording.
-    pub fn dispatch<D: Dims>(
+    pub fn dispatch<D: bytemuck::Pod>(
         &mut self,
         kernel: &'static Kernel,
         dims: &D,
@@ -90,8 +93,8 @@ impl Recording {
         let twice = (1..buffers.len()).any(|i| buffers[..i].contains(&buffers[i]));
         let reason = if buffers.len() != kernel.bindings.len() {
             Some(format!("{} buffers bound, the kernel has {}", buffers.len(), kernel.bindings.len()))
-        } else if size_of::<D>() != kernel.wgsl_dims_bytes as usize || words.len() > DIMS_WORDS {
-            Some(format!("dims of {} bytes, the kernel's has {}", size_of::<D>(), kernel.wgsl_dims_bytes))
+        } else if size_of::<D>() != kernel.dims_bytes as usize || words.len() > DIMS_WORDS {
+            Some(format!("dims of {} bytes, the kernel's has {}", size_of::<D>(), kernel.dims_bytes))
         } else if twice {
             // On a device a buffer cannot be both read and written; on the CPU it cannot be lent twice.
             Some("a buffer is bound twice".into())
@@ -114,6 +117,18 @@ impl Recording {
         dispatch.buffers[..buffers.len()].copy_from_slice(buffers);
         self.dispatches.push(dispatch);
         self
+    }
+
+    /// Names the stage of an algorithm that the dispatches from here on belong to.
+    pub fn stage(&mut self, name: &'static str) -> &mut Self {
+        self.stages.push((name, self.dispatches.len()));
+        self
+    }
+
+    /// Stages in order, with their dispatches.
+    pub fn stages(&self) -> impl Iterator<Item = (&'static str, &[Dispatch])> {
+        let ends = self.stages.iter().skip(1).map(|&(_, at)| at).chain([self.dispatches.len()]);
+        self.stages.iter().zip(ends).map(|(&(name, begin), end)| (name, &self.dispatches[begin..end]))
     }
 
     /// Asks for a buffer's contents after the last dispatch, within the same submission:

@@ -1,7 +1,10 @@
-//! Names of the numbers in a tree's records: kinds, status bits, offsets. The twin of the constants in `tree.wgsl`.
+//! Names of the numbers in a tree's records: kinds, status bits, offsets.
 
 /// No such index: the ground as a body, no parent of a dof, no driver of a coupling.
 pub const NONE: u32 = u32::MAX;
+
+/// Stands for an infinite bound, in f32 too.
+pub const UNBOUNDED: f64 = 1e30;
 
 /// Joint kinds, in `JointRecord::kind`.
 pub mod joint {
@@ -78,6 +81,8 @@ pub mod status {
     /// The tree is in an island with others, which solves its constraints: the tree's own solver leaves it alone. Set
     /// and cleared by the host.
     pub const SHARED: u32 = 64;
+    /// The lane's world waits for somebody to solve it: the lane does not move until then.
+    pub const HELD: u32 = 128;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
     /// Lanes with any of these are not solved by themselves; a step begins with no other bits.
@@ -166,8 +171,7 @@ pub mod param {
     /// Reals of a block record.
     pub const BLOCK: usize = 14;
 
-    /// Stands for an infinite bound, in f32 too.
-    pub const UNBOUNDED: f64 = 1e30;
+    pub use super::UNBOUNDED;
 }
 
 /// Offsets in a body's part of `work`.

@@ -1,0 +1,100 @@
+//! Settings of projected Gauss-Seidel.
+
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::dense::MOST;
+pub use manyworlds_shaders::contact::tree_layout::DEVICE_ROWS;
+use manyworlds_shaders::contact::tree_layout::{LaneDims, phase};
+use manyworlds_shaders::dynamics::tree::TreeDims;
+
+/// [`PgsParams::rows`] on the CPU, where a thread has one problem at a time.
+pub const CPU_ROWS: u32 = 128;
+
+/// How far and how long to iterate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PgsParams {
+    /// A lane stops when residual 1 of its impulses is at most this, N s.
+    pub tolerance: f64,
+    /// Most sweeps a step.
+    pub sweeps: u32,
+    /// Most rows of a lane's problem that is written out, a multiple of eight. On a device each lane owns a workspace that
+    /// grows with the square of this.
+    pub rows: u32,
+    /// Newton steps and sweeps, or sweeps alone.
+    pub newton: bool,
+    /// Lanes that an invocation advances after each other at most, which spreads a solve over dispatches: on devices,
+    /// which may end long ones. None: one dispatch does it all.
+    pub share: Option<u32>,
+}
+
+/// A setting that cannot be.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PgsError {
+    /// Zero would never be met, a NaN never compared.
+    #[error("tolerance: expected a positive finite number, found {0}")]
+    Tolerance(f64),
+    /// Nothing would be solved.
+    #[error("sweeps: expected at least 1, found 0")]
+    Sweeps,
+    /// The mirror takes no more.
+    #[error("rows: expected a multiple of 8 of at most {MOST}, found {0}")]
+    Rows(u32),
+}
+
+impl PgsParams {
+    /// Defaults for a precision. In f32 a velocity of 1 m/s is known to 1e-7 and a residual sums tens of them.
+    #[must_use]
+    pub fn for_precision<T: Scalar>() -> Self {
+        let tolerance = if size_of::<T>() == 8 { 1e-7 } else { 1e-5 };
+        Self { tolerance, sweeps: 20, rows: DEVICE_ROWS, newton: true, share: None }
+    }
+
+    /// Refuses settings that cannot be.
+    ///
+    /// # Errors
+    /// [`PgsError`] names the first such.
+    pub fn validate(&self) -> Result<(), PgsError> {
+        if !(self.tolerance.is_finite() && (self.tolerance as f32) > 0.0) {
+            return Err(PgsError::Tolerance(self.tolerance));
+        }
+        if self.sweeps == 0 {
+            return Err(PgsError::Sweeps);
+        }
+        if self.rows as usize > MOST || !self.rows.is_multiple_of(8) {
+            return Err(PgsError::Rows(self.rows));
+        }
+        Ok(())
+    }
+
+    /// The uniform of the kernels that take these.
+    #[must_use]
+    pub fn dims(&self, tree: &TreeDims) -> LaneDims {
+        LaneDims {
+            lanes: tree.lanes,
+            n_v: tree.n_v,
+            n_row: tree.n_row,
+            sweeps: self.sweeps,
+            tolerance: (self.tolerance as f32).to_bits(),
+            rows: self.rows,
+            newton: u32::from(self.newton),
+            phases: phase::ALL,
+            budget: self.sweeps,
+            stride: tree.lanes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_hold_and_nonsense_is_refused() {
+        let good = PgsParams::for_precision::<f64>();
+        assert_eq!(good.validate(), Ok(()));
+        assert_eq!(PgsParams::for_precision::<f32>().validate(), Ok(()));
+        assert!(PgsParams { tolerance: f64::NAN, ..good }.validate().is_err());
+        assert!(PgsParams { tolerance: 1e-60, ..good }.validate().is_err(), "zero once it is an f32");
+        assert_eq!(PgsParams { sweeps: 0, ..good }.validate(), Err(PgsError::Sweeps));
+        assert_eq!(PgsParams { rows: 9999, ..good }.validate(), Err(PgsError::Rows(9999)));
+    }
+}
