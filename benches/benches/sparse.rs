@@ -26,7 +26,8 @@ fn sparse(c: &mut Criterion) {
             let missed = if run().status == SolveStatus::Converged { "" } else { ", missed" };
             group.bench_function(BenchmarkId::from_parameter(format!("{solver}{missed}")), |b| b.iter(run));
         }
-        let s = solve(&problem, "auto", &SolveSettings { tolerance: 1e-13, ..Default::default() }).expect("a known solver");
+        let s =
+            solve(&problem, "auto", &SolveSettings { tolerance: 1e-13, ..Default::default() }).expect("a known solver");
         group.bench_function("certificate", |b| b.iter(|| quality(&problem, &s.lambda, &s.v)));
         let ones = Outputs { q: vec![1.0; n], v: vec![1.0; n] };
         scene.with_step(&problem, &s.lambda, |input| {
