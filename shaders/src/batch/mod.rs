@@ -1,2 +1,4 @@
 //! Kernels on whole batches.
+pub mod gather;
 pub mod overwrite;
+pub mod scatter;

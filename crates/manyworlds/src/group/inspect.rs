@@ -120,11 +120,7 @@ pub(super) fn inspect<T: Scalar + CollidePrecision>(
 }
 
 /// Three numbers of a buffer.
-fn read_at<T: Scalar + CollidePrecision>(
-    chunk: &mut Chunk<T>,
-    buffer: BufferId,
-    at: usize,
-) -> Result<[T; 3], Error> {
+fn read_at<T: Scalar + CollidePrecision>(chunk: &mut Chunk<T>, buffer: BufferId, at: usize) -> Result<[T; 3], Error> {
     let mut all = vec![T::default(); chunk.store.len(buffer)];
     chunk.store.read(buffer, &mut all)?;
     Ok(std::array::from_fn(|r| all[at + r]))

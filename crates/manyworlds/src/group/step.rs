@@ -32,7 +32,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     }
 
     /// Brings poses up to the state, if they are not.
-    fn refresh(&mut self) -> Result<(), Error> {
+    pub(super) fn refresh(&mut self) -> Result<(), Error> {
         self.finish()?;
         if !self.stale {
             return Ok(());
@@ -53,6 +53,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         self.prepare()?;
         self.keep()?;
         self.recording.clear();
+        self.record_controls();
         let kernels = self.shared.kernels();
         let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
