@@ -1,6 +1,6 @@
-//! Expands the imports of every kernel, validates it in both precisions and each tile width, and writes the registry:
-//! the expanded WGSL, what naga reflects of it, and the mirror of the same stem. A fault fails the build, naming the
-//! file and line it is in.
+//! Expands the imports of every kernel, gives it the constants and structs that it shares with Rust, validates it in both
+//! precisions and each tile width, and writes the registry: the expanded WGSL, what naga reflects of it, and the mirror of
+//! the same stem. A fault fails the build, naming the file and line it is in.
 
 #[path = "build/expand.rs"]
 mod expand;
@@ -9,6 +9,8 @@ mod expand;
 mod prelude;
 #[path = "build/reflect.rs"]
 mod reflect;
+#[path = "build/share.rs"]
+mod share;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -37,7 +39,8 @@ fn build() -> Result<(), String> {
     let mut stages: BTreeMap<String, String> = BTreeMap::new();
     let mut all = String::new();
     let mut errors = String::new();
-    for name in sources.keys().filter(|name| sources[*name].contains("@compute")) {
+    let kernels = sources.iter().filter(|(name, text)| name.ends_with(".wgsl") && text.contains("@compute"));
+    for name in kernels.filter_map(|(name, _)| name.strip_suffix(".wgsl")) {
         match kernel(&sources, name, &out) {
             Ok((stage, constant, code)) => {
                 stages.entry(stage.clone()).or_default().push_str(&code);
@@ -61,11 +64,13 @@ fn build() -> Result<(), String> {
 
 /// Checks one kernel; its stage, the name of its static, and the code of that.
 fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, String), String> {
-    let expanded = expand(sources, name)?;
+    let expanded = expand(sources, &format!("{name}.wgsl"))?;
     let mut found: Vec<(u32, Reflection)> = Vec::new();
     for precision in Precision::ALL {
         for tile in TILES {
-            found.push((tile, reflect(&expanded, precision, tile)?));
+            let reflection =
+                reflect(&expanded, precision, tile).map_err(|error| format!("src/{name}.wgsl: {error}"))?;
+            found.push((tile, reflection));
         }
     }
     let (_, first) = &found[0];
@@ -93,10 +98,9 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
     let code = format!(
         "/// `{name}`.\npub static {constant}: Kernel = Kernel {{\n    name: {name:?},\n    \
          wgsl: include_str!(concat!(env!(\"OUT_DIR\"), \"/{file}\")),\n    width: {width},\n    \
-         bindings: &[{bindings}],\n    wgsl_dims: &{:?},\n    constants: &{:?},\n    wgsl_dims_bytes: {},\n    workgroup_bytes: {bytes},\n    \
-         rust_dims: fields::<crate::{mirror}::Dims>,\n    rust_dims_bytes: size_of::<crate::{mirror}::Dims>(),\n    \
-         mirror_f32: crate::{mirror}::mirror::<f32>,\n    mirror_f64: crate::{mirror}::mirror::<f64>,\n}};\n",
-        first.dims, first.constants, first.dims_bytes
+         bindings: &[{bindings}],\n    constants: &{:?},\n    dims_bytes: {},\n    workgroup_bytes: {bytes},\n    \
+         mirror_f32: crate::{mirror}::mirror::<f32>,\n    mirror_f64: crate::{mirror}::mirror::<f64>,\n}};\nconst _: () = assert!(size_of::<crate::{mirror}::Dims>() == {});\n",
+        first.constants, first.dims_bytes, first.dims_bytes
     );
     Ok((stage.to_string(), constant, code))
 }

@@ -26,9 +26,7 @@ pub(crate) struct Reflection {
     pub(crate) bindings: Vec<Binding>,
     /// Invocations of a workgroup.
     pub(crate) workgroup: u32,
-    /// Leaves of the dims struct, `tree.n_v`, with their byte offsets.
-    pub(crate) dims: Vec<(String, u32)>,
-    /// Those of them that are overridable constants as well.
+    /// Words of dims that are overridable constants as well, with their byte offsets.
     pub(crate) constants: Vec<(String, u32)>,
     pub(crate) dims_bytes: u32,
     pub(crate) workgroup_bytes: u32,
@@ -42,8 +40,8 @@ pub(crate) fn reflect(kernel: &Expanded, precision: Precision, tile: u32) -> Res
     let place = |line: Option<u32>| {
         let line = line.map_or(0, |line| line as usize);
         let at = line.checked_sub(head_lines + 1).and_then(|line| kernel.lines.get(line));
-        let (file, line) = at.map_or(("prelude", line), |(file, line)| (file.as_str(), *line));
-        format!("src/{file}.wgsl:{line} ({}, TILE {tile})", precision.name())
+        let at = at.map_or("src/prelude.rs", String::as_str);
+        format!("{at} ({}, TILE {tile})", precision.name())
     };
     let module = naga::front::wgsl::parse_str(&source).map_err(|error| {
         let at = place(error.location(&source).map(|at| at.line_number));
@@ -61,8 +59,7 @@ pub(crate) fn reflect(kernel: &Expanded, precision: Precision, tile: u32) -> Res
         let at = place(Some(span.location(&source).line_number));
         format!("{at}: {function:?} is inexact, and worse in f64: use the functions of math.wgsl")
     })?;
-    let file = kernel.lines.last().map_or("", |(file, _)| file.as_str());
-    interface(&module).map_err(|error| format!("src/{file}.wgsl: {error}"))
+    interface(&module)
 }
 
 /// The built-in functions that adapters compute to 3 or 6 digits, or not at all in f64.
@@ -122,6 +119,11 @@ fn interface(module: &Module) -> Result<Reflection, String> {
                 }
                 dims_bytes = inner.size(module.to_ctx());
                 leaves(module, inner, String::new(), 0, &mut dims)?;
+                // In Rust there is nothing between words; WGSL begins structs in a uniform at multiples of 16 bytes.
+                let gap = dims.iter().zip(0..).find(|((_, at), word)| *at != 4 * word);
+                if let Some(((leaf, _), _)) = gap {
+                    return Err(format!("dims.{leaf}: pad what stands before it to a multiple of four words"));
+                }
             }
             AddressSpace::Storage { access } => {
                 let Some(at) = global.binding else { return Err(format!("`{name}` has no binding")) };
@@ -167,7 +169,7 @@ fn interface(module: &Module) -> Result<Reflection, String> {
         constants.push(leaf.clone());
     }
     let bindings = storage.into_iter().map(|(_, binding)| binding).collect();
-    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], dims, constants, dims_bytes, workgroup_bytes })
+    Ok(Reflection { bindings, workgroup: entry.workgroup_size[0], constants, dims_bytes, workgroup_bytes })
 }
 
 /// The u32 members of a struct and of the structs in it.

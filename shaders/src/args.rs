@@ -2,7 +2,6 @@
 
 use crate::Scalar;
 use crate::buffer::Buffer;
-use crate::registry::Dims;
 
 /// One dispatch on the CPU: the uniform block, the number of items, the bound buffers.
 #[derive(Debug)]
@@ -23,7 +22,7 @@ impl<T: Scalar> Args<'_, T> {
     #[inline]
     #[must_use]
     #[track_caller]
-    pub fn dims<D: Dims>(&self) -> D {
+    pub fn dims<D: bytemuck::Pod>(&self) -> D {
         bytemuck::pod_read_unaligned(&bytemuck::cast_slice(self.dims)[..size_of::<D>()])
     }
 

@@ -170,7 +170,7 @@ impl<T: Scalar> GpuStore<T> {
         let dims = BufferBinding {
             buffer: &self.uniforms,
             offset: 0,
-            size: wgpu::BufferSize::new(u64::from(kernel.wgsl_dims_bytes)),
+            size: wgpu::BufferSize::new(u64::from(kernel.dims_bytes)),
         };
         let mut entries = vec![BindGroupEntry { binding: 0, resource: BindingResource::Buffer(dims) }];
         for (at, id) in (1..).zip(dispatch.buffers()) {

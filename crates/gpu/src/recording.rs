@@ -1,6 +1,6 @@
 //! A step as a readable list of named dispatches over named buffers, which does not know who executes it.
 
-use manyworlds_shaders::{Dims, Kernel, Kind};
+use manyworlds_shaders::{Kernel, Kind};
 
 use crate::error::GpuError;
 
@@ -79,7 +79,7 @@ impl Recording {
 
     /// Appends a kernel over `count` lanes (or workgroups, for a kernel of fixed width), with its storage buffers in
     /// binding order. What does not fit the kernel is reported by whoever runs the recording.
-    pub fn dispatch<D: Dims>(
+    pub fn dispatch<D: bytemuck::Pod>(
         &mut self,
         kernel: &'static Kernel,
         dims: &D,
@@ -90,8 +90,8 @@ impl Recording {
         let twice = (1..buffers.len()).any(|i| buffers[..i].contains(&buffers[i]));
         let reason = if buffers.len() != kernel.bindings.len() {
             Some(format!("{} buffers bound, the kernel has {}", buffers.len(), kernel.bindings.len()))
-        } else if size_of::<D>() != kernel.wgsl_dims_bytes as usize || words.len() > DIMS_WORDS {
-            Some(format!("dims of {} bytes, the kernel's has {}", size_of::<D>(), kernel.wgsl_dims_bytes))
+        } else if size_of::<D>() != kernel.dims_bytes as usize || words.len() > DIMS_WORDS {
+            Some(format!("dims of {} bytes, the kernel's has {}", size_of::<D>(), kernel.dims_bytes))
         } else if twice {
             // On a device a buffer cannot be both read and written; on the CPU it cannot be lent twice.
             Some("a buffer is bound twice".into())

@@ -14,8 +14,6 @@ pub struct Dims {
     /// Elements a lane.
     pub n: u32,
 }
-crate::dims!(Dims { lanes, n });
-
 /// `source` to `destination`, `[n]` each, in the lanes of a tile that `marked` [lanes of a pack] marks.
 pub fn overwrite<R: Real>(marked: &[u32], source: &[R], destination: &mut [R]) {
     for (to, from) in destination.iter_mut().zip(source) {

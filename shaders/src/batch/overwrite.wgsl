@@ -1,11 +1,6 @@
 // Overwrites the lanes that are marked, n elements each, and leaves the others as they are: a masked reset.
 #import index
 
-struct Dims {
-    lanes: u32,
-    n: u32,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> marked: array<u32>;
 @group(0) @binding(2) var<storage, read> source: array<real>;

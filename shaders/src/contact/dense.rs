@@ -27,7 +27,8 @@ const GROW: f64 = 2.0;
 /// Smallest weight: well above the round-off of single precision.
 const LEAST_PROXIMAL: f64 = 1e-6;
 /// Shares of a step that are tried.
-const SHARES: [f64; 6] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
+const N_SHARES: usize = 6;
+const SHARES: [f64; N_SHARES] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
 /// A step's merit is measured against the largest of that many.
 const MEMORY: usize = 8;
 /// Sweeps after a step that was not taken in full.

@@ -5,21 +5,20 @@
 // Loads and stores cost more than the arithmetic on what they bring, so everything goes by groups of four columns, and
 // elimination by blocks of four rows and four columns, each of which is loaded and stored once. Numbers see the same
 // operations in the same order as in dense.rs.
+#import contact/tree_layout.rs
 
-// Rows of a group, groups and rows of a problem at most.
+// Rows of a group.
 const GROUP: u32 = 4u;
-const MOST_GROUPS: u32 = 16u;
-const MOST: u32 = 64u;
 
 // What outlives a dispatch stands before the problem, in groups: the merits of the last steps, in two groups;
-const STATE_MERITS: u32 = 0u;
+const DENSE_MERITS: u32 = 0u;
 // proximal weight, error, Newton steps, sweeps;
-const STATE_PROGRESS: u32 = 2u;
+const DENSE_PROGRESS: u32 = 2u;
 // slots, single rows, rounds after the first sweeps, stage;
-const STATE_SIZE: u32 = 3u;
+const DENSE_SIZE: u32 = 3u;
 // the error at which it is done, contacts.
-const STATE_AIM: u32 = 4u;
-const STATE_GROUPS: u32 = 5u;
+const DENSE_AIM: u32 = 4u;
+const DENSE_GROUPS: u32 = 5u;
 
 // Slots, single rows with those that pad, all rows, and groups of these.
 var<private> dense_slots: u32;
@@ -42,14 +41,14 @@ var<private> slot_law_first: u32;
 // A group a single row: lower, upper, compliance, rho.
 var<private> row_law_first: u32;
 // Rows that a step can change, how many they and their slots are, their groups, and the distance of rows of their matrix.
-var<private> live: array<u32, MOST>;
+var<private> live: array<u32, DEVICE_ROWS>;
 var<private> live_count: u32;
 var<private> live_slots: u32;
 var<private> live_groups: u32;
 var<private> live_span: u32;
 // Factors of four rows, by group of pivots and row; and a vector by groups: the step, or sigma during a sweep.
-var<private> factors: array<vec4<real>, MOST>;
-var<private> solved: array<vec4<real>, MOST_GROUPS>;
+var<private> factors: array<vec4<real>, DEVICE_ROWS>;
+var<private> solved: array<vec4<real>, DEVICE_ROWS / GROUP>;
 
 struct Four {
     a: vec4<real>,
@@ -70,7 +69,7 @@ fn padded(count: u32) -> u32 {
 
 // Groups of the memory of a problem of that many rows at most, its state included.
 fn dense_memory(most: u32) -> u32 {
-    return STATE_GROUPS + most * most / 2u + (9u * most) / 4u;
+    return DENSE_GROUPS + most * most / 2u + (9u * most) / 4u;
 }
 
 // Finds the arrays of a problem whose memory begins at `first`.
@@ -81,7 +80,7 @@ fn dense_place(first: u32, slots: u32, rows: u32) {
     dense_groups = dense_n / GROUP;
     dense_span = dense_groups * TILE;
     state_first = first;
-    delassus_first = first + STATE_GROUPS * TILE;
+    delassus_first = first + DENSE_GROUPS * TILE;
     matrix_first = delassus_first + dense_n * dense_span;
     lambda_first = matrix_first + dense_n * dense_span;
     sigma_first = lambda_first + dense_span;
@@ -195,8 +194,8 @@ fn begin_anew(progress: vec4<real>) -> vec4<real> {
     for (var k = 0u; k < ANEW; k++) {
         dense_sweep();
     }
-    work[state_first + STATE_MERITS * TILE] = all_of(real(0.0));
-    work[state_first + (STATE_MERITS + 1u) * TILE] = all_of(real(0.0));
+    work[state_first + DENSE_MERITS * TILE] = all_of(real(0.0));
+    work[state_first + (DENSE_MERITS + 1u) * TILE] = all_of(real(0.0));
     return vec4<real>(PROXIMAL, progress.y, progress.z, progress.w + real(ANEW));
 }
 
@@ -211,7 +210,7 @@ fn dense_round(newton: bool, round: u32, before: vec4<real>) -> vec4<real> {
     if newton {
         let now = newton_step(progress.x);
         let place = u32(progress.z) % MEMORY;
-        let at = state_first + STATE_MERITS * TILE;
+        let at = state_first + DENSE_MERITS * TILE;
         work[at + place / GROUP * TILE][place % GROUP] = now;
         let merits = max(work[at], work[at + TILE]);
         share = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
@@ -250,8 +249,8 @@ fn newton_step(proximal: real) -> real {
 
 // Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
 fn advance(bar: real) -> real {
-    for (var trial = 0u; trial < SHARES; trial++) {
-        let share = share_of(trial);
+    for (var trial = 0u; trial < N_SHARES; trial++) {
+        let share = SHARES[trial];
         if merit(share) < bar {
             for (var q = 0u; q < dense_groups; q++) {
                 let at = q * TILE;

@@ -6,10 +6,10 @@
 const GROUP: u32 = 8u;
 
 // What outlives a dispatch stands before the problem: proximal weight, merits, Newton steps.
-const STATE_PROXIMAL: u32 = 0u;
-const STATE_MERITS: u32 = 1u;
-const STATE_STEPS: u32 = 9u;
-const STATE_SIZE: u32 = 16u;
+const DENSE_PROXIMAL: u32 = 0u;
+const DENSE_MERITS: u32 = 1u;
+const DENSE_STEPS: u32 = 9u;
+const DENSE_SIZE: u32 = 16u;
 
 // Rows of slots of one direction, single rows, all rows, padded; where the state and the arrays begin in work.
 struct Dense {
@@ -43,7 +43,7 @@ fn dense_place(first: u32, blocks: u32, singles: u32) -> Dense {
     let slots = padded(blocks);
     let rows = padded(singles);
     let n = 3u * slots + rows;
-    let delassus = first + STATE_SIZE;
+    let delassus = first + DENSE_SIZE;
     let matrix = delassus + n * n;
     let lambda = matrix + n * n;
     let friction = lambda + 7u * n;
@@ -85,7 +85,7 @@ fn dense_clear(d: Dense, local: u32) {
     }
     storageBarrier();
     if local == 0u {
-        work[d.state + STATE_PROXIMAL] = PROXIMAL;
+        work[d.state + DENSE_PROXIMAL] = PROXIMAL;
     }
     storageBarrier();
 }
@@ -106,9 +106,9 @@ fn group_sum(local: u32, mine: real) -> real {
 
 // One round: a Newton step, sweeps, or both.
 fn dense_round(d: Dense, local: u32) {
-    let at = d.state + STATE_PROXIMAL;
+    let at = d.state + DENSE_PROXIMAL;
     let proximal = work[at];
-    let steps = u32(work[d.state + STATE_STEPS]);
+    let steps = u32(work[d.state + DENSE_STEPS]);
     linearise(d, local, proximal);
     eliminate(d, local);
     respond(d, local);
@@ -116,13 +116,13 @@ fn dense_round(d: Dense, local: u32) {
     var bar = merit;
     for (var k = 0u; k < MEMORY; k++) {
         if k != steps % MEMORY {
-            bar = max(bar, work[d.state + STATE_MERITS + k]);
+            bar = max(bar, work[d.state + DENSE_MERITS + k]);
         }
     }
     let share = advance(d, local, bar);
     if local == 0u {
-        work[d.state + STATE_MERITS + steps % MEMORY] = merit;
-        work[d.state + STATE_STEPS] = real(steps + 1u);
+        work[d.state + DENSE_MERITS + steps % MEMORY] = merit;
+        work[d.state + DENSE_STEPS] = real(steps + 1u);
         work[at] = weight(proximal, share);
     }
     storageBarrier();
@@ -136,9 +136,9 @@ fn dense_round(d: Dense, local: u32) {
 // Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
 fn advance(d: Dense, local: u32, bar: real) -> real {
     var share = real(0.0);
-    for (var trial = 0u; trial < SHARES && share == real(0.0); trial++) {
-        if merit_at(d, local, share_of(trial)) < bar {
-            share = share_of(trial);
+    for (var trial = 0u; trial < N_SHARES && share == real(0.0); trial++) {
+        if merit_at(d, local, SHARES[trial]) < bar {
+            share = SHARES[trial];
         }
     }
     for (var i = local; i < d.n; i += ISLAND_WIDTH) {

@@ -1,28 +1,7 @@
 // What Newton's method goes by: the constants and rules of dense.rs, for both of its twins. The importing kernel imports
 // contact/local.
-
-const PROXIMAL: real = real(1e-2);
-const SHRINK: real = real(0.3);
-const GROW: real = real(2.0);
-const LEAST_PROXIMAL: real = real(1e-6);
-const SHARES: u32 = 6u;
-const MEMORY: u32 = 8u;
-const SWEEPS: u32 = 2u;
-const PATIENCE: u32 = 10u;
-const ANEW: u32 = 4u;
-const SLOT_STEP: real = real(6.0);
-const LEAST_PIVOT: real = real(1e-12);
-
-fn share_of(trial: u32) -> real {
-    switch trial {
-        case 0u: { return real(1.0); }
-        case 1u: { return real(0.6); }
-        case 2u: { return real(0.36); }
-        case 3u: { return real(0.2); }
-        case 4u: { return real(0.1); }
-        default: { return real(0.05); }
-    }
-}
+#import contact/dense.rs
+#import contact/eliminate.rs
 
 // The next proximal weight after a step of which this share was taken.
 fn weight(proximal: real, share: real) -> real {

@@ -18,8 +18,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::local;
+use super::local::{self, TINY};
 use crate::Scalar;
+pub use crate::dynamics::names::UNBOUNDED;
 use crate::dynamics::tree::NONE;
 
 /// Kinds of constraints.
@@ -117,10 +118,8 @@ pub mod contact {
     pub const SIZE: usize = 16;
 }
 
-/// Stands for an infinite bound, in f32 too.
-pub const UNBOUNDED: f64 = 1e30;
-/// Keeps quotients by zero finite.
-const TINY: f64 = 1e-30;
+/// Lanes of the workgroup that owns an island.
+pub const ISLAND_WIDTH: usize = 32;
 
 /// Sizes of the ragged arrays.
 #[repr(C)]
@@ -149,20 +148,6 @@ pub struct IslandDims {
     /// 1: an island is solved where its solver says so ([`info::STOPPED`]), one of other contact than the residuals'.
     pub by_solver: u32,
 }
-
-crate::dims!(IslandDims {
-    n_islands,
-    colours_at,
-    constraints_at,
-    sides_at,
-    n_constraints,
-    n_velocity,
-    iterations,
-    tolerance,
-    tolerance_scaled,
-    done,
-    by_solver,
-});
 
 /// An island.
 #[repr(C)]
@@ -311,8 +296,6 @@ pub struct SetDims {
     /// Reals of a lane of `row`.
     pub n_row_real: u32,
 }
-
-crate::dims!(SetDims { n_trees, trees_at, n_rows, rows_at, n_velocity, n_v, v_at, n_state, row_at, n_row_real });
 
 /// `count` records from word `at` of `island_index`.
 #[must_use]

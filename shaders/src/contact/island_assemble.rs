@@ -21,8 +21,6 @@ pub struct Dims {
     pub items_at: u32,
 }
 
-crate::dims!(Dims { tree, n_items, items_at });
-
 /// The directions of the rows: the friction frame of a contact, the world's axes for a bilateral block.
 #[inline(always)]
 pub fn directions<T: Scalar>(c: &[T]) -> [Vec3<T>; 3] {

@@ -5,12 +5,7 @@
 #import dynamics/point
 #import dynamics/solve
 #import contact/frame
-
-struct Dims {
-    tree: TreeDims,
-    n_items: u32,
-    items_at: u32,
-}
+#import contact/island.rs
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> pose: array<real>;
@@ -19,10 +14,6 @@ struct Dims {
 @group(0) @binding(6) var<storage, read> island_index: array<u32>;
 @group(0) @binding(7) var<storage, read> island_contact: array<real>;
 @group(0) @binding(8) var<storage, read_write> island_jac: array<real>;
-
-const CONTACT_SIZE: u32 = 16u;
-const CONTACT_NORMAL: u32 = 3u;
-const CONTACT_FRICTION: u32 = 7u;
 
 fn load_x(base: u32, i: u32) -> real {
     return island_jac[base + i];
@@ -33,7 +24,7 @@ fn store_x(base: u32, i: u32, value: real) {
 }
 
 fn contact3(at: u32) -> vec3<real> {
-    return vec3<real>(island_contact[at], island_contact[at + 1u], island_contact[at + 2u]);
+    return vec3<real>(island_contact[at + SIDE_ITEM_LANE], island_contact[at + 1u], island_contact[at + 2u]);
 }
 
 fn moves_body(dof: DofRecord, body: u32) -> real {
@@ -46,13 +37,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if item >= dims.n_items {
         return;
     }
-    let at = dims.items_at + 6u * item;
-    let lane = island_index[at];
-    let body_a = island_index[at + 1u];
-    let body_b = island_index[at + 2u];
-    let angular = island_index[at + 3u] != 0u;
-    let c = CONTACT_SIZE * island_index[at + 4u];
-    let jac = island_index[at + 5u];
+    let at = dims.items_at + SIDE_ITEM_SIZE * item;
+    let lane = island_index[at + SIDE_ITEM_LANE];
+    let body_a = island_index[at + SIDE_ITEM_BODY_A];
+    let body_b = island_index[at + SIDE_ITEM_BODY_B];
+    let angular = island_index[at + SIDE_ITEM_ANGULAR] != 0u;
+    let c = CONTACT_SIZE * island_index[at + SIDE_ITEM_CONSTRAINT];
+    let jac = island_index[at + SIDE_ITEM_JAC];
 
     // The friction frame of a contact, the world's axes for a bilateral block.
     let n = contact3(c + CONTACT_NORMAL);

@@ -4,14 +4,7 @@
 #import contact/island
 #import contact/island_sweep
 
-const CONTACT_SIZE: u32 = 16u;
-const CONTACT_DISTANCE: u32 = 6u;
-
-const ISLAND_CONVERGED: u32 = 1u;
-const ISLAND_ITERATION_LIMIT: u32 = 2u;
-const ISLAND_NON_FINITE: u32 = 8u;
-
-@group(0) @binding(0) var<uniform> dims: IslandDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_contact: array<real>;
 @group(0) @binding(3) var<storage, read> island_jac: array<real>;
@@ -49,11 +42,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if dims.by_solver == 1u {
         solved = island_info[at + INFO_STOPPED] == real(1.0);
     }
-    var status = ISLAND_ITERATION_LIMIT;
+    var status = STATUS_ITERATION_LIMIT;
     if !(is_finite(r.square) && is_finite(r.scaled)) {
-        status = ISLAND_NON_FINITE;
+        status = STATUS_NON_FINITE;
     } else if solved {
-        status = ISLAND_CONVERGED;
+        status = STATUS_CONVERGED;
     }
     island_status[island] = status;
 }

@@ -3,7 +3,7 @@
 #import contact/local
 #import contact/island
 
-@group(0) @binding(0) var<uniform> dims: IslandDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_contact: array<real>;
 @group(0) @binding(3) var<storage, read> island_jac: array<real>;
@@ -11,17 +11,6 @@
 @group(0) @binding(5) var<storage, read> velocity: array<real>;
 @group(0) @binding(6) var<storage, read_write> island_con: array<real>;
 @group(0) @binding(7) var<storage, read_write> impulse_out: array<real>;
-
-const CONTACT_NORMAL: u32 = 3u;
-const CONTACT_DISTANCE: u32 = 6u;
-const CONTACT_FRICTION: u32 = 7u;
-const CONTACT_RESTITUTION: u32 = 8u;
-const CONTACT_TIMESTEP: u32 = 9u;
-const CONTACT_CORRECTION_FRACTION: u32 = 10u;
-const CONTACT_CORRECTION_MAX: u32 = 11u;
-const CONTACT_RESTITUTION_THRESHOLD: u32 = 12u;
-const CONTACT_CORRECTION_SLOP: u32 = 13u;
-const CONTACT_SIZE: u32 = 16u;
 
 // G_ii = sum J Y^T over the sides.
 fn delassus(record: ConstraintRecord) -> Block {

@@ -1,14 +1,13 @@
 // Velocities of the trees of one set into the islands they are in; an invocation a tree.
 #import index
 #import contact/island_set
+#import contact/island.rs
 
-@group(0) @binding(0) var<uniform> dims: SetDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> state: array<real>;
 @group(0) @binding(3) var<storage, read> v_free: array<real>;
 @group(0) @binding(4) var<storage, read_write> velocity: array<real>;
-
-const REGION_SCRATCH: u32 = 2u;
 
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {

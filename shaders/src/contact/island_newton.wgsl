@@ -6,7 +6,7 @@
 #import contact/globalise
 #import contact/dense_group
 
-@group(0) @binding(0) var<uniform> dims: IslandDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_jac: array<real>;
 @group(0) @binding(3) var<storage, read> island_con: array<real>;
@@ -14,9 +14,6 @@
 @group(0) @binding(5) var<storage, read_write> velocity: array<real>;
 @group(0) @binding(6) var<storage, read_write> island_info: array<real>;
 @group(0) @binding(7) var<storage, read_write> work: array<real>;
-
-// Share of the tolerance that is aimed at.
-const AIM: real = real(0.5);
 
 var<workgroup> skipped: u32;
 
@@ -144,7 +141,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let own = island_record(island);
     let out = INFO_SIZE * island;
     if local == 0u {
-        skipped = select(0u, 1u, own.work == NO_WORK || real(0.0) < island_info[out + INFO_STOPPED]);
+        skipped = select(0u, 1u, own.work == NONE || real(0.0) < island_info[out + INFO_STOPPED]);
     }
     if workgroupUniformLoad(&skipped) != 0u {
         return;

@@ -4,7 +4,7 @@
 #import contact/island
 #import contact/island_sweep
 
-@group(0) @binding(0) var<uniform> dims: IslandDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_jac: array<real>;
 @group(0) @binding(3) var<storage, read> island_con: array<real>;

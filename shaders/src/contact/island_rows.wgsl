@@ -1,23 +1,16 @@
 // Static rows of the trees of one set as constraints of their islands; an invocation a row.
 #import index
 #import contact/island_set
+#import contact/tree_layout.rs
+#import contact/island.rs
+#import dynamics/tree.rs
 
-@group(0) @binding(0) var<uniform> dims: SetDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> topology: array<u32>;
 @group(0) @binding(2) var<storage, read> row: array<real>;
 @group(0) @binding(3) var<storage, read> island_index: array<u32>;
 @group(0) @binding(4) var<storage, read_write> island_jac: array<real>;
 @group(0) @binding(5) var<storage, read_write> island_con: array<real>;
-
-const ROW_BIAS: u32 = 0u;
-const ROW_COMPLIANCE: u32 = 1u;
-const ROW_LOWER: u32 = 2u;
-const ROW_UPPER: u32 = 3u;
-const ROW_ACTIVE: u32 = 4u;
-const ROW_BLOCK: u32 = 5u;
-const ROW_IMPULSE: u32 = 6u;
-const ROW_COEFFICIENT: u32 = 7u;
-const ROW_Y: u32 = 13u;
 
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -31,19 +24,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let zero = real(0.0);
     // A row that cannot act is one that carries nothing.
     let acts = zero < row[at + ROW_ACTIVE * TILE];
-    let c = 16u * item.constraint;
-    island_con[c] = row[at + ROW_BIAS * TILE];
-    island_con[c + 1u] = select(zero, row[at + ROW_COMPLIANCE * TILE], acts);
-    island_con[c + 2u] = select(zero, row[at + ROW_LOWER * TILE], acts);
-    island_con[c + 3u] = select(zero, row[at + ROW_UPPER * TILE], acts);
-    island_con[c + 4u] = row[at + ROW_BLOCK * TILE];
-    island_con[c + 5u] = row[at + ROW_IMPULSE * TILE];
+    let c = CON_SIZE * item.constraint;
+    island_con[c + CON_ROW_BIAS] = row[at + ROW_BIAS * TILE];
+    island_con[c + CON_ROW_COMPLIANCE] = select(zero, row[at + ROW_COMPLIANCE * TILE], acts);
+    island_con[c + CON_ROW_LOWER] = select(zero, row[at + ROW_LOWER * TILE], acts);
+    island_con[c + CON_ROW_UPPER] = select(zero, row[at + ROW_UPPER * TILE], acts);
+    island_con[c + CON_ROW_DELASSUS] = row[at + ROW_BLOCK * TILE];
+    island_con[c + CON_ROW_WARM] = row[at + ROW_IMPULSE * TILE];
     for (var i = 0u; i < n_v; i++) {
         island_jac[item.jac + i] = zero;
         island_jac[item.jac + n_v + i] = select(zero, row[at + (ROW_Y + i) * TILE], acts);
     }
-    let record = dims.row_at + 8u * item.row;
-    for (var k = 0u; k < topology[record + 1u]; k++) {
-        island_jac[item.jac + topology[record + 2u + k]] = row[at + (ROW_COEFFICIENT + k) * TILE];
+    let record = dims.row_at + ROW_RECORD_SIZE * item.row;
+    for (var k = 0u; k < topology[record + ROW_RECORD_COUNT]; k++) {
+        island_jac[item.jac + topology[record + ROW_RECORD_DOFS + k]] = row[at + (ROW_COEFFICIENT + k) * TILE];
     }
 }

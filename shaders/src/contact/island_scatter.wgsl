@@ -1,17 +1,15 @@
 // Solved velocities back to the trees of one set, and the impulses of their static rows; an invocation a tree or row.
 #import index
 #import contact/island_set
+#import contact/tree_layout.rs
+#import contact/island.rs
 
-@group(0) @binding(0) var<uniform> dims: SetDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> solved: array<real>;
 @group(0) @binding(3) var<storage, read> impulse: array<real>;
 @group(0) @binding(4) var<storage, read_write> velocity: array<real>;
 @group(0) @binding(5) var<storage, read_write> row: array<real>;
-
-const REGION_SOLUTION: u32 = 1u;
-const ROW_IMPULSE: u32 = 6u;
-const ROW_Y: u32 = 13u;
 
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {

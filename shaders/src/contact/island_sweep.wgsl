@@ -2,8 +2,6 @@
 // kernel imports contact/local and contact/island, binds island_jac, island_con, impulse and velocity, and calls
 // `island_recompute` and `island_measure` from uniform control flow, as they hold barriers.
 
-const ISLAND_WIDTH: u32 = 32u;
-
 var<workgroup> partial_square: array<real, ISLAND_WIDTH>;
 var<workgroup> partial_scaled: array<real, ISLAND_WIDTH>;
 
@@ -72,14 +70,14 @@ fn row_bounded(c: u32, x: real) -> real {
 
 fn row_solve(c: u32, lambda: real, sigma: real) -> real {
     let compliance = island_con[c + CON_ROW_COMPLIANCE];
-    let whole = max(island_con[c + CON_ROW_DELASSUS] + compliance, ISLAND_TINY);
+    let whole = max(island_con[c + CON_ROW_DELASSUS] + compliance, TINY);
     return row_bounded(c, lambda - fma(compliance, lambda, sigma + island_con[c + CON_ROW_BIAS]) / whole);
 }
 
 // The same with a share of G.
 fn row_solve_share(c: u32, share: real, lambda: real, sigma: real) -> real {
     let compliance = island_con[c + CON_ROW_COMPLIANCE];
-    let whole = max(fma(share, island_con[c + CON_ROW_DELASSUS], compliance), ISLAND_TINY);
+    let whole = max(fma(share, island_con[c + CON_ROW_DELASSUS], compliance), TINY);
     return row_bounded(c, lambda - fma(compliance, lambda, sigma + island_con[c + CON_ROW_BIAS]) / whole);
 }
 
@@ -151,7 +149,7 @@ fn constraint_residual(kind: u32, c: u32, lambda: vec3<real>, sigma: vec3<real>)
     let r = row_residual(c, one, lambda.x, sigma.x);
     let g = island_con[c + CON_ROW_DELASSUS];
     var rho = one;
-    if ISLAND_TINY < g {
+    if TINY < g {
         rho = one / g;
     }
     return Residuals(r * r, abs(row_residual(c, rho, lambda.x, sigma.x)) / rho);

@@ -51,21 +51,6 @@ pub struct Dims {
     pub sweeps: u32,
 }
 
-crate::dims!(Dims {
-    n_islands,
-    colours_at,
-    constraints_at,
-    sides_at,
-    n_constraints,
-    n_velocity,
-    iterations,
-    tolerance,
-    tolerance_scaled,
-    done,
-    substeps,
-    sweeps,
-});
-
 impl Dims {
     /// For a step in so many parts of so many sweeps; tolerances are those of `islands`.
     #[must_use]

@@ -4,22 +4,7 @@
 #import contact/island
 #import contact/island_sweep
 
-struct TgsDims {
-    n_islands: u32,
-    colours_at: u32,
-    constraints_at: u32,
-    sides_at: u32,
-    n_constraints: u32,
-    n_velocity: u32,
-    iterations: u32,
-    tolerance: u32,
-    tolerance_scaled: u32,
-    done: u32,
-    substeps: u32,
-    sweeps: u32,
-}
-
-@group(0) @binding(0) var<uniform> dims: TgsDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_jac: array<real>;
 @group(0) @binding(3) var<storage, read> island_con: array<real>;

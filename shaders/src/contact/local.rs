@@ -3,21 +3,20 @@
 //! Impulses, velocities and rows are ordered (t1, t2, n). `sigma` below is always the biased velocity `J v + e`.
 //! A symmetric 3x3 block is six numbers: 00 01 02 11 12 22. Friction `mu < 0` marks a bilateral block of three rows.
 
+use crate::dynamics::names::UNBOUNDED;
 use crate::{Mask, Real};
 
 /// Share of the trace added to the diagonal of a block before it is inverted: blocks may be rank deficient (one hinge
 /// moves a point along a line only). It slows convergence in weak directions by as much and leaves fixed points alone;
 /// smaller, and pivots in f32 would be rounding.
-const REGULARIZATION: f64 = 1e-6;
+const LOCAL_REGULARIZATION: f64 = 1e-6;
 /// Newton iterations on the slip multiplier: its equation is so nearly linear that the first gives four digits or more.
 /// They start from what the present impulse says, so that further visits add further digits.
-const SLIP_ITERATIONS: usize = 3;
+const LOCAL_SLIP_ITERATIONS: usize = 3;
 /// Largest first guess of the multiplier, in traces of the block: an impulse near zero says nothing.
-const START: f64 = 10.0;
-/// Stands for infinity in the bracket of the slip multiplier.
-const UNBOUNDED: f64 = 1e30;
+const LOCAL_START: f64 = 10.0;
 /// Keeps quotients of nothing by nothing finite.
-const TINY: f64 = 1e-30;
+pub(super) const TINY: f64 = 1e-30;
 
 /// A symmetric 3x3 matrix times a vector.
 #[inline(always)]
@@ -34,7 +33,7 @@ pub fn symmetric_times<R: Real>(g: &[R; 6], x: &[R; 3]) -> [R; 3] {
 pub fn invert<R: Real>(g: &[R; 6]) -> [R; 6] {
     let one = R::lit(1.0);
     let trace = g[0] + g[3] + g[5];
-    let shift = R::lit(REGULARIZATION) * trace + R::lit(TINY);
+    let shift = R::lit(LOCAL_REGULARIZATION) * trace + R::lit(TINY);
     // L D L^T with unit lower L: pivots stay positive under rounding, which cofactors would not.
     let d0 = one / (g[0] + shift);
     let l10 = g[1] * d0;
@@ -139,16 +138,16 @@ fn slip<R: Real>(mu: R, g: &[R; 6], free: &[R; 3], lambda: &[R; 3], sigma: &[R; 
     let push = -(free[2] * per_normal);
     let w = [k[0].mul_add(free[2], -free[0]), k[1].mul_add(free[2], -free[1])];
     let size = g[0] + g[3] + g[5];
-    let shift = R::lit(REGULARIZATION) * size + tiny;
+    let shift = R::lit(LOCAL_REGULARIZATION) * size + tiny;
     let a = g[0] - k[0] * g[2] + shift;
     let b = g[1] - k[0] * g[4];
     let c = g[3] - k[1] * g[4] + shift;
     let (mut low, mut high) = (zero, R::lit(UNBOUNDED));
     let opposing = -(sigma[0].mul_add(lambda[0], sigma[1] * lambda[1]));
     let ratio = opposing.max(zero) / lambda[0].mul_add(lambda[0], lambda[1] * lambda[1]).max(tiny);
-    let mut kappa = ratio.min(R::lit(START) * size);
+    let mut kappa = ratio.min(R::lit(LOCAL_START) * size);
     let mut x = tangential(a, b, c, &w, kappa);
-    for _ in 0..SLIP_ITERATIONS {
+    for _ in 0..LOCAL_SLIP_ITERATIONS {
         let p = tangential(a, b, c, &x, kappa);
         let normal = push - k[0] * x[0] - k[1] * x[1];
         let square = x[0].mul_add(x[0], x[1] * x[1]).max(tiny);

@@ -1,16 +1,11 @@
 // One contact alone: projections, residuals and the exact solve of its 3x3 problem. See local.rs for the mathematics.
 // Rows are (t1, t2, n), sigma is J v + e, friction below zero marks a bilateral block.
+#import dynamics/names.rs
 
 struct Block {
     // 00 01 02 11 12 22
     g: array<real, 6>,
 }
-
-const LOCAL_REGULARIZATION: real = real(1e-6);
-const LOCAL_SLIP_ITERATIONS: u32 = 3u;
-const LOCAL_START: real = real(10.0);
-const LOCAL_UNBOUNDED: real = real(1e30);
-const LOCAL_TINY: real = real(1e-30);
 
 fn symmetric_times(m: Block, x: vec3<real>) -> vec3<real> {
     return vec3<real>(
@@ -23,7 +18,7 @@ fn symmetric_times(m: Block, x: vec3<real>) -> vec3<real> {
 fn local_invert(m: Block) -> Block {
     let one = real(1.0);
     let trace = m.g[0] + m.g[3] + m.g[5];
-    let shift = LOCAL_REGULARIZATION * trace + LOCAL_TINY;
+    let shift = LOCAL_REGULARIZATION * trace + TINY;
     let d0 = one / (m.g[0] + shift);
     let l10 = m.g[1] * d0;
     let l20 = m.g[2] * d0;
@@ -32,7 +27,7 @@ fn local_invert(m: Block) -> Block {
     let l21 = c21 * d1;
     let d2 = one / max(m.g[5] + shift - l20 * m.g[2] - l21 * c21, shift);
     let m20 = l10 * l21 - l20;
-    let solid = LOCAL_TINY < trace;
+    let solid = TINY < trace;
     let zero = real(0.0);
     return Block(array<real, 6>(
         select(zero, d0 + l10 * l10 * d1 + m20 * m20 * d2, solid),
@@ -51,7 +46,7 @@ fn local_project(mu: real, y: vec3<real>) -> vec3<real> {
     let n = max(y.z, real(0.0));
     let radius = mu * n;
     let length = sqrt(fma(y.x, y.x, y.y * y.y));
-    let shrink = select(real(1.0), radius / max(length, LOCAL_TINY), radius < length);
+    let shrink = select(real(1.0), radius / max(length, TINY), radius < length);
     return vec3<real>(y.x * shrink, y.y * shrink, n);
 }
 
@@ -71,7 +66,7 @@ fn local_residual(mu: real, step: real, lambda: vec3<real>, sigma: vec3<real>) -
 }
 
 fn local_scaled_residual(mu: real, trace: real, lambda: vec3<real>, sigma: vec3<real>) -> real {
-    let rho = real(3.0) / select(real(3.0), trace, LOCAL_TINY < trace);
+    let rho = real(3.0) / select(real(3.0), trace, TINY < trace);
     let r = local_residual(mu, rho, lambda, sigma);
     return sqrt(fma(r.x, r.x, fma(r.y, r.y, r.z * r.z))) / rho;
 }
@@ -90,25 +85,25 @@ fn local_solve(mu: real, m: Block, inverse: Block, lambda: vec3<real>, sigma: ve
 
 fn local_slip(mu: real, m: Block, free: vec3<real>, lambda: vec3<real>, sigma: vec3<real>) -> vec3<real> {
     let zero = real(0.0);
-    let per_normal = real(1.0) / max(m.g[5], LOCAL_TINY);
+    let per_normal = real(1.0) / max(m.g[5], TINY);
     let k = vec2<real>(m.g[2] * per_normal, m.g[4] * per_normal);
     let push = -(free.z * per_normal);
     let w = vec2<real>(fma(k.x, free.z, -free.x), fma(k.y, free.z, -free.y));
     let size = m.g[0] + m.g[3] + m.g[5];
-    let shift = LOCAL_REGULARIZATION * size + LOCAL_TINY;
+    let shift = LOCAL_REGULARIZATION * size + TINY;
     let a = m.g[0] - k.x * m.g[2] + shift;
     let b = m.g[1] - k.x * m.g[4];
     let c = m.g[3] - k.y * m.g[4] + shift;
     let opposing = -(fma(sigma.x, lambda.x, sigma.y * lambda.y));
-    let ratio = max(opposing, zero) / max(fma(lambda.x, lambda.x, lambda.y * lambda.y), LOCAL_TINY);
+    let ratio = max(opposing, zero) / max(fma(lambda.x, lambda.x, lambda.y * lambda.y), TINY);
     var kappa = min(ratio, LOCAL_START * size);
     var low = zero;
-    var high = LOCAL_UNBOUNDED;
+    var high = UNBOUNDED;
     var x = local_tangential(a, b, c, w, kappa);
     for (var i = 0u; i < LOCAL_SLIP_ITERATIONS; i++) {
         let p = local_tangential(a, b, c, x, kappa);
         let normal = push - k.x * x.x - k.y * x.y;
-        let square = max(fma(x.x, x.x, x.y * x.y), LOCAL_TINY);
+        let square = max(fma(x.x, x.x, x.y * x.y), TINY);
         let excess = sqrt(square) - mu * normal;
         let slope = mu * (fma(k.x, p.x, k.y * p.y) + normal * fma(x.x, p.x, x.y * p.y) / square);
         if zero < excess {
@@ -116,8 +111,8 @@ fn local_slip(mu: real, m: Block, free: vec3<real>, lambda: vec3<real>, sigma: v
         } else {
             high = kappa;
         }
-        let newton = kappa + excess / select(LOCAL_TINY, slope, zero < slope);
-        let middle = select(real(4.0) * low + size, real(0.5) * (low + high), high < LOCAL_UNBOUNDED);
+        let newton = kappa + excess / select(TINY, slope, zero < slope);
+        let middle = select(real(4.0) * low + size, real(0.5) * (low + high), high < UNBOUNDED);
         kappa = select(middle, newton, low <= newton && newton <= high);
         x = local_tangential(a, b, c, w, kappa);
     }
@@ -128,6 +123,6 @@ fn local_slip(mu: real, m: Block, free: vec3<real>, lambda: vec3<real>, sigma: v
 fn local_tangential(a_in: real, b: real, c_in: real, w: vec2<real>, kappa: real) -> vec2<real> {
     let a = a_in + kappa;
     let c = c_in + kappa;
-    let scale = real(1.0) / max(a * c - b * b, LOCAL_TINY);
+    let scale = real(1.0) / max(a * c - b * b, TINY);
     return vec2<real>(scale * (c * w.x - b * w.y), scale * (a * w.y - b * w.x));
 }

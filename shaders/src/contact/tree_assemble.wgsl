@@ -5,10 +5,6 @@
 #import contact/tree_layout
 #import contact/local
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> factor: array<real>;
 @group(0) @binding(4) var<storage, read> state: array<real>;

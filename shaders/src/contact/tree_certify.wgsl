@@ -5,10 +5,6 @@
 #import contact/tree_layout
 #import contact/local
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> slots: array<u32>;
 @group(0) @binding(4) var<storage, read> factor: array<real>;
@@ -81,23 +77,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let row_base = tile_base(lane, dims.tree.n_row * stride);
     for (var k = 0u; k < dims.tree.n_row; k++) {
         let r = row_base + k * stride * TILE;
-        if row[r + ROW_AT_ACTIVE * TILE] <= zero {
+        if row[r + ROW_ACTIVE * TILE] <= zero {
             continue;
         }
         active_rows += one;
         var sigma = zero;
         for (var d = 0u; d < 3u; d++) {
-            let vd = info[v + u32(row[r + (ROW_AT_DOF + d) * TILE]) * TILE];
-            sigma = fma(row[r + (ROW_AT_COEFFICIENT + d) * TILE], vd, sigma);
+            let vd = info[v + u32(row[r + (ROW_DOF + d) * TILE]) * TILE];
+            sigma = fma(row[r + (ROW_COEFFICIENT + d) * TILE], vd, sigma);
         }
-        sigma += row[r + ROW_AT_BIAS * TILE];
-        let lambda = row[r + ROW_AT_IMPULSE * TILE];
-        let compliance = row[r + ROW_AT_COMPLIANCE * TILE];
-        let lower = row[r + ROW_AT_LOWER * TILE];
-        let upper = row[r + ROW_AT_UPPER * TILE];
+        sigma += row[r + ROW_BIAS * TILE];
+        let lambda = row[r + ROW_IMPULSE * TILE];
+        let compliance = row[r + ROW_COMPLIANCE * TILE];
+        let lower = row[r + ROW_LOWER * TILE];
+        let upper = row[r + ROW_UPPER * TILE];
         let left = lambda - min(max((lambda - sigma) / (one + compliance), lower), upper);
         square += left * left;
-        let whole = row[r + ROW_AT_BLOCK * TILE] + compliance;
+        let whole = row[r + ROW_BLOCK * TILE] + compliance;
         let moved = lambda - fma(compliance, lambda, sigma) / whole;
         scaled = max(scaled, abs(lambda - min(max(moved, lower), upper)) * whole);
     }

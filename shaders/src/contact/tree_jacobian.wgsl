@@ -5,10 +5,6 @@
 #import contact/tree_layout
 #import contact/frame
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> pose: array<real>;
 @group(0) @binding(4) var<storage, read> motion: array<real>;
@@ -75,7 +71,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let record = block_record(s);
             let a = block_frame(param, pose_base, record.body_a, record.param + PARAM_BLOCK_FRAME_A);
             let b = block_frame(param, pose_base, record.body_b, record.param + PARAM_BLOCK_FRAME_B);
-            held = select(zero, one, contact_map[words] == MAP_BLOCK_KIND);
+            held = select(zero, one, contact_map[words] == MAP_BLOCK);
             bodies = vec2<u32>(record.body_a, record.body_b);
             point = b.position;
             rotation = record.kind == BLOCK_ROTATION;

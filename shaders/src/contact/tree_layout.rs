@@ -35,8 +35,6 @@ pub struct LaneDims {
     /// in how many rounds they take, and a vector of lanes takes as long as its longest.
     pub stride: u32,
 }
-crate::dims!(LaneDims { lanes, n_v, n_row, sweeps, tolerance, rows, newton, phases, budget, stride });
-
 /// Parts of a solve.
 pub mod phase {
     /// Writes the problems out, and the first sweeps.
@@ -71,6 +69,9 @@ impl LaneDims {
         row_stride(self.n_v as usize)
     }
 }
+
+/// Most rows of a lane's problem that a device writes out: 34 kB in f32.
+pub const DEVICE_ROWS: u32 = 64;
 
 /// Words of a tile in `slots`: first slot and number of slots of this step, then of the step before.
 pub const SLOTS: usize = 4;

@@ -4,19 +4,7 @@
 #import contact/local
 #import contact/globalise
 #import contact/dense
-
-struct Dims {
-    lanes: u32,
-    n_v: u32,
-    n_row: u32,
-    sweeps: u32,
-    tolerance: u32,
-    rows: u32,
-    newton: u32,
-    phases: u32,
-    budget: u32,
-    stride: u32,
-}
+#import dynamics/names.rs
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> slots: array<u32>;
@@ -28,24 +16,16 @@ struct Dims {
 @group(0) @binding(7) var<storage, read_write> status: array<u32>;
 @group(0) @binding(8) var<storage, read_write> work: array<vec4<real>>;
 
-// Sweeps before the first Newton step.
-const FIRST: u32 = 4u;
 // What of a solve a dispatch does, and whether by Newton steps. A pipeline has no code for the rest: a software adapter
 // would run it without effect.
 override phases: u32;
 override newton: u32;
-const PHASE_PREPARE: u32 = 1u;
-const PHASE_ROUNDS: u32 = 2u;
-const PHASE_FINISH: u32 = 4u;
 // Nothing to solve; written out, left to sweeps on the velocity; the same and done.
 const STAGE_NONE: u32 = 0u;
 const STAGE_WRITTEN: u32 = 1u;
 const STAGE_LARGE: u32 = 2u;
 const STAGE_WRITTEN_DONE: u32 = 3u;
 const STAGE_LARGE_DONE: u32 = 4u;
-const STATUS_CONVERGED: u32 = 1u;
-const STATUS_ITERATION_LIMIT: u32 = 2u;
-const STATUS_KEPT: u32 = 88u;
 
 // Where this lane's slots, impulses, rows and velocity begin, and how many slots its tile has.
 var<private> slot_first: u32;
@@ -119,21 +99,21 @@ fn push_slot(c: u32, x: vec3<real>) {
 fn row_velocity(r: u32) -> real {
     var sigma = real(0.0);
     for (var k = 0u; k < 3u; k++) {
-        let x = velocity[velocity_first + u32(row[r + (ROW_AT_DOF + k) * TILE]) * TILE];
-        sigma = fma(row[r + (ROW_AT_COEFFICIENT + k) * TILE], x, sigma);
+        let x = velocity[velocity_first + u32(row[r + (ROW_DOF + k) * TILE]) * TILE];
+        sigma = fma(row[r + (ROW_COEFFICIENT + k) * TILE], x, sigma);
     }
-    return sigma + row[r + ROW_AT_BIAS * TILE];
+    return sigma + row[r + ROW_BIAS * TILE];
 }
 
 fn push_row(r: u32, x: real) {
     for (var i = 0u; i < dims.n_v; i++) {
         let to = velocity_first + i * TILE;
-        velocity[to] = fma(row[r + (ROW_AT_Y + i) * TILE], x, velocity[to]);
+        velocity[to] = fma(row[r + (ROW_Y + i) * TILE], x, velocity[to]);
     }
 }
 
 fn row_clamp(r: u32, x: real) -> real {
-    return min(max(x, row[r + ROW_AT_LOWER * TILE]), row[r + ROW_AT_UPPER * TILE]);
+    return min(max(x, row[r + ROW_LOWER * TILE]), row[r + ROW_UPPER * TILE]);
 }
 
 // One sweep; the sum of squares of the natural residual as each row and slot was met.
@@ -143,18 +123,18 @@ fn sweep() -> real {
     var square = zero;
     for (var k = 0u; k < dims.n_row; k++) {
         let r = row_address(k);
-        if row[r + ROW_AT_ACTIVE * TILE] <= zero {
+        if row[r + ROW_ACTIVE * TILE] <= zero {
             continue;
         }
         let sigma = row_velocity(r);
-        let lambda = row[r + ROW_AT_IMPULSE * TILE];
-        let compliance = row[r + ROW_AT_COMPLIANCE * TILE];
+        let lambda = row[r + ROW_IMPULSE * TILE];
+        let compliance = row[r + ROW_COMPLIANCE * TILE];
         let left = lambda - row_clamp(r, (lambda - sigma) / (one + compliance));
         square += left * left;
-        let moved = fma(compliance, lambda, sigma) / (row[r + ROW_AT_BLOCK * TILE] + compliance);
+        let moved = fma(compliance, lambda, sigma) / (row[r + ROW_BLOCK * TILE] + compliance);
         let next = row_clamp(r, lambda - moved);
         if next != lambda {
-            row[r + ROW_AT_IMPULSE * TILE] = next;
+            row[r + ROW_IMPULSE * TILE] = next;
             push_row(r, next - lambda);
         }
     }
@@ -186,8 +166,8 @@ fn start() {
     }
     for (var k = 0u; k < dims.n_row; k++) {
         let r = row_address(k);
-        if row[r + ROW_AT_IMPULSE * TILE] != real(0.0) {
-            push_row(r, row[r + ROW_AT_IMPULSE * TILE]);
+        if row[r + ROW_IMPULSE * TILE] != real(0.0) {
+            push_row(r, row[r + ROW_IMPULSE * TILE]);
         }
     }
 }
@@ -216,14 +196,14 @@ fn gather() {
     var at = 0u;
     for (var k = 0u; k < dims.n_row; k++) {
         let r = row_address(k);
-        if row[r + ROW_AT_ACTIVE * TILE] <= zero {
+        if row[r + ROW_ACTIVE * TILE] <= zero {
             continue;
         }
-        let compliance = row[r + ROW_AT_COMPLIANCE * TILE];
-        let rho = real(1.0) / (row[r + ROW_AT_BLOCK * TILE] + compliance);
-        let law = vec4<real>(row[r + ROW_AT_LOWER * TILE], row[r + ROW_AT_UPPER * TILE], compliance, rho);
+        let compliance = row[r + ROW_COMPLIANCE * TILE];
+        let rho = real(1.0) / (row[r + ROW_BLOCK * TILE] + compliance);
+        let law = vec4<real>(row[r + ROW_LOWER * TILE], row[r + ROW_UPPER * TILE], compliance, rho);
         work[row_law_first + at * TILE] = law;
-        store(lambda_first, of_row(at), row[r + ROW_AT_IMPULSE * TILE]);
+        store(lambda_first, of_row(at), row[r + ROW_IMPULSE * TILE]);
         store(sigma_first, of_row(at), row_velocity(r));
         for (var s = 0u; s < dense_slots; s++) {
             gather_row_slot(r, of_row(at), s);
@@ -319,8 +299,8 @@ fn gather_row_slot(r: u32, i: u32, s: u32) {
     let y_first = slot_address(s) + (SLOT_J + 3u * dims.n_v) * TILE;
     var g = vec3<real>(real(0.0), real(0.0), real(0.0));
     for (var d = 0u; d < 3u; d++) {
-        let y = y_first + u32(row[r + (ROW_AT_DOF + d) * TILE]) * TILE;
-        let j = row[r + (ROW_AT_COEFFICIENT + d) * TILE];
+        let y = y_first + u32(row[r + (ROW_DOF + d) * TILE]) * TILE;
+        let j = row[r + (ROW_COEFFICIENT + d) * TILE];
         g = fma(vec3<real>(j, j, j), load_column(y, span), g);
     }
     store_slot(delassus_first + i * dense_span, s, g);
@@ -336,13 +316,13 @@ fn gather_row(r: u32, i: u32, compliance: real) {
     var at = of_row(0u);
     for (var l = 0u; l < dims.n_row; l++) {
         let y = row_address(l);
-        if row[y + ROW_AT_ACTIVE * TILE] <= real(0.0) {
+        if row[y + ROW_ACTIVE * TILE] <= real(0.0) {
             continue;
         }
         var g = real(0.0);
         for (var d = 0u; d < 3u; d++) {
-            let dof = u32(row[r + (ROW_AT_DOF + d) * TILE]);
-            g = fma(row[r + (ROW_AT_COEFFICIENT + d) * TILE], row[y + (ROW_AT_Y + dof) * TILE], g);
+            let dof = u32(row[r + (ROW_DOF + d) * TILE]);
+            g = fma(row[r + (ROW_COEFFICIENT + d) * TILE], row[y + (ROW_Y + dof) * TILE], g);
         }
         store(delassus_first + i * dense_span, at, g + select(real(0.0), compliance, at == i));
         at++;
@@ -359,8 +339,8 @@ fn scatter() {
     var at = 0u;
     for (var k = 0u; k < dims.n_row; k++) {
         let r = row_address(k);
-        if real(0.0) < row[r + ROW_AT_ACTIVE * TILE] {
-            row[r + ROW_AT_IMPULSE * TILE] = load(lambda_first, of_row(at));
+        if real(0.0) < row[r + ROW_ACTIVE * TILE] {
+            row[r + ROW_IMPULSE * TILE] = load(lambda_first, of_row(at));
             at++;
         }
     }
@@ -379,7 +359,7 @@ fn place(lane: u32) -> u32 {
 
 // Where a lane's solve stands, after `place`; finds its problem.
 fn resume(first: u32) -> u32 {
-    let size = work[first + STATE_SIZE * TILE];
+    let size = work[first + DENSE_SIZE * TILE];
     dense_place(first, u32(size.x), u32(size.y));
     return u32(size.w);
 }
@@ -400,13 +380,13 @@ fn prepare(lane: u32) {
     }
     var n_row = 0u;
     for (var k = 0u; k < dims.n_row; k++) {
-        n_row += select(0u, 1u, zero < row[row_address(k) + ROW_AT_ACTIVE * TILE]);
+        n_row += select(0u, 1u, zero < row[row_address(k) + ROW_ACTIVE * TILE]);
     }
     dense_place(first, n_slot, n_row);
     let enough = real(bitcast<f32>(dims.tolerance)) * max(contacts, one);
     var stage = STAGE_NONE;
     if (status[lane] & STATUS_KEPT) == 0u {
-        stage = select(STAGE_WRITTEN, STAGE_LARGE, dense_n > min(dims.rows, MOST));
+        stage = select(STAGE_WRITTEN, STAGE_LARGE, dense_n > min(dims.rows, DEVICE_ROWS));
     }
     let written = stage == STAGE_WRITTEN;
     if written {
@@ -431,24 +411,24 @@ fn prepare(lane: u32) {
         error = sqrt(natural());
         stage += select(0u, 2u, error <= enough);
     }
-    work[first + STATE_MERITS * TILE] = all_of(zero);
-    work[first + (STATE_MERITS + 1u) * TILE] = all_of(zero);
-    work[first + STATE_PROGRESS * TILE] = vec4<real>(PROXIMAL, error, zero, sweeps);
-    work[first + STATE_SIZE * TILE] = vec4<real>(real(n_slot), real(n_row), zero, real(stage));
-    work[first + STATE_AIM * TILE] = vec4<real>(enough, contacts, zero, zero);
+    work[first + DENSE_MERITS * TILE] = all_of(zero);
+    work[first + (DENSE_MERITS + 1u) * TILE] = all_of(zero);
+    work[first + DENSE_PROGRESS * TILE] = vec4<real>(PROXIMAL, error, zero, sweeps);
+    work[first + DENSE_SIZE * TILE] = vec4<real>(real(n_slot), real(n_row), zero, real(stage));
+    work[first + DENSE_AIM * TILE] = vec4<real>(enough, contacts, zero, zero);
 }
 
 // Whether a lane has rounds left to go.
 fn is_open(lane: u32) -> bool {
     let stage = resume(place(lane));
-    let rounds = work[state_first + STATE_SIZE * TILE].z;
+    let rounds = work[state_first + DENSE_SIZE * TILE].z;
     return (stage == STAGE_WRITTEN || stage == STAGE_LARGE) && rounds < real(dims.sweeps);
 }
 
 // A round of the lane that `is_open` found; whether there is another to go.
 fn advance_lane() -> bool {
-    let at = state_first + STATE_PROGRESS * TILE;
-    var size = work[state_first + STATE_SIZE * TILE];
+    let at = state_first + DENSE_PROGRESS * TILE;
+    var size = work[state_first + DENSE_SIZE * TILE];
     var progress = work[at];
     if size.w == real(STAGE_WRITTEN) {
         progress = dense_round(newton > 0u, u32(size.z), progress);
@@ -457,10 +437,10 @@ fn advance_lane() -> bool {
         progress.w += real(1.0);
     }
     work[at] = progress;
-    let done = progress.y <= work[state_first + STATE_AIM * TILE].x;
+    let done = progress.y <= work[state_first + DENSE_AIM * TILE].x;
     size.z += real(1.0);
     size.w += select(real(0.0), real(2.0), done);
-    work[state_first + STATE_SIZE * TILE] = size;
+    work[state_first + DENSE_SIZE * TILE] = size;
     return !done && size.z < real(dims.sweeps);
 }
 
@@ -476,8 +456,8 @@ fn finish(lane: u32) {
     }
     if stage != STAGE_NONE {
         let out = tile_base(lane, INFO_SIZE + dims.n_v);
-        let progress = work[first + STATE_PROGRESS * TILE];
-        let contacts = work[first + STATE_AIM * TILE].y;
+        let progress = work[first + DENSE_PROGRESS * TILE];
+        let contacts = work[first + DENSE_AIM * TILE].y;
         info[out + INFO_SWEEPS * TILE] = progress.w;
         info[out + INFO_NEWTON * TILE] = progress.z;
         info[out + INFO_STOPPED_AT * TILE] = progress.y / max(contacts, real(1.0));

@@ -2,19 +2,6 @@
 #import index
 #import contact/tree_layout
 
-struct Dims {
-    lanes: u32,
-    n_v: u32,
-    n_row: u32,
-    sweeps: u32,
-    tolerance: u32,
-    rows: u32,
-    newton: u32,
-    phases: u32,
-    budget: u32,
-    stride: u32,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> slots: array<u32>;
 @group(0) @binding(2) var<storage, read> b: array<real>;
@@ -52,8 +39,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var r = 0u; r < dims.n_row; r++) {
         let source = row_base + r * stride * TILE;
         for (var k = 0u; k < 3u; k++) {
-            let to = p + u32(row[source + (ROW_AT_DOF + k) * TILE]) * TILE;
-            info[to] = fma(row[source + (ROW_AT_COEFFICIENT + k) * TILE], row[source + ROW_AT_IMPULSE * TILE], info[to]);
+            let to = p + u32(row[source + (ROW_DOF + k) * TILE]) * TILE;
+            info[to] = fma(row[source + (ROW_COEFFICIENT + k) * TILE], row[source + ROW_IMPULSE * TILE], info[to]);
         }
     }
 }

@@ -5,17 +5,10 @@
 #import dynamics/small
 #import contact/tree_layout
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> state: array<real>;
 @group(0) @binding(4) var<storage, read> factor: array<real>;
 @group(0) @binding(5) var<storage, read_write> row: array<real>;
-
-const REACH: real = real(1.0);
-const LEAST_GAIN: real = real(1e-20);
 
 struct Law {
     bias: real,
@@ -39,10 +32,10 @@ fn rotation(q: u32) -> vec3<real> {
 }
 
 fn row_speed(coefficient: vec3<real>, record: RowRecord, v: u32) -> real {
-    var speed = coefficient.x * state[v + record.dof_0 * TILE];
+    var speed = coefficient.x * state[v + record.dofs[0] * TILE];
     if record.count > 1u {
-        speed = fma(coefficient.y, state[v + record.dof_1 * TILE], speed);
-        speed = fma(coefficient.z, state[v + record.dof_2 * TILE], speed);
+        speed = fma(coefficient.y, state[v + record.dofs[1] * TILE], speed);
+        speed = fma(coefficient.z, state[v + record.dofs[2] * TILE], speed);
     }
     return speed;
 }
@@ -165,18 +158,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let record = row_record(k);
         let law = row_law(record, param, base);
         let r = first + k * stride * TILE;
-        let kept = record.kind != ROW_LIMIT || law.coefficient.x == row[r + ROW_AT_COEFFICIENT * TILE];
-        let before = row[r + ROW_AT_IMPULSE * TILE];
+        let kept = record.kind != ROW_LIMIT || law.coefficient.x == row[r + ROW_COEFFICIENT * TILE];
+        let before = row[r + ROW_IMPULSE * TILE];
         let sound = is_finite(before) && kept && law.is_active;
         let counts = select(zero, real(1.0), law.is_active);
-        row[r + ROW_AT_IMPULSE * TILE] = select(zero, min(max(before, law.lower), law.upper), sound);
-        row[r + ROW_AT_BIAS * TILE] = select(zero, law.bias, law.is_active);
-        row[r + ROW_AT_COMPLIANCE * TILE] = law.compliance;
-        row[r + ROW_AT_LOWER * TILE] = law.lower;
-        row[r + ROW_AT_UPPER * TILE] = law.upper;
-        row[r + ROW_AT_ACTIVE * TILE] = counts;
-        row[r + ROW_AT_BLOCK * TILE] = zero;
-        var dofs = vec3<u32>(record.dof_0, record.dof_1, record.dof_2);
+        row[r + ROW_IMPULSE * TILE] = select(zero, min(max(before, law.lower), law.upper), sound);
+        row[r + ROW_BIAS * TILE] = select(zero, law.bias, law.is_active);
+        row[r + ROW_COMPLIANCE * TILE] = law.compliance;
+        row[r + ROW_LOWER * TILE] = law.lower;
+        row[r + ROW_UPPER * TILE] = law.upper;
+        row[r + ROW_ACTIVE * TILE] = counts;
+        row[r + ROW_BLOCK * TILE] = zero;
+        var dofs = vec3<u32>(record.dofs[0], record.dofs[1], record.dofs[2]);
         if record.count < 3u {
             dofs.z = 0u;
         }
@@ -184,13 +177,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             dofs.y = 0u;
         }
         for (var d = 0u; d < 3u; d++) {
-            row[r + (ROW_AT_COEFFICIENT + d) * TILE] = select(zero, law.coefficient[d], law.is_active);
-            row[r + (ROW_AT_DOF + d) * TILE] = real(dofs[d]);
+            row[r + (ROW_COEFFICIENT + d) * TILE] = select(zero, law.coefficient[d], law.is_active);
+            row[r + (ROW_DOF + d) * TILE] = real(dofs[d]);
         }
         if !law.is_active {
             continue;
         }
-        let y = r + ROW_AT_Y * TILE;
+        let y = r + ROW_Y * TILE;
         for (var i = 0u; i < n_v; i++) {
             row[y + i * TILE] = zero;
         }
@@ -212,6 +205,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         for (var d = 0u; d < record.count; d++) {
             block = fma(law.coefficient[d], row[y + dofs[d] * TILE], block);
         }
-        row[r + ROW_AT_BLOCK * TILE] = block;
+        row[r + ROW_BLOCK * TILE] = block;
     }
 }

@@ -2,19 +2,6 @@
 #import index
 #import contact/tree_layout
 
-struct Dims {
-    lanes: u32,
-    n_v: u32,
-    n_row: u32,
-    sweeps: u32,
-    tolerance: u32,
-    rows: u32,
-    newton: u32,
-    phases: u32,
-    budget: u32,
-    stride: u32,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> slots: array<u32>;
 @group(0) @binding(2) var<storage, read> contact_map: array<u32>;

@@ -20,8 +20,6 @@ pub struct Dims {
     /// The same where they go to.
     pub stride_out: u32,
 }
-crate::dims!(Dims { n_items, items_at, stride_in, stride_out });
-
 /// Where the first component of an impulse is, and where it belongs.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]

@@ -1,13 +1,6 @@
 // Warm start of constraints that were solved elsewhere in the step before; an invocation a constraint. See warm_move.rs.
 #import index
 
-struct Dims {
-    n_items: u32,
-    items_at: u32,
-    stride_in: u32,
-    stride_out: u32,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> moves: array<u32>;
 @group(0) @binding(2) var<storage, read> impulse_in: array<real>;

@@ -3,10 +3,6 @@
 #import dynamics/tree
 #import dynamics/effort
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> state: array<real>;
 @group(0) @binding(4) var<storage, read> stage: array<real>;

@@ -3,10 +3,6 @@
 #import dynamics/solve
 #import dynamics/small
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> momentum: array<real>;
 @group(0) @binding(4) var<storage, read> b: array<real>;
@@ -14,8 +10,6 @@ struct Dims {
 @group(0) @binding(6) var<storage, read_write> v_free: array<real>;
 @group(0) @binding(7) var<storage, read_write> velocity: array<real>;
 @group(0) @binding(8) var<storage, read_write> status: array<u32>;
-
-const SMALLEST_PIVOT: real = real(1e-14);
 
 fn load_x(base: u32, i: u32) -> real {
     return v_free[base + i * TILE];

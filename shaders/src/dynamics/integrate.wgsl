@@ -2,16 +2,10 @@
 #import math
 #import dynamics/tree
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> velocity: array<real>;
 @group(0) @binding(4) var<storage, read_write> state: array<real>;
 @group(0) @binding(5) var<storage, read_write> status: array<u32>;
-
-const FASTEST: real = real(1e9);
 
 // The rate of a dof's position: of the velocity at `w` and, midpoint, of the one before at `v`.
 fn rate(w: u32, v: u32, midpoint: bool) -> real {

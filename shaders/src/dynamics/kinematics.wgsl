@@ -2,10 +2,6 @@
 #import math
 #import dynamics/tree
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> state: array<real>;
 @group(0) @binding(4) var<storage, read_write> pose: array<real>;

@@ -1,7 +1,10 @@
-//! Names of the numbers in a tree's records: kinds, status bits, offsets. The twin of the constants in `tree.wgsl`.
+//! Names of the numbers in a tree's records: kinds, status bits, offsets.
 
 /// No such index: the ground as a body, no parent of a dof, no driver of a coupling.
 pub const NONE: u32 = u32::MAX;
+
+/// Stands for an infinite bound, in f32 too.
+pub const UNBOUNDED: f64 = 1e30;
 
 /// Joint kinds, in `JointRecord::kind`.
 pub mod joint {
@@ -166,8 +169,7 @@ pub mod param {
     /// Reals of a block record.
     pub const BLOCK: usize = 14;
 
-    /// Stands for an infinite bound, in f32 too.
-    pub const UNBOUNDED: f64 = 1e30;
+    pub use super::UNBOUNDED;
 }
 
 /// Offsets in a body's part of `work`.

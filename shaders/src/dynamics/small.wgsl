@@ -2,15 +2,15 @@
 // kernel imports dynamics/tree and binds `factor`; wider trees go by dynamics/solve.wgsl.
 
 // Dofs at most: a vector of four right-hand sides thrice is 6 kB in f64, of 8 kB that every device has.
-const MOST_DOFS: u32 = 64u;
+const SMALL_DOFS: u32 = 64u;
 // Of each dof its parent, its entries in the factor and how many there are.
-var<private> parents: array<u32, MOST_DOFS>;
-var<private> begins: array<u32, MOST_DOFS>;
-var<private> chains: array<u32, MOST_DOFS>;
-var<private> x: array<real, MOST_DOFS>;
+var<private> parents: array<u32, SMALL_DOFS>;
+var<private> begins: array<u32, SMALL_DOFS>;
+var<private> chains: array<u32, SMALL_DOFS>;
+var<private> x: array<real, SMALL_DOFS>;
 
 fn is_small() -> bool {
-    return dims.tree.n_v <= MOST_DOFS;
+    return dims.tree.n_v <= SMALL_DOFS;
 }
 
 // Reads the structure of a small tree.

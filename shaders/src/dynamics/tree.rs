@@ -73,33 +73,6 @@ pub struct TreeDims {
     /// As above.
     pub spare_2: u32,
 }
-crate::dims!(TreeDims {
-    lanes,
-    param_lanes,
-    n_body,
-    n_joint,
-    n_q,
-    n_v,
-    n_u,
-    n_m,
-    n_row,
-    n_block,
-    n_param,
-    lone,
-    joint_at,
-    dof_at,
-    actuator_at,
-    row_at,
-    block_at,
-    joint_param,
-    actuator_param,
-    coupling_param,
-    block_param,
-    integrator,
-    spare_1,
-    spare_2,
-});
-
 /// The uniform of a kernel that needs no more than the tree.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
@@ -107,8 +80,6 @@ pub struct TreeOnly {
     /// Sizes of the tree.
     pub tree: TreeDims,
 }
-crate::dims!(TreeOnly { tree });
-
 impl TreeDims {
     /// First velocity in a lane of `state`, which holds q, v, ctrl, tau.
     #[inline(always)]

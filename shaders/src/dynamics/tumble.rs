@@ -10,7 +10,7 @@ use crate::math::{quat_normalize, quat_rotate, scale, sub, sym_vec};
 use crate::real::Real;
 
 /// Newton steps for w+: each gains three digits and more below half a radian a step.
-const ITERATIONS: usize = 5;
+const TUMBLE_ITERATIONS: usize = 5;
 
 /// Mass properties of a lone body as its joint-space inertia holds them.
 #[derive(Clone, Copy)]
@@ -61,7 +61,7 @@ impl<R: Real> LoneBody<R> {
     pub fn drift(&self, linear: Vec3<R>, angular: Vec3<R>, h: R) -> [Vec3<R>; 2] {
         let spin = sym_vec(&self.inertia, angular);
         let mut w = angular;
-        for _ in 0..ITERATIONS {
+        for _ in 0..TUMBLE_ITERATIONS {
             let carried = carry(w, h, spin);
             let miss = sub(carried, sym_vec(&self.inertia, w));
             w = add(w, solve3(&self.slope(w, h, carried), miss));

@@ -1,6 +1,5 @@
 // The free motion of a lone rigid body: the twin of tumble.rs. The importing kernel imports math and dynamics/tree, and
 // binds `mass`.
-const TUMBLE_ITERATIONS: u32 = 5u;
 
 struct LoneBody {
     mass: real,

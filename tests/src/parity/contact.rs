@@ -5,13 +5,13 @@ use std::path::Path;
 
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
+use manyworlds_shaders::Kernel;
 use manyworlds_shaders::contact::dense::Shape;
 use manyworlds_shaders::contact::tree_layout::{
     LaneDims, contact, info, map, phase, row_stride, slot_reals, work_reals,
 };
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly, integrator};
 use manyworlds_shaders::kernel::contact as k;
-use manyworlds_shaders::{Dims, Kernel};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -63,7 +63,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-fn case<D: Dims>(
+fn case<D: bytemuck::Pod>(
     name: &str,
     kernel: &'static Kernel,
     dims: D,

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
+use manyworlds_shaders::Kernel;
 use manyworlds_shaders::contact::gradient::layout::{
     Adjoint, System, answer_reals, mobility_reals, shift_reals, side, sizes, slot_shift, touch, unknown, verdict,
 };
@@ -14,7 +15,6 @@ use manyworlds_shaders::contact::tree_layout::{contact, map, row, row_stride, sl
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals};
 use manyworlds_shaders::dynamics::tree::{NONE, TreeOnly};
 use manyworlds_shaders::kernel::contact as k;
-use manyworlds_shaders::{Dims, Kernel};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -82,7 +82,7 @@ fn in_double(case: Case) -> Case {
     Case { single: false, ..case }
 }
 
-fn case<D: Dims>(
+fn case<D: bytemuck::Pod>(
     name: &str,
     kernel: &'static Kernel,
     dims: D,

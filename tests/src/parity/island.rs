@@ -2,6 +2,7 @@
 //! them and their static rows among those. Each kernel is given what the mirrors before it leave in f64.
 
 use manyworlds_dynamics::TreeSet;
+use manyworlds_shaders::Kernel;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, con, contact,
     info, kind, region,
@@ -11,7 +12,6 @@ use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::contact::{island_assemble, island_tgs, warm_move};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
 use manyworlds_shaders::kernel::contact as k;
-use manyworlds_shaders::{Dims, Kernel};
 use nalgebra::Vector3;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -338,7 +338,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
     cases
 }
 
-pub(super) fn case<D: Dims>(
+pub(super) fn case<D: bytemuck::Pod>(
     kernel: &'static Kernel,
     dims: D,
     count: u32,

@@ -6,8 +6,8 @@ use manyworlds_shaders::contact::LOOPS;
 use manyworlds_shaders::contact::convex::layout::{
     ConvexDims, DofRecord, PlaceRecord, conjugate, form, method, mixing, packed, state, term,
 };
-use manyworlds_shaders::contact::convex::{MOST_DOFS, MOST_GROUP, TRIALS, WIDTH};
-use manyworlds_shaders::contact::island::{IslandRecord, SideRecord, TreeItem};
+use manyworlds_shaders::contact::convex::{MOST_DOFS, MOST_GROUP, TRIALS};
+use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandRecord, SideRecord, TreeItem};
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::dynamics::tree::NONE;
 
@@ -270,7 +270,7 @@ impl Counts {
 }
 
 fn turns(count: usize) -> usize {
-    count.div_ceil(WIDTH)
+    count.div_ceil(ISLAND_WIDTH)
 }
 
 #[cfg(test)]

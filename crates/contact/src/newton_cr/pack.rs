@@ -3,9 +3,9 @@
 
 use bytemuck::cast_slice;
 use manyworlds_shaders::contact::LOOPS;
-use manyworlds_shaders::contact::island::{IslandRecord, kind};
+use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandRecord, kind};
+use manyworlds_shaders::contact::newton_cr::LEAST_LINEAR;
 use manyworlds_shaders::contact::newton_cr::layout::{DofRecord, ItemRecord, ResidualDims, state, term};
-use manyworlds_shaders::contact::newton_cr::{LEAST_LINEAR, WIDTH};
 
 use crate::subadmm::Islands;
 
@@ -104,7 +104,7 @@ impl ResidualPack {
 fn loops(all: &Islands, island: &IslandRecord, dofs: &[DofRecord]) -> (usize, usize) {
     let constraints = &all.constraints[island.constraint_begin as usize..island.constraint_end as usize];
     let dofs = &dofs[island.velocity_begin as usize..island.velocity_end as usize];
-    let turns = |count: usize| count.div_ceil(WIDTH);
+    let turns = |count: usize| count.div_ceil(ISLAND_WIDTH);
     let touching = dofs.iter().map(|dof| (dof.end - dof.begin) as usize).max().unwrap_or(0);
     let columns = |side_begin: u32, side_end: u32| {
         all.sides[side_begin as usize..side_end as usize].iter().map(|side| 1 + side.count as usize).sum::<usize>()

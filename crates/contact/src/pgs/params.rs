@@ -2,11 +2,10 @@
 
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::dense::MOST;
+pub use manyworlds_shaders::contact::tree_layout::DEVICE_ROWS;
 use manyworlds_shaders::contact::tree_layout::{LaneDims, phase};
 use manyworlds_shaders::dynamics::tree::TreeDims;
 
-/// [`PgsParams::rows`] on a device: 34 kB a lane in f32.
-pub const DEVICE_ROWS: u32 = 64;
 /// [`PgsParams::rows`] on the CPU, where a thread has one problem at a time.
 pub const CPU_ROWS: u32 = 128;
 

@@ -3,17 +3,14 @@
 
 use bytemuck::cast_slice;
 use manyworlds_shaders::contact::island::{
-    ConstraintRecord as ConstraintPart, IslandDims, IslandRecord as IslandPart, SideRecord, TreeItem, kind,
+    ConstraintRecord, ISLAND_WIDTH, IslandDims, IslandRecord, SideRecord, TreeItem, kind,
 };
 use manyworlds_shaders::contact::subadmm::layout::{
-    ConstraintRecord, IslandRecord, SlackRecord, SplitDims, TreeRecord, constraint, island, slack,
+    SplitConstraint, SplitDims, SplitIsland, SplitSlack, SplitTree, constraint, island, slack,
 };
 use manyworlds_shaders::dynamics::tree::NONE;
 
 use super::{Chain, Chains};
-
-/// Lanes of the workgroup that solves an island.
-const WIDTH: usize = 32;
 
 /// The islands of a chunk.
 #[derive(Debug, Clone, Copy)]
@@ -21,9 +18,9 @@ pub struct Islands<'a> {
     /// Sizes.
     pub dims: &'a IslandDims,
     /// By island.
-    pub islands: &'a [IslandPart],
+    pub islands: &'a [IslandRecord],
     /// By constraint.
-    pub constraints: &'a [ConstraintPart],
+    pub constraints: &'a [ConstraintRecord],
     /// By constraint.
     pub sides: &'a [SideRecord],
 }
@@ -46,10 +43,10 @@ pub struct SplitPack {
     chains: Vec<Chains>,
     /// Constraints of an island that a workgroup solves, at most.
     fused_most: u32,
-    trees: Vec<TreeRecord>,
-    constraints: Vec<ConstraintRecord>,
-    slacks: Vec<SlackRecord>,
-    islands: Vec<IslandRecord>,
+    trees: Vec<SplitTree>,
+    constraints: Vec<SplitConstraint>,
+    slacks: Vec<SplitSlack>,
+    islands: Vec<SplitIsland>,
     /// By entry of a region of `velocity` that is the first of a tree: the tree.
     tree_at: Vec<u32>,
     /// By tree: its set.
@@ -92,7 +89,7 @@ impl SplitPack {
                     self.add_side(i, rows, number, &all.sides[number], &mut chains_of);
                 }
                 let slack_end = self.slacks.len() as u32;
-                self.constraints.push(ConstraintRecord { slack_begin, slack_end, island, rows });
+                self.constraints.push(SplitConstraint { slack_begin, slack_end, island, rows });
             }
         }
         self.list_slacks();
@@ -102,7 +99,7 @@ impl SplitPack {
 
     /// Trees in islands, in the order of their velocities.
     #[must_use]
-    pub fn trees(&self) -> &[TreeRecord] {
+    pub fn trees(&self) -> &[SplitTree] {
         &self.trees
     }
 
@@ -131,12 +128,12 @@ impl SplitPack {
             let [begins, columns] = begins[set as usize];
             self.tree_at[at] = self.trees.len() as u32;
             self.set_of.push(set);
-            self.trees.push(TreeRecord {
+            self.trees.push(SplitTree {
                 velocity: at as u32,
                 n_v: self.chains[set as usize].n_v() as u32,
                 begins,
                 columns,
-                ..TreeRecord::default()
+                ..SplitTree::default()
             });
         }
         for (trees, items_at) in sets.iter().zip(&mut self.items_at) {
@@ -155,7 +152,7 @@ impl SplitPack {
         self.n_real = real;
     }
 
-    fn place_islands(&mut self, islands: &[IslandPart]) {
+    fn place_islands(&mut self, islands: &[IslandRecord]) {
         let mut tree_begin = 0;
         self.forms = [false; 2];
         for (number, record) in islands.iter().enumerate() {
@@ -166,7 +163,7 @@ impl SplitPack {
             }
             let wide = self.fused_most < record.constraint_end - record.constraint_begin;
             self.forms[usize::from(wide)] = true;
-            self.islands.push(IslandRecord {
+            self.islands.push(SplitIsland {
                 tree_begin,
                 tree_end,
                 constraint_begin: record.constraint_begin,
@@ -192,7 +189,7 @@ impl SplitPack {
         let (chains, columns) = (&self.chains[set], self.trees[tree as usize].columns);
         let mut first = 1;
         chains_of(number, set, chains, &mut |(tip, length)| {
-            self.slacks.push(SlackRecord {
+            self.slacks.push(SplitSlack {
                 constraint,
                 velocity: side.velocity,
                 jac: side.jac,
@@ -293,7 +290,7 @@ impl SplitPack {
                 let slacks = &self.slacks[c.slack_begin as usize..c.slack_end as usize];
                 own = own.max(slacks.iter().map(|slack| 8 + slack.length as usize).sum());
             }
-            let rounds = |from: u32, to: u32| ((to - from) as usize).div_ceil(WIDTH);
+            let rounds = |from: u32, to: u32| ((to - from) as usize).div_ceil(ISLAND_WIDTH);
             let (trees, laws) =
                 (rounds(island.tree_begin, island.tree_end), rounds(island.constraint_begin, island.constraint_end));
             self.loops[0] = self.loops[0].max(trees * solve + laws * own);

@@ -4,7 +4,7 @@
 //!
 //! A turn is so many rounds of it: what is not found then goes on in the next turn, which may be in another dispatch. The
 //! residual falls in the preconditioner's norm from round to round; a direction is found when, in the norm of
-//! `diag(A)^-1`, it is [`SHARE`] of the gradient, or as good as it gets.
+//! `diag(A)^-1`, it is [`CONJUGATE_SHARE`] of the gradient, or as good as it gets.
 
 use super::evaluate::Island;
 use super::layout::{conjugate, state, term};
@@ -14,9 +14,9 @@ use crate::contact::island;
 use crate::contact::local::symmetric_times;
 
 /// Share of the gradient that a direction leaves, both in the norm of `diag(A)^-1`.
-const SHARE: f64 = 1e-3;
+const CONJUGATE_SHARE: f64 = 1e-3;
 /// Rounds for a direction at most, in degrees of freedom: in exact arithmetic one each would do.
-const MOST: usize = 3;
+const CONJUGATE_MOST: usize = 3;
 
 impl<T: Scalar> Island<'_, T> {
     /// First real of a vector.
@@ -175,7 +175,7 @@ impl<T: Scalar> Island<'_, T> {
         self.convex.copy_within(z..z + n, p);
         self.convex.copy_within(hz..hz + n, hp);
         self.store(state::ENERGY, energy);
-        self.store(state::ENOUGH, T::lit(SHARE * SHARE) * square);
+        self.store(state::ENOUGH, T::lit(CONJUGATE_SHARE * CONJUGATE_SHARE) * square);
         true
     }
 
@@ -213,7 +213,7 @@ impl<T: Scalar> Island<'_, T> {
         if before == 0 && !self.begin_direction() {
             return Direction::None;
         }
-        let most = (MOST * self.dofs.len()) as u32;
+        let most = (CONJUGATE_MOST * self.dofs.len()) as u32;
         let mut rounds = before;
         let mut going = true;
         while going && rounds < before + self.dims.rounds && rounds < most {

@@ -2,11 +2,6 @@
 // the twin of conjugate.rs. The importing kernel imports contact/convex/evaluate and calls `convex_direction` from uniform
 // control flow.
 
-// Share of the gradient that a direction leaves, both in the norm of `diag(A)^-1`.
-const CONJUGATE_SHARE: real = real(1e-3);
-// Rounds for a direction at most, in degrees of freedom.
-const CONJUGATE_MOST: u32 = 3u;
-
 // First real of a vector.
 fn conjugate_vector(p: Place, vector: u32) -> u32 {
     return p.gradient + vector * p.n;

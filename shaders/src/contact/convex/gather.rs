@@ -28,8 +28,6 @@ pub struct Dims {
     pub n_m: u32,
 }
 
-crate::dims!(Dims { n_items, items_at, dofs_at, begins_at, columns_at, n_v, n_m });
-
 /// `momentum` is a tile buffer of the set.
 pub fn gather<T: Scalar>(dims: &Dims, islands: &[u32], index: &[u32], momentum: &[T::Pack], convex: &mut [T]) {
     let [n_v, n_m] = [dims.n_v, dims.n_m].map(|n| n as usize);

@@ -1,15 +1,8 @@
 // Momentum matrices of the trees of one set, dense, to where their islands' solver has them; an invocation a tree.
 #import index
-
-struct Dims {
-    n_items: u32,
-    items_at: u32,
-    dofs_at: u32,
-    begins_at: u32,
-    columns_at: u32,
-    n_v: u32,
-    n_m: u32,
-}
+#import dynamics/names.rs
+#import contact/convex/layout.rs
+#import contact/island.rs
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
@@ -17,19 +10,16 @@ struct Dims {
 @group(0) @binding(3) var<storage, read> momentum: array<real>;
 @group(0) @binding(4) var<storage, read_write> convex: array<real>;
 
-// No place.
-const NO_ROW: u32 = 0xffffffffu;
-
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let item = lane_index(group, local);
     if item >= dims.n_items {
         return;
     }
-    let lane = island_index[dims.items_at + 2u * item];
-    let entry = island_index[dims.items_at + 2u * item + 1u];
-    let a = convex_index[dims.dofs_at + 6u * entry + 3u];
-    if a == NO_ROW {
+    let lane = island_index[dims.items_at + TREE_ITEM_SIZE * item + TREE_ITEM_LANE];
+    let entry = island_index[dims.items_at + TREE_ITEM_SIZE * item + TREE_ITEM_VELOCITY];
+    let a = convex_index[dims.dofs_at + DOF_RECORD_SIZE * entry + DOF_RECORD_ROW];
+    if a == NONE {
         return;
     }
     let source = tile_base(lane, dims.n_m);

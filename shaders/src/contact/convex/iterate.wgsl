@@ -2,9 +2,6 @@
 // iterate.rs. The importing kernel imports contact/convex/evaluate, contact/convex/canal, contact/convex/sap and what has
 // `convex_newton`, and calls `convex_rests`, then `convex_solve`, from uniform control flow.
 
-// No gap has been found yet.
-const FAR: real = real(3.4e38);
-
 // From the velocity that the impulses to start from give.
 fn convex_begin(own: IslandRecord, p: Place, local: u32) -> u32 {
     let zero = real(0.0);

@@ -79,38 +79,6 @@ pub struct ConvexDims {
     pub absolute: u32,
 }
 
-crate::dims!(ConvexDims {
-    n_islands,
-    colours_at,
-    constraints_at,
-    sides_at,
-    n_constraints,
-    n_velocity,
-    iterations,
-    tolerance,
-    tolerance_scaled,
-    done,
-    places_at,
-    dofs_at,
-    constraint_real,
-    mixing_real,
-    method,
-    floor,
-    penalty,
-    penalty_most,
-    growth,
-    decrease,
-    inner_share,
-    inner,
-    outer,
-    noise,
-    rounds,
-    near_rigid,
-    stiction,
-    relative,
-    absolute,
-});
-
 impl ConvexDims {
     /// These sizes with the settings of a method.
     #[must_use]

@@ -12,7 +12,7 @@ use crate::Scalar;
 use crate::contact::island::con;
 
 /// Square of the share of the largest difference below which one is what inner problems solved inexactly leave.
-const INEXACT: f64 = 1e-12;
+const MIXING_INEXACT: f64 = 1e-12;
 
 /// What a lane, and then an island, finds of the newest differences.
 struct Products<T> {
@@ -98,7 +98,7 @@ impl<T: Scalar> Island<'_, T> {
         let noise = setting::<T>(self.dims.noise);
         let slot = |k: usize| (newest + WINDOW - k) % WINDOW;
         let square = |k: usize| self.load(state::GRAM + (WINDOW + 1) * slot(k));
-        let least = T::lit(INEXACT) * (0..learnt).fold(zero, |most, k| most.max(square(k)));
+        let least = T::lit(MIXING_INEXACT) * (0..learnt).fold(zero, |most, k| most.max(square(k)));
         // The factor times its pivots, their inverses, and the right-hand side.
         let mut c = [[zero; WINDOW]; WINDOW];
         let (mut inverse, mut y) = ([zero; WINDOW], [zero; WINDOW]);

@@ -1,9 +1,6 @@
 // CANAL's De Saxce shift from one outer iteration to the next, by one workgroup: the twin of mixing.rs. The importing
 // kernel imports contact/convex/evaluate, and calls these from uniform control flow.
 
-// Square of the share of the largest difference below which one is what inner problems solved inexactly leave.
-const MIXING_INEXACT: real = real(1e-12);
-
 // What an island finds of the newest differences: the square of the residual, the newest difference of residuals times
 // each, and each times the residual.
 struct Products {

@@ -43,7 +43,5 @@ pub const MOST_GROUP: usize = 58;
 /// Degrees of freedom of an island whose matrix is written out at most: beyond, a dense factor's loops do not fit a dispatch
 /// on every adapter.
 pub const MOST_DOFS: usize = 192;
-/// Lanes of the workgroup that owns an island.
-pub const WIDTH: usize = 32;
 /// Trials of a line search at most: Newton needs a few, bisection the rest of a number's bits.
 pub const TRIALS: usize = 60;

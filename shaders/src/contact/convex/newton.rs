@@ -7,7 +7,7 @@ use crate::Scalar;
 use crate::contact::local::symmetric_times;
 
 /// Share of the first slope that a line search leaves at most.
-const EXACT: f64 = 1e-6;
+const SEARCH_EXACT: f64 = 1e-6;
 
 /// What a turn of looking for a direction comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl<T: Scalar> Island<'_, T> {
     /// Root of the derivative, by Newton within a bracket that is doubled until it is one, else by bisection (`rtsafe` of
     /// Press et al., Numerical Recipes). The first trial is 1.
     pub(super) fn search(&self, start: T, curvature: T) -> T {
-        let (zero, two, enough) = (T::lit(0.0), T::lit(2.0), T::lit(EXACT) * start.abs());
+        let (zero, two, enough) = (T::lit(0.0), T::lit(2.0), T::lit(SEARCH_EXACT) * start.abs());
         let (mut low, mut high, mut bracketed) = (zero, zero, false);
         let mut t = T::lit(1.0);
         for _ in 0..TRIALS {

@@ -1,10 +1,7 @@
 // A Newton step on one island by one workgroup: the twin of newton.rs. The importing kernel imports
 // contact/convex/evaluate, and contact/convex/direct or contact/convex/conjugate, and calls `convex_newton` from uniform
 // control flow.
-
-const TRIALS: u32 = 60u;
-// Share of the first slope that a line search leaves at most.
-const SEARCH_EXACT: real = real(1e-6);
+#import contact/convex/mod.rs
 
 // What a turn of looking for a direction comes to: the matrix is not positive in this arithmetic; the next turn goes on; it
 // is in region SOLUTION.

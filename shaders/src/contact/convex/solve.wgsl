@@ -15,7 +15,7 @@
 #import contact/convex/sap
 #import contact/convex/iterate
 
-@group(0) @binding(0) var<uniform> dims: ConvexDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> convex_index: array<u32>;
 @group(0) @binding(3) var<storage, read> island_jac: array<real>;
@@ -25,8 +25,8 @@
 @group(0) @binding(7) var<storage, read_write> convex: array<real>;
 @group(0) @binding(8) var<storage, read_write> island_info: array<real>;
 
-// A lower triangle of 58 dofs and its right-hand side.
-var<workgroup> matrix: array<real, 1770>;
+// A lower triangle and its right-hand side.
+var<workgroup> matrix: array<real, (MOST_GROUP + 1u) * (MOST_GROUP + 2u) / 2u>;
 
 fn matrix_load(at: u32) -> real {
     return matrix[at];
@@ -51,5 +51,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if convex_rests(island, own, place.form, FORM_GROUP, local) {
         return;
     }
-    convex_solve(island, own, place.real_at, local);
+    convex_solve(island, own, place.real, local);
 }

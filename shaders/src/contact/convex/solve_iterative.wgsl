@@ -14,7 +14,7 @@
 #import contact/convex/sap
 #import contact/convex/iterate
 
-@group(0) @binding(0) var<uniform> dims: ConvexDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> convex_index: array<u32>;
 @group(0) @binding(3) var<storage, read> island_jac: array<real>;
@@ -35,5 +35,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if convex_rests(island, own, place.form, FORM_ITERATIVE, local) {
         return;
     }
-    convex_solve(island, own, place.real_at, local);
+    convex_solve(island, own, place.real, local);
 }

@@ -4,12 +4,10 @@ use super::layout::{ConvexDims, method, term};
 use crate::Scalar;
 use crate::args::Args;
 use crate::contact::island::{Islands, UNBOUNDED, con, contact, kind};
+use crate::contact::local::TINY;
 
 /// Uniform block.
 pub type Dims = ConvexDims;
-
-/// Means of the diagonal of `G_ii` below this are those of constraints that move nothing.
-const TINY: f64 = 1e-30;
 
 /// An f32 of the uniform.
 pub(super) fn setting<T: Scalar>(bits: u32) -> T {

@@ -2,20 +2,17 @@
 #import index
 #import contact/island
 #import contact/convex/layout
+#import dynamics/names.rs
+#import contact/local.rs
 
-@group(0) @binding(0) var<uniform> dims: ConvexDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_contact: array<real>;
 @group(0) @binding(3) var<storage, read> island_con: array<real>;
 @group(0) @binding(4) var<storage, read> impulse: array<real>;
 @group(0) @binding(5) var<storage, read_write> convex: array<real>;
 
-const TERMS_TINY: real = real(1e-30);
-const TERMS_UNBOUNDED: real = real(1e30);
 const TERMS_TAU: real = real(6.283185307179586476925286766559);
-const TERMS_CONTACT_SIZE: u32 = 16u;
-const TERMS_COMPLIANCE: u32 = 14u;
-const TERMS_SEPARATION: u32 = 15u;
 
 // `|W_ii|_F / 3` of a block, `G_ii` of a row; 1 of what moves nothing.
 fn rms(block: bool, c: u32) -> real {
@@ -43,15 +40,15 @@ fn compliant(block: bool, c: u32, given: u32, to: u32) {
         let held = island_con[c + CON_FRICTION] < zero;
         convex[to + TERM_BETA_T] = select(stick, one / near, held);
         convex[to + TERM_BETA_N] = one / near;
-        if !held && zero <= island_contact[given + TERMS_COMPLIANCE] {
-            convex[to + TERM_BETA_N] = one / max(near, island_contact[given + TERMS_COMPLIANCE]);
-            convex[to + TERM_BIAS + 2u] = -island_contact[given + TERMS_SEPARATION];
+        if !held && zero <= island_contact[given + CONTACT_COMPLIANCE] {
+            convex[to + TERM_BETA_N] = one / max(near, island_contact[given + CONTACT_COMPLIANCE]);
+            convex[to + TERM_BIAS + 2u] = -island_contact[given + CONTACT_SEPARATION];
         }
         return;
     }
     let below = island_con[c + CON_ROW_LOWER];
     let above = island_con[c + CON_ROW_UPPER];
-    let saturates = above < TERMS_UNBOUNDED || (-TERMS_UNBOUNDED < below && below != zero);
+    let saturates = above < UNBOUNDED || (-UNBOUNDED < below && below != zero);
     let compliance = island_con[c + CON_ROW_COMPLIANCE];
     convex[to + TERM_ROW_COMPLIANCE] = zero;
     var beta = one / near;
@@ -82,13 +79,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let g = c + CON_DELASSUS;
         mean = (island_con[g] + island_con[g + 3u] + island_con[g + 5u]) / real(3.0);
     }
-    let moves = TERMS_TINY < mean;
+    let moves = TINY < mean;
     convex[to + TERM_MEAN] = select(zero, mean, moves);
     for (var r = 0u; r < select(1u, 3u, block); r++) {
         convex[to + TERM_BIAS + r] = island_con[c + CON_BIAS + r];
     }
     if dims.method == METHOD_SAP {
-        compliant(block, c, TERMS_CONTACT_SIZE * i, to);
+        compliant(block, c, CONTACT_SIZE * i, to);
         return;
     }
     for (var r = 0u; r < 3u; r++) {

@@ -8,10 +8,6 @@
 #import contact/gradient/layout
 #import contact/gradient/force
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> motion: array<real>;
 @group(0) @binding(4) var<storage, read> velocity: array<real>;

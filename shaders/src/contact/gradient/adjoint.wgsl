@@ -3,10 +3,6 @@
 #import contact/gradient/layout
 #import contact/gradient/substitute
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> places: array<u32>;
 @group(0) @binding(4) var<storage, read> mobility: array<real>;

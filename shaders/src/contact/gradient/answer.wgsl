@@ -5,10 +5,6 @@
 #import contact/gradient/columns
 #import contact/gradient/substitute
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> slope: array<real>;
 @group(0) @binding(4) var<storage, read> mobility: array<real>;

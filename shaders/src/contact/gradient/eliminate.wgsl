@@ -62,7 +62,7 @@ fn multiply(own: Own, m: u32, i: u32, j: u32, largest: Pivot) -> Pivot {
 // B, and the largest of an invocation's entries.
 fn assemble(own: Own, local: u32, m: u32) -> Pivot {
     let quads = (m + 3u) / 4u;
-    var best = Pivot(real(0.0), NOWHERE, NOWHERE);
+    var best = Pivot(real(0.0), NONE, NONE);
     for (var e = local; e < m * quads; e += WIDTH) {
         best = multiply(own, m, e / quads, e % quads * 4u, best);
     }
@@ -76,10 +76,10 @@ fn assemble(own: Own, local: u32, m: u32) -> Pivot {
 // The largest of all invocations' entries, of equal ones the first in the order of rows.
 fn group_pivot(local: u32, m: u32, mine: Pivot) -> Pivot {
     let size = group_max(local, mine.size);
-    counts[local] = select(NOWHERE, mine.row * m + mine.column, mine.size == size && mine.row != NOWHERE);
+    counts[local] = select(NONE, mine.row * m + mine.column, mine.size == size && mine.row != NONE);
     workgroupBarrier();
     if local == 0u {
-        total = NOWHERE;
+        total = NONE;
         for (var k = 0u; k < WIDTH; k++) {
             total = min(total, counts[k]);
         }
@@ -141,7 +141,7 @@ fn eliminate(own: Own, local: u32, m: u32, first: Pivot) -> u32 {
             system[factor_at(own, k, k)] = per;
         }
         let quads = (m - k + 2u) / 4u;
-        mine = Pivot(real(0.0), NOWHERE, NOWHERE);
+        mine = Pivot(real(0.0), NONE, NONE);
         for (var e = local; e < (m - k - 1u) * quads; e += WIDTH) {
             mine = clear(own, m, k, k + 1u + e / quads, k + 1u + e % quads * 4u, mine);
         }

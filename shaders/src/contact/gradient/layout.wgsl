@@ -1,51 +1,5 @@
 // Buffers of a step's Jacobian: the twin of layout.rs. The importing kernel imports index and binds `places`.
 
-const PLACE_BEGIN: u32 = 0u;
-const PLACE_COUNT: u32 = 1u;
-const PLACE_SYSTEM: u32 = 2u;
-const PLACE_SHIFT: u32 = 3u;
-const PLACE_SIZE: u32 = 4u;
-
-const TOUCH_BODIES: u32 = 0u;
-const TOUCH_ARM: u32 = 2u;
-const TOUCH_NORMAL: u32 = 5u;
-const TOUCH_DISTANCE: u32 = 8u;
-const TOUCH_SLOPES: u32 = 9u;
-const TOUCH_SIZE: u32 = 93u;
-
-const SIDE_BODIES: u32 = 0u;
-const SIDE_SPEED: u32 = 2u;
-const SIDE_TURNED: u32 = 20u;
-const SIDE_WRENCH: u32 = 56u;
-const SIDE_KINK: u32 = 128u;
-const SIDE_SIZE: u32 = 130u;
-
-const KINK_MARGIN: u32 = 0u;
-const KINK_CLOSED: u32 = 1u;
-const KINK_SIZE: u32 = 2u;
-
-const ROW_SHIFT_BY_Q: u32 = 0u;
-const ROW_SHIFT_BY_CTRL: u32 = 3u;
-const ROW_SHIFT_MARGIN: u32 = 4u;
-const ROW_SHIFT_CLOSED: u32 = 5u;
-const ROW_SHIFT_CONTROL: u32 = 6u;
-const ROW_SHIFT_SIZE: u32 = 7u;
-
-const VERDICT_SIZE_OF: u32 = 0u;
-const VERDICT_RANK: u32 = 1u;
-const VERDICT_MARGIN: u32 = 2u;
-const VERDICT_CLOSED: u32 = 3u;
-const VERDICT_LEFT: u32 = 4u;
-const VERDICT_LARGEST: u32 = 5u;
-const VERDICT_LARGEST_SHIFT: u32 = 6u;
-const VERDICT_SIZE: u32 = 7u;
-
-const UNKNOWN_FIRST: u32 = 0u;
-const UNKNOWN_DIRECTION: u32 = 1u;
-const UNKNOWN_EQUATION: u32 = 4u;
-const UNKNOWN_DIAGONAL: u32 = 7u;
-const UNKNOWN_SIZE: u32 = 8u;
-
 // Offsets in a lane's part of `system`.
 struct System {
     most: u32,

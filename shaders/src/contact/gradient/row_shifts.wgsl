@@ -7,11 +7,7 @@
 #import contact/tree_layout
 #import contact/gradient/layout
 #import contact/gradient/kink
-
-struct Dims {
-    tree: TreeDims,
-    closed: u32,
-}
+#import contact/gradient/sides.rs
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> state: array<real>;
@@ -54,7 +50,7 @@ fn put_kink(own: Own, gap: real) {
 }
 
 fn limit(own: Own) {
-    let side = number(own, ROW_AT_COEFFICIENT);
+    let side = number(own, ROW_COEFFICIENT);
     let q = state[own.state + own.record.q * TILE];
     let below = q - own_param(own, PARAM_JOINT_LOWER);
     let above = own_param(own, PARAM_JOINT_UPPER) - q;
@@ -74,22 +70,22 @@ fn ball(own: Own) {
     let inverse = turn_right_inverse(turn);
     var along = mat_t_vec(inverse, axis);
     var rows = array<vec3<real>, 3>(inverse.x, inverse.y, inverse.z);
-    var dofs = vec3<u32>(own.record.dof_0, own.record.dof_1, own.record.dof_2);
+    var dofs = vec3<u32>(own.record.dofs[0], own.record.dofs[1], own.record.dofs[2]);
     for (var k = 0u; k < 3u; k++) {
         var moved = real(0.0);
         for (var l = 0u; l < 3u; l++) {
             let change = (axis[l] * along[k] - rows[l][k]) / angle;
             moved = fma(change, velocity[own.velocity + dofs[l] * TILE], moved);
             let to = own.slope + (dofs[l] * slope_width() + dofs[k]) * TILE;
-            slope[to] = fma(number(own, ROW_AT_IMPULSE), change, slope[to]);
+            slope[to] = fma(number(own, ROW_IMPULSE), change, slope[to]);
         }
         put(own, ROW_SHIFT_BY_Q + k, moved - gap_slope * axis[k]);
     }
 }
 
 fn drive(own: Own, h: real) {
-    let per_force = -(h * number(own, ROW_AT_COMPLIANCE));
-    let joint = joint_record(dof_record(own.record.dof_0).joint);
+    let per_force = -(h * number(own, ROW_COMPLIANCE));
+    let joint = joint_record(dof_record(own.record.dofs[0]).joint);
     var length = length_slope(own.param, own.state, joint, own.record.param + PARAM_ACTUATOR_GEAR);
     let pull = per_force * own_param(own, PARAM_ACTUATOR_BIAS + 1u);
     for (var k = 0u; k < own.record.count; k++) {
@@ -123,9 +119,9 @@ fn coupling(own: Own) {
     put(own, ROW_SHIFT_BY_Q, bias.x);
     put(own, ROW_SHIFT_MARGIN, bias.y);
     if driven {
-        let dof = own.record.dof_1;
+        let dof = own.record.dofs[1];
         put(own, ROW_SHIFT_BY_Q + 1u, -(first * bias.x) - bend * velocity[own.velocity + dof * TILE]);
-        slope[own.slope + (dof * slope_width() + dof) * TILE] -= number(own, ROW_AT_IMPULSE) * bend;
+        slope[own.slope + (dof * slope_width() + dof) * TILE] -= number(own, ROW_IMPULSE) * bend;
     }
 }
 

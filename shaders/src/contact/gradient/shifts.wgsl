@@ -5,10 +5,6 @@
 #import dynamics/derivatives/layout
 #import contact/gradient/layout
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> places: array<u32>;
 @group(0) @binding(4) var<storage, read> motion: array<real>;
@@ -16,9 +12,6 @@ struct Dims {
 @group(0) @binding(6) var<storage, read> side: array<real>;
 @group(0) @binding(7) var<storage, read_write> shift: array<real>;
 @group(0) @binding(8) var<storage, read_write> slope: array<real>;
-
-// Reals of a body in the sums.
-const SUM: u32 = SPATIAL * SPATIAL;
 
 // First elements of a lane in the buffers.
 struct Bases {

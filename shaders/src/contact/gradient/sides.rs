@@ -26,8 +26,6 @@ pub struct Dims {
     /// Gaps that a step would close at less than this are closed, m/s: the bits of an f32.
     pub closed: u32,
 }
-crate::dims!(Dims { tree, closed });
-
 /// Whether a contact carries something: whether there is a body that it moves.
 #[inline(always)]
 pub(super) fn acts<R: Real>([a, b]: [R; 2]) -> R::Mask {

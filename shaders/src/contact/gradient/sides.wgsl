@@ -7,11 +7,6 @@
 #import contact/gradient/kink
 #import contact/gradient/force
 
-struct Dims {
-    tree: TreeDims,
-    closed: u32,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> places: array<u32>;
 @group(0) @binding(4) var<storage, read> impulse: array<real>;

@@ -29,8 +29,6 @@ pub struct Dims {
     /// Pivots below this part of the largest count as none: the bits of an f32.
     pub smallest: u32,
 }
-crate::dims!(Dims { lanes, n_v, n_u, n_row, smallest });
-
 impl Dims {
     fn sizes(&self) -> [u32; 3] {
         [self.n_v, self.n_u, self.n_row]

@@ -6,14 +6,7 @@
 #import contact/gradient/modes
 #import contact/gradient/eliminate
 #import contact/gradient/check
-
-struct Dims {
-    lanes: u32,
-    n_v: u32,
-    n_u: u32,
-    n_row: u32,
-    smallest: u32,
-}
+#import dynamics/names.rs
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> places: array<u32>;
@@ -25,8 +18,6 @@ struct Dims {
 @group(0) @binding(7) var<storage, read_write> system: array<real>;
 
 const WIDTH: u32 = 32u;
-// No entry.
-const NOWHERE: u32 = 0xffffffffu;
 
 // Functions that take `local` and call these hold barriers: they are called from uniform control flow.
 var<workgroup> partial: array<real, WIDTH>;
@@ -105,7 +96,7 @@ fn row_entry(own: Own, what: u32, r: u32, column: u32) -> real {
     let n = dims.n_v;
     let at = own.row + r * row_stride(n) * TILE;
     if what == OF_RESPONSE {
-        return row[at + (ROW_AT_Y + column) * TILE];
+        return row[at + (ROW_Y + column) * TILE];
     }
     let moved = own.shift + (own.slots * slot_shift(n) + r * ROW_SHIFT_SIZE) * TILE;
     if column >= n {
@@ -118,7 +109,7 @@ fn row_entry(own: Own, what: u32, r: u32, column: u32) -> real {
             if what == OF_SHIFT {
                 sum += shift[moved + (ROW_SHIFT_BY_Q + d) * TILE];
             } else {
-                sum += row[at + (ROW_AT_COEFFICIENT + d) * TILE];
+                sum += row[at + (ROW_COEFFICIENT + d) * TILE];
             }
         }
     }

@@ -54,27 +54,6 @@ pub struct ResidualDims {
     pub shift: u32,
 }
 
-crate::dims!(ResidualDims {
-    n_islands,
-    colours_at,
-    constraints_at,
-    sides_at,
-    n_constraints,
-    n_velocity,
-    iterations,
-    tolerance,
-    tolerance_scaled,
-    done,
-    most,
-    dofs_at,
-    items_at,
-    function,
-    scale,
-    damping,
-    share,
-    shift,
-});
-
 impl ResidualDims {
     /// These sizes with the settings of a method.
     #[must_use]

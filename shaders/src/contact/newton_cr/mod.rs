@@ -18,8 +18,6 @@ mod residual;
 mod rows;
 pub mod solve;
 
-/// Lanes of the workgroup that owns an island.
-pub const WIDTH: usize = 32;
 /// Iterations of the linear solver that a Newton step is worth making with, at least: an island whose passes leave no room
 /// for so many in a dispatch is left as it is.
 pub const LEAST_LINEAR: u32 = 50;

@@ -10,7 +10,7 @@ struct Ncp {
 fn ncp(a: real, b: real) -> Ncp {
     let zero = real(0.0);
     let one = real(1.0);
-    if dims.function == MINIMUM_MAP {
+    if dims.function == FUNCTION_MINIMUM_MAP {
         if a < b {
             return Ncp(a, one, zero);
         }
@@ -27,7 +27,7 @@ fn ncp(a: real, b: real) -> Ncp {
 fn ncp_friction(slip: real, limit: real, carried: real, r: real) -> real {
     let zero = real(0.0);
     let b = r * (limit - carried);
-    if dims.function == MINIMUM_MAP {
+    if dims.function == FUNCTION_MINIMUM_MAP {
         return select((slip - b) / limit, zero, slip <= b);
     }
     let length = sqrt(fma(slip, slip, b * b));

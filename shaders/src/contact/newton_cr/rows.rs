@@ -6,9 +6,9 @@ use crate::Scalar;
 use crate::contact::island::{UNBOUNDED, con};
 
 /// Derivatives of an NCP function below this count as zero: the row is held by its impulse alone.
-const FLAT: f64 = 1e-6;
+const ROWS_FLAT: f64 = 1e-6;
 /// Scalings are no smaller than this, the least normal f32.
-const LEAST_SCALE: f64 = 1.175_494_350_822_287_5e-38;
+const ROWS_LEAST_SCALE: f64 = 1.175_494_350_822_287_5e-38;
 
 /// A row of the linear system.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ fn row_fixed<T: Scalar>(x: T) -> Row<T> {
 #[inline(always)]
 fn row_scale<T: Scalar>(dims: &ResidualDims, own: T) -> T {
     let uniform = setting::<T>(dims.scale);
-    if T::lit(0.0) < uniform { uniform } else { own.max(T::lit(LEAST_SCALE)) }
+    if T::lit(0.0) < uniform { uniform } else { own.max(T::lit(ROWS_LEAST_SCALE)) }
 }
 
 /// A complementary pair `0 <= lambda _|_ a >= 0` linearised.
@@ -44,7 +44,7 @@ fn row_scale<T: Scalar>(dims: &ResidualDims, own: T) -> T {
 fn row_pair<T: Scalar>(dims: &ResidualDims, a: T, lambda: T, own: T) -> Row<T> {
     let r = row_scale(dims, own);
     let f = ncp(dims, a, r * lambda);
-    if f.by_a <= T::lit(FLAT) {
+    if f.by_a <= T::lit(ROWS_FLAT) {
         return row_fixed(-(f.phi / (f.by_b * r)));
     }
     Row { solved: true, c: f.by_b * r / f.by_a, x: -(f.phi / f.by_a) }

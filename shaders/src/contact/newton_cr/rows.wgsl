@@ -1,10 +1,6 @@
 // The rows of a Newton step that one constraint has: the twin of rows.rs. The importing kernel imports contact/island,
 // contact/newton_cr/layout and contact/newton_cr/ncp, and binds island_con.
 
-const ROWS_FLAT: real = real(1e-6);
-const ROWS_LEAST_SCALE: real = real(1.1754943508222875e-38);
-const ROWS_UNBOUNDED: real = real(1e30);
-
 struct Row {
     // `(G + c) dlambda = x`; else `dlambda = x`.
     solved: bool,
@@ -61,7 +57,7 @@ fn rows_single(c: u32, lambda: real, hat: real) -> Row {
     let lower = island_con[c + CON_ROW_LOWER];
     let upper = island_con[c + CON_ROW_UPPER];
     let own = island_con[c + CON_ROW_DELASSUS];
-    if compliance <= zero && lower == zero && ROWS_UNBOUNDED <= upper {
+    if compliance <= zero && lower == zero && UNBOUNDED <= upper {
         return row_pair(hat, lambda, own);
     }
     var wanted = lambda - hat / row_scale(own);

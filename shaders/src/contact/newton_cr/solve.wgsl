@@ -8,7 +8,7 @@
 #import contact/newton_cr/rows
 #import contact/newton_cr/residual
 
-@group(0) @binding(0) var<uniform> dims: ResidualDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> cr_index: array<u32>;
 @group(0) @binding(3) var<storage, read> island_jac: array<real>;
@@ -17,9 +17,6 @@
 @group(0) @binding(6) var<storage, read_write> velocity: array<real>;
 @group(0) @binding(7) var<storage, read_write> cr: array<real>;
 @group(0) @binding(8) var<storage, read_write> island_info: array<real>;
-
-// A full step is taken after one that brought the residual to this share.
-const FELL: real = real(0.5);
 
 const STOPPED_BROKEN: i32 = -1;
 const STOPPED_NOT: i32 = 0;

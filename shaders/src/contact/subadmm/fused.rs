@@ -3,7 +3,7 @@
 //! A dispatch does the iterations from `done` to `iterations`: on devices a solve is spread over several, as the loops of
 //! an invocation are limited ([`crate::contact::LOOPS`]).
 
-use super::layout::{IslandRecord, Split, SplitDims};
+use super::layout::{Split, SplitDims, SplitIsland};
 use super::{CHECK_EVERY, laws, trees, verdict};
 use crate::Scalar;
 use crate::args::Args;
@@ -23,7 +23,7 @@ struct State<'a, T> {
 
 impl<T: Scalar> State<'_, T> {
     /// Where the impulses stand, and what follows from it. Whether nothing is left to do.
-    fn check(&mut self, all: &Split, number: usize, own: &IslandRecord, done: u32) -> bool {
+    fn check(&mut self, all: &Split, number: usize, own: &SplitIsland, done: u32) -> bool {
         let start = done == 0;
         let (own_trees, own_laws) = ranges(own);
         for t in own_trees.clone() {
@@ -41,7 +41,7 @@ impl<T: Scalar> State<'_, T> {
     }
 
     /// Iterations of one island.
-    fn solve(&mut self, all: &Split, number: usize, own: &IslandRecord) {
+    fn solve(&mut self, all: &Split, number: usize, own: &SplitIsland) {
         let dims = all.dims;
         if dims.done == 0 && self.check(all, number, own, 0) {
             return;
@@ -61,7 +61,7 @@ impl<T: Scalar> State<'_, T> {
 }
 
 /// Trees and constraints of an island.
-fn ranges(own: &IslandRecord) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
+fn ranges(own: &SplitIsland) -> (std::ops::Range<usize>, std::ops::Range<usize>) {
     (own.tree_begin as usize..own.tree_end as usize, own.constraint_begin as usize..own.constraint_end as usize)
 }
 

@@ -3,8 +3,9 @@
 #import contact/subadmm/laws
 #import contact/subadmm/trees
 #import contact/subadmm/verdict
+#import contact/subadmm/mod.rs
 
-@group(0) @binding(0) var<uniform> dims: SplitDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> split_index: array<u32>;
 @group(0) @binding(3) var<storage, read> island_jac: array<real>;
@@ -14,25 +15,23 @@
 @group(0) @binding(7) var<storage, read_write> split: array<real>;
 @group(0) @binding(8) var<storage, read_write> island_info: array<real>;
 
-const FUSED_CHECK_EVERY: u32 = 5u;
-
 var<workgroup> before_stopped: u32;
 
 // Where the impulses stand, and what follows from it. Whether nothing is left to do.
 fn fused_check(island: u32, own: SplitIsland, local: u32, done: u32) -> bool {
     let start = done == 0u;
-    for (var t = own.tree_begin + local; t < own.tree_end; t += VERDICT_WIDTH) {
+    for (var t = own.tree_begin + local; t < own.tree_end; t += ISLAND_WIDTH) {
         tree_velocity(t, start);
     }
     storageBarrier();
-    for (var i = own.constraint_begin + local; i < own.constraint_end; i += VERDICT_WIDTH) {
+    for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
         law_measure(i, done);
     }
     storageBarrier();
     let stopped = island_judge(island, local, done);
     storageBarrier();
     if !stopped {
-        for (var t = own.tree_begin + local; t < own.tree_end; t += VERDICT_WIDTH) {
+        for (var t = own.tree_begin + local; t < own.tree_end; t += ISLAND_WIDTH) {
             tree_factor(t);
         }
     }
@@ -40,7 +39,7 @@ fn fused_check(island: u32, own: SplitIsland, local: u32, done: u32) -> bool {
     return stopped;
 }
 
-@compute @workgroup_size(VERDICT_WIDTH)
+@compute @workgroup_size(ISLAND_WIDTH)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let island = group_index(group);
     if island >= dims.n_islands {
@@ -58,16 +57,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         running = !fused_check(island, own, local, 0u);
     }
     for (var done = dims.done; done < dims.iterations && running; done++) {
-        for (var t = own.tree_begin + local; t < own.tree_end; t += VERDICT_WIDTH) {
+        for (var t = own.tree_begin + local; t < own.tree_end; t += ISLAND_WIDTH) {
             tree_solve(t);
         }
         storageBarrier();
-        for (var i = own.constraint_begin + local; i < own.constraint_end; i += VERDICT_WIDTH) {
+        for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
             law_project(i);
         }
         storageBarrier();
         let now = done + 1u;
-        if now % FUSED_CHECK_EVERY == 0u || now == dims.iterations {
+        if now % CHECK_EVERY == 0u || now == dims.iterations {
             running = !fused_check(island, own, local, now);
         }
     }

@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::layout::TreeRecord;
+use super::layout::SplitTree;
 use crate::args::Args;
 use crate::contact::island::{items, words};
 use crate::{LANES, Real, Scalar};
@@ -21,14 +21,12 @@ pub struct Dims {
     pub n_m: u32,
 }
 
-crate::dims!(Dims { n_items, items_at, trees_at, n_m });
-
 /// `momentum` is a tile buffer of the set.
 pub fn gather<T: Scalar>(dims: &Dims, index: &[u32], momentum: &[T::Pack], split: &mut [T]) {
     let n_m = dims.n_m as usize;
     for &tree in items::<u32>(index, dims.items_at, dims.n_items) {
-        let at = dims.trees_at + tree * words::<TreeRecord>() as u32;
-        let record = &items::<TreeRecord>(index, at, 1)[0];
+        let at = dims.trees_at + tree * words::<SplitTree>() as u32;
+        let record = &items::<SplitTree>(index, at, 1)[0];
         let (tile, lane) = (record.lane as usize / LANES, record.lane as usize % LANES);
         let to = &mut split[record.matrix as usize..][..n_m];
         for (to, from) in to.iter_mut().zip(&momentum[tile * n_m..][..n_m]) {

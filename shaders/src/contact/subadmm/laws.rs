@@ -1,25 +1,23 @@
 //! The half-iteration of a constraint, and how far the impulses are from its law.
 
-use super::layout::{SlackRecord, Split, constraint, island, slack};
+use super::layout::{Split, SplitSlack, constraint, island, slack};
 use crate::Scalar;
 use crate::contact::island::{con, constraint_residual, kind, load6, region};
-use crate::contact::local;
+use crate::contact::local::{self, TINY};
 
-/// Effective masses of constraints that move less than this, 1/kg, are not formed.
-const TINY: f64 = 1e-30;
 /// Largest factor of one adaptation: residuals early on say little.
-const LARGEST_ADAPTATION: f64 = 10.0;
+const LAWS_LARGEST_ADAPTATION: f64 = 10.0;
 /// Residuals below this part of the impulse, and of the momentum that the constraint's free velocity stands for, say
 /// nothing: in single precision they are rounding.
-const NOISE: f64 = 1e-6;
+const LAWS_NOISE: f64 = 1e-6;
 /// Least penalty, in effective masses.
-const LEAST: f64 = 1e-2;
+const LAWS_LEAST: f64 = 1e-2;
 /// Largest penalty, in effective masses.
-const LARGEST: f64 = 1e4;
+const LAWS_LARGEST: f64 = 1e4;
 
 /// `J x` of one slack.
 #[inline(always)]
-fn times<T: Scalar>(all: &Split, slack: &SlackRecord, split: &[T], x: &[T]) -> [T; 3] {
+fn times<T: Scalar>(all: &Split, slack: &SplitSlack, split: &[T], x: &[T]) -> [T; 3] {
     let mut y = [T::lit(0.0); 3];
     let j = &split[slack.packed as usize..][..slack.rows as usize * slack.length as usize];
     let x = &x[slack.velocity as usize..][..slack.count as usize];
@@ -41,7 +39,7 @@ fn times<T: Scalar>(all: &Split, slack: &SlackRecord, split: &[T], x: &[T]) -> [
 
 /// J along the chain of a slack, to where an iteration reads it.
 #[inline(always)]
-fn pack<T: Scalar>(all: &Split, slack: &SlackRecord, jac: &[T], split: &mut [T]) {
+fn pack<T: Scalar>(all: &Split, slack: &SplitSlack, jac: &[T], split: &mut [T]) {
     let (n, rows) = (slack.count as usize, slack.rows as usize);
     let j = &jac[slack.jac as usize..][..rows * n];
     let packed = split[slack.packed as usize..].chunks_exact_mut(rows);
@@ -118,7 +116,7 @@ pub(super) fn measure<T: Scalar>(
             speed = free[r].mul_add(free[r], speed);
             size = lambda[r].mul_add(lambda[r], size);
         }
-        let noise = T::lit(NOISE * NOISE) * (mass * mass).mul_add(speed, size);
+        let noise = T::lit(LAWS_NOISE * LAWS_NOISE) * (mass * mass).mul_add(speed, size);
         let residuals = [(mass * mass).mul_add(gap, noise), change + noise];
         split[own + constraint::PENALTY] = adapted(Split::number(all.dims.imbalance), mass, beta, residuals);
     }
@@ -132,7 +130,7 @@ fn adapted<T: Scalar>(imbalance: T, mass: T, beta: T, [primal, dual]: [T; 2]) ->
     if primal <= square * dual && dual <= square * primal {
         return beta;
     }
-    let most = T::lit(LARGEST_ADAPTATION);
+    let most = T::lit(LAWS_LARGEST_ADAPTATION);
     let least = T::lit(1.0) / most;
     // The quotient of what is out of balance by nothing, which need not be finite.
     let far = most * most * (most * most);
@@ -143,7 +141,7 @@ fn adapted<T: Scalar>(imbalance: T, mass: T, beta: T, [primal, dual]: [T; 2]) ->
     } else {
         (primal / dual).sqrt().sqrt()
     };
-    (beta * factor).max(T::lit(LEAST) * mass).min(T::lit(LARGEST) * mass)
+    (beta * factor).max(T::lit(LAWS_LEAST) * mass).min(T::lit(LAWS_LARGEST) * mass)
 }
 
 #[inline(always)]

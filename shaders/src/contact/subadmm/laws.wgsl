@@ -5,12 +5,6 @@
 #import contact/island_sweep
 #import contact/subadmm/layout
 
-const LAWS_TINY: real = real(1e-30);
-const LAWS_LARGEST_ADAPTATION: real = real(10.0);
-const LAWS_NOISE: real = real(1e-6);
-const LAWS_LEAST: real = real(1e-2);
-const LAWS_LARGEST: real = real(1e4);
-
 // `J x` of one slack, x in a region of `velocity`.
 fn slack_times(slack: SplitSlack, region: u32) -> vec3<real> {
     let zero = real(0.0);
@@ -53,7 +47,7 @@ fn law_measure(i: u32, done: u32) {
     }
     let own = constraint_at(i);
     if start {
-        split[own + SPLIT_PENALTY] = law_effective_mass(block, c);
+        split[own + CONSTRAINT_PENALTY] = law_effective_mass(block, c);
         var free = bias;
         if !block {
             free.x = island_con[c + CON_ROW_BIAS];
@@ -68,9 +62,9 @@ fn law_measure(i: u32, done: u32) {
             split[at + 1u] = z.y;
             split[at + 2u] = z.z;
         }
-        split[own + SPLIT_FREE] = free.x;
-        split[own + SPLIT_FREE + 1u] = free.y;
-        split[own + SPLIT_FREE + 2u] = free.z;
+        split[own + CONSTRAINT_FREE] = free.x;
+        split[own + CONSTRAINT_FREE + 1u] = free.y;
+        split[own + CONSTRAINT_FREE + 2u] = free.z;
     }
     var sigma = bias;
     var gap = zero;
@@ -93,22 +87,22 @@ fn law_measure(i: u32, done: u32) {
         kind = KIND_BLOCK;
     }
     let r = constraint_residual(kind, c, impulse_at(i), sigma);
-    split[own + SPLIT_SQUARE] = r.square;
-    split[own + SPLIT_SCALED] = r.scaled;
+    split[own + CONSTRAINT_SQUARE] = r.square;
+    split[own + CONSTRAINT_SCALED] = r.scaled;
     if due {
         let mass = law_effective_mass(block, c);
         let lambda = impulse_at(i);
         var speed = zero;
         var size = zero;
         for (var k = 0u; k < record.rows; k++) {
-            let free = split[own + SPLIT_FREE + k];
+            let free = split[own + CONSTRAINT_FREE + k];
             speed = fma(free, free, speed);
             size = fma(lambda[k], lambda[k], size);
         }
         let noise = LAWS_NOISE * LAWS_NOISE * fma(mass * mass, speed, size);
         let primal = fma(mass * mass, gap, noise);
-        let dual = split[own + SPLIT_CHANGE] + noise;
-        split[own + SPLIT_PENALTY] = law_adapted(mass, split[own + SPLIT_PENALTY], primal, dual);
+        let dual = split[own + CONSTRAINT_CHANGE] + noise;
+        split[own + CONSTRAINT_PENALTY] = law_adapted(mass, split[own + CONSTRAINT_PENALTY], primal, dual);
     }
 }
 
@@ -141,7 +135,7 @@ fn law_effective_mass(block: bool, c: u32) -> real {
     } else if island_con[c + CON_ROW_LOWER] < island_con[c + CON_ROW_UPPER] {
         mean = island_con[c + CON_ROW_DELASSUS];
     }
-    if LAWS_TINY < mean {
+    if TINY < mean {
         return real(1.0) / mean;
     }
     return real(0.0);
@@ -151,7 +145,7 @@ fn law_effective_mass(block: bool, c: u32) -> real {
 fn law_project(i: u32) {
     let record = split_constraint(i);
     let own = constraint_at(i);
-    let beta = split[own + SPLIT_PENALTY];
+    let beta = split[own + CONSTRAINT_PENALTY];
     if beta <= real(0.0) {
         return;
     }
@@ -170,7 +164,7 @@ fn law_project(i: u32) {
             sum[r] += fma(beta, z, -before[r]);
         }
     }
-    let free = vec3<real>(split[own + SPLIT_FREE], split[own + SPLIT_FREE + 1u], split[own + SPLIT_FREE + 2u]);
+    let free = vec3<real>(split[own + CONSTRAINT_FREE], split[own + CONSTRAINT_FREE + 1u], split[own + CONSTRAINT_FREE + 2u]);
     let count = real(record.slack_end - record.slack_begin);
     let next = law_closed_form(record.rows == 3u, CON_SIZE * i, beta, count, sum, free);
     var change = real(0.0);
@@ -186,7 +180,7 @@ fn law_project(i: u32) {
             split[at + SLACK_PUSH + r] = fma(beta, z, next[r]);
         }
     }
-    split[own + SPLIT_CHANGE] = change;
+    split[own + CONSTRAINT_CHANGE] = change;
     for (var r = 0u; r < record.rows; r++) {
         impulse[3u * i + r] = next[r];
     }

@@ -3,9 +3,9 @@
 //!
 //! | part of `split` | content |
 //! |---|---|
-//! | by tree, from [`TreeRecord::matrix`] | A, then the factor of `A + sum beta J^T J`, each `[n_m]`, branch-sparse |
+//! | by tree, from [`SplitTree::matrix`] | A, then the factor of `A + sum beta J^T J`, each `[n_m]`, branch-sparse |
 //! | by slack, from `slack_real`, [`slack`] | z and what the tree's right-hand side takes over |
-//! | by slack, from [`SlackRecord::packed`] | J along its chain |
+//! | by slack, from [`SplitSlack::packed`] | J along its chain |
 //! | by constraint, from `constraint_real`, [`constraint`] | penalty, free velocity, residuals |
 //! | by island, from `island_real`, [`island`] | when penalties are adapted next, outcome |
 //!
@@ -42,15 +42,15 @@ pub struct SplitDims {
     pub done: u32,
     /// Trees in islands.
     pub n_trees: u32,
-    /// First word of the [`TreeRecord`]s in `split_index`.
+    /// First word of the [`SplitTree`]s in `split_index`.
     pub trees_at: u32,
-    /// First word of the [`ConstraintRecord`]s.
+    /// First word of the [`SplitConstraint`]s.
     pub splits_at: u32,
-    /// First word of the [`SlackRecord`]s.
+    /// First word of the [`SplitSlack`]s.
     pub slacks_at: u32,
     /// Slacks.
     pub n_slacks: u32,
-    /// First word of the [`IslandRecord`]s.
+    /// First word of the [`SplitIsland`]s.
     pub islands_at: u32,
     /// First real of the slacks in `split`.
     pub slack_real: u32,
@@ -68,36 +68,10 @@ pub struct SplitDims {
     pub wide: u32,
 }
 
-crate::dims!(SplitDims {
-    n_islands,
-    colours_at,
-    constraints_at,
-    sides_at,
-    n_constraints,
-    n_velocity,
-    iterations,
-    tolerance,
-    tolerance_scaled,
-    done,
-    n_trees,
-    trees_at,
-    splits_at,
-    slacks_at,
-    n_slacks,
-    islands_at,
-    slack_real,
-    constraint_real,
-    island_real,
-    relaxation,
-    imbalance,
-    adapt_after,
-    wide,
-});
-
 /// A tree in an island. Trees stand by island.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
-pub struct TreeRecord {
+pub struct SplitTree {
     /// Its island.
     pub island: u32,
     /// First entry in a region of `velocity`.
@@ -121,7 +95,7 @@ pub struct TreeRecord {
 /// A constraint: its slacks.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
-pub struct ConstraintRecord {
+pub struct SplitConstraint {
     /// First slack.
     pub slack_begin: u32,
     /// One past the last.
@@ -135,7 +109,7 @@ pub struct ConstraintRecord {
 /// A constraint's share of a chain of dofs. Slacks stand by constraint.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
-pub struct SlackRecord {
+pub struct SplitSlack {
     /// The constraint.
     pub constraint: u32,
     /// First entry of its tree in a region of `velocity`.
@@ -159,7 +133,7 @@ pub struct SlackRecord {
 /// An island.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
-pub struct IslandRecord {
+pub struct SplitIsland {
     /// First tree.
     pub tree_begin: u32,
     /// One past the last.
@@ -222,13 +196,13 @@ pub struct Split<'a> {
     /// All of `split_index`.
     pub index: &'a [u32],
     /// `[n_trees]`
-    pub trees: &'a [TreeRecord],
+    pub trees: &'a [SplitTree],
     /// `[n_constraints]`
-    pub constraints: &'a [ConstraintRecord],
+    pub constraints: &'a [SplitConstraint],
     /// `[n_slacks]`
-    pub slacks: &'a [SlackRecord],
+    pub slacks: &'a [SplitSlack],
     /// `[n_islands]`
-    pub islands: &'a [IslandRecord],
+    pub islands: &'a [SplitIsland],
 }
 
 impl<'a> Split<'a> {
@@ -248,7 +222,7 @@ impl<'a> Split<'a> {
     /// Slacks of a constraint, and the number of the first.
     #[inline(always)]
     #[must_use]
-    pub fn slacks_of(&self, constraint: &ConstraintRecord) -> (usize, &'a [SlackRecord]) {
+    pub fn slacks_of(&self, constraint: &SplitConstraint) -> (usize, &'a [SplitSlack]) {
         let begin = constraint.slack_begin as usize;
         (begin, &self.slacks[begin..constraint.slack_end as usize])
     }
@@ -256,14 +230,14 @@ impl<'a> Split<'a> {
     /// Numbers of the slacks that act on a tree.
     #[inline(always)]
     #[must_use]
-    pub fn list(&self, tree: &TreeRecord) -> &'a [u32] {
+    pub fn list(&self, tree: &SplitTree) -> &'a [u32] {
         &self.index[tree.list_begin as usize..tree.list_end as usize]
     }
 
     /// Dofs of a slack's chain, tip first.
     #[inline(always)]
     #[must_use]
-    pub fn chain(&self, slack: &SlackRecord) -> &'a [u32] {
+    pub fn chain(&self, slack: &SplitSlack) -> &'a [u32] {
         &self.index[slack.chain as usize..][..slack.length as usize]
     }
 

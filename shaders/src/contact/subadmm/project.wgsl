@@ -2,7 +2,7 @@
 #import index
 #import contact/subadmm/laws
 
-@group(0) @binding(0) var<uniform> dims: SplitDims;
+@group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> split_index: array<u32>;
 @group(0) @binding(3) var<storage, read> island_jac: array<real>;
@@ -14,7 +14,7 @@
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let i = lane_index(group, local);
-    if i >= dims.n_constraints || split_rests(split_index[dims.splits_at + 4u * i + 2u]) {
+    if i >= dims.n_constraints || split_rests(split_index[dims.splits_at + SPLIT_CONSTRAINT_SIZE * i + SPLIT_CONSTRAINT_ISLAND]) {
         return;
     }
     law_project(i);

@@ -1,16 +1,13 @@
 // The half-iteration of a tree, its factor, and the velocity that its impulses give: the twin of trees.rs. The importing
 // kernel binds split_index, island_jac, impulse, velocity and split.
 #import contact/subadmm/layout
-
-const SPLIT_SMALLEST_PIVOT: real = real(1e-7);
-const SPLIT_SOLUTION: u32 = 1u;
-const SPLIT_SCRATCH: u32 = 2u;
+#import contact/island.rs
 
 // `v = v_free + sum Y lambda`. At the start of a solve d is that velocity less the free one.
 fn tree_velocity(t: u32, start: bool) {
     let tree = split_tree(t);
-    let solution = SPLIT_SOLUTION * dims.n_velocity + tree.velocity;
-    let d = SPLIT_SCRATCH * dims.n_velocity + tree.velocity;
+    let solution = REGION_SOLUTION * dims.n_velocity + tree.velocity;
+    let d = REGION_SCRATCH * dims.n_velocity + tree.velocity;
     for (var i = 0u; i < tree.n_v; i++) {
         velocity[solution + i] = velocity[tree.velocity + i];
     }
@@ -50,7 +47,7 @@ fn tree_factor(t: u32) {
     for (var at = tree.list_begin; at < tree.list_end; at++) {
         let number = split_index[at];
         let slack = split_slack(number);
-        let beta = split[constraint_at(slack.constraint) + SPLIT_PENALTY];
+        let beta = split[constraint_at(slack.constraint) + CONSTRAINT_PENALTY];
         if beta <= real(0.0) {
             continue;
         }
@@ -83,7 +80,7 @@ fn tree_eliminate(tree: SplitTree, mass: u32, matrix: u32) {
         let begin = split_index[tree.begins + i];
         let chain = split_index[tree.begins + left] - begin;
         let row = matrix + begin;
-        let inverse = real(1.0) / max(split[row], SPLIT_SMALLEST_PIVOT * split[mass + begin]);
+        let inverse = real(1.0) / max(split[row], SMALLEST_PIVOT * split[mass + begin]);
         for (var k = 1u; k < chain; k++) {
             let ratio = split[row + k] * inverse;
             let ancestor = split_index[tree.columns + begin + k];
@@ -100,14 +97,14 @@ fn tree_eliminate(tree: SplitTree, mass: u32, matrix: u32) {
 // `d <- (A + sum beta J^T J)^-1 sum J^T (beta z + lambda)`.
 fn tree_solve(t: u32) {
     let tree = split_tree(t);
-    let d = SPLIT_SCRATCH * dims.n_velocity + tree.velocity;
+    let d = REGION_SCRATCH * dims.n_velocity + tree.velocity;
     for (var i = 0u; i < tree.n_v; i++) {
         velocity[d + i] = real(0.0);
     }
     for (var at = tree.list_begin; at < tree.list_end; at++) {
         let number = split_index[at];
         let slack = split_slack(number);
-        if split[constraint_at(slack.constraint) + SPLIT_PENALTY] <= real(0.0) {
+        if split[constraint_at(slack.constraint) + CONSTRAINT_PENALTY] <= real(0.0) {
             continue;
         }
         let push = slack_at(number) + SLACK_PUSH;

@@ -1,15 +1,12 @@
 // Whether an island is solved, and when its penalties change next: the twin of verdict.rs, by one workgroup. The
 // importing kernel binds split_index, split and island_info, and calls `island_judge` from uniform control flow.
 #import contact/subadmm/layout
+#import contact/island.rs
 
-const VERDICT_WIDTH: u32 = 32u;
 const VERDICT_RESIDUAL: u32 = 0u;
 const VERDICT_SCALED: u32 = 1u;
-const VERDICT_INFO: u32 = 8u;
-const VERDICT_ITERATIONS: u32 = 2u;
-const VERDICT_STOPPED: u32 = 5u;
 
-var<workgroup> verdict: array<real, 64>;
+var<workgroup> verdict: array<real, 2u * ISLAND_WIDTH>;
 var<workgroup> verdict_stopped: u32;
 
 // Larger of two, a NaN never swallowed.
@@ -22,16 +19,16 @@ fn island_judge(number: u32, local: u32, done: u32) -> bool {
     let record = split_island(number);
     var square = real(0.0);
     var scaled = real(0.0);
-    for (var i = record.constraint_begin + local; i < record.constraint_end; i += VERDICT_WIDTH) {
+    for (var i = record.constraint_begin + local; i < record.constraint_end; i += ISLAND_WIDTH) {
         let c = constraint_at(i);
-        square += split[c + SPLIT_SQUARE];
-        scaled = verdict_worse(scaled, split[c + SPLIT_SCALED]);
+        square += split[c + CONSTRAINT_SQUARE];
+        scaled = verdict_worse(scaled, split[c + CONSTRAINT_SCALED]);
     }
     workgroupBarrier();
     verdict[2u * local + VERDICT_RESIDUAL] = square;
     verdict[2u * local + VERDICT_SCALED] = scaled;
     workgroupBarrier();
-    for (var step = VERDICT_WIDTH / 2u; step > 0u; step /= 2u) {
+    for (var step = ISLAND_WIDTH / 2u; step > 0u; step /= 2u) {
         if local < step {
             let to = 2u * local;
             let other = 2u * (local + step);
@@ -57,9 +54,9 @@ fn island_verdict(number: u32, n_contacts: u32, done: u32) -> bool {
     // What is not finite will not become so.
     let stopped = solved || !(is_finite(residual) && is_finite(scaled));
     let own = island_at(number);
-    let outcome = VERDICT_INFO * number;
-    island_info[outcome + VERDICT_ITERATIONS] = real(done);
-    island_info[outcome + VERDICT_STOPPED] = select(real(0.0), one, stopped);
+    let outcome = INFO_SIZE * number;
+    island_info[outcome + INFO_ITERATIONS] = real(done);
+    island_info[outcome + INFO_STOPPED] = select(real(0.0), one, stopped);
     split[own + ISLAND_STOPPED] = select(real(0.0), one, stopped);
     let wait = real(dims.adapt_after);
     if done == 0u {

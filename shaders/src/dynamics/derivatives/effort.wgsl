@@ -7,10 +7,6 @@
 #import dynamics/derivatives/drift
 #import dynamics/derivatives/layout
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> state: array<real>;
 @group(0) @binding(4) var<storage, read> mass: array<real>;

@@ -9,7 +9,7 @@
 //! Dof i at or behind j takes its motion along, so that its row loses the term `S_j x* f`; but forces fixed in the world
 //! stay where they are, and its motion moves in them: `(S_j x S_i) . f`.
 
-use super::layout::{Act, BODY, DOF, slope_reals, width, work_reals};
+use super::layout::{Act, DERIVATIVE_BODY, DERIVATIVE_DOF, slope_reals, width, work_reals};
 use super::transport::{cross_force, cross_motion, relative, runs};
 use crate::args::Args;
 use crate::dynamics::bias::{Spatial, apply, inertia_at, load_spatial, store_spatial};
@@ -61,7 +61,7 @@ pub fn force<R: Real>(
     let (bodies, dofs) = recurse(tree, params, pose, motion, velocity, fixed, work);
     for i in 0..n {
         let record = &tree.dofs[i];
-        let own = &bodies[record.body as usize * BODY..][..BODY];
+        let own = &bodies[record.body as usize * DERIVATIVE_BODY..][..DERIVATIVE_BODY];
         let row = Row::new(own, motion, dofs, i);
         let (first, count) = run_of(tree, record, i);
         for j in first..first + count {
@@ -90,7 +90,7 @@ fn recurse<'w, R: Real>(
     work: &'w mut [R],
 ) -> (&'w [R], &'w [R]) {
     let (acceleration, work) = work.split_at_mut(tree.dofs.len());
-    let (bodies, dofs) = work.split_at_mut(BODY * tree.bodies.len());
+    let (bodies, dofs) = work.split_at_mut(DERIVATIVE_BODY * tree.bodies.len());
     outward(tree, params, pose, motion, velocity, acceleration, fixed, bodies, dofs);
     inward(tree, bodies);
     (bodies, dofs)
@@ -100,9 +100,9 @@ fn recurse<'w, R: Real>(
 #[inline(always)]
 fn inward<R: Real>(tree: &Tree, bodies: &mut [R]) {
     for b in (1..tree.bodies.len()).rev() {
-        let parent = tree.bodies[b].parent as usize * BODY;
+        let parent = tree.bodies[b].parent as usize * DERIVATIVE_BODY;
         for k in 0..body::TWIST {
-            let own = bodies[b * BODY + k];
+            let own = bodies[b * DERIVATIVE_BODY + k];
             bodies[parent + k] += own;
         }
     }
@@ -150,7 +150,7 @@ pub fn product<R: Real>(
     };
     for i in (0..n).rev() {
         let record = &tree.dofs[i];
-        let row = Row::new(&bodies[record.body as usize * BODY..][..BODY], motion, dofs, i);
+        let row = Row::new(&bodies[record.body as usize * DERIVATIVE_BODY..][..DERIVATIVE_BODY], motion, dofs, i);
         let (first, count) = run_of(tree, record, i);
         for (k, x) in [row.momentum, row.transposed, row.swept].into_iter().enumerate() {
             accumulate(sums, first * SUMS + k * SPATIAL, weight[i], x);
@@ -211,7 +211,7 @@ impl<R: Real> Row<R> {
         let inertia: [R; 10] = std::array::from_fn(|k| own[body::INERTIA + k]);
         let b = &own[body::B..body::FORCE];
         let s = load_spatial(motion, i * SPATIAL);
-        let at = &dofs[i * DOF..(i + 1) * DOF];
+        let at = &dofs[i * DERIVATIVE_DOF..(i + 1) * DERIVATIVE_DOF];
         let (psi, psi_dot, rate) =
             (load_spatial(at, dof::PSI), load_spatial(at, dof::PSI_DOT), load_spatial(at, dof::RATE));
         let force = load_spatial(own, body::FORCE);
@@ -229,7 +229,7 @@ impl<R: Real> Row<R> {
     #[inline(always)]
     fn entry(&self, motion: &[R], dofs: &[R], j: usize) -> [R; 2] {
         let s = load_spatial(motion, j * SPATIAL);
-        let at = &dofs[j * DOF..(j + 1) * DOF];
+        let at = &dofs[j * DERIVATIVE_DOF..(j + 1) * DERIVATIVE_DOF];
         let load = |k: usize| load_spatial(at, k);
         let turned = inner(self.momentum, load(dof::PSI_DOT)) + inner(self.transposed, load(dof::PSI));
         let by_v = inner(self.momentum, load(dof::RATE)) + inner(self.transposed, s);
@@ -256,7 +256,7 @@ fn outward<R: Real>(
         let record = &tree.bodies[b];
         let (mut v, mut a) = ([zero(), zero()], [zero(), rising]);
         if b > 0 {
-            let p = record.parent as usize * BODY;
+            let p = record.parent as usize * DERIVATIVE_BODY;
             v = load_spatial(bodies, p + body::TWIST);
             a = load_spatial(bodies, p + body::ACCELERATION);
         }
@@ -267,7 +267,7 @@ fn outward<R: Real>(
                 let after = sum(v, moved);
                 for i in first..first + count {
                     let s = load_spatial(motion, i * SPATIAL);
-                    let at = &mut dofs[i * DOF..(i + 1) * DOF];
+                    let at = &mut dofs[i * DERIVATIVE_DOF..(i + 1) * DERIVATIVE_DOF];
                     let psi = cross_motion(v, s);
                     store_spatial(at, dof::PSI, psi);
                     store_spatial(at, dof::PSI_DOT, sum(cross_motion(a, s), cross_motion(v, psi)));
@@ -278,7 +278,7 @@ fn outward<R: Real>(
             }
         }
         let inertia = inertia_at(params, b, pose, c);
-        let slot = &mut bodies[b * BODY..(b + 1) * BODY];
+        let slot = &mut bodies[b * DERIVATIVE_BODY..(b + 1) * DERIVATIVE_BODY];
         store_spatial(slot, body::TWIST, v);
         store_spatial(slot, body::ACCELERATION, a);
         slot[body::INERTIA..body::INERTIA + 10].copy_from_slice(&inertia);

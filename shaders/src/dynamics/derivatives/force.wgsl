@@ -6,10 +6,6 @@
 #import dynamics/derivatives/layout
 #import dynamics/derivatives/transport
 
-struct Dims {
-    tree: TreeDims,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> state: array<real>;
 @group(0) @binding(4) var<storage, read> pose: array<real>;
@@ -17,17 +13,6 @@ struct Dims {
 @group(0) @binding(6) var<storage, read> act: array<real>;
 @group(0) @binding(7) var<storage, read_write> work: array<real>;
 @group(0) @binding(8) var<storage, read_write> slope: array<real>;
-
-const BODY_INERTIA: u32 = 0u;
-const BODY_B: u32 = 10u;
-const BODY_FORCE: u32 = 22u;
-const BODY_FIXED: u32 = 28u;
-const BODY_TWIST: u32 = 34u;
-const BODY_ACCELERATION: u32 = 40u;
-
-const DOF_PSI: u32 = 0u;
-const DOF_PSI_DOT: u32 = 6u;
-const DOF_RATE: u32 = 12u;
 
 // First elements of a lane in the buffers; of `work` those of the bodies and of the dofs.
 struct Bases {

@@ -8,9 +8,9 @@
 use crate::dynamics::tree::{SPATIAL, TreeDims};
 
 /// Reals of a body in the scratch.
-pub(crate) const BODY: usize = 46;
+pub(crate) const DERIVATIVE_BODY: usize = 46;
 /// Reals of a dof in the scratch.
-pub(crate) const DOF: usize = 18;
+pub(crate) const DERIVATIVE_DOF: usize = 18;
 
 /// Columns of `slope`.
 #[inline(always)]
@@ -58,5 +58,5 @@ impl Act {
 #[inline(always)]
 #[must_use]
 pub fn work_reals(dims: &TreeDims) -> usize {
-    (1 + DOF) * dims.n_v as usize + BODY * dims.n_body as usize
+    (1 + DERIVATIVE_DOF) * dims.n_v as usize + DERIVATIVE_BODY * dims.n_body as usize
 }

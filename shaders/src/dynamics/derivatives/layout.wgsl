@@ -1,7 +1,5 @@
 // Where the numbers of the derivatives' kernels lie in a lane: the twin of layout.rs. The importing kernel imports
 // dynamics/tree.
-const DERIVATIVE_BODY: u32 = 46u;
-const DERIVATIVE_DOF: u32 = 18u;
 
 fn slope_width() -> u32 {
     return 2u * dims.tree.n_v + dims.tree.n_u;

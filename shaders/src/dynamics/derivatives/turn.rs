@@ -9,7 +9,7 @@ use crate::math::{Mat3, Vec3, cross, dot, scale, scale_add, sin_cos};
 use crate::real::Real;
 
 /// Below this square of the angle the series are taken: their next terms are under 1e-16.
-const SMALL: f64 = 1e-3;
+const TURN_SMALL: f64 = 1e-3;
 
 /// The matrix `1 + p [r]x + q [r]x^2`, by columns in rows' order (row-major).
 #[inline(always)]
@@ -30,7 +30,7 @@ fn matrix<R: Real>(r: Vec3<R>, p: R, q: R) -> Mat3<R> {
 /// Coefficients of the Jacobian: `(1 - cos t) / t^2` and `(t - sin t) / t^3`.
 #[inline(always)]
 fn coefficients<R: Real>(square: R) -> (R, R) {
-    let small = square.lt(R::lit(SMALL));
+    let small = square.lt(R::lit(TURN_SMALL));
     let safe = R::select(small, R::lit(1.0), square);
     let t = safe.sqrt();
     let (sin, cos) = sin_cos(t);
@@ -56,7 +56,7 @@ pub fn right_inverse<R: Real>(r: Vec3<R>) -> Mat3<R> {
     let square = dot(r, r);
     let (a, b) = coefficients(square);
     // c = (1 / t^2) (1 - (t sin t) / (2 (1 - cos t))) with sin t / t = 1 - b t^2 and (1 - cos t) / t^2 = a.
-    let small = square.lt(R::lit(SMALL));
+    let small = square.lt(R::lit(TURN_SMALL));
     let one = R::lit(1.0);
     let safe = R::select(small, one, square);
     let series = [1.0 / 1_209_600.0, 1.0 / 30_240.0, 1.0 / 720.0, 1.0 / 12.0];

@@ -1,5 +1,4 @@
 // Derivatives of rotations: the twin of turn.rs. The importing kernel imports math.
-const TURN_SMALL: real = real(1e-3);
 
 // The matrix 1 + p [r]x + q [r]x^2, by rows.
 fn turn_matrix(r: vec3<real>, p: real, q: real) -> Mat3 {
