@@ -24,7 +24,6 @@ pub struct Dims {
     /// Where `columns` begins.
     pub columns_at: u32,
 }
-crate::dims!(Dims { lanes, trees, elements, first, n, width, columns_at });
 
 /// A lane of `source` to the entries `columns` of a row.
 #[inline]

@@ -1,16 +1,6 @@
 // Numbers of worlds from where they lie in tiles, row by row: what a trainer looks at.
 #import index
 
-struct Dims {
-    lanes: u32,
-    trees: u32,
-    elements: u32,
-    first: u32,
-    n: u32,
-    width: u32,
-    columns_at: u32,
-}
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> columns: array<u32>;
 @group(0) @binding(2) var<storage, read> source: array<real>;

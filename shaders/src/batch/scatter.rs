@@ -28,7 +28,6 @@ pub struct Dims {
     /// Where the first row of `source` begins.
     pub source_at: u32,
 }
-crate::dims!(Dims { lanes, trees, elements, first, n, width, columns_at, rows_at, source_at });
 
 /// Worlds with this row stay as they are.
 pub const KEEP: u32 = u32::MAX;

@@ -1,21 +1,6 @@
 // Numbers of worlds, row by row, to where they lie in tiles: controls, forces, states of worlds that start afresh.
 #import index
 
-struct Dims {
-    lanes: u32,
-    trees: u32,
-    elements: u32,
-    first: u32,
-    n: u32,
-    width: u32,
-    columns_at: u32,
-    rows_at: u32,
-    source_at: u32,
-}
-
-// Worlds with this row stay as they are.
-const KEEP: u32 = 0xffffffffu;
-
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> columns: array<u32>;
 @group(0) @binding(2) var<storage, read> rows: array<u32>;
