@@ -35,9 +35,9 @@ fn stack(boxes: usize) -> ContactProblem {
         input.a.push(a);
         input.b.extend([0.0, 0.0, -9.81 * 0.005, 0.0, 0.0, 0.0]);
         for (x, y) in [(-half, -half), (half, -half), (-half, half), (half, half)] {
-            let mut sides = vec![SideInput { subsystem: s, body: None, jacobian: point([x, y, -half], 1.0) }];
+            let mut sides = vec![SideInput { subsystem: s, jacobian: point([x, y, -half], 1.0), ..Default::default() }];
             if s > 0 {
-                sides.push(SideInput { subsystem: s - 1, body: None, jacobian: point([x, y, half], -1.0) });
+                sides.push(SideInput { subsystem: s - 1, jacobian: point([x, y, half], -1.0), ..Default::default() });
             }
             input.constraints.push(ConstraintInput {
                 law: Law::Contact { mu: 0.5 },

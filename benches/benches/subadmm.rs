@@ -36,7 +36,7 @@ fn whole(problem: &ContactProblem) -> ContactProblem {
     let n = problem.n_v;
     let mut a = vec![0.0; n * n];
     for s in &problem.subsystems {
-        for (i, row) in problem.a[s.block..][..s.count * s.count].chunks_exact(s.count).enumerate() {
+        for (i, row) in problem.block(s).chunks_exact(s.count).enumerate() {
             a[(s.begin + i) * n + s.begin..][..s.count].copy_from_slice(row);
         }
     }
@@ -50,7 +50,7 @@ fn whole(problem: &ContactProblem) -> ContactProblem {
                 jacobian[r * n..][own.clone()].copy_from_slice(from);
             }
         }
-        let sides = vec![SideInput { subsystem: 0, body: None, jacobian }];
+        let sides = vec![SideInput { subsystem: 0, jacobian, ..Default::default() }];
         ConstraintInput { law: c.law, e: c.e, sides, compliance: c.compliance }
     });
     ContactProblem::new(ProblemInput {

@@ -110,6 +110,7 @@ fn patch(
         let side = |body: usize, sign: f64| SideInput {
             subsystem: body,
             body: Some(0),
+            dofs: Vec::new(),
             jacobian: jacobian(&rows, std::array::from_fn(|k| point[k] - centres[body][k]), sign),
         };
         let mut sides = vec![side(s, 1.0)];

@@ -78,7 +78,7 @@ fn problem(model: &Model, before: &State, step: &Inspection) -> ContactProblem {
             let angular = rotation.inverse_transform_vector(&arm.cross(&axis));
             [axis.x, axis.y, axis.z, angular.x, angular.y, angular.z].map(|x| sign * x)
         });
-        SideInput { subsystem: body - 1, body: None, jacobian: jacobian.collect() }
+        SideInput { subsystem: body - 1, jacobian: jacobian.collect(), ..Default::default() }
     };
     let constraints = step.contacts.iter().map(|contact| {
         let sides = [(contact.bodies[0], -1.0), (contact.bodies[1], 1.0)].into_iter().filter(|side| side.0 > 0);

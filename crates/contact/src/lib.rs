@@ -14,7 +14,7 @@ mod samples;
 pub mod solve;
 pub mod subadmm;
 
-pub use problem::{ContactProblem, Law, ProblemError};
+pub use problem::{Condensed, ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};
 pub use solve::{
     CanalParams, ContactModel, NcpFunction, NewtonCrParams, Penalty, Precision, SOLVERS, SapParams, Scaling, Solution,

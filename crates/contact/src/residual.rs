@@ -144,7 +144,7 @@ fn momentum_error(problem: &ContactProblem, lambda: &[f64], v: &[f64]) -> f64 {
     let (mut gradient, mut momentum, mut impulse) = (0.0, 0.0, 0.0);
     for s in &problem.subsystems {
         for i in 0..s.count {
-            let (dof, weight) = (s.begin + i, 1.0 / problem.a[s.block + i * (s.count + 1)]);
+            let (dof, weight) = (s.begin + i, 1.0 / problem.diagonal(s, i));
             gradient += weight * (p[dof] - problem.b[dof] - j[dof]).powi(2);
             momentum += weight * p[dof].powi(2);
             impulse += weight * j[dof].powi(2);

@@ -1,5 +1,6 @@
 //! Problems for tests: by hand, random, stacks.
 
+use manyworlds_sparse::SparseMatrix;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -12,7 +13,7 @@ pub(crate) const G: f64 = 9.81;
 
 /// A side without a body.
 pub(crate) fn side(subsystem: usize, jacobian: &[f64]) -> SideInput {
-    SideInput { subsystem, body: None, jacobian: jacobian.to_vec() }
+    SideInput { subsystem, jacobian: jacobian.to_vec(), ..Default::default() }
 }
 
 /// Particles of given masses, b = m (v0 + h g).
@@ -56,9 +57,9 @@ pub(crate) fn stack(masses: &[f64], mu: f64) -> ProblemInput {
         input.a.push(a);
         input.b.extend([0.0, 0.0, -m * G * H, 0.0, 0.0, 0.0]);
         for (x, y) in [(-half, -half), (half, -half), (-half, half), (half, half)] {
-            let mut sides = vec![SideInput { subsystem: s, body: None, jacobian: point([x, y, -half], 1.0) }];
+            let mut sides = vec![SideInput { subsystem: s, jacobian: point([x, y, -half], 1.0), ..Default::default() }];
             if s > 0 {
-                sides.push(SideInput { subsystem: s - 1, body: None, jacobian: point([x, y, half], -1.0) });
+                sides.push(SideInput { subsystem: s - 1, jacobian: point([x, y, half], -1.0), ..Default::default() });
             }
             input.constraints.push(constraint(Law::Contact { mu }, sides));
         }
@@ -115,6 +116,57 @@ pub(crate) fn random(seed: u64, n_subsystems: usize, n_contacts: usize, rows: bo
         input.constraints.push(ConstraintInput { law, e, sides, compliance: None });
     }
     input
+}
+
+/// A random problem with two chains of so many degrees of freedom, each coupled to the three after it, among free bodies; a
+/// side of a chain touches five of its own or fewer. As it is, and with the chains' blocks sparse.
+pub(crate) fn chains(seed: u64, length: usize, n_contacts: usize) -> [ProblemInput; 2] {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut dense = random(seed, 2, 0, false);
+    let chains = [2, 3];
+    let mut sparse = Vec::new();
+    for s in chains {
+        let mut triplets = Vec::new();
+        for i in 0..length {
+            triplets.push((i, i, 0.5));
+            for j in (i + 1..length).take(3) {
+                let x = rng.random_range(0.1..2.0);
+                triplets.extend([(i, i, x), (j, j, x), (i, j, -x), (j, i, -x)]);
+            }
+        }
+        let mut a = vec![0.0; length * length];
+        triplets.iter().for_each(|&(i, j, x)| a[i * length + j] += x);
+        dense.subsystems.push([dense.b.len(), length]);
+        dense.a.push(a);
+        dense.b.extend((0..length).map(|_| rng.random_range(-1.0..1.0)));
+        sparse.extend(SparseMatrix::from_triplets(length, &triplets).map(|m| (s, m)));
+    }
+    let mut both = [dense.clone(), ProblemInput { sparse, ..dense }];
+    chains.into_iter().for_each(|s| both[1].a[s].clear());
+    let laws = [Law::Bilateral, Law::Unilateral, Law::Soft { k: 3.0, b: 2.0, lo: -0.1, hi: 0.1 }];
+    for k in 0..n_contacts + laws.len() {
+        let law = k.checked_sub(n_contacts).map_or(Law::Contact { mu: rng.random_range(0.0..0.5) }, |k| laws[k]);
+        let e = std::array::from_fn(|r| if r < law.rows() { rng.random_range(-0.1..0.1) } else { 0.0 });
+        let first = rng.random_range(0..4);
+        let mut both_sides = [Vec::new(), Vec::new()];
+        // Of a chain touching itself two sides, which add up.
+        for s in [first, if k % 3 == 0 { first } else { rng.random_range(0..4) }] {
+            let n = both[0].subsystems[s][1];
+            let (begin, count) = if chains.contains(&s) { (rng.random_range(0..n - 5), 5) } else { (0, n) };
+            let j: Vec<f64> = (0..law.rows() * count).map(|_| rng.random_range(-1.0..1.0)).collect();
+            let mut wide = vec![0.0; law.rows() * n];
+            j.chunks_exact(count).enumerate().for_each(|(r, j)| wide[r * n + begin..][..count].copy_from_slice(j));
+            let whole = side(s, &wide);
+            let dofs = (begin..begin + count).map(|i| i as u32).collect();
+            let short = SideInput { subsystem: s, dofs, jacobian: j, ..Default::default() };
+            both_sides[1].push(if chains.contains(&s) { short } else { whole.clone() });
+            both_sides[0].push(whole);
+        }
+        for (input, sides) in both.iter_mut().zip(both_sides) {
+            input.constraints.push(ConstraintInput { law, e, sides, compliance: None });
+        }
+    }
+    both
 }
 
 /// The problem of an input that is right.

@@ -25,7 +25,7 @@ fn particle(masses: &[f64]) -> ProblemInput {
 
 fn unit(subsystem: usize, sign: f64) -> SideInput {
     let jacobian = vec![sign, 0.0, 0.0, 0.0, sign, 0.0, 0.0, 0.0, sign];
-    SideInput { subsystem, body: None, jacobian }
+    SideInput { subsystem, jacobian, ..Default::default() }
 }
 
 fn contact(mu: f64, sides: Vec<SideInput>) -> ConstraintInput {
@@ -68,7 +68,7 @@ fn cases() -> Vec<(&'static str, ProblemInput, bool)> {
     all.push(("nothing touches", particle(&[1.0, 2.0]), true));
     all.push(("no degrees of freedom", ProblemInput::default(), true));
     let mut idle = particle(&[1.0]);
-    let nothing = SideInput { subsystem: 0, body: None, jacobian: vec![0.0; 9] };
+    let nothing = SideInput { subsystem: 0, jacobian: vec![0.0; 9], ..Default::default() };
     idle.constraints.push(contact(0.5, vec![nothing]));
     all.push(("a contact that moves nothing", idle, true));
     let mut huge = particle(&[1e-12]);

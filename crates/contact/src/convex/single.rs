@@ -54,7 +54,7 @@ impl<T: Scalar> ConvexProblem<T> {
         let mut convex = vec![T::default(); pack.n_real];
         for (s, item) in members().zip(&trees) {
             if let Some(at) = pack.matrix_at(item.velocity) {
-                let a = &problem.a[s.block..][..s.count * s.count];
+                let a = problem.block(s);
                 convex[at..].iter_mut().zip(a).for_each(|(to, &x)| *to = T::from_f64(x));
             }
         }

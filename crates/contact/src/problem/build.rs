@@ -2,14 +2,16 @@
 
 use std::fmt::{self, Display};
 use std::ops::Range;
+use std::sync::Arc;
 
 use manyworlds_collide::organise::{Links, Organiser};
+use manyworlds_sparse::{Factor, Ordering, SparseMatrix};
 
 use super::error::finite;
-use super::{Compliance, Constraint, ContactProblem, FREE, Law, Part, ProblemError, Side, Subsystem};
-
-/// Largest asymmetry of `A` that passes for rounding, relative to its largest entry.
-const ASYMMETRY: f64 = 1e-9;
+use super::operator::{self, ASYMMETRY};
+use super::{
+    Compliance, Constraint, ContactProblem, FREE, Law, Operator, Part, ProblemError, Side, SparseOperator, Subsystem,
+};
 
 /// A constraint to be put into a problem.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,13 +27,15 @@ pub struct ConstraintInput {
 }
 
 /// A constraint's Jacobian with respect to one subsystem, or one body of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct SideInput {
     /// The subsystem.
     pub subsystem: usize,
     /// The body within the subsystem; given for all sides of a constraint or for none.
     pub body: Option<usize>,
-    /// `[rows, count]`, row-major.
+    /// Of a sparse subsystem: the degrees of freedom that its columns are, numbered within the subsystem. Empty: all.
+    pub dofs: Vec<u32>,
+    /// `[rows, columns]`, row-major.
     pub jacobian: Vec<f64>,
 }
 
@@ -40,8 +44,10 @@ pub struct SideInput {
 pub struct ProblemInput {
     /// First degree of freedom and count of each subsystem; together each degree of freedom once.
     pub subsystems: Vec<[usize; 2]>,
-    /// Block of `A` of each subsystem, dense row-major.
+    /// Block of `A` of each subsystem, dense row-major; empty where it is sparse.
     pub a: Vec<Vec<f64>>,
+    /// Subsystems with a sparse block, and that.
+    pub sparse: Vec<(usize, SparseMatrix)>,
     /// Right-hand side; its length is the number of degrees of freedom.
     pub b: Vec<f64>,
     /// Parent of each degree of freedom, -1 at a root; or empty.
@@ -68,6 +74,26 @@ impl Display for Name {
     }
 }
 
+/// Name of a side in messages: that of its constraint, or its number among the parts.
+#[derive(Clone, Copy)]
+struct SideName {
+    of: Name,
+    part: Option<usize>,
+}
+
+impl Display for SideName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.part {
+            Some(k) => write!(f, "{}.parts[{k}]", self.of),
+            None => write!(f, "{}", self.of),
+        }
+    }
+}
+
+fn none_such(subsystem: usize, n: usize) -> String {
+    format!("subsystem {subsystem} of {n}")
+}
+
 impl ContactProblem {
     /// Validates and completes a problem.
     ///
@@ -79,14 +105,33 @@ impl ContactProblem {
             return Err(ProblemError::length("A_blocks", input.subsystems.len(), input.a.len()));
         }
         let mut builder = ProblemBuilder::new(&input.subsystems, input.b, input.parent)?;
-        for block in &input.a {
-            builder.block(block)?;
+        let mut sparse: Vec<Option<SparseMatrix>> = vec![None; input.a.len()];
+        for (subsystem, matrix) in input.sparse {
+            let Some(place) = sparse.get_mut(subsystem) else {
+                let what = format!("subsystem {subsystem} of {}", input.a.len());
+                return Err(ProblemError::new("A_sparse", what));
+            };
+            *place = Some(matrix);
+        }
+        for (block, sparse) in input.a.iter().zip(sparse) {
+            match sparse {
+                Some(matrix) => {
+                    let ordering = Arc::new(Ordering::of(&matrix));
+                    builder.sparse_block(matrix, ordering)?;
+                }
+                None => builder.block(block)?,
+            }
         }
         for c in &input.constraints {
             builder.constraint(c.law, c.e, c.compliance)?;
             let split = c.sides.iter().any(|s| s.body.is_some());
             for side in &c.sides {
-                builder.side(side.subsystem, split.then_some(side.body), &side.jacobian)?;
+                let part = split.then_some(side.body);
+                if side.dofs.is_empty() {
+                    builder.side(side.subsystem, part, &side.jacobian)?;
+                } else {
+                    builder.sparse_side(side.subsystem, part, &side.dofs, &side.jacobian)?;
+                }
             }
         }
         builder.finish(input.warm_start)
@@ -101,6 +146,10 @@ pub struct ProblemBuilder {
     n_three: usize,
     /// Parts or sides of the last constraint that were given.
     n_given: usize,
+    /// Blocks of `A` that were given.
+    n_blocks: usize,
+    /// Sparse ones that finishing factors.
+    sparse: Vec<(SparseMatrix, Arc<Ordering>)>,
     /// Whether responses are wanted.
     responses: bool,
 }
@@ -128,7 +177,6 @@ impl ProblemBuilder {
         finite(|| "b".into(), &b)?;
         let subsystems = self::subsystems(subsystems, n_v)?;
         parents(&parent, &subsystems, n_v)?;
-        let n_square = subsystems.iter().map(|s| s.count * s.count).sum();
         let mut problem = ContactProblem {
             n_v,
             n_rows: 0,
@@ -149,9 +197,9 @@ impl ProblemBuilder {
         p.constraints.clear();
         p.sides.clear();
         p.parts.clear();
-        p.a.reserve(n_square);
-        p.factor.reserve(n_square);
-        Ok(Self { problem, n_three: 0, n_given: 0, responses: true })
+        p.sparse.clear();
+        p.touched.clear();
+        Ok(Self { problem, n_three: 0, n_given: 0, n_blocks: 0, sparse: Vec::new(), responses: true })
     }
 
     /// Leaves the responses out, for a solver that says that it does without ([`Solver::responds`]).
@@ -179,13 +227,12 @@ impl ProblemBuilder {
     /// # Errors
     /// A block of a wrong length, or that is not finite, symmetric and positive definite.
     pub fn block(&mut self, a: &[f64]) -> Result<(), ProblemError> {
+        let number = self.next_block()?;
         let p = &mut self.problem;
-        let done = p.a.len();
-        let Ok(number) = p.subsystems.binary_search_by_key(&done, |s| s.block) else {
-            return Err(ProblemError::new("A_blocks", format!("more than {} blocks", p.subsystems.len())));
-        };
-        let (s, at) = (&p.subsystems[number], || format!("A_blocks[{number}]"));
+        let (s, at) = (&mut p.subsystems[number], || format!("A_blocks[{number}]"));
         checked(at, a, s.count)?;
+        let done = p.a.len();
+        s.operator = Operator::Dense { block: done };
         p.factor.resize(done + a.len(), 0.0);
         let l = &mut p.factor[done..];
         factor(a, s.count, l).map_err(|i| {
@@ -195,6 +242,30 @@ impl ProblemBuilder {
         solve(l, s.count, &mut p.v_free[s.begin..s.begin + s.count]);
         p.a.extend_from_slice(a);
         Ok(())
+    }
+
+    /// The next subsystem's block of `A`, sparse, with an order of elimination of its pattern. That it is positive definite
+    /// is found at the end, when it is known what constraints touch.
+    ///
+    /// # Errors
+    /// A block of a wrong size, or that is not finite and symmetric.
+    pub fn sparse_block(&mut self, matrix: SparseMatrix, ordering: Arc<Ordering>) -> Result<(), ProblemError> {
+        let number = self.next_block()?;
+        let s = &mut self.problem.subsystems[number];
+        operator::checked(|| format!("A_sparse[{number}]"), &matrix, s.count)?;
+        s.operator = Operator::Sparse { index: self.sparse.len() };
+        self.sparse.push((matrix, ordering));
+        Ok(())
+    }
+
+    /// The subsystem whose block is at hand.
+    fn next_block(&mut self) -> Result<usize, ProblemError> {
+        let n = self.problem.subsystems.len();
+        self.n_blocks += 1;
+        if n < self.n_blocks {
+            return Err(ProblemError::new("A_blocks", format!("more than {n} blocks")));
+        }
+        Ok(self.n_blocks - 1)
     }
 
     /// Begins the next constraint; those of three rows come first. All blocks of `A` stand.
@@ -237,28 +308,30 @@ impl ProblemBuilder {
     /// its own, about a body of the subsystem if the problem says which.
     ///
     /// # Errors
-    /// A subsystem that is none, or a Jacobian of a wrong length or that is not finite.
+    /// A subsystem that is none or sparse, or a Jacobian of a wrong length or that is not finite.
     pub fn side(
         &mut self,
         subsystem: usize,
         part: Option<Option<usize>>,
         jacobian: &[f64],
     ) -> Result<(), ProblemError> {
-        let (name, k, split) = (self.name(), self.n_given, part.is_some());
-        let here = || if split { format!("{name}.parts[{k}]") } else { name.to_string() };
-        self.n_given += 1;
+        let here = self.next_side(part.is_some());
         let p = &mut self.problem;
         let Some(of) = p.subsystems.get(subsystem) else {
-            return Err(ProblemError::new(here(), format!("subsystem {subsystem} of {}", p.subsystems.len())));
+            return Err(ProblemError::new(here.to_string(), none_such(subsystem, p.subsystems.len())));
         };
+        if let Operator::Sparse { .. } = of.operator {
+            let what = format!("subsystem {subsystem} is sparse: its sides name the degrees of freedom they touch");
+            return Err(ProblemError::new(format!("{here}.dofs"), what));
+        }
         let Some(c) = p.constraints.last_mut() else { return Ok(()) };
         let n = c.law.rows() * of.count;
         if jacobian.len() != n {
-            return Err(ProblemError::length(format!("{}.J", here()), n, jacobian.len()));
+            return Err(ProblemError::length(format!("{here}.J"), n, jacobian.len()));
         }
-        finite(|| format!("{}.J", here()), jacobian)?;
+        finite(|| format!("{here}.J"), jacobian)?;
         if let Some(body) = part {
-            p.parts.push(Part { subsystem, body, offset: p.part_jacobian.len() });
+            p.parts.push(Part { subsystem, body, offset: p.part_jacobian.len(), dofs: 0..0 });
             p.part_jacobian.extend_from_slice(jacobian);
             c.parts.end += 1;
         }
@@ -268,12 +341,93 @@ impl ProblemBuilder {
                 own.iter_mut().zip(jacobian).for_each(|(sum, j)| *sum += j);
             }
             None => {
-                p.sides.push(Side { subsystem, offset: p.jacobian.len() });
+                p.sides.push(Side { subsystem, offset: p.jacobian.len(), dofs: 0..0 });
                 p.jacobian.extend_from_slice(jacobian);
                 c.sides.end += 1;
             }
         }
         Ok(())
+    }
+
+    /// The same of a sparse subsystem, of which it touches `dofs`: `[rows, dofs]`.
+    ///
+    /// # Errors
+    /// A subsystem that is none or dense, a degree of freedom that it does not have or that is named twice, or a Jacobian
+    /// of a wrong length or that is not finite.
+    pub fn sparse_side(
+        &mut self,
+        subsystem: usize,
+        part: Option<Option<usize>>,
+        dofs: &[u32],
+        jacobian: &[f64],
+    ) -> Result<(), ProblemError> {
+        let here = self.next_side(part.is_some());
+        let p = &mut self.problem;
+        let Some(of) = p.subsystems.get(subsystem) else {
+            return Err(ProblemError::new(here.to_string(), none_such(subsystem, p.subsystems.len())));
+        };
+        if let Operator::Dense { .. } = of.operator {
+            let what = format!("subsystem {subsystem} is dense: its sides have a column for each degree of freedom");
+            return Err(ProblemError::new(format!("{here}.dofs"), what));
+        }
+        let mut columns: Vec<usize> = (0..dofs.len()).collect();
+        columns.sort_unstable_by_key(|&k| dofs[k]);
+        if let Some(&dof) = columns.last().map(|&k| &dofs[k]).filter(|&&dof| dof as usize >= of.count) {
+            let what = format!("{dof} of {} degrees of freedom", of.count);
+            return Err(ProblemError::new(format!("{here}.dofs"), what));
+        }
+        if let Some(pair) = columns.windows(2).find(|pair| dofs[pair[0]] == dofs[pair[1]]) {
+            return Err(ProblemError::new(format!("{here}.dofs"), format!("{} twice", dofs[pair[0]])));
+        }
+        let Some(c) = p.constraints.last_mut() else { return Ok(()) };
+        let rows = c.law.rows();
+        if jacobian.len() != rows * dofs.len() {
+            return Err(ProblemError::length(format!("{here}.J"), rows * dofs.len(), jacobian.len()));
+        }
+        finite(|| format!("{here}.J"), jacobian)?;
+        let terms = |r: usize| columns.iter().map(move |&k| (dofs[k], jacobian[r * dofs.len() + k]));
+        if let Some(body) = part {
+            let first = p.touched.len();
+            p.touched.extend(columns.iter().map(|&k| dofs[k]));
+            p.parts.push(Part { subsystem, body, offset: p.part_jacobian.len(), dofs: first..p.touched.len() });
+            (0..rows).for_each(|r| p.part_jacobian.extend(terms(r).map(|(_, j)| j)));
+            c.parts.end += 1;
+        }
+        // Together with what the constraint has seen of it before: sides are few and short.
+        let same = p.sides[c.sides.clone()].iter_mut().find(|s| s.subsystem == subsystem);
+        let (before, offset) = match &same {
+            Some(same) => (p.touched[same.dofs.clone()].to_vec(), same.offset),
+            None => (Vec::new(), 0),
+        };
+        let mut all: Vec<u32> = before.iter().chain(dofs).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let (first, begin) = (p.touched.len(), p.jacobian.len());
+        p.jacobian.resize(begin + rows * all.len(), 0.0);
+        let (known, sums) = p.jacobian.split_at_mut(begin);
+        for (r, sums) in sums.chunks_exact_mut(all.len().max(1)).enumerate() {
+            let known = before.iter().copied().zip(known[offset + r * before.len()..].iter().copied());
+            for (dof, j) in known.chain(terms(r)) {
+                sums[all.binary_search(&dof).unwrap_or_default()] += j;
+            }
+        }
+        p.touched.extend(all);
+        let side = Side { subsystem, offset: begin, dofs: first..p.touched.len() };
+        match same {
+            Some(same) => *same = side,
+            None => {
+                p.sides.push(side);
+                c.sides.end += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Name of the side at hand, of the constraint at hand.
+    fn next_side(&mut self, split: bool) -> SideName {
+        let name = SideName { of: self.name(), part: split.then_some(self.n_given) };
+        self.n_given += 1;
+        name
     }
 
     /// The problem, to be started from these impulses; none: from zeros.
@@ -282,12 +436,11 @@ impl ProblemBuilder {
     /// Impulses of a wrong number or that are not finite, or blocks of `A` that are missing.
     pub fn finish(mut self, warm_start: Vec<f64>) -> Result<ContactProblem, ProblemError> {
         let p = &mut self.problem;
-        if let Some(s) = p.subsystems.last()
-            && p.a.len() != s.block + s.count * s.count
-        {
+        if self.n_blocks < p.subsystems.len() {
             return Err(ProblemError::new("A_blocks", format!("fewer than {} blocks", p.subsystems.len())));
         }
-        if self.responses {
+        p.factor_sparse(self.sparse)?;
+        if self.responses && p.sparse.is_empty() {
             p.respond();
         } else {
             p.weigh();
@@ -312,8 +465,9 @@ impl ContactProblem {
             let rows = c.law.rows();
             for side in &self.sides[c.sides.clone()] {
                 let s = &self.subsystems[side.subsystem];
+                let Operator::Dense { block } = s.operator else { continue };
                 let own = side.offset..side.offset + rows * s.count;
-                let (l, j, y) = (&self.factor[s.block..], &self.jacobian[own.clone()], &mut self.response[own]);
+                let (l, j, y) = (&self.factor[block..], &self.jacobian[own.clone()], &mut self.response[own]);
                 match (l.first_chunk(), y.as_chunks_mut().0.first_chunk_mut()) {
                     (Some(l), Some(y)) if s.count == FREE => solve_free(l, y),
                     _ => y.chunks_exact_mut(s.count).for_each(|row| solve(l, s.count, row)),
@@ -328,6 +482,32 @@ impl ContactProblem {
         }
     }
 
+    /// Factors of sparse blocks, what constraints touch eliminated last, and free velocities.
+    fn factor_sparse(&mut self, blocks: Vec<(SparseMatrix, Arc<Ordering>)>) -> Result<(), ProblemError> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let mut touched = vec![Vec::new(); blocks.len()];
+        for side in &self.sides {
+            if let Operator::Sparse { index } = self.subsystems[side.subsystem].operator {
+                touched[index].extend_from_slice(&self.touched[side.dofs.clone()]);
+            }
+        }
+        let owners: Vec<usize> = (0..self.subsystems.len())
+            .filter(|&s| matches!(self.subsystems[s].operator, Operator::Sparse { .. }))
+            .collect();
+        for (((matrix, ordering), mut touched), owner) in blocks.into_iter().zip(touched).zip(owners) {
+            touched.sort_unstable();
+            touched.dedup();
+            let factor = Factor::new(&matrix, &ordering, &touched)
+                .map_err(|e| ProblemError::new(format!("A_sparse[{owner}]"), e.to_string()))?;
+            let s = &self.subsystems[owner];
+            factor.solve(&mut self.v_free[s.begin..s.begin + s.count]);
+            self.sparse.push(SparseOperator { matrix, ordering, factor, touched });
+        }
+        Ok(())
+    }
+
     /// The constraints' own blocks of the Delassus operator alone: `J A^-1 J^T = X X^T`, `X^T = L^-1 J^T`.
     fn weigh(&mut self) {
         let mut x = Vec::new();
@@ -335,7 +515,16 @@ impl ContactProblem {
             let rows = c.law.rows();
             for side in &self.sides[c.sides.clone()] {
                 let s = &self.subsystems[side.subsystem];
-                let (l, j) = (&self.factor[s.block..], &self.jacobian[side.offset..][..rows * s.count]);
+                let block = match s.operator {
+                    Operator::Dense { block } => block,
+                    Operator::Sparse { index } => {
+                        let dofs = &self.touched[side.dofs.clone()];
+                        let j = &self.jacobian[side.offset..][..rows * dofs.len()];
+                        self.sparse[index].weigh(dofs, j, &mut c.delassus);
+                        continue;
+                    }
+                };
+                let (l, j) = (&self.factor[block..], &self.jacobian[side.offset..][..rows * s.count]);
                 if let (Some(l), Some(j)) = (l.first_chunk(), j.as_chunks().0.first_chunk())
                     && s.count == FREE
                 {
@@ -367,7 +556,6 @@ impl ContactProblem {
 
 fn subsystems(spans: &[[usize; 2]], n_v: usize) -> Result<Vec<Subsystem>, ProblemError> {
     let mut owner = vec![None; n_v];
-    let mut block = 0usize;
     let mut list = Vec::with_capacity(spans.len());
     for (s, &[begin, count]) in spans.iter().enumerate() {
         let at = || format!("subsystems[{s}]");
@@ -388,8 +576,8 @@ fn subsystems(spans: &[[usize; 2]], n_v: usize) -> Result<Vec<Subsystem>, Proble
                 return Err(ProblemError::new(at(), format!("degree of freedom {dof} is in subsystems[{other}] too")));
             }
         }
-        list.push(Subsystem { begin, count, block });
-        block += count * count;
+        // Until its block is given.
+        list.push(Subsystem { begin, count, operator: Operator::Dense { block: 0 } });
     }
     match owner.iter().position(Option::is_none) {
         Some(dof) => Err(ProblemError::new("subsystems", format!("degree of freedom {dof} is in none"))),
@@ -467,7 +655,7 @@ fn check_law(at: Name, law: Law, e: &[f64; 3], compliance: Option<Compliance>) -
 }
 
 /// Lower Cholesky factor of a dense row-major matrix into `l`, which is zero, or the row whose pivot is not positive.
-fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
+pub(super) fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
     match (a.first_chunk::<{ FREE * FREE }>(), l.first_chunk_mut::<{ FREE * FREE }>()) {
         (Some(a), Some(l)) if n == FREE => factor_block(a, FREE, l),
         _ => factor_block(a, n, l),
@@ -493,7 +681,7 @@ fn factor_block(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
 }
 
 /// Rows and columns of the entries of a Delassus block.
-const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
+pub(super) const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
 
 /// [`solve`] of the rows of a contact with a free body, side by side and in the same order of operations.
 fn solve_free(l: &[f64; FREE * FREE], rows: &mut [[f64; FREE]; 3]) {
@@ -546,7 +734,7 @@ fn forward(l: &[f64], n: usize, x: &mut [f64]) {
 }
 
 /// `x <- (L L^T)^-1 x`.
-pub(crate) fn solve(l: &[f64], n: usize, x: &mut [f64]) {
+pub(super) fn solve(l: &[f64], n: usize, x: &mut [f64]) {
     // Of a free body the compiler is to know the length.
     match (l.first_chunk::<{ FREE * FREE }>(), x.first_chunk_mut::<FREE>()) {
         (Some(l), Some(x)) if n == FREE => substitute(l, FREE, x),

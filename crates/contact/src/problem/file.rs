@@ -5,12 +5,19 @@
 //! (three rows held at zero) instead of `mu`; one that gives way has a `compliance`, 1/kg, and may have a `v_hat`, m/s,
 //! instead of `-e_n` ([`Compliance`]); a part may leave out its `body`; a row may give `parts` instead of `J`;
 //! `lambda` is a warm start. Unknown keys are skipped.
+//!
+//! A body that deforms has a sparse block, `"A_sparse": [{"subsystem", "entries": [[i, j, x]]}]`, the entries those of the
+//! lower triangle, numbered within the subsystem; its entry of `A_blocks` is empty or left out with all others. A part of
+//! such a subsystem names the `dofs` that the columns of its `J` are.
 
+use std::ops::Range;
+
+use manyworlds_sparse::SparseMatrix;
 use serde::{Deserialize, Serialize};
 use serde_json::Serializer;
 
 use super::short::{DIGITS, Short};
-use super::{Compliance, ConstraintInput, ContactProblem, Law, ProblemError, ProblemInput, SideInput};
+use super::{Compliance, ConstraintInput, ContactProblem, Law, Operator, ProblemError, ProblemInput, SideInput};
 
 /// Entries of a dense `A` outside the blocks may be this large, relative to the largest entry.
 const COUPLING: f64 = 1e-12;
@@ -21,6 +28,8 @@ struct File {
     a: Option<Vec<Vec<f64>>>,
     #[serde(rename = "A_blocks", skip_serializing_if = "Option::is_none")]
     a_blocks: Option<Vec<Vec<Vec<f64>>>>,
+    #[serde(rename = "A_sparse", default, skip_serializing_if = "Vec::is_empty")]
+    a_sparse: Vec<Sparse>,
     b: Vec<f64>,
     subsystems: Vec<[usize; 2]>,
     #[serde(default)]
@@ -31,6 +40,12 @@ struct File {
     parent: Vec<i64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lambda: Vec<f64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Sparse {
+    subsystem: usize,
+    entries: Vec<(usize, usize, f64)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,6 +71,8 @@ struct Part {
     subsystem: usize,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dofs: Vec<u32>,
     #[serde(rename = "J")]
     j: Vec<Vec<f64>>,
 }
@@ -96,18 +113,24 @@ fn input(file: File) -> Result<ProblemInput, ProblemError> {
             return Err(ProblemError::new(format!("subsystems[{s}]"), what));
         }
     }
+    let sparse = sparse(&file.a_sparse, &file.subsystems)?;
+    let is_sparse: Vec<bool> = (0..file.subsystems.len()).map(|s| sparse.iter().any(|&(own, _)| own == s)).collect();
     let a = match (file.a, file.a_blocks) {
+        (Some(_), None) if !sparse.is_empty() => {
+            return Err(ProblemError::new("A", "given beside A_sparse: give A_blocks"));
+        }
         (Some(a), None) => split_dense(&a, &file.subsystems, n_v)?,
         (None, Some(blocks)) => {
             if blocks.len() != file.subsystems.len() {
                 return Err(ProblemError::length("A_blocks", file.subsystems.len(), blocks.len()));
             }
             let flat = |(s, block): (usize, &Vec<Vec<f64>>)| {
-                let n = file.subsystems[s][1];
+                let n = if is_sparse[s] { 0 } else { file.subsystems[s][1] };
                 flatten(&format!("A_blocks[{s}]"), block, n, n)
             };
             blocks.iter().enumerate().map(flat).collect::<Result<_, _>>()?
         }
+        (None, None) if !is_sparse.is_empty() && is_sparse.iter().all(|&x| x) => vec![Vec::new(); is_sparse.len()],
         (None, None) => return Err(ProblemError::new("A", "missing: give A or A_blocks")),
         (Some(_), Some(_)) => return Err(ProblemError::new("A", "given beside A_blocks: give one of them")),
     };
@@ -136,18 +159,43 @@ fn input(file: File) -> Result<ProblemInput, ProblemError> {
             (Some(r_n), v_hat) => Some(Compliance { r_n, v_hat: v_hat.unwrap_or(-e[2]) }),
             (None, Some(_)) => return Err(ProblemError::new(format!("{at}.v_hat"), "given without a compliance")),
         };
-        let sides = sides(&at, 3, c.j, c.parts, &file.subsystems, n_v)?;
+        let sides = sides(&at, 3, c.j, c.parts, (&file.subsystems, &is_sparse), n_v)?;
         constraints.push(ConstraintInput { law, e, sides, compliance });
     }
     for (i, row) in file.rows.into_iter().enumerate() {
         let at = format!("rows[{i}]");
         let law = row_law(&at, &row)?;
         let j = row.j.map(|j| vec![j]);
-        let sides = sides(&at, 1, j, row.parts, &file.subsystems, n_v)?;
+        let sides = sides(&at, 1, j, row.parts, (&file.subsystems, &is_sparse), n_v)?;
         constraints.push(ConstraintInput { law, e: [row.e, 0.0, 0.0], sides, compliance: None });
     }
     let File { b, subsystems, parent, lambda, .. } = file;
-    Ok(ProblemInput { subsystems, a, b, parent, constraints, warm_start: lambda })
+    Ok(ProblemInput { subsystems, a, sparse, b, parent, constraints, warm_start: lambda })
+}
+
+/// The sparse blocks and whose they are.
+fn sparse(blocks: &[Sparse], subsystems: &[[usize; 2]]) -> Result<Vec<(usize, SparseMatrix)>, ProblemError> {
+    let mut out: Vec<(usize, SparseMatrix)> = Vec::with_capacity(blocks.len());
+    for (k, block) in blocks.iter().enumerate() {
+        let at = format!("A_sparse[{k}]");
+        let Some(&[_, n]) = subsystems.get(block.subsystem) else {
+            let what = format!("{} of {}", block.subsystem, subsystems.len());
+            return Err(ProblemError::new(format!("{at}.subsystem"), what));
+        };
+        if out.iter().any(|&(other, _)| other == block.subsystem) {
+            return Err(ProblemError::new(format!("{at}.subsystem"), format!("{} a second time", block.subsystem)));
+        }
+        if let Some((e, (i, j, _))) = block.entries.iter().enumerate().find(|(_, (i, j, _))| i < j || *i >= n) {
+            let what = format!("[{i}, {j}] is not in the lower triangle of {n} rows");
+            return Err(ProblemError::new(format!("{at}.entries[{e}]"), what));
+        }
+        let mirrored = block.entries.iter().filter(|(i, j, _)| i != j).map(|&(i, j, x)| (j, i, x));
+        let all: Vec<_> = block.entries.iter().copied().chain(mirrored).collect();
+        let matrix = SparseMatrix::from_triplets(n, &all)
+            .ok_or_else(|| ProblemError::new(&at, format!("{n} degrees of freedom are too many")))?;
+        out.push((block.subsystem, matrix));
+    }
+    Ok(out)
 }
 
 fn row_law(at: &str, row: &Row) -> Result<Law, ProblemError> {
@@ -214,7 +262,7 @@ fn sides(
     rows: usize,
     j: Option<Vec<Vec<f64>>>,
     parts: Option<Vec<Part>>,
-    subsystems: &[[usize; 2]],
+    (subsystems, is_sparse): (&[[usize; 2]], &[bool]),
     n_v: usize,
 ) -> Result<Vec<SideInput>, ProblemError> {
     match (j, parts) {
@@ -223,9 +271,16 @@ fn sides(
             let dense = flatten(&here, &j, rows, n_v)?;
             super::error::finite(|| here.clone(), &dense)?;
             let side = |(s, &[begin, count]): (usize, &[usize; 2])| {
-                let own: Vec<f64> = (0..rows).flat_map(|r| dense[r * n_v + begin..][..count].iter().copied()).collect();
-                let touched = own.iter().any(|&x| x != 0.0);
-                touched.then_some(SideInput { subsystem: s, body: None, jacobian: own })
+                let is_touched = |&i: &usize| (0..rows).any(|r| dense[r * n_v + begin + i] != 0.0);
+                let touched: Vec<usize> = (0..count).filter(is_touched).collect();
+                if touched.is_empty() {
+                    return None;
+                }
+                let columns = if is_sparse[s] { touched } else { (0..count).collect() };
+                let dofs = if is_sparse[s] { columns.iter().map(|&i| i as u32).collect() } else { Vec::new() };
+                let row = |r: usize| columns.iter().map(move |&i| (r, i));
+                let jacobian = (0..rows).flat_map(row).map(|(r, i)| dense[r * n_v + begin + i]).collect();
+                Some(SideInput { subsystem: s, body: None, dofs, jacobian })
             };
             Ok(subsystems.iter().enumerate().filter_map(side).collect())
         }
@@ -236,8 +291,9 @@ fn sides(
                     let what = format!("{} of {}", part.subsystem, subsystems.len());
                     return Err(ProblemError::new(format!("{here}.subsystem"), what));
                 };
-                let jacobian = flatten(&format!("{here}.J"), &part.j, rows, count)?;
-                Ok(SideInput { subsystem: part.subsystem, body: part.body, jacobian })
+                let columns = if part.dofs.is_empty() { count } else { part.dofs.len() };
+                let jacobian = flatten(&format!("{here}.J"), &part.j, rows, columns)?;
+                Ok(SideInput { subsystem: part.subsystem, body: part.body, dofs: part.dofs, jacobian })
             };
             parts.into_iter().enumerate().map(side).collect()
         }
@@ -258,27 +314,28 @@ pub fn write_rounded(problem: &ContactProblem, digits: usize) -> String {
     let rows_of = |flat: &[f64], n: usize| flat.chunks_exact(n).map(<[f64]>::to_vec).collect::<Vec<_>>();
     let parts_of = |c: &super::Constraint| {
         let rows = c.law.rows();
-        let part = |subsystem: usize, body: Option<usize>, from: &[f64], offset: usize| {
-            let n = problem.subsystems[subsystem].count;
-            Part { subsystem, body, j: rows_of(&from[offset..offset + rows * n], n) }
+        let part = |subsystem: usize, body: Option<usize>, dofs: &Range<usize>, from: &[f64], offset: usize| {
+            let dofs = problem.touched_by(subsystem, dofs).unwrap_or_default().to_vec();
+            let n = if dofs.is_empty() { problem.subsystems[subsystem].count } else { dofs.len() };
+            Part { subsystem, body, dofs, j: rows_of(&from[offset..offset + rows * n], n) }
         };
         if c.parts.is_empty() {
             let own = &problem.sides[c.sides.clone()];
-            own.iter().map(|s| part(s.subsystem, None, &problem.jacobian, s.offset)).collect()
+            own.iter().map(|s| part(s.subsystem, None, &s.dofs, &problem.jacobian, s.offset)).collect()
         } else {
             let own = &problem.parts[c.parts.clone()];
-            own.iter().map(|p| part(p.subsystem, p.body, &problem.part_jacobian, p.offset)).collect::<Vec<_>>()
+            own.iter().map(|p| part(p.subsystem, p.body, &p.dofs, &problem.part_jacobian, p.offset)).collect::<Vec<_>>()
         }
     };
     let bound = |x: f64| x.is_finite().then_some(x);
+    let sparse_of = |(subsystem, s): (usize, &super::Subsystem)| {
+        let Operator::Sparse { index } = s.operator else { return None };
+        let lower = problem.sparse[index].matrix.entries().filter(|(i, j, _)| j <= i);
+        Some(Sparse { subsystem, entries: lower.collect() })
+    };
     let mut file = File {
-        a_blocks: Some(
-            problem
-                .subsystems
-                .iter()
-                .map(|s| rows_of(&problem.a[s.block..s.block + s.count * s.count], s.count))
-                .collect(),
-        ),
+        a_blocks: Some(problem.subsystems.iter().map(|s| rows_of(problem.block(s), s.count)).collect()),
+        a_sparse: problem.subsystems.iter().enumerate().filter_map(sparse_of).collect(),
         b: problem.b.clone(),
         subsystems: problem.subsystems.iter().map(|s| [s.begin, s.count]).collect(),
         parent: problem.parent.clone(),

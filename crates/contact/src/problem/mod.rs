@@ -1,12 +1,17 @@
 //! One contact problem, as every solver sees it: no bodies, no joints, no geometry.
 //!
 //! Find `v`, `lambda` with `A v = b + J^T lambda` and, for every constraint with `sigma^ = J v + e`, its [`Law`].
-//! `A` is block diagonal over subsystems; a constraint touches some subsystems through its *sides*.
+//! `A` is block diagonal over subsystems, each an [`Operator`]; a constraint touches some subsystems through its *sides*.
 //! Everything is flat; offsets into the lists stand in the records.
+//!
+//! A tree's block of `A` is dense. A body that deforms has thousands of degrees of freedom, its block is sparse and a side
+//! names the few that it touches; solvers take such a problem [`condensed`](ContactProblem::condensed) to what is touched.
 
 mod build;
+mod condense;
 mod error;
 mod file;
+mod operator;
 mod short;
 
 #[cfg(test)]
@@ -17,8 +22,10 @@ use std::ops::Range;
 use manyworlds_collide::organise::Plan;
 
 pub use build::{ConstraintInput, ProblemBuilder, ProblemInput, SideInput};
+pub use condense::Condensed;
 pub use error::ProblemError;
 pub use file::{read, write, write_rounded};
+pub use operator::{Operator, SparseOperator};
 pub use short::DIGITS;
 
 /// What a constraint demands of its impulse `lambda` and biased velocity `sigma^ = J v + e` (Lee 2024, eqs. 14-18).
@@ -77,15 +84,15 @@ pub struct Compliance {
     pub v_hat: f64,
 }
 
-/// Degrees of freedom that move together: one kinematic tree, or one particle.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Degrees of freedom that move together: one kinematic tree, one particle, or one body that deforms.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Subsystem {
     /// First entry in the velocity.
     pub begin: usize,
     /// Number of entries.
     pub count: usize,
-    /// Where its dense, row-major block begins in [`ContactProblem::a`] and [`ContactProblem::factor`].
-    pub block: usize,
+    /// Its block of `A`.
+    pub operator: Operator,
 }
 
 /// A constraint: its law, bias and ranges of the flat lists.
@@ -112,8 +119,11 @@ pub struct Constraint {
 pub struct Side {
     /// The subsystem.
     pub subsystem: usize,
-    /// Where its rows begin in [`ContactProblem::jacobian`] and [`ContactProblem::response`]: `[rows, count]`.
+    /// Where its rows begin in [`ContactProblem::jacobian`] and [`ContactProblem::response`]: `[rows, columns]`.
     pub offset: usize,
+    /// Of a sparse subsystem: which degrees of freedom its columns are, a range of [`ContactProblem::touched`]. Otherwise
+    /// empty, and a column each.
+    pub dofs: Range<usize>,
 }
 
 /// A constraint's share of one body of a subsystem; the parts of one subsystem add up to its side.
@@ -123,8 +133,10 @@ pub struct Part {
     pub subsystem: usize,
     /// The body, numbered within the subsystem.
     pub body: Option<usize>,
-    /// Where its rows begin in [`ContactProblem::part_jacobian`]: `[rows, count]`.
+    /// Where its rows begin in [`ContactProblem::part_jacobian`]: `[rows, columns]`.
     pub offset: usize,
+    /// As those of [`Side`].
+    pub dofs: Range<usize>,
 }
 
 /// The problem, validated. Contacts and blocks come first in `constraints`, then single rows; `lambda` lists their rows
@@ -139,10 +151,12 @@ pub struct ContactProblem {
     pub n_contacts: usize,
     /// Subsystems; their entries partition the velocity.
     pub subsystems: Vec<Subsystem>,
-    /// Momentum matrix `A` by subsystem, dense row-major blocks, SPD.
+    /// Momentum matrix `A` by dense subsystem, row-major blocks, SPD.
     pub a: Vec<f64>,
     /// Lower Cholesky factors of the blocks of `a`.
     pub factor: Vec<f64>,
+    /// Those of sparse subsystems.
+    pub sparse: Vec<SparseOperator>,
     /// Right-hand side, `[n_v]`.
     pub b: Vec<f64>,
     /// `A^-1 b`, `[n_v]`.
@@ -153,14 +167,16 @@ pub struct ContactProblem {
     pub constraints: Vec<Constraint>,
     /// Sides by constraint.
     pub sides: Vec<Side>,
-    /// `J` by side, `[rows, count]`.
+    /// `J` by side, `[rows, columns]`.
     pub jacobian: Vec<f64>,
     /// `Y^T = (A^-1 J^T)^T` by side, `[rows, count]`: an impulse changes the velocity by `Y lambda`.
-    /// Empty in a problem for a solver that does without.
+    /// Empty in a problem for a solver that does without, or that has a sparse subsystem.
     pub response: Vec<f64>,
+    /// Degrees of freedom that sides and parts of sparse subsystems touch, numbered within the subsystem, ascending by side.
+    pub touched: Vec<u32>,
     /// Parts by constraint.
     pub parts: Vec<Part>,
-    /// `J` by part, `[rows, count]`.
+    /// `J` by part, `[rows, columns]`.
     pub part_jacobian: Vec<f64>,
     /// Impulses to start from, `[n_rows]`; zeros when there are none.
     pub warm_start: Vec<f64>,
@@ -171,11 +187,20 @@ pub struct ContactProblem {
 }
 
 impl ContactProblem {
-    /// Velocity range of a side.
+    /// Velocity range of a side's subsystem.
     #[must_use]
     pub fn span(&self, side: &Side) -> Range<usize> {
         let s = &self.subsystems[side.subsystem];
         s.begin..s.begin + s.count
+    }
+
+    /// The degrees of freedom of a sparse side's columns, numbered within its subsystem; `None` where each has a column.
+    #[must_use]
+    pub fn touched_by(&self, subsystem: usize, dofs: &Range<usize>) -> Option<&[u32]> {
+        match self.subsystems[subsystem].operator {
+            Operator::Dense { .. } => None,
+            Operator::Sparse { .. } => Some(&self.touched[dofs.clone()]),
+        }
     }
 
     /// `J_i v`, rows beyond those of the law zero.
@@ -184,7 +209,15 @@ impl ContactProblem {
         let mut sigma = [0.0; 3];
         for side in &self.sides[constraint.sides.clone()] {
             let own = &v[self.span(side)];
-            for (r, out) in sigma.iter_mut().enumerate().take(constraint.law.rows()) {
+            let sigma = sigma.iter_mut().enumerate().take(constraint.law.rows());
+            if let Some(dofs) = self.touched_by(side.subsystem, &side.dofs) {
+                for (r, out) in sigma {
+                    let row = &self.jacobian[side.offset + r * dofs.len()..][..dofs.len()];
+                    *out += row.iter().zip(dofs).map(|(j, &dof)| j * own[dof as usize]).sum::<f64>();
+                }
+                continue;
+            }
+            for (r, out) in sigma {
                 let row = &self.jacobian[side.offset + r * own.len()..][..own.len()];
                 *out += row.iter().zip(own).map(|(j, v)| j * v).sum::<f64>();
             }
@@ -202,13 +235,36 @@ impl ContactProblem {
         }
         let mut v = self.generalized_impulse(lambda);
         v.iter_mut().zip(&self.b).for_each(|(v, b)| *v += b);
-        for s in &self.subsystems {
-            build::solve(&self.factor[s.block..], s.count, &mut v[s.begin..s.begin + s.count]);
-        }
+        self.subsystems.iter().for_each(|s| self.solve(s, &mut v[s.begin..s.begin + s.count]));
         v
     }
 
-    /// `v += A^-1 J_i^T lambda_i`.
+    /// `A x = x` of one subsystem, `[count]`.
+    pub fn solve(&self, s: &Subsystem, x: &mut [f64]) {
+        match s.operator {
+            Operator::Dense { block } => build::solve(&self.factor[block..], s.count, x),
+            Operator::Sparse { index } => self.sparse[index].factor.solve(x),
+        }
+    }
+
+    /// The dense block of a subsystem of `A`, row-major; empty where it is sparse.
+    #[must_use]
+    pub fn block(&self, s: &Subsystem) -> &[f64] {
+        match s.operator {
+            Operator::Dense { block } => &self.a[block..block + s.count * s.count],
+            Operator::Sparse { .. } => &[],
+        }
+    }
+
+    /// An entry of the diagonal of a subsystem's block of `A`.
+    pub(crate) fn diagonal(&self, s: &Subsystem, i: usize) -> f64 {
+        match s.operator {
+            Operator::Dense { block } => self.a[block + i * (s.count + 1)],
+            Operator::Sparse { index } => self.sparse[index].matrix.get(i, i).unwrap_or_default(),
+        }
+    }
+
+    /// `v += A^-1 J_i^T lambda_i`, in a problem with responses.
     pub(crate) fn push(&self, c: &Constraint, lambda: &[f64], v: &mut [f64]) {
         for side in &self.sides[c.sides.clone()] {
             let span = self.span(side);
@@ -224,9 +280,13 @@ impl ContactProblem {
     pub fn momentum(&self, v: &[f64]) -> Vec<f64> {
         let mut p = vec![0.0; self.n_v];
         for s in &self.subsystems {
-            for i in 0..s.count {
-                let row = &self.a[s.block + i * s.count..][..s.count];
-                p[s.begin + i] = row.iter().zip(&v[s.begin..]).map(|(a, v)| a * v).sum();
+            let (own, p) = (&v[s.begin..s.begin + s.count], &mut p[s.begin..s.begin + s.count]);
+            match s.operator {
+                Operator::Dense { block } => {
+                    let rows = self.a[block..].chunks_exact(s.count.max(1));
+                    p.iter_mut().zip(rows).for_each(|(p, row)| *p = row.iter().zip(own).map(|(a, v)| a * v).sum());
+                }
+                Operator::Sparse { index } => self.sparse[index].matrix.add_times(own, p),
             }
         }
         p
@@ -239,12 +299,19 @@ impl ContactProblem {
         for c in &self.constraints {
             for side in &self.sides[c.sides.clone()] {
                 let own = &mut j[self.span(side)];
-                let rows = &self.jacobian[side.offset..][..c.law.rows() * own.len()];
                 let lambda = &lambda[c.row..];
+                if let Some(dofs) = self.touched_by(side.subsystem, &side.dofs) {
+                    let rows = &self.jacobian[side.offset..][..c.law.rows() * dofs.len()];
+                    rows.chunks_exact(dofs.len().max(1)).zip(lambda).for_each(|(row, x)| {
+                        dofs.iter().zip(row).for_each(|(&dof, j)| own[dof as usize] += j * x);
+                    });
+                    continue;
+                }
+                let rows = &self.jacobian[side.offset..][..c.law.rows() * own.len()];
                 // Of a free body the compiler is to know the length.
                 match own.as_chunks_mut::<FREE>() {
                     ([own], []) => add_rows(rows.as_chunks::<FREE>().0, lambda, own),
-                    _ => rows.chunks_exact(own.len()).zip(lambda).for_each(|(row, x)| {
+                    _ => rows.chunks_exact(own.len().max(1)).zip(lambda).for_each(|(row, x)| {
                         own.iter_mut().zip(row).for_each(|(own, j)| *own += j * x);
                     }),
                 }

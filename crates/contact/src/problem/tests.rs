@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use super::{ContactProblem, Law, ProblemBuilder, ProblemInput, read, write};
-use crate::samples::{beside, problem, random, stack};
+use crate::residual::quality;
+use crate::samples::{beside, chains, problem, random, stack};
+use crate::solve::{SOLVERS, SolveSettings, solve};
 
 const SMALL: &str = r#"{"A": [[4,0,0],[0,4,0],[0,0,4]], "b": [1,0,-1], "subsystems": [[0,3]],
  "contacts": [{"J": [[1,0,0],[0,1,0],[0,0,1]], "mu": 0.5, "e": [0,0,0.1]}],
@@ -127,6 +129,104 @@ fn non_finite_numbers_are_refused_by_hand_too() {
     let mut input = stack(&[1.0], 0.5);
     input.constraints[3].sides[0].jacobian[4] = f64::INFINITY;
     assert_eq!(ContactProblem::new(input).unwrap_err().to_string(), "contacts[3].J[4]: inf is not finite");
+}
+
+fn near(a: &[f64], b: &[f64], tolerance: f64) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= tolerance * (1.0 + a.abs()))
+}
+
+/// The same numbers by sparse blocks and short sides as by dense ones.
+#[test]
+fn sparse_subsystems_are_what_dense_ones_are() {
+    for seed in 0..10 {
+        let [dense, sparse] = chains(seed, 20, 6).map(problem);
+        assert_eq!((sparse.sparse.len(), sparse.a.len()), (2, dense.a.len() - 800));
+        assert!(near(&sparse.v_free, &dense.v_free, 1e-11), "{seed}");
+        for (a, b) in sparse.constraints.iter().zip(&dense.constraints) {
+            assert!(near(&a.delassus, &b.delassus, 1e-11), "{seed}: {:?} {:?}", a.delassus, b.delassus);
+        }
+        let lambda: Vec<f64> = (0..dense.n_rows).map(|i| (i as f64 * 0.7).sin()).collect();
+        let (v, w) = (dense.velocity(&lambda), sparse.velocity(&lambda));
+        assert!(near(&v, &w, 1e-10), "{seed}");
+        assert!(near(&dense.momentum(&v), &sparse.momentum(&v), 1e-11));
+        let [a, b] = [&dense, &sparse].map(|p| quality(p, &lambda, &v));
+        assert!((a.residual - b.residual).abs() < 1e-10 && (a.residual_scaled - b.residual_scaled).abs() < 1e-10);
+        assert!(a.momentum_error < 1e-10 && b.momentum_error < 1e-10, "{a:?} {b:?}");
+        assert!((a.complementarity_error - b.complementarity_error).abs() < 1e-9 * (1.0 + a.complementarity_error));
+        // Off the solution it shows in both.
+        let off: Vec<f64> = v.iter().map(|v| v + 1e-3).collect();
+        let [a, b] = [&dense, &sparse].map(|p| quality(p, &lambda, &off).momentum_error);
+        assert!(a > 1e-5 && (a - b).abs() < 1e-10, "{a} {b}");
+    }
+}
+
+/// Every solver takes the steps that it takes on the whole problem, and gives the velocity of what nothing touches.
+#[test]
+fn every_solver_takes_sparse_subsystems() {
+    let settings = SolveSettings { tolerance: 1e-10, iterations: 400, ..Default::default() };
+    for seed in 0..6 {
+        let [dense, sparse] = chains(seed, 20, 6).map(problem);
+        for solver in SOLVERS {
+            let [a, b] = [&dense, &sparse].map(|p| solve(p, solver.name(), &settings).unwrap());
+            let name = solver.name();
+            assert_eq!(a.status, b.status, "{seed} {name}: {:?} {:?}", a.quality, b.quality);
+            assert!(near(&a.v, &b.v, 1e-6), "{seed} {name}");
+            assert!(a.iterations.abs_diff(b.iterations) <= 2, "{seed} {name}: {} {}", a.iterations, b.iterations);
+        }
+    }
+}
+
+#[test]
+fn a_sparse_subsystem_that_nothing_touches_moves_freely() {
+    let [_, mut input] = chains(3, 20, 4);
+    input.constraints.iter_mut().for_each(|c| c.sides.retain(|s| s.subsystem < 3));
+    let p = problem(input);
+    let s = solve(&p, "auto", &SolveSettings::default()).unwrap();
+    let own = p.subsystems[3].begin..;
+    assert!(near(&s.v[own.clone()], &p.v_free[own], 1e-12));
+}
+
+#[test]
+fn files_give_sparse_problems_back() {
+    for seed in 0..5 {
+        let [_, mut input] = chains(seed, 12, 5);
+        // Two sides of one subsystem are one in a file.
+        input.constraints.iter_mut().for_each(|c| c.sides.truncate(1));
+        let p = problem(input);
+        assert_eq!(read(&write(&p)).unwrap(), p);
+    }
+}
+
+const SPARSE: &str = r#"{"A_blocks": [[]], "A_sparse": [{"subsystem": 0, "entries": [[0,0,2],[1,1,2],[1,0,-1],[2,2,4]]}],
+ "b": [1,0,-1], "subsystems": [[0,3]],
+ "contacts": [{"parts": [{"subsystem": 0, "dofs": [2,1,0], "J": [[0,0,1],[0,1,0],[1,0,0]]}], "mu": 0.5}],
+ "rows": [{"J": [0,1,0], "kind": "bilateral", "e": 0}]}"#;
+
+#[test]
+fn a_sparse_file_is_understood_and_wrong_ones_say_where() {
+    let p = read(SPARSE).unwrap();
+    assert_eq!((&p.touched[p.sides[0].dofs.clone()], &p.touched[p.sides[1].dofs.clone()]), (&[0, 1, 2][..], &[1][..]));
+    assert_eq!(p.jacobian, [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 1.0]);
+    let cases = [
+        (SPARSE.replace("[1,0,-1],[2", "[0,1,-1],[2"), "A_sparse[0].entries[2]: [0, 1] is not in the lower triangle"),
+        (SPARSE.replace("[[0,0,2]", "[[3,0,2]"), "A_sparse[0].entries[0]: [3, 0] is not in the lower triangle"),
+        (SPARSE.replace("[1,0,-1],[2", "[1,0,-3],[2"), "A_sparse[0]: not positive definite: pivot of row"),
+        (SPARSE.replace("\"subsystem\": 0, \"entries", "\"subsystem\": 1, \"entries"), "A_sparse[0].subsystem: 1 of 1"),
+        (SPARSE.replace("[2,1,0]", "[2,1,3]"), "contacts[0].dofs: 3 of 3 degrees of freedom"),
+        (SPARSE.replace("[2,1,0]", "[2,1,2]"), "contacts[0].dofs: 2 twice"),
+        (SPARSE.replace("[2,1,0]", "[2,1]"), "contacts[0].parts[0].J[0]: expected 2 entries, found 3"),
+        (SPARSE.replace("\"dofs\": [2,1,0], ", ""), "contacts[0].dofs: subsystem 0 is sparse"),
+        (SPARSE.replace("\"A_blocks\": [[]]", "\"A\": [[1]]"), "A: given beside A_sparse"),
+        (SPARSE.replace("\"A_blocks\": [[]]", "\"A_blocks\": [[[1]]]"), "A_blocks[0]: expected 0 rows, found 1"),
+        (
+            SPARSE.replace("\"A_blocks\": [[]], \"A_sparse", "\"A_blocks\": [[[1,0,0],[0,1,0],[0,0,1]]], \"none"),
+            "contacts[0].dofs: subsystem 0 is dense",
+        ),
+    ];
+    for (text, expected) in cases {
+        let message = read(&text).expect_err(expected).to_string();
+        assert!(message.starts_with(expected), "expected \"{expected}\", got \"{message}\"");
+    }
 }
 
 proptest! {

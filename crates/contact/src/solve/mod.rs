@@ -234,7 +234,7 @@ pub trait Solver: Sync {
     fn finishes(&self) -> bool {
         self.kernels() == Kernels::Nothing
     }
-    /// Solves one problem.
+    /// Solves one problem of dense subsystems ([`ContactProblem::condensed`]).
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
     /// Whether it asks for the responses of a problem.
     fn responds(&self) -> bool {
@@ -311,7 +311,8 @@ impl SolveSettings {
 pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> Result<Solution, SolveError> {
     let solver = solver(name)?;
     settings.validate()?;
-    Ok(measured(problem, solver.name(), solver.solve(problem, settings)))
+    let outcome = on_dense(problem, solver.responds(), |problem| solver.solve(problem, settings));
+    Ok(measured(problem, solver.name(), outcome))
 }
 
 /// Settings of one solver, and the solver by them.
@@ -350,7 +351,15 @@ pub fn solve_with(
 ) -> Result<Solution, SolveError> {
     settings.validate()?;
     params.validate()?;
-    Ok(measured(problem, params.solver(), params.run(problem, settings)))
+    let outcome = on_dense(problem, true, |problem| params.run(problem, settings));
+    Ok(measured(problem, params.solver(), outcome))
+}
+
+/// What a solver makes of a problem, which it is given with dense subsystems alone.
+fn on_dense(problem: &ContactProblem, responses: bool, solve: impl FnOnce(&ContactProblem) -> Outcome) -> Outcome {
+    let Some(condensed) = problem.condensed(responses) else { return solve(problem) };
+    let outcome = solve(&condensed.problem);
+    Outcome { v: condensed.expanded(problem, &outcome.v), ..outcome }
 }
 
 /// What a solver gave back, measured in f64.

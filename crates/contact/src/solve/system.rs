@@ -125,7 +125,7 @@ impl<T: Scalar> System<T> {
             let s = &problem.subsystems[s as usize];
             let (first, block) = (b.len(), a.len());
             b.extend(problem.b[s.begin..s.begin + s.count].iter().map(|&x| cast::<T>(x)));
-            a.extend(problem.a[s.block..s.block + s.count * s.count].iter().map(|&x| cast::<T>(x)));
+            a.extend(problem.block(s).iter().map(|&x| cast::<T>(x)));
             let diagonal = a[block..].iter().step_by(s.count + 1);
             inverse_diagonal.extend(diagonal.map(|&a| T::lit(1.0) / a));
             Body { begin: s.begin, first, n: s.count, block }

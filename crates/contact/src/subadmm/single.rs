@@ -69,7 +69,7 @@ impl<T: Scalar> SingleProblem<T> {
             let columns = &pack.index[tree.columns as usize..];
             for i in 0..s.count {
                 for at in begins[i] as usize..begins[i + 1] as usize {
-                    let x = problem.a[s.block + i * s.count + columns[at] as usize];
+                    let x = problem.block(s)[i * s.count + columns[at] as usize];
                     split[tree.matrix as usize + at] = T::from_f64(x);
                 }
             }

@@ -105,7 +105,7 @@ impl<T: Scalar> IslandState<T> {
             .map(|&s| {
                 let s = &problem.subsystems[s as usize];
                 let own = s.begin..s.begin + s.count;
-                let a = list(&problem.a[s.block..s.block + s.count * s.count]);
+                let a = list(problem.block(s));
                 Subsystem {
                     begin: s.begin,
                     factor: a.clone(),
@@ -187,7 +187,8 @@ impl<T: Scalar> IslandState<T> {
                 let s = &mut self.subsystems[slack.subsystem];
                 let n = s.b.len();
                 for row in slack.jacobian.chunks_exact(n) {
-                    for i in 0..n {
+                    // Most degrees of freedom of a tree do not move a contact.
+                    for i in (0..n).filter(|&i| row[i] != T::lit(0.0)) {
                         let x = c.beta * row[i];
                         for j in 0..=i {
                             s.factor[i * n + j] += x * row[j];

@@ -1,0 +1,254 @@
+//! Factors `U^T U` of sparse symmetric positive definite matrices, front after front.
+
+use crate::dense::eliminate;
+use crate::matrix::SparseMatrix;
+use crate::symbolic::{Front, Ordering, Symbolic};
+
+/// A matrix that is not positive definite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not positive definite: pivot of row {row} is zero, negative or out of range")]
+pub struct NotPositive {
+    /// The first row at fault in the order of elimination.
+    pub row: usize,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Factor {
+    symbolic: Symbolic,
+    /// Rows of U by front, `[columns, columns + rows]`; below the diagonal nothing counts.
+    values: Vec<f64>,
+    /// `[last, last]`
+    reduced: Vec<f64>,
+}
+
+impl Factor {
+    /// Of a symmetric matrix; `last` are eliminated behind all others, distinct and below its size.
+    ///
+    /// # Errors
+    /// A matrix that is not positive definite.
+    pub fn new(matrix: &SparseMatrix, ordering: &Ordering, last: &[u32]) -> Result<Self, NotPositive> {
+        let symbolic = Symbolic::new(matrix, ordering, last);
+        let mut values = vec![0.0; symbolic.size];
+        let mut reduced = Vec::new();
+        // What each front leaves to the one that it adds to.
+        let mut left: Vec<Vec<f64>> = vec![Vec::new(); symbolic.fronts.len()];
+        let mut local = vec![0; matrix.n()];
+        let mut a = Vec::new();
+        for (f, front) in symbolic.fronts.iter().enumerate() {
+            let (w, rows) = (front.columns.len(), symbolic.rows_of(front));
+            let m = w + rows.len();
+            a.clear();
+            a.resize(m * m, 0.0);
+            front.columns.clone().enumerate().for_each(|(k, position)| local[position] = k);
+            rows.iter().enumerate().for_each(|(k, &position)| local[position as usize] = w + k);
+            for (k, position) in front.columns.clone().enumerate() {
+                let (columns, entries) = matrix.row(symbolic.order[position] as usize);
+                for (&dof, x) in columns.iter().zip(entries) {
+                    let at = symbolic.place[dof as usize] as usize;
+                    if position <= at {
+                        a[k * m + local[at]] = *x;
+                    }
+                }
+            }
+            for &child in &front.children {
+                let own = std::mem::take(&mut left[child]);
+                let below = symbolic.rows_of(&symbolic.fronts[child]);
+                for (i, row) in own.chunks_exact(below.len().max(1)).enumerate() {
+                    let to = &mut a[local[below[i] as usize] * m..];
+                    below[i..].iter().zip(&row[i..]).for_each(|(&j, x)| to[local[j as usize]] += x);
+                }
+            }
+            if f + 1 == symbolic.fronts.len() {
+                reduced = mirrored(&a, m);
+            }
+            if let Err(at) = eliminate(&mut a, m, w) {
+                return Err(NotPositive { row: symbolic.order[front.columns.start + at] as usize });
+            }
+            values[front.begin..front.begin + w * m].copy_from_slice(&a[..w * m]);
+            left[f] = (w..m).flat_map(|i| &a[i * m + w..(i + 1) * m]).copied().collect();
+        }
+        Ok(Self { symbolic, values, reduced })
+    }
+
+    /// Rows of the matrix.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.symbolic.order.len()
+    }
+
+    /// What is left of the matrix where all but the last are eliminated, `A_tt - A_te A_ee^-1 A_et`: `[last, last]`,
+    /// row-major, as dense as it is.
+    #[must_use]
+    pub fn reduced(&self) -> &[f64] {
+        &self.reduced
+    }
+
+    /// U of what is eliminated last: `reduced = U^T U`, `[last, last]`, row-major; below the diagonal nothing counts.
+    #[must_use]
+    pub fn last(&self) -> &[f64] {
+        self.symbolic.fronts.last().map_or(&[], |front| self.front(front).0)
+    }
+
+    /// `reduced x = x`.
+    pub fn solve_reduced(&self, x: &mut [f64]) {
+        let (u, m) = (self.last(), x.len().max(1));
+        for (i, row) in u.chunks_exact(m).enumerate() {
+            x[i] /= row[i];
+            let own = -x[i];
+            x[i + 1..].iter_mut().zip(&row[i + 1..]).for_each(|(x, u)| *x = own.mul_add(*u, *x));
+        }
+        for (i, row) in u.chunks_exact(m).enumerate().rev() {
+            x[i] = (x[i] - dot(&row[i + 1..], &x[i + 1..])) / row[i];
+        }
+    }
+
+    /// Entries that are stored.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.symbolic.size
+    }
+
+    /// `A x = x`.
+    pub fn solve(&self, x: &mut [f64]) {
+        let mut y: Vec<f64> = self.symbolic.order.iter().map(|&dof| x[dof as usize]).collect();
+        let mut below = Vec::new();
+        for front in &self.symbolic.fronts {
+            let (u, rows) = self.front(front);
+            let (w, m) = (front.columns.len(), front.columns.len() + rows.len());
+            below.clear();
+            below.resize(rows.len(), 0.0);
+            let own = &mut y[front.columns.clone()];
+            for (i, row) in u.chunks_exact(m.max(1)).enumerate() {
+                own[i] /= row[i];
+                let x = -own[i];
+                own[i + 1..].iter_mut().zip(&row[i + 1..w]).for_each(|(y, u)| *y = x.mul_add(*u, *y));
+                below.iter_mut().zip(&row[w..]).for_each(|(y, u)| *y = x.mul_add(*u, *y));
+            }
+            rows.iter().zip(&below).for_each(|(&at, x)| y[at as usize] += x);
+        }
+        for front in self.symbolic.fronts.iter().rev() {
+            let (u, rows) = self.front(front);
+            let (w, m) = (front.columns.len(), front.columns.len() + rows.len());
+            below.clear();
+            below.extend(rows.iter().map(|&at| y[at as usize]));
+            let own = &mut y[front.columns.clone()];
+            for (i, row) in u.chunks_exact(m.max(1)).enumerate().rev() {
+                own[i] = (own[i] - dot(&row[i + 1..w], &own[i + 1..]) - dot(&row[w..], &below)) / row[i];
+            }
+        }
+        self.symbolic.order.iter().zip(&y).for_each(|(&dof, y)| x[dof as usize] = *y);
+    }
+
+    /// Rows of U of a front, and the positions of what stands below its columns.
+    fn front(&self, front: &Front) -> (&[f64], &[u32]) {
+        let rows = self.symbolic.rows_of(front);
+        let w = front.columns.len();
+        (&self.values[front.begin..front.begin + w * (w + rows.len())], rows)
+    }
+}
+
+/// The matrix of an upper triangle.
+fn mirrored(a: &[f64], m: usize) -> Vec<f64> {
+    let at = |k: usize| (k / m.max(1), k % m.max(1));
+    (0..m * m).map(at).map(|(i, j)| a[i.min(j) * m + i.max(j)]).collect()
+}
+
+/// Sum of products: four sums, since one alone would wait for each of its terms.
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    let ((x, x_end), (y, y_end)) = (x.as_chunks::<4>(), y.as_chunks::<4>());
+    let mut sums = [0.0; 4];
+    for (x, y) in x.iter().zip(y) {
+        (0..4).for_each(|k| sums[k] = x[k].mul_add(y[k], sums[k]));
+    }
+    sums.iter().sum::<f64>() + x_end.iter().zip(y_end).map(|(x, y)| x * y).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use nalgebra::{DMatrix, DVector};
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::{Factor, NotPositive};
+    use crate::{Ordering, SparseMatrix};
+
+    /// A grid of particles, each with three degrees of freedom, held to its neighbours by springs of random strength.
+    fn grid(edge: usize, seed: u64) -> SparseMatrix {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let at = |p: [usize; 3]| 3 * (p[0] + edge * (p[1] + edge * p[2]));
+        let mut triplets = Vec::new();
+        for k in 0..edge.pow(3) {
+            let p = [k % edge, k / edge % edge, k / edge / edge];
+            (0..3).for_each(|c| triplets.push((at(p) + c, at(p) + c, 0.1)));
+            for step in [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [1, 0, 1], [0, 1, 1], [1, 1, 1]] {
+                let q: [usize; 3] = std::array::from_fn(|c| p[c] + step[c]);
+                if q.contains(&edge) {
+                    continue;
+                }
+                let stiff = rng.random_range(0.1..10.0);
+                for (a, b) in (0..9).map(|e| (e / 3, e % 3)) {
+                    let x = stiff * (step[a] * step[b]) as f64;
+                    let (i, j) = (at(p), at(q));
+                    triplets.extend([(i + a, i + b, x), (j + a, j + b, x), (i + a, j + b, -x), (j + a, i + b, -x)]);
+                }
+            }
+        }
+        SparseMatrix::from_triplets(3 * edge.pow(3), &triplets).unwrap()
+    }
+
+    fn dense(m: &SparseMatrix) -> DMatrix<f64> {
+        let mut out = DMatrix::zeros(m.n(), m.n());
+        m.entries().for_each(|(i, j, x)| out[(i, j)] = x);
+        out
+    }
+
+    #[test]
+    fn solves_what_a_dense_factor_solves_whatever_comes_last() {
+        for (edge, seed) in [(1, 0), (2, 1), (3, 2), (5, 3)] {
+            let m = grid(edge, seed);
+            let (n, exact) = (m.n(), dense(&m));
+            let cholesky = exact.clone().cholesky().unwrap();
+            for last in
+                [vec![], vec![n as u32 - 1, 0], (0..n as u32).rev().step_by(2).collect(), (0..n as u32).collect()]
+            {
+                let factor = Factor::new(&m, &Ordering::of(&m), &last).unwrap();
+                let b = DVector::from_fn(n, |i, _| (i as f64 * 1.7).sin());
+                let mut x = b.as_slice().to_vec();
+                factor.solve(&mut x);
+                let worst = (DVector::from_vec(x) - cholesky.solve(&b)).amax();
+                assert!(worst < 1e-11, "{edge} {}: {worst}", last.len());
+                // The inverse's block is the inverse of what is left.
+                let k = last.len();
+                let left = DMatrix::from_row_slice(k, k, factor.reduced());
+                let inverse = cholesky.inverse();
+                let block = DMatrix::from_fn(k, k, |i, j| inverse[(last[i] as usize, last[j] as usize)]);
+                let mut row = vec![1.0; k];
+                factor.solve_reduced(&mut row);
+                let sums = (&block * DVector::from_element(k, 1.0) - DVector::from_vec(row)).amax();
+                assert!(sums < 1e-11, "{edge} {k}: {sums}");
+                let worst = (left * block - DMatrix::identity(k, k)).iter().fold(0.0, |l: f64, x| l.max(x.abs()));
+                assert!(worst < 1e-10, "{edge} {k}: {worst}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_grid_fills_much_less_than_a_dense_matrix() {
+        let m = grid(8, 1);
+        let n = m.n();
+        let size = Factor::new(&m, &Ordering::of(&m), &[]).unwrap().size();
+        assert!(size < n * n / 5, "{size} of {}", n * n);
+    }
+
+    #[test]
+    fn what_is_not_positive_says_where() {
+        let m = SparseMatrix::from_triplets(2, &[(0, 0, 1.0), (0, 1, 2.0), (1, 0, 2.0), (1, 1, 4.0)]).unwrap();
+        let row = Factor::new(&m, &Ordering::of(&m), &[1]).unwrap_err();
+        assert_eq!(row, NotPositive { row: 1 });
+        let m = SparseMatrix::from_triplets(1, &[(0, 0, f64::NAN)]).unwrap();
+        assert!(Factor::new(&m, &Ordering::of(&m), &[]).is_err());
+        let none = SparseMatrix::from_triplets(0, &[]).unwrap();
+        assert_eq!(Factor::new(&none, &Ordering::of(&none), &[]).unwrap().n(), 0);
+    }
+}

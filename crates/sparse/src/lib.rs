@@ -1,0 +1,16 @@
+//! Sparse matrices of a subsystem's degrees of freedom, and the factorization of those that are symmetric and positive
+//! definite.
+//!
+//! A body that deforms has thousands of degrees of freedom, each coupled to a few others. Its matrices are
+//! [`SparseMatrix`]; the one that has to be solved with is factored ([`Factor`]) in an order that fills little
+//! ([`Ordering`], found once for a pattern). The degrees of freedom that contacts touch can be eliminated last: what is
+//! then left of the matrix, [`Factor::reduced`], is all that contacts see of the body.
+
+mod dense;
+mod factor;
+mod matrix;
+mod symbolic;
+
+pub use factor::{Factor, NotPositive};
+pub use matrix::SparseMatrix;
+pub use symbolic::Ordering;

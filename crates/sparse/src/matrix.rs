@@ -1,0 +1,109 @@
+//! Square sparse matrices.
+
+/// A square matrix, its entries by row and, within a row, by ascending column.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SparseMatrix {
+    /// Where each row's entries begin, and where the last one's end: `[n + 1]`.
+    begins: Vec<usize>,
+    columns: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl SparseMatrix {
+    /// From (row, column, value); several of one place add up. `None` where a row or column is not below `n`.
+    #[must_use]
+    pub fn from_triplets(n: usize, triplets: &[(usize, usize, f64)]) -> Option<Self> {
+        if n > u32::MAX as usize || triplets.iter().any(|&(i, j, _)| i >= n || j >= n) {
+            return None;
+        }
+        // Sorted by row through counting, then each short row by itself.
+        let mut begins = vec![0; n + 1];
+        triplets.iter().for_each(|&(i, ..)| begins[i + 1] += 1);
+        (0..n).for_each(|i| begins[i + 1] += begins[i]);
+        let (mut next, mut entries) = (begins.clone(), vec![(0, 0.0); triplets.len()]);
+        for &(i, j, x) in triplets {
+            entries[next[i]] = (j as u32, x);
+            next[i] += 1;
+        }
+        let mut out = Self { begins: vec![0], columns: Vec::new(), values: Vec::new() };
+        for i in 0..n {
+            let row = &mut entries[begins[i]..begins[i + 1]];
+            row.sort_by_key(|&(j, _)| j);
+            let first = out.columns.len();
+            for &(j, x) in &*row {
+                if out.columns.len() > first && out.columns.last() == Some(&j) {
+                    let last = out.values.len() - 1;
+                    out.values[last] += x;
+                } else {
+                    out.columns.push(j);
+                    out.values.push(x);
+                }
+            }
+            out.begins.push(out.columns.len());
+        }
+        Some(out)
+    }
+
+    /// Rows, and columns.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.begins.len().saturating_sub(1)
+    }
+
+    /// Columns and values of a row.
+    #[must_use]
+    pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
+        let own = self.begins[i]..self.begins[i + 1];
+        (&self.columns[own.clone()], &self.values[own])
+    }
+
+    /// An entry, where there is one.
+    #[must_use]
+    pub fn get(&self, i: usize, j: usize) -> Option<f64> {
+        let (columns, values) = self.row(i);
+        columns.binary_search(&(j as u32)).ok().map(|at| values[at])
+    }
+
+    /// All entries: row, column, value.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+        (0..self.n()).flat_map(move |i| {
+            let (columns, values) = self.row(i);
+            columns.iter().zip(values).map(move |(&j, &x)| (i, j as usize, x))
+        })
+    }
+
+    /// `y += M x`.
+    pub fn add_times(&self, x: &[f64], y: &mut [f64]) {
+        for (i, y) in y.iter_mut().enumerate().take(self.n()) {
+            let (columns, values) = self.row(i);
+            *y += columns.iter().zip(values).map(|(&j, m)| m * x[j as usize]).sum::<f64>();
+        }
+    }
+
+    /// `y += M^T x`.
+    pub fn add_transposed_times(&self, x: &[f64], y: &mut [f64]) {
+        for (i, &x) in x.iter().enumerate().take(self.n()) {
+            let (columns, values) = self.row(i);
+            columns.iter().zip(values).for_each(|(&j, m)| y[j as usize] += m * x);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SparseMatrix;
+
+    #[test]
+    fn entries_of_one_place_add_up_and_products_are_sums() {
+        let triplets = [(0, 2, 1.0), (2, 0, 4.0), (0, 0, 2.0), (0, 2, 0.5), (1, 1, 3.0)];
+        let m = SparseMatrix::from_triplets(3, &triplets).unwrap();
+        assert_eq!(m.entries().collect::<Vec<_>>(), [(0, 0, 2.0), (0, 2, 1.5), (1, 1, 3.0), (2, 0, 4.0)]);
+        assert_eq!((m.get(0, 2), m.get(2, 2)), (Some(1.5), None));
+        let [mut y, mut z] = [[1.0; 3]; 2];
+        m.add_times(&[1.0, 2.0, 3.0], &mut y);
+        assert_eq!(y, [7.5, 7.0, 5.0]);
+        m.add_transposed_times(&[1.0, 2.0, 3.0], &mut z);
+        assert_eq!(z, [15.0, 7.0, 2.5]);
+        assert!(SparseMatrix::from_triplets(3, &[(0, 3, 1.0)]).is_none());
+    }
+}
