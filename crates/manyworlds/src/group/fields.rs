@@ -276,6 +276,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Spreads out the controls that were uploaded for the step that is being recorded.
     pub(super) fn record_controls(&mut self) {
         if std::mem::take(&mut self.controls_wait) {
+            self.recording.stage("controls");
             self.record_rows(FieldId::Control);
         }
     }

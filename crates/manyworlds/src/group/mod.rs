@@ -4,28 +4,23 @@ mod backend;
 mod buffers;
 mod certify;
 mod chunk;
-mod convex;
 mod fields;
-mod finish;
 mod gradient;
 mod inspect;
 mod kept;
 mod linearise;
-mod newton_cr;
 mod params;
 mod problem;
 mod record;
 mod save;
 mod seen;
 mod shared;
-mod split;
 mod step;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_contact::solve::Kernels;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{Timings, Traffic};
 use manyworlds_gradients::GradientRules;
@@ -154,8 +149,7 @@ impl<T: Scalar + CollidePrecision> Group<T> {
         let islands = IslandBuffers::declare(&mut specs);
         let rows = RowBuffers::declare(&mut specs);
         let columns = Arc::new(Columns::new(&shared.model, &shared.sets));
-        let coupled = shared.host.lanes.trees.len() > 1
-            || matches!(shared.kernels(), Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals);
+        let coupled = shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands;
         let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
