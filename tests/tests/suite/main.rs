@@ -12,6 +12,7 @@ mod distance_scenes;
 mod dynamics_golden;
 mod dynamics_motion;
 mod elastic;
+mod fields;
 mod gradient_batches;
 mod gradients;
 mod gradients_bad_input;
