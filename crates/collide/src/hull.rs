@@ -4,6 +4,8 @@ use manyworlds_model::{Mesh, Vec3};
 use parry3d_f64::math::Vector;
 use parry3d_f64::transformation::try_convex_hull;
 
+use crate::organise::Components;
+
 /// Triangles whose normals differ by less than this (1 - cosine) and that share an edge are one face.
 const FLAT: f64 = 1e-6;
 
@@ -77,27 +79,19 @@ fn faces(vertices: &[Vec3], triangles: &[[u32; 3]]) -> Vec<Face> {
         }
     }
     edges.sort_unstable();
-    let mut group: Vec<usize> = (0..solid.len()).collect();
+    let mut group = Components::default();
+    group.separate(solid.len());
     for pair in edges.windows(2) {
         let (first, second) = (pair[0].1, pair[1].1);
         if pair[0].0 == pair[1].0 && solid[first].1.dot(&solid[second].1) > 1.0 - FLAT {
-            let (one, other) = (root(&mut group, first), root(&mut group, second));
-            group[one.max(other)] = one.min(other);
+            group.join(first as u32, second as u32);
         }
     }
     let mut members = vec![Vec::new(); solid.len()];
     for index in 0..solid.len() {
-        members[root(&mut group, index)].push(index);
+        members[group.root(index as u32) as usize].push(index);
     }
     members.iter().filter(|m| !m.is_empty()).map(|m| face(vertices, &solid, m)).collect()
-}
-
-fn root(group: &mut [usize], mut index: usize) -> usize {
-    while group[index] != index {
-        group[index] = group[group[index]];
-        index = group[index];
-    }
-    index
 }
 
 /// One face from its triangles: their vertices in the order of their angle about the middle.

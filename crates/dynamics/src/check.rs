@@ -2,7 +2,7 @@
 
 use nalgebra::{Matrix3, SymmetricEigen};
 
-use crate::Parameter;
+use crate::layout::Parameter;
 
 /// Whether the numbers lie in a range; what the range is, if not.
 fn all(values: &[f64], allowed: impl Fn(f64) -> bool, range: &str) -> Result<(), String> {

@@ -3,25 +3,16 @@
 //! Trees of equal topology (in one model) make a [`TreeSet`]; each tree of each world is a *lane* of its set.
 
 mod check;
+mod error;
 mod layout;
 mod params;
+mod records;
 mod rows;
 mod set;
+mod settings;
+mod view;
 
+pub use error::TreeError;
 pub use layout::{Parameter, TreeLayout};
-pub use set::{Settings, TreeSet, compile};
-
-/// Why a tree could not be compiled.
-#[derive(Debug, thiserror::Error)]
-pub enum TreeError {
-    /// A joint stands where no kernel can take it.
-    #[error("joint {index} \"{name}\": {message}")]
-    Joint {
-        /// Index in the model.
-        index: usize,
-        /// Its name.
-        name: String,
-        /// What, expected and found.
-        message: &'static str,
-    },
-}
+pub use set::{TreeSet, compile};
+pub use settings::Settings;

@@ -3,7 +3,8 @@
 use manyworlds_model::{Actuator, Body, EqualityKind, Joint, JointKind, Model, Pose, Quat};
 use manyworlds_shaders::dynamics::tree::{TreeDims, param};
 
-use crate::set::{Settings, TreeView};
+use crate::settings::Settings;
+use crate::view::TreeView;
 
 /// One set of parameters, `n_param` reals.
 pub(crate) fn params(tree: &TreeView, dims: &TreeDims, settings: &Settings) -> Vec<f64> {

@@ -5,7 +5,7 @@ use manyworlds_shaders::dynamics::tree::{
     BlockRecord, NONE, RowRecord, TreeDims, block, drive, integrator, param, row,
 };
 
-use crate::set::TreeView;
+use crate::view::TreeView;
 
 /// How an actuator acts. A row stands for a drive whose force is limited and falls with position or velocity; drives
 /// without a limit go into the momentum matrix. Limited motors act by their clamped force; so do limited drives of a free

@@ -6,8 +6,9 @@ use std::time::Instant;
 use bytemuck::Pod;
 use manyworlds_shaders::registry::GROUPS_X;
 use manyworlds_shaders::{Kernel, Kind, Precision, Scalar, Width};
-use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferDescriptor, BufferUsages};
+use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferUsages};
 
+use crate::allocation::{SMALLEST, create, grown};
 use crate::device::{GpuDevice, Pipeline};
 use crate::error::GpuError;
 use crate::readback::Readback;
@@ -19,8 +20,6 @@ use crate::timestamps::Timestamps;
 const DIMS_STRIDE: usize = 256;
 /// The stage of all dispatches of a recording, where timestamps are missing.
 const WHOLE: &str = "device";
-/// Smallest buffer [B]: a binding must hold an element.
-const SMALLEST: u64 = 256;
 
 #[derive(Debug)]
 struct Held {
@@ -261,32 +260,6 @@ fn groups(kernel: &Kernel, count: u32, tile: u32) -> u32 {
         Width::Tile => count.div_ceil(tile),
         Width::Fixed(_) => count,
     }
-}
-
-/// A buffer that can be copied from and to.
-pub(crate) fn create(
-    device: &GpuDevice,
-    name: &'static str,
-    bytes: u64,
-    usage: BufferUsages,
-) -> Result<wgpu::Buffer, GpuError> {
-    let limit = device.max_binding_bytes();
-    if bytes > limit {
-        return Err(GpuError::TooLarge { buffer: name, bytes, limit });
-    }
-    let usage = if usage.contains(BufferUsages::MAP_READ) {
-        usage | BufferUsages::COPY_DST
-    } else {
-        usage | BufferUsages::COPY_DST | BufferUsages::COPY_SRC
-    };
-    let descriptor = BufferDescriptor { label: Some(name), size: bytes, usage, mapped_at_creation: false };
-    device.guarded(|| format!("allocating {bytes} bytes for {name}"), || device.device.create_buffer(&descriptor))
-}
-
-/// What a buffer grows to when it needs `bytes`: half as much again as it had, and less where that is too large.
-pub(crate) fn grown(device: &GpuDevice, had: u64, bytes: u64) -> u64 {
-    let wanted = bytes.max((had + had / 2).min(device.max_binding_bytes()));
-    wanted.max(SMALLEST).next_multiple_of(16)
 }
 
 impl<T: Scalar> Store<T> for GpuStore<T> {

@@ -5,6 +5,7 @@
 //! owner), [`GpuStore`] by [`Store::submit`] and [`Store::wait`], so that a host works on one chunk while the device
 //! works on another.
 mod adapter;
+mod allocation;
 mod cpu;
 mod device;
 mod error;

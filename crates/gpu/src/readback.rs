@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use wgpu::BufferUsages;
 
+use crate::allocation::{create, grown};
 use crate::device::GpuDevice;
 use crate::error::GpuError;
-use crate::gpu::{create, grown};
 
 const UNMAPPED: u8 = 0;
 const PENDING: u8 = 1;

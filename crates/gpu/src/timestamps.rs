@@ -2,9 +2,9 @@
 
 use wgpu::{BufferUsages, ComputePassDescriptor, ComputePassTimestampWrites, QuerySetDescriptor, QueryType};
 
+use crate::allocation::create;
 use crate::device::GpuDevice;
 use crate::error::GpuError;
-use crate::gpu::create;
 use crate::readback::Readback;
 use crate::recording::Dispatch;
 use crate::store::Timings;

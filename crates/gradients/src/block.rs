@@ -5,9 +5,12 @@ use manyworlds_shaders::dynamics::derivatives::turn::left_inverse;
 use manyworlds_shaders::math::{Quat, quat_conjugate, quat_log, quat_mul, quat_rotate};
 use nalgebra::{Matrix3, Vector3};
 
-use crate::constraint::{Kink, Law, Rows, bilateral_kink, bilateral_slope};
-use crate::contact::{BodyOfTree, Carrier, Member, add_fixed, add_weights, relative, settings};
+use crate::bias::{Kink, bilateral_kink, bilateral_slope};
+use crate::carrier::{Carrier, add_fixed, add_weights, relative};
+use crate::constraint::Law;
 use crate::form::{Form, Map, Side};
+use crate::member::{BodyOfTree, Member, settings};
+use crate::rows::Rows;
 
 /// A bilateral block of the step: three rows in world axes.
 #[derive(Debug, Clone)]

@@ -10,12 +10,14 @@ use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL};
 use nalgebra::{Matrix3, Vector3};
 
 use crate::block::{BlockInput, block_error};
-use crate::constraint::{Constraint, Law, Rows};
-use crate::contact::{BodyOfTree, ContactInput, Member, vector};
+use crate::constraint::{Constraint, Law};
+use crate::contact::ContactInput;
+use crate::differences::DIFFERENCES;
 use crate::grid::dot;
+use crate::member::{BodyOfTree, Member, vector};
 use crate::model::ContactModel;
-use crate::parameter::DIFFERENCES;
 use crate::pool::Pooled;
+use crate::rows::{Entry, Rows};
 use crate::tree::Forward;
 
 /// Positions are changed by this, m or rad.
@@ -24,7 +26,8 @@ const STEP: f64 = 1e-4;
 /// Where a constraint of an island comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Source<'i> {
-    Contact(&'i ContactInput),
+    /// With its number in the world.
+    Contact(usize, &'i ContactInput),
     Block(&'i BlockInput),
     /// A row of a member.
     Row {
@@ -51,7 +54,7 @@ impl<P: Fn(usize) -> usize> Standing<'_, '_, P> {
     /// Time step of a constraint, s.
     fn h(&self, source: Source) -> f64 {
         let member = match source {
-            Source::Contact(c) => c.bodies.iter().flatten().next().map_or(0, |body| (self.place)(body.0)),
+            Source::Contact(_, c) => c.bodies.iter().flatten().next().map_or(0, |body| (self.place)(body.0)),
             Source::Block(_) => 0,
             Source::Row { member, .. } => member,
         };
@@ -61,7 +64,7 @@ impl<P: Fn(usize) -> usize> Standing<'_, '_, P> {
     /// `|W|_F / 3` of a constraint whose point is moved, 1/kg.
     fn size(&self, source: Source, moved: Vector3<f64>) -> f64 {
         match source {
-            Source::Contact(c) => self.block(c.bodies, Vector3::from(c.point) + moved, false),
+            Source::Contact(_, c) => self.block(c.bodies, Vector3::from(c.point) + moved, false),
             Source::Block(b) => {
                 let pose = |(tree, body): BodyOfTree| -> [f64; POSE] {
                     let pose = &self.forward((self.place)(tree)).pose;
@@ -108,7 +111,7 @@ impl<P: Fn(usize) -> usize> Standing<'_, '_, P> {
             let size = self.size(source, moved);
             r.iter_mut().for_each(|r| *r *= size);
         }
-        if let Source::Contact(contact) = source
+        if let Source::Contact(_, contact) = source
             && constraint.r_slope[2] == 0.0
         {
             r[2] = contact.give.softness(self.h(source));
@@ -139,22 +142,20 @@ fn motion(forward: &Forward, dof: usize) -> [Vector3<f64>; 2] {
     [vector(&forward.motion, SPATIAL * dof + 3), vector(&forward.motion, SPATIAL * dof)]
 }
 
-/// Says how much the rows of an island give way, and gives to `add` what that adds to the change of `sigma^` by q: row, dof of
-/// the island, value.
+/// Sets how much the rows of an island give way, and what that adds to the change of `sigma^` by q.
 pub(crate) fn add_compliance<P: Fn(usize) -> usize>(
     members: &[Member],
     place: &P,
     sources: &[Source],
     model: ContactModel,
-    constraints: &mut [Constraint],
-    mut add: impl FnMut(usize, usize, f64),
+    rows: &mut Rows,
 ) {
     let ContactModel::Convex { near, slip } = model else { return };
     let standing = Standing { members, place, others: &[] };
-    for (constraint, &source) in constraints.iter_mut().zip(sources) {
+    for (constraint, &source) in rows.constraints.iter_mut().zip(sources) {
         let size = standing.size(source, Vector3::zeros());
         let weights = match (constraint.law, source) {
-            (Law::Contact { .. }, Source::Contact(contact)) => {
+            (Law::Contact { .. }, Source::Contact(_, contact)) => {
                 let soft = contact.give.softness(standing.h(source));
                 [slip, slip, if soft > near * size { 0.0 } else { near }]
             }
@@ -174,7 +175,7 @@ pub(crate) fn add_compliance<P: Fn(usize) -> usize>(
         }
     }
     for m in 0..members.len() {
-        add_by_q(members, place, sources, m, constraints, &mut add);
+        add_by_q(members, place, sources, m, &rows.constraints, &mut rows.compliance);
     }
 }
 
@@ -185,7 +186,7 @@ fn add_by_q<P: Fn(usize) -> usize>(
     sources: &[Source],
     m: usize,
     constraints: &[Constraint],
-    add: &mut impl FnMut(usize, usize, f64),
+    entries: &mut Vec<Entry>,
 ) {
     let (forward, first) = (&members[m].forward, members[m].at[0]);
     let of_member = |body: &BodyOfTree| place(body.0) == m;
@@ -193,7 +194,7 @@ fn add_by_q<P: Fn(usize) -> usize>(
         constraint.r_slope != [0.0; 3]
             && constraint.impulse != [0.0; 3]
             && match source {
-                Source::Contact(c) => c.bodies.iter().flatten().any(of_member),
+                Source::Contact(_, c) => c.bodies.iter().flatten().any(of_member),
                 Source::Block(b) => b.bodies.iter().flatten().any(of_member),
                 Source::Row { member, .. } => *member == m,
             }
@@ -208,7 +209,7 @@ fn add_by_q<P: Fn(usize) -> usize>(
         // How the points move.
         let [linear, spin] = motion(forward, dof);
         let point = |source: Source| -> Vector3<f64> {
-            let Source::Contact(contact) = source else { return Vector3::zeros() };
+            let Source::Contact(_, contact) = source else { return Vector3::zeros() };
             let Ok(slope) = &contact.slope else { return Vector3::zeros() };
             let mut sum = Vector3::zeros();
             for (side, body) in contact.bodies.iter().enumerate() {
@@ -237,7 +238,7 @@ fn add_by_q<P: Fn(usize) -> usize>(
                 let constraint = &constraints[at];
                 let (begin, impulse, slope) = (constraint.first, constraint.impulse, constraint.r_slope);
                 for k in 0..constraint.law.rows() {
-                    add(begin + k, first + dof, weight / STEP * impulse[k] * slope[k] * size);
+                    entries.push((begin + k, first + dof, weight / STEP * impulse[k] * slope[k] * size));
                 }
             }
         }

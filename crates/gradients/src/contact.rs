@@ -5,23 +5,20 @@
 //! the normal turns, and e with the distance. The impulse on the bodies changes with p and E likewise.
 
 use std::borrow::Cow;
-use std::cell::OnceCell;
 
 use manyworlds_collide::derivatives::ContactSlope;
 use manyworlds_shaders::contact::frame::{tangent_slopes, tangents};
-use manyworlds_shaders::dynamics::derivatives::transport::transport;
 use manyworlds_shaders::dynamics::tree::{SPATIAL, param};
 use nalgebra::{Matrix3, Vector3};
 
-use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope};
-use crate::form::{Form, Map, Side, Weights};
-use crate::grid::Grid;
+use crate::bias::{Kink, bias_kink, bias_slope};
+use crate::carrier::{Carrier, add_fixed, add_weights, relative};
+use crate::constraint::Law;
+use crate::form::{Form, Map, Side};
+use crate::member::{BodyOfTree, Member, settings, vector};
 use crate::model::{ContactModel, Give};
-use crate::pool::Pooled;
+use crate::rows::Rows;
 use crate::tree::Forward;
-
-/// A body that moves: tree of the world, body of the tree.
-pub type BodyOfTree = (usize, usize);
 
 /// A contact of the step.
 #[derive(Debug, Clone)]
@@ -48,152 +45,11 @@ pub struct ContactInput {
     pub slope: Result<ContactSlope, Cow<'static, str>>,
 }
 
-/// Twists and psi of a tree for some joint velocities.
-#[derive(Default)]
-pub(crate) struct Motion {
-    /// `[n_body][6]`
-    pub(crate) twist: Pooled,
-    /// `[n_v][6]`
-    pub(crate) psi: Pooled,
-}
-
-impl Motion {
-    pub(crate) fn new(forward: &Forward, velocity: &[f64]) -> Self {
-        let mut twist = Pooled::zeros(SPATIAL * forward.tree.bodies.len());
-        let mut psi = Pooled::zeros(SPATIAL * forward.n_v());
-        transport(&forward.tree, &forward.motion, velocity, &mut twist, &mut psi);
-        Self { twist, psi }
-    }
-}
-
-/// A tree of an island with its velocities.
-pub(crate) struct Member<'a> {
-    pub(crate) forward: Forward<'a>,
-    /// First dof and first control in the island.
-    pub(crate) at: [usize; 2],
-    /// v+
-    pub(crate) after: Pooled,
-    /// [`Member::inverse`], once it was asked for.
-    pub(crate) inverse: OnceCell<Grid>,
-    /// Of v+.
-    pub(crate) motion: Motion,
-    /// Of the velocity before; empty where nothing asks for it, as what bounces does.
-    pub(crate) before: Motion,
-    /// Impulses on bodies at c, fixed in the world, `[n_body][6]`.
-    pub(crate) fixed: Pooled,
-}
-
-impl Member<'_> {
-    /// `A^-1`
-    pub(crate) fn inverse(&self) -> &Grid {
-        self.inverse.get_or_init(|| self.forward.inverse())
-    }
-}
-
-pub(crate) fn vector(s: &[f64], at: usize) -> Vector3<f64> {
-    Vector3::new(s[at], s[at + 1], s[at + 2])
-}
-
-/// A body between which and another a constraint is: how it moves, and where the point is.
-#[derive(Clone, Copy)]
-pub(crate) struct Carrier<'m, 'a> {
-    /// Its tree among the members, and its number there.
-    pub(crate) place: (usize, usize),
-    pub(crate) member: &'m Member<'a>,
-    /// 1 for the second body, -1 for the first.
-    pub(crate) sign: f64,
-    /// The point from c, m.
-    pub(crate) arm: Vector3<f64>,
-}
-
-impl<'m, 'a> Carrier<'m, 'a> {
-    /// Those of two bodies that move.
-    pub(crate) fn of(
-        members: &'m [Member<'a>],
-        bodies: [Option<BodyOfTree>; 2],
-        place: impl Fn(usize) -> usize,
-        p: Vector3<f64>,
-    ) -> [Option<Self>; 2] {
-        std::array::from_fn(|side| {
-            let (tree, body) = bodies[side]?;
-            let index = place(tree);
-            let member = &members[index];
-            let arm = p - Vector3::from(member.forward.centre());
-            Some(Self { place: (index, body), member, sign: if side == 1 { 1.0 } else { -1.0 }, arm })
-        })
-    }
-
-    /// Its twist (angular, linear at c): of v+, or of the velocity before where that is known.
-    fn twist(&self, before: bool) -> Weights {
-        let motion = if before { &self.member.before } else { &self.member.motion };
-        let at = SPATIAL * self.place.1;
-        if motion.twist.is_empty() {
-            return [Vector3::zeros(); 2];
-        }
-        [vector(&motion.twist, at), vector(&motion.twist, at + 3)]
-    }
-
-    /// What weighs a motion as `weights` do the velocity at the point and the angular velocity.
-    pub(crate) fn here(&self, [linear, angular]: Weights) -> Weights {
-        [self.arm.cross(&linear) + angular, linear]
-    }
-
-    /// What weighs S as `weights` do `S x V`.
-    pub(crate) fn swept(&self, [angular, linear]: Weights, before: bool) -> Weights {
-        let [w, v] = self.twist(before);
-        [w.cross(&angular) + v.cross(&linear), w.cross(&linear)]
-    }
-}
-
-/// Relative velocity of two bodies at a point, and angular velocity: of v+, or of the velocity before.
-pub(crate) fn relative(carriers: &[Option<Carrier>; 2], before: bool) -> Weights {
-    let mut sum = [Vector3::zeros(); 2];
-    for carrier in carriers.iter().flatten() {
-        let [w, v] = carrier.twist(before);
-        sum[0] += (v + w.cross(&carrier.arm)) * carrier.sign;
-        sum[1] += w * carrier.sign;
-    }
-    sum
-}
-
-/// `a` times weights, added to `to`.
-pub(crate) fn add_weights(a: f64, from: &Weights, to: &mut Weights) {
-    (0..2).for_each(|k| to[k] += from[k] * a);
-}
-
-/// Adds an impulse to the bodies that it acts on; `moment` is free of a point.
-pub(crate) fn add_fixed(
-    members: &mut [Member],
-    bodies: [Option<BodyOfTree>; 2],
-    place: impl Fn(usize) -> usize,
-    p: Vector3<f64>,
-    f: Vector3<f64>,
-    moment: Vector3<f64>,
-) {
-    for (side, body) in bodies.iter().enumerate() {
-        let Some((tree, body)) = *body else { continue };
-        let member = &mut members[place(tree)];
-        let sign = if side == 1 { 1.0 } else { -1.0 };
-        let arm = p - Vector3::from(member.forward.centre());
-        let turning = sign * (arm.cross(&f) + moment);
-        for k in 0..3 {
-            member.fixed[SPATIAL * body + k] += turning[k];
-            member.fixed[SPATIAL * body + 3 + k] += sign * f[k];
-        }
-    }
-}
-
 /// The frame of a contact as rows, and how its tangents change with the normal: `d t1 = F1 dn`, `d t2 = F2 dn`.
 fn frame(n: [f64; 3]) -> (Matrix3<f64>, [Matrix3<f64>; 2]) {
     let [t1, t2] = tangents(n);
     let e = Matrix3::from_rows(&[t1, t2, n].map(|row| Vector3::from(row).transpose()));
     (e, tangent_slopes(n).map(|rows| Matrix3::from_row_slice(rows.as_flattened())))
-}
-
-/// Settings of constraints in a tree's parameters: 1/h, fraction, largest speed.
-pub(crate) fn settings(forward: &Forward) -> [f64; 3] {
-    let p = forward.params;
-    [1.0 / p[param::TIMESTEP], p[param::CORRECTION_FRACTION], p[param::CORRECTION_MAX]]
 }
 
 /// Adds the impulses of a contact to its bodies.

@@ -8,8 +8,8 @@
 use manyworlds_shaders::dynamics::tree::{NONE, SPATIAL};
 use nalgebra::Vector3;
 
-use crate::contact::Member;
 use crate::grid::{Grid, dot};
+use crate::member::Member;
 use crate::pool::Pooled;
 
 /// What a linear function of a motion weighs its angular and its linear part with.

@@ -25,9 +25,9 @@ pub(crate) trait Operator {
     fn symmetric(&self) -> bool;
 }
 
-/// How it went.
+/// How a solve went.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Left {
+pub(crate) struct Solved {
     /// Iterations: products with B, all but.
     pub(crate) iterations: usize,
     /// Largest entry of what is left over, relative to that of the right-hand side.
@@ -39,12 +39,12 @@ fn largest(x: &[f64]) -> f64 {
 }
 
 /// `B x = x` in at most so many products.
-pub(crate) fn solve(operator: &impl Operator, x: &mut [f64], most: usize) -> Left {
+pub(crate) fn solve(operator: &impl Operator, x: &mut [f64], most: usize) -> Solved {
     let b = x.to_vec();
     let scale = largest(&b);
     x.fill(0.0);
     if scale == 0.0 || b.is_empty() {
-        return Left::default();
+        return Solved::default();
     }
     let (mut iterations, mut residual) = (0, 1.0);
     let mut rest = b.clone();
@@ -72,7 +72,7 @@ pub(crate) fn solve(operator: &impl Operator, x: &mut [f64], most: usize) -> Lef
             break;
         }
     }
-    Left { iterations, residual }
+    Solved { iterations, residual }
 }
 
 /// For symmetric systems, from zero; the best of its iterates.
@@ -200,7 +200,7 @@ fn gmres(operator: &impl Operator, b: &[f64], x: &mut [f64], most: usize) -> usi
 
 #[cfg(test)]
 mod tests {
-    use super::{Left, Operator, solve};
+    use super::{Operator, Solved, solve};
 
     struct Dense {
         n: usize,
@@ -252,7 +252,7 @@ mod tests {
             let mut rhs = vec![0.0; n];
             b.apply(&noise(n, 5.0), &mut rhs);
             let mut x = rhs.clone();
-            let Left { residual, iterations } = solve(&b, &mut x, 1000);
+            let Solved { residual, iterations } = solve(&b, &mut x, 1000);
             let mut found = vec![0.0; n];
             b.apply(&x, &mut found);
             let worst = found.iter().zip(&rhs).fold(0.0, |l: f64, (a, b)| l.max((a - b).abs()));

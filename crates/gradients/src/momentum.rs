@@ -7,10 +7,10 @@ use manyworlds_shaders::dynamics::derivatives::layout::work_reals;
 use manyworlds_shaders::dynamics::tree::{JointRecord, Params, param};
 use manyworlds_shaders::math::{Quat, quat_normalize};
 
-use crate::constraint::Entry;
-use crate::contact::Member;
 use crate::grid::Grid;
+use crate::member::Member;
 use crate::pool::Pooled;
+use crate::rows::Entry;
 use crate::tree::Forward;
 
 /// `-dF` of the trees of an island, over its dofs and controls; by tau it is h.

@@ -16,12 +16,14 @@ use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, multiply, param};
 use nalgebra::{Matrix3, Vector3};
 
+use crate::bias::{Branch, closed_below};
 use crate::block::{BlockInput, block_error};
-use crate::compliance::Standing;
-use crate::constraint::{Branch, Law, closed_below};
-use crate::contact::{BodyOfTree, ContactInput, vector};
-use crate::grid::axpy;
-use crate::island::{Island, Parts};
+use crate::compliance::{Source, Standing};
+use crate::constraint::Law;
+use crate::contact::ContactInput;
+use crate::differences::DIFFERENCES;
+use crate::equations::Equations;
+use crate::member::{BodyOfTree, settings, vector};
 use crate::mode::Mode;
 use crate::model::ContactModel;
 use crate::pool::Pooled;
@@ -65,10 +67,6 @@ pub enum StepParameter {
 
 /// Differences are taken this far apart, relative to the parameter's size.
 const STEP: f64 = 1e-4;
-/// Where, and what of the function's value there makes the slope, over the step.
-pub(crate) const DIFFERENCES: [(f64, f64); 4] =
-    [(1.0, 8.0 / 12.0), (-1.0, -8.0 / 12.0), (2.0, -1.0 / 12.0), (-2.0, 1.0 / 12.0)];
-
 /// A tree whose parameters are others, its state as it was.
 struct Moved {
     params: Vec<f64>,
@@ -119,35 +117,20 @@ fn balance(forward: &Forward, moved: &Moved, after: &[f64], at_bound: &[Option<u
     [left, speeds]
 }
 
-/// Contacts and blocks of an island, by [`Parts`].
-pub(crate) struct Touching<'a> {
-    pub(crate) parts: &'a Parts,
-    pub(crate) contacts: &'a [ContactInput],
-    pub(crate) blocks: &'a [BlockInput],
-    pub(crate) model: ContactModel,
-}
-
-impl Touching<'_> {
-    /// Whether what is rigid gives way.
-    fn is_convex(&self) -> bool {
-        matches!(self.model, ContactModel::Convex { .. })
-    }
-}
-
-/// Members of an island some of which are moved.
+/// An island some trees of which have other parameters.
 struct Scene<'s, 'i> {
-    island: &'s Island<'i>,
-    parts: &'s Parts,
+    equations: &'s Equations<'i>,
+    /// By member.
     moved: Vec<Option<Moved>>,
 }
 
 impl Scene<'_, '_> {
     fn place(&self, tree: usize) -> usize {
-        self.parts.trees.iter().position(|&t| t == tree).unwrap_or(0)
+        self.equations.island.member_of(tree)
     }
 
     fn frames(&self, member: usize) -> (&[f64], &[f64], &[f64]) {
-        let forward = &self.island.members[member].forward;
+        let forward = &self.equations.members[member].forward;
         match &self.moved[member] {
             Some(moved) => (&moved.pose, &moved.motion, &moved.params),
             None => (&forward.pose, &forward.motion, forward.params),
@@ -158,7 +141,7 @@ impl Scene<'_, '_> {
     fn twist(&self, (tree, body): BodyOfTree, p: Vector3<f64>, before: bool) -> [Vector3<f64>; 2] {
         let member = self.place(tree);
         let (pose, motion, _) = self.frames(member);
-        let own = &self.island.members[member];
+        let own = &self.equations.members[member];
         let velocity = if before { own.forward.v() } else { &own.after[..] };
         let (mut w, mut v) = (Vector3::zeros(), Vector3::zeros());
         own.forward.for_dofs(body, |i| {
@@ -190,7 +173,7 @@ impl Scene<'_, '_> {
             let member = self.place(tree);
             let (pose, motion, _) = self.frames(member);
             let turning = (p - vector(pose, 0)).cross(&f) + moment;
-            let own = &self.island.members[member];
+            let own = &self.equations.members[member];
             own.forward.for_dofs(body, |i| {
                 let s = [vector(motion, SPATIAL * i), vector(motion, SPATIAL * i + 3)];
                 left[own.at[0] + i] -= sign * (s[0].dot(&turning) + s[1].dot(&f));
@@ -207,15 +190,15 @@ impl Scene<'_, '_> {
 
     /// Adds what the constraints give way, `weight` times, where their points are moved.
     fn add_given(&self, weight: f64, moved: impl Fn(usize) -> Vector3<f64>, out: &mut [f64]) {
-        let members = &self.island.members;
+        let members = &self.equations.members;
         let mut others = Vec::new();
         for (m, by) in self.moved.iter().enumerate() {
             let of = &members[m].forward;
             others.extend(by.iter().map(|by| (m, Forward::of(of.tree, &by.params, of.state, of.impulses))));
         }
         Standing { members, place: &|tree| self.place(tree), others: &others }.add_given(
-            &self.island.rows,
-            &self.island.sources,
+            &self.equations.rows,
+            &self.equations.sources,
             weight,
             moved,
             out,
@@ -231,7 +214,7 @@ impl Scene<'_, '_> {
         left: &mut [f64],
         rows: &mut [f64],
     ) {
-        let record = &self.island.rows.constraints[constraint];
+        let record = &self.equations.rows.constraints[constraint];
         let point = Vector3::from(contact.point) + vector(change, 0);
         let normal = (Vector3::from(contact.normal) + vector(change, 3)).normalize();
         let [t1, t2] = tangents(normal.into());
@@ -242,8 +225,8 @@ impl Scene<'_, '_> {
             if let Some(span) = contact.give.span(1.0 / own[0]) {
                 (contact.distance + change[6]) / span
             } else {
-                let settings = self.island.settings(contact.bodies, |tree| self.place(tree));
-                let closed = self.island.members.first().map_or(closed_below(false), |member| member.forward.closed);
+                let settings = self.equations.settings(contact.bodies);
+                let closed = self.equations.members.first().map_or(closed_below(false), |member| member.forward.closed);
                 Branch::of(contact.distance, settings, closed).bias(contact.distance + change[6], own)
             }
         } else {
@@ -256,7 +239,7 @@ impl Scene<'_, '_> {
 
     /// The same of a block.
     fn block(&self, block: &BlockInput, constraint: usize, left: &mut [f64], rows: &mut [f64]) {
-        let first = self.island.rows.constraints[constraint].first;
+        let first = self.equations.rows.constraints[constraint].first;
         let pose = |(tree, body): BodyOfTree| -> [f64; POSE] {
             let (pose, ..) = self.frames(self.place(tree));
             std::array::from_fn(|k| pose[POSE * body + k])
@@ -283,19 +266,12 @@ fn rate(poses: &[[f64; POSE]; 4], here: &[f64; POSE], step: f64) -> [Vector3<f64
     [Vector3::new(slope(0), slope(1), slope(2)), angular]
 }
 
-impl Island<'_> {
+impl Equations<'_> {
     /// dF and ds by an entry of the parameters of some trees of the island.
-    pub(crate) fn by_tree_parameter(
-        &self,
-        touching: &Touching,
-        which: impl Fn(usize) -> bool,
-        entry: usize,
-        scale: f64,
-    ) -> [Vec<f64>; 2] {
+    pub(crate) fn by_tree_parameter(&self, which: impl Fn(usize) -> bool, entry: usize, scale: f64) -> [Vec<f64>; 2] {
         let step = STEP * scale;
         let scenes = DIFFERENCES.map(|(times, _)| Scene {
-            island: self,
-            parts: touching.parts,
+            equations: self,
             moved: self
                 .members
                 .iter()
@@ -303,7 +279,7 @@ impl Island<'_> {
                 .map(|(m, member)| which(m).then(|| Moved::new(&member.forward, entry, times * step)))
                 .collect(),
         });
-        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.j.height()]);
+        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);
         for m in (0..self.members.len()).filter(|&m| which(m)) {
             self.by_own(m, &scenes, step, &mut by_force, &mut by_rows);
         }
@@ -317,41 +293,40 @@ impl Island<'_> {
             let v = v + w.cross(&(p - vector(&here, 0)));
             [v.x, v.y, v.z, w.x, w.y, w.z]
         };
-        let acting = touching.parts.contacts.iter().zip(&self.acting).filter_map(|(&c, at)| Some((c, (*at)?)));
-        let changes: Vec<(usize, usize, [f64; 7])> = acting
-            .map(|(c, constraint)| {
-                let contact = &touching.contacts[c];
+        let changes: Vec<[f64; 7]> = self
+            .sources
+            .iter()
+            .map(|source| {
                 let mut change = [0.0; 7];
+                let Source::Contact(_, contact) = source else { return change };
                 if let Ok(slope) = &contact.slope {
                     for (side, &body) in contact.bodies.iter().enumerate() {
                         let own = slope.along_one(side, &twist(body, contact.point.into()));
                         change.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
                     }
                 }
-                (c, constraint, change)
+                change
             })
             .collect();
-        let first_block = changes.len();
-        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.j.height()]);
+        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);
         for (scene, (times, weight)) in scenes.iter().zip(DIFFERENCES) {
             left.fill(0.0);
             rows.fill(0.0);
-            for (c, constraint, change) in &changes {
-                let change = change.map(|x| x * times * step);
-                scene.contact(&touching.contacts[*c], *constraint, &change, &mut left, &mut rows);
-            }
-            for (b, &block) in touching.parts.blocks.iter().enumerate() {
-                scene.block(&touching.blocks[block], first_block + b, &mut left, &mut rows);
+            for (at, (source, change)) in self.sources.iter().zip(&changes).enumerate() {
+                match source {
+                    Source::Contact(_, contact) => {
+                        let change = change.map(|x| x * times * step);
+                        scene.contact(contact, at, &change, &mut left, &mut rows);
+                    }
+                    Source::Block(block) => scene.block(block, at, &mut left, &mut rows),
+                    Source::Row { .. } => {}
+                }
             }
             let weight = weight / step;
             by_force.iter_mut().zip(&left).for_each(|(sum, x)| *sum -= weight * x);
             by_rows.iter_mut().zip(&rows).for_each(|(sum, x)| *sum += weight * x);
-            if touching.is_convex() {
-                let point = |at: usize| {
-                    let found = changes.iter().find(|change| change.1 == at);
-                    found.map_or_else(Vector3::zeros, |(.., change)| vector(change, 0) * (times * step))
-                };
-                scene.add_given(weight, point, &mut by_rows);
+            if self.is_convex() {
+                scene.add_given(weight, |at| vector(&changes[at], 0) * (times * step), &mut by_rows);
             }
         }
         [by_force, by_rows]
@@ -364,7 +339,7 @@ impl Island<'_> {
         // Where each row stands among the island's, and the bound it is at.
         let mut places = vec![None; forward.tree.rows.len()];
         let mut at_bound = vec![None; forward.tree.rows.len()];
-        for (constraint, mode) in self.rows.constraints.iter().zip(&self.constraint_modes) {
+        for (constraint, mode) in self.rows.constraints.iter().zip(&self.modes) {
             let Some((tree, index)) = constraint.row else { continue };
             if tree != member.at[0] {
                 continue;
@@ -389,15 +364,13 @@ impl Island<'_> {
     }
 
     /// dF and ds by what moves contacts but no body.
-    pub(crate) fn by_contacts(&self, touching: &Touching, changes: &[(usize, [f64; 7])]) -> [Vec<f64>; 2] {
-        let scene = Scene { island: self, parts: touching.parts, moved: self.members.iter().map(|_| None).collect() };
-        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.j.height()]);
-        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.j.height()]);
-        for (&c, constraint) in touching.parts.contacts.iter().zip(&self.acting) {
-            let (Some(constraint), Some((_, change))) = (*constraint, changes.iter().find(|change| change.0 == c))
-            else {
-                continue;
-            };
+    pub(crate) fn by_contacts(&self, changes: &[(usize, [f64; 7])]) -> [Vec<f64>; 2] {
+        let scene = Scene { equations: self, moved: self.members.iter().map(|_| None).collect() };
+        let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);
+        let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);
+        for (constraint, source) in self.sources.iter().enumerate() {
+            let Source::Contact(number, contact) = source else { continue };
+            let Some((_, change)) = changes.iter().find(|change| change.0 == *number) else { continue };
             // Distances are changed by about a micrometre.
             let largest = change.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
             let step = if largest > 0.0 { 1e-6 / largest } else { continue };
@@ -405,10 +378,10 @@ impl Island<'_> {
                 left.fill(0.0);
                 rows.fill(0.0);
                 let change = change.map(|x| x * times * step);
-                scene.contact(&touching.contacts[c], constraint, &change, &mut left, &mut rows);
+                scene.contact(contact, constraint, &change, &mut left, &mut rows);
                 by_force.iter_mut().zip(&left).for_each(|(sum, x)| *sum -= weight / step * x);
                 by_rows.iter_mut().zip(&rows).for_each(|(sum, x)| *sum += weight / step * x);
-                if touching.is_convex() {
+                if self.is_convex() {
                     let point = |at: usize| if at == constraint { vector(&change, 0) } else { Vector3::zeros() };
                     scene.add_given(weight / step, point, &mut by_rows);
                 }
@@ -417,31 +390,33 @@ impl Island<'_> {
         [by_force, by_rows]
     }
 
-    /// 1/h, fraction and largest speed of the first tree among bodies.
-    fn settings(&self, bodies: [Option<BodyOfTree>; 2], place: impl Fn(usize) -> usize) -> [f64; 3] {
-        let member = bodies.iter().flatten().next().map_or(0, |body| place(body.0));
-        let params = self.members[member].forward.params;
-        [1.0 / params[param::TIMESTEP], params[param::CORRECTION_FRACTION], params[param::CORRECTION_MAX]]
+    /// Whether what is rigid gives way.
+    fn is_convex(&self) -> bool {
+        matches!(self.model, ContactModel::Convex { .. })
     }
 
-    /// dF and ds by the friction coefficient of a contact; nothing if it does not slide.
-    pub(crate) fn add_friction(&self, constraint: usize, force: &mut [f64], rows: &mut [f64]) {
+    /// 1/h, fraction and largest speed of the first tree among bodies.
+    fn settings(&self, bodies: [Option<BodyOfTree>; 2]) -> [f64; 3] {
+        let member = bodies.iter().flatten().next().map_or(0, |body| self.island.member_of(body.0));
+        settings(&self.members[member].forward)
+    }
+
+    /// By the friction coefficient of a contact: dF, as multiples of its tangents' rows of J, and ds of its normal; nothing if it
+    /// does not slide.
+    pub(crate) fn by_friction(&self, constraint: usize) -> ([f64; 2], f64) {
         let record = &self.rows.constraints[constraint];
-        let Law::Contact { mu, model } = record.law else { return };
-        if self.constraint_modes[constraint] != Mode::Sliding {
-            return;
+        let Law::Contact { mu, model } = record.law else { return ([0.0; 2], 0.0) };
+        if self.modes[constraint] != Mode::Sliding {
+            return ([0.0; 2], 0.0);
         }
         let (first, [.., normal]) = (record.first, record.impulse);
-        (0..2).for_each(|k| axpy(normal * self.drag[constraint][k], self.j.row(first + k), force));
-        if let ContactModel::Convex { .. } = model {
+        let slip = match model {
             // Of `sigma^_n - mu |sigma^_t| + (R_n + mu^2 R_t) lambda_n = 0`.
-            rows[first + 2] += 2.0 * mu * record.r[0] * normal - self.sigma[first].hypot(self.sigma[first + 1]);
-        }
-    }
-
-    /// ds by the restitution coefficient of a contact; nothing if it does not bounce.
-    pub(crate) fn add_restitution(&self, constraint: usize, rows: &mut [f64]) {
-        let record = &self.rows.constraints[constraint];
-        rows[record.first + 2] += record.approach;
+            ContactModel::Convex { .. } => {
+                2.0 * mu * record.r[0] * normal - self.sigma[first].hypot(self.sigma[first + 1])
+            }
+            ContactModel::Exact | ContactModel::Pyramid => 0.0,
+        };
+        (self.drag[constraint].map(|drag| normal * drag), slip)
     }
 }

@@ -8,8 +8,10 @@ use manyworlds_shaders::dynamics::tree::{self, NONE, RowRecord, param};
 use manyworlds_shaders::math::quat_log;
 use nalgebra::{Matrix3, Vector3};
 
-use crate::constraint::{Kink, Law, Rows, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
+use crate::bias::{Kink, bias_kink, bias_slope, bilateral_kink, bilateral_slope};
+use crate::constraint::Law;
 use crate::momentum::{counts, length_slope, orientation};
+use crate::rows::Rows;
 use crate::tree::Forward;
 
 /// How fast an active row without impulse leaves its bound of zero, biased, m/s (rad/s): above zero, as of a limit that is not

@@ -9,11 +9,13 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-use crate::constraint::{Rows, closed_below};
-use crate::contact::{ContactInput, Member, add_contact};
+use crate::bias::closed_below;
+use crate::contact::{ContactInput, add_contact};
 use crate::grid::{Grid, dot};
-use crate::island::{Parts, responses};
+use crate::island::Island;
+use crate::member::Member;
 use crate::model::ContactModel;
+use crate::rows::{Rows, responses};
 
 /// Margins that are tried, m/s.
 const MARGINS: [f64; 4] = [1e-1, 1e-2, 1e-3, 1e-4];
@@ -49,7 +51,7 @@ enum Set {
 /// where there are none, and in islands that are too large.
 pub(crate) fn shared(
     members: &[Member],
-    parts: &Parts,
+    island: &Island,
     contacts: &[ContactInput],
     single: bool,
 ) -> Vec<(usize, [f64; 3])> {
@@ -58,16 +60,16 @@ pub(crate) fn shared(
         return Vec::new();
     }
     let zero = closed_below(single);
-    let place = |tree: usize| parts.trees.iter().position(|&t| t == tree).unwrap_or(0);
+    let place = |tree: usize| island.member_of(tree);
     let mut rows = Rows::default();
-    for &c in &parts.contacts {
+    for &c in &island.contacts {
         add_contact(members, place, (&contacts[c], ContactModel::Exact), &mut rows);
     }
     let after: Vec<f64> = members.iter().flat_map(|m| m.after.iter().copied()).collect();
     let j = rows.jacobian(members, n_v);
     let y = responses(members, &j);
     let (mut closed, mut starts, mut columns) = (Vec::new(), Vec::new(), Vec::new());
-    for (constraint, &contact) in rows.constraints.iter().zip(&parts.contacts) {
+    for (constraint, &contact) in rows.constraints.iter().zip(&island.contacts) {
         let first = constraint.first;
         let sigma: [f64; 3] = std::array::from_fn(|k| dot(j.row(first + k), &after) + constraint.bias[k]);
         let delassus = (first..first + 3).map(|r| dot(j.row(r), y.row(r))).sum::<f64>() / 3.0;

@@ -10,7 +10,7 @@ use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, param, solve};
 
-use crate::constraint::closed_below;
+use crate::bias::closed_below;
 use crate::grid::{Grid, axpy};
 use crate::pool::Pooled;
 

@@ -2,8 +2,8 @@
 
 use manyworlds::tangent::between;
 use manyworlds::{
-    Batch, BatchOptions, Error, Executor, GeomParameter, ImportOptions, Model, ModelParameter, Parameter, Precision,
-    State, random,
+    Batch, BatchOptions, Error, Executor, GeomParameter, GradientRules, ImportOptions, Model, ModelParameter,
+    Parameter, Precision, State, random,
 };
 
 /// One of each contact model.
@@ -437,6 +437,43 @@ fn sizes_under(solver: &str) {
     let found = error(solver, &model, &state, ModelParameter::Size { geom }, &[radius, half_length], &set);
     println!("{solver}, capsule: {found:.1e}");
     assert!(found < 1e-6, "{solver}, capsule: {found:.1e}");
+}
+
+/// Islands too large for elimination take the same right-hand sides to another solver.
+#[test]
+fn parameters_by_iterations_are_those_by_elimination() {
+    let model = load("half-cheetah");
+    for solver in SOLVERS {
+        let state = calm(solver, &model, 1);
+        let mut batch = Batch::new(&[(&model, 1)], &precise(solver)).expect("a batch");
+        batch.keep_steps(true).expect("double precision");
+        batch.reset(&[(0, state)]).expect("a reset");
+        batch.step::<f64>(&[]).expect("a step");
+        let contacts = batch.inspect(0).expect("a world").contacts;
+        let geoms = contacts.iter().find(|c| c.impulse != [0.0; 3]).expect("a foot on the floor").geoms;
+        let foot = geoms.into_iter().find(|&geom| model.geoms[geom].body > 0).expect("a foot");
+        let of_tree = |parameter| ModelParameter::Tree { tree: 0, parameter };
+        let all = [
+            of_tree(Parameter::Gravity),
+            of_tree(Parameter::BodyMass(2)),
+            of_tree(Parameter::BodyPosition(2)),
+            ModelParameter::Every(Parameter::Timestep),
+            ModelParameter::Friction { geoms },
+            ModelParameter::Restitution { geoms },
+            ModelParameter::Size { geom: foot },
+        ];
+        let exact = batch.parameter_derivatives(0, &all).expect("derivatives");
+        batch.set_gradient_rules(GradientRules { largest_dense: 0, ..GradientRules::default() });
+        let found = batch.parameter_derivatives(0, &all).expect("derivatives");
+        assert!(found.certificate.valid(), "{solver}: {:?}", found.certificate);
+        assert!(exact.certificate.iterated == 0 && found.certificate.iterations > 0, "{solver}");
+        for (column, (exact, found)) in exact.columns.iter().zip(&found.columns).enumerate() {
+            let pairs = || exact.q.iter().chain(&exact.v).zip(found.q.iter().chain(&found.v));
+            let largest = pairs().fold(0.0, |most: f64, (exact, _)| most.max(exact.abs()));
+            let worst = pairs().fold(0.0, |most: f64, (exact, found)| most.max((exact - found).abs()));
+            assert!(worst <= 1e-9 * largest, "{solver}, column {column}: {worst:.1e} of {largest:.1e}");
+        }
+    }
 }
 
 /// A turn about x, then about y: quaternion, and the world's z in its axes.

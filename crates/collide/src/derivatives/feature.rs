@@ -5,10 +5,8 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::few::Few;
 use super::ground;
+use super::local::{Local, SAME, plane_of};
 use crate::hull::Hull;
-
-/// Directions and positions agree to this, relative to one and to the shape's size.
-pub(super) const SAME: f64 = 1e-8;
 
 /// A shape with its sizes, m.
 #[derive(Debug, Clone, Copy)]
@@ -29,19 +27,6 @@ pub(super) enum Solid<'a> {
     Hull(&'a Hull),
     /// The ground under a sheet of triangles.
     Ground(&'a HeightField),
-}
-
-/// What a contact says about one of its shapes, in the shape's frame.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Local {
-    /// The normal is that of a face.
-    pub(super) on_face: bool,
-    /// Directions the point may slide along while it stays on its face or edge.
-    pub(super) slides: Few,
-    /// Directions of the straight edge that the normal must stay across, where no face has it.
-    pub(super) holds: Few,
-    /// How the point moves as the outward direction turns.
-    pub(super) bend: Matrix3<f64>,
 }
 
 impl Solid<'_> {
@@ -246,12 +231,4 @@ fn polyhedron(hull: &Hull, point: Vector3<f64>, out: Vector3<f64>, near: f64) ->
         }
     }
     Err("a point that is not on the hull's surface")
-}
-
-/// Two directions across another.
-pub(super) fn plane_of(normal: Vector3<f64>) -> Few {
-    let least = normal.iamin();
-    let axis = Vector3::from_fn(|i, _| if i == least { 1.0 } else { 0.0 });
-    let first = normal.cross(&axis).normalize();
-    [first, normal.cross(&first)].into()
 }

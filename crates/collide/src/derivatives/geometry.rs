@@ -3,9 +3,10 @@
 use manyworlds_model::{HeightField, Model, Pose, Sdf, Shape};
 use nalgebra::{Matrix3, Point3, Quaternion, UnitQuaternion, Vector3};
 
-use super::feature::{Local, Solid, plane_of};
+use super::feature::Solid;
 use super::few::Few;
 use super::field::{self, Shaped};
+use super::local::{Local, plane_of};
 use super::slope::{ContactSlope, Side, Touch};
 use crate::hull::Hull;
 use crate::{CollideError, Contact};

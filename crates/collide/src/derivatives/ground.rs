@@ -3,8 +3,8 @@
 use manyworlds_model::HeightField;
 use nalgebra::Vector3;
 
-use super::feature::{Local, SAME, plane_of};
 use super::few::Few;
+use super::local::{Local, SAME, plane_of};
 
 /// Largest extent, m.
 pub(super) fn size(field: &HeightField) -> f64 {

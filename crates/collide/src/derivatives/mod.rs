@@ -13,6 +13,7 @@ mod few;
 mod field;
 mod geometry;
 mod ground;
+mod local;
 mod slope;
 
 pub use geometry::ContactGeometry;

@@ -1,38 +1,22 @@
-//! Connected components by union-find, and their stable packing.
+//! The stable packing of islands.
 
-use super::{Island, Links, NONE, Plan};
+use super::{Components, Island, Links, NONE, Plan};
 
-/// Disjoint sets of subsystems. The root of a set is its lowest member, so that roots do not depend on the order of
-/// unions; path halving alone keeps finds near-constant.
+/// What finding islands works in.
 #[derive(Debug, Default)]
 pub(super) struct Forest {
-    parent: Vec<u32>,
+    components: Components,
     members: Vec<u32>,
     constraints: Vec<u32>,
 }
 
 impl Forest {
-    fn find(&mut self, mut i: u32) -> u32 {
-        while self.parent[i as usize] != i {
-            let above = self.parent[self.parent[i as usize] as usize];
-            self.parent[i as usize] = above;
-            i = above;
-        }
-        i
-    }
-
     /// Joins the subsystems of every constraint.
     pub(super) fn connect(&mut self, links: Links) {
-        self.parent.clear();
-        self.parent.extend(0..links.n_subsystems as u32);
+        self.components.separate(links.n_subsystems);
         for i in 0..links.len() {
             let [first, rest @ ..] = links.of(i) else { continue };
-            let mut a = self.find(*first);
-            for &other in rest {
-                let b = self.find(other);
-                self.parent[a.max(b) as usize] = a.min(b);
-                a = a.min(b);
-            }
+            rest.iter().fold(*first, |root, &other| self.components.join(root, other));
         }
     }
 }
@@ -45,12 +29,12 @@ pub(super) fn keep(forest: &mut Forest, links: Links, min_members: u32, plan: &m
     forest.constraints.clear();
     forest.constraints.resize(n, 0);
     for s in 0..n as u32 {
-        let root = forest.find(s);
+        let root = forest.components.root(s);
         forest.members[root as usize] += 1;
     }
     for i in 0..links.len() {
         if let Some(&s) = links.of(i).first() {
-            let root = forest.find(s);
+            let root = forest.components.root(s);
             forest.constraints[root as usize] += 1;
         }
     }
@@ -62,7 +46,7 @@ pub(super) fn keep(forest: &mut Forest, links: Links, min_members: u32, plan: &m
     let (mut member, mut constraint) = (0, 0);
     for root in 0..n {
         let (n_members, n_constraints) = (forest.members[root], forest.constraints[root]);
-        if forest.parent[root] as usize != root || n_members < min_members || n_constraints == 0 {
+        if !forest.components.is_root(root) || n_members < min_members || n_constraints == 0 {
             continue;
         }
         plan.island_of[root] = plan.islands.len() as u32;
@@ -82,7 +66,7 @@ pub(super) fn keep(forest: &mut Forest, links: Links, min_members: u32, plan: &m
     plan.constraints.clear();
     plan.constraints.resize(constraint as usize, 0);
     for s in 0..n as u32 {
-        let root = forest.find(s) as usize;
+        let root = forest.components.root(s) as usize;
         // A root comes before its members, so its own island is known.
         plan.island_of[s as usize] = plan.island_of[root];
         if plan.island_of[root] != NONE {
@@ -92,7 +76,7 @@ pub(super) fn keep(forest: &mut Forest, links: Links, min_members: u32, plan: &m
     }
     for i in 0..links.len() {
         let Some(&s) = links.of(i).first() else { continue };
-        let root = forest.find(s) as usize;
+        let root = forest.components.root(s) as usize;
         if plan.island_of[root] != NONE {
             plan.constraints[forest.constraints[root] as usize] = i as u32;
             forest.constraints[root] += 1;

@@ -5,12 +5,15 @@
 //! Everything is a function of the constraint list alone: same list, same order, whatever was organised before.
 
 mod colours;
+mod components;
 mod islands;
 
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
+
+pub use components::Components;
 
 /// "No subsystem", "no island".
 pub const NONE: u32 = u32::MAX;

@@ -162,12 +162,9 @@ impl Batch {
             }
         }
         let reverse = group.reverse();
-        let linearised = reverse.linearised(&step, rules);
+        let linearised = reverse.for_products(&step, rules);
         let mut certificate = linearised.certificate().clone();
-        if certificate.iterated > 0 {
-            certificate.problems.push("parts of an island too large for elimination are given as zeros".into());
-        }
-        let columns = numbers.iter().map(|number| linearised.along_parameter(number)).collect();
+        let columns = numbers.iter().map(|number| linearised.along_parameter(number, &mut certificate)).collect();
         Ok(ParameterDerivatives { columns, certificate })
     }
 }

@@ -11,7 +11,7 @@ const CLEAR_PIVOT: f64 = 1e-7;
 
 /// A factored square matrix.
 #[derive(Debug, Clone)]
-pub(crate) struct Lu {
+pub(super) struct Lu {
     n: usize,
     /// L below the diagonal (ones on it), U on and above it, row-major.
     factors: Pooled,
@@ -24,7 +24,7 @@ pub(crate) struct Lu {
 
 impl Lu {
     /// Factors `b`, row-major, `[n][n]`.
-    pub(crate) fn new(b: &[f64], n: usize) -> Self {
+    pub(super) fn new(b: &[f64], n: usize) -> Self {
         Self::by_rows(b, n).unwrap_or_else(|| Self::complete(b, n))
     }
 
@@ -109,12 +109,12 @@ impl Lu {
         out
     }
 
-    pub(crate) fn rank(&self) -> usize {
+    pub(super) fn rank(&self) -> usize {
         self.rank
     }
 
     /// `B x = x` for all columns; of a redundant system the solution with zeros where there was no pivot, if it has one.
-    pub(crate) fn solve_all(&self, x: &mut Grid) {
+    pub(super) fn solve_all(&self, x: &mut Grid) {
         let (n, rank) = (self.n, self.rank);
         let mut y = Grid::zeros(n, x.width());
         for i in 0..rank {
@@ -132,7 +132,7 @@ impl Lu {
     }
 
     /// `B x = x` for one vector, likewise.
-    pub(crate) fn solve(&self, x: &mut [f64]) {
+    pub(super) fn solve(&self, x: &mut [f64]) {
         let (n, rank) = (self.n, self.rank);
         let mut y = Pooled::zeros(n);
         for i in 0..rank {
@@ -147,7 +147,7 @@ impl Lu {
     }
 
     /// `B^T x = x`, likewise.
-    pub(crate) fn solve_transposed(&self, x: &mut [f64]) {
+    pub(super) fn solve_transposed(&self, x: &mut [f64]) {
         let (n, rank) = (self.n, self.rank);
         let mut y: Vec<f64> = self.columns.iter().map(|&from| x[from]).collect();
         for i in 0..rank {
@@ -166,7 +166,7 @@ impl Lu {
     }
 
     /// A basis of `B^T z = 0`, each with largest entry one or above.
-    pub(crate) fn left_null(&self) -> Vec<Vec<f64>> {
+    pub(super) fn left_null(&self) -> Vec<Vec<f64>> {
         let (n, rank) = (self.n, self.rank);
         // Rows without pivot are combinations of the others: what L says of them.
         let mut basis = Vec::with_capacity(n - rank);
@@ -186,7 +186,7 @@ impl Lu {
     }
 
     /// A basis of `B x = 0`, likewise.
-    pub(crate) fn null(&self) -> Vec<Vec<f64>> {
+    pub(super) fn null(&self) -> Vec<Vec<f64>> {
         let (n, rank) = (self.n, self.rank);
         let mut basis = Vec::with_capacity(n - rank);
         for free in rank..n {

@@ -1,0 +1,156 @@
+//! The records of a tree: its bodies, joints and degrees of freedom, and where each sort of them begins.
+
+use manyworlds_model::{Joint, JointKind};
+use manyworlds_shaders::dynamics::tree::{
+    ActuatorRecord, BodyRecord, DofRecord, JointRecord, NONE, TreeDims, joint, param,
+};
+
+use crate::layout::TreeLayout;
+use crate::rows;
+use crate::view::TreeView;
+
+impl TreeView<'_> {
+    /// Sizes and structure of the tree.
+    pub(crate) fn layout(&self) -> TreeLayout {
+        let dofs = self.dofs();
+        let bodies = self.bodies(&dofs);
+        let joints: Vec<JointRecord> = self.joints().iter().map(|j| self.joint(j)).collect();
+        let (rows, n_coupling) = rows::rows(self);
+        let blocks = rows::blocks(self);
+        let actuators: Vec<ActuatorRecord> = self
+            .actuators
+            .iter()
+            .map(|&a| {
+                let actuator = &self.model.actuators[a];
+                let joint = (actuator.joint - self.tree.joints.start) as u32;
+                ActuatorRecord { joint, mode: rows::mode(self, actuator) }
+            })
+            .collect();
+        let lone = joints.len() == 1 && joints[0].kind == joint::FREE;
+        let mut layout = TreeLayout {
+            dims: TreeDims {
+                param_lanes: 0,
+                n_body: bodies.len() as u32,
+                n_joint: joints.len() as u32,
+                n_q: self.tree.q.len() as u32,
+                n_v: dofs.len() as u32,
+                n_u: actuators.len() as u32,
+                n_m: dofs.iter().map(|d| d.chain).sum(),
+                n_row: rows.len() as u32,
+                n_block: blocks.len() as u32,
+                lone: u32::from(lone),
+                integrator: self.integrator,
+                ..TreeDims::default()
+            },
+            topology: Vec::new(),
+        };
+        let dims = &mut layout.dims;
+        let mut at = param::HEADER + param::BODY * bodies.len();
+        for (start, count, size) in [
+            (&mut dims.joint_param, joints.len(), param::JOINT),
+            (&mut dims.actuator_param, actuators.len(), param::ACTUATOR),
+            (&mut dims.coupling_param, n_coupling, param::COUPLING),
+            (&mut dims.block_param, blocks.len(), param::BLOCK),
+        ] {
+            *start = at as u32;
+            at += count * size;
+        }
+        dims.n_param = at as u32;
+        let rows = rows::place(&rows, dims);
+        let blocks = rows::place_blocks(&blocks, dims);
+        let topology = &mut layout.topology;
+        topology.extend(bytemuck::cast_slice::<_, u32>(&bodies));
+        let mut append = |start: &mut u32, records: &[u32]| {
+            *start = topology.len() as u32;
+            topology.extend(records);
+        };
+        append(&mut dims.joint_at, bytemuck::cast_slice(&joints));
+        append(&mut dims.dof_at, bytemuck::cast_slice(&dofs));
+        append(&mut dims.actuator_at, bytemuck::cast_slice(&actuators));
+        append(&mut dims.row_at, bytemuck::cast_slice(&rows));
+        append(&mut dims.block_at, bytemuck::cast_slice(&blocks));
+        layout
+    }
+
+    fn joint(&self, joint: &Joint) -> JointRecord {
+        JointRecord {
+            kind: match joint.kind {
+                JointKind::Free => joint::FREE,
+                JointKind::Ball => joint::BALL,
+                JointKind::Hinge => joint::HINGE,
+                JointKind::Slide => joint::SLIDE,
+            },
+            body: self.body(joint.body),
+            q_begin: (joint.q_start - self.tree.q.start) as u32,
+            dof_begin: self.dof(joint),
+        }
+    }
+
+    fn dofs(&self) -> Vec<DofRecord> {
+        let mut dofs: Vec<DofRecord> = Vec::with_capacity(self.tree.v.len());
+        let mut m_begin = 0;
+        for (j, joint) in self.joints().iter().enumerate() {
+            let body = self.body(joint.body);
+            let subtree_end = self.subtree_end(joint.body);
+            for k in 0..joint.kind.n_v() {
+                let parent = if k > 0 || self.model.bodies[joint.body].joints.start < j + self.tree.joints.start {
+                    dofs.len() as u32 - 1
+                } else {
+                    self.last_dof_above(joint.body)
+                };
+                let chain = if parent == NONE { 1 } else { dofs[parent as usize].chain + 1 };
+                dofs.push(DofRecord { m_begin, chain, parent, body, subtree_end, joint: j as u32 });
+                m_begin += chain;
+            }
+        }
+        dofs
+    }
+
+    /// Last dof that moves the parent of a body.
+    fn last_dof_above(&self, body: usize) -> u32 {
+        let mut above = self.model.bodies[body].parent;
+        while self.tree.bodies.contains(&above) {
+            if let Some(last) = self.model.bodies[above].joints.clone().next_back() {
+                let joint = &self.model.joints[last];
+                return self.dof(joint) + joint.kind.n_v() as u32 - 1;
+            }
+            above = self.model.bodies[above].parent;
+        }
+        NONE
+    }
+
+    /// One past the last body of the subtree of a body, within the tree.
+    fn subtree_end(&self, body: usize) -> u32 {
+        let bodies = &self.model.bodies;
+        let inside = |mut b: usize| {
+            while b > body {
+                b = bodies[b].parent;
+            }
+            b == body
+        };
+        let end = (body + 1..self.tree.bodies.end).find(|&b| !inside(b)).unwrap_or(self.tree.bodies.end);
+        (end - self.tree.bodies.start) as u32
+    }
+
+    fn bodies(&self, dofs: &[DofRecord]) -> Vec<BodyRecord> {
+        self.tree
+            .bodies
+            .clone()
+            .map(|b| {
+                let body = &self.model.bodies[b];
+                let local = self.body(b);
+                let own = || (0..dofs.len()).filter(|&d| dofs[d].body == local);
+                let above = self.last_dof_above(b);
+                BodyRecord {
+                    parent: self.body(body.parent),
+                    joint_begin: body.joints.start.saturating_sub(self.tree.joints.start) as u32,
+                    joint_count: body.joints.len() as u32,
+                    dof_begin: own().next().unwrap_or(0) as u32,
+                    dof_count: own().count() as u32,
+                    chain_dof: own().next_back().map_or(above, |d| d as u32),
+                    subtree_end: self.subtree_end(b),
+                }
+            })
+            .collect()
+    }
+}

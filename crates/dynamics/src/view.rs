@@ -1,0 +1,67 @@
+//! One tree of a model as what is compiled from it sees it.
+
+use manyworlds_model::{EqualityKind, Joint, JointKind, Model};
+use manyworlds_shaders::dynamics::tree::NONE;
+
+use crate::error::TreeError;
+
+/// One tree of a model, and what of the model belongs to it.
+pub(crate) struct TreeView<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) tree: &'a manyworlds_model::Tree,
+    /// Indices in the model.
+    pub(crate) actuators: Vec<usize>,
+    /// Active equalities that bind nothing but this tree and the ground.
+    pub(crate) equalities: Vec<usize>,
+    /// One of `manyworlds_shaders::dynamics::tree::integrator`.
+    pub(crate) integrator: u32,
+}
+
+impl<'a> TreeView<'a> {
+    pub(crate) fn new(model: &'a Model, index: usize, integrator: u32) -> Result<Self, TreeError> {
+        let tree = &model.trees[index];
+        for j in tree.joints.clone() {
+            let joint = &model.joints[j];
+            let alone = joint.body == tree.bodies.start && model.bodies[joint.body].joints.len() == 1;
+            if joint.kind == JointKind::Free && !alone {
+                let message = "a free joint must be the only joint of a body on the ground";
+                return Err(TreeError::Joint { index: j, name: joint.name.clone(), message });
+            }
+        }
+        let actuators =
+            (0..model.actuators.len()).filter(|&a| tree.joints.contains(&model.actuators[a].joint)).collect();
+        let equalities = (0..model.equalities.len())
+            .filter(|&e| model.equalities[e].active && owner(model, &model.equalities[e].kind) == Some(index))
+            .collect();
+        Ok(Self { model, tree, actuators, equalities, integrator })
+    }
+
+    /// Index within the tree of a body of the model.
+    pub(crate) fn body(&self, body: usize) -> u32 {
+        if self.tree.bodies.contains(&body) { (body - self.tree.bodies.start) as u32 } else { NONE }
+    }
+
+    pub(crate) fn joints(&self) -> &'a [Joint] {
+        &self.model.joints[self.tree.joints.clone()]
+    }
+
+    /// First dof of a joint, within the tree.
+    pub(crate) fn dof(&self, joint: &Joint) -> u32 {
+        (joint.v_start - self.tree.v.start) as u32
+    }
+}
+
+/// The one tree that an equality binds, to itself or to the ground; `None` when it binds several, or none.
+fn owner(model: &Model, kind: &EqualityKind) -> Option<usize> {
+    let bodies = match kind {
+        EqualityKind::Connect { bodies, .. } | EqualityKind::Weld { bodies, .. } => *bodies,
+        EqualityKind::Coupling { joint, driver, .. } => {
+            [model.joints[*joint].body, model.joints[driver.unwrap_or(*joint)].body]
+        }
+    };
+    match bodies.map(|b| model.bodies[b].tree) {
+        [Some(a), Some(b)] if a == b => Some(a),
+        [Some(a), None] | [None, Some(a)] if !matches!(kind, EqualityKind::Coupling { .. }) => Some(a),
+        _ => None,
+    }
+}

@@ -1,0 +1,76 @@
+//! What solves the linear system of an island's unknown impulses.
+
+use super::lu::Lu;
+use crate::grid::{Grid, dot};
+use crate::pool::Pooled;
+
+/// Iterations of a singular value decomposition at most.
+const ITERATIONS: usize = 10_000;
+
+/// `B^-1`, or what stands for it where constraints are redundant.
+#[derive(Debug)]
+pub(super) enum Inverse {
+    /// Exact, or a solution of many that do the same.
+    Factored(Lu),
+    /// Of minimum norm, where nothing solves the system: row-major.
+    Pseudo(Grid),
+}
+
+impl Inverse {
+    /// The pseudo-inverse of `b`, `[m][m]`.
+    pub(super) fn pseudo(b: &[f64], m: usize, smallest: f64) -> Self {
+        // The iteration would not end on what is not a number.
+        let finite = b.iter().all(|x| x.is_finite());
+        let svd = nalgebra::DMatrix::from_row_slice(m, m, b);
+        let svd = finite.then(|| svd.try_svd(true, true, f64::EPSILON, ITERATIONS)).flatten();
+        let inverse = svd.and_then(|svd| {
+            let largest = svd.singular_values.iter().fold(0.0, |l: f64, &x| l.max(x));
+            svd.pseudo_inverse(smallest * largest).ok()
+        });
+        let inverse = inverse.map_or_else(|| vec![0.0; m * m], |x| x.transpose().as_slice().to_vec());
+        Self::Pseudo(Grid::from_rows(m, &inverse))
+    }
+
+    /// `B x = x` for all columns of `x`.
+    pub(super) fn solve_all(&self, x: &mut Grid) {
+        match self {
+            Self::Factored(lu) => lu.solve_all(x),
+            Self::Pseudo(inverse) => {
+                let mut out = Grid::zeros(inverse.height(), x.width());
+                out.add_product(1.0, inverse, x);
+                *x = out;
+            }
+        }
+    }
+
+    /// `B x = x`.
+    pub(super) fn solve(&self, x: &mut [f64]) {
+        match self {
+            Self::Factored(lu) => lu.solve(x),
+            Self::Pseudo(inverse) => {
+                let found: Vec<f64> = (0..inverse.height()).map(|i| dot(inverse.row(i), x)).collect();
+                x.copy_from_slice(&found);
+            }
+        }
+    }
+
+    /// `B^T z = z`.
+    pub(super) fn solve_transposed(&self, z: &mut [f64]) {
+        match self {
+            Self::Factored(lu) => lu.solve_transposed(z),
+            Self::Pseudo(inverse) => {
+                let mut out = vec![0.0; z.len()];
+                inverse.add_transposed_times(1.0, z, &mut out);
+                z.copy_from_slice(&out);
+            }
+        }
+    }
+}
+
+/// Largest entry of `B x - ones` for the solution x.
+pub(super) fn left_over(b: &[f64], lu: &Lu, m: usize) -> f64 {
+    let mut x = Pooled::zeros(m);
+    x.fill(1.0);
+    lu.solve(&mut x);
+    b.chunks_exact(m.max(1)).fold(0.0, |worst: f64, row| worst.max((dot(row, &x) - 1.0).abs()))
+}

@@ -1,0 +1,174 @@
+//! An island whose linear system is factored as a dense matrix.
+
+mod impact;
+mod inverse;
+mod jacobian;
+mod lu;
+mod products;
+
+use std::cell::OnceCell;
+
+pub use lu::SMALLEST_PIVOT;
+
+use crate::certificate::LARGEST_RESIDUAL;
+use crate::equations::{Equations, Rectangle};
+use crate::grid::{Grid, dot};
+use crate::input::StepInput;
+use crate::island::Island;
+use crate::pool::Pooled;
+use crate::rows::responses;
+use crate::rules::{Bounces, GradientRules};
+use impact::Impact;
+use inverse::{Inverse, left_over};
+use jacobian::Dynamics;
+use lu::Lu;
+
+/// What is left of the linear system of an island, relative.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Residuals {
+    /// For changes of velocities, forces and controls.
+    pub(crate) solution: f64,
+    /// For those of q.
+    pub(crate) by_q: f64,
+    /// Of what different solutions do to the motion.
+    pub(crate) motion: f64,
+}
+
+impl Residuals {
+    pub(crate) fn largest(self) -> f64 {
+        self.solution.max(self.by_q).max(self.motion)
+    }
+
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            solution: self.solution.max(other.solution),
+            by_q: self.by_q.max(other.by_q),
+            motion: self.motion.max(other.motion),
+        }
+    }
+}
+
+/// An island with its matrices.
+pub(crate) struct Dense<'a> {
+    pub(crate) equations: Equations<'a>,
+    /// J, `[rows, n_v]`.
+    j: Grid,
+    /// `J A^-1`, by row.
+    responses: Grid,
+    /// `A^-1 J^T R`, `[n_v, m]`.
+    push: Grid,
+    /// `L J`, `[m, n_v]`.
+    pull: Grid,
+    /// `B^-1`
+    inverse: Inverse,
+    /// How many of the unknowns are independent.
+    pub(crate) rank: usize,
+    pub(crate) residuals: Residuals,
+    /// [`Dense::dynamics`], once it was asked for.
+    dynamics: OnceCell<Dynamics>,
+    /// What an impact within the step adds, where that is asked for.
+    impact: Option<Impact>,
+}
+
+/// J and `J A^-1`.
+struct Matrices {
+    j: Grid,
+    responses: Grid,
+}
+
+impl Rectangle for Matrices {
+    fn times(&self, v: &[f64]) -> Vec<f64> {
+        (0..self.j.height()).map(|r| dot(self.j.row(r), v)).collect()
+    }
+
+    fn own_trace(&self, _: usize, first: usize, count: usize) -> f64 {
+        (first..first + count).map(|r| dot(self.j.row(r), self.responses.row(r))).sum::<f64>()
+    }
+}
+
+impl<'a> Dense<'a> {
+    /// `whole`: all of its derivative is wanted, not products alone.
+    pub(crate) fn new(input: &StepInput<'a>, island: Island, whole: bool, rules: GradientRules) -> Self {
+        let (equations, Matrices { j, responses }) = Equations::new(input, island, |members, rows| {
+            let j = rows.jacobian(members, members.last().map_or(0, |last| last.dofs().end));
+            Matrices { responses: responses(members, &j), j }
+        });
+        let (n_v, m) = (equations.n_v, equations.unknowns.len());
+        let (mut push, mut pull) = (Grid::zeros(n_v, m), Grid::zeros(m, n_v));
+        let mut column = Pooled::zeros(n_v);
+        for (i, unknown) in equations.unknowns.iter().enumerate() {
+            column.fill(0.0);
+            unknown.add_direction(&responses, &mut column);
+            column.iter().enumerate().for_each(|(dof, x)| push[(dof, i)] = *x);
+            unknown.add_equation(1.0, &j, pull.row_mut(i));
+        }
+        let mut product = Grid::zeros(m, m);
+        product.add_product(1.0, &pull, &push);
+        let mut system = Pooled::zeros(m * m);
+        for (i, row) in system.chunks_exact_mut(m.max(1)).enumerate() {
+            row.copy_from_slice(product.row(i));
+            row[i] += equations.unknowns[i].diagonal;
+        }
+        let lu = Lu::new(&system, m);
+        let mut out = Self {
+            equations,
+            j,
+            responses,
+            push,
+            pull,
+            rank: lu.rank(),
+            inverse: Inverse::Factored(lu),
+            residuals: Residuals::default(),
+            dynamics: OnceCell::new(),
+            impact: None,
+        };
+        if whole {
+            out.dynamics();
+        }
+        out.certify(&system);
+        if rules.bounces == Bounces::AtImpact {
+            out.impact = out.impact();
+        }
+        out
+    }
+
+    /// How well the linear system is solved. Where constraints are redundant: whether it has a solution for whatever goes
+    /// in, and whether all of them do the same; otherwise the pseudo-inverse takes over.
+    fn certify(&mut self, system: &[f64]) {
+        let m = self.equations.unknowns.len();
+        let Inverse::Factored(lu) = &self.inverse else { return };
+        if self.rank == m {
+            self.residuals.solution = left_over(system, lu, m);
+            return;
+        }
+        let largest = |x: &[f64]| x.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
+        let mut left = Residuals::default();
+        for z in lu.left_null() {
+            // What a combination of equations that says nothing of impulses says of all that goes in, beside what the
+            // heaviest of them says alone.
+            let heaviest = (0..m).max_by(|&a, &b| z[a].abs().total_cmp(&z[b].abs())).unwrap_or(0);
+            let sums = self.combination(&z);
+            let alone = (z.iter().filter(|&&x| x != 0.0).count() > 1).then(|| {
+                let mut alone = vec![0.0; m];
+                alone[heaviest] = z[heaviest];
+                self.combination(&alone)
+            });
+            for (part, (sum, one)) in sums.iter().zip(alone.as_ref().unwrap_or(&sums)).enumerate() {
+                let (sum, one) = (largest(sum), largest(one));
+                let most = if part == 0 { &mut left.by_q } else { &mut left.solution };
+                if sum > 0.0 {
+                    *most = most.max(if one > 0.0 { sum / one } else { f64::INFINITY });
+                }
+            }
+        }
+        for x in lu.null() {
+            let moved: Vec<f64> = (0..self.equations.n_v).map(|i| dot(self.push.row(i), &x)).collect();
+            let all = (self.push.largest() * largest(&x)).max(f64::MIN_POSITIVE);
+            left.motion = left.motion.max(largest(&moved) / all);
+        }
+        self.residuals = left;
+        if left.largest() > LARGEST_RESIDUAL {
+            self.inverse = Inverse::pseudo(system, m, SMALLEST_PIVOT);
+        }
+    }
+}

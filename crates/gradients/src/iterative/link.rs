@@ -1,0 +1,95 @@
+//! A constraint's rows over the dofs that it touches.
+
+use nalgebra::Matrix3;
+
+use crate::form::Form;
+use crate::grid::Grid;
+use crate::member::Member;
+use crate::rows::Rows;
+
+/// A constraint's rows; columns are its dofs.
+pub(super) struct Link {
+    /// Of the island.
+    pub(super) dofs: Vec<usize>,
+    /// `[rows, dofs]`
+    pub(super) j: Grid,
+    /// Of a constraint between bodies; what moves a row of a tree is with the island's rows.
+    pub(super) slopes: Option<Slopes>,
+}
+
+/// What moves a constraint between bodies.
+pub(super) struct Slopes {
+    /// Change of `sigma^` while v+ is held: by q, by the velocity before, `[rows, dofs]`.
+    pub(super) by_q: Grid,
+    pub(super) by_v: Grid,
+    /// What the motion of `J^T lambda` adds to dF by q, `[dofs, dofs]`; none if nothing.
+    pub(super) push: Option<Grid>,
+}
+
+/// Those of all constraints of an island.
+pub(super) fn links(members: &[Member], rows: &Rows) -> Vec<Link> {
+    let mut forms = rows.forms.iter().peekable();
+    let own = |first: usize| match forms.next_if(|(row, _)| *row == first) {
+        Some((_, form)) => Link::of_bodies(members, form),
+        None => Link::of_row(rows, first),
+    };
+    rows.constraints.iter().map(|constraint| constraint.first).map(own).collect()
+}
+
+impl Link {
+    fn of_bodies(members: &[Member], form: &Form) -> Self {
+        let dofs = form.dofs(members);
+        let n = dofs.len();
+        let at = |dof: usize| dofs.binary_search(&dof).unwrap_or_default();
+        let zeros = || Grid::zeros(3, n);
+        let (mut j, mut by_q, mut by_v, mut push) = (zeros(), zeros(), zeros(), Grid::zeros(n, n));
+        form.add_rows(members, at, 0, &mut j);
+        form.add_slopes(members, at, 0, &mut by_q, &mut by_v);
+        form.add_push(members, at, &mut push);
+        Self { j, slopes: Some(Slopes { by_q, by_v, push: (!push.is_zero()).then_some(push) }), dofs }
+    }
+
+    /// Of a row of a tree.
+    fn of_row(rows: &Rows, row: usize) -> Self {
+        let entries = rows.entries_of(row);
+        let coefficients: Vec<f64> = entries.iter().map(|entry| entry.2).collect();
+        Self {
+            dofs: entries.iter().map(|entry| entry.1).collect(),
+            j: Grid::from_rows(entries.len(), &coefficients),
+            slopes: None,
+        }
+    }
+
+    /// How many rows.
+    pub(super) fn height(&self) -> usize {
+        self.j.height()
+    }
+
+    /// Row of a matrix times a vector of the island.
+    pub(super) fn times(&self, m: &Grid, r: usize, x: &[f64]) -> f64 {
+        self.dofs.iter().zip(m.row(r)).map(|(&dof, m)| m * x[dof]).sum()
+    }
+
+    /// Adds a row of a matrix, times a number, to a vector of the island.
+    pub(super) fn add(&self, m: &Grid, r: usize, a: f64, to: &mut [f64]) {
+        self.dofs.iter().zip(m.row(r)).for_each(|(&dof, m)| to[dof] += a * m);
+    }
+
+    /// Its own block of `J A^-1 J^T`; of one row alone the first entry. `owner`: member of each dof.
+    pub(super) fn delassus(&self, members: &[Member], owner: &[usize]) -> Matrix3<f64> {
+        let mut out = Matrix3::zeros();
+        for (a, &i) in self.dofs.iter().enumerate() {
+            let member = &members[owner[i]];
+            let inverse = member.inverse().row(i - member.at[0]);
+            for (b, &j) in self.dofs.iter().enumerate().filter(|(_, j)| owner[**j] == owner[i]) {
+                let x = inverse[j - member.at[0]];
+                for r in 0..self.height() {
+                    for c in 0..self.height() {
+                        out[(r, c)] += self.j[(r, a)] * x * self.j[(c, b)];
+                    }
+                }
+            }
+        }
+        out
+    }
+}

@@ -1,0 +1,247 @@
+//! Products of the derivative of a large island's step with vectors, and of its transpose.
+
+use super::{Iterative, System};
+use crate::equations::Equations;
+use crate::grid::dot;
+use crate::integrate::{carried, integrate_along};
+use crate::jacobian::Jacobian;
+use crate::krylov::{self, Solved};
+use crate::mode::Mode;
+use crate::system::{LinearSystem, Place};
+
+/// Products of an island's system for one solve at most.
+const MOST_PRODUCTS: usize = 20_000;
+
+impl<'a> LinearSystem<'a> for Iterative<'a> {
+    fn equations(&self) -> &Equations<'a> {
+        &self.equations
+    }
+
+    fn add_row(&self, row: usize, a: f64, to: &mut [f64]) {
+        let constraints = &self.equations.rows.constraints;
+        let at = constraints.partition_point(|constraint| constraint.first <= row) - 1;
+        let link = &self.links[at];
+        link.add(&link.j, row - constraints[at].first, a, to);
+    }
+
+    fn respond(&self, force: Vec<f64>, rows: &[f64]) -> ([Vec<f64>; 2], Solved) {
+        let (dv, solved) = self.velocities(force, rows);
+        (self.moved(dv, vec![0.0; self.equations.n_v]), solved)
+    }
+
+    fn along(&self, inputs: [&[f64]; 4]) -> ([Vec<f64>; 2], Solved) {
+        let [force, rows] = self.changes(inputs);
+        let (dv, solved) = self.velocities(force, &rows);
+        let mut dq = vec![0.0; self.equations.n_v];
+        for member in &self.equations.members {
+            let own = member.dofs();
+            carried(&member.forward, &member.after, &inputs[0][own.clone()], &mut dq[own]);
+        }
+        (self.moved(dv, dq), solved)
+    }
+
+    fn back(&self, outputs: [&[f64]; 2], escape: bool) -> ([Vec<f64>; 4], Solved) {
+        let [v, by_q] = self.equations.before_integration(outputs);
+        let mut response = v.clone();
+        self.equations.solve(&mut response);
+        let mut z = vec![0.0; self.equations.unknowns.len()];
+        self.pull(&response, true, &mut z);
+        let kept = if escape { self.kept(&response) } else { None };
+        let other = kept.map(|kept| {
+            let mut z: Vec<f64> = z.iter().zip(&kept).map(|(z, kept)| if *kept { *z } else { 0.0 }).collect();
+            let solved = self.solve_impulses(&mut z, true, &kept);
+            (self.through(by_q.clone(), v.clone(), &z), solved)
+        });
+        let solved = self.solve_impulses(&mut z, true, &[]);
+        let found = (self.through(by_q, v, &z), solved);
+        let size = |([_, v, tau, _], _): &([Vec<f64>; 4], Solved)| dot(v, v) + dot(tau, tau);
+        match other {
+            Some(other) if size(&other) > size(&found) => other,
+            _ => found,
+        }
+    }
+
+    /// Along a direction without pattern, by q, v and ctrl in equal parts.
+    fn contradiction(&self) -> Solved {
+        let zeros = |n: usize| vec![0.0; n];
+        let (n, n_u) = (self.equations.n_v, self.equations.n_u);
+        let directions = [
+            [noise(n, 1), zeros(n), zeros(n), zeros(n_u)],
+            [zeros(n), noise(n, 2), zeros(n), zeros(n_u)],
+            [zeros(n), zeros(n), zeros(n), noise(n_u, 3)],
+        ];
+        let mut sum = zeros(self.equations.unknowns.len());
+        for direction in &directions {
+            let [mut dv, rows] = self.changes(direction.each_ref().map(|x| &x[..]));
+            self.equations.solve(&mut dv);
+            let own = self.right_hand_side(&dv, &rows);
+            let size = dot(&own, &own).sqrt();
+            if size > 0.0 {
+                sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own / size);
+            }
+        }
+        self.solve_impulses(&mut sum, false, &[])
+    }
+
+    /// A solve a column.
+    fn write_jacobian(&self, place: &Place, _: bool, out: &mut Jacobian) {
+        let (n, n_u) = (place.dofs.len(), place.controls.len());
+        out.free.iter_mut().zip(self.free()).for_each(|(most, own)| *most = most.max(own));
+        for (which, count) in [n, n, n, n_u].into_iter().enumerate() {
+            for k in 0..count {
+                let mut inputs = [vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n_u]];
+                inputs[which][k] = 1.0;
+                let ([q, v], solved) = self.along(inputs.each_ref().map(|x| &x[..]));
+                out.certificate.add_solved(solved);
+                let (by_q, by_v, width, column) = match which {
+                    0 => (&mut out.dq_dq, &mut out.dv_dq, out.n_v, place.dofs[k]),
+                    1 => (&mut out.dq_dv, &mut out.dv_dv, out.n_v, place.dofs[k]),
+                    2 => (&mut out.dq_dtau, &mut out.dv_dtau, out.n_v, place.dofs[k]),
+                    _ => (&mut out.dq_dctrl, &mut out.dv_dctrl, out.n_u, place.controls[k]),
+                };
+                for ((&row, q), v) in place.dofs.iter().zip(q).zip(v) {
+                    (by_q[row * width + column], by_v[row * width + column]) = (q, v);
+                }
+            }
+        }
+    }
+
+    /// Its rank is not known.
+    fn may_be_redundant(&self) -> bool {
+        true
+    }
+}
+
+impl Iterative<'_> {
+    /// What a force, and a control, change velocities by at most without constraints.
+    fn free(&self) -> [f64; 2] {
+        let mut out = [0.0_f64; 2];
+        for (member, momentum) in self.equations.members.iter().zip(&self.momenta) {
+            let response = member.inverse().largest();
+            out[0] = out[0].max(member.forward.h() * response);
+            out[1] = out[1].max(momentum.largest_by_ctrl() * response);
+        }
+        out
+    }
+
+    /// `B x = x`, or `B^T x = x`; of some unknowns alone where `kept` says so.
+    fn solve_impulses(&self, x: &mut [f64], transposed: bool, kept: &[bool]) -> Solved {
+        krylov::solve(&System { island: self, transposed, kept }, x, MOST_PRODUCTS)
+    }
+
+    /// dv+ for a given dF and ds.
+    fn velocities(&self, force: Vec<f64>, rows: &[f64]) -> (Vec<f64>, Solved) {
+        let mut dv = force;
+        self.equations.solve(&mut dv);
+        let mut x = self.right_hand_side(&dv, rows);
+        let solved = self.solve_impulses(&mut x, false, &[]);
+        let mut pushed = vec![0.0; self.equations.n_v];
+        self.add_push(&x, false, &mut pushed);
+        self.equations.solve(&mut pushed);
+        dv.iter_mut().zip(pushed).for_each(|(dv, x)| *dv -= x);
+        (dv, solved)
+    }
+
+    /// dq+ and dv+ from dv+ and what q adds to dq+ by itself.
+    fn moved(&self, dv: Vec<f64>, mut dq: Vec<f64>) -> [Vec<f64>; 2] {
+        for member in &self.equations.members {
+            let own = member.dofs();
+            integrate_along(&member.forward, &member.after, &dv[own.clone()], &mut dq[own]);
+        }
+        [dq, dv]
+    }
+
+    /// dF and ds along a change of q, v, tau and ctrl.
+    fn changes(&self, [q, v, tau, ctrl]: [&[f64]; 4]) -> [Vec<f64>; 2] {
+        let rows = &self.equations.rows;
+        let (mut force, mut by_row) = (vec![0.0; self.equations.n_v], vec![0.0; rows.height()]);
+        for (member, momentum) in self.equations.members.iter().zip(&self.momenta) {
+            let own = member.dofs();
+            for (i, dof) in own.clone().enumerate() {
+                force[dof] = dot(momentum.q.row(i), &q[own.clone()])
+                    + dot(momentum.v.row(i), &v[own.clone()])
+                    + member.forward.h() * tau[dof];
+            }
+            momentum.ctrl.iter().for_each(|&(i, k, x)| force[own.start + i] += x * ctrl[member.at[1] + k]);
+        }
+        for (link, constraint) in self.links.iter().zip(&rows.constraints) {
+            let Some(slopes) = &link.slopes else { continue };
+            for r in 0..link.height() {
+                by_row[constraint.first + r] = link.times(&slopes.by_q, r, q) + link.times(&slopes.by_v, r, v);
+            }
+            if let Some(push) = &slopes.push {
+                link.dofs.iter().enumerate().for_each(|(i, &dof)| force[dof] += link.times(push, i, q));
+            }
+        }
+        rows.by_q.iter().chain(&rows.compliance).for_each(|&(row, dof, x)| by_row[row] += x * q[dof]);
+        rows.by_ctrl.iter().for_each(|&(row, control, x)| by_row[row] += x * ctrl[control]);
+        rows.push.iter().for_each(|&(to, dof, x)| force[to] += x * q[dof]);
+        [force, by_row]
+    }
+
+    /// `L (J A^-1 dF + ds)`, with `A^-1 dF` given.
+    fn right_hand_side(&self, dv: &[f64], rows: &[f64]) -> Vec<f64> {
+        let mut x = vec![0.0; self.equations.unknowns.len()];
+        self.pull(dv, false, &mut x);
+        for (x, unknown) in x.iter_mut().zip(&self.equations.unknowns) {
+            *x += unknown.parts()[0].iter().zip(&rows[unknown.first()..]).map(|(l, s)| l * s).sum::<f64>();
+        }
+        x
+    }
+
+    /// Unknowns that are left when contacts let go that hold back a loss, whose gradient by v+, solved by A, is given.
+    fn kept(&self, response: &[f64]) -> Option<Vec<bool>> {
+        let leaves = |at: usize| {
+            matches!(self.equations.modes[at], Mode::Sticking | Mode::Sliding)
+                && self.links[at].times(&self.links[at].j, 2, response) < 0.0
+        };
+        let left: Vec<bool> = (0..self.links.len()).map(leaves).collect();
+        left.contains(&true).then(|| self.owners.iter().map(|&owner| !left[owner]).collect())
+    }
+
+    /// With the adjoint z of the impulses' system: from the gradient by v+ to those by what goes in; that by q so far is
+    /// given.
+    fn through(&self, mut by_q: Vec<f64>, mut v: Vec<f64>, z: &[f64]) -> [Vec<f64>; 4] {
+        let rows = &self.equations.rows;
+        let [mut by_v, mut by_ctrl] = [vec![0.0; self.equations.n_v], vec![0.0; self.equations.n_u]];
+        let minus: Vec<f64> = z.iter().map(|z| -z).collect();
+        self.add_push(&minus, true, &mut v);
+        self.equations.solve(&mut v);
+        for (member, momentum) in self.equations.members.iter().zip(&self.momenta) {
+            let own = member.dofs();
+            let to = [&mut by_q[own.clone()], &mut by_v[own.clone()], &mut by_ctrl[member.controls()]];
+            momentum.add_back(&v[own], to);
+        }
+        // `-z^T L` by row.
+        let mut y = vec![0.0; rows.height()];
+        self.equations.unknowns.iter().zip(&minus).for_each(|(unknown, z)| unknown.add_parts(*z, &mut y));
+        for (link, constraint) in self.links.iter().zip(&rows.constraints) {
+            let Some(slopes) = &link.slopes else { continue };
+            for r in 0..link.height() {
+                let own = y[constraint.first + r];
+                if own != 0.0 {
+                    link.add(&slopes.by_q, r, own, &mut by_q);
+                    link.add(&slopes.by_v, r, own, &mut by_v);
+                }
+            }
+            if let Some(push) = &slopes.push {
+                link.dofs.iter().enumerate().for_each(|(i, &dof)| link.add(push, i, v[dof], &mut by_q));
+            }
+        }
+        rows.by_q.iter().chain(&rows.compliance).for_each(|&(row, dof, x)| by_q[dof] += x * y[row]);
+        rows.by_ctrl.iter().for_each(|&(row, control, x)| by_ctrl[control] += x * y[row]);
+        rows.push.iter().for_each(|&(to, dof, x)| by_q[dof] += v[to] * x);
+        self.equations.scale_by_time_steps(&mut v);
+        [by_q, by_v, v, by_ctrl]
+    }
+}
+
+/// Numbers between -1 and 1 without pattern, the same in every run.
+fn noise(n: usize, seed: u64) -> Vec<f64> {
+    let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let next = |_| {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (x >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+    };
+    (0..n).map(next).collect()
+}

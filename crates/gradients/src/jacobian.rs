@@ -1,0 +1,145 @@
+//! The dense Jacobian of a step, and its products with vectors.
+
+use crate::certificate::Certificate;
+use crate::mode::Mode;
+use crate::product::{Inputs, Outputs};
+
+/// Derivatives of the state after a step by the state before it and by what acts, dense, row-major. Rows and columns of q
+/// are those of the tangent space: `n_v`, orientations by rotation vectors in body axes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Jacobian {
+    /// Degrees of freedom.
+    pub n_v: usize,
+    /// Controls.
+    pub n_u: usize,
+    /// `[n_v, n_v]`
+    pub dq_dq: Vec<f64>,
+    /// `[n_v, n_v]`, s.
+    pub dq_dv: Vec<f64>,
+    /// `[n_v, n_v]`
+    pub dq_dtau: Vec<f64>,
+    /// `[n_v, n_u]`
+    pub dq_dctrl: Vec<f64>,
+    /// `[n_v, n_v]`, 1/s.
+    pub dv_dq: Vec<f64>,
+    /// `[n_v, n_v]`
+    pub dv_dv: Vec<f64>,
+    /// `[n_v, n_v]`
+    pub dv_dtau: Vec<f64>,
+    /// `[n_v, n_u]`
+    pub dv_dctrl: Vec<f64>,
+    /// Most that a unit of force, and of control, would change a velocity without constraints: the scale of blocks that
+    /// constraints hold at zero.
+    pub free: [f64; 2],
+    /// Mode of each contact.
+    pub modes: Vec<Mode>,
+    /// How far to trust it.
+    pub certificate: Certificate,
+}
+
+/// `y += M x`, M row-major.
+fn times(m: &[f64], x: &[f64], y: &mut [f64]) {
+    if x.is_empty() {
+        return;
+    }
+    for (y, row) in y.iter_mut().zip(m.chunks_exact(x.len())) {
+        *y += row.iter().zip(x).map(|(m, x)| m * x).sum::<f64>();
+    }
+}
+
+/// `y += M^T x`, M row-major.
+fn transposed_times(m: &[f64], x: &[f64], y: &mut [f64]) {
+    if y.is_empty() {
+        return;
+    }
+    for (x, row) in x.iter().zip(m.chunks_exact(y.len())) {
+        y.iter_mut().zip(row).for_each(|(y, m)| *y += m * x);
+    }
+}
+
+impl Jacobian {
+    pub(crate) fn zeros(n_v: usize, n_u: usize) -> Self {
+        let (square, wide) = (|| vec![0.0; n_v * n_v], || vec![0.0; n_v * n_u]);
+        Self {
+            dq_dq: square(),
+            dq_dv: square(),
+            dq_dtau: square(),
+            dq_dctrl: wide(),
+            dv_dq: square(),
+            dv_dv: square(),
+            dv_dtau: square(),
+            dv_dctrl: wide(),
+            ..Self::empty(n_v, n_u)
+        }
+    }
+
+    /// Its blocks are to be put in their place as a whole.
+    pub(crate) fn empty(n_v: usize, n_u: usize) -> Self {
+        Self {
+            n_v,
+            n_u,
+            dq_dq: Vec::new(),
+            dq_dv: Vec::new(),
+            dq_dtau: Vec::new(),
+            dq_dctrl: Vec::new(),
+            dv_dq: Vec::new(),
+            dv_dv: Vec::new(),
+            dv_dtau: Vec::new(),
+            dv_dctrl: Vec::new(),
+            free: [0.0; 2],
+            modes: Vec::new(),
+            certificate: Certificate::default(),
+        }
+    }
+
+    /// Makes zeros of entries that are not finite, and says so.
+    pub(crate) fn make_finite(&mut self) {
+        let Self { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, certificate, .. } = self;
+        certificate.make_finite([dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl]);
+    }
+
+    /// Change of the state after the step along a change of what goes in (JVP). An empty part stands for zeros.
+    ///
+    /// # Panics
+    /// When a part has neither the length that [`Inputs`] says nor none.
+    #[must_use]
+    pub fn along(&self, inputs: &Inputs) -> Outputs {
+        let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
+        let parts = [
+            (&inputs.q, self.n_v, &self.dq_dq, &self.dv_dq),
+            (&inputs.v, self.n_v, &self.dq_dv, &self.dv_dv),
+            (&inputs.tau, self.n_v, &self.dq_dtau, &self.dv_dtau),
+            (&inputs.ctrl, self.n_u, &self.dq_dctrl, &self.dv_dctrl),
+        ];
+        for (x, n, by_q, by_v) in parts {
+            assert!(x.is_empty() || x.len() == n, "expected {n} numbers, found {}", x.len());
+            times(by_q, x, &mut out.q);
+            times(by_v, x, &mut out.v);
+        }
+        out
+    }
+
+    /// Gradient of a loss by what goes into the step, from that by what comes out (VJP). An empty part stands for zeros.
+    ///
+    /// # Panics
+    /// When a part has neither the length that [`Outputs`] says nor none.
+    #[must_use]
+    pub fn back(&self, outputs: &Outputs) -> Inputs {
+        let zeros = |n| vec![0.0; n];
+        let mut out = Inputs { q: zeros(self.n_v), v: zeros(self.n_v), tau: zeros(self.n_v), ctrl: zeros(self.n_u) };
+        let parts = [
+            (&mut out.q, &self.dq_dq, &self.dv_dq),
+            (&mut out.v, &self.dq_dv, &self.dv_dv),
+            (&mut out.tau, &self.dq_dtau, &self.dv_dtau),
+            (&mut out.ctrl, &self.dq_dctrl, &self.dv_dctrl),
+        ];
+        for x in [&outputs.q, &outputs.v] {
+            assert!(x.is_empty() || x.len() == self.n_v, "expected {} numbers, found {}", self.n_v, x.len());
+        }
+        for (y, by_q, by_v) in parts {
+            transposed_times(by_q, &outputs.q, y);
+            transposed_times(by_v, &outputs.v, y);
+        }
+        out
+    }
+}

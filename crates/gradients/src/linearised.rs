@@ -1,0 +1,323 @@
+//! A step of a world linearised at its solution, island by island.
+
+use manyworlds_shaders::dynamics::tree::param;
+
+use crate::certificate::{Certificate, LARGEST_RESIDUAL, is_doubtful};
+use crate::compliance::Source;
+use crate::contact::ContactInput;
+use crate::dense::{Dense, Residuals};
+use crate::input::StepInput;
+use crate::island::Island;
+use crate::islands::islands;
+use crate::iterative::Iterative;
+use crate::jacobian::Jacobian;
+use crate::mode::Mode;
+use crate::model::ContactModel;
+use crate::parameter::StepParameter;
+use crate::product::{Inputs, Outputs};
+use crate::rules::{Bounces, GradientRules};
+use crate::share::shared;
+use crate::system::{LinearSystem, Place};
+
+/// Degrees of freedom, and rows, of an island whose Jacobian is found by elimination at most.
+const LARGEST_ISLAND: usize = 4096;
+
+/// A step linearised at its solution.
+pub struct Linearised<'a> {
+    islands: Vec<Part<'a>>,
+    n_v: usize,
+    n_u: usize,
+    modes: Vec<Mode>,
+    contacts: &'a [ContactInput],
+    model: ContactModel,
+    single: bool,
+    /// As [`GradientRules::escape`].
+    escape: bool,
+    certificate: Certificate,
+}
+
+/// An island and where it stands in the world.
+struct Part<'a> {
+    system: Box<dyn LinearSystem<'a> + 'a>,
+    place: Place,
+}
+
+impl<'a> Linearised<'a> {
+    /// Linearises a step for its Jacobian: all but huge islands by elimination.
+    #[must_use]
+    pub fn new(input: &StepInput<'a>, rules: GradientRules) -> Self {
+        Self::up_to(LARGEST_ISLAND, true, input, rules)
+    }
+
+    /// Linearises a step for some products: large islands as [`GradientRules::largest_dense`] says.
+    #[must_use]
+    pub fn for_products(input: &StepInput<'a>, rules: GradientRules) -> Self {
+        Self::up_to(rules.largest_dense, false, input, rules)
+    }
+
+    /// `most`: degrees of freedom, and rows, of what is solved by elimination; `whole`: for its Jacobian.
+    fn up_to(most: usize, whole: bool, input: &StepInput<'a>, rules: GradientRules) -> Self {
+        let mut first = Vec::with_capacity(input.trees.len());
+        let (mut n_v, mut n_u) = (0, 0);
+        for tree in &input.trees {
+            first.push(n_v);
+            n_v += tree.layout.dims.n_v as usize;
+            n_u += tree.layout.dims.n_u as usize;
+        }
+        let mut out = Self {
+            islands: Vec::new(),
+            n_v,
+            n_u,
+            modes: vec![Mode::Breaking; input.contacts.len()],
+            contacts: input.contacts,
+            model: input.model,
+            single: input.single,
+            escape: rules.escape,
+            certificate: Certificate::default(),
+        };
+        let mut left = Residuals::default();
+        for island in islands(input) {
+            let dofs = |&tree: &usize| first[tree]..first[tree] + input.trees[tree].layout.dims.n_v as usize;
+            let place = Place {
+                dofs: island.trees.iter().flat_map(dofs).collect(),
+                controls: island.trees.iter().flat_map(|&tree| input.controls[tree].iter().copied()).collect(),
+            };
+            let system: Box<dyn LinearSystem<'a>> = if place.dofs.len().max(rows(input, &island)) > most {
+                let system = Iterative::new(input, island);
+                out.note_iterative(&system, rules);
+                Box::new(system)
+            } else {
+                let system = Dense::new(input, island, whole, rules);
+                out.certificate.size += system.equations.unknowns.len();
+                out.certificate.rank += system.rank;
+                left = left.max(system.residuals);
+                Box::new(system)
+            };
+            let equations = system.equations();
+            equations.note_modes(&mut out.modes);
+            out.certificate.margin = out.certificate.margin.min(equations.margin);
+            out.certificate.closed += equations.closed;
+            out.islands.push(Part { system, place });
+        }
+        out.judge(input, left);
+        out
+    }
+
+    fn note_iterative(&mut self, system: &Iterative, rules: GradientRules) {
+        let (size, certificate) = (system.equations.unknowns.len(), &mut self.certificate);
+        for count in [&mut certificate.size, &mut certificate.rank, &mut certificate.iterated] {
+            *count += size;
+        }
+        if rules.bounces == Bounces::AtImpact && system.equations.bounces() {
+            certificate.problems.push("bounces in a large island are differentiated as stepped".into());
+        }
+    }
+
+    /// What speaks against the derivative.
+    fn judge(&mut self, input: &StepInput, left: Residuals) {
+        for (contact, mode) in input.contacts.iter().zip(&self.modes) {
+            // A contact that stays apart has no say, whatever its shapes.
+            if let Err(reason) = &contact.slope
+                && *mode != Mode::Breaking
+            {
+                self.certificate.add_problem_by_q(reason);
+            }
+        }
+        self.certificate.judge_margin(input.single);
+        let certificate = &mut self.certificate;
+        certificate.residual = left.largest();
+        certificate.judge_residual(left.solution);
+        if left.by_q > LARGEST_RESIDUAL {
+            certificate.problems_by_q.push(format!("constraints contradict each other (left over: {:.1e})", left.by_q));
+        }
+        if left.motion > LARGEST_RESIDUAL {
+            certificate.problems.push(format!(
+                "how redundant contacts share their impulses decides the motion (by {:.1e})",
+                left.motion
+            ));
+        }
+    }
+
+    /// The contacts of a step whose margin is small because redundant contacts share their impulses unevenly, with impulses
+    /// that do the same and are farther from every switch; none where there are none. The step is to be linearised with them.
+    #[must_use]
+    pub fn shared_out(&self) -> Option<Vec<ContactInput>> {
+        let mut out: Option<Vec<ContactInput>> = None;
+        if self.model != ContactModel::Exact {
+            return None;
+        }
+        for Part { system, .. } in &self.islands {
+            let equations = system.equations();
+            if !is_doubtful(equations.margin, system.may_be_redundant(), self.single) {
+                continue;
+            }
+            for (contact, impulse) in shared(&equations.members, &equations.island, self.contacts, self.single) {
+                out.get_or_insert_with(|| self.contacts.to_vec())[contact].impulse = impulse;
+            }
+        }
+        out
+    }
+
+    /// Something else that speaks against it.
+    pub fn add_problem(&mut self, problem: impl Into<Option<String>>) {
+        self.certificate.problems.extend(problem.into());
+    }
+
+    /// How far to trust what is derived from it.
+    #[must_use]
+    pub fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// Mode of each contact.
+    #[must_use]
+    pub fn modes(&self) -> &[Mode] {
+        &self.modes
+    }
+
+    /// All derivatives.
+    #[must_use]
+    pub fn jacobian(&self) -> Jacobian {
+        // What an island fills as a whole is not filled with zeros before.
+        let is_dense = self.certificate.iterated == 0;
+        let empty = is_dense && matches!(&self.islands[..], [part] if part.place.is_whole());
+        let mut out = if empty { Jacobian::empty(self.n_v, self.n_u) } else { Jacobian::zeros(self.n_v, self.n_u) };
+        (out.modes, out.certificate) = (self.modes.clone(), self.certificate.clone());
+        for Part { system, place } in &self.islands {
+            system.write_jacobian(place, empty, &mut out);
+        }
+        out.make_finite();
+        out
+    }
+
+    /// Change of the state after the step along a change of what goes in (JVP), by one solve an island, and how far to trust
+    /// it. An empty part stands for zeros.
+    ///
+    /// # Panics
+    /// When a part has neither the length that [`Inputs`] says nor none.
+    #[must_use]
+    pub fn along(&self, inputs: &Inputs) -> (Outputs, Certificate) {
+        let parts = [&inputs.q, &inputs.v, &inputs.tau, &inputs.ctrl];
+        for (x, n) in parts.into_iter().zip([self.n_v, self.n_v, self.n_v, self.n_u]) {
+            assert!(x.is_empty() || x.len() == n, "expected {n} numbers, found {}", x.len());
+        }
+        let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
+        let mut certificate = self.certificate.clone();
+        if inputs.q.is_empty() {
+            certificate.problems_by_q.clear();
+        }
+        for Part { system, place } in &self.islands {
+            let own = [0, 1, 2, 3].map(|k| take(parts[k], if k == 3 { &place.controls } else { &place.dofs }));
+            let ([q, v], solved) = system.along(own.each_ref().map(|x| &x[..]));
+            certificate.add_solved(solved);
+            put(&q, &place.dofs, &mut out.q);
+            put(&v, &place.dofs, &mut out.v);
+        }
+        certificate.make_finite([&mut out.q, &mut out.v]);
+        (out, certificate)
+    }
+
+    /// Gradient of a loss by what goes into the step, from that by what comes out (VJP), by one transposed solve an island,
+    /// and how far to trust it; with [`GradientRules::escape`] perhaps another direction.
+    /// An empty part stands for zeros.
+    ///
+    /// Of an island too large for elimination a second solve tells whether its constraints contradict each other.
+    ///
+    /// # Panics
+    /// When a part has neither the length that [`Outputs`] says nor none.
+    #[must_use]
+    pub fn back(&self, outputs: &Outputs) -> (Inputs, Certificate) {
+        let zeros = |n| vec![0.0; n];
+        let mut out = Inputs { q: zeros(self.n_v), v: zeros(self.n_v), tau: zeros(self.n_v), ctrl: zeros(self.n_u) };
+        for x in [&outputs.q, &outputs.v] {
+            assert!(x.is_empty() || x.len() == self.n_v, "expected {} numbers, found {}", self.n_v, x.len());
+        }
+        let mut certificate = self.certificate.clone();
+        for Part { system, place } in &self.islands {
+            let own = [&outputs.q, &outputs.v].map(|x| take(x, &place.dofs));
+            let ([q, v, tau, ctrl], solved) = system.back(own.each_ref().map(|x| &x[..]), self.escape);
+            certificate.add_solved(solved);
+            certificate.add_solved(system.contradiction());
+            put(&q, &place.dofs, &mut out.q);
+            put(&v, &place.dofs, &mut out.v);
+            put(&tau, &place.dofs, &mut out.tau);
+            put(&ctrl, &place.controls, &mut out.ctrl);
+        }
+        let Inputs { q, v, tau, ctrl } = &mut out;
+        certificate.make_finite([q, v, tau, ctrl]);
+        (out, certificate)
+    }
+
+    /// Change of the state after the step by a parameter, `[n_v]` each. What iterations leave is noted in `certificate`.
+    ///
+    /// # Panics
+    /// For a tree or an entry of its parameters that is not there.
+    #[must_use]
+    pub fn along_parameter(&self, parameter: &StepParameter, certificate: &mut Certificate) -> Outputs {
+        let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
+        for Part { system, place } in &self.islands {
+            let equations = system.equations();
+            let between = |[a, b]: [usize; 2]| {
+                equations.sources.iter().enumerate().filter_map(move |(at, source)| {
+                    let Source::Contact(_, contact) = source else { return None };
+                    [[a, b], [b, a]].contains(&contact.geoms).then_some(at)
+                })
+            };
+            let (mut force, mut rows) = (vec![0.0; equations.n_v], vec![0.0; equations.rows.height()]);
+            let mut by_time = 0.0;
+            match parameter {
+                StepParameter::Tree { tree, entry, scale } => {
+                    let Ok(own) = equations.island.trees.binary_search(tree) else { continue };
+                    [force, rows] = equations.by_tree_parameter(|member| member == own, *entry, *scale);
+                }
+                StepParameter::Every { entry, scale } => {
+                    [force, rows] = equations.by_tree_parameter(|_| true, *entry, *scale);
+                    by_time = if *entry == param::TIMESTEP { 1.0 } else { 0.0 };
+                }
+                StepParameter::Friction { geoms } => {
+                    for at in between(*geoms) {
+                        let (along, slip) = equations.by_friction(at);
+                        let first = equations.rows.constraints[at].first;
+                        (0..2).for_each(|k| system.add_row(first + k, along[k], &mut force));
+                        rows[first + 2] += slip;
+                    }
+                }
+                StepParameter::Restitution { geoms } => {
+                    for at in between(*geoms) {
+                        let constraint = &equations.rows.constraints[at];
+                        rows[constraint.first + 2] += constraint.approach;
+                    }
+                }
+                StepParameter::Contacts { changes } => [force, rows] = equations.by_contacts(changes),
+            }
+            let ([q, v], solved) = system.respond(force, &rows);
+            certificate.add_solved(solved);
+            // A longer step goes on as it ends: `d exp(h w) / dh` is w in the axes after it.
+            for (((&dof, q), v), after) in place.dofs.iter().zip(q).zip(v).zip(equations.after()) {
+                (out.q[dof], out.v[dof]) = (q + by_time * after, v);
+            }
+        }
+        out
+    }
+}
+
+/// Rows of the contacts and blocks of an island that act, nearly.
+fn rows(input: &StepInput, island: &Island) -> usize {
+    let acting = island.contacts.iter().filter(|&&c| input.contacts[c].impulse != [0.0; 3]).count();
+    3 * (acting + island.blocks.len())
+}
+
+/// Entries of a vector at some places; of an empty one zeros.
+fn take(from: &[f64], at: &[usize]) -> Vec<f64> {
+    at.iter().map(|&at| from.get(at).copied().unwrap_or(0.0)).collect()
+}
+
+fn put(from: &[f64], at: &[usize], to: &mut [f64]) {
+    at.iter().zip(from).for_each(|(&at, &x)| to[at] = x);
+}
+
+/// Derivatives of a step.
+#[must_use]
+pub fn jacobian(input: &StepInput) -> Jacobian {
+    Linearised::new(input, GradientRules::default()).jacobian()
+}
