@@ -1,0 +1,352 @@
+//! The host's part of a solver: worlds whose contacts the kernels left unsolved, between two halves of a step.
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::time::Instant;
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_contact::ContactProblem;
+use manyworlds_contact::residual::by_island;
+use manyworlds_contact::solve::{ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island;
+use manyworlds_shaders::contact::tree_layout::info;
+use manyworlds_shaders::dynamics::tree::status;
+use manyworlds_shaders::index::tile_at;
+use rayon::prelude::*;
+
+use super::super::chunk::Chunk;
+use super::super::problem::{Home, Reading, Sides, Worlds};
+use super::super::seen::whole;
+use super::super::shared::Shared;
+use crate::host::Packed;
+use crate::{Error, Summary};
+
+thread_local! {
+    /// What a thread solves one world after the other in. Given back in between, the memory of a large island would be
+    /// taken from the system and cleared anew each time, which costs as much as a Newton step.
+    static DESK: Cell<Desk> = Cell::default();
+}
+
+/// Memory for a problem and for what solves it.
+#[derive(Default)]
+struct Desk {
+    problem: ContactProblem,
+    work: Workspace,
+}
+
+/// A world that the host solved. Its problem is gone: one after the other takes the same memory.
+struct Solved {
+    world: usize,
+    /// Where each constraint's impulses stand, and which they are.
+    homes: Vec<(Home, Range<usize>)>,
+    outcome: Outcome,
+    /// None of another contact than the certificate's.
+    left: Option<Left>,
+}
+
+/// The buffers of a chunk that answers go to.
+struct Answers<T> {
+    sets: Vec<SetAnswers<T>>,
+    /// Impulses of islands of several trees.
+    islands: Vec<T>,
+}
+
+/// Those of one set.
+struct SetAnswers<T> {
+    velocity: Vec<T>,
+    row: Vec<T>,
+    impulse: Vec<T>,
+}
+
+impl<T: Scalar + CollidePrecision> Answers<T> {
+    /// What stands there now.
+    fn new(chunk: &mut Chunk<T>) -> Result<Self, Error> {
+        let mut sets = Vec::with_capacity(chunk.sets.len());
+        for set in 0..chunk.sets.len() {
+            let (b, impulses) = (chunk.sets[set].step.buffers, chunk.sets[set].step.impulses);
+            let impulse = whole(&mut *chunk.store, impulses.now)?;
+            sets.push(SetAnswers {
+                velocity: whole(&mut *chunk.store, b.velocity)?,
+                row: whole(&mut *chunk.store, b.row)?,
+                impulse,
+            });
+        }
+        let impulses = chunk.islands.impulses.now;
+        let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(&mut *chunk.store, impulses)? };
+        Ok(Self { sets, islands })
+    }
+}
+
+impl<T: Scalar + CollidePrecision> Chunk<T> {
+    /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
+    pub(super) fn solve_rest(&mut self) -> Result<bool, Error> {
+        self.answers.clear();
+        self.answers.resize(self.n_world, None);
+        let wanted: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
+        if wanted.is_empty() {
+            return Ok(false);
+        }
+        let clock = Instant::now();
+        self.fetch_problems()?;
+        let reading = Reading::new(self, Sides::Whole)?;
+        let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
+        let solve = |&world: &usize| solve(shared, &host, &worlds, world);
+        // A thread alone hands nothing over.
+        let solved: Vec<Solved> = if wanted.len() > 1 && rayon::current_num_threads() > 1 {
+            wanted.par_iter().filter_map(solve).collect()
+        } else {
+            wanted.iter().filter_map(solve).collect()
+        };
+        let mut answers = Answers::new(self)?;
+        for set in &mut self.sets {
+            set.status.iter_mut().for_each(|word| *word &= !status::HELD);
+        }
+        if !self.by_kernels() {
+            self.begin_status(&wanted);
+        }
+        for solved in &solved {
+            self.place(solved, &mut answers);
+        }
+        self.upload(&answers)?;
+        self.count(&solved)?;
+        for Solved { world, outcome, left, .. } in solved {
+            let Outcome { status, stage, lambda, .. } = outcome;
+            self.answers[world] = Some(Answer { status, stage, left, impulse: lambda });
+        }
+        self.host.spent_solving(clock.elapsed());
+        Ok(true)
+    }
+
+    /// Whether kernels had a part in solving.
+    fn by_kernels(&self) -> bool {
+        self.shared.form.is_some()
+    }
+
+    /// Whether something of a world is left to solve.
+    fn is_unsolved(&self, world: usize) -> bool {
+        let mut words = self.sets.iter().flat_map(|set| &set.status[world * set.k..(world + 1) * set.k]);
+        if self.by_kernels() {
+            return words.any(|word| word & status::HELD != 0);
+        }
+        // What broke down is not to be solved by anyone.
+        words.all(|word| word & (status::STOPPED | status::BREAKDOWN) == 0)
+    }
+
+    /// Brings everything that problems are read from and answers go to at once, where it lies on a device.
+    fn fetch_problems(&mut self) -> Result<(), Error> {
+        self.recording.clear();
+        for set in &self.sets {
+            let b = set.step.buffers;
+            for buffer in [b.momentum, b.b, b.velocity, b.state, b.row, b.constraint, set.step.impulses.now, b.info] {
+                self.recording.read(buffer);
+            }
+        }
+        if !self.host.islands.is_empty() {
+            let b = self.islands.buffers;
+            for buffer in [b.jac, b.con, self.islands.impulses.now, b.info] {
+                self.recording.read(buffer);
+            }
+        }
+        self.store.run(&self.recording)?;
+        Ok(())
+    }
+
+    /// Nothing is solved until the host has done it, where no kernel has a part in it.
+    fn begin_status(&mut self, wanted: &[usize]) {
+        for set in &mut self.sets {
+            for &world in wanted {
+                set.status[world * set.k..(world + 1) * set.k].iter_mut().for_each(|word| {
+                    *word = *word & !status::CONVERGED | status::ITERATION_LIMIT;
+                });
+            }
+        }
+    }
+
+    /// Puts what was found for one world where the kernels would have.
+    fn place(&mut self, solved: &Solved, answers: &mut Answers<T>) {
+        let Solved { world, homes, outcome, .. } = solved;
+        for (home, rows) in homes {
+            let lambda = outcome.lambda[rows.clone()].iter().map(|&x| T::from_f64(x));
+            match *home {
+                Home::Slot { set, at, stride } => {
+                    let to = answers.sets[set].impulse[at..].iter_mut().step_by(stride);
+                    to.zip(lambda).for_each(|(to, x)| *to = x);
+                }
+                Home::Row { set, at, constraint } => {
+                    lambda.for_each(|x| {
+                        answers.sets[set].row[at] = x;
+                        if let Some(constraint) = constraint {
+                            answers.islands[3 * constraint] = x;
+                        }
+                    });
+                }
+                Home::Island { constraint } => {
+                    let to = answers.islands[3 * constraint..].iter_mut();
+                    to.zip(lambda).for_each(|(to, x)| *to = x);
+                }
+            }
+        }
+        let width = self.store.tile();
+        for ((set, own), trees) in self.sets.iter_mut().zip(&mut answers.sets).zip(&self.shared.sets) {
+            let n_v = set.step.dims.n_v as usize;
+            for (j, &tree) in trees.trees.iter().enumerate() {
+                let lane = set.lane(*world, j);
+                let v = &outcome.v[self.shared.model.trees[tree].v.clone()];
+                for (i, &x) in v.iter().enumerate() {
+                    own.velocity[tile_at(width, lane, n_v, i)] = T::from_f64(x);
+                }
+                if outcome.status == SolveStatus::Converged {
+                    let word = &mut set.status[lane];
+                    *word = *word & !status::ITERATION_LIMIT | status::CONVERGED;
+                }
+            }
+        }
+    }
+
+    /// Velocities, impulses and status to where the kernels have them.
+    fn upload(&mut self, answers: &Answers<T>) -> Result<(), Error> {
+        for (set, own) in self.sets.iter().zip(&answers.sets) {
+            let b = set.step.buffers;
+            self.store.write(b.velocity, 0, &own.velocity)?;
+            self.store.write(b.row, 0, &own.row)?;
+            self.store.write(set.step.impulses.now, 0, &own.impulse)?;
+            self.store.write_index(b.status, 0, &set.status)?;
+        }
+        if !self.host.islands.is_empty() {
+            let impulse = self.islands.impulses.now;
+            self.store.write(impulse, 0, &answers.islands)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the iterations to those of the kernels.
+    fn count(&mut self, solved: &[Solved]) -> Result<(), Error> {
+        let (width, by_kernels) = (self.store.tile(), self.by_kernels());
+        let sum = |count: &mut T, solved: &Solved| {
+            let before = if by_kernels { *count } else { T::default() };
+            *count = before + T::from_f64(f64::from(solved.outcome.iterations));
+        };
+        for index in 0..self.sets.len() {
+            let (k, n_v, b) =
+                (self.sets[index].k, self.sets[index].step.dims.n_v as usize, self.sets[index].step.buffers);
+            let mut infos = whole(&mut *self.store, b.info)?;
+            for solved in solved {
+                for lane in solved.world * k..(solved.world + 1) * k {
+                    sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], solved);
+                }
+            }
+            self.store.write(b.info, 0, &infos)?;
+        }
+        if self.host.islands.is_empty() {
+            return Ok(());
+        }
+        let b = self.islands.buffers;
+        let mut infos = whole(&mut *self.store, b.info)?;
+        for (record, own) in self.host.islands.islands.iter().zip(infos.chunks_exact_mut(island::info::SIZE)) {
+            // Both stand by world.
+            if let Ok(at) = solved.binary_search_by_key(&(record.world as usize), |solved| solved.world) {
+                sum(&mut own[island::info::ITERATIONS], &solved[at]);
+            }
+        }
+        self.store.write(b.info, 0, &infos)?;
+        Ok(())
+    }
+}
+
+/// One world, from what its kernels left. None: its numbers are not finite, or those of the answer are not.
+fn solve<T: Scalar + CollidePrecision>(
+    shared: &Shared<T>,
+    host: &Packed<'_, T>,
+    worlds: &Worlds<'_, T>,
+    world: usize,
+) -> Option<Solved> {
+    // Numbers that are not finite have no problem; the kernels flag the world.
+    let Desk { problem: memory, mut work } = DESK.take();
+    let mut problem = worlds.world(shared, host, world, memory, shared.solver.responds()).ok()?;
+    if problem.impulse.iter().all(|x| x.is_finite()) {
+        problem.problem.warm_start.copy_from_slice(&problem.impulse);
+    }
+    let before = worlds.before(shared, world);
+    if before.iter().all(|x| x.is_finite()) {
+        problem.problem.v_start = before;
+    }
+    let settings = SolveSettings {
+        // Of numbers in single precision too: it is what makes up for those.
+        precision: Precision::F64,
+        tolerance: shared.tolerance,
+        iterations: shared.iterations,
+        history: false,
+    };
+    let mut outcome = shared.solver.finish(&problem.problem, &settings, &mut work);
+    // What the certificate is about: a solver's own velocity may lag behind its impulses.
+    outcome.v = problem.problem.velocity(&outcome.lambda);
+    let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
+    let rows = problem.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
+    let homes = problem.homes.iter().copied().zip(rows).collect();
+    let is_exact = shared.solver.model() == ContactModel::Exact;
+    let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, shared.tolerance));
+    DESK.set(Desk { problem: problem.problem, work });
+    sound.then_some(Solved { world, homes, outcome, left })
+}
+
+/// What the host's answer leaves of a world's laws, in double precision.
+///
+/// Kernels can only certify the impulses that are stored, and by their own arithmetic. In single precision neither says
+/// much where large impulses cancel: the velocity that the state gets is not a sum of rounded impulses, but the sum of
+/// the unrounded ones, rounded once.
+#[derive(Debug, Clone, Copy)]
+struct Left {
+    /// Sum of squares over all rows of residual number 1, (N s)^2.
+    square: f64,
+    /// m/s
+    scaled: f64,
+    /// Whether every island meets what a batch of this precision promises.
+    solved: bool,
+}
+
+impl Left {
+    /// At the velocity that the impulses give and at the one that the state gets, whichever leaves more.
+    fn new<T: Scalar>(problem: &ContactProblem, outcome: &Outcome, tolerance: f64) -> Self {
+        let mut found: Vec<_> = by_island(problem, &outcome.lambda, &outcome.v).collect();
+        let single = T::NAME != f64::NAME;
+        if single {
+            let stored: Vec<f64> = outcome.v.iter().map(|&v| T::from_f64(v).to_f64()).collect();
+            for (found, stored) in found.iter_mut().zip(by_island(problem, &outcome.lambda, &stored)) {
+                found.residual = found.residual.max(stored.residual);
+                found.residual_scaled = found.residual_scaled.max(stored.residual_scaled);
+            }
+        }
+        let mut sum = Self { square: 0.0, scaled: 0.0, solved: true };
+        for island in found {
+            sum.square += (island.residual * island.contacts.max(1) as f64).powi(2);
+            sum.scaled = sum.scaled.max(island.residual_scaled);
+            sum.solved &= island.residual <= tolerance || (single && island.residual_scaled <= tolerance);
+        }
+        sum
+    }
+}
+
+/// How the host's solve of a world ended.
+#[derive(Debug, Clone)]
+pub(in crate::group) struct Answer {
+    status: SolveStatus,
+    stage: Option<Stage>,
+    left: Option<Left>,
+    /// As the state's velocity was made of them, not rounded, `[n_rows]` of the world's problem.
+    pub(in crate::group) impulse: Vec<f64>,
+}
+
+impl Answer {
+    /// Puts it where a world is summed up. A solver of another contact than the certificate's is judged by its own
+    /// tolerance, which only it knows.
+    pub(in crate::group) fn note(&self, summary: &mut Summary) {
+        summary.stage = self.stage;
+        if let Some(left) = &self.left {
+            summary.replace(left.square, left.scaled);
+        }
+        let converged = self.left.as_ref().map_or(self.status == SolveStatus::Converged, |left| left.solved);
+        let word = if converged { status::CONVERGED } else { status::ITERATION_LIMIT };
+        summary.status = summary.status & !(status::CONVERGED | status::ITERATION_LIMIT) | word;
+    }
+}
