@@ -1,4 +1,4 @@
-//! A Vulkan adapter for the tests: looked for, and on Debian and Ubuntu installed (on Debian 12 from backports, if it can be).
+//! A Vulkan adapter for the tests: looked for, and on Debian and Ubuntu installed (on Debian 12 from backports where that is asked for).
 //!
 //! The search reads what the Vulkan loader would read (its library and the drivers' manifests), so that this small
 //! program needs no graphics library of its own.
@@ -18,7 +18,7 @@ pub(crate) const PACKAGES: [&str; 2] = ["libvulkan1", "mesa-vulkan-drivers"];
 /// Options of `cargo xtask install`.
 #[derive(clap::Args)]
 pub(crate) struct InstallArgs {
-    /// Debian 12: takes Mesa from backports even where an older one is installed (its libraries are brought up with it)
+    /// Debian 12: takes Mesa from backports, also where an older one is installed (its libraries are brought up with it)
     #[arg(long)]
     newer: bool,
 }
@@ -53,12 +53,6 @@ pub(crate) fn ensure() -> Result<()> {
     }
     eprintln!("adapter: none found; installing {}", PACKAGES.join(" and "));
     run(apt_get()?.arg("update")).context("apt-get update")?;
-    if backports::apply() {
-        match backports::install() {
-            Ok(()) => return report(),
-            Err(why) => eprintln!("adapter: not from backports ({why:#}); the release's own, which is slower"),
-        }
-    }
     run(apt_get()?.args(["install", "-y", "--no-install-recommends"]).args(PACKAGES)).context("apt-get install")?;
     report()
 }

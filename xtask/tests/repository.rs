@@ -101,7 +101,8 @@ fn is_start(before: &str) -> bool {
 #[test]
 fn every_source_file_is_a_module() {
     let mut found = Vec::new();
-    let crates = ORDER.iter().map(|name| folder(name)).chain(["tests", "benches", "hardware", "xtask"].map(PathBuf::from));
+    let crates =
+        ORDER.iter().map(|name| folder(name)).chain(["tests", "benches", "hardware", "xtask"].map(PathBuf::from));
     for folder in crates {
         unnamed(&root().join(folder).join("src"), &mut found);
     }
