@@ -21,7 +21,7 @@ use crate::{
     BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
 };
 
-pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut};
+pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut, Product};
 pub use kept::KeptStep;
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};

@@ -40,7 +40,7 @@ mod view;
 
 pub use batch::{
     Batch, DerivativesBy, Estimate, InputSlices, InputsMut, JacobiansMut, KeptStep, ModelParameter, OutputSlices,
-    OutputsMut, ParameterDerivatives, Rollout, RolloutGradient, SmoothedGradient, Smoothing, WorldGradient,
+    OutputsMut, ParameterDerivatives, Product, Rollout, RolloutGradient, SmoothedGradient, Smoothing, WorldGradient,
 };
 pub use controls::ControlCurve;
 pub use error::Error;
