@@ -13,6 +13,7 @@ mod subadmm;
 use std::sync::Arc;
 
 use manyworlds_gpu::{BufferId, CpuStore, DeviceOptions, GpuDevice, GpuError, GpuStore, Recording, Store};
+use manyworlds_shaders::contact::island::UNBOUNDED;
 use manyworlds_shaders::{Kernel, Precision, Scalar};
 
 pub use data::{Data, Parts};
@@ -20,8 +21,7 @@ pub use data::{Data, Parts};
 /// Says that this machine has no adapter, and that the comparison with a device is to be left out.
 pub const NO_ADAPTER: &str = "MANYWORLDS_NO_ADAPTER";
 
-/// How far two results may be apart: `|a - b| <= t max(1, largest |b|)`, the largest among the same elements of all lanes
-/// (or slots). Integers must be equal.
+/// How far two results may be apart, as a share of the output's [`sizes`]. Integers must be equal.
 #[derive(Debug, Clone, Copy)]
 pub struct Tolerance {
     /// In f32.
@@ -132,14 +132,22 @@ impl Case {
         self.run::<T, _>(&self.buffers, |specs| GpuStore::new(device, specs))
     }
 
-    fn compare(&self, got: &[Vec<f64>], wanted: &[Vec<f64>], precision: Precision) -> Result<(), String> {
-        for ((at, tolerance), (got, wanted)) in self.outputs.iter().zip(got.iter().zip(wanted)) {
+    /// `truth`: the same in f64, which says how large each output is.
+    fn compare(
+        &self,
+        got: &[Vec<f64>],
+        wanted: &[Vec<f64>],
+        truth: &[Vec<f64>],
+        precision: Precision,
+    ) -> Result<(), String> {
+        let results = got.iter().zip(wanted).zip(truth);
+        for ((at, tolerance), ((got, wanted), truth)) in self.outputs.iter().zip(results) {
             let (near, word) = match (precision, &self.buffers[*at]) {
                 (_, data) if data.is_integer() => (0.0, "integers"),
                 (Precision::F32, _) => (tolerance.f32, tolerance.reason),
                 (Precision::F64, _) => (tolerance.f64, tolerance.reason),
             };
-            close(got, wanted, near, self.buffers[*at].period())
+            close(got, wanted, near, &sizes(truth, self.buffers[*at].period()))
                 .map_err(|fault| format!("{}: {fault} ({word})", self.kernel.bindings[*at].name))?;
         }
         Ok(())
@@ -154,7 +162,7 @@ impl Case {
         let truth = self.on_cpu::<f64>(&self.buffers).map_err(text)?;
         let single = self.on_cpu::<f32>(&self.buffers).map_err(text)?;
         if self.single {
-            self.compare(&single, &truth, Precision::F32)
+            self.compare(&single, &truth, &truth, Precision::F32)
                 .map_err(|fault| format!("{}, mirror in f32 against f64: {fault}", self.label()))?;
         }
         if self.reversible {
@@ -180,14 +188,15 @@ impl Case {
         let text = |error: GpuError| format!("{}: {error}", self.label());
         let on =
             |precision: Precision| format!("{} on {} in {}", self.label(), device.adapter_name(), precision.name());
+        let truth = self.on_cpu::<f64>(&self.buffers).map_err(text)?;
         if self.single {
             let (got, wanted) = (self.on_device::<f32>(device), self.on_cpu::<f32>(&self.buffers));
-            self.compare(&got.map_err(text)?, &wanted.map_err(text)?, Precision::F32)
+            self.compare(&got.map_err(text)?, &wanted.map_err(text)?, &truth, Precision::F32)
                 .map_err(|fault| format!("{}: {fault}", on(Precision::F32)))?;
         }
         if device.require(Precision::F64).is_ok() {
-            let (got, wanted) = (self.on_device::<f64>(device), self.on_cpu::<f64>(&self.buffers));
-            self.compare(&got.map_err(text)?, &wanted.map_err(text)?, Precision::F64)
+            let got = self.on_device::<f64>(device).map_err(text)?;
+            self.compare(&got, &truth, &truth, Precision::F64)
                 .map_err(|fault| format!("{}: {fault}", on(Precision::F64)))?;
         }
         Ok(())
@@ -201,30 +210,43 @@ impl Case {
         let text = |error: GpuError| format!("{}: {error}", self.label());
         let wanted = self.on_cpu::<f64>(&self.buffers).map_err(text)?;
         let off = self.on_cpu::<f64>(&self.perturbed()).map_err(text)?;
-        match self.compare(&off, &wanted, Precision::F32) {
+        match self.compare(&off, &wanted, &wanted, Precision::F32) {
             Err(_) => Ok(()),
             Ok(()) => Err(format!("{}: inputs off by a hundredth go unnoticed", self.label())),
         }
     }
 }
 
-/// Whether two lists are equal within a tolerance, of records of `period` elements; says where they differ most.
+/// What is smaller than this share of the largest number of its record, in f64 and in every record, is a zero that
+/// rounding missed.
+const ZERO: f64 = 1e-12;
+
+/// How large the numbers of a record are, of `period` numbers each: every number by the largest at its place in any record,
+/// so that a small output beside a large one is held to its own size. Zeros have none, and are held to the largest number
+/// of their record, of which they are the round-off. What stands for an infinite bound is no size.
+#[must_use]
+pub fn sizes(truth: &[f64], period: usize) -> Vec<f64> {
+    let mut sizes = vec![0.0_f64; period.max(1)];
+    for (at, x) in truth.iter().enumerate().filter(|(_, x)| x.is_finite()) {
+        let size = &mut sizes[at % period.max(1)];
+        *size = size.max(x.abs());
+    }
+    let largest = sizes.iter().copied().filter(|size| *size < UNBOUNDED).fold(0.0, f64::max);
+    sizes.iter().map(|&size| if size <= ZERO * largest { largest } else { size }).collect()
+}
+
+/// Whether two lists are equal within a share of their [`sizes`]; says where they differ most.
 ///
 /// # Errors
 /// The place and the values.
-pub fn close(got: &[f64], wanted: &[f64], tolerance: f64, period: usize) -> Result<(), String> {
+pub fn close(got: &[f64], wanted: &[f64], tolerance: f64, sizes: &[f64]) -> Result<(), String> {
     if got.len() != wanted.len() {
         return Err(format!("{} values for {}", got.len(), wanted.len()));
-    }
-    let mut scale = vec![1.0_f64; period.max(1)];
-    for (at, b) in wanted.iter().enumerate().filter(|(_, b)| b.is_finite()) {
-        let scale = &mut scale[at % period.max(1)];
-        *scale = scale.max(b.abs());
     }
     let mut worst = (0.0, 0);
     for (at, (a, b)) in got.iter().zip(wanted).enumerate() {
         let same = a == b || (a.is_nan() && b.is_nan());
-        let apart = if same { 0.0 } else { (a - b).abs() / scale[at % period.max(1)] };
+        let apart = if same { 0.0 } else { (a - b).abs() / sizes[at % sizes.len()] };
         // A NaN or an infinity on one side only is as far apart as can be.
         let apart = if apart.is_nan() { f64::INFINITY } else { apart };
         if apart > worst.0 {
@@ -235,7 +257,11 @@ pub fn close(got: &[f64], wanted: &[f64], tolerance: f64, period: usize) -> Resu
     if apart <= tolerance {
         return Ok(());
     }
-    Err(format!("element {at}: {} for {}, {apart:.2e} apart where {tolerance:.2e} is allowed", got[at], wanted[at]))
+    let (record, place) = (at / sizes.len(), at % sizes.len());
+    Err(format!(
+        "number {place} of record {record}: {} for {}, {apart:.2e} apart where {tolerance:.2e} is allowed",
+        got[at], wanted[at]
+    ))
 }
 
 /// The device to compare with, or none where the switch [`NO_ADAPTER`] says so.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuError, GpuStore, Recording, Store};
 use manyworlds_shaders::batch::overwrite::Dims;
 use manyworlds_shaders::{KERNELS, Kind, kernel};
-use manyworlds_tests::parity::{cases, close, device};
+use manyworlds_tests::parity::{cases, close, device, sizes};
 
 fn report(faults: Vec<String>) {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
@@ -29,10 +29,30 @@ fn mirrors_agree_across_precisions_and_orders_of_lanes() {
 #[test]
 fn comparisons_notice_perturbed_inputs() {
     report(cases().iter().filter_map(|case| case.check_sensitivity().err()).collect());
-    assert!(close(&[1.0, 2.0], &[1.0, 2.001], 1e-4, 1).is_err());
-    assert!(close(&[f64::NAN], &[1.0], 1.0, 1).is_err());
-    assert!(close(&[1.0], &[1.0, 1.0], 1.0, 1).is_err());
-    assert!(close(&[f64::INFINITY, 1.0], &[f64::INFINITY, 1.0], 0.0, 1).is_ok());
+    let same = |got: &[f64], wanted: &[f64], tolerance| close(got, wanted, tolerance, &sizes(wanted, 1)).is_ok();
+    assert!(!same(&[1.0, 2.001], &[1.0, 2.0], 1e-4));
+    assert!(!same(&[f64::NAN], &[1.0], 1.0));
+    assert!(!same(&[1.0], &[1.0, 1.0], 1.0));
+    assert!(same(&[f64::INFINITY, 1.0], &[f64::INFINITY, 1.0], 0.0));
+}
+
+/// Records of a mass of a ton, a friction coefficient, an inertia of a bolt, and what cancels but for rounding.
+#[test]
+fn a_small_output_is_held_to_its_own_size() {
+    let wanted = [1e3, 0.5, 1e-6, 1e-14, 2e3, 0.0, -2e-6, -3e-14];
+    let apart = |at: usize, by: f64| {
+        let mut got = wanted;
+        got[at] += by;
+        close(&got, &wanted, 1e-4, &sizes(&wanted, 4)).is_err()
+    };
+    // The largest of its place is 2e-6: a hundredth of it is seen, beside numbers of a thousand.
+    assert!(apart(2, 2e-8) && apart(6, 2e-8) && !apart(2, 1e-10));
+    assert!(apart(1, 1e-3) && apart(5, 1e-3) && !apart(5, 1e-5));
+    assert!(apart(0, 1.0) && !apart(0, 0.1));
+    // Round-off of numbers of a thousand.
+    assert!(!apart(3, 1e-4) && apart(3, 1.0));
+    assert!(close(&wanted, &wanted, 0.0, &sizes(&wanted, 4)).is_ok());
+    assert!(close(&[0.0, 1e-30], &[0.0, 0.0], 1.0, &sizes(&[0.0, 0.0], 1)).is_err());
 }
 
 #[test]
