@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use manyworlds_contact::pgs::PgsParams;
+use manyworlds_contact::tree::PgsParams;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, load};
 use manyworlds_shaders::contact::tree_layout::{contact, info, map, row_stride, slot_reals};

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use manyworlds_contact::convex::ConvexProblem;
+use manyworlds_contact::solve::convex::ConvexProblem;
 use manyworlds_contact::{CanalParams, ContactProblem, SapParams, SolveSettings, solve};
 use manyworlds_tests::corpus::recorded;
 

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Precision};
-use manyworlds_contact::newton_cr::ResidualProblem;
+use manyworlds_contact::solve::newton_cr::ResidualProblem;
 use manyworlds_contact::{NewtonCrParams, SolveSettings, solve_with};
 use manyworlds_tests::corpus::recorded;
 

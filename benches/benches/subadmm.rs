@@ -10,7 +10,7 @@ use std::time::Duration;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Precision, Stabilisation};
 use manyworlds_contact::problem::{ConstraintInput, ProblemInput, SideInput};
-use manyworlds_contact::subadmm::{SingleProblem, Splitting};
+use manyworlds_contact::solve::subadmm::{SingleProblem, Splitting};
 use manyworlds_contact::{ContactProblem, SolveSettings, SubAdmmParams, problem, solve_with};
 use manyworlds_tests::root;
 

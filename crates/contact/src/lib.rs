@@ -3,16 +3,13 @@
 //! A [`ContactProblem`] knows no bodies and no joints; it comes from a file ([`problem::read`]), from hand
 //! ([`ContactProblem::new`]), or is laid out by the builder on the device, where the same kernels solve it.
 
-pub mod convex;
 pub mod island;
-pub mod newton_cr;
-pub mod pgs;
 pub mod problem;
 pub mod residual;
 #[cfg(test)]
 mod samples;
 pub mod solve;
-pub mod subadmm;
+pub mod tree;
 
 pub use problem::{Condensed, ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};

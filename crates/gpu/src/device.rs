@@ -2,16 +2,13 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use manyworlds_shaders::registry::prelude;
-use manyworlds_shaders::{Kernel, Precision};
-use wgpu::{
-    BindGroupLayoutDescriptor, BindGroupLayoutEntry, BindingType, BufferBindingType, ComputePipelineDescriptor,
-    DeviceDescriptor, ErrorFilter, Features, Limits, PipelineCompilationOptions, PipelineLayoutDescriptor,
-    ShaderModuleDescriptor, ShaderRuntimeChecks, ShaderStages,
-};
+use manyworlds_shaders::Precision;
+use rayon::prelude::*;
+use wgpu::{DeviceDescriptor, ErrorFilter, Features, Limits};
 
 use crate::adapter::{choose, features_of, tile_for};
 use crate::error::GpuError;
+use crate::pipelines::{Pipeline, Pipelines, Variant};
 
 /// How a device is chosen and used.
 #[derive(Debug, Clone, Default)]
@@ -24,22 +21,6 @@ pub struct DeviceOptions {
     pub guarded_shaders: bool,
 }
 
-/// A kernel compiled for a device.
-#[derive(Debug)]
-pub(crate) struct Pipeline {
-    pub(crate) pipeline: wgpu::ComputePipeline,
-    pub(crate) layout: wgpu::BindGroupLayout,
-}
-
-/// What a pipeline is compiled for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Key {
-    kernel: &'static str,
-    precision: Precision,
-    /// Values of [`Kernel::constants`].
-    constants: Vec<u32>,
-}
-
 /// A device, its queue, and the pipelines compiled so far; shared by the stores on it.
 #[derive(Debug)]
 pub struct GpuDevice {
@@ -50,8 +31,7 @@ pub struct GpuDevice {
     info: wgpu::AdapterInfo,
     tile: u32,
     timestamps: bool,
-    guarded_shaders: bool,
-    pipelines: Mutex<Vec<(Key, Arc<Pipeline>)>>,
+    pipelines: Pipelines,
     /// The first error that no scope caught.
     uncaught: Arc<Mutex<Option<String>>>,
 }
@@ -64,7 +44,7 @@ impl GpuDevice {
     pub fn open(options: &DeviceOptions) -> Result<Arc<Self>, GpuError> {
         let adapter = choose(options.adapter.as_deref())?;
         let info = adapter.get_info();
-        let wanted = features_of(Precision::F64) | Features::TIMESTAMP_QUERY;
+        let wanted = features_of(Precision::F64) | Features::TIMESTAMP_QUERY | Features::PIPELINE_CACHE;
         let sizes = adapter.limits();
         let descriptor = DeviceDescriptor {
             label: Some("manyworlds"),
@@ -97,16 +77,8 @@ impl GpuDevice {
     fn wrap(device: wgpu::Device, queue: wgpu::Queue, info: wgpu::AdapterInfo, options: &DeviceOptions) -> Self {
         let tile = options.tile.unwrap_or_else(|| tile_for(&info));
         let timestamps = device.features().contains(Features::TIMESTAMP_QUERY);
-        Self {
-            device,
-            queue,
-            info,
-            tile,
-            timestamps,
-            guarded_shaders: options.guarded_shaders,
-            pipelines: Mutex::default(),
-            uncaught: Arc::default(),
-        }
+        let pipelines = Pipelines::new(&device, &info, options.guarded_shaders);
+        Self { device, queue, info, tile, timestamps, pipelines, uncaught: Arc::default() }
     }
 
     /// Name of the adapter.
@@ -152,68 +124,26 @@ impl GpuDevice {
     }
 
     /// The pipeline of a kernel with these values of its constants, compiled at its first use.
-    pub(crate) fn pipeline(
-        &self,
-        kernel: &'static Kernel,
-        precision: Precision,
-        constants: &[u32],
-    ) -> Result<Arc<Pipeline>, GpuError> {
-        let key = Key { kernel: kernel.name, precision, constants: constants.to_vec() };
-        let mut pipelines = lock(&self.pipelines);
-        if let Some((_, found)) = pipelines.iter().find(|(other, _)| *other == key) {
-            return Ok(Arc::clone(found));
+    pub(crate) fn pipeline(&self, of: &Variant) -> Result<Arc<Pipeline>, GpuError> {
+        if let Some(found) = self.pipelines.find(of) {
+            return Ok(found);
         }
-        self.require(precision)?;
-        let what = || format!("compiling {} in {}", kernel.name, precision.name());
-        let pipeline = Arc::new(self.guarded(what, || self.build(kernel, precision, constants))?);
-        pipelines.push((key, Arc::clone(&pipeline)));
-        Ok(pipeline)
+        self.require(of.precision)?;
+        let what = || format!("compiling {} in {}", of.kernel.name, of.precision.name());
+        let pipeline = self.guarded(what, || self.pipelines.build(&self.device, self.tile, of))?;
+        Ok(self.pipelines.keep(of, pipeline))
     }
 
-    fn build(&self, kernel: &Kernel, precision: Precision, constants: &[u32]) -> Pipeline {
-        let label = Some(kernel.name);
-        let entry = |binding, ty, has_dynamic_offset| BindGroupLayoutEntry {
-            binding,
-            visibility: ShaderStages::COMPUTE,
-            ty: BindingType::Buffer { ty, has_dynamic_offset, min_binding_size: None },
-            count: None,
-        };
-        let mut entries = vec![entry(0, BufferBindingType::Uniform, true)];
-        for (at, binding) in (1..).zip(kernel.bindings) {
-            entries.push(entry(at, BufferBindingType::Storage { read_only: !binding.write }, false));
+    /// Compiles what is missing of these, several at once, and keeps the driver's part of it for the next run.
+    pub(crate) fn prepare(&self, all: &[Variant]) -> Result<(), GpuError> {
+        let missing: Vec<&Variant> = all.iter().filter(|of| self.pipelines.find(of).is_none()).collect();
+        if missing.is_empty() {
+            return Ok(());
         }
-        let layout = self.device.create_bind_group_layout(&BindGroupLayoutDescriptor { label, entries: &entries });
-        let pipeline_layout = self.device.create_pipeline_layout(&PipelineLayoutDescriptor {
-            label,
-            bind_group_layouts: &[Some(&layout)],
-            immediate_size: 0,
-        });
-        let source = prelude(precision, self.tile) + kernel.wgsl;
-        let names = kernel.constants.iter().map(|(name, _)| *name);
-        let constants: Vec<_> = names.zip(constants.iter().map(|&value| f64::from(value))).collect();
-        let module = self.shader(ShaderModuleDescriptor { label, source: wgpu::ShaderSource::Wgsl(source.into()) });
-        let pipeline = self.device.create_compute_pipeline(&ComputePipelineDescriptor {
-            label,
-            layout: Some(&pipeline_layout),
-            module: &module,
-            entry_point: Some("main"),
-            compilation_options: PipelineCompilationOptions { constants: &constants, ..Default::default() },
-            cache: None,
-        });
-        Pipeline { pipeline, layout }
-    }
-
-    /// Accesses outside a buffer or array stay guarded. A counter in every loop, which wgpu adds as WGSL from strangers
-    /// may never end, is left out, and so is a test of every integer divisor.
-    fn shader(&self, descriptor: ShaderModuleDescriptor<'_>) -> wgpu::ShaderModule {
-        if self.guarded_shaders {
-            return self.device.create_shader_module(descriptor);
-        }
-        let checks =
-            ShaderRuntimeChecks { force_loop_bounding: false, int_div_checks: false, ..ShaderRuntimeChecks::checked() };
-        // SAFETY: the source is one of this workspace's kernels. Their loops count up to a u32 bound, and they divide
-        // integers by TILE and by sizes that are at least one.
-        unsafe { self.device.create_shader_module_trusted(descriptor, checks) }
+        tracing::info!("compiling {} kernels for {}", missing.len(), self.info.name);
+        missing.par_iter().try_for_each(|of| self.pipeline(of).map(|_| ()))?;
+        self.pipelines.save();
+        Ok(())
     }
 
     /// Runs `f` under error scopes; what the device reports becomes an error, and so does what nobody caught earlier.

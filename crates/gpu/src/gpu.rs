@@ -9,8 +9,9 @@ use manyworlds_shaders::{Kernel, Kind, Precision, Scalar, Width};
 use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferUsages};
 
 use crate::allocation::{SMALLEST, create, grown};
-use crate::device::{GpuDevice, Pipeline};
+use crate::device::GpuDevice;
 use crate::error::GpuError;
+use crate::pipelines::{Pipeline, Variant};
 use crate::readback::Readback;
 use crate::recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, Recording};
 use crate::store::{Store, Ticket, Timings, other_type, outside};
@@ -148,20 +149,23 @@ impl<T: Scalar> GpuStore<T> {
         self.existing(id)?.readback.copy_to(bytemuck::cast_slice_mut(values))
     }
 
-    /// Finds or makes the bind group of a dispatch.
-    fn bind(&mut self, dispatch: &Dispatch) -> Result<usize, GpuError> {
+    /// The bind group of a dispatch, if there is one.
+    fn bound(&self, dispatch: &Dispatch) -> Option<usize> {
         let kernel = dispatch.kernel;
-        let constants = || kernel.constants_in(dispatch.dims());
         let same = |bound: &Bound| {
             bound.kernel == kernel.name
                 && bound.buffers == dispatch.buffers()
-                && bound.constants.iter().copied().eq(constants())
+                && bound.constants.iter().copied().eq(kernel.constants_in(dispatch.dims()))
         };
-        if let Some(at) = self.bound.iter().position(same) {
-            return Ok(at);
-        }
-        let constants: Vec<u32> = constants().collect();
-        let pipeline = self.device.pipeline(kernel, self.precision, &constants)?;
+        self.bound.iter().position(same)
+    }
+
+    /// Makes the bind group of a dispatch.
+    fn bind(&mut self, dispatch: &Dispatch) -> Result<usize, GpuError> {
+        let kernel = dispatch.kernel;
+        let constants = kernel.constants_in(dispatch.dims()).collect();
+        let of = Variant { kernel, precision: self.precision, constants };
+        let pipeline = self.device.pipeline(&of)?;
         let dims = BufferBinding {
             buffer: &self.uniforms,
             offset: 0,
@@ -178,7 +182,7 @@ impl<T: Scalar> GpuStore<T> {
             || self.device.device.create_bind_group(&descriptor),
         )?;
         let buffers = dispatch.buffers().to_vec();
-        self.bound.push(Bound { kernel: kernel.name, constants, buffers, pipeline, group });
+        self.bound.push(Bound { kernel: kernel.name, constants: of.constants, buffers, pipeline, group });
         Ok(self.bound.len() - 1)
     }
 
@@ -322,12 +326,33 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
         self.read_pod(id, true, values)
     }
 
+    fn prepare(&mut self, recording: &Recording) -> Result<(), GpuError> {
+        let variant = |dispatch: &Dispatch| Variant {
+            kernel: dispatch.kernel,
+            precision: self.precision,
+            constants: dispatch.kernel.constants_in(dispatch.dims()).collect(),
+        };
+        let mut all: Vec<Variant> = Vec::new();
+        for of in recording.dispatches().iter().map(variant) {
+            if !all.contains(&of) {
+                all.push(of);
+            }
+        }
+        self.device.prepare(&all)
+    }
+
     fn submit(&mut self, recording: &Recording) -> Result<Ticket, GpuError> {
         recording.check(|at| self.held.get(at).map(|held| held.spec))?;
         self.upload_dims(recording)?;
         self.plan.clear();
         for dispatch in recording.dispatches() {
-            let at = self.bind(dispatch)?;
+            let at = match self.bound(dispatch) {
+                Some(at) => at,
+                None => {
+                    self.prepare(recording)?;
+                    self.bind(dispatch)?
+                }
+            };
             self.plan.push(at);
         }
         for held in &mut self.held {

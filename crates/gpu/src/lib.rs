@@ -10,6 +10,7 @@ mod cpu;
 mod device;
 mod error;
 mod gpu;
+mod pipelines;
 mod readback;
 mod recording;
 mod store;

@@ -60,6 +60,8 @@ impl Dispatch {
 pub struct Recording {
     dispatches: Vec<Dispatch>,
     reads: Vec<BufferId>,
+    /// Name and first dispatch.
+    stages: Vec<(&'static str, usize)>,
     fault: Option<GpuError>,
 }
 
@@ -74,6 +76,7 @@ impl Recording {
     pub fn clear(&mut self) {
         self.dispatches.clear();
         self.reads.clear();
+        self.stages.clear();
         self.fault = None;
     }
 
@@ -114,6 +117,18 @@ impl Recording {
         dispatch.buffers[..buffers.len()].copy_from_slice(buffers);
         self.dispatches.push(dispatch);
         self
+    }
+
+    /// Names the stage of an algorithm that the dispatches from here on belong to.
+    pub fn stage(&mut self, name: &'static str) -> &mut Self {
+        self.stages.push((name, self.dispatches.len()));
+        self
+    }
+
+    /// Stages in order, with their dispatches.
+    pub fn stages(&self) -> impl Iterator<Item = (&'static str, &[Dispatch])> {
+        let ends = self.stages.iter().skip(1).map(|&(_, at)| at).chain([self.dispatches.len()]);
+        self.stages.iter().zip(ends).map(|(&(name, begin), end)| (name, &self.dispatches[begin..end]))
     }
 
     /// Asks for a buffer's contents after the last dispatch, within the same submission:

@@ -69,6 +69,14 @@ pub trait Store<T: Scalar>: Send + Sync {
     /// As there.
     fn read_index(&mut self, buffer: BufferId, values: &mut [u32]) -> Result<(), GpuError>;
 
+    /// Makes ready what a recording needs before it can start, such as compiled kernels, several at once.
+    ///
+    /// # Errors
+    /// If the device fails.
+    fn prepare(&mut self, _: &Recording) -> Result<(), GpuError> {
+        Ok(())
+    }
+
     /// Starts a recording; the host is free until it waits. The CPU store does all of it here.
     ///
     /// # Errors

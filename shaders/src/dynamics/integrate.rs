@@ -11,15 +11,16 @@ use crate::real::{LANES, Mask, Real, Scalar};
 const FASTEST: f64 = 1e9;
 
 /// `velocity` `[n_v]` into `state` of one tile of lanes. A lane whose velocity is not finite keeps its state and is flagged
-/// in `status` `[lanes]`; so does a lane that is flagged or frozen already.
+/// in `status` `[lanes]`; so does a lane that is flagged or frozen already. One
+/// that is held keeps its state as well, whatever its velocity.
 pub fn integrate<R: Real>(tree: &Tree, params: Params<R>, velocity: &[R], state: &mut [R], status: &mut [u32]) {
     let sound = finite_velocity::<R>(&velocity[..tree.dofs.len()]);
     let mut moving = R::lit(1.0);
     for (lane, word) in status.iter_mut().enumerate() {
-        if !sound.lane(lane) {
+        if *word & status::HELD == 0 && !sound.lane(lane) {
             *word |= status::NON_FINITE;
         }
-        if *word & status::STOPPED != 0 {
+        if *word & (status::STOPPED | status::HELD) != 0 {
             moving.set_lane(lane, R::lit(0.0).lane(lane));
         }
     }

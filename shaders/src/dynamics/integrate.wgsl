@@ -42,10 +42,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let speed = velocity[v_base + i * TILE];
         sound = sound && is_finite(speed) && abs(speed) <= FASTEST;
     }
-    if !sound {
+    if (status[lane] & STATUS_HELD) == 0u && !sound {
         status[lane] |= STATUS_NON_FINITE;
     }
-    if (status[lane] & STATUS_STOPPED) != 0u {
+    if (status[lane] & (STATUS_STOPPED | STATUS_HELD)) != 0u {
         return;
     }
     let midpoint = dims.tree.integrator == INTEGRATOR_MIDPOINT;

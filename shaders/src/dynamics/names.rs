@@ -81,6 +81,8 @@ pub mod status {
     /// The tree is in an island with others, which solves its constraints: the tree's own solver leaves it alone. Set
     /// and cleared by the host.
     pub const SHARED: u32 = 64;
+    /// The lane's world waits for somebody to solve it: the lane does not move until then.
+    pub const HELD: u32 = 128;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
     /// Lanes with any of these are not solved by themselves; a step begins with no other bits.

@@ -1,8 +1,9 @@
 //! Cases of the kernels of CANAL and SAP, on the islands that the other island kernels are tested with. Each is given what
 //! the mirrors before it leave in f64.
 
-use manyworlds_contact::convex::{ConvexPack, canal, sap};
-use manyworlds_contact::subadmm::Chains;
+use manyworlds_contact::island::Chains;
+use manyworlds_contact::solve::convex::ConvexPack;
+use manyworlds_contact::solve::{canal, sap};
 use manyworlds_contact::{CanalParams, SapParams};
 use manyworlds_shaders::contact::convex::gather;
 use manyworlds_shaders::contact::convex::layout::{self, ConvexDims, form, method, state, term};
@@ -39,8 +40,9 @@ fn packed(of: &Assembled, pack: &ConvexPack, written_out: bool) -> Vec<Case> {
     let gather = case(&k::CONVEX_GATHER, gather, n_items, buffers, &[(3, EXACT)]);
     let mut cases = Vec::new();
     // Never solved: how many steps an island takes would hang on the last bit.
-    let exact = canal::<f32>(&CanalParams { inner: 2, inner_share: 1e-30, penalty: 10.0, ..CanalParams::frozen() });
-    let soft = sap::<f32>(&SapParams { relative: 0.0, absolute: 0.0, ..SapParams::default() });
+    let exact =
+        canal::settings::<f32>(&CanalParams { inner: 2, inner_share: 1e-30, penalty: 10.0, ..CanalParams::frozen() });
+    let soft = sap::settings::<f32>(&SapParams { relative: 0.0, absolute: 0.0, ..SapParams::default() });
     // Outer iterations by themselves, for the mixing to have something to mix.
     let outer = ConvexDims { inner: 1, ..exact };
     // By rounds how many make a direction hangs on rounding, and what is mixed on that.

@@ -313,7 +313,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
     );
     let assembled = Assembled {
         set,
-        islands: &manyworlds_contact::subadmm::Islands {
+        islands: &manyworlds_contact::island::Islands {
             dims: &islands,
             islands: &all.islands,
             constraints: &all.constraints,

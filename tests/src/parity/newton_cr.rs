@@ -1,6 +1,6 @@
 //! Cases of Newton with conjugate residuals, on the islands that the other island kernels are tested with.
 
-use manyworlds_contact::newton_cr::{ResidualPack, settings};
+use manyworlds_contact::solve::newton_cr::{ResidualPack, settings};
 use manyworlds_contact::{NcpFunction, NewtonCrParams, Scaling};
 use manyworlds_shaders::contact::island::{IslandDims, info};
 use manyworlds_shaders::contact::newton_cr::layout::{ResidualDims, term};

@@ -1,7 +1,8 @@
 //! Cases of SubADMM's kernels, on the islands that the other island kernels are tested with. Each is given what the mirrors
 //! before it leave in f64.
 
-use manyworlds_contact::subadmm::{Chains, Islands, SplitPack};
+use manyworlds_contact::island::{Chains, Islands};
+use manyworlds_contact::solve::subadmm::SplitPack;
 use manyworlds_dynamics::TreeSet;
 use manyworlds_shaders::contact::island::{IslandDims, RowItem, SideItem, TreeItem, info, kind};
 use manyworlds_shaders::contact::subadmm::gather;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use manyworlds_contact::pgs::{PgsInfo, PgsParams};
+use manyworlds_contact::tree::{PgsInfo, PgsParams};
 use manyworlds_dynamics::{Settings, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
 use manyworlds_shaders::contact::tree_layout::{LaneDims, contact, info, map, row_stride, slot_reals};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use manyworlds::contact::convex::ConvexProblem;
 use manyworlds::contact::solve::Stage;
+use manyworlds::contact::solve::convex::ConvexProblem;
 use manyworlds::contact::{
     CanalParams, ContactProblem, Penalty, SapParams, SolveSettings, SolveStatus, quality, solve, solve_with,
 };

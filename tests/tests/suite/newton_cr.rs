@@ -1,8 +1,8 @@
 //! Newton with conjugate residuals as a kernel: against the same method for single problems, on both executors, and on bad
 //! input.
 
-use manyworlds::contact::newton_cr::ResidualProblem;
 use manyworlds::contact::solve::Stage;
+use manyworlds::contact::solve::newton_cr::ResidualProblem;
 use manyworlds::contact::{
     ContactProblem, NcpFunction, NewtonCrParams, Scaling, SolveSettings, SolveStatus, quality, solve_with,
 };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use manyworlds::contact::subadmm::{SingleProblem, Splitting};
+use manyworlds::contact::solve::subadmm::{SingleProblem, Splitting};
 use manyworlds::contact::{SolveSettings, SolveStatus, SubAdmmParams, quality, solve};
 use manyworlds::{Batch, BatchOptions, ImportOptions, Model, Precision, State, Summary, load};
 use manyworlds_tests::batches::{batch, bits, executors, mjcf, run, state, tight};

@@ -1,20 +1,21 @@
 //! Solvers by name, each a folder and a line of [`SOLVERS`].
 
 mod auto;
-mod canal;
+mod batch;
+pub mod canal;
 mod cholesky;
-mod convex;
+pub mod convex;
 mod dantzig;
 mod iterate;
 mod law;
 mod newton;
-mod newton_cr;
-mod pgs;
+pub mod newton_cr;
+pub mod pgs;
 mod polish;
-mod sap;
+pub mod sap;
 mod search;
 mod sparse;
-mod subadmm;
+pub mod subadmm;
 mod system;
 
 #[cfg(test)]
@@ -26,6 +27,7 @@ use manyworlds_shaders::Scalar;
 
 use crate::problem::ContactProblem;
 use crate::residual::{Quality, quality};
+pub use batch::{BatchForm, BatchSetup, BatchSolver, Demand, IslandSolve, LoneTrees, SetSolve, SolveBuffers};
 pub use canal::CanalParams;
 use iterate::timed;
 pub use newton_cr::{NcpFunction, NewtonCrParams, Scaling};
@@ -166,41 +168,6 @@ pub struct Outcome {
     pub trace: Vec<Vec<f64>>,
 }
 
-/// What the kernels of a step do for a solver of batches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kernels {
-    /// Nothing: the host solves every world, between two halves of the step.
-    Nothing,
-    /// Sweeps of projected Gauss-Seidel.
-    Sweeps,
-    /// The same with the step let in by parts: an option of batches, no solver's own.
-    Substeps,
-    /// A few sweeps, then Newton steps.
-    Newton,
-    /// SubADMM.
-    Splitting,
-    /// CANAL, on islands that a workgroup can hold.
-    Canal,
-    /// SAP, likewise.
-    Sap,
-    /// Newton steps with conjugate residuals, then Newton steps on the Delassus operator.
-    ConjugateResiduals,
-}
-
-impl Kernels {
-    /// Whether Delassus operators of small islands are written out.
-    #[must_use]
-    pub fn by_operator(self) -> bool {
-        matches!(self, Self::Newton | Self::ConjugateResiduals)
-    }
-
-    /// Whether trees go through islands even where one is an island by itself.
-    #[must_use]
-    pub fn by_islands(self) -> bool {
-        matches!(self, Self::Substeps | Self::Splitting | Self::Canal | Self::Sap | Self::ConjugateResiduals)
-    }
-}
-
 /// Which contact a solver solves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContactModel {
@@ -226,13 +193,14 @@ pub trait Solver: Sync {
     fn model(&self) -> ContactModel {
         ContactModel::Exact
     }
-    /// What kernels do of it in batches of worlds.
-    fn kernels(&self) -> Kernels {
-        Kernels::Nothing
+    /// What kernels do of it in batches of worlds whose steps are taken in so many parts; none: the host solves every
+    /// world.
+    fn batch(&self, _substeps: u32) -> Option<BatchForm> {
+        None
     }
     /// In batches: whether worlds that the kernels left unsolved are given to [`Self::finish`].
     fn finishes(&self) -> bool {
-        self.kernels() == Kernels::Nothing
+        self.batch(1).is_none()
     }
     /// Solves one problem of dense subsystems ([`ContactProblem::condensed`]).
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
@@ -240,7 +208,8 @@ pub trait Solver: Sync {
     fn responds(&self) -> bool {
         true
     }
-    /// Goes on from where the kernels left a problem, its warm start.
+    /// Goes on from where the kernels left a problem, its warm start. They had as many iterations as `settings` say; this
+    /// may take more.
     fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, _: &mut Workspace) -> Outcome {
         self.solve(problem, settings)
     }

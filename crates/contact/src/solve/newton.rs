@@ -1,7 +1,7 @@
 //! What the kernels of a step do and no more: a few sweeps of projected Gauss-Seidel, then Newton steps on the Delassus
 //! operator of islands that are small enough to have it written out, then further sweeps.
 
-use super::{Kernels, Outcome, Precision, SolveSettings, Solver, pgs};
+use super::{BatchForm, Outcome, Precision, SolveSettings, Solver, pgs};
 use crate::problem::ContactProblem;
 
 /// See the module.
@@ -13,8 +13,8 @@ impl Solver for Newton {
         "newton"
     }
 
-    fn kernels(&self) -> Kernels {
-        Kernels::Newton
+    fn batch(&self, _: u32) -> Option<BatchForm> {
+        Some(pgs::NEWTON)
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {

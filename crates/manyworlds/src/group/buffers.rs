@@ -88,27 +88,38 @@ buffers! {
         velocity: Real,
         info: Real,
         status: Index,
+        unsolved: Index,
         moves: Index,
         work: Real,
-        split_index: Index,
-        split: Real,
-        convex_index: Index,
-        convex: Real,
-        cr_index: Index,
-        cr: Real,
+        solver_words: Index,
+        solver_reals: Real,
+    }
+}
+
+/// Two buffers that change places as a step begins: what the step before left, and what the last one writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Turns {
+    pub(crate) before: BufferId,
+    pub(crate) now: BufferId,
+}
+
+impl Turns {
+    /// A step begins.
+    pub(super) fn advance(&mut self) {
+        std::mem::swap(&mut self.before, &mut self.now);
     }
 }
 
 impl IslandBuffers {
-    /// Impulses of the step before and of this one.
-    pub(crate) fn impulses(&self, odd: bool) -> [BufferId; 2] {
-        if odd { [self.impulse_b, self.impulse_a] } else { [self.impulse_a, self.impulse_b] }
+    /// Impulses.
+    pub(super) fn impulses(&self) -> Turns {
+        Turns { before: self.impulse_b, now: self.impulse_a }
     }
 }
 
 impl SetBuffers {
-    /// Impulses of the step before and of this one.
-    pub(crate) fn impulses(&self, odd: bool) -> [BufferId; 2] {
-        if odd { [self.impulse_b, self.impulse_a] } else { [self.impulse_a, self.impulse_b] }
+    /// Impulses.
+    pub(super) fn impulses(&self) -> Turns {
+        Turns { before: self.impulse_b, now: self.impulse_a }
     }
 }

@@ -3,19 +3,20 @@
 use std::sync::Arc;
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_contact::pgs::{self, PgsParams, work_reals};
-use manyworlds_contact::solve::{ContactModel, Kernels};
-use manyworlds_gpu::{Recording, Store, Ticket};
+use manyworlds_contact::solve::{ContactModel, LoneTrees};
+use manyworlds_contact::tree::{self, PgsParams, work_reals};
+use manyworlds_gpu::{Recording, Store};
 use manyworlds_shaders::contact::tree_layout::{SLOTS, info, row_stride};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_at, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
 use super::buffers::{IslandBuffers, SetBuffers};
-use super::finish::Answer;
 use super::kept::Kept;
 use super::record::{IslandStep, SetStep};
 use super::shared::Shared;
+use super::step::InFlight;
+use super::step::unsolved::Answer;
 use crate::Error;
 use crate::geoms::GeomOverrides;
 use crate::host::HostStage;
@@ -34,12 +35,10 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision> {
     pub(super) before: Option<Kept<T>>,
     /// How the host's part of the last solve ended, by world, where it had one.
     pub(super) answers: Vec<Option<Answer>>,
-    /// How the kernels left each island of several trees.
-    pub(super) island_status: Vec<u32>,
     pub(super) recording: Recording,
     /// Poses in the store are not those of the state.
     pub(super) stale: bool,
-    pub(super) ticket: Option<Ticket>,
+    pub(super) in_flight: Option<InFlight>,
 }
 
 /// One tree set of a chunk.
@@ -89,7 +88,6 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     ) -> Result<Self, Error> {
         let width = store.tile();
         let lane_workspace = share.is_some();
-        let kernels = shared.kernels();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -99,11 +97,11 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             let pgs = PgsParams {
                 tolerance: shared.tolerance,
                 sweeps: shared.kernel_iterations(),
-                rows: if lane_workspace { pgs::DEVICE_ROWS } else { pgs::CPU_ROWS },
-                newton: kernels == Kernels::Newton,
+                rows: if lane_workspace { tree::DEVICE_ROWS } else { tree::CPU_ROWS },
+                newton: shared.form.is_some_and(|form| form.lone_trees == LoneTrees::ByLane { newton: true }),
                 share,
             };
-            let step = SetStep { buffers, dims, pgs, odd: false };
+            let step = SetStep { buffers, dims, pgs, impulses: buffers.impulses() };
             sets.push(ChunkSet {
                 step,
                 k,
@@ -114,15 +112,19 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
                 touch: Vec::new(),
             });
         }
-        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, kernels, lane_workspace);
+        let host = HostStage::new(
+            Arc::clone(&shared.host),
+            n_world,
+            width,
+            shared.batch_solver(lane_workspace),
+            shared.form.is_some_and(|form| form.dense),
+        );
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.kernel_iterations(),
-            substeps: shared.substeps,
-            spread: lane_workspace,
             tolerance: shared.tolerance as f32,
-            by_solver: kernels.by_islands() && shared.solver.model() != ContactModel::Exact,
-            odd: false,
+            by_solver: shared.host.all_in_islands && shared.solver.model() != ContactModel::Exact,
+            impulses: islands.impulses(),
         };
         let recording = Recording::new();
         let mut chunk = Self {
@@ -135,18 +137,19 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             geoms: None,
             before: None,
             answers: Vec::new(),
-            island_status: Vec::new(),
             recording,
             stale: true,
-            ticket: None,
+            in_flight: None,
         };
         chunk.allocate(lane_workspace)?;
+        chunk.warm_up()?;
         Ok(chunk)
     }
 
     /// Fixed buffers; those of contacts grow with them.
     fn allocate(&mut self, lane_workspace: bool) -> Result<(), Error> {
         let width = self.store.tile();
+        self.store.resize(self.islands.buffers.unsolved, self.n_world)?;
         for (index, set) in self.sets.iter_mut().enumerate() {
             let (d, b) = (set.step.dims, set.step.buffers);
             let lanes = d.lanes as usize;

@@ -36,7 +36,7 @@ pub(super) fn inspect<T: Scalar + CollidePrecision>(
         let tree = set.layout.tree();
         let b = chunk.sets[index].step.buffers;
         let n = dims.n_v as usize;
-        let impulses = b.impulses(!chunk.sets[index].step.odd)[1];
+        let impulses = chunk.sets[index].step.impulses.now;
         for (j, &model_tree) in set.trees.iter().enumerate() {
             let lane = chunk.sets[index].lane(world, j);
             let v_begin = model.trees[model_tree].v.start;
@@ -97,8 +97,7 @@ pub(super) fn inspect<T: Scalar + CollidePrecision>(
             }
         }
         if let Place::Island(at) = place {
-            let impulse: [T; 3] =
-                read_at(chunk, chunk.islands.buffers.impulses(!chunk.islands.odd)[1], 3 * at as usize)?;
+            let impulse: [T; 3] = read_at(chunk, chunk.islands.impulses.now, 3 * at as usize)?;
             report.impulse = impulse.map(Scalar::to_f64);
             for side in shared_sides.iter().filter(|side| side.constraint == at as usize) {
                 let Some((.., velocity, _)) = lanes.iter().find(|l| (l.1, l.2) == (side.set, side.lane)) else {

@@ -4,26 +4,21 @@ mod backend;
 mod buffers;
 mod certify;
 mod chunk;
-mod convex;
 mod derivatives;
-mod finish;
 mod inspect;
 mod kept;
-mod newton_cr;
 mod params;
 mod problem;
 mod record;
 mod save;
 mod seen;
 mod shared;
-mod split;
 mod step;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_contact::solve::Kernels;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::Timings;
 use manyworlds_model::Model;
@@ -111,8 +106,7 @@ impl<T: Scalar + CollidePrecision> Group<T> {
         let mut specs = Vec::new();
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);
-        let coupled = shared.host.lanes.trees.len() > 1
-            || matches!(shared.kernels(), Kernels::Canal | Kernels::Sap | Kernels::ConjugateResiduals);
+        let coupled = shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands;
         let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {

@@ -47,7 +47,7 @@ pub(super) fn problem<T: Scalar + CollidePrecision>(
     world: usize,
 ) -> Result<StepProblem, Error> {
     chunk.finish()?;
-    let reading = Reading::new(chunk, When::After)?;
+    let reading = Reading::new(chunk, Sides::ByBody)?;
     let WorldProblem { problem, mut impulse, velocity, .. } =
         reading.of(&*chunk.store).world(shared, &chunk.host.packed(), world, ContactProblem::default(), true)?;
     // Those of a world that was reset are gone.
@@ -58,19 +58,19 @@ pub(super) fn problem<T: Scalar + CollidePrecision>(
     Ok(StepProblem { problem, impulse, velocity })
 }
 
-/// Whether a step is over, or its impulses are still being looked for.
+/// How a problem has the sides of its constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum When {
-    /// Within the step.
-    Within,
-    /// Since then impulses have changed buffers.
-    After,
+pub(super) enum Sides {
+    /// Of a tree as a whole.
+    Whole,
+    /// Bodies of a tree told apart: in problems that are written to files.
+    ByBody,
 }
 
 /// The buffers of a chunk that its problems are made of.
 pub(super) struct Reading<T> {
     width: usize,
-    split: bool,
+    sides_as: Sides,
     sets: Vec<SetBuffers<Seen<T>>>,
     islands: Option<IslandBuffers<Seen<T>>>,
 }
@@ -94,10 +94,10 @@ struct IslandBuffers<N> {
 }
 
 impl<T: Scalar + CollidePrecision> Reading<T> {
-    pub(super) fn new(chunk: &mut Chunk<T>, when: When) -> Result<Self, Error> {
+    pub(super) fn new(chunk: &mut Chunk<T>, sides_as: Sides) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
-            let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
+            let (b, impulses) = (chunk.sets[set].step.buffers, chunk.sets[set].step.impulses);
             let mut read = |buffer| Seen::new(&mut *chunk.store, buffer);
             sets.push(SetBuffers {
                 momentum: read(b.momentum)?,
@@ -106,18 +106,18 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
                 state: read(b.state)?,
                 row: read(b.row)?,
                 constraint: read(b.constraint)?,
-                impulse: read(b.impulses(odd ^ (when == When::After))[1])?,
+                impulse: read(impulses.now)?,
             });
         }
-        let (b, odd) = (chunk.islands.buffers, chunk.islands.odd);
+        let (b, impulses) = (chunk.islands.buffers, chunk.islands.impulses);
         let islands = if chunk.host.islands.is_empty() {
             None
         } else {
             let mut read = |buffer| Seen::new(&mut *chunk.store, buffer);
-            let impulse = read(b.impulses(odd ^ (when == When::After))[1])?;
+            let impulse = read(impulses.now)?;
             Some(IslandBuffers { jac: read(b.jac)?, con: read(b.con)?, impulse })
         };
-        Ok(Self { width: chunk.store.tile(), split: when == When::After, sets, islands })
+        Ok(Self { width: chunk.store.tile(), sides_as, sets, islands })
     }
 
     /// Where the numbers are now.
@@ -138,7 +138,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
         };
         Worlds {
             width: self.width,
-            split: self.split,
+            sides_as: self.sides_as,
             sets: self.sets.iter().map(set).collect(),
             islands: self.islands.as_ref().map_or(IslandBuffers { jac: &[], con: &[], impulse: &[] }, islands),
         }
@@ -148,8 +148,7 @@ impl<T: Scalar + CollidePrecision> Reading<T> {
 /// The worlds of a chunk, by the buffers that their problems are made of.
 pub(super) struct Worlds<'a, T> {
     width: usize,
-    /// Whether their problems tell bodies of a tree apart: those that are written to files do.
-    split: bool,
+    sides_as: Sides,
     sets: Vec<SetBuffers<&'a [T]>>,
     islands: IslandBuffers<&'a [T]>,
 }
@@ -370,7 +369,7 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
                 let read = |f| self.slot(shared, at, begin, slot, f);
                 to.builder.constraint(block.law, std::array::from_fn(|k| read(slot::BIAS + k)), block.compliance)?;
                 let tree = own.trees[at.index];
-                if self.split {
+                if self.sides_as == Sides::ByBody {
                     to.parts(&own.layout.tree(), tree, bodies, |k| read(slot::J + k))?;
                 } else {
                     to.whole(tree, (0..3 * own.layout.dims.n_v as usize).map(|k| read(slot::J + k)))?;
@@ -387,7 +386,7 @@ impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
                     let own = &shared.sets[side.set];
                     let j = &self.islands.jac[side.jac..][..3 * own.layout.dims.n_v as usize];
                     let tree = own.trees[side.lane % own.trees.len()];
-                    if self.split {
+                    if self.sides_as == Sides::ByBody {
                         to.parts(&own.layout.tree(), tree, side.bodies, |k| j[k].to_f64())?;
                     } else {
                         to.whole(tree, j.iter().map(|x| x.to_f64()))?;

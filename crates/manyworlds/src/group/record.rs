@@ -1,19 +1,19 @@
 //! A step of a chunk as a recording: reads top to bottom as the algorithm.
 
 use manyworlds_collide::Precision as CollidePrecision;
-use manyworlds_contact::pgs::{self, PgsParams, TreeContactBuffers};
-use manyworlds_contact::solve::Kernels;
+use manyworlds_contact::solve::{BatchSolver, IslandSolve, SetSolve, SolveBuffers};
+use manyworlds_contact::tree::{self, PgsParams, TreeContactBuffers};
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::{answer, back, mobility, sides, system};
-use manyworlds_shaders::contact::island::{IslandDims, IslandRecord};
-use manyworlds_shaders::contact::{island_assemble, island_newton, island_pgs, island_tgs, warm_move};
+use manyworlds_shaders::contact::island::IslandDims;
+use manyworlds_shaders::contact::{island_assemble, warm_move};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
 use manyworlds_shaders::kernel;
 
-use super::buffers::{IslandBuffers, SetBuffers};
+use super::buffers::{IslandBuffers, SetBuffers, Turns};
 use super::chunk::ChunkSet;
-use crate::host::{Beside, IslandPack, SetPart};
+use crate::host::{IslandPack, SetPart};
 
 /// Newton steps for the free velocity where forces are those of a later state, from the linearly implicit step. Each gains
 /// a factor of about `h omega`, the angle turned in a step: what they leave out are the derivatives of Coriolis forces and of
@@ -25,8 +25,8 @@ pub(crate) struct SetStep {
     pub(crate) buffers: SetBuffers,
     pub(crate) dims: TreeDims,
     pub(crate) pgs: PgsParams,
-    /// Which of the two impulse buffers holds the step before.
-    pub(crate) odd: bool,
+    /// Impulses.
+    pub(crate) impulses: Turns,
 }
 
 impl SetStep {
@@ -98,7 +98,7 @@ impl SetStep {
     /// What the contact kernels bind.
     fn contact_buffers(&self) -> TreeContactBuffers {
         let b = &self.buffers;
-        let [impulse_before, impulse] = b.impulses(self.odd);
+        let Turns { before: impulse_before, now: impulse } = self.impulses;
         TreeContactBuffers {
             topology: b.topology,
             params: self.params(),
@@ -122,26 +122,27 @@ impl SetStep {
     }
 
     /// Contacts and rows of trees that are islands by themselves: free velocity to velocity and impulses. `moves`: the
-    /// impulses that come back from islands of several trees. No lane has more than `most_slots` slots.
+    /// impulses that come back from islands of several trees. No lane has more than `most_slots` slots. Without `by_kernels`
+    /// the host solves them.
     pub(crate) fn contact(
         &self,
-        kernels: Kernels,
+        by_kernels: bool,
         most_slots: u32,
         recording: &mut Recording,
         moves: impl FnOnce(&mut Recording),
     ) {
         let b = self.contact_buffers();
-        pgs::record_assembly(recording, &self.pgs, &self.dims, &b);
+        tree::record_assembly(recording, &self.pgs, &self.dims, &b);
         moves(recording);
-        if kernels != Kernels::Nothing {
-            pgs::record_solution(recording, &self.pgs, &self.dims, most_slots, &b);
-            pgs::record_certificate(recording, &self.pgs, &self.dims, &b);
+        if by_kernels {
+            tree::record_solution(recording, &self.pgs, &self.dims, most_slots, &b);
+            tree::record_certificate(recording, &self.pgs, &self.dims, &b);
         }
     }
 
     /// How good the impulses are.
     pub(crate) fn certify(&self, recording: &mut Recording) {
-        pgs::record_certificate(recording, &self.pgs, &self.dims, &self.contact_buffers());
+        tree::record_certificate(recording, &self.pgs, &self.dims, &self.contact_buffers());
     }
 
     /// The states before the last step to frames and motions of then.
@@ -162,7 +163,7 @@ impl SetStep {
         use kernel::dynamics::{DERIVATIVES_EFFORT, DERIVATIVES_FORCE};
         let (b, tree, params) = (&self.buffers, &self.tree(), self.params());
         let (dims, lanes, topology) = (&self.dims, self.dims.lanes, self.buffers.topology);
-        let [_, impulse] = b.impulses(!self.odd);
+        let impulse = self.impulses.now;
         let gaps = sides::Dims { tree: *dims, closed: (closed as f32).to_bits() };
         let sizes = system::Dims {
             lanes,
@@ -260,29 +261,23 @@ pub(crate) struct IslandStep {
     pub(crate) buffers: IslandBuffers,
     /// Most iterations of a solve.
     pub(crate) iterations: u32,
-    /// Parts of a step's free motion, of temporal Gauss-Seidel.
-    pub(crate) substeps: u32,
-    /// Whether a solve is spread over dispatches: on devices, which may end long ones.
-    pub(crate) spread: bool,
     /// Residual (number 1) at which an island is solved, N s.
     pub(crate) tolerance: f32,
     /// Whether the solver itself says what is solved: one of other contact than the residuals'.
     pub(crate) by_solver: bool,
-    /// Which of the two impulse buffers holds the step before.
-    pub(crate) odd: bool,
+    /// Impulses.
+    pub(crate) impulses: Turns,
 }
 
 impl IslandStep {
     /// Impulses of the step before that trees of a set take over from islands they are in no longer.
     pub(crate) fn to_trees(&self, set: &SetStep, part: &SetPart, tile: u32, recording: &mut Recording) {
-        let ([before, _], [_, impulse]) = (self.buffers.impulses(self.odd), set.buffers.impulses(set.odd));
-        self.take(part.to_trees, [before, impulse], [1, tile], recording);
+        self.take(part.to_trees, [self.impulses.before, set.impulses.now], [1, tile], recording);
     }
 
     /// Impulses of the step before that islands take over from trees of a set.
     fn to_islands(&self, set: &SetStep, part: &SetPart, tile: u32, recording: &mut Recording) {
-        let ([_, impulse], [before, _]) = (self.buffers.impulses(self.odd), set.buffers.impulses(set.odd));
-        self.take(part.to_islands, [before, impulse], [tile, 1], recording);
+        self.take(part.to_islands, [set.impulses.before, self.impulses.now], [tile, 1], recording);
     }
 
     fn take(
@@ -302,16 +297,15 @@ impl IslandStep {
     /// made of those is overwritten.
     pub(crate) fn record<T: Scalar + CollidePrecision>(
         &self,
-        kernels: Kernels,
         sets: &[ChunkSet<T>],
         pack: &IslandPack<T>,
-        beside: &Beside,
+        solver: Option<&dyn BatchSolver>,
         tile: u32,
         recording: &mut Recording,
     ) {
         use kernel::contact::{ISLAND_ASSEMBLE, ISLAND_FINISH, ISLAND_GATHER, ISLAND_ROWS, ISLAND_SCATTER};
         let b = &self.buffers;
-        let [before, impulse] = b.impulses(self.odd);
+        let Turns { before, now: impulse } = self.impulses;
         let parts = || sets.iter().map(|set| &set.step).zip(&pack.sets).filter(|(_, part)| part.dims.n_trees > 0);
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
@@ -329,24 +323,35 @@ impl IslandStep {
                 recording.dispatch(&ISLAND_ROWS, dims, dims.n_rows, &[s.topology, s.row, b.index, b.jac, b.con]);
             }
         }
-        let dims = &self.dims(pack);
+        let dims = self.dims(pack);
         recording.dispatch(
             &ISLAND_FINISH,
-            dims,
+            &dims,
             dims.n_constraints,
             &[b.index, b.contact, b.jac, before, b.velocity, b.con, impulse],
         );
         for (set, part) in parts() {
             self.to_islands(set, part, tile, recording);
         }
-        match (kernels, beside) {
-            (Kernels::Nothing, _) => return,
-            (Kernels::Substeps, _) => self.by_parts(dims, impulse, recording),
-            (_, Beside::Split(split)) => self.split(dims, sets, pack, split, recording),
-            (_, Beside::Convex(convex)) => self.convex(kernels, dims, sets, pack, convex, recording),
-            (_, Beside::Residual(cr)) => self.newton_cr::<T>(dims, pack, cr, recording),
-            _ => self.solve(dims, pack, impulse, recording),
-        }
+        let Some(solver) = solver else { return };
+        let set = |number: usize| SetSolve {
+            dims: pack.sets[number].dims,
+            n_m: sets[number].dims().n_m,
+            momentum: sets[number].step.buffers.momentum,
+        };
+        let buffers = SolveBuffers {
+            index: b.index,
+            contact: b.contact,
+            jac: b.jac,
+            con: b.con,
+            impulse,
+            velocity: b.velocity,
+            info: b.info,
+            words: b.solver_words,
+            reals: b.solver_reals,
+            work: b.work,
+        };
+        solver.record(&IslandSolve { dims, buffers, set: &set, workspaces: &pack.workspaces }, recording);
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
             let count = dims.n_trees.max(dims.n_rows);
@@ -365,7 +370,7 @@ impl IslandStep {
             &kernel::contact::ISLAND_CERTIFY,
             &dims,
             dims.n_islands,
-            &[b.index, b.contact, b.jac, b.con, b.impulses(self.odd)[1], b.velocity, b.info, b.status],
+            &[b.index, b.contact, b.jac, b.con, self.impulses.now, b.velocity, b.info, b.status],
         );
     }
 
@@ -379,54 +384,6 @@ impl IslandStep {
             tolerance_scaled: if size_of::<T>() == 4 { self.tolerance } else { 0.0 }.to_bits(),
             by_solver: u32::from(self.by_solver),
             ..pack.dims
-        }
-    }
-
-    /// Temporal Gauss-Seidel.
-    fn by_parts(&self, dims: &IslandDims, impulse: BufferId, recording: &mut Recording) {
-        let b = &self.buffers;
-        let all = island_tgs::Dims::new(dims, self.substeps, self.iterations / self.substeps);
-        // A part begins with as much as a sweep.
-        let stride = if self.spread { island_pgs::SWEEPS / 2 } else { all.iterations };
-        for done in (0..all.iterations).step_by(stride as usize) {
-            let dims = island_tgs::Dims { done, iterations: all.iterations.min(done + stride), ..all };
-            let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.work, b.info];
-            recording.dispatch(&kernel::contact::ISLAND_TGS, &dims, dims.n_islands, &buffers);
-        }
-    }
-
-    /// Sweeps; Newton steps; more sweeps for islands that are too large for those, or withstand them.
-    fn solve<T>(&self, dims: &IslandDims, pack: &IslandPack<T>, impulse: BufferId, recording: &mut Recording) {
-        use kernel::contact::ISLAND_PGS;
-        let b = &self.buffers;
-        let sweep = |recording: &mut Recording, begin: u32, end: u32| {
-            for done in (begin..end).step_by(island_pgs::SWEEPS as usize) {
-                let iterations = end.min(done + island_pgs::SWEEPS);
-                let dims = IslandDims { iterations, done, ..*dims };
-                let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.info];
-                recording.dispatch(&ISLAND_PGS, &dims, dims.n_islands, &buffers);
-            }
-        };
-        if !pack.islands.iter().any(IslandRecord::has_work) {
-            sweep(recording, 0, self.iterations);
-            return;
-        }
-        let first = self.iterations.min(island_newton::FIRST);
-        sweep(recording, 0, first);
-        let rounds = island_newton::ROUNDS.min(self.iterations - first);
-        self.newton(dims, rounds, pack, recording);
-        sweep(recording, first, self.iterations);
-    }
-
-    /// Newton steps on the Delassus operators that are written out, of islands that are not solved.
-    pub(super) fn newton<T>(&self, dims: &IslandDims, rounds: u32, pack: &IslandPack<T>, recording: &mut Recording) {
-        let b = &self.buffers;
-        let [_, impulse] = b.impulses(self.odd);
-        let stride = if self.spread { pack.workspaces.rounds() } else { rounds.max(1) };
-        for done in (0..rounds).step_by(stride as usize) {
-            let dims = IslandDims { iterations: rounds.min(done + stride), done, ..*dims };
-            let buffers = [b.index, b.jac, b.con, impulse, b.velocity, b.info, b.work];
-            recording.dispatch(&kernel::contact::ISLAND_NEWTON, &dims, dims.n_islands, &buffers);
         }
     }
 }

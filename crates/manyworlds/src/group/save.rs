@@ -25,7 +25,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         let width = self.store.tile();
         for index in 0..self.sets.len() {
             let step = &self.sets[index].step;
-            let (dims, buffers, odd) = (step.dims, step.buffers, step.odd);
+            let (dims, buffers, impulses) = (step.dims, step.buffers, step.impulses);
             let lanes = dims.lanes as usize;
             let n_row = step.dims.n_row as usize * row_stride(step.dims.n_v as usize);
             let stride = row_stride(dims.n_v as usize);
@@ -33,7 +33,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             let rows = self.read_all(buffers.row)?;
             out.word(dims.param_lanes);
             let params = if dims.param_lanes == 1 { self.read_all(buffers.lane_params)? } else { Vec::new() };
-            let impulses = self.read_all(buffers.impulses(odd)[0])?;
+            let impulses = self.read_all(impulses.now)?;
             for lane in 0..lanes {
                 out.word(self.sets[index].status[lane]);
                 (0..dims.n_state()).for_each(|e| out.real(state[tile_at(width, lane, dims.n_state(), e)]));
@@ -86,7 +86,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
                 self.share_params(index)?;
             }
             let step = &self.sets[index].step;
-            let (dims, buffers, odd) = (step.dims, step.buffers, step.odd);
+            let (dims, buffers, last) = (step.dims, step.buffers, step.impulses);
             let lanes = dims.lanes as usize;
             let n_row = step.dims.n_row as usize * row_stride(step.dims.n_v as usize);
             let stride = row_stride(dims.n_v as usize);
@@ -137,9 +137,8 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
                     }
                 }
             }
-            let before = buffers.impulses(odd)[0];
-            self.store.resize(before, impulses.len())?;
-            self.store.write(before, 0, &impulses)?;
+            self.store.resize(last.now, impulses.len())?;
+            self.store.write(last.now, 0, &impulses)?;
         }
         let n_constraint = self.restore_islands(input)?;
         if input.word()? == 1 {
@@ -170,7 +169,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
 
     /// Impulses of the islands of several trees, and where the model's own constraints stand among them.
     fn save_islands(&mut self, out: &mut Writer) -> Result<(), Error> {
-        let [impulses, _] = self.islands.buffers.impulses(self.islands.odd);
+        let impulses = self.islands.impulses.now;
         let n = self.store.len(impulses);
         let mut all = vec![T::default(); n];
         self.store.read(impulses, &mut all)?;
@@ -191,7 +190,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             }
         }
         self.host.islands.clear();
-        let [impulses, _] = self.islands.buffers.impulses(self.islands.odd);
+        let impulses = self.islands.impulses.now;
         if n > 0 {
             self.store.resize(impulses, n)?;
             self.store.write(impulses, 0, &all)?;

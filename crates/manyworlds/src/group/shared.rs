@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use manyworlds_collide::{CollisionModel, CollisionSettings, Precision as CollidePrecision};
-use manyworlds_contact::solve::{Kernels, Solver};
-use manyworlds_contact::subadmm::Chains;
+use manyworlds_contact::island::Chains;
+use manyworlds_contact::solve::{BatchForm, BatchSetup, BatchSolver, ContactModel, LoneTrees, Precision, Solver};
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
@@ -12,10 +12,6 @@ use manyworlds_shaders::Scalar;
 use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error, Integrator, geoms};
-
-/// Sweeps of kernels before the host goes on: with half as many clutter's steps took half as long again, with twice as many
-/// those of dishes being piled twice as long.
-const SWEEPS: u32 = 100;
 
 /// The compiled model of a group.
 pub(crate) struct Shared<T: Scalar + CollidePrecision> {
@@ -30,6 +26,8 @@ pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     /// Parts of a step's free motion.
     pub(crate) substeps: u32,
     pub(crate) solver: &'static dyn Solver,
+    /// What its kernels do; none: the host solves every world.
+    pub(crate) form: Option<BatchForm>,
 }
 
 impl<T: Scalar + CollidePrecision> Shared<T> {
@@ -57,9 +55,8 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             _ => None,
         };
         let solver = manyworlds_contact::solver(&options.solver)?;
-        let kernels = kernels(solver, options.substeps);
-        let by_islands = kernels.by_islands();
-        let surfaces = (kernels == Kernels::Sap).then(|| Surfaces::new(&model));
+        let form = solver.batch(options.substeps);
+        let surfaces = (solver.model() == ContactModel::Convex).then(|| Surfaces::new(&model));
         let host = HostModel {
             surfaces,
             lever: geoms::lever(&model),
@@ -68,7 +65,7 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             fixed,
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
-            chains: by_islands.then(|| sets.iter().map(|set| Chains::new(&set.layout.tree())).collect()),
+            all_in_islands: form.is_some_and(|form| form.lone_trees == LoneTrees::AsIslands),
             sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
         };
         Ok(Self {
@@ -81,25 +78,26 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
             iterations: options.iterations,
             substeps: options.substeps,
             solver,
+            form,
         })
     }
 
-    /// What the kernels of a step do.
-    pub(crate) fn kernels(&self) -> Kernels {
-        kernels(self.solver, self.substeps)
-    }
-
-    /// Iterations of the kernels at most: more sweeps find less than what a solver goes on with on the host.
+    /// Iterations of the kernels at most.
     pub(crate) fn kernel_iterations(&self) -> u32 {
-        let own = self.kernels() == Kernels::Newton && self.solver.finishes();
-        if own { self.iterations.min(SWEEPS) } else { self.iterations }
+        self.form.map_or(self.iterations, |form| self.iterations.min(form.most_iterations))
     }
-}
 
-/// What kernels do for a solver in so many parts of a step.
-fn kernels(solver: &dyn Solver, substeps: u32) -> Kernels {
-    match solver.kernels() {
-        Kernels::Sweeps if substeps > 1 => Kernels::Substeps,
-        kernels => kernels,
+    /// The solver's part of a chunk.
+    pub(crate) fn batch_solver(&self, on_device: bool) -> Option<Box<dyn BatchSolver>> {
+        let form = self.form?;
+        let setup = BatchSetup {
+            chains: self.sets.iter().map(|set| Chains::new(&set.layout.tree())).collect(),
+            precision: if T::NAME == f64::NAME { Precision::F64 } else { Precision::F32 },
+            on_device,
+            iterations: self.kernel_iterations(),
+            tolerance: self.tolerance as f32,
+            substeps: self.substeps,
+        };
+        Some((form.make)(setup))
     }
 }

@@ -6,10 +6,8 @@ use std::ops::Range;
 use bytemuck::{Pod, cast_slice};
 use manyworlds_collide::organise::{self, Plan};
 use manyworlds_collide::{Contact, Precision};
-use manyworlds_contact::NewtonCrParams;
-use manyworlds_contact::convex::ConvexPack;
-use manyworlds_contact::newton_cr::ResidualPack;
-use manyworlds_contact::subadmm::{self, SplitPack};
+use manyworlds_contact::island::{Islands, SetItems};
+use manyworlds_contact::solve::BatchSolver;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, UNBOUNDED,
@@ -49,8 +47,8 @@ pub(crate) struct IslandPack<T> {
     pub(crate) sides: Vec<SideRecord>,
     /// `warm_move`'s records: impulses that islands take over from trees, and trees from islands.
     pub(crate) moves: Vec<u32>,
-    /// Whether islands that are small enough are marked for Newton steps.
-    newton: bool,
+    /// Whether the Delassus operators of islands that are small enough are written out.
+    dense: bool,
     /// Constraints of the island at hand.
     counts: Counts,
     colours: Vec<u32>,
@@ -109,6 +107,10 @@ impl SetPart {
         Self { dims, ..Self::default() }
     }
 
+    fn items(&self) -> SetItems<'_> {
+        SetItems { dims: &self.dims, trees: &self.trees, rows: &self.rows, sides: &self.items }
+    }
+
     fn clear(&mut self) {
         self.trees.clear();
         self.rows.clear();
@@ -148,7 +150,7 @@ struct Sides {
 }
 
 impl<T: Scalar + Precision> IslandPack<T> {
-    pub(crate) fn new(model: &HostModel<T>, n_world: usize, newton: bool) -> Self {
+    pub(crate) fn new(model: &HostModel<T>, n_world: usize, dense: bool) -> Self {
         let n_fixed = n_world * model.fixed.len();
         Self {
             index: Vec::new(),
@@ -156,7 +158,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
             dims: IslandDims::default(),
             n_jac: 0,
             workspaces: Workspaces::default(),
-            newton,
+            dense,
             counts: Counts::default(),
             sets: model.sets.iter().map(SetPart::new).collect(),
             islands: Vec::new(),
@@ -283,46 +285,11 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.assemble();
     }
 
-    fn records(&self) -> subadmm::Islands<'_> {
-        subadmm::Islands {
-            dims: &self.dims,
-            islands: &self.islands,
-            constraints: &self.constraints,
-            sides: &self.sides,
-        }
-    }
-
-    /// By set.
-    fn trees(&self) -> Vec<&[TreeItem]> {
-        self.sets.iter().map(|part| &part.trees[..]).collect()
-    }
-
-    /// Packs where the islands' matrices lie.
-    pub(crate) fn convex(&self, convex: &mut ConvexPack) {
-        convex.pack(&self.records(), &self.trees());
-    }
-
-    /// Packs what touches the islands' degrees of freedom.
-    pub(crate) fn residual(&self, cr: &mut ResidualPack) {
-        cr.pack(&self.records(), NewtonCrParams::batches().linear);
-    }
-
-    /// Packs the chains that the islands' constraints act on.
-    pub(crate) fn split(&self, split: &mut SplitPack) {
-        let (all, trees) = (self.records(), self.trees());
-        // A set's items and rows stand in the order in which constraints have them as sides.
-        let mut met = vec![[0; 2]; self.sets.len()];
-        split.pack(&all, &trees, |side, set, chains, add| {
-            let (part, [items, rows]) = (&self.sets[set], &mut met[set]);
-            let of = self.constraints[self.sides[side].constraint as usize].kind;
-            if of == kind::BLOCK {
-                chains.of_side(&part.items[*items]).into_iter().flatten().for_each(add);
-                *items += 1;
-            } else {
-                chains.of_row(part.rows[*rows].row).iter().copied().for_each(add);
-                *rows += 1;
-            }
-        });
+    /// Packs what a solver needs to know of the islands beside these records.
+    pub(crate) fn pack_for(&self, solver: &mut dyn BatchSolver) {
+        let all =
+            Islands { dims: &self.dims, islands: &self.islands, constraints: &self.constraints, sides: &self.sides };
+        solver.pack(&all, &|set| self.sets[set].items());
     }
 
     /// Contacts that a tree solves by itself again.
@@ -408,7 +375,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
                 velocity_end: self.dims.n_velocity,
                 n_contacts,
                 world: index as u32,
-                work: if self.newton { self.workspaces.place(self.counts) } else { NONE },
+                work: if self.dense { self.workspaces.place(self.counts) } else { NONE },
             });
         }
         self.colours.extend(plan.colours.iter().map(|end| first + end));

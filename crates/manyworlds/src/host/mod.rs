@@ -12,14 +12,9 @@ use std::time::{Duration, Instant};
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
-use manyworlds_contact::convex::ConvexPack;
-use manyworlds_contact::newton_cr::ResidualPack;
-use manyworlds_contact::solve::Kernels;
-use manyworlds_contact::subadmm::{Chains, SplitPack};
+use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::convex::layout::method;
-use manyworlds_shaders::contact::subadmm;
 use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
 use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
@@ -66,8 +61,8 @@ pub(crate) struct HostModel<T: Precision> {
     pub(crate) speculative: f64,
     /// Those of them that are bilateral blocks of one tree.
     pub(crate) blocks: Vec<TreeBlock>,
-    /// By set, where the solver works on islands alone: then every tree with a constraint is in one, alone in it or not.
-    pub(crate) chains: Option<Vec<Chains>>,
+    /// Whether the solver works on islands alone: then every tree with a constraint is in one, alone in it or not.
+    pub(crate) all_in_islands: bool,
     /// Where the solver's contact is compliant.
     pub(crate) surfaces: Option<Surfaces>,
 }
@@ -142,52 +137,24 @@ pub(crate) struct HostStage<T: Precision> {
     /// By set.
     pub(crate) params: Vec<LaneParams<T>>,
     pub(crate) islands: IslandPack<T>,
-    /// What the solver needs to know of islands beside their records.
-    pub(crate) beside: Beside,
+    /// What the solver's kernels need to know of the islands; none: the host solves every world.
+    pub(crate) solver: Option<Box<dyn BatchSolver>>,
     /// Times of the stages, if they are taken.
     timings: Option<Timings>,
 }
-
-/// What a solver needs to know of islands beside their records.
-#[derive(Debug)]
-pub(crate) enum Beside {
-    /// Nothing.
-    Nothing,
-    /// Of SubADMM.
-    Split(SplitPack),
-    /// Of CANAL and SAP.
-    Convex(ConvexPack),
-    /// Of Newton with conjugate residuals.
-    Residual(ResidualPack),
-}
-
-/// Degrees of freedom of an island up to which CPU executors factor its matrix as a dense one; the host's blocks take more.
-const CPU_DOFS: usize = 128;
 
 /// A block's number, its worlds, their organisers, and what a thread works with.
 type Task<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
 
 impl<T: Scalar + Precision> HostStage<T> {
-    /// `kernels`: what they do of the solver. `device`: whether islands are solved by workgroups of a device, which leave
-    /// the host less: splitting has a form of its own for many constraints, CANAL and SAP one for islands whose matrix is
-    /// too large; on the CPU the host's blocks are better than that.
-    pub(crate) fn new(model: Arc<HostModel<T>>, n_world: usize, width: usize, kernels: Kernels, device: bool) -> Self {
-        let convex = |chains, method| {
-            let mut pack = ConvexPack::new(chains, method);
-            pack.iterative = device;
-            if !device {
-                pack.most[1] = pack.most[1].min(CPU_DOFS);
-            }
-            Beside::Convex(pack)
-        };
-        let fused_most = if device { subadmm::FUSED_MOST } else { u32::MAX };
-        let beside = match (kernels, model.chains.clone()) {
-            (Kernels::Splitting, Some(chains)) => Beside::Split(SplitPack::new(chains, fused_most)),
-            (Kernels::Canal, Some(chains)) => convex(chains, method::CANAL),
-            (Kernels::Sap, Some(chains)) => convex(chains, method::SAP),
-            (Kernels::ConjugateResiduals, _) => Beside::Residual(ResidualPack::default()),
-            _ => Beside::Nothing,
-        };
+    /// `dense`: whether the solver has Delassus operators of small islands written out.
+    pub(crate) fn new(
+        model: Arc<HostModel<T>>,
+        n_world: usize,
+        width: usize,
+        solver: Option<Box<dyn BatchSolver>>,
+        dense: bool,
+    ) -> Self {
         let n_tree = model.lanes.trees.len();
         let packs = model
             .sets
@@ -196,8 +163,8 @@ impl<T: Scalar + Precision> HostStage<T> {
             .collect();
         Self {
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
-            islands: IslandPack::new(&model, n_world, kernels.by_operator()),
-            beside,
+            islands: IslandPack::new(&model, n_world, dense),
+            solver,
             timings: None,
             width,
             worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),
@@ -269,11 +236,8 @@ impl<T: Scalar + Precision> HostStage<T> {
         let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
-        match &mut self.beside {
-            Beside::Nothing => {}
-            Beside::Split(split) => self.islands.split(split),
-            Beside::Convex(convex) => self.islands.convex(convex),
-            Beside::Residual(cr) => self.islands.residual(cr),
+        if let Some(solver) = &mut self.solver {
+            self.islands.pack_for(&mut **solver);
         }
         let packing = passed(clock);
         if let Some(timings) = &mut self.timings {
@@ -413,7 +377,7 @@ impl<T: Scalar + Precision> HostModel<T> {
     /// Islands of a world, the place of every contact, and where it was solved in the step before.
     fn organise(&self, world: &mut World<T>, organiser: &mut Organiser, bench: &mut Bench<T>) {
         let n_tree = self.lanes.trees.len();
-        if n_tree > 1 || self.chains.is_some() {
+        if n_tree > 1 || self.all_in_islands {
             bench.begins.clear();
             bench.begins.push(0);
             bench.touched.clear();
@@ -426,7 +390,7 @@ impl<T: Scalar + Precision> HostModel<T> {
                 bench.begins.push(bench.touched.len() as u32);
             }
             let links = Links { n_subsystems: n_tree, begins: &bench.begins, touched: &bench.touched };
-            organiser.organise(links, if self.chains.is_some() { 1 } else { 2 });
+            organiser.organise(links, if self.all_in_islands { 1 } else { 2 });
         }
         world.places.clear();
         world.places.resize(world.contacts.len(), Place::Island(u32::MAX));

@@ -21,9 +21,17 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
 
 use super::iterate::{copy, measure};
-use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, Workspace, pgs};
+use super::{BatchForm, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, Workspace, pgs};
 use crate::problem::ContactProblem;
 use stages::Search;
+
+/// Sweeps of kernels before the host goes on: with half as many clutter's steps took half as long again, with twice as many
+/// those of dishes being piled twice as long.
+const SWEEPS: u32 = 100;
+
+/// So many times as many iterations as the kernels had, the host may take for what they left: few worlds are that hard,
+/// and each costs only its own time.
+pub(super) const PATIENCE: u32 = 10;
 
 /// Sweeps at the end: where Newton steps and CANAL stalled these hardly ever help.
 const MORE_SWEEPS: u32 = 200;
@@ -37,8 +45,8 @@ impl Solver for Auto {
         "auto"
     }
 
-    fn kernels(&self) -> Kernels {
-        Kernels::Newton
+    fn batch(&self, _: u32) -> Option<BatchForm> {
+        Some(BatchForm { most_iterations: SWEEPS, ..pgs::NEWTON })
     }
 
     fn finishes(&self) -> bool {
@@ -53,6 +61,7 @@ impl Solver for Auto {
     }
 
     fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, _: &mut Workspace) -> Outcome {
+        let settings = &SolveSettings { iterations: settings.iterations.saturating_mul(PATIENCE), ..*settings };
         match settings.precision {
             Precision::F32 => finish::<f32>(problem, settings, settings.iterations),
             Precision::F64 => finish::<f64>(problem, settings, settings.iterations),

@@ -17,6 +17,7 @@
 //! gap `|J v - z|`; inner problems solved only as well as the outer iteration can use.
 //! The certificate (residual number 1), not `|J v - z|`, decides when an island is solved; it is computed in f64.
 
+mod batch;
 mod island;
 mod params;
 mod shift;
@@ -29,8 +30,9 @@ use std::time::Duration;
 use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, measure, verdict};
-use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace};
+use super::{BatchForm, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace};
 use crate::problem::ContactProblem;
+pub use batch::settings;
 pub(super) use island::{IslandState, Step};
 pub use params::CanalParams;
 
@@ -43,8 +45,8 @@ impl Solver for Canal {
         "canal"
     }
 
-    fn kernels(&self) -> Kernels {
-        Kernels::Canal
+    fn batch(&self, _: u32) -> Option<BatchForm> {
+        Some(batch::FORM)
     }
 
     fn finishes(&self) -> bool {

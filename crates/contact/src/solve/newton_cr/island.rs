@@ -4,10 +4,10 @@ use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
 use super::super::system::{Constraint, Rows, System, cast};
+use super::batch::{SHIFT, SHIFT_DOUBLE};
 use super::ncp::{friction, ncp};
 use super::params::{NewtonCrParams, Scaling};
 use super::residual;
-use crate::newton_cr::{SHIFT, SHIFT_DOUBLE};
 use crate::problem::{ContactProblem, Law};
 
 /// Derivatives of an NCP function below this count as zero: the row is held by its impulse alone.

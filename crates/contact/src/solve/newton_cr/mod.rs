@@ -12,10 +12,13 @@
 //! Where everything sticks a handful of steps does; where contacts slide, a W that is held makes the iteration cycle, and
 //! Newton steps on the strict map ([`super::polish`]), which know how the cone follows the normal impulse, finish it.
 
+mod batch;
 mod island;
 mod ncp;
+mod pack;
 mod params;
 mod residual;
+mod single;
 #[cfg(test)]
 mod tests;
 
@@ -27,10 +30,13 @@ use manyworlds_shaders::Scalar;
 use super::auto;
 use super::iterate::{Phase, copy, measure, verdict};
 use super::polish::{Polish, Trust};
-use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace};
+use super::{BatchForm, Outcome, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace};
 use crate::problem::ContactProblem;
+pub use batch::settings;
 use island::IslandState;
+pub use pack::ResidualPack;
 pub use params::{NcpFunction, NewtonCrParams, Scaling};
+pub use single::ResidualProblem;
 
 /// A full step is taken after one that brought the residual to this share.
 const FELL: f64 = 0.5;
@@ -51,8 +57,8 @@ impl Solver for NewtonCr {
         "newton-cr"
     }
 
-    fn kernels(&self) -> Kernels {
-        Kernels::ConjugateResiduals
+    fn batch(&self, _: u32) -> Option<BatchForm> {
+        Some(batch::FORM)
     }
 
     fn finishes(&self) -> bool {
@@ -64,11 +70,12 @@ impl Solver for NewtonCr {
     }
 
     fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, _: &mut Workspace) -> Outcome {
+        let iterations = settings.iterations.saturating_mul(auto::PATIENCE);
         // Where the kernels' steps did not converge, many more of the same will not.
         let params = NewtonCrParams { finish_after: Some(AGAIN), ..NewtonCrParams::batches() };
-        let first = SolveSettings { iterations: settings.iterations.min(AGAIN + QUICK + CAREFUL), ..*settings };
+        let first = SolveSettings { iterations: iterations.min(AGAIN + QUICK + CAREFUL), ..*settings };
         let own = Outcome { stage: Some(Stage::NewtonCr), ..params.run(problem, &first) };
-        let left = settings.iterations - first.iterations;
+        let left = iterations - first.iterations;
         if own.status == SolveStatus::Converged || left == 0 || !own.lambda.iter().all(|x| x.is_finite()) {
             return own;
         }

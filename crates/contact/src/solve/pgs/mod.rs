@@ -1,6 +1,9 @@
 //! Projected Gauss-Seidel on one problem, alone or followed by Newton steps: the kernels `contact/island_pgs`,
 //! `contact/island_newton` and `contact/island_certify`, by their mirrors.
 
+mod batch;
+mod substeps;
+
 use std::time::Instant;
 
 use manyworlds_shaders::Scalar;
@@ -10,9 +13,10 @@ use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS, island_newton};
 use manyworlds_shaders::contact::island_pgs::island_pgs;
 use manyworlds_shaders::dynamics::tree::status;
 
-use super::{Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver};
+use super::{BatchForm, Outcome, Precision, SolveSettings, SolveStatus, Solver};
 use crate::island::Ragged;
 use crate::problem::ContactProblem;
+pub(super) use batch::{DenseNewton, NEWTON};
 
 /// See [`manyworlds_shaders::contact::island_pgs`].
 #[derive(Debug)]
@@ -23,8 +27,8 @@ impl Solver for Pgs {
         "pgs"
     }
 
-    fn kernels(&self) -> Kernels {
-        Kernels::Sweeps
+    fn batch(&self, substeps: u32) -> Option<BatchForm> {
+        Some(if substeps > 1 { substeps::FORM } else { batch::SWEEPS })
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {

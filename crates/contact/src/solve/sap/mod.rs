@@ -11,6 +11,7 @@
 //!
 //! Newton with a block-sparse factorization over subsystems and exact line search (section IV): it converges from any start.
 
+mod batch;
 mod island;
 mod params;
 #[cfg(test)]
@@ -22,9 +23,10 @@ use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, verdict};
 use super::{
-    ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace,
+    BatchForm, ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Solver, SolverParams, Stage, Workspace,
 };
 use crate::problem::ContactProblem;
+pub use batch::settings;
 use island::{IslandState, Step};
 pub use params::SapParams;
 
@@ -41,8 +43,8 @@ impl Solver for Sap {
         ContactModel::Convex
     }
 
-    fn kernels(&self) -> Kernels {
-        Kernels::Sap
+    fn batch(&self, _: u32) -> Option<BatchForm> {
+        Some(batch::FORM)
     }
 
     fn finishes(&self) -> bool {

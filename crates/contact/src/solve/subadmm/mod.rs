@@ -14,19 +14,24 @@
 //! A subsystem's matrix is dense here. The certificate (residual number 1), not the splitting's own residuals, decides
 //! when an island is solved; it is computed in f64.
 
+mod batch;
 mod cholesky;
 mod island;
+mod pack;
 mod params;
+mod single;
 
 use std::time::Duration;
 
 use manyworlds_shaders::Scalar;
 
 use super::iterate::{Phase, copy, measure, verdict};
-use super::{Kernels, Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
+use super::{BatchForm, Outcome, SolveSettings, SolveStatus, Solver, SolverParams};
 use crate::problem::ContactProblem;
 use island::IslandState;
+pub use pack::SplitPack;
 pub use params::{Penalty, SubAdmmParams};
+pub use single::{SingleProblem, Splitting};
 
 /// See the module.
 #[derive(Debug)]
@@ -37,8 +42,8 @@ impl Solver for SubAdmm {
         "subadmm"
     }
 
-    fn kernels(&self) -> Kernels {
-        Kernels::Splitting
+    fn batch(&self, _: u32) -> Option<BatchForm> {
+        Some(batch::FORM)
     }
 
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {

@@ -208,7 +208,7 @@ impl<'a, T: Scalar + CollidePrecision> StepNumbers<'a, T> {
     /// `tolerance`: residuals above it speak against a step, N s.
     fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
         chunk.finish()?;
-        let islands = Seen::new(&mut *chunk.store, chunk.islands.buffers.impulses(!chunk.islands.odd)[1])?;
+        let islands = Seen::new(&mut *chunk.store, chunk.islands.impulses.now)?;
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in &chunk.sets {
             let (b, store) = (set.step.buffers, &mut *chunk.store);
@@ -216,7 +216,7 @@ impl<'a, T: Scalar + CollidePrecision> StepNumbers<'a, T> {
             sets.push(SetNumbers {
                 states: Seen::new(store, b.state)?,
                 rows: Seen::new(store, b.row)?,
-                slots: Seen::new(store, b.impulses(!set.step.odd)[1])?,
+                slots: Seen::new(store, set.step.impulses.now)?,
                 params: if own_params { Some(Seen::new(store, b.lane_params)?) } else { None },
             });
         }

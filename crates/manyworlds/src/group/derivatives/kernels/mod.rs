@@ -198,8 +198,8 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         let store = &mut *self.store;
         let seen = |set: &ChunkSet<T>| {
             let b = set.step.buffers;
-            let [_, impulse] = b.impulses(!set.step.odd);
-            let [poses, impulses, params] = [b.before_pose, impulse, b.lane_params].map(|b| Seen::new(store, b));
+            let [poses, impulses, params] =
+                [b.before_pose, set.step.impulses.now, b.lane_params].map(|b| Seen::new(store, b));
             Ok(LanesBefore { poses: poses?, impulses: impulses?, params: params? })
         };
         self.sets.iter().map(seen).collect()

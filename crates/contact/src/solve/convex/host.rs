@@ -7,43 +7,41 @@
 
 use manyworlds_shaders::Scalar;
 
-use super::cholesky::Cholesky;
-use super::law::{Map, impulse};
-use super::search::root;
-use super::sparse::BlockMatrix;
-use super::system::{Block, Rows, System};
+use super::super::cholesky::Cholesky;
+use super::super::law::{Map, impulse};
+use super::super::search::root;
+use super::super::sparse::BlockMatrix;
+use super::super::system::{Block, Rows, System};
+use super::ROUNDOFF;
 use crate::problem::Law;
-
-/// Round-offs that momentum is known to.
-const ROUNDOFF: f64 = 16.0;
 
 /// What a constraint adds to the objective.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Term<T> {
+pub(in crate::solve) struct Term<T> {
     /// The law whose closed form it is.
-    pub(super) law: Law,
+    pub(in crate::solve) law: Law,
     /// Weight of each row, kg; the tangential ones alike.
-    pub(super) beta: Rows<T>,
+    pub(in crate::solve) beta: Rows<T>,
     /// Impulse where `J v = -bias`, N s.
-    pub(super) before: Rows<T>,
+    pub(in crate::solve) before: Rows<T>,
     /// m/s
-    pub(super) bias: Rows<T>,
+    pub(in crate::solve) bias: Rows<T>,
 }
 
 /// See the module.
-pub(super) struct Convex<T> {
-    pub(super) system: System<T>,
+pub(in crate::solve) struct Convex<T> {
+    pub(in crate::solve) system: System<T>,
     /// Of the system's pattern from the first Newton step on.
     matrix: Cholesky<T>,
     is_shaped: bool,
     /// By constraint of the system.
-    pub(super) terms: Vec<Term<T>>,
+    pub(in crate::solve) terms: Vec<Term<T>>,
     /// Velocity, `[n_v]`.
-    pub(super) v: Vec<T>,
+    pub(in crate::solve) v: Vec<T>,
     /// `J v`, m/s.
-    pub(super) sigma: Vec<Rows<T>>,
+    pub(in crate::solve) sigma: Vec<Rows<T>>,
     /// Impulses at `v`.
-    pub(super) lambda: Vec<Rows<T>>,
+    pub(in crate::solve) lambda: Vec<Rows<T>>,
     /// Their derivatives with respect to `lambda*`.
     slopes: Vec<Block<T>>,
     /// Memory of a Newton step: `P beta`, its direction, and `J` times that.
@@ -51,9 +49,9 @@ pub(super) struct Convex<T> {
     direction: Vec<T>,
     along: Vec<Rows<T>>,
     /// Closed form of contacts: convex is the problem with that of the cone alone.
-    pub(super) map: Map,
+    pub(in crate::solve) map: Map,
     /// `A v - b - J^T lambda`, kg m/s.
-    pub(super) gradient: Vec<T>,
+    pub(in crate::solve) gradient: Vec<T>,
     /// `A v` and `J^T lambda`, kg m/s.
     momentum: Vec<T>,
     pushed: Vec<T>,
@@ -88,7 +86,7 @@ impl<T: Scalar> Default for Convex<T> {
 
 impl<T: Scalar> Convex<T> {
     /// Starts from a velocity of the island.
-    pub(super) fn new(system: System<T>, terms: Vec<Term<T>>, v: Vec<T>) -> Self {
+    pub(in crate::solve) fn new(system: System<T>, terms: Vec<Term<T>>, v: Vec<T>) -> Self {
         let mut own = Self { system, terms, v, ..Self::default() };
         own.restart();
         own.system.relative_into(&own.v, &mut own.sigma);
@@ -97,7 +95,7 @@ impl<T: Scalar> Convex<T> {
     }
 
     /// Makes room for another system and other terms.
-    pub(super) fn restart(&mut self) {
+    pub(in crate::solve) fn restart(&mut self) {
         self.is_shaped = false;
         let n = self.system.free_momentum().len();
         for list in [&mut self.gradient, &mut self.momentum, &mut self.pushed] {
@@ -106,14 +104,14 @@ impl<T: Scalar> Convex<T> {
     }
 
     /// Goes to a velocity of the problem.
-    pub(super) fn start_from(&mut self, v: &[f64]) {
+    pub(in crate::solve) fn start_from(&mut self, v: &[f64]) {
         self.system.read_velocity(v, &mut self.v);
         self.system.relative_into(&self.v, &mut self.sigma);
         self.evaluate();
     }
 
     /// Impulses, slopes and gradient at `v`: after a change of the terms.
-    pub(super) fn evaluate(&mut self) {
+    pub(in crate::solve) fn evaluate(&mut self) {
         let map = self.map;
         self.lambda.clear();
         self.slopes.clear();
@@ -131,7 +129,7 @@ impl<T: Scalar> Convex<T> {
 
     /// One Newton step: how fast the objective fell along it at first, J, about twice what it was above its least. None
     /// where the matrix is singular in this arithmetic.
-    pub(super) fn step(&mut self) -> Option<T> {
+    pub(in crate::solve) fn step(&mut self) -> Option<T> {
         if !self.is_shaped {
             self.system.shape(&mut self.matrix);
             self.is_shaped = true;
@@ -156,7 +154,7 @@ impl<T: Scalar> Convex<T> {
     }
 
     /// The Newton step at `v`, in a matrix of the system's pattern; None where it is singular in this arithmetic.
-    pub(super) fn newton(&self, matrix: &mut BlockMatrix<T>) -> Option<Vec<T>> {
+    pub(in crate::solve) fn newton(&self, matrix: &mut BlockMatrix<T>) -> Option<Vec<T>> {
         self.direction(&self.weights().collect::<Vec<_>>(), matrix)
     }
 
@@ -213,18 +211,18 @@ impl<T: Scalar> Convex<T> {
     }
 
     /// What the gradient bounds the error by, J: its square in the norm of `diag(A)^-1`.
-    pub(super) fn error(&self) -> T {
+    pub(in crate::solve) fn error(&self) -> T {
         self.system.energy(&self.gradient)
     }
 
     /// The larger of the squares of `A v` and `J^T lambda` in the same norm, J.
-    pub(super) fn scale(&self) -> T {
+    pub(in crate::solve) fn scale(&self) -> T {
         self.system.energy(&self.momentum).max(self.system.energy(&self.pushed))
     }
 
     /// What round-off leaves of the error at this scale, J: of an impulse, round-off in `J v` leaves beta times as much.
-    pub(super) fn roundoff(&self, scale: T) -> T {
-        let relative = |(c, term): (&super::system::Constraint<T>, &Term<T>)| {
+    pub(in crate::solve) fn roundoff(&self, scale: T) -> T {
+        let relative = |(c, term): (&crate::solve::system::Constraint<T>, &Term<T>)| {
             let stiffest = term.beta[0].max(term.beta[1]).max(term.beta[2]);
             if T::lit(0.0) < c.mass { stiffest / c.mass } else { T::lit(1.0) }
         };
@@ -257,7 +255,7 @@ mod tests {
             for island in &p.plan.islands {
                 let system = System::<f64>::new(&p, island);
                 let before = system.impulses_of(&p.warm_start);
-                let term = |(c, &before): (&super::super::system::Constraint<f64>, &Rows<f64>)| Term {
+                let term = |(c, &before): (&crate::solve::system::Constraint<f64>, &Rows<f64>)| Term {
                     law: c.law,
                     beta: if c.law.rows() == 3 { [9.0, 9.0, 5.0] } else { [5.0; 3] },
                     before,

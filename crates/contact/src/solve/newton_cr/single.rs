@@ -6,9 +6,8 @@ use manyworlds_shaders::contact::newton_cr::layout::ResidualDims;
 use manyworlds_shaders::contact::newton_cr::solve::newton_cr;
 
 use super::{ResidualPack, settings as of_params};
-use crate::island::Ragged;
+use crate::island::{Islands, Ragged};
 use crate::solve::SolverParams;
-use crate::subadmm::Islands;
 use crate::{ContactProblem, NewtonCrParams, Precision, SolveError, SolveSettings};
 
 /// A problem laid out for the kernel.

@@ -7,9 +7,7 @@ use std::time::Instant;
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
-use manyworlds_contact::solve::{
-    ContactModel, Kernels, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace,
-};
+use manyworlds_contact::solve::{ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -17,16 +15,12 @@ use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
-use super::chunk::{Chunk, ChunkSet};
-use super::problem::{Home, Reading, When, Worlds};
-use super::seen::whole;
-use super::shared::Shared;
+use super::super::chunk::Chunk;
+use super::super::problem::{Home, Reading, Sides, Worlds};
+use super::super::seen::whole;
+use super::super::shared::Shared;
 use crate::host::Packed;
 use crate::{Error, Summary};
-
-/// So many times as many iterations as the kernels had, the host may take for what they left: few worlds are that hard,
-/// and each costs only its own time.
-const PATIENCE: u32 = 10;
 
 thread_local! {
     /// What a thread solves one world after the other in. Given back in between, the memory of a large island would be
@@ -70,15 +64,15 @@ impl<T: Scalar + CollidePrecision> Answers<T> {
     fn new(chunk: &mut Chunk<T>) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
-            let (b, odd) = (chunk.sets[set].step.buffers, chunk.sets[set].step.odd);
-            let impulse = whole(&mut *chunk.store, b.impulses(odd)[1])?;
+            let (b, impulses) = (chunk.sets[set].step.buffers, chunk.sets[set].step.impulses);
+            let impulse = whole(&mut *chunk.store, impulses.now)?;
             sets.push(SetAnswers {
                 velocity: whole(&mut *chunk.store, b.velocity)?,
                 row: whole(&mut *chunk.store, b.row)?,
                 impulse,
             });
         }
-        let impulses = chunk.islands.buffers.impulses(chunk.islands.odd)[1];
+        let impulses = chunk.islands.impulses.now;
         let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(&mut *chunk.store, impulses)? };
         Ok(Self { sets, islands })
     }
@@ -86,23 +80,16 @@ impl<T: Scalar + CollidePrecision> Answers<T> {
 
 impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
-    pub(super) fn finish_solve(&mut self) -> Result<bool, Error> {
+    pub(super) fn solve_rest(&mut self) -> Result<bool, Error> {
         self.answers.clear();
         self.answers.resize(self.n_world, None);
-        for set in &mut self.sets {
-            self.store.read_index(set.step.buffers.status, &mut set.status)?;
-        }
-        self.island_status.clear();
-        self.island_status.resize(self.host.islands.islands.len(), 0);
-        if self.by_kernels() && !self.island_status.is_empty() {
-            self.store.read_index(self.islands.buffers.status, &mut self.island_status)?;
-        }
         let wanted: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
         if wanted.is_empty() {
             return Ok(false);
         }
         let clock = Instant::now();
-        let reading = Reading::new(self, When::Within)?;
+        self.fetch_problems()?;
+        let reading = Reading::new(self, Sides::Whole)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
         let solve = |&world: &usize| solve(shared, &host, &worlds, world);
         // A thread alone hands nothing over.
@@ -112,6 +99,9 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             wanted.iter().filter_map(solve).collect()
         };
         let mut answers = Answers::new(self)?;
+        for set in &mut self.sets {
+            set.status.iter_mut().for_each(|word| *word &= !status::HELD);
+        }
         if !self.by_kernels() {
             self.begin_status(&wanted);
         }
@@ -130,24 +120,36 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
 
     /// Whether kernels had a part in solving.
     fn by_kernels(&self) -> bool {
-        self.shared.kernels() != Kernels::Nothing
+        self.shared.form.is_some()
     }
 
     /// Whether something of a world is left to solve.
     fn is_unsolved(&self, world: usize) -> bool {
-        let lanes = |set: &ChunkSet<T>| world * set.k..(world + 1) * set.k;
-        let broken = status::STOPPED | status::BREAKDOWN;
-        if self.sets.iter().any(|set| set.status[lanes(set)].iter().any(|word| word & broken != 0)) {
-            return false;
+        let mut words = self.sets.iter().flat_map(|set| &set.status[world * set.k..(world + 1) * set.k]);
+        if self.by_kernels() {
+            return words.any(|word| word & status::HELD != 0);
         }
-        let unsolved = |word: u32| word & (status::ITERATION_LIMIT | status::SHARED) == status::ITERATION_LIMIT;
-        // Islands stand by world.
-        let all = &self.host.islands.islands;
-        let first = all.partition_point(|island| (island.world as usize) < world);
-        let own = all.iter().zip(&self.island_status).skip(first).take_while(|(i, _)| i.world as usize == world);
-        !self.by_kernels()
-            || self.sets.iter().any(|set| set.status[lanes(set)].iter().any(|&word| unsolved(word)))
-            || own.into_iter().any(|(_, &word)| unsolved(word))
+        // What broke down is not to be solved by anyone.
+        words.all(|word| word & (status::STOPPED | status::BREAKDOWN) == 0)
+    }
+
+    /// Brings everything that problems are read from and answers go to at once, where it lies on a device.
+    fn fetch_problems(&mut self) -> Result<(), Error> {
+        self.recording.clear();
+        for set in &self.sets {
+            let b = set.step.buffers;
+            for buffer in [b.momentum, b.b, b.velocity, b.state, b.row, b.constraint, set.step.impulses.now, b.info] {
+                self.recording.read(buffer);
+            }
+        }
+        if !self.host.islands.is_empty() {
+            let b = self.islands.buffers;
+            for buffer in [b.jac, b.con, self.islands.impulses.now, b.info] {
+                self.recording.read(buffer);
+            }
+        }
+        self.store.run(&self.recording)?;
+        Ok(())
     }
 
     /// Nothing is solved until the host has done it, where no kernel has a part in it.
@@ -208,11 +210,11 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             let b = set.step.buffers;
             self.store.write(b.velocity, 0, &own.velocity)?;
             self.store.write(b.row, 0, &own.row)?;
-            self.store.write(b.impulses(set.step.odd)[1], 0, &own.impulse)?;
+            self.store.write(set.step.impulses.now, 0, &own.impulse)?;
             self.store.write_index(b.status, 0, &set.status)?;
         }
         if !self.host.islands.is_empty() {
-            let impulse = self.islands.buffers.impulses(self.islands.odd)[1];
+            let impulse = self.islands.impulses.now;
             self.store.write(impulse, 0, &answers.islands)?;
         }
         Ok(())
@@ -273,11 +275,7 @@ fn solve<T: Scalar + CollidePrecision>(
         // Of numbers in single precision too: it is what makes up for those.
         precision: Precision::F64,
         tolerance: shared.tolerance,
-        iterations: match shared.kernels() {
-            // The same method, on islands that kernels cannot hold or in more digits.
-            Kernels::Nothing | Kernels::Canal | Kernels::Sap => shared.iterations,
-            _ => shared.iterations.saturating_mul(PATIENCE),
-        },
+        iterations: shared.iterations,
         history: false,
     };
     let mut outcome = shared.solver.finish(&problem.problem, &settings, &mut work);
@@ -331,18 +329,18 @@ impl Left {
 
 /// How the host's solve of a world ended.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
+pub(in crate::group) struct Answer {
     status: SolveStatus,
     stage: Option<Stage>,
     left: Option<Left>,
     /// As the state's velocity was made of them, not rounded, `[n_rows]` of the world's problem.
-    pub(super) impulse: Vec<f64>,
+    pub(in crate::group) impulse: Vec<f64>,
 }
 
 impl Answer {
     /// Puts it where a world is summed up. A solver of another contact than the certificate's is judged by its own
     /// tolerance, which only it knows.
-    pub(super) fn note(&self, summary: &mut Summary) {
+    pub(in crate::group) fn note(&self, summary: &mut Summary) {
         summary.stage = self.stage;
         if let Some(left) = &self.left {
             summary.replace(left.square, left.scaled);

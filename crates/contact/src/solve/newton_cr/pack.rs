@@ -7,7 +7,7 @@ use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandRecord, kind};
 use manyworlds_shaders::contact::newton_cr::LEAST_LINEAR;
 use manyworlds_shaders::contact::newton_cr::layout::{DofRecord, ItemRecord, ResidualDims, state, term};
 
-use crate::subadmm::Islands;
+use crate::island::Islands;
 
 /// Rounds of a lane for a sum over an island.
 const SUM: usize = 8;

@@ -5,10 +5,9 @@ use manyworlds_shaders::contact::convex::layout::{ConvexDims, form, method};
 use manyworlds_shaders::contact::convex::{MOST_DOFS, MOST_GROUP, iterate, terms};
 use manyworlds_shaders::contact::island::{Islands as Found, TreeItem, info};
 
-use super::{ConvexPack, canal, sap};
-use crate::island::Ragged;
-use crate::solve::SolverParams;
-use crate::subadmm::{Chains, Islands};
+use super::ConvexPack;
+use crate::island::{Chains, Islands, Ragged};
+use crate::solve::{SolverParams, canal, sap};
 use crate::{CanalParams, ContactProblem, Penalty, Precision, SapParams, SolveError, SolveSettings};
 
 /// A problem laid out for the kernels.
@@ -73,7 +72,7 @@ impl<T: Scalar> ConvexProblem<T> {
             let what = "kernels weigh constraints by their effective masses".into();
             return Err(SolveError::Setting { setting: "weights", what });
         }
-        Ok(self.solve(settings, &canal::<T>(params)))
+        Ok(self.solve(settings, &canal::settings::<T>(params)))
     }
 
     /// The same with compliant contact.
@@ -83,7 +82,7 @@ impl<T: Scalar> ConvexProblem<T> {
     pub fn sap(&mut self, settings: &SolveSettings, params: &SapParams) -> Result<u32, SolveError> {
         settings.validate()?;
         params.validate()?;
-        Ok(self.solve(settings, &sap::<T>(params)))
+        Ok(self.solve(settings, &sap::settings::<T>(params)))
     }
 
     fn solve(&mut self, settings: &SolveSettings, method: &ConvexDims) -> u32 {

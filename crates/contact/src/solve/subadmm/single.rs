@@ -6,8 +6,8 @@ use manyworlds_shaders::contact::subadmm::fused::fused;
 use manyworlds_shaders::contact::subadmm::layout::SplitDims;
 use manyworlds_shaders::dynamics::tree::NONE;
 
-use super::{Chains, Islands, SplitPack};
-use crate::island::Ragged;
+use super::SplitPack;
+use crate::island::{Chains, Islands, Ragged};
 use crate::solve::{SolverParams, SubAdmmParams};
 use crate::{ContactProblem, Precision, SolveError, SolveSettings};
 

@@ -11,7 +11,7 @@ use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandRecord, SideRecord
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::dynamics::tree::NONE;
 
-use crate::subadmm::{Chains, Islands};
+use crate::island::{Chains, Islands};
 
 /// Rounds of conjugate residuals in a turn at most, and at least, or the island is not the kernels'.
 const ROUNDS: usize = 64;

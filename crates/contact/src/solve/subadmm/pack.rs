@@ -2,28 +2,13 @@
 //! tree by tree and body by body. Everything is rebuilt each step in buffers that are kept.
 
 use bytemuck::cast_slice;
-use manyworlds_shaders::contact::island::{
-    ConstraintRecord, ISLAND_WIDTH, IslandDims, IslandRecord, SideRecord, TreeItem, kind,
-};
+use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandDims, IslandRecord, SideRecord, TreeItem, kind};
 use manyworlds_shaders::contact::subadmm::layout::{
     SplitConstraint, SplitDims, SplitIsland, SplitSlack, SplitTree, constraint, island, slack,
 };
 use manyworlds_shaders::dynamics::tree::NONE;
 
-use super::{Chain, Chains};
-
-/// The islands of a chunk.
-#[derive(Debug, Clone, Copy)]
-pub struct Islands<'a> {
-    /// Sizes.
-    pub dims: &'a IslandDims,
-    /// By island.
-    pub islands: &'a [IslandRecord],
-    /// By constraint.
-    pub constraints: &'a [ConstraintRecord],
-    /// By constraint.
-    pub sides: &'a [SideRecord],
-}
+use crate::island::{Chain, Chains, Islands};
 
 /// Records for `split_index`, ready for upload.
 #[derive(Debug, Default)]

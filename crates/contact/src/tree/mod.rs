@@ -1,4 +1,4 @@
-//! Projected Gauss-Seidel on the tree path: islands of one tree and the ground, a lane per tree.
+//! Trees that are islands by themselves, each with the ground: a lane a tree, from assembly to certificate.
 //!
 //! Solves `A v = b + J^T lambda` with every contact, limit, drive and block obeying its law exactly; see
 //! [`manyworlds_shaders::contact::tree_pgs`] for the method, and [`record_solution`] for the dispatches.

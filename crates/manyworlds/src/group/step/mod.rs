@@ -1,0 +1,218 @@
+//! A step of a chunk, stage by stage.
+//!
+//! | stage | where | reads | writes |
+//! |---|---|---|---|
+//! | collide, organise, pack | host | poses, speeds, status | contact records, islands |
+//! | dynamics | kernels | state, poses | free velocity, factors |
+//! | contact | kernels | free velocity, contact records, impulses before | velocity, impulses, certificates, status |
+//! | hold | kernels | status | status: worlds that are unsolved do not move |
+//! | motion | kernels | velocity, status | state, poses, speeds |
+//!
+//! One submission and one wait, where every world is solved. Where a solver goes on on the host, worlds that are held are
+//! solved there when the wait is over ([`unsolved`]), and a second submission certifies and moves them. [`Recording::stage`]
+//! names the stages where they are recorded, and a test checks that none reads what was not written.
+
+mod prepare;
+pub(super) mod unsolved;
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_gpu::{Recording, Ticket};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::batch::hold::whom;
+use manyworlds_shaders::batch::{hold, unsolved_islands, unsolved_lanes};
+use manyworlds_shaders::kernel::batch::{HOLD, UNSOLVED_ISLANDS, UNSOLVED_LANES};
+
+use super::chunk::Chunk;
+use crate::Error;
+
+/// What a chunk waits for.
+pub(super) enum InFlight {
+    /// A step, of which some worlds may turn out to be unsolved.
+    Step(Ticket),
+    /// The motion of those that were.
+    Motion(Ticket),
+}
+
+impl<T: Scalar + CollidePrecision> Chunk<T> {
+    /// Waits for what was started last, until nothing is left to do of it.
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        while let Some(in_flight) = self.in_flight.take() {
+            match in_flight {
+                InFlight::Step(ticket) => {
+                    self.store.wait(ticket)?;
+                    self.fetch()?;
+                    self.settle()?;
+                }
+                InFlight::Motion(ticket) => {
+                    self.store.wait(ticket)?;
+                    self.fetch()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a step leaves for the host to look at.
+    fn fetch(&mut self) -> Result<(), Error> {
+        for set in &mut self.sets {
+            self.store.read(set.step.buffers.pose, &mut set.poses)?;
+            self.store.read(set.step.buffers.speed, &mut set.speeds)?;
+            self.store.read_index(set.step.buffers.status, &mut set.status)?;
+        }
+        Ok(())
+    }
+
+    /// Brings poses up to the state, if they are not.
+    fn refresh(&mut self) -> Result<(), Error> {
+        self.finish()?;
+        if !self.stale {
+            return Ok(());
+        }
+        self.recording.clear();
+        for set in &self.sets {
+            set.step.kinematics(&mut self.recording);
+        }
+        self.store.run(&self.recording)?;
+        self.fetch()?;
+        self.stale = false;
+        Ok(())
+    }
+
+    /// Has the kernels of a step compiled before the first one; those of islands of several trees follow when there are any.
+    pub(super) fn warm_up(&mut self) -> Result<(), Error> {
+        self.recording.clear();
+        self.record_solution();
+        self.record_hold();
+        self.record_motion();
+        self.store.prepare(&self.recording)?;
+        Ok(())
+    }
+
+    /// Begins a step: the host's stages on the poses at hand, then those of the kernels in one submission.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
+        self.refresh()?;
+        for set in &mut self.sets {
+            set.step.impulses.advance();
+        }
+        self.islands.impulses.advance();
+        self.prepare()?;
+        self.keep()?;
+        self.recording.clear();
+        self.record_solution();
+        if self.shared.form.is_some() {
+            if self.shared.solver.finishes() {
+                self.record_hold();
+            }
+            self.record_motion();
+        }
+        self.in_flight = Some(InFlight::Step(self.store.submit(&self.recording)?));
+        Ok(())
+    }
+
+    /// The rest of a step that was begun. Where the host may have a part in it this waits, so that whoever reads the state
+    /// on the device afterwards finds the whole step.
+    pub(crate) fn complete(&mut self) -> Result<(), Error> {
+        if self.shared.solver.finishes()
+            && let Some(InFlight::Step(ticket)) = self.in_flight.take_if(|f| matches!(f, InFlight::Step(_)))
+        {
+            self.store.wait(ticket)?;
+            self.fetch()?;
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// The step is solved: by its kernels, or by the host now.
+    fn settle(&mut self) -> Result<(), Error> {
+        if self.shared.solver.finishes() {
+            let changed = self.solve_rest()?;
+            if changed || self.shared.form.is_none() {
+                self.recording.clear();
+                self.record_rest(changed);
+                self.in_flight = Some(InFlight::Motion(self.store.submit(&self.recording)?));
+            }
+        }
+        self.host.remember();
+        Ok(())
+    }
+
+    /// States to velocities and impulses.
+    fn record_solution(&mut self) {
+        let by_kernels = self.shared.form.is_some();
+        let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
+        for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
+            self.recording.stage("dynamics");
+            set.step.dynamics(&mut self.recording);
+            self.recording.stage("contact");
+            let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
+            set.step.contact(by_kernels, slots.most(), &mut self.recording, back);
+        }
+        if !pack.is_empty() {
+            islands.record(&self.sets, pack, self.host.solver.as_deref(), tile, &mut self.recording);
+        }
+    }
+
+    /// Worlds that are not solved do not move.
+    fn record_hold(&mut self) {
+        self.recording.stage("hold");
+        let (worlds, b) = (self.n_world as u32, self.islands.buffers);
+        for (number, set) in self.sets.iter().enumerate() {
+            let dims = unsolved_lanes::Dims { worlds, k: set.k as u32, first: u32::from(number == 0) };
+            self.recording.dispatch(&UNSOLVED_LANES, &dims, worlds, &[set.step.buffers.status, b.unsolved]);
+        }
+        if !self.host.islands.is_empty() {
+            let dims = unsolved_islands::Dims { worlds, n_islands: self.host.islands.dims.n_islands };
+            self.recording.dispatch(&UNSOLVED_ISLANDS, &dims, worlds, &[b.index, b.status, b.unsolved]);
+        }
+        self.record_held(whom::UNSOLVED);
+    }
+
+    fn record_held(&mut self, whom: u32) {
+        for set in &self.sets {
+            let dims = hold::Dims { lanes: set.step.dims.lanes, k: set.k as u32, whom };
+            let buffers = [self.islands.buffers.unsolved, set.step.buffers.status];
+            self.recording.dispatch(&HOLD, &dims, dims.lanes, &buffers);
+        }
+    }
+
+    /// Velocities into states, and the poses that collision looks at next.
+    fn record_motion(&mut self) {
+        self.recording.stage("motion");
+        for set in &self.sets {
+            set.step.integrate(&mut self.recording);
+        }
+        self.record_poses();
+    }
+
+    fn record_poses(&mut self) {
+        for set in &self.sets {
+            set.step.kinematics(&mut self.recording);
+            let b = set.step.buffers;
+            self.recording.read(b.pose).read(b.speed).read(b.status);
+        }
+    }
+
+    /// What is left of a step when the host has had its part: certificates, if it found anything, and the motion of what had
+    /// to wait.
+    fn record_rest(&mut self, changed: bool) {
+        if changed {
+            self.recording.stage("contact");
+            for set in &self.sets {
+                set.step.certify(&mut self.recording);
+            }
+            self.islands.certify(&self.host.islands, &mut self.recording);
+        }
+        if self.shared.form.is_none() {
+            self.record_motion();
+            return;
+        }
+        // All others have moved already.
+        self.recording.stage("motion");
+        self.record_held(whom::OTHERS);
+        for set in &self.sets {
+            set.step.integrate(&mut self.recording);
+        }
+        self.record_held(whom::NOBODY);
+        self.record_poses();
+    }
+}

@@ -1,0 +1,124 @@
+//! The host's stages of a step: what collides, islands, packing, uploads.
+
+use manyworlds_collide::{Overrides, Precision as CollidePrecision};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island;
+use manyworlds_shaders::contact::tree_layout::{contact, map, slot_reals};
+use manyworlds_shaders::dynamics::tree::status;
+
+use super::super::buffers::Turns;
+use super::super::chunk::Chunk;
+use crate::Error;
+use crate::host::Moving;
+
+impl<T: Scalar + CollidePrecision> Chunk<T> {
+    /// Freezes all trees of a world that has one which stopped.
+    fn freeze(&mut self) -> Result<(), Error> {
+        if self.sets.len() == 1 && self.sets[0].k == 1 {
+            return Ok(());
+        }
+        for world in 0..self.n_world {
+            if !self.sets.iter().any(|set| set.has_stopped(world)) {
+                continue;
+            }
+            for set in &mut self.sets {
+                let lanes = world * set.k..(world + 1) * set.k;
+                if set.status[lanes.clone()].iter().any(|word| word & status::STOPPED == 0) {
+                    set.status[lanes].iter_mut().for_each(|word| *word |= status::FROZEN);
+                    self.store.write_index(set.step.buffers.status, 0, &set.status)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the trees' own solver which trees it is to leave alone: those in islands with others.
+    fn mark_shared(&mut self) -> Result<(), Error> {
+        for (set, trees) in self.sets.iter_mut().zip(&self.shared.sets) {
+            let mut changed = false;
+            for (lane, word) in set.status[..set.step.dims.lanes as usize].iter_mut().enumerate() {
+                let shared = self.host.is_shared(lane / set.k, trees.trees[lane % set.k]);
+                let marked = *word & !status::SHARED | if shared { status::SHARED } else { 0 };
+                changed |= marked != *word;
+                *word = marked;
+            }
+            if changed {
+                self.store.write_index(set.step.buffers.status, 0, &set.status)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Collision and packing for the state at hand, uploaded.
+    pub(super) fn prepare(&mut self) -> Result<(), Error> {
+        self.freeze()?;
+        let sets = &self.sets;
+        let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
+        let geoms = &self.geoms;
+        let overrides = |world: usize| geoms.as_ref().map_or_else(Overrides::default, |geoms| geoms.of(world));
+        let moving = Moving { poses: |set: usize| &sets[set].poses[..], speeds: |set: usize| &sets[set].speeds[..] };
+        self.host.run(&moving, overrides, stopped);
+        let width = self.store.tile();
+        for (set, pack) in self.sets.iter().zip(&self.host.packs) {
+            let b = set.step.buffers;
+            let n_v = set.step.dims.n_v as usize;
+            // At least one slot: a device binds no empty buffer.
+            let slots = pack.n_slot.max(1) * width;
+            let Turns { before, now: impulse } = set.step.impulses;
+            for (buffer, n) in
+                [(b.contact, contact::SIZE), (b.contact_map, map::SIZE), (b.constraint, slot_reals(n_v)), (impulse, 3)]
+            {
+                self.store.resize(buffer, slots * n)?;
+            }
+            if self.store.is_empty(before) {
+                // The first step: blocks start from zeros.
+                self.store.resize(before, 3 * slots)?;
+            }
+            self.store.write(b.contact, 0, &pack.contact)?;
+            self.store.write_index(b.contact_map, 0, &pack.map)?;
+            self.store.write_index(b.slots, 0, &pack.slots)?;
+        }
+        if self.shared.host.lanes.trees.len() > 1 || self.shared.host.all_in_islands {
+            self.mark_shared()?;
+        }
+        self.prepare_islands()
+    }
+
+    /// Uploads the islands of several trees, if there are any.
+    fn prepare_islands(&mut self) -> Result<(), Error> {
+        let (pack, b) = (&self.host.islands, self.islands.buffers);
+        if !pack.moves.is_empty() {
+            self.store.resize(b.moves, pack.moves.len())?;
+            self.store.write_index(b.moves, 0, &pack.moves)?;
+        }
+        if pack.is_empty() {
+            return Ok(());
+        }
+        let Turns { before, now: impulse } = self.islands.impulses;
+        let [n_constraints, n_islands] = [pack.dims.n_constraints, pack.dims.n_islands].map(|n| n as usize);
+        let demand = self.host.solver.as_ref().map(|s| s.demand(&pack.dims, &pack.workspaces)).unwrap_or_default();
+        for (buffer, n) in [
+            (b.index, pack.index.len()),
+            (b.contact, pack.contact.len()),
+            (b.jac, pack.n_jac),
+            (b.con, island::con::SIZE * n_constraints),
+            (impulse, 3 * n_constraints),
+            (b.velocity, island::region::COUNT * pack.dims.n_velocity as usize),
+            (b.info, island::info::SIZE * n_islands),
+            (b.status, n_islands),
+            (b.solver_words, demand.words.len()),
+            (b.solver_reals, demand.reals),
+            (b.work, demand.work),
+        ] {
+            self.store.resize(buffer, n)?;
+        }
+        if self.store.is_empty(before) {
+            // A device binds no empty buffer.
+            self.store.resize(before, 3)?;
+        }
+        self.store.write_index(b.index, 0, &pack.index)?;
+        self.store.write(b.contact, 0, &pack.contact)?;
+        self.store.write_index(b.solver_words, 0, demand.words)?;
+        Ok(())
+    }
+}
