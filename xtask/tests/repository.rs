@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every crate may depend on those before it, and on no other (architecture: a crate knows only what is below it).
-const ORDER: [&str; 9] =
-    ["shaders", "model", "collide", "gpu", "dynamics", "contact", "gradients", "manyworlds", "cli"];
+const ORDER: [&str; 10] =
+    ["shaders", "model", "collide", "gpu", "sparse", "dynamics", "contact", "gradients", "manyworlds", "cli"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -157,11 +157,91 @@ fn missing_paths(text: &str, folder: &Path) -> Vec<String> {
 
 const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "NOTATION.md", "scenes/README.md"];
 
+/// [`DOCUMENTS`] and the pages under docs.
+fn documents() -> Vec<PathBuf> {
+    let pages = ["docs", "docs/scenes"].iter().flat_map(|folder| fs::read_dir(root().join(folder)).unwrap());
+    let pages = pages.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "md"));
+    DOCUMENTS.iter().map(|name| root().join(name)).chain(pages).collect()
+}
+
+/// How hosts of repositories name the anchor of a heading: lower case, spaces as hyphens, punctuation dropped.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let letters = |heading: &str| {
+        let kept =
+            heading.to_lowercase().chars().filter(|c| c.is_alphanumeric() || "-_ ".contains(*c)).collect::<String>();
+        kept.replace(' ', "-")
+    };
+    headings.map(letters).collect()
+}
+
+/// Links of a document to headings, of its own or of another page, that are not there.
+fn missing_anchors(text: &str, folder: &Path) -> Vec<String> {
+    let linked = text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|t| !t.contains("://"));
+    let there = |page: &str, anchor: &str| match page {
+        "" => anchors(text).contains(anchor),
+        page => fs::read_to_string(folder.join(page)).is_ok_and(|other| anchors(&other).contains(anchor)),
+    };
+    linked.filter(|t| t.split_once('#').is_some_and(|(page, anchor)| !there(page, anchor))).map(str::to_owned).collect()
+}
+
+#[test]
+fn links_to_headings_lead_somewhere() {
+    for document in documents() {
+        let missing = missing_anchors(&fs::read_to_string(&document).unwrap(), document.parent().unwrap());
+        assert!(missing.is_empty(), "{} links to {missing:?}", document.display());
+    }
+}
+
+#[test]
+fn a_missing_heading_is_seen() {
+    let text = "## Who, `what` and why?\n[a](#who-what-and-why) [b](#nobody) [c](CONTRIBUTING.md#contributing) [d](CONTRIBUTING.md#no)";
+    assert_eq!(missing_anchors(text, &root()), ["#nobody", "CONTRIBUTING.md#no"]);
+}
+
+#[test]
+fn the_readme_is_short() {
+    let words = read("README.md").split_whitespace().count();
+    assert!(words <= 1200, "the README has {words} words, at most 1200 are for newcomers: the rest belongs under docs");
+}
+
+/// Rows of the README's table of speed as `scene`, `manyworlds`, `MuJoCo`.
+fn table_of_speed(readme: &str) -> Vec<[&str; 3]> {
+    let section = readme.split("\n## Speed\n").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap_or_default();
+    let mut rows =
+        section.lines().filter(|l| l.starts_with('|')).map(|l| l.split('|').map(str::trim).collect::<Vec<_>>());
+    let header = rows.next().unwrap_or_default();
+    let column = |name: &str| header.iter().position(|&cell| cell == name);
+    let (Some(scene), Some(ours), Some(theirs)) = (column("scene"), column("manyworlds"), column("MuJoCo")) else {
+        return Vec::new();
+    };
+    rows.skip(1).map(|row| [row[scene], row[ours], row[theirs]]).collect()
+}
+
+/// Entries of the table that the figure does not show.
+fn not_drawn<'a>(table: &[[&'a str; 3]], figure: &str) -> Vec<&'a str> {
+    table.iter().flatten().filter(|entry| !figure.contains(&format!(">{entry}</text>"))).copied().collect()
+}
+
+#[test]
+fn the_figure_of_speed_shows_the_table() {
+    let readme = read("README.md");
+    let table = table_of_speed(&readme);
+    assert!(table.len() > 2, "the README's table of speed was not understood: {table:?}");
+    let missing = not_drawn(&table, &read("docs/speed.svg"));
+    assert!(missing.is_empty(), "docs/speed.svg does not show {missing:?}: run benches/mujoco/plot_speed.py");
+}
+
+#[test]
+fn a_figure_of_another_table_is_seen() {
+    let table =
+        table_of_speed("\n## Speed\n\n| scene | manyworlds | MuJoCo |\n|---|---|---|\n| ant | 1 | 22 |\n\n## Next\n");
+    assert_eq!(not_drawn(&table, "<text x=\"1\">ant</text><text>1</text><text>2</text>"), ["22"]);
+}
+
 #[test]
 fn documents_name_files_that_exist() {
-    let pages = fs::read_dir(root().join("docs/scenes")).unwrap().map(|entry| entry.unwrap().path());
-    let pages = pages.filter(|path| path.extension().is_some_and(|e| e == "md"));
-    for document in DOCUMENTS.iter().map(|name| root().join(name)).chain(pages) {
+    for document in documents() {
         let missing = missing_paths(&fs::read_to_string(&document).unwrap(), document.parent().unwrap());
         assert!(missing.is_empty(), "{} names {missing:?}", document.display());
     }
@@ -174,12 +254,12 @@ fn a_missing_file_is_seen() {
 }
 
 #[test]
-fn the_readme_lists_every_folder_of_code() {
-    let readme = read("README.md");
-    let listed: BTreeSet<&str> = backticked(&readme).into_iter().filter_map(|s| s.strip_suffix('/')).collect();
+fn the_contributors_page_lists_every_folder_of_code() {
+    let page = read("CONTRIBUTING.md");
+    let listed: BTreeSet<&str> = backticked(&page).into_iter().filter_map(|s| s.strip_suffix('/')).collect();
     let others = ["tests", "benches", "examples", "xtask"].map(PathBuf::from);
     for folder in ORDER.iter().map(|n| folder(n)).chain(others) {
-        assert!(listed.contains(folder.to_str().unwrap()), "the README does not list {}", folder.display());
+        assert!(listed.contains(folder.to_str().unwrap()), "CONTRIBUTING.md does not list {}", folder.display());
     }
 }
 
