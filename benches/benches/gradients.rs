@@ -4,11 +4,13 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use manyworlds::{
-    Batch, BatchOptions, Executor, ImportOptions, InputsMut, JacobiansMut, OutputSlices, Outputs, Precision, random,
+    Batch, BatchOptions, DerivativesBy, Executor, ImportOptions, InputsMut, JacobiansMut, OutputSlices, Outputs,
+    Precision, Product, random,
 };
 
 /// Scenes and how many steps bring them into contact.
-const SCENES: [(&str, u64); 4] = [("half-cheetah", 200), ("humanoid", 300), ("quadruped", 200), ("arm7", 100)];
+const SCENES: [(&str, u64); 5] =
+    [("half-cheetah", 200), ("humanoid", 300), ("quadruped", 200), ("ant", 200), ("arm7", 100)];
 
 fn options() -> BatchOptions {
     BatchOptions {
@@ -91,18 +93,25 @@ fn batches(c: &mut Criterion) {
         let (square, wide) = (model.n_v * model.n_v, model.n_v * model.actuators.len());
         let sizes = [square, square, square, wide, square, square, square, wide];
         let mut blocks = sizes.map(|size| vec![0.0; WORLDS * size]);
-        run("jacobians", &mut batch, &mut |batch| {
-            let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl] = &mut blocks;
-            let to = JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl };
-            batch.jacobians(&worlds, to).unwrap();
-        });
         let ones = vec![1.0; WORLDS * model.n_v];
         let [mut q, mut v, mut tau] = [0, 1, 2].map(|_| vec![0.0; WORLDS * model.n_v]);
         let mut ctrl = vec![0.0; WORLDS * model.actuators.len()];
-        run("back_all", &mut batch, &mut |batch| {
-            let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl };
-            batch.back_all(&worlds, &OutputSlices { q: &ones, v: &ones }, to).unwrap();
-        });
+        for (by, names) in [
+            (DerivativesBy::Kernels, ["jacobians", "back_all"]),
+            (DerivativesBy::Host, ["jacobians by the host", "back_all by the host"]),
+        ] {
+            batch.set_derivatives_by(by);
+            run(names[0], &mut batch, &mut |batch| {
+                let [dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl] = &mut blocks;
+                let to = JacobiansMut { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl };
+                batch.differentiate(&worlds, Product::Jacobian(to)).unwrap();
+            });
+            run(names[1], &mut batch, &mut |batch| {
+                let from = OutputSlices { q: &ones, v: &ones };
+                let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl };
+                batch.differentiate(&worlds, Product::Back { from, to }).unwrap();
+            });
+        }
     }
     group.finish();
 }

@@ -1,4 +1,4 @@
-//! A Vulkan adapter for the tests: looked for, and on Debian and Ubuntu installed.
+//! A Vulkan adapter for the tests: looked for, and on Debian and Ubuntu installed (on Debian 12 from backports where that is asked for).
 //!
 //! The search reads what the Vulkan loader would read (its library and the drivers' manifests), so that this small
 //! program needs no graphics library of its own.
@@ -9,20 +9,41 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::backports;
 use crate::run::{run, succeeds};
 
 /// The packages that bring the loader and Mesa's software adapter.
-const PACKAGES: [&str; 2] = ["libvulkan1", "mesa-vulkan-drivers"];
+pub(crate) const PACKAGES: [&str; 2] = ["libvulkan1", "mesa-vulkan-drivers"];
+
+/// Options of `cargo xtask install`.
+#[derive(clap::Args)]
+pub(crate) struct InstallArgs {
+    /// Debian 12: takes Mesa from backports, also where an older one is installed (its libraries are brought up with it)
+    #[arg(long)]
+    newer: bool,
+}
+
+/// Makes sure that there is an adapter, or brings it up to date where that was asked for.
+pub(crate) fn install(args: &InstallArgs) -> Result<()> {
+    if !args.newer {
+        return ensure();
+    }
+    if !backports::apply() {
+        bail!("--newer: of Debian 12 alone, whose backports have a newer Mesa");
+    }
+    run(apt_get()?.arg("update")).context("apt-get update")?;
+    backports::install()?;
+    report()
+}
 
 /// Makes sure that there is an adapter, installing a software one where this is possible.
-pub(crate) fn install() -> Result<()> {
+pub(crate) fn ensure() -> Result<()> {
     if cfg!(target_os = "macos") || cfg!(windows) {
         eprintln!("adapter: Metal or DX12 of the system; nothing to install");
         return Ok(());
     }
-    if let Some(found) = found() {
-        eprintln!("adapter: {found}");
-        return Ok(());
+    if found().is_some() {
+        return report();
     }
     if !succeeds(Command::new("apt-get").arg("--version")) {
         bail!(
@@ -33,6 +54,11 @@ pub(crate) fn install() -> Result<()> {
     eprintln!("adapter: none found; installing {}", PACKAGES.join(" and "));
     run(apt_get()?.arg("update")).context("apt-get update")?;
     run(apt_get()?.args(["install", "-y", "--no-install-recommends"]).args(PACKAGES)).context("apt-get install")?;
+    report()
+}
+
+/// Says what there is after all.
+fn report() -> Result<()> {
     match found() {
         Some(found) => eprintln!("adapter: {found}"),
         None => bail!("{} are installed, and still no Vulkan driver is to be seen", PACKAGES.join(" and ")),
@@ -40,19 +66,24 @@ pub(crate) fn install() -> Result<()> {
     Ok(())
 }
 
-/// `apt-get`, through `sudo` for all but root.
-fn apt_get() -> Result<Command> {
-    let mut command = if succeeds(Command::new("sh").args(["-c", "test \"$(id -u)\" = 0"])) {
-        Command::new("apt-get")
-    } else if succeeds(Command::new("sudo").arg("--version")) {
-        let mut sudo = Command::new("sudo");
-        sudo.arg("apt-get");
-        sudo
-    } else {
-        bail!("installing {} needs root or sudo; install them yourself and run this again", PACKAGES.join(" and "));
-    };
+/// `apt-get`, as root, and asking nothing.
+pub(crate) fn apt_get() -> Result<Command> {
+    let mut command = as_root("apt-get")?;
     command.env("DEBIAN_FRONTEND", "noninteractive");
     Ok(command)
+}
+
+/// A command, through `sudo` for all but root.
+pub(crate) fn as_root(program: &str) -> Result<Command> {
+    if succeeds(Command::new("sh").args(["-c", "test \"$(id -u)\" = 0"])) {
+        return Ok(Command::new(program));
+    }
+    if succeeds(Command::new("sudo").arg("--version")) {
+        let mut sudo = Command::new("sudo");
+        sudo.arg(program);
+        return Ok(sudo);
+    }
+    bail!("installing {} needs root or sudo; install them yourself and run this again", PACKAGES.join(" and "))
 }
 
 /// What would serve as an adapter, in words.

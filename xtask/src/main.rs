@@ -1,8 +1,10 @@
-//! The project's chores: `cargo xtask test`, `lint`, `throughput`, `golden`, `corpus`, `install`.
+//! The project's chores: `cargo xtask test`, `lint`, `throughput`, `hardware`, `golden`, `corpus`, `install`.
 
 mod adapter;
+mod backports;
 mod corpus;
 mod golden;
+mod hardware;
 mod lint;
 mod run;
 mod test;
@@ -20,14 +22,17 @@ enum Task {
     Lint,
     /// Installs what tests need (Debian, Ubuntu), then runs every test, documentation test and example
     Test(test::TestArgs),
-    /// Both executors side by side on the default scenes; fails under a floor with a wide margin
+    /// Both executors side by side on built-in scenes; fails below half of what was recorded for the adapter's driver
     Throughput(throughput::ThroughputArgs),
+    /// Checks and measures the GPU of this machine, and writes `docs/hardware.md`
+    #[command(disable_help_flag = true)]
+    Hardware(hardware::HardwareArgs),
     /// Makes the golden data again from PyPI's `pin` and `mujoco`
     Golden,
     /// Records the contact problems of `tests/corpus` again from the built-in scenes
     Corpus,
     /// Installs a software Vulkan adapter when the machine has none (Debian, Ubuntu)
-    Install,
+    Install(adapter::InstallArgs),
 }
 
 fn main() -> ExitCode {
@@ -35,9 +40,10 @@ fn main() -> ExitCode {
         Task::Lint => lint::lint(),
         Task::Test(args) => test::test(&args),
         Task::Throughput(args) => throughput::throughput(&args),
+        Task::Hardware(args) => hardware::hardware(&args),
         Task::Golden => golden::golden(),
         Task::Corpus => corpus::corpus(),
-        Task::Install => adapter::install(),
+        Task::Install(args) => adapter::install(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

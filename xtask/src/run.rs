@@ -20,6 +20,16 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// The built program, where `cargo build --release` puts it.
+pub(crate) fn program() -> PathBuf {
+    target().join("release").join(format!("manyworlds{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// Where cargo builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
+}
+
 /// Prints a command, runs it to its end, and fails when it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     run_within(command, Duration::MAX)

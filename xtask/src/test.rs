@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(45 * 60);
 /// Tests, documentation tests and examples, with every assertion on.
 pub(crate) fn test(args: &TestArgs) -> Result<()> {
     if !args.no_adapter {
-        adapter::install()?;
+        adapter::ensure()?;
     }
     let command = || {
         let mut command = cargo();

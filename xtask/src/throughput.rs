@@ -1,19 +1,25 @@
 //! The GPU executor beside the CPU executor, on the adapter at hand, through the program itself.
 
-use std::process::Stdio;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::adapter;
-use crate::run::{cargo, run};
+use crate::run::{cargo, program, root, run};
 
 /// Options of `cargo xtask throughput`.
 #[derive(clap::Args)]
 pub(crate) struct ThroughputArgs {
-    /// Runs of each executor, alternating; the best of each counts
+    /// Runs of each executor, in turns; the median of the ratios counts (of two the lower)
     #[arg(long, default_value_t = 2)]
     rounds: u32,
+    /// Writes what was measured into the record, for the driver at hand
+    #[arg(long)]
+    record: bool,
 }
 
 /// One line of the table.
@@ -26,50 +32,57 @@ struct Case {
     settle: u32,
     /// Steps of one run.
     steps: u32,
-    /// Smallest ratio of the GPU executor to the CPU executor that passes: far under what a software adapter reaches,
-    /// as other work on the machine disturbs both.
-    floor: f64,
 }
 
-/// Small enough for a minute or two on two cores.
-const CASES: [Case; 3] = [
-    Case { scene: "humanoid", worlds: 1024, settle: 200, steps: 20, floor: 0.03 },
-    Case { scene: "half-cheetah", worlds: 1024, settle: 300, steps: 40, floor: 0.02 },
-    Case { scene: "clutter", worlds: 8, settle: 150, steps: 10, floor: 0.004 },
+/// Small enough for a few minutes on two cores.
+const CASES: [Case; 4] = [
+    Case { scene: "humanoid", worlds: 1024, settle: 200, steps: 20 },
+    Case { scene: "half-cheetah", worlds: 1024, settle: 300, steps: 40 },
+    Case { scene: "quadruped", worlds: 256, settle: 200, steps: 20 },
+    Case { scene: "clutter", worlds: 8, settle: 150, steps: 10 },
 ];
+
+/// Part of the recorded ratio that passes: other work on the machine disturbs both executors, by a third at times.
+const FLOOR: f64 = 0.5;
+
+/// Ratios of GPU to CPU executor by scene, of each driver that was measured.
+type Record = BTreeMap<String, BTreeMap<String, f64>>;
 
 /// Measures, prints a table and fails under the floors.
 pub(crate) fn throughput(args: &ThroughputArgs) -> Result<()> {
-    adapter::install()?;
-    run(cargo().args(["build", "--release"]))?;
+    adapter::ensure()?;
+    run(cargo().args(["build", "--release", "--package", "manyworlds-cli"]))?;
+    let driver = Driver::at_hand()?;
+    let mut record = read_record()?;
+    let known = driver.known(&record).map(|name| (name.clone(), record[name].clone()));
+    match &known {
+        Some((name, _)) => println!("{}: floors are {FLOOR} of what {name} reached", driver.words),
+        None => println!("{}: hardware, or a driver without a record; there are no floors", driver.words),
+    }
     println!(
-        "{:<14} {:>7} {:>16} {:>16} {:>7} {:>7}  adapter",
-        "scene", "worlds", "cpu steps/s", "gpu steps/s", "ratio", "floor"
+        "{:<14} {:>7} {:>15} {:>15} {:>7} {:>15} {:>7}",
+        "scene", "worlds", "cpu, steps/s", "gpu, steps/s", "ratio", "spread", "floor"
     );
-    let mut under = Vec::new();
+    let (mut measured, mut under) = (BTreeMap::new(), Vec::new());
     for case in &CASES {
-        let mut best = [0.0_f64; 2];
-        let mut adapter = String::new();
-        for _ in 0..args.rounds.max(1) {
-            for (executor, best) in ["cpu", "gpu"].into_iter().zip(&mut best) {
-                let report = bench(case, executor)?;
-                *best = best.max(number(&report, "steps_per_second")?);
-                if executor == "gpu" {
-                    adapter = report["adapter"].as_str().unwrap_or("unnamed").to_owned();
-                }
-                if number(&report, "worlds_failed")? > 0.0 {
-                    bail!("{} on {executor}: worlds failed: {report}", case.scene);
-                }
-            }
-        }
-        let ratio = best[1] / best[0];
+        let (speeds, mut ratios) = measure(case, args.rounds.max(1))?;
+        let ratio = median(&mut ratios);
+        let floor = known.as_ref().and_then(|(_, ratios)| ratios.get(case.scene)).map(|ratio| FLOOR * ratio);
+        let spread = format!("{:.3} to {:.3}", ratios[0], ratios[ratios.len() - 1]);
+        let shown = floor.map_or("none".to_owned(), |floor| format!("{floor:.3}"));
         println!(
-            "{:<14} {:>7} {:>16.0} {:>16.0} {:>7.3} {:>7.3}  {adapter}",
-            case.scene, case.worlds, best[0], best[1], ratio, case.floor
+            "{:<14} {:>7} {:>15.0} {:>15.0} {ratio:>7.3} {spread:>15} {shown:>7}",
+            case.scene, case.worlds, speeds[0], speeds[1]
         );
-        if ratio.is_nan() || ratio < case.floor {
+        measured.insert(case.scene.to_owned(), (ratio * 1000.0).round() / 1000.0);
+        if ratio.is_nan() || floor.is_some_and(|floor| ratio < floor) {
             under.push(case.scene);
         }
+    }
+    if args.record {
+        record.insert(driver.name.clone(), measured);
+        fs::write(record_file(), serde_json::to_string_pretty(&json!(record))? + "\n")?;
+        return Ok(());
     }
     if !under.is_empty() {
         bail!("under the floor: {}", under.join(", "));
@@ -77,22 +90,80 @@ pub(crate) fn throughput(args: &ThroughputArgs) -> Result<()> {
     Ok(())
 }
 
+/// The median speed of each executor, and the ratio of each pair of runs.
+fn measure(case: &Case, rounds: u32) -> Result<([f64; 2], Vec<f64>)> {
+    let mut speeds = [Vec::new(), Vec::new()];
+    for _ in 0..rounds {
+        for (executor, speeds) in ["cpu", "gpu"].into_iter().zip(&mut speeds) {
+            let report = bench(case, executor)?;
+            if number(&report, "worlds_failed")? > 0.0 {
+                bail!("{} on {executor}: worlds failed: {report}", case.scene);
+            }
+            speeds.push(number(&report, "steps_per_second")?);
+        }
+    }
+    let ratios = speeds[0].iter().zip(&speeds[1]).map(|(cpu, gpu)| gpu / cpu).collect();
+    Ok((speeds.map(|mut speeds| median(&mut speeds)), ratios))
+}
+
+/// The middle of some numbers (of an even count the lower one), which are sorted.
+fn median(numbers: &mut [f64]) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers[(numbers.len() - 1) / 2]
+}
+
+/// The adapter that the GPU executor takes.
+struct Driver {
+    /// Name in the record: of a software adapter its driver and that one's major version.
+    name: String,
+    /// For people.
+    words: String,
+    software: bool,
+}
+
+impl Driver {
+    fn at_hand() -> Result<Self> {
+        let output = Command::new(program()).args(["info", "--json"]).stderr(Stdio::inherit()).output()?;
+        let report: Value = serde_json::from_slice(&output.stdout).context("`manyworlds info --json`")?;
+        let adapter = report["adapters"].get(0).context("`manyworlds info` lists no adapter")?;
+        let text = |key: &str| adapter[key].as_str().unwrap_or("unnamed").to_owned();
+        Ok(Self {
+            name: mesa(&text("driver")).map_or_else(|| text("name"), |major| format!("Mesa {major}")),
+            words: format!("{} ({})", text("name"), text("driver")),
+            software: text("kind") == "software",
+        })
+    }
+
+    /// The entry of the record to compare with: this driver's, or else that of the newest Mesa below it.
+    fn known<'a>(&self, record: &'a Record) -> Option<&'a String> {
+        if !self.software {
+            return None;
+        }
+        let here = mesa(&self.name)?;
+        record.keys().filter(|name| mesa(name).is_some_and(|major| major <= here)).max_by_key(|name| mesa(name))
+    }
+}
+
+/// The major version in a text like `llvmpipe Mesa 25.0.7 (LLVM 15.0.6)`.
+fn mesa(text: &str) -> Option<u32> {
+    let (_, version) = text.split_once("Mesa ")?;
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn record_file() -> PathBuf {
+    root().join("xtask/throughput.json")
+}
+
+fn read_record() -> Result<Record> {
+    let path = record_file();
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    serde_json::from_str(&text).with_context(|| path.display().to_string())
+}
+
 /// The report of one run of `manyworlds bench`.
 fn bench(case: &Case, executor: &str) -> Result<Value> {
-    let mut command = cargo();
-    command.args([
-        "run",
-        "--quiet",
-        "--release",
-        "--",
-        "bench",
-        case.scene,
-        "--executor",
-        executor,
-        "--precision",
-        "f32",
-        "--json",
-    ]);
+    let mut command = Command::new(program());
+    command.args(["bench", case.scene, "--executor", executor, "--precision", "f32", "--json"]);
     command.args(["--worlds", &case.worlds.to_string(), "--steps", &case.steps.to_string()]);
     command.args(["--settle", &case.settle.to_string()]);
     let output = command.stderr(Stdio::inherit()).output().context("could not start the built program")?;
@@ -105,4 +176,39 @@ fn bench(case: &Case, executor: &str) -> Result<Value> {
 /// A number of a report.
 fn number(report: &Value, key: &str) -> Result<f64> {
     report[key].as_f64().with_context(|| format!("the report has no number `{key}`: {report}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drivers_are_compared_with_the_newest_record_below_them() {
+        let record: Record = ["Mesa 22", "Mesa 25"].map(|name| (name.to_owned(), BTreeMap::new())).into();
+        let known = |words: &str, software| {
+            let name = mesa(words).map_or_else(|| words.to_owned(), |major| format!("Mesa {major}"));
+            Driver { name, words: words.to_owned(), software }.known(&record).cloned()
+        };
+        assert_eq!(known("llvmpipe Mesa 25.0.7 (LLVM 15.0.6)", true).as_deref(), Some("Mesa 25"));
+        assert_eq!(known("llvmpipe Mesa 24.2.1", true).as_deref(), Some("Mesa 22"));
+        assert_eq!(known("llvmpipe Mesa 21.0", true), None);
+        assert_eq!(known("radv Mesa 25.0.7", false), None);
+        assert_eq!(known("SwiftShader 5", true), None);
+    }
+
+    #[test]
+    fn the_record_is_readable_and_has_every_scene() {
+        let record = read_record().unwrap();
+        for (driver, ratios) in &record {
+            for case in &CASES {
+                assert!(ratios.get(case.scene).is_some_and(|ratio| *ratio > 0.0), "{driver}: {}", case.scene);
+            }
+        }
+    }
+
+    #[test]
+    fn the_median_is_the_middle() {
+        assert_eq!(median(&mut [3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&mut [2.0, 1.0]), 1.0);
+    }
 }

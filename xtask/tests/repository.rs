@@ -101,7 +101,8 @@ fn is_start(before: &str) -> bool {
 #[test]
 fn every_source_file_is_a_module() {
     let mut found = Vec::new();
-    let crates = ORDER.iter().map(|name| folder(name)).chain(["tests", "benches", "xtask"].map(PathBuf::from));
+    let crates =
+        ORDER.iter().map(|name| folder(name)).chain(["tests", "benches", "hardware", "xtask"].map(PathBuf::from));
     for folder in crates {
         unnamed(&root().join(folder).join("src"), &mut found);
     }
@@ -257,7 +258,7 @@ fn a_missing_file_is_seen() {
 fn the_contributors_page_lists_every_folder_of_code() {
     let page = read("CONTRIBUTING.md");
     let listed: BTreeSet<&str> = backticked(&page).into_iter().filter_map(|s| s.strip_suffix('/')).collect();
-    let others = ["tests", "benches", "examples", "xtask"].map(PathBuf::from);
+    let others = ["tests", "benches", "examples", "hardware", "xtask"].map(PathBuf::from);
     for folder in ORDER.iter().map(|n| folder(n)).chain(others) {
         assert!(listed.contains(folder.to_str().unwrap()), "CONTRIBUTING.md does not list {}", folder.display());
     }

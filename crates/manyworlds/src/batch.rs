@@ -21,7 +21,7 @@ use crate::field::{Field, FieldId, FieldMut, Number, Rows, rows, rows_mut};
 use crate::group::{Backend, Group, State, Worlds};
 use crate::{BatchOptions, Error, Executor, GeomParameter, Inspection, Precision, StepProblem, Summary, memory};
 
-pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut};
+pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut, Product};
 pub use kept::KeptStep;
 pub use parameters::{ModelParameter, ParameterDerivatives};
 pub use reset::{Start, StateRows, Which};

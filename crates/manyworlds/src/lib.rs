@@ -40,8 +40,8 @@ pub mod tangent;
 
 pub use batch::{
     Batch, DerivativesBy, Estimate, InputSlices, InputsMut, JacobiansMut, KeptStep, ModelParameter, OutputSlices,
-    OutputsMut, ParameterDerivatives, Rollout, RolloutGradient, SmoothedGradient, Smoothing, Start, StateRows, Which,
-    WorldGradient,
+    OutputsMut, ParameterDerivatives, Product, Rollout, RolloutGradient, SmoothedGradient, Smoothing, Start, StateRows,
+    Which, WorldGradient,
 };
 pub use controls::ControlCurve;
 pub use error::Error;

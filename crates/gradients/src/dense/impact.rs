@@ -1,7 +1,7 @@
 //! Derivatives by other rules than the step's own: impacts within the step, and contacts that let go.
 
 use super::Dense;
-use super::jacobian::Dynamics;
+use super::dynamics::Dynamics;
 use crate::constraint::Law;
 use crate::grid::{axpy, dot};
 use crate::integrate::carried;

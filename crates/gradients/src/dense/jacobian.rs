@@ -1,37 +1,14 @@
 //! The whole derivative of an island's step, as matrices.
 
 use super::Dense;
+use super::dynamics::Dynamics;
 use super::impact::Impact;
-use crate::form::add_pushes;
 use crate::grid::{Grid, axpy};
 use crate::integrate::integrate_rows;
 use crate::jacobian::Jacobian;
-use crate::momentum::Momentum;
-use crate::rows::Slopes;
 use crate::system::Place;
 
-/// What goes into the linear system, as matrices.
-pub(super) struct Dynamics {
-    /// dF by q, by v and by ctrl, with v+ and the impulses held; by tau it is h.
-    pub(super) momentum: Momentum,
-    /// ds by the same.
-    pub(super) slopes: Slopes,
-}
-
 impl Dense<'_> {
-    pub(super) fn dynamics(&self) -> &Dynamics {
-        self.dynamics.get_or_init(|| {
-            let mut pushed = Grid::zeros(self.equations.n_v, self.equations.n_v);
-            add_pushes(&self.equations.members, &self.equations.rows.forms, &mut pushed);
-            self.equations.rows.push.iter().for_each(|&(row, dof, x)| pushed[(row, dof)] += x);
-            let momentum = Momentum::new(&self.equations.members, pushed);
-            Dynamics {
-                momentum,
-                slopes: Slopes::new(&self.equations.rows, &self.equations.members, self.equations.n_v),
-            }
-        })
-    }
-
     /// dv+ by q, v, tau and ctrl. With `K = A^-1 - P B^-1 L J A^-1`, P the push, `dv+ = K dF - P B^-1 L ds`. And the largest
     /// change of a velocity by a force, and a bound on that by a control, without constraints.
     fn dense(&self) -> ([Grid; 4], [f64; 2]) {

@@ -1,5 +1,6 @@
 //! An island whose linear system is factored as a dense matrix.
 
+mod dynamics;
 mod impact;
 mod inverse;
 mod jacobian;
@@ -18,9 +19,9 @@ use crate::island::Island;
 use crate::pool::Pooled;
 use crate::rows::responses;
 use crate::rules::{Bounces, GradientRules};
+use dynamics::Dynamics;
 use impact::Impact;
 use inverse::{Inverse, left_over};
-use jacobian::Dynamics;
 use lu::Lu;
 
 /// What is left of the linear system of an island, relative.

@@ -1,8 +1,8 @@
 //! Products of the derivative of an island's step with vectors, and of its transpose.
 
 use super::Dense;
+use super::dynamics::Dynamics;
 use super::impact::Impact;
-use super::jacobian::Dynamics;
 use super::lu::Lu;
 use crate::equations::Equations;
 use crate::form::add_back;

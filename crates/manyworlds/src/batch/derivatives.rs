@@ -1,19 +1,21 @@
-//! Derivatives of the last steps of worlds: of one, or of many at once into memory of the caller's.
+//! Derivatives of the last steps of worlds: [`Batch::differentiate`], and what is one call of it.
 //!
 //! Of many worlds, everything lies world behind world in the order they were asked for: row-major matrices and vectors, each
 //! of its world's own size where models differ. Worlds are shared out among the threads.
+
+use std::sync::Arc;
 
 use manyworlds_gradients::{Certificate, GradientRules, Inputs, Jacobian, Outputs};
 use rayon::prelude::*;
 
 use super::Batch;
 use crate::Error;
-use crate::group::{Blocks, Found, Product, Reverse, Wanted, WorldStep, Worlds};
+use crate::group::{Lineariser, Request, WorldProduct, WorldStep};
 
 /// Degrees of freedom of a world whose dense derivatives are given: eight blocks of so many squared.
 const MOST_DENSE: usize = 4096;
 
-/// Who computes derivatives of many worlds at once.
+/// Who computes [`Batch::differentiate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DerivativesBy {
     /// [`DerivativesBy::Kernels`] on the CPU and on hardware GPUs, the host on software adapters: whoever is faster.
@@ -21,8 +23,9 @@ pub enum DerivativesBy {
     Best,
     /// The host, world by world, in double precision.
     Host,
-    /// The batch's executor, in the batch's precision, as far as its kernels go: worlds whose trees share no constraint, exact
-    /// contact, nothing that can bounce, no welds within a tree, and whose equations leave no doubt. The host does the others.
+    /// The batch's executor, in the batch's precision, as far as its kernels go: Jacobians and transposed products of worlds
+    /// whose trees share no constraint, exact contact, nothing that can bounce, no welds within a tree, and whose equations
+    /// leave no doubt. The host does the others.
     Kernels,
 }
 
@@ -92,6 +95,28 @@ pub struct OutputsMut<'a> {
     pub v: &'a mut [f64],
 }
 
+/// A product with the Jacobians of the last steps of some worlds, and where it goes.
+#[derive(Debug)]
+pub enum Product<'a> {
+    /// The Jacobians themselves, block by block.
+    Jacobian(JacobiansMut<'a>),
+    /// With their transposes: from gradients of losses by what comes out of the steps to those by what goes in (VJP), one
+    /// transposed solve an island.
+    Back {
+        /// By what comes out.
+        from: OutputSlices<'a>,
+        /// By what goes in.
+        to: InputsMut<'a>,
+    },
+    /// From changes of what goes into the steps to those of what comes out (JVP), one solve an island.
+    Along {
+        /// Of what goes in.
+        from: InputSlices<'a>,
+        /// Of what comes out.
+        to: OutputsMut<'a>,
+    },
+}
+
 /// The pieces of an array, one a world; empty ones for an empty array.
 fn pieces_mut<'b>(what: &'static str, mut all: &'b mut [f64], sizes: &[usize]) -> Result<Vec<&'b mut [f64]>, Error> {
     let expected = sizes.iter().sum();
@@ -126,8 +151,8 @@ fn pieces<'b>(what: &'static str, all: &'b [f64], sizes: &[usize]) -> Result<Vec
     Ok(sizes.iter().map(piece).collect())
 }
 
-/// One world's part of what is read.
-fn check(what: &'static str, world: usize, part: &[f64], expected: usize) -> Result<(), Error> {
+/// That one world's part of what is read has the right length and is finite.
+pub(super) fn check(what: &'static str, world: usize, part: &[f64], expected: usize) -> Result<(), Error> {
     if !part.is_empty() && part.len() != expected {
         return Err(Error::Length { what, world: Some(world), expected, found: part.len() });
     }
@@ -137,10 +162,10 @@ fn check(what: &'static str, world: usize, part: &[f64], expected: usize) -> Res
     }
 }
 
-fn fill(to: &mut [f64], from: &[f64]) {
-    if !to.is_empty() {
-        to.copy_from_slice(from);
-    }
+/// The same of a gradient by a world's state.
+pub(super) fn check_outputs(world: usize, outputs: &Outputs, n_v: usize) -> Result<(), Error> {
+    check("gradient by q", world, &outputs.q, n_v)?;
+    check("gradient by v", world, &outputs.v, n_v)
 }
 
 impl Batch {
@@ -158,179 +183,169 @@ impl Batch {
         self.rules = rules;
     }
 
-    /// Who computes [`Batch::jacobians`] and [`Batch::back_all`] from now on.
+    /// Who computes [`Batch::differentiate`] from now on.
     pub fn set_derivatives_by(&mut self, by: DerivativesBy) {
         self.derivatives_by = by;
     }
 
-    /// Derivatives of the last step of a world by q, v, tau and ctrl, dense; its certificate says whether to trust them.
-    /// [`Batch::keep_steps`] comes before the step.
+    /// A product with the Jacobians of the last steps of some worlds, into the caller's memory; gives how far to trust each, in
+    /// the order of `worlds`. [`Batch::keep_steps`] comes before the step.
     ///
     /// # Errors
-    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, [`Error::TooLarge`], or a device that fails.
-    pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
-        let (group, local) = self.find(world)?;
-        self.fits_dense(group)?;
-        let step = self.groups[group].last_step(local)?;
-        Ok(self.groups[group].reverse().linearised(&step, self.rules).jacobian())
+    /// [`Error::Index`], [`Error::NoGradient`] where no step was kept, [`Error::TooLarge`] for the Jacobian of a world of too
+    /// many degrees of freedom, [`Error::Length`] for memory of another size, [`Error::NotFinite`], or a device that fails.
+    pub fn differentiate(&mut self, worlds: &[usize], product: Product) -> Result<Vec<Certificate>, Error> {
+        let products = self.by_world(worlds, product)?;
+        let mut requests: Vec<Vec<Request>> = self.groups.iter().map(|_| Vec::new()).collect();
+        for ((order, &world), product) in worlds.iter().enumerate().zip(products) {
+            let (group, world) = self.find(world)?;
+            requests[group].push(Request { order, world, product });
+        }
+        let (mut certificates, mut on_host) = (Vec::with_capacity(worlds.len()), Vec::new());
+        for (index, requests) in requests.into_iter().enumerate().filter(|(_, requests)| !requests.is_empty()) {
+            let (found, left) = self.groups[index].differentiate(self.derivatives_by, self.rules, requests)?;
+            certificates.extend(found);
+            on_host.extend(left.into_iter().map(|left| (index, left)));
+        }
+        let (linearisers, rules) = (self.linearisers(), self.rules);
+        let one = |(group, (request, step)): (usize, (Request, WorldStep))| {
+            (request.order, request.product.on_host(&*linearisers[group], &step, rules))
+        };
+        certificates.extend(on_host.into_par_iter().map(one).collect::<Vec<_>>());
+        certificates.sort_unstable_by_key(|&(order, _)| order);
+        Ok(certificates.into_iter().map(|(_, certificate)| certificate).collect())
     }
 
-    /// Change of the state after the last step of a world along a change of what went into it, and how far to trust it: the
-    /// product with the Jacobian (JVP), which is not formed. An empty part of `inputs` stands for zeros.
+    /// Dense Jacobians of some worlds: [`Batch::differentiate`] by [`Product::Jacobian`].
     ///
     /// # Errors
-    /// As [`Batch::jacobian`]; [`Error::Length`] or [`Error::NotFinite`] for wrong inputs.
+    /// As [`Batch::differentiate`].
+    pub fn jacobians(&mut self, worlds: &[usize], to: JacobiansMut) -> Result<Vec<Certificate>, Error> {
+        self.differentiate(worlds, Product::Jacobian(to))
+    }
+
+    /// Products of some worlds with their transposed Jacobians: [`Batch::differentiate`] by [`Product::Back`].
+    ///
+    /// # Errors
+    /// As [`Batch::differentiate`].
+    pub fn back_all(
+        &mut self,
+        worlds: &[usize],
+        from: &OutputSlices,
+        to: InputsMut,
+    ) -> Result<Vec<Certificate>, Error> {
+        self.differentiate(worlds, Product::Back { from: *from, to })
+    }
+
+    /// Products of some worlds with their Jacobians: [`Batch::differentiate`] by [`Product::Along`].
+    ///
+    /// # Errors
+    /// As [`Batch::differentiate`].
+    pub fn along_all(
+        &mut self,
+        worlds: &[usize],
+        from: &InputSlices,
+        to: OutputsMut,
+    ) -> Result<Vec<Certificate>, Error> {
+        self.differentiate(worlds, Product::Along { from: *from, to })
+    }
+
+    /// The Jacobian of one world, with its modes and scales, on the host; its certificate says whether to trust it.
+    ///
+    /// # Errors
+    /// As [`Batch::differentiate`].
+    pub fn jacobian(&mut self, world: usize) -> Result<Jacobian, Error> {
+        self.fits_dense(world)?;
+        let (lineariser, step) = self.last_step(world)?;
+        Ok(lineariser.linearised(&step, self.rules).jacobian())
+    }
+
+    /// [`Product::Back`] of one world, on the host. An empty part of `outputs` stands for zeros. [`super::KeptStep::back`] does
+    /// so for all worlds of a step that was kept.
+    ///
+    /// # Errors
+    /// As [`Batch::differentiate`].
+    pub fn back(&mut self, world: usize, outputs: &Outputs) -> Result<(Inputs, Certificate), Error> {
+        let model = self.groups[self.find(world)?.0].model();
+        check_outputs(world, outputs, model.n_v)?;
+        let (lineariser, step) = self.last_step(world)?;
+        Ok(lineariser.for_products(&step, self.rules).back(outputs))
+    }
+
+    /// [`Product::Along`] of one world, on the host. An empty part of `inputs` stands for zeros.
+    ///
+    /// # Errors
+    /// As [`Batch::differentiate`].
     pub fn along(&mut self, world: usize, inputs: &Inputs) -> Result<(Outputs, Certificate), Error> {
-        let (group, local) = self.find(world)?;
-        let model = self.groups[group].model();
+        let model = self.groups[self.find(world)?.0].model();
         let (n_v, n_u) = (model.n_v, model.actuators.len());
         check("change of q", world, &inputs.q, n_v)?;
         check("change of v", world, &inputs.v, n_v)?;
         check("change of tau", world, &inputs.tau, n_v)?;
         check("change of ctrl", world, &inputs.ctrl, n_u)?;
+        let (lineariser, step) = self.last_step(world)?;
+        Ok(lineariser.for_products(&step, self.rules).along(inputs))
+    }
+
+    /// The last step of a world, and what linearises it.
+    fn last_step(&mut self, world: usize) -> Result<(Arc<dyn Lineariser>, WorldStep), Error> {
+        let (group, local) = self.find(world)?;
         let step = self.groups[group].last_step(local)?;
-        Ok(self.groups[group].reverse().for_products(&step, self.rules).along(inputs))
+        Ok((self.groups[group].lineariser(), step))
     }
 
-    /// [`Batch::jacobian`] of some worlds at once, into the caller's memory; gives the certificates, in the order of
-    /// `worlds`.
-    ///
-    /// # Errors
-    /// As [`Batch::jacobian`]; [`Error::Length`] for memory of another size.
-    pub fn jacobians(&mut self, worlds: &[usize], out: JacobiansMut) -> Result<Vec<Certificate>, Error> {
-        for &world in worlds {
-            let (group, _) = self.find(world)?;
-            self.fits_dense(group)?;
-        }
+    /// What linearises steps, by group.
+    fn linearisers(&self) -> Vec<Arc<dyn Lineariser>> {
+        self.groups.iter().map(|group| group.lineariser()).collect()
+    }
+
+    /// A product world by world; checked.
+    fn by_world<'a>(&self, worlds: &[usize], product: Product<'a>) -> Result<Vec<WorldProduct<'a>>, Error> {
         let (n_v, n_u) = self.sizes(worlds)?;
-        let square: Vec<usize> = n_v.iter().map(|n| n * n).collect();
-        let wide: Vec<usize> = n_v.iter().zip(&n_u).map(|(n, u)| n * u).collect();
-        let to = [
-            pieces_mut("dq_dq", out.dq_dq, &square)?,
-            pieces_mut("dq_dv", out.dq_dv, &square)?,
-            pieces_mut("dq_dtau", out.dq_dtau, &square)?,
-            pieces_mut("dq_dctrl", out.dq_dctrl, &wide)?,
-            pieces_mut("dv_dq", out.dv_dq, &square)?,
-            pieces_mut("dv_dv", out.dv_dv, &square)?,
-            pieces_mut("dv_dtau", out.dv_dtau, &square)?,
-            pieces_mut("dv_dctrl", out.dv_dctrl, &wide)?,
-        ];
-        let (rules, by) = (self.rules, self.derivatives_by);
-        let by_kernels = |group: &mut dyn Worlds, wanted: &mut Vec<_>| group.jacobians((rules, by), wanted);
-        let on_host = |reverse: &dyn Reverse, step: &WorldStep, to: Blocks| {
-            let found = reverse.linearised(step, rules).jacobian();
-            let blocks = [
-                &found.dq_dq,
-                &found.dq_dv,
-                &found.dq_dtau,
-                &found.dq_dctrl,
-                &found.dv_dq,
-                &found.dv_dv,
-                &found.dv_dtau,
-                &found.dv_dctrl,
-            ];
-            to.into_iter().zip(blocks).for_each(|(to, block)| fill(to, block));
-            found.certificate
-        };
-        self.differentiated(worlds, by_world(to), by_kernels, on_host)
+        Ok(match product {
+            Product::Jacobian(to) => {
+                worlds.iter().try_for_each(|&world| self.fits_dense(world))?;
+                let square: Vec<usize> = n_v.iter().map(|n| n * n).collect();
+                let wide: Vec<usize> = n_v.iter().zip(&n_u).map(|(n, u)| n * u).collect();
+                let to = [
+                    pieces_mut("dq_dq", to.dq_dq, &square)?,
+                    pieces_mut("dq_dv", to.dq_dv, &square)?,
+                    pieces_mut("dq_dtau", to.dq_dtau, &square)?,
+                    pieces_mut("dq_dctrl", to.dq_dctrl, &wide)?,
+                    pieces_mut("dv_dq", to.dv_dq, &square)?,
+                    pieces_mut("dv_dv", to.dv_dv, &square)?,
+                    pieces_mut("dv_dtau", to.dv_dtau, &square)?,
+                    pieces_mut("dv_dctrl", to.dv_dctrl, &wide)?,
+                ];
+                by_world(to).into_iter().map(WorldProduct::Jacobian).collect()
+            }
+            Product::Back { from, to } => {
+                let from = [pieces("gradient by q", from.q, &n_v)?, pieces("gradient by v", from.v, &n_v)?];
+                let to = [
+                    pieces_mut("q", to.q, &n_v)?,
+                    pieces_mut("v", to.v, &n_v)?,
+                    pieces_mut("tau", to.tau, &n_v)?,
+                    pieces_mut("ctrl", to.ctrl, &n_u)?,
+                ];
+                let pairs = by_world(from).into_iter().zip(by_world(to));
+                pairs.map(|(from, to)| WorldProduct::Back { from, to }).collect()
+            }
+            Product::Along { from, to } => {
+                let from = [
+                    pieces("change of q", from.q, &n_v)?,
+                    pieces("change of v", from.v, &n_v)?,
+                    pieces("change of tau", from.tau, &n_v)?,
+                    pieces("change of ctrl", from.ctrl, &n_u)?,
+                ];
+                let to = [pieces_mut("q", to.q, &n_v)?, pieces_mut("v", to.v, &n_v)?];
+                let pairs = by_world(from).into_iter().zip(by_world(to));
+                pairs.map(|(from, to)| WorldProduct::Along { from, to }).collect()
+            }
+        })
     }
 
-    /// [`Batch::back`] of some worlds at once, into the caller's memory; gives the certificates, in the order of `worlds`.
-    ///
-    /// # Errors
-    /// As [`Batch::back`]; [`Error::Length`] for memory of another size.
-    pub fn back_all(
-        &mut self,
-        worlds: &[usize],
-        outputs: &OutputSlices,
-        to: InputsMut,
-    ) -> Result<Vec<Certificate>, Error> {
-        let (n_v, n_u) = self.sizes(worlds)?;
-        let from = [pieces("gradient by q", outputs.q, &n_v)?, pieces("gradient by v", outputs.v, &n_v)?];
-        let to = [
-            pieces_mut("q", to.q, &n_v)?,
-            pieces_mut("v", to.v, &n_v)?,
-            pieces_mut("tau", to.tau, &n_v)?,
-            pieces_mut("ctrl", to.ctrl, &n_u)?,
-        ];
-        let (rules, by) = (self.rules, self.derivatives_by);
-        let by_kernels = |group: &mut dyn Worlds, wanted: &mut Vec<_>| group.back((rules, by), wanted);
-        let on_host = |reverse: &dyn Reverse, step: &WorldStep, Product { from: [q, v], to }: Product| {
-            let (found, certificate) =
-                reverse.for_products(step, rules).back(&Outputs { q: q.to_vec(), v: v.to_vec() });
-            let parts = [&found.q, &found.v, &found.tau, &found.ctrl];
-            to.into_iter().zip(parts).for_each(|(to, part)| fill(to, part));
-            certificate
-        };
-        let what = by_world(from).into_iter().zip(by_world(to)).map(|(from, to)| Product { from, to });
-        self.differentiated(worlds, what.collect(), by_kernels, on_host)
-    }
-
-    /// [`Batch::along`] of some worlds at once, into the caller's memory; gives the certificates, in the order of `worlds`.
-    ///
-    /// # Errors
-    /// As [`Batch::along`]; [`Error::Length`] for memory of another size.
-    pub fn along_all(
-        &mut self,
-        worlds: &[usize],
-        inputs: &InputSlices,
-        to: OutputsMut,
-    ) -> Result<Vec<Certificate>, Error> {
-        let (n_v, n_u) = self.sizes(worlds)?;
-        let from = [
-            pieces("change of q", inputs.q, &n_v)?,
-            pieces("change of v", inputs.v, &n_v)?,
-            pieces("change of tau", inputs.tau, &n_v)?,
-            pieces("change of ctrl", inputs.ctrl, &n_u)?,
-        ];
-        let to = [pieces_mut("q", to.q, &n_v)?, pieces_mut("v", to.v, &n_v)?];
-        let steps = self.asked(worlds)?;
-        let rules = self.rules;
-        let reverses: Vec<_> = self.groups.iter().map(|group| group.reverse()).collect();
-        let one = |(group, step): &(usize, WorldStep), to: [&mut [f64]; 2], from: [&[f64]; 4]| {
-            let [q, v, tau, ctrl] = from.map(<[f64]>::to_vec);
-            let (found, certificate) = reverses[*group].for_products(step, rules).along(&Inputs { q, v, tau, ctrl });
-            to.into_iter().zip([&found.q, &found.v]).for_each(|(to, part)| fill(to, part));
-            certificate
-        };
-        Ok(steps
-            .par_iter()
-            .zip(by_world(to))
-            .zip(by_world(from))
-            .map(|((step, to), from)| one(step, to, from))
-            .collect())
-    }
-
-    /// What is asked of each of some worlds, by kernels as far as those go, and the rest on the host; the certificates.
-    fn differentiated<W: Send>(
-        &mut self,
-        worlds: &[usize],
-        what: Vec<W>,
-        by_kernels: impl Fn(&mut dyn Worlds, &mut Vec<Wanted<W>>) -> Result<Vec<Found>, Error>,
-        on_host: impl Fn(&dyn Reverse, &WorldStep, W) -> Certificate + Sync,
-    ) -> Result<Vec<Certificate>, Error> {
-        let mut wanted: Vec<Vec<Wanted<W>>> = self.groups.iter().map(|_| Vec::new()).collect();
-        for ((order, &world), what) in worlds.iter().enumerate().zip(what) {
-            let (group, world) = self.find(world)?;
-            wanted[group].push(Wanted { order, world, what });
-        }
-        let mut found = Vec::with_capacity(worlds.len());
-        for (group, wanted) in self.groups.iter_mut().zip(&mut wanted).filter(|(_, wanted)| !wanted.is_empty()) {
-            found.extend(by_kernels(&mut **group, wanted)?);
-        }
-        let left: Vec<Wanted<W>> = wanted.into_iter().flatten().collect();
-        let steps = self.asked(&left.iter().map(|wanted| worlds[wanted.order]).collect::<Vec<_>>())?;
-        let reverses: Vec<_> = self.groups.iter().map(|group| group.reverse()).collect();
-        let one = |((group, step), wanted): (&(usize, WorldStep), Wanted<W>)| {
-            (wanted.order, on_host(&*reverses[*group], step, wanted.what))
-        };
-        found.extend(steps.par_iter().zip(left).map(one).collect::<Vec<_>>());
-        found.sort_unstable_by_key(|&(order, _)| order);
-        Ok(found.into_iter().map(|(_, certificate)| certificate).collect())
-    }
-
-    fn fits_dense(&self, group: usize) -> Result<(), Error> {
-        let n_v = self.groups[group].model().n_v;
+    fn fits_dense(&self, world: usize) -> Result<(), Error> {
+        let n_v = self.groups[self.find(world)?.0].model().n_v;
         if n_v > MOST_DENSE { Err(Error::TooLarge { n_v, most: MOST_DENSE }) } else { Ok(()) }
     }
 
@@ -341,26 +356,6 @@ impl Batch {
             Ok((model.n_v, model.actuators.len()))
         };
         worlds.iter().map(size).collect()
-    }
-
-    /// The last steps of worlds, in their order.
-    fn asked(&mut self, worlds: &[usize]) -> Result<Vec<(usize, WorldStep)>, Error> {
-        let mut wanted: Vec<Vec<(usize, usize)>> = vec![Vec::new(); self.groups.len()];
-        for (order, &world) in worlds.iter().enumerate() {
-            let (group, local) = self.find(world)?;
-            wanted[group].push((order, local));
-        }
-        let mut found = Vec::with_capacity(worlds.len());
-        for (index, (group, wanted)) in self.groups.iter_mut().zip(wanted).enumerate() {
-            let locals: Vec<usize> = wanted.iter().map(|&(_, local)| local).collect();
-            if locals.is_empty() {
-                continue;
-            }
-            let steps = group.last_steps(&locals, false)?;
-            found.extend(wanted.into_iter().zip(steps).map(|((order, _), step)| (order, (index, step))));
-        }
-        found.sort_unstable_by_key(|&(order, _)| order);
-        Ok(found.into_iter().map(|(_, step)| step).collect())
     }
 }
 

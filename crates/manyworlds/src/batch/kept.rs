@@ -6,14 +6,15 @@ use manyworlds_gradients::{Certificate, GradientRules, Inputs, Outputs};
 use rayon::prelude::*;
 
 use super::Batch;
-use crate::group::{Reverse, WorldStep};
+use super::derivatives::check_outputs;
+use crate::group::{Lineariser, WorldStep};
 use crate::{Error, State};
 
 /// One step of every world of a batch, kept to go back through it later, whatever happens to the batch meanwhile: what a
 /// policy that looks at states needs, which [`Batch::backward`] cannot know of.
 pub struct KeptStep {
     /// By group: what its steps are linearised with, and the steps of its worlds.
-    groups: Vec<(Arc<dyn Reverse>, Vec<WorldStep>)>,
+    groups: Vec<(Arc<dyn Lineariser>, Vec<WorldStep>)>,
     rules: GradientRules,
 }
 
@@ -65,15 +66,15 @@ impl KeptStep {
             return Err(Error::Length { what: "gradients by states", world: None, expected, found: outputs.len() });
         }
         for (world, (output, state)) in outputs.iter().zip(self.after()).enumerate() {
-            check(world, output, state.v.len())?;
+            check_outputs(world, output, state.v.len())?;
         }
         let mut rest = outputs;
         let mut out = Vec::with_capacity(expected);
-        for (reverse, steps) in &self.groups {
+        for (lineariser, steps) in &self.groups {
             let (own, others) = rest.split_at(steps.len());
             rest = others;
             let pairs = steps.par_iter().zip(own);
-            out.par_extend(pairs.map(|(step, output)| back(&**reverse, step, self.rules, output)));
+            out.par_extend(pairs.map(|(step, output)| lineariser.for_products(step, self.rules).back(output)));
         }
         Ok(out)
     }
@@ -90,39 +91,8 @@ impl Batch {
         for group in &mut self.groups {
             let all: Vec<usize> = (0..group.len()).collect();
             let steps = group.last_steps(&all, true)?;
-            groups.push((group.reverse(), steps));
+            groups.push((group.lineariser(), steps));
         }
         Ok(KeptStep { groups, rules: self.rules })
     }
-
-    /// Gradient of a loss by what went into the last step of a world, from that by the state after it, and how far to
-    /// trust it: the product with the transposed Jacobian (VJP), which is not formed. An empty part of `outputs` stands for
-    /// zeros. [`KeptStep::back`] does so for all worlds at once.
-    ///
-    /// # Errors
-    /// As [`Batch::jacobian`]; [`Error::Length`] or [`Error::NotFinite`] for wrong outputs.
-    pub fn back(&mut self, world: usize, outputs: &Outputs) -> Result<(Inputs, Certificate), Error> {
-        let (group, local) = self.find(world)?;
-        check(world, outputs, self.groups[group].model().n_v)?;
-        let step = self.groups[group].last_step(local)?;
-        Ok(back(&*self.groups[group].reverse(), &step, self.rules, outputs))
-    }
-}
-
-/// That a gradient by a world's state has the right lengths and is finite.
-fn check(world: usize, outputs: &Outputs, n_v: usize) -> Result<(), Error> {
-    for (what, part) in [("gradient by q", &outputs.q), ("gradient by v", &outputs.v)] {
-        if !part.is_empty() && part.len() != n_v {
-            return Err(Error::Length { what, world: Some(world), expected: n_v, found: part.len() });
-        }
-        if let Some(index) = part.iter().position(|x| !x.is_finite()) {
-            return Err(Error::NotFinite { what, world: Some(world), index, found: part[index] });
-        }
-    }
-    Ok(())
-}
-
-/// The product of one world with its transposed Jacobian, finite whatever happens.
-fn back(reverse: &dyn Reverse, step: &WorldStep, rules: GradientRules, outputs: &Outputs) -> (Inputs, Certificate) {
-    reverse.for_products(step, rules).back(outputs)
 }

@@ -161,8 +161,8 @@ impl Batch {
                 }
             }
         }
-        let reverse = group.reverse();
-        let linearised = reverse.for_products(&step, rules);
+        let lineariser = group.lineariser();
+        let linearised = lineariser.for_products(&step, rules);
         let mut certificate = linearised.certificate().clone();
         let columns = numbers.iter().map(|number| linearised.along_parameter(number, &mut certificate)).collect();
         Ok(ParameterDerivatives { columns, certificate })

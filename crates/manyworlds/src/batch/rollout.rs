@@ -280,7 +280,7 @@ impl Batch {
         for (group, &begin) in self.groups.iter().zip(&self.starts) {
             let (own, others) = rest.split_at_mut(group.len());
             rest = others;
-            let reverse = group.reverse();
+            let lineariser = group.lineariser();
             own.par_iter_mut().enumerate().for_each(|(local, gradient)| {
                 let world = begin + local;
                 for (index, steps) in tape.iter().enumerate().rev() {
@@ -292,7 +292,7 @@ impl Batch {
                         sum.iter_mut().zip(own).for_each(|(sum, x)| *sum += x);
                     }
                     let outputs = Outputs { q: std::mem::take(&mut gradient.q), v: std::mem::take(&mut gradient.v) };
-                    let (inputs, certificate) = reverse.for_products(taken, rules).back(&outputs);
+                    let (inputs, certificate) = lineariser.for_products(taken, rules).back(&outputs);
                     gradient.step_back(step, inputs, certificate);
                 }
             });

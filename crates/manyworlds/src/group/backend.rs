@@ -50,12 +50,6 @@ impl Backend {
         }
     }
 
-    /// Whether kernels differentiate steps faster than the host: a software adapter shares its processor with the host,
-    /// and takes twenty times as long.
-    pub(crate) fn differentiates(&self) -> bool {
-        !matches!(self, Self::Device(device) if device.is_software())
-    }
-
     /// Worlds of a chunk. `coupled`: trees of a world go through islands, which may have workspaces.
     pub(crate) fn chunk_worlds<T: Scalar>(&self, worlds: usize, coupled: bool) -> usize {
         let Self::Device(device) = self else { return LANES };

@@ -9,7 +9,6 @@ use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::tile_at;
 
 use super::chunk::Chunk;
-use super::gradient::Remains;
 use crate::{Error, Summary};
 
 /// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
@@ -25,12 +24,6 @@ enum Of {
 }
 
 impl<T: Scalar + CollidePrecision> Chunk<T> {
-    /// What the last step left: derivatives are those of the impulses as they are stored, and so is their certificate.
-    pub(super) fn remains(&mut self) -> Result<Remains<'_, T>, Error> {
-        let (summaries, tolerance) = self.stored()?;
-        Remains::new(self, summaries, tolerance)
-    }
-
     /// Certificates of all worlds with the impulses as they are stored, and the residual above which a step is not
     /// differentiated, N s.
     pub(super) fn stored(&mut self) -> Result<(Vec<Summary>, f64), Error> {

@@ -222,7 +222,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     pub(super) fn forget(&mut self, marked: &[bool]) -> Result<(), Error> {
         for world in (0..self.n_world).filter(|&w| marked[w]) {
             self.host.forget(world);
-            self.touch(world);
+            self.forget_step(world);
             if let Some(Some(answer)) = self.answers.get_mut(world) {
                 answer.impulse.clear();
             }

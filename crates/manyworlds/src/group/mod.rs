@@ -4,11 +4,10 @@ mod backend;
 mod buffers;
 mod certify;
 mod chunk;
+mod derivatives;
 mod fields;
-mod gradient;
 mod inspect;
 mod kept;
-mod linearise;
 mod params;
 mod problem;
 mod record;
@@ -23,7 +22,6 @@ use std::sync::Arc;
 use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{Timings, Traffic};
-use manyworlds_gradients::GradientRules;
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::{tile_at, tile_len};
@@ -31,16 +29,14 @@ use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
 use crate::field::{Block, BlockMut, FieldId, Rows, RowsMut};
-use crate::{BatchOptions, DerivativesBy, Error, GeomParameter, Integrator, Precision, Summary};
+use crate::{BatchOptions, Error, GeomParameter, Precision, Summary};
 pub(crate) use backend::Backend;
 use buffers::{IslandBuffers, RowBuffers, SetBuffers};
 use chunk::Chunk;
+use derivatives::Geometry;
+pub(crate) use derivatives::{Differentiable, Lineariser, Request, WorldProduct, WorldStep};
 use fields::Columns;
 pub(crate) use fields::NewStates;
-use gradient::Geometry;
-pub(crate) use gradient::{ContactChanges, Reverse, WorldStep};
-use kept::Kept;
-pub(crate) use linearise::{Blocks, Found, Product, Wanted};
 use seen::Seen;
 use shared::Shared;
 
@@ -48,7 +44,7 @@ use shared::Shared;
 pub(crate) type Numbered = (Range<usize>, Vec<f64>);
 
 /// What a batch asks of a group, whatever its precision and executor.
-pub(crate) trait Worlds: Send {
+pub(crate) trait Worlds: Send + Differentiable {
     fn model(&self) -> &Model;
     fn len(&self) -> usize;
     fn precision(&self) -> Precision;
@@ -63,28 +59,6 @@ pub(crate) trait Worlds: Send {
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
-    fn keep_steps(&mut self, on: bool) -> Result<(), Error>;
-    /// Jacobians of the last steps of some worlds, by kernels, as far as those go; the others are left in `wanted`.
-    fn jacobians(
-        &mut self,
-        how: (GradientRules, DerivativesBy),
-        wanted: &mut Vec<Wanted<Blocks>>,
-    ) -> Result<Vec<Found>, Error>;
-    /// Products with their transposes, likewise.
-    fn back(
-        &mut self,
-        how: (GradientRules, DerivativesBy),
-        wanted: &mut Vec<Wanted<Product>>,
-    ) -> Result<Vec<Found>, Error>;
-    /// The last steps of some worlds, for derivatives, in their order; `lean`: to be kept, without what can be computed again.
-    fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error>;
-    /// That of one world, to be differentiated at once.
-    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error>;
-    /// How contacts of the last step of a world move with each size of a geom, by size.
-    fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error>;
-    /// Memory that the last steps of all worlds take, B.
-    fn tape_bytes(&self) -> usize;
-    fn reverse(&self) -> Arc<dyn Reverse>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Shape of a world's row.
     fn row_shape(&self, id: FieldId) -> Vec<usize>;
@@ -183,40 +157,6 @@ impl<T: Scalar + CollidePrecision> Group<T> {
 
     fn place(&self, world: usize) -> (usize, usize) {
         (world / self.chunk_worlds, world % self.chunk_worlds)
-    }
-
-    /// What each chunk makes of what is asked of its worlds, `f(chunk, geometry, first world, wanted)`; what it leaves in its
-    /// list is left in `wanted`.
-    fn by_chunk<W: Send>(
-        &mut self,
-        by: DerivativesBy,
-        wanted: &mut Vec<Wanted<W>>,
-        f: impl Fn(&mut Chunk<T>, &Geometry, usize, &mut Vec<Wanted<W>>) -> Result<Vec<Found>, Error> + Sync,
-    ) -> Result<Vec<Found>, Error> {
-        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let by_kernels = match by {
-            DerivativesBy::Best => self.backend.differentiates(),
-            DerivativesBy::Host => false,
-            DerivativesBy::Kernels => true,
-        };
-        if !by_kernels {
-            return Ok(Vec::new());
-        }
-        let size = self.chunk_worlds;
-        let mut parts: Vec<Vec<Wanted<W>>> = self.chunks.iter().map(|_| Vec::new()).collect();
-        wanted.drain(..).for_each(|wanted| parts[wanted.world / size].push(wanted));
-        let own = |c: usize, chunk: &mut Chunk<T>, wanted: &mut Vec<Wanted<W>>| {
-            if wanted.is_empty() { Ok(Vec::new()) } else { f(chunk, geometry, c * size, wanted) }
-        };
-        let found: Vec<_> = if self.backend.side_by_side() {
-            let chunks = self.chunks.par_iter_mut().zip(&mut parts).enumerate();
-            chunks.map(|(c, (chunk, wanted))| own(c, chunk, wanted)).collect::<Result<_, _>>()?
-        } else {
-            let chunks = self.chunks.iter_mut().zip(&mut parts).enumerate();
-            chunks.map(|(c, (chunk, wanted))| own(c, chunk, wanted)).collect::<Result<_, _>>()?
-        };
-        wanted.extend(parts.into_iter().flatten());
-        Ok(found.into_iter().flatten().collect())
     }
 }
 
@@ -400,106 +340,6 @@ impl<T: Scalar + CollidePrecision> Worlds for Group<T> {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error> {
         let (c, w) = self.place(world);
         inspect::inspect(&self.shared, &mut self.chunks[c], w)
-    }
-
-    fn keep_steps(&mut self, on: bool) -> Result<(), Error> {
-        if !on {
-            self.chunks.iter_mut().for_each(|chunk| chunk.before = None);
-            return Ok(());
-        }
-        if self.shared.slop != 0.0 {
-            let found = self.shared.slop.to_string();
-            return Err(Error::Option { option: "stabilisation.slop", expected: "0 for derivatives", found });
-        }
-        if self.shared.integrator != Integrator::LinearlyImplicit {
-            let found = self.shared.integrator.name().into();
-            return Err(Error::Option { option: "integrator", expected: "linearly-implicit for derivatives", found });
-        }
-        if self.shared.substeps > 1 {
-            let found = self.shared.substeps.to_string();
-            return Err(Error::Option { option: "substeps", expected: "1 for derivatives", found });
-        }
-        if self.geometry.is_none() {
-            self.geometry = Some(Geometry::new(&self.shared)?);
-        }
-        self.chunks.iter_mut().for_each(|chunk| chunk.before = chunk.before.take().or_else(|| Some(Kept::default())));
-        Ok(())
-    }
-
-    fn last_step(&mut self, world: usize) -> Result<WorldStep, Error> {
-        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let (c, w) = self.place(world);
-        self.chunks[c].remains()?.step(&self.shared, geometry, w, false)
-    }
-
-    fn jacobians(
-        &mut self,
-        (rules, by): (GradientRules, DerivativesBy),
-        wanted: &mut Vec<Wanted<Blocks>>,
-    ) -> Result<Vec<Found>, Error> {
-        self.by_chunk(by, wanted, |chunk, geometry, first, wanted| chunk.jacobians(geometry, rules, first, wanted))
-    }
-
-    fn back(
-        &mut self,
-        (rules, by): (GradientRules, DerivativesBy),
-        wanted: &mut Vec<Wanted<Product>>,
-    ) -> Result<Vec<Found>, Error> {
-        self.by_chunk(by, wanted, |chunk, geometry, first, wanted| chunk.back(geometry, rules, first, wanted))
-    }
-
-    fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error> {
-        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let mut wanted: Vec<Vec<(usize, usize)>> = vec![Vec::new(); self.chunks.len()];
-        for (order, &world) in worlds.iter().enumerate() {
-            let (c, w) = self.place(world);
-            wanted[c].push((order, w));
-        }
-        let shared = &self.shared;
-        let steps = |chunk: &mut Chunk<T>, wanted: &[(usize, usize)]| {
-            if wanted.is_empty() {
-                return Ok(Vec::new());
-            }
-            let remains = chunk.remains()?;
-            let step = |&(order, world): &(usize, usize)| Ok((order, remains.step(shared, geometry, world, lean)?));
-            wanted.iter().map(step).collect::<Result<Vec<_>, Error>>()
-        };
-        let found = if self.backend.side_by_side() {
-            self.chunks
-                .par_iter_mut()
-                .zip(&wanted)
-                .map(|(chunk, wanted)| steps(chunk, wanted))
-                .collect::<Result<Vec<_>, _>>()?
-        } else {
-            self.chunks
-                .iter_mut()
-                .zip(&wanted)
-                .map(|(chunk, wanted)| steps(chunk, wanted))
-                .collect::<Result<Vec<_>, _>>()?
-        };
-        let mut found: Vec<_> = found.into_iter().flatten().collect();
-        found.sort_unstable_by_key(|&(order, _)| order);
-        Ok(found.into_iter().map(|(_, step)| step).collect())
-    }
-
-    fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error> {
-        let (c, w) = self.place(world);
-        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let found = self.chunks[c].remains()?.by_size(&self.shared, geometry, w, geom, step);
-        found.map_err(|message| Error::Parameter { parameter: format!("size of geom {geom}"), message })
-    }
-
-    fn tape_bytes(&self) -> usize {
-        let own = |chunk: &Chunk<T>| chunk.sets.iter().any(|set| set.step.dims.param_lanes == 1);
-        let bytes = |chunk: &Chunk<T>| -> usize {
-            let worlds = chunk.host.worlds.iter();
-            worlds.map(|world| gradient::step_bytes(&self.shared, world.contacts.len(), own(chunk))).sum()
-        };
-        self.chunks.iter().map(bytes).sum()
-    }
-
-    fn reverse(&self) -> Arc<dyn Reverse> {
-        Arc::clone(&self.shared) as Arc<dyn Reverse>
     }
 
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error> {

@@ -42,7 +42,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Changes one parameter of one lane; the set goes over to parameters by lane with the first.
     pub(crate) fn set_param(&mut self, set: usize, lane: usize, at: usize, value: f64) -> Result<(), Error> {
         self.finish()?;
-        self.touch(lane / self.sets[set].k);
+        self.forget_step(lane / self.sets[set].k);
         self.use_lane_params(set)?;
         let step = &self.sets[set].step;
         let index = tile_at(self.store.tile(), lane, step.dims.n_param as usize, at);
@@ -61,7 +61,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         values: &[f64],
     ) -> Result<(), Error> {
         self.finish()?;
-        self.touch(world);
+        self.forget_step(world);
         self.own_geoms().set(world, geom, parameter, values);
         Ok(())
     }

@@ -23,7 +23,10 @@ use manyworlds_shaders::index::{slot_at, tile_len};
 use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
-use crate::group::gradient::{Geometry, double};
+
+use crate::group::derivatives::Certificates;
+use crate::group::derivatives::geometry::{Geometry, double};
+use crate::group::derivatives::request::{Request, WorldProduct};
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
 use crate::host::Place;
@@ -57,31 +60,8 @@ impl Limits {
     }
 }
 
-/// A world of which something is asked.
-pub(crate) struct Wanted<W> {
-    /// Its number in the order that was asked for.
-    pub(crate) order: usize,
-    /// World of the group.
-    pub(crate) world: usize,
-    pub(crate) what: W,
-}
-
-/// Where the blocks of a Jacobian go: dq by q, v, tau, ctrl, then dv; empty ones are not wanted.
-pub(crate) type Blocks<'a> = [&'a mut [f64]; 8];
-
-/// A product with the transposed Jacobian.
-pub(crate) struct Product<'a> {
-    /// Gradient by q+ and by v+; empty: zeros.
-    pub(crate) from: [&'a [f64]; 2],
-    /// Where those by q, v, tau and ctrl go; empty ones are not wanted.
-    pub(crate) to: [&'a mut [f64]; 4],
-}
-
 /// The buffer that a result goes to, and its reals of a lane.
 type Output = (fn(&SetBuffers) -> BufferId, fn(&TreeDims) -> usize);
-
-/// What kernels said of a world: its number in the order that was asked for.
-pub(crate) type Found = (usize, Certificate);
 
 impl<T: Scalar + CollidePrecision> Shared<T> {
     /// Whether kernels can differentiate steps of this model by these rules.
@@ -94,38 +74,55 @@ impl<T: Scalar + CollidePrecision> Shared<T> {
 }
 
 /// What the host knows of the lanes of a set before the kernels run.
-struct Before<T> {
+struct LanesBefore<T> {
     poses: Seen<T>,
     impulses: Seen<T>,
     params: Seen<T>,
 }
 
 impl<T: Scalar + CollidePrecision> Chunk<T> {
-    /// Linearises the last step, as far as Jacobians and products have it in common; takes those of the wanted worlds that
-    /// kernels can differentiate out of the list, each with what speaks against its derivative. `first`: first world in the
-    /// group; `result`: where what is asked for goes.
-    fn linearised<W>(
+    /// What is asked of some of its worlds, as far as kernels go; gives the certificates of what they wrote, and leaves the
+    /// rest in `requests`. `first`: its first world in the group.
+    pub(super) fn differentiate(
         &mut self,
         geometry: &Geometry,
         rules: GradientRules,
         first: usize,
-        wanted: &mut Vec<Wanted<W>>,
+        requests: &mut Vec<Request>,
+    ) -> Result<Certificates, Error> {
+        match requests.first().map(|request| &request.product) {
+            Some(WorldProduct::Jacobian(_)) => self.jacobians(geometry, rules, first, requests),
+            Some(WorldProduct::Back { .. }) => self.back(geometry, rules, first, requests),
+            // No kernel has products with the Jacobian itself.
+            Some(WorldProduct::Along { .. }) | None => Ok(Vec::new()),
+        }
+    }
+
+    /// Linearises the last step, as far as Jacobians and products have it in common; takes those of the requests that kernels can
+    /// answer out of the list, each with what speaks against its derivative. `first`: first world in the group; `result`: where
+    /// what is asked for goes.
+    fn linearised<'a>(
+        &mut self,
+        geometry: &Geometry,
+        rules: GradientRules,
+        first: usize,
+        requests: &mut Vec<Request<'a>>,
         result: Output,
-    ) -> Result<Vec<(Wanted<W>, Certificate)>, Error> {
+    ) -> Result<Vec<(Request<'a>, Certificate)>, Error> {
         if !self.shared.by_kernels(rules) || self.before.is_none() {
             return Ok(Vec::new());
         }
         let (taken, rest): (Vec<_>, Vec<_>) =
-            std::mem::take(wanted).into_iter().partition(|wanted| self.is_alone(wanted.world - first));
-        *wanted = rest;
+            std::mem::take(requests).into_iter().partition(|request| self.is_alone(request.world - first));
+        *requests = rest;
         self.finish()?;
         // A device may not have the room.
         if taken.is_empty() || self.lay_out(result).is_err() {
-            wanted.extend(taken);
+            requests.extend(taken);
             return Ok(Vec::new());
         }
         let (summaries, tolerance) = self.stored()?;
-        let before = self.look_back()?;
+        let before = self.lanes_before()?;
         let mut touches: Vec<Vec<T>> = self.sets.iter_mut().map(|set| std::mem::take(&mut set.touch)).collect();
         for (touch, pack) in touches.iter_mut().zip(&self.host.packs) {
             let width = self.store.tile();
@@ -136,14 +133,14 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             }
         }
         let mut found = Vec::with_capacity(taken.len());
-        for own in taken {
-            let world = own.world - first;
+        for request in taken {
+            let world = request.world - first;
             let mut certificate = Certificate::default();
-            self.touch_world(geometry, &before, world, &mut touches, &mut certificate);
+            self.write_contacts(geometry, &before, world, &mut touches, &mut certificate);
             if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
                 certificate.add_problem(&problem);
             }
-            found.push((own, certificate));
+            found.push((request, certificate));
         }
         for (set, touch) in self.sets.iter_mut().zip(touches) {
             self.store.write(set.step.buffers.touch, 0, &touch)?;
@@ -179,7 +176,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     }
 
     /// Frames and motions before the step, and its impulses.
-    fn look_back(&mut self) -> Result<Vec<Before<T>>, Error> {
+    fn lanes_before(&mut self) -> Result<Vec<LanesBefore<T>>, Error> {
         let width = self.store.tile();
         self.recording.clear();
         for (index, set) in self.sets.iter().enumerate() {
@@ -203,7 +200,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             let b = set.step.buffers;
             let [poses, impulses, params] =
                 [b.before_pose, set.step.impulses.now, b.lane_params].map(|b| Seen::new(store, b));
-            Ok(Before { poses: poses?, impulses: impulses?, params: params? })
+            Ok(LanesBefore { poses: poses?, impulses: impulses?, params: params? })
         };
         self.sets.iter().map(seen).collect()
     }
@@ -247,7 +244,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
 
     /// Frames of the bodies of a world before the step, by tree: in double precision even where the kernels' are not, as which
     /// features touch cannot be told from rounded ones.
-    fn poses(&self, before: &[Before<T>], world: usize) -> Vec<Vec<f64>> {
+    fn poses(&self, before: &[LanesBefore<T>], world: usize) -> Vec<Vec<f64>> {
         let of = |place: &TreePlace| {
             let (set, trees) = (&self.sets[place.set], &self.shared.sets[place.set]);
             let (dims, lane) = (set.dims(), set.lane(world, place.index));
@@ -275,11 +272,11 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         self.shared.host.lanes.trees.iter().map(of).collect()
     }
 
-    /// What is known of the contacts of a world that carry something.
-    fn touch_world(
+    /// Writes what is known of the contacts of a world that carry something.
+    fn write_contacts(
         &self,
         geometry: &Geometry,
-        before: &[Before<T>],
+        before: &[LanesBefore<T>],
         world: usize,
         touches: &mut [Vec<T>],
         certificate: &mut Certificate,
@@ -294,7 +291,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             let Some(at) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
             std::array::from_fn(|k| poses[at.tree][POSE * at.local + k])
         };
-        let found_again = geometry.again(pose, &own_sizes);
+        let exact_contacts = geometry.exact(pose, &own_sizes);
         for (contact, at) in own.contacts.iter().zip(&own.places) {
             let Place::Slot(slot) = *at else { continue };
             let bodies = contact.bodies.map(|body| shared.host.lanes.bodies[body as usize]);
@@ -306,7 +303,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
             if (0..3).all(|k| impulse(k).to_f64() == 0.0) {
                 continue;
             }
-            let exact = found_again.get(contact);
+            let exact = exact_contacts.get(contact);
             let contact = exact.clone().unwrap_or_else(|_| double(contact));
             let root = shared.model.trees[first.tree].bodies.start;
             let centre = pose(root);

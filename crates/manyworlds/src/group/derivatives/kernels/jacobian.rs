@@ -6,11 +6,13 @@ use manyworlds_gradients::{Certificate, GradientRules, integrate_rows};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{answer_reals, answer_width, mobility_reals};
 
-use super::{Blocks, Found, Wanted, judged};
+use super::judged;
 use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::Chunk;
-use crate::group::gradient::Geometry;
+use crate::group::derivatives::Certificates;
+use crate::group::derivatives::geometry::Geometry;
+use crate::group::derivatives::request::{Request, WorldProduct};
 use crate::group::seen::Seen;
 
 /// What the kernels left of a set.
@@ -33,15 +35,15 @@ impl<T: Scalar> Results<T> {
 }
 
 impl<T: Scalar + CollidePrecision> Chunk<T> {
-    /// Jacobians of some of its worlds, of which `first` is the first in the group; the others are left in `wanted`.
-    pub(in crate::group) fn jacobians(
+    /// Jacobians of some of its worlds, of which `first` is the first in the group; the others are left in `requests`.
+    pub(super) fn jacobians(
         &mut self,
         geometry: &Geometry,
         rules: GradientRules,
         first: usize,
-        wanted: &mut Vec<Wanted<Blocks>>,
-    ) -> Result<Vec<Found>, Error> {
-        let taken = self.linearised(geometry, rules, first, wanted, (|b| b.answer, answer_reals))?;
+        requests: &mut Vec<Request>,
+    ) -> Result<Certificates, Error> {
+        let taken = self.linearised(geometry, rules, first, requests, (|b| b.answer, answer_reals))?;
         if taken.is_empty() {
             return Ok(Vec::new());
         }
@@ -52,12 +54,13 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         let sets = self.sets.iter().map(|set| set.step.buffers);
         let results: Vec<_> = sets.map(|b| Results::new(&mut *self.store, &b)).collect::<Result<_, Error>>()?;
         let mut found = Vec::with_capacity(taken.len());
-        for (mut own, mut certificate) in taken {
-            if self.write_blocks(&results, own.world - first, &mut own.what, &mut certificate) {
+        for (mut request, mut certificate) in taken {
+            let WorldProduct::Jacobian(blocks) = &mut request.product else { continue };
+            if self.write_blocks(&results, request.world - first, blocks, &mut certificate) {
                 certificate.judge_margin(T::NAME != f64::NAME);
-                found.push((own.order, certificate));
+                found.push((request.order, certificate));
             } else {
-                wanted.push(own);
+                requests.push(request);
             }
         }
         Ok(found)
@@ -69,7 +72,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         &self,
         results: &[Results<T>],
         world: usize,
-        to: &mut Blocks,
+        to: &mut [&mut [f64]; 8],
         certificate: &mut Certificate,
     ) -> bool {
         let shared = &self.shared;

@@ -7,15 +7,17 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{Adjoint, mobility_reals};
 use manyworlds_shaders::index::{tile_at, tile_len};
 
-use super::{Found, Product, Wanted, judged};
+use super::judged;
 use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
-use crate::group::gradient::Geometry;
+use crate::group::derivatives::Certificates;
+use crate::group::derivatives::geometry::Geometry;
+use crate::group::derivatives::request::{Request, WorldProduct};
 use crate::group::seen::Seen;
 
 /// What the step left of a set.
-struct Known<T> {
+struct StepBuffers<T> {
     velocity: Seen<T>,
     params: Seen<T>,
 }
@@ -26,7 +28,7 @@ struct Results<T> {
     adjoint: Seen<T>,
 }
 
-impl<T: Scalar> Known<T> {
+impl<T: Scalar> StepBuffers<T> {
     fn new(store: &mut dyn Store<T>, b: &SetBuffers) -> Result<Self, Error> {
         Ok(Self { velocity: Seen::new(store, b.velocity)?, params: Seen::new(store, b.lane_params)? })
     }
@@ -39,31 +41,31 @@ impl<T: Scalar> Results<T> {
 }
 
 impl<T: Scalar + CollidePrecision> Chunk<T> {
-    /// Products for some of its worlds, of which `first` is the first in the group; the others are left in `wanted`.
-    pub(in crate::group) fn back(
+    /// Products for some of its worlds, of which `first` is the first in the group; the others are left in `requests`.
+    pub(super) fn back(
         &mut self,
         geometry: &Geometry,
         rules: GradientRules,
         first: usize,
-        wanted: &mut Vec<Wanted<Product>>,
-    ) -> Result<Vec<Found>, Error> {
+        requests: &mut Vec<Request>,
+    ) -> Result<Certificates, Error> {
         // An escape compares two adjoints.
         if rules.escape {
             return Ok(Vec::new());
         }
         // A lane has room for one product; of a world that is asked for again the others are the host's.
         let mut taken = vec![false; self.n_world];
-        let mut again = |own: &Wanted<Product>| std::mem::replace(&mut taken[own.world - first], true);
-        let (mut others, mut own): (Vec<_>, Vec<_>) = std::mem::take(wanted).into_iter().partition(|own| again(own));
+        let mut again = |request: &Request| std::mem::replace(&mut taken[request.world - first], true);
+        let (mut others, mut own): (Vec<_>, Vec<_>) = std::mem::take(requests).into_iter().partition(|own| again(own));
         let taken =
             self.linearised(geometry, rules, first, &mut own, (|b| b.adjoint, |dims| Adjoint::new(dims).reals))?;
-        wanted.append(&mut own);
-        wanted.append(&mut others);
+        requests.append(&mut own);
+        requests.append(&mut others);
         if taken.is_empty() {
             return Ok(Vec::new());
         }
         let sets: Vec<SetBuffers> = self.sets.iter().map(|set| set.step.buffers).collect();
-        let known: Vec<_> = sets.iter().map(|b| Known::new(&mut *self.store, b)).collect::<Result<_, Error>>()?;
+        let known: Vec<_> = sets.iter().map(|b| StepBuffers::new(&mut *self.store, b)).collect::<Result<_, Error>>()?;
         let width = self.store.tile();
         let zeros = |set: &ChunkSet<T>| {
             vec![T::default(); tile_len(width, set.dims().lanes as usize, Adjoint::new(set.dims()).reals)]
@@ -71,8 +73,9 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         let mut given: Vec<Vec<T>> = self.sets.iter().map(zeros).collect();
         // Gradients by q with v+ held, by world.
         let mut by_q = Vec::with_capacity(taken.len());
-        for (own, _) in &taken {
-            by_q.push(self.give(&known, own.world - first, own.what.from, &mut given));
+        for (request, _) in &taken {
+            let WorldProduct::Back { from, .. } = &request.product else { continue };
+            by_q.push(self.write_gradients(&known, request.world - first, *from, &mut given));
         }
         for (set, given) in self.sets.iter().zip(&given) {
             let b = set.step.buffers;
@@ -82,22 +85,23 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         self.store.run(&self.recording)?;
         let results: Vec<_> = sets.iter().map(|b| Results::new(&mut *self.store, b)).collect::<Result<_, Error>>()?;
         let mut found = Vec::with_capacity(taken.len());
-        for ((mut own, mut certificate), by_q) in taken.into_iter().zip(by_q) {
-            let world = own.world - first;
-            if self.write_product(&known, &results, world, &by_q, &mut own.what.to, &mut certificate) {
+        for ((mut request, mut certificate), by_q) in taken.into_iter().zip(by_q) {
+            let world = request.world - first;
+            let WorldProduct::Back { to, .. } = &mut request.product else { continue };
+            if self.write_product(&known, &results, world, &by_q, to, &mut certificate) {
                 certificate.judge_margin(T::NAME != f64::NAME);
-                found.push((own.order, certificate));
+                found.push((request.order, certificate));
             } else {
-                wanted.push(own);
+                requests.push(request);
             }
         }
         Ok(found)
     }
 
     /// Through the end of the step: what a loss of q+ and v+ says of v+, to the lanes of a world; gives what it says of q.
-    fn give(
+    fn write_gradients(
         &self,
-        known: &[Known<T>],
+        known: &[StepBuffers<T>],
         world: usize,
         [after_q, after_v]: [&[f64]; 2],
         given: &mut [Vec<T>],
@@ -124,7 +128,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     /// Writes the product of a world; false where its derivative is in doubt, as for the Jacobian.
     fn write_product(
         &self,
-        known: &[Known<T>],
+        known: &[StepBuffers<T>],
         results: &[Results<T>],
         world: usize,
         by_q: &[f64],

@@ -1,15 +1,13 @@
-//! What a step of a world was, kept for its derivatives by `manyworlds_gradients`.
+//! What the last step of a world was, gathered from what the step left in its buffers: all that its derivatives need.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use manyworlds_collide::derivatives::ContactGeometry;
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision as CollidePrecision, Scratch};
+use manyworlds_collide::{Contact, Precision as CollidePrecision};
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gradients::{
-    BlockInput, ContactInput, ContactModel, Give, GradientRules, Linearised, StepInput, TreeInput, TreeMade,
-    closed_below,
+    BlockInput, ContactInput, ContactModel, Give, StepInput, TreeInput, TreeMade, closed_below,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{bias, load3, row as row_part, row_stride};
@@ -18,10 +16,11 @@ use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, TreeDims, 
 use manyworlds_shaders::index::slot_at;
 use manyworlds_shaders::math::{cross, dot};
 
-use super::State;
-use super::chunk::Chunk;
-use super::seen::{Lane, Seen};
-use super::shared::Shared;
+use super::geometry::{Geometry, double};
+use crate::group::State;
+use crate::group::chunk::Chunk;
+use crate::group::seen::{Lane, Seen};
+use crate::group::shared::Shared;
 use crate::host::{self, Frames, Law, Place};
 use crate::summary::status;
 use crate::{Error, Summary};
@@ -38,16 +37,33 @@ fn contact_model(solver: &dyn Solver) -> ContactModel {
     }
 }
 
+impl<T: Scalar + CollidePrecision> Shared<T> {
+    /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
+    pub(super) fn problem(&self, summary: &Summary, tolerance: f64) -> Option<String> {
+        if summary.failed() {
+            return Some(format!("the world failed: {}", summary.status_name()));
+        }
+        if self.solver.model() != Model::Exact {
+            // Only the solver knows how well it solved another contact than the certificate's.
+            let unsolved = summary.status & status::CONVERGED == 0;
+            return unsolved.then(|| format!("the contact solver {} did not converge", self.solver.name()));
+        }
+        // Of heavy bodies the scaled one counts: it is a velocity, as what is differentiated.
+        let solved = [summary.residual, summary.residual_scaled].iter().any(|residual| *residual <= tolerance);
+        (!solved).then(|| format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual))
+    }
+}
+
 /// One step of one world.
 #[derive(Debug)]
 pub(crate) struct WorldStep {
     trees: Vec<OwnTree>,
     contacts: Vec<ContactInput>,
-    /// The same with impulses shared out anew, where that was asked for ([`Linearised::shared_out`]).
-    shared_out: OnceLock<Vec<ContactInput>>,
+    /// The same with impulses shared out anew, where that was asked for ([`manyworlds_gradients::Linearised::shared_out`]).
+    pub(super) shared_out: OnceLock<Vec<ContactInput>>,
     blocks: Vec<BlockInput>,
     /// What speaks against differentiating it.
-    problem: Option<String>,
+    pub(super) problem: Option<String>,
     /// The state after it; without controls and forces, which are as before.
     pub(crate) after: State,
 }
@@ -114,7 +130,7 @@ impl WorldStep {
     }
 
     /// The step, as the derivatives take it.
-    fn input<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> StepInput<'a> {
+    pub(super) fn input<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> StepInput<'a> {
         let tree = |tree: &'a OwnTree| {
             let layout = &shared.sets[tree.set].layout;
             let [n_body, n_v, n_m] = [layout.dims.n_body, layout.dims.n_v, layout.dims.n_m].map(|n| n as usize);
@@ -146,58 +162,6 @@ impl WorldStep {
     }
 }
 
-impl WorldStep {
-    /// The step linearised, with the impulses that leave least doubt about it.
-    fn settled<'a>(
-        &'a self,
-        mut input: StepInput<'a>,
-        linearise: impl Fn(&StepInput<'a>) -> Linearised<'a>,
-    ) -> Linearised<'a> {
-        let mut out = linearise(&input);
-        if let Some(contacts) = out.shared_out() {
-            input.contacts = self.shared_out.get_or_init(|| contacts);
-            out = linearise(&input);
-        }
-        out.add_problem(self.problem.clone());
-        out
-    }
-}
-
-impl<T: Scalar + CollidePrecision> Shared<T> {
-    /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
-    pub(super) fn problem(&self, summary: &Summary, tolerance: f64) -> Option<String> {
-        if summary.failed() {
-            return Some(format!("the world failed: {}", summary.status_name()));
-        }
-        if self.solver.model() != Model::Exact {
-            // Only the solver knows how well it solved another contact than the certificate's.
-            let unsolved = summary.status & status::CONVERGED == 0;
-            return unsolved.then(|| format!("the contact solver {} did not converge", self.solver.name()));
-        }
-        // Of heavy bodies the scaled one counts: it is a velocity, as what is differentiated.
-        let solved = [summary.residual, summary.residual_scaled].iter().any(|residual| *residual <= tolerance);
-        (!solved).then(|| format!("the contact solver stopped at a residual of {:.1e} N s", summary.residual))
-    }
-}
-
-/// What goes back through steps of worlds of a group, apart from the worlds themselves.
-pub(crate) trait Reverse: Send + Sync {
-    /// A step, linearised for its Jacobian.
-    fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
-    /// The same for products with it.
-    fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
-}
-
-impl<T: Scalar + CollidePrecision> Reverse for Shared<T> {
-    fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
-        step.settled(step.input(self), |input| Linearised::new(input, rules))
-    }
-
-    fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
-        step.settled(step.input(self), |input| Linearised::for_products(input, rules))
-    }
-}
-
 /// Contacts of a step, each with the change of its point, normal and distance.
 pub(crate) type ContactChanges = Vec<(usize, [f64; 7])>;
 
@@ -213,66 +177,8 @@ impl Poses<'_> {
     }
 }
 
-/// Contacts of a model, as their derivatives need them.
-pub(super) struct Geometry {
-    pub(super) features: ContactGeometry,
-    /// Collision in double precision, of batches in single precision: which features touch cannot be told from rounded
-    /// points and normals.
-    exact: Option<CollisionModel<f64>>,
-}
-
-impl Geometry {
-    pub(super) fn new<T: Scalar + CollidePrecision>(shared: &Shared<T>) -> Result<Self, Error> {
-        let features = ContactGeometry::new(&shared.model)?;
-        let exact = if T::NAME == f64::NAME { None } else { Some(CollisionModel::new(&shared.model)?) };
-        Ok(Self { features, exact })
-    }
-
-    /// The contacts of a world, found again in double precision where they were found in single.
-    pub(super) fn again(&self, pose: impl Fn(usize) -> [f64; POSE], sizes: &[[f64; 3]]) -> Again {
-        let Some(exact) = &self.exact else { return Again(None) };
-        let mut found = Vec::new();
-        let overrides = Overrides { sizes, ..Overrides::default() };
-        // Poses that are not finite have no contacts.
-        let _ = exact.collide_with(pose, &overrides, &mut Scratch::default(), &mut found);
-        found.sort_by_key(|contact| (contact.geoms, contact.feature));
-        Again(Some(found))
-    }
-}
-
-/// Contacts in double precision, sorted; none where all are.
-pub(super) struct Again(Option<Vec<Contact<f64>>>);
-
-impl Again {
-    /// That of a contact; why there is none.
-    pub(super) fn get<T: Scalar + CollidePrecision>(&self, from: &Contact<T>) -> Result<Contact<f64>, String> {
-        let Some(all) = &self.0 else { return Ok(double(from)) };
-        let key = (from.geoms, from.feature);
-        let found = all.binary_search_by_key(&key, |contact| (contact.geoms, contact.feature));
-        // Friction and restitution may be the world's own.
-        let [friction, restitution] = [from.friction, from.restitution].map(Scalar::to_f64);
-        found
-            .map(|at| Contact { friction, restitution, ..all[at] })
-            .map_err(|_| "a contact that is found in single precision alone".into())
-    }
-}
-
-/// A contact in double precision.
-pub(super) fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact<f64> {
-    Contact {
-        geoms: from.geoms,
-        bodies: from.bodies,
-        point: from.point.map(Scalar::to_f64),
-        normal: from.normal.map(Scalar::to_f64),
-        distance: from.distance.to_f64(),
-        friction: from.friction.to_f64(),
-        restitution: from.restitution.to_f64(),
-        feature: from.feature,
-    }
-}
-
-/// Numbers of a chunk that a step left: where they lie, or read once.
-pub(super) struct Remains<'a, T: Scalar + CollidePrecision> {
+/// Numbers of a chunk that a step left in its buffers: where they lie, or read once.
+pub(super) struct StepNumbers<'a, T: Scalar + CollidePrecision> {
     chunk: &'a Chunk<T>,
     summaries: Vec<Summary>,
     tolerance: f64,
@@ -291,9 +197,17 @@ struct SetNumbers<T> {
     params: Option<Seen<T>>,
 }
 
-impl<'a, T: Scalar + CollidePrecision> Remains<'a, T> {
+impl<T: Scalar + CollidePrecision> Chunk<T> {
+    /// What the last step left: derivatives are those of the impulses as they are stored, and so is their certificate.
+    pub(super) fn step_numbers(&mut self) -> Result<StepNumbers<'_, T>, Error> {
+        let (summaries, tolerance) = self.stored()?;
+        StepNumbers::new(self, summaries, tolerance)
+    }
+}
+
+impl<'a, T: Scalar + CollidePrecision> StepNumbers<'a, T> {
     /// `tolerance`: residuals above it speak against a step, N s.
-    pub(super) fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
+    fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
         chunk.finish()?;
         let islands = Seen::new(&mut *chunk.store, chunk.islands.impulses.now)?;
         let mut sets = Vec::with_capacity(chunk.sets.len());
@@ -417,14 +331,14 @@ impl<'a, T: Scalar + CollidePrecision> Remains<'a, T> {
     ) -> Result<Vec<ContactChanges>, String> {
         let (poses, sizes) = (Poses(&step.trees), self.chunk.sizes(world));
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
-        let found_again = geometry.again(|body| poses.of(shared, body), &sizes);
+        let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes);
         for (index, (from, input)) in self.chunk.host.worlds[world].contacts.iter().zip(&step.contacts).enumerate() {
             let Some(side) = input.geoms.iter().position(|&own| own == geom) else { continue };
             if input.impulse == [0.0; 3] {
                 continue;
             }
             let found =
-                geometry.features.by_sizes(&found_again.get(from)?, side, |body| poses.of(shared, body), &sizes)?;
+                geometry.features.by_sizes(&exact_contacts.get(from)?, side, |body| poses.of(shared, body), &sizes)?;
             out.iter_mut().zip(found).for_each(|(out, change)| out.push((index, change)));
         }
         Ok(out)
@@ -437,10 +351,10 @@ impl<'a, T: Scalar + CollidePrecision> Remains<'a, T> {
             return Vec::new();
         }
         let (poses, sizes) = (Poses(trees), self.chunk.sizes(world));
-        let found_again = geometry.again(|body| poses.of(shared, body), &sizes);
+        let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
         let input = |(from, at): (&Contact<T>, &Place)| {
-            let exact = found_again.get(from);
+            let exact = exact_contacts.get(from);
             let contact = exact.clone().unwrap_or_else(|_| double(from));
             let bodies = contact.bodies.map(place);
             let tree = bodies.iter().flatten().next().map(|body| body.0);

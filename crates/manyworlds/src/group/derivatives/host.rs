@@ -1,0 +1,79 @@
+//! Derivatives on the host, by `manyworlds_gradients`: any step, in double precision.
+
+use manyworlds_collide::Precision as CollidePrecision;
+use manyworlds_gradients::{Certificate, GradientRules, Inputs, Linearised, Outputs, StepInput};
+use manyworlds_shaders::Scalar;
+
+use super::request::WorldProduct;
+use super::step::WorldStep;
+use crate::group::shared::Shared;
+
+/// What linearises steps of worlds of a group, apart from the worlds themselves: it outlives what happens to them.
+pub(crate) trait Lineariser: Send + Sync {
+    /// A step, linearised for its Jacobian.
+    fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
+    /// The same for products with it.
+    fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
+}
+
+impl<T: Scalar + CollidePrecision> Lineariser for Shared<T> {
+    fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
+        step.settled(step.input(self), |input| Linearised::new(input, rules))
+    }
+
+    fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
+        step.settled(step.input(self), |input| Linearised::for_products(input, rules))
+    }
+}
+
+impl WorldStep {
+    /// The step linearised, with the impulses that leave least doubt about it.
+    fn settled<'a>(
+        &'a self,
+        mut input: StepInput<'a>,
+        linearise: impl Fn(&StepInput<'a>) -> Linearised<'a>,
+    ) -> Linearised<'a> {
+        let mut out = linearise(&input);
+        if let Some(contacts) = out.shared_out() {
+            input.contacts = self.shared_out.get_or_init(|| contacts);
+            out = linearise(&input);
+        }
+        out.add_problem(self.problem.clone());
+        out
+    }
+}
+
+impl WorldProduct<'_> {
+    /// Computes it on the host; how far to trust it.
+    pub(crate) fn on_host(self, lineariser: &dyn Lineariser, step: &WorldStep, rules: GradientRules) -> Certificate {
+        match self {
+            Self::Jacobian(to) => {
+                let found = lineariser.linearised(step, rules).jacobian();
+                let dq = [&found.dq_dq, &found.dq_dv, &found.dq_dtau, &found.dq_dctrl];
+                let dv = [&found.dv_dq, &found.dv_dv, &found.dv_dtau, &found.dv_dctrl];
+                to.into_iter().zip(dq.into_iter().chain(dv)).for_each(|(to, block)| fill(to, block));
+                found.certificate
+            }
+            Self::Back { from: [q, v], to } => {
+                let outputs = Outputs { q: q.to_vec(), v: v.to_vec() };
+                let (found, certificate) = lineariser.for_products(step, rules).back(&outputs);
+                let parts = [&found.q, &found.v, &found.tau, &found.ctrl];
+                to.into_iter().zip(parts).for_each(|(to, part)| fill(to, part));
+                certificate
+            }
+            Self::Along { from, to } => {
+                let [q, v, tau, ctrl] = from.map(<[f64]>::to_vec);
+                let (found, certificate) = lineariser.for_products(step, rules).along(&Inputs { q, v, tau, ctrl });
+                to.into_iter().zip([&found.q, &found.v]).for_each(|(to, part)| fill(to, part));
+                certificate
+            }
+        }
+    }
+}
+
+/// Writes what is wanted.
+fn fill(to: &mut [f64], from: &[f64]) {
+    if !to.is_empty() {
+        to.copy_from_slice(from);
+    }
+}
