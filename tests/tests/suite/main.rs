@@ -32,6 +32,7 @@ mod single_precision;
 mod smoothing;
 mod standing;
 mod step_problem;
+mod stiction;
 mod subadmm;
 mod substeps;
 mod theta;
