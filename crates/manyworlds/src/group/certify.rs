@@ -1,6 +1,5 @@
 //! Certificates of the worlds of a chunk.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
@@ -24,7 +23,7 @@ enum Of {
     Stored,
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// What the last step left: derivatives are those of the impulses as they are stored, and so is their certificate.
     pub(super) fn remains(&mut self) -> Result<Remains<'_, T>, Error> {
         let (summaries, tolerance) = self.stored()?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::OnceLock;
 
 use manyworlds_collide::derivatives::ContactGeometry;
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision as CollidePrecision, Scratch};
+use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch};
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gradients::{
@@ -70,7 +70,7 @@ struct OwnTree {
 }
 
 impl OwnTree {
-    fn params<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> &'a [f64] {
+    fn params<'a, T: Scalar>(&'a self, shared: &'a Shared<T>) -> &'a [f64] {
         self.params.as_deref().unwrap_or(&shared.sets[self.set].params[self.index])
     }
 }
@@ -81,7 +81,7 @@ fn frames_reals(dims: TreeDims) -> usize {
 }
 
 /// Memory of a step of a world with so many contacts of a model, B; what a [`WorldStep`] takes.
-pub(crate) fn step_bytes<T: Scalar + CollidePrecision>(shared: &Shared<T>, contacts: usize, own_params: bool) -> usize {
+pub(crate) fn step_bytes<T: Scalar>(shared: &Shared<T>, contacts: usize, own_params: bool) -> usize {
     let tree = |place: &crate::lanes::TreePlace| {
         let dims = shared.sets[place.set].layout.dims;
         let params = if own_params { dims.n_param as usize } else { 0 };
@@ -114,7 +114,7 @@ impl WorldStep {
     }
 
     /// The step, as the derivatives take it.
-    fn input<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> StepInput<'a> {
+    fn input<'a, T: Scalar>(&'a self, shared: &'a Shared<T>) -> StepInput<'a> {
         let tree = |tree: &'a OwnTree| {
             let layout = &shared.sets[tree.set].layout;
             let [n_body, n_v, n_m] = [layout.dims.n_body, layout.dims.n_v, layout.dims.n_m].map(|n| n as usize);
@@ -162,7 +162,7 @@ impl WorldStep {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Shared<T> {
+impl<T: Scalar> Shared<T> {
     /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
     pub(super) fn problem(&self, summary: &Summary, tolerance: f64) -> Option<String> {
         if summary.failed() {
@@ -187,7 +187,7 @@ pub(crate) trait Reverse: Send + Sync {
     fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
 }
 
-impl<T: Scalar + CollidePrecision> Reverse for Shared<T> {
+impl<T: Scalar> Reverse for Shared<T> {
     fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
         step.settled(step.input(self), |input| Linearised::new(input, rules))
     }
@@ -206,7 +206,7 @@ struct Poses<'a>(&'a [OwnTree]);
 
 impl Poses<'_> {
     /// Of a body of the model; zeros for one that does not move.
-    fn of<T: Scalar + CollidePrecision>(self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
+    fn of<T: Scalar>(self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
         let Some(place) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
         std::array::from_fn(|k| self.0[place.tree].frames[POSE * place.local + k])
     }
@@ -215,19 +215,19 @@ impl Poses<'_> {
 /// Contacts of a model, as their derivatives need them.
 pub(super) struct Geometry {
     pub(super) features: ContactGeometry,
-    /// Collision in double precision, of batches in single precision: which features touch cannot be told from rounded
-    /// points and normals.
-    exact: Option<CollisionModel<f64>>,
+    /// Collision at poses in double precision, of batches in single precision: which features touch cannot be told at
+    /// rounded poses.
+    exact: Option<CollisionModel>,
 }
 
 impl Geometry {
-    pub(super) fn new<T: Scalar + CollidePrecision>(shared: &Shared<T>) -> Result<Self, Error> {
+    pub(super) fn new<T: Scalar>(shared: &Shared<T>) -> Result<Self, Error> {
         let features = ContactGeometry::new(&shared.model)?;
         let exact = if T::NAME == f64::NAME { None } else { Some(CollisionModel::new(&shared.model)?) };
         Ok(Self { features, exact })
     }
 
-    /// The contacts of a world, found again in double precision where they were found in single.
+    /// The contacts of a world, found again at poses in double precision where the batch's are in single.
     pub(super) fn again(&self, pose: impl Fn(usize) -> [f64; POSE], sizes: &[[f64; 3]]) -> Again {
         let Some(exact) = &self.exact else { return Again(None) };
         let mut found = Vec::new();
@@ -239,39 +239,24 @@ impl Geometry {
     }
 }
 
-/// Contacts in double precision, sorted; none where all are.
-pub(super) struct Again(Option<Vec<Contact<f64>>>);
+/// Contacts at poses in double precision, sorted; none where all are.
+pub(super) struct Again(Option<Vec<Contact>>);
 
 impl Again {
     /// That of a contact; why there is none.
-    pub(super) fn get<T: Scalar + CollidePrecision>(&self, from: &Contact<T>) -> Result<Contact<f64>, String> {
-        let Some(all) = &self.0 else { return Ok(double(from)) };
+    pub(super) fn get(&self, from: &Contact) -> Result<Contact, String> {
+        let Some(all) = &self.0 else { return Ok(*from) };
         let key = (from.geoms, from.feature);
         let found = all.binary_search_by_key(&key, |contact| (contact.geoms, contact.feature));
         // Friction and restitution may be the world's own.
-        let [friction, restitution] = [from.friction, from.restitution].map(Scalar::to_f64);
         found
-            .map(|at| Contact { friction, restitution, ..all[at] })
-            .map_err(|_| "a contact that is found in single precision alone".into())
-    }
-}
-
-/// A contact in double precision.
-pub(super) fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact<f64> {
-    Contact {
-        geoms: from.geoms,
-        bodies: from.bodies,
-        point: from.point.map(Scalar::to_f64),
-        normal: from.normal.map(Scalar::to_f64),
-        distance: from.distance.to_f64(),
-        friction: from.friction.to_f64(),
-        restitution: from.restitution.to_f64(),
-        feature: from.feature,
+            .map(|at| Contact { friction: from.friction, restitution: from.restitution, ..all[at] })
+            .map_err(|_| "a contact that is found at poses in single precision alone".into())
     }
 }
 
 /// Numbers of a chunk that a step left: where they lie, or read once.
-pub(super) struct Remains<'a, T: Scalar + CollidePrecision> {
+pub(super) struct Remains<'a, T: Scalar> {
     chunk: &'a Chunk<T>,
     summaries: Vec<Summary>,
     tolerance: f64,
@@ -290,7 +275,7 @@ struct SetNumbers<T> {
     params: Option<Seen<T>>,
 }
 
-impl<'a, T: Scalar + CollidePrecision> Remains<'a, T> {
+impl<'a, T: Scalar> Remains<'a, T> {
     /// `tolerance`: residuals above it speak against a step, N s.
     pub(super) fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
         chunk.finish()?;
@@ -438,9 +423,9 @@ impl<'a, T: Scalar + CollidePrecision> Remains<'a, T> {
         let (poses, sizes) = (Poses(trees), self.chunk.sizes(world));
         let found_again = geometry.again(|body| poses.of(shared, body), &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
-        let input = |(from, at): (&Contact<T>, &Place)| {
+        let input = |(from, at): (&Contact, &Place)| {
             let exact = found_again.get(from);
-            let contact = exact.clone().unwrap_or_else(|_| double(from));
+            let contact = exact.clone().unwrap_or(*from);
             let bodies = contact.bodies.map(place);
             let tree = bodies.iter().flatten().next().map(|body| body.0);
             let impulse = match (at, tree) {
@@ -476,7 +461,7 @@ impl<'a, T: Scalar + CollidePrecision> Remains<'a, T> {
     }
 
     /// Whether a contact without impulse has no speed after the step either.
-    fn is_tied(&self, shared: &Shared<T>, trees: &[OwnTree], contact: &Contact<f64>) -> bool {
+    fn is_tied(&self, shared: &Shared<T>, trees: &[OwnTree], contact: &Contact) -> bool {
         let mut settings = [0.0; 3];
         let mut speed = 0.0;
         for (sign, body) in [-1.0, 1.0].into_iter().zip(contact.bodies) {

@@ -1,6 +1,5 @@
 //! What derivatives need of the step before: the states it started from.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_shaders::Scalar;
 
 use super::chunk::Chunk;
@@ -24,7 +23,7 @@ impl<T> Kept<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// The step of a world is no longer one that could be differentiated.
     pub(super) fn touch(&mut self, world: usize) {
         if let Some(before) = &mut self.before {

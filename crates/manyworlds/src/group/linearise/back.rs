@@ -1,6 +1,5 @@
 //! Products with the transposed Jacobian.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::Store;
 use manyworlds_gradients::{Certificate, GradientRules, integrate_back};
 use manyworlds_shaders::Scalar;
@@ -38,7 +37,7 @@ impl<T: Scalar> Results<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Products for some of its worlds, of which `first` is the first in the group; the others are left in `wanted`.
     pub(in crate::group) fn back(
         &mut self,

@@ -4,7 +4,6 @@
 mod back;
 mod jacobian;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::BufferId;
 use manyworlds_gradients::{
@@ -23,7 +22,7 @@ use manyworlds_shaders::index::{slot_at, tile_len};
 use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
-use crate::group::gradient::{Geometry, double};
+use crate::group::gradient::Geometry;
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
 use crate::host::Place;
@@ -83,7 +82,7 @@ type Output = (fn(&SetBuffers) -> BufferId, fn(&TreeDims) -> usize);
 /// What kernels said of a world: its number in the order that was asked for.
 pub(crate) type Found = (usize, Certificate);
 
-impl<T: Scalar + CollidePrecision> Shared<T> {
+impl<T: Scalar> Shared<T> {
     /// Whether kernels can differentiate steps of this model by these rules.
     fn by_kernels(&self, rules: GradientRules) -> bool {
         let fits = |dims: &TreeDims| dims.n_block == 0 && dims.n_v as usize <= rules.largest_dense;
@@ -100,7 +99,7 @@ struct Before<T> {
     params: Seen<T>,
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Linearises the last step, as far as Jacobians and products have it in common; takes those of the wanted worlds that
     /// kernels can differentiate out of the list, each with what speaks against its derivative. `first`: first world in the
     /// group; `result`: where what is asked for goes.
@@ -307,7 +306,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
                 continue;
             }
             let exact = found_again.get(contact);
-            let contact = exact.clone().unwrap_or_else(|_| double(contact));
+            let contact = exact.clone().unwrap_or(*contact);
             let root = shared.model.trees[first.tree].bodies.start;
             let centre = pose(root);
             let mut put = |field: usize, x: f64| {

@@ -15,7 +15,6 @@
 mod prepare;
 pub(super) mod unsolved;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::{Recording, Ticket};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::batch::hold::whom;
@@ -33,7 +32,7 @@ pub(super) enum InFlight {
     Motion(Ticket),
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Waits for what was started last, until nothing is left to do of it.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         while let Some(in_flight) = self.in_flight.take() {
