@@ -5,13 +5,15 @@
 //!
 //! `cargo run --release -p manyworlds-examples --example 02_trainer`
 
-use manyworlds::{Batch, BatchOptions, Error, ImportOptions, State, random};
+use manyworlds::{Batch, BatchOptions, Error, FieldId, ImportOptions, StateRows, Which, random};
 
 const WORLDS: usize = 64;
 const STEPS: usize = 150;
 const GENERATIONS: u64 = 6;
-/// Observations of the cart-pole: q and v.
-const OBSERVED: usize = 4;
+/// Positions of the cart-pole, and as many velocities.
+const N: usize = 2;
+/// Observations: both.
+const OBSERVED: usize = 2 * N;
 
 fn main() -> Result<(), Error> {
     let model = manyworlds::load("cartpole", &ImportOptions::default())?.model;
@@ -24,25 +26,24 @@ fn main() -> Result<(), Error> {
         let policies: Vec<[f64; OBSERVED]> =
             (0..WORLDS).map(|world| std::array::from_fn(|i| mean[i] + 2.0 * noise(world, i))).collect();
 
-        // Every world starts afresh, a little off balance; a reset also forgets impulses of the step before.
-        let states: Vec<_> = (0..WORLDS)
-            .map(|world| {
-                let mut q = model.initial_q();
-                q[1] += 0.1 * noise(world, OBSERVED);
-                (world, State { q, v: vec![0.0; model.n_v], ..State::default() })
-            })
-            .collect();
-        batch.reset(&states)?;
+        // Every world starts afresh, a little off balance; a new start also forgets impulses of the step before.
+        let (mut q, mut v) = ([0.0; N * WORLDS], [0.0; N * WORLDS]);
+        for (world, q) in q.chunks_exact_mut(N).enumerate() {
+            q.copy_from_slice(&model.initial_q());
+            q[1] += 0.1 * noise(world, OBSERVED);
+        }
+        batch.restart_worlds(Which::All, StateRows { q: &q, v: &v, ..StateRows::default() })?;
 
         let mut rewards = [0.0; WORLDS];
         let mut controls = vec![0.0; batch.n_controls()];
         for _ in 0..STEPS {
+            batch.read(0, FieldId::Position, &mut q)?;
+            batch.read(0, FieldId::Velocity, &mut v)?;
             for (world, policy) in policies.iter().enumerate() {
-                let State { q, v, .. } = batch.state(world)?;
-                let observed = [q[0], q[1], v[0], v[1]];
-                let push: f64 = policy.iter().zip(observed).map(|(w, x)| w * x).sum();
+                let [x, angle, speed, turning] = [q[N * world], q[N * world + 1], v[N * world], v[N * world + 1]];
+                let push: f64 = policy.iter().zip([x, angle, speed, turning]).map(|(w, x)| w * x).sum();
                 controls[world * n_controls] = push.clamp(-1.0, 1.0);
-                rewards[world] += q[1].cos() - 0.05 * q[0].abs();
+                rewards[world] += angle.cos() - 0.05 * x.abs();
             }
             batch.step(&controls)?;
         }

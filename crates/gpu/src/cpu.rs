@@ -6,7 +6,7 @@ use manyworlds_shaders::{Args, Buffer, Kind, LANES, Scalar};
 
 use crate::error::GpuError;
 use crate::recording::{BufferId, BufferSpec, Dispatch, Recording};
-use crate::store::{Store, Ticket, Timings, other_type, outside};
+use crate::store::{Store, Ticket, Timings, Traffic, other_type, outside};
 
 /// Buffers of a chunk in main memory.
 #[derive(Debug, Clone)]
@@ -15,6 +15,7 @@ pub struct CpuStore<T: Scalar> {
     buffers: Vec<Buffer<T>>,
     timings: Timings,
     timed: bool,
+    traffic: Traffic,
 }
 
 impl<T: Scalar> CpuStore<T> {
@@ -26,6 +27,7 @@ impl<T: Scalar> CpuStore<T> {
             buffers: specs.iter().map(|spec| Buffer::new(spec.kind)).collect(),
             timings: Timings::default(),
             timed: false,
+            traffic: Traffic::default(),
         }
     }
 
@@ -101,6 +103,7 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
             return Err(other_type(name));
         }
         span(name, buffer.scalars_mut(), offset, values.len())?.copy_from_slice(values);
+        self.traffic.uploaded += size_of_val(values) as u64;
         Ok(())
     }
 
@@ -110,6 +113,7 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
             return Err(other_type(name));
         }
         span(name, buffer.index_mut(), offset, values.len())?.copy_from_slice(values);
+        self.traffic.uploaded += size_of_val(values) as u64;
         Ok(())
     }
 
@@ -119,11 +123,16 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
             return Err(other_type(name));
         }
         values.copy_from_slice(span(name, buffer.scalars_mut(), 0, values.len())?);
+        self.traffic.downloaded += size_of_val(values) as u64;
         Ok(())
     }
 
     fn numbers(&self, buffer: BufferId) -> Option<&[T]> {
         self.buffer(buffer).map(Buffer::scalars)
+    }
+
+    fn numbers_mut(&mut self, buffer: BufferId) -> Option<&mut [T]> {
+        self.buffer_mut(buffer).map(Buffer::scalars_mut)
     }
 
     fn read_index(&mut self, id: BufferId, values: &mut [u32]) -> Result<(), GpuError> {
@@ -132,6 +141,7 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
             return Err(other_type(name));
         }
         values.copy_from_slice(span(name, buffer.index_mut(), 0, values.len())?);
+        self.traffic.downloaded += size_of_val(values) as u64;
         Ok(())
     }
 
@@ -167,5 +177,9 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
 
     fn bytes(&self) -> u64 {
         self.buffers.iter().map(|buffer| buffer.bytes() as u64).sum()
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.traffic
     }
 }

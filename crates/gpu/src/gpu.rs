@@ -14,7 +14,7 @@ use crate::error::GpuError;
 use crate::pipelines::{Pipeline, Variant};
 use crate::readback::Readback;
 use crate::recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, Recording};
-use crate::store::{Store, Ticket, Timings, other_type, outside};
+use crate::store::{Store, Ticket, Timings, Traffic, other_type, outside};
 use crate::timestamps::Timestamps;
 
 /// Distance of the dims blocks of a recording [B]: the portable alignment of dynamic offsets.
@@ -58,6 +58,7 @@ pub struct GpuStore<T: Scalar> {
     timings: Timings,
     timestamps: Option<Timestamps>,
     timed: bool,
+    traffic: Traffic,
     /// When the recording at work was submitted, where only that can be timed.
     submitted: Option<Instant>,
     scalar: std::marker::PhantomData<fn() -> T>,
@@ -88,6 +89,7 @@ impl<T: Scalar> GpuStore<T> {
             timings: Timings::default(),
             timestamps: None,
             timed: false,
+            traffic: Traffic::default(),
             submitted: None,
             scalar: std::marker::PhantomData,
         })
@@ -98,6 +100,7 @@ impl<T: Scalar> GpuStore<T> {
     pub fn device(&self) -> &Arc<GpuDevice> {
         &self.device
     }
+
     fn element_bytes(&self, kind: Kind) -> u64 {
         if kind == Kind::Index { 4 } else { self.precision.bytes() }
     }
@@ -127,6 +130,7 @@ impl<T: Scalar> GpuStore<T> {
                 || format!("writing {}", held.spec.name),
                 || queue.write_buffer(&held.buffer, at, bytemuck::cast_slice(values)),
             )?;
+            self.traffic.uploaded += size_of_val(values) as u64;
             // A copy read before this is out of date, whether or not anything runs in between.
             if let Some(held) = self.held.get_mut(id.at()) {
                 held.readback.forget();
@@ -203,9 +207,11 @@ impl<T: Scalar> GpuStore<T> {
             self.uniform_words.clear();
         }
         if self.staged_words != self.uniform_words {
-            let data = bytemuck::cast_slice(&self.staged_words);
+            let data: &[u8] = bytemuck::cast_slice(&self.staged_words);
+            let data_bytes = data.len() as u64;
             self.device
                 .guarded(|| "writing dims".into(), || self.device.queue.write_buffer(&self.uniforms, 0, data))?;
+            self.traffic.uploaded += data_bytes;
             std::mem::swap(&mut self.staged_words, &mut self.uniform_words);
         }
         Ok(())
@@ -249,6 +255,7 @@ impl<T: Scalar> GpuStore<T> {
                 let held = self.existing(*id)?;
                 held.len as u64 * self.element_bytes(held.spec.kind)
             };
+            self.traffic.downloaded += bytes;
             let device = Arc::clone(&self.device);
             if let Some(held) = self.held.get_mut(id.at()) {
                 held.readback.prepare(&device, held.spec.name, bytes)?;
@@ -414,5 +421,9 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
 
     fn bytes(&self) -> u64 {
         self.held.iter().map(|held| held.buffer.size() + held.readback.bytes()).sum::<u64>() + self.uniforms.size()
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.traffic
     }
 }

@@ -1,5 +1,7 @@
 //! What both executors' stores do: named buffers that a recording runs over.
 
+use std::ops::AddAssign;
+
 use manyworlds_shaders::Scalar;
 use wgpu::SubmissionIndex;
 
@@ -58,6 +60,11 @@ pub trait Store<T: Scalar>: Send + Sync {
         None
     }
 
+    /// [`Self::numbers`], to write.
+    fn numbers_mut(&mut self, _: BufferId) -> Option<&mut [T]> {
+        None
+    }
+
     /// The device's buffer, where the numbers lie in one; it moves when the buffer grows.
     fn wgpu_buffer(&self, _: BufferId) -> Option<&wgpu::Buffer> {
         None
@@ -110,6 +117,34 @@ pub trait Store<T: Scalar>: Send + Sync {
 
     /// Memory held `[B]`.
     fn bytes(&self) -> u64;
+
+    /// What was copied between the host's arrays and the buffers so far.
+    fn traffic(&self) -> Traffic;
+}
+
+/// Bytes copied between the host's arrays and the buffers of a store: uploads and readbacks of a device, copies within
+/// main memory on the CPU. What is read or written in place is no copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Into buffers.
+    pub uploaded: u64,
+    /// Out of buffers.
+    pub downloaded: u64,
+}
+
+impl Traffic {
+    /// What was copied since an earlier count.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self { uploaded: self.uploaded - earlier.uploaded, downloaded: self.downloaded - earlier.downloaded }
+    }
+}
+
+impl AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.uploaded += other.uploaded;
+        self.downloaded += other.downloaded;
+    }
 }
 
 /// Milliseconds by kernel, summed over dispatches.

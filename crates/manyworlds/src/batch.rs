@@ -3,6 +3,7 @@
 mod derivatives;
 mod kept;
 mod parameters;
+mod reset;
 mod rollout;
 mod smoothing;
 
@@ -10,20 +11,20 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{DeviceOptions, GpuDevice};
+use manyworlds_gpu::{DeviceOptions, GpuDevice, Traffic};
 use manyworlds_gradients::GradientRules;
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
 use crate::checkpoint::{Reader, Writer};
+use crate::field::{Field, FieldId, FieldMut, Number, Rows, rows, rows_mut};
 use crate::group::{Backend, Group, State, Worlds};
-use crate::{
-    BatchOptions, Error, Executor, Field, GeomParameter, Inspection, Precision, StepProblem, Summary, View, memory,
-};
+use crate::{BatchOptions, Error, Executor, GeomParameter, Inspection, Precision, StepProblem, Summary, memory};
 
 pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut};
 pub use kept::KeptStep;
 pub use parameters::{ModelParameter, ParameterDerivatives};
+pub use reset::{Start, StateRows, Which};
 pub use rollout::{Rollout, RolloutGradient, WorldGradient};
 pub use smoothing::{Estimate, SmoothedGradient, Smoothing};
 
@@ -35,8 +36,6 @@ pub struct Batch {
     device: Option<Arc<GpuDevice>>,
     precision: Precision,
     steps: u64,
-    /// Controls on their way to the kernels.
-    controls: Vec<f64>,
     rules: GradientRules,
     derivatives_by: DerivativesBy,
 }
@@ -65,7 +64,6 @@ impl Batch {
             device,
             precision: options.precision,
             steps: 0,
-            controls: Vec::new(),
             rules: GradientRules::default(),
             derivatives_by: DerivativesBy::default(),
         };
@@ -173,74 +171,29 @@ impl Batch {
     }
 
     /// Steps all worlds once. `controls` holds the actuators of world 0, then those of world 1 and so on; when it is
-    /// empty, the controls stay as they are. On a GPU this returns while the device still works; whatever reads
-    /// results waits for it.
+    /// empty, the controls stay as they are. Controls in the batch's own precision are written as they are, each once: into
+    /// the kernels' memory on the CPU, into one upload a chunk of worlds on a GPU. On a GPU this returns while the device
+    /// still works; whatever reads results waits for it.
     ///
     /// # Errors
     /// [`Error::Length`] or [`Error::NotFinite`] for wrong controls; a device that fails. A world that fails is no
     /// error: its [`Summary::status`] says so.
-    pub fn step<C: Copy + Into<f64>>(&mut self, controls: &[C]) -> Result<(), Error> {
-        if !controls.is_empty() {
-            self.set_controls(controls)?;
+    pub fn step<N: Number>(&mut self, controls: &[N]) -> Result<(), Error> {
+        let mut rest = Some(rows(controls)).filter(|rows| rows.len() > 0);
+        if let Some(rows) = rest {
+            let (expected, found) = (self.n_controls(), controls.len());
+            if found != expected {
+                return Err(Error::Length { what: "controls", world: None, expected, found });
+            }
+            rows.check("controls")?;
         }
         for group in &mut self.groups {
-            group.step()?;
-        }
-        self.steps += 1;
-        Ok(())
-    }
-
-    fn set_controls<C: Copy + Into<f64>>(&mut self, controls: &[C]) -> Result<(), Error> {
-        let expected = self.n_controls();
-        if controls.len() != expected {
-            return Err(Error::Length { what: "controls", world: None, expected, found: controls.len() });
-        }
-        self.controls.clear();
-        self.controls.extend(controls.iter().map(|&c| c.into()));
-        if let Some(index) = self.controls.iter().position(|c| !c.is_finite()) {
-            return Err(Error::NotFinite { what: "controls", world: None, index, found: self.controls[index] });
-        }
-        let mut rest = &self.controls[..];
-        for group in &mut self.groups {
-            let (own, others) = rest.split_at(group.len() * group.model().actuators.len());
-            group.set_controls(own)?;
+            let split = rest.map(|rows| rows.split_at(group.len() * group.model().actuators.len()));
+            let (own, others): (Option<Rows<'_>>, _) = split.unzip();
+            group.step(own)?;
             rest = others;
         }
-        Ok(())
-    }
-
-    /// Puts worlds into states and makes them start afresh: impulses of the step before and failures are forgotten.
-    /// Empty parts of a state stay as they are; quaternions need not have unit length.
-    ///
-    /// # Errors
-    /// [`Error::Index`], [`Error::Length`] or [`Error::NotFinite`]; nothing is changed then.
-    pub fn reset(&mut self, states: &[(usize, State)]) -> Result<(), Error> {
-        let mut by_group: Vec<Vec<(usize, State)>> = vec![Vec::new(); self.groups.len()];
-        for (world, state) in states {
-            let (group, local) = self.find(*world)?;
-            let model = self.groups[group].model();
-            let mut state = state.clone();
-            for (what, part, expected) in [
-                ("q", &state.q, model.n_q),
-                ("v", &state.v, model.n_v),
-                ("ctrl", &state.ctrl, model.actuators.len()),
-                ("tau", &state.tau, model.n_v),
-            ] {
-                if !part.is_empty() && part.len() != expected {
-                    return Err(Error::Length { what, world: Some(*world), expected, found: part.len() });
-                }
-                if let Some(index) = part.iter().position(|x| !x.is_finite()) {
-                    return Err(Error::NotFinite { what, world: Some(*world), index, found: part[index] });
-                }
-            }
-            model.normalize_quaternions(&mut state.q);
-            by_group[group].push((local, state));
-        }
-        for (group, states) in self.groups.iter_mut().zip(by_group) {
-            if !states.is_empty() {
-                group.set_state(&states)?;
-            }
-        }
+        self.steps += 1;
         Ok(())
     }
 
@@ -344,16 +297,71 @@ impl Batch {
     }
 
     /// A field of all worlds of a group where it lies, without a copy: slices on the CPU, buffers on a GPU (which may
-    /// still be written: submissions to the same queue come after).
+    /// still be written: submissions to the same queue come after). Poses are those of the state that the last step ended
+    /// with.
     ///
     /// # Errors
     /// [`Error::Index`] for a group that is not there.
-    pub fn views(&self, group: usize, field: Field) -> Result<Vec<View<'_>>, Error> {
-        let worlds = self.groups.get(group);
-        let worlds = worlds.ok_or(Error::Index { what: "group", index: group, count: self.groups.len() })?;
-        let mut out = Vec::new();
-        worlds.views(field, self.starts[group], &mut out);
-        Ok(out)
+    pub fn field(&self, group: usize, id: FieldId) -> Result<Field<'_>, Error> {
+        let worlds =
+            self.groups.get(group).ok_or(Error::Index { what: "group", index: group, count: self.n_groups() })?;
+        Ok(Field { group: &**worlds, id, first: self.starts[group] })
+    }
+
+    /// A part of the states of a group where it lies, to be written: by the host on the CPU, by work submitted to the
+    /// batch's queue on a GPU. It acts from the next step on. Nothing checks what is written: a world that is given a number
+    /// that is not finite stops, and its status says so. Impulses of the step before stay remembered; [`Batch::reset`]
+    /// forgets them. Quaternions are to have unit length.
+    ///
+    /// # Errors
+    /// [`Error::Index`] for a group that is not there, [`Error::Option`] for a field that is no part of a state, or a device
+    /// that fails.
+    pub fn field_mut(&mut self, group: usize, id: FieldId) -> Result<FieldMut<'_>, Error> {
+        id.writable()?;
+        let (first, count) = (self.starts[group.min(self.groups.len())], self.n_groups());
+        let worlds = self.groups.get_mut(group).ok_or(Error::Index { what: "group", index: group, count })?;
+        worlds.about_to_write(id)?;
+        Ok(FieldMut { group: &mut **worlds, id, first })
+    }
+
+    /// Copies a field of all worlds of a group into an array of the caller's, a row a world, `[worlds, ..]` as
+    /// [`Field::shape`] says: one pass on the CPU, one readback of these bytes on a GPU. After a reset poses are those of the
+    /// new states.
+    ///
+    /// # Errors
+    /// [`Error::Index`] for a group that is not there, [`Error::Length`] for an array of another size, or a device that fails.
+    pub fn read<N: Number>(&mut self, group: usize, id: FieldId, out: &mut [N]) -> Result<(), Error> {
+        self.expect_rows(group, id, out.len())?;
+        if out.is_empty() { Ok(()) } else { self.groups[group].read_rows(id, rows_mut(out)) }
+    }
+
+    /// Copies a part of the states of all worlds of a group in from an array of the caller's, laid out as [`Batch::read`] does
+    /// it; else like [`Batch::field_mut`].
+    ///
+    /// # Errors
+    /// As theirs, and [`Error::NotFinite`].
+    pub fn write<N: Number>(&mut self, group: usize, id: FieldId, values: &[N]) -> Result<(), Error> {
+        id.writable()?;
+        self.expect_rows(group, id, values.len())?;
+        rows(values).check(id.name())?;
+        if values.is_empty() { Ok(()) } else { self.groups[group].write_rows(id, rows(values)) }
+    }
+
+    fn expect_rows(&self, group: usize, id: FieldId, found: usize) -> Result<(), Error> {
+        let expected = self.field(group, id)?.shape().iter().product();
+        if found == expected {
+            return Ok(());
+        }
+        Err(Error::Length { what: id.name(), world: None, expected, found })
+    }
+
+    /// Bytes that were copied between the host's arrays and the batch's buffers so far: uploads and readbacks of a GPU,
+    /// copies within main memory on the CPU.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
+        let mut sum = Traffic::default();
+        self.groups.iter().for_each(|group| sum += group.traffic());
+        sum
     }
 
     /// Everything about the last step of one world. Slow: for people and outside checks.

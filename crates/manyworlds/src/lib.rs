@@ -23,6 +23,7 @@ mod batch;
 mod checkpoint;
 mod controls;
 mod error;
+mod field;
 mod geoms;
 pub mod gradcheck;
 mod group;
@@ -36,14 +37,15 @@ pub mod random;
 pub mod scenes;
 mod summary;
 pub mod tangent;
-mod view;
 
 pub use batch::{
     Batch, DerivativesBy, Estimate, InputSlices, InputsMut, JacobiansMut, KeptStep, ModelParameter, OutputSlices,
-    OutputsMut, ParameterDerivatives, Rollout, RolloutGradient, SmoothedGradient, Smoothing, WorldGradient,
+    OutputsMut, ParameterDerivatives, Rollout, RolloutGradient, SmoothedGradient, Smoothing, Start, StateRows, Which,
+    WorldGradient,
 };
 pub use controls::ControlCurve;
 pub use error::Error;
+pub use field::{Block, BlockMut, Field, FieldId, FieldMut, Layout, Number, Numbers, NumbersMut};
 pub use geoms::GeomParameter;
 pub use group::State;
 pub use inspection::{ContactReport, Inspection, RowReport, StepProblem};
@@ -51,10 +53,9 @@ pub use load::load;
 pub use manyworlds_contact as contact;
 pub use manyworlds_dynamics::Parameter;
 pub use manyworlds_gpu as gpu;
-pub use manyworlds_gpu::{AdapterReport, GpuDevice, adapters, wgpu};
+pub use manyworlds_gpu::{AdapterReport, GpuDevice, Traffic, adapters, wgpu};
 pub use manyworlds_gradients::{Bounces, Certificate, GradientRules, Inputs, Jacobian, Mode, Outputs};
 pub use manyworlds_model as model;
 pub use manyworlds_model::{ImportOptions, Loaded, Model, ModelBuilder};
 pub use options::{BatchOptions, Executor, Integrator, Precision, Stabilisation};
 pub use summary::{Summary, status};
-pub use view::{Field, Numbers, View};

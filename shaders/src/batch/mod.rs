@@ -1,6 +1,8 @@
 //! Kernels on whole batches.
+pub mod gather;
 pub mod hold;
 pub mod overwrite;
+pub mod scatter;
 pub mod unsolved_islands;
 pub mod unsolved_lanes;
 pub mod world;

@@ -17,10 +17,6 @@
 
 var<workgroup> skipped: u32;
 
-fn is_block(c: ConstraintRecord) -> bool {
-    return c.kind == KIND_BLOCK;
-}
-
 // The problem's place: how many blocks and rows the island has says its size.
 fn place(own: IslandRecord) -> Dense {
     var blocks = 0u;
@@ -28,6 +24,10 @@ fn place(own: IslandRecord) -> Dense {
         blocks += select(0u, 1u, is_block(constraint_record(i)));
     }
     return dense_place(own.work, blocks, own.constraint_end - own.constraint_begin - blocks);
+}
+
+fn is_block(c: ConstraintRecord) -> bool {
+    return c.kind == KIND_BLOCK;
 }
 
 // Row r of a constraint in the dense problem.
@@ -78,7 +78,7 @@ fn gather(d: Dense, i: u32, region: u32) {
 }
 
 // Adds what two sides on the same tree give to G, and its mirror image.
-fn add_sides(d: Dense, a: SideRecord, of_a: ConstraintRecord, b: SideRecord, of_b: ConstraintRecord, same: bool) {
+fn add_pair(d: Dense, a: SideRecord, of_a: ConstraintRecord, b: SideRecord, of_b: ConstraintRecord, same: bool) {
     for (var r = 0u; r < rows_of(of_a); r++) {
         let i = dense_row(d, of_a, r);
         for (var s = 0u; s < rows_of(of_b); s++) {
@@ -113,7 +113,7 @@ fn gather_delassus(d: Dense, own: IslandRecord, local: u32) {
             for (var t = second.side_begin; t < second.side_end; t++) {
                 let b = side_record(t);
                 if a.velocity == b.velocity {
-                    add_sides(d, a, first, b, second, i == k);
+                    add_pair(d, a, first, b, second, i == k);
                 }
             }
         }

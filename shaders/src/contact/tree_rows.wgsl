@@ -27,33 +27,6 @@ fn store_x(base: u32, i: u32, value: real) {
     row[base + i * TILE] = value;
 }
 
-fn rotation(q: u32) -> vec3<real> {
-    return quat_log(vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]));
-}
-
-fn row_speed(coefficient: vec3<real>, record: RowRecord, v: u32) -> real {
-    var speed = coefficient.x * state[v + record.dofs[0] * TILE];
-    if record.count > 1u {
-        speed = fma(coefficient.y, state[v + record.dofs[1] * TILE], speed);
-        speed = fma(coefficient.z, state[v + record.dofs[2] * TILE], speed);
-    }
-    return speed;
-}
-
-fn limit(distance: real, coefficient: vec3<real>, record: RowRecord, param: u32, v: u32) -> Law {
-    let per_step = real(1.0) / param_at(param, PARAM_TIMESTEP);
-    let speed = row_speed(coefficient, record, v);
-    let reach = min(distance * per_step, UNBOUNDED) + real(2.0) * min(speed, real(0.0)) - REACH;
-    let bias = position_bias(
-        distance,
-        per_step,
-        param_at(param, PARAM_CORRECTION_FRACTION),
-        param_at(param, PARAM_CORRECTION_MAX),
-        real(0.0),
-    );
-    return Law(bias, real(0.0), real(0.0), UNBOUNDED, reach < real(0.0), coefficient);
-}
-
 fn row_law(record: RowRecord, param: u32, base: u32) -> Law {
     let zero = real(0.0);
     let one = real(1.0);
@@ -100,7 +73,7 @@ fn row_law(record: RowRecord, param: u32, base: u32) -> Law {
                 // Castro 2022, eqs. 6 and 12: length and speed midway, with the part of the velocity before in the force.
                 let half = real(0.5);
                 let gain = half * fma(half * h, affine.y, affine.z);
-                force = fma(gain, row_speed(gear, record, v), force);
+                force = fma(gain, row_velocity(gear, record, v), force);
                 b = -(h * gain);
             }
             let compliance = one / max(b, LEAST_GAIN);
@@ -135,6 +108,33 @@ fn row_law(record: RowRecord, param: u32, base: u32) -> Law {
             return Law(bias, zero, -UNBOUNDED, UNBOUNDED, true, vec3<real>(one, second, zero));
         }
     }
+}
+
+fn row_velocity(coefficient: vec3<real>, record: RowRecord, v: u32) -> real {
+    var speed = coefficient.x * state[v + record.dofs[0] * TILE];
+    if record.count > 1u {
+        speed = fma(coefficient.y, state[v + record.dofs[1] * TILE], speed);
+        speed = fma(coefficient.z, state[v + record.dofs[2] * TILE], speed);
+    }
+    return speed;
+}
+
+fn limit(distance: real, coefficient: vec3<real>, record: RowRecord, param: u32, v: u32) -> Law {
+    let per_step = real(1.0) / param_at(param, PARAM_TIMESTEP);
+    let speed = row_velocity(coefficient, record, v);
+    let reach = min(distance * per_step, UNBOUNDED) + real(2.0) * min(speed, real(0.0)) - REACH;
+    let bias = position_bias(
+        distance,
+        per_step,
+        param_at(param, PARAM_CORRECTION_FRACTION),
+        param_at(param, PARAM_CORRECTION_MAX),
+        real(0.0),
+    );
+    return Law(bias, real(0.0), real(0.0), UNBOUNDED, reach < real(0.0), coefficient);
+}
+
+fn rotation(q: u32) -> vec3<real> {
+    return quat_log(vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]));
 }
 
 @compute @workgroup_size(TILE)

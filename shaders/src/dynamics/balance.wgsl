@@ -155,8 +155,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     );
     let weights = Weights(
         param_at(base.param, PARAM_TIMESTEP),
-        theta_of(dims.tree.integrator),
-        theta_vq_of(dims.tree.integrator),
+        integrator_theta(dims.tree.integrator),
+        integrator_theta_vq(dims.tree.integrator),
     );
     for (var i = 0u; i < dims.tree.n_m; i++) {
         momentum[base.m + i * TILE] = mass[base.m + i * TILE];

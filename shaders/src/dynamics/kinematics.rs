@@ -42,6 +42,21 @@ pub fn kinematics<R: Real>(tree: &Tree, params: Params<R>, state: &[R], pose: &m
     }
 }
 
+#[inline(always)]
+fn write_motion<R: Real>(motion: &mut [R], at: usize, angular: Vec3<R>, linear: Vec3<R>) {
+    store3(motion, at, angular);
+    store3(motion, at + 3, linear);
+}
+
+/// Three rotations about the columns of `axes` through a pivot at `arm` from c.
+#[inline(always)]
+fn write_rotations<R: Real>(motion: &mut [R], at: usize, axes: &Mat3<R>, arm: Vec3<R>) {
+    for k in 0..3 {
+        let axis = [axes[k], axes[3 + k], axes[6 + k]];
+        write_motion(motion, at + k * SPATIAL, axis, cross(arm, axis));
+    }
+}
+
 /// Where a body stands before its joints move it.
 #[inline(always)]
 fn parent_pose<R: Real>(tree: &Tree, params: Params<R>, b: usize, pose: &[R]) -> Pose<R> {
@@ -105,21 +120,6 @@ fn move_joint<R: Real>(
             let distance = state[q] - params.at(at + param::JOINT_REFERENCE);
             Pose { position: scale_add(axis, distance, body.position), orientation: body.orientation }
         }
-    }
-}
-
-#[inline(always)]
-fn write_motion<R: Real>(motion: &mut [R], at: usize, angular: Vec3<R>, linear: Vec3<R>) {
-    store3(motion, at, angular);
-    store3(motion, at + 3, linear);
-}
-
-/// Three rotations about the columns of `axes` through a pivot at `arm` from c.
-#[inline(always)]
-fn write_rotations<R: Real>(motion: &mut [R], at: usize, axes: &Mat3<R>, arm: Vec3<R>) {
-    for k in 0..3 {
-        let axis = [axes[k], axes[3 + k], axes[6 + k]];
-        write_motion(motion, at + k * SPATIAL, axis, cross(arm, axis));
     }
 }
 

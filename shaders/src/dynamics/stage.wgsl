@@ -31,8 +31,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if lane >= dims.tree.lanes {
         return;
     }
-    let theta = theta_of(dims.tree.integrator);
-    let theta_vq = theta_vq_of(dims.tree.integrator);
+    let theta = integrator_theta(dims.tree.integrator);
+    let theta_vq = integrator_theta_vq(dims.tree.integrator);
     let span = theta * param_at(param_base(lane), PARAM_TIMESTEP);
     let n_q = dims.tree.n_q;
     let n_v = dims.tree.n_v;

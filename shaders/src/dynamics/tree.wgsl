@@ -6,13 +6,13 @@
 // `var<uniform> dims: Dims` whose first member is `tree: TreeDims`.
 
 // Weight of the new state in forces.
-fn theta_of(integrator: u32) -> real {
+fn integrator_theta(integrator: u32) -> real {
     let old = select(real(1.0), real(0.0), integrator == INTEGRATOR_SYMPLECTIC_EULER);
     return select(old, real(0.5), integrator == INTEGRATOR_MIDPOINT);
 }
 
 // Weight of the new velocity in the positions' rate.
-fn theta_vq_of(integrator: u32) -> real {
+fn integrator_theta_vq(integrator: u32) -> real {
     return select(real(1.0), real(0.5), integrator == INTEGRATOR_MIDPOINT);
 }
 

@@ -48,30 +48,6 @@ fn lone_body(mass_base: u32, armature: real, orientation: vec4<real>) -> LoneBod
     return LoneBody(m, moment, inertia, r, axes);
 }
 
-// exp(h w) of unit length, as the integrator makes it: what its sine and cosine lack of that would add up.
-fn free_turn(w: vec3<real>, h: real) -> vec4<real> {
-    return quat_normalize(quat_exp(w * h));
-}
-
-// exp(-h w) spin.
-fn carry(w: vec3<real>, h: real, spin: vec3<real>) -> vec3<real> {
-    return quat_rotate(quat_conjugate(free_turn(w, h)), spin);
-}
-
-// Solves a 3 x 3 system, given by its columns, by Cramer's rule.
-fn solve3(a: vec3<real>, b: vec3<real>, c: vec3<real>, x: vec3<real>) -> vec3<real> {
-    let bc = cross3(b, c);
-    let inverse = real(1.0) / dot3(a, bc);
-    return vec3<real>(dot3(x, bc), dot3(a, cross3(x, c)), dot3(a, cross3(b, x))) * inverse;
-}
-
-// A column of h [carried]x (1 + [f]x / 2 + [f]x^2 / 6), f = -h w.
-fn slope_column(f: vec3<real>, h: real, carried: vec3<real>, e: vec3<real>) -> vec3<real> {
-    let once = cross3(f, e);
-    let turned = e + (once * real(0.5) + cross3(f, once) * real(1.0 / 6.0));
-    return cross3(carried, turned) * h;
-}
-
 // The velocity one step of h on, when nothing acts.
 fn drift(body: LoneBody, linear: vec3<real>, angular: vec3<real>, h: real) -> Drift {
     let i = body.inertia;
@@ -96,4 +72,28 @@ fn drift(body: LoneBody, linear: vec3<real>, angular: vec3<real>, h: real) -> Dr
     let before = cross3(angular, body.arm);
     let after = quat_rotate(free_turn(w, h), cross3(w, body.arm));
     return Drift(linear + mat_vec(body.axes, before - after), w);
+}
+
+// A column of h [carried]x (1 + [f]x / 2 + [f]x^2 / 6), f = -h w.
+fn slope_column(f: vec3<real>, h: real, carried: vec3<real>, e: vec3<real>) -> vec3<real> {
+    let once = cross3(f, e);
+    let turned = e + (once * real(0.5) + cross3(f, once) * real(1.0 / 6.0));
+    return cross3(carried, turned) * h;
+}
+
+// exp(h w) of unit length, as the integrator makes it: what its sine and cosine lack of that would add up.
+fn free_turn(w: vec3<real>, h: real) -> vec4<real> {
+    return quat_normalize(quat_exp(w * h));
+}
+
+// exp(-h w) spin.
+fn carry(w: vec3<real>, h: real, spin: vec3<real>) -> vec3<real> {
+    return quat_rotate(quat_conjugate(free_turn(w, h)), spin);
+}
+
+// Solves a 3 x 3 system, given by its columns, by Cramer's rule.
+fn solve3(a: vec3<real>, b: vec3<real>, c: vec3<real>, x: vec3<real>) -> vec3<real> {
+    let bc = cross3(b, c);
+    let inverse = real(1.0) / dot3(a, bc);
+    return vec3<real>(dot3(x, bc), dot3(a, cross3(x, c)), dot3(a, cross3(b, x))) * inverse;
 }

@@ -4,7 +4,7 @@ use bytemuck::cast_slice;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Kernel;
 use manyworlds_shaders::batch::world::found;
-use manyworlds_shaders::batch::{hold, overwrite, unsolved_islands, unsolved_lanes};
+use manyworlds_shaders::batch::{gather, hold, overwrite, scatter, unsolved_islands, unsolved_lanes};
 use manyworlds_shaders::contact::island::IslandRecord;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::kernel;
@@ -36,6 +36,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases.extend([1, 0].map(unsolved_lanes));
     cases.push(unsolved_islands());
     cases.extend([hold::whom::UNSOLVED, hold::whom::OTHERS, hold::whom::NOBODY].map(hold));
+    cases.extend([scattered(), gathered()]);
     cases
 }
 
@@ -104,4 +105,73 @@ fn hold(whom: u32) -> Case {
         recording.dispatch(kernel, &hold::Dims { lanes, k: LANES_OF_A_WORLD, whom }, lanes, ids);
     });
     words_case(format!("whom {whom}"), kernel, buffers, record)
+}
+
+/// Worlds of three lanes.
+const ROWS: usize = 25;
+const TREES: usize = 3;
+/// Numbers of a lane, those that are moved, and the first of these.
+const ELEMENTS: usize = 7;
+const N: usize = 3;
+const FIRST: usize = 2;
+/// Numbers of a row: one more than its world's lanes have.
+const WIDTH: usize = TREES * N + 1;
+/// Where the table of columns begins.
+const COLUMNS_AT: u32 = 3;
+
+/// Where each element of a world's lanes stands in its row: out of order, and not in the first entry.
+fn columns() -> Data {
+    let column = |tree: usize, e: usize| 1 + ((4 * (tree * N + e) + 2) % (TREES * N)) as u32;
+    let of_lane =
+        |tree| (0..ELEMENTS).map(move |at| at.checked_sub(FIRST).filter(|&e| e < N).map_or(0, |e| column(tree, e)));
+    Data::Words([0; COLUMNS_AT as usize].into_iter().chain((0..TREES).flat_map(of_lane)).collect())
+}
+
+fn lane_numbers() -> Data {
+    let value = |lane: usize, e: usize| (lane * ELEMENTS + e) as f64 * 0.25 - 3.0;
+    Data::Lanes((0..TREES * ROWS).map(|lane| (0..ELEMENTS).map(|e| value(lane, e)).collect()).collect())
+}
+
+/// Rows behind other numbers, in another order than the worlds, some of which have none.
+fn scattered() -> Case {
+    let (rows_at, source_at) = (2, 5);
+    let row = |world: usize| if world % 4 == 1 { scatter::KEEP } else { (ROWS - 1 - world) as u32 };
+    let rows = (0..rows_at).map(|_| scatter::KEEP).chain((0..ROWS).map(row)).collect();
+    let values = (0..source_at + ROWS * WIDTH).map(|i| 0.5 * i as f64 + 1.0).collect();
+    let lanes = TREES * ROWS;
+    Case {
+        name: "worlds of three lanes".into(),
+        kernel: &kernel::batch::SCATTER,
+        lanes,
+        buffers: vec![columns(), Data::Words(rows), Data::Flat { values, period: 1 }, lane_numbers()],
+        record: Box::new(move |recording, ids| {
+            let [trees, elements, first, n, width] = [TREES, ELEMENTS, FIRST, N, WIDTH].map(|n| n as u32);
+            let (columns_at, rows_at, source_at) = (COLUMNS_AT, rows_at as u32, source_at as u32);
+            let dims =
+                scatter::Dims { lanes: lanes as u32, trees, elements, first, n, width, columns_at, rows_at, source_at };
+            recording.dispatch(&kernel::batch::SCATTER, &dims, lanes as u32, ids);
+        }),
+        outputs: vec![(3, EXACT)],
+        single: true,
+        reversible: false,
+    }
+}
+
+fn gathered() -> Case {
+    let lanes = TREES * ROWS;
+    let values = vec![-1.0; ROWS * WIDTH];
+    Case {
+        name: "worlds of three lanes".into(),
+        kernel: &kernel::batch::GATHER,
+        lanes,
+        buffers: vec![columns(), lane_numbers(), Data::Flat { values, period: 1 }],
+        record: Box::new(move |recording, ids| {
+            let [trees, elements, first, n, width] = [TREES, ELEMENTS, FIRST, N, WIDTH].map(|n| n as u32);
+            let dims = gather::Dims { lanes: lanes as u32, trees, elements, first, n, width, columns_at: COLUMNS_AT };
+            recording.dispatch(&kernel::batch::GATHER, &dims, lanes as u32, ids);
+        }),
+        outputs: vec![(2, EXACT)],
+        single: true,
+        reversible: false,
+    }
 }

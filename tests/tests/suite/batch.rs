@@ -1,8 +1,7 @@
 //! What a batch promises of every world, on robots whose islands are single trees.
 
 use manyworlds::{
-    Batch, BatchOptions, Error, Executor, Field, Model, Parameter, Precision, Stabilisation, State, Summary, load,
-    random,
+    Batch, BatchOptions, Error, Executor, Model, Parameter, Precision, Stabilisation, State, Summary, load, random,
 };
 use manyworlds_tests::parity::device;
 
@@ -199,26 +198,6 @@ fn the_certificate_is_met_and_contacts_do_not_sink() {
         let deepest = summaries.iter().map(|s| s.penetration).fold(0.0, f64::max);
         assert!(deepest < 1e-3, "{name}: {deepest} m");
     }
-}
-
-#[test]
-fn views_show_the_state_where_it_lies() {
-    let model = scene("hopper");
-    let mut batch = Batch::new(&[(&model, 10)], &options(Precision::F32)).expect("a batch");
-    stand(&mut batch, &model);
-    let states: Vec<State> = (0..10).map(|w| batch.state(w).expect("a state")).collect();
-    let mut seen = 0;
-    for view in batch.views(0, Field::State).expect("a group") {
-        for world in view.worlds.clone() {
-            let lane = (world - view.worlds.start) * view.trees.len();
-            for (e, q) in states[world].q.iter().enumerate() {
-                assert_eq!(view.get(lane, e), Some(*q));
-                seen += 1;
-            }
-        }
-        assert_eq!(view.get(view.worlds.len() * view.trees.len(), 0), None);
-    }
-    assert_eq!(seen, 10 * model.n_q);
 }
 
 #[test]

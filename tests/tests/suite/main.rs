@@ -11,6 +11,7 @@ mod corpus;
 mod distance_scenes;
 mod dynamics_golden;
 mod dynamics_motion;
+mod fields;
 mod gradient_batches;
 mod gradients;
 mod gradients_bad_input;

@@ -7,7 +7,7 @@ use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::{LANES, Scalar};
 
 use crate::Error;
-use crate::view::Numbers;
+use crate::field::{Numbers, NumbersMut};
 
 /// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
 const GPU_CHUNK: usize = 2048;
@@ -79,9 +79,27 @@ impl Backend {
 }
 
 /// The numbers of a buffer where they lie.
-pub(crate) fn numbers<T: Scalar>(store: &dyn Store<T>, buffer: BufferId) -> Option<Numbers<'_>> {
-    let Some(numbers) = store.numbers(buffer) else { return store.wgpu_buffer(buffer).map(Numbers::Device) };
-    // One of the two is the type that it is.
-    let f32s = bytemuck::try_cast_slice(numbers).ok().filter(|_| size_of::<T>() == 4).map(Numbers::F32);
-    f32s.or_else(|| bytemuck::try_cast_slice(numbers).ok().map(Numbers::F64))
+pub(crate) fn numbers<T: Scalar>(store: &dyn Store<T>, buffer: BufferId) -> Numbers<'_> {
+    if let Some(buffer) = store.wgpu_buffer(buffer) {
+        return Numbers::Device(buffer);
+    }
+    let numbers = store.numbers(buffer).unwrap_or_default();
+    if size_of::<T>() == size_of::<f32>() {
+        Numbers::F32(bytemuck::cast_slice(numbers))
+    } else {
+        Numbers::F64(bytemuck::cast_slice(numbers))
+    }
+}
+
+/// The same, to be written.
+pub(crate) fn numbers_mut<T: Scalar>(store: &mut dyn Store<T>, buffer: BufferId) -> NumbersMut<'_> {
+    if store.numbers(buffer).is_none() {
+        return store.wgpu_buffer(buffer).map_or(NumbersMut::F32(&mut []), NumbersMut::Device);
+    }
+    let numbers = store.numbers_mut(buffer).unwrap_or_default();
+    if size_of::<T>() == size_of::<f32>() {
+        NumbersMut::F32(bytemuck::cast_slice_mut(numbers))
+    } else {
+        NumbersMut::F64(bytemuck::cast_slice_mut(numbers))
+    }
 }

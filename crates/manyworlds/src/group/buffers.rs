@@ -55,6 +55,7 @@ buffers! {
         solver_work: Tile,
         marked: Index,
         source: Tile,
+        columns: Index,
         stage: Tile,
         stage_pose: Tile,
         stage_motion: Tile,
@@ -73,6 +74,17 @@ buffers! {
         mobility: Tile,
         answer: Tile,
         adjoint: Tile,
+    }
+}
+
+buffers! {
+    /// Rows of numbers by world on a device, on their way from the host and to it.
+    RowBuffers {
+        each: Index,
+        all: Real,
+        some: Index,
+        new: Real,
+        read: Real,
     }
 }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use manyworlds_contact::solve::{ContactModel, LoneTrees};
 use manyworlds_contact::tree::{self, PgsParams, work_reals};
-use manyworlds_gpu::{Recording, Store};
+use manyworlds_gpu::{Recording, Store, Traffic};
 use manyworlds_shaders::contact::tree_layout::{SLOTS, info, row_stride};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
-use manyworlds_shaders::index::{gather, tile_at, tile_len};
+use manyworlds_shaders::index::{gather, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
-use super::buffers::{IslandBuffers, SetBuffers};
+use super::buffers::{IslandBuffers, RowBuffers, SetBuffers};
+use super::fields::Columns;
 use super::kept::Kept;
 use super::record::{IslandStep, SetStep};
 use super::shared::Shared;
@@ -38,6 +39,15 @@ pub(crate) struct Chunk<T: Scalar> {
     /// Poses in the store are not those of the state.
     pub(super) stale: bool,
     pub(super) in_flight: Option<InFlight>,
+    /// Which number of a world's row stands where in its lanes.
+    pub(super) columns: Arc<Columns>,
+    pub(super) rows: RowBuffers,
+    /// Controls are on the device, but not yet where the step looks for them.
+    pub(super) controls_wait: bool,
+    /// What the host copied into the lanes and out of them without the store.
+    pub(super) copied: Traffic,
+    /// Buffer for uploads.
+    pub(super) staging: Vec<T>,
 }
 
 /// One tree set of a chunk.
@@ -48,9 +58,7 @@ pub(crate) struct ChunkSet<T> {
     pub(super) poses: Vec<T>,
     pub(super) speeds: Vec<T>,
     pub(crate) status: Vec<u32>,
-    /// Buffer for uploads.
-    staging: Vec<T>,
-    /// That of what the Jacobian knows of contacts.
+    /// Buffer for uploads of what the Jacobian knows of contacts.
     pub(super) touch: Vec<T>,
 }
 
@@ -81,6 +89,7 @@ impl<T: Scalar> Chunk<T> {
         shared: Arc<Shared<T>>,
         buffers: &[SetBuffers],
         islands: IslandBuffers,
+        (columns, rows): (&Arc<Columns>, RowBuffers),
         store: Box<dyn Store<T>>,
         n_world: usize,
         share: Option<u32>,
@@ -107,7 +116,6 @@ impl<T: Scalar> Chunk<T> {
                 poses: Vec::new(),
                 speeds: Vec::new(),
                 status: Vec::new(),
-                staging: Vec::new(),
                 touch: Vec::new(),
             });
         }
@@ -139,8 +147,14 @@ impl<T: Scalar> Chunk<T> {
             recording,
             stale: true,
             in_flight: None,
+            columns: Arc::clone(columns),
+            rows,
+            controls_wait: false,
+            copied: Traffic::default(),
+            staging: Vec::new(),
         };
         chunk.allocate(lane_workspace)?;
+        chunk.upload_columns()?;
         chunk.warm_up()?;
         Ok(chunk)
     }
@@ -203,56 +217,9 @@ impl<T: Scalar> Chunk<T> {
         self.stale = true;
     }
 
-    /// The state of all lanes of a set as it lies in the store.
-    pub(crate) fn read_state(&mut self, set: usize) -> Result<&mut Vec<T>, Error> {
-        self.finish()?;
-        let b = self.sets[set].step.buffers.state;
-        let len = self.store.len(b);
-        let staging = &mut self.sets[set].staging;
-        staging.resize(len, T::default());
-        self.store.read(b, staging)?;
-        Ok(staging)
-    }
-
-    /// Overwrites the state of all lanes of a set from what [`Self::read_state`] returned.
-    pub(crate) fn write_state(&mut self, set: usize) -> Result<(), Error> {
-        let set = &self.sets[set];
-        self.store.write(set.step.buffers.state, 0, &set.staging)?;
-        self.stale = true;
-        Ok(())
-    }
-
-    /// Writes `n` numbers from entry `at` on of every lane of a set: `values(lane, i)`.
-    pub(crate) fn write_columns(
-        &mut self,
-        set: usize,
-        at: usize,
-        n: usize,
-        values: impl Fn(usize, usize) -> T,
-    ) -> Result<(), Error> {
-        if n == 0 {
-            return Ok(());
-        }
-        let width = self.store.tile();
-        let set = &mut self.sets[set];
-        let (n_state, lanes) = (set.step.dims.n_state(), set.step.dims.lanes as usize);
-        set.staging.resize(n * width, T::default());
-        for tile in 0..lanes.div_ceil(width) {
-            for lane in tile * width..((tile + 1) * width).min(lanes) {
-                for i in 0..n {
-                    set.staging[i * width + lane % width] = values(lane, i);
-                }
-            }
-            let first = tile_at(width, tile * width, n_state, at);
-            self.store.write(set.step.buffers.state, first, &set.staging[..n * width])?;
-        }
-        Ok(())
-    }
-
-    /// Forgets impulses and status of the worlds that `marked` names: they start afresh from the state they now have.
-    pub(crate) fn forget(&mut self, marked: impl Fn(usize) -> bool) -> Result<(), Error> {
-        self.finish()?;
-        for world in (0..self.n_world).filter(|&w| marked(w)) {
+    /// Forgets impulses and status of worlds and appends to the recording what of that kernels do.
+    pub(super) fn forget(&mut self, marked: &[bool]) -> Result<(), Error> {
+        for world in (0..self.n_world).filter(|&w| marked[w]) {
             self.host.forget(world);
             self.touch(world);
             if let Some(Some(answer)) = self.answers.get_mut(world) {
@@ -263,7 +230,7 @@ impl<T: Scalar> Chunk<T> {
             let b = set.step.buffers;
             let lanes = set.step.dims.lanes as usize;
             let n_row = set.n_row_real() as u32;
-            let marks: Vec<u32> = (0..lanes).map(|lane| u32::from(marked(lane / set.k))).collect();
+            let marks: Vec<u32> = (0..lanes).map(|lane| u32::from(marked[lane / set.k])).collect();
             for (status, mark) in set.status.iter_mut().zip(&marks) {
                 *status *= 1 - mark;
             }
@@ -275,12 +242,9 @@ impl<T: Scalar> Chunk<T> {
             self.store.write_index(b.marked, 0, &marks)?;
             // Never written: zeros.
             self.store.resize(b.source, self.store.len(b.row))?;
-            self.recording.clear();
             let dims = manyworlds_shaders::batch::overwrite::Dims { lanes: lanes as u32, n: n_row };
             self.recording.dispatch(&kernel::batch::OVERWRITE, &dims, lanes as u32, &[b.marked, b.source, b.row]);
-            self.store.run(&self.recording)?;
         }
-        self.stale = true;
         Ok(())
     }
 

@@ -4,6 +4,7 @@ mod backend;
 mod buffers;
 mod certify;
 mod chunk;
+mod fields;
 mod gradient;
 mod inspect;
 mod kept;
@@ -20,25 +21,26 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::Timings;
+use manyworlds_gpu::{Timings, Traffic};
 use manyworlds_gradients::GradientRules;
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::tree_layout::info;
-use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
-use manyworlds_shaders::index::tile_at;
+use manyworlds_shaders::index::{tile_at, tile_len};
 use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
-use crate::view::{Field, View};
-use crate::{BatchOptions, DerivativesBy, Error, GeomParameter, Integrator, Summary};
+use crate::field::{Block, BlockMut, FieldId, Rows, RowsMut};
+use crate::{BatchOptions, DerivativesBy, Error, GeomParameter, Integrator, Precision, Summary};
 pub(crate) use backend::Backend;
-use buffers::{IslandBuffers, SetBuffers};
+use buffers::{IslandBuffers, RowBuffers, SetBuffers};
 use chunk::Chunk;
+use fields::Columns;
+pub(crate) use fields::NewStates;
 use gradient::Geometry;
 pub(crate) use gradient::{ContactChanges, Reverse, WorldStep};
 use kept::Kept;
 pub(crate) use linearise::{Blocks, Found, Product, Wanted};
+use seen::Seen;
 use shared::Shared;
 
 /// Entries of a tree's parameters, and what stands there.
@@ -48,10 +50,11 @@ pub(crate) type Numbered = (Range<usize>, Vec<f64>);
 pub(crate) trait Worlds: Send {
     fn model(&self) -> &Model;
     fn len(&self) -> usize;
-    fn step(&mut self) -> Result<(), Error>;
+    fn precision(&self) -> Precision;
+    /// `controls`: `[worlds][actuators]`, where they change.
+    fn step(&mut self, controls: Option<Rows<'_>>) -> Result<(), Error>;
     fn finish(&mut self) -> Result<(), Error>;
-    fn set_controls(&mut self, controls: &[f64]) -> Result<(), Error>;
-    fn set_state(&mut self, worlds: &[(usize, State)]) -> Result<(), Error>;
+    fn restart(&mut self, new: NewStates) -> Result<(), Error>;
     fn state(&mut self, world: usize) -> Result<State, Error>;
     fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
     /// Where a parameter of a tree stands among the tree's, and its values; `None`: the tree has no such part.
@@ -82,8 +85,19 @@ pub(crate) trait Worlds: Send {
     fn tape_bytes(&self) -> usize;
     fn reverse(&self) -> Arc<dyn Reverse>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
-    /// Appends the views of a field; `first` is the group's first world.
-    fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>);
+    /// Shape of a world's row.
+    fn row_shape(&self, id: FieldId) -> Vec<usize>;
+    fn n_blocks(&self) -> usize;
+    /// A block of a field; `first` is the group's first world.
+    fn block(&self, id: FieldId, first: usize, at: usize) -> Block<'_>;
+    /// What comes before a field is written in place.
+    fn about_to_write(&mut self, id: FieldId) -> Result<(), Error>;
+    fn for_each_block_mut(&mut self, id: FieldId, first: usize, f: &mut dyn FnMut(BlockMut<'_>));
+    /// Copies all rows of a field out.
+    fn read_rows(&mut self, id: FieldId, out: RowsMut<'_>) -> Result<(), Error>;
+    /// Copies all rows of a field in.
+    fn write_rows(&mut self, id: FieldId, rows: Rows<'_>) -> Result<(), Error>;
+    fn traffic(&self) -> Traffic;
     fn save(&mut self, out: &mut Writer) -> Result<(), Error>;
     fn restore(&mut self, input: &mut Reader) -> Result<(), Error>;
     fn time(&mut self, on: bool);
@@ -113,6 +127,7 @@ pub(crate) struct Group<T: Scalar> {
     chunk_worlds: usize,
     n_world: usize,
     backend: Backend,
+    columns: Arc<Columns>,
 }
 
 impl<T: Scalar> Group<T> {
@@ -131,15 +146,19 @@ impl<T: Scalar> Group<T> {
         let mut specs = Vec::new();
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);
+        let rows = RowBuffers::declare(&mut specs);
+        let columns = Arc::new(Columns::new(&shared.model, &shared.sets));
         let coupled = shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands;
         let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let store = backend.store(&specs)?;
             let worlds = chunk_worlds.min(n_world - first);
-            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, store, worlds, backend.share())?);
+            let fields = (&columns, rows);
+            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, fields, store, worlds, backend.share())?);
         }
-        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend: backend.clone() };
+        let backend = backend.clone();
+        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend, columns };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -206,15 +225,15 @@ fn write_initial<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, q: &[f64])
     for (index, set) in shared.sets.iter().enumerate() {
         let dims = set.layout.dims;
         let (n_state, k) = (dims.n_state(), set.trees.len());
-        let state = chunk.read_state(index)?;
-        let lanes = state.len() / n_state.max(1);
+        let lanes = (chunk.n_world * k).next_multiple_of(width);
+        let mut state = vec![T::default(); tile_len(width, lanes, n_state)];
         for lane in 0..lanes {
             let tree = &shared.model.trees[set.trees[lane % k]];
             for (e, &x) in q[tree.q.clone()].iter().enumerate() {
                 state[tile_at(width, lane, n_state, e)] = T::from_f64(x);
             }
         }
-        chunk.write_state(index)?;
+        chunk.store.write(chunk.sets[index].step.buffers.state, 0, &state)?;
     }
     Ok(())
 }
@@ -238,13 +257,27 @@ impl<T: Scalar> Worlds for Group<T> {
         self.n_world
     }
 
-    fn step(&mut self) -> Result<(), Error> {
+    fn precision(&self) -> Precision {
+        if size_of::<T>() == size_of::<f32>() { Precision::F32 } else { Precision::F64 }
+    }
+
+    fn step(&mut self, controls: Option<Rows<'_>>) -> Result<(), Error> {
+        let n_u = self.shared.model.actuators.len();
+        let size = self.chunk_worlds;
+        let begin = |(c, chunk): (usize, &mut Chunk<T>)| {
+            if let Some(rows) = controls.filter(|_| n_u > 0) {
+                let first = c * size;
+                chunk.set_controls(rows.part(first * n_u..(first + chunk.n_world) * n_u))?;
+            }
+            chunk.begin()
+        };
         // A pool of one thread would only be asked to wait for.
         if self.backend.side_by_side() && self.chunks.len() > 1 && rayon::current_num_threads() > 1 {
-            self.chunks.par_iter_mut().try_for_each(|chunk| chunk.begin().and_then(|()| chunk.complete()))
+            let chunks = self.chunks.par_iter_mut().enumerate();
+            chunks.try_for_each(|(c, chunk)| begin((c, &mut *chunk)).and_then(|()| chunk.complete()))
         } else {
             // The device works on one chunk while the host does its part of the next.
-            self.chunks.iter_mut().try_for_each(Chunk::begin)?;
+            self.chunks.iter_mut().enumerate().try_for_each(begin)?;
             self.chunks.iter_mut().try_for_each(Chunk::complete)
         }
     }
@@ -253,63 +286,28 @@ impl<T: Scalar> Worlds for Group<T> {
         self.chunks.iter_mut().try_for_each(Chunk::finish)
     }
 
-    /// `controls`: `[worlds][actuators]`.
-    fn set_controls(&mut self, controls: &[f64]) -> Result<(), Error> {
-        let n_u = self.shared.model.actuators.len();
-        let shared = &self.shared;
-        for (chunk, controls) in self.chunks.iter_mut().zip(controls.chunks(self.chunk_worlds * n_u.max(1))) {
-            for (index, set) in shared.sets.iter().enumerate() {
-                let (at, n, k) = (set.layout.dims.ctrl_at(), set.layout.dims.n_u as usize, set.trees.len());
-                let value = |lane: usize, i: usize| T::from_f64(controls[lane / k * n_u + set.actuators[lane % k][i]]);
-                chunk.write_columns(index, at, n, value)?;
+    fn restart(&mut self, mut new: NewStates) -> Result<(), Error> {
+        // What comes later counts, so worlds of a chunk keep their order.
+        let mut worlds = std::mem::take(&mut new.worlds);
+        worlds.sort_by_key(|&(world, _)| world);
+        let size = self.chunk_worlds;
+        let mut rest = &mut worlds[..];
+        let mut restarts = Vec::new();
+        for (c, chunk) in self.chunks.iter_mut().enumerate() {
+            let count = rest.partition_point(|&(world, _)| world < (c + 1) * size);
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(count);
+            rest = others;
+            if !own.is_empty() {
+                own.iter_mut().for_each(|(world, _)| *world -= c * size);
+                restarts.push((chunk, &*own));
             }
         }
-        Ok(())
-    }
-
-    fn set_state(&mut self, worlds: &[(usize, State)]) -> Result<(), Error> {
-        for c in 0..self.chunks.len() {
-            let first = c * self.chunk_worlds;
-            let chunk = &mut self.chunks[c];
-            let here = || worlds.iter().filter(|(w, _)| (first..first + chunk.n_world).contains(w));
-            if here().next().is_none() {
-                continue;
-            }
-            let here: Vec<_> = here().collect();
-            let width = chunk.store.tile();
-            for (index, set) in self.shared.sets.iter().enumerate() {
-                let dims = set.layout.dims;
-                let state = chunk.read_state(index)?;
-                for (world, new) in &here {
-                    for j in 0..set.trees.len() {
-                        let lane = (world - first) * set.trees.len() + j;
-                        let (q, v, actuators) = parts(&self.shared.model, set, j);
-                        let mut put = |at: usize, values: &mut dyn Iterator<Item = f64>| {
-                            for (e, x) in values.enumerate() {
-                                state[tile_at(width, lane, dims.n_state(), at + e)] = T::from_f64(x);
-                            }
-                        };
-                        if !new.q.is_empty() {
-                            put(0, &mut new.q[q].iter().copied());
-                        }
-                        if !new.v.is_empty() {
-                            put(dims.v_at(), &mut new.v[v.clone()].iter().copied());
-                        }
-                        if !new.ctrl.is_empty() {
-                            put(dims.ctrl_at(), &mut actuators.iter().map(|&a| new.ctrl[a]));
-                        }
-                        if !new.tau.is_empty() {
-                            put(dims.tau_at(), &mut new.tau[v].iter().copied());
-                        }
-                    }
-                }
-                chunk.write_state(index)?;
-            }
-            let mut marked = vec![false; chunk.n_world];
-            here.iter().for_each(|(w, _)| marked[w - first] = true);
-            chunk.forget(|world| marked[world])?;
+        let restart = |(chunk, worlds): (&mut Chunk<T>, &[(usize, [u32; 4])])| chunk.restart(&new, worlds);
+        if self.backend.side_by_side() && restarts.len() > 1 {
+            restarts.into_par_iter().try_for_each(restart)
+        } else {
+            restarts.into_iter().try_for_each(restart)
         }
-        Ok(())
     }
 
     fn state(&mut self, world: usize) -> Result<State, Error> {
@@ -325,8 +323,10 @@ impl<T: Scalar> Worlds for Group<T> {
         let chunk = &mut self.chunks[c];
         let width = chunk.store.tile();
         for (index, set) in shared.sets.iter().enumerate() {
-            let dims = set.layout.dims;
-            let state = chunk.read_state(index)?;
+            let (dims, buffer) = (set.layout.dims, chunk.sets[index].step.buffers.state);
+            chunk.finish()?;
+            let seen = Seen::new(&mut *chunk.store, buffer)?;
+            let state = seen.of(&*chunk.store);
             for j in 0..set.trees.len() {
                 let lane = w * set.trees.len() + j;
                 let (q, v, actuators) = parts(&model, set, j);
@@ -502,24 +502,70 @@ impl<T: Scalar> Worlds for Group<T> {
         problem::problem(&self.shared, &mut self.chunks[c], w)
     }
 
-    fn views<'a>(&'a self, field: Field, first: usize, out: &mut Vec<View<'a>>) {
-        for (c, chunk) in self.chunks.iter().enumerate() {
+    fn row_shape(&self, id: FieldId) -> Vec<usize> {
+        self.columns.row_shape(id)
+    }
+
+    fn n_blocks(&self) -> usize {
+        self.chunks.len() * self.shared.sets.len()
+    }
+
+    fn block(&self, id: FieldId, first: usize, at: usize) -> Block<'_> {
+        let (c, index) = (at / self.shared.sets.len(), at % self.shared.sets.len());
+        let chunk = &self.chunks[c];
+        let begin = first + c * self.chunk_worlds;
+        let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
+        let (buffer, layout) = fields::layout(&self.columns, (index, &chunk.sets[index]), id, worlds, tile);
+        Block { layout, numbers: backend::numbers(&*chunk.store, buffer) }
+    }
+
+    fn about_to_write(&mut self, id: FieldId) -> Result<(), Error> {
+        self.chunks.iter_mut().try_for_each(|chunk| chunk.about_to_write(id))
+    }
+
+    fn for_each_block_mut(&mut self, id: FieldId, first: usize, f: &mut dyn FnMut(BlockMut<'_>)) {
+        for (c, chunk) in self.chunks.iter_mut().enumerate() {
             let begin = first + c * self.chunk_worlds;
-            for (set, shared) in chunk.sets.iter().zip(&self.shared.sets) {
-                let (dims, b) = (set.dims(), set.step.buffers);
-                let n_body = dims.n_body as usize;
-                let (buffer, elements) = match field {
-                    Field::State => (b.state, dims.n_state()),
-                    Field::Pose => (b.pose, POSE * n_body),
-                    Field::Twist => (b.twist, SPATIAL * n_body),
-                    Field::Info => (b.info, info::reals(dims.n_v as usize)),
-                };
-                if let Some(numbers) = backend::numbers(&*chunk.store, buffer) {
-                    let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
-                    out.push(View { worlds, trees: &shared.trees, tile, elements, numbers });
-                }
+            let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
+            for set in chunk.sets.iter().enumerate() {
+                let (buffer, layout) = fields::layout(&self.columns, set, id, worlds.clone(), tile);
+                f(BlockMut { layout, numbers: backend::numbers_mut(&mut *chunk.store, buffer) });
             }
         }
+    }
+
+    fn read_rows(&mut self, id: FieldId, out: RowsMut<'_>) -> Result<(), Error> {
+        let parts = out.chunks(self.chunk_worlds * self.columns.width(id));
+        if self.backend.side_by_side() {
+            let chunks = self.chunks.par_iter_mut().zip(parts);
+            return chunks.try_for_each(|(chunk, mut rows)| chunk.begin_read(id, rows.again()).map(drop));
+        }
+        // All chunks collect before the first is waited for.
+        let mut waiting = Vec::with_capacity(self.chunks.len());
+        for (chunk, mut rows) in self.chunks.iter_mut().zip(parts) {
+            if let Some(ticket) = chunk.begin_read(id, rows.again())? {
+                waiting.push((chunk, ticket, rows));
+            }
+        }
+        waiting.into_iter().try_for_each(|(chunk, ticket, rows)| chunk.end_read(id, ticket, rows))
+    }
+
+    fn write_rows(&mut self, id: FieldId, rows: Rows<'_>) -> Result<(), Error> {
+        let (size, width) = (self.chunk_worlds, self.columns.width(id));
+        for (c, chunk) in self.chunks.iter_mut().enumerate() {
+            let first = c * size;
+            chunk.write_rows(id, rows.part(first * width..(first + chunk.n_world) * width))?;
+        }
+        Ok(())
+    }
+
+    fn traffic(&self) -> Traffic {
+        let mut sum = Traffic::default();
+        for chunk in &self.chunks {
+            sum += chunk.store.traffic();
+            sum += chunk.copied;
+        }
+        sum
     }
 
     fn save(&mut self, out: &mut Writer) -> Result<(), Error> {

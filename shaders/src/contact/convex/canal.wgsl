@@ -21,13 +21,13 @@ fn convex_update(own: IslandRecord, p: Place, local: u32) {
     if setting(dims.decrease) * before < widest && moved_before < widest {
         let penalty = convex_tell(local, p.state + STATE_PENALTY);
         let next = min(penalty * setting(dims.growth), setting(dims.penalty_most));
-        convex_note(local, p.state + STATE_PENALTY, next);
-        convex_note(local, p.state + STATE_STIFFEST, max(next, real(1.0)));
+        convex_store(local, p.state + STATE_PENALTY, next);
+        convex_store(local, p.state + STATE_STIFFEST, max(next, real(1.0)));
         convex_weigh(own, local, next / penalty);
     }
     let moved = convex_total(local, vec4<real>(convex_mix(own, p, local), zero, zero, zero), true).x;
-    convex_note(local, p.state + STATE_GAP, widest);
-    convex_note(local, p.state + STATE_MOVED, moved);
+    convex_store(local, p.state + STATE_GAP, widest);
+    convex_store(local, p.state + STATE_MOVED, moved);
     convex_barrier();
 }
 
@@ -60,7 +60,7 @@ fn convex_exact(own: IslandRecord, p: Place, local: u32) -> u32 {
         return STEP_BROKEN;
     }
     let inner = convex_tell(local, p.state + STATE_INNER) + real(1.0);
-    convex_note(local, p.state + STATE_INNER, inner);
+    convex_store(local, p.state + STATE_INNER, inner);
     let error = min(step.sums.error, step.decrement);
     let share = setting(dims.inner_share);
     let roundoff = convex_roundoff(p, local, step.sums);
@@ -69,8 +69,8 @@ fn convex_exact(own: IslandRecord, p: Place, local: u32) -> u32 {
         return STEP_RUNNING;
     }
     let outer = convex_tell(local, p.state + STATE_OUTER) + real(1.0);
-    convex_note(local, p.state + STATE_INNER, real(0.0));
-    convex_note(local, p.state + STATE_OUTER, outer);
+    convex_store(local, p.state + STATE_INNER, real(0.0));
+    convex_store(local, p.state + STATE_OUTER, outer);
     convex_publish(own, local);
     if convex_certified(own, local) {
         return STEP_SOLVED;

@@ -144,7 +144,7 @@ fn conjugate_hessian(own: IslandRecord, p: Place, local: u32) -> vec4<real> {
 }
 
 // Begins a direction. Whether there is a preconditioner in this arithmetic.
-fn conjugate_begin(own: IslandRecord, p: Place, local: u32) -> bool {
+fn conjugate_begin_direction(own: IslandRecord, p: Place, local: u32) -> bool {
     conjugate_blocks(own, p, local);
     if !conjugate_invert(own, p, local) {
         return false;
@@ -161,8 +161,8 @@ fn conjugate_begin(own: IslandRecord, p: Place, local: u32) -> bool {
         convex[conjugate_vector(p, CONJUGATE_P) + k] = convex[conjugate_vector(p, CONJUGATE_Z) + k];
         convex[conjugate_vector(p, CONJUGATE_HP) + k] = convex[conjugate_vector(p, CONJUGATE_HZ) + k];
     }
-    convex_note(local, p.state + STATE_ENERGY, sums.x);
-    convex_note(local, p.state + STATE_ENOUGH, CONJUGATE_SHARE * CONJUGATE_SHARE * sums.y);
+    convex_store(local, p.state + STATE_ENERGY, sums.x);
+    convex_store(local, p.state + STATE_ENOUGH, CONJUGATE_SHARE * CONJUGATE_SHARE * sums.y);
     convex_barrier();
     return true;
 }
@@ -200,7 +200,7 @@ fn conjugate_round(own: IslandRecord, p: Place, local: u32) -> bool {
         convex[along + k] = fma(beta, convex[along + k], convex[z + k]);
         convex[hp + k] = fma(beta, convex[hp + k], convex[hz + k]);
     }
-    convex_note(local, p.state + STATE_ENERGY, sums.x);
+    convex_store(local, p.state + STATE_ENERGY, sums.x);
     convex_barrier();
     return convex_tell(local, p.state + STATE_ENOUGH) < sums.y;
 }
@@ -209,7 +209,7 @@ fn conjugate_round(own: IslandRecord, p: Place, local: u32) -> bool {
 fn convex_direction(own: IslandRecord, p: Place, local: u32) -> u32 {
     let before = u32(convex_tell(local, p.state + STATE_ROUNDS));
     if before == 0u {
-        if !conjugate_begin(own, p, local) {
+        if !conjugate_begin_direction(own, p, local) {
             return DIRECTION_NONE;
         }
     }
@@ -222,7 +222,7 @@ fn convex_direction(own: IslandRecord, p: Place, local: u32) -> u32 {
         rounds += 1u;
     }
     let found = !going || rounds >= most;
-    convex_note(local, p.state + STATE_ROUNDS, select(real(rounds), real(0.0), found));
+    convex_store(local, p.state + STATE_ROUNDS, select(real(rounds), real(0.0), found));
     if found {
         for (var k = local; k < p.n; k += ISLAND_WIDTH) {
             velocity[p.d + k] = convex[conjugate_vector(p, CONJUGATE_DIRECTION) + k];

@@ -63,14 +63,14 @@ fn convex_tell(local: u32, at: u32) -> real {
     return workgroupUniformLoad(&told);
 }
 
-fn convex_note(local: u32, at: u32, x: real) {
+fn is_block(i: u32) -> bool {
+    return constraint_record(i).kind == KIND_BLOCK;
+}
+
+fn convex_store(local: u32, at: u32, x: real) {
     if local == 0u {
         convex[at] = x;
     }
-}
-
-fn is_block(i: u32) -> bool {
-    return constraint_record(i).kind == KIND_BLOCK;
 }
 
 fn term_vector(at: u32) -> vec3<real> {

@@ -28,13 +28,13 @@ fn convex_begin(own: IslandRecord, p: Place, local: u32) -> u32 {
         moved = convex_shift(own, p, local);
     }
     let most = convex_total(local, vec4<real>(stiffest, moved, zero, zero), true);
-    convex_note(local, p.state + STATE_PENALTY, min(setting(dims.penalty), setting(dims.penalty_most)));
-    convex_note(local, p.state + STATE_GAP, FAR);
-    convex_note(local, p.state + STATE_MOVED, most.y);
-    convex_note(local, p.state + STATE_INNER, zero);
-    convex_note(local, p.state + STATE_ROUNDS, zero);
-    convex_note(local, p.state + STATE_OUTER, zero);
-    convex_note(local, p.state + STATE_STIFFEST, most.x);
+    convex_store(local, p.state + STATE_PENALTY, min(setting(dims.penalty), setting(dims.penalty_most)));
+    convex_store(local, p.state + STATE_GAP, FAR);
+    convex_store(local, p.state + STATE_MOVED, most.y);
+    convex_store(local, p.state + STATE_INNER, zero);
+    convex_store(local, p.state + STATE_ROUNDS, zero);
+    convex_store(local, p.state + STATE_OUTER, zero);
+    convex_store(local, p.state + STATE_STIFFEST, most.x);
     convex_barrier();
     if canal && convex_certified(own, local) {
         return STEP_SOLVED;

@@ -44,9 +44,9 @@ fn convex_shift(own: IslandRecord, p: Place, local: u32) -> real {
             moved = mixing_freeze(i, mixing_image(i), moved);
         }
     }
-    convex_note(local, p.state + STATE_NEWEST, real(0.0));
-    convex_note(local, p.state + STATE_LEARNT, real(0.0));
-    convex_note(local, p.state + STATE_DISTANCE, real(-1.0));
+    convex_store(local, p.state + STATE_NEWEST, real(0.0));
+    convex_store(local, p.state + STATE_LEARNT, real(0.0));
+    convex_store(local, p.state + STATE_DISTANCE, real(-1.0));
     return moved;
 }
 

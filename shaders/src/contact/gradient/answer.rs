@@ -3,9 +3,9 @@
 //!
 //! Buffers: topology, params (unused), slope, mobility, places, system, answer.
 
-use super::eliminate::substitute;
 use super::layout::{System, answer_reals, answer_width, mobility_reals, place, sizes, tile_place};
 use super::mobility::{columns, most_unknowns};
+use super::substitute::substitute;
 use crate::args::Args;
 use crate::dynamics::derivatives::layout::{slope_reals, width};
 use crate::dynamics::effort::dof_count;

@@ -3,9 +3,9 @@
 //!
 //! Buffers: topology, params (unused), slope, places, system, adjoint.
 
-use super::eliminate::descend;
 use super::layout::{Adjoint, System, answer_width, place, sizes, tile_place};
 use super::mobility::{columns, most_unknowns};
+use super::substitute::descend;
 use crate::args::Args;
 use crate::dynamics::derivatives::layout::{slope_reals, width};
 use crate::dynamics::effort::dof_count;

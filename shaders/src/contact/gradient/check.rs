@@ -1,7 +1,7 @@
 //! How well the equations of a tile of lanes are solved.
 
-use super::eliminate::substitute;
 use super::layout::unknown;
+use super::substitute::substitute;
 use crate::real::{Real, Scalar};
 
 /// What the factor leaves of a matrix that it was made of.

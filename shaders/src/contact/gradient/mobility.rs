@@ -3,8 +3,8 @@
 //!
 //! Buffers: topology, params (unused), factor, places, system, mobility.
 
-use super::eliminate::substitute;
 use super::layout::{System, mobility_reals, place, sizes, tile_place, verdict};
+use super::substitute::substitute;
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, TreeDims, nth, nth_mut, row};

@@ -20,4 +20,5 @@ mod modes;
 pub mod row_shifts;
 pub mod shifts;
 pub mod sides;
+mod substitute;
 pub mod system;

@@ -1,4 +1,4 @@
-// Solves by the factor of a lane's equations, a column at a time: the twin of what eliminate.rs shares. The importing
+// Solves by the factor of a lane's equations, a column at a time: the twin of substitute.rs. The importing
 // kernel imports contact/gradient/layout and binds `system` read_write. `base`: a lane's part of it.
 
 // How many unknowns a lane has.

@@ -54,21 +54,6 @@ fn add_mass(base: Bases) {
     }
 }
 
-// M times a change of the velocity of a lone body, into a column.
-fn lone_column(base: Bases, column: u32, linear: vec3<real>, angular: vec3<real>) {
-    var v = array<real, 6>(linear.x, linear.y, linear.z, angular.x, angular.y, angular.z);
-    // Every dof is the ancestor of the later ones: entry (i, j) of M at i (i + 1) / 2 + i - j.
-    for (var i = 0u; i < 6u; i++) {
-        var sum = real(0.0);
-        for (var j = 0u; j < 6u; j++) {
-            let low = min(i, j);
-            let high = max(i, j);
-            sum = fma(mass_entry(base.m, high * (high + 1u) / 2u + high - low), v[j], sum);
-        }
-        add(base, i, column, sum);
-    }
-}
-
 // M times the derivative of the drift of a lone body; the velocity it drifts to.
 fn lone(base: Bases, h: real) -> Drift {
     let v_at = dims.tree.n_q;
@@ -87,6 +72,21 @@ fn lone(base: Bases, h: real) -> Drift {
         lone_column(base, 3u + k, derivative[k].linear_turn, none);
     }
     return drifted;
+}
+
+// M times a change of the velocity of a lone body, into a column.
+fn lone_column(base: Bases, column: u32, linear: vec3<real>, angular: vec3<real>) {
+    var v = array<real, 6>(linear.x, linear.y, linear.z, angular.x, angular.y, angular.z);
+    // Every dof is the ancestor of the later ones: entry (i, j) of M at i (i + 1) / 2 + i - j.
+    for (var i = 0u; i < 6u; i++) {
+        var sum = real(0.0);
+        for (var j = 0u; j < 6u; j++) {
+            let low = min(i, j);
+            let high = max(i, j);
+            sum = fma(mass_entry(base.m, high * (high + 1u) / 2u + high - low), v[j], sum);
+        }
+        add(base, i, column, sum);
+    }
 }
 
 // The pull of a spring, taken at the position before the step.

@@ -3,6 +3,7 @@
 //! | stage | where | reads | writes |
 //! |---|---|---|---|
 //! | collide, organise, pack | host | poses, speeds, status | contact records, islands |
+//! | controls | kernels | rows of controls | state |
 //! | dynamics | kernels | state, poses | free velocity, factors |
 //! | contact | kernels | free velocity, contact records, impulses before | velocity, impulses, certificates, status |
 //! | hold | kernels | status | status: worlds that are unsolved do not move |
@@ -62,7 +63,7 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Brings poses up to the state, if they are not.
-    fn refresh(&mut self) -> Result<(), Error> {
+    pub(super) fn refresh(&mut self) -> Result<(), Error> {
         self.finish()?;
         if !self.stale {
             return Ok(());
@@ -97,6 +98,7 @@ impl<T: Scalar> Chunk<T> {
         self.prepare()?;
         self.keep()?;
         self.recording.clear();
+        self.record_controls();
         self.record_solution();
         if self.shared.form.is_some() {
             if self.shared.solver.finishes() {

@@ -1,0 +1,530 @@
+//! Numbers of worlds on their way between rows of the user's and the lanes that kernels keep: controls, states, what a
+//! trainer looks at.
+//!
+//! On the CPU a row is written straight into the lanes and read out of them. On a device rows are uploaded as they are and
+//! kernels spread them out, or kernels collect rows that are read back: the bytes of the rows and no others cross over.
+
+use std::ops::Range;
+
+use manyworlds_dynamics::TreeSet;
+use manyworlds_gpu::{BufferId, Store, Ticket};
+use manyworlds_model::Model;
+use manyworlds_shaders::batch::gather::{self, gather};
+use manyworlds_shaders::batch::scatter::{self, KEEP, scatter};
+use manyworlds_shaders::contact::tree_layout::info;
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
+use manyworlds_shaders::{LANES, Scalar, kernel};
+
+use super::chunk::{Chunk, ChunkSet};
+use super::record::SetStep;
+use crate::Error;
+use crate::field::{FieldId, Layout, Rows, RowsMut};
+
+/// Tables of columns in a set's buffer, one behind the other.
+const TABLES: usize = 4;
+
+/// Which number of a world's row each number of its lanes is.
+pub(crate) struct Columns {
+    /// Of each tree set the tables of state, pose, twist and certificate, `[trees][elements]` each.
+    sets: Vec<[Vec<u32>; TABLES]>,
+    n_q: usize,
+    n_v: usize,
+    n_u: usize,
+    bodies: usize,
+    trees: usize,
+    /// Bodies that never move, and their poses.
+    fixed: Vec<(usize, [f64; POSE])>,
+}
+
+/// Where a field lies in the lanes of a tree set.
+struct Place {
+    buffer: BufferId,
+    table: usize,
+    /// Elements of a lane.
+    elements: usize,
+    /// The field's first, and how many it has.
+    first: usize,
+    n: usize,
+}
+
+impl Place {
+    fn new(step: &SetStep, id: FieldId) -> Self {
+        let (dims, b) = (&step.dims, &step.buffers);
+        let [n_q, n_v, n_u, n_body] = [dims.n_q, dims.n_v, dims.n_u, dims.n_body].map(|n| n as usize);
+        let state = |first, n| Self { buffer: b.state, table: 0, elements: dims.n_state(), first, n };
+        let whole = |buffer, table, elements| Self { buffer, table, elements, first: 0, n: elements };
+        match id {
+            FieldId::Position => state(0, n_q),
+            FieldId::Velocity => state(dims.v_at(), n_v),
+            FieldId::Control => state(dims.ctrl_at(), n_u),
+            FieldId::Force => state(dims.tau_at(), n_v),
+            FieldId::Pose => whole(b.pose, 1, POSE * n_body),
+            FieldId::Twist => whole(b.twist, 2, SPATIAL * n_body),
+            FieldId::Certificate => {
+                Self { buffer: b.info, table: 3, elements: info::reals(n_v), first: 0, n: info::SIZE }
+            }
+        }
+    }
+}
+
+impl Columns {
+    pub(crate) fn new(model: &Model, sets: &[TreeSet]) -> Self {
+        let mut columns = Vec::with_capacity(sets.len());
+        for set in sets {
+            let mut tables: [Vec<u32>; TABLES] = Default::default();
+            for (index, &number) in set.trees.iter().enumerate() {
+                let tree = &model.trees[number];
+                let numbers = |range: Range<usize>| range.map(|at| at as u32);
+                tables[0].extend(numbers(tree.q.clone()).chain(numbers(tree.v.clone())));
+                tables[0].extend(set.actuators[index].iter().map(|&at| at as u32).chain(numbers(tree.v.clone())));
+                tables[1].extend(numbers(POSE * tree.bodies.start..POSE * tree.bodies.end));
+                tables[2].extend(numbers(SPATIAL * tree.bodies.start..SPATIAL * tree.bodies.end));
+                // The certificate's velocity has no place in a row.
+                let numbers = numbers(info::SIZE * number..info::SIZE * (number + 1));
+                tables[3].extend(numbers.chain(tree.v.clone().map(|_| 0)));
+            }
+            columns.push(tables);
+        }
+        Self {
+            sets: columns,
+            n_q: model.n_q,
+            n_v: model.n_v,
+            n_u: model.actuators.len(),
+            bodies: model.bodies.len(),
+            trees: model.trees.len(),
+            fixed: fixed_poses(model),
+        }
+    }
+
+    /// Shape of a world's row.
+    pub(crate) fn row_shape(&self, id: FieldId) -> Vec<usize> {
+        match id {
+            FieldId::Position => vec![self.n_q],
+            FieldId::Velocity | FieldId::Force => vec![self.n_v],
+            FieldId::Control => vec![self.n_u],
+            FieldId::Pose => vec![self.bodies, POSE],
+            FieldId::Twist => vec![self.bodies, SPATIAL],
+            FieldId::Certificate => vec![self.trees, info::SIZE],
+        }
+    }
+
+    /// Numbers of a world's row.
+    pub(crate) fn width(&self, id: FieldId) -> usize {
+        self.row_shape(id).iter().product()
+    }
+
+    /// The columns of a tree's numbers of a field.
+    fn of(&self, set: usize, place: &Place, tree: usize) -> &[u32] {
+        &self.sets[set][place.table][tree * place.elements + place.first..][..place.n]
+    }
+
+    /// What no lane holds of a row: bodies that never move.
+    fn fill_fixed<T: Scalar>(&self, id: FieldId, rows: &mut Out<'_, T>, worlds: usize) {
+        let width = self.width(id);
+        for world in 0..worlds {
+            for (body, pose) in &self.fixed {
+                match id {
+                    FieldId::Pose => {
+                        let at = world * width + body * POSE;
+                        pose.iter().enumerate().for_each(|(i, &x)| rows.set(at + i, T::from_f64(x)));
+                    }
+                    FieldId::Twist => {
+                        let at = world * width + body * SPATIAL;
+                        (0..SPATIAL).for_each(|i| rows.set(at + i, T::default()));
+                    }
+                    _ => return,
+                }
+            }
+        }
+    }
+
+    /// Where a table begins in the buffer of a set.
+    fn table_at(&self, set: usize, table: usize) -> u32 {
+        self.sets[set][..table].iter().map(|table| table.len() as u32).sum()
+    }
+}
+
+/// Poses of the ground and of what is welded to it.
+fn fixed_poses(model: &Model) -> Vec<(usize, [f64; POSE])> {
+    let mut poses = vec![manyworlds_model::Pose::identity(); model.bodies.len()];
+    let mut out = Vec::new();
+    for (body, record) in model.bodies.iter().enumerate().filter(|(_, body)| body.tree.is_none()) {
+        if body != record.parent {
+            poses[body] = poses[record.parent] * record.pose;
+        }
+        let (at, turn) = (poses[body].translation.vector, poses[body].rotation);
+        out.push((body, [at.x, at.y, at.z, turn.w, turn.i, turn.j, turn.k]));
+    }
+    out
+}
+
+/// New states of some worlds of a group: controls and forces, too.
+#[derive(Debug, Default)]
+pub(crate) struct NewStates {
+    /// Rows of q, v, controls and forces, one behind the other.
+    pub(crate) rows: [Vec<f64>; 4],
+    /// Worlds and which row each part of them gets, [`KEEP`] for one that stays; what comes later counts.
+    pub(crate) worlds: Vec<(usize, [u32; 4])>,
+}
+
+/// Rows of the user's that are in the batch's own precision.
+fn same<'a, T: Scalar>(rows: Rows<'a>) -> Option<&'a [T]> {
+    match rows {
+        Rows::F32(all) if size_of::<T>() == size_of::<f32>() => bytemuck::try_cast_slice(all).ok(),
+        Rows::F64(all) if size_of::<T>() == size_of::<f64>() => bytemuck::try_cast_slice(all).ok(),
+        _ => None,
+    }
+}
+
+/// Rows that are written.
+enum Out<'a, T> {
+    Same(&'a mut [T]),
+    F32(&'a mut [f32]),
+    F64(&'a mut [f64]),
+}
+
+impl<'a, T: Scalar> Out<'a, T> {
+    fn new(rows: RowsMut<'a>) -> Self {
+        match rows {
+            RowsMut::F32(all) if size_of::<T>() == size_of::<f32>() => Self::Same(bytemuck::cast_slice_mut(all)),
+            RowsMut::F64(all) if size_of::<T>() == size_of::<f64>() => Self::Same(bytemuck::cast_slice_mut(all)),
+            RowsMut::F32(all) => Self::F32(all),
+            RowsMut::F64(all) => Self::F64(all),
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, at: usize, x: T) {
+        match self {
+            Self::Same(all) => all[at] = x,
+            Self::F32(all) => all[at] = x.to_f64() as f32,
+            Self::F64(all) => all[at] = x.to_f64(),
+        }
+    }
+}
+
+/// Packs of a buffer of tiles on the CPU.
+fn packs<T: Scalar>(store: &dyn Store<T>, buffer: BufferId) -> Option<&[T::Pack]> {
+    store.numbers(buffer).map(bytemuck::cast_slice)
+}
+
+fn packs_mut<T: Scalar>(store: &mut dyn Store<T>, buffer: BufferId) -> Option<&mut [T::Pack]> {
+    store.numbers_mut(buffer).map(bytemuck::cast_slice_mut)
+}
+
+/// Puts the row of each world into the lanes of its trees.
+fn put<T: Scalar>(
+    columns: &Columns,
+    (index, set): (usize, &ChunkSet<T>),
+    place: &Place,
+    worlds: impl Iterator<Item = (usize, usize)>,
+    value: impl Fn(usize) -> T,
+    lanes: &mut [T::Pack],
+) {
+    for (world, row) in worlds {
+        for tree in 0..set.k {
+            let lane = set.lane(world, tree);
+            let to = &mut lanes[lane / LANES * place.elements + place.first..][..place.n];
+            scatter(lane % LANES, columns.of(index, place, tree), |column| value(row + column), to);
+        }
+    }
+}
+
+impl<T: Scalar> Chunk<T> {
+    /// Uploads what kernels need to know where numbers of a row go; a host that works in place knows it.
+    pub(super) fn upload_columns(&mut self) -> Result<(), Error> {
+        if self.in_place() {
+            return Ok(());
+        }
+        for (set, tables) in self.sets.iter().zip(&self.columns.sets) {
+            let all = tables.concat();
+            self.store.resize(set.step.buffers.columns, all.len())?;
+            self.store.write_index(set.step.buffers.columns, 0, &all)?;
+        }
+        // Every world its own row.
+        let each: Vec<u32> = (0..self.n_world as u32).collect();
+        self.store.resize(self.rows.each, each.len())?;
+        self.store.write_index(self.rows.each, 0, &each)?;
+        Ok(())
+    }
+
+    /// Whether the host sees the numbers where they lie.
+    fn in_place(&self) -> bool {
+        self.sets.first().is_none_or(|set| self.store.numbers(set.step.buffers.state).is_some())
+    }
+
+    /// Controls of all worlds for the step that is about to begin.
+    pub(super) fn set_controls(&mut self, rows: Rows<'_>) -> Result<(), Error> {
+        if self.in_place() {
+            self.put_rows(FieldId::Control, rows);
+            return Ok(());
+        }
+        // A step that is still under way reads its poses back: no other submission may come between.
+        self.finish()?;
+        self.upload_rows(rows)?;
+        self.controls_wait = true;
+        if self.before.is_some() {
+            // What a step starts from is kept before its recording runs.
+            self.recording.clear();
+            self.record_controls();
+            self.store.run(&self.recording)?;
+        }
+        Ok(())
+    }
+
+    /// Spreads out the controls that were uploaded for the step that is being recorded.
+    pub(super) fn record_controls(&mut self) {
+        if std::mem::take(&mut self.controls_wait) {
+            self.recording.stage("controls");
+            self.record_rows(FieldId::Control);
+        }
+    }
+
+    /// Writes a part of the states of all worlds.
+    pub(super) fn write_rows(&mut self, id: FieldId, rows: Rows<'_>) -> Result<(), Error> {
+        self.about_to_write(id)?;
+        if self.in_place() {
+            self.put_rows(id, rows);
+            return Ok(());
+        }
+        self.upload_rows(rows)?;
+        self.recording.clear();
+        self.record_rows(id);
+        self.store.run(&self.recording)?;
+        Ok(())
+    }
+
+    /// What comes before states are changed without a new start.
+    pub(super) fn about_to_write(&mut self, id: FieldId) -> Result<(), Error> {
+        self.finish()?;
+        if matches!(id, FieldId::Position | FieldId::Velocity) {
+            self.forget_kept();
+            self.stale = true;
+        }
+        Ok(())
+    }
+
+    fn put_rows(&mut self, id: FieldId, rows: Rows<'_>) {
+        let width = self.columns.width(id);
+        for at in self.sets.iter().enumerate() {
+            let place = Place::new(&at.1.step, id);
+            let Some(lanes) = packs_mut(&mut *self.store, place.buffer) else { continue };
+            let worlds = (0..self.n_world).map(|world| (world, world * width));
+            match (same::<T>(rows), rows) {
+                (Some(all), _) => put(&self.columns, at, &place, worlds, |i| all[i], lanes),
+                (None, Rows::F32(all)) => put(&self.columns, at, &place, worlds, |i| T::from_f64(all[i].into()), lanes),
+                (None, Rows::F64(all)) => put(&self.columns, at, &place, worlds, |i| T::from_f64(all[i]), lanes),
+            }
+        }
+        self.copied.uploaded += (self.n_world * width * size_of::<T>()) as u64;
+    }
+
+    /// Brings rows of all worlds to the device as they are.
+    fn upload_rows(&mut self, rows: Rows<'_>) -> Result<(), Error> {
+        let buffer = self.rows.all;
+        // A device binds no empty buffer.
+        self.store.resize(buffer, rows.len().max(1))?;
+        if let Some(all) = same::<T>(rows) {
+            return Ok(self.store.write(buffer, 0, all)?);
+        }
+        self.staging.clear();
+        match rows {
+            Rows::F32(all) => self.staging.extend(all.iter().map(|&x| T::from_f64(x.into()))),
+            Rows::F64(all) => self.staging.extend(all.iter().map(|&x| T::from_f64(x))),
+        }
+        Ok(self.store.write(buffer, 0, &self.staging)?)
+    }
+
+    /// Spreads out rows of all worlds that were uploaded.
+    fn record_rows(&mut self, id: FieldId) {
+        let from = Source { rows: self.rows.each, rows_at: 0, numbers: self.rows.all, numbers_at: 0 };
+        self.record_scatter(id, from);
+    }
+
+    /// Appends the kernels that spread rows out over the lanes of all sets.
+    fn record_scatter(&mut self, id: FieldId, from: Source) {
+        for set in &self.sets {
+            let place = Place::new(&set.step, id);
+            if place.n == 0 {
+                continue;
+            }
+            let [trees, elements, first, n] = [set.k, place.elements, place.first, place.n].map(|n| n as u32);
+            let dims = scatter::Dims {
+                lanes: set.step.dims.lanes,
+                trees,
+                elements,
+                first,
+                n,
+                width: self.columns.width(id) as u32,
+                columns_at: 0,
+                rows_at: from.rows_at,
+                source_at: from.numbers_at,
+            };
+            let buffers = [set.step.buffers.columns, from.rows, from.numbers, place.buffer];
+            self.recording.dispatch(&kernel::batch::SCATTER, &dims, dims.lanes, &buffers);
+        }
+    }
+
+    /// Gives worlds new states and makes them start afresh: impulses and status of the step before are forgotten.
+    pub(super) fn restart(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) -> Result<(), Error> {
+        self.finish()?;
+        self.recording.clear();
+        if self.in_place() {
+            self.put_states(new, worlds);
+        } else {
+            self.upload_states(new, worlds)?;
+        }
+        let mut marked = vec![false; self.n_world];
+        worlds.iter().for_each(|(world, _)| marked[*world] = true);
+        self.forget(&marked)?;
+        if !self.recording.dispatches().is_empty() {
+            self.store.run(&self.recording)?;
+        }
+        self.stale = true;
+        Ok(())
+    }
+
+    fn put_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) {
+        for at in self.sets.iter().enumerate() {
+            for (part, id) in FieldId::WRITABLE.into_iter().enumerate() {
+                let (place, width) = (Place::new(&at.1.step, id), self.columns.width(id));
+                let Some(lanes) = packs_mut(&mut *self.store, place.buffer) else { continue };
+                let rows = &new.rows[part];
+                let given = worlds.iter().filter(|(_, of)| of[part] != KEEP);
+                let given = given.map(|&(world, of)| (world, of[part] as usize * width));
+                put(&self.columns, at, &place, given, |i| T::from_f64(rows[i]), lanes);
+            }
+        }
+        let numbers =
+            |part: usize, id| worlds.iter().filter(|(_, of)| of[part] != KEEP).count() * self.columns.width(id);
+        let numbers: usize = FieldId::WRITABLE.into_iter().enumerate().map(|(part, id)| numbers(part, id)).sum();
+        self.copied.uploaded += (numbers * size_of::<T>()) as u64;
+    }
+
+    /// Uploads the rows that these worlds get, each once, and records that they are spread out.
+    fn upload_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) -> Result<(), Error> {
+        let mut rows = vec![KEEP; FieldId::WRITABLE.len() * self.n_world];
+        let mut begins = [0; FieldId::WRITABLE.len()];
+        self.staging.clear();
+        for (part, id) in FieldId::WRITABLE.into_iter().enumerate() {
+            begins[part] = self.staging.len() as u32;
+            let (width, mut count, mut last) = (self.columns.width(id), 0, KEEP);
+            for &(world, of) in worlds.iter().filter(|(_, of)| of[part] != KEEP) {
+                // Worlds that start alike share a row.
+                if of[part] != last {
+                    last = of[part];
+                    count += 1;
+                    let row = &new.rows[part][last as usize * width..][..width];
+                    self.staging.extend(row.iter().map(|&x| T::from_f64(x)));
+                }
+                rows[part * self.n_world + world] = count - 1;
+            }
+        }
+        if self.staging.is_empty() {
+            return Ok(());
+        }
+        let buffers = self.rows;
+        self.store.resize(buffers.some, rows.len())?;
+        self.store.write_index(buffers.some, 0, &rows)?;
+        self.store.resize(buffers.new, self.staging.len())?;
+        self.store.write(buffers.new, 0, &self.staging)?;
+        for (part, id) in FieldId::WRITABLE.into_iter().enumerate() {
+            if worlds.iter().any(|(_, of)| of[part] != KEEP) {
+                let rows_at = (part * self.n_world) as u32;
+                self.record_scatter(
+                    id,
+                    Source { rows: buffers.some, rows_at, numbers: buffers.new, numbers_at: begins[part] },
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads rows of all worlds, `[worlds][width]`, where the host sees them; else begins to collect them.
+    pub(super) fn begin_read(&mut self, id: FieldId, out: RowsMut<'_>) -> Result<Option<Ticket>, Error> {
+        if id == FieldId::Pose {
+            self.refresh()?;
+        }
+        self.finish()?;
+        let width = self.columns.width(id);
+        if self.in_place() {
+            let mut out = Out::new(out);
+            for (index, set) in self.sets.iter().enumerate() {
+                let place = Place::new(&set.step, id);
+                let Some(lanes) = packs(&*self.store, place.buffer) else { continue };
+                for world in 0..self.n_world {
+                    for tree in 0..set.k {
+                        let (lane, columns) = (set.lane(world, tree), self.columns.of(index, &place, tree));
+                        let from = &lanes[lane / LANES * place.elements + place.first..][..place.n];
+                        gather(lane % LANES, columns, from, |column, x| out.set(world * width + column, x));
+                    }
+                }
+            }
+            self.columns.fill_fixed(id, &mut out, self.n_world);
+            self.copied.downloaded += (self.n_world * width * size_of::<T>()) as u64;
+            return Ok(None);
+        }
+        let buffer = self.rows.read;
+        self.store.resize(buffer, (self.n_world * width).max(1))?;
+        self.recording.clear();
+        for (index, set) in self.sets.iter().enumerate() {
+            let place = Place::new(&set.step, id);
+            if place.n == 0 {
+                continue;
+            }
+            let [trees, elements, first, n] = [set.k, place.elements, place.first, place.n].map(|n| n as u32);
+            let columns_at = self.columns.table_at(index, place.table);
+            let dims =
+                gather::Dims { lanes: set.step.dims.lanes, trees, elements, first, n, width: width as u32, columns_at };
+            let buffers = [set.step.buffers.columns, place.buffer, buffer];
+            self.recording.dispatch(&kernel::batch::GATHER, &dims, dims.lanes, &buffers);
+        }
+        self.recording.read(buffer);
+        Ok(Some(self.store.submit(&self.recording)?))
+    }
+
+    /// The rows that [`Self::begin_read`] began to collect.
+    pub(super) fn end_read(&mut self, id: FieldId, ticket: Ticket, out: RowsMut<'_>) -> Result<(), Error> {
+        self.store.wait(ticket)?;
+        let mut out = Out::new(out);
+        if let Out::Same(all) = &mut out {
+            self.store.read(self.rows.read, all)?;
+        } else {
+            self.staging.resize(self.n_world * self.columns.width(id), T::default());
+            self.store.read(self.rows.read, &mut self.staging)?;
+            self.staging.iter().enumerate().for_each(|(at, &x)| out.set(at, x));
+        }
+        self.columns.fill_fixed(id, &mut out, self.n_world);
+        Ok(())
+    }
+}
+
+/// Shape, strides and place of a field in a set of a chunk; `first`: the chunk's first world.
+pub(super) fn layout<'a, T: Scalar>(
+    columns: &'a Columns,
+    (index, set): (usize, &ChunkSet<T>),
+    id: FieldId,
+    worlds: Range<usize>,
+    tile: usize,
+) -> (BufferId, Layout<'a>) {
+    let place = Place::new(&set.step, id);
+    let layout = Layout {
+        worlds,
+        trees: set.k,
+        shape: [(set.step.dims.lanes as usize).div_ceil(tile), tile, place.n],
+        strides: [place.elements * tile, 1, tile],
+        offset: place.first * tile,
+        columns: &columns.sets[index][place.table][place.first..],
+        pitch: place.elements,
+    };
+    (place.buffer, layout)
+}
+
+/// Rows on a device: which row each world takes, and the rows.
+#[derive(Clone, Copy)]
+struct Source {
+    rows: BufferId,
+    rows_at: u32,
+    numbers: BufferId,
+    numbers_at: u32,
+}
