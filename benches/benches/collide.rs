@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use manyworlds_collide::{CollisionModel, Precision, Scratch};
+use manyworlds_collide::{CollisionModel, Scratch};
 use manyworlds_model::{
     Contacting, Geom, HeightField, ImportOptions, Inertial, Joint, JointKind, Mat3, Mesh, Model, ModelBuilder, Pose,
     Quat, Shape, Vec3, load,
@@ -38,18 +38,18 @@ fn reference_poses(model: &Model, by: Pose) -> Vec<Pose> {
     poses
 }
 
-fn numbers<T>(pose: &Pose, cast: impl Fn(f64) -> T) -> [T; 7] {
+fn numbers(pose: &Pose) -> [f64; 7] {
     let (t, q) = (pose.translation.vector, pose.rotation.into_inner());
-    [t.x, t.y, t.z, q.w, q.i, q.j, q.k].map(cast)
+    [t.x, t.y, t.z, q.w, q.i, q.j, q.k]
 }
 
 /// Times one world; says how many contacts it has.
-fn bench<T: Precision>(c: &mut Criterion, group: &str, name: &str, model: &Model, poses: &[Pose], cast: fn(f64) -> T) {
-    let collision = CollisionModel::<T>::new(model).expect("supported shapes");
-    let poses: Vec<[T; 7]> = poses.iter().map(|p| numbers(p, cast)).collect();
+fn bench(c: &mut Criterion, group: &str, name: &str, model: &Model, poses: &[Pose]) {
+    let collision = CollisionModel::new(model).expect("supported shapes");
+    let poses: Vec<[f64; 7]> = poses.iter().map(|p| numbers(p)).collect();
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     collision.collide(|body| poses[body], &mut scratch, &mut out).expect("finite poses");
-    let id = BenchmarkId::new(name, format!("{} contacts, {}", out.len(), std::any::type_name::<T>()));
+    let id = BenchmarkId::new(name, format!("{} contacts", out.len()));
     c.benchmark_group(group).bench_function(id, |b| {
         b.iter(|| collision.collide(|body| black_box(poses[body]), &mut scratch, &mut out));
     });
@@ -76,8 +76,7 @@ fn pairs(c: &mut Criterion) {
             let model = builder.build().expect("a model");
             let apart = Pose::from_parts(Vec3::new(0.199, 0.01, 0.02).into(), tilt);
             let poses = [Pose::identity(), Pose::identity(), apart];
-            bench::<f32>(c, "pair", &format!("{first}-{second}"), &model, &poses, |x| x as f32);
-            bench::<f64>(c, "pair", &format!("{first}-{second}"), &model, &poses, |x| x);
+            bench(c, "pair", &format!("{first}-{second}"), &model, &poses);
         }
         for (name, ground) in [("plane", Shape::Plane), ("heightfield", Shape::HeightField(0))] {
             let mut builder = ModelBuilder::new("pair");
@@ -94,7 +93,7 @@ fn pairs(c: &mut Criterion) {
                 long
             };
             let above = Pose::from_parts(Vec3::new(0.03, 0.05, lowest - 0.001).into(), tilt);
-            bench::<f32>(c, "pair", &format!("{name}-{first}"), &model, &[Pose::identity(), above], |x| x as f32);
+            bench(c, "pair", &format!("{name}-{first}"), &model, &[Pose::identity(), above]);
         }
     }
 }
@@ -132,8 +131,7 @@ fn worlds(c: &mut Criterion) {
         let loaded =
             load(scenes.join(file).with_extension("xml"), &ImportOptions::default()).expect("a built-in scene");
         let poses = reference_poses(&loaded.model, by);
-        bench::<f32>(c, "world", name, &loaded.model, &poses, |x| x as f32);
-        bench::<f64>(c, "world", name, &loaded.model, &poses, |x| x);
+        bench(c, "world", name, &loaded.model, &poses);
     }
 }
 
@@ -148,7 +146,7 @@ fn many(c: &mut Criterion) {
             poses.push(Pose::translation(0.101 * f64::from(i % side), 0.101 * f64::from(i / side), 0.05));
         }
         let model = builder.build().expect("a model");
-        bench::<f32>(c, "many", &format!("{} boxes", side * side), &model, &poses, |x| x as f32);
+        bench(c, "many", &format!("{} boxes", side * side), &model, &poses);
     }
 }
 

@@ -18,70 +18,38 @@
 //!   face from step to step, so that a solver can start from the impulses of the step before.
 //!
 //! # Precision
-//! Geometry kernels rest on parry3d (f32) and parry3d-f64 (f64), two crates of unrelated types; `engine/` is one source
-//! compiled against both, behind the [`Precision`] trait.
+//! Everything is computed in f64, for batches in f32 as well: that costs no more time, and which features touch does not
+//! hang on rounding.
 
 mod contact;
 pub mod derivatives;
+mod engine;
 mod error;
 mod hull;
 pub mod organise;
 mod pairs;
 mod settings;
 
-mod double;
-mod single;
-
 pub use contact::Contact;
 pub use error::{CollideError, NonFinite};
 pub use settings::{CollisionSettings, Overrides};
 
+use engine::{Engine, Memory};
 use manyworlds_model::Model;
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
-
-/// The floats that collision is compiled for: `f32` and `f64`.
-pub trait Precision: sealed::Sealed + Copy + Send + Sync + std::fmt::Debug + 'static {
-    /// What [`CollisionModel`] holds.
-    #[doc(hidden)]
-    type Engine: Send + Sync + std::fmt::Debug;
-    /// What [`Scratch`] holds.
-    #[doc(hidden)]
-    type Memory: Default + Send;
-    #[doc(hidden)]
-    fn engine(model: &Model, settings: &CollisionSettings) -> Result<Self::Engine, CollideError>;
-    #[doc(hidden)]
-    fn collide(
-        engine: &Self::Engine,
-        poses: impl Fn(usize) -> [Self; 7],
-        overrides: &Overrides<'_, Self>,
-        memory: &mut Self::Memory,
-        out: &mut Vec<Contact<Self>>,
-    ) -> Result<(), NonFinite>;
-}
 
 /// What collision knows of a model, shared by all its worlds.
 #[derive(Debug)]
-pub struct CollisionModel<T: Precision> {
-    engine: T::Engine,
+pub struct CollisionModel {
+    engine: Engine,
 }
 
 /// Memory that one thread lends to one world after another; it grows to the largest and stays.
-pub struct Scratch<T: Precision> {
-    memory: T::Memory,
+#[derive(Default)]
+pub struct Scratch {
+    memory: Memory,
 }
 
-impl<T: Precision> Default for Scratch<T> {
-    fn default() -> Self {
-        Self { memory: T::Memory::default() }
-    }
-}
-
-impl<T: Precision> CollisionModel<T> {
+impl CollisionModel {
     /// Prepares a model with the default settings.
     ///
     /// # Errors
@@ -97,7 +65,7 @@ impl<T: Precision> CollisionModel<T> {
     /// (two of plane and heightfield), or a mesh without volume.
     pub fn with_settings(model: &Model, settings: &CollisionSettings) -> Result<Self, CollideError> {
         settings.validate()?;
-        Ok(Self { engine: T::engine(model, settings)? })
+        Ok(Self { engine: Engine::new(model, settings)? })
     }
 
     /// Finds the contacts of one world into `out`, replacing what it held.
@@ -110,9 +78,9 @@ impl<T: Precision> CollisionModel<T> {
     #[inline]
     pub fn collide(
         &self,
-        poses: impl Fn(usize) -> [T; 7],
-        scratch: &mut Scratch<T>,
-        out: &mut Vec<Contact<T>>,
+        poses: impl Fn(usize) -> [f64; 7],
+        scratch: &mut Scratch,
+        out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
         self.collide_with(poses, &Overrides::default(), scratch, out)
     }
@@ -124,11 +92,11 @@ impl<T: Precision> CollisionModel<T> {
     #[inline]
     pub fn collide_with(
         &self,
-        poses: impl Fn(usize) -> [T; 7],
-        overrides: &Overrides<'_, T>,
-        scratch: &mut Scratch<T>,
-        out: &mut Vec<Contact<T>>,
+        poses: impl Fn(usize) -> [f64; 7],
+        overrides: &Overrides<'_>,
+        scratch: &mut Scratch,
+        out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
-        T::collide(&self.engine, poses, overrides, &mut scratch.memory, out)
+        self.engine.collide(poses, overrides, &mut scratch.memory, out)
     }
 }

@@ -35,22 +35,16 @@ impl CollisionSettings {
 }
 
 /// Parameters of one world that differ from its model's; an empty slice leaves the model's.
-#[derive(Debug, Clone, Copy)]
-pub struct Overrides<'a, T> {
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Overrides<'a> {
     /// Sizes by geom, m: radius (sphere), radius and half length (capsule, cylinder), half edges (box), semi-axes
     /// (ellipsoid); not looked at for planes, meshes, heightfields and distance functions.
-    pub sizes: &'a [[T; 3]],
+    pub sizes: &'a [[f64; 3]],
     /// Friction coefficient by geom, before mixing; explicit pairs and frictionless ones keep theirs.
-    pub friction: &'a [T],
+    pub friction: &'a [f64],
     /// Restitution coefficient by geom, before mixing; explicit pairs keep theirs.
-    pub restitution: &'a [T],
+    pub restitution: &'a [f64],
     /// By body of the model: how far its origin may move (m) and how far it may turn (rad) before contacts are looked
     /// for again. Pairs that this brings together by more than the speculative distance are reported so much earlier.
-    pub travel: &'a [[T; 2]],
-}
-
-impl<T> Default for Overrides<'_, T> {
-    fn default() -> Self {
-        Self { sizes: &[], friction: &[], restitution: &[], travel: &[] }
-    }
+    pub travel: &'a [[f64; 2]],
 }

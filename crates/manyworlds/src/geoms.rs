@@ -2,7 +2,6 @@
 
 use manyworlds_collide::Overrides;
 use manyworlds_model::{Geom, Model, Shape};
-use manyworlds_shaders::Scalar;
 
 use crate::Error;
 use crate::checkpoint::{Reader, Writer};
@@ -95,25 +94,25 @@ impl GeomParameter {
 
 /// The geoms of every world of a chunk, once one of them differs from the model's.
 #[derive(Debug)]
-pub(crate) struct GeomOverrides<T> {
+pub(crate) struct GeomOverrides {
     n_geom: usize,
     /// `[worlds][geoms]`, m.
-    sizes: Vec<[T; 3]>,
+    sizes: Vec<[f64; 3]>,
     /// `[worlds][geoms]`
-    friction: Vec<T>,
+    friction: Vec<f64>,
     /// `[worlds][geoms]`
-    restitution: Vec<T>,
+    restitution: Vec<f64>,
 }
 
-impl<T: Scalar> GeomOverrides<T> {
+impl GeomOverrides {
     /// Every world as the model is.
     pub(crate) fn new(model: &Model, n_world: usize) -> Self {
         let geoms = || (0..n_world).flat_map(|_| &model.geoms);
         Self {
             n_geom: model.geoms.len(),
-            sizes: geoms().map(|geom| sizes(&geom.shape).0.map(T::from_f64)).collect(),
-            friction: geoms().map(|geom| T::from_f64(geom.contact.friction)).collect(),
-            restitution: geoms().map(|geom| T::from_f64(geom.contact.restitution)).collect(),
+            sizes: geoms().map(|geom| sizes(&geom.shape).0).collect(),
+            friction: geoms().map(|geom| geom.contact.friction).collect(),
+            restitution: geoms().map(|geom| geom.contact.restitution).collect(),
         }
     }
 
@@ -122,15 +121,15 @@ impl<T: Scalar> GeomOverrides<T> {
         let at = world * self.n_geom + geom;
         match parameter {
             GeomParameter::Size => {
-                self.sizes[at].iter_mut().zip(values).for_each(|(to, &x)| *to = T::from_f64(x));
+                self.sizes[at].iter_mut().zip(values).for_each(|(to, &x)| *to = x);
             }
-            GeomParameter::Friction => self.friction[at] = T::from_f64(values[0]),
-            GeomParameter::Restitution => self.restitution[at] = T::from_f64(values[0]),
+            GeomParameter::Friction => self.friction[at] = values[0],
+            GeomParameter::Restitution => self.restitution[at] = values[0],
         }
     }
 
     /// What collision is told of a world.
-    pub(crate) fn of(&self, world: usize) -> Overrides<'_, T> {
+    pub(crate) fn of(&self, world: usize) -> Overrides<'_> {
         let own = world * self.n_geom..(world + 1) * self.n_geom;
         Overrides {
             sizes: &self.sizes[own.clone()],

@@ -113,7 +113,7 @@ impl ContactGeometry {
     /// Why the contact has no derivative, or none that is known here.
     pub fn slope(
         &self,
-        contact: &Contact<f64>,
+        contact: &Contact,
         pose: impl Fn(usize) -> [f64; 7],
         sizes: &[[f64; 3]],
     ) -> Result<ContactSlope, String> {
@@ -136,7 +136,7 @@ impl ContactGeometry {
     /// Why the contact has none: a shape without sizes, a distance function, and as for [`Self::slope`].
     pub fn by_sizes(
         &self,
-        contact: &Contact<f64>,
+        contact: &Contact,
         side: usize,
         pose: impl Fn(usize) -> [f64; 7],
         sizes: &[[f64; 3]],
@@ -160,7 +160,7 @@ impl ContactGeometry {
     /// Derivative of a contact with a distance function.
     fn of_function(
         &self,
-        contact: &Contact<f64>,
+        contact: &Contact,
         pose: &impl Fn(usize) -> [f64; 7],
         sizes: &[[f64; 3]],
     ) -> Result<ContactSlope, &'static str> {
@@ -178,7 +178,7 @@ impl ContactGeometry {
     /// The features that touch, and where the two geoms are.
     fn touch(
         &self,
-        contact: &Contact<f64>,
+        contact: &Contact,
         pose: &impl Fn(usize) -> [f64; 7],
         sizes: &[[f64; 3]],
     ) -> Result<(Touch, [Pose; 2]), &'static str> {

@@ -1,10 +1,10 @@
 //! Pairs whose contacts have closed forms. Points lie midway between the surfaces, normals point from `a` to `b`.
 
 use super::place::Placed;
-use super::{Real, Sink, Vector};
+use super::{Sink, Vector};
 
 /// Vectors shorter than this (squared) have no direction.
-const TINY: Real = Real::MIN_POSITIVE * 1e8;
+const TINY: f64 = f64::MIN_POSITIVE * 1e8;
 
 /// A unit vector perpendicular to a unit vector.
 pub(super) fn perpendicular(v: Vector) -> Vector {
@@ -13,7 +13,7 @@ pub(super) fn perpendicular(v: Vector) -> Vector {
 
 /// A contact between two balls; `fallback` is the normal when their centres coincide.
 #[inline(always)]
-fn balls(a: Vector, radius_a: Real, b: Vector, radius_b: Real, fallback: Vector, feature: u32, sink: &mut Sink<'_>) {
+fn balls(a: Vector, radius_a: f64, b: Vector, radius_b: f64, fallback: Vector, feature: u32, sink: &mut Sink<'_>) {
     let between = b - a;
     let squared = between.length_squared();
     let reach = radius_a + radius_b + sink.reach;
@@ -28,7 +28,7 @@ fn balls(a: Vector, radius_a: Real, b: Vector, radius_b: Real, fallback: Vector,
 
 /// A contact between the plane and a ball.
 #[inline(always)]
-fn plane_ball(plane: &Placed, centre: Vector, radius: Real, feature: u32, sink: &mut Sink<'_>) {
+fn plane_ball(plane: &Placed, centre: Vector, radius: f64, feature: u32, sink: &mut Sink<'_>) {
     let normal = plane.axis();
     let distance = (centre - plane.centre).dot(normal) - radius;
     sink.push(centre - normal * (radius + 0.5 * distance), normal, distance, feature);
@@ -136,7 +136,7 @@ pub(super) fn capsule_capsule(a: &Placed, b: &Placed, sink: &mut Sink<'_>) {
     let t = (s * cosine - on_v).clamp(-hb, hb);
     s = (on_u + t * cosine).clamp(-ha, ha);
     let fallback = if sine_squared > TINY { across / sine_squared.sqrt() } else { perpendicular(u) };
-    let points = |s: Real, t: Real| (a.centre + u * s, b.centre + v * t);
+    let points = |s: f64, t: f64| (a.centre + u * s, b.centre + v * t);
     let (on_a, on_b) = points(s, t);
     let mut nearest = true;
     // Within about two degrees of parallel.
@@ -160,7 +160,7 @@ pub(super) fn capsule_capsule(a: &Placed, b: &Placed, sink: &mut Sink<'_>) {
 
 /// From the nearest point of a solid's surface, its outward normal there and the signed distance of the centre.
 #[inline(always)]
-fn sphere_at(a: &Placed, b: &Placed, nearest: Vector, outward: Vector, distance: Real, sink: &mut Sink<'_>) {
+fn sphere_at(a: &Placed, b: &Placed, nearest: Vector, outward: Vector, distance: f64, sink: &mut Sink<'_>) {
     let normal = -(b.axes * outward);
     let surface = b.centre + b.axes * nearest;
     let point = 0.5 * (surface + (a.centre + normal * a.size[0]));
@@ -242,7 +242,7 @@ fn nearest_on_ellipsoid(p: Vector, radii: Vector) -> Vector {
     let mut t = low;
     if high - low > 0.0 || on_smallest > 0.0 {
         for _ in 0..60 {
-            let terms = product / (squared + Vector::splat(t)).max(Vector::splat(Real::MIN_POSITIVE.sqrt()));
+            let terms = product / (squared + Vector::splat(t)).max(Vector::splat(f64::MIN_POSITIVE.sqrt()));
             let value = terms.length_squared() - 1.0;
             if value > 0.0 {
                 low = t;
@@ -252,16 +252,16 @@ fn nearest_on_ellipsoid(p: Vector, radii: Vector) -> Vector {
             let slope = -2.0 * (terms * terms / (squared + Vector::splat(t))).element_sum();
             let newton = t - value / slope;
             let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
-            if (next - t).abs() <= Real::EPSILON * (t.abs() + smallest) {
+            if (next - t).abs() <= f64::EPSILON * (t.abs() + smallest) {
                 break;
             }
             t = next;
         }
     }
-    let mut q = squared * y / (squared + Vector::splat(t)).max(Vector::splat(Real::MIN_POSITIVE));
+    let mut q = squared * y / (squared + Vector::splat(t)).max(Vector::splat(f64::MIN_POSITIVE));
     // On the plane across the smallest axis, deep inside, the root sits on the pole: what is missing goes along it.
     let filled = (q / r).length_squared();
-    if on_smallest <= Real::EPSILON && filled < 1.0 {
+    if on_smallest <= f64::EPSILON && filled < 1.0 {
         let rest = ((1.0 - filled) * smallest).sqrt();
         if squared.x == smallest {
             q.x = rest;

@@ -4,15 +4,15 @@
 use super::convex::{self, Workspace};
 use super::core_shape::Core;
 use super::place::Placed;
-use super::{Real, Sink, Vector};
+use super::{Sink, Vector};
 
 /// An edge axis must part the boxes by this much more (relative to their size) than the best face axis does: faces
 /// give broader manifolds, and parallel edges give axes that are faces' own.
-const EDGE_ADVANTAGE: Real = 1e-3;
+const EDGE_ADVANTAGE: f64 = 1e-3;
 
 /// The best axis so far: how far the boxes are apart along it.
 struct Best {
-    separation: Real,
+    separation: f64,
     normal: Vector,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn box_box(a: &Placed, b: &Placed, workspace: &mut Workspace, sink: &
     let axes = [a.local(b.axes.x_axis), a.local(b.axes.y_axis), a.local(b.axes.z_axis)];
     let sizes = axes.map(|c| c.abs());
     let (in_a, in_b) = (a.local(between), b.local(between));
-    let mut best = Best { separation: Real::NEG_INFINITY, normal: Vector::ZERO };
+    let mut best = Best { separation: f64::NEG_INFINITY, normal: Vector::ZERO };
 
     // Faces of A, then of B.
     let spread = sizes[0] * half_b.x + sizes[1] * half_b.y + sizes[2] * half_b.z;

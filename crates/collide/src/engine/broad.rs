@@ -2,7 +2,7 @@
 
 use super::grid::Grid;
 use super::place::{Geom, Placed};
-use super::{CollideError, Filter, Kind, Real};
+use super::{CollideError, Filter, Kind};
 use crate::pairs::{FrictionSource, Mixed};
 
 /// A model with at most this many geoms has its pairs enumerated when it is built.
@@ -18,10 +18,10 @@ pub(super) struct Pair {
     /// The geoms, in the order of their kinds, then of their indices.
     pub(super) a: u32,
     pub(super) b: u32,
-    pub(super) friction: Real,
-    pub(super) restitution: Real,
+    pub(super) friction: f64,
+    pub(super) restitution: f64,
     /// Distance below which there is a contact between geoms at rest, m.
-    reach: Real,
+    reach: f64,
     pub(super) source: FrictionSource,
     /// Whether nothing of a world's geoms counts.
     pub(super) explicit: bool,
@@ -30,15 +30,15 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    fn new(low: usize, high: usize, geoms: &[Geom], mixed: &Mixed, speculative: Real) -> Self {
+    fn new(low: usize, high: usize, geoms: &[Geom], mixed: &Mixed, speculative: f64) -> Self {
         let ordered = geoms[low].kind <= geoms[high].kind;
         let (a, b) = if ordered { (low, high) } else { (high, low) };
         Self {
             a: a as u32,
             b: b as u32,
-            friction: mixed.friction as Real,
-            restitution: mixed.restitution as Real,
-            reach: mixed.margin as Real + speculative,
+            friction: mixed.friction,
+            restitution: mixed.restitution,
+            reach: mixed.margin + speculative,
             source: mixed.source,
             explicit: mixed.explicit,
             against_plane: geoms[a].kind == Kind::Plane,
@@ -47,7 +47,7 @@ impl Pair {
 
     /// Distance below which there is a contact, m.
     #[inline(always)]
-    pub(super) fn reach(&self, placed: &[Placed]) -> Real {
+    pub(super) fn reach(&self, placed: &[Placed]) -> f64 {
         self.reach + placed[self.a as usize].travel + placed[self.b as usize].travel
     }
 
@@ -83,9 +83,9 @@ pub(super) struct Search {
     /// Everything else, movable or not.
     others: Vec<u32>,
     kinds: Vec<Geom>,
-    speculative: Real,
+    speculative: f64,
     /// The largest margin of any pair and the speculative distance, m.
-    reach: Real,
+    reach: f64,
 }
 
 impl Broad {
@@ -93,7 +93,7 @@ impl Broad {
         if geoms.len() > MOST_GEOMS {
             return Err(CollideError::TooManyGeoms { found: geoms.len(), limit: MOST_GEOMS });
         }
-        let speculative = speculative as Real;
+        let speculative = speculative;
         if geoms.len() <= LIST_GEOMS {
             let mut pairs = Vec::new();
             for high in 1..geoms.len() {
@@ -109,7 +109,7 @@ impl Broad {
             }
         }
         let (planes, others) = (0..geoms.len() as u32).partition(|&g| geoms[g as usize].kind == Kind::Plane);
-        let reach = filter.largest_margin() as Real + speculative;
+        let reach = filter.largest_margin() + speculative;
         Ok(Self::Search(Search { filter, planes, others, kinds: geoms.to_vec(), speculative, reach }))
     }
 
@@ -132,7 +132,7 @@ impl Broad {
 impl Search {
     fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair)) {
         // Whatever moves most may meet whatever moves as much.
-        let farthest = placed.iter().fold(0.0, |most: Real, shape| most.max(shape.travel));
+        let farthest = placed.iter().fold(0.0, |most: f64, shape| most.max(shape.travel));
         let reach = self.reach + 2.0 * farthest;
         grid.find(placed, &self.others, reach);
         for &plane in &self.planes {

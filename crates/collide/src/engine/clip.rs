@@ -1,7 +1,7 @@
 //! Contact points between two flat features: their overlap as seen along the normal.
 
 use super::core_shape::{CORNERS, Feature};
-use super::{Real, Sink, Vector};
+use super::{Sink, Vector};
 
 /// The overlap of two features has at most the corners of both.
 const MOST: usize = 2 * CORNERS + 2;
@@ -19,7 +19,7 @@ const FROM_A: u32 = 1 << 16;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate {
     pub(super) point: Vector,
-    pub(super) distance: Real,
+    pub(super) distance: f64,
     pub(super) feature: u32,
 }
 
@@ -39,8 +39,8 @@ impl Default for Points {
 /// A corner of the overlap in the plane across the normal.
 #[derive(Debug, Clone, Copy, Default)]
 struct Corner {
-    u: Real,
-    v: Real,
+    u: f64,
+    v: f64,
     feature: u32,
     /// The edge to the next corner: B's number, or A's with `FROM_A`.
     edge: u32,
@@ -57,9 +57,9 @@ struct Frame {
 
 /// Height of a feature along the normal over the plane: `offset + u x + v y`.
 struct Height {
-    offset: Real,
-    u: Real,
-    v: Real,
+    offset: f64,
+    u: f64,
+    v: f64,
 }
 
 impl Frame {
@@ -68,7 +68,7 @@ impl Frame {
         Self { normal, u, v }
     }
 
-    fn flat(&self, point: Vector) -> (Real, Real) {
+    fn flat(&self, point: Vector) -> (f64, f64) {
         (point.dot(self.u), point.dot(self.v))
     }
 
@@ -91,7 +91,7 @@ impl Frame {
     fn line(&self, feature: &Feature) -> Height {
         let (first, edge) = (feature.points[0], feature.points[1] - feature.points[0]);
         let (u, v) = self.flat(edge);
-        let squared = (u * u + v * v).max(Real::MIN_POSITIVE);
+        let squared = (u * u + v * v).max(f64::MIN_POSITIVE);
         let slope = edge.dot(self.normal) / squared;
         let (u0, v0) = self.flat(first);
         Height { offset: first.dot(self.normal) - slope * (u * u0 + v * v0), u: slope * u, v: slope * v }
@@ -103,7 +103,7 @@ impl Frame {
 }
 
 impl Height {
-    fn at(&self, u: Real, v: Real) -> Real {
+    fn at(&self, u: f64, v: f64) -> f64 {
         self.offset + self.u * u + self.v * v
     }
 }
@@ -114,8 +114,8 @@ impl Points {
     }
 
     /// The smallest distance among the points.
-    pub(super) fn closest(&self) -> Real {
-        self.items[..self.len].iter().fold(Real::INFINITY, |least, c| least.min(c.distance))
+    pub(super) fn closest(&self) -> f64 {
+        self.items[..self.len].iter().fold(f64::INFINITY, |least, c| least.min(c.distance))
     }
 
     pub(super) fn push(&mut self, candidate: Candidate) {
@@ -129,7 +129,7 @@ impl Points {
     ///
     /// Features are given in one frame, in which the points come out. The rounding is what each surface stands off
     /// its feature.
-    pub(super) fn overlap(&mut self, a: &Feature, b: &Feature, normal: Vector, rounding: [Real; 2], reach: Real) {
+    pub(super) fn overlap(&mut self, a: &Feature, b: &Feature, normal: Vector, rounding: [f64; 2], reach: f64) {
         let frame = Frame::new(normal);
         if a.len < 2 || b.len < 2 {
             return;
@@ -159,7 +159,7 @@ impl Points {
     }
 
     /// Gives the points that hold the pair best to the sink. `size` is a length of the shapes, m.
-    pub(super) fn emit(&mut self, normal: Vector, origin: Vector, size: Real, sink: &mut Sink<'_>) {
+    pub(super) fn emit(&mut self, normal: Vector, origin: Vector, size: f64, sink: &mut Sink<'_>) {
         self.merge(size);
         // Of parts of a patch, the best are kept when all are there.
         if sink.tag == 0 {
@@ -175,7 +175,7 @@ impl Points {
     }
 
     /// Drops points that stand where an earlier one does.
-    fn merge(&mut self, size: Real) {
+    fn merge(&mut self, size: f64) {
         let near = 1e-3 * size;
         let mut kept = 0;
         for i in 0..self.len {
@@ -203,19 +203,19 @@ impl Points {
 
 /// Moves the points that hold a pair best to the front, and gives their number: the deepest, the one farthest from it,
 /// then those that span the largest area to either side.
-pub(super) fn best_first<T>(items: &mut [T], normal: Vector, of: impl Fn(&T) -> (Vector, Real)) -> usize {
+pub(super) fn best_first<T>(items: &mut [T], normal: Vector, of: impl Fn(&T) -> (Vector, f64)) -> usize {
     if items.len() <= KEPT {
         return items.len();
     }
     let point = |item: &T| of(item).0;
-    let (mut deepest, mut middle, mut size) = (Real::INFINITY, Vector::ZERO, 0.0);
+    let (mut deepest, mut middle, mut size) = (f64::INFINITY, Vector::ZERO, 0.0);
     for (point, distance) in items.iter().map(&of) {
         deepest = deepest.min(distance);
-        middle += point / items.len() as Real;
+        middle += point / items.len() as f64;
         size = point.length_squared().max(size);
     }
     // On a flat patch all are as deep to rounding: its rim holds better than its inside.
-    let slack = 64.0 * Real::EPSILON * size.sqrt();
+    let slack = 64.0 * f64::EPSILON * size.sqrt();
     move_best(items, 0, |item, _| {
         let (point, distance) = of(item);
         if distance <= deepest + slack { (point - middle).length_squared() } else { -1.0 }
@@ -239,9 +239,9 @@ pub(super) fn best_first<T>(items: &mut [T], normal: Vector, of: impl Fn(&T) -> 
 }
 
 /// Moves the item of the largest score among those from `to` on to place `to`; the first one among equals.
-fn move_best<T>(items: &mut [T], to: usize, score: impl Fn(&T, &[T]) -> Real) {
+fn move_best<T>(items: &mut [T], to: usize, score: impl Fn(&T, &[T]) -> f64) {
     let (kept, rest) = items.split_at_mut(to);
-    let mut best = (0, Real::NEG_INFINITY);
+    let mut best = (0, f64::NEG_INFINITY);
     for (index, candidate) in rest.iter().enumerate() {
         let value = score(candidate, kept);
         if value > best.1 {
@@ -263,7 +263,7 @@ fn crossing(a: &Feature, edge: usize, other: u32) -> u32 {
 }
 
 /// Twice the signed area of a feature in the plane: positive when it runs counter-clockwise.
-fn turn(feature: &Feature, frame: &Frame) -> Real {
+fn turn(feature: &Feature, frame: &Frame) -> f64 {
     let mut area = 0.0;
     for i in 0..feature.len {
         let (u0, v0) = frame.flat(feature.points[i]);
@@ -274,9 +274,9 @@ fn turn(feature: &Feature, frame: &Frame) -> Real {
 }
 
 /// What lies on an edge must not fall off it by rounding: what is added to the area by which a point is inside.
-fn slack(edge: [Real; 4]) -> Real {
-    let size = edge.iter().fold(0.0, |size: Real, x| size.max(x.abs()));
-    64.0 * Real::EPSILON * size * size
+fn slack(edge: [f64; 4]) -> f64 {
+    let size = edge.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
+    64.0 * f64::EPSILON * size * size
 }
 
 /// B clipped by the edges of A (Sutherland and Hodgman, Reentrant Polygon Clipping).
@@ -332,7 +332,7 @@ fn segment_on_face(face: &Feature, segment: &Feature, frame: &Frame, swapped: bo
         let (p, q) = frame.flat(face.points[edge]);
         let (r, s) = frame.flat(face.points[(edge + 1) % face.len]);
         let slack = slack([p, q, r, s]);
-        let inside = |u: Real, v: Real| inward * ((r - p) * (v - q) - (s - q) * (u - p)) + slack;
+        let inside = |u: f64, v: f64| inward * ((r - p) * (v - q) - (s - q) * (u - p)) + slack;
         let (d0, d1) = (inside(u0, v0), inside(u1, v1));
         if d0 < 0.0 && d1 < 0.0 {
             return ([Corner::default(); MOST], 0);
@@ -368,10 +368,10 @@ fn segments(a: &Feature, b: &Feature, frame: &Frame) -> Ring {
     let (squared, other) = (du * du + dv * dv, dp * dp + dq * dq);
     let sine = du * dq - dv * dp;
     // Within about two degrees, as for capsules.
-    if sine * sine > 1e-3 * squared * other || squared <= Real::MIN_POSITIVE {
+    if sine * sine > 1e-3 * squared * other || squared <= f64::MIN_POSITIVE {
         return ring;
     }
-    let along = |p: Real, q: Real| ((p - u0) * du + (q - v0) * dv) / squared;
+    let along = |p: f64, q: f64| ((p - u0) * du + (q - v0) * dv) / squared;
     let (mut first, mut second) = ((along(p0, q0), b.corners[0]), (along(p1, q1), b.corners[1]));
     if first.0 > second.0 {
         (first, second) = (second, first);

@@ -3,24 +3,24 @@
 
 use super::clip::{Candidate, Points};
 use super::core_shape::{Core, Feature, Polyhedron};
-use super::parry::math::Pose;
-use super::parry::query::epa::EPA;
-use super::parry::query::gjk::{self, CsoPoint, GJKResult, VoronoiSimplex};
-use super::parry::shape::SupportMap;
 use super::place::Placed;
 use super::polish::{Normal, Scaled, polish};
-use super::{Real, Sink, Vector};
+use super::{Sink, Vector};
+use parry3d_f64::math::Pose;
+use parry3d_f64::query::epa::EPA;
+use parry3d_f64::query::gjk::{self, CsoPoint, GJKResult, VoronoiSimplex};
+use parry3d_f64::shape::SupportMap;
 
 /// How far apart shapes that touch are held to find the direction between them, in units of the smaller one.
-const PARTED: Real = 0.03;
+const PARTED: f64 = 0.03;
 
 /// From how far apart the direction between the nearest points of two shapes is as good as the points, in units of the
 /// smaller one.
-const APART: Real = 0.01;
+const APART: f64 = 0.01;
 
 /// From how deep an overlap a normal that is the best near it need not be the best, in units of the smaller one: where
 /// something comes close to an edge, another face can be the way out.
-const SHALLOW: Real = 1e-3;
+const SHALLOW: f64 = 1e-3;
 
 /// Directions that are tried one by one, at most.
 const DIRECTIONS: usize = 512;
@@ -58,7 +58,7 @@ pub(super) struct Nearest {
     /// Unit, from the first to the second.
     pub(super) normal: Vector,
     /// Signed, of the cores, m.
-    pub(super) distance: Real,
+    pub(super) distance: f64,
     /// Midway between the two, about the first shape's centre, m.
     pub(super) middle: Vector,
 }
@@ -95,7 +95,7 @@ fn held_apart(first: &Scaled<'_>, second: &Scaled<'_>, along: Vector, simplex: &
 
 /// The face that parts the shapes as far as a normal does, to rounding: iteration ends near a flat contact's normal, and
 /// the face's own is exact.
-fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: Real) -> Option<(Vector, Real)> {
+fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) -> Option<(Vector, f64)> {
     let mut found = None;
     let mut best = near.separation - rounding;
     for (shape, sign) in [(first, 1.0), (second, -1.0)] {
@@ -112,12 +112,12 @@ fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: Real) -
 /// What is known of a pair: a normal, the face it belongs to if one parts the shapes as far, and whether it is certain.
 struct Answer {
     polished: Normal,
-    face: Option<(Vector, Real)>,
+    face: Option<(Vector, f64)>,
     certain: bool,
 }
 
 impl Answer {
-    fn separation(&self) -> Real {
+    fn separation(&self) -> f64 {
         self.face.map_or(self.polished.separation, |(_, separation)| separation)
     }
 }
@@ -127,7 +127,7 @@ struct Couple<'a> {
     first: Scaled<'a>,
     second: Scaled<'a>,
     /// Separations are good to this.
-    rounding: Real,
+    rounding: f64,
 }
 
 /// What GJK says of two polyhedra.
@@ -143,7 +143,7 @@ enum Quick {
 impl Couple<'_> {
     /// Between polyhedra apart GJK ends at the features that are nearest, and is exact then: no direction parts the two
     /// by more than their nearest points are apart.
-    fn quick(&self, start: Vector, within: Real, simplex: &mut VoronoiSimplex) -> Quick {
+    fn quick(&self, start: Vector, within: f64, simplex: &mut VoronoiSimplex) -> Quick {
         let Self { first, second, rounding } = self;
         if first.separation(second, start) > within {
             return Quick::Beyond;
@@ -193,7 +193,7 @@ impl Couple<'_> {
         let across = |a: &Vector, b: &Vector| (first.axes * *a).cross(second.axes * *b).try_normalize();
         let crossing = edges_a.iter().flat_map(|a| edges_b.iter().filter_map(move |b| across(a, b)));
         let faces = faces_a.iter().map(|n| first.axes * *n).chain(faces_b.iter().map(|n| -(second.axes * *n)));
-        let mut best = (Real::NEG_INFINITY, None);
+        let mut best = (f64::NEG_INFINITY, None);
         for direction in faces.chain(crossing.flat_map(|n| [n, -n])) {
             let apart = self.first.separation(&self.second, direction);
             if apart > best.0 {
@@ -209,10 +209,10 @@ impl Couple<'_> {
     fn refine(&self, direction: Vector, simplex: &mut VoronoiSimplex, points: &mut Points) -> Answer {
         let Self { first, second, rounding } = self;
         let (a, b) = (first.placed, second.placed);
-        let mut holds = |face: Option<(Vector, Real)>| {
+        let mut holds = |face: Option<(Vector, f64)>| {
             face.is_some_and(|(normal, separation)| {
                 let face = Nearest { normal, distance: separation / first.scale, middle: Vector::ZERO };
-                facing_points(first.core, a, second.core, b, [0.0; 2], &face, Real::INFINITY, points)
+                facing_points(first.core, a, second.core, b, [0.0; 2], &face, f64::INFINITY, points)
             })
         };
         let separation = first.separation(second, direction);
@@ -244,15 +244,15 @@ pub(super) fn nearest(
     a: &Placed,
     core_b: &Core<'_>,
     b: &Placed,
-    within: Real,
+    within: f64,
     workspace: &mut Workspace,
 ) -> Option<Nearest> {
     let offset = b.centre - a.centre;
-    let scale = a.radius.min(b.radius).max(Real::MIN_POSITIVE.sqrt()).recip();
+    let scale = a.radius.min(b.radius).max(f64::MIN_POSITIVE.sqrt()).recip();
     let couple = Couple {
         first: Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale },
         second: Scaled { core: core_b, placed: b, offset, scale },
-        rounding: 8.0 * Real::EPSILON * (2.0 + offset.length() * scale),
+        rounding: 8.0 * f64::EPSILON * (2.0 + offset.length() * scale),
     };
     let Couple { first, second, .. } = &couple;
     let Workspace { simplex, epa, points } = workspace;
@@ -314,7 +314,7 @@ pub(super) fn nearest(
 pub(super) fn convex_convex(
     core_a: Core<'_>,
     a: &Placed,
-    rounding: [Real; 2],
+    rounding: [f64; 2],
     core_b: Core<'_>,
     b: &Placed,
     workspace: &mut Workspace,
@@ -332,7 +332,7 @@ pub(super) fn touch(
     a: &Placed,
     core_b: &Core<'_>,
     b: &Placed,
-    rounding: [Real; 2],
+    rounding: [f64; 2],
     nearest: &Nearest,
     workspace: &mut Workspace,
     sink: &mut Sink<'_>,
@@ -349,9 +349,9 @@ pub(super) fn facing_points(
     a: &Placed,
     core_b: &Core<'_>,
     b: &Placed,
-    rounding: [Real; 2],
+    rounding: [f64; 2],
     nearest: &Nearest,
-    reach: Real,
+    reach: f64,
     points: &mut Points,
 ) -> bool {
     points.clear();
@@ -365,7 +365,7 @@ pub(super) fn emit(
     a: &Placed,
     b: &Placed,
     nearest: &Nearest,
-    rounding: [Real; 2],
+    rounding: [f64; 2],
     with_nearest: bool,
     workspace: &mut Workspace,
     sink: &mut Sink<'_>,

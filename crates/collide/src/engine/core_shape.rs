@@ -2,7 +2,7 @@
 //! direction.
 
 use super::place::Placed;
-use super::{Kind, Real, Vector};
+use super::{Kind, Vector};
 use crate::hull::{Face, Hull};
 
 /// Corners a face has at most; larger faces of hulls are thinned out.
@@ -39,11 +39,11 @@ impl Feature {
 pub(super) enum Core<'a> {
     Point,
     /// Along z, from minus to plus this.
-    Segment(Real),
+    Segment(f64),
     /// Half edges.
     Box(Vector),
     /// Radius and half length, along z.
-    Cylinder(Real, Real),
+    Cylinder(f64, f64),
     /// Semi-axes.
     Ellipsoid(Vector),
     Mesh(&'a Polyhedron),
@@ -64,7 +64,7 @@ impl<'a> Core<'a> {
     }
 
     /// What the surface stands off the core: the radius of spheres and capsules.
-    pub(super) fn rounding(kind: Kind, placed: &Placed) -> Real {
+    pub(super) fn rounding(kind: Kind, placed: &Placed) -> f64 {
         if matches!(kind, Kind::Sphere | Kind::Capsule) { placed.size[0] } else { 0.0 }
     }
 
@@ -83,7 +83,7 @@ impl<'a> Core<'a> {
                 };
                 Some(if axis.dot(direction) < 0.0 { -axis } else { axis })
             }
-            Self::Cylinder(..) => Some(Vector::Z * (1.0 as Real).copysign(direction.z)),
+            Self::Cylinder(..) => Some(Vector::Z * 1.0_f64.copysign(direction.z)),
             Self::Mesh(mesh) => Some(mesh.normals[mesh.facing(direction)]),
             Self::Triangle([a, b, c]) => {
                 let normal = (b - a).cross(c - a).try_normalize()?;
@@ -131,7 +131,7 @@ impl<'a> Core<'a> {
             }
             Self::Cylinder(radius, _) => {
                 let across = (direction.x * direction.x + direction.y * direction.y).sqrt();
-                if across <= Real::EPSILON {
+                if across <= f64::EPSILON {
                     return Vector::ZERO;
                 }
                 let around = Vector::new(-direction.y, direction.x, 0.0) / across;
@@ -221,7 +221,7 @@ impl<'a> Core<'a> {
 
 /// The edge of a polygon whose lower end is farthest along a direction; unit.
 fn highest_edge(corners: impl Iterator<Item = Vector> + Clone, direction: Vector) -> Option<Vector> {
-    let mut best = (Real::NEG_INFINITY, Vector::ZERO);
+    let mut best = (f64::NEG_INFINITY, Vector::ZERO);
     for (from, to) in corners.clone().zip(corners.cycle().skip(1)) {
         let height = from.dot(direction).min(to.dot(direction));
         if height > best.0 {
@@ -256,7 +256,7 @@ fn box_face(half: Vector, direction: Vector, feature: &mut Feature) {
 }
 
 /// An end within 45 degrees of the direction: four points of its rim, the farthest first. Else the side's line.
-fn cylinder_feature(radius: Real, half: Real, direction: Vector, feature: &mut Feature) {
+fn cylinder_feature(radius: f64, half: f64, direction: Vector, feature: &mut Feature) {
     let across = (direction.x * direction.x + direction.y * direction.y).sqrt();
     let out = if across > 1e-6 { Vector::new(direction.x / across, direction.y / across, 0.0) } else { Vector::X };
     if direction.z.abs() > across {
@@ -279,7 +279,7 @@ fn edge_directions(faces: &[Face], vertices: &[Vector]) -> Option<Vec<Vector>> {
             // Each edge has two faces, which go along it in opposite ways.
             let edge = vertices[to as usize] - vertices[from as usize];
             let Some(direction) = edge.try_normalize().filter(|_| from < to) else { continue };
-            if directions.iter().all(|d| d.dot(direction).abs() < 1.0 - 16.0 * Real::EPSILON) {
+            if directions.iter().all(|d| d.dot(direction).abs() < 1.0 - 16.0 * f64::EPSILON) {
                 directions.push(direction);
                 if directions.len() > WAYS {
                     return None;
@@ -302,14 +302,14 @@ pub(super) struct Polyhedron {
     /// Vertices round the faces, counter-clockwise seen from outside.
     corners: Vec<u32>,
     /// Radius of the sphere about the origin that holds it.
-    pub(super) radius: Real,
+    pub(super) radius: f64,
 }
 
 impl Polyhedron {
     pub(super) fn new(hull: &Hull) -> Self {
         let convert = |v: &manyworlds_model::Vec3| super::place::vector(v);
         let vertices: Vec<Vector> = hull.vertices.iter().map(convert).collect();
-        let radius = vertices.iter().fold(0.0, |r: Real, v| r.max(v.length()));
+        let radius = vertices.iter().fold(0.0, |r: f64, v| r.max(v.length()));
         let mut faces = vec![0];
         let mut corners = Vec::new();
         for face in &hull.faces {
@@ -322,7 +322,7 @@ impl Polyhedron {
     }
 
     fn support(&self, direction: Vector) -> Vector {
-        let mut best = (Real::NEG_INFINITY, Vector::ZERO);
+        let mut best = (f64::NEG_INFINITY, Vector::ZERO);
         for &vertex in &self.vertices {
             let along = vertex.dot(direction);
             if along > best.0 {
@@ -334,7 +334,7 @@ impl Polyhedron {
 
     /// The face that looks most along a direction.
     fn facing(&self, direction: Vector) -> usize {
-        let mut best = (Real::NEG_INFINITY, 0);
+        let mut best = (f64::NEG_INFINITY, 0);
         for (index, normal) in self.normals.iter().enumerate() {
             let along = normal.dot(direction);
             if along > best.0 {

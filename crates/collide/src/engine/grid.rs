@@ -5,8 +5,8 @@
 //! their centres are in the same or adjacent cells of the coarser level of the two. So each geom looks at the 27 cells
 //! about it, on its own level and on every coarser one that is in use.
 
+use super::Vector;
 use super::place::Placed;
-use super::{Real, Vector};
 
 /// Coordinates of cells are kept to 18 bits; beyond, the world wraps round, which costs false neighbours only.
 const BITS: u32 = 18;
@@ -28,13 +28,13 @@ pub(super) struct Grid {
 }
 
 /// The level whose cells hold a sphere of this diameter.
-fn level_of(diameter: Real) -> usize {
-    let exponent = diameter.max(Real::MIN_POSITIVE).log2().ceil() as i32;
+fn level_of(diameter: f64) -> usize {
+    let exponent = diameter.max(f64::MIN_POSITIVE).log2().ceil() as i32;
     (exponent + LOWEST).clamp(0, LEVELS as i32 - 1) as usize
 }
 
-fn edge_of(level: usize) -> Real {
-    (2.0 as Real).powi(level as i32 - LOWEST)
+fn edge_of(level: usize) -> f64 {
+    2.0_f64.powi(level as i32 - LOWEST)
 }
 
 fn cell_of(centre: Vector, level: usize) -> [i64; 3] {
@@ -54,7 +54,7 @@ fn slot_of(key: u64, slots: usize) -> usize {
 
 impl Grid {
     /// Fills `near` with the pairs whose bounding spheres come within `reach`.
-    pub(super) fn find(&mut self, placed: &[Placed], geoms: &[u32], reach: Real) {
+    pub(super) fn find(&mut self, placed: &[Placed], geoms: &[u32], reach: f64) {
         self.near.clear();
         self.entries.clear();
         let mut in_use = [false; LEVELS];
@@ -107,7 +107,7 @@ impl Grid {
     }
 
     /// Pairs of a geom with those of the 27 cells about it on a level; on its own level each pair is met twice.
-    fn look_about(&mut self, geom: u32, placed: &[Placed], level: usize, own: bool, reach: Real) {
+    fn look_about(&mut self, geom: u32, placed: &[Placed], level: usize, own: bool, reach: f64) {
         let shape = placed[geom as usize];
         let [x, y, z] = cell_of(shape.centre, level);
         for offset in 0..27 {

@@ -1,4 +1,4 @@
-//! The contacts of one world, in the precision of the module around.
+//! The contacts of one world.
 
 mod analytic;
 mod boxes;
@@ -16,22 +16,21 @@ mod terrain;
 
 use manyworlds_model::{HeightField, Mesh, Model, Sdf};
 
-use super::{Real, parry};
 use crate::hull::Hull;
 use crate::pairs::{Filter, Kind};
-use crate::{CollideError, CollisionSettings, Contact, NonFinite, Overrides, Precision};
+use crate::{CollideError, CollisionSettings, Contact, NonFinite, Overrides};
 use broad::Broad;
 use convex::Workspace;
 use core_shape::Polyhedron;
 use grid::Grid;
-use parry::math::{Matrix, Rotation, Vector};
+use parry3d_f64::math::{Matrix, Rotation, Vector};
 use place::{Geom, Placed};
 use sink::Sink;
 use terrain::Terrain;
 
 /// A model, prepared.
 #[derive(Debug)]
-pub struct Engine {
+pub(crate) struct Engine {
     geoms: Vec<Geom>,
     /// Static geoms where they stand; movable ones with the model's sizes at the origin.
     rest: Vec<Placed>,
@@ -42,12 +41,12 @@ pub struct Engine {
     fields: Vec<Terrain>,
     sdfs: Vec<Sdf>,
     /// m
-    speculative: Real,
+    speculative: f64,
 }
 
 /// What one world after another is computed in.
 #[derive(Default)]
-pub struct Memory {
+pub(crate) struct Memory {
     placed: Vec<Placed>,
     grid: Grid,
     workspace: Workspace,
@@ -55,7 +54,7 @@ pub struct Memory {
 }
 
 impl Engine {
-    fn new(model: &Model, settings: &CollisionSettings) -> Result<Self, CollideError> {
+    pub(crate) fn new(model: &Model, settings: &CollisionSettings) -> Result<Self, CollideError> {
         let filter = Filter::new(model);
         filter.refuse_unsupported(model)?;
         let hulls = model.meshes.iter().enumerate().map(|(i, mesh)| hull(i, mesh)).collect::<Result<Vec<_>, _>>()?;
@@ -70,16 +69,17 @@ impl Engine {
             pairs.iter().for_each(|p| (used[p.a as usize], used[p.b as usize]) = (true, true));
             moving.retain(|&g| used[g as usize]);
         }
-        let speculative = settings.speculative_distance as Real;
+        let speculative = settings.speculative_distance;
         Ok(Self { geoms, rest, moving, broad, meshes, fields, sdfs: model.sdfs.clone(), speculative })
     }
 
-    fn collide(
+    #[inline]
+    pub(crate) fn collide(
         &self,
-        poses: impl Fn(usize) -> [Real; 7],
-        overrides: &Overrides<'_, Real>,
+        poses: impl Fn(usize) -> [f64; 7],
+        overrides: &Overrides<'_>,
         memory: &mut Memory,
-        out: &mut Vec<Contact<Real>>,
+        out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
         out.clear();
         let Memory { placed, grid, workspace, candidates } = memory;
@@ -100,24 +100,4 @@ fn hull(index: usize, mesh: &Mesh) -> Result<Hull, CollideError> {
 
 fn terrain(index: usize, field: &HeightField) -> Result<Terrain, CollideError> {
     Terrain::new(field).map_err(|message| CollideError::HeightField { index, name: field.name.clone(), message })
-}
-
-impl Precision for Real {
-    type Engine = Engine;
-    type Memory = Memory;
-
-    fn engine(model: &Model, settings: &CollisionSettings) -> Result<Engine, CollideError> {
-        Engine::new(model, settings)
-    }
-
-    #[inline]
-    fn collide(
-        engine: &Engine,
-        poses: impl Fn(usize) -> [Self; 7],
-        overrides: &Overrides<'_, Self>,
-        memory: &mut Memory,
-        out: &mut Vec<Contact<Self>>,
-    ) -> Result<(), NonFinite> {
-        engine.collide(poses, overrides, memory, out)
-    }
 }

@@ -2,7 +2,7 @@
 
 use manyworlds_model::{Model, Pose, Shape};
 
-use super::{Engine, Filter, Kind, Matrix, NonFinite, Overrides, Polyhedron, Real, Rotation, Terrain, Vector};
+use super::{Engine, Filter, Kind, Matrix, NonFinite, Overrides, Polyhedron, Rotation, Terrain, Vector};
 use crate::hull::Hull;
 
 /// What is constant of a geom.
@@ -30,12 +30,12 @@ pub(super) struct Placed {
     /// Axes of its frame, as columns.
     pub(super) axes: Matrix,
     /// Radius of the sphere about the centre that holds it, m; infinite for a plane.
-    pub(super) radius: Real,
+    pub(super) radius: f64,
     /// Radius, radius and half length, half edges or semi-axes, m.
-    pub(super) size: [Real; 3],
+    pub(super) size: [f64; 3],
     /// How much farther its surface may move before contacts are looked for again than half the speculative distance,
     /// m: two such halves are in every pair's reach already.
-    pub(super) travel: Real,
+    pub(super) travel: f64,
 }
 
 impl Placed {
@@ -53,7 +53,7 @@ impl Placed {
 }
 
 pub(super) fn vector(v: &manyworlds_model::Vec3) -> Vector {
-    Vector::new(v.x as Real, v.y as Real, v.z as Real)
+    Vector::new(v.x, v.y, v.z)
 }
 
 fn matrix(pose: &Pose) -> Matrix {
@@ -64,7 +64,7 @@ fn matrix(pose: &Pose) -> Matrix {
 
 /// Radius of the sphere about the shape's origin that holds it, m.
 #[inline]
-fn bounding_radius(kind: Kind, size: &[Real; 3], otherwise: Real) -> Real {
+fn bounding_radius(kind: Kind, size: &[f64; 3], otherwise: f64) -> f64 {
     let [a, b, c] = *size;
     match kind {
         Kind::Sphere => a,
@@ -94,12 +94,12 @@ pub(super) fn prepare(
     for (index, geom) in model.geoms.iter().enumerate() {
         let kind = Kind::of(&geom.shape);
         let mut pose = geom.pose;
-        let (mut asset, mut size, mut radius) = (0, [0.0; 3], Real::INFINITY);
+        let (mut asset, mut size, mut radius) = (0, [0.0; 3], f64::INFINITY);
         match &geom.shape {
             Shape::Plane => {}
-            Shape::Sphere { radius } => size[0] = *radius as Real,
+            Shape::Sphere { radius } => size[0] = *radius,
             Shape::Capsule { radius, half_length } | Shape::Cylinder { radius, half_length } => {
-                size = [*radius as Real, *half_length as Real, 0.0];
+                size = [*radius, *half_length, 0.0];
             }
             Shape::Box { half } => size = vector(half).to_array(),
             Shape::Ellipsoid { radii } => size = vector(radii).to_array(),
@@ -115,7 +115,7 @@ pub(super) fn prepare(
             }
             Shape::Sdf(sdf) => {
                 asset = *sdf as u32;
-                radius = model.sdfs[*sdf].radius() as Real;
+                radius = model.sdfs[*sdf].radius();
             }
         }
         radius = bounding_radius(kind, &size, radius);
@@ -145,8 +145,8 @@ impl Engine {
     /// Puts every geom where the bodies' poses have it.
     pub(super) fn place(
         &self,
-        poses: impl Fn(usize) -> [Real; 7],
-        overrides: &Overrides<'_, Real>,
+        poses: impl Fn(usize) -> [f64; 7],
+        overrides: &Overrides<'_>,
         placed: &mut Vec<Placed>,
     ) -> Result<(), NonFinite> {
         placed.clear();
@@ -160,7 +160,7 @@ impl Engine {
                 let body = geom.owner as usize;
                 let pose = poses(body);
                 // Zero for numbers, NaN for infinities and NaNs.
-                if pose.iter().map(|x| x * 0.0).sum::<Real>() != 0.0 {
+                if pose.iter().map(|x| x * 0.0).sum::<f64>() != 0.0 {
                     return Err(NonFinite { body });
                 }
                 let [x, y, z, qw, qx, qy, qz] = pose;

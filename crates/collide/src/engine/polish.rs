@@ -13,22 +13,22 @@
 //! then is the circle across it, and across two edges n is their cross product. The edges in question are those that the
 //! free step crosses. Every candidate is judged by s, which never overstates: a step can only come nearer.
 
+use super::Vector;
 use super::core_shape::Core;
 use super::place::Placed;
-use super::{Real, Vector};
 
 /// Most steps; Newton's method takes two to four.
 const STEPS: usize = 16;
 /// Times a step that worsens the separation is cut, and to what part.
 const CUTS: u32 = 3;
-const CUT: Real = 0.125;
+const CUT: f64 = 0.125;
 
 /// A core in world axes about the first shape's centre, in units of the smaller shape.
 pub(super) struct Scaled<'a> {
     pub(super) core: &'a Core<'a>,
     pub(super) placed: &'a Placed,
     pub(super) offset: Vector,
-    pub(super) scale: Real,
+    pub(super) scale: f64,
 }
 
 impl Scaled<'_> {
@@ -40,7 +40,7 @@ impl Scaled<'_> {
     }
 
     /// How far the other shape is apart along a unit direction, in scaled units.
-    pub(super) fn separation(&self, other: &Self, direction: Vector) -> Real {
+    pub(super) fn separation(&self, other: &Self, direction: Vector) -> f64 {
         (other.support(-direction) - self.support(direction)).dot(direction)
     }
 
@@ -71,7 +71,7 @@ impl Scaled<'_> {
 pub(super) struct Normal {
     pub(super) direction: Vector,
     /// How far the shapes are apart along it, in scaled units.
-    pub(super) separation: Real,
+    pub(super) separation: f64,
     pub(super) edges: [Option<Vector>; 2],
 }
 
@@ -97,12 +97,12 @@ impl Normal {
     /// Whether this is a smooth maximum: the support points differ along the normal alone.
     pub(super) fn is_smooth(&self, first: &Scaled<'_>, second: &Scaled<'_>) -> bool {
         let between = second.support(-self.direction) - first.support(self.direction);
-        (between - self.direction * self.separation).length_squared() < 16.0 * Real::EPSILON
+        (between - self.direction * self.separation).length_squared() < 16.0 * f64::EPSILON
     }
 }
 
 /// The nearest maximum of the separation to a unit direction from `first` to `second`.
-pub(super) fn polish(first: &Scaled<'_>, second: &Scaled<'_>, start: Vector, rounding: Real) -> Normal {
+pub(super) fn polish(first: &Scaled<'_>, second: &Scaled<'_>, start: Vector, rounding: f64) -> Normal {
     let at = |direction: Vector, edges| Normal { direction, separation: first.separation(second, direction), edges };
     let mut best = at(start, [None; 2]);
     for _ in 0..STEPS {
@@ -141,7 +141,7 @@ pub(super) fn polish(first: &Scaled<'_>, second: &Scaled<'_>, start: Vector, rou
         let moved = (next.direction - normal).length_squared();
         best = next;
         // What is left after a step is of the order of its square.
-        if moved <= Real::EPSILON {
+        if moved <= f64::EPSILON {
             break;
         }
     }
@@ -176,7 +176,7 @@ fn newton(first: &Scaled<'_>, second: &Scaled<'_>, normal: Vector, [u, v]: [Vect
 fn shorten(
     from: Normal,
     mut step: Vector,
-    rounding: Real,
+    rounding: f64,
     at: impl Fn(Vector, [Option<Vector>; 2]) -> Normal,
 ) -> Normal {
     let mut found = from;

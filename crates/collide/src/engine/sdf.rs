@@ -7,8 +7,8 @@
 
 use manyworlds_model::{DistanceFunction, Sdf, Vec3};
 
-use super::place::Placed;
-use super::{Kind, Real, Sink, Vector};
+use super::place::{Placed, vector};
+use super::{Kind, Sink, Vector};
 
 /// How much farther than its value a function's zero may be: see [`DistanceFunction`].
 const SLACK: f64 = 1.02;
@@ -24,7 +24,7 @@ const ALONG: u32 = 9;
 struct Candidate {
     point: Vector,
     normal: Vector,
-    distance: Real,
+    distance: f64,
     feature: u32,
 }
 
@@ -33,23 +33,13 @@ struct Candidate {
 pub(super) struct Candidates {
     found: Vec<Candidate>,
     /// By candidate: to which cluster it belongs, and how far it is from the cluster's first (squared).
-    cluster: Vec<(u32, Real)>,
+    cluster: Vec<(u32, f64)>,
     /// By cluster: its deepest.
     kept: Vec<Option<Candidate>>,
 }
 
-// Nothing to cast where reals are double already.
-#[allow(clippy::unnecessary_cast)]
-fn wide(x: Real) -> f64 {
-    x as f64
-}
-
-fn double(v: Vector) -> Vec3 {
-    Vec3::new(wide(v.x), wide(v.y), wide(v.z))
-}
-
-fn single(v: &Vec3) -> Vector {
-    Vector::new(v.x as Real, v.y as Real, v.z as Real)
+fn vec3(v: Vector) -> Vec3 {
+    Vec3::new(v.x, v.y, v.z)
 }
 
 /// A ball touches every part of the surface that has a nearest point to its centre.
@@ -62,13 +52,13 @@ pub(super) fn sphere_sdf(a: &Placed, b: &Placed, sdf: &Sdf, sink: &mut Sink<'_>)
 /// Contacts of a ball; normals point into the function's solid.
 fn ball(
     centre: Vector,
-    radius: Real,
+    radius: f64,
     b: &Placed,
     function: &DistanceFunction,
-    mut found: impl FnMut(Vector, Vector, Real, u32),
+    mut found: impl FnMut(Vector, Vector, f64, u32),
 ) {
-    function.parts(&double(b.local(centre - b.centre)), |part, distance, gradient| {
-        let (distance, normal) = (distance as Real, -(b.axes * single(&gradient)));
+    function.parts(&vec3(b.local(centre - b.centre)), |part, distance, gradient| {
+        let normal = -(b.axes * vector(&gradient));
         found(centre + normal * (0.5 * (distance + radius)), normal, distance - radius, part);
     });
 }
@@ -83,7 +73,7 @@ pub(super) fn solid_sdf(
     sink: &mut Sink<'_>,
 ) {
     candidates.found.clear();
-    let size = a.size.map(wide);
+    let size = a.size;
     match kind {
         Kind::Plane => points(sdf, b, a, |p| (p.z, Vec3::z()), SECOND, sink.reach, candidates),
         Kind::Capsule => {
@@ -127,14 +117,14 @@ fn points(
     other: &Placed,
     function: impl Fn(&Vec3) -> (f64, Vec3),
     side: u32,
-    reach: Real,
+    reach: f64,
     candidates: &mut Candidates,
 ) {
     // From the sampled surface's frame to the other's: as rows of a rotation and an offset.
-    let offset = double(other.local(own.centre - other.centre));
-    let columns = [own.axes.x_axis, own.axes.y_axis, own.axes.z_axis].map(|axis| double(other.local(axis)));
+    let offset = vec3(other.local(own.centre - other.centre));
+    let columns = [own.axes.x_axis, own.axes.y_axis, own.axes.z_axis].map(|axis| vec3(other.local(axis)));
     let turn = |v: &Vec3| columns[0] * v.x + columns[1] * v.y + columns[2] * v.z;
-    let limit = wide(reach);
+    let limit = reach;
     for (number, block) in sdf.blocks().iter().enumerate() {
         if function(&(turn(&block.centre) + offset)).0 >= limit + SLACK * block.radius {
             continue;
@@ -149,12 +139,12 @@ fn points(
             }
         }
         let Some((distance, at, gradient)) = deepest else { continue };
-        let out = other.axes * single(&gradient);
+        let out = other.axes * vector(&gradient);
         candidates.found.push(Candidate {
-            point: other.centre + other.axes * single(&at) - out * (0.5 * distance as Real),
+            point: other.centre + other.axes * vector(&at) - out * (0.5 * distance),
             // From the first shape to the second: out of the other where the sampled one is the second.
             normal: if side == SECOND { out } else { -out },
-            distance: distance as Real,
+            distance,
             feature: side | number as u32,
         });
     }
@@ -164,15 +154,15 @@ fn points(
 fn line(
     from: Vector,
     to: Vector,
-    radius: Real,
+    radius: f64,
     b: &Placed,
     sdf: &Sdf,
     feature: u32,
-    reach: Real,
+    reach: f64,
     candidates: &mut Candidates,
 ) {
-    let at = |index: u32| from + (to - from) * (index as Real / (ALONG - 1) as Real);
-    let value = |index: u32| sdf.function().distance(&double(b.local(at(index) - b.centre))).0;
+    let at = |index: u32| from + (to - from) * (f64::from(index) / f64::from(ALONG - 1));
+    let value = |index: u32| sdf.function().distance(&vec3(b.local(at(index) - b.centre))).0;
     let values: [f64; ALONG as usize] = std::array::from_fn(|index| value(index as u32));
     for index in 0..ALONG as usize {
         let lowest = (index == 0 || values[index] <= values[index - 1])
@@ -182,8 +172,8 @@ fn line(
             continue;
         }
         let (point, gradient) =
-            (at(index as u32), sdf.function().distance(&double(b.local(at(index as u32) - b.centre))).1);
-        let (distance, normal) = (values[index] as Real, -(b.axes * single(&gradient)));
+            (at(index as u32), sdf.function().distance(&vec3(b.local(at(index as u32) - b.centre))).1);
+        let (distance, normal) = (values[index], -(b.axes * vector(&gradient)));
         if distance - radius < reach {
             candidates.found.push(Candidate {
                 point: point + normal * (0.5 * (distance + radius)),
@@ -223,7 +213,7 @@ impl Candidates {
     ///
     /// Clusters grow about points farthest from those before (Gonzalez 1985), in the metric of places over the size of
     /// the smaller shape and normals; the deepest point of all is the first.
-    fn emit(&mut self, most: usize, size: Real, sink: &mut Sink<'_>) {
+    fn emit(&mut self, most: usize, size: f64, sink: &mut Sink<'_>) {
         if self.found.len() > most {
             self.thin(most, size);
         }
@@ -232,7 +222,7 @@ impl Candidates {
         }
     }
 
-    fn thin(&mut self, most: usize, size: Real) {
+    fn thin(&mut self, most: usize, size: f64) {
         let Self { found, cluster, kept } = self;
         let depth = |c: &Candidate| (c.distance, c.feature);
         let deeper = |a: &Candidate, b: &Candidate| depth(a) < depth(b);
@@ -244,7 +234,7 @@ impl Candidates {
         }
         let scale = if size.is_finite() { size.recip() } else { 1.0 };
         cluster.clear();
-        cluster.resize(found.len(), (0, Real::INFINITY));
+        cluster.resize(found.len(), (0, f64::INFINITY));
         for number in 0..most as u32 {
             let middle = found[first];
             let mut farthest = (0, -1.0);

@@ -3,27 +3,27 @@
 use super::broad::Pair;
 use super::clip::best_first;
 use super::place::{Geom, Placed};
-use super::{Contact, Overrides, Real, Vector};
+use super::{Contact, Overrides, Vector};
 use crate::pairs::FrictionSource;
 
 /// Cosine between normals of one patch: within 15 degrees.
-const ALIKE: Real = 0.966;
+const ALIKE: f64 = 0.966;
 
 /// Collects the contacts of one pair after another.
 pub(super) struct Sink<'a> {
-    out: &'a mut Vec<Contact<Real>>,
+    out: &'a mut Vec<Contact>,
     /// What the contacts of the current pair have in common.
-    common: Contact<Real>,
+    common: Contact,
     /// Whether the contact function has the pair the other way round.
     flip: bool,
     /// Only points closer than this are contacts, m.
-    pub(super) reach: Real,
+    pub(super) reach: f64,
     /// Tells the parts of a shape apart in the features of its contacts; 0 for a shape without parts.
     pub(super) tag: u32,
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(out: &'a mut Vec<Contact<Real>>) -> Self {
+    pub(super) fn new(out: &'a mut Vec<Contact>) -> Self {
         let common = Contact {
             geoms: [0; 2],
             bodies: [0; 2],
@@ -45,14 +45,14 @@ impl<'a> Sink<'a> {
         pair: &Pair,
         geoms: &[Geom],
         placed: &[Placed],
-        overrides: &Overrides<'_, Real>,
+        overrides: &Overrides<'_>,
     ) -> usize {
         let (low, high) = (pair.a.min(pair.b), pair.a.max(pair.b));
         self.flip = pair.a != low;
         self.reach = pair.reach(placed);
         self.common.geoms = [low, high];
         self.common.bodies = [geoms[low as usize].owner, geoms[high as usize].owner];
-        let own = |values: &[Real]| (values.get(low as usize).copied(), values.get(high as usize).copied());
+        let own = |values: &[f64]| (values.get(low as usize).copied(), values.get(high as usize).copied());
         self.common.friction = match (pair.source, own(overrides.friction)) {
             (FrictionSource::Both, (Some(first), Some(second))) => first.max(second),
             (FrictionSource::First, (Some(first), _)) => first,
@@ -69,7 +69,7 @@ impl<'a> Sink<'a> {
 
     /// Adds a point if it is near enough; the normal is from the contact function's first shape to its second.
     #[inline]
-    pub(super) fn push(&mut self, point: Vector, normal: Vector, distance: Real, feature: u32) {
+    pub(super) fn push(&mut self, point: Vector, normal: Vector, distance: f64, feature: u32) {
         if distance < self.reach {
             let normal = if self.flip { -normal } else { normal };
             self.out.push(Contact {
@@ -88,7 +88,7 @@ impl<'a> Sink<'a> {
 
     /// Of the contacts from `first` on whose normals are alike, keeps those that hold the pair best.
     pub(super) fn thin(&mut self, first: usize) {
-        let normal = |c: &Contact<Real>| Vector::from_array(c.normal);
+        let normal = |c: &Contact| Vector::from_array(c.normal);
         let mut done = first;
         while done < self.out.len() {
             // About the deepest that is left.
@@ -105,7 +105,7 @@ impl<'a> Sink<'a> {
                     end += 1;
                 }
             }
-            let of = |c: &Contact<Real>| (Vector::from_array(c.point), c.distance);
+            let of = |c: &Contact| (Vector::from_array(c.point), c.distance);
             let kept = done + best_first(&mut self.out[done..end], axis, of);
             self.out.drain(kept..end);
             done = kept;
@@ -113,7 +113,7 @@ impl<'a> Sink<'a> {
     }
 
     /// Drops contacts from `first` on that stand within `near` of a deeper one with about the same normal.
-    pub(super) fn merge(&mut self, first: usize, near: Real) {
+    pub(super) fn merge(&mut self, first: usize, near: f64) {
         let mut kept = first;
         for index in first..self.out.len() {
             let contact = self.out[index];

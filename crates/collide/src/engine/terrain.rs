@@ -8,20 +8,20 @@ use manyworlds_model::HeightField;
 use super::convex::{self, Workspace};
 use super::core_shape::Core;
 use super::place::Placed;
-use super::{Real, Sink, Vector};
+use super::{Sink, Vector};
 
 /// Normals that stray beyond an edge's by this much (tangent of the angle) still count.
-const STRAY: Real = 1e-3;
+const STRAY: f64 = 1e-3;
 
 /// Samples of a heightfield.
 #[derive(Debug)]
 pub(super) struct Terrain {
     rows: usize,
     cols: usize,
-    half: [Real; 2],
-    heights: Vec<Real>,
-    low: Real,
-    high: Real,
+    half: [f64; 2],
+    heights: Vec<f64>,
+    low: f64,
+    high: f64,
 }
 
 /// One triangle: its corners, counter-clockwise seen from above, in the field's frame.
@@ -44,32 +44,32 @@ impl Terrain {
         if !field.half.iter().all(|h| *h > 0.0 && h.is_finite()) || !field.heights.iter().all(|h| h.is_finite()) {
             return Err("expected positive extents and finite heights".into());
         }
-        let heights: Vec<Real> = field.heights.iter().map(|&h| h as Real).collect();
-        let low = heights.iter().fold(Real::INFINITY, |l, &h| l.min(h));
-        let high = heights.iter().fold(Real::NEG_INFINITY, |l, &h| l.max(h));
-        Ok(Self { rows, cols, half: field.half.map(|h| h as Real), heights, low, high })
+        let heights = field.heights.clone();
+        let low = heights.iter().fold(f64::INFINITY, |l, &h| l.min(h));
+        let high = heights.iter().fold(f64::NEG_INFINITY, |l, &h| l.max(h));
+        Ok(Self { rows, cols, half: field.half, heights, low, high })
     }
 
     /// Radius of the sphere about the frame's origin that holds the ground down to what can still be pushed out, m.
-    pub(super) fn radius(&self) -> Real {
+    pub(super) fn radius(&self) -> f64 {
         let [x, y] = self.half;
         let z = self.low.abs().max(self.high.abs()) + x.max(y);
         (x * x + y * y + z * z).sqrt()
     }
 
     fn point(&self, row: usize, col: usize) -> Vector {
-        let along = |i: usize, n: usize, half: Real| half * (2.0 * i as Real / (n - 1) as Real - 1.0);
+        let along = |i: usize, n: usize, half: f64| half * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
         let height = self.heights[row * self.cols + col];
         Vector::new(along(col, self.cols, self.half[0]), along(row, self.rows, self.half[1]), height)
     }
 
     /// Cells (first, past the last) along one direction that a stretch of it meets.
-    fn cells(&self, low: Real, high: Real, axis: usize) -> (usize, usize) {
+    fn cells(&self, low: f64, high: f64, axis: usize) -> (usize, usize) {
         let count = if axis == 0 { self.cols } else { self.rows } - 1;
         let half = self.half[axis];
-        let cell = |x: Real| (x + half) / (2.0 * half) * count as Real;
+        let cell = |x: f64| (x + half) / (2.0 * half) * count as f64;
         let (low, high) = (cell(low), cell(high));
-        if high < 0.0 || low > count as Real {
+        if high < 0.0 || low > count as f64 {
             return (0, 0);
         }
         // Saturating: what lies before the first cell is in it.
@@ -99,7 +99,7 @@ impl Terrain {
     }
 
     /// How far normals may lean over a facet's edge (from corner i to the next): the tangent of the angle.
-    fn lean(&self, facet: &Facet, edge: usize) -> Real {
+    fn lean(&self, facet: &Facet, edge: usize) -> f64 {
         let (row, col) = (facet.row, facet.col);
         // Wrapping below zero leaves the field as well.
         let (row, col, half) = match (facet.half, edge) {
@@ -111,12 +111,12 @@ impl Terrain {
             (_, _) => (row, col + 1, 0),
         };
         if row >= self.rows || col >= self.cols {
-            return Real::INFINITY;
+            return f64::INFINITY;
         }
-        let Some(other) = self.normal(row, col, half) else { return Real::INFINITY };
+        let Some(other) = self.normal(row, col, half) else { return f64::INFINITY };
         let along = other.dot(facet.normal);
         // Over a right angle the ridge is so sharp that any normal goes.
-        if along > 0.0 { (other.dot(facet.outward(edge)) / along).max(0.0) } else { Real::INFINITY }
+        if along > 0.0 { (other.dot(facet.outward(edge)) / along).max(0.0) } else { f64::INFINITY }
     }
 
     /// Whether the ground may push out of a facet along a unit direction (field frame, out of the ground).
@@ -141,7 +141,7 @@ impl Facet {
         if self.covers(point, self.normal) {
             return point - self.normal * (point - self.corners[0]).dot(self.normal);
         }
-        let mut best = (Real::INFINITY, point);
+        let mut best = (f64::INFINITY, point);
         for i in 0..3 {
             let (from, edge) = (self.corners[i], self.corners[(i + 1) % 3] - self.corners[i]);
             let along = ((point - from).dot(edge) / edge.length_squared()).clamp(0.0, 1.0);
@@ -166,7 +166,7 @@ impl Facet {
 /// Contacts of the convex shape `a` with the ground `b`.
 pub(super) fn contacts(
     core: Core<'_>,
-    rounding: Real,
+    rounding: f64,
     a: &Placed,
     b: &Placed,
     field: &Terrain,
@@ -213,7 +213,7 @@ fn touch(
     field: &Terrain,
     facet: &Facet,
     core: Core<'_>,
-    rounding: Real,
+    rounding: f64,
     a: &Placed,
     b: &Placed,
     centre: Vector,
@@ -222,7 +222,7 @@ fn touch(
 ) {
     let middle = (facet.corners[0] + facet.corners[1] + facet.corners[2]) / 3.0;
     let about = facet.corners.map(|c| c - middle);
-    let radius = about.iter().fold(0.0, |r: Real, c| r.max(c.length()));
+    let radius = about.iter().fold(0.0, |r: f64, c| r.max(c.length()));
     let placed = Placed { centre: b.centre + b.axes * middle, axes: b.axes, radius, size: [0.0; 3], travel: 0.0 };
     let triangle = Core::Triangle(about);
     let rounding = [rounding, 0.0];
@@ -250,7 +250,7 @@ fn touch(
     if length > 0.0 {
         let direction = towards / length;
         let reached = core.support(a.local(direction));
-        let beyond = facet.corners.iter().fold(Real::INFINITY, |l, c| l.min((*c - centre).dot(between) / length));
+        let beyond = facet.corners.iter().fold(f64::INFINITY, |l, c| l.min((*c - centre).dot(between) / length));
         if beyond - (a.axes * reached).dot(direction) - rounding[0] >= sink.reach {
             sink.tag = 0;
             return;
@@ -289,7 +289,7 @@ fn along_shape(
     a: &Placed,
     triangle: &Core<'_>,
     placed: &Placed,
-    rounding: [Real; 2],
+    rounding: [f64; 2],
     towards: Vector,
     workspace: &mut Workspace,
     sink: &Sink<'_>,

@@ -10,9 +10,9 @@ fn ball(builder: &mut ModelBuilder, body: usize, contact: Contacting) -> usize {
 }
 
 /// Contacts with every body at the origin, where all balls overlap.
-fn overlapping(model: &Model) -> Vec<Contact<f64>> {
+fn overlapping(model: &Model) -> Vec<Contact> {
     let mut out = Vec::new();
-    let collision = CollisionModel::<f64>::new(model).unwrap();
+    let collision = CollisionModel::new(model).unwrap();
     collision.collide(|_| numbers(&Pose::identity()), &mut Scratch::default(), &mut out).unwrap();
     out
 }
@@ -98,11 +98,11 @@ fn priority() {
         ball(&mut builder, body, contact);
     }
     let model = builder.build().unwrap();
-    let frictions = |contacts: &[Contact<f64>]| contacts.iter().map(|c| c.friction).collect::<Vec<_>>();
+    let frictions = |contacts: &[Contact]| contacts.iter().map(|c| c.friction).collect::<Vec<_>>();
     assert_eq!(frictions(&overlapping(&model)), [0.3, 0.0, 0.0]);
     let own = Overrides { friction: &[0.2, 0.9, 0.4], ..Overrides::default() };
     let mut out = Vec::new();
-    let collision = CollisionModel::<f64>::new(&model).unwrap();
+    let collision = CollisionModel::new(&model).unwrap();
     collision.collide_with(|_| numbers(&Pose::identity()), &own, &mut Scratch::default(), &mut out).unwrap();
     assert_eq!(frictions(&out), [0.2, 0.0, 0.0]);
 }
@@ -117,7 +117,7 @@ fn margins_and_the_speculative_distance() {
     let model = builder.build().unwrap();
     let count = |speculative_distance: f64, gap: f64| {
         let settings = CollisionSettings { speculative_distance };
-        let collision = CollisionModel::<f64>::with_settings(&model, &settings).unwrap();
+        let collision = CollisionModel::with_settings(&model, &settings).unwrap();
         let mut out = Vec::new();
         let poses = |body: usize| [if body == 2 { 0.2 + gap } else { 0.0 }, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
         collision.collide(poses, &mut Scratch::default(), &mut out).unwrap();
@@ -126,15 +126,14 @@ fn margins_and_the_speculative_distance() {
     assert_eq!([count(0.0, 0.0099), count(0.0, 0.0101), count(0.005, 0.0149), count(0.005, 0.0151)], [1, 0, 1, 0]);
     for bad in [-1.0, f64::NAN, f64::INFINITY] {
         let settings = CollisionSettings { speculative_distance: bad };
-        assert!(matches!(CollisionModel::<f64>::with_settings(&model, &settings), Err(CollideError::Setting { .. })));
+        assert!(matches!(CollisionModel::with_settings(&model, &settings), Err(CollideError::Setting { .. })));
     }
 }
 
 #[test]
 fn a_world_of_its_own_sizes_and_friction() {
     let model = model(&[sphere(0.1), cuboid(0.1, 0.1, 0.1)], &[Pose::identity(), Pose::identity()]);
-    let collision =
-        CollisionModel::<f64>::with_settings(&model, &CollisionSettings { speculative_distance: 0.0 }).unwrap();
+    let collision = CollisionModel::with_settings(&model, &CollisionSettings { speculative_distance: 0.0 }).unwrap();
     let poses = |body: usize| [if body == 2 { 0.25 } else { 0.0 }, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     collision.collide(poses, &mut scratch, &mut out).unwrap();
@@ -167,11 +166,9 @@ fn the_grid_misses_nothing() {
         radii.push(radius);
         centres.push([0; 3].map(|_| 6.0 * noise(&mut seed) - 3.0));
     }
-    let model = CollisionModel::<f64>::with_settings(
-        &builder.build().unwrap(),
-        &CollisionSettings { speculative_distance: 0.02 },
-    )
-    .unwrap();
+    let model =
+        CollisionModel::with_settings(&builder.build().unwrap(), &CollisionSettings { speculative_distance: 0.02 })
+            .unwrap();
     let mut out = Vec::new();
     let poses = |body: usize| {
         let [x, y, z] = centres[body - 1];

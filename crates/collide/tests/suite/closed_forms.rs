@@ -19,7 +19,7 @@ struct Expected {
     count: usize,
 }
 
-fn near(contact: &Contact<f64>, expected: &Expected, tolerance: f64) -> Result<(), String> {
+fn near(contact: &Contact, expected: &Expected, tolerance: f64) -> Result<(), String> {
     let point = (vec3(contact.point) - expected.point).norm();
     let normal = (vec3(contact.normal) - expected.normal).norm();
     let distance = (contact.distance - expected.distance).abs();

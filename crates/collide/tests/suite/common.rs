@@ -1,7 +1,7 @@
 //! Two shapes in the air, and what they say of each other.
 #![allow(unreachable_pub)]
 
-use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Precision, Scratch};
+use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Scratch};
 use manyworlds_model::{
     Contacting, Geom, HeightField, Inertial, Joint, JointKind, Mat3, Mesh, Model, ModelBuilder, Pose, Quat, Shape, Vec3,
 };
@@ -117,28 +117,24 @@ pub fn numbers(pose: &Pose) -> [f64; 7] {
     [t.x, t.y, t.z, q.w, q.i, q.j, q.k]
 }
 
+/// A pose as a batch in f32 has it: its rotation is of unit length to 1e-7 only.
+pub fn rounded(pose: Pose) -> Pose {
+    pose.cast::<f32>().cast()
+}
+
 /// Contacts of solids that stand at poses, with those closer than `reach`.
-pub fn collide_in<T: Precision>(
-    solids: &[Solid],
-    poses: &[Pose],
-    reach: f64,
-    cast: impl Fn(f64) -> T,
-) -> Vec<Contact<T>> {
+pub fn collide(solids: &[Solid], poses: &[Pose], reach: f64) -> Vec<Contact> {
     let settings = CollisionSettings { speculative_distance: reach };
-    let model = CollisionModel::<T>::with_settings(&model(solids, poses), &settings).expect("supported shapes");
+    let model = CollisionModel::with_settings(&model(solids, poses), &settings).expect("supported shapes");
     let mut out = Vec::new();
     let moving: Vec<&Pose> = solids.iter().zip(poses).filter(|(s, _)| !is_surface(s)).map(|(_, p)| p).collect();
-    let given = |body: usize| numbers(moving[body - 1]).map(&cast);
+    let given = |body: usize| numbers(moving[body - 1]);
     model.collide(given, &mut Scratch::default(), &mut out).expect("finite poses");
     out
 }
 
-pub fn collide(solids: &[Solid], poses: &[Pose], reach: f64) -> Vec<Contact<f64>> {
-    collide_in(solids, poses, reach, |x| x)
-}
-
 /// The deepest contact.
-pub fn deepest(contacts: &[Contact<f64>]) -> Contact<f64> {
+pub fn deepest(contacts: &[Contact]) -> Contact {
     *contacts.iter().min_by(|a, b| a.distance.total_cmp(&b.distance)).expect("a contact")
 }
 

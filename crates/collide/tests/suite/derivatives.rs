@@ -64,11 +64,11 @@ fn moved(pose: &Pose, about: [f64; 3], linear: Vector3<f64>, angular: Vector3<f6
 fn compare(first: &str, second: &str, cases: usize, step: f64) -> (f64, usize, usize, usize) {
     let model = model(first, second);
     let settings = CollisionSettings { speculative_distance: 0.05 };
-    let collision = CollisionModel::<f64>::with_settings(&model, &settings).expect("pairs that collide");
+    let collision = CollisionModel::with_settings(&model, &settings).expect("pairs that collide");
     let geometry = ContactGeometry::new(&model).expect("meshes with volumes");
     let mut scratch = Scratch::default();
     let mut collide = |poses: &[Pose]| {
-        let mut out: Vec<Contact<f64>> = Vec::new();
+        let mut out: Vec<Contact> = Vec::new();
         collision.collide(|body| poses[body], &mut scratch, &mut out).expect("finite poses");
         out
     };
@@ -114,9 +114,8 @@ fn compare(first: &str, second: &str, cases: usize, step: f64) -> (f64, usize, u
                     switched += 1;
                     continue;
                 };
-                let numbers = |c: &Contact<f64>| {
-                    [c.point, c.normal].concat().into_iter().chain([c.distance]).collect::<Vec<f64>>()
-                };
+                let numbers =
+                    |c: &Contact| [c.point, c.normal].concat().into_iter().chain([c.distance]).collect::<Vec<f64>>();
                 let (here, up, down) = (numbers(&contact), numbers(&up), numbers(&down));
                 let mut twist = [0.0; 12];
                 twist[column] = 1.0;
@@ -196,7 +195,7 @@ fn contacts_with_the_ground_and_with_distance_functions_too() {
 fn compare_sizes(first: &str, second: &str, cases: usize) -> (f64, usize) {
     let model = model(first, second);
     let settings = CollisionSettings { speculative_distance: 0.05 };
-    let collision = CollisionModel::<f64>::with_settings(&model, &settings).expect("pairs that collide");
+    let collision = CollisionModel::with_settings(&model, &settings).expect("pairs that collide");
     let geometry = ContactGeometry::new(&model).expect("meshes with volumes");
     let mut scratch = Scratch::default();
     let mut noise = Noise(11);
@@ -214,7 +213,7 @@ fn compare_sizes(first: &str, second: &str, cases: usize) -> (f64, usize) {
             })
             .collect();
         let mut collide = |sizes: &[[f64; 3]]| {
-            let mut out: Vec<Contact<f64>> = Vec::new();
+            let mut out: Vec<Contact> = Vec::new();
             let overrides = Overrides { sizes, ..Overrides::default() };
             collision.collide_with(|body| poses[body], &overrides, &mut scratch, &mut out).expect("finite poses");
             out

@@ -1,7 +1,7 @@
-//! Contacts of distance functions against closed forms, in both orders and precisions.
+//! Contacts of distance functions against closed forms, in both orders.
 
 use crate::common::*;
-use manyworlds_collide::{CollisionModel, Contact, Precision, Scratch};
+use manyworlds_collide::{CollisionModel, Contact, Scratch};
 use manyworlds_model::{Contacting, DistanceFunction, Geom, ModelBuilder, Pose, Sdf, Shape, Vec3};
 
 /// What stands against what.
@@ -11,7 +11,7 @@ enum Side {
 }
 
 /// Contacts of two sides, each on a free body (a plane on the ground), with at most `most` contacts.
-fn touch<T: Precision>(sides: [&Side; 2], poses: [Pose; 2], most: usize, cast: impl Fn(f64) -> T) -> Vec<Contact<T>> {
+fn touch(sides: [&Side; 2], poses: [Pose; 2], most: usize) -> Vec<Contact> {
     let mut builder = ModelBuilder::new("test");
     let mut moving = Vec::new();
     for (side, pose) in sides.iter().zip(poses) {
@@ -31,9 +31,9 @@ fn touch<T: Precision>(sides: [&Side; 2], poses: [Pose; 2], most: usize, cast: i
         };
         builder.geom(Geom { name: String::new(), body, pose, shape, contact: Contacting::default() });
     }
-    let model = CollisionModel::<T>::new(&builder.build().expect("a model")).expect("a pair that is supported");
+    let model = CollisionModel::new(&builder.build().expect("a model")).expect("a pair that is supported");
     let mut out = Vec::new();
-    let poses = |body: usize| numbers(&moving[body - 1]).map(&cast);
+    let poses = |body: usize| numbers(&moving[body - 1]);
     model.collide(poses, &mut Scratch::default(), &mut out).expect("finite poses");
     out
 }
@@ -56,7 +56,7 @@ fn ball() -> Side {
     Side::Function(DistanceFunction::Dish { profile, padding: 0.02 }, 0.0015)
 }
 
-fn flipped(contact: &Contact<f64>) -> [f64; 7] {
+fn flipped(contact: &Contact) -> [f64; 7] {
     let [x, y, z] = contact.point;
     let [a, b, c] = contact.normal;
     [x, y, z, -a, -b, -c, contact.distance]
@@ -65,7 +65,7 @@ fn flipped(contact: &Contact<f64>) -> [f64; 7] {
 /// The same contacts, whichever geom comes first, up to round-off; sorted by distance.
 fn check_orders(sides: [&Side; 2], poses: [Pose; 2], most: usize) {
     let [a, b] = sides;
-    let sorted = |contacts: Vec<Contact<f64>>, flip: bool| {
+    let sorted = |contacts: Vec<Contact>, flip: bool| {
         let mut rows: Vec<[f64; 7]> = contacts
             .iter()
             .map(|c| {
@@ -77,8 +77,8 @@ fn check_orders(sides: [&Side; 2], poses: [Pose; 2], most: usize) {
         rows.sort_by(|a, b| a[6].total_cmp(&b[6]).then(a[0].total_cmp(&b[0])));
         rows
     };
-    let forward = sorted(touch([a, b], poses, most, |x| x), false);
-    let backward = sorted(touch([b, a], [poses[1], poses[0]], most, |x| x), true);
+    let forward = sorted(touch([a, b], poses, most), false);
+    let backward = sorted(touch([b, a], [poses[1], poses[0]], most), true);
     assert!(!forward.is_empty() && forward.len() == backward.len(), "{} and {}", forward.len(), backward.len());
     for (one, other) in forward.iter().zip(&backward) {
         assert!(one.iter().zip(other).all(|(x, y)| (x - y).abs() < 1e-12), "{one:?} {other:?}");
@@ -95,7 +95,7 @@ fn balls_on_a_ring() {
     let gap = length - 0.04;
     let poses = [Pose::translation(centre.x, centre.y, centre.z), Pose::identity()];
     for (side, tolerance) in [(sphere(), 1e-12), (ball(), 1e-4)] {
-        let found = deepest(&touch([&side, &ring()], poses, 120, |x| x));
+        let found = deepest(&touch([&side, &ring()], poses, 120));
         assert!((found.distance - gap).abs() < tolerance, "{} for {gap}", found.distance);
         // A sample is off the point of contact by the spacing at most, the normal by that over the radius.
         let slack = if tolerance > 1e-6 { 0.1 } else { tolerance };
@@ -113,7 +113,7 @@ fn rings_and_dishes_on_a_plane() {
     for (side, height, most_off) in
         [(ring(), 0.0195, 0.002 * 0.002 / 0.04), (dish(&[[0.0, 0.0], [0.05, 0.0], [0.08, 0.05]]), 0.0015, 1e-12)]
     {
-        let contacts = touch([&plane, &side], [Pose::identity(), Pose::translation(0.3, 0.1, height)], 40, |x| x);
+        let contacts = touch([&plane, &side], [Pose::identity(), Pose::translation(0.3, 0.1, height)], 40);
         assert_eq!(contacts.len(), 40);
         let found = deepest(&contacts).distance;
         assert!(found >= -0.0005 - 1e-12 && found <= -0.0005 + most_off, "{found}");
@@ -134,7 +134,7 @@ fn rings_and_dishes_on_a_plane() {
 fn a_ball_in_a_corner() {
     let pan = dish(&[[0.0, 0.0], [0.08, 0.0], [0.08, 0.05]]);
     let poses = [Pose::translation(0.08 - 0.002 - 0.0195, 0.0, 0.002 + 0.0199), Pose::identity()];
-    let contacts = touch([&sphere(), &pan], poses, 120, |x| x);
+    let contacts = touch([&sphere(), &pan], poses, 120);
     assert_eq!(contacts.len(), 2, "{contacts:?}");
     let expected = [(Vec3::new(0.0, 0.0, -1.0), -0.0001), (Vec3::new(1.0, 0.0, 0.0), -0.0005)];
     for (contact, (normal, distance)) in contacts.iter().zip(expected) {
@@ -149,20 +149,20 @@ fn nested_bowls_touch_with_facing_sides() {
     // The walls are 0.0040 apart along their normal at a lift of 0.004 / cos(wall).
     let lift = 0.004 * 0.04_f64.hypot(0.045) / 0.04;
     let poses = [Pose::identity(), Pose::translation(0.0, 0.0, lift - 1e-4)];
-    let contacts = touch([&bowl, &bowl], poses, 60, |x| x);
+    let contacts = touch([&bowl, &bowl], poses, 60);
     assert_eq!(contacts.len(), 60);
     assert!(contacts.iter().all(|c| c.normal[2] > 0.5), "the lower bowl pushes up");
     let wall = -1e-4 * 0.04 / 0.04_f64.hypot(0.045);
     let found = deepest(&contacts).distance;
     assert!((found - wall).abs() < 1e-9, "{found} for {wall}");
     // The other way round: as many, as deep. Which of equally deep points of a patch is taken turns on round-off.
-    let distances = |contacts: Vec<Contact<f64>>| {
+    let distances = |contacts: Vec<Contact>| {
         let mut list: Vec<f64> = contacts.iter().map(|c| c.distance).collect();
         list.sort_by(f64::total_cmp);
         list
     };
-    let forward = distances(touch([&bowl, &bowl], poses, 1000, |x| x));
-    let backward = touch([&bowl, &bowl], [poses[1], poses[0]], 1000, |x| x);
+    let forward = distances(touch([&bowl, &bowl], poses, 1000));
+    let backward = touch([&bowl, &bowl], [poses[1], poses[0]], 1000);
     assert!(backward.iter().all(|c| c.normal[2] < -0.5));
     let backward = distances(backward);
     assert_eq!(forward.len(), backward.len());
@@ -180,7 +180,7 @@ fn boxes_and_capsules() {
     for (side, poses, distance, normal, off) in
         [(&block, on_box, 0.0 - 0.0001, Vec3::z(), 1.1e-4), (&rod, through, 0.0300 - 0.0205 - 0.01, Vec3::x(), 1e-12)]
     {
-        let contacts = touch([side, &ring()], poses, 120, |x| x);
+        let contacts = touch([side, &ring()], poses, 120);
         let found = deepest(&contacts);
         assert!((found.distance - distance).abs() < off, "{} for {distance}", found.distance);
         assert!((vec3(found.normal) - normal).norm() < 0.1, "{found:?}");
@@ -189,7 +189,7 @@ fn boxes_and_capsules() {
     // The corner of a box in a dish, between whose points it would slip.
     let corner = [Pose::translation(0.0, 0.0, 0.0119), Pose::identity()];
     let pan = dish(&[[0.0, 0.0], [0.2, 0.0]]);
-    let found = deepest(&touch([&block, &pan], corner, 120, |x| x));
+    let found = deepest(&touch([&block, &pan], corner, 120));
     assert!((found.distance + 0.0001).abs() < 1e-12);
 }
 
@@ -198,33 +198,33 @@ fn boxes_and_capsules() {
 fn contacts_are_bounded() {
     let bowl = dish(&[[0.0, 0.0], [0.035, 0.0], [0.075, 0.045]]);
     let poses = [Pose::identity(), Pose::translation(0.0004, 0.0, 0.006)];
-    let all = touch([&bowl, &bowl], poses, 10_000, |x| x);
+    let all = touch([&bowl, &bowl], poses, 10_000);
     assert!(all.len() > 150, "{}", all.len());
     for most in [4, 20, 120] {
-        let some = touch([&bowl, &bowl], poses, most, |x| x);
+        let some = touch([&bowl, &bowl], poses, most);
         assert_eq!(some.len(), most);
         assert_eq!(deepest(&some), deepest(&all));
         assert!(some.windows(2).all(|w| w[0].feature < w[1].feature));
         assert!(some.iter().all(|c| all.contains(c)));
-        assert_eq!(some, touch([&bowl, &bowl], poses, most, |x| x));
+        assert_eq!(some, touch([&bowl, &bowl], poses, most));
     }
 }
 
 #[test]
-fn single_agrees_with_double() {
+fn rounded_poses() {
     let bowl = dish(&[[0.0, 0.0], [0.035, 0.0], [0.075, 0.045]]);
     let poses = [Pose::identity(), turned(Pose::translation(0.0003, 0.0, 0.0061), Vec3::new(1.0, 2.0, 0.0), 0.004)];
     for sides in [[&bowl, &bowl], [&sphere(), &bowl], [&bowl, &ring()]] {
-        let double = touch(sides, poses, 10_000, |x| x);
-        let single = touch(sides, poses, 10_000, |x| x as f32);
-        let (near, far) = (deepest(&double).distance, single.iter().map(|c| c.distance).fold(f32::INFINITY, f32::min));
-        assert!((near - f64::from(far)).abs() < 1e-7, "{near} and {far}");
+        let exact = touch(sides, poses, 10_000);
+        let found = touch(sides, poses.map(rounded), 10_000);
+        let (near, far) = (deepest(&exact).distance, deepest(&found).distance);
+        assert!((near - far).abs() < 1e-7, "{near} and {far}");
         // Which point of a block is deepest may turn on round-off; most agree one to one.
-        let alike = single.iter().filter(|s| {
-            let twin = double.iter().find(|d| d.feature == s.feature);
-            twin.is_some_and(|d| (0..3).all(|i| (d.point[i] - f64::from(s.point[i])).abs() < 1e-6))
+        let alike = found.iter().filter(|s| {
+            let twin = exact.iter().find(|d| d.feature == s.feature);
+            twin.is_some_and(|d| (0..3).all(|i| (d.point[i] - s.point[i]).abs() < 1e-6))
         });
-        assert!(alike.count() * 10 >= double.len() * 9, "of {}", double.len());
+        assert!(alike.count() * 10 >= exact.len() * 9, "of {}", exact.len());
     }
 }
 
@@ -241,7 +241,7 @@ fn pairs_without_contacts_are_refused() {
             let contact = Contacting::default();
             builder.geom(Geom { name: String::new(), body, pose: Pose::identity(), shape, contact });
         }
-        let error = CollisionModel::<f64>::new(&builder.build().expect("a model")).expect_err("an unsupported pair");
+        let error = CollisionModel::new(&builder.build().expect("a model")).expect_err("an unsupported pair");
         assert!(error.to_string().contains("sdf on"), "{error}");
     }
 }

@@ -1,6 +1,5 @@
 //! Certificates of the worlds of a chunk.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
@@ -23,7 +22,7 @@ enum Of {
     Stored,
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Certificates of all worlds with the impulses as they are stored, and the residual above which a step is not
     /// differentiated, N s.
     pub(super) fn stored(&mut self) -> Result<(Vec<Summary>, f64), Error> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::{ContactModel, LoneTrees};
 use manyworlds_contact::tree::{self, PgsParams, work_reals};
 use manyworlds_gpu::{Recording, Store, Traffic};
@@ -23,7 +22,7 @@ use crate::geoms::GeomOverrides;
 use crate::host::HostStage;
 
 /// Some worlds of one model, stepped by one recording.
-pub(crate) struct Chunk<T: Scalar + CollidePrecision> {
+pub(crate) struct Chunk<T: Scalar> {
     pub(super) shared: Arc<Shared<T>>,
     pub(crate) store: Box<dyn Store<T>>,
     pub(crate) sets: Vec<ChunkSet<T>>,
@@ -31,7 +30,7 @@ pub(crate) struct Chunk<T: Scalar + CollidePrecision> {
     pub(crate) host: HostStage<T>,
     pub(crate) n_world: usize,
     /// Geoms by world, where they are not all the model's.
-    pub(super) geoms: Option<GeomOverrides<T>>,
+    pub(super) geoms: Option<GeomOverrides>,
     /// What derivatives need of the step before, where it is kept.
     pub(super) before: Option<Kept<T>>,
     /// How the host's part of the last solve ended, by world, where it had one.
@@ -84,7 +83,7 @@ impl<T: Scalar> ChunkSet<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Makes the buffers of `n_world` worlds; their state is to be written before the first step.
     pub(crate) fn new(
         shared: Arc<Shared<T>>,
@@ -251,10 +250,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
 
     /// Sizes of every geom of a world, where the worlds have their own; else none.
     pub(super) fn sizes(&self, world: usize) -> Vec<[f64; 3]> {
-        let own = |geoms: &GeomOverrides<T>| -> Vec<[f64; 3]> {
-            geoms.of(world).sizes.iter().map(|size| size.map(Scalar::to_f64)).collect()
-        };
-        self.geoms.as_ref().map_or_else(Vec::new, own)
+        self.geoms.as_ref().map_or_else(Vec::new, |geoms| geoms.of(world).sizes.to_vec())
     }
 
     /// Numbers of one lane of a buffer with `n` a lane.

@@ -6,7 +6,6 @@
 
 use std::ops::Range;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::{BufferId, Store, Ticket};
 use manyworlds_model::Model;
@@ -231,7 +230,7 @@ fn put<T: Scalar>(
     }
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Uploads what kernels need to know where numbers of a row go; a host that works in place knows it.
     pub(super) fn upload_columns(&mut self) -> Result<(), Error> {
         if self.in_place() {

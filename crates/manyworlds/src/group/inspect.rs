@@ -1,6 +1,5 @@
 //! Everything about one world's last step, gathered for people and outside checks: not for the hot path.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
@@ -15,11 +14,7 @@ use crate::host::Place;
 use crate::{ContactReport, Error, Inspection, RowReport};
 
 /// Gathers one world of a chunk.
-pub(super) fn inspect<T: Scalar + CollidePrecision>(
-    shared: &Shared<T>,
-    chunk: &mut Chunk<T>,
-    world: usize,
-) -> Result<Inspection, Error> {
+pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world: usize) -> Result<Inspection, Error> {
     chunk.finish()?;
     let model = &shared.model;
     let n_v = model.n_v;
@@ -119,14 +114,14 @@ pub(super) fn inspect<T: Scalar + CollidePrecision>(
 }
 
 /// Three numbers of a buffer.
-fn read_at<T: Scalar + CollidePrecision>(chunk: &mut Chunk<T>, buffer: BufferId, at: usize) -> Result<[T; 3], Error> {
+fn read_at<T: Scalar>(chunk: &mut Chunk<T>, buffer: BufferId, at: usize) -> Result<[T; 3], Error> {
     let mut all = vec![T::default(); chunk.store.len(buffer)];
     chunk.store.read(buffer, &mut all)?;
     Ok(std::array::from_fn(|r| all[at + r]))
 }
 
 /// Numbers of one slot of one lane.
-fn read_slot<T: Scalar + CollidePrecision>(
+fn read_slot<T: Scalar>(
     chunk: &mut Chunk<T>,
     buffer: BufferId,
     set: usize,

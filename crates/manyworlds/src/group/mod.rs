@@ -19,7 +19,6 @@ mod step;
 use std::ops::Range;
 use std::sync::Arc;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{Timings, Traffic};
 use manyworlds_model::Model;
@@ -94,7 +93,7 @@ pub struct State {
 }
 
 /// Worlds of one model in one precision on one executor.
-pub(crate) struct Group<T: Scalar + CollidePrecision> {
+pub(crate) struct Group<T: Scalar> {
     shared: Arc<Shared<T>>,
     /// What derivatives of contacts rest on, once steps are kept.
     geometry: Option<Geometry>,
@@ -105,7 +104,7 @@ pub(crate) struct Group<T: Scalar + CollidePrecision> {
     columns: Arc<Columns>,
 }
 
-impl<T: Scalar + CollidePrecision> Group<T> {
+impl<T: Scalar> Group<T> {
     /// Compiles the model and makes `n_world` worlds in its initial state.
     pub(crate) fn new(model: &Model, n_world: usize, options: &BatchOptions, backend: &Backend) -> Result<Self, Error> {
         let shared = Arc::new(Shared::new(model, options)?);
@@ -161,11 +160,7 @@ impl<T: Scalar + CollidePrecision> Group<T> {
 }
 
 /// Every lane of a chunk to the model's initial position at rest.
-fn write_initial<T: Scalar + CollidePrecision>(
-    shared: &Shared<T>,
-    chunk: &mut Chunk<T>,
-    q: &[f64],
-) -> Result<(), Error> {
+fn write_initial<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, q: &[f64]) -> Result<(), Error> {
     let width = chunk.store.tile();
     for (index, set) in shared.sets.iter().enumerate() {
         let dims = set.layout.dims;
@@ -193,7 +188,7 @@ fn parts<'a>(
     (tree.q.clone(), tree.v.clone(), &set.actuators[index])
 }
 
-impl<T: Scalar + CollidePrecision> Worlds for Group<T> {
+impl<T: Scalar> Worlds for Group<T> {
     fn model(&self) -> &Model {
         &self.shared.model
     }

@@ -1,6 +1,5 @@
 //! Parameters of single trees and geoms of a chunk.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::{tile_at, tile_len};
 
@@ -8,7 +7,7 @@ use super::chunk::Chunk;
 use crate::geoms::GeomOverrides;
 use crate::{Error, GeomParameter};
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Uploads parameters: once where all trees share them, else a copy a lane.
     pub(super) fn write_params(&mut self, index: usize) -> Result<(), Error> {
         let set = &self.sets[index];
@@ -67,7 +66,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     }
 
     /// The geoms of every world, as the model's if they were shared so far.
-    pub(super) fn own_geoms(&mut self) -> &mut GeomOverrides<T> {
+    pub(super) fn own_geoms(&mut self) -> &mut GeomOverrides {
         self.geoms.get_or_insert_with(|| GeomOverrides::new(&self.shared.model, self.n_world))
     }
 

@@ -1,6 +1,6 @@
 //! The contact problem of one world's last step, read back from the buffers its solver worked on.
 
-use manyworlds_collide::{Contact, Precision as CollidePrecision};
+use manyworlds_collide::Contact;
 use manyworlds_contact::problem::{Compliance, ProblemBuilder, ProblemError};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_dynamics::TreeSet;
@@ -41,11 +41,7 @@ pub(super) struct WorldProblem {
 }
 
 /// Reads one world of a chunk, its step done.
-pub(super) fn problem<T: Scalar + CollidePrecision>(
-    shared: &Shared<T>,
-    chunk: &mut Chunk<T>,
-    world: usize,
-) -> Result<StepProblem, Error> {
+pub(super) fn problem<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world: usize) -> Result<StepProblem, Error> {
     chunk.finish()?;
     let reading = Reading::new(chunk, Sides::ByBody)?;
     let WorldProblem { problem, mut impulse, velocity, .. } =
@@ -93,7 +89,7 @@ struct IslandBuffers<N> {
     impulse: N,
 }
 
-impl<T: Scalar + CollidePrecision> Reading<T> {
+impl<T: Scalar> Reading<T> {
     pub(super) fn new(chunk: &mut Chunk<T>, sides_as: Sides) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
@@ -186,7 +182,7 @@ struct Building {
     jacobian: Vec<f64>,
 }
 
-impl<T: Scalar + CollidePrecision> Worlds<'_, T> {
+impl<T: Scalar> Worlds<'_, T> {
     /// The problem of one world, in the memory of another, with the responses or without.
     pub(super) fn world(
         &self,
@@ -470,11 +466,11 @@ impl Building {
 }
 
 /// How a contact of a world gives way over a step.
-fn compliance<T: Scalar + CollidePrecision>(
+fn compliance<T: Scalar>(
     shared: &Shared<T>,
     host: &Packed<'_, T>,
     world: usize,
-    contact: &Contact<T>,
+    contact: &Contact,
 ) -> Option<Compliance> {
     let tree = contact.bodies.iter().find_map(|&b| shared.host.lanes.bodies[b as usize])?.tree;
     let geoms = contact.geoms.map(|geom| &shared.model.geoms[geom as usize].contact);

@@ -1,6 +1,5 @@
 //! A step of a chunk as a recording: reads top to bottom as the algorithm.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::{BatchSolver, IslandSolve, SetSolve, SolveBuffers};
 use manyworlds_contact::tree::{self, PgsParams, TreeContactBuffers};
 use manyworlds_gpu::{BufferId, Recording};
@@ -295,7 +294,7 @@ impl IslandStep {
 
     /// From the free velocities of all sets to the velocities of their trees that are in islands; what the tree kernels
     /// made of those is overwritten.
-    pub(crate) fn record<T: Scalar + CollidePrecision>(
+    pub(crate) fn record<T: Scalar>(
         &self,
         sets: &[ChunkSet<T>],
         pack: &IslandPack<T>,
@@ -361,7 +360,7 @@ impl IslandStep {
     }
 
     /// How good the impulses are.
-    pub(crate) fn certify<T: Scalar + CollidePrecision>(&self, pack: &IslandPack<T>, recording: &mut Recording) {
+    pub(crate) fn certify<T: Scalar>(&self, pack: &IslandPack<T>, recording: &mut Recording) {
         if pack.is_empty() {
             return;
         }
@@ -375,7 +374,7 @@ impl IslandStep {
     }
 
     /// Sizes and what a solve is to reach.
-    fn dims<T: Scalar + CollidePrecision>(&self, pack: &IslandPack<T>) -> IslandDims {
+    fn dims<T: Scalar>(&self, pack: &IslandPack<T>) -> IslandDims {
         IslandDims {
             iterations: self.iterations,
             tolerance: self.tolerance.to_bits(),

@@ -1,7 +1,6 @@
 //! What of a chunk belongs to a checkpoint: states, failures, parameters of lanes, and the impulses that the next step
 //! starts from.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{row, row_stride};
@@ -12,7 +11,7 @@ use crate::Error;
 use crate::checkpoint::{Reader, Writer};
 use crate::host::{IslandPack, Place};
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     fn read_all(&mut self, buffer: BufferId) -> Result<Vec<T>, Error> {
         let mut all = vec![T::default(); self.store.len(buffer)];
         self.store.read(buffer, &mut all)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manyworlds_collide::{CollisionModel, CollisionSettings, Precision as CollidePrecision};
+use manyworlds_collide::{CollisionModel, CollisionSettings};
 use manyworlds_contact::island::Chains;
 use manyworlds_contact::solve::{BatchForm, BatchSetup, BatchSolver, ContactModel, LoneTrees, Precision, Solver};
 use manyworlds_dynamics::{Settings, TreeSet, compile};
@@ -14,7 +14,7 @@ use crate::lanes::LaneMap;
 use crate::{BatchOptions, Error, Integrator, geoms};
 
 /// The compiled model of a group.
-pub(crate) struct Shared<T: Scalar + CollidePrecision> {
+pub(crate) struct Shared<T: Scalar> {
     pub(crate) model: Arc<Model>,
     pub(crate) sets: Vec<TreeSet>,
     pub(crate) host: Arc<HostModel<T>>,
@@ -30,7 +30,7 @@ pub(crate) struct Shared<T: Scalar + CollidePrecision> {
     pub(crate) form: Option<BatchForm>,
 }
 
-impl<T: Scalar + CollidePrecision> Shared<T> {
+impl<T: Scalar> Shared<T> {
     pub(crate) fn new(model: &Model, options: &BatchOptions) -> Result<Self, Error> {
         let mut model = model.clone();
         if let Some(dt) = options.dt {

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use bytemuck::{Pod, cast_slice};
+use manyworlds_collide::Contact;
 use manyworlds_collide::organise::{self, Plan};
-use manyworlds_collide::{Contact, Precision};
 use manyworlds_contact::island::{Islands, SetItems};
 use manyworlds_contact::solve::BatchSolver;
 use manyworlds_shaders::Scalar;
@@ -125,7 +125,7 @@ impl SetPart {
 const SETTINGS: Range<usize> = contact::TIMESTEP..contact::CORRECTION_SLOP + 1;
 
 /// What packing looks up of a step.
-pub(crate) struct Step<'a, T: Precision, P> {
+pub(crate) struct Step<'a, T: Scalar, P> {
     pub(crate) model: &'a HostModel<T>,
     /// By set: slots of this step and the one before.
     pub(crate) packs: &'a [SlotPack<T>],
@@ -135,7 +135,7 @@ pub(crate) struct Step<'a, T: Precision, P> {
     pub(crate) pose: P,
 }
 
-impl<T: Scalar + Precision, P> Step<'_, T, P> {
+impl<T: Scalar, P> Step<'_, T, P> {
     /// Settings of the contacts of a tree.
     fn settings(&self, world: usize, tree: usize) -> [T; 5] {
         let (set, lane) = self.model.lane(world, tree);
@@ -149,7 +149,7 @@ struct Sides {
     angular: bool,
 }
 
-impl<T: Scalar + Precision> IslandPack<T> {
+impl<T: Scalar> IslandPack<T> {
     pub(crate) fn new(model: &HostModel<T>, n_world: usize, dense: bool) -> Self {
         let n_fixed = n_world * model.fixed.len();
         Self {
@@ -267,7 +267,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
     pub(crate) fn pack<'p, P: Fn(usize, usize) -> [T; POSE]>(
         &mut self,
         step: &Step<'_, T, P>,
-        worlds: &mut [World<T>],
+        worlds: &mut [World],
         plan: impl Fn(usize) -> &'p Plan,
     ) {
         self.clear();
@@ -293,7 +293,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
     }
 
     /// Contacts that a tree solves by itself again.
-    fn return_contacts<P>(&mut self, step: &Step<'_, T, P>, index: usize, world: &World<T>) {
+    fn return_contacts<P>(&mut self, step: &Step<'_, T, P>, index: usize, world: &World) {
         let matched = world.contacts.iter().zip(&world.places).zip(&world.warm);
         for ((contact, &place), &warm) in matched {
             if let (Place::Slot(slot), Some(Place::Island(at))) = (place, warm)
@@ -338,7 +338,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
         &mut self,
         step: &Step<'_, T, P>,
         index: usize,
-        world: &mut World<T>,
+        world: &mut World,
         plan: &Plan,
     ) {
         let model = step.model;
@@ -381,7 +381,7 @@ impl<T: Scalar + Precision> IslandPack<T> {
         self.colours.extend(plan.colours.iter().map(|end| first + end));
     }
 
-    fn contact<P>(&mut self, step: &Step<'_, T, P>, index: usize, world: &mut World<T>, id: usize) {
+    fn contact<P>(&mut self, step: &Step<'_, T, P>, index: usize, world: &mut World, id: usize) {
         let Contact { bodies, point, normal, distance, friction, restitution, .. } = world.contacts[id];
         let bodies = bodies.map(|body| step.model.lanes.bodies[body as usize]);
         let constraint = self.constraints.len() as u32;
@@ -395,12 +395,12 @@ impl<T: Scalar + Precision> IslandPack<T> {
         world.places[id] = Place::Island(constraint);
         self.block(step.model, index, previous, &Sides { bodies, angular: false });
         let mut numbers = [T::default(); contact::SIZE];
-        numbers[contact::POINT..contact::POINT + 3].copy_from_slice(&point);
-        numbers[contact::NORMAL..contact::NORMAL + 3].copy_from_slice(&normal);
-        numbers[contact::DISTANCE] = distance;
+        numbers[contact::POINT..contact::POINT + 3].copy_from_slice(&point.map(T::from_f64));
+        numbers[contact::NORMAL..contact::NORMAL + 3].copy_from_slice(&normal.map(T::from_f64));
+        numbers[contact::DISTANCE] = T::from_f64(distance);
         // Friction below zero means a block that holds.
-        numbers[contact::FRICTION] = friction.max(T::default());
-        numbers[contact::RESTITUTION] = restitution;
+        numbers[contact::FRICTION] = T::from_f64(friction.max(0.0));
+        numbers[contact::RESTITUTION] = T::from_f64(restitution);
         if let Some(body) = bodies.iter().flatten().next() {
             numbers[SETTINGS].copy_from_slice(&step.settings(index, body.tree));
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision, Scratch};
+use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch};
 use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_shaders::Scalar;
@@ -48,8 +48,8 @@ const AHEAD: f64 = 1.25;
 
 /// What all chunks of a group share.
 #[derive(Debug)]
-pub(crate) struct HostModel<T: Precision> {
-    pub(crate) collision: CollisionModel<T>,
+pub(crate) struct HostModel<T: Scalar> {
+    pub(crate) collision: CollisionModel,
     pub(crate) lanes: LaneMap,
     /// Of each tree set: sizes of a tree, trees of a world.
     pub(crate) sets: Vec<SetShape>,
@@ -86,10 +86,10 @@ pub(crate) struct SetShape {
 
 /// Scratch of a run of worlds.
 #[derive(Default)]
-struct Bench<T: Precision> {
-    scratch: Scratch<T>,
+struct Bench {
+    scratch: Scratch,
     /// By body.
-    travel: Vec<[T; 2]>,
+    travel: Vec<[f64; 2]>,
     /// Spent on contacts and on islands in the run at hand, where it is timed.
     spent: [Duration; 2],
     begins: Vec<u32>,
@@ -103,8 +103,8 @@ pub(crate) struct Moving<P, V> {
 }
 
 /// What was packed for one step, and where it stands.
-pub(crate) struct Packed<'a, T: Precision> {
-    pub(crate) worlds: &'a [World<T>],
+pub(crate) struct Packed<'a, T: Scalar> {
+    pub(crate) worlds: &'a [World],
     pub(crate) packs: &'a [SlotPack<T>],
     pub(crate) islands: &'a IslandPack<T>,
     organisers: &'a [Organiser],
@@ -112,7 +112,7 @@ pub(crate) struct Packed<'a, T: Precision> {
     params: &'a [LaneParams<T>],
 }
 
-impl<T: Scalar + Precision> Packed<'_, T> {
+impl<T: Scalar> Packed<'_, T> {
     /// Time step of a tree of a world, s.
     pub(crate) fn timestep(&self, world: usize, tree: usize) -> f64 {
         let (set, lane) = self.model.lane(world, tree);
@@ -126,13 +126,13 @@ impl<T: Scalar + Precision> Packed<'_, T> {
 }
 
 /// Contacts of the worlds of one chunk.
-pub(crate) struct HostStage<T: Precision> {
+pub(crate) struct HostStage<T: Scalar> {
     model: Arc<HostModel<T>>,
     width: usize,
-    pub(crate) worlds: Vec<World<T>>,
+    pub(crate) worlds: Vec<World>,
     /// Islands of each world; only models of several trees have any to find.
     pub(crate) organisers: Vec<Organiser>,
-    benches: Vec<Bench<T>>,
+    benches: Vec<Bench>,
     pub(crate) packs: Vec<SlotPack<T>>,
     /// By set.
     pub(crate) params: Vec<LaneParams<T>>,
@@ -144,9 +144,9 @@ pub(crate) struct HostStage<T: Precision> {
 }
 
 /// A block's number, its worlds, their organisers, and what a thread works with.
-type Task<'a, T> = (usize, ((&'a mut [World<T>], &'a mut [Organiser]), &'a mut Bench<T>));
+type Task<'a> = (usize, ((&'a mut [World], &'a mut [Organiser]), &'a mut Bench));
 
-impl<T: Scalar + Precision> HostStage<T> {
+impl<T: Scalar> HostStage<T> {
     /// `dense`: whether the solver has Delassus operators of small islands written out.
     pub(crate) fn new(
         model: Arc<HostModel<T>>,
@@ -180,7 +180,7 @@ impl<T: Scalar + Precision> HostStage<T> {
     pub(crate) fn run<'o, 'p, P, V>(
         &mut self,
         moving: &Moving<P, V>,
-        overrides: impl Fn(usize) -> Overrides<'o, T> + Sync,
+        overrides: impl Fn(usize) -> Overrides<'o> + Sync,
         stopped: impl Fn(usize) -> bool + Sync,
     ) where
         P: Fn(usize) -> &'p [T] + Sync,
@@ -193,13 +193,13 @@ impl<T: Scalar + Precision> HostStage<T> {
         let timed = self.timings.is_some();
         let now = || timed.then(Instant::now);
         let passed = |since: Option<Instant>| since.map_or(Duration::ZERO, |since| since.elapsed());
-        let work = |(block, ((worlds, organisers), bench)): Task<'_, T>| {
+        let work = |(block, ((worlds, organisers), bench)): Task<'_>| {
             let clock = now();
             for (i, world) in worlds.iter_mut().enumerate() {
                 let index = block * BLOCK + i;
                 world.contacts.clear();
                 if !stopped(index) {
-                    let pose = |body: usize| model.pose(poses, width, index, body);
+                    let pose = |body: usize| unit(model.pose(poses, width, index, body));
                     let mut own = overrides(index);
                     let speeds = |set: usize| (moving.speeds)(set);
                     if model.travel(&speeds, params, width, index, !own.sizes.is_empty(), &mut bench.travel) {
@@ -298,12 +298,22 @@ impl<T: Scalar + Precision> HostStage<T> {
     }
 }
 
+/// A frame as collision takes it: in f32 a rotation is of unit length to 1e-7 only.
+fn unit<T: Scalar>(pose: [T; POSE]) -> [f64; POSE] {
+    let mut pose = pose.map(Scalar::to_f64);
+    if T::NAME != f64::NAME {
+        let length = pose[3..].iter().map(|x| x * x).sum::<f64>().sqrt();
+        pose[3..].iter_mut().for_each(|x| *x /= length);
+    }
+    pose
+}
+
 /// Whether a tree is part of an island with other trees.
 fn is_shared(organiser: &Organiser, tree: usize) -> bool {
     organiser.plan().island_of.get(tree).is_some_and(|&island| island != NONE)
 }
 
-impl<T: Scalar + Precision> HostModel<T> {
+impl<T: Scalar> HostModel<T> {
     /// World frame of a body of a model.
     #[inline]
     fn pose<'p>(&self, poses: &impl Fn(usize) -> &'p [T], width: usize, world: usize, body: usize) -> [T; POSE]
@@ -344,7 +354,7 @@ impl<T: Scalar + Precision> HostModel<T> {
         width: usize,
         world: usize,
         resized: bool,
-        travel: &mut Vec<[T; 2]>,
+        travel: &mut Vec<[f64; 2]>,
     ) -> bool
     where
         T: 'p,
@@ -368,14 +378,14 @@ impl<T: Scalar + Precision> HostModel<T> {
         }
         travel.clear();
         travel.extend(self.lanes.bodies.iter().map(|place| match place {
-            Some(place) => own(place.tree)(place.local),
-            None => [T::default(); 2],
+            Some(place) => own(place.tree)(place.local).map(Scalar::to_f64),
+            None => [0.0; 2],
         }));
         true
     }
 
     /// Islands of a world, the place of every contact, and where it was solved in the step before.
-    fn organise(&self, world: &mut World<T>, organiser: &mut Organiser, bench: &mut Bench<T>) {
+    fn organise(&self, world: &mut World, organiser: &mut Organiser, bench: &mut Bench) {
         let n_tree = self.lanes.trees.len();
         if n_tree > 1 || self.all_in_islands {
             bench.begins.clear();
@@ -394,7 +404,7 @@ impl<T: Scalar + Precision> HostModel<T> {
         }
         world.places.clear();
         world.places.resize(world.contacts.len(), Place::Island(u32::MAX));
-        let alone = |contact: &Contact<T>| {
+        let alone = |contact: &Contact| {
             let tree = self.trees_of(contact).into_iter().flatten().next()? as usize;
             (!is_shared(organiser, tree)).then_some(tree)
         };
@@ -404,7 +414,7 @@ impl<T: Scalar + Precision> HostModel<T> {
     }
 
     /// The trees that a contact touches.
-    pub(crate) fn trees_of(&self, contact: &Contact<T>) -> [Option<u32>; 2] {
+    pub(crate) fn trees_of(&self, contact: &Contact) -> [Option<u32>; 2] {
         contact.bodies.map(|body| self.lanes.bodies[body as usize].map(|place| place.tree as u32))
     }
 }

@@ -66,7 +66,7 @@ impl<T: Scalar> SlotPack<T> {
     /// solved elsewhere. `was_here`: whether a block of a tree of a world was solved by its tree in the step before.
     pub(crate) fn pack(
         &mut self,
-        worlds: &[World<T>],
+        worlds: &[World],
         lanes: &LaneMap,
         shared: impl Fn(usize, usize) -> bool + Sync,
         was_here: impl Fn(usize, usize, usize) -> bool + Sync,
@@ -166,7 +166,7 @@ fn fill_contacts<T: Scalar>(
     width: usize,
     lane: usize,
     n_block: usize,
-    world: &World<T>,
+    world: &World,
     tree: usize,
     lanes: &LaneMap,
 ) {
@@ -186,7 +186,7 @@ fn fill_contacts<T: Scalar>(
         let [nx, ny, nz] = contact.normal;
         let fields = [px, py, pz, nx, ny, nz, contact.distance, contact.friction, contact.restitution];
         for (f, x) in fields.into_iter().enumerate() {
-            reals[(at + f) * width + lane] = x;
+            reals[(at + f) * width + lane] = T::from_f64(x);
         }
     }
 }

@@ -16,9 +16,9 @@ pub(crate) type Key = ([u32; 2], u64);
 
 /// Contacts of one world, and those of the step before.
 #[derive(Debug)]
-pub(crate) struct World<T> {
+pub(crate) struct World {
     /// In the order of collision.
-    pub(crate) contacts: Vec<Contact<T>>,
+    pub(crate) contacts: Vec<Contact>,
     /// Where each is solved.
     pub(crate) places: Vec<Place>,
     /// Where each was solved in the step before, if it was there.
@@ -31,7 +31,7 @@ pub(crate) struct World<T> {
     previous: Vec<(Key, Place)>,
 }
 
-impl<T> World<T> {
+impl World {
     pub(crate) fn new(n_tree: usize) -> Self {
         Self {
             contacts: Vec::new(),
@@ -73,7 +73,7 @@ impl<T> World<T> {
 
     /// Gives every contact of a tree that is an island by itself a slot; `alone` names that tree, and `first` the slot
     /// its contacts begin at. The other contacts keep the place they have.
-    pub(crate) fn assign_slots(&mut self, alone: impl Fn(&Contact<T>) -> Option<usize>, first: impl Fn(usize) -> u32) {
+    pub(crate) fn assign_slots(&mut self, alone: impl Fn(&Contact) -> Option<usize>, first: impl Fn(usize) -> u32) {
         self.tree_begin.fill(0);
         for contact in &self.contacts {
             if let Some(tree) = alone(contact) {
@@ -116,6 +116,6 @@ impl<T> World<T> {
     }
 }
 
-fn key<T>(contact: &Contact<T>) -> Key {
+fn key(contact: &Contact) -> Key {
     (contact.geoms, contact.feature)
 }

@@ -1,7 +1,7 @@
 //! Contacts of a model as their derivatives need them: by the features that touch, in double precision.
 
 use manyworlds_collide::derivatives::ContactGeometry;
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Precision as CollidePrecision, Scratch};
+use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::POSE;
 
@@ -11,19 +11,19 @@ use crate::group::shared::Shared;
 /// Contacts of a model, as their derivatives need them.
 pub(in crate::group) struct Geometry {
     pub(super) features: ContactGeometry,
-    /// Collision in double precision, of batches in single precision: which features touch cannot be told from rounded
-    /// points and normals.
-    exact: Option<CollisionModel<f64>>,
+    /// Collision at poses in double precision, of batches in single precision: which features touch cannot be told at
+    /// rounded poses.
+    exact: Option<CollisionModel>,
 }
 
 impl Geometry {
-    pub(in crate::group) fn new<T: Scalar + CollidePrecision>(shared: &Shared<T>) -> Result<Self, Error> {
+    pub(in crate::group) fn new<T: Scalar>(shared: &Shared<T>) -> Result<Self, Error> {
         let features = ContactGeometry::new(&shared.model)?;
         let exact = if T::NAME == f64::NAME { None } else { Some(CollisionModel::new(&shared.model)?) };
         Ok(Self { features, exact })
     }
 
-    /// The contacts of a world, found again in double precision where they were found in single.
+    /// The contacts of a world, found again at poses in double precision where the batch's are in single.
     pub(in crate::group) fn exact(&self, pose: impl Fn(usize) -> [f64; POSE], sizes: &[[f64; 3]]) -> ExactContacts {
         let Some(exact) = &self.exact else { return ExactContacts(None) };
         let mut found = Vec::new();
@@ -36,35 +36,17 @@ impl Geometry {
 }
 
 /// Contacts of a world found again in double precision, sorted; none where the step's own are.
-pub(in crate::group) struct ExactContacts(Option<Vec<Contact<f64>>>);
+pub(in crate::group) struct ExactContacts(Option<Vec<Contact>>);
 
 impl ExactContacts {
     /// That of a contact; why there is none.
-    pub(in crate::group) fn get<T: Scalar + CollidePrecision>(
-        &self,
-        from: &Contact<T>,
-    ) -> Result<Contact<f64>, String> {
-        let Some(all) = &self.0 else { return Ok(double(from)) };
+    pub(in crate::group) fn get(&self, from: &Contact) -> Result<Contact, String> {
+        let Some(all) = &self.0 else { return Ok(*from) };
         let key = (from.geoms, from.feature);
         let found = all.binary_search_by_key(&key, |contact| (contact.geoms, contact.feature));
         // Friction and restitution may be the world's own.
-        let [friction, restitution] = [from.friction, from.restitution].map(Scalar::to_f64);
         found
-            .map(|at| Contact { friction, restitution, ..all[at] })
-            .map_err(|_| "a contact that is found in single precision alone".into())
-    }
-}
-
-/// A contact in double precision.
-pub(in crate::group) fn double<T: Scalar + CollidePrecision>(from: &Contact<T>) -> Contact<f64> {
-    Contact {
-        geoms: from.geoms,
-        bodies: from.bodies,
-        point: from.point.map(Scalar::to_f64),
-        normal: from.normal.map(Scalar::to_f64),
-        distance: from.distance.to_f64(),
-        friction: from.friction.to_f64(),
-        restitution: from.restitution.to_f64(),
-        feature: from.feature,
+            .map(|at| Contact { friction: from.friction, restitution: from.restitution, ..all[at] })
+            .map_err(|_| "a contact that is found at poses in single precision alone".into())
     }
 }

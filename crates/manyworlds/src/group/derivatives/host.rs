@@ -1,6 +1,5 @@
 //! Derivatives on the host, by `manyworlds_gradients`: any step, in double precision.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gradients::{Certificate, GradientRules, Inputs, Linearised, Outputs, StepInput};
 use manyworlds_shaders::Scalar;
 
@@ -16,7 +15,7 @@ pub(crate) trait Lineariser: Send + Sync {
     fn for_products<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a>;
 }
 
-impl<T: Scalar + CollidePrecision> Lineariser for Shared<T> {
+impl<T: Scalar> Lineariser for Shared<T> {
     fn linearised<'a>(&'a self, step: &'a WorldStep, rules: GradientRules) -> Linearised<'a> {
         step.settled(step.input(self), |input| Linearised::new(input, rules))
     }

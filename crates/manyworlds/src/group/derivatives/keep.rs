@@ -1,12 +1,11 @@
 //! Keeps the states before steps, and forgets those that are no longer of the last step.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_shaders::Scalar;
 
 use crate::Error;
 use crate::group::chunk::Chunk;
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// The step of a world is no longer one that could be differentiated.
     pub(in crate::group) fn forget_step(&mut self, world: usize) {
         if let Some(before) = &mut self.before {

@@ -14,7 +14,6 @@ mod step;
 
 use std::sync::Arc;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gradients::{Certificate, GradientRules};
 use manyworlds_shaders::Scalar;
 use rayon::prelude::*;
@@ -54,7 +53,7 @@ pub(crate) trait Differentiable {
     fn tape_bytes(&self) -> usize;
 }
 
-impl<T: Scalar + CollidePrecision> Group<T> {
+impl<T: Scalar> Group<T> {
     /// Whether kernels are asked before the host.
     ///
     /// [`DerivativesBy::Best`] was measured on the CPU executor, 64 worlds on one thread (`cargo bench -p manyworlds-benches
@@ -91,7 +90,7 @@ impl<T: Scalar + CollidePrecision> Group<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Differentiable for Group<T> {
+impl<T: Scalar> Differentiable for Group<T> {
     fn keep_steps(&mut self, on: bool) -> Result<(), Error> {
         if !on {
             self.chunks.iter_mut().for_each(|chunk| chunk.before = None);

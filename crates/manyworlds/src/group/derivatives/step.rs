@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use manyworlds_collide::{Contact, Precision as CollidePrecision};
+use manyworlds_collide::Contact;
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gradients::{
@@ -16,7 +16,7 @@ use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, TreeDims, 
 use manyworlds_shaders::index::slot_at;
 use manyworlds_shaders::math::{cross, dot};
 
-use super::geometry::{Geometry, double};
+use super::geometry::Geometry;
 use crate::group::State;
 use crate::group::chunk::Chunk;
 use crate::group::seen::{Lane, Seen};
@@ -37,7 +37,7 @@ fn contact_model(solver: &dyn Solver) -> ContactModel {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Shared<T> {
+impl<T: Scalar> Shared<T> {
     /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
     pub(super) fn problem(&self, summary: &Summary, tolerance: f64) -> Option<String> {
         if summary.failed() {
@@ -86,7 +86,7 @@ struct OwnTree {
 }
 
 impl OwnTree {
-    fn params<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> &'a [f64] {
+    fn params<'a, T: Scalar>(&'a self, shared: &'a Shared<T>) -> &'a [f64] {
         self.params.as_deref().unwrap_or(&shared.sets[self.set].params[self.index])
     }
 }
@@ -97,7 +97,7 @@ fn frames_reals(dims: TreeDims) -> usize {
 }
 
 /// Memory of a step of a world with so many contacts of a model, B; what a [`WorldStep`] takes.
-pub(crate) fn step_bytes<T: Scalar + CollidePrecision>(shared: &Shared<T>, contacts: usize, own_params: bool) -> usize {
+pub(crate) fn step_bytes<T: Scalar>(shared: &Shared<T>, contacts: usize, own_params: bool) -> usize {
     let tree = |place: &crate::lanes::TreePlace| {
         let dims = shared.sets[place.set].layout.dims;
         let params = if own_params { dims.n_param as usize } else { 0 };
@@ -130,7 +130,7 @@ impl WorldStep {
     }
 
     /// The step, as the derivatives take it.
-    pub(super) fn input<'a, T: Scalar + CollidePrecision>(&'a self, shared: &'a Shared<T>) -> StepInput<'a> {
+    pub(super) fn input<'a, T: Scalar>(&'a self, shared: &'a Shared<T>) -> StepInput<'a> {
         let tree = |tree: &'a OwnTree| {
             let layout = &shared.sets[tree.set].layout;
             let [n_body, n_v, n_m] = [layout.dims.n_body, layout.dims.n_v, layout.dims.n_m].map(|n| n as usize);
@@ -171,14 +171,14 @@ struct Poses<'a>(&'a [OwnTree]);
 
 impl Poses<'_> {
     /// Of a body of the model; zeros for one that does not move.
-    fn of<T: Scalar + CollidePrecision>(self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
+    fn of<T: Scalar>(self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
         let Some(place) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
         std::array::from_fn(|k| self.0[place.tree].frames[POSE * place.local + k])
     }
 }
 
 /// Numbers of a chunk that a step left in its buffers: where they lie, or read once.
-pub(super) struct StepNumbers<'a, T: Scalar + CollidePrecision> {
+pub(super) struct StepNumbers<'a, T: Scalar> {
     chunk: &'a Chunk<T>,
     summaries: Vec<Summary>,
     tolerance: f64,
@@ -197,7 +197,7 @@ struct SetNumbers<T> {
     params: Option<Seen<T>>,
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// What the last step left: derivatives are those of the impulses as they are stored, and so is their certificate.
     pub(super) fn step_numbers(&mut self) -> Result<StepNumbers<'_, T>, Error> {
         let (summaries, tolerance) = self.stored()?;
@@ -205,7 +205,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
     }
 }
 
-impl<'a, T: Scalar + CollidePrecision> StepNumbers<'a, T> {
+impl<'a, T: Scalar> StepNumbers<'a, T> {
     /// `tolerance`: residuals above it speak against a step, N s.
     fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
         chunk.finish()?;
@@ -353,9 +353,9 @@ impl<'a, T: Scalar + CollidePrecision> StepNumbers<'a, T> {
         let (poses, sizes) = (Poses(trees), self.chunk.sizes(world));
         let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
-        let input = |(from, at): (&Contact<T>, &Place)| {
+        let input = |(from, at): (&Contact, &Place)| {
             let exact = exact_contacts.get(from);
-            let contact = exact.clone().unwrap_or_else(|_| double(from));
+            let contact = exact.clone().unwrap_or(*from);
             let bodies = contact.bodies.map(place);
             let tree = bodies.iter().flatten().next().map(|body| body.0);
             let impulse = match (at, tree) {
@@ -392,7 +392,7 @@ impl<'a, T: Scalar + CollidePrecision> StepNumbers<'a, T> {
     }
 
     /// Whether a contact without impulse has no speed after the step either.
-    fn is_tied(&self, shared: &Shared<T>, trees: &[OwnTree], contact: &Contact<f64>) -> bool {
+    fn is_tied(&self, shared: &Shared<T>, trees: &[OwnTree], contact: &Contact) -> bool {
         let mut settings = [0.0; 3];
         let mut speed = 0.0;
         for (sign, body) in [-1.0, 1.0].into_iter().zip(contact.bodies) {

@@ -16,7 +16,6 @@
 mod prepare;
 pub(super) mod unsolved;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::{Recording, Ticket};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::batch::hold::whom;
@@ -34,7 +33,7 @@ pub(super) enum InFlight {
     Motion(Ticket),
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Waits for what was started last, until nothing is left to do of it.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         while let Some(in_flight) = self.in_flight.take() {
@@ -216,5 +215,61 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
         }
         self.record_held(whom::NOBODY);
         self.record_poses();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::buffers::{IslandBuffers, SetBuffers};
+    use super::super::{Backend, Group, Worlds};
+    use crate::{BatchOptions, ImportOptions, load};
+
+    /// What the host uploads for a step, or when worlds are made.
+    const UPLOADED: &[&str] =
+        &["topology", "params", "lane_params", "contact", "contact_map", "slots", "index", "moves", "solver_words"];
+    /// What the step before leaves; of its impulses `before`, which is either buffer.
+    const LEFT: &[&str] = &["state", "status", "pose", "motion", "row", "impulse_a", "impulse_b"];
+
+    /// Stages follow each other as the module says, and none reads what nobody wrote.
+    #[test]
+    fn stages_read_what_was_written() {
+        for (name, solver) in
+            [("humanoid", "auto"), ("heavy-stack", "auto"), ("heavy-stack", "canal"), ("arch", "subadmm")]
+        {
+            let model = load(name, &ImportOptions::default()).expect("a scene").model;
+            let options = BatchOptions { solver: solver.into(), ..BatchOptions::default() };
+            let mut group = Group::<f64>::new(&model, 2, &options, &Backend::Cpu).expect("a group");
+            for _ in 0..60 {
+                group.step(None).expect("a step");
+            }
+            let mut names = Vec::new();
+            let sets = group.shared.sets.len();
+            for _ in 0..sets {
+                SetBuffers::declare(&mut names);
+            }
+            IslandBuffers::declare(&mut names);
+            let chunk = &mut group.chunks[0];
+            chunk.begin().expect("a step begins");
+            let mut order: Vec<&str> = chunk.recording.stages().map(|(stage, _)| stage).collect();
+            order.dedup();
+            // Each tree set has dynamics and contact of its own.
+            assert!(order.ends_with(&["dynamics", "contact", "hold", "motion"]), "{name}: {order:?}");
+            let mut written = BTreeSet::new();
+            for (stage, dispatches) in chunk.recording.stages() {
+                for dispatch in dispatches {
+                    for (id, binding) in dispatch.buffers().iter().zip(dispatch.kernel.bindings) {
+                        let buffer = names[id.0 as usize].name;
+                        let known = UPLOADED.contains(&buffer) || LEFT.contains(&buffer) || written.contains(id);
+                        assert!(binding.write || known, "{name}, {stage}: {} reads {buffer}", dispatch.kernel.name);
+                        if binding.write {
+                            written.insert(*id);
+                        }
+                    }
+                }
+            }
+            assert!(!written.is_empty());
+        }
     }
 }

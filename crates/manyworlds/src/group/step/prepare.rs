@@ -1,6 +1,6 @@
 //! The host's stages of a step: what collides, islands, packing, uploads.
 
-use manyworlds_collide::{Overrides, Precision as CollidePrecision};
+use manyworlds_collide::Overrides;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{contact, map, slot_reals};
@@ -11,7 +11,7 @@ use super::super::chunk::Chunk;
 use crate::Error;
 use crate::host::Moving;
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Freezes all trees of a world that has one which stopped.
     fn freeze(&mut self) -> Result<(), Error> {
         if self.sets.len() == 1 && self.sets[0].k == 1 {

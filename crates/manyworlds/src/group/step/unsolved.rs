@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::time::Instant;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
 use manyworlds_contact::solve::{ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace};
@@ -59,7 +58,7 @@ struct SetAnswers<T> {
     impulse: Vec<T>,
 }
 
-impl<T: Scalar + CollidePrecision> Answers<T> {
+impl<T: Scalar> Answers<T> {
     /// What stands there now.
     fn new(chunk: &mut Chunk<T>) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
@@ -78,7 +77,7 @@ impl<T: Scalar + CollidePrecision> Answers<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
     pub(super) fn solve_rest(&mut self) -> Result<bool, Error> {
         self.answers.clear();
@@ -255,12 +254,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
 }
 
 /// One world, from what its kernels left. None: its numbers are not finite, or those of the answer are not.
-fn solve<T: Scalar + CollidePrecision>(
-    shared: &Shared<T>,
-    host: &Packed<'_, T>,
-    worlds: &Worlds<'_, T>,
-    world: usize,
-) -> Option<Solved> {
+fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_, T>, world: usize) -> Option<Solved> {
     // Numbers that are not finite have no problem; the kernels flag the world.
     let Desk { problem: memory, mut work } = DESK.take();
     let mut problem = worlds.world(shared, host, world, memory, shared.solver.responds()).ok()?;

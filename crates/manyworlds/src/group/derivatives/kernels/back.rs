@@ -1,6 +1,5 @@
 //! Products with the transposed Jacobian.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::Store;
 use manyworlds_gradients::{Certificate, GradientRules, integrate_back};
 use manyworlds_shaders::Scalar;
@@ -40,7 +39,7 @@ impl<T: Scalar> Results<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Products for some of its worlds, of which `first` is the first in the group; the others are left in `requests`.
     pub(super) fn back(
         &mut self,

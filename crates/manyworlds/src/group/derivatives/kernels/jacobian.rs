@@ -1,6 +1,5 @@
 //! Dense Jacobians.
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_gpu::Store;
 use manyworlds_gradients::{Certificate, GradientRules, integrate_rows};
 use manyworlds_shaders::Scalar;
@@ -34,7 +33,7 @@ impl<T: Scalar> Results<T> {
     }
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// Jacobians of some of its worlds, of which `first` is the first in the group; the others are left in `requests`.
     pub(super) fn jacobians(
         &mut self,

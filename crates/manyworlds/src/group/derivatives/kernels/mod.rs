@@ -4,7 +4,6 @@
 mod back;
 mod jacobian;
 
-use manyworlds_collide::Precision as CollidePrecision;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::BufferId;
 use manyworlds_gradients::{
@@ -25,7 +24,7 @@ use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
 
 use crate::group::derivatives::Certificates;
-use crate::group::derivatives::geometry::{Geometry, double};
+use crate::group::derivatives::geometry::Geometry;
 use crate::group::derivatives::request::{Request, WorldProduct};
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
@@ -63,7 +62,7 @@ impl Limits {
 /// The buffer that a result goes to, and its reals of a lane.
 type Output = (fn(&SetBuffers) -> BufferId, fn(&TreeDims) -> usize);
 
-impl<T: Scalar + CollidePrecision> Shared<T> {
+impl<T: Scalar> Shared<T> {
     /// Whether kernels can differentiate steps of this model by these rules.
     fn by_kernels(&self, rules: GradientRules) -> bool {
         let fits = |dims: &TreeDims| dims.n_block == 0 && dims.n_v as usize <= rules.largest_dense;
@@ -80,7 +79,7 @@ struct LanesBefore<T> {
     params: Seen<T>,
 }
 
-impl<T: Scalar + CollidePrecision> Chunk<T> {
+impl<T: Scalar> Chunk<T> {
     /// What is asked of some of its worlds, as far as kernels go; gives the certificates of what they wrote, and leaves the
     /// rest in `requests`. `first`: its first world in the group.
     pub(super) fn differentiate(
@@ -304,7 +303,7 @@ impl<T: Scalar + CollidePrecision> Chunk<T> {
                 continue;
             }
             let exact = exact_contacts.get(contact);
-            let contact = exact.clone().unwrap_or_else(|_| double(contact));
+            let contact = exact.clone().unwrap_or(*contact);
             let root = shared.model.trees[first.tree].bodies.start;
             let centre = pose(root);
             let mut put = |field: usize, x: f64| {
