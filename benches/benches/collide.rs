@@ -46,7 +46,7 @@ fn numbers(pose: &Pose) -> [f64; 7] {
 /// Times one world; says how many contacts it has.
 fn bench(c: &mut Criterion, group: &str, name: &str, model: &Model, poses: &[Pose]) {
     let collision = CollisionModel::new(model).expect("supported shapes");
-    let poses: Vec<[f64; 7]> = poses.iter().map(|p| numbers(p)).collect();
+    let poses: Vec<[f64; 7]> = poses.iter().map(numbers).collect();
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     collision.collide(|body| poses[body], &mut scratch, &mut out).expect("finite poses");
     let id = BenchmarkId::new(name, format!("{} contacts", out.len()));

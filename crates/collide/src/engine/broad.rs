@@ -93,7 +93,6 @@ impl Broad {
         if geoms.len() > MOST_GEOMS {
             return Err(CollideError::TooManyGeoms { found: geoms.len(), limit: MOST_GEOMS });
         }
-        let speculative = speculative;
         if geoms.len() <= LIST_GEOMS {
             let mut pairs = Vec::new();
             for high in 1..geoms.len() {
