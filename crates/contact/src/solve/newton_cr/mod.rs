@@ -10,7 +10,7 @@
 //! which the printed form, with `phi_a J` on both sides, is only where `phi_a` is 0 or 1.
 //!
 //! Where everything sticks a handful of steps does; where contacts slide, a W that is held makes the iteration cycle, and
-//! Newton steps on the strict map ([`super::polish`]), which know how the cone follows the normal impulse, finish it.
+//! Newton steps on the strict map (`polish.rs`), which know how the cone follows the normal impulse, finish it.
 
 mod batch;
 mod island;
