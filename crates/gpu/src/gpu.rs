@@ -14,7 +14,7 @@ use crate::error::GpuError;
 use crate::pipelines::{Pipeline, Variant};
 use crate::readback::Readback;
 use crate::recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, Recording};
-use crate::store::{Store, Ticket, Timings, Traffic, other_type, outside};
+use crate::store::{RoundTrips, Store, Ticket, Timings, Traffic, other_type, outside};
 use crate::timestamps::Timestamps;
 
 /// Distance of the dims blocks of a recording [B]: the portable alignment of dynamic offsets.
@@ -59,6 +59,7 @@ pub struct GpuStore<T: Scalar> {
     timestamps: Option<Timestamps>,
     timed: bool,
     traffic: Traffic,
+    round_trips: RoundTrips,
     /// When the recording at work was submitted, where only that can be timed.
     submitted: Option<Instant>,
     scalar: std::marker::PhantomData<fn() -> T>,
@@ -90,6 +91,7 @@ impl<T: Scalar> GpuStore<T> {
             timestamps: None,
             timed: false,
             traffic: Traffic::default(),
+            round_trips: RoundTrips::default(),
             submitted: None,
             scalar: std::marker::PhantomData,
         })
@@ -389,12 +391,14 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
                 submission
             },
         )?;
+        self.round_trips.submissions += 1;
         Ok(Ticket { submission: Some(submission) })
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<(), GpuError> {
         if let Some(submission) = ticket.submission {
             self.device.wait(submission)?;
+            self.round_trips.waits += 1;
         }
         if let Some(since) = self.submitted.take() {
             self.timings.add(WHOLE, since.elapsed().as_secs_f64() * 1e3);
@@ -425,5 +429,9 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
 
     fn traffic(&self) -> Traffic {
         self.traffic
+    }
+
+    fn round_trips(&self) -> RoundTrips {
+        self.round_trips
     }
 }

@@ -22,5 +22,5 @@ pub use device::{DeviceOptions, GpuDevice};
 pub use error::GpuError;
 pub use gpu::GpuStore;
 pub use recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, MAX_BUFFERS, Recording};
-pub use store::{Store, Ticket, Timings, Traffic};
+pub use store::{RoundTrips, Store, Ticket, Timings, Traffic};
 pub use wgpu;

@@ -120,6 +120,35 @@ pub trait Store<T: Scalar>: Send + Sync {
 
     /// What was copied between the host's arrays and the buffers so far.
     fn traffic(&self) -> Traffic;
+
+    /// How often work was handed to a device and waited for so far; never where the executor is the host itself.
+    fn round_trips(&self) -> RoundTrips {
+        RoundTrips::default()
+    }
+}
+
+/// How often work was handed to a device, and how often the host waited for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// Recordings submitted.
+    pub submissions: u64,
+    /// Waits for one of them.
+    pub waits: u64,
+}
+
+impl RoundTrips {
+    /// Those since an earlier count.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self { submissions: self.submissions - earlier.submissions, waits: self.waits - earlier.waits }
+    }
+}
+
+impl AddAssign for RoundTrips {
+    fn add_assign(&mut self, other: Self) {
+        self.submissions += other.submissions;
+        self.waits += other.waits;
+    }
 }
 
 /// Bytes copied between the host's arrays and the buffers of a store: uploads and readbacks of a device, copies within

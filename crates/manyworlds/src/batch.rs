@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{DeviceOptions, GpuDevice, Traffic};
+use manyworlds_gpu::{DeviceOptions, GpuDevice, RoundTrips, Traffic};
 use manyworlds_gradients::GradientRules;
 use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
@@ -353,6 +353,15 @@ impl Batch {
             return Ok(());
         }
         Err(Error::Length { what: id.name(), world: None, expected, found })
+    }
+
+    /// How often work was handed to a device and waited for so far: for a step, once each a chunk of worlds, where kernels
+    /// solve them all. Never on the CPU.
+    #[must_use]
+    pub fn round_trips(&self) -> RoundTrips {
+        let mut sum = RoundTrips::default();
+        self.groups.iter().for_each(|group| sum += group.round_trips());
+        sum
     }
 
     /// Bytes that were copied between the host's arrays and the batch's buffers so far: uploads and readbacks of a GPU,

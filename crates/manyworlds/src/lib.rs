@@ -53,7 +53,7 @@ pub use load::load;
 pub use manyworlds_contact as contact;
 pub use manyworlds_dynamics::Parameter;
 pub use manyworlds_gpu as gpu;
-pub use manyworlds_gpu::{AdapterReport, GpuDevice, Traffic, adapters, wgpu};
+pub use manyworlds_gpu::{AdapterReport, GpuDevice, RoundTrips, Traffic, adapters, wgpu};
 pub use manyworlds_gradients::{Bounces, Certificate, GradientRules, Inputs, Jacobian, Mode, Outputs};
 pub use manyworlds_model as model;
 pub use manyworlds_model::{ImportOptions, Loaded, Model, ModelBuilder};

@@ -28,6 +28,7 @@ mod overrides;
 mod parameter_derivatives;
 mod parity;
 mod rollout;
+mod round_trips;
 mod single_precision;
 mod smoothing;
 mod standing;

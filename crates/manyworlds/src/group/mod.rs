@@ -20,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{Timings, Traffic};
+use manyworlds_gpu::{RoundTrips, Timings, Traffic};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::{tile_at, tile_len};
@@ -72,6 +72,7 @@ pub(crate) trait Worlds: Send + Differentiable {
     /// Copies all rows of a field in.
     fn write_rows(&mut self, id: FieldId, rows: Rows<'_>) -> Result<(), Error>;
     fn traffic(&self) -> Traffic;
+    fn round_trips(&self) -> RoundTrips;
     fn save(&mut self, out: &mut Writer) -> Result<(), Error>;
     fn restore(&mut self, input: &mut Reader) -> Result<(), Error>;
     fn time(&mut self, on: bool);
@@ -397,6 +398,12 @@ impl<T: Scalar> Worlds for Group<T> {
             chunk.write_rows(id, rows.part(first * width..(first + chunk.n_world) * width))?;
         }
         Ok(())
+    }
+
+    fn round_trips(&self) -> RoundTrips {
+        let mut sum = RoundTrips::default();
+        self.chunks.iter().for_each(|chunk| sum += chunk.store.round_trips());
+        sum
     }
 
     fn traffic(&self) -> Traffic {

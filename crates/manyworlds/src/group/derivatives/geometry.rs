@@ -35,7 +35,7 @@ impl Geometry {
     }
 }
 
-/// Contacts of a world found again in double precision, sorted; none where the step's own are.
+/// Contacts of a world found again at poses in double precision, sorted; none where the step's own are.
 pub(in crate::group) struct ExactContacts(Option<Vec<Contact>>);
 
 impl ExactContacts {
