@@ -46,9 +46,8 @@ fn what_the_host_solves_takes_a_look_and_a_motion_more() {
     let options = BatchOptions { device: Some(device), tolerance: 1e-30, iterations: 2, ..BatchOptions::default() };
     let mut batch = batch("half-cheetah", options);
     let taken = steps(&mut batch, 100);
-    let &(last, by_host) = taken.last().expect("steps");
-    assert!(by_host, "the robot has fallen to the ground");
-    assert!(last.submissions <= 3 * CHUNKS, "{last:?}");
+    let &(last, _) = taken.last().expect("steps");
+    assert_eq!(last.submissions, 3 * CHUNKS, "all robots lie on the ground by now: {taken:?}");
 }
 
 #[test]

@@ -32,7 +32,11 @@ fn ramp(friction: f64, share: f64) -> Model {
 }
 
 fn batch(model: &Model, precision: Precision) -> Batch {
-    let options = BatchOptions { executor: Executor::Cpu, precision, ..BatchOptions::default() };
+    let mut options = BatchOptions { executor: Executor::Cpu, precision, ..BatchOptions::default() };
+    if precision == Precision::F64 {
+        // As the command `sim` has it.
+        (options.tolerance, options.iterations) = (1e-10, 1000);
+    }
     Batch::new(&[(model, 1)], &options).expect("a batch")
 }
 

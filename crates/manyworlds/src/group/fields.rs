@@ -99,18 +99,23 @@ impl Columns {
     /// Shape of a world's row.
     pub(crate) fn row_shape(&self, id: FieldId) -> Vec<usize> {
         match id {
-            FieldId::Position => vec![self.n_q],
-            FieldId::Velocity | FieldId::Force => vec![self.n_v],
-            FieldId::Control => vec![self.n_u],
             FieldId::Pose => vec![self.bodies, POSE],
             FieldId::Twist => vec![self.bodies, SPATIAL],
             FieldId::Certificate => vec![self.trees, info::SIZE],
+            FieldId::Position | FieldId::Velocity | FieldId::Force | FieldId::Control => vec![self.width(id)],
         }
     }
 
     /// Numbers of a world's row.
     pub(crate) fn width(&self, id: FieldId) -> usize {
-        self.row_shape(id).iter().product()
+        match id {
+            FieldId::Position => self.n_q,
+            FieldId::Velocity | FieldId::Force => self.n_v,
+            FieldId::Control => self.n_u,
+            FieldId::Pose => self.bodies * POSE,
+            FieldId::Twist => self.bodies * SPATIAL,
+            FieldId::Certificate => self.trees * info::SIZE,
+        }
     }
 
     /// The columns of a tree's numbers of a field.
