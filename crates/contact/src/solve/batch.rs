@@ -1,6 +1,7 @@
 //! A solver in batches of worlds: which islands its kernels solve, what it packs for them each step, and its dispatches.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::contact::island::{IslandDims, SetDims};
@@ -38,7 +39,7 @@ pub struct BatchForm {
 #[derive(Debug, Clone)]
 pub struct BatchSetup {
     /// Branches of the trees of every set.
-    pub chains: Vec<Chains>,
+    pub chains: Arc<[Chains]>,
     /// Arithmetic of the kernels.
     pub precision: Precision,
     /// Whether kernels run on a device: a workgroup an island, a workspace an island in a buffer, and a solve spread over

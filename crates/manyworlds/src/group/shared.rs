@@ -17,6 +17,8 @@ use crate::{BatchOptions, Error, Integrator, geoms};
 pub(crate) struct Shared<T: Scalar> {
     pub(crate) model: Arc<Model>,
     pub(crate) sets: Vec<TreeSet>,
+    /// Branches of the trees of every set.
+    chains: Arc<[Chains]>,
     pub(crate) host: Arc<HostModel<T>>,
     pub(crate) tolerance: f64,
     /// Depth that is not undone, m.
@@ -70,6 +72,7 @@ impl<T: Scalar> Shared<T> {
         };
         Ok(Self {
             model: Arc::new(model),
+            chains: sets.iter().map(|set| Chains::new(&set.layout.tree())).collect(),
             sets,
             host: Arc::new(host),
             tolerance: options.tolerance,
@@ -91,7 +94,7 @@ impl<T: Scalar> Shared<T> {
     pub(crate) fn batch_solver(&self, on_device: bool) -> Option<Box<dyn BatchSolver>> {
         let form = self.form?;
         let setup = BatchSetup {
-            chains: self.sets.iter().map(|set| Chains::new(&set.layout.tree())).collect(),
+            chains: Arc::clone(&self.chains),
             precision: if T::NAME == f64::NAME { Precision::F64 } else { Precision::F32 },
             on_device,
             iterations: self.kernel_iterations(),

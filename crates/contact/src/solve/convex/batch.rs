@@ -27,7 +27,7 @@ pub(in crate::solve) struct ConvexBatch {
 impl ConvexBatch {
     /// `settings`: those of the method.
     pub(in crate::solve) fn new(setup: BatchSetup, settings: ConvexDims) -> Self {
-        let mut pack = ConvexPack::new(setup.chains, settings.method);
+        let mut pack = ConvexPack::new(setup.chains.to_vec(), settings.method);
         // Of islands whose matrix is too large a device finds directions without it, which leaves the host less. On the CPU
         // the host's sparse factor is better than that.
         pack.iterative = setup.on_device;

@@ -18,7 +18,7 @@ pub(super) const FORM: BatchForm =
 fn make(setup: BatchSetup) -> Box<dyn BatchSolver> {
     // Devices have a form of its own for many constraints: a dispatch a half-iteration.
     let fused_most = if setup.on_device { FUSED_MOST } else { u32::MAX };
-    Box::new(SplitBatch { pack: SplitPack::new(setup.chains, fused_most), on_device: setup.on_device })
+    Box::new(SplitBatch { pack: SplitPack::new(setup.chains.to_vec(), fused_most), on_device: setup.on_device })
 }
 
 /// The solver's part of a chunk.

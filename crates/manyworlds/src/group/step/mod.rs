@@ -80,12 +80,22 @@ impl<T: Scalar> Chunk<T> {
 
     /// Has the kernels of a step compiled before the first one; those of islands of several trees follow when there are any.
     pub(super) fn warm_up(&mut self) -> Result<(), Error> {
-        self.recording.clear();
-        self.record_solution();
-        self.record_hold();
-        self.record_motion();
+        self.record_step();
         self.store.prepare(&self.recording)?;
         Ok(())
+    }
+
+    /// A step as far as kernels go.
+    fn record_step(&mut self) {
+        self.recording.clear();
+        self.record_controls();
+        self.record_solution();
+        if self.shared.form.is_some() {
+            if self.shared.solver.finishes() {
+                self.record_hold();
+            }
+            self.record_motion();
+        }
     }
 
     /// Begins a step: the host's stages on the poses at hand, then those of the kernels in one submission.
@@ -97,15 +107,7 @@ impl<T: Scalar> Chunk<T> {
         self.islands.impulses.advance();
         self.prepare()?;
         self.keep()?;
-        self.recording.clear();
-        self.record_controls();
-        self.record_solution();
-        if self.shared.form.is_some() {
-            if self.shared.solver.finishes() {
-                self.record_hold();
-            }
-            self.record_motion();
-        }
+        self.record_step();
         self.in_flight = Some(InFlight::Step(self.store.submit(&self.recording)?));
         Ok(())
     }
