@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds_contact::{SolveSettings, SolveStatus, Stage, problem};
+use manyworlds_contact::{ContactProblem, Law, Relaxation, SolveSettings, SolveStatus, Stage, problem};
 use serde::Serialize;
 
 use crate::args::{OutputArgs, PrecisionArg, read};
@@ -53,8 +53,42 @@ struct Report {
     residual_scaled: f64,
     momentum_error: f64,
     complementarity_error: f64,
+    relaxed: Vec<RelaxedReport>,
     history: Vec<f64>,
     microseconds: f64,
+}
+
+/// A constraint whose bias gave way, because no motion gives what it asks for.
+#[derive(Serialize)]
+struct RelaxedReport {
+    /// `contact` or `row`, and its number in that list.
+    kind: &'static str,
+    index: usize,
+    /// Added to the normal's bias, or the row's, m/s; of three bilateral rows to each.
+    by: By,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    left_out: bool,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum By {
+    Row(f64),
+    Block([f64; 3]),
+}
+
+impl RelaxedReport {
+    fn new(problem: &ContactProblem, of: &Relaxation) -> Self {
+        let three = problem.constraints.iter().take_while(|c| c.law.rows() == 3).count();
+        let by = match problem.constraints[of.constraint].law {
+            Law::Contact { .. } => By::Row(of.by[2]),
+            Law::Block => By::Block(of.by),
+            _ => By::Row(of.by[0]),
+        };
+        let (kind, index) =
+            if of.constraint < three { ("contact", of.constraint) } else { ("row", of.constraint - three) };
+        Self { kind, index, by, left_out: of.left_out }
+    }
 }
 
 /// Solves the problem and reports.
@@ -80,6 +114,7 @@ pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
         residual_scaled: solution.quality.residual_scaled,
         momentum_error: solution.quality.momentum_error,
         complementarity_error: solution.quality.complementarity_error,
+        relaxed: solution.relaxed.iter().map(|of| RelaxedReport::new(&problem, of)).collect(),
         history: solution.history,
         microseconds: solution.elapsed.as_secs_f64() * 1e6,
     };

@@ -14,6 +14,6 @@ pub mod tree;
 pub use problem::{Condensed, ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};
 pub use solve::{
-    CanalParams, ContactModel, NcpFunction, NewtonCrParams, Penalty, Precision, SOLVERS, SapParams, Scaling, Solution,
+    CanalParams, ContactModel, NcpFunction, NewtonCrParams, Penalty, Precision, Relaxation, SOLVERS, SapParams, Scaling, Solution,
     SolveError, SolveSettings, SolveStatus, SolverParams, Stage, SubAdmmParams, solve, solve_with, solver,
 };

@@ -4,7 +4,7 @@
 
 use manyworlds_collide::organise::Island;
 
-use crate::problem::{Constraint, ContactProblem, Law};
+use crate::problem::{Constraint, ContactProblem, Law, Steps};
 
 /// The measures of section 3 of the mathematics, for one problem.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -25,7 +25,15 @@ pub struct Quality {
 /// The closed form `T` of a law: the impulse for `beta = step`, `u = -lambda` (Lee 2024, eqs. 14-18).
 #[must_use]
 pub fn closed_form(law: Law, step: f64, lambda: [f64; 3], sigma: [f64; 3], e: [f64; 3]) -> [f64; 3] {
-    let star: [f64; 3] = std::array::from_fn(|r| lambda[r] - step * (sigma[r] + e[r]));
+    capped_form(law, f64::INFINITY, step, lambda, sigma, e)
+}
+
+/// The same where the bias may give way: see [`Steps`].
+fn capped_form(law: Law, cap: f64, step: f64, lambda: [f64; 3], sigma: [f64; 3], e: [f64; 3]) -> [f64; 3] {
+    let mut star: [f64; 3] = std::array::from_fn(|r| lambda[r] - step * (sigma[r] + e[r]));
+    if cap.is_finite() {
+        law.requests().for_each(|r| star[r] = Steps { cap, request: law.request(e[r]) }.map(step, star[r]).0);
+    }
     match law {
         Law::Contact { mu } => {
             let n = star[2].max(0.0);
@@ -48,7 +56,7 @@ pub fn closed_form(law: Law, step: f64, lambda: [f64; 3], sigma: [f64; 3], e: [f
 fn defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
     let mut own = [0.0; 3];
     own[..c.law.rows()].copy_from_slice(&lambda[c.row..c.row + c.law.rows()]);
-    let t = closed_form(c.law, step, own, sigma, c.e);
+    let t = capped_form(c.law, c.cap, step, own, sigma, c.e);
     own.iter().zip(t).map(|(l, t)| (l - t).powi(2)).sum::<f64>().sqrt()
 }
 

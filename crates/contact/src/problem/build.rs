@@ -280,6 +280,7 @@ impl ProblemBuilder {
             law,
             e,
             compliance,
+            cap: f64::INFINITY,
             row: p.n_rows,
             sides: p.sides.len()..p.sides.len(),
             parts: p.parts.len()..p.parts.len(),

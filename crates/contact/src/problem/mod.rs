@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod operator;
 mod short;
+mod steps;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use condense::Condensed;
 pub use error::ProblemError;
 pub use file::{read, write, write_rounded};
 pub use operator::Operator;
+pub use steps::{Place, Steps};
 pub use short::DIGITS;
 
 /// What a constraint demands of its impulse `lambda` and biased velocity `sigma^ = J v + e` (Lee 2024, eqs. 14-18).
@@ -73,6 +75,26 @@ impl Law {
             _ => 1,
         }
     }
+
+    /// The rows whose bias is a speed that they ask for.
+    #[must_use]
+    pub fn requests(self) -> Range<usize> {
+        match self {
+            Self::Contact { .. } => 2..3,
+            Self::Block => 0..3,
+            Self::Bilateral | Self::Unilateral => 0..1,
+            Self::Soft { .. } | Self::Box { .. } => 0..0,
+        }
+    }
+
+    /// The speed that a bias asks such a row for, m/s: contacts and limits ask for nothing but to separate.
+    #[must_use]
+    pub fn request(self, e: f64) -> f64 {
+        match self {
+            Self::Block | Self::Bilateral => -e,
+            _ => (-e).max(0.0),
+        }
+    }
 }
 
 /// How a contact gives way, for the solvers of compliant contact; those of exact contact hold it rigid.
@@ -105,6 +127,9 @@ pub struct Constraint {
     pub e: [f64; 3],
     /// How it gives way; contacts only.
     pub compliance: Option<Compliance>,
+    /// Impulse up to which the speed that its bias asks for is pursued, N s: see [`Steps`]. Infinite where it is to be met
+    /// whatever that takes, which is what all laws demand.
+    pub cap: f64,
     /// First entry in `lambda`.
     pub row: usize,
     /// Its sides: one per subsystem that it touches.

@@ -3,7 +3,27 @@
 use manyworlds_shaders::Scalar;
 
 use super::system::{Block, Rows, cast};
-use crate::problem::Law;
+use crate::problem::{Constraint, Law, Place, Steps};
+
+/// How far the bias of a constraint is pursued, in this arithmetic: see [`Steps`].
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cap<T> {
+    /// Whatever that takes.
+    Never,
+    /// Up to an impulse; the speeds that its rows ask for.
+    At(T, Rows<T>),
+}
+
+impl<T: Scalar> Cap<T> {
+    pub(super) fn new(c: &Constraint) -> Self {
+        if c.cap == f64::INFINITY {
+            return Self::Never;
+        }
+        let mut requests = [T::lit(0.0); 3];
+        c.law.requests().for_each(|r| requests[r] = cast(c.law.request(c.e[r])));
+        Self::At(cast(c.cap), requests)
+    }
+}
 
 /// What a contact's impulse is mapped by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,11 +101,60 @@ fn diagonal<T: Scalar>(d: Rows<T>) -> Block<T> {
     p
 }
 
+/// A friction cone, its impulses mapped in this metric.
+#[derive(Clone, Copy)]
+struct Cone<T> {
+    map: Map,
+    mu: T,
+    beta: Rows<T>,
+}
+
+impl<T: Scalar> Cone<T> {
+    fn at(self, y: Rows<T>) -> (Rows<T>, Block<T>) {
+        match self.map {
+            Map::Strict => strict(self.mu, y),
+            Map::Proximal => cone_in_metric(self.mu, self.beta, y),
+        }
+    }
+
+    /// The same where the normal row's bias may give way. Where the impulse of the law as it is exceeds the cap, it is that of
+    /// the law without the request, or, if this falls short of the cap, the cap with what friction that allows.
+    fn capped(self, cap: T, request: T, y: Rows<T>) -> (Rows<T>, Block<T>) {
+        let pursued = self.at(y);
+        if pursued.0[2] <= cap {
+            return pursued;
+        }
+        let floor = self.at([y[0], y[1], y[2] - self.beta[2] * request]);
+        if cap <= floor.0[2] {
+            return floor;
+        }
+        let (zero, one) = (T::lit(0.0), T::lit(1.0));
+        let (length, radius) = ((y[0] * y[0] + y[1] * y[1]).sqrt(), self.mu * cap);
+        if length <= radius {
+            return ([y[0], y[1], cap], diagonal([one, one, zero]));
+        }
+        let (d0, d1, across) = (y[0] / length, y[1] / length, radius / length);
+        let p = [
+            [across * (one - d0 * d0), -(across * d0 * d1), zero],
+            [-(across * d0 * d1), across * (one - d1 * d1), zero],
+            [zero; 3],
+        ];
+        ([radius * d0, radius * d1, cap], p)
+    }
+}
+
+/// Impulse of a bilateral or unilateral row whose bias may give way, before its sign, and its slope.
+fn capped_row<T: Scalar>(cap: T, request: T, beta: T, y: T) -> (T, T) {
+    let (to, place) = Steps { cap, request }.map(beta, y);
+    (to, T::lit(if place == Place::Plateau { 0.0 } else { 1.0 }))
+}
+
 /// Impulse of a law for the penalties `beta` of its rows and multiplier `u = -before`, and its derivative with respect to
 /// `lambda* = before - beta (J v + e)` (Lee 2024, eqs. 14-18). `sigma` is `J v`; `e` holds the De Saxce shift.
 pub(super) fn impulse<T: Scalar>(
     map: Map,
     law: Law,
+    cap: Cap<T>,
     beta: Rows<T>,
     before: Rows<T>,
     sigma: Rows<T>,
@@ -99,18 +168,29 @@ pub(super) fn impulse<T: Scalar>(
         let free = lo < x && x < hi;
         row(x.max(lo).min(hi), if free { slope } else { zero })
     };
-    match law {
-        Law::Contact { mu } if map == Map::Strict => strict(cast(mu), star),
-        Law::Contact { mu } => cone_in_metric(cast(mu), beta, star),
-        Law::Block => (star, diagonal([one; 3])),
-        Law::Bilateral => row(star[0], one),
-        Law::Unilateral => row(star[0].max(zero), if zero < star[0] { one } else { zero }),
-        Law::Soft { k, b, lo, hi } => {
+    match (law, cap) {
+        (Law::Contact { mu }, Cap::Never) => Cone { map, mu: cast(mu), beta }.at(star),
+        (Law::Contact { mu }, Cap::At(cap, [.., a])) => Cone { map, mu: cast(mu), beta }.capped(cap, a, star),
+        (Law::Block, Cap::Never) => (star, diagonal([one; 3])),
+        (Law::Block, Cap::At(cap, a)) => {
+            let rows: [_; 3] = std::array::from_fn(|r| capped_row(cap, a[r], beta[r], star[r]));
+            (rows.map(|(x, _)| x), diagonal(rows.map(|(_, slope)| slope)))
+        }
+        (Law::Bilateral, Cap::Never) => row(star[0], one),
+        (Law::Unilateral, Cap::Never) => row(star[0].max(zero), if zero < star[0] { one } else { zero }),
+        (Law::Bilateral | Law::Unilateral, Cap::At(cap, [a, ..])) => {
+            let (x, slope) = capped_row(cap, a, beta[0], star[0]);
+            match law {
+                Law::Unilateral if x <= zero => row(zero, zero),
+                _ => row(x, slope),
+            }
+        }
+        (Law::Soft { k, b, lo, hi }, _) => {
             let (k, b, beta) = (cast::<T>(k), cast::<T>(b), beta[0]);
             let free = (b * (before[0] - beta * sigma[0]) - beta * k * e[0]) / (b + beta);
             clamped(free, lo, hi, b / (b + beta))
         }
-        Law::Box { lo, hi } => clamped(star[0], lo, hi, one),
+        (Law::Box { lo, hi }, _) => clamped(star[0], lo, hi, one),
     }
 }
 
@@ -152,11 +232,13 @@ mod tests {
         let step = 1e-6;
         let (equal, unequal) = ([2.0; 3], [5.0, 5.0, 2.0]);
         let maps = [(Map::Proximal, equal), (Map::Proximal, unequal), (Map::Strict, equal)];
-        for (law, (map, beta)) in laws.into_iter().flat_map(|law| maps.map(|map| (law, map))) {
+        let caps = [Cap::Never, Cap::At(0.4, [0.2, -0.3, 0.5])];
+        let cases = laws.into_iter().flat_map(|law| maps.map(|map| (law, map)));
+        for ((law, (map, beta)), cap) in cases.flat_map(|case| caps.map(|cap| (case, cap))) {
             for i in 0..100 {
                 let [before, sigma, e] =
                     [0, 1, 2].map(|k| std::array::from_fn(|r| (f64::from(9 * i + 3 * k + r as i32) * 7.77).sin()));
-                let at = |sigma| impulse(map, law, beta, before, sigma, e);
+                let at = |sigma| impulse(map, law, cap, beta, before, sigma, e);
                 let p = at(sigma).1;
                 for c in 0..law.rows() {
                     let moved = |d: f64| std::array::from_fn(|r| sigma[r] + if r == c { d } else { 0.0 });
@@ -165,7 +247,7 @@ mod tests {
                         let slope: f64 = (up[r] - down[r]) / (2.0 * step);
                         assert!(
                             (slope + beta[c] * p[r][c]).abs() < 1e-5,
-                            "{law:?} {map:?} {r} {c}: {slope} {}",
+                            "{law:?} {map:?} {cap:?} {r} {c}: {slope} {}",
                             p[r][c]
                         );
                     }

@@ -12,6 +12,7 @@ mod newton;
 pub mod newton_cr;
 pub mod pgs;
 mod polish;
+mod relax;
 pub mod sap;
 mod search;
 mod sparse;
@@ -31,6 +32,7 @@ pub use batch::{BatchForm, BatchSetup, BatchSolver, Demand, IslandSolve, LoneTre
 pub use canal::CanalParams;
 use iterate::timed;
 pub use newton_cr::{NcpFunction, NewtonCrParams, Scaling};
+pub use relax::Relaxation;
 pub use sap::SapParams;
 pub use subadmm::{Penalty, SubAdmmParams};
 
@@ -139,8 +141,10 @@ pub struct Solution {
     pub v: Vec<f64>,
     /// Impulses, contacts then rows, N s, `[n_rows]`.
     pub lambda: Vec<f64>,
-    /// Residuals, recomputed from `lambda` in f64 outside the solver.
+    /// Residuals, recomputed from `lambda` in f64 outside the solver, of the problem with what is relaxed.
     pub quality: Quality,
+    /// Biases that gave way, because no motion gives what they ask for; by constraint.
+    pub relaxed: Vec<Relaxation>,
     /// Residual (number 1) after each iteration, the start included; empty unless asked for.
     pub history: Vec<f64>,
     /// Time of the solver alone, without packing and measuring.
@@ -280,8 +284,9 @@ impl SolveSettings {
 pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> Result<Solution, SolveError> {
     let solver = solver(name)?;
     settings.validate()?;
-    let outcome = on_dense(problem, solver.responds(), |problem| solver.solve(problem, settings));
-    Ok(measured(problem, solver.name(), outcome))
+    let solve = |problem: &_| relaxed(problem, solver, settings, solver.solve(problem, settings));
+    let (outcome, relaxed) = on_dense(problem, solver.responds(), solve);
+    Ok(measured(problem, solver.name(), outcome, relaxed))
 }
 
 /// Settings of one solver, and the solver by them.
@@ -320,19 +325,63 @@ pub fn solve_with(
 ) -> Result<Solution, SolveError> {
     settings.validate()?;
     params.validate()?;
-    let outcome = on_dense(problem, true, |problem| params.run(problem, settings));
-    Ok(measured(problem, params.solver(), outcome))
+    let solver = solver(params.solver())?;
+    let solve = |problem: &_| relaxed(problem, solver, settings, params.run(problem, settings));
+    let (outcome, relaxed) = on_dense(problem, true, solve);
+    Ok(measured(problem, solver.name(), outcome, relaxed))
 }
 
 /// What a solver makes of a problem, which it is given with dense subsystems alone.
-fn on_dense(problem: &ContactProblem, responses: bool, solve: impl FnOnce(&ContactProblem) -> Outcome) -> Outcome {
+fn on_dense(
+    problem: &ContactProblem,
+    responses: bool,
+    solve: impl FnOnce(&ContactProblem) -> (Outcome, Vec<Relaxation>),
+) -> (Outcome, Vec<Relaxation>) {
     let Some(condensed) = problem.condensed(responses) else { return solve(problem) };
-    let outcome = solve(&condensed.problem);
-    Outcome { v: condensed.expanded(problem, &outcome.v), ..outcome }
+    let (outcome, relaxed) = solve(&condensed.problem);
+    (Outcome { v: condensed.expanded(problem, &outcome.v), ..outcome }, relaxed)
+}
+
+/// The outcome, or where the problem asks for the impossible that of the nearest one which does not, and what gave way.
+/// Solvers of another contact have an answer to everything.
+fn relaxed(
+    problem: &ContactProblem,
+    solver: &dyn Solver,
+    settings: &SolveSettings,
+    outcome: Outcome,
+) -> (Outcome, Vec<Relaxation>) {
+    match solver.model() {
+        ContactModel::Exact => relax::relax(problem, settings, &outcome).unwrap_or((outcome, Vec::new())),
+        ContactModel::Convex | ContactModel::Pyramid => (outcome, Vec::new()),
+    }
+}
+
+/// Goes on from where the kernels of a batch left a problem of dense subsystems: as [`Solver::finish`], and where the problem
+/// asks for the impossible as [`solve`].
+pub fn finish(
+    solver: &dyn Solver,
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    work: &mut Workspace,
+) -> (Outcome, Vec<Relaxation>) {
+    relaxed(problem, solver, settings, solver.finish(problem, settings, work))
 }
 
 /// What a solver gave back, measured in f64.
-fn measured(problem: &ContactProblem, solver: &'static str, outcome: Outcome) -> Solution {
+fn measured(
+    problem: &ContactProblem,
+    solver: &'static str,
+    outcome: Outcome,
+    relaxed: Vec<Relaxation>,
+) -> Solution {
+    let mut eased;
+    let problem = if relaxed.is_empty() {
+        problem
+    } else {
+        eased = problem.clone();
+        eased.relax(&relaxed);
+        &eased
+    };
     let residual = |lambda: &Vec<f64>| quality(problem, lambda, &problem.v_free).residual;
     Solution {
         solver,
@@ -342,6 +391,7 @@ fn measured(problem: &ContactProblem, solver: &'static str, outcome: Outcome) ->
         stage: outcome.stage,
         quality: quality(problem, &outcome.lambda, &outcome.v),
         history: outcome.trace.iter().map(residual).collect(),
+        relaxed,
         v: outcome.v,
         lambda: outcome.lambda,
         elapsed: outcome.elapsed,

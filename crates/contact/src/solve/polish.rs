@@ -12,10 +12,10 @@ use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::local;
 
-use super::law::{Map, impulse};
+use super::law::{Cap, Map, impulse};
 use super::sparse::BlockMatrix;
-use super::system::{Block, Rows, System, cast};
-use crate::problem::{ContactProblem, Law};
+use super::system::{Block, Constraint, Rows, System, cast};
+use crate::problem::{ContactProblem, Law, Steps};
 
 /// How the proximal weight goes, and what helps a step that is not taken in full.
 #[derive(Debug, Clone, Copy)]
@@ -102,7 +102,7 @@ impl<T: Scalar> Polish<T> {
     /// `T - lambda` by constraint and the derivatives, at these impulses and `J v`.
     fn map(&self, i: usize, lambda: Rows<T>, sigma: Rows<T>) -> (Rows<T>, Block<T>) {
         let c = &self.system.constraints[i];
-        let (t, p) = impulse(Map::Strict, c.law, [self.rho[i]; 3], lambda, sigma, c.e);
+        let (t, p) = impulse(Map::Strict, c.law, c.cap, [self.rho[i]; 3], lambda, sigma, c.e);
         (std::array::from_fn(|r| t[r] - lambda[r]), p)
     }
 
@@ -192,7 +192,7 @@ impl<T: Scalar> Polish<T> {
             let c = &self.system.constraints[i];
             let before = self.lambda[i];
             let sigma = self.system.relative_of(c, &self.v);
-            let next = alone(c.law, &c.delassus, &self.inverses[i], &before, &sigma, &c.e);
+            let next = alone(c, &self.inverses[i], &before, &sigma);
             let change = std::array::from_fn(|r| next[r] - before[r]);
             self.lambda[i] = next;
             self.system.push(c, &change, &mut self.v);
@@ -206,14 +206,27 @@ impl<T: Scalar> Polish<T> {
 }
 
 /// The impulse that solves one constraint, the others held; `sigma` is `J v` with the present impulse.
-fn alone<T: Scalar>(law: Law, g: &[T; 6], inverse: &[T; 6], lambda: &Rows<T>, sigma: &Rows<T>, e: &Rows<T>) -> Rows<T> {
-    let zero = T::lit(0.0);
+fn alone<T: Scalar>(c: &Constraint<T>, inverse: &[T; 6], lambda: &Rows<T>, sigma: &Rows<T>) -> Rows<T> {
+    let (zero, g, e) = (T::lit(0.0), &c.delassus, &c.e);
     let hat: Rows<T> = std::array::from_fn(|r| sigma[r] + e[r]);
     let row = |x: T| [x, zero, zero];
     // What moves nothing stays as it is.
-    let free = if zero < g[0] { lambda[0] - hat[0] / g[0] } else { lambda[0] };
-    match law {
-        Law::Contact { mu } => local::solve(cast(mu), g, inverse, lambda, &hat),
+    let step = if zero < g[0] { T::lit(1.0) / g[0] } else { zero };
+    let mut free = lambda[0] - hat[0] * step;
+    if let (Cap::At(cap, [request, ..]), 1) = (c.cap, c.law.rows()) {
+        free = Steps { cap, request }.map(step, free).0;
+    }
+    match c.law {
+        Law::Contact { mu } => {
+            let next = local::solve(cast(mu), g, inverse, lambda, &hat);
+            let Cap::At(cap, [.., request]) = c.cap else { return next };
+            if next[2] <= cap {
+                return next;
+            }
+            // Without the request; between the two a share of it is met.
+            let next = local::solve(cast(mu), g, inverse, lambda, &[hat[0], hat[1], hat[2] + request]);
+            if cap <= next[2] { next } else { local::project(cast(mu), &[next[0], next[1], cap]) }
+        }
         Law::Block => local::solve(T::lit(-1.0), g, inverse, lambda, &hat),
         Law::Bilateral => row(free),
         Law::Unilateral => row(free.max(zero)),

@@ -7,6 +7,7 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::UNBOUNDED;
 
 use super::cholesky::Cholesky;
+use super::law::Cap;
 use super::sparse::{BlockMatrix, dot};
 use crate::problem::{Compliance, ContactProblem, Law};
 
@@ -52,6 +53,8 @@ pub(super) struct Constraint<T> {
     pub(super) e: Rows<T>,
     /// How it gives way.
     pub(super) compliance: Option<Compliance>,
+    /// How far its bias is pursued.
+    pub(super) cap: Cap<T>,
     /// First entry in the problem's impulses.
     row: usize,
     /// Which sides are its.
@@ -148,7 +151,8 @@ impl<T: Scalar> System<T> {
             let mass = if mean > TINY { 1.0 / mean } else { 0.0 };
             let (e, delassus) = (c.e.map(cast), c.delassus.map(cast));
             let sides = begin..sides.len();
-            Constraint { law: c.law, e, compliance: c.compliance, row: c.row, sides, mass: cast(mass), delassus }
+            let (mass, cap) = (cast(mass), Cap::new(c));
+            Constraint { law: c.law, e, compliance: c.compliance, cap, row: c.row, sides, mass, delassus }
         }));
     }
 

@@ -23,7 +23,7 @@ use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};
 use super::iterate::{copy, measure};
 use super::{BatchForm, Outcome, Precision, SolveSettings, SolveStatus, Solver, Stage, Workspace, pgs};
 use crate::problem::ContactProblem;
-use stages::Search;
+pub(super) use stages::{Search, Watch};
 
 /// Sweeps of kernels before the host goes on: with half as many clutter's steps took half as long again, with twice as many
 /// those of dishes being piled twice as long.
@@ -119,7 +119,7 @@ fn search<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u
         if measure(problem, island, settings, &outcome.lambda, &mut scratch).0 {
             continue;
         }
-        let mut own = Search::new(problem, island, settings, &outcome.lambda, left);
+        let mut own = Search::new(problem, island, settings, &outcome.lambda, left, Watch::Requests);
         match own.run::<T>() {
             Some(stage) => outcome.stage = outcome.stage.max(Some(stage)),
             None => outcome.status = SolveStatus::IterationLimit,

@@ -25,19 +25,35 @@ const LOOK_ROUNDS: u32 = 12;
 /// steps make of their impulses is a worse start.
 const CROWDED: usize = 4;
 
+/// A request on which so much work is spent in two iterations in a row is taken for one that nothing can meet, J/kg.
+const HOPELESS: f64 = 1e3;
+
+/// What makes a search end before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::solve) enum Watch {
+    /// Nothing.
+    Nothing,
+    /// Impulses that grow as they do where biases ask for the impossible.
+    Requests,
+}
+
 /// An island while its stages look for something better than what it has.
-pub(super) struct Search<'a> {
+pub(in crate::solve) struct Search<'a> {
     problem: &'a ContactProblem,
     island: &'a Island,
     settings: &'a SolveSettings,
     /// Iterations left.
     left: u32,
+    watch: Watch,
+    /// Iterations in a row that were hopeless: see [`HOPELESS`].
+    hopeless: u32,
     /// Best impulses so far, `[n_rows]` of the problem, and their residual, N s.
-    pub(super) best: Vec<f64>,
+    pub(in crate::solve) best: Vec<f64>,
     residual: f64,
+    solved: bool,
     /// Impulses after each iteration, when a history is wanted.
     pub(super) trace: Vec<Vec<f64>>,
-    pub(super) iterations: u32,
+    pub(in crate::solve) iterations: u32,
     /// Outer iterations of CANAL.
     pub(super) outer: u32,
     scratch: Vec<f64>,
@@ -45,21 +61,45 @@ pub(super) struct Search<'a> {
 
 impl<'a> Search<'a> {
     /// Starts from impulses of the problem, with at most so many iterations.
-    pub(super) fn new(
+    pub(in crate::solve) fn new(
         problem: &'a ContactProblem,
         island: &'a Island,
         settings: &'a SolveSettings,
         lambda: &[f64],
         left: u32,
+        watch: Watch,
     ) -> Self {
         let mut scratch = problem.v_free.clone();
-        let residual = measure(problem, island, settings, lambda, &mut scratch).1;
-        let best = lambda.to_vec();
-        Self { problem, island, settings, left, best, residual, trace: Vec::new(), iterations: 0, outer: 0, scratch }
+        let (solved, residual) = measure(problem, island, settings, lambda, &mut scratch);
+        Self {
+            problem,
+            island,
+            settings,
+            left,
+            watch,
+            hopeless: 0,
+            best: lambda.to_vec(),
+            residual,
+            solved,
+            trace: Vec::new(),
+            iterations: 0,
+            outer: 0,
+            scratch,
+        }
+    }
+
+    /// Whether it has a solution.
+    pub(in crate::solve) fn solves(&self) -> bool {
+        self.solved
+    }
+
+    /// Whether it is time to stop: no iterations are left, or no hope.
+    fn is_over(&self) -> bool {
+        self.left == 0 || 2 <= self.hopeless
     }
 
     /// The stages in turn; the one that solved the island.
-    pub(super) fn run<T: Scalar>(&mut self) -> Option<Stage> {
+    pub(in crate::solve) fn run<T: Scalar>(&mut self) -> Option<Stage> {
         let start = self.best.clone();
         if !self.is_crowded() && self.polish::<T>(&start, Trust::QUICK) {
             return Some(Stage::Newton);
@@ -83,6 +123,11 @@ impl<'a> Search<'a> {
             self.trace.push(lambda.to_vec());
         }
         let (solved, residual) = measure(self.problem, self.island, self.settings, lambda, &mut self.scratch);
+        if self.watch == Watch::Requests && !solved {
+            let is_hopeless = self.problem.work_of_requests(self.island, lambda) > HOPELESS;
+            self.hopeless = if is_hopeless { self.hopeless + 1 } else { 0 };
+        }
+        self.solved |= solved;
         // A NaN is no improvement.
         if solved || residual < self.residual {
             self.residual = residual;
@@ -95,8 +140,8 @@ impl<'a> Search<'a> {
     fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust) -> bool {
         let mut state = Polish::<T>::new(self.problem, self.island, from, trust);
         let mut lambda = from.to_vec();
-        for _ in 0..LOOK_ROUNDS.min(self.left) {
-            if !state.round() {
+        for _ in 0..LOOK_ROUNDS {
+            if self.is_over() || !state.round() {
                 return false;
             }
             state.impulses(&mut lambda);
@@ -113,7 +158,7 @@ impl<'a> Search<'a> {
         let mut lambda = self.best.clone();
         let mut state = IslandState::<T>::new(self.problem, self.island, &lambda, &params);
         let (mut halved, mut half) = (0, 0.5 * self.residual);
-        while self.left > 0 {
+        while !self.is_over() {
             let step = state.step();
             if step == Step::Broken {
                 return None;

@@ -73,7 +73,7 @@ impl<T: Scalar> IslandState<T> {
         let penalty = cast((params.penalty / redundancy).min(most));
         let term = |(c, before): (&Constraint<T>, Rows<T>)| {
             let beta = [penalty * weight(params.weights, c.mass); 3];
-            Term { law: c.law, beta, before, bias: c.e }
+            Term { law: c.law, cap: c.cap, beta, before, bias: c.e }
         };
         let terms = system.constraints.iter().zip(system.impulses_of(lambda)).map(term).collect();
         let mut own = Self {

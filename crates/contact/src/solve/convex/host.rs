@@ -8,7 +8,7 @@
 use manyworlds_shaders::Scalar;
 
 use super::super::cholesky::Cholesky;
-use super::super::law::{Map, impulse};
+use super::super::law::{Cap, Map, impulse};
 use super::super::search::root;
 use super::super::sparse::BlockMatrix;
 use super::super::system::{Block, Rows, System};
@@ -20,6 +20,8 @@ use crate::problem::Law;
 pub(in crate::solve) struct Term<T> {
     /// The law whose closed form it is.
     pub(in crate::solve) law: Law,
+    /// How far its bias is pursued.
+    pub(in crate::solve) cap: Cap<T>,
     /// Weight of each row, kg; the tangential ones alike.
     pub(in crate::solve) beta: Rows<T>,
     /// Impulse where `J v = -bias`, N s.
@@ -116,7 +118,7 @@ impl<T: Scalar> Convex<T> {
         self.lambda.clear();
         self.slopes.clear();
         for (t, &sigma) in self.terms.iter().zip(&self.sigma) {
-            let (lambda, slope) = impulse(map, t.law, t.beta, t.before, sigma, t.bias);
+            let (lambda, slope) = impulse(map, t.law, t.cap, t.beta, t.before, sigma, t.bias);
             self.lambda.push(lambda);
             self.slopes.push(slope);
         }
@@ -196,7 +198,7 @@ impl<T: Scalar> Convex<T> {
             for (i, term) in self.terms.iter().enumerate() {
                 let a = along[i];
                 let sigma = std::array::from_fn(|r| self.sigma[i][r] + t * a[r]);
-                let (lambda, p) = impulse(Map::Proximal, term.law, term.beta, term.before, sigma, term.bias);
+                let (lambda, p) = impulse(Map::Proximal, term.law, term.cap, term.beta, term.before, sigma, term.bias);
                 for r in 0..3 {
                     value -= (lambda[r] - self.lambda[i][r]) * a[r];
                     slope += a[r] * (0..3).fold(zero, |sum, c| sum + p[r][c] * term.beta[c] * a[c]);
@@ -257,6 +259,7 @@ mod tests {
                 let before = system.impulses_of(&p.warm_start);
                 let term = |(c, &before): (&crate::solve::system::Constraint<f64>, &Rows<f64>)| Term {
                     law: c.law,
+                    cap: c.cap,
                     beta: if c.law.rows() == 3 { [9.0, 9.0, 5.0] } else { [5.0; 3] },
                     before,
                     bias: c.e,

@@ -4,6 +4,7 @@ use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
 use super::super::convex::{Convex, Term};
+use super::super::law::Cap;
 use super::super::system::{Constraint, cast};
 use super::params::SapParams;
 use crate::problem::{ContactProblem, Law};
@@ -44,7 +45,7 @@ fn term<T: Scalar>(c: &Constraint<T>, params: &SapParams) -> Term<T> {
     let near = w * cast::<T>((params.near_rigid / std::f64::consts::TAU).powi(2));
     let weight = |r: T| T::lit(1.0) / r;
     let slip = weight(w * cast::<T>(params.slip));
-    let plain = |beta| Term { law: c.law, beta, before: [zero; 3], bias: c.e };
+    let plain = |beta| Term { law: c.law, cap: Cap::Never, beta, before: [zero; 3], bias: c.e };
     match (c.law, c.compliance) {
         (Law::Contact { .. }, Some(soft)) => {
             let normal = weight(near.max(cast(soft.r_n)));
@@ -53,7 +54,7 @@ fn term<T: Scalar>(c: &Constraint<T>, params: &SapParams) -> Term<T> {
         (Law::Contact { .. }, None) => plain([slip, slip, weight(near)]),
         (Law::Soft { k, b, lo, hi }, _) => {
             let before = [-cast::<T>(k) * c.e[0], zero, zero];
-            Term { law: Law::Box { lo, hi }, beta: [cast(b); 3], before, bias: [zero; 3] }
+            Term { law: Law::Box { lo, hi }, cap: Cap::Never, beta: [cast(b); 3], before, bias: [zero; 3] }
         }
         (Law::Box { .. }, _) => plain([slip; 3]),
         (Law::Block | Law::Bilateral | Law::Unilateral, _) => plain([weight(near); 3]),

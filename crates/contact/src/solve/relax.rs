@@ -1,0 +1,231 @@
+//! Steps that ask for the impossible: fingers that overlap at their limits, a cart inside its rail, a loop too long to close.
+//!
+//! A bias asks for a separating speed; where no motion gives it the exact problem has no solution, and impulses grow without
+//! bound. Such an island gets the nearest step that has one:
+//!
+//! 1. Constraints that no degree of freedom moves, or moves along but hardly apart, are left out.
+//! 2. What remains is tried again.
+//! 3. Each request is pursued up to an impulse K and gives way beyond ([`crate::problem::Steps`]):
+//!    `K = m (2 a + approach)`, twice what the row alone would need to stop and to separate, m its effective mass. It is
+//!    solved from zero by the same Newton steps and CANAL, whose laws have one branch more.
+//!
+//! By how much each bias gave way is part of the answer: the solution solves the exact problem with those biases, and is
+//! certified as such. An island that has a solution keeps it: this is asked only where the exact problem was not solved, or
+//! where its impulses are beyond any that bodies exchange.
+
+use std::time::Instant;
+
+use manyworlds_collide::organise::Island;
+
+use super::auto::{Search, Watch};
+use super::iterate::{copy, measure};
+use super::{Outcome, SolveSettings, SolveStatus};
+use crate::problem::{Constraint, ContactProblem, Law};
+
+/// Entries of a Jacobian of a constraint that nothing moves, m per unit of a joint.
+const STILL: f64 = 1e-9;
+/// A contact that is to be undone is left out if its bodies slide a metre for less than a millimetre of separation.
+const MOST_SLIDING: f64 = 1e3;
+/// Bias of a contact that is left out, m/s: beyond any speed.
+const APART: f64 = 1e6;
+/// A bias that gave way by less did not, m/s.
+const LEAST: f64 = 1e-12;
+/// Impulses that are none that bodies exchange, N s, and the work of a request, J/kg: a solver whose sums lost all digits
+/// may call itself converged there.
+const ABSURD: [f64; 2] = [1e12, 1e9];
+/// Iterations of the relaxed problem at most.
+const MOST: u32 = 1000;
+
+/// A constraint whose bias gave way.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Relaxation {
+    /// Which.
+    pub constraint: usize,
+    /// What is added to its bias, m/s, by row.
+    pub by: [f64; 3],
+    /// Whether it is left out altogether: nothing that moves moves it.
+    pub left_out: bool,
+}
+
+impl ContactProblem {
+    /// The problem whose biases gave way so: the one that the impulses found solve.
+    pub fn relax(&mut self, relaxed: &[Relaxation]) {
+        for r in relaxed {
+            let c = &mut self.constraints[r.constraint];
+            (0..3).for_each(|k| c.e[k] += r.by[k]);
+        }
+    }
+
+    /// Whether the impulses of an island are absurd: see [`ABSURD`].
+    fn is_absurd(&self, island: &Island, lambda: &[f64]) -> bool {
+        let [impulse, work] = ABSURD;
+        let largest = |&i: &u32| {
+            let c = &self.constraints[i as usize];
+            lambda[c.row..c.row + c.law.rows()].iter().fold(0.0, |most: f64, x| most.max(x.abs()))
+        };
+        let ids = self.plan.constraints_of(island);
+        self.work_of_requests(island, lambda) > work || ids.iter().map(largest).fold(0.0, f64::max) > impulse
+    }
+
+    /// Largest work of a request of an island by the mass that it moves, J/kg: what heavy things that press on light ones
+    /// undo slowly costs little.
+    pub(super) fn work_of_requests(&self, island: &Island, lambda: &[f64]) -> f64 {
+        let of = |&i: &u32| {
+            let c = &self.constraints[i as usize];
+            let work = |r: usize| (lambda[c.row + r] * c.law.request(c.e[r])).max(0.0);
+            let work = c.law.requests().map(work).fold(0.0, f64::max);
+            // Most have no request, or carry nothing.
+            if work == 0.0 { 0.0 } else { work / c.mass() }
+        };
+        self.plan.constraints_of(island).iter().map(of).fold(0.0, f64::max)
+    }
+
+    /// The impulse K up to which the requests of a constraint are pursued, N s.
+    fn cap(&self, c: &Constraint) -> f64 {
+        let free = self.sigma(c, &self.v_free);
+        let rows = c.law.requests();
+        let speed = |r: usize| {
+            let request = c.law.request(c.e[r]);
+            2.0 * request.abs() + (-free[r] * request.signum()).max(0.0)
+        };
+        rows.map(speed).fold(0.0, f64::max) * c.mass()
+    }
+
+    /// Whether nothing moves a constraint that asks for something, or moves it along but hardly apart.
+    fn is_still(&self, c: &Constraint) -> bool {
+        let requests = c.law.requests();
+        if requests.clone().all(|r| c.law.request(c.e[r]) == 0.0) {
+            return false;
+        }
+        let still = |r: usize| {
+            self.sides[c.sides.clone()].iter().all(|side| {
+                let n = self.subsystems[side.subsystem].count;
+                self.jacobian[side.offset + r * n..][..n].iter().all(|j| j.abs() <= STILL)
+            })
+        };
+        let slides = matches!(c.law, Law::Contact { .. })
+            && c.delassus[5] * MOST_SLIDING * MOST_SLIDING <= c.delassus[0].max(c.delassus[3]);
+        slides || requests.into_iter().all(still)
+    }
+}
+
+impl Constraint {
+    /// Effective mass, kg; 0 where nothing moves it.
+    fn mass(&self) -> f64 {
+        let g = &self.delassus;
+        let mass = if self.law.rows() == 3 { 3.0 / (g[0] + g[3] + g[5]) } else { 1.0 / g[0] };
+        if mass.is_finite() { mass } else { 0.0 }
+    }
+}
+
+/// Goes on where a solver of exact contact found no solution that makes sense: the outcome with what was found, and which
+/// biases gave way. None: it stands.
+pub(super) fn relax(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    outcome: &Outcome,
+) -> Option<(Outcome, Vec<Relaxation>)> {
+    let mut scratch = problem.v_free.clone();
+    let is_doubtful = |&island: &&Island| {
+        !measure(problem, island, settings, &outcome.lambda, &mut scratch).0
+            || problem.is_absurd(island, &outcome.lambda)
+    };
+    let doubtful: Vec<&Island> = problem.plan.islands.iter().filter(is_doubtful).collect();
+    if doubtful.is_empty() {
+        return None;
+    }
+    let start = Instant::now();
+    let mut attempt = Attempt { problem, settings, relaxed: problem.clone(), list: Vec::new() };
+    let mut outcome = outcome.clone();
+    let (mut all_solved, mut iterations) = (true, 0);
+    for &island in &doubtful {
+        let found = attempt.island(island);
+        copy(problem, island, &found.lambda, &mut outcome.lambda);
+        all_solved &= found.solved;
+        iterations = iterations.max(found.iterations);
+    }
+    if all_solved {
+        outcome.status = SolveStatus::Converged;
+    }
+    outcome.iterations += iterations;
+    outcome.v = problem.velocity(&outcome.lambda);
+    outcome.elapsed += start.elapsed();
+    attempt.list.sort_unstable_by_key(|r| r.constraint);
+    Some((outcome, attempt.list))
+}
+
+/// What was found for an island: if it is no solution, at least bounded.
+struct Found {
+    solved: bool,
+    lambda: Vec<f64>,
+    iterations: u32,
+}
+
+/// The islands of a problem, one after the other.
+struct Attempt<'a> {
+    problem: &'a ContactProblem,
+    settings: &'a SolveSettings,
+    /// The problem with what is left out, and while an island is solved with its caps.
+    relaxed: ContactProblem,
+    list: Vec<Relaxation>,
+}
+
+impl Attempt<'_> {
+    fn island(&mut self, island: &Island) -> Found {
+        let ids = self.problem.plan.constraints_of(island);
+        let before = self.list.len();
+        for &i in ids {
+            let c = &self.problem.constraints[i as usize];
+            if self.problem.is_still(c) {
+                let mut by = [0.0; 3];
+                match c.law {
+                    Law::Contact { .. } => by[2] = APART - c.e[2],
+                    _ => c.law.requests().for_each(|r| by[r] = -c.e[r]),
+                }
+                self.list.push(Relaxation { constraint: i as usize, by, left_out: true });
+            }
+        }
+        self.relaxed.relax(&self.list[before..]);
+        let zero = vec![0.0; self.problem.n_rows];
+        let mut iterations = 0;
+        if before < self.list.len() {
+            let mut search = Search::new(&self.relaxed, island, self.settings, &zero, MOST, Watch::Requests);
+            let solved = search.solves() || search.run::<f64>().is_some();
+            iterations += search.iterations;
+            if solved && !self.relaxed.is_absurd(island, &search.best) {
+                return Found { solved, lambda: search.best, iterations };
+            }
+        }
+        for &i in ids {
+            let c = &self.relaxed.constraints[i as usize];
+            self.relaxed.constraints[i as usize].cap = self.relaxed.cap(c);
+        }
+        let mut search = Search::new(&self.relaxed, island, self.settings, &zero, MOST, Watch::Nothing);
+        let solved = search.solves() || search.run::<f64>().is_some();
+        let (iterations, lambda) = (iterations + search.iterations, search.best);
+        self.note(island, &lambda);
+        ids.iter().for_each(|&i| self.relaxed.constraints[i as usize].cap = f64::INFINITY);
+        Found { solved, lambda, iterations }
+    }
+
+    /// By how much the biases of an island give way at these impulses.
+    fn note(&mut self, island: &Island, lambda: &[f64]) {
+        let v = self.problem.velocity(lambda);
+        for &i in self.problem.plan.constraints_of(island) {
+            let c = &self.relaxed.constraints[i as usize];
+            let sigma = self.problem.sigma(c, &v);
+            let mut by = [0.0; 3];
+            for r in c.law.requests() {
+                let request = c.law.request(c.e[r]);
+                let pursued = lambda[c.row + r] * request.signum();
+                if request != 0.0 && c.cap * (1.0 - 1e-9) <= pursued {
+                    by[r] = (request - sigma[r]) * request.signum();
+                    by[r] = by[r].clamp(0.0, request.abs()) * request.signum();
+                }
+            }
+            if by.iter().any(|by| by.abs() > LEAST) {
+                self.list.push(Relaxation { constraint: i as usize, by, left_out: false });
+            }
+        }
+    }
+}
