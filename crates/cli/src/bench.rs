@@ -110,6 +110,8 @@ struct Report {
     penetration_max: f64,
     worlds_failed: usize,
     worlds_unconverged: usize,
+    /// In the last sample: worlds whose step asked for what no motion gives.
+    worlds_relaxed: usize,
     worlds_over_tolerance: usize,
     /// Of the sampled world-steps: how many needed no more than the solver's first stage, and which the others did.
     finished_by: Finished,
@@ -199,6 +201,7 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         penetration_max: certificate.penetration_max,
         worlds_failed: certificate.failed,
         worlds_unconverged: certificate.unconverged,
+        worlds_relaxed: certificate.relaxed,
         worlds_over_tolerance: certificate.over_tolerance.iter().filter(|&&over| over).count(),
         finished_by: certificate.finished_by,
         bytes_per_world: batch.bytes_per_world(),
@@ -327,6 +330,7 @@ struct Certificate {
     contacts: u64,
     failed: usize,
     unconverged: usize,
+    relaxed: usize,
     over_tolerance: Vec<bool>,
     finished_by: Finished,
 }
@@ -337,7 +341,7 @@ impl Certificate {
         let mut worlds = Vec::with_capacity(batch.len());
         batch.summaries(&mut worlds)?;
         self.over_tolerance.resize(worlds.len(), false);
-        (self.failed, self.unconverged) = (0, 0);
+        (self.failed, self.unconverged, self.relaxed) = (0, 0, 0);
         for (world, over_tolerance) in worlds.iter().zip(&mut self.over_tolerance) {
             self.residuals.push(world.residual);
             self.residuals_scaled.push(world.residual_scaled);
@@ -354,6 +358,7 @@ impl Certificate {
             *self.finished_by.0.entry(world.stage).or_default() += 1;
             self.failed += usize::from(world.failed());
             self.unconverged += usize::from(world.status & status::ITERATION_LIMIT != 0);
+            self.relaxed += usize::from(world.is_relaxed());
         }
         Ok(())
     }
@@ -402,8 +407,8 @@ fn human(report: &Report, fell_back: bool) -> String {
         (
             "worlds",
             format!(
-                "{} failed; {} over the tolerance at some step, {} at the iteration limit in the last",
-                report.worlds_failed, report.worlds_over_tolerance, report.worlds_unconverged
+                "{} failed; {} over the tolerance at some step, {} at the iteration limit and {} relaxed in the last",
+                report.worlds_failed, report.worlds_over_tolerance, report.worlds_unconverged, report.worlds_relaxed
             ),
         ),
         ("solver stages", finished(&report.finished_by)),

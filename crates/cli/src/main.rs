@@ -14,6 +14,7 @@ mod integrators;
 mod jacobian;
 mod output;
 mod record;
+mod relaxed;
 mod scenes;
 mod sim;
 mod solve;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::args::{OutputArgs, PrecisionArg, read};
 use crate::failure::Failure;
 use crate::output;
+use crate::relaxed::{self, By, Relaxed};
 
 /// Options of `solve`.
 #[derive(Args)]
@@ -53,42 +54,21 @@ struct Report {
     residual_scaled: f64,
     momentum_error: f64,
     complementarity_error: f64,
-    relaxed: Vec<RelaxedReport>,
+    relaxed: Vec<Relaxed>,
     history: Vec<f64>,
     microseconds: f64,
 }
 
-/// A constraint whose bias gave way, because no motion gives what it asks for.
-#[derive(Serialize)]
-struct RelaxedReport {
-    /// `contact` or `row`, and its number in that list.
-    kind: &'static str,
-    index: usize,
-    /// Added to the normal's bias, or the row's, m/s; of three bilateral rows to each.
-    by: By,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    left_out: bool,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum By {
-    Row(f64),
-    Block([f64; 3]),
-}
-
-impl RelaxedReport {
-    fn new(problem: &ContactProblem, of: &Relaxation) -> Self {
-        let three = problem.constraints.iter().take_while(|c| c.law.rows() == 3).count();
-        let by = match problem.constraints[of.constraint].law {
-            Law::Contact { .. } => By::Row(of.by[2]),
-            Law::Block => By::Block(of.by),
-            _ => By::Row(of.by[0]),
-        };
-        let (kind, index) =
-            if of.constraint < three { ("contact", of.constraint) } else { ("row", of.constraint - three) };
-        Self { kind, index, by, left_out: of.left_out }
-    }
+/// A bias of the problem that gave way.
+fn relaxation(problem: &ContactProblem, of: &Relaxation) -> Relaxed {
+    let three = problem.constraints.iter().take_while(|c| c.law.rows() == 3).count();
+    let by = match problem.constraints[of.constraint].law {
+        Law::Contact { .. } => By::Row(of.by[2]),
+        Law::Block => By::Block(of.by),
+        _ => By::Row(of.by[0]),
+    };
+    let (kind, index) = if of.constraint < three { ("contact", of.constraint) } else { ("row", of.constraint - three) };
+    Relaxed { kind, index, by, left_out: of.left_out }
 }
 
 /// Solves the problem and reports.
@@ -114,7 +94,7 @@ pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
         residual_scaled: solution.quality.residual_scaled,
         momentum_error: solution.quality.momentum_error,
         complementarity_error: solution.quality.complementarity_error,
-        relaxed: solution.relaxed.iter().map(|of| RelaxedReport::new(&problem, of)).collect(),
+        relaxed: solution.relaxed.iter().map(|of| relaxation(&problem, of)).collect(),
         history: solution.history,
         microseconds: solution.elapsed.as_secs_f64() * 1e6,
     };
@@ -137,6 +117,7 @@ fn human(report: &Report) -> String {
         ("scaled residual", format!("{:.3e} m/s", report.residual_scaled)),
         ("momentum error", format!("{:.3e}", report.momentum_error)),
         ("complementarity error", format!("{:.3e}", report.complementarity_error)),
+        ("relaxed", relaxed::words(&report.relaxed)),
         ("v", output::numbers(&report.v)),
         ("lambda", output::numbers(&report.lambda)),
     ]);

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds::Batch;
+use manyworlds::{Batch, RelaxedOf, RelaxedReport};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output;
+use crate::relaxed::{self, By, Relaxed};
 use crate::state::Start;
 
 /// Options of `step`.
@@ -47,6 +48,8 @@ struct Report {
     rows: Vec<Row>,
     residual: f64,
     residual_scaled: f64,
+    /// Biases that gave way, because no motion gives what they ask for.
+    relaxed: Vec<Relaxed>,
     iterations: u32,
     status: &'static str,
     executor: &'static str,
@@ -115,6 +118,7 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
         bias: inspection.bias,
         residual: summary.residual,
         residual_scaled: summary.residual_scaled,
+        relaxed: inspection.relaxed.iter().map(relaxation).collect(),
         iterations: summary.iterations,
         status: summary.status_name(),
         executor: batch.executor(),
@@ -126,6 +130,15 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
         return Err(Failure::Check(format!("the world failed: {}", report.status)));
     }
     Ok(())
+}
+
+fn relaxation(of: &RelaxedReport) -> Relaxed {
+    let (kind, index) = match of.of {
+        RelaxedOf::Contact(index) => ("contact", index),
+        RelaxedOf::Row(index) => ("row", index),
+        RelaxedOf::Equality(index) => ("equality", index),
+    };
+    Relaxed { kind, index, by: By::Row(of.by), left_out: of.left_out }
 }
 
 fn human(report: &Report) -> String {
@@ -143,6 +156,7 @@ fn human(report: &Report) -> String {
                 report.residual, report.residual_scaled, report.iterations
             ),
         ),
+        ("relaxed", relaxed::words(&report.relaxed)),
         ("status", report.status.to_owned()),
     ])
     .to_string();

@@ -14,6 +14,7 @@ pub mod tree;
 pub use problem::{Condensed, ContactProblem, Law, ProblemError};
 pub use residual::{Quality, quality};
 pub use solve::{
-    CanalParams, ContactModel, NcpFunction, NewtonCrParams, Penalty, Precision, Relaxation, SOLVERS, SapParams, Scaling, Solution,
-    SolveError, SolveSettings, SolveStatus, SolverParams, Stage, SubAdmmParams, solve, solve_with, solver,
+    CanalParams, ContactModel, NcpFunction, NewtonCrParams, Penalty, Precision, Relaxation, SOLVERS, SapParams,
+    Scaling, Solution, SolveError, SolveSettings, SolveStatus, SolverParams, Stage, SubAdmmParams, solve, solve_with,
+    solver,
 };

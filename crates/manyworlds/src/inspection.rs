@@ -1,6 +1,6 @@
 //! One world's last step laid open.
 
-use manyworlds_contact::ContactProblem;
+use manyworlds_contact::{ContactProblem, Relaxation};
 
 use crate::Summary;
 
@@ -19,6 +19,8 @@ pub struct Inspection {
     pub contacts: Vec<ContactReport>,
     /// Rows that could act.
     pub rows: Vec<RowReport>,
+    /// Biases that gave way, because no motion gives what they ask for.
+    pub relaxed: Vec<RelaxedReport>,
     /// The certificate.
     pub summary: Summary,
 }
@@ -55,6 +57,28 @@ pub struct RowReport {
     pub impulse: f64,
 }
 
+/// A contact or row whose bias gave way in a step that asked for what no motion gives.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RelaxedReport {
+    /// Which.
+    pub of: RelaxedOf,
+    /// What was added to the bias of a contact's normal, or to a row's, m/s.
+    pub by: f64,
+    /// Whether it was left out altogether, because nothing that moves moves it: the certificate is not about it.
+    pub left_out: bool,
+}
+
+/// What gave way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RelaxedOf {
+    /// One of [`Inspection::contacts`].
+    Contact(usize),
+    /// One of [`Inspection::rows`].
+    Row(usize),
+    /// A row of a connect or weld, which the other lists do not have: its number among the relaxed.
+    Equality(usize),
+}
+
 /// What the last step of a world had to solve, and what it made of it.
 #[derive(Debug, Clone)]
 pub struct StepProblem {
@@ -64,4 +88,6 @@ pub struct StepProblem {
     pub impulse: Vec<f64>,
     /// The velocity after the step as the solver left it, `[n_v]`.
     pub velocity: Vec<f64>,
+    /// Biases that gave way: the impulses solve the problem [relaxed](ContactProblem::relax) so.
+    pub relaxed: Vec<Relaxation>,
 }

@@ -48,7 +48,7 @@ pub use error::Error;
 pub use field::{Block, BlockMut, Field, FieldId, FieldMut, Layout, Number, Numbers, NumbersMut};
 pub use geoms::GeomParameter;
 pub use group::State;
-pub use inspection::{ContactReport, Inspection, RowReport, StepProblem};
+pub use inspection::{ContactReport, Inspection, RelaxedOf, RelaxedReport, RowReport, StepProblem};
 pub use load::load;
 pub use manyworlds_contact as contact;
 pub use manyworlds_dynamics::Parameter;

@@ -46,7 +46,7 @@ impl Summary {
     pub(crate) fn close(&mut self) {
         self.residual = self.residual.sqrt() / self.counted.max(1.0);
         // A world has converged when all of its trees have.
-        if self.status & !status::CONVERGED != 0 {
+        if self.status & !(status::CONVERGED | status::RELAXED) != 0 {
             self.status &= !status::CONVERGED;
         }
     }
@@ -55,6 +55,13 @@ impl Summary {
     #[must_use]
     pub fn failed(&self) -> bool {
         self.status & status::STOPPED != 0
+    }
+
+    /// Whether the step asked for what no motion gives, so that biases gave way: the certificate is that of the relaxed
+    /// problem, and [`Inspection::relaxed`](crate::Inspection::relaxed) says by how much.
+    #[must_use]
+    pub fn is_relaxed(&self) -> bool {
+        self.status & status::RELAXED != 0
     }
 
     /// The status in words.
@@ -68,6 +75,8 @@ impl Summary {
             "breakdown"
         } else if self.status & status::ITERATION_LIMIT != 0 {
             "iteration limit"
+        } else if self.is_relaxed() {
+            "relaxed"
         } else {
             "converged"
         }

@@ -83,6 +83,8 @@ pub mod status {
     pub const SHARED: u32 = 64;
     /// The lane's world waits for somebody to solve it: the lane does not move until then.
     pub const HELD: u32 = 128;
+    /// The step asked for what no motion gives, and biases gave way. Only in what the host says of a world.
+    pub const RELAXED: u32 = 256;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
     /// Lanes with any of these are not solved by themselves; a step begins with no other bits.

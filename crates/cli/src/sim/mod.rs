@@ -90,6 +90,8 @@ struct Report {
     solver_ms_p99: Option<f64>,
     solver_ms_max: Option<f64>,
     recorded: usize,
+    /// Steps that asked for what no motion gives.
+    relaxed_steps: u64,
     status: &'static str,
     executor: &'static str,
     adapter: String,
@@ -119,7 +121,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     let mut rows = args.out.as_deref().map(|path| Rows::new(path, &model)).transpose()?;
 
     let mut recorder = args.record.start(&model.name, settings.precision)?;
-    let (mut residual_max, mut penetration_max) = (0.0, 0.0);
+    let (mut residual_max, mut penetration_max, mut relaxed_steps) = (0.0, 0.0, 0);
     let mut momentum_error_max = args.momentum_error.then_some(0.0);
     let mut summaries = Vec::with_capacity(1);
     let mut clock = SolverClock::start(&mut batch);
@@ -135,6 +137,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         for summary in &summaries {
             residual_max = worse(residual_max, summary.residual);
             penetration_max = worse(penetration_max, summary.penetration);
+            relaxed_steps += u64::from(summary.is_relaxed());
         }
         if let Some(clock) = &mut clock {
             clock.after_step(&batch);
@@ -181,6 +184,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         solver_ms_p99: clock.as_ref().map(SolverClock::percentile_99).filter(|ms| ms.is_finite()),
         solver_ms_max: clock.as_ref().map(SolverClock::largest),
         recorded: recorder.map_or(0, |recorder| recorder.written()),
+        relaxed_steps,
         status: summary.status_name(),
         executor: batch.executor(),
         adapter: batch.adapter(),
@@ -223,6 +227,7 @@ fn human(report: &Report) -> String {
                 _ => "not timed".into(),
             },
         ),
+        ("relaxed", format!("{} steps asked for what no motion gives", report.relaxed_steps)),
         ("recorded", format!("{} contact problems", report.recorded)),
         ("status", report.status.to_owned()),
     ])

@@ -28,8 +28,8 @@ pub use condense::Condensed;
 pub use error::ProblemError;
 pub use file::{read, write, write_rounded};
 pub use operator::Operator;
-pub use steps::{Place, Steps};
 pub use short::DIGITS;
+pub use steps::{Place, Steps};
 
 /// What a constraint demands of its impulse `lambda` and biased velocity `sigma^ = J v + e` (Lee 2024, eqs. 14-18).
 #[derive(Debug, Clone, Copy, PartialEq)]

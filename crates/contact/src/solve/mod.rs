@@ -368,12 +368,7 @@ pub fn finish(
 }
 
 /// What a solver gave back, measured in f64.
-fn measured(
-    problem: &ContactProblem,
-    solver: &'static str,
-    outcome: Outcome,
-    relaxed: Vec<Relaxation>,
-) -> Solution {
+fn measured(problem: &ContactProblem, solver: &'static str, outcome: Outcome, relaxed: Vec<Relaxation>) -> Solution {
     let mut eased;
     let problem = if relaxed.is_empty() {
         problem

@@ -69,6 +69,9 @@ impl<T: Scalar> Chunk<T> {
             summary.contacts = world.contacts.len() as u32;
             let answer = self.answers.get(index).and_then(Option::as_ref);
             // Another contact than the certificate's has no certificate but its solver's word.
+            if answer.is_some_and(|answer| !answer.relaxed.is_empty()) {
+                summary.status |= status::RELAXED;
+            }
             if let Some(answer) = answer.filter(|_| of == Of::Step || model != ContactModel::Exact) {
                 answer.note(summary);
             }

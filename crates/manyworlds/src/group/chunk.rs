@@ -224,6 +224,7 @@ impl<T: Scalar> Chunk<T> {
             self.forget_step(world);
             if let Some(Some(answer)) = self.answers.get_mut(world) {
                 answer.impulse.clear();
+                answer.relaxed.clear();
             }
         }
         for set in &mut self.sets {

@@ -5,13 +5,14 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
 use manyworlds_shaders::dynamics::tree::{RowRecord, Tree, row};
-use manyworlds_shaders::index::slot_at;
+use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::chunk::Chunk;
+use super::problem::Home;
 use super::seen::whole;
 use super::shared::Shared;
 use crate::host::Place;
-use crate::{ContactReport, Error, Inspection, RowReport};
+use crate::{ContactReport, Error, Inspection, RelaxedOf, RelaxedReport, RowReport};
 
 /// Gathers one world of a chunk.
 pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world: usize) -> Result<Inspection, Error> {
@@ -26,6 +27,8 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
         ..Inspection::default()
     };
     let mut lanes = Vec::new();
+    // Where the impulses of contacts and rows stand, by which what gave way is found.
+    let mut homes = Vec::new();
     for (index, set) in shared.sets.iter().enumerate() {
         let dims = set.layout.dims;
         let tree = set.layout.tree();
@@ -51,6 +54,9 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
                 }
                 let joint = tree.dofs[record.dofs[0] as usize].joint as usize + model.trees[model_tree].joints.start;
                 let kind = row_kind(record);
+                let n_real = chunk.sets[index].n_row_real();
+                let at = tile_at(chunk.store.tile(), lane, n_real, i * n_row + row_part::IMPULSE);
+                homes.push((Home::Row { set: index, at, constraint: None }, RelaxedOf::Row(out.rows.len())));
                 out.rows.push(RowReport { kind, joint, impulse: numbers[row_part::IMPULSE] });
             }
             let velocity = chunk.read_lane(b.velocity, lane, n)?;
@@ -82,6 +88,10 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
             && let Some((_, set, lane, velocity, impulses)) = lanes.iter().find(|l| l.0 == tree)
         {
             let n = velocity.len();
+            let begin = chunk.host.packs[*set].begin(*lane);
+            let stride = chunk.store.tile();
+            let at = slot_at(stride, *lane, begin, slot_index as usize, 3, 0);
+            homes.push((Home::Slot { set: *set, at, stride }, RelaxedOf::Contact(i)));
             let numbers =
                 read_slot(chunk, chunk.sets[*set].step.buffers.constraint, *set, *lane, slot_index, slot_reals(n))?;
             let impulse = read_slot(chunk, *impulses, *set, *lane, slot_index, 3)?;
@@ -92,6 +102,7 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
             }
         }
         if let Place::Island(at) = place {
+            homes.push((Home::Island { constraint: at as usize }, RelaxedOf::Contact(i)));
             let impulse: [T; 3] = read_at(chunk, chunk.islands.impulses.now, 3 * at as usize)?;
             report.impulse = impulse.map(Scalar::to_f64);
             for side in shared_sides.iter().filter(|side| side.constraint == at as usize) {
@@ -106,6 +117,17 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
             }
         }
         out.contacts.push(report);
+    }
+    let relaxed = chunk.answers.get(world).and_then(Option::as_ref).into_iter().flat_map(|answer| &answer.relaxed);
+    for (number, of) in relaxed.enumerate() {
+        let is_its = |home: Home| match (of.home, home) {
+            (Home::Row { set, at, .. }, Home::Row { set: own, at: place, .. }) => (set, at) == (own, place),
+            (of, home) => of == home,
+        };
+        let found = homes.iter().find(|(home, _)| is_its(*home)).map(|(_, found)| *found);
+        let by = of.how.by.into_iter().fold(0.0, |most: f64, by| if most.abs() < by.abs() { by } else { most });
+        let of_what = found.unwrap_or(RelaxedOf::Equality(number));
+        out.relaxed.push(RelaxedReport { of: of_what, by, left_out: of.how.left_out });
     }
     let mut summaries = Vec::new();
     chunk.summarise(&mut summaries)?;

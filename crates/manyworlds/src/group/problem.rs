@@ -19,7 +19,7 @@ use crate::host::{self, Packed, Place, SideTree};
 use crate::{Error, StepProblem};
 
 /// Where the impulses of a constraint stand.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
     /// Three numbers of a slot of a set: the first, and how far the next is.
     Slot { set: usize, at: usize, stride: usize },
@@ -47,11 +47,12 @@ pub(super) fn problem<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
     let WorldProblem { problem, mut impulse, velocity, .. } =
         reading.of(&*chunk.store).world(shared, &chunk.host.packed(), world, ContactProblem::default(), true)?;
     // Those of a world that was reset are gone.
-    let unrounded = chunk.answers.get(world).and_then(Option::as_ref).map(|answer| &answer.impulse);
-    if let Some(unrounded) = unrounded.filter(|all| !all.is_empty()) {
-        impulse.copy_from_slice(unrounded);
+    let answer = chunk.answers.get(world).and_then(Option::as_ref);
+    if let Some(answer) = answer.filter(|answer| !answer.impulse.is_empty()) {
+        impulse.copy_from_slice(&answer.impulse);
     }
-    Ok(StepProblem { problem, impulse, velocity })
+    let relaxed = answer.into_iter().flat_map(|answer| &answer.relaxed).map(|of| of.how).collect();
+    Ok(StepProblem { problem, impulse, velocity, relaxed })
 }
 
 /// How a problem has the sides of its constraints.

@@ -43,6 +43,9 @@ impl<T: Scalar> Shared<T> {
         if summary.failed() {
             return Some(format!("the world failed: {}", summary.status_name()));
         }
+        if summary.is_relaxed() {
+            return Some("the step asked for what no motion gives, and biases gave way".into());
+        }
         if self.solver.model() != Model::Exact {
             // Only the solver knows how well it solved another contact than the certificate's.
             let unsolved = summary.status & status::CONVERGED == 0;

@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
-use manyworlds_contact::solve::{ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace};
+use manyworlds_contact::solve::{
+    ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish,
+};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -40,6 +42,7 @@ struct Solved {
     /// Where each constraint's impulses stand, and which they are.
     homes: Vec<(Home, Range<usize>)>,
     outcome: Outcome,
+    relaxed: Vec<Relaxed>,
     /// None of another contact than the certificate's.
     left: Option<Left>,
 }
@@ -109,9 +112,9 @@ impl<T: Scalar> Chunk<T> {
         }
         self.upload(&answers)?;
         self.count(&solved)?;
-        for Solved { world, outcome, left, .. } in solved {
+        for Solved { world, outcome, relaxed, left, .. } in solved {
             let Outcome { status, stage, lambda, .. } = outcome;
-            self.answers[world] = Some(Answer { status, stage, left, impulse: lambda });
+            self.answers[world] = Some(Answer { status, stage, left, impulse: lambda, relaxed });
         }
         self.host.spent_solving(clock.elapsed());
         Ok(true)
@@ -272,16 +275,18 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         iterations: shared.iterations,
         history: false,
     };
-    let mut outcome = shared.solver.finish(&problem.problem, &settings, &mut work);
+    let (mut outcome, relaxed) = finish(shared.solver, &problem.problem, &settings, &mut work);
+    problem.problem.relax(&relaxed);
     // What the certificate is about: a solver's own velocity may lag behind its impulses.
     outcome.v = problem.problem.velocity(&outcome.lambda);
     let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
     let rows = problem.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
     let homes = problem.homes.iter().copied().zip(rows).collect();
+    let relaxed = relaxed.into_iter().map(|how| Relaxed { home: problem.homes[how.constraint], how }).collect();
     let is_exact = shared.solver.model() == ContactModel::Exact;
     let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, shared.tolerance));
     DESK.set(Desk { problem: problem.problem, work });
-    sound.then_some(Solved { world, homes, outcome, left })
+    sound.then_some(Solved { world, homes, outcome, relaxed, left })
 }
 
 /// What the host's answer leaves of a world's laws, in double precision.
@@ -329,6 +334,17 @@ pub(in crate::group) struct Answer {
     left: Option<Left>,
     /// As the state's velocity was made of them, not rounded, `[n_rows]` of the world's problem.
     pub(in crate::group) impulse: Vec<f64>,
+    /// Biases that gave way.
+    pub(in crate::group) relaxed: Vec<Relaxed>,
+}
+
+/// A bias that gave way.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::group) struct Relaxed {
+    /// Where its constraint's impulses stand.
+    pub(in crate::group) home: Home,
+    /// By how much; the constraint is that of the world's problem.
+    pub(in crate::group) how: Relaxation,
 }
 
 impl Answer {
