@@ -5,6 +5,7 @@ mod rows;
 mod trace;
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::Args;
 use manyworlds::{Batch, ControlCurve, Model, StepProblem};
@@ -19,7 +20,7 @@ use crate::figure::Format;
 use crate::output;
 use crate::record::RecordArgs;
 use crate::state::Start;
-use crate::statistics::worse;
+use crate::statistics::{median, worse};
 use rows::Rows;
 use trace::{SolverClock, Trace};
 
@@ -92,6 +93,9 @@ struct Report {
     recorded: usize,
     /// Steps that asked for what no motion gives.
     relaxed_steps: u64,
+    /// Wall time of a step and its certificate.
+    microseconds_median: f64,
+    microseconds_largest: f64,
     status: &'static str,
     executor: &'static str,
     adapter: String,
@@ -126,14 +130,17 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     let mut summaries = Vec::with_capacity(1);
     let mut clock = SolverClock::start(&mut batch);
     let mut trace = args.plot.is_some().then(|| Trace::new(&model, &args.draw));
+    let mut times = Vec::new();
     let bar = output::progress(args.steps, "stepping");
     for i in 0..args.steps {
+        let start = Instant::now();
         match &curve {
             Some(curve) => batch.step(&curve.at(i as f64 * h))?,
             None => batch.step::<f64>(&[])?,
         }
         summaries.clear();
         batch.summaries(&mut summaries)?;
+        times.push(start.elapsed().as_secs_f64() * 1e6);
         for summary in &summaries {
             residual_max = worse(residual_max, summary.residual);
             penetration_max = worse(penetration_max, summary.penetration);
@@ -185,6 +192,8 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         solver_ms_max: clock.as_ref().map(SolverClock::largest),
         recorded: recorder.map_or(0, |recorder| recorder.written()),
         relaxed_steps,
+        microseconds_largest: times.iter().copied().fold(0.0, f64::max),
+        microseconds_median: median(&mut times),
         status: summary.status_name(),
         executor: batch.executor(),
         adapter: batch.adapter(),
@@ -228,6 +237,10 @@ fn human(report: &Report) -> String {
             },
         ),
         ("relaxed", format!("{} steps asked for what no motion gives", report.relaxed_steps)),
+        (
+            "a step",
+            format!("median {:.1}, largest {:.1} µs", report.microseconds_median, report.microseconds_largest),
+        ),
         ("recorded", format!("{} contact problems", report.recorded)),
         ("status", report.status.to_owned()),
     ])
