@@ -42,6 +42,10 @@ const ANEW: u32 = 4;
 /// steps where many contacts of a limb are pressed (measured on lying humanoids).
 pub const SLOT_STEP: f64 = 6.0;
 
+/// An impulse that would change the speed of what it acts on by more, alone, m/s, is one of those that grow without bound
+/// because biases ask for what no motion gives: what is left is not for kernels to solve.
+pub const RUNAWAY: f64 = 1e6;
+
 /// Size of a problem, in groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -192,8 +196,20 @@ impl<'a, T: Scalar> Dense<'a, T> {
             }
             self.round(newton, &mut progress);
             error = self.natural().sqrt();
+            if self.runs_away() {
+                break;
+            }
         }
         Outcome { error, steps: progress.steps, sweeps: progress.sweeps, done: error <= enough }
+    }
+
+    /// Whether some impulse is beyond [`RUNAWAY`].
+    #[inline(always)]
+    #[must_use]
+    pub fn runs_away(&self) -> bool {
+        let (zero, limit) = (T::Pack::lit(0.0), T::Pack::lit(RUNAWAY));
+        let beyond = |(lambda, rho): (&T::Pack, &T::Pack)| (zero.lt(*rho) & (limit * *rho).lt(lambda.abs())).any();
+        self.lambda.iter().zip(&*self.rho).any(beyond)
     }
 
     /// Sweeps, then as at first: steps that led nowhere leave weights and merits that lead nowhere.

@@ -189,6 +189,21 @@ fn dense_start() {
     }
 }
 
+// Whether some impulse is beyond RUNAWAY.
+fn runs_away() -> bool {
+    var beyond = false;
+    for (var slot = 0u; slot < dense_slots; slot++) {
+        let rho = slot_steps(slot).y;
+        let lambda = abs(load_slot(lambda_first, slot));
+        beyond = beyond || real(0.0) < rho && RUNAWAY * rho < max(lambda.x, max(lambda.y, lambda.z));
+    }
+    for (var k = 0u; k < dense_rows; k++) {
+        let rho = row_law(k).w;
+        beyond = beyond || real(0.0) < rho && RUNAWAY * rho < abs(load(lambda_first, of_row(k)));
+    }
+    return beyond;
+}
+
 // Sweeps, then as at first. Returns the progress.
 fn begin_anew(progress: vec4<real>) -> vec4<real> {
     for (var k = 0u; k < ANEW; k++) {

@@ -104,6 +104,16 @@ fn group_sum(local: u32, mine: real) -> real {
     return workgroupUniformLoad(&partial_square[0]);
 }
 
+// Whether some impulse is beyond RUNAWAY.
+fn runs_away(d: Dense, local: u32) -> bool {
+    var beyond = real(0.0);
+    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
+        let rho = work[d.rho + i];
+        beyond += select(real(0.0), real(1.0), real(0.0) < rho && RUNAWAY * rho < abs(work[d.lambda + i]));
+    }
+    return real(0.0) < group_sum(local, beyond);
+}
+
 // One round: a Newton step, sweeps, or both.
 fn dense_round(d: Dense, local: u32) {
     let at = d.state + DENSE_PROXIMAL;

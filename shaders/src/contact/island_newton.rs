@@ -127,8 +127,8 @@ impl<T: Scalar> Problem<'_, T> {
         let stopped = loop {
             let residual = dense.natural().sqrt() * per_contact;
             let scaled = dense.scaled();
-            // What is not finite will not become so.
-            if !(residual.is_finite() && scaled.is_finite()) {
+            // What is not finite will not become so, and what grows without bound has none.
+            if !(residual.is_finite() && scaled.is_finite()) || dense.runs_away() {
                 break true;
             }
             if island::solved(dims, residual / aim, scaled / aim) {

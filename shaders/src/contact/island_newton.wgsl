@@ -162,7 +162,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var running = true;
     for (var turn = dims.done; turn <= dims.iterations && running; turn++) {
         let r = dense_measure(d, own, local);
-        let hopeless = !(is_finite(r.square) && is_finite(r.scaled));
+        let hopeless = !(is_finite(r.square) && is_finite(r.scaled)) || runs_away(d, local);
         stopped = island_solved(Residuals(r.square / AIM, r.scaled / AIM)) || hopeless;
         running = !(stopped || rounds >= dims.iterations);
         if running {

@@ -430,15 +430,17 @@ fn advance_lane() -> bool {
     let at = state_first + DENSE_PROGRESS * TILE;
     var size = work[state_first + DENSE_SIZE * TILE];
     var progress = work[at];
+    var hopeless = false;
     if size.w == real(STAGE_WRITTEN) {
         progress = dense_round(newton > 0u, u32(size.z), progress);
+        hopeless = runs_away();
     } else {
         progress.y = sqrt(sweep());
         progress.w += real(1.0);
     }
     work[at] = progress;
     let done = progress.y <= work[state_first + DENSE_AIM * TILE].x;
-    size.z += real(1.0);
+    size.z = select(size.z + real(1.0), real(dims.sweeps), hopeless);
     size.w += select(real(0.0), real(2.0), done);
     work[state_first + DENSE_SIZE * TILE] = size;
     return !done && size.z < real(dims.sweeps);
