@@ -101,17 +101,23 @@ pub(super) fn finish<T: Scalar>(problem: &ContactProblem, settings: &SolveSettin
 /// Stages 2 to 4, with so many iterations left.
 fn go_on<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u32, mut outcome: Outcome) -> Outcome {
     let start = Instant::now();
-    let searched = search::<T>(problem, settings, left, &mut outcome);
+    let (searched, hopeless) = search::<T>(problem, settings, left, &mut outcome);
     outcome.elapsed += start.elapsed();
     let most = (left - searched).min(MORE_SWEEPS);
-    if outcome.status == SolveStatus::Converged || most == 0 {
+    if outcome.status == SolveStatus::Converged || most == 0 || hopeless {
         return outcome;
     }
     sweep::<T>(problem, settings, most, outcome)
 }
 
-/// Stages 2 and 3, into the outcome of the first: the iterations of the island that took most.
-fn search<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u32, outcome: &mut Outcome) -> u32 {
+/// Stages 2 and 3, into the outcome of the first: the iterations of the island that took most, and whether one asks for the
+/// impossible.
+fn search<T: Scalar>(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+    left: u32,
+    outcome: &mut Outcome,
+) -> (u32, bool) {
     let mut scratch = problem.v_free.clone();
     let mut searched = Vec::new();
     outcome.status = SolveStatus::Converged;
@@ -140,7 +146,7 @@ fn search<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u
     searched.iter().for_each(|(island, own)| copy(problem, island, &own.best, &mut outcome.lambda));
     outcome.v = problem.velocity(&outcome.lambda);
     outcome.iterations += iterations;
-    iterations
+    (iterations, searched.iter().any(|(_, own)| own.is_hopeless()))
 }
 
 /// Stage 4: the outcome with further sweeps, each island's only where they made it better.

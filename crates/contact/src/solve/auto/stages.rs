@@ -93,9 +93,14 @@ impl<'a> Search<'a> {
         self.solved
     }
 
-    /// Whether it is time to stop: no iterations are left, or no hope.
+    /// Whether it ended because biases ask for the impossible.
+    pub(super) fn is_hopeless(&self) -> bool {
+        2 <= self.hopeless
+    }
+
+    /// Whether it is time to stop.
     fn is_over(&self) -> bool {
-        self.left == 0 || 2 <= self.hopeless
+        self.left == 0 || self.is_hopeless()
     }
 
     /// The stages in turn; the one that solved the island.
