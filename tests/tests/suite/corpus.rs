@@ -14,8 +14,10 @@ use rayon::prelude::*;
 const TOLERANCE: f64 = 1e-10;
 /// Part of the corpus that `auto` solves to that: it reaches all of it.
 const CORPUS_FLOOR: f64 = 0.99;
-/// Residual at which contradictory problems end at most, N s.
-const CONTRADICTORY: f64 = 1e-7;
+/// What it is asked for of problems that ask for the impossible, N s.
+const CONTRADICTORY: f64 = 1e-9;
+/// The same of one with impulses of 1e5 N s and more.
+const LARGE: (&str, f64) = ("cmu2019-00210", 1e-6);
 /// Part of the random problems that `auto` solves to that: it reaches all of 1000.
 const RANDOM_FLOOR: f64 = 0.99;
 /// The same where masses differ by up to 1e4: it reaches 993.
@@ -29,6 +31,7 @@ const RANDOM: u64 = 60;
 fn residual(problem: &ContactProblem, solver: &str) -> (f64, bool) {
     let settings = SolveSettings { tolerance: TOLERANCE, ..Default::default() };
     let solution = solve(problem, solver, &settings).expect("settings with a meaning");
+    assert!(solution.relaxed.is_empty(), "{solver} relaxes a problem that has a solution");
     let truth = quality(problem, &solution.lambda, &solution.v);
     (truth.residual, solution.status == SolveStatus::Converged)
 }
@@ -75,21 +78,48 @@ fn auto_solves_the_recorded_problems() {
     check(&problems, CORPUS_FLOOR);
 }
 
-/// Nothing solves these: that, and not a wrong status, is what is reported, with impulses that are nearly right.
+/// Nothing solves these as they are: the nearest problem that has a solution is solved, with impulses that are bounded, and
+/// it is said which biases gave way by how much: never beyond what they ask for.
 #[test]
-fn contradictory_problems_end_near_and_say_so() {
+fn contradictory_problems_are_relaxed() {
     let problems = recorded("tests/corpus/contradictory");
-    assert_eq!(problems.len(), 3);
-    for (name, problem) in &problems {
-        let settings = SolveSettings { tolerance: TOLERANCE, iterations: 1000, ..Default::default() };
+    assert_eq!(problems.len(), 19);
+    problems.par_iter().for_each(|(name, problem)| {
+        let tolerance = if name == LARGE.0 { LARGE.1 } else { CONTRADICTORY };
+        let settings = SolveSettings { tolerance, ..Default::default() };
         let solution = solve(problem, "auto", &settings).expect("settings with a meaning");
-        let residual = quality(problem, &solution.lambda, &solution.v).residual;
-        assert!(solution.status == SolveStatus::IterationLimit && residual <= CONTRADICTORY, "{name}: {residual:e}");
-        // The same bodies, none of them told to undo a penetration.
-        let mut allowed = problem.clone();
-        allowed.constraints.iter_mut().for_each(|c| c.e[2] = c.e[2].max(0.0));
-        let solution = solve(&allowed, "auto", &settings).expect("settings with a meaning");
         assert_eq!(solution.status, SolveStatus::Converged, "{name}: {:?}", solution.quality);
+        assert!(!solution.relaxed.is_empty(), "{name}");
+        let largest = solution.lambda.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        assert!(largest < 1e6, "{name}: {largest:e} N s");
+        let mut eased = problem.clone();
+        for of in &solution.relaxed {
+            let c = &mut eased.constraints[of.constraint];
+            for r in 0..3 {
+                let given = (of.by[r], -c.e[r]);
+                assert!(of.left_out || given.0 == 0.0 || 0.0 < given.0 / given.1, "{name}: {given:?}");
+                assert!(of.left_out || given.0.abs() <= given.1.abs(), "{name}: {given:?}");
+                c.e[r] += of.by[r];
+            }
+        }
+        let truth = quality(&eased, &solution.lambda, &solution.v);
+        let most = 1.01 * tolerance * (problem.plan.islands.len() as f64).sqrt();
+        assert!(truth.residual <= most, "{name}: {:e}", truth.residual);
+    });
+}
+
+/// The other solvers of exact contact give the same kind of answer where their impulses run away.
+#[test]
+fn every_solver_relaxes() {
+    let problems = recorded("tests/corpus/contradictory");
+    let runs_away = ["ant-00001", "cartpole-00001", "tiago-00001", "fourier_left-00001", "mjx_sensor-00001"];
+    for (name, problem) in problems.iter().filter(|(name, _)| runs_away.contains(&name.as_str())) {
+        for solver in ["newton", "pgs", "subadmm", "canal"] {
+            let settings = SolveSettings { tolerance: CONTRADICTORY, ..Default::default() };
+            let solution = solve(problem, solver, &settings).expect("settings with a meaning");
+            assert_eq!(solution.status, SolveStatus::Converged, "{name}, {solver}: {:?}", solution.quality);
+            assert!(!solution.relaxed.is_empty(), "{name}, {solver}");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod batch;
 mod closed_forms;
 mod compliant_scenes;
 mod contact_tree;
+mod contradictions;
 mod convex;
 mod corpus;
 mod distance_scenes;

@@ -237,10 +237,7 @@ fn human(report: &Report) -> String {
             },
         ),
         ("relaxed", format!("{} steps asked for what no motion gives", report.relaxed_steps)),
-        (
-            "a step",
-            format!("median {:.1}, largest {:.1} µs", report.microseconds_median, report.microseconds_largest),
-        ),
+        ("a step", format!("median {:.1}, largest {:.1} µs", report.microseconds_median, report.microseconds_largest)),
         ("recorded", format!("{} contact problems", report.recorded)),
         ("status", report.status.to_owned()),
     ])

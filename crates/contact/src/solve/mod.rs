@@ -208,6 +208,10 @@ pub trait Solver: Sync {
     }
     /// Solves one problem of dense subsystems ([`ContactProblem::condensed`]).
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
+    /// Whether what it leaves unsolved with iterations to spare may be taken for a problem without a solution.
+    fn gives_up(&self) -> bool {
+        false
+    }
     /// Whether it asks for the responses of a problem.
     fn responds(&self) -> bool {
         true
@@ -351,7 +355,7 @@ fn relaxed(
     outcome: Outcome,
 ) -> (Outcome, Vec<Relaxation>) {
     match solver.model() {
-        ContactModel::Exact => relax::relax(problem, settings, &outcome).unwrap_or((outcome, Vec::new())),
+        ContactModel::Exact => relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new())),
         ContactModel::Convex | ContactModel::Pyramid => (outcome, Vec::new()),
     }
 }

@@ -187,7 +187,7 @@ impl<T: Scalar> Polish<T> {
     }
 
     /// Every row, then every contact, solved exactly with the others held.
-    fn sweep(&mut self) {
+    pub(super) fn sweep(&mut self) {
         for i in (0..self.lambda.len()).rev() {
             let c = &self.system.constraints[i];
             let before = self.lambda[i];

@@ -10,8 +10,8 @@
 //!    solved from zero by the same Newton steps and CANAL, whose laws have one branch more.
 //!
 //! By how much each bias gave way is part of the answer: the solution solves the exact problem with those biases, and is
-//! certified as such. An island that has a solution keeps it: this is asked only where the exact problem was not solved, or
-//! where its impulses are beyond any that bodies exchange.
+//! certified as such. An island that has a solution keeps it: this is asked only where requests were pursued beyond reason,
+//! or where a solver that tries everything gave up before its iterations were spent.
 
 use std::time::Instant;
 
@@ -30,9 +30,12 @@ const MOST_SLIDING: f64 = 1e3;
 const APART: f64 = 1e6;
 /// A bias that gave way by less did not, m/s.
 const LEAST: f64 = 1e-12;
-/// Impulses that are none that bodies exchange, N s, and the work of a request, J/kg: a solver whose sums lost all digits
-/// may call itself converged there.
+/// A request on which so much work is spent is taken for one that nothing can meet, J/kg.
+pub(super) const HOPELESS: f64 = 1e3;
+/// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
 const ABSURD: [f64; 2] = [1e12, 1e9];
+/// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.
+const SWEEPS: u32 = 20;
 /// Iterations of the relaxed problem at most.
 const MOST: u32 = 1000;
 
@@ -119,28 +122,43 @@ impl Constraint {
 }
 
 /// Goes on where a solver of exact contact found no solution that makes sense: the outcome with what was found, and which
-/// biases gave way. None: it stands.
+/// biases gave way. None: it stands. `gave_up`: what was left unsolved with iterations to spare may have no solution.
 pub(super) fn relax(
     problem: &ContactProblem,
     settings: &SolveSettings,
     outcome: &Outcome,
+    gave_up: bool,
 ) -> Option<(Outcome, Vec<Relaxation>)> {
     let mut scratch = problem.v_free.clone();
-    let is_doubtful = |&island: &&Island| {
-        !measure(problem, island, settings, &outcome.lambda, &mut scratch).0
-            || problem.is_absurd(island, &outcome.lambda)
+    let left = settings.iterations.saturating_sub(outcome.iterations).min(MOST);
+    let lambda = &outcome.lambda;
+    // With the iterations to look for an answer.
+    let doubt = |island: &'_ Island| {
+        let work = problem.work_of_requests(island, lambda);
+        let solved = measure(problem, island, settings, lambda, &mut scratch).0;
+        if problem.is_absurd(island, lambda) || !solved && HOPELESS < work {
+            return Some(Doubt { most: MOST, certain: true });
+        }
+        (gave_up && !solved && 0 < left).then_some(Doubt { most: left, certain: false })
     };
-    let doubtful: Vec<&Island> = problem.plan.islands.iter().filter(is_doubtful).collect();
-    if doubtful.is_empty() {
+    let doubts: Vec<Option<Doubt>> = problem.plan.islands.iter().map(doubt).collect();
+    let doubtful = || problem.plan.islands.iter().zip(&doubts).filter_map(|(island, doubt)| Some((island, (*doubt)?)));
+    if doubtful().next().is_none() {
         return None;
     }
     let start = Instant::now();
     let mut attempt = Attempt { problem, settings, relaxed: problem.clone(), list: Vec::new() };
     let mut outcome = outcome.clone();
     let (mut all_solved, mut iterations) = (true, 0);
-    for &island in &doubtful {
-        let found = attempt.island(island);
-        copy(problem, island, &found.lambda, &mut outcome.lambda);
+    for (island, doubt) in doubtful() {
+        let before = attempt.list.len();
+        let found = attempt.island(island, doubt.most);
+        // What is no solution is at least bounded.
+        if found.solved || doubt.certain {
+            copy(problem, island, &found.lambda, &mut outcome.lambda);
+        } else {
+            attempt.list.truncate(before);
+        }
         all_solved &= found.solved;
         iterations = iterations.max(found.iterations);
     }
@@ -154,7 +172,16 @@ pub(super) fn relax(
     Some((outcome, attempt.list))
 }
 
-/// What was found for an island: if it is no solution, at least bounded.
+/// Why an island is looked at again.
+#[derive(Clone, Copy)]
+struct Doubt {
+    /// Iterations at most.
+    most: u32,
+    /// Whether what there is makes no sense.
+    certain: bool,
+}
+
+/// What was found for an island.
 struct Found {
     solved: bool,
     lambda: Vec<f64>,
@@ -171,7 +198,7 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn island(&mut self, island: &Island) -> Found {
+    fn island(&mut self, island: &Island, most: u32) -> Found {
         let ids = self.problem.plan.constraints_of(island);
         let before = self.list.len();
         for &i in ids {
@@ -189,8 +216,8 @@ impl Attempt<'_> {
         let zero = vec![0.0; self.problem.n_rows];
         let mut iterations = 0;
         if before < self.list.len() {
-            let mut search = Search::new(&self.relaxed, island, self.settings, &zero, MOST, Watch::Requests);
-            let solved = search.solves() || search.run::<f64>().is_some();
+            let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, Watch::Requests);
+            let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
             iterations += search.iterations;
             if solved && !self.relaxed.is_absurd(island, &search.best) {
                 return Found { solved, lambda: search.best, iterations };
@@ -200,8 +227,8 @@ impl Attempt<'_> {
             let c = &self.relaxed.constraints[i as usize];
             self.relaxed.constraints[i as usize].cap = self.relaxed.cap(c);
         }
-        let mut search = Search::new(&self.relaxed, island, self.settings, &zero, MOST, Watch::Nothing);
-        let solved = search.solves() || search.run::<f64>().is_some();
+        let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, Watch::Nothing);
+        let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
         let (iterations, lambda) = (iterations + search.iterations, search.best);
         self.note(island, &lambda);
         ids.iter().for_each(|&i| self.relaxed.constraints[i as usize].cap = f64::INFINITY);
@@ -227,5 +254,74 @@ impl Attempt<'_> {
                 self.list.push(Relaxation { constraint: i as usize, by, left_out: false });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::problem::{ConstraintInput, ContactProblem, Law, ProblemInput, SideInput};
+    use crate::solve::{Solution, SolveSettings, SolveStatus, solve};
+
+    /// One degree of freedom of a mass that would move with `v`, and rows that push it forwards or backwards and ask for a
+    /// speed.
+    fn between(mass: f64, v: f64, rows: &[(f64, f64)]) -> ContactProblem {
+        let constraint = |&(direction, request): &(f64, f64)| ConstraintInput {
+            law: Law::Unilateral,
+            e: [-request, 0.0, 0.0],
+            compliance: None,
+            sides: vec![SideInput { jacobian: vec![direction], ..SideInput::default() }],
+        };
+        let input = ProblemInput {
+            subsystems: vec![[0, 1]],
+            a: vec![vec![mass]],
+            b: vec![mass * v],
+            constraints: rows.iter().map(constraint).collect(),
+            ..ProblemInput::default()
+        };
+        ContactProblem::new(input).expect("a valid problem")
+    }
+
+    fn solved(problem: &ContactProblem) -> Solution {
+        let solution = solve(problem, "auto", &SolveSettings::default()).expect("settings with a meaning");
+        assert_eq!(solution.status, SolveStatus::Converged, "{solution:?}");
+        solution
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-8
+    }
+
+    /// Walls closer than what is between them: it stays in the middle, and both requests give way alike.
+    #[test]
+    fn between_walls_it_stays() {
+        let found = solved(&between(2.0, 0.0, &[(1.0, 0.2), (-1.0, 0.2)]));
+        assert!(near(found.v[0], 0.0), "{found:?}");
+        // K = m 2 a
+        assert!(found.lambda.iter().all(|&x| near(x, 0.8)), "{found:?}");
+        assert!(found.relaxed.len() == 2 && found.relaxed.iter().all(|of| near(of.by[0], 0.2) && !of.left_out));
+    }
+
+    /// Thrown at one of them: that one's impulse is K, the other holds what is too much of it.
+    #[test]
+    fn the_floor_holds() {
+        let found = solved(&between(1.0, -1.0, &[(1.0, 0.2), (-1.0, 0.1)]));
+        assert!(near(found.v[0], 0.0), "{found:?}");
+        assert!(near(found.lambda[0], 1.4) && near(found.lambda[1], 0.4), "{found:?}");
+        assert!(near(found.relaxed[0].by[0], 0.2) && near(found.relaxed[1].by[0], 0.1), "{found:?}");
+    }
+
+    /// What has a solution keeps it.
+    #[test]
+    fn requests_that_can_be_met_are() {
+        let found = solved(&between(1.0, -1.0, &[(1.0, 0.2), (-1.0, -0.3)]));
+        assert!(near(found.v[0], 0.2) && near(found.lambda[0], 1.2) && found.relaxed.is_empty(), "{found:?}");
+    }
+
+    /// A row that nothing moves is left out, and the rest is solved.
+    #[test]
+    fn what_nothing_moves_is_left_out() {
+        let found = solved(&between(1.0, -1.0, &[(0.0, 0.2), (1.0, 0.2)]));
+        assert!(near(found.v[0], 0.2) && found.relaxed.len() == 1, "{found:?}");
+        assert!(found.relaxed[0].left_out && found.relaxed[0].constraint == 0, "{found:?}");
     }
 }

@@ -53,6 +53,10 @@ impl Solver for Auto {
         true
     }
 
+    fn gives_up(&self) -> bool {
+        true
+    }
+
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         match settings.precision {
             Precision::F32 => run::<f32>(problem, settings),

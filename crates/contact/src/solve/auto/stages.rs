@@ -7,6 +7,7 @@ use super::super::canal::{CanalParams, IslandState, Step};
 use super::super::iterate::measure;
 use super::super::polish::{Polish, Trust};
 use crate::problem::ContactProblem;
+use crate::solve::relax::HOPELESS;
 use crate::solve::{SolveSettings, Stage};
 
 /// Outer iterations of CANAL after which Newton steps are tried: most islands need no more than the first, bodies wedged in
@@ -25,9 +26,6 @@ const LOOK_ROUNDS: u32 = 12;
 /// steps make of their impulses is a worse start.
 const CROWDED: usize = 4;
 
-/// A request on which so much work is spent in two iterations in a row is taken for one that nothing can meet, J/kg.
-const HOPELESS: f64 = 1e3;
-
 /// What makes a search end before its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::solve) enum Watch {
@@ -45,7 +43,7 @@ pub(in crate::solve) struct Search<'a> {
     /// Iterations left.
     left: u32,
     watch: Watch,
-    /// Iterations in a row that were hopeless: see [`HOPELESS`].
+    /// Iterations in a row that were hopeless: see [`HOPELESS`]; two end the search.
     hopeless: u32,
     /// Best impulses so far, `[n_rows]` of the problem, and their residual, N s.
     pub(in crate::solve) best: Vec<f64>,
@@ -101,6 +99,23 @@ impl<'a> Search<'a> {
     /// Whether it is time to stop.
     fn is_over(&self) -> bool {
         self.left == 0 || self.is_hopeless()
+    }
+
+    /// So many sweeps first: whether they solve the island.
+    pub(in crate::solve) fn sweep(&mut self, most: u32) -> bool {
+        let mut lambda = self.best.clone();
+        let mut state = Polish::<f64>::new(self.problem, self.island, &lambda, Trust::QUICK);
+        for _ in 0..most {
+            if self.is_over() {
+                return false;
+            }
+            state.sweep();
+            state.impulses(&mut lambda);
+            if self.note(&lambda) {
+                return true;
+            }
+        }
+        false
     }
 
     /// The stages in turn; the one that solved the island.

@@ -135,14 +135,14 @@ fn a_warm_start_helps() {
 
 #[test]
 fn breaks_down_cleanly() {
-    // Two bilateral rows that contradict each other.
+    // Two bilateral rows that contradict each other: both give way.
     let mut input = particles(&[1.0], [0.0; 3]);
     for e in [0.1, -0.1] {
         let sides = vec![side(0, &[1.0, 0.0, 0.0])];
         input.constraints.push(ConstraintInput { law: Law::Bilateral, e: [e, 0.0, 0.0], sides, compliance: None });
     }
     let s = solve(&problem(input), "canal", &SolveSettings::default()).unwrap();
-    assert_eq!(s.status, SolveStatus::IterationLimit);
+    assert!(s.status == SolveStatus::Converged && s.relaxed.len() == 2, "{s:?}");
     assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
     // Squares that f32 cannot hold.
     let mut huge = particles(&[1e-25], [0.0; 3]);

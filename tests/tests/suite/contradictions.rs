@@ -1,0 +1,145 @@
+//! Steps that ask for what no motion gives, over many steps: bodies wedged between walls, inside a rail, at limits that
+//! overlap, in a loop that cannot close. Each has an answer that stays where it is.
+
+use std::path::Path;
+
+use manyworlds::model::from_mjcf_str;
+use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, RelaxedOf, Summary};
+
+/// A box of 8 kg, 5 mm in the wall on either side, without friction.
+const WALLS: &str = r#"
+<geom type="box" size="0.1 1 1" pos="-0.195 0 1" friction="0"/><geom type="box" size="0.1 1 1" pos="0.195 0 1" friction="0"/>
+<body pos="0 0 0.5"><freejoint/><geom type="box" size="0.1 0.1 0.1" density="1000" friction="0"/></body>"#;
+
+/// A cart whose rail is inside it: it moves along the rail alone.
+const CART: &str = r#"
+<geom type="box" size="1 0.02 0.02"/>
+<body><joint type="slide" axis="1 0 0"/><geom type="box" size="0.1 0.1 0.1" mass="2"/></body>"#;
+
+/// Fingers on slides that overlap by 1 cm where their limits let them be.
+const FINGERS: &str = r#"
+<body pos="0 0 1"><joint type="slide" axis="1 0 0" limited="true" range="0 0.05"/>
+<geom type="box" size="0.02 0.02 0.1" pos="-0.015 0 0"/></body>
+<body pos="0 0 1"><joint type="slide" axis="1 0 0" limited="true" range="-0.05 0"/>
+<geom type="box" size="0.02 0.02 0.1" pos="0.015 0 0"/></body>"#;
+
+/// Two links that reach 1 mm less far than where their end is to be.
+const LOOP: &str = r#"
+<body pos="0 0 1"><joint type="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.2 0 0" size="0.01"/>
+<body name="end" pos="0.2 0 0"><joint type="hinge" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.201 0 0" size="0.01"/>
+</body></body>"#;
+
+/// A ball that falls on a plane.
+const BALL: &str = r#"<geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/><geom size="0.1"/></body>"#;
+
+const CLOSED: &str = r#"<equality><connect body1="end" anchor="0.202 0 0"/></equality>"#;
+
+fn model(bodies: &str, equalities: &str) -> Model {
+    let text = format!(
+        "<mujoco><compiler angle=\"radian\"/><option timestep=\"0.002\"/><worldbody>{bodies}</worldbody>{equalities}</mujoco>"
+    );
+    let nothing = |path: &Path| Err(std::io::Error::other(format!("{}", path.display())));
+    from_mjcf_str("test.xml", &text, &nothing, &ImportOptions::default()).expect("the model loads").model
+}
+
+fn batch(worlds: &[(&Model, usize)], precision: Precision) -> Batch {
+    let options = BatchOptions { executor: Executor::Cpu, precision, ..Default::default() };
+    Batch::new(worlds, &options).expect("the batch is made")
+}
+
+/// So many steps, all of them relaxed and certified; the last summaries.
+fn wedged(batch: &mut Batch, steps: usize) -> Vec<Summary> {
+    let mut all = Vec::new();
+    for step in 0..steps {
+        batch.step::<f64>(&[]).expect("a step");
+        all.clear();
+        batch.summaries(&mut all).expect("summaries");
+        for found in &all {
+            let residual = found.residual.min(found.residual_scaled);
+            assert!(found.status_name() == "relaxed" && residual <= 1e-6, "step {step}: {found:?}");
+        }
+    }
+    all
+}
+
+#[test]
+fn between_walls_a_box_falls_and_is_not_thrown() {
+    for precision in [Precision::F64, Precision::F32] {
+        let model = model(WALLS, "");
+        let mut batch = batch(&[(&model, 2)], precision);
+        let steps = 100;
+        let found = wedged(&mut batch, steps);
+        let (state, inspection) = (batch.state(1).expect("a state"), batch.inspect(1).expect("an inspection"));
+        // Nothing but gravity moves it: v = g t, and x = 0.
+        let fallen = 9.81 * 0.002 * steps as f64;
+        assert!((state.v[2] + fallen).abs() < 1e-4, "{precision:?}: {state:?}");
+        assert!(state.q[0].abs() < 1e-6 && state.v[0].abs() < 1e-5, "{precision:?}: {state:?}");
+        assert!((found[1].penetration - 0.005).abs() < 1e-5, "{:?}", found[1]);
+        // Each wall gives way by all that it asks for.
+        assert_eq!(inspection.relaxed.len(), inspection.contacts.len());
+        for of in &inspection.relaxed {
+            let RelaxedOf::Contact(contact) = of.of else { panic!("{of:?}") };
+            assert!(contact < inspection.contacts.len() && !of.left_out && of.by > 0.1, "{of:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cart_inside_its_rail_rolls_on() {
+    for precision in [Precision::F64, Precision::F32] {
+        let model = model(CART, "");
+        let mut batch = batch(&[(&model, 1)], precision);
+        let mut state = batch.state(0).expect("a state");
+        state.v[0] = 0.5;
+        batch.set_state(0, &state).expect("a state of the model");
+        wedged(&mut batch, 100);
+        let (state, inspection) = (batch.state(0).expect("a state"), batch.inspect(0).expect("an inspection"));
+        // The contacts above and below are left out, so they do not rub.
+        assert!((state.v[0] - 0.5).abs() < 1e-6 && (state.q[0] - 0.1).abs() < 1e-5, "{precision:?}: {state:?}");
+        assert!(!inspection.relaxed.is_empty() && inspection.relaxed.iter().all(|of| of.left_out), "{inspection:?}");
+    }
+}
+
+#[test]
+fn fingers_that_overlap_at_their_limits_rest() {
+    for precision in [Precision::F64, Precision::F32] {
+        let model = model(FINGERS, "");
+        let mut batch = batch(&[(&model, 3)], precision);
+        let found = wedged(&mut batch, 300);
+        let state = batch.state(2).expect("a state");
+        assert!(state.q.iter().chain(&state.v).all(|x| x.abs() < 1e-5), "{precision:?}: {state:?}");
+        assert!((found[2].penetration - 0.01).abs() < 1e-5, "{:?}", found[2]);
+    }
+}
+
+/// It hangs as far open as it must and swings no wilder than gravity makes it.
+#[test]
+fn a_loop_that_cannot_close_stays_bounded() {
+    let model = model(LOOP, CLOSED);
+    let mut batch = batch(&[(&model, 1)], Precision::F64);
+    let mut all = Vec::new();
+    for step in 0..500 {
+        batch.step::<f64>(&[]).expect("a step");
+        all.clear();
+        batch.summaries(&mut all).expect("summaries");
+        assert!(!all[0].failed() && all[0].residual <= 1e-6, "step {step}: {:?}", all[0]);
+        let state = batch.state(0).expect("a state");
+        assert!(state.q.iter().all(|q| q.abs() < 0.05) && state.v.iter().all(|v| v.abs() < 1.0), "{step}: {state:?}");
+    }
+}
+
+/// Worlds beside a wedged one go on bit for bit as without it.
+#[test]
+fn a_wedged_world_harms_no_other() {
+    let (wedge, free) = (model(WALLS, ""), model(BALL, ""));
+    let mut alone = batch(&[(&free, 3)], Precision::F64);
+    let mut beside = batch(&[(&wedge, 2), (&free, 3)], Precision::F64);
+    for _ in 0..400 {
+        alone.step::<f64>(&[]).expect("a step");
+        beside.step::<f64>(&[]).expect("a step");
+    }
+    for world in 0..3 {
+        let [a, b] = [alone.state(world), beside.state(world + 2)].map(|state| state.expect("a state"));
+        assert_eq!((a.q, a.v), (b.q, b.v));
+    }
+}
