@@ -91,7 +91,7 @@ fn a_cart_inside_its_rail_rolls_on() {
         let mut batch = batch(&[(&model, 1)], precision);
         let mut state = batch.state(0).expect("a state");
         state.v[0] = 0.5;
-        batch.set_state(0, &state).expect("a state of the model");
+        batch.reset(&[(0, state)]).expect("a state of the model");
         wedged(&mut batch, 100);
         let (state, inspection) = (batch.state(0).expect("a state"), batch.inspect(0).expect("an inspection"));
         // The contacts above and below are left out, so they do not rub.
