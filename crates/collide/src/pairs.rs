@@ -91,10 +91,12 @@ pub(crate) enum FrictionSource {
 struct Side {
     kind: Kind,
     body: usize,
-    /// First body of those welded together; the ground's is 0.
+    /// First body of those welded together; the ground's is 0, a mocap body's is its own.
     weld: usize,
     /// That of the weld's parent.
     parent: usize,
+    /// Whether no joint moves it.
+    fixed: bool,
     contact: Contacting,
 }
 
@@ -120,6 +122,7 @@ impl Filter {
                     body: geom.body,
                     weld,
                     parent: welds[model.bodies[weld].parent],
+                    fixed: model.bodies[geom.body].tree.is_none(),
                     contact: geom.contact,
                 }
             })
@@ -144,7 +147,7 @@ impl Filter {
         Self { sides, explicit, excludes }
     }
 
-    /// Whether a geom stands still.
+    /// Whether a geom stands still for ever.
     pub(crate) fn is_static(&self, geom: usize) -> bool {
         self.sides[geom].weld == 0
     }
@@ -157,11 +160,11 @@ impl Filter {
 
     /// The parameters of a pair that may touch (`first < second`).
     ///
-    /// Never: two geoms that stand still, or of bodies welded together. An explicit pair overrides the rest: excluded
+    /// Never: two geoms that no joint moves, or of bodies welded together. An explicit pair overrides the rest: excluded
     /// bodies, a body and the parent of its weld (unless that is the ground), and the bits of type and affinity.
     pub(crate) fn mix(&self, first: usize, second: usize) -> Option<Mixed> {
         let (a, b) = (&self.sides[first], &self.sides[second]);
-        if a.weld == b.weld {
+        if a.weld == b.weld || (a.fixed && b.fixed) {
             return None;
         }
         if !self.explicit.is_empty()
@@ -224,7 +227,8 @@ impl Filter {
 fn welds(model: &Model) -> Vec<usize> {
     let mut welds: Vec<usize> = Vec::with_capacity(model.bodies.len());
     for (index, body) in model.bodies.iter().enumerate() {
-        let weld = if index == 0 || !body.joints.is_empty() { index } else { welds[body.parent] };
+        let own = index == 0 || !body.joints.is_empty() || model.mocaps.contains(&index);
+        let weld = if own { index } else { welds[body.parent] };
         welds.push(weld);
     }
     welds

@@ -27,6 +27,7 @@ pub struct ModelBuilder {
     pub(crate) pairs: Vec<ExplicitPair>,
     pub(crate) excludes: Vec<(usize, usize)>,
     pub(crate) keyframes: Vec<Keyframe>,
+    pub(crate) mocaps: Vec<usize>,
 }
 
 impl ModelBuilder {
@@ -41,6 +42,7 @@ impl ModelBuilder {
             joints: 0..0,
             geoms: 0..0,
             tree: None,
+            mocap: None,
         };
         Self {
             name: name.into(),
@@ -56,13 +58,20 @@ impl ModelBuilder {
             pairs: Vec::new(),
             excludes: Vec::new(),
             keyframes: Vec::new(),
+            mocaps: Vec::new(),
         }
     }
 
     /// Adds a body to a parent that is there already.
     pub fn body(&mut self, name: impl Into<String>, parent: usize, pose: Pose, inertial: Inertial) -> usize {
-        self.bodies.push(Body { name: name.into(), parent, pose, inertial, joints: 0..0, geoms: 0..0, tree: None });
+        let (joints, geoms) = (0..0, 0..0);
+        self.bodies.push(Body { name: name.into(), parent, pose, inertial, joints, geoms, tree: None, mocap: None });
         self.bodies.len() - 1
+    }
+
+    /// Makes a body a mocap body: its pose is what the user says at any time. It must be fixed to the ground.
+    pub fn mocap(&mut self, body: usize) {
+        self.mocaps.push(body);
     }
 
     /// Adds a joint; several on one body act in the order of their addition.
@@ -150,6 +159,7 @@ impl ModelBuilder {
             pairs: self.pairs,
             excludes: self.excludes,
             keyframes: self.keyframes,
+            mocaps: self.mocaps,
             trees: Vec::new(),
             n_q: 0,
             n_v: 0,
@@ -187,6 +197,10 @@ impl Model {
         for pair in &mut self.pairs {
             pair.geoms = pair.geoms.map(|g| new_geom[g]);
         }
+        for mocap in &mut self.mocaps {
+            *mocap = new_body[*mocap];
+        }
+        self.mocaps.sort_unstable();
         for exclude in &mut self.excludes {
             *exclude = (new_body[exclude.0], new_body[exclude.1]);
         }
@@ -205,6 +219,11 @@ impl Model {
             n_v += joint.kind.n_v();
         }
         (self.n_q, self.n_v) = (n_q, n_v);
+        for index in 1..self.bodies.len() {
+            let body = &self.bodies[index];
+            let above = if body.joints.is_empty() { self.bodies[body.parent].mocap } else { None };
+            self.bodies[index].mocap = self.mocaps.iter().position(|&mocap| mocap == index).or(above);
+        }
         self.trees.clear();
         for index in 1..self.bodies.len() {
             let body = &self.bodies[index];

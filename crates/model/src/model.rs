@@ -33,6 +33,8 @@ pub struct Model {
     pub excludes: Vec<(usize, usize)>,
     /// Named states.
     pub keyframes: Vec<Keyframe>,
+    /// Bodies whose pose in the world the user gives at any time, in order; nothing moves them.
+    pub mocaps: Vec<usize>,
     /// Kinematic trees rooted at the ground, in order; their bodies, joints, `q` and `v` are contiguous.
     pub trees: Vec<Tree>,
     /// Length of the generalized position.
@@ -73,6 +75,8 @@ pub struct Body {
     pub geoms: Range<usize>,
     /// The tree it moves with; `None` for the ground and what is welded to it.
     pub tree: Option<usize>,
+    /// The mocap body it stands on with no joint between, its own number if it is one: an index into [`Model::mocaps`].
+    pub mocap: Option<usize>,
 }
 
 /// Mass, centre and rotational inertia of a body.
@@ -264,6 +268,8 @@ pub struct Keyframe {
     pub v: Vec<f64>,
     /// Controls, one per actuator.
     pub ctrl: Vec<f64>,
+    /// Poses of the mocap bodies in the world; empty: those of the model.
+    pub mocap: Vec<Pose>,
 }
 
 /// A kinematic tree rooted at the ground: contiguous ranges of the model's lists.

@@ -89,6 +89,11 @@ impl ModelBuilder {
         )?;
         each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_body(i))?;
         each(Part::Joint, &self.joints, |j| &j.name, |_, joint| self.check_joint(joint))?;
+        for (number, &index) in self.mocaps.iter().enumerate() {
+            index_of("body", index, self.bodies.len())
+                .and_then(|()| self.check_mocap(number))
+                .map_err(|message| Defect { part: Part::Body, index, name: String::new(), message })?;
+        }
         let masses = self.rigid_masses();
         each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_moving(i, &masses))?;
         each(Part::Mesh, &self.meshes, |m| &m.name, |_, mesh| check_mesh(mesh))?;
@@ -145,6 +150,11 @@ impl ModelBuilder {
             |k| &k.name,
             |_, key| {
                 let lists = [("q", &key.q, n_q), ("v", &key.v, n_v), ("ctrl", &key.ctrl, self.actuators.len())];
+                if !key.mocap.is_empty() && key.mocap.len() != self.mocaps.len() {
+                    let (expected, found) = (self.mocaps.len(), key.mocap.len());
+                    return Err(format!("`mocap` needs {expected} poses, found {found}"));
+                }
+                key.mocap.iter().try_for_each(check_pose)?;
                 for (name, list, expected) in lists {
                     if list.len() != expected {
                         return Err(format!("`{name}` needs {expected} numbers, found {}", list.len()));
@@ -169,6 +179,17 @@ impl ModelBuilder {
         }
         check_pose(&body.pose)?;
         check_inertial(&body.inertial)
+    }
+
+    fn check_mocap(&self, number: usize) -> Check {
+        let body = self.mocaps[number];
+        if body == 0 || self.bodies[body].parent != 0 || self.joints.iter().any(|joint| joint.body == body) {
+            return Err("a mocap body must be fixed to the ground, without joints".into());
+        }
+        if self.mocaps[..number].contains(&body) {
+            return Err("it is made a mocap body twice".into());
+        }
+        Ok(())
     }
 
     fn check_joint(&self, joint: &Joint) -> Check {

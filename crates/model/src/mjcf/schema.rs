@@ -172,7 +172,7 @@ fn rules(tag: &str) -> Option<Rules> {
             neutral: &["actuation", "filterparent"],
         },
         "body" => Rules {
-            known: &["name", "childclass", "user"],
+            known: &["name", "childclass", "user", "mocap"],
             listed: &[(OUTPUT, &["fuse", "simple", "sleep"])],
             neutral: &["gravcomp"],
         },

@@ -311,7 +311,7 @@ fn the_builder_names_kind_index_and_name() {
         ),
         (|b| b.exclude(0, 8), &["exclude 0", "body 8"]),
         (
-            |b| b.keyframe(Keyframe { name: "k".into(), q: vec![], v: vec![0.0], ctrl: vec![] }),
+            |b| b.keyframe(Keyframe { name: "k".into(), q: vec![], v: vec![0.0], ctrl: vec![], mocap: vec![] }),
             &["keyframe 0 \"k\"", "`q` needs 1 numbers, found 0"],
         ),
     ];
