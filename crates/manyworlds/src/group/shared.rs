@@ -48,7 +48,8 @@ impl<T: Scalar> Shared<T> {
             integrator: options.integrator.code(),
         };
         let sets = compile(&model, &settings)?;
-        let collision = CollisionSettings { speculative_distance: s.speculative_distance };
+        let pose_rounding = if T::NAME == f64::NAME { f64::EPSILON } else { f64::from(f32::EPSILON) };
+        let collision = CollisionSettings { speculative_distance: s.speculative_distance, pose_rounding };
         let lanes = LaneMap::new(&model, &sets);
         let fixed = fixed(&model, &sets, &lanes)?;
         let block = |(at, of): (usize, &Fixed<T>)| match &of.law {

@@ -311,8 +311,10 @@ impl<T: Scalar> HostStage<T> {
 fn unit<T: Scalar>(pose: [T; POSE]) -> [f64; POSE] {
     let mut pose = pose.map(Scalar::to_f64);
     if T::NAME != f64::NAME {
-        let length = pose[3..].iter().map(|x| x * x).sum::<f64>().sqrt();
-        pose[3..].iter_mut().for_each(|x| *x /= length);
+        let square = pose[3..].iter().map(|x| x * x).sum::<f64>();
+        // 1 / sqrt(square) to the second order, as near one as kernels leave it; that is exact, and costs no root.
+        let scale = if (square - 1.0).abs() < 1e-5 { 1.5 - 0.5 * square } else { square.sqrt().recip() };
+        pose[3..].iter_mut().for_each(|x| *x *= scale);
     }
     pose
 }
