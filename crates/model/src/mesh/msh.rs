@@ -15,7 +15,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<TriangleMesh, String> {
     };
     let parts = [vertices.checked_mul(3), normals.checked_mul(3), texture.checked_mul(2), triangles.checked_mul(3)];
     let total = parts.iter().try_fold(4_usize, |sum, part| sum.checked_add((*part)?));
-    if total != Some(words.len()) || bytes.len() % WORD != 0 {
+    if total != Some(words.len()) || !bytes.len().is_multiple_of(WORD) {
         return Err(format!(
             "MSH of {vertices} vertices, {normals} normals, {texture} texture coordinates and {triangles} triangles, but \
              {} bytes long",
