@@ -17,7 +17,6 @@ const PACKAGES: [&str; 5] = ["dm-control", "gymnasium-robotics", "robosuite", "p
 const NEEDED: [&str; 2] = ["mujoco==4.0.0", "numpy"];
 /// Share of the models that are to be read and the same.
 const TARGET: &str = "0.97";
-const PAGE: &str = "docs/zoo.md";
 
 /// Options of `zoo`.
 #[derive(Args)]
@@ -35,8 +34,10 @@ pub(crate) fn zoo(args: &ZooArgs) -> Result<()> {
     let versions = packages(&folder, &python)?;
     run(cargo().args(["build", "--release", "--package", "manyworlds-cli"]))?;
     let mut compare = Command::new(&python);
-    compare.current_dir(root()).arg("xtask/zoo/compare.py").arg("--program").arg(program());
-    compare.arg("--packages").arg(folder.join("packages")).args(["--page", PAGE, "--target", TARGET]);
+    // MuJoCo logs to where it runs.
+    compare.current_dir(&folder).arg(root().join("xtask/zoo/compare.py")).arg("--program").arg(program());
+    compare.arg("--packages").arg(folder.join("packages"));
+    compare.arg("--page").arg(root().join("docs/zoo.md")).args(["--target", TARGET]);
     compare.arg("--versions").arg(Value::Object(versions).to_string());
     if let Some(only) = &args.only {
         compare.args(["--only", only]);

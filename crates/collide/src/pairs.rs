@@ -107,6 +107,8 @@ pub(crate) struct Filter {
     explicit: BTreeMap<(usize, usize), Mixed>,
     /// Pairs of bodies, smaller first, sorted.
     excludes: Vec<(usize, usize)>,
+    /// Whether bodies do not touch their parents.
+    parents: bool,
 }
 
 impl Filter {
@@ -144,7 +146,7 @@ impl Filter {
             .collect();
         let mut excludes: Vec<_> = model.excludes.iter().map(|&(a, b)| (a.min(b), a.max(b))).collect();
         excludes.sort_unstable();
-        Self { sides, explicit, excludes }
+        Self { sides, explicit, excludes, parents: model.options.filter_parents }
     }
 
     /// Whether a geom stands still for ever.
@@ -172,7 +174,7 @@ impl Filter {
         {
             return Some(mixed);
         }
-        let related = a.weld != 0 && b.weld != 0 && (a.weld == b.parent || b.weld == a.parent);
+        let related = self.parents && a.weld != 0 && b.weld != 0 && (a.weld == b.parent || b.weld == a.parent);
         let bodies = (a.body.min(b.body), a.body.max(b.body));
         if !a.contact.may_touch(&b.contact) || related || self.excludes.binary_search(&bodies).is_ok() {
             return None;

@@ -63,8 +63,17 @@ impl MocapMap {
             }
         };
         for (tree, record) in model.trees.iter().enumerate() {
-            let root = &model.bodies[record.bodies.start];
-            add(tree, param::HEADER + param::BODY_POSITION, root.parent, root.pose);
+            // The root's frame is the world's, and so is that of a mocap body among the tree's, which stands on the ground.
+            let root = record.bodies.start;
+            let at = |body: usize| param::HEADER + (body - root) * param::BODY + param::BODY_POSITION;
+            if model.bodies[root].tree.is_none() {
+                add(tree, at(root), root, Pose::identity());
+            } else {
+                add(tree, at(root), model.bodies[root].parent, model.bodies[root].pose);
+            }
+            for &mocap in model.mocaps.iter().filter(|mocap| record.bodies.contains(mocap) && **mocap > root) {
+                add(tree, at(mocap), mocap, Pose::identity());
+            }
             let place = lanes.trees[tree];
             let set = &sets[place.set];
             let mut at = set.layout.dims.block_param as usize;

@@ -35,7 +35,8 @@ pub struct Model {
     pub keyframes: Vec<Keyframe>,
     /// Bodies whose pose in the world the user gives at any time, in order; nothing moves them.
     pub mocaps: Vec<usize>,
-    /// Kinematic trees rooted at the ground, in order; their bodies, joints, `q` and `v` are contiguous.
+    /// Kinematic trees rooted at the ground, in order; their bodies, joints, `q` and `v` are contiguous. Those of which
+    /// joints are coupled are one.
     pub trees: Vec<Tree>,
     /// Length of the generalized position.
     pub n_q: usize,
@@ -50,11 +51,13 @@ pub struct Options {
     pub timestep: f64,
     /// Gravity, m/s^2, world frame.
     pub gravity: Vec3,
+    /// Whether bodies do not touch their parents.
+    pub filter_parents: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timestep: 0.002, gravity: Vec3::new(0.0, 0.0, -9.81) }
+        Self { timestep: 0.002, gravity: Vec3::new(0.0, 0.0, -9.81), filter_parents: true }
     }
 }
 
@@ -275,7 +278,8 @@ pub struct Keyframe {
 /// A kinematic tree rooted at the ground: contiguous ranges of the model's lists.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    /// Its bodies; the first is its root.
+    /// Its bodies; the first is its root. Where it unites several trees, the fixed body that bears them is, and other fixed
+    /// bodies on that may be among them.
     pub bodies: Range<usize>,
     /// Its joints.
     pub joints: Range<usize>,

@@ -337,9 +337,10 @@ pub(crate) fn shape(shape: &Shape) -> Check {
     }
 }
 
-/// Whether principal moments are those of a mass distribution: no one above the sum of the others.
-pub(crate) fn is_triangle(moments: &Vec3) -> bool {
-    moments.sum() - 2.0 * moments.max() >= -TRIANGLE_SLACK * moments.max()
+/// Whether principal moments are those of a mass distribution: no one above the sum of the others by more than `slack`
+/// of the largest.
+pub(crate) fn is_triangle(moments: &Vec3, slack: f64) -> bool {
+    moments.sum() - 2.0 * moments.max() >= -slack * moments.max()
 }
 
 fn check_inertial(inertial: &Inertial) -> Check {
@@ -354,7 +355,7 @@ fn check_inertial(inertial: &Inertial) -> Check {
     if moments.min() < -1e-12 * scale {
         return Err(format!("its inertia is not positive definite: a principal moment is {:e} kg m^2", moments.min()));
     }
-    if !is_triangle(&moments) {
+    if !is_triangle(&moments, TRIANGLE_SLACK) {
         let [a, b, c] = [moments.x, moments.y, moments.z];
         return Err(format!(
             "its inertia is not that of any body: of the principal moments {a:e}, {b:e}, {c:e} one exceeds the sum of the others"

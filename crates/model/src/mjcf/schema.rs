@@ -136,6 +136,7 @@ fn rules(tag: &str) -> Option<Rules> {
         },
         "flag" => Rules {
             known: &[
+                "filterparent",
                 "gravity",
                 "contact",
                 "constraint",
@@ -169,7 +170,7 @@ fn rules(tag: &str) -> Option<Rules> {
                     "speculative",
                 ],
             )],
-            neutral: &["actuation", "filterparent"],
+            neutral: &["actuation"],
         },
         "body" => Rules {
             known: &["name", "childclass", "user", "mocap"],

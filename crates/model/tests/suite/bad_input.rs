@@ -135,7 +135,6 @@ fn urdf_errors_name_file_line_and_element() {
         (joint("revolute", "<axis xyz=\"0 0 0\"/>"), &["r.urdf:4", "zero length"]),
         (joint("revolute", "<axis xyz=\"0 0\"/>"), &["r.urdf:4", "needs 3 numbers, found 2"]),
         (joint("revolute", "<limit lower=\"1\" upper=\"-1\"/>"), &["r.urdf:4", "reversed"]),
-        (joint("revolute", "<mimic joint=\"k\"/>"), &["r.urdf:4", "`k`"]),
         (robot(""), &["r.urdf:3", "second root"]),
         (robot("<joint name=\"j\" type=\"fixed\"><parent link=\"a\"/><child link=\"c\"/></joint>"), &["r.urdf:4", "no link `c`"]),
         (

@@ -306,8 +306,7 @@ impl<T: Scalar> Chunk<T> {
             }
             let exact = exact_contacts.get(contact);
             let contact = exact.clone().unwrap_or(*contact);
-            let root = shared.model.trees[first.tree].bodies.start;
-            let centre = pose(root);
+            let centre = &poses[first.tree];
             let mut put = |field: usize, x: f64| {
                 let at = slot_at(width, lane, begin, slot as usize, touch::SIZE, field);
                 touches[tree.set][at] = T::from_f64(x);
