@@ -32,6 +32,7 @@ mod inspection;
 mod lanes;
 mod load;
 mod memory;
+mod mocap;
 mod options;
 pub mod random;
 pub mod scenes;

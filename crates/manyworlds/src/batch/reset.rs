@@ -121,6 +121,7 @@ impl Batch {
         let mut new = self.new_states();
         for (group, new) in new.iter_mut().enumerate() {
             let [_, n_v, n_u, _] = self.widths(group);
+            new.initial = true;
             // All worlds of a group share a row.
             new.rows = [self.groups[group].model().initial_q(), vec![0.0; n_v], vec![0.0; n_u], vec![0.0; n_v]];
         }
@@ -224,5 +225,5 @@ impl Batch {
     }
 }
 
-/// Names of the parts of a state in messages, in the order of `FieldId::WRITABLE`.
+/// Names of the parts of a state in messages, in the order of `FieldId::STATE`.
 const STATE: [&str; 4] = ["q", "v", "ctrl", "tau"];

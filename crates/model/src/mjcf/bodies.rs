@@ -77,6 +77,9 @@ impl Importer<'_> {
         let body = self.builder.body(name.clone(), place.body, pose, Inertial::zero());
         Self::name(&mut self.names.bodies, element, &name, body)?;
         self.origin(Part::Body, body, element);
+        if a.flag("mocap", false)? {
+            self.builder.mocap(body);
+        }
         let class = self.defaults.class(element, "childclass", place.class)?;
         let mut mass = BodyMass::default();
         let inside = Place { body, frame: Pose::identity(), class, suffix: place.suffix.clone() };

@@ -136,6 +136,7 @@ fn rules(tag: &str) -> Option<Rules> {
         },
         "flag" => Rules {
             known: &[
+                "filterparent",
                 "gravity",
                 "contact",
                 "constraint",
@@ -169,10 +170,10 @@ fn rules(tag: &str) -> Option<Rules> {
                     "speculative",
                 ],
             )],
-            neutral: &["actuation", "filterparent"],
+            neutral: &["actuation"],
         },
         "body" => Rules {
-            known: &["name", "childclass", "user"],
+            known: &["name", "childclass", "user", "mocap"],
             listed: &[(OUTPUT, &["fuse", "simple", "sleep"])],
             neutral: &["gravcomp"],
         },
