@@ -101,7 +101,7 @@ pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
     output::print(args.output.json, &report, human)?;
     match solution.status {
         SolveStatus::NonFinite => Err(Failure::Check("the solution is not finite".into())),
-        SolveStatus::Converged | SolveStatus::IterationLimit => Ok(()),
+        SolveStatus::Converged | SolveStatus::Relaxed | SolveStatus::IterationLimit => Ok(()),
     }
 }
 

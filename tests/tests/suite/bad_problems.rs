@@ -114,8 +114,15 @@ fn what_has_no_solution_is_never_called_solved() {
         for solver in SOLVERS.iter().filter(|solver| solver.model() == ContactModel::Exact) {
             let settings = SolveSettings { tolerance: 1e-8, iterations: ITERATIONS, ..Default::default() };
             let solution = solve(&problem, solver.name(), &settings).expect(name);
-            assert_ne!(solution.status, SolveStatus::Converged, "{name}, {}", solver.name());
-            assert!(solution.quality.residual > 1e-3, "{name}, {}: {:?}", solver.name(), solution.quality);
+            let (at, quality) = (format!("{name}, {}", solver.name()), solution.quality);
+            assert_ne!(solution.status, SolveStatus::Converged, "{at}");
+            // Solved is only what biases gave way for.
+            match solution.status {
+                SolveStatus::Relaxed => assert!(quality.residual <= 1.01e-8, "{at}: {quality:?}"),
+                _ => assert!(quality.residual > 1e-3, "{at}: {quality:?}"),
+            }
+            let eased = solution.relaxed.iter().map(|of| of.by.iter().fold(0.0, |most: f64, by| most.max(by.abs())));
+            assert!(solution.status != SolveStatus::Relaxed || eased.fold(0.0, f64::max) > 1e-3, "{at}");
         }
     }
 }

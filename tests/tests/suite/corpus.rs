@@ -88,8 +88,7 @@ fn contradictory_problems_are_relaxed() {
         let tolerance = if name == LARGE.0 { LARGE.1 } else { CONTRADICTORY };
         let settings = SolveSettings { tolerance, ..Default::default() };
         let solution = solve(problem, "auto", &settings).expect("settings with a meaning");
-        assert_eq!(solution.status, SolveStatus::Converged, "{name}: {:?}", solution.quality);
-        assert!(!solution.relaxed.is_empty(), "{name}");
+        assert_eq!(solution.status, SolveStatus::Relaxed, "{name}: {:?}", solution.quality);
         let largest = solution.lambda.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         assert!(largest < 1e6, "{name}: {largest:e} N s");
         let mut eased = problem.clone();
@@ -117,8 +116,7 @@ fn every_solver_relaxes() {
         for solver in ["newton", "pgs", "subadmm", "canal"] {
             let settings = SolveSettings { tolerance: CONTRADICTORY, ..Default::default() };
             let solution = solve(problem, solver, &settings).expect("settings with a meaning");
-            assert_eq!(solution.status, SolveStatus::Converged, "{name}, {solver}: {:?}", solution.quality);
-            assert!(!solution.relaxed.is_empty(), "{name}, {solver}");
+            assert_eq!(solution.status, SolveStatus::Relaxed, "{name}, {solver}: {:?}", solution.quality);
         }
     }
 }

@@ -71,6 +71,8 @@ impl Default for SolveSettings {
 pub enum SolveStatus {
     /// Every island met the tolerance; by a solver that is not of exact contact, its own.
     Converged,
+    /// The same, but of a problem whose biases gave way, because no motion gives what they ask for.
+    Relaxed,
     /// Some island ran out of iterations.
     IterationLimit,
     /// A number became infinite or a NaN.
@@ -83,6 +85,7 @@ impl SolveStatus {
     pub fn name(self) -> &'static str {
         match self {
             Self::Converged => "converged",
+            Self::Relaxed => "relaxed",
             Self::IterationLimit => "iteration limit",
             Self::NonFinite => "non-finite",
         }
@@ -355,7 +358,9 @@ fn relaxed(
     outcome: Outcome,
 ) -> (Outcome, Vec<Relaxation>) {
     match solver.model() {
-        ContactModel::Exact => relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new())),
+        ContactModel::Exact => {
+            relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new()))
+        }
         ContactModel::Convex | ContactModel::Pyramid => (outcome, Vec::new()),
     }
 }
@@ -382,9 +387,13 @@ fn measured(problem: &ContactProblem, solver: &'static str, outcome: Outcome, re
         &eased
     };
     let residual = |lambda: &Vec<f64>| quality(problem, lambda, &problem.v_free).residual;
+    let status = match outcome.status {
+        SolveStatus::Converged if !relaxed.is_empty() => SolveStatus::Relaxed,
+        status => status,
+    };
     Solution {
         solver,
-        status: outcome.status,
+        status,
         iterations: outcome.iterations,
         outer: outcome.outer,
         stage: outcome.stage,

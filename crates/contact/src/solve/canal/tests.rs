@@ -142,7 +142,7 @@ fn breaks_down_cleanly() {
         input.constraints.push(ConstraintInput { law: Law::Bilateral, e: [e, 0.0, 0.0], sides, compliance: None });
     }
     let s = solve(&problem(input), "canal", &SolveSettings::default()).unwrap();
-    assert!(s.status == SolveStatus::Converged && s.relaxed.len() == 2, "{s:?}");
+    assert!(s.status == SolveStatus::Relaxed && s.relaxed.len() == 2, "{s:?}");
     assert!(s.lambda.iter().chain(&s.v).all(|x| x.is_finite()));
     // Squares that f32 cannot hold.
     let mut huge = particles(&[1e-25], [0.0; 3]);
