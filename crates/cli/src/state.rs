@@ -1,4 +1,4 @@
-//! Where a world starts: a state file `{"q": [], "v": [], "ctrl": [], "tau": []}`, each part optional, over a keyframe,
+//! Where a world starts: a state file `{"q": [], "v": [], "ctrl": [], "tau": [], "act": []}`, each part optional, over a keyframe,
 //! over the model's initial state.
 
 use std::path::PathBuf;
@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(crate) ctrl: Option<Vec<f64>>,
     /// Generalized forces, `n_v`, N and N m.
     pub(crate) tau: Option<Vec<f64>>,
+    /// Activations, one per actuator that has dynamics.
+    pub(crate) act: Option<Vec<f64>>,
     /// Keys that mean nothing here.
     #[serde(flatten)]
     other: serde_json::Map<String, serde_json::Value>,
@@ -32,7 +34,7 @@ impl State {
         let Some(path) = path else { return Ok(Self::default()) };
         let state: Self = serde_json::from_str(&read(path)?).map_err(|error| Failure::file(path, error))?;
         for key in state.other.keys() {
-            tracing::warn!("{}: \"{key}\" is none of q, v, ctrl, tau and is not read", path.display());
+            tracing::warn!("{}: \"{key}\" is none of q, v, ctrl, tau, act and is not read", path.display());
         }
         state.check(model).map_err(|problem| Failure::file(path, problem))?;
         Ok(state)
@@ -45,6 +47,7 @@ impl State {
             ("v", &self.v, model.n_v, "n_v"),
             ("ctrl", &self.ctrl, model.actuators.len(), "the number of actuators"),
             ("tau", &self.tau, model.n_v, "n_v"),
+            ("act", &self.act, model.n_act(), "the number of activations"),
         ];
         for (name, part, expected, what) in parts {
             let Some(part) = part else { continue };
@@ -76,6 +79,7 @@ impl Start {
             v: state.v.or_else(|| Some(keyframe?.v.clone())).unwrap_or_else(|| zeros(model.n_v)),
             ctrl: state.ctrl.or_else(|| Some(keyframe?.ctrl.clone())).unwrap_or_else(|| zeros(n_u)),
             tau: state.tau.unwrap_or_else(|| zeros(model.n_v)),
+            act: state.act.or_else(|| Some(keyframe?.act.clone())).unwrap_or_else(|| zeros(model.n_act())),
         })
     }
 

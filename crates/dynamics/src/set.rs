@@ -3,6 +3,7 @@
 use manyworlds_model::Model;
 
 use crate::error::TreeError;
+use crate::initial;
 use crate::layout::TreeLayout;
 use crate::params;
 use crate::settings::Settings;
@@ -19,6 +20,10 @@ pub struct TreeSet {
     pub params: Vec<Vec<f64>>,
     /// Actuators of each tree, indices in the model, in the order of its controls, `[trees][n_u]`.
     pub actuators: Vec<Vec<usize>>,
+    /// Activations of each tree, numbers among the model's, `[trees][n_act]`.
+    pub activations: Vec<Vec<usize>>,
+    /// Tendons of each tree, indices in the model, in the order of the tree's first paths.
+    pub tendons: Vec<Vec<usize>>,
     /// Equalities within each tree, indices in the model, in the order of its coupling rows and blocks.
     pub equalities: Vec<Vec<usize>>,
 }
@@ -40,7 +45,8 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
     for index in 0..model.trees.len() {
         let tree = TreeView::new(model, index, settings.integrator)?;
         let layout = tree.layout();
-        let params = params::params(&tree, &layout.dims, settings);
+        let mut params = params::params(&tree, &layout.dims, settings);
+        initial::complete(&tree, &layout, &mut params);
         let set = match sets.iter_mut().position(|set| set.layout == layout) {
             Some(found) => &mut sets[found],
             None => {
@@ -49,6 +55,8 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
                     layout,
                     params: Vec::new(),
                     actuators: Vec::new(),
+                    activations: Vec::new(),
+                    tendons: Vec::new(),
                     equalities: Vec::new(),
                 });
                 let last = sets.len() - 1;
@@ -57,8 +65,16 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
         };
         set.trees.push(index);
         set.params.push(params);
+        set.activations.push(activations(model, &tree.actuators));
+        set.tendons.push(tree.tendons);
         set.actuators.push(tree.actuators);
         set.equalities.push(tree.equalities);
     }
     Ok(sets)
+}
+
+/// Which of the model's activations are those of some actuators.
+fn activations(model: &Model, actuators: &[usize]) -> Vec<usize> {
+    let before = |actuator: usize| model.actuators[..actuator].iter().filter(|a| a.activation.is_some()).count();
+    actuators.iter().filter(|&&a| model.actuators[a].activation.is_some()).map(|&a| before(a)).collect()
 }

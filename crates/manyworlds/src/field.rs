@@ -21,6 +21,8 @@ pub enum FieldId {
     Control,
     /// Applied generalized force, `[worlds, n_v]`, N or N m.
     Force,
+    /// Activations of actuators with dynamics, in the order of the actuators, `[worlds, activations]`.
+    Activation,
     /// Position and quaternion (w, x, y, z) of each body in the world's frame, `[worlds, bodies, 7]`.
     Pose,
     /// Angular and linear velocity of each body, in world axes, at the first body of its tree, before the last step,
@@ -34,10 +36,18 @@ pub enum FieldId {
 
 impl FieldId {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Pose, Self::Twist, Self::Certificate];
+    pub const ALL: [Self; 8] = [
+        Self::Position,
+        Self::Velocity,
+        Self::Control,
+        Self::Force,
+        Self::Activation,
+        Self::Pose,
+        Self::Twist,
+        Self::Certificate,
+    ];
     /// Those that may be written: the parts of a state.
-    pub const WRITABLE: [Self; 4] = [Self::Position, Self::Velocity, Self::Control, Self::Force];
+    pub const WRITABLE: [Self; 5] = [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Activation];
 
     /// Its name in messages.
     #[must_use]
@@ -47,6 +57,7 @@ impl FieldId {
             Self::Velocity => "v",
             Self::Control => "controls",
             Self::Force => "tau",
+            Self::Activation => "act",
             Self::Pose => "poses",
             Self::Twist => "twists",
             Self::Certificate => "certificates",
@@ -59,7 +70,7 @@ impl FieldId {
         }
         Err(Error::Option {
             option: "field",
-            expected: "q, v, controls or tau to be written",
+            expected: "q, v, controls, tau or act to be written",
             found: self.name().into(),
         })
     }

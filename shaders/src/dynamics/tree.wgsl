@@ -19,6 +19,16 @@ fn integrator_theta_vq(integrator: u32) -> real {
 @group(0) @binding(1) var<storage, read> topology: array<u32>;
 @group(0) @binding(2) var<storage, read> params: array<real>;
 
+// Reals of a lane of `state`.
+fn n_state() -> u32 {
+    return dims.tree.n_q + 2u * dims.tree.n_v + dims.tree.n_u + dims.tree.n_act;
+}
+
+// First activation in a lane of `state`.
+fn act_at() -> u32 {
+    return dims.tree.n_q + 2u * dims.tree.n_v + dims.tree.n_u;
+}
+
 // Where a lane's parameters begin, and how far apart they are.
 fn param_base(lane: u32) -> u32 {
     return select(0u, tile_base(lane, dims.tree.n_param), dims.tree.param_lanes == 1u);

@@ -30,6 +30,7 @@ pub(crate) struct Columns {
     n_q: usize,
     n_v: usize,
     n_u: usize,
+    n_act: usize,
     bodies: usize,
     trees: usize,
     /// Bodies that never move, and their poses.
@@ -50,7 +51,8 @@ struct Place {
 impl Place {
     fn new(step: &SetStep, id: FieldId) -> Self {
         let (dims, b) = (&step.dims, &step.buffers);
-        let [n_q, n_v, n_u, n_body] = [dims.n_q, dims.n_v, dims.n_u, dims.n_body].map(|n| n as usize);
+        let [n_q, n_v, n_u, n_act, n_body] =
+            [dims.n_q, dims.n_v, dims.n_u, dims.n_act, dims.n_body].map(|n| n as usize);
         let state = |first, n| Self { buffer: b.state, table: 0, elements: dims.n_state(), first, n };
         let whole = |buffer, table, elements| Self { buffer, table, elements, first: 0, n: elements };
         match id {
@@ -58,6 +60,7 @@ impl Place {
             FieldId::Velocity => state(dims.v_at(), n_v),
             FieldId::Control => state(dims.ctrl_at(), n_u),
             FieldId::Force => state(dims.tau_at(), n_v),
+            FieldId::Activation => state(dims.act_at(), n_act),
             FieldId::Pose => whole(b.pose, 1, POSE * n_body),
             FieldId::Twist => whole(b.twist, 2, SPATIAL * n_body),
             FieldId::Certificate => {
@@ -77,6 +80,7 @@ impl Columns {
                 let numbers = |range: Range<usize>| range.map(|at| at as u32);
                 tables[0].extend(numbers(tree.q.clone()).chain(numbers(tree.v.clone())));
                 tables[0].extend(set.actuators[index].iter().map(|&at| at as u32).chain(numbers(tree.v.clone())));
+                tables[0].extend(set.activations[index].iter().map(|&at| at as u32));
                 tables[1].extend(numbers(POSE * tree.bodies.start..POSE * tree.bodies.end));
                 tables[2].extend(numbers(SPATIAL * tree.bodies.start..SPATIAL * tree.bodies.end));
                 // The certificate's velocity has no place in a row.
@@ -90,6 +94,7 @@ impl Columns {
             n_q: model.n_q,
             n_v: model.n_v,
             n_u: model.actuators.len(),
+            n_act: model.n_act(),
             bodies: model.bodies.len(),
             trees: model.trees.len(),
             fixed: fixed_poses(model),
@@ -102,7 +107,9 @@ impl Columns {
             FieldId::Pose => vec![self.bodies, POSE],
             FieldId::Twist => vec![self.bodies, SPATIAL],
             FieldId::Certificate => vec![self.trees, info::SIZE],
-            FieldId::Position | FieldId::Velocity | FieldId::Force | FieldId::Control => vec![self.width(id)],
+            FieldId::Position | FieldId::Velocity | FieldId::Force | FieldId::Control | FieldId::Activation => {
+                vec![self.width(id)]
+            }
         }
     }
 
@@ -112,6 +119,7 @@ impl Columns {
             FieldId::Position => self.n_q,
             FieldId::Velocity | FieldId::Force => self.n_v,
             FieldId::Control => self.n_u,
+            FieldId::Activation => self.n_act,
             FieldId::Pose => self.bodies * POSE,
             FieldId::Twist => self.bodies * SPATIAL,
             FieldId::Certificate => self.trees * info::SIZE,
@@ -163,13 +171,16 @@ fn fixed_poses(model: &Model) -> Vec<(usize, [f64; POSE])> {
     out
 }
 
-/// New states of some worlds of a group: controls and forces, too.
+/// Parts of a state: q, v, controls, forces, activations.
+pub(crate) const PARTS: usize = FieldId::WRITABLE.len();
+
+/// New states of some worlds of a group: controls, forces and activations, too.
 #[derive(Debug, Default)]
 pub(crate) struct NewStates {
-    /// Rows of q, v, controls and forces, one behind the other.
-    pub(crate) rows: [Vec<f64>; 4],
+    /// Rows of q, v, controls, forces and activations, one behind the other.
+    pub(crate) rows: [Vec<f64>; PARTS],
     /// Worlds and which row each part of them gets, [`KEEP`] for one that stays; what comes later counts.
-    pub(crate) worlds: Vec<(usize, [u32; 4])>,
+    pub(crate) worlds: Vec<(usize, [u32; PARTS])>,
 }
 
 /// Rows of the user's that are in the batch's own precision.
@@ -371,7 +382,7 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Gives worlds new states and makes them start afresh: impulses and status of the step before are forgotten.
-    pub(super) fn restart(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) -> Result<(), Error> {
+    pub(super) fn restart(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) -> Result<(), Error> {
         self.finish()?;
         self.recording.clear();
         if self.in_place() {
@@ -389,7 +400,7 @@ impl<T: Scalar> Chunk<T> {
         Ok(())
     }
 
-    fn put_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) {
+    fn put_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) {
         for at in self.sets.iter().enumerate() {
             for (part, id) in FieldId::WRITABLE.into_iter().enumerate() {
                 let (place, width) = (Place::new(&at.1.step, id), self.columns.width(id));
@@ -407,7 +418,7 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Uploads the rows that these worlds get, each once, and records that they are spread out.
-    fn upload_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) -> Result<(), Error> {
+    fn upload_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) -> Result<(), Error> {
         let mut rows = vec![KEEP; FieldId::WRITABLE.len() * self.n_world];
         let mut begins = [0; FieldId::WRITABLE.len()];
         self.staging.clear();

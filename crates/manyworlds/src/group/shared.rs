@@ -47,6 +47,14 @@ impl<T: Scalar> Shared<T> {
             integrator: options.integrator.code(),
         };
         let sets = compile(&model, &settings)?;
+        if options.integrator != Integrator::LinearlyImplicit && sets.iter().any(|set| set.layout.dims.n_force > 0) {
+            return Err(Error::Option {
+                option: "integrator",
+                expected: "linearly-implicit for a model with tendons that pull, activations, muscles, forces at sites, \
+                           fluid or gravity compensation",
+                found: options.integrator.name().into(),
+            });
+        }
         let collision = CollisionSettings { speculative_distance: s.speculative_distance };
         let lanes = LaneMap::new(&model, &sets);
         let fixed = fixed(&model, &sets, &lanes)?;
