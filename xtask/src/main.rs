@@ -1,4 +1,4 @@
-//! The project's chores: `cargo xtask test`, `lint`, `throughput`, `hardware`, `golden`, `corpus`, `install`.
+//! The project's chores: `cargo xtask test`, `lint`, `throughput`, `hardware`, `golden`, `corpus`, `install`, `zoo`.
 
 mod adapter;
 mod backports;
@@ -9,6 +9,7 @@ mod lint;
 mod run;
 mod test;
 mod throughput;
+mod zoo;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,8 @@ enum Task {
     Corpus,
     /// Installs a software Vulkan adapter when the machine has none (Debian, Ubuntu)
     Install(adapter::InstallArgs),
+    /// Compares the models of public Python packages with MuJoCo, and writes `docs/zoo.md` (needs Python and network)
+    Zoo(zoo::ZooArgs),
 }
 
 fn main() -> ExitCode {
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Task::Golden => golden::golden(),
         Task::Corpus => corpus::corpus(),
         Task::Install(args) => adapter::install(&args),
+        Task::Zoo(args) => zoo::zoo(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

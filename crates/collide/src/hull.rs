@@ -9,6 +9,9 @@ use crate::organise::Components;
 /// Triangles whose normals differ by less than this (1 - cosine) and that share an edge are one face.
 const FLAT: f64 = 1e-6;
 
+/// Half the thickness that a mesh is given which is too flat to have sides, in units of its extent.
+const THIN: f64 = 1e-3;
+
 /// A flat face.
 #[derive(Debug)]
 pub(crate) struct Face {
@@ -50,9 +53,16 @@ impl Hull {
         }
         let points: Vec<Vector> =
             mesh.vertices.iter().map(|v| (v - centre) / size).map(|v| Vector::new(v.x, v.y, v.z)).collect();
-        let (vertices, triangles) = try_convex_hull(&points).map_err(|e| format!("expected a volume: {e}"))?;
-        let vertices: Vec<Vec3> = vertices.iter().map(|v| Vec3::new(v.x, v.y, v.z)).collect();
-        let faces = faces(&vertices, &triangles);
+        let (mut vertices, mut faces) = solid(&points)?;
+        if faces.len() < 4 {
+            // Too flat for sides of its own: a thin slab.
+            let Some(normal) = faces.first().map(|face| face.normal) else {
+                return Err("expected a volume, found a flat mesh".into());
+            };
+            let offset = Vector::new(normal.x, normal.y, normal.z) * THIN;
+            let slab: Vec<Vector> = points.iter().flat_map(|&p| [p - offset, p + offset]).collect();
+            (vertices, faces) = solid(&slab)?;
+        }
         if faces.len() < 4 {
             return Err("expected a volume, found a flat mesh".into());
         }
@@ -61,6 +71,14 @@ impl Hull {
         }
         Ok(Self { centre, vertices: vertices.iter().map(|v| v * size).collect(), faces })
     }
+}
+
+/// Vertices and faces of the hull of some points.
+fn solid(points: &[Vector]) -> Result<(Vec<Vec3>, Vec<Face>), String> {
+    let (vertices, triangles) = try_convex_hull(points).map_err(|e| format!("expected a volume: {e}"))?;
+    let vertices: Vec<Vec3> = vertices.iter().map(|v| Vec3::new(v.x, v.y, v.z)).collect();
+    let faces = faces(&vertices, &triangles);
+    Ok((vertices, faces))
 }
 
 /// Merges coplanar neighbours among triangles.
@@ -147,11 +165,23 @@ mod tests {
         }
     }
 
+    /// A square, flat or bulging by a millionth, is a slab.
+    #[test]
+    fn too_flat_for_sides() {
+        for bulge in [0.0, 1e-6] {
+            let flat = [[0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [2.0, 2.0, 0.0], [1.0, 1.0, bulge]];
+            let hull = Hull::new(&mesh(&flat)).unwrap();
+            assert_eq!(hull.faces.len(), 6, "{hull:?}");
+            let thickness = hull.vertices.iter().map(|v| v.z).fold(0.0, f64::max);
+            assert!((thickness - 2.0 * THIN).abs() < 2e-6, "{thickness}");
+        }
+    }
+
     #[test]
     fn without_volume() {
-        let flat = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]];
+        let flat = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]];
         let line = [0.0, 1.0, 2.0, 3.0].map(|x| [x, 0.0, 0.0]);
-        for bad in [&flat[..], &flat[..3], &line[..], &[[1.0; 3]; 8][..], &[[f64::NAN; 3]; 4][..]] {
+        for bad in [&flat[..], &line[..], &[[1.0; 3]; 8][..], &[[f64::NAN; 3]; 4][..]] {
             assert!(Hull::new(&mesh(bad)).is_err(), "{bad:?}");
         }
     }

@@ -91,10 +91,12 @@ pub(crate) enum FrictionSource {
 struct Side {
     kind: Kind,
     body: usize,
-    /// First body of those welded together; the ground's is 0.
+    /// First body of those welded together; the ground's is 0, a mocap body's is its own.
     weld: usize,
     /// That of the weld's parent.
     parent: usize,
+    /// Whether no joint moves it.
+    fixed: bool,
     contact: Contacting,
 }
 
@@ -105,6 +107,8 @@ pub(crate) struct Filter {
     explicit: BTreeMap<(usize, usize), Mixed>,
     /// Pairs of bodies, smaller first, sorted.
     excludes: Vec<(usize, usize)>,
+    /// Whether bodies do not touch their parents.
+    parents: bool,
 }
 
 impl Filter {
@@ -120,6 +124,7 @@ impl Filter {
                     body: geom.body,
                     weld,
                     parent: welds[model.bodies[weld].parent],
+                    fixed: model.bodies[geom.body].tree.is_none(),
                     contact: geom.contact,
                 }
             })
@@ -141,10 +146,10 @@ impl Filter {
             .collect();
         let mut excludes: Vec<_> = model.excludes.iter().map(|&(a, b)| (a.min(b), a.max(b))).collect();
         excludes.sort_unstable();
-        Self { sides, explicit, excludes }
+        Self { sides, explicit, excludes, parents: model.options.filter_parents }
     }
 
-    /// Whether a geom stands still.
+    /// Whether a geom stands still for ever.
     pub(crate) fn is_static(&self, geom: usize) -> bool {
         self.sides[geom].weld == 0
     }
@@ -157,11 +162,11 @@ impl Filter {
 
     /// The parameters of a pair that may touch (`first < second`).
     ///
-    /// Never: two geoms that stand still, or of bodies welded together. An explicit pair overrides the rest: excluded
+    /// Never: two geoms that no joint moves, or of bodies welded together. An explicit pair overrides the rest: excluded
     /// bodies, a body and the parent of its weld (unless that is the ground), and the bits of type and affinity.
     pub(crate) fn mix(&self, first: usize, second: usize) -> Option<Mixed> {
         let (a, b) = (&self.sides[first], &self.sides[second]);
-        if a.weld == b.weld {
+        if a.weld == b.weld || (a.fixed && b.fixed) {
             return None;
         }
         if !self.explicit.is_empty()
@@ -169,7 +174,7 @@ impl Filter {
         {
             return Some(mixed);
         }
-        let related = a.weld != 0 && b.weld != 0 && (a.weld == b.parent || b.weld == a.parent);
+        let related = self.parents && a.weld != 0 && b.weld != 0 && (a.weld == b.parent || b.weld == a.parent);
         let bodies = (a.body.min(b.body), a.body.max(b.body));
         if !a.contact.may_touch(&b.contact) || related || self.excludes.binary_search(&bodies).is_ok() {
             return None;
@@ -224,7 +229,8 @@ impl Filter {
 fn welds(model: &Model) -> Vec<usize> {
     let mut welds: Vec<usize> = Vec::with_capacity(model.bodies.len());
     for (index, body) in model.bodies.iter().enumerate() {
-        let weld = if index == 0 || !body.joints.is_empty() { index } else { welds[body.parent] };
+        let own = index == 0 || !body.joints.is_empty() || model.mocaps.contains(&index);
+        let weld = if own { index } else { welds[body.parent] };
         welds.push(weld);
     }
     welds

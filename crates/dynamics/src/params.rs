@@ -1,6 +1,6 @@
 //! The numbers of a tree, in the order of the records of `shaders/src/dynamics/tree.rs`.
 
-use manyworlds_model::{Actuator, Body, EqualityKind, Joint, JointKind, Model, Pose, Quat};
+use manyworlds_model::{Actuator, EqualityKind, Joint, JointKind, Model, Pose, Quat};
 use manyworlds_shaders::dynamics::tree::{TreeDims, param};
 
 use crate::forces::Plan;
@@ -16,7 +16,7 @@ pub(crate) fn params(tree: &TreeView, dims: &TreeDims, settings: &Settings) -> V
     params.extend([settings.correction_fraction, settings.correction_max]);
     params.extend([settings.restitution_threshold, settings.correction_slop]);
     for b in tree.tree.bodies.clone() {
-        body(model, &model.bodies[b], &mut params);
+        body(model, b, b == tree.tree.bodies.start, &mut params);
     }
     for j in tree.joints() {
         joint(model, j, &mut params);
@@ -55,10 +55,9 @@ fn push_pose(pose: &Pose, params: &mut Vec<f64>) {
     push_quat(&pose.rotation, params);
 }
 
-fn body(model: &Model, body: &Body, params: &mut Vec<f64>) {
-    let on_static = model.bodies[body.parent].tree.is_none();
-    let pose = if on_static { static_pose(model, body.parent) * body.pose } else { body.pose };
-    push_pose(&pose, params);
+fn body(model: &Model, index: usize, is_root: bool, params: &mut Vec<f64>) {
+    let body = &model.bodies[index];
+    push_pose(&if is_root { static_pose(model, index) } else { body.pose }, params);
     let inertial = &body.inertial;
     params.push(inertial.mass);
     params.extend(inertial.com.iter());

@@ -116,7 +116,7 @@ impl TreeView<'_> {
     /// Last dof that moves the parent of a body.
     fn last_dof_above(&self, body: usize) -> u32 {
         let mut above = self.model.bodies[body].parent;
-        while self.tree.bodies.contains(&above) {
+        while self.model.bodies[above].tree.is_some() {
             if let Some(last) = self.model.bodies[above].joints.clone().next_back() {
                 let joint = &self.model.joints[last];
                 return self.dof(joint) + joint.kind.n_v() as u32 - 1;
@@ -145,11 +145,11 @@ impl TreeView<'_> {
             .clone()
             .map(|b| {
                 let body = &self.model.bodies[b];
-                let local = self.body(b);
+                let local = self.record(b);
                 let own = || (0..dofs.len()).filter(|&d| dofs[d].body == local);
                 let above = self.last_dof_above(b);
                 BodyRecord {
-                    parent: self.body(body.parent),
+                    parent: if b == self.tree.bodies.start { NONE } else { self.record(body.parent) },
                     joint_begin: body.joints.start.saturating_sub(self.tree.joints.start) as u32,
                     joint_count: body.joints.len() as u32,
                     dof_begin: own().next().unwrap_or(0) as u32,

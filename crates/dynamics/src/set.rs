@@ -39,8 +39,10 @@ impl TreeSet {
 /// Groups a model's trees by topology, in the order of their first trees.
 ///
 /// # Errors
-/// [`TreeError::Joint`] for a free joint that is not the only joint of a tree's first body.
+/// [`TreeError::Joint`] for a free joint that is not the only joint of a tree's first body; [`TreeError::Binding`] for a
+/// tendon or actuator that binds what no single tree can hold.
 pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeError> {
+    check_bindings(model)?;
     let mut sets: Vec<TreeSet> = Vec::new();
     for index in 0..model.trees.len() {
         let tree = TreeView::new(model, index, settings.integrator)?;
@@ -71,6 +73,28 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
         set.equalities.push(tree.equalities);
     }
     Ok(sets)
+}
+
+/// Tendons and actuators have to bind bodies of one tree, and the ground.
+fn check_bindings(model: &Model) -> Result<(), TreeError> {
+    let paths = model.tendons.iter().enumerate();
+    let paths = paths.map(|(i, tendon)| ("tendon", i, &tendon.name, model.bodies_of_path(&tendon.path)));
+    let actuators = model.actuators.iter().enumerate();
+    let actuators = actuators.map(|(i, a)| ("actuator", i, &a.name, model.bodies_of(&a.transmission)));
+    for (what, index, name, bodies) in paths.chain(actuators) {
+        let mut trees: Vec<usize> = bodies.iter().filter_map(|&body| model.bodies[body].tree).collect();
+        trees.sort_unstable();
+        trees.dedup();
+        let message = if bodies.iter().any(|&body| model.bodies[body].mocap.is_some()) {
+            "binding a mocap body is not supported"
+        } else if trees.len() > 1 {
+            "binding a body with a free joint to another tree is not supported"
+        } else {
+            continue;
+        };
+        return Err(TreeError::Binding { what, index, name: name.clone(), message });
+    }
+    Ok(())
 }
 
 /// Which of the model's activations are those of some actuators.

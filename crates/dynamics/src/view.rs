@@ -41,8 +41,13 @@ impl<'a> TreeView<'a> {
         Ok(Self { model, tree, actuators, tendons, equalities, integrator })
     }
 
-    /// Index within the tree of a body of the model.
+    /// Index within the tree of a body of the model, if the tree moves it.
     pub(crate) fn body(&self, body: usize) -> u32 {
+        if self.model.bodies[body].tree.is_none() { NONE } else { self.record(body) }
+    }
+
+    /// Which record a body has; a tree that unites several has fixed bodies, too.
+    pub(crate) fn record(&self, body: usize) -> u32 {
         if self.tree.bodies.contains(&body) { (body - self.tree.bodies.start) as u32 } else { NONE }
     }
 

@@ -16,7 +16,7 @@ pub enum Error {
     Dynamics(#[from] manyworlds_dynamics::TreeError),
     /// Joints of two trees coupled.
     #[error(
-        "equality \"{name}\": joint \"{joint}\" is coupled to a joint of another tree, which is not supported; couple joints of one tree"
+        "equality \"{name}\": joint \"{joint}\" is coupled to a joint of another tree, which is not supported where one of them, or one between, has a free body"
     )]
     CouplingAcrossTrees {
         /// The equality's name.

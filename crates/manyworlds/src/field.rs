@@ -23,6 +23,9 @@ pub enum FieldId {
     Force,
     /// Activations of actuators with dynamics, in the order of the actuators, `[worlds, activations]`.
     Activation,
+    /// Position and quaternion (w, x, y, z) of each mocap body in the world's frame, `[worlds, mocap bodies, 7]`. In main
+    /// memory whatever the executor. What stands on them and what they touch follow in the next step.
+    Mocap,
     /// Position and quaternion (w, x, y, z) of each body in the world's frame, `[worlds, bodies, 7]`.
     Pose,
     /// Angular and linear velocity of each body, in world axes, at the first body of its tree, before the last step,
@@ -36,18 +39,22 @@ pub enum FieldId {
 
 impl FieldId {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Position,
         Self::Velocity,
         Self::Control,
         Self::Force,
         Self::Activation,
+        Self::Mocap,
         Self::Pose,
         Self::Twist,
         Self::Certificate,
     ];
-    /// Those that may be written: the parts of a state.
-    pub const WRITABLE: [Self; 5] = [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Activation];
+    /// The parts of a state, in the order of [`crate::State`].
+    pub const STATE: [Self; 5] = [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Activation];
+    /// Those that may be written: the parts of a state, and poses of mocap bodies.
+    pub const WRITABLE: [Self; 6] =
+        [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Activation, Self::Mocap];
 
     /// Its name in messages.
     #[must_use]
@@ -58,6 +65,7 @@ impl FieldId {
             Self::Control => "controls",
             Self::Force => "tau",
             Self::Activation => "act",
+            Self::Mocap => "mocap",
             Self::Pose => "poses",
             Self::Twist => "twists",
             Self::Certificate => "certificates",
@@ -70,7 +78,7 @@ impl FieldId {
         }
         Err(Error::Option {
             option: "field",
-            expected: "q, v, controls, tau or act to be written",
+            expected: "q, v, controls, tau, act or mocap to be written",
             found: self.name().into(),
         })
     }
@@ -209,7 +217,7 @@ impl<'a> Field<'a> {
     /// The blocks that hold it, in order of worlds; some numbers of a row may be in none: those of bodies that never move.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'a>> + use<'a> {
         let (group, id, first) = (self.group, self.id, self.first);
-        (0..group.n_blocks()).map(move |at| group.block(id, first, at))
+        (0..group.n_blocks(id)).map(move |at| group.block(id, first, at))
     }
 
     /// One number of a world's row. `None` on a device, and for what is in no block. A search: for looks at a few numbers.

@@ -33,6 +33,7 @@ mod inspection;
 mod lanes;
 mod load;
 mod memory;
+mod mocap;
 mod options;
 pub mod random;
 pub mod scenes;

@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use crate::{
-    Actuator, Body, Equality, ExplicitPair, FluidShape, Geom, HeightField, Inertial, Joint, Keyframe, Mat3, Mesh,
-    Model, ModelError, Options, Path, Pose, Sdf, Site, Tendon, Transmission, Tree, Vec3, Waypoint,
+    Actuator, Body, Equality, EqualityKind, ExplicitPair, FluidShape, Geom, HeightField, Inertial, Joint, JointKind,
+    Keyframe, Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Site, Tendon, Transmission, Tree, Vec3,
+    Waypoint,
 };
 
 /// Collects the parts of a model in any parent-first order; [`ModelBuilder::build`] sorts depth-first and validates.
@@ -30,6 +31,7 @@ pub struct ModelBuilder {
     pub(crate) pairs: Vec<ExplicitPair>,
     pub(crate) excludes: Vec<(usize, usize)>,
     pub(crate) keyframes: Vec<Keyframe>,
+    pub(crate) mocaps: Vec<usize>,
 }
 
 impl ModelBuilder {
@@ -45,6 +47,7 @@ impl ModelBuilder {
             joints: 0..0,
             geoms: 0..0,
             tree: None,
+            mocap: None,
         };
         Self {
             name: name.into(),
@@ -63,6 +66,7 @@ impl ModelBuilder {
             pairs: Vec::new(),
             excludes: Vec::new(),
             keyframes: Vec::new(),
+            mocaps: Vec::new(),
         }
     }
 
@@ -77,8 +81,14 @@ impl ModelBuilder {
             joints: 0..0,
             geoms: 0..0,
             tree: None,
+            mocap: None,
         });
         self.bodies.len() - 1
+    }
+
+    /// Makes a body a mocap body: its pose is what the user says at any time. It must be fixed to the ground.
+    pub fn mocap(&mut self, body: usize) {
+        self.mocaps.push(body);
     }
 
     /// Adds a joint; several on one body act in the order of their addition.
@@ -200,6 +210,7 @@ impl ModelBuilder {
             pairs: self.pairs,
             excludes: self.excludes,
             keyframes: self.keyframes,
+            mocaps: self.mocaps,
             trees: Vec::new(),
             n_q: 0,
             n_v: 0,
@@ -212,7 +223,7 @@ impl ModelBuilder {
 
 impl Model {
     fn renumber(&mut self, new_body: &[usize], new_joint: &[usize], new_geom: &[usize]) {
-        use crate::EqualityKind::{Connect, Coupling, Weld};
+        use EqualityKind::{Connect, Coupling, Weld};
         for body in &mut self.bodies {
             body.parent = new_body[body.parent];
         }
@@ -257,6 +268,10 @@ impl Model {
         for pair in &mut self.pairs {
             pair.geoms = pair.geoms.map(|g| new_geom[g]);
         }
+        for mocap in &mut self.mocaps {
+            *mocap = new_body[*mocap];
+        }
+        self.mocaps.sort_unstable();
         for exclude in &mut self.excludes {
             *exclude = (new_body[exclude.0], new_body[exclude.1]);
         }
@@ -275,6 +290,11 @@ impl Model {
             n_v += joint.kind.n_v();
         }
         (self.n_q, self.n_v) = (n_q, n_v);
+        for index in 1..self.bodies.len() {
+            let body = &self.bodies[index];
+            let above = if body.joints.is_empty() { self.bodies[body.parent].mocap } else { None };
+            self.bodies[index].mocap = self.mocaps.iter().position(|&mocap| mocap == index).or(above);
+        }
         self.trees.clear();
         for index in 1..self.bodies.len() {
             let body = &self.bodies[index];
@@ -290,11 +310,87 @@ impl Model {
             self.trees[tree].joints.end = body.joints.end;
             self.bodies[index].tree = Some(tree);
         }
+        self.unite_coupled_trees();
         for tree in &mut self.trees {
             let (first, last) = (&self.joints[tree.joints.start], &self.joints[tree.joints.end - 1]);
             tree.q = first.q_start..last.q_start + last.kind.n_q();
             tree.v = first.v_start..last.v_start + last.kind.n_v();
         }
+    }
+}
+
+impl Model {
+    /// Makes one tree of those that hold joints which are coupled, or that a tendon or actuator binds, of all between them, and of the fixed body that bears
+    /// them all: no solver has to couple single joints of two trees. Trees with free joints stay as they are, as these
+    /// have to be the first of theirs.
+    fn unite_coupled_trees(&mut self) {
+        let tree_of = |joint: usize| self.bodies[self.joints[joint].body].tree;
+        let mut united: Vec<Range<usize>> = Vec::new();
+        for equality in self.equalities.iter().filter(|equality| equality.active) {
+            let EqualityKind::Coupling { joint, driver: Some(driver), .. } = equality.kind else { continue };
+            let (Some(a), Some(b)) = (tree_of(joint), tree_of(driver)) else { continue };
+            if a != b {
+                united.push(a.min(b)..a.max(b) + 1);
+            }
+        }
+        let paths = self.tendons.iter().map(|tendon| self.bodies_of_path(&tendon.path));
+        let transmissions = self.actuators.iter().map(|actuator| self.bodies_of(&actuator.transmission));
+        for bodies in paths.chain(transmissions) {
+            let trees = || bodies.iter().filter_map(|&body| self.bodies[body].tree);
+            if let (Some(first), Some(last)) = (trees().min(), trees().max())
+                && first != last
+            {
+                united.push(first..last + 1);
+            }
+        }
+        while let Some(mut trees) = united.pop() {
+            let mut base = self.bearer(trees.clone());
+            loop {
+                // Whatever else stands on the bearer belongs to it, and whatever is united with part of that.
+                let first = self.trees.iter().position(|tree| tree.bodies.start > base).unwrap_or(trees.start);
+                let mut all = first.min(trees.start)..trees.end;
+                united.retain(|other| {
+                    let apart = other.end <= all.start || all.end <= other.start;
+                    all = if apart { all.clone() } else { all.start.min(other.start)..all.end.max(other.end) };
+                    apart
+                });
+                if all == trees {
+                    break;
+                }
+                trees = all;
+                base = self.bearer(trees.clone());
+            }
+            let joints = self.trees[trees.start].joints.start..self.trees[trees.end - 1].joints.end;
+            if self.joints[joints.clone()].iter().any(|joint| joint.kind == JointKind::Free) {
+                continue;
+            }
+            let bodies = base..self.trees[trees.end - 1].bodies.end;
+            let (first, gone) = (trees.start, trees.len() - 1);
+            self.trees.splice(trees.clone(), [Tree { bodies, joints, q: 0..0, v: 0..0 }]);
+            for body in &mut self.bodies {
+                body.tree = body.tree.map(|tree| if tree < trees.end { tree.min(first) } else { tree - gone });
+            }
+            for other in united.iter_mut().filter(|other| other.start >= trees.end) {
+                *other = other.start - gone..other.end - gone;
+            }
+        }
+    }
+
+    /// The last body that bears the roots of all these trees.
+    fn bearer(&self, trees: Range<usize>) -> usize {
+        let lineage = |mut body: usize| {
+            let mut all = vec![body];
+            while body > 0 {
+                body = self.bodies[body].parent;
+                all.push(body);
+            }
+            all
+        };
+        let mut roots = self.trees[trees].iter().map(|tree| self.bodies[tree.bodies.start].parent);
+        let first = roots.next().map_or_else(Vec::new, lineage);
+        let bears = |body: usize, root: usize| lineage(root).contains(&body);
+        let roots: Vec<usize> = roots.collect();
+        first.into_iter().find(|&body| roots.iter().all(|&root| bears(body, root))).unwrap_or(0)
     }
 }
 

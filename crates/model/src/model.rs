@@ -39,7 +39,10 @@ pub struct Model {
     pub excludes: Vec<(usize, usize)>,
     /// Named states.
     pub keyframes: Vec<Keyframe>,
-    /// Kinematic trees rooted at the ground, in order; their bodies, joints, `q` and `v` are contiguous.
+    /// Bodies whose pose in the world the user gives at any time, in order; nothing moves them.
+    pub mocaps: Vec<usize>,
+    /// Kinematic trees rooted at the ground, in order; their bodies, joints, `q` and `v` are contiguous. Those of which
+    /// joints are coupled are one.
     pub trees: Vec<Tree>,
     /// Length of the generalized position.
     pub n_q: usize,
@@ -56,11 +59,13 @@ pub struct Options {
     pub gravity: Vec3,
     /// What bodies move in.
     pub fluid: Fluid,
+    /// Whether bodies do not touch their parents.
+    pub filter_parents: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timestep: 0.002, gravity: Vec3::new(0.0, 0.0, -9.81), fluid: Fluid::NONE }
+        Self { timestep: 0.002, gravity: Vec3::new(0.0, 0.0, -9.81), fluid: Fluid::NONE, filter_parents: true }
     }
 }
 
@@ -83,6 +88,8 @@ pub struct Body {
     pub geoms: Range<usize>,
     /// The tree it moves with; `None` for the ground and what is welded to it.
     pub tree: Option<usize>,
+    /// The mocap body it stands on with no joint between, its own number if it is one: an index into [`Model::mocaps`].
+    pub mocap: Option<usize>,
 }
 
 /// Mass, centre and rotational inertia of a body.
@@ -256,12 +263,15 @@ pub struct Keyframe {
     pub ctrl: Vec<f64>,
     /// Activations, one per actuator that has dynamics.
     pub act: Vec<f64>,
+    /// Poses of the mocap bodies in the world; empty: those of the model.
+    pub mocap: Vec<Pose>,
 }
 
 /// A kinematic tree rooted at the ground: contiguous ranges of the model's lists.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    /// Its bodies; the first is its root.
+    /// Its bodies; the first is its root. Where it unites several trees, the fixed body that bears them is, and other fixed
+    /// bodies on that may be among them.
     pub bodies: Range<usize>,
     /// Its joints.
     pub joints: Range<usize>,

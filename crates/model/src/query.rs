@@ -41,6 +41,12 @@ impl Model {
         }
     }
 
+    /// Whether a body stays where the model has it: the ground and what is welded to it.
+    #[must_use]
+    pub fn stands_still(&self, body: usize) -> bool {
+        self.bodies[body].tree.is_none() && self.bodies[body].mocap.is_none()
+    }
+
     /// Index of a body.
     #[must_use]
     pub fn body_by_name(&self, name: &str) -> Option<usize> {

@@ -98,6 +98,11 @@ impl ModelBuilder {
         )?;
         each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_body(i))?;
         each(Part::Joint, &self.joints, |j| &j.name, |_, joint| self.check_joint(joint))?;
+        for (number, &index) in self.mocaps.iter().enumerate() {
+            index_of("body", index, self.bodies.len())
+                .and_then(|()| self.check_mocap(number))
+                .map_err(|message| Defect { part: Part::Body, index, name: String::new(), message })?;
+        }
         let masses = self.rigid_masses();
         each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_moving(i, &masses))?;
         each(Part::Mesh, &self.meshes, |m| &m.name, |_, mesh| check_mesh(mesh))?;
@@ -178,6 +183,11 @@ impl ModelBuilder {
                 let n_u = self.actuators.len();
                 let lists =
                     [("q", &key.q, n_q), ("v", &key.v, n_v), ("ctrl", &key.ctrl, n_u), ("act", &key.act, n_act)];
+                if !key.mocap.is_empty() && key.mocap.len() != self.mocaps.len() {
+                    let (expected, found) = (self.mocaps.len(), key.mocap.len());
+                    return Err(format!("`mocap` needs {expected} poses, found {found}"));
+                }
+                key.mocap.iter().try_for_each(check_pose)?;
                 for (name, list, expected) in lists {
                     if list.len() != expected {
                         return Err(format!("`{name}` needs {expected} numbers, found {}", list.len()));
@@ -203,6 +213,17 @@ impl ModelBuilder {
         check_pose(&body.pose)?;
         finite("gravity compensation", &[body.gravity_compensation])?;
         check_inertial(&body.inertial)
+    }
+
+    fn check_mocap(&self, number: usize) -> Check {
+        let body = self.mocaps[number];
+        if body == 0 || self.bodies[body].parent != 0 || self.joints.iter().any(|joint| joint.body == body) {
+            return Err("a mocap body must be fixed to the ground, without joints".into());
+        }
+        if self.mocaps[..number].contains(&body) {
+            return Err("it is made a mocap body twice".into());
+        }
+        Ok(())
     }
 
     fn check_joint(&self, joint: &Joint) -> Check {
@@ -443,9 +464,10 @@ pub(crate) fn shape(shape: &Shape) -> Check {
     }
 }
 
-/// Whether principal moments are those of a mass distribution: no one above the sum of the others.
-pub(crate) fn is_triangle(moments: &Vec3) -> bool {
-    moments.sum() - 2.0 * moments.max() >= -TRIANGLE_SLACK * moments.max()
+/// Whether principal moments are those of a mass distribution: no one above the sum of the others by more than `slack`
+/// of the largest.
+pub(crate) fn is_triangle(moments: &Vec3, slack: f64) -> bool {
+    moments.sum() - 2.0 * moments.max() >= -slack * moments.max()
 }
 
 fn check_inertial(inertial: &Inertial) -> Check {
@@ -460,7 +482,7 @@ fn check_inertial(inertial: &Inertial) -> Check {
     if moments.min() < -1e-12 * scale {
         return Err(format!("its inertia is not positive definite: a principal moment is {:e} kg m^2", moments.min()));
     }
-    if !is_triangle(&moments) {
+    if !is_triangle(&moments, TRIANGLE_SLACK) {
         let [a, b, c] = [moments.x, moments.y, moments.z];
         return Err(format!(
             "its inertia is not that of any body: of the principal moments {a:e}, {b:e}, {c:e} one exceeds the sum of the others"

@@ -131,7 +131,7 @@ fn blocks_and_rows_hold_the_states_of_single_worlds() {
             let mut made = scattered(&model, &options);
             let states: Vec<State> = (0..WORLDS).map(|world| state(&mut made, world)).collect();
             assert_eq!(states[0].ctrl.len(), n_u);
-            for id in FieldId::WRITABLE {
+            for id in FieldId::STATE {
                 let wanted: Vec<f64> = states.iter().flat_map(|state| part(state, id)).copied().collect();
                 assert_eq!(by_blocks(&made, id), wanted, "{name}, {}", id.name());
                 let mut rows = vec![f64::NAN; wanted.len()];

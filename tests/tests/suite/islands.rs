@@ -193,11 +193,38 @@ fn a_weld_across_trees_makes_one_body_of_two() {
     assert!((s.v[5] - 2.0).abs() < 0.05 && (s.v[11] - 2.0).abs() < 0.05, "{:?}", s.v);
 }
 
+/// Two joints of bodies that stand apart on the ground, `q1 = 0.1 + 2 q2`, with a fixed and another moving body between.
 #[test]
-fn a_coupling_across_trees_is_refused() {
+fn joints_of_several_trees_are_coupled() {
     let model = mjcf(
-        r#"<worldbody><body><joint name="one" type="hinge"/><geom type="sphere" size="0.1"/></body>
-          <body pos="1 0 0"><joint name="two" type="hinge"/><geom type="sphere" size="0.1"/></body></worldbody>
+        r#"<option gravity="0 0 0"/><worldbody>
+          <body><joint name="one" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="0.3 0.3 0.4"/></body>
+          <body pos="0 1 0"><geom size="0.1"/><body pos="0 0 1"><joint axis="0 1 0"/><geom size="0.1" pos="0.2 0 0"/></body></body>
+          <body pos="1 0 0"><joint name="two" axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="0.2 0.2 0.3"/></body>
+          <body pos="5 0 0"><freejoint/><geom size="0.1"/></body></worldbody>
+          <equality><joint joint1="one" joint2="two" polycoef="0.1 2 0 0 0"/></equality>"#,
+    );
+    assert_eq!(model.trees.len(), 2);
+    let mut made = batch(&model, 1, 1e-12);
+    let mut start = State { q: model.initial_q(), v: vec![0.0; model.n_v], ..State::default() };
+    start.q[0] = 0.1;
+    start.tau = vec![0.0; model.n_v];
+    start.tau[0] = 0.7;
+    made.reset(&[(0, start)]).expect("a start");
+    run(&mut made, 100);
+    let s = state(&mut made, 0);
+    assert!((s.q[0] - 0.1 - 2.0 * s.q[2]).abs() < 1e-9, "{:?}", s.q);
+    // By virtual work: (4 I1 + I2) a2 = 2 tau, over the steps that were taken.
+    let wanted = 2.0 * 0.7 / (4.0 * 0.4 + 0.3) * 100.0 * model.options.timestep;
+    assert!((s.v[2] - wanted).abs() < 1e-9, "{} {wanted}", s.v[2]);
+    assert!(s.v[1].abs() < 1e-12);
+}
+
+#[test]
+fn a_coupling_across_free_bodies_is_refused() {
+    let model = mjcf(
+        r#"<worldbody><body><freejoint/><geom size="0.1"/><body><joint name="one"/><geom size="0.1"/></body></body>
+          <body pos="1 0 0"><joint name="two"/><geom size="0.1"/></body></worldbody>
           <equality><joint name="both" joint1="one" joint2="two"/></equality>"#,
     );
     match Batch::new(&[(&model, 1)], &options(1e-6)) {

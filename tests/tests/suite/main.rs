@@ -24,6 +24,7 @@ mod import_golden;
 mod islands;
 mod kept_steps;
 mod manipulation;
+mod mocap;
 mod newton_cr;
 mod overrides;
 mod parameter_derivatives;

@@ -52,7 +52,7 @@ impl ContactGeometry {
         Ok(Self {
             poses: poses.collect(),
             shapes: model.geoms.iter().map(|geom| geom.shape.clone()).collect(),
-            bodies: model.geoms.iter().map(|geom| (geom.body, model.bodies[geom.body].tree.is_some())).collect(),
+            bodies: model.geoms.iter().map(|geom| (geom.body, !model.stands_still(geom.body))).collect(),
             still,
             hulls,
             fields: model.heightfields.clone(),

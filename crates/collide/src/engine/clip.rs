@@ -28,11 +28,33 @@ pub(super) struct Candidate {
 pub(super) struct Points {
     items: [Candidate; MOST],
     len: usize,
+    /// Of the poses: what differs by no more is the same.
+    pub(super) rounding: Rounding,
+}
+
+/// How well poses are known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rounding {
+    /// Relative.
+    pub(super) relative: f64,
+    /// Largest coordinate of the origins of the two frames at hand, m.
+    pub(super) origin: f64,
+}
+
+impl Rounding {
+    /// How far apart points are taken to be the same, m; they are within `size` of the origin of their frame.
+    pub(super) fn blur(self, size: f64) -> f64 {
+        64.0 * self.relative * size.max(self.origin)
+    }
 }
 
 impl Default for Points {
     fn default() -> Self {
-        Self { items: [Candidate { point: Vector::ZERO, distance: 0.0, feature: 0 }; MOST], len: 0 }
+        Self {
+            items: [Candidate { point: Vector::ZERO, distance: 0.0, feature: 0 }; MOST],
+            len: 0,
+            rounding: Rounding { relative: f64::EPSILON, origin: 0.0 },
+        }
     }
 }
 
@@ -137,9 +159,9 @@ impl Points {
         let (Some(on_a), Some(on_b)) = (frame.height(a), frame.height(b)) else { return };
         let ring = match (a.len, b.len) {
             (2, 2) => segments(a, b, &frame),
-            (2, _) => segment_on_face(b, a, &frame, true),
-            (_, 2) => segment_on_face(a, b, &frame, false),
-            _ => faces(a, b, &frame),
+            (2, _) => segment_on_face(b, a, &frame, self.rounding, true),
+            (_, 2) => segment_on_face(a, b, &frame, self.rounding, false),
+            _ => faces(a, b, &frame, self.rounding),
         };
         for corner in &ring.0[..ring.1] {
             let low = on_a.at(corner.u, corner.v) + rounding[0];
@@ -171,7 +193,7 @@ impl Points {
     }
 
     fn keep_best(&mut self, normal: Vector) {
-        self.len = best_first(&mut self.items[..self.len], normal, |c| (c.point, c.distance));
+        self.len = best_first(&mut self.items[..self.len], normal, self.rounding, |c| (c.point, c.distance));
     }
 
     /// Drops points that stand where an earlier one does.
@@ -203,7 +225,12 @@ impl Points {
 
 /// Moves the points that hold a pair best to the front, and gives their number: the deepest, the one farthest from it,
 /// then those that span the largest area to either side.
-pub(super) fn best_first<T>(items: &mut [T], normal: Vector, of: impl Fn(&T) -> (Vector, f64)) -> usize {
+pub(super) fn best_first<T>(
+    items: &mut [T],
+    normal: Vector,
+    rounding: Rounding,
+    of: impl Fn(&T) -> (Vector, f64),
+) -> usize {
     if items.len() <= KEPT {
         return items.len();
     }
@@ -215,20 +242,22 @@ pub(super) fn best_first<T>(items: &mut [T], normal: Vector, of: impl Fn(&T) -> 
         size = point.length_squared().max(size);
     }
     // On a flat patch all are as deep to rounding: its rim holds better than its inside.
-    let slack = 64.0 * f64::EPSILON * size.sqrt();
-    move_best(items, 0, |item, _| {
+    let slack = rounding.blur(size.sqrt());
+    // Of squares of distances, and of areas.
+    let tie = 4.0 * slack * size.sqrt();
+    move_best(items, 0, tie, |item, _| {
         let (point, distance) = of(item);
         if distance <= deepest + slack { (point - middle).length_squared() } else { -1.0 }
     });
-    move_best(items, 1, |item, kept| (point(item) - point(&kept[0])).length_squared());
+    move_best(items, 1, tie, |item, kept| (point(item) - point(&kept[0])).length_squared());
     let area = |item: &T, kept: &[T]| {
         let edge = point(&kept[1]) - point(&kept[0]);
         edge.cross(point(item) - point(&kept[0])).dot(normal)
     };
-    move_best(items, 2, |item, kept| area(item, kept).abs());
+    move_best(items, 2, tie, |item, kept| area(item, kept).abs());
     let side = area(&items[2], items).signum();
     // Beyond the triangle, across its nearest edge, or on the other side of the first.
-    move_best(items, 3, |item, kept| {
+    move_best(items, 3, tie, |item, kept| {
         let across = |i: usize, j: usize| {
             let edge = point(&kept[j]) - point(&kept[i]);
             -side * edge.cross(point(item) - point(&kept[i])).dot(normal)
@@ -238,13 +267,14 @@ pub(super) fn best_first<T>(items: &mut [T], normal: Vector, of: impl Fn(&T) -> 
     KEPT
 }
 
-/// Moves the item of the largest score among those from `to` on to place `to`; the first one among equals.
-fn move_best<T>(items: &mut [T], to: usize, score: impl Fn(&T, &[T]) -> f64) {
+/// Moves the item of the largest score among those from `to` on to place `to`; the first one among those that are equal
+/// to within `tie`.
+fn move_best<T>(items: &mut [T], to: usize, tie: f64, score: impl Fn(&T, &[T]) -> f64) {
     let (kept, rest) = items.split_at_mut(to);
     let mut best = (0, f64::NEG_INFINITY);
     for (index, candidate) in rest.iter().enumerate() {
         let value = score(candidate, kept);
-        if value > best.1 {
+        if value > best.1 + tie {
             best = (index, value);
         }
     }
@@ -274,13 +304,13 @@ fn turn(feature: &Feature, frame: &Frame) -> f64 {
 }
 
 /// What lies on an edge must not fall off it by rounding: what is added to the area by which a point is inside.
-fn slack(edge: [f64; 4]) -> f64 {
+fn slack(edge: [f64; 4], rounding: Rounding) -> f64 {
     let size = edge.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
-    64.0 * f64::EPSILON * size * size
+    rounding.blur(size) * size
 }
 
 /// B clipped by the edges of A (Sutherland and Hodgman, Reentrant Polygon Clipping).
-fn faces(a: &Feature, b: &Feature, frame: &Frame) -> Ring {
+fn faces(a: &Feature, b: &Feature, frame: &Frame, rounding: Rounding) -> Ring {
     let mut ring: Ring = ([Corner::default(); MOST], b.len);
     for i in 0..b.len {
         let (u, v) = frame.flat(b.points[i]);
@@ -291,7 +321,7 @@ fn faces(a: &Feature, b: &Feature, frame: &Frame) -> Ring {
     for edge in 0..a.len {
         let (u0, v0) = frame.flat(a.points[edge]);
         let (u1, v1) = frame.flat(a.points[(edge + 1) % a.len]);
-        let slack = slack([u0, v0, u1, v1]);
+        let slack = slack([u0, v0, u1, v1], rounding);
         let inside = |c: &Corner| inward * ((u1 - u0) * (c.v - v0) - (v1 - v0) * (c.u - u0)) + slack;
         let mut next: Ring = ([Corner::default(); MOST], 0);
         let mut push = |corner: Corner| {
@@ -323,7 +353,7 @@ fn faces(a: &Feature, b: &Feature, frame: &Frame) -> Ring {
 }
 
 /// The part of a segment over a face; `swapped` when the segment is A's.
-fn segment_on_face(face: &Feature, segment: &Feature, frame: &Frame, swapped: bool) -> Ring {
+fn segment_on_face(face: &Feature, segment: &Feature, frame: &Frame, rounding: Rounding, swapped: bool) -> Ring {
     let ((u0, v0), (u1, v1)) = (frame.flat(segment.points[0]), frame.flat(segment.points[1]));
     let corner = if swapped { CORNER_OF_A } else { CORNER_OF_B };
     let mut ends = [(0.0, corner | u32::from(segment.corners[0])), (1.0, corner | u32::from(segment.corners[1]))];
@@ -331,7 +361,7 @@ fn segment_on_face(face: &Feature, segment: &Feature, frame: &Frame, swapped: bo
     for edge in 0..face.len {
         let (p, q) = frame.flat(face.points[edge]);
         let (r, s) = frame.flat(face.points[(edge + 1) % face.len]);
-        let slack = slack([p, q, r, s]);
+        let slack = slack([p, q, r, s], rounding);
         let inside = |u: f64, v: f64| inward * ((r - p) * (v - q) - (s - q) * (u - p)) + slack;
         let (d0, d1) = (inside(u0, v0), inside(u1, v1));
         if d0 < 0.0 && d1 < 0.0 {

@@ -128,6 +128,8 @@ struct Couple<'a> {
     second: Scaled<'a>,
     /// Separations are good to this.
     rounding: f64,
+    /// The poses that they are of, to this.
+    pose_rounding: f64,
 }
 
 /// What GJK says of two polyhedra.
@@ -144,7 +146,7 @@ impl Couple<'_> {
     /// Between polyhedra apart GJK ends at the features that are nearest, and is exact then: no direction parts the two
     /// by more than their nearest points are apart.
     fn quick(&self, start: Vector, within: f64, simplex: &mut VoronoiSimplex) -> Quick {
-        let Self { first, second, rounding } = self;
+        let Self { first, second, rounding, pose_rounding } = self;
         if first.separation(second, start) > within {
             return Quick::Beyond;
         }
@@ -157,7 +159,7 @@ impl Couple<'_> {
                 if length < APART || near.separation < length - rounding {
                     return Quick::Unknown;
                 }
-                let (normal, distance) = snap(first, second, near, *rounding).unwrap_or((direction, length));
+                let (normal, distance) = snap(first, second, near, *pose_rounding).unwrap_or((direction, length));
                 Quick::Apart(Nearest { normal, distance, middle: 0.5 * (p + q) })
             }
             GJKResult::NoIntersection(normal) if first.separation(second, normal) > within => Quick::Beyond,
@@ -207,7 +209,7 @@ impl Couple<'_> {
     ///
     /// It is certain where points of the two shapes lie opposite each other along it, as far apart as it says.
     fn refine(&self, direction: Vector, simplex: &mut VoronoiSimplex, points: &mut Points) -> Answer {
-        let Self { first, second, rounding } = self;
+        let Self { first, second, rounding, pose_rounding } = self;
         let (a, b) = (first.placed, second.placed);
         let mut holds = |face: Option<(Vector, f64)>| {
             face.is_some_and(|(normal, separation)| {
@@ -217,11 +219,11 @@ impl Couple<'_> {
         };
         let separation = first.separation(second, direction);
         let mut polished = Normal { direction, separation, edges: [None; 2] };
-        let mut face = snap(first, second, polished, *rounding);
+        let mut face = snap(first, second, polished, *pose_rounding);
         let mut agreed = holds(face);
         if !agreed {
             polished = polish(first, second, direction, *rounding);
-            face = snap(first, second, polished, *rounding);
+            face = snap(first, second, polished, *pose_rounding);
             agreed = polished.is_smooth(first, second) || holds(face);
         }
         if !agreed && polished.separation.abs() < PARTED {
@@ -230,7 +232,7 @@ impl Couple<'_> {
                 let again = polish(first, second, normal, *rounding);
                 if again.separation > polished.separation {
                     polished = again;
-                    face = snap(first, second, polished, *rounding);
+                    face = snap(first, second, polished, *pose_rounding);
                 }
             }
         }
@@ -249,10 +251,12 @@ pub(super) fn nearest(
 ) -> Option<Nearest> {
     let offset = b.centre - a.centre;
     let scale = a.radius.min(b.radius).max(f64::MIN_POSITIVE.sqrt()).recip();
+    let size = 2.0 + offset.length() * scale;
     let couple = Couple {
         first: Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale },
         second: Scaled { core: core_b, placed: b, offset, scale },
-        rounding: 8.0 * f64::EPSILON * (2.0 + offset.length() * scale),
+        rounding: 8.0 * f64::EPSILON * size,
+        pose_rounding: 8.0 * workspace.points.rounding.relative * (size + workspace.points.rounding.origin * scale),
     };
     let Couple { first, second, .. } = &couple;
     let Workspace { simplex, epa, points } = workspace;

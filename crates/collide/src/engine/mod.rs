@@ -42,6 +42,8 @@ pub(crate) struct Engine {
     sdfs: Vec<Sdf>,
     /// m
     speculative: f64,
+    /// Relative, of the poses.
+    pose_rounding: f64,
 }
 
 /// What one world after another is computed in.
@@ -69,8 +71,17 @@ impl Engine {
             pairs.iter().for_each(|p| (used[p.a as usize], used[p.b as usize]) = (true, true));
             moving.retain(|&g| used[g as usize]);
         }
-        let speculative = settings.speculative_distance;
-        Ok(Self { geoms, rest, moving, broad, meshes, fields, sdfs: model.sdfs.clone(), speculative })
+        Ok(Self {
+            geoms,
+            rest,
+            moving,
+            broad,
+            meshes,
+            fields,
+            sdfs: model.sdfs.clone(),
+            speculative: settings.speculative_distance,
+            pose_rounding: settings.pose_rounding.max(f64::EPSILON),
+        })
     }
 
     #[inline]
@@ -84,7 +95,8 @@ impl Engine {
         out.clear();
         let Memory { placed, grid, workspace, candidates } = memory;
         self.place(poses, overrides, placed)?;
-        let mut sink = Sink::new(out);
+        workspace.points.rounding.relative = self.pose_rounding;
+        let mut sink = Sink::new(out, self.pose_rounding);
         self.broad.visit(placed, grid, |number, pair| {
             let first = sink.begin(number, pair, &self.geoms, placed, overrides);
             self.narrow(pair, placed, workspace, candidates, &mut sink);

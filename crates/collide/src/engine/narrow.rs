@@ -20,6 +20,7 @@ impl Engine {
     ) {
         let (a, b) = (&placed[pair.a as usize], &placed[pair.b as usize]);
         let (first, second) = (&self.geoms[pair.a as usize], &self.geoms[pair.b as usize]);
+        workspace.points.rounding.origin = a.centre.abs().max(b.centre.abs()).max_element();
         match (first.kind, second.kind) {
             (Kind::Plane, Kind::Sphere) => analytic::plane_sphere(a, b, sink),
             (Kind::Plane, Kind::Capsule) => analytic::plane_capsule(a, b, sink),

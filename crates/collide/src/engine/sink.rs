@@ -1,7 +1,7 @@
 //! Where contact functions put their points.
 
 use super::broad::Pair;
-use super::clip::best_first;
+use super::clip::{Rounding, best_first};
 use super::place::{Geom, Placed};
 use super::{Contact, Overrides, Vector};
 use crate::pairs::FrictionSource;
@@ -20,10 +20,12 @@ pub(super) struct Sink<'a> {
     pub(super) reach: f64,
     /// Tells the parts of a shape apart in the features of its contacts; 0 for a shape without parts.
     pub(super) tag: u32,
+    /// Relative, of the poses.
+    pose_rounding: f64,
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(out: &'a mut Vec<Contact>) -> Self {
+    pub(super) fn new(out: &'a mut Vec<Contact>, pose_rounding: f64) -> Self {
         let common = Contact {
             geoms: [0; 2],
             bodies: [0; 2],
@@ -34,7 +36,7 @@ impl<'a> Sink<'a> {
             restitution: 0.0,
             feature: 0,
         };
-        Self { out, common, flip: false, reach: 0.0, tag: 0 }
+        Self { out, common, flip: false, reach: 0.0, tag: 0, pose_rounding }
     }
 
     /// Turns to a pair; gives where its contacts begin.
@@ -105,8 +107,9 @@ impl<'a> Sink<'a> {
                     end += 1;
                 }
             }
+            let rounding = Rounding { relative: self.pose_rounding, origin: 0.0 };
             let of = |c: &Contact| (Vector::from_array(c.point), c.distance);
-            let kept = done + best_first(&mut self.out[done..end], axis, of);
+            let kept = done + best_first(&mut self.out[done..end], axis, rounding, of);
             self.out.drain(kept..end);
             done = kept;
         }

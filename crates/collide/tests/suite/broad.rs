@@ -116,7 +116,7 @@ fn margins_and_the_speculative_distance() {
     }
     let model = builder.build().unwrap();
     let count = |speculative_distance: f64, gap: f64| {
-        let settings = CollisionSettings { speculative_distance };
+        let settings = CollisionSettings { speculative_distance, ..CollisionSettings::default() };
         let collision = CollisionModel::with_settings(&model, &settings).unwrap();
         let mut out = Vec::new();
         let poses = |body: usize| [if body == 2 { 0.2 + gap } else { 0.0 }, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
@@ -125,7 +125,7 @@ fn margins_and_the_speculative_distance() {
     };
     assert_eq!([count(0.0, 0.0099), count(0.0, 0.0101), count(0.005, 0.0149), count(0.005, 0.0151)], [1, 0, 1, 0]);
     for bad in [-1.0, f64::NAN, f64::INFINITY] {
-        let settings = CollisionSettings { speculative_distance: bad };
+        let settings = CollisionSettings { speculative_distance: bad, ..CollisionSettings::default() };
         assert!(matches!(CollisionModel::with_settings(&model, &settings), Err(CollideError::Setting { .. })));
     }
 }
@@ -133,7 +133,11 @@ fn margins_and_the_speculative_distance() {
 #[test]
 fn a_world_of_its_own_sizes_and_friction() {
     let model = model(&[sphere(0.1), cuboid(0.1, 0.1, 0.1)], &[Pose::identity(), Pose::identity()]);
-    let collision = CollisionModel::with_settings(&model, &CollisionSettings { speculative_distance: 0.0 }).unwrap();
+    let collision = CollisionModel::with_settings(
+        &model,
+        &CollisionSettings { speculative_distance: 0.0, ..CollisionSettings::default() },
+    )
+    .unwrap();
     let poses = |body: usize| [if body == 2 { 0.25 } else { 0.0 }, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     collision.collide(poses, &mut scratch, &mut out).unwrap();
@@ -166,9 +170,11 @@ fn the_grid_misses_nothing() {
         radii.push(radius);
         centres.push([0; 3].map(|_| 6.0 * noise(&mut seed) - 3.0));
     }
-    let model =
-        CollisionModel::with_settings(&builder.build().unwrap(), &CollisionSettings { speculative_distance: 0.02 })
-            .unwrap();
+    let model = CollisionModel::with_settings(
+        &builder.build().unwrap(),
+        &CollisionSettings { speculative_distance: 0.02, ..CollisionSettings::default() },
+    )
+    .unwrap();
     let mut out = Vec::new();
     let poses = |body: usize| {
         let [x, y, z] = centres[body - 1];

@@ -124,7 +124,7 @@ pub fn rounded(pose: Pose) -> Pose {
 
 /// Contacts of solids that stand at poses, with those closer than `reach`.
 pub fn collide(solids: &[Solid], poses: &[Pose], reach: f64) -> Vec<Contact> {
-    let settings = CollisionSettings { speculative_distance: reach };
+    let settings = CollisionSettings { speculative_distance: reach, ..CollisionSettings::default() };
     let model = CollisionModel::with_settings(&model(solids, poses), &settings).expect("supported shapes");
     let mut out = Vec::new();
     let moving: Vec<&Pose> = solids.iter().zip(poses).filter(|(s, _)| !is_surface(s)).map(|(_, p)| p).collect();

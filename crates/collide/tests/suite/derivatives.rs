@@ -63,7 +63,7 @@ fn moved(pose: &Pose, about: [f64; 3], linear: Vector3<f64>, angular: Vector3<f6
 /// Largest errors, contacts compared, contacts refused, contacts at a change of features; differences by `step`, m and rad.
 fn compare(first: &str, second: &str, cases: usize, step: f64) -> (f64, usize, usize, usize) {
     let model = model(first, second);
-    let settings = CollisionSettings { speculative_distance: 0.05 };
+    let settings = CollisionSettings { speculative_distance: 0.05, ..CollisionSettings::default() };
     let collision = CollisionModel::with_settings(&model, &settings).expect("pairs that collide");
     let geometry = ContactGeometry::new(&model).expect("meshes with volumes");
     let mut scratch = Scratch::default();
@@ -194,7 +194,7 @@ fn contacts_with_the_ground_and_with_distance_functions_too() {
 /// Largest error of the derivatives by sizes, and how many contacts were compared.
 fn compare_sizes(first: &str, second: &str, cases: usize) -> (f64, usize) {
     let model = model(first, second);
-    let settings = CollisionSettings { speculative_distance: 0.05 };
+    let settings = CollisionSettings { speculative_distance: 0.05, ..CollisionSettings::default() };
     let collision = CollisionModel::with_settings(&model, &settings).expect("pairs that collide");
     let geometry = ContactGeometry::new(&model).expect("meshes with volumes");
     let mut scratch = Scratch::default();

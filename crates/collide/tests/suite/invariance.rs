@@ -194,7 +194,7 @@ fn a_pure_function_of_the_poses() {
     let spread = |k: usize| at(0.13 * (k % 3) as f64, 0.13 * (k / 3) as f64, 0.01 * k as f64);
     let poses: Vec<Pose> =
         (0..solids.len()).map(|k| turned(spread(k), Vec3::new(1.0, k as f64, 2.0), k as f64)).collect();
-    let settings = CollisionSettings { speculative_distance: REACH };
+    let settings = CollisionSettings { speculative_distance: REACH, ..CollisionSettings::default() };
     let model = CollisionModel::with_settings(&model(&solids, &poses), &settings).unwrap();
     let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     model.collide(|b| numbers(&poses[b - 1]), &mut scratch, &mut out).unwrap();

@@ -5,4 +5,5 @@ mod closed_forms;
 mod common;
 mod derivatives;
 mod invariance;
+mod resting;
 mod sdf;

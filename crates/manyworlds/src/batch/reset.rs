@@ -123,6 +123,7 @@ impl Batch {
         let mut new = self.new_states();
         for (group, new) in new.iter_mut().enumerate() {
             let [_, n_v, n_u, _, n_act] = self.widths(group);
+            new.initial = true;
             // All worlds of a group share a row.
             let zeros = |n: usize| vec![0.0; n];
             new.rows = [self.groups[group].model().initial_q(), zeros(n_v), zeros(n_u), zeros(n_v), zeros(n_act)];
@@ -227,5 +228,5 @@ impl Batch {
     }
 }
 
-/// Names of the parts of a state in messages, in the order of `FieldId::WRITABLE`.
+/// Names of the parts of a state in messages, in the order of `FieldId::STATE`.
 const STATE: [&str; PARTS] = ["q", "v", "ctrl", "tau", "act"];

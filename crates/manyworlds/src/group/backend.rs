@@ -77,7 +77,11 @@ pub(crate) fn numbers<T: Scalar>(store: &dyn Store<T>, buffer: BufferId) -> Numb
     if let Some(buffer) = store.wgpu_buffer(buffer) {
         return Numbers::Device(buffer);
     }
-    let numbers = store.numbers(buffer).unwrap_or_default();
+    in_memory(store.numbers(buffer).unwrap_or_default())
+}
+
+/// Numbers in main memory.
+pub(crate) fn in_memory<T: Scalar>(numbers: &[T]) -> Numbers<'_> {
     if size_of::<T>() == size_of::<f32>() {
         Numbers::F32(bytemuck::cast_slice(numbers))
     } else {
@@ -90,7 +94,11 @@ pub(crate) fn numbers_mut<T: Scalar>(store: &mut dyn Store<T>, buffer: BufferId)
     if store.numbers(buffer).is_none() {
         return store.wgpu_buffer(buffer).map_or(NumbersMut::F32(&mut []), NumbersMut::Device);
     }
-    let numbers = store.numbers_mut(buffer).unwrap_or_default();
+    in_memory_mut(store.numbers_mut(buffer).unwrap_or_default())
+}
+
+/// The same, to be written.
+pub(crate) fn in_memory_mut<T: Scalar>(numbers: &mut [T]) -> NumbersMut<'_> {
     if size_of::<T>() == size_of::<f32>() {
         NumbersMut::F32(bytemuck::cast_slice_mut(numbers))
     } else {

@@ -20,6 +20,7 @@ use super::step::unsolved::Answer;
 use crate::Error;
 use crate::geoms::GeomOverrides;
 use crate::host::HostStage;
+use crate::mocap::Mocaps;
 
 /// Some worlds of one model, stepped by one recording.
 pub(crate) struct Chunk<T: Scalar> {
@@ -38,6 +39,8 @@ pub(crate) struct Chunk<T: Scalar> {
     pub(super) recording: Recording,
     /// Poses in the store are not those of the state.
     pub(super) stale: bool,
+    /// Where the mocap bodies are.
+    pub(super) mocaps: Mocaps<T>,
     pub(super) in_flight: Option<InFlight>,
     /// Which number of a world's row stands where in its lanes.
     pub(super) columns: Arc<Columns>,
@@ -135,6 +138,7 @@ impl<T: Scalar> Chunk<T> {
         };
         let recording = Recording::new();
         let mut chunk = Self {
+            mocaps: Mocaps::new(&shared.host.mocaps, n_world),
             shared,
             store,
             sets,

@@ -5,6 +5,7 @@
 //! kernels spread them out, or kernels collect rows that are read back: the bytes of the rows and no others cross over.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::{BufferId, Store, Ticket};
@@ -13,6 +14,7 @@ use manyworlds_shaders::batch::gather::{self, gather};
 use manyworlds_shaders::batch::scatter::{self, KEEP, scatter};
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
+use manyworlds_shaders::index::tile_at;
 use manyworlds_shaders::{LANES, Scalar, kernel};
 
 use super::chunk::{Chunk, ChunkSet};
@@ -31,6 +33,9 @@ pub(crate) struct Columns {
     n_v: usize,
     n_u: usize,
     n_act: usize,
+    mocaps: usize,
+    /// Columns of a row of poses of mocap bodies: each its own.
+    each_mocap: Vec<u32>,
     bodies: usize,
     trees: usize,
     /// Bodies that never move, and their poses.
@@ -49,6 +54,7 @@ struct Place {
 }
 
 impl Place {
+    /// Poses of mocap bodies are in no lane: an empty place.
     fn new(step: &SetStep, id: FieldId) -> Self {
         let (dims, b) = (&step.dims, &step.buffers);
         let [n_q, n_v, n_u, n_act, n_body] =
@@ -61,6 +67,7 @@ impl Place {
             FieldId::Control => state(dims.ctrl_at(), n_u),
             FieldId::Force => state(dims.tau_at(), n_v),
             FieldId::Activation => state(dims.act_at(), n_act),
+            FieldId::Mocap => state(0, 0),
             FieldId::Pose => whole(b.pose, 1, POSE * n_body),
             FieldId::Twist => whole(b.twist, 2, SPATIAL * n_body),
             FieldId::Certificate => {
@@ -95,6 +102,8 @@ impl Columns {
             n_v: model.n_v,
             n_u: model.actuators.len(),
             n_act: model.n_act(),
+            mocaps: model.mocaps.len(),
+            each_mocap: (0..(POSE * model.mocaps.len()) as u32).collect(),
             bodies: model.bodies.len(),
             trees: model.trees.len(),
             fixed: fixed_poses(model),
@@ -104,6 +113,7 @@ impl Columns {
     /// Shape of a world's row.
     pub(crate) fn row_shape(&self, id: FieldId) -> Vec<usize> {
         match id {
+            FieldId::Mocap => vec![self.mocaps, POSE],
             FieldId::Pose => vec![self.bodies, POSE],
             FieldId::Twist => vec![self.bodies, SPATIAL],
             FieldId::Certificate => vec![self.trees, info::SIZE],
@@ -120,6 +130,7 @@ impl Columns {
             FieldId::Velocity | FieldId::Force => self.n_v,
             FieldId::Control => self.n_u,
             FieldId::Activation => self.n_act,
+            FieldId::Mocap => self.mocaps * POSE,
             FieldId::Pose => self.bodies * POSE,
             FieldId::Twist => self.bodies * SPATIAL,
             FieldId::Certificate => self.trees * info::SIZE,
@@ -172,7 +183,7 @@ fn fixed_poses(model: &Model) -> Vec<(usize, [f64; POSE])> {
 }
 
 /// Parts of a state: q, v, controls, forces, activations.
-pub(crate) const PARTS: usize = FieldId::WRITABLE.len();
+pub(crate) const PARTS: usize = FieldId::STATE.len();
 
 /// New states of some worlds of a group: controls, forces and activations, too.
 #[derive(Debug, Default)]
@@ -181,6 +192,8 @@ pub(crate) struct NewStates {
     pub(crate) rows: [Vec<f64>; PARTS],
     /// Worlds and which row each part of them gets, [`KEEP`] for one that stays; what comes later counts.
     pub(crate) worlds: Vec<(usize, [u32; PARTS])>,
+    /// Whether they are the model's initial state: then mocap bodies go back, too.
+    pub(crate) initial: bool,
 }
 
 /// Rows of the user's that are in the batch's own precision.
@@ -299,6 +312,16 @@ impl<T: Scalar> Chunk<T> {
     /// Writes a part of the states of all worlds.
     pub(super) fn write_rows(&mut self, id: FieldId, rows: Rows<'_>) -> Result<(), Error> {
         self.about_to_write(id)?;
+        if id == FieldId::Mocap {
+            match rows {
+                Rows::F32(all) => {
+                    self.mocaps.poses.iter_mut().zip(all).for_each(|(to, &x)| *to = T::from_f64(x.into()))
+                }
+                Rows::F64(all) => self.mocaps.poses.iter_mut().zip(all).for_each(|(to, &x)| *to = T::from_f64(x)),
+            }
+            self.copied.uploaded += (rows.len() * size_of::<T>()) as u64;
+            return Ok(());
+        }
         if self.in_place() {
             self.put_rows(id, rows);
             return Ok(());
@@ -315,6 +338,40 @@ impl<T: Scalar> Chunk<T> {
         self.finish()?;
         if matches!(id, FieldId::Position | FieldId::Velocity) {
             self.forget_kept();
+            self.stale = true;
+        }
+        if id == FieldId::Mocap {
+            self.forget_kept();
+            self.mocaps.moved = true;
+        }
+        Ok(())
+    }
+
+    /// What stands on mocap bodies follows where these were moved: collision by itself, trees by their parameters.
+    pub(super) fn follow_mocaps(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.mocaps.moved) {
+            return Ok(());
+        }
+        let shared = Arc::clone(&self.shared);
+        let map = &shared.host.mocaps;
+        self.mocaps.follow(map);
+        let width = self.store.tile();
+        for frame in &map.frames {
+            self.use_lane_params(frame.set)?;
+            let (k, step) = (self.sets[frame.set].k, &self.sets[frame.set].step);
+            let (buffer, n_param) = (step.buffers.lane_params, step.dims.n_param as usize);
+            for world in 0..self.n_world {
+                let lane = world * k + frame.index;
+                let pose = self.mocaps.frame(map, world, frame).map(T::from_f64);
+                for (at, &x) in (frame.at..).zip(&pose) {
+                    let index = tile_at(width, lane, n_param, at);
+                    match self.store.numbers_mut(buffer) {
+                        Some(numbers) => numbers[index] = x,
+                        None => self.store.write(buffer, index, &[x])?,
+                    }
+                    self.host.params[frame.set].set(lane, at, x);
+                }
+            }
             self.stale = true;
         }
         Ok(())
@@ -390,6 +447,9 @@ impl<T: Scalar> Chunk<T> {
         } else {
             self.upload_states(new, worlds)?;
         }
+        if new.initial {
+            worlds.iter().for_each(|&(world, _)| self.mocaps.reset(&self.shared.host.mocaps, world));
+        }
         let mut marked = vec![false; self.n_world];
         worlds.iter().for_each(|(world, _)| marked[*world] = true);
         self.forget(&marked)?;
@@ -402,7 +462,7 @@ impl<T: Scalar> Chunk<T> {
 
     fn put_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) {
         for at in self.sets.iter().enumerate() {
-            for (part, id) in FieldId::WRITABLE.into_iter().enumerate() {
+            for (part, id) in FieldId::STATE.into_iter().enumerate() {
                 let (place, width) = (Place::new(&at.1.step, id), self.columns.width(id));
                 let Some(lanes) = packs_mut(&mut *self.store, place.buffer) else { continue };
                 let rows = &new.rows[part];
@@ -413,16 +473,16 @@ impl<T: Scalar> Chunk<T> {
         }
         let numbers =
             |part: usize, id| worlds.iter().filter(|(_, of)| of[part] != KEEP).count() * self.columns.width(id);
-        let numbers: usize = FieldId::WRITABLE.into_iter().enumerate().map(|(part, id)| numbers(part, id)).sum();
+        let numbers: usize = FieldId::STATE.into_iter().enumerate().map(|(part, id)| numbers(part, id)).sum();
         self.copied.uploaded += (numbers * size_of::<T>()) as u64;
     }
 
     /// Uploads the rows that these worlds get, each once, and records that they are spread out.
     fn upload_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) -> Result<(), Error> {
-        let mut rows = vec![KEEP; FieldId::WRITABLE.len() * self.n_world];
-        let mut begins = [0; FieldId::WRITABLE.len()];
+        let mut rows = vec![KEEP; FieldId::STATE.len() * self.n_world];
+        let mut begins = [0; FieldId::STATE.len()];
         self.staging.clear();
-        for (part, id) in FieldId::WRITABLE.into_iter().enumerate() {
+        for (part, id) in FieldId::STATE.into_iter().enumerate() {
             begins[part] = self.staging.len() as u32;
             let (width, mut count, mut last) = (self.columns.width(id), 0, KEEP);
             for &(world, of) in worlds.iter().filter(|(_, of)| of[part] != KEEP) {
@@ -444,7 +504,7 @@ impl<T: Scalar> Chunk<T> {
         self.store.write_index(buffers.some, 0, &rows)?;
         self.store.resize(buffers.new, self.staging.len())?;
         self.store.write(buffers.new, 0, &self.staging)?;
-        for (part, id) in FieldId::WRITABLE.into_iter().enumerate() {
+        for (part, id) in FieldId::STATE.into_iter().enumerate() {
             if worlds.iter().any(|(_, of)| of[part] != KEEP) {
                 let rows_at = (part * self.n_world) as u32;
                 self.record_scatter(
@@ -462,6 +522,12 @@ impl<T: Scalar> Chunk<T> {
             self.refresh()?;
         }
         self.finish()?;
+        if id == FieldId::Mocap {
+            let mut out = Out::new(out);
+            self.mocaps.poses.iter().enumerate().for_each(|(at, &x)| out.set(at, x));
+            self.copied.downloaded += (self.mocaps.poses.len() * size_of::<T>()) as u64;
+            return Ok(None);
+        }
         let width = self.columns.width(id);
         if self.in_place() {
             let mut out = Out::new(out);
@@ -477,6 +543,7 @@ impl<T: Scalar> Chunk<T> {
                 }
             }
             self.columns.fill_fixed(id, &mut out, self.n_world);
+            self.fill_mocaps(id, &mut out);
             self.copied.downloaded += (self.n_world * width * size_of::<T>()) as u64;
             return Ok(None);
         }
@@ -511,7 +578,36 @@ impl<T: Scalar> Chunk<T> {
             self.staging.iter().enumerate().for_each(|(at, &x)| out.set(at, x));
         }
         self.columns.fill_fixed(id, &mut out, self.n_world);
+        self.fill_mocaps(id, &mut out);
         Ok(())
+    }
+
+    /// Of rows of poses, those of what stands on mocap bodies.
+    fn fill_mocaps(&self, id: FieldId, rows: &mut Out<'_, T>) {
+        if id != FieldId::Pose {
+            return;
+        }
+        let width = self.columns.width(id);
+        for world in 0..self.n_world {
+            for (body, pose) in self.mocaps.all(&self.shared.host.mocaps, world) {
+                let at = world * width + body * POSE;
+                pose.iter().enumerate().for_each(|(i, &x)| rows.set(at + i, T::from_f64(x)));
+            }
+        }
+    }
+}
+
+/// Shape and strides of the poses of the mocap bodies of a chunk, which stand row behind row in main memory.
+pub(super) fn mocap_layout(columns: &Columns, worlds: Range<usize>) -> Layout<'_> {
+    let width = columns.width(FieldId::Mocap);
+    Layout {
+        shape: [worlds.len(), 1, width],
+        strides: [width, 1, 1],
+        worlds,
+        trees: 1,
+        offset: 0,
+        columns: &columns.each_mocap,
+        pitch: width,
     }
 }
 

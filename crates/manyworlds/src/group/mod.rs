@@ -61,7 +61,7 @@ pub(crate) trait Worlds: Send + Differentiable {
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Shape of a world's row.
     fn row_shape(&self, id: FieldId) -> Vec<usize>;
-    fn n_blocks(&self) -> usize;
+    fn n_blocks(&self, id: FieldId) -> usize;
     /// A block of a field; `first` is the group's first world.
     fn block(&self, id: FieldId, first: usize, at: usize) -> Block<'_>;
     /// What comes before a field is written in place.
@@ -144,7 +144,7 @@ impl<T: Scalar> Group<T> {
     }
 
     /// What a checkpoint must agree on.
-    fn head(&self) -> [(&'static str, usize); 6] {
+    fn head(&self) -> [(&'static str, usize); 7] {
         let model = &self.shared.model;
         // Worlds are saved chunk by chunk.
         let chunk = self.chunk_worlds.min(self.n_world);
@@ -154,6 +154,7 @@ impl<T: Scalar> Group<T> {
             ("n_v", model.n_v),
             ("actuators", model.actuators.len()),
             ("activations", model.n_act()),
+            ("mocap bodies", model.mocaps.len()),
             ("worlds of a chunk", chunk),
         ]
     }
@@ -353,11 +354,19 @@ impl<T: Scalar> Worlds for Group<T> {
         self.columns.row_shape(id)
     }
 
-    fn n_blocks(&self) -> usize {
-        self.chunks.len() * self.shared.sets.len()
+    fn n_blocks(&self, id: FieldId) -> usize {
+        match id {
+            FieldId::Mocap => self.chunks.len(),
+            _ => self.chunks.len() * self.shared.sets.len(),
+        }
     }
 
     fn block(&self, id: FieldId, first: usize, at: usize) -> Block<'_> {
+        if id == FieldId::Mocap {
+            let (chunk, begin) = (&self.chunks[at], first + at * self.chunk_worlds);
+            let layout = fields::mocap_layout(&self.columns, begin..begin + chunk.n_world);
+            return Block { layout, numbers: backend::in_memory(&chunk.mocaps.poses) };
+        }
         let (c, index) = (at / self.shared.sets.len(), at % self.shared.sets.len());
         let chunk = &self.chunks[c];
         let begin = first + c * self.chunk_worlds;
@@ -374,6 +383,11 @@ impl<T: Scalar> Worlds for Group<T> {
         for (c, chunk) in self.chunks.iter_mut().enumerate() {
             let begin = first + c * self.chunk_worlds;
             let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
+            if id == FieldId::Mocap {
+                let layout = fields::mocap_layout(&self.columns, worlds);
+                f(BlockMut { layout, numbers: backend::in_memory_mut(&mut chunk.mocaps.poses) });
+                continue;
+            }
             for set in chunk.sets.iter().enumerate() {
                 let (buffer, layout) = fields::layout(&self.columns, set, id, worlds.clone(), tile);
                 f(BlockMut { layout, numbers: backend::numbers_mut(&mut *chunk.store, buffer) });

@@ -59,6 +59,7 @@ impl<T: Scalar> Chunk<T> {
         if let Some(geoms) = &self.geoms {
             geoms.save(out);
         }
+        self.mocaps.poses.iter().for_each(|&x| out.real(x));
         for world in &self.host.worlds {
             out.count(world.previous().len());
             for ((geoms, feature), place) in world.previous() {
@@ -145,6 +146,10 @@ impl<T: Scalar> Chunk<T> {
         } else {
             self.geoms = None;
         }
+        for x in &mut self.mocaps.poses {
+            *x = input.real()?;
+        }
+        self.mocaps.moved = !self.mocaps.poses.is_empty();
         for world in &mut self.host.worlds {
             let count = input.count()?;
             let mut previous = Vec::with_capacity(count);

@@ -11,6 +11,7 @@ use manyworlds_shaders::Scalar;
 
 use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
+use crate::mocap::MocapMap;
 use crate::{BatchOptions, Error, Integrator, geoms};
 
 /// The compiled model of a group.
@@ -55,7 +56,8 @@ impl<T: Scalar> Shared<T> {
                 found: options.integrator.name().into(),
             });
         }
-        let collision = CollisionSettings { speculative_distance: s.speculative_distance };
+        let pose_rounding = if T::NAME == f64::NAME { f64::EPSILON } else { f64::from(f32::EPSILON) };
+        let collision = CollisionSettings { speculative_distance: s.speculative_distance, pose_rounding };
         let lanes = LaneMap::new(&model, &sets);
         let fixed = fixed(&model, &sets, &lanes)?;
         let block = |(at, of): (usize, &Fixed<T>)| match &of.law {
@@ -73,6 +75,7 @@ impl<T: Scalar> Shared<T> {
             speculative: s.speculative_distance,
             blocks: fixed.iter().enumerate().filter_map(block).collect(),
             fixed,
+            mocaps: MocapMap::new(&model, &sets, &lanes),
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
             all_in_islands: form.is_some_and(|form| form.lone_trees == LoneTrees::AsIslands),

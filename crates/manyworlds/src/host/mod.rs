@@ -20,6 +20,7 @@ use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
 use crate::lanes::LaneMap;
+use crate::mocap::{MocapMap, Mocaps};
 pub(crate) use fixed::{Block, Fixed, Frames, Law, fixed};
 use islands::Step;
 pub(crate) use islands::{IslandPack, SetPart, SideTree};
@@ -51,6 +52,8 @@ const AHEAD: f64 = 1.25;
 pub(crate) struct HostModel<T: Scalar> {
     pub(crate) collision: CollisionModel,
     pub(crate) lanes: LaneMap,
+    /// What stands on mocap bodies.
+    pub(crate) mocaps: MocapMap,
     /// Of each tree set: sizes of a tree, trees of a world.
     pub(crate) sets: Vec<SetShape>,
     /// Constraints that are there in every step; they take part in islands of several trees only.
@@ -96,10 +99,11 @@ struct Bench {
     touched: Vec<u32>,
 }
 
-/// Where the bodies are and how fast they move: of a tree set, in tile layout.
-pub(crate) struct Moving<P, V> {
+/// Where the bodies are and how fast they move: of a tree set, in tile layout, and of mocap bodies.
+pub(crate) struct Moving<'m, T, P, V> {
     pub(crate) poses: P,
     pub(crate) speeds: V,
+    pub(crate) mocaps: &'m Mocaps<T>,
 }
 
 /// What was packed for one step, and where it stands.
@@ -179,7 +183,7 @@ impl<T: Scalar> HostStage<T> {
     /// kernels read. Worlds of `stopped` trees have no contacts.
     pub(crate) fn run<'o, 'p, P, V>(
         &mut self,
-        moving: &Moving<P, V>,
+        moving: &Moving<'_, T, P, V>,
         overrides: impl Fn(usize) -> Overrides<'o> + Sync,
         stopped: impl Fn(usize) -> bool + Sync,
     ) where
@@ -199,7 +203,12 @@ impl<T: Scalar> HostStage<T> {
                 let index = block * BLOCK + i;
                 world.contacts.clear();
                 if !stopped(index) {
-                    let pose = |body: usize| unit(model.pose(poses, width, index, body));
+                    let mocaps = moving.mocaps;
+                    // What moves and is in no tree stands on a mocap body.
+                    let pose = |body: usize| match model.lanes.bodies[body] {
+                        Some(_) => unit(model.pose(poses, width, index, body)),
+                        None => mocaps.of(&model.mocaps, index, body).unwrap_or_default(),
+                    };
                     let mut own = overrides(index);
                     let speeds = |set: usize| (moving.speeds)(set);
                     if model.travel(&speeds, params, width, index, !own.sizes.is_empty(), &mut bench.travel) {
@@ -302,8 +311,10 @@ impl<T: Scalar> HostStage<T> {
 fn unit<T: Scalar>(pose: [T; POSE]) -> [f64; POSE] {
     let mut pose = pose.map(Scalar::to_f64);
     if T::NAME != f64::NAME {
-        let length = pose[3..].iter().map(|x| x * x).sum::<f64>().sqrt();
-        pose[3..].iter_mut().for_each(|x| *x /= length);
+        let square = pose[3..].iter().map(|x| x * x).sum::<f64>();
+        // 1 / sqrt(square) to the second order, as near one as kernels leave it; that is exact, and costs no root.
+        let scale = if (square - 1.0).abs() < 1e-5 { 1.5 - 0.5 * square } else { square.sqrt().recip() };
+        pose[3..].iter_mut().for_each(|x| *x *= scale);
     }
     pose
 }
@@ -321,7 +332,7 @@ impl<T: Scalar> HostModel<T> {
         T: 'p,
     {
         let Some(place) = self.lanes.bodies[body] else {
-            // Collision asks for bodies that move only.
+            // Islands ask for bodies of trees only.
             return [T::default(); POSE];
         };
         let tree = self.lanes.trees[place.tree];

@@ -1,5 +1,6 @@
 //! Triangle meshes from files: their solids and their convex hulls.
 
+mod msh;
 mod obj;
 mod stl;
 
@@ -35,12 +36,13 @@ pub(crate) enum Filling {
 }
 
 impl TriangleMesh {
-    /// Reads STL (binary or ASCII) or OBJ, by the extension of the path.
+    /// Reads STL (binary or ASCII), OBJ or MuJoCo's MSH, by the extension of the path.
     pub(crate) fn read(path: &Path, bytes: &[u8]) -> Result<Self, String> {
         let mesh = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
             Some("stl") => stl::read(bytes)?,
             Some("obj") => obj::read(bytes)?,
-            _ => return Err("unknown kind of mesh file: expected .stl or .obj".into()),
+            Some("msh") => msh::read(bytes)?,
+            _ => return Err("unknown kind of mesh file: expected .stl, .obj or .msh".into()),
         };
         mesh.checked()
     }
@@ -114,10 +116,13 @@ impl TriangleMesh {
             return Err(format!("its volume is {volume:e} m^3 (a flat, open or inside-out surface?)"));
         }
         let com = apex + moment / volume;
-        let mut second = Mat3::zeros();
+        // Where volumes are counted positive their sum depends on the apex: MuJoCo's mass is that from the centre of mass.
+        let (mut volume, mut second) = (0.0, Mat3::zeros());
         for corners in self.corners() {
             let from_com = corners.map(|v| v - com);
-            second += second_moment(&from_com) * (signed(&from_com) / 20.0);
+            let v = signed(&from_com);
+            volume += v;
+            second += second_moment(&from_com) * (v / 20.0);
         }
         Ok(Inertial { mass: volume, com, inertia: Mat3::identity() * second.trace() - second })
     }

@@ -104,10 +104,10 @@ impl Importer<'_> {
                 let path = self.compiler.mesh_path(&self.directory, file);
                 let bytes = (self.resolver)(&path)
                     .map_err(|error| a.error(format!("cannot read heightfield {}: {error}", path.display())))?;
-                if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
-                    return self.report.unsupported(element.location(), "heightfields from PNG");
-                }
-                binary_heights(&bytes).map_err(|why| a.error(format!("{}: {why}", path.display())))?
+                let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"))
+                    || a.get("content_type") == Some("image/png");
+                let heights = if is_png { png_heights(&bytes) } else { binary_heights(&bytes) };
+                heights.map_err(|why| a.error(format!("{}: {why}", path.display())))?
             }
             None => inline_heights(&a)?,
         };
@@ -152,6 +152,21 @@ fn inline_heights(a: &Attributes) -> Result<Heights, ModelError> {
     }
     let bottom_up = elevation.chunks_exact(n_cols).rev().flatten().copied().collect();
     Ok((n_rows, n_cols, bottom_up))
+}
+
+/// Heights of a picture as grey levels of 8 bits, the lowest row of pixels first; of colours the red one, as in MuJoCo.
+fn png_heights(bytes: &[u8]) -> Result<Heights, String> {
+    let mut decoder = png::Decoder::new(std::io::Cursor::new(bytes));
+    decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
+    let mut reader = decoder.read_info().map_err(|error| error.to_string())?;
+    let size = reader.output_buffer_size().filter(|&size| size <= MAX_SAMPLES);
+    let mut pixels = vec![0; size.ok_or("the picture is too large")?];
+    let info = reader.next_frame(&mut pixels).map_err(|error| error.to_string())?;
+    let (n_rows, n_cols, samples) = (info.height as usize, info.width as usize, info.color_type.samples());
+    let rows = pixels.chunks_exact(info.line_size.max(1)).take(n_rows).rev();
+    let heights =
+        rows.flat_map(|row| row.chunks_exact(samples).take(n_cols)).map(|pixel| f64::from(pixel[0])).collect();
+    Ok((n_rows, n_cols, heights))
 }
 
 /// MuJoCo's own format: rows and columns (int32), then heights (float32), the lowest row first.

@@ -78,6 +78,9 @@ impl Importer<'_> {
         Self::name(&mut self.names.bodies, element, &name, body)?;
         self.origin(Part::Body, body, element);
         self.builder.bodies[body].gravity_compensation = a.number("gravcomp", 0.0)?;
+        if a.flag("mocap", false)? {
+            self.builder.mocap(body);
+        }
         let class = self.defaults.class(element, "childclass", place.class)?;
         let mut mass = BodyMass::default();
         let inside = Place { body, frame: Pose::identity(), class, suffix: place.suffix.clone() };

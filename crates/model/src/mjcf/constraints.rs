@@ -4,7 +4,7 @@ use super::{Importer, schema};
 use crate::attributes::Attributes;
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Equality, EqualityKind, ExplicitPair, Keyframe, ModelError, Pose, Vec3};
+use crate::{Equality, EqualityKind, ExplicitPair, Keyframe, ModelError, Pose, Quat, Vec3};
 
 /// Two bodies and a frame in each.
 type Ends = ([usize; 2], [Pose; 2]);
@@ -137,10 +137,8 @@ impl Importer<'_> {
         let model = self.builder.clone().build()?;
         for element in &section.children {
             let a = Attributes::bare(element);
-            for name in ["mpos", "mquat", "time"] {
-                if a.has(name) {
-                    self.report.ignore(element.location(), format!("{name} has no meaning here"));
-                }
+            if a.has("time") {
+                self.report.ignore(element.location(), "time has no meaning here");
             }
             let vector = |name: &str, default: Vec<f64>| -> Result<Vec<f64>, ModelError> {
                 let Some(found) = a.list::<f64>(name)? else { return Ok(default) };
@@ -149,6 +147,13 @@ impl Importer<'_> {
                     false => Err(a.error(format!("`{name}` needs {} numbers, found {}", default.len(), found.len()))),
                 }
             };
+            let mocap = model.mocaps.iter().map(|&body| model.bodies[body].pose);
+            let (positions, turns): (Vec<_>, Vec<_>) = mocap.map(|pose| split(&pose)).unzip();
+            let positions = vector("mpos", positions.concat())?;
+            let turns = vector("mquat", turns.concat())?;
+            let turns = turns.chunks_exact(4).map(|q| nalgebra::Quaternion::new(q[0], q[1], q[2], q[3]));
+            let turns = turns.map(|q| nalgebra::Unit::try_new(q, 1e-14).unwrap_or_else(Quat::identity));
+            let positions = positions.chunks_exact(3).map(Vec3::from_column_slice);
             let mut q = vector("qpos", model.initial_q())?;
             model.normalize_quaternions(&mut q);
             let keyframe = Keyframe {
@@ -157,10 +162,17 @@ impl Importer<'_> {
                 v: vector("qvel", vec![0.0; model.n_v])?,
                 ctrl: vector("ctrl", vec![0.0; model.actuators.len()])?,
                 act: vector("act", vec![0.0; model.n_act()])?,
+                mocap: positions.zip(turns).map(|(at, turn)| Pose::from_parts(at.into(), turn)).collect(),
             };
             self.origin(Part::Keyframe, self.builder.keyframes.len(), element);
             self.builder.keyframe(keyframe);
         }
         Ok(())
     }
+}
+
+/// Position and quaternion (w, x, y, z) of a pose.
+fn split(pose: &Pose) -> ([f64; 3], [f64; 4]) {
+    let q = &pose.rotation;
+    (pose.translation.vector.into(), [q.w, q.i, q.j, q.k])
 }

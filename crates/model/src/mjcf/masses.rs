@@ -4,6 +4,9 @@ use super::Importer;
 use crate::validate::{self, Part};
 use crate::{Mat3, ModelError, Vec3};
 
+/// What moments may be off by from rotating them, relative to the largest.
+const ROUNDING: f64 = 1e-12;
+
 impl Importer<'_> {
     /// Lower bounds, balance and total mass, in MuJoCo's order, from one body on.
     pub(super) fn adjust_masses(&mut self, first: usize) -> Result<(), ModelError> {
@@ -16,7 +19,7 @@ impl Importer<'_> {
             if low {
                 moments = moments.map(|m| m.max(compiler.bound_inertia));
             }
-            let unbalanced = compiler.balance_inertia && !validate::is_triangle(&moments);
+            let unbalanced = compiler.balance_inertia && !validate::is_triangle(&moments, ROUNDING);
             if unbalanced {
                 moments = Vec3::repeat(moments.mean());
             }

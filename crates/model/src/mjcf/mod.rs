@@ -241,6 +241,7 @@ impl<'a> Importer<'a> {
                 self.report.unsupported(flags.location(), "contact overrides")?;
             }
             let disabled = |name: &str| flags.get(name) == Some("disable");
+            self.builder.options.filter_parents &= !disabled("filterparent");
             if disabled("gravity") {
                 self.builder.options.gravity = Vec3::zeros();
             }

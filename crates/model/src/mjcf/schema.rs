@@ -156,6 +156,7 @@ fn rules(tag: &str) -> Option<Rules> {
         },
         "flag" => Rules {
             known: &[
+                "filterparent",
                 "gravity",
                 "contact",
                 "constraint",
@@ -189,10 +190,10 @@ fn rules(tag: &str) -> Option<Rules> {
                     "speculative",
                 ],
             )],
-            neutral: &["actuation", "filterparent"],
+            neutral: &["actuation"],
         },
         "body" => Rules {
-            known: &["name", "childclass", "user", "gravcomp"],
+            known: &["name", "childclass", "user", "gravcomp", "mocap"],
             listed: &[(OUTPUT, &["fuse", "simple", "sleep"])],
             neutral: &[],
         },

@@ -98,7 +98,13 @@ impl Importer<'_> {
                 tag if tag.contains("collision_filter_group") => {
                     self.report.ignore(element.location(), "collision filters of another program");
                 }
-                tag => self.report.unsupported(element.location(), format!("unknown element <{tag}>"))?,
+                // What URDF itself knows and is mistyped shows by links or joints that are missing.
+                _ => self.report.ignore(element.location(), "no element of URDF: an extension for another program"),
+            }
+            let mass =
+                child(element, "inertial").and_then(|inertial| child(inertial, "mass")).and_then(|m| m.get("value"));
+            if mass.is_some_and(|mass| mass.trim().parse() == Ok(0.0)) {
+                self.report.ignore(element.location(), "a link without mass has no inertia");
             }
             for child in element.children.iter().filter(|child| child.tag == "visual") {
                 self.report.ignore(child.location(), "looks only");
@@ -120,7 +126,14 @@ impl Importer<'_> {
     fn mimics(&mut self, joints: &[JointElement]) -> Result<(), ModelError> {
         for joint in joints {
             let Some((driver, multiplier, offset)) = joint.mimic else { continue };
-            let (driven, driver) = (self.scalar(joint.element, joint.name)?, self.scalar(joint.element, driver)?);
+            let (driven, driver) = match (self.joints.get(joint.name), self.joints.get(driver)) {
+                (Some(&driven), Some(&driver)) => (driven, driver),
+                _ => {
+                    let why = format!("mimic of `{driver}` left out: only hinges and slides can follow one another");
+                    self.report.ignore(joint.element.location(), why);
+                    continue;
+                }
+            };
             let index = self.builder.equalities.len();
             self.origins.insert((Part::Equality, index), joint.element.location());
             self.builder.equality(Equality {
@@ -148,7 +161,11 @@ impl Importer<'_> {
             let actuator = child(transmission, "actuator").and_then(|c| c.get("name"));
             for named in transmission.children.iter().filter(|c| c.tag == "joint") {
                 let name = named.required("name")?;
-                let joint = self.scalar(named, name)?;
+                let Some(&joint) = self.joints.get(name) else {
+                    let why = format!("no motor: there is no hinge or slide joint `{name}`");
+                    self.report.ignore(named.location(), why);
+                    continue;
+                };
                 let effort = joints.iter().find(|j| j.name == name).map_or(0.0, |j| j.effort);
                 let limits = (effort > 0.0).then_some([-effort, effort]);
                 self.origins.insert((Part::Actuator, self.builder.actuators.len()), named.location());

@@ -76,6 +76,8 @@ impl<'e> Link<'e> {
                 let (xx, yy, zz) = (moment("ixx")?, moment("iyy")?, moment("izz")?);
                 let (xy, xz, yz) = (moment("ixy")?, moment("ixz")?, moment("iyz")?);
                 let inertia = Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
+                // Some files give moments to links without mass, which nothing has.
+                let inertia = if mass == 0.0 { Mat3::zeros() } else { inertia };
                 Inertial { mass, com: Vec3::zeros(), inertia }.moved(&origin(inertial)?)
             }
         };

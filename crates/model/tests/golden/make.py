@@ -4,7 +4,11 @@
 """
 
 import json
+import os
 import pathlib
+import struct
+import tempfile
+import zlib
 
 import mujoco
 import numpy as np
@@ -34,6 +38,7 @@ def body(m, i):
         "name": m.body(i).name,
         "parent": int(m.body_parentid[i]),
         "pose": numbers([*m.body_pos[i], *m.body_quat[i]]),
+        "mocap": int(m.body_mocapid[i]),
         "mass": float(m.body_mass[i]),
         "com": numbers(m.body_ipos[i]),
         "inertia": numbers(inertia),
@@ -134,7 +139,36 @@ def describe(m):
     }
 
 
-for path in sorted(pathlib.Path(__file__).parent.glob("*.xml")):
+def picture(rows):
+    """A PNG of grey levels of 16 bits, of which 8 count."""
+
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    lines = b"".join(b"\0" + struct.pack(f">{len(row)}H", *row) for row in rows)
+    head = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 16, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+def msh(vertices, triangles):
+    """MuJoCo's own binary format of meshes."""
+    v, t = np.array(vertices, np.float32), np.array(triangles, np.int32)
+    return np.array([len(v), 0, 0, len(t)], np.int32).tobytes() + v.tobytes() + t.tobytes()
+
+
+here = pathlib.Path(__file__).resolve().parent
+assets = here / "assets"
+assets.mkdir(exist_ok=True)
+rows = [[300, 40000, 7, 65535], [0, 20000, 30000, 50000], [65535, 256, 511, 512]]
+(assets / "terrain.png").write_bytes(picture(rows))
+# Numbers that single precision has.
+wedge = [[0, 0, 0], [0.125, 0, 0], [0, 0.25, 0], [0, 0, 0.375], [0.125, 0, 0.0625]]
+faces = [[0, 2, 1], [0, 1, 4], [0, 4, 3], [0, 3, 2], [1, 2, 4], [2, 3, 4]]
+(assets / "wedge.msh").write_bytes(msh(wedge, faces))
+
+# MuJoCo logs to where it runs.
+os.chdir(tempfile.gettempdir())
+for path in sorted(here.glob("*.xml")):
     model = mujoco.MjModel.from_xml_path(str(path))
     text = json.dumps(describe(model), indent=1).replace("\n   ", " ")
     path.with_suffix(".json").write_text(text + "\n")

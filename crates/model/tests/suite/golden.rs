@@ -86,6 +86,8 @@ fn bodies(model: &Model, golden: &Value) {
         assert_eq!(name.as_str(), expected["name"].as_str().unwrap());
         assert_eq!(body.parent as u64, expected["parent"].as_u64().unwrap(), "{name}");
         same_pose(name, &body.pose, &list(&expected["pose"]));
+        let mocap = model.mocaps.iter().position(|mocap| std::ptr::eq(&model.bodies[*mocap], body));
+        assert_eq!(mocap.map_or(-1, |number| number as i64), expected["mocap"].as_i64().unwrap(), "{name}");
         let mass = expected["mass"].as_f64().unwrap();
         same(name, &[body.inertial.mass], &[mass], DOUBLE);
         same(name, body.inertial.com.as_slice(), &list(&expected["com"]), SINGLE);
@@ -185,6 +187,12 @@ fn equalities(model: &Model, golden: &Value) {
 fn what_mjcf_leaves_to_be_computed_comes_out_as_in_mujoco() {
     let model = check("semantics");
     assert!(model.pairs.len() == 2 && model.equalities.len() == 5 && model.excludes.len() == 1);
+}
+
+#[test]
+fn meshes_and_masses_of_any_kind_come_out_as_in_mujoco() {
+    let model = check("meshes");
+    assert!(!model.options.filter_parents);
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn wrong_files_are_refused() {
         ("m.obj", b"v 1 2 x\n".to_vec(), "line 1"),
         ("m.obj", b"v 1 2 3\nf 1 2 3\n".to_vec(), "line 2: a corner refers to vertex `2`"),
         ("m.obj", b"v 1 2 inf\n".to_vec(), "not finite"),
-        ("m.ply", vec![], ".stl or .obj"),
+        ("m.ply", vec![], ".stl, .obj or .msh"),
     ];
     for (file, bytes, wanted) in cases {
         let error = load(file, bytes, "").expect_err(wanted).to_string();

@@ -27,6 +27,34 @@ fn robot(options: &ImportOptions) -> Model {
     from_urdf_str("r.urdf", &text, &no_files, options).expect("a valid robot").model
 }
 
+/// What other programs put into a URDF, and what leads nowhere, is listed and changes nothing.
+#[test]
+fn what_is_not_urdf_or_leads_nowhere_is_listed() {
+    let inertial = |mass: &str| {
+        format!(
+            "<inertial><mass value=\"{mass}\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial>"
+        )
+    };
+    let text = format!(
+        "<robot name=\"r\"><link name=\"a\">{}</link><link name=\"b\">{}</link><link name=\"c\">{}</link>\n\
+         <joint name=\"turn\" type=\"continuous\"><parent link=\"a\"/><child link=\"b\"/><mimic joint=\"gone\"/></joint>\n\
+         <joint name=\"held\" type=\"fixed\"><parent link=\"b\"/><child link=\"c\"/></joint>\n\
+         <ros2_control/>\n<transmission><joint name=\"gone\"/></transmission></robot>",
+        inertial("1"),
+        inertial("2"),
+        inertial("0"),
+    );
+    let no_files = |path: &Path| Err(std::io::Error::other(path.display().to_string()));
+    let loaded = from_urdf_str("r.urdf", &text, &no_files, &ImportOptions::default()).expect("a valid robot");
+    assert!(loaded.model.actuators.is_empty() && loaded.model.equalities.is_empty());
+    let foot = &loaded.model.bodies[3];
+    assert_eq!((foot.name.as_str(), foot.inertial.inertia.amax()), ("c", 0.0));
+    for (line, why) in [(1, "without mass"), (2, "mimic of `gone`"), (4, "another program"), (5, "no motor")] {
+        let listed = loaded.ignored.iter().any(|ignored| ignored.line == line && ignored.why.contains(why));
+        assert!(listed, "line {line}, {why}: {:?}", loaded.ignored);
+    }
+}
+
 fn excluded(model: &Model) -> Vec<[&str; 2]> {
     let name = |body: usize| model.bodies[body].name.as_str();
     model.excludes.iter().map(|&(a, b)| [name(a), name(b)]).collect()

@@ -22,6 +22,7 @@ use crate::group::chunk::Chunk;
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
 use crate::host::{self, Frames, Law, Place};
+use crate::mocap::Mocaps;
 use crate::summary::status;
 use crate::{Error, Summary};
 
@@ -166,14 +167,19 @@ impl WorldStep {
 pub(crate) type ContactChanges = Vec<(usize, [f64; 7])>;
 
 /// Poses of the bodies of a world before a step.
-#[derive(Clone, Copy)]
-struct Poses<'a>(&'a [OwnTree]);
+struct Poses<'a, T> {
+    trees: &'a [OwnTree],
+    mocaps: &'a Mocaps<T>,
+    world: usize,
+}
 
-impl Poses<'_> {
+impl<T: Scalar> Poses<'_, T> {
     /// Of a body of the model; zeros for one that does not move.
-    fn of<T: Scalar>(self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
-        let Some(place) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
-        std::array::from_fn(|k| self.0[place.tree].frames[POSE * place.local + k])
+    fn of(&self, shared: &Shared<T>, body: usize) -> [f64; POSE] {
+        let Some(place) = shared.host.lanes.bodies[body] else {
+            return self.mocaps.of(&shared.host.mocaps, self.world, body).unwrap_or_default();
+        };
+        std::array::from_fn(|k| self.trees[place.tree].frames[POSE * place.local + k])
     }
 }
 
@@ -329,7 +335,8 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         geom: usize,
         step: &WorldStep,
     ) -> Result<Vec<ContactChanges>, String> {
-        let (poses, sizes) = (Poses(&step.trees), self.chunk.sizes(world));
+        let poses = Poses { trees: &step.trees, mocaps: &self.chunk.mocaps, world };
+        let sizes = self.chunk.sizes(world);
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
         let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes);
         for (index, (from, input)) in self.chunk.host.worlds[world].contacts.iter().zip(&step.contacts).enumerate() {
@@ -350,7 +357,8 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         if all.contacts.is_empty() {
             return Vec::new();
         }
-        let (poses, sizes) = (Poses(trees), self.chunk.sizes(world));
+        let poses = Poses { trees, mocaps: &chunk.mocaps, world };
+        let sizes = chunk.sizes(world);
         let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
         let input = |(from, at): (&Contact, &Place)| {

@@ -65,6 +65,7 @@ impl<T: Scalar> Chunk<T> {
     /// Brings poses up to the state, if they are not.
     pub(super) fn refresh(&mut self) -> Result<(), Error> {
         self.finish()?;
+        self.follow_mocaps()?;
         if !self.stale {
             return Ok(());
         }

@@ -56,7 +56,8 @@ impl<T: Scalar> Chunk<T> {
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
         let geoms = &self.geoms;
         let overrides = |world: usize| geoms.as_ref().map_or_else(Overrides::default, |geoms| geoms.of(world));
-        let moving = Moving { poses: |set: usize| &sets[set].poses[..], speeds: |set: usize| &sets[set].speeds[..] };
+        let (poses, speeds) = (|set: usize| &sets[set].poses[..], |set: usize| &sets[set].speeds[..]);
+        let moving = Moving { poses, speeds, mocaps: &self.mocaps };
         self.host.run(&moving, overrides, stopped);
         let width = self.store.tile();
         for (set, pack) in self.sets.iter().zip(&self.host.packs) {

@@ -287,7 +287,9 @@ impl<T: Scalar> Chunk<T> {
         let poses = self.poses(before, world);
         // Zeros for a body that does not move.
         let pose = |body: usize| -> [f64; POSE] {
-            let Some(at) = shared.host.lanes.bodies[body] else { return [0.0; POSE] };
+            let Some(at) = shared.host.lanes.bodies[body] else {
+                return self.mocaps.of(&shared.host.mocaps, world, body).unwrap_or_default();
+            };
             std::array::from_fn(|k| poses[at.tree][POSE * at.local + k])
         };
         let exact_contacts = geometry.exact(pose, &own_sizes);
@@ -304,8 +306,7 @@ impl<T: Scalar> Chunk<T> {
             }
             let exact = exact_contacts.get(contact);
             let contact = exact.clone().unwrap_or(*contact);
-            let root = shared.model.trees[first.tree].bodies.start;
-            let centre = pose(root);
+            let centre = &poses[first.tree];
             let mut put = |field: usize, x: f64| {
                 let at = slot_at(width, lane, begin, slot as usize, touch::SIZE, field);
                 touches[tree.set][at] = T::from_f64(x);

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Compares what manyworlds and MuJoCo make of model files, and writes a page with a line a model.
+
+    python compare.py --program target/release/manyworlds --packages FOLDER --page docs/zoo.md --target 0.97
+
+FOLDER holds a folder a Python package, unpacked. Of all `.xml` and `.urdf` files in it those count that MuJoCo compiles
+and that have a degree of freedom. Both programs read the same file and answer for the same random state: mass matrix,
+bias force, passive and actuator forces. `cargo xtask zoo` makes the folder and runs this.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import datetime
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+import zlib
+
+import mujoco
+import numpy as np
+
+# Largest difference that still counts as the same, relative to the largest entry. Entries are compared in units of each
+# degree of freedom's own inertia, so that the fingers of a robot count as much as its trunk.
+SAME = 1e-6
+# What is less than this part of the bias is as good as zero: a force that one of the two leaves at rounding.
+FLOOR = 1e-9
+# A step of one world takes milliseconds; a minute is a step that does not end.
+SECONDS = 60
+FREE, BALL, SLIDE, HINGE = range(4)
+
+
+def candidates(packages):
+    """Model files in a fixed order."""
+    files = [p for suffix in ("*.xml", "*.urdf") for p in packages.rglob(suffix)]
+    return sorted(p for p in files if not p.name.endswith(RESOLVED))
+
+
+# Ending of the copies of URDFs in which `package://` is replaced.
+RESOLVED = "-resolved.urdf"
+
+
+def resolve_packages(path, packages):
+    """MuJoCo does not know where `package://` leads: a copy of the file beside it says so, and both programs read that."""
+    text = path.read_text(errors="replace")
+    if path.suffix != ".urdf" or "package://" not in text:
+        return path
+
+    def replace(match):
+        name, rest = match.group(1), match.group(2)
+        for folder in [path.parent, *path.parents]:
+            for candidate in (folder / rest, folder / name / rest):
+                if candidate.exists():
+                    return str(candidate.resolve())
+            if folder == packages:
+                break
+        return match.group(0)
+
+    copy = path.with_name(path.stem + RESOLVED)
+    copy.write_text(re.sub(r"package://([^/\"]+)/([^\"]+)", replace, text))
+    return copy
+
+
+def random_quaternion(rng):
+    q = rng.normal(size=4)
+    return q / np.linalg.norm(q)
+
+
+def random_state(m, rng):
+    """Free bodies anywhere, joints within their range, velocities of order 1, controls within theirs."""
+    q = m.qpos0.copy()
+    for j in range(m.njnt):
+        p, kind = m.jnt_qposadr[j], m.jnt_type[j]
+        if kind == FREE:
+            q[p : p + 3] = rng.uniform(-1, 1, 3)
+            q[p + 3 : p + 7] = random_quaternion(rng)
+        elif kind == BALL:
+            q[p : p + 4] = random_quaternion(rng)
+        elif m.jnt_limited[j]:
+            q[p] = rng.uniform(*m.jnt_range[j])
+        else:
+            q[p] = rng.uniform(-np.pi, np.pi) if kind == HINGE else rng.uniform(-1, 1)
+    low, high = np.where(m.actuator_ctrllimited[:, None], m.actuator_ctrlrange, [-1.0, 1.0]).T
+    state = {"q": q, "v": rng.normal(size=m.nv)}
+    # Where MuJoCo has no actuators we may: it takes no notice of transmissions of a URDF.
+    if m.nu:
+        state["ctrl"] = rng.uniform(low, high)
+    if m.nmocap:
+        state["mocap_pos"] = rng.uniform(-1, 1, (m.nmocap, 3))
+        state["mocap_quat"] = np.array([random_quaternion(rng) for _ in range(m.nmocap)])
+    return state
+
+
+def reference(m, state):
+    """MuJoCo's numbers at a state."""
+    d = mujoco.MjData(m)
+    d.qpos[:], d.qvel[:], d.ctrl[:] = state["q"], state["v"], state.get("ctrl", [])
+    if m.nmocap:
+        d.mocap_pos[:], d.mocap_quat[:] = state["mocap_pos"], state["mocap_quat"]
+    mujoco.mj_forward(m, d)
+    M = np.zeros((m.nv, m.nv))
+    mujoco.mj_fullM(m, d, M)
+    return {"M": M, "bias": d.qfrc_bias.copy(), "passive": d.qfrc_passive.copy(), "actuator": d.qfrc_actuator.copy()}
+
+
+def differences(mine, theirs):
+    """Relative difference of every quantity that both programs give."""
+    inertia = np.sqrt(np.diag(theirs["M"]))
+    found = {}
+    for name, b in theirs.items():
+        a = mine.get(name)
+        if a is None:
+            continue
+        # A number that is not finite comes as null.
+        a = np.array(a, dtype=float)
+        if a.shape != b.shape:
+            found[name] = np.inf
+            continue
+        scale = np.outer(inertia, inertia) if b.ndim == 2 else inertia
+        largest = np.max(np.abs(b / scale), initial=0.0)
+        if b.ndim == 1:
+            largest = max(largest, FLOOR * np.max(np.abs(theirs["bias"] / inertia), initial=0.0))
+        difference = np.max(np.abs((a - b) / scale), initial=0.0)
+        found[name] = 0.0 if difference == 0.0 else difference / max(largest, 1e-12)
+    return found
+
+
+def message(stderr):
+    """The last line of an error without the place in this machine's folders."""
+    lines = [line for line in stderr.strip().splitlines() if line.startswith("error")]
+    text = (lines or stderr.strip().splitlines() or ["no message"])[-1]
+    # Backticks would mark paths of the repository.
+    return re.sub(r"\S*/([^/\s:]+)", r"\1", text.removeprefix("error: ")).replace("`", "'")
+
+
+def judge(program, path):
+    """(verdict, detail) of one model: same, differs, refused, or no step."""
+    m = mujoco.MjModel.from_xml_path(str(path))
+    state = random_state(m, np.random.default_rng(zlib.crc32(path.name.encode())))
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump({name: values.tolist() for name, values in state.items()}, file)
+        file.flush()
+        command = [str(program), "step", str(path), "--state", file.name, "--executor", "cpu", "--threads", "1", "--json"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            return "no step", f"a step takes more than {SECONDS} s"
+    if not done.stdout.strip():
+        verdict = "refused" if done.returncode == 2 else "no step"
+        return verdict, message(done.stderr)
+    found = differences(json.loads(done.stdout), reference(m, state))
+    # Written so that a NaN differs.
+    wrong = {name: x for name, x in found.items() if not x <= SAME}
+    if wrong:
+        return "differs", ", ".join(f"{name} by {x:.1e}" for name, x in wrong.items())
+    return "same", ", ".join(found)
+
+
+def compiled(path):
+    """What MuJoCo says of a file: degrees of freedom, or None where it does not compile it."""
+    try:
+        return mujoco.MjModel.from_xml_path(str(path)).nv
+    except (ValueError, OSError):
+        return None
+
+
+def examine(program, packages, path):
+    """A row of the page; None for what is no model, or one that cannot move."""
+    file = resolve_packages(path, packages)
+    n_v = compiled(file)
+    if not n_v:
+        return None
+    verdict, detail = judge(program, file)
+    return {"model": path.relative_to(packages).as_posix(), "n_v": n_v, "verdict": verdict, "detail": detail}
+
+
+def page(rows, versions, target):
+    counts = collections.Counter(row["verdict"] for row in rows)
+    per_package = collections.defaultdict(collections.Counter)
+    for row in rows:
+        per_package[row["model"].split("/")[0]][row["verdict"]] += 1
+    verdicts = ["same", "differs", "refused", "no step"]
+    share = counts["same"] / max(len(rows), 1)
+    lines = [
+        "# The zoo: models of public packages, beside MuJoCo",
+        "",
+        f"`cargo xtask zoo`, {datetime.date.today().strftime('%d %B %Y')}, MuJoCo {mujoco.__version__}.",
+        "",
+        "Every model file of the packages below that MuJoCo compiles and that has a degree of freedom. Both programs read",
+        "the same file and answer for the same random state: mass matrix `M`, bias force, and passive and actuator forces",
+        f"where `step --json` gives them. *Same* is within {SAME:g} of the largest entry, in units of each degree of",
+        "freedom's own inertia. MuJoCo does not resolve package URIs in URDF files: both programs read a copy with paths.",
+        "",
+        f"**{counts['same']} of {len(rows)} are read and the same ({share:.1%}); the target is {target:.0%}.** "
+        + f"{counts['differs']} differ, {counts['refused']} are refused, {counts['no step']} do not step.",
+        "",
+        "| package | models | " + " | ".join(verdicts) + " |",
+        "|---|---|" + "---|" * len(verdicts),
+    ]
+    for package, counted in sorted(per_package.items()):
+        numbers = " | ".join(str(counted[v]) for v in verdicts)
+        name, version = package, versions.get(package, "")
+        lines.append(f"| {name} {version} | {sum(counted.values())} | {numbers} |")
+    reasons = collections.Counter(reason(row) for row in rows if row["verdict"] == "refused")
+    if reasons:
+        lines += ["", "| refused because | models |", "|---|---|"]
+        lines += [f"| {why} | {n} |" for why, n in sorted(reasons.items(), key=lambda x: (-x[1], x[0]))]
+    lines += ["", "| model | n_v | verdict |", "|---|---|---|"]
+    for row in rows:
+        said = {"same": "same: ", "differs": "**differs**: ", "refused": "refused: ", "no step": "**no step**: "}
+        detail = row["detail"].replace("|", "\\|")
+        lines.append(f"| {row['model']} | {row['n_v']} | {said[row['verdict']]}{detail} |")
+    return "\n".join(lines) + "\n"
+
+
+def reason(row):
+    """What a refusal is about, without file, line and element."""
+    return row["detail"].rsplit(">: ", 1)[-1].replace("|", "\\|")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--packages", type=pathlib.Path, required=True)
+    parser.add_argument("--page", type=pathlib.Path, required=True)
+    parser.add_argument("--target", type=float, required=True)
+    parser.add_argument("--versions", type=json.loads, default={}, help="JSON: package to version")
+    parser.add_argument("--only", default="", help="models whose path contains this; the page is not written")
+    parser.add_argument("--processes", type=int, default=2)
+    args = parser.parse_args()
+    packages = args.packages.resolve()
+    files = [p for p in candidates(packages) if args.only in str(p)]
+    with concurrent.futures.ProcessPoolExecutor(args.processes) as pool:
+        jobs = [pool.submit(examine, args.program.resolve(), packages, path) for path in files]
+        rows = [row for job in jobs if (row := job.result())]
+    if args.only:
+        for row in rows:
+            print(row["verdict"], row["model"], row["detail"])
+        return
+    args.page.write_text(page(rows, args.versions, args.target))
+    counts = collections.Counter(row["verdict"] for row in rows)
+    print(", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()), "of", len(rows))
+    if counts["differs"] or counts["no step"] or counts["same"] < args.target * len(rows):
+        raise SystemExit(f"the target is {args.target:.0%} the same, and none that differs or does not step")
+
+
+if __name__ == "__main__":
+    main()
