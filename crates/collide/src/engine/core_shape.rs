@@ -1,6 +1,7 @@
 //! Convex shapes as a core and a rounding radius about it: support points, and the corner, edge or face that faces a
 //! direction.
 
+use super::extremes::Extremes;
 use super::place::Placed;
 use super::{Kind, Vector};
 use crate::hull::{Face, Hull};
@@ -295,6 +296,9 @@ fn edge_directions(faces: &[Face], vertices: &[Vector]) -> Option<Vec<Vector>> {
 pub(super) struct Polyhedron {
     pub(super) vertices: Vec<Vector>,
     normals: Vec<Vector>,
+    /// Which vertex is farthest along a direction, and which face looks most along it.
+    farthest: Extremes,
+    foremost: Extremes,
     /// Directions of edges, if they are few.
     edges: Option<Vec<Vector>>,
     /// First entry of each face in `corners`, and the end.
@@ -316,32 +320,21 @@ impl Polyhedron {
             corners.extend_from_slice(&face.corners);
             faces.push(corners.len() as u32);
         }
-        let normals = hull.faces.iter().map(|f| convert(&f.normal)).collect();
+        let normals: Vec<Vector> = hull.faces.iter().map(|f| convert(&f.normal)).collect();
+        let (farthest, foremost) = (Extremes::new(&vertices), Extremes::new(&normals));
         let edges = edge_directions(&hull.faces, &vertices);
-        Self { vertices, normals, edges, faces, corners, radius }
+        Self { vertices, normals, farthest, foremost, edges, faces, corners, radius }
     }
 
+    #[inline]
     fn support(&self, direction: Vector) -> Vector {
-        let mut best = (f64::NEG_INFINITY, Vector::ZERO);
-        for &vertex in &self.vertices {
-            let along = vertex.dot(direction);
-            if along > best.0 {
-                best = (along, vertex);
-            }
-        }
-        best.1
+        self.vertices[self.farthest.farthest(&self.vertices, direction)]
     }
 
     /// The face that looks most along a direction.
+    #[inline]
     fn facing(&self, direction: Vector) -> usize {
-        let mut best = (f64::NEG_INFINITY, 0);
-        for (index, normal) in self.normals.iter().enumerate() {
-            let along = normal.dot(direction);
-            if along > best.0 {
-                best = (along, index);
-            }
-        }
-        best.1
+        self.foremost.farthest(&self.normals, direction)
     }
 
     /// Vertices round a face.
