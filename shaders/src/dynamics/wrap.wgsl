@@ -105,14 +105,6 @@ fn round_outside(e0: vec2<real>, e1: vec2<real>, side: vec2<real>, sided: bool, 
     return best;
 }
 
-fn inside_excess(sa: real, sb: real, gap: real, z: real) -> real {
-    return arc_sine(sa * z) + arc_sine(sb * z) - real(2.0) * arc_sine(z) + gap;
-}
-
-fn inside_slope(s: real, z: real) -> real {
-    return s / max(sqrt(max(fma(-(s * z), s * z, real(1.0)), real(0.0))), TINY);
-}
-
 // The point of the inside at which a way touches.
 fn round_inside(e0: vec2<real>, e1: vec2<real>, radius: real) -> Round {
     let len0 = sqrt(dot2(e0, e0));
@@ -151,6 +143,14 @@ fn round_inside(e0: vec2<real>, e1: vec2<real>, radius: real) -> Round {
     let turned = vec2<real>(fma(-turn.x, start.y, turn.y * start.x), fma(turn.y, start.y, turn.x * start.x));
     let touch = select(middle, turned, sound) * radius;
     return Round(wraps, touch, touch, real(0.0));
+}
+
+fn inside_excess(sa: real, sb: real, gap: real, z: real) -> real {
+    return arc_sine(sa * z) + arc_sine(sb * z) - real(2.0) * arc_sine(z) + gap;
+}
+
+fn inside_slope(s: real, z: real) -> real {
+    return s / max(sqrt(max(fma(-(s * z), s * z, real(1.0)), real(0.0))), TINY);
 }
 
 // The way from p0 to p1 round a sphere, or a cylinder along z.
