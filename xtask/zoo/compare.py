@@ -25,7 +25,10 @@ import numpy as np
 # Largest difference that still counts as the same, relative to the largest entry. Entries are compared in units of each
 # degree of freedom's own inertia, so that the fingers of a robot count as much as its trunk.
 SAME = 1e-6
-# What is less than this part of the bias is as good as zero: a force that one of the two leaves at rounding.
+# Bodies that overlap by more have contacts in both programs, whatever the functions that find them, m.
+OVERLAP = 1e-3
+# What is less than this part of the bias is as good as zero: a force that one of the two leaves at rounding. Likewise a
+# bias of less than this part of what the state's velocities could make of the largest inertia.
 FLOOR = 1e-9
 # A step of one world takes milliseconds; a minute is a step that does not end.
 SECONDS = 60
@@ -102,12 +105,29 @@ def reference(m, state):
     mujoco.mj_forward(m, d)
     M = np.zeros((m.nv, m.nv))
     mujoco.mj_fullM(m, d, M)
-    return {"M": M, "bias": d.qfrc_bias.copy(), "passive": d.qfrc_passive.copy(), "actuator": d.qfrc_actuator.copy()}
+    forces = {"bias": d.qfrc_bias, "passive": d.qfrc_passive, "actuator": d.qfrc_actuator}
+    # Flexes have no geoms. How deep a body may be below a heightfield and still touch it is not a matter of who may touch.
+    fields = {int(m.geom_bodyid[g]) for g in range(m.ngeom) if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_HFIELD}
+    contacts = (c for c in d.contact if c.dist < -OVERLAP and min(c.geom) >= 0)
+    overlaps = ([m.geom_bodyid[g] for g in c.geom] for c in contacts)
+    touching = [sorted(map(int, bodies)) for bodies in overlaps]
+    touching = [pair for pair in touching if not fields & set(pair)]
+    return {"M": M, **{name: force.copy() for name, force in forces.items()}}, (touching, fields)
 
 
-def differences(mine, theirs):
-    """Relative difference of every quantity that both programs give."""
+def strangers(contacts, touching, fields, m):
+    """Bodies that overlap for one of the two programs and do not touch for the other: the rules of who may touch differ."""
+    ours = [sorted(c["bodies"]) for c in contacts if c["distance"] < -OVERLAP]
+    ours = [pair for pair in ours if not fields & set(pair)]
+    near = [sorted(c["bodies"]) for c in contacts]
+    wrong = [pair for pair in touching if pair not in near] + [pair for pair in ours if pair not in touching]
+    return [" and ".join(m.body(b).name or str(b) for b in pair) for pair in wrong]
+
+
+def differences(mine, theirs, speed):
+    """Relative difference of every quantity that both programs give; `speed`: the largest velocity."""
     inertia = np.sqrt(np.diag(theirs["M"]))
+    least = FLOOR * np.max(inertia) * speed**2
     found = {}
     for name, b in theirs.items():
         a = mine.get(name)
@@ -123,7 +143,7 @@ def differences(mine, theirs):
         if b.ndim == 1:
             largest = max(largest, FLOOR * np.max(np.abs(theirs["bias"] / inertia), initial=0.0))
         difference = np.max(np.abs((a - b) / scale), initial=0.0)
-        found[name] = 0.0 if difference == 0.0 else difference / max(largest, 1e-12)
+        found[name] = 0.0 if difference == 0.0 else difference / max(largest, least)
     return found
 
 
@@ -133,6 +153,12 @@ def message(stderr):
     text = (lines or stderr.strip().splitlines() or ["no message"])[-1]
     # Backticks would mark paths of the repository.
     return re.sub(r"\S*/([^/\s:]+)", r"\1", text.removeprefix("error: ")).replace("`", "'")
+
+
+def bodies(program, path):
+    """How many bodies there are; MuJoCo has less where it unites those that no joint parts (of URDF, and on demand)."""
+    done = subprocess.run([str(program), "check", str(path), "--json"], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["bodies"]
 
 
 def judge(program, path):
@@ -150,11 +176,15 @@ def judge(program, path):
     if not done.stdout.strip():
         verdict = "refused" if done.returncode == 2 else "no step"
         return verdict, message(done.stderr)
-    found = differences(json.loads(done.stdout), reference(m, state))
+    mine, (theirs, touching) = json.loads(done.stdout), reference(m, state)
+    found = differences(mine, theirs, np.max(np.abs(state["v"])))
     # Written so that a NaN differs.
-    wrong = {name: x for name, x in found.items() if not x <= SAME}
+    wrong = [f"{name} by {x:.1e}" for name, x in found.items() if not x <= SAME]
+    if bodies(program, path) == m.nbody - 1:
+        wrong += [f"contacts of {pair}" for pair in strangers(mine["contacts"], *touching, m)]
+        found["contacts"] = 0.0
     if wrong:
-        return "differs", ", ".join(f"{name} by {x:.1e}" for name, x in wrong.items())
+        return "differs", ", ".join(wrong)
     return "same", ", ".join(found)
 
 
@@ -189,9 +219,9 @@ def page(rows, versions, target):
         f"`cargo xtask zoo`, {datetime.date.today().strftime('%d %B %Y')}, MuJoCo {mujoco.__version__}.",
         "",
         "Every model file of the packages below that MuJoCo compiles and that has a degree of freedom. Both programs read",
-        "the same file and answer for the same random state: mass matrix `M`, bias force, and passive and actuator forces",
-        f"where `step --json` gives them. *Same* is within {SAME:g} of the largest entry, in units of each degree of",
-        "freedom's own inertia. MuJoCo does not resolve package URIs in URDF files: both programs read a copy with paths.",
+        "the same file and answer for the same random state: mass matrix `M`, bias force, which bodies overlap and touch",
+        "(where both have the same bodies), and passive and actuator forces where `step --json` gives them. *Same* is",
+        f"within {SAME:g} of the largest entry, in units of each degree of freedom's own inertia. MuJoCo does not resolve package URIs in URDF files: both programs read a copy with paths.",
         "",
         f"**{counts['same']} of {len(rows)} are read and the same ({share:.1%}); the target is {target:.0%}.** "
         + f"{counts['differs']} differ, {counts['refused']} are refused, {counts['no step']} do not step.",

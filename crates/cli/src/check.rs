@@ -37,6 +37,9 @@ struct Report {
     keyframes: usize,
     meshes: usize,
     heightfields: usize,
+    mocaps: usize,
+    /// Whether nothing that changes the physics was left out.
+    supported: bool,
     mass: f64,
     timestep: f64,
     gravity: [f64; 3],
@@ -84,6 +87,8 @@ fn report(loaded: &Loaded) -> Report {
         keyframes: model.keyframes.len(),
         meshes: model.meshes.len(),
         heightfields: model.heightfields.len(),
+        mocaps: model.mocaps.len(),
+        supported: loaded.ignored.iter().all(|ignored| !ignored.unsupported),
         mass: model.bodies.iter().map(|b| b.inertial.mass).sum(),
         timestep: model.options.timestep,
         gravity: model.options.gravity.into(),

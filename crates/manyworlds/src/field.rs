@@ -24,7 +24,8 @@ pub enum FieldId {
     /// Activations of actuators with dynamics, in the order of the actuators, `[worlds, activations]`.
     Activation,
     /// Position and quaternion (w, x, y, z) of each mocap body in the world's frame, `[worlds, mocap bodies, 7]`. In main
-    /// memory whatever the executor. What stands on them and what they touch follow in the next step.
+    /// memory whatever the executor. What stands on them and what they touch follow in the next step: they push by where they are. Contacts do not see
+    /// their velocity, so friction does not drag what lies on one.
     Mocap,
     /// Position and quaternion (w, x, y, z) of each body in the world's frame, `[worlds, bodies, 7]`.
     Pose,

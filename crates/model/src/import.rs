@@ -28,6 +28,8 @@ pub struct Ignored {
     pub element: String,
     /// What of it is ignored, and why that is in order (or that the user asked for it).
     pub why: String,
+    /// Whether it changes the physics: torsional friction, or what the user asked to leave out.
+    pub unsupported: bool,
 }
 
 /// A model read from a file, and what it does not hold of that file.
@@ -81,15 +83,24 @@ impl Report {
 
     /// Lists something that has no meaning here.
     pub(crate) fn ignore(&mut self, location: Location, why: impl Into<String>) {
+        self.list(location, why.into(), false);
+    }
+
+    /// Lists something that changes the physics, a little, and is left out all the same.
+    pub(crate) fn leave_out(&mut self, location: Location, why: impl Into<String>) {
+        self.list(location, why.into(), true);
+    }
+
+    fn list(&mut self, location: Location, why: String, unsupported: bool) {
         let Location { file, line, element } = location;
-        self.ignored.push(Ignored { file, line, element, why: why.into() });
+        self.ignored.push(Ignored { file, line, element, why, unsupported });
     }
 
     /// Refuses something that would change the physics, or lists it when the user asked for that.
     pub(crate) fn unsupported(&mut self, location: Location, what: impl Into<String>) -> Result<(), ModelError> {
         let message = format!("not supported: {}", what.into());
         if self.ignore_unsupported {
-            self.ignore(location, message);
+            self.leave_out(location, message);
             return Ok(());
         }
         Err(ModelError::Import { location, message })

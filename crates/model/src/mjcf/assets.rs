@@ -8,7 +8,7 @@ use super::{Importer, MeshAsset, schema};
 use crate::attributes::Attributes;
 use crate::mesh::{Filling, TriangleMesh};
 use crate::validate::Part;
-use crate::xml::Element;
+use crate::xml::{self, Element};
 use crate::{HeightField, Mesh, ModelError, Quat, Vec3};
 
 /// More samples than this in a heightfield is taken for a mistake.
@@ -23,9 +23,11 @@ impl Importer<'_> {
                 "texture" | "material" | "skin" => self.report.ignore(element.location(), "looks only"),
                 "model" => {
                     let file = element.required("file")?;
-                    let stem = Path::new(file).file_stem().and_then(|s| s.to_str()).unwrap_or(file);
-                    let name = element.get("name").unwrap_or(stem);
-                    Self::name(&mut self.names.models, element, name, file.to_owned())?;
+                    let name = match element.get("name") {
+                        Some(name) => name.to_owned(),
+                        None => self.name_of_model(element, file)?,
+                    };
+                    Self::name(&mut self.names.models, element, &name, file.to_owned())?;
                 }
                 other => self.report.unsupported(element.location(), format!("unknown asset <{other}>"))?,
             }
@@ -93,6 +95,16 @@ impl Importer<'_> {
             self.origin(Part::Mesh, index, element);
         }
         Self::name(&mut self.names.meshes, element, &name, MeshAsset { mesh: index, why_no_hull, solid })
+    }
+
+    /// The name that another model's file gives itself, or else the file's.
+    fn name_of_model(&self, element: &Element, file: &str) -> Result<String, ModelError> {
+        let path = self.directory.join(file);
+        let bytes = (self.resolver)(&path)
+            .map_err(|error| element.error(format!("cannot read {}: {error}", path.display())))?;
+        let root = xml::parse(&path, &String::from_utf8_lossy(&bytes), self.resolver)?;
+        let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or(file);
+        Ok(root.get("model").unwrap_or(stem).to_owned())
     }
 
     fn heightfield(&mut self, element: &Element) -> Result<(), ModelError> {

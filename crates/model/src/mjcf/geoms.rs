@@ -170,7 +170,7 @@ impl Importer<'_> {
             3 => Ok(false),
             n @ (4 | 6) => {
                 let why = format!("condim {n} taken as 3: no torsional or rolling friction");
-                self.report.ignore(a.element.location(), why);
+                self.report.leave_out(a.element.location(), why);
                 Ok(false)
             }
             other => Err(a.error(format!("`condim` must be 1, 3, 4 or 6, found {other}"))),

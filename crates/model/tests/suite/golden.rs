@@ -201,3 +201,16 @@ fn the_comparison_sees_a_small_difference() {
     assert!(difference(&[1.0], &[1.0, 2.0]) > SINGLE);
     assert!(difference(&[f64::NAN], &[1.0]).is_nan());
 }
+
+/// As in MuJoCo, what attaches a model by no name of its own finds it by the name that its file gives.
+#[test]
+fn a_model_to_attach_is_called_as_its_file_says() {
+    let part =
+        "<mujoco model=\"Part\"><worldbody><body name=\"b\"><joint/><geom size=\"0.1\"/></body></worldbody></mujoco>";
+    let whole = "<mujoco><asset><model file=\"other.xml\"/></asset><worldbody><attach model=\"Part\" body=\"b\" prefix=\"p-\"/>\
+                 </worldbody></mujoco>";
+    let files = |_: &std::path::Path| Ok(part.as_bytes().to_vec());
+    let loaded = manyworlds_model::from_mjcf_str("whole.xml", whole, &files, &ImportOptions::default()).unwrap();
+    assert_eq!(loaded.model.bodies[1].name, "p-b");
+    assert!(loaded.ignored.iter().all(|ignored| !ignored.unsupported));
+}
