@@ -52,6 +52,8 @@ def case(model, data):
 
 
 def motion(model, rng):
+    """A second from a random state, by Runge and Kutta's steps of fourth order: next to exact."""
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_RK4
     data = random_state(model, rng, 0.4)
     out = {"start": state_of(data)}
     while data.time < SECONDS - model.opt.timestep / 2:
