@@ -172,8 +172,8 @@ impl Couple<'_> {
         let mut best = (self.first.separation(&self.second, start), start);
         for (shape, sign) in [(&self.first, 1.0), (&self.second, -1.0)] {
             let ahead = shape.placed.local(start * sign);
-            for axis in [ahead, Vector::X, Vector::Y, Vector::Z, -Vector::X, -Vector::Y, -Vector::Z] {
-                let Some(face) = shape.core.face_normal(axis) else { break };
+            for face in std::iter::once(shape.core.face_normal(ahead)).chain(shape.core.sides()) {
+                let Some(face) = face else { break };
                 let direction = shape.placed.axes * face * sign;
                 let apart = self.first.separation(&self.second, direction);
                 if apart > best.0 + 1e-3 {

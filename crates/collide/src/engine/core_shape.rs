@@ -12,6 +12,9 @@ pub(super) const CORNERS: usize = 16;
 /// Different directions of edges that a polyhedron has at most for them to be kept.
 const WAYS: usize = 32;
 
+/// Both ways along each axis.
+const AXES: [Vector; 6] = [Vector::X, Vector::Y, Vector::Z, Vector::NEG_X, Vector::NEG_Y, Vector::NEG_Z];
+
 /// A convex polygon, segment or point of a surface, with numbers for its corners and edges.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Feature {
@@ -93,10 +96,17 @@ impl<'a> Core<'a> {
         }
     }
 
+    /// The outward normals of the faces that look most along the axes, both ways; nothing of what has no faces.
+    pub(super) fn sides(&self) -> [Option<Vector>; 6] {
+        match self {
+            Self::Mesh(mesh) => mesh.sides.map(|face| Some(mesh.normals[face])),
+            _ => AXES.map(|axis| self.face_normal(axis)),
+        }
+    }
+
     /// Outward normals of the faces and directions of the edges (unit, one of each two that are opposite) of a polyhedron
     /// with few of them.
     pub(super) fn faces_and_edges(&self) -> Option<(&[Vector], &[Vector])> {
-        const AXES: [Vector; 6] = [Vector::X, Vector::Y, Vector::Z, Vector::NEG_X, Vector::NEG_Y, Vector::NEG_Z];
         match self {
             Self::Box(_) => Some((&AXES, &AXES[..3])),
             Self::Mesh(mesh) => mesh.edges.as_ref().map(|edges| (&mesh.normals[..], &edges[..])),
@@ -299,6 +309,8 @@ pub(super) struct Polyhedron {
     /// Which vertex is farthest along a direction, and which face looks most along it.
     farthest: Extremes,
     foremost: Extremes,
+    /// The faces that look most along the axes, both ways.
+    sides: [usize; 6],
     /// Directions of edges, if they are few.
     edges: Option<Vec<Vector>>,
     /// First entry of each face in `corners`, and the end.
@@ -322,8 +334,9 @@ impl Polyhedron {
         }
         let normals: Vec<Vector> = hull.faces.iter().map(|f| convert(&f.normal)).collect();
         let (farthest, foremost) = (Extremes::new(&vertices), Extremes::new(&normals));
+        let sides = AXES.map(|axis| foremost.farthest(&normals, axis));
         let edges = edge_directions(&hull.faces, &vertices);
-        Self { vertices, normals, farthest, foremost, edges, faces, corners, radius }
+        Self { vertices, normals, farthest, foremost, sides, edges, faces, corners, radius }
     }
 
     #[inline]

@@ -26,6 +26,7 @@ use core_shape::Polyhedron;
 use grid::Grid;
 use parry3d_f64::math::{Matrix, Rotation, Vector};
 use place::{Geom, Placed};
+use rayon::prelude::*;
 use sink::Sink;
 use terrain::Terrain;
 
@@ -60,10 +61,11 @@ impl Engine {
     pub(crate) fn new(model: &Model, settings: &CollisionSettings) -> Result<Self, CollideError> {
         let filter = Filter::new(model);
         filter.refuse_unsupported(model)?;
-        let hulls = model.meshes.iter().enumerate().map(|(i, mesh)| hull(i, mesh)).collect::<Result<Vec<_>, _>>()?;
+        let hulls =
+            model.meshes.par_iter().enumerate().map(|(i, mesh)| hull(i, mesh)).collect::<Result<Vec<_>, _>>()?;
         let fields = model.heightfields.iter().enumerate().map(|(i, field)| terrain(i, field));
         let fields = fields.collect::<Result<Vec<_>, _>>()?;
-        let meshes: Vec<_> = hulls.iter().map(Polyhedron::new).collect();
+        let meshes: Vec<_> = hulls.par_iter().map(Polyhedron::new).collect();
         let (geoms, rest) = place::prepare(model, &filter, &hulls, &meshes, &fields);
         let broad = Broad::new(&geoms, filter, settings.speculative_distance)?;
         let mut moving: Vec<u32> = (0..geoms.len() as u32).filter(|&g| geoms[g as usize].body.is_some()).collect();
