@@ -36,8 +36,13 @@ fn push(model: &Model, unknown: [f64; 2]) -> Result<(Vec<f64>, Vec<f64>), Error>
         ModelParameter::Tree { tree: 0, parameter: Parameter::BodyMass(0) },
         ModelParameter::Friction { geoms: [0, 1] },
     ];
-    let mut state =
-        State { q: vec![0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0], v: vec![0.0; 6], tau: vec![0.0; 6], ctrl: Vec::new() };
+    let mut state = State {
+        q: vec![0.0, 0.0, 0.1, 1.0, 0.0, 0.0, 0.0],
+        v: vec![0.0; 6],
+        tau: vec![0.0; 6],
+        ctrl: Vec::new(),
+        act: Vec::new(),
+    };
     let mut columns = [(); 2].map(|()| Inputs { q: vec![0.0; 6], v: vec![0.0; 6], ..Inputs::default() });
     let (mut path, mut slopes) = (Vec::new(), Vec::new());
     for step in 0..STEPS {

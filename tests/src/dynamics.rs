@@ -2,7 +2,7 @@
 
 use manyworlds_dynamics::TreeLayout;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, body_param, multiply, param};
-use manyworlds_shaders::dynamics::{bias, factor, inertia, integrate, kinematics, momentum};
+use manyworlds_shaders::dynamics::{applied, bias, factor, inertia, integrate, kinematics, momentum, path};
 use manyworlds_shaders::math::{add, dot, load3, quat_rotate};
 use manyworlds_shaders::{Real, Scalar};
 
@@ -13,7 +13,7 @@ pub struct TreeTile<R: Real> {
     pub layout: TreeLayout,
     /// Parameters shared by the lanes.
     pub params: Vec<R::Scalar>,
-    /// q, v, ctrl, tau.
+    /// q, v, ctrl, tau, act.
     pub state: Vec<R>,
     /// Body poses.
     pub pose: Vec<R>,
@@ -33,6 +33,8 @@ pub struct TreeTile<R: Real> {
     pub factor: Vec<R>,
     /// Right-hand side.
     pub b: Vec<R>,
+    /// Lengths and moment arms of paths.
+    pub pull: Vec<R>,
     /// Free velocity.
     pub v_free: Vec<R>,
     /// Velocity after the step.
@@ -61,6 +63,7 @@ impl<R: Real> TreeTile<R> {
             momentum: zeros(n_m),
             factor: zeros(n_m),
             b: zeros(n_v),
+            pull: zeros(dims.n_pull as usize),
             v_free: zeros(n_v),
             velocity: zeros(n_v),
             status: vec![0; R::N],
@@ -97,6 +100,17 @@ impl<R: Real> TreeTile<R> {
         );
         inertia::inertia(&tree, params, &self.motion, &mut self.work, &mut self.mass);
         momentum::momentum(&tree, params, &self.state, &self.mass, &self.bias, &mut self.momentum, &mut self.b);
+        path::path(&tree, params, &self.state, &self.pose, &self.motion, &mut self.pull);
+        applied::applied(
+            &tree,
+            params,
+            &self.state,
+            &self.pose,
+            &self.motion,
+            &self.pull,
+            &mut self.momentum,
+            &mut self.b,
+        );
         factor::factor(
             &tree,
             &self.momentum,

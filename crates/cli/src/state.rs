@@ -1,5 +1,5 @@
-//! Where a world starts: a state file `{"q": [], "v": [], "ctrl": [], "tau": [], "mocap_pos": [], "mocap_quat": []}`, each
-//! part optional, over a keyframe, over the model's initial state.
+//! Where a world starts: a state file `{"q": [], "v": [], "ctrl": [], "tau": [], "act": [], "mocap_pos": [], "mocap_quat": []}`,
+//! each part optional, over a keyframe, over the model's initial state.
 
 use std::path::PathBuf;
 
@@ -21,6 +21,8 @@ pub(crate) struct State {
     pub(crate) ctrl: Option<Vec<f64>>,
     /// Generalized forces, `n_v`, N and N m.
     pub(crate) tau: Option<Vec<f64>>,
+    /// Activations, one per actuator that has dynamics.
+    pub(crate) act: Option<Vec<f64>>,
     /// Positions of the mocap bodies, in order, m.
     pub(crate) mocap_pos: Option<Vec<[f64; 3]>>,
     /// Their quaternions (w, x, y, z).
@@ -37,7 +39,7 @@ impl State {
         let state: Self = serde_json::from_str(&read(path)?).map_err(|error| Failure::file(path, error))?;
         for key in state.other.keys() {
             tracing::warn!(
-                "{}: \"{key}\" is none of q, v, ctrl, tau, mocap_pos, mocap_quat and is not read",
+                "{}: \"{key}\" is none of q, v, ctrl, tau, act, mocap_pos, mocap_quat and is not read",
                 path.display()
             );
         }
@@ -52,6 +54,7 @@ impl State {
             ("v", &self.v, model.n_v, "n_v"),
             ("ctrl", &self.ctrl, model.actuators.len(), "the number of actuators"),
             ("tau", &self.tau, model.n_v, "n_v"),
+            ("act", &self.act, model.n_act(), "the number of activations"),
         ];
         for (name, part, expected, what) in parts {
             let Some(part) = part else { continue };
@@ -107,6 +110,7 @@ impl Start {
             v: state.v.or_else(|| Some(keyframe?.v.clone())).unwrap_or_else(|| zeros(model.n_v)),
             ctrl: state.ctrl.or_else(|| Some(keyframe?.ctrl.clone())).unwrap_or_else(|| zeros(n_u)),
             tau: state.tau.unwrap_or_else(|| zeros(model.n_v)),
+            act: state.act.or_else(|| Some(keyframe?.act.clone())).unwrap_or_else(|| zeros(model.n_act())),
         };
         Self(start, mocaps)
     }

@@ -1,9 +1,11 @@
 //! `manyworlds step`: one step from a given state, with everything that goes into it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds::{Batch, RelaxedOf, RelaxedReport};
+use manyworlds::model::Model;
+use manyworlds::{Batch, Forces, RelaxedOf, RelaxedReport};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
@@ -18,7 +20,7 @@ use crate::state::Start;
 Examples:
   manyworlds step humanoid --state state.json --json
   manyworlds step arm.urdf --state state.json --precision f32 --executor gpu
-A state file holds {\"q\": [], \"v\": [], \"ctrl\": [], \"tau\": []}, each optional.")]
+A state file holds {\"q\": [], \"v\": [], \"ctrl\": [], \"tau\": [], \"act\": []}, each optional.")]
 pub(crate) struct StepArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -31,7 +33,8 @@ pub(crate) struct StepArgs {
     output: OutputArgs,
 }
 
-/// What `step` prints. Dense matrices are lists of rows; M, A and bias are of the state before the step.
+/// What `step` prints. Dense matrices are lists of rows; M, A, bias, passive and
+/// actuator forces and tendons' lengths are of the state before the step; activations of that after it.
 #[derive(Serialize)]
 struct Report {
     model: String,
@@ -44,6 +47,10 @@ struct Report {
     #[serde(rename = "A")]
     momentum: Vec<Vec<f64>>,
     bias: Vec<f64>,
+    passive: Vec<f64>,
+    actuator: Vec<f64>,
+    act: Vec<f64>,
+    tendons: BTreeMap<String, f64>,
     contacts: Vec<Contact>,
     rows: Vec<Row>,
     residual: f64,
@@ -86,6 +93,7 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
     let settings = args.run.for_one();
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
+    let forces = Forces::at(&model, &start.0)?;
     batch.step::<f64>(&[])?;
 
     let state = batch.state(0)?;
@@ -116,6 +124,10 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
         rows: rows.collect(),
         v_free: inspection.v_free,
         bias: inspection.bias,
+        passive: forces.passive,
+        actuator: forces.actuator,
+        act: state.act,
+        tendons: named(&model, &forces.tendons),
         residual: summary.residual,
         residual_scaled: summary.residual_scaled,
         relaxed: inspection.relaxed.iter().map(relaxation).collect(),
@@ -139,6 +151,12 @@ fn relaxation(of: &RelaxedReport) -> Relaxed {
         RelaxedOf::Equality(index) => ("equality", index),
     };
     Relaxed { kind, index, by: By::Row(of.by), left_out: of.left_out }
+}
+
+/// Lengths by the tendons' names; of one without, by its number.
+fn named(model: &Model, lengths: &[f64]) -> BTreeMap<String, f64> {
+    let name = |(number, name): (usize, &String)| if name.is_empty() { number.to_string() } else { name.clone() };
+    model.tendons.iter().map(|t| &t.name).enumerate().map(name).zip(lengths.iter().copied()).collect()
 }
 
 fn human(report: &Report) -> String {

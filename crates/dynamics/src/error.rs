@@ -13,4 +13,16 @@ pub enum TreeError {
         /// What, expected and found.
         message: &'static str,
     },
+    /// A tendon or actuator binds what no single tree can hold.
+    #[error("{what} {index} \"{name}\": {message}")]
+    Binding {
+        /// "tendon" or "actuator".
+        what: &'static str,
+        /// Index in the model.
+        index: usize,
+        /// Its name.
+        name: String,
+        /// What, expected and found.
+        message: &'static str,
+    },
 }

@@ -2,8 +2,11 @@
 //!
 //! Trees of equal topology (in one model) make a [`TreeSet`]; each tree of each world is a *lane* of its set.
 
+mod at_state;
 mod check;
 mod error;
+mod forces;
+mod initial;
 mod layout;
 mod params;
 mod records;
@@ -12,6 +15,7 @@ mod set;
 mod settings;
 mod view;
 
+pub use at_state::ForcesAt;
 pub use error::TreeError;
 pub use layout::{Parameter, TreeLayout};
 pub use set::{TreeSet, compile};

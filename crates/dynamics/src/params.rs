@@ -3,6 +3,7 @@
 use manyworlds_model::{Actuator, EqualityKind, Joint, JointKind, Model, Pose, Quat};
 use manyworlds_shaders::dynamics::tree::{TreeDims, param};
 
+use crate::forces::Plan;
 use crate::settings::Settings;
 use crate::view::TreeView;
 
@@ -29,12 +30,13 @@ pub(crate) fn params(tree: &TreeView, dims: &TreeDims, settings: &Settings) -> V
     for &e in &tree.equalities {
         blocks(model, &model.equalities[e].kind, &mut params);
     }
+    Plan::new(tree).params(&mut params);
     debug_assert_eq!(params.len(), dims.n_param as usize);
     params
 }
 
 /// Frame in the world of a body that no joint moves.
-fn static_pose(model: &Model, body: usize) -> Pose {
+pub(crate) fn static_pose(model: &Model, body: usize) -> Pose {
     let mut pose = Pose::identity();
     let mut b = body;
     while b != 0 {
@@ -83,7 +85,7 @@ fn joint(model: &Model, joint: &Joint, params: &mut Vec<f64>) {
 fn actuator(actuator: &Actuator, params: &mut Vec<f64>) {
     let unbounded = [-param::UNBOUNDED, param::UNBOUNDED];
     params.extend(actuator.gear);
-    params.push(actuator.gain);
+    params.push(actuator.gain[0]);
     params.extend(actuator.bias);
     params.extend(actuator.ctrl_range.unwrap_or(unbounded));
     params.extend(actuator.force_range.unwrap_or(unbounded));

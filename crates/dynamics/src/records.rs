@@ -1,10 +1,13 @@
 //! The records of a tree: its bodies, joints and degrees of freedom, and where each sort of them begins.
 
+use std::collections::BTreeSet;
+
 use manyworlds_model::{Joint, JointKind};
 use manyworlds_shaders::dynamics::tree::{
     ActuatorRecord, BodyRecord, DofRecord, JointRecord, NONE, TreeDims, joint, param,
 };
 
+use crate::forces::Plan;
 use crate::layout::TreeLayout;
 use crate::rows;
 use crate::view::TreeView;
@@ -12,7 +15,8 @@ use crate::view::TreeView;
 impl TreeView<'_> {
     /// Sizes and structure of the tree.
     pub(crate) fn layout(&self) -> TreeLayout {
-        let dofs = self.dofs();
+        let mut plan = Plan::new(self);
+        let (dofs, bound) = bind(self.kinematic_dofs(), &plan);
         let bodies = self.bodies(&dofs);
         let joints: Vec<JointRecord> = self.joints().iter().map(|j| self.joint(j)).collect();
         let (rows, n_coupling) = rows::rows(self);
@@ -22,7 +26,7 @@ impl TreeView<'_> {
             .iter()
             .map(|&a| {
                 let actuator = &self.model.actuators[a];
-                let joint = (actuator.joint - self.tree.joints.start) as u32;
+                let joint = actuator.joint().map_or(0, |joint| (joint - self.tree.joints.start) as u32);
                 ActuatorRecord { joint, mode: rows::mode(self, actuator) }
             })
             .collect();
@@ -39,6 +43,7 @@ impl TreeView<'_> {
                 n_row: rows.len() as u32,
                 n_block: blocks.len() as u32,
                 lone: u32::from(lone),
+                bound: u32::from(bound),
                 integrator: self.integrator,
                 ..TreeDims::default()
             },
@@ -55,7 +60,7 @@ impl TreeView<'_> {
             *start = at as u32;
             at += count * size;
         }
-        dims.n_param = at as u32;
+        plan.place(dims, at);
         let rows = rows::place(&rows, dims);
         let blocks = rows::place_blocks(&blocks, dims);
         let topology = &mut layout.topology;
@@ -69,6 +74,7 @@ impl TreeView<'_> {
         append(&mut dims.actuator_at, bytemuck::cast_slice(&actuators));
         append(&mut dims.row_at, bytemuck::cast_slice(&rows));
         append(&mut dims.block_at, bytemuck::cast_slice(&blocks));
+        plan.append(dims, topology);
         layout
     }
 
@@ -86,7 +92,8 @@ impl TreeView<'_> {
         }
     }
 
-    fn dofs(&self) -> Vec<DofRecord> {
+    /// Degrees of freedom, each with those that move its body as parents.
+    pub(crate) fn kinematic_dofs(&self) -> Vec<DofRecord> {
         let mut dofs: Vec<DofRecord> = Vec::with_capacity(self.tree.v.len());
         let mut m_begin = 0;
         for (j, joint) in self.joints().iter().enumerate() {
@@ -153,4 +160,46 @@ impl TreeView<'_> {
             })
             .collect()
     }
+}
+
+/// Makes dofs parents of one another where applied forces bind them, so that the branch-sparse matrix holds what these add;
+/// and whether any are bound that were not. The parents are those of the elimination tree of that matrix, from the last dof
+/// to the first: the next among the dofs before it that it, or a child of it, shares an entry with (Davis 2006, section 4.1).
+fn bind(mut dofs: Vec<DofRecord>, plan: &Plan) -> (Vec<DofRecord>, bool) {
+    let n = dofs.len();
+    let above = |dofs: &[DofRecord], i: usize| {
+        let mut list = Vec::new();
+        let mut j = dofs[i].parent;
+        while j != NONE {
+            list.push(j);
+            j = dofs[j as usize].parent;
+        }
+        list
+    };
+    let mut shares: Vec<BTreeSet<u32>> = (0..n).map(|i| above(&dofs, i).into_iter().collect()).collect();
+    let mut bound = false;
+    for clique in plan.cliques() {
+        for (k, &i) in clique.iter().enumerate() {
+            for &j in &clique[..k] {
+                bound |= shares[i as usize].insert(j);
+            }
+        }
+    }
+    if !bound {
+        return (dofs, false);
+    }
+    for i in (0..n).rev() {
+        let mut own = std::mem::take(&mut shares[i]);
+        dofs[i].parent = own.pop_last().unwrap_or(NONE);
+        if let Some(parent) = shares.get_mut(dofs[i].parent as usize) {
+            parent.extend(own);
+        }
+    }
+    let mut m_begin = 0;
+    for i in 0..n {
+        let chain = dofs.get(dofs[i].parent as usize).map_or(1, |parent| parent.chain + 1);
+        (dofs[i].m_begin, dofs[i].chain) = (m_begin, chain);
+        m_begin += chain;
+    }
+    (dofs, true)
 }

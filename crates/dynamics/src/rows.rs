@@ -5,6 +5,7 @@ use manyworlds_shaders::dynamics::tree::{
     BlockRecord, NONE, RowRecord, TreeDims, block, drive, integrator, param, row,
 };
 
+use crate::forces::is_applied;
 use crate::view::TreeView;
 
 /// How an actuator acts. A row stands for a drive whose force is limited and falls with position or velocity; drives
@@ -12,12 +13,13 @@ use crate::view::TreeView;
 /// joint, those whose force grows with position or velocity, which no soft row can hold, and all of them where forces are
 /// those at the start of the step.
 pub(crate) fn mode(tree: &TreeView, actuator: &Actuator) -> u32 {
+    let Some(joint) = actuator.joint().filter(|_| !is_applied(actuator)) else { return drive::APPLIED };
     let [_, position, velocity] = actuator.bias;
     let falls = position <= 0.0 && velocity <= 0.0 && position + velocity < 0.0;
     let holds = falls && tree.integrator != integrator::SYMPLECTIC_EULER;
     match actuator.force_range {
         None => drive::IMPLICIT,
-        Some(_) if holds && tree.model.joints[actuator.joint].kind != JointKind::Free => drive::ROW,
+        Some(_) if holds && tree.model.joints[joint].kind != JointKind::Free => drive::ROW,
         Some(_) => drive::EXPLICIT,
     }
 }
@@ -43,8 +45,8 @@ pub(crate) fn rows(tree: &TreeView) -> (Vec<RowRecord>, usize) {
         }
     }
     for (a, actuator) in tree.actuators.iter().map(|&a| &tree.model.actuators[a]).enumerate() {
-        if mode(tree, actuator) == drive::ROW {
-            let joint = &tree.model.joints[actuator.joint];
+        if let Some(joint) = actuator.joint().filter(|_| mode(tree, actuator) == drive::ROW) {
+            let joint = &tree.model.joints[joint];
             let dof = tree.dof(joint);
             let (count, dofs) =
                 if joint.kind == JointKind::Ball { (3, [dof, dof + 1, dof + 2]) } else { (1, [dof, NONE, NONE]) };

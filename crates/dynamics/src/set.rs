@@ -3,6 +3,7 @@
 use manyworlds_model::Model;
 
 use crate::error::TreeError;
+use crate::initial;
 use crate::layout::TreeLayout;
 use crate::params;
 use crate::settings::Settings;
@@ -19,6 +20,10 @@ pub struct TreeSet {
     pub params: Vec<Vec<f64>>,
     /// Actuators of each tree, indices in the model, in the order of its controls, `[trees][n_u]`.
     pub actuators: Vec<Vec<usize>>,
+    /// Activations of each tree, numbers among the model's, `[trees][n_act]`.
+    pub activations: Vec<Vec<usize>>,
+    /// Tendons of each tree, indices in the model, in the order of the tree's first paths.
+    pub tendons: Vec<Vec<usize>>,
     /// Equalities within each tree, indices in the model, in the order of its coupling rows and blocks.
     pub equalities: Vec<Vec<usize>>,
 }
@@ -34,13 +39,16 @@ impl TreeSet {
 /// Groups a model's trees by topology, in the order of their first trees.
 ///
 /// # Errors
-/// [`TreeError::Joint`] for a free joint that is not the only joint of a tree's first body.
+/// [`TreeError::Joint`] for a free joint that is not the only joint of a tree's first body; [`TreeError::Binding`] for a
+/// tendon or actuator that binds what no single tree can hold.
 pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeError> {
+    check_bindings(model)?;
     let mut sets: Vec<TreeSet> = Vec::new();
     for index in 0..model.trees.len() {
         let tree = TreeView::new(model, index, settings.integrator)?;
         let layout = tree.layout();
-        let params = params::params(&tree, &layout.dims, settings);
+        let mut params = params::params(&tree, &layout.dims, settings);
+        initial::complete(&tree, &layout, &mut params);
         let set = match sets.iter_mut().position(|set| set.layout == layout) {
             Some(found) => &mut sets[found],
             None => {
@@ -49,6 +57,8 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
                     layout,
                     params: Vec::new(),
                     actuators: Vec::new(),
+                    activations: Vec::new(),
+                    tendons: Vec::new(),
                     equalities: Vec::new(),
                 });
                 let last = sets.len() - 1;
@@ -57,8 +67,38 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
         };
         set.trees.push(index);
         set.params.push(params);
+        set.activations.push(activations(model, &tree.actuators));
+        set.tendons.push(tree.tendons);
         set.actuators.push(tree.actuators);
         set.equalities.push(tree.equalities);
     }
     Ok(sets)
+}
+
+/// Tendons and actuators have to bind bodies of one tree, and the ground.
+fn check_bindings(model: &Model) -> Result<(), TreeError> {
+    let paths = model.tendons.iter().enumerate();
+    let paths = paths.map(|(i, tendon)| ("tendon", i, &tendon.name, model.bodies_of_path(&tendon.path)));
+    let actuators = model.actuators.iter().enumerate();
+    let actuators = actuators.map(|(i, a)| ("actuator", i, &a.name, model.bodies_of(&a.transmission)));
+    for (what, index, name, bodies) in paths.chain(actuators) {
+        let mut trees: Vec<usize> = bodies.iter().filter_map(|&body| model.bodies[body].tree).collect();
+        trees.sort_unstable();
+        trees.dedup();
+        let message = if bodies.iter().any(|&body| model.bodies[body].mocap.is_some()) {
+            "binding a mocap body is not supported"
+        } else if trees.len() > 1 {
+            "binding a body with a free joint to another tree is not supported"
+        } else {
+            continue;
+        };
+        return Err(TreeError::Binding { what, index, name: name.clone(), message });
+    }
+    Ok(())
+}
+
+/// Which of the model's activations are those of some actuators.
+fn activations(model: &Model, actuators: &[usize]) -> Vec<usize> {
+    let before = |actuator: usize| model.actuators[..actuator].iter().filter(|a| a.activation.is_some()).count();
+    actuators.iter().filter(|&&a| model.actuators[a].activation.is_some()).map(|&a| before(a)).collect()
 }

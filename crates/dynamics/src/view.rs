@@ -11,6 +11,8 @@ pub(crate) struct TreeView<'a> {
     pub(crate) tree: &'a manyworlds_model::Tree,
     /// Indices in the model.
     pub(crate) actuators: Vec<usize>,
+    /// Tendons on it.
+    pub(crate) tendons: Vec<usize>,
     /// Active equalities that bind nothing but this tree and the ground.
     pub(crate) equalities: Vec<usize>,
     /// One of `manyworlds_shaders::dynamics::tree::integrator`.
@@ -28,12 +30,15 @@ impl<'a> TreeView<'a> {
                 return Err(TreeError::Joint { index: j, name: joint.name.clone(), message });
             }
         }
+        let within = |bodies: Vec<usize>| bodies.iter().any(|body| model.bodies[*body].tree == Some(index));
         let actuators =
-            (0..model.actuators.len()).filter(|&a| tree.joints.contains(&model.actuators[a].joint)).collect();
+            (0..model.actuators.len()).filter(|&a| within(model.bodies_of(&model.actuators[a].transmission))).collect();
+        let tendons =
+            (0..model.tendons.len()).filter(|&t| within(model.bodies_of_path(&model.tendons[t].path))).collect();
         let equalities = (0..model.equalities.len())
             .filter(|&e| model.equalities[e].active && owner(model, &model.equalities[e].kind) == Some(index))
             .collect();
-        Ok(Self { model, tree, actuators, equalities, integrator })
+        Ok(Self { model, tree, actuators, tendons, equalities, integrator })
     }
 
     /// Index within the tree of a body of the model, if the tree moves it.

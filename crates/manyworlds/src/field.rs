@@ -21,6 +21,8 @@ pub enum FieldId {
     Control,
     /// Applied generalized force, `[worlds, n_v]`, N or N m.
     Force,
+    /// Activations of actuators with dynamics, in the order of the actuators, `[worlds, activations]`.
+    Activation,
     /// Position and quaternion (w, x, y, z) of each mocap body in the world's frame, `[worlds, mocap bodies, 7]`. In main
     /// memory whatever the executor. What stands on them and what they touch follow in the next step: they push by where they are. Contacts do not see
     /// their velocity, so friction does not drag what lies on one.
@@ -38,20 +40,22 @@ pub enum FieldId {
 
 impl FieldId {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Position,
         Self::Velocity,
         Self::Control,
         Self::Force,
+        Self::Activation,
         Self::Mocap,
         Self::Pose,
         Self::Twist,
         Self::Certificate,
     ];
     /// The parts of a state, in the order of [`crate::State`].
-    pub const STATE: [Self; 4] = [Self::Position, Self::Velocity, Self::Control, Self::Force];
+    pub const STATE: [Self; 5] = [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Activation];
     /// Those that may be written: the parts of a state, and poses of mocap bodies.
-    pub const WRITABLE: [Self; 5] = [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Mocap];
+    pub const WRITABLE: [Self; 6] =
+        [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Activation, Self::Mocap];
 
     /// Its name in messages.
     #[must_use]
@@ -61,6 +65,7 @@ impl FieldId {
             Self::Velocity => "v",
             Self::Control => "controls",
             Self::Force => "tau",
+            Self::Activation => "act",
             Self::Mocap => "mocap",
             Self::Pose => "poses",
             Self::Twist => "twists",
@@ -74,7 +79,7 @@ impl FieldId {
         }
         Err(Error::Option {
             option: "field",
-            expected: "q, v, controls, tau or mocap to be written",
+            expected: "q, v, controls, tau, act or mocap to be written",
             found: self.name().into(),
         })
     }

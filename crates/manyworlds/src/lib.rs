@@ -24,6 +24,7 @@ mod checkpoint;
 mod controls;
 mod error;
 mod field;
+mod forces;
 mod geoms;
 pub mod gradcheck;
 mod group;
@@ -47,6 +48,7 @@ pub use batch::{
 pub use controls::ControlCurve;
 pub use error::Error;
 pub use field::{Block, BlockMut, Field, FieldId, FieldMut, Layout, Number, Numbers, NumbersMut};
+pub use forces::Forces;
 pub use geoms::GeomParameter;
 pub use group::State;
 pub use inspection::{ContactReport, Inspection, RelaxedOf, RelaxedReport, RowReport, StepProblem};

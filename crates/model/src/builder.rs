@@ -3,8 +3,9 @@
 use std::ops::Range;
 
 use crate::{
-    Actuator, Body, Equality, EqualityKind, ExplicitPair, Geom, HeightField, Inertial, Joint, JointKind, Keyframe,
-    Mat3, Mesh, Model, ModelError, Options, Pose, Sdf, Tree, Vec3,
+    Actuator, Body, Equality, EqualityKind, ExplicitPair, FluidShape, Geom, HeightField, Inertial, Joint, JointKind,
+    Keyframe, Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Site, Tendon, Transmission, Tree, Vec3,
+    Waypoint,
 };
 
 /// Collects the parts of a model in any parent-first order; [`ModelBuilder::build`] sorts depth-first and validates.
@@ -22,6 +23,9 @@ pub struct ModelBuilder {
     pub(crate) meshes: Vec<Mesh>,
     pub(crate) heightfields: Vec<HeightField>,
     pub(crate) sdfs: Vec<Sdf>,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) fluid_shapes: Vec<FluidShape>,
+    pub(crate) tendons: Vec<Tendon>,
     pub(crate) actuators: Vec<Actuator>,
     pub(crate) equalities: Vec<Equality>,
     pub(crate) pairs: Vec<ExplicitPair>,
@@ -39,6 +43,7 @@ impl ModelBuilder {
             parent: 0,
             pose: Pose::identity(),
             inertial: Inertial { mass: 0.0, com: Vec3::zeros(), inertia: Mat3::zeros() },
+            gravity_compensation: 0.0,
             joints: 0..0,
             geoms: 0..0,
             tree: None,
@@ -53,6 +58,9 @@ impl ModelBuilder {
             meshes: Vec::new(),
             heightfields: Vec::new(),
             sdfs: Vec::new(),
+            sites: Vec::new(),
+            fluid_shapes: Vec::new(),
+            tendons: Vec::new(),
             actuators: Vec::new(),
             equalities: Vec::new(),
             pairs: Vec::new(),
@@ -64,8 +72,17 @@ impl ModelBuilder {
 
     /// Adds a body to a parent that is there already.
     pub fn body(&mut self, name: impl Into<String>, parent: usize, pose: Pose, inertial: Inertial) -> usize {
-        let (joints, geoms) = (0..0, 0..0);
-        self.bodies.push(Body { name: name.into(), parent, pose, inertial, joints, geoms, tree: None, mocap: None });
+        self.bodies.push(Body {
+            name: name.into(),
+            parent,
+            pose,
+            inertial,
+            gravity_compensation: 0.0,
+            joints: 0..0,
+            geoms: 0..0,
+            tree: None,
+            mocap: None,
+        });
         self.bodies.len() - 1
     }
 
@@ -102,6 +119,37 @@ impl ModelBuilder {
     pub fn sdf(&mut self, sdf: Sdf) -> usize {
         self.sdfs.push(sdf);
         self.sdfs.len() - 1
+    }
+
+    /// Makes a force at a body's centre of mass carry a fraction of its weight.
+    ///
+    /// # Errors
+    /// [`ModelError::Invalid`] when there is no such body.
+    pub fn compensate_gravity(&mut self, body: usize, fraction: f64) -> Result<(), ModelError> {
+        let n = self.bodies.len();
+        let body = self.bodies.get_mut(body).ok_or_else(|| ModelError::Invalid {
+            element: format!("body {body}"),
+            message: format!("gravity compensation of a body that is not there; there are {n}"),
+        })?;
+        body.gravity_compensation = fraction;
+        Ok(())
+    }
+
+    /// Adds a frame on a body.
+    pub fn site(&mut self, site: Site) -> usize {
+        self.sites.push(site);
+        self.sites.len() - 1
+    }
+
+    /// Adds an ellipsoid that a fluid acts on.
+    pub fn fluid_shape(&mut self, shape: FluidShape) {
+        self.fluid_shapes.push(shape);
+    }
+
+    /// Adds a tendon.
+    pub fn tendon(&mut self, tendon: Tendon) -> usize {
+        self.tendons.push(tendon);
+        self.tendons.len() - 1
     }
 
     /// Adds an actuator.
@@ -154,6 +202,9 @@ impl ModelBuilder {
             meshes: self.meshes,
             heightfields: self.heightfields,
             sdfs: self.sdfs,
+            sites: self.sites,
+            fluid_shapes: self.fluid_shapes,
+            tendons: self.tendons,
             actuators: self.actuators,
             equalities: self.equalities,
             pairs: self.pairs,
@@ -182,8 +233,28 @@ impl Model {
         for geom in &mut self.geoms {
             geom.body = new_body[geom.body];
         }
+        for site in &mut self.sites {
+            site.body = new_body[site.body];
+        }
+        for shape in &mut self.fluid_shapes {
+            shape.body = new_body[shape.body];
+        }
+        for tendon in &mut self.tendons {
+            match &mut tendon.path {
+                Path::Fixed(terms) => terms.iter_mut().for_each(|(joint, _)| *joint = new_joint[*joint]),
+                Path::Spatial(points) => {
+                    for point in points {
+                        if let Waypoint::Obstacle(obstacle) = point {
+                            obstacle.body = new_body[obstacle.body];
+                        }
+                    }
+                }
+            }
+        }
         for actuator in &mut self.actuators {
-            actuator.joint = new_joint[actuator.joint];
+            if let Transmission::Joint(joint) | Transmission::JointInParent(joint) = &mut actuator.transmission {
+                *joint = new_joint[*joint];
+            }
         }
         for equality in &mut self.equalities {
             match &mut equality.kind {
@@ -249,7 +320,7 @@ impl Model {
 }
 
 impl Model {
-    /// Makes one tree of those that hold joints which are coupled, of all between them, and of the fixed body that bears
+    /// Makes one tree of those that hold joints which are coupled, or that a tendon or actuator binds, of all between them, and of the fixed body that bears
     /// them all: no solver has to couple single joints of two trees. Trees with free joints stay as they are, as these
     /// have to be the first of theirs.
     fn unite_coupled_trees(&mut self) {
@@ -260,6 +331,16 @@ impl Model {
             let (Some(a), Some(b)) = (tree_of(joint), tree_of(driver)) else { continue };
             if a != b {
                 united.push(a.min(b)..a.max(b) + 1);
+            }
+        }
+        let paths = self.tendons.iter().map(|tendon| self.bodies_of_path(&tendon.path));
+        let transmissions = self.actuators.iter().map(|actuator| self.bodies_of(&actuator.transmission));
+        for bodies in paths.chain(transmissions) {
+            let trees = || bodies.iter().filter_map(|&body| self.bodies[body].tree);
+            if let (Some(first), Some(last)) = (trees().min(), trees().max())
+                && first != last
+            {
+                united.push(first..last + 1);
             }
         }
         while let Some(mut trees) = united.pop() {

@@ -83,7 +83,8 @@ impl Inertial {
     }
 
     /// Principal moments, kg m^2, unordered, and the rotation whose columns are their axes.
-    pub(crate) fn principal(&self) -> (Vec3, Mat3) {
+    #[must_use]
+    pub fn principal(&self) -> (Vec3, Mat3) {
         let eigen = SymmetricEigen::new(self.inertia);
         (eigen.eigenvalues, eigen.eigenvectors)
     }

@@ -4,6 +4,7 @@
 //! equality constraints and contact filters. It comes from [`ModelBuilder`], from MJCF or from URDF, always through
 //! the same validation. Units are SI, quaternions are (w, x, y, z), and state conventions are MuJoCo's.
 
+mod actuation;
 mod attributes;
 mod builder;
 mod error;
@@ -20,13 +21,16 @@ mod urdf;
 mod validate;
 mod xml;
 
+pub use actuation::{
+    Activation, Actuator, Dynamics, Fluid, FluidShape, Muscle, Obstacle, Path, Site, Tendon, Transmission, Waypoint,
+};
 pub use builder::ModelBuilder;
 pub use error::{Location, ModelError};
 pub use geometry::{Contacting, Geom, HeightField, Mesh, Shape};
 pub use import::{Ignored, ImportOptions, Loaded, Resolver, load};
 pub use mjcf::from_mjcf_str;
 pub use model::{
-    Actuator, Body, Equality, EqualityKind, ExplicitPair, Inertial, Joint, JointKind, Keyframe, Model, Options, Tree,
+    Body, Equality, EqualityKind, ExplicitPair, Inertial, Joint, JointKind, Keyframe, Model, Options, Tree,
 };
 pub use sdf::{Block, DistanceFunction, Sdf};
 pub use urdf::from_urdf_str;

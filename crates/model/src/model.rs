@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use crate::{Geom, HeightField, Mat3, Mesh, Pose, Sdf, Vec3};
+use crate::{Actuator, Fluid, FluidShape, Geom, HeightField, Mat3, Mesh, Pose, Sdf, Site, Tendon, Vec3};
 
 /// A validated model. Indices into its lists are stable; `bodies[0]` is the ground.
 #[derive(Debug, Clone)]
 pub struct Model {
     /// Name, from the file or the builder.
     pub name: String,
-    /// Time step and gravity.
+    /// Time step, gravity and fluid.
     pub options: Options,
     /// Bodies in depth-first order, the ground first, every parent before its children.
     pub bodies: Vec<Body>,
@@ -23,6 +23,12 @@ pub struct Model {
     pub heightfields: Vec<HeightField>,
     /// Distance functions that [`crate::Shape::Sdf`] refers to.
     pub sdfs: Vec<Sdf>,
+    /// Frames on bodies.
+    pub sites: Vec<Site>,
+    /// Ellipsoids that a fluid acts on, those of one body side by side; it acts on all other bodies as on boxes.
+    pub fluid_shapes: Vec<FluidShape>,
+    /// Tendons.
+    pub tendons: Vec<Tendon>,
     /// Actuators, in the order of `ctrl`.
     pub actuators: Vec<Actuator>,
     /// Bilateral constraints.
@@ -51,13 +57,15 @@ pub struct Options {
     pub timestep: f64,
     /// Gravity, m/s^2, world frame.
     pub gravity: Vec3,
+    /// What bodies move in.
+    pub fluid: Fluid,
     /// Whether bodies do not touch their parents.
     pub filter_parents: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { timestep: 0.002, gravity: Vec3::new(0.0, 0.0, -9.81), filter_parents: true }
+        Self { timestep: 0.002, gravity: Vec3::new(0.0, 0.0, -9.81), fluid: Fluid::NONE, filter_parents: true }
     }
 }
 
@@ -72,6 +80,8 @@ pub struct Body {
     pub pose: Pose,
     /// Mass properties.
     pub inertial: Inertial,
+    /// Fraction of its weight that a force at its centre of mass carries.
+    pub gravity_compensation: f64,
     /// Its joints, in order; empty for a body welded to its parent.
     pub joints: Range<usize>,
     /// Its geoms.
@@ -186,26 +196,6 @@ impl Joint {
     }
 }
 
-/// Force on one joint: `gain * ctrl + bias[0] + bias[1] * length + bias[2] * velocity`, with
-/// `length = gear . position` and `velocity = gear . v` of the joint.
-#[derive(Debug, Clone)]
-pub struct Actuator {
-    /// Name; empty when the file gives none.
-    pub name: String,
-    /// The joint it drives.
-    pub joint: usize,
-    /// Transmission; the first entry for hinge and slide, three for ball, six for free.
-    pub gear: [f64; 6],
-    /// Force per control.
-    pub gain: f64,
-    /// Constant, position and velocity coefficients of the force.
-    pub bias: [f64; 3],
-    /// Controls are clamped to this.
-    pub ctrl_range: Option<[f64; 2]>,
-    /// Forces are clamped to this, before the gear.
-    pub force_range: Option<[f64; 2]>,
-}
-
 /// A bilateral constraint.
 #[derive(Debug, Clone)]
 pub struct Equality {
@@ -271,6 +261,8 @@ pub struct Keyframe {
     pub v: Vec<f64>,
     /// Controls, one per actuator.
     pub ctrl: Vec<f64>,
+    /// Activations, one per actuator that has dynamics.
+    pub act: Vec<f64>,
     /// Poses of the mocap bodies in the world; empty: those of the model.
     pub mocap: Vec<Pose>,
 }

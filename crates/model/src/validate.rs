@@ -3,8 +3,8 @@
 use nalgebra::SymmetricEigen;
 
 use crate::{
-    Actuator, Contacting, EqualityKind, HeightField, Inertial, Joint, JointKind, Mesh, ModelBuilder, ModelError, Pose,
-    Shape, Vec3,
+    Actuator, Contacting, Dynamics, EqualityKind, HeightField, Inertial, Joint, JointKind, Mesh, ModelBuilder,
+    ModelError, Path, Pose, Shape, Tendon, Transmission, Vec3, Waypoint,
 };
 
 /// Smaller masses (kg) and moments (kg m^2) of moving bodies are as good as none, as in MuJoCo.
@@ -22,6 +22,9 @@ pub(crate) enum Part {
     Mesh,
     HeightField,
     Sdf,
+    Site,
+    FluidShape,
+    Tendon,
     Actuator,
     Equality,
     Pair,
@@ -48,6 +51,9 @@ impl From<Defect> for ModelError {
             Part::Mesh => "mesh",
             Part::HeightField => "heightfield",
             Part::Sdf => "distance function",
+            Part::Site => "site",
+            Part::FluidShape => "fluid shape",
+            Part::Tendon => "tendon",
             Part::Actuator => "actuator",
             Part::Equality => "equality",
             Part::Pair => "pair",
@@ -84,7 +90,10 @@ impl ModelBuilder {
             |_| "",
             |_, options| {
                 positive("time step", options.timestep)?;
-                finite("gravity", options.gravity.as_slice())
+                finite("gravity", options.gravity.as_slice())?;
+                finite("wind", options.fluid.wind.as_slice())?;
+                non_negative("density", options.fluid.density)?;
+                non_negative("viscosity", options.fluid.viscosity)
             },
         )?;
         each(Part::Body, &self.bodies, |b| &b.name, |i, _| self.check_body(i))?;
@@ -120,6 +129,27 @@ impl ModelBuilder {
                 check_contacting(&geom.contact)
             },
         )?;
+        each(
+            Part::Site,
+            &self.sites,
+            |s| &s.name,
+            |_, site| {
+                index_of("body", site.body, self.bodies.len())?;
+                check_pose(&site.pose)
+            },
+        )?;
+        each(
+            Part::FluidShape,
+            &self.fluid_shapes,
+            |_| "",
+            |_, shape| {
+                index_of("body", shape.body, self.bodies.len())?;
+                check_pose(&shape.pose)?;
+                finite("coefficients", &shape.coefficients)?;
+                shape.radii.iter().try_for_each(|&radius| positive("radius", radius))
+            },
+        )?;
+        each(Part::Tendon, &self.tendons, |t| &t.name, |_, tendon| self.check_tendon(tendon))?;
         each(Part::Actuator, &self.actuators, |a| &a.name, |_, actuator| self.check_actuator(actuator))?;
         each(Part::Equality, &self.equalities, |e| &e.name, |_, equality| self.check_equality(&equality.kind))?;
         each(
@@ -149,7 +179,10 @@ impl ModelBuilder {
             &self.keyframes,
             |k| &k.name,
             |_, key| {
-                let lists = [("q", &key.q, n_q), ("v", &key.v, n_v), ("ctrl", &key.ctrl, self.actuators.len())];
+                let n_act = self.actuators.iter().filter(|actuator| actuator.activation.is_some()).count();
+                let n_u = self.actuators.len();
+                let lists =
+                    [("q", &key.q, n_q), ("v", &key.v, n_v), ("ctrl", &key.ctrl, n_u), ("act", &key.act, n_act)];
                 if !key.mocap.is_empty() && key.mocap.len() != self.mocaps.len() {
                     let (expected, found) = (self.mocaps.len(), key.mocap.len());
                     return Err(format!("`mocap` needs {expected} poses, found {found}"));
@@ -178,6 +211,7 @@ impl ModelBuilder {
             return Err(format!("its parent {} does not come before it: the bodies form a loop", body.parent));
         }
         check_pose(&body.pose)?;
+        finite("gravity compensation", &[body.gravity_compensation])?;
         check_inertial(&body.inertial)
     }
 
@@ -282,14 +316,107 @@ impl ModelBuilder {
         moving
     }
 
+    fn check_tendon(&self, tendon: &Tendon) -> Check {
+        non_negative("stiffness", tendon.stiffness)?;
+        non_negative("damping", tendon.damping)?;
+        if let Some(lengths) = tendon.spring_length {
+            finite("spring length", &lengths)?;
+            ordered("spring length", lengths)?;
+        }
+        match &tendon.path {
+            Path::Fixed(terms) if terms.is_empty() => Err("its path is empty".into()),
+            Path::Fixed(terms) => terms.iter().try_for_each(|&(joint, coefficient)| {
+                index_of("joint", joint, self.joints.len())?;
+                finite("coefficient", &[coefficient])?;
+                match self.joints[joint].kind {
+                    JointKind::Hinge | JointKind::Slide => Ok(()),
+                    kind => Err(format!("a fixed tendon needs hinges and slides, joint {joint} is {kind:?}")),
+                }
+            }),
+            Path::Spatial(points) => self.check_path(points),
+        }
+    }
+
+    fn check_path(&self, points: &[Waypoint]) -> Check {
+        let site = |at: Option<usize>| at.and_then(|at| points.get(at)).is_some_and(|p| matches!(p, Waypoint::Site(_)));
+        if points.len() < 2 {
+            return Err(format!("a path through space needs two sites at least, found {} objects", points.len()));
+        }
+        for (at, point) in points.iter().enumerate() {
+            match point {
+                Waypoint::Site(number) => {
+                    index_of("site", *number, self.sites.len())?;
+                    let neighbour = |at: Option<usize>| {
+                        at.and_then(|at| points.get(at)).is_some_and(|p| !matches!(p, Waypoint::Pulley(_)))
+                    };
+                    if !neighbour(at.checked_sub(1)) && !neighbour(Some(at + 1)) {
+                        return Err(format!("object {at} of its path, a site, needs a neighbour that is no pulley"));
+                    }
+                }
+                Waypoint::Pulley(divisor) => {
+                    positive("divisor of a pulley", *divisor)?;
+                    if !site(Some(at + 1)) {
+                        return Err(format!("object {at} of its path, a pulley, needs a site behind it"));
+                    }
+                }
+                Waypoint::Obstacle(obstacle) => {
+                    index_of("body", obstacle.body, self.bodies.len())?;
+                    check_pose(&obstacle.pose)?;
+                    positive("radius of an obstacle", obstacle.radius)?;
+                    obstacle.side.map_or(Ok(()), |side| index_of("site", side, self.sites.len()))?;
+                    if !site(at.checked_sub(1)) || !site(Some(at + 1)) {
+                        return Err(format!("object {at} of its path, an obstacle, needs a site before and behind it"));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn check_actuator(&self, actuator: &Actuator) -> Check {
-        index_of("joint", actuator.joint, self.joints.len())?;
+        match actuator.transmission {
+            Transmission::Joint(joint) | Transmission::JointInParent(joint) => {
+                index_of("joint", joint, self.joints.len())?;
+                if actuator.bias[1] != 0.0 && self.joints[joint].kind == JointKind::Free {
+                    return Err("a position term needs a hinge, slide or ball joint, found a free one".into());
+                }
+            }
+            Transmission::Tendon(tendon) => index_of("tendon", tendon, self.tendons.len())?,
+            Transmission::Site { site, reference } => {
+                index_of("site", site, self.sites.len())?;
+                reference.map_or(Ok(()), |reference| index_of("site", reference, self.sites.len()))?;
+            }
+            Transmission::SliderCrank { crank, slider, rod } => {
+                two("site", [crank, slider], self.sites.len())?;
+                positive("rod", rod)?;
+            }
+        }
         finite("gear", &actuator.gear)?;
-        finite("gain", &[actuator.gain])?;
+        finite("gain", &actuator.gain)?;
         finite("bias", &actuator.bias)?;
-        let kind = self.joints[actuator.joint].kind;
-        if actuator.bias[1] != 0.0 && kind == JointKind::Free {
-            return Err("a position term needs a hinge, slide or ball joint, found a free one".into());
+        if let Some(activation) = &actuator.activation {
+            match activation.dynamics {
+                Dynamics::Integrator => {}
+                Dynamics::Filter { time } | Dynamics::FilterExact { time } => positive("time constant", time)?,
+                Dynamics::Muscle { times, smoothing } => {
+                    times.iter().try_for_each(|&time| positive("time constant", time))?;
+                    non_negative("smoothing", smoothing)?;
+                }
+            }
+            activation.range.map_or(Ok(()), |range| ordered("activation range", range))?;
+        }
+        if let Some(muscle) = &actuator.muscle {
+            let [low, high] = muscle.length_range;
+            positive("extent of its length range", high - low)?;
+            positive("extent of its range", muscle.range[1] - muscle.range[0])?;
+            positive("fastest speed", muscle.fastest)?;
+            positive("scale", muscle.scale)?;
+            muscle.force.map_or(Ok(()), |force| non_negative("peak force", force))?;
+            let rest = [muscle.shortest, muscle.longest, muscle.passive_force, muscle.stretched_force];
+            finite("curves of the muscle", &rest)?;
+            if muscle.shortest >= 1.0 || muscle.longest <= 1.0 {
+                return Err("a muscle's shortest length must be below 1 and its longest above".into());
+            }
         }
         actuator.ctrl_range.map_or(Ok(()), |range| ordered("control range", range))?;
         actuator.force_range.map_or(Ok(()), |range| ordered("force range", range))

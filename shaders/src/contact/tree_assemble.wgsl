@@ -82,7 +82,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let n_v = dims.tree.n_v;
     let factor_base = tile_base(lane, dims.tree.n_m);
-    let v = tile_base(lane, dims.tree.n_q + 2u * n_v + dims.tree.n_u) + dims.tree.n_q * TILE;
+    let v = tile_base(lane, n_state()) + dims.tree.n_q * TILE;
     let tile = lane / TILE * SLOTS;
     let first = slot_base(lane, slots[tile], 0u, slot_reals(n_v)) + SLOT_J * TILE;
     let stride = slot_reals(n_v) * TILE;

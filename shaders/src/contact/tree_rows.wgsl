@@ -146,7 +146,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let n_v = dims.tree.n_v;
     let zero = real(0.0);
     let param = param_base(lane);
-    let base = tile_base(lane, dims.tree.n_q + 2u * n_v + dims.tree.n_u);
+    let base = tile_base(lane, n_state());
     let factor_base = tile_base(lane, dims.tree.n_m);
     let stride = row_stride(n_v);
     let first = tile_base(lane, dims.tree.n_row * stride);

@@ -48,7 +48,7 @@ pub fn balance<R: Real>(
         add_joint(tree, params, joint, joint_param(dims, j), v0, stage, &weights, momentum, b);
     }
     for (a, actuator) in tree.actuators.iter().enumerate() {
-        if actuator.mode != drive::ROW {
+        if actuator.mode != drive::ROW && actuator.mode != drive::APPLIED {
             let at = actuator_param(dims, a);
             let control = state[dims.ctrl_at() + a];
             add_actuator(tree, params, actuator, at, control, v0, stage, &weights, momentum, b);

@@ -145,7 +145,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let n_v = dims.tree.n_v;
-    let first = tile_base(lane, dims.tree.n_q + 2u * n_v + dims.tree.n_u);
+    let first = tile_base(lane, n_state());
     let base = Bases(
         param_base(lane),
         first,
@@ -173,7 +173,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let ctrl = base.state + (dims.tree.n_q + n_v) * TILE;
     for (var a = 0u; a < dims.tree.n_u; a++) {
         let actuator = actuator_record(a);
-        if actuator.mode != DRIVE_ROW {
+        if actuator.mode != DRIVE_ROW && actuator.mode != DRIVE_APPLIED {
             add_actuator(base, actuator, actuator_param(a), state[ctrl + a * TILE], weights);
         }
     }

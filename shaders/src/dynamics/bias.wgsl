@@ -94,7 +94,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let param = param_base(lane);
     let n_body = dims.tree.n_body;
-    let velocity_base = tile_base(lane, dims.tree.n_q + 2u * dims.tree.n_v + dims.tree.n_u) + dims.tree.n_q * TILE;
+    let velocity_base = tile_base(lane, n_state()) + dims.tree.n_q * TILE;
     let pose_base = tile_base(lane, POSE * n_body);
     let motion_base = tile_base(lane, SPATIAL * dims.tree.n_v);
     let twist_base = tile_base(lane, SPATIAL * n_body);

@@ -3,6 +3,7 @@
 
 use crate::args::Args;
 use crate::dynamics::bias::apply;
+use crate::dynamics::carried::moves_body;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Params, SPATIAL, Tree, joint_param, nth, nth_mut, param, tile_params, work};
 use crate::math::{dot, load3};
@@ -34,6 +35,9 @@ pub fn inertia<R: Real>(tree: &Tree, params: Params<R>, motion: &[R], work: &mut
             for k in 1..dof.chain as usize {
                 let s = [load3(motion, j * SPATIAL), load3(motion, j * SPATIAL + 3)];
                 mass[at + k] = dot(s[0], momentum[0]) + dot(s[1], momentum[1]);
+                if tree.dims.bound == 1 && !moves_body(&tree.dofs[j], b as u32) {
+                    mass[at + k] = R::lit(0.0);
+                }
                 j = tree.dofs[j].parent as usize;
             }
         }

@@ -51,6 +51,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             var j = dof.parent;
             for (var k = 1u; k < dof.chain; k++) {
                 mass[at + k * TILE] = spatial_dot(load_motion(motion_base, j), momentum);
+                if dims.tree.bound == 1u && moves(dof_record(j), b) == real(0.0) {
+                    mass[at + k * TILE] = real(0.0);
+                }
                 j = dof_parent(j);
             }
         }

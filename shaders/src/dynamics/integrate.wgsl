@@ -36,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let h = param_at(param_base(lane), PARAM_TIMESTEP);
     let v_base = tile_base(lane, dims.tree.n_v);
-    let q_base = tile_base(lane, dims.tree.n_q + 2u * dims.tree.n_v + dims.tree.n_u);
+    let q_base = tile_base(lane, n_state());
     var sound = true;
     for (var i = 0u; i < dims.tree.n_v; i++) {
         let speed = velocity[v_base + i * TILE];

@@ -135,7 +135,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let param = param_base(lane);
-    let state_base = tile_base(lane, dims.tree.n_q + 2u * dims.tree.n_v + dims.tree.n_u);
+    let state_base = tile_base(lane, n_state());
     let pose_base = tile_base(lane, POSE * dims.tree.n_body);
     let motion_base = tile_base(lane, SPATIAL * dims.tree.n_v);
     var c = zero3();

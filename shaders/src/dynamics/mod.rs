@@ -10,8 +10,12 @@
 //! [`kinematics`], [`bias`], [`inertia`] and [`factor`] at the stage, with [`balance`] in the place of [`momentum`], make it
 //! the root of the balance of momentum; contacts stay where the step began. With theta = 0 one round at the state does.
 
+pub mod activate;
+pub(crate) mod activation;
+pub mod applied;
 pub mod balance;
 pub mod bias;
+pub(crate) mod carried;
 pub mod derivatives;
 pub(crate) mod effort;
 pub mod factor;
@@ -20,7 +24,9 @@ pub mod integrate;
 pub mod kinematics;
 pub mod momentum;
 pub mod names;
+pub mod path;
 pub mod speed;
 pub mod stage;
 pub mod tree;
 pub mod tumble;
+pub(crate) mod wrap;

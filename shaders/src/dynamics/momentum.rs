@@ -47,7 +47,7 @@ pub fn momentum<R: Real>(
         add_joint(tree, params, joint, joint_param(dims, j), state, momentum, b);
     }
     for (a, actuator) in tree.actuators.iter().enumerate() {
-        if actuator.mode != drive::ROW {
+        if actuator.mode != drive::ROW && actuator.mode != drive::APPLIED {
             let control = state[dims.ctrl_at() + a];
             add_actuator(tree, params, actuator, actuator_param(dims, a), control, state, momentum, b);
         }
@@ -130,6 +130,39 @@ fn add_actuator<R: Real>(
     let impulse = h * clamp(force, params.at(limits), params.at(limits + 1));
     let implicit = h * h.mul_add(stiffness, damping);
     spread(tree, params, joint, at, impulse, implicit, momentum, b);
+}
+
+/// Adds the forces of joints' springs and dampers, and of their drives, at a state as they are; `[n_v]` both. For hosts; it
+/// has no kernel.
+pub fn efforts_at<R: Real>(tree: &Tree, params: Params<R>, state: &[R], [passive, active]: [&mut [R]; 2]) {
+    let dims = tree.dims;
+    for (j, joint) in tree.joints.iter().enumerate() {
+        let at = joint_param(dims, j);
+        pull_joint(-params.at(at + param::JOINT_STIFFNESS), params, joint, at, state, passive);
+        let first = joint.dof_begin as usize;
+        for i in first..first + dof_count(joint.kind) {
+            passive[i] -= params.at(at + param::JOINT_DAMPING) * state[dims.v_at() + i];
+        }
+    }
+    for (a, actuator) in tree.actuators.iter().enumerate().filter(|(_, actuator)| actuator.mode != drive::APPLIED) {
+        let (at, joint) = (actuator_param(dims, a), &tree.joints[actuator.joint as usize]);
+        let first = joint.dof_begin as usize;
+        let gear = |k: usize| params.at(at + param::ACTUATOR_GEAR + k);
+        let mut speed = R::lit(0.0);
+        for k in 0..dof_count(joint.kind) {
+            speed = gear(k).mul_add(state[dims.v_at() + first + k], speed);
+        }
+        let limits = at + param::ACTUATOR_CONTROL;
+        let control = clamp(state[dims.ctrl_at() + a], params.at(limits), params.at(limits + 1));
+        let [constant, position, velocity] = params.at3(at + param::ACTUATOR_BIAS);
+        let force = params.at(at + param::ACTUATOR_GAIN).mul_add(control, constant);
+        let force = velocity.mul_add(speed, position.mul_add(length(params, joint, at, state), force));
+        let limits = at + param::ACTUATOR_FORCE;
+        let force = clamp(force, params.at(limits), params.at(limits + 1));
+        for k in 0..dof_count(joint.kind) {
+            active[first + k] = gear(k).mul_add(force, active[first + k]);
+        }
+    }
 }
 
 /// Buffers: topology, params, state, mass, bias, momentum, b.

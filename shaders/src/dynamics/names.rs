@@ -26,6 +26,76 @@ pub mod drive {
     pub const ROW: u32 = 1;
     /// Its clamped force at the start of the step acts: force limits that no row can hold.
     pub const EXPLICIT: u32 = 2;
+    /// It is among the applied forces: one with dynamics, of a muscle, or of another transmission than a joint's.
+    pub const APPLIED: u32 = 3;
+}
+
+/// What the length of a path is, in `PathRecord::kind`.
+pub mod path {
+    /// A sum of positions of hinges and slides.
+    pub const LINEAR: u32 = 0;
+    /// That of a line through space.
+    pub const SPATIAL: u32 = 1;
+    /// The gear's product with the rotation vector of a ball joint.
+    pub const BALL: u32 = 2;
+    /// None: a force and a torque on a free joint.
+    pub const FREE: u32 = 3;
+    /// None: a force and a torque at a site, in its axes.
+    pub const SITE: u32 = 4;
+    /// The gear's product with the place and the turn of a site as another one sees them.
+    pub const RELATIVE: u32 = 5;
+    /// How far a slider at the end of a rod stands.
+    pub const CRANK: u32 = 6;
+}
+
+/// What stands on a path, in `PointRecord::kind`.
+pub mod point {
+    /// A joint and its coefficient.
+    pub const JOINT: u32 = 0;
+    /// A point of a body that the line goes through.
+    pub const SITE: u32 = 1;
+    /// What follows counts divided by a number, and starts anew.
+    pub const PULLEY: u32 = 2;
+    /// A sphere that the line goes round.
+    pub const SPHERE: u32 = 3;
+    /// A cylinder that the line goes round.
+    pub const CYLINDER: u32 = 4;
+}
+
+/// Kinds of applied forces, in `ForceRecord::kind`.
+pub mod force {
+    /// A fraction of a body's weight, upwards at its centre of mass.
+    pub const WEIGHT: u32 = 0;
+    /// Spring and damper along a path.
+    pub const SPRING: u32 = 1;
+    /// An actuator along a path.
+    pub const ACTUATOR: u32 = 2;
+    /// A fluid's on a body, taken for a box of its inertia.
+    pub const BOX: u32 = 3;
+    /// A fluid's on an ellipsoid of a body.
+    pub const ELLIPSOID: u32 = 4;
+}
+
+/// What a muscle does, bits of `ForceRecord::muscle`.
+pub mod muscle {
+    /// It pulls as its input says.
+    pub const ACTIVE: u32 = 1;
+    /// It pulls when it is stretched.
+    pub const PASSIVE: u32 = 2;
+}
+
+/// Rates of activations, in `ForceRecord::dynamics`.
+pub mod rate {
+    /// There is no activation.
+    pub const NONE: u32 = 0;
+    /// The control.
+    pub const INTEGRATOR: u32 = 1;
+    /// A filter of the control, by explicit Euler.
+    pub const FILTER: u32 = 2;
+    /// A filter of the control, exactly.
+    pub const FILTER_EXACT: u32 = 3;
+    /// A filter of the control that rises and falls in different times.
+    pub const MUSCLE: u32 = 4;
 }
 
 /// How velocities and positions go through a step, in `TreeDims::integrator` (Castro 2022, section II-C).
@@ -172,6 +242,61 @@ pub mod param {
     pub const BLOCK_FRAME_B: usize = 7;
     /// Reals of a block record.
     pub const BLOCK: usize = 14;
+
+    /// Point of a path: coefficient of a joint, divisor of a pulley; or place in the body, m, 3.
+    pub const POINT: usize = 0;
+    /// Obstacle: orientation in the body, 4.
+    pub const POINT_ORIENTATION: usize = 3;
+    /// Obstacle: radius, m.
+    pub const POINT_RADIUS: usize = 7;
+    /// Obstacle: place of the side point in its body, m, 3.
+    pub const POINT_SIDE: usize = 8;
+    /// Reals of a point's record.
+    pub const POINT_SIZE: usize = 11;
+
+    /// Path between sites: frame of the first in its body (position, quaternion), 7.
+    pub const PATH_FRAME: usize = 0;
+    /// Path between sites: frame of the second, 7.
+    pub const PATH_OTHER: usize = 7;
+    /// Crank: length of the rod, m.
+    pub const PATH_ROD: usize = 14;
+    /// Reals of a path's record.
+    pub const PATH: usize = 15;
+
+    /// Weight: fraction that is carried.
+    pub const FORCE_FRACTION: usize = 0;
+    /// Spring: force per length.
+    pub const FORCE_STIFFNESS: usize = 0;
+    /// Spring: force per rate of length.
+    pub const FORCE_DAMPING: usize = 1;
+    /// Spring: lengths between which it is slack, 2.
+    pub const FORCE_SLACK: usize = 2;
+    /// Actuator: what its gain gains per length and per velocity, 2.
+    pub const FORCE_GAIN: usize = 0;
+    /// Actuator: time constants and smoothing of its activation, 3.
+    pub const FORCE_TIMES: usize = 2;
+    /// Actuator: bounds of its activation, 2.
+    pub const FORCE_RANGE: usize = 5;
+    /// Muscle: peak force.
+    pub const FORCE_PEAK: usize = 7;
+    /// Muscle: optimum length; normalised length at length zero.
+    pub const FORCE_OPTIMUM: usize = 8;
+    /// Muscle: shortest and longest normalised length at which it pulls, 2.
+    pub const FORCE_REACH: usize = 10;
+    /// Muscle: fastest shortening, passive force, force when stretched fast, normalised, 3.
+    pub const FORCE_CURVES: usize = 12;
+    /// Fluid: density, viscosity, wind (world axes), 5.
+    pub const FORCE_FLUID: usize = 0;
+    /// Fluid: frame in the body (position, quaternion), 7.
+    pub const FORCE_FRAME: usize = 5;
+    /// Fluid: edges of the box, or semiaxes of the ellipsoid, m, 3.
+    pub const FORCE_EXTENT: usize = 12;
+    /// Ellipsoid: coefficients of blunt, slender and angular drag, of Kutta's and Magnus's lift, 5.
+    pub const FORCE_DRAG: usize = 15;
+    /// Ellipsoid: added mass per density, 3, and added inertia per density, 3.
+    pub const FORCE_ADDED: usize = 20;
+    /// Reals of a force's record.
+    pub const FORCE: usize = 26;
 
     pub use super::UNBOUNDED;
 }

@@ -3,6 +3,7 @@
 //! Velocity of a body at c: `V = sum S_i v_i` over the dofs that move it; of its origin p: `v + w x (p - c)`.
 
 use crate::args::Args;
+use crate::dynamics::carried::moves_body;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{NONE, POSE, SPATIAL, SPEED, Tree, nth, nth_mut};
 use crate::math::{add, cross, dot, load3, scale_add, sub};
@@ -18,8 +19,10 @@ pub fn speed<R: Real>(tree: &Tree, state: &[R], pose: &[R], motion: &[R], speed:
         let count = if i == NONE { 0 } else { tree.dofs[i as usize].chain };
         for _ in 0..count {
             let at = i as usize * SPATIAL;
-            angular = scale_add(load3(motion, at), v[i as usize], angular);
-            linear = scale_add(load3(motion, at + 3), v[i as usize], linear);
+            if tree.dims.bound == 0 || moves_body(&tree.dofs[i as usize], b as u32) {
+                angular = scale_add(load3(motion, at), v[i as usize], angular);
+                linear = scale_add(load3(motion, at + 3), v[i as usize], linear);
+            }
             i = tree.dofs[i as usize].parent;
         }
         let origin = add(linear, cross(angular, sub(load3(pose, b * POSE), c)));

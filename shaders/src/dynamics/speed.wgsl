@@ -22,7 +22,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if lane >= dims.tree.lanes {
         return;
     }
-    let v_base = tile_base(lane, dims.tree.n_q + 2u * dims.tree.n_v + dims.tree.n_u) + dims.tree.n_q * TILE;
+    let v_base = tile_base(lane, n_state()) + dims.tree.n_q * TILE;
     let pose_base = tile_base(lane, POSE * dims.tree.n_body);
     let motion_base = tile_base(lane, SPATIAL * dims.tree.n_v);
     let speed_base = tile_base(lane, SPEED * dims.tree.n_body);
@@ -39,8 +39,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         for (var k = 0u; k < count; k++) {
             let at = motion_base + i * SPATIAL * TILE;
             let v = state[v_base + i * TILE];
-            angular = scale_add(motion3(at), v, angular);
-            linear = scale_add(motion3(at + 3u * TILE), v, linear);
+            if dims.tree.bound == 0u || moves(dof_record(i), b) != real(0.0) {
+                angular = scale_add(motion3(at), v, angular);
+                linear = scale_add(motion3(at + 3u * TILE), v, linear);
+            }
             i = dof_parent(i);
         }
         let origin = linear + cross3(angular, position(pose_base + b * POSE * TILE) - c);

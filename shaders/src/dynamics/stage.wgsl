@@ -37,11 +37,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let n_q = dims.tree.n_q;
     let n_v = dims.tree.n_v;
     let w_base = tile_base(lane, n_v);
-    let q_base = tile_base(lane, n_q + 2u * n_v + dims.tree.n_u);
+    let q_base = tile_base(lane, n_state());
     let v_base = q_base + n_q * TILE;
     if dims.tree.integrator == INTEGRATOR_SYMPLECTIC_EULER {
         // Whatever the guess is, if there is any.
-        for (var i = 0u; i < n_q + 2u * n_v + dims.tree.n_u; i++) {
+        for (var i = 0u; i < n_state(); i++) {
             stage[q_base + i * TILE] = state[q_base + i * TILE];
         }
         return;
@@ -49,7 +49,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var i = 0u; i < n_v; i++) {
         stage[v_base + i * TILE] = blend(v_base + i * TILE, w_base + i * TILE, theta);
     }
-    for (var i = n_q + n_v; i < n_q + 2u * n_v + dims.tree.n_u; i++) {
+    for (var i = n_q + n_v; i < n_state(); i++) {
         stage[q_base + i * TILE] = state[q_base + i * TILE];
     }
     for (var j = 0u; j < dims.tree.n_joint; j++) {

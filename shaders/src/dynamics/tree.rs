@@ -9,7 +9,9 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::buffer::Buffer;
-pub use crate::dynamics::names::{NONE, block, drive, integrator, joint, param, row, status, work};
+pub use crate::dynamics::names::{
+    NONE, block, drive, force, integrator, joint, muscle, param, path, point, rate, row, status, work,
+};
 use crate::math::{Vec3, add, cross, dot, load3};
 use crate::real::{Real, Scalar};
 
@@ -68,10 +70,18 @@ pub struct TreeDims {
     pub block_param: u32,
     /// One of [`integrator`].
     pub integrator: u32,
-    /// Padding to whole vectors, for a uniform that holds more behind these.
-    pub spare_1: u32,
-    /// As above.
-    pub spare_2: u32,
+    /// Activations.
+    pub n_act: u32,
+    /// Paths that applied forces pull along.
+    pub n_path: u32,
+    /// Applied forces.
+    pub n_force: u32,
+    /// Reals of a lane of `pull`: of each path its length, and its moment arm with each dof that changes it.
+    pub n_pull: u32,
+    /// First word of the path records; force records follow, and what paths refer to.
+    pub path_at: u32,
+    /// 1 when a dof's parents are not only the dofs that move its body, too: those that a path binds to it count as well.
+    pub bound: u32,
 }
 /// The uniform of a kernel that needs no more than the tree.
 #[repr(C)]
@@ -81,7 +91,7 @@ pub struct TreeOnly {
     pub tree: TreeDims,
 }
 impl TreeDims {
-    /// First velocity in a lane of `state`, which holds q, v, ctrl, tau.
+    /// First velocity in a lane of `state`, which holds q, v, ctrl, tau, act.
     #[inline(always)]
     #[must_use]
     pub fn v_at(&self) -> usize {
@@ -102,11 +112,18 @@ impl TreeDims {
         (self.n_q + self.n_v + self.n_u) as usize
     }
 
+    /// First activation in a lane of `state`.
+    #[inline(always)]
+    #[must_use]
+    pub fn act_at(&self) -> usize {
+        (self.n_q + 2 * self.n_v + self.n_u) as usize
+    }
+
     /// Reals of a lane of `state`.
     #[inline(always)]
     #[must_use]
     pub fn n_state(&self) -> usize {
-        (self.n_q + 2 * self.n_v + self.n_u) as usize
+        (self.n_q + 2 * self.n_v + self.n_u + self.n_act) as usize
     }
 
     /// Weight of the new state in forces.
@@ -229,9 +246,92 @@ pub struct BlockRecord {
     pub param: u32,
 }
 
+/// A path that applied forces pull along.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+pub struct PathRecord {
+    /// One of [`path`].
+    pub kind: u32,
+    /// 1: the gear of a ball or free joint is in the parent's frame.
+    pub in_parent: u32,
+    /// First word of the records of the points on it.
+    pub point_at: u32,
+    /// Number of points.
+    pub point_count: u32,
+    /// Body of the first site, or [`NONE`].
+    pub body: u32,
+    /// Body of the second site, or [`NONE`].
+    pub other: u32,
+    /// First entry of q of its joint.
+    pub q: u32,
+    /// First dof of its joint.
+    pub dof: u32,
+    /// Its record in `params`, an absolute offset.
+    pub param: u32,
+    /// The gear in `params`, where the length depends on all of it.
+    pub gear: u32,
+    /// First word of the list of the dofs that change it.
+    pub dof_at: u32,
+    /// How many they are.
+    pub dof_count: u32,
+    /// Its length in `pull`; the moment arms follow, one for each of these dofs.
+    pub pull: u32,
+}
+
+/// What stands on a path.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+pub struct PointRecord {
+    /// One of [`point`].
+    pub kind: u32,
+    /// Its body, or [`NONE`].
+    pub body: u32,
+    /// Body of an obstacle's side point, or [`NONE`].
+    pub side: u32,
+    /// 1 where an obstacle has a side point.
+    pub sided: u32,
+    /// Entry of q of a joint.
+    pub q: u32,
+    /// Its dof, by its place among those of the path.
+    pub dof: u32,
+    /// Its record in `params`, an absolute offset.
+    pub param: u32,
+}
+
+/// A force that is applied beside joints' own springs, dampers and drives.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
+pub struct ForceRecord {
+    /// One of [`force`].
+    pub kind: u32,
+    /// The body it acts on, or the path that it pulls along.
+    pub on: u32,
+    /// Whether how it falls with length and velocity is in the momentum matrix.
+    pub implicit: u32,
+    /// Actuator: its number.
+    pub actuator: u32,
+    /// Actuator: 1 where the gear's first entry scales length and force.
+    pub geared: u32,
+    /// Actuator: its activation, or [`NONE`].
+    pub act: u32,
+    /// Actuator: one of [`rate`].
+    pub dynamics: u32,
+    /// Actuator: 1 where the activation at the end of the step counts.
+    pub early: u32,
+    /// Actuator: bits of [`muscle`].
+    pub muscle: u32,
+    /// Its record in `params`, an absolute offset.
+    pub param: u32,
+}
+
 /// Words of a record.
 const fn words<T>() -> usize {
     size_of::<T>() / size_of::<u32>()
+}
+
+/// Records of a sort, from a word of the topology on.
+fn records<T: Pod>(topology: &[u32], at: u32, count: u32) -> &[T] {
+    bytemuck::cast_slice(&topology[at as usize..at as usize + count as usize * words::<T>()])
 }
 
 /// A tree's structure, read in place.
@@ -251,15 +351,18 @@ pub struct Tree<'a> {
     pub rows: &'a [RowRecord],
     /// `[n_block]`
     pub blocks: &'a [BlockRecord],
+    /// `[n_path]`
+    pub paths: &'a [PathRecord],
+    /// `[n_force]`
+    pub forces: &'a [ForceRecord],
+    /// All words, for what paths refer to.
+    pub words: &'a [u32],
 }
 
 impl<'a> Tree<'a> {
     /// Finds the records of a compiled topology.
     #[must_use]
     pub fn new(dims: &'a TreeDims, topology: &'a [u32]) -> Self {
-        fn records<T: Pod>(topology: &[u32], at: u32, count: u32) -> &[T] {
-            bytemuck::cast_slice(&topology[at as usize..at as usize + count as usize * words::<T>()])
-        }
         Self {
             dims,
             bodies: records(topology, 0, dims.n_body),
@@ -268,7 +371,24 @@ impl<'a> Tree<'a> {
             actuators: records(topology, dims.actuator_at, dims.n_u),
             rows: records(topology, dims.row_at, dims.n_row),
             blocks: records(topology, dims.block_at, dims.n_block),
+            paths: records(topology, dims.path_at, dims.n_path),
+            forces: records(topology, dims.path_at + dims.n_path * words::<PathRecord>() as u32, dims.n_force),
+            words: topology,
         }
+    }
+
+    /// What stands on a path.
+    #[inline(always)]
+    #[must_use]
+    pub fn path_points(&self, path: &PathRecord) -> &'a [PointRecord] {
+        records(self.words, path.point_at, path.point_count)
+    }
+
+    /// The dofs that change the length of a path, each after its parents.
+    #[inline(always)]
+    #[must_use]
+    pub fn path_dofs(&self, path: &PathRecord) -> &'a [u32] {
+        &self.words[path.dof_at as usize..(path.dof_at + path.dof_count) as usize]
     }
 }
 

@@ -5,6 +5,16 @@
 // A kernel that imports this binds topology at 1 and params at 2, and declares at 0
 // `var<uniform> dims: Dims` whose first member is `tree: TreeDims`.
 
+// First activation in a lane of `state`.
+fn act_at() -> u32 {
+    return dims.tree.n_q + 2u * dims.tree.n_v + dims.tree.n_u;
+}
+
+// Reals of a lane of `state`.
+fn n_state() -> u32 {
+    return act_at() + dims.tree.n_act;
+}
+
 // Weight of the new state in forces.
 fn integrator_theta(integrator: u32) -> real {
     let old = select(real(1.0), real(0.0), integrator == INTEGRATOR_SYMPLECTIC_EULER);

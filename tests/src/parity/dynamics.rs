@@ -35,11 +35,20 @@ const ROUNDING_OF_FORCES: Tolerance = Tolerance {
     reason: "as ROUNDING, of products of velocities, accelerations and inertias whose sums cancel",
 };
 
+const ROUNDING_OF_WAYS: Tolerance = Tolerance {
+    f32: 1e-3,
+    f64: 1e-11,
+    reason: "as ROUNDING; where a way meets an obstacle is a root of a difference, and of a touch inside a Newton iteration",
+};
+
 /// Not a multiple of any tile, and more than one of each.
 pub(super) const LANES: usize = 43;
 
 /// The golden models, each for a class of joints.
 pub(super) const MODELS: [&str; 3] = ["mixed-joints", "ball-chain", "several-trees"];
+
+/// Golden models with applied forces.
+const APPLIED_MODELS: [&str; 4] = ["carried", "actuated", "tendons", "immersed"];
 
 /// Cases of every dynamics kernel.
 pub(super) fn cases() -> Vec<Case> {
@@ -51,6 +60,60 @@ pub(super) fn cases() -> Vec<Case> {
                 cases.extend(of_set(&format!("{name}, set {at}{own}"), set, param_lanes));
             }
         }
+    }
+    cases.extend(APPLIED_MODELS.iter().flat_map(|name| {
+        let sets = sets(name).into_iter().enumerate().filter(|(_, set)| set.layout.dims.n_force > 0);
+        sets.flat_map(|(at, set)| applied(&format!("{name}, set {at}"), &set)).collect::<Vec<_>>()
+    }));
+    cases
+}
+
+/// Cases of paths, applied forces and activations.
+fn applied(name: &str, set: &TreeSet) -> Vec<Case> {
+    use kernel::dynamics as k;
+    let mut rng = ChaCha8Rng::seed_from_u64(11);
+    let dims = set.layout.dims;
+    let tiles: Vec<TreeTile<f64>> = (0..LANES)
+        .map(|_| {
+            let mut tile = TreeTile::new(&set.layout, &set.params[0]);
+            tile.set(0, &random_state(&set.layout, &mut rng));
+            tile.free_velocity();
+            tile
+        })
+        .collect();
+    let of =
+        |field: fn(&TreeTile<f64>) -> &Vec<f64>| Data::Lanes(tiles.iter().map(|tile| field(tile).clone()).collect());
+    let zeros = |n: u32| Data::Lanes(vec![vec![0.0; n as usize]; LANES]);
+    let case = |kernel: &'static Kernel, more: Vec<Data>, outputs: &[usize], tolerance: Tolerance| {
+        let mut buffers = vec![Data::Words(set.layout.topology.clone()), Data::Shared(set.params[0].clone())];
+        buffers.extend(more);
+        let mut tree = TreeOnly { tree: dims };
+        tree.tree.lanes = LANES as u32;
+        Case {
+            name: name.into(),
+            kernel,
+            lanes: LANES,
+            buffers,
+            record: Box::new(move |recording, ids| {
+                recording.dispatch(kernel, &tree, LANES as u32, ids);
+            }),
+            outputs: outputs.iter().map(|at| (*at, tolerance)).collect(),
+            single: true,
+            reversible: true,
+        }
+    };
+    let (state, pose, motion) = (of(|tile| &tile.state), of(|tile| &tile.pose), of(|tile| &tile.motion));
+    let mut cases = Vec::new();
+    if dims.n_path > 0 {
+        let buffers = vec![state.clone(), pose.clone(), motion.clone(), zeros(dims.n_pull)];
+        cases.push(case(&k::PATH, buffers, &[5], ROUNDING_OF_WAYS));
+    }
+    let pull = if dims.n_path > 0 { of(|tile| &tile.pull) } else { zeros(1) };
+    let buffers = vec![state.clone(), pose, motion, pull, of(|tile| &tile.mass), of(|tile| &tile.bias)];
+    cases.push(case(&k::APPLIED, buffers, &[6, 7], ROUNDING_OF_WAYS));
+    if dims.n_act > 0 {
+        let status = Data::LaneWords((0..LANES as u32).map(|lane| vec![if lane % 5 == 0 { 128 } else { 0 }]).collect());
+        cases.push(case(&k::ACTIVATE, vec![state, status], &[2], ROUNDING));
     }
     cases
 }

@@ -61,6 +61,7 @@ fn part(state: &State, id: FieldId) -> &[f64] {
         FieldId::Velocity => &state.v,
         FieldId::Control => &state.ctrl,
         FieldId::Force => &state.tau,
+        FieldId::Activation => &state.act,
         other => panic!("{} is no part of a state", other.name()),
     }
 }
@@ -422,7 +423,7 @@ fn a_new_start_of_some_worlds_reads_nothing_back() {
         let chunk = if made.device().is_some() { WORLDS } else { 8 };
         let tile = made.device().map_or(8, |device| device.tile() as usize);
         let rows = v.len() * real;
-        let which = if made.device().is_some() { 4 * 4 * chunk } else { 0 };
+        let which = if made.device().is_some() { 4 * FieldId::STATE.len() * chunk } else { 0 };
         let words: usize = [2, 1].map(|trees: usize| 4 * (trees * chunk).next_multiple_of(tile)).iter().sum();
         expect(&name, found, rows + which + words, 0);
     }

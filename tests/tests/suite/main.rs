@@ -14,6 +14,7 @@ mod dynamics_golden;
 mod dynamics_motion;
 mod elastic;
 mod fields;
+mod forces_golden;
 mod gradient_batches;
 mod gradients;
 mod gradients_bad_input;

@@ -65,7 +65,7 @@ fn an_arm_turns_a_nut_home() {
     let mut q = vec![0.55, 0.0, 0.030_416_666_7 + turned * pitch, (angle / 2.0).cos(), 0.0, 0.0, (angle / 2.0).sin()];
     q.extend(run.curve.at(from));
     let v = vec![0.0; 13];
-    run.batch.reset(&[(0, State { q, v, ctrl: run.curve.at(from), tau: vec![] })]).expect("a reset");
+    run.batch.reset(&[(0, State { q, v, ctrl: run.curve.at(from), tau: vec![], act: vec![] })]).expect("a reset");
 
     let mut trace: Vec<(f64, f64, f64)> = Vec::new();
     run.follow(from, end, |time, state| {

@@ -178,7 +178,8 @@ fn a_lone_body() {
     use Parameter as P;
     let model = load("free-box");
     let q = vec![0.0, 0.0, 1.0, 0.9, 0.1, 0.3, 0.2];
-    let state = State { q, v: vec![1.0, 0.5, 0.2, 2.0, 3.0, -4.0], tau: vec![0.3; 6], ctrl: Vec::new() };
+    let state =
+        State { q, v: vec![1.0, 0.5, 0.2, 2.0, 3.0, -4.0], tau: vec![0.3; 6], ctrl: Vec::new(), act: Vec::new() };
     let set_com = |batch: &mut Batch, values: &[f64]| {
         // Off the origin, so that everything is coupled.
         batch.set_parameter(0, 0, P::BodyCom(0), &[0.02, -0.03, 0.01]).expect("a parameter");

@@ -32,7 +32,8 @@ fn batch(name: &str, options: &BatchOptions) -> Batch {
     let mut batch = Batch::new(&[(&model, 1)], options).expect("a batch");
     let wanted = scenes::find(name).and_then(|scene| scene.keyframe.clone());
     if let Some(key) = model.keyframes.iter().find(|key| Some(&key.name) == wanted.as_ref()) {
-        let state = State { q: key.q.clone(), v: key.v.clone(), ctrl: key.ctrl.clone(), tau: Vec::new() };
+        let state =
+            State { q: key.q.clone(), v: key.v.clone(), ctrl: key.ctrl.clone(), tau: Vec::new(), act: Vec::new() };
         batch.reset(&[(0, state)]).expect("a reset");
     }
     batch

@@ -153,7 +153,7 @@ fn every_scene_gives_the_problems_of_its_steps() {
             continue;
         }
         let key = model.keyframes.iter().find(|k| Some(&k.name) == scene.keyframe.as_ref());
-        let start = key.map(|k| State { q: k.q.clone(), v: k.v.clone(), ctrl: k.ctrl.clone(), tau: Vec::new() });
+        let start = key.map(|k| State { q: k.q.clone(), v: k.v.clone(), ctrl: k.ctrl.clone(), ..State::default() });
         check(&model, Precision::F64, start, &[1, 30, 120], |_| ());
     }
 }

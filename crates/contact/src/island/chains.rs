@@ -1,5 +1,7 @@
 //! Chains of dofs of a tree: where products of a slack's columns fall in the branch-sparse matrix.
 
+use std::ops::Range;
+
 use manyworlds_shaders::contact::island::SideItem;
 use manyworlds_shaders::dynamics::tree::{NONE, Tree};
 
@@ -17,13 +19,15 @@ pub struct Chains {
     tips: Vec<u32>,
     /// By static row.
     rows: Vec<Vec<Chain>>,
+    /// Where dofs have parents that do not move their bodies: the bodies that each dof moves.
+    bound: Option<Vec<Range<u32>>>,
 }
 
 impl Chains {
     /// From the parents of dofs, [`NONE`] at a root; parents come before their children. Nothing is known of bodies.
     #[must_use]
     pub fn of_parents(parents: &[u32]) -> Self {
-        let mut chains = Self { begins: vec![0], columns: Vec::new(), tips: Vec::new(), rows: Vec::new() };
+        let mut chains = Self { begins: vec![0], columns: Vec::new(), tips: Vec::new(), rows: Vec::new(), bound: None };
         for i in 0..parents.len() as u32 {
             let mut above = i;
             while above != NONE {
@@ -50,6 +54,7 @@ impl Chains {
         for (i, dof) in tree.dofs.iter().enumerate() {
             chains.tips[dof.body as usize..dof.subtree_end as usize].fill(i as u32);
         }
+        chains.bound = (tree.dims.bound == 1).then(|| tree.dofs.iter().map(|dof| dof.body..dof.subtree_end).collect());
         chains.rows = tree.rows.iter().map(|row| chains.of_dofs(&row.dofs[..row.count as usize])).collect();
         chains
     }
@@ -90,6 +95,15 @@ impl Chains {
     /// Chains of the dofs that move one body of a side and not the other (Lee 2024, eq. 31).
     #[must_use]
     pub fn of_side(&self, item: &SideItem) -> [Option<Chain>; 2] {
+        if let Some(moved) = &self.bound {
+            let differs = |dof: &u32| {
+                let bodies = &moved[*dof as usize];
+                bodies.contains(&item.body_a) != bodies.contains(&item.body_b)
+            };
+            let dofs: Vec<u32> = (0..moved.len() as u32).filter(differs).collect();
+            let mut found = self.of_dofs(&dofs).into_iter();
+            return [found.next(), found.next()];
+        }
         let tip = |body: u32| if body == NONE { NONE } else { self.tips[body as usize] };
         let [a, b] = [tip(item.body_a), tip(item.body_b)];
         let shared = if a == NONE || b == NONE { 0 } else { self.common(a, b) };

@@ -5,7 +5,7 @@ use manyworlds_shaders::batch::scatter::KEEP;
 use super::Batch;
 use crate::Error;
 use crate::field::{Number, Rows, rows};
-use crate::group::{NewStates, State};
+use crate::group::{NewStates, PARTS, State};
 
 /// Some worlds of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -41,22 +41,24 @@ pub struct StateRows<'a, N> {
     pub ctrl: &'a [N],
     /// Applied generalized forces, `[worlds][n_v]`.
     pub tau: &'a [N],
+    /// Activations, `[worlds][activations]`.
+    pub act: &'a [N],
 }
 
 /// What worlds start from.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a>(Option<[Rows<'a>; 4]>);
+pub struct Start<'a>(Option<[Rows<'a>; PARTS]>);
 
 impl Start<'_> {
-    /// The model's initial position, at rest, without controls and forces.
+    /// The model's initial position, at rest, without controls, forces and activations.
     pub const INITIAL: Self = Self(None);
     /// The state they are in.
-    pub const UNCHANGED: Self = Self(Some([Rows::F64(&[]); 4]));
+    pub const UNCHANGED: Self = Self(Some([Rows::F64(&[]); PARTS]));
 }
 
 impl<'a, N: Number> From<StateRows<'a, N>> for Start<'a> {
     fn from(of: StateRows<'a, N>) -> Self {
-        Self(Some([of.q, of.v, of.ctrl, of.tau].map(rows)))
+        Self(Some([of.q, of.v, of.ctrl, of.tau, of.act].map(rows)))
     }
 }
 
@@ -71,8 +73,8 @@ impl Batch {
         for (world, state) in states {
             let (group, local) = self.find(*world)?;
             let widths = self.widths(group);
-            let mut of = [KEEP; 4];
-            for (part, row) in [&state.q, &state.v, &state.ctrl, &state.tau].into_iter().enumerate() {
+            let mut of = [KEEP; PARTS];
+            for (part, row) in [&state.q, &state.v, &state.ctrl, &state.tau, &state.act].into_iter().enumerate() {
                 let what = STATE[part];
                 if row.is_empty() {
                     continue;
@@ -120,24 +122,25 @@ impl Batch {
     fn restart_initial(&mut self, which: Which<'_>) -> Result<(), Error> {
         let mut new = self.new_states();
         for (group, new) in new.iter_mut().enumerate() {
-            let [_, n_v, n_u, _] = self.widths(group);
+            let [_, n_v, n_u, _, n_act] = self.widths(group);
             new.initial = true;
             // All worlds of a group share a row.
-            new.rows = [self.groups[group].model().initial_q(), vec![0.0; n_v], vec![0.0; n_u], vec![0.0; n_v]];
+            let zeros = |n: usize| vec![0.0; n];
+            new.rows = [self.groups[group].model().initial_q(), zeros(n_v), zeros(n_u), zeros(n_v), zeros(n_act)];
         }
         self.each(which, |batch, world, starts| {
             let (group, local) = batch.find(world)?;
             if starts {
-                new[group].worlds.push((local, [0; 4]));
+                new[group].worlds.push((local, [0; PARTS]));
             }
             Ok(())
         })?;
         self.restart(new)
     }
 
-    fn restart_from(&mut self, which: Which<'_>, given: [Rows<'_>; 4]) -> Result<(), Error> {
+    fn restart_from(&mut self, which: Which<'_>, given: [Rows<'_>; PARTS]) -> Result<(), Error> {
         // Where the row of the world at hand begins in each array.
-        let mut begins = [0; 4];
+        let mut begins = [0; PARTS];
         self.each(which, |batch, world, _| {
             let widths = batch.widths(batch.find(world)?.0);
             begins.iter_mut().zip(widths).for_each(|(begin, width)| *begin += width);
@@ -149,11 +152,11 @@ impl Batch {
                 return Err(Error::Length { what: STATE[part], world: None, expected, found });
             }
         }
-        let mut begins = [0; 4];
+        let mut begins = [0; PARTS];
         let mut new = self.new_states();
         self.each(which, |batch, world, starts| {
             let (group, local) = batch.find(world)?;
-            let mut of = [KEEP; 4];
+            let mut of = [KEEP; PARTS];
             for (part, width) in batch.widths(group).into_iter().enumerate() {
                 if starts && given[part].len() != 0 {
                     let range = begins[part]..begins[part] + width;
@@ -187,10 +190,10 @@ impl Batch {
         self.groups.iter().map(|_| NewStates::default()).collect()
     }
 
-    /// Numbers of q, v, controls and forces of a world of a group.
-    fn widths(&self, group: usize) -> [usize; 4] {
+    /// Numbers of q, v, controls, forces and activations of a world of a group.
+    fn widths(&self, group: usize) -> [usize; PARTS] {
         let model = self.groups[group].model();
-        [model.n_q, model.n_v, model.actuators.len(), model.n_v]
+        [model.n_q, model.n_v, model.actuators.len(), model.n_v, model.n_act()]
     }
 
     /// Takes a part of a world's new state over, checked; returns its row.
@@ -226,4 +229,4 @@ impl Batch {
 }
 
 /// Names of the parts of a state in messages, in the order of `FieldId::STATE`.
-const STATE: [&str; 4] = ["q", "v", "ctrl", "tau"];
+const STATE: [&str; PARTS] = ["q", "v", "ctrl", "tau", "act"];

@@ -203,7 +203,7 @@ impl Batch {
             }
             let sum = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
             let (q, v) = (moved(model, &nominal.q, &at.q), sum(&nominal.v, &at.v));
-            states.push((world, State { q, v, tau: sum(&nominal.tau, &at.tau), ctrl: Vec::new() }));
+            states.push((world, State { q, v, tau: sum(&nominal.tau, &at.tau), ctrl: Vec::new(), act: Vec::new() }));
             for (step, own) in sum(&nominal.ctrl, &at.ctrl).chunks(n_u.max(1)).enumerate() {
                 let first = step * self.n_controls() + world * n_u;
                 controls[first..first + n_u].copy_from_slice(own);

@@ -42,6 +42,7 @@ buffers! {
         momentum: Tile,
         factor: Tile,
         b: Tile,
+        pull: Tile,
         v_free: Tile,
         velocity: Tile,
         contact: Tile,

@@ -182,6 +182,7 @@ impl<T: Scalar> Chunk<T> {
                 (b.momentum, n_m.max(d.n_work())),
                 (b.factor, n_m),
                 (b.b, n_v),
+                (b.pull, d.n_pull as usize),
                 (b.v_free, n_v),
                 (b.velocity, n_v),
                 (b.row, set.n_row_real()),

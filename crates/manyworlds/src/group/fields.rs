@@ -32,6 +32,7 @@ pub(crate) struct Columns {
     n_q: usize,
     n_v: usize,
     n_u: usize,
+    n_act: usize,
     mocaps: usize,
     /// Columns of a row of poses of mocap bodies: each its own.
     each_mocap: Vec<u32>,
@@ -56,7 +57,8 @@ impl Place {
     /// Poses of mocap bodies are in no lane: an empty place.
     fn new(step: &SetStep, id: FieldId) -> Self {
         let (dims, b) = (&step.dims, &step.buffers);
-        let [n_q, n_v, n_u, n_body] = [dims.n_q, dims.n_v, dims.n_u, dims.n_body].map(|n| n as usize);
+        let [n_q, n_v, n_u, n_act, n_body] =
+            [dims.n_q, dims.n_v, dims.n_u, dims.n_act, dims.n_body].map(|n| n as usize);
         let state = |first, n| Self { buffer: b.state, table: 0, elements: dims.n_state(), first, n };
         let whole = |buffer, table, elements| Self { buffer, table, elements, first: 0, n: elements };
         match id {
@@ -64,6 +66,7 @@ impl Place {
             FieldId::Velocity => state(dims.v_at(), n_v),
             FieldId::Control => state(dims.ctrl_at(), n_u),
             FieldId::Force => state(dims.tau_at(), n_v),
+            FieldId::Activation => state(dims.act_at(), n_act),
             FieldId::Mocap => state(0, 0),
             FieldId::Pose => whole(b.pose, 1, POSE * n_body),
             FieldId::Twist => whole(b.twist, 2, SPATIAL * n_body),
@@ -84,6 +87,7 @@ impl Columns {
                 let numbers = |range: Range<usize>| range.map(|at| at as u32);
                 tables[0].extend(numbers(tree.q.clone()).chain(numbers(tree.v.clone())));
                 tables[0].extend(set.actuators[index].iter().map(|&at| at as u32).chain(numbers(tree.v.clone())));
+                tables[0].extend(set.activations[index].iter().map(|&at| at as u32));
                 tables[1].extend(numbers(POSE * tree.bodies.start..POSE * tree.bodies.end));
                 tables[2].extend(numbers(SPATIAL * tree.bodies.start..SPATIAL * tree.bodies.end));
                 // The certificate's velocity has no place in a row.
@@ -97,6 +101,7 @@ impl Columns {
             n_q: model.n_q,
             n_v: model.n_v,
             n_u: model.actuators.len(),
+            n_act: model.n_act(),
             mocaps: model.mocaps.len(),
             each_mocap: (0..(POSE * model.mocaps.len()) as u32).collect(),
             bodies: model.bodies.len(),
@@ -112,7 +117,9 @@ impl Columns {
             FieldId::Pose => vec![self.bodies, POSE],
             FieldId::Twist => vec![self.bodies, SPATIAL],
             FieldId::Certificate => vec![self.trees, info::SIZE],
-            FieldId::Position | FieldId::Velocity | FieldId::Force | FieldId::Control => vec![self.width(id)],
+            FieldId::Position | FieldId::Velocity | FieldId::Force | FieldId::Control | FieldId::Activation => {
+                vec![self.width(id)]
+            }
         }
     }
 
@@ -122,6 +129,7 @@ impl Columns {
             FieldId::Position => self.n_q,
             FieldId::Velocity | FieldId::Force => self.n_v,
             FieldId::Control => self.n_u,
+            FieldId::Activation => self.n_act,
             FieldId::Mocap => self.mocaps * POSE,
             FieldId::Pose => self.bodies * POSE,
             FieldId::Twist => self.bodies * SPATIAL,
@@ -174,13 +182,16 @@ fn fixed_poses(model: &Model) -> Vec<(usize, [f64; POSE])> {
     out
 }
 
-/// New states of some worlds of a group: controls and forces, too.
+/// Parts of a state: q, v, controls, forces, activations.
+pub(crate) const PARTS: usize = FieldId::STATE.len();
+
+/// New states of some worlds of a group: controls, forces and activations, too.
 #[derive(Debug, Default)]
 pub(crate) struct NewStates {
-    /// Rows of q, v, controls and forces, one behind the other.
-    pub(crate) rows: [Vec<f64>; 4],
+    /// Rows of q, v, controls, forces and activations, one behind the other.
+    pub(crate) rows: [Vec<f64>; PARTS],
     /// Worlds and which row each part of them gets, [`KEEP`] for one that stays; what comes later counts.
-    pub(crate) worlds: Vec<(usize, [u32; 4])>,
+    pub(crate) worlds: Vec<(usize, [u32; PARTS])>,
     /// Whether they are the model's initial state: then mocap bodies go back, too.
     pub(crate) initial: bool,
 }
@@ -428,7 +439,7 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Gives worlds new states and makes them start afresh: impulses and status of the step before are forgotten.
-    pub(super) fn restart(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) -> Result<(), Error> {
+    pub(super) fn restart(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) -> Result<(), Error> {
         self.finish()?;
         self.recording.clear();
         if self.in_place() {
@@ -449,7 +460,7 @@ impl<T: Scalar> Chunk<T> {
         Ok(())
     }
 
-    fn put_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) {
+    fn put_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) {
         for at in self.sets.iter().enumerate() {
             for (part, id) in FieldId::STATE.into_iter().enumerate() {
                 let (place, width) = (Place::new(&at.1.step, id), self.columns.width(id));
@@ -467,7 +478,7 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Uploads the rows that these worlds get, each once, and records that they are spread out.
-    fn upload_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; 4])]) -> Result<(), Error> {
+    fn upload_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) -> Result<(), Error> {
         let mut rows = vec![KEEP; FieldId::STATE.len() * self.n_world];
         let mut begins = [0; FieldId::STATE.len()];
         self.staging.clear();

@@ -35,7 +35,7 @@ use chunk::Chunk;
 use derivatives::Geometry;
 pub(crate) use derivatives::{Differentiable, Lineariser, Request, WorldProduct, WorldStep};
 use fields::Columns;
-pub(crate) use fields::NewStates;
+pub(crate) use fields::{NewStates, PARTS};
 use seen::Seen;
 use shared::Shared;
 
@@ -91,6 +91,8 @@ pub struct State {
     pub ctrl: Vec<f64>,
     /// Applied generalized force, `[n_v]`, N or N m.
     pub tau: Vec<f64>,
+    /// Activations, one per actuator that has dynamics.
+    pub act: Vec<f64>,
 }
 
 /// Worlds of one model in one precision on one executor.
@@ -142,7 +144,7 @@ impl<T: Scalar> Group<T> {
     }
 
     /// What a checkpoint must agree on.
-    fn head(&self) -> [(&'static str, usize); 6] {
+    fn head(&self) -> [(&'static str, usize); 7] {
         let model = &self.shared.model;
         // Worlds are saved chunk by chunk.
         let chunk = self.chunk_worlds.min(self.n_world);
@@ -151,6 +153,7 @@ impl<T: Scalar> Group<T> {
             ("n_q", model.n_q),
             ("n_v", model.n_v),
             ("actuators", model.actuators.len()),
+            ("activations", model.n_act()),
             ("mocap bodies", model.mocaps.len()),
             ("worlds of a chunk", chunk),
         ]
@@ -244,7 +247,7 @@ impl<T: Scalar> Worlds for Group<T> {
                 restarts.push((chunk, &*own));
             }
         }
-        let restart = |(chunk, worlds): (&mut Chunk<T>, &[(usize, [u32; 4])])| chunk.restart(&new, worlds);
+        let restart = |(chunk, worlds): (&mut Chunk<T>, &[(usize, [u32; PARTS])])| chunk.restart(&new, worlds);
         if self.backend.side_by_side() && restarts.len() > 1 {
             restarts.into_par_iter().try_for_each(restart)
         } else {
@@ -260,6 +263,7 @@ impl<T: Scalar> Worlds for Group<T> {
             v: vec![0.0; model.n_v],
             ctrl: vec![0.0; model.actuators.len()],
             tau: vec![0.0; model.n_v],
+            act: vec![0.0; model.n_act()],
         };
         let shared = Arc::clone(&self.shared);
         let chunk = &mut self.chunks[c];
@@ -277,6 +281,8 @@ impl<T: Scalar> Worlds for Group<T> {
                 v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
                 actuators.iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
                 v.enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
+                let activations = set.activations[j].iter().enumerate();
+                activations.for_each(|(e, &to)| out.act[to] = get(dims.act_at() + e));
             }
         }
         Ok(out)
@@ -390,7 +396,7 @@ impl<T: Scalar> Worlds for Group<T> {
     }
 
     fn read_rows(&mut self, id: FieldId, out: RowsMut<'_>) -> Result<(), Error> {
-        let parts = out.chunks(self.chunk_worlds * self.columns.width(id));
+        let parts = out.chunks((self.chunk_worlds * self.columns.width(id)).max(1));
         if self.backend.side_by_side() {
             let chunks = self.chunks.par_iter_mut().zip(parts);
             return chunks.try_for_each(|(chunk, mut rows)| chunk.begin_read(id, rows.again()).map(drop));

@@ -57,7 +57,7 @@ impl SetStep {
     /// Poses and state to the free velocity.
     pub(crate) fn dynamics(&self, recording: &mut Recording) {
         let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
-        use kernel::dynamics::{BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, STAGE};
+        use kernel::dynamics::{APPLIED, BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, PATH, STAGE};
         // Nothing reads the momentum matrix before it is written, and nothing the scratch afterwards.
         let work = b.momentum;
         recording
@@ -81,6 +81,10 @@ impl SetStep {
             return;
         }
         recording.dispatch(&MOMENTUM, dims, lanes, &[b.topology, params, b.state, b.mass, b.bias, b.momentum, b.b]);
+        if self.dims.n_force > 0 {
+            let buffers = [b.topology, params, b.state, b.pose, b.motion, b.pull, b.momentum, b.b];
+            recording.dispatch(&PATH, dims, lanes, &buffers[..6]).dispatch(&APPLIED, dims, lanes, &buffers);
+        }
         factor(recording);
         let rounds = if self.has_stage() { NEWTON_ROUNDS } else { 0 };
         let (pose, motion, twist) = (b.stage_pose, b.stage_motion, b.stage_twist);
@@ -243,7 +247,7 @@ impl SetStep {
             .read(b.adjoint);
     }
 
-    /// Velocity into the state.
+    /// Velocity and activations into the state.
     pub(crate) fn integrate(&self, recording: &mut Recording) {
         let b = &self.buffers;
         recording.dispatch(
@@ -252,6 +256,10 @@ impl SetStep {
             self.dims.lanes,
             &[b.topology, self.params(), b.velocity, b.state, b.status],
         );
+        if self.dims.n_act > 0 {
+            let buffers = [b.topology, self.params(), b.state, b.status];
+            recording.dispatch(&kernel::dynamics::ACTIVATE, &self.tree(), self.dims.lanes, &buffers);
+        }
     }
 }
 

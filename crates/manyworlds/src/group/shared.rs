@@ -48,6 +48,14 @@ impl<T: Scalar> Shared<T> {
             integrator: options.integrator.code(),
         };
         let sets = compile(&model, &settings)?;
+        if options.integrator != Integrator::LinearlyImplicit && sets.iter().any(|set| set.layout.dims.n_force > 0) {
+            return Err(Error::Option {
+                option: "integrator",
+                expected: "linearly-implicit for a model with tendons that pull, activations, muscles, forces at sites, \
+                           fluid or gravity compensation",
+                found: options.integrator.name().into(),
+            });
+        }
         let pose_rounding = if T::NAME == f64::NAME { f64::EPSILON } else { f64::from(f32::EPSILON) };
         let collision = CollisionSettings { speculative_distance: s.speculative_distance, pose_rounding };
         let lanes = LaneMap::new(&model, &sets);

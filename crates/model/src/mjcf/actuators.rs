@@ -1,20 +1,26 @@
-//! Actuators on joints.
+//! Actuators: transmission, force law and dynamics.
 
 use super::{Importer, schema};
 use crate::attributes::Attributes;
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Actuator, JointKind, ModelError};
+use crate::{Activation, Actuator, Dynamics, JointKind, ModelError, Muscle, Path, Transmission};
 
-/// The force law, as each layer of defaults and at last the element itself write it.
+/// The force law as MuJoCo keeps it, after each layer of defaults and at last the element itself.
 #[derive(Debug)]
 struct Law {
-    gain: f64,
-    bias: [f64; 3],
-    affine_bias: bool,
-    /// A type of dynamics, gain or bias that is not supported.
-    unsupported: Option<String>,
+    gain_type: String,
+    gain: [f64; 10],
+    bias_type: String,
+    bias: [f64; 10],
+    dynamics_type: String,
+    dynamics: [f64; 10],
+    /// The shortcut only acts with a bounded control.
+    bounded: bool,
 }
+
+/// Which attribute names the target of a transmission; what is given last in this order counts, as in MuJoCo.
+const TARGETS: [&str; 6] = ["joint", "jointinparent", "tendon", "cranksite", "site", "body"];
 
 impl Importer<'_> {
     pub(super) fn actuators(&mut self, section: &Element) -> Result<(), ModelError> {
@@ -25,65 +31,193 @@ impl Importer<'_> {
     }
 
     fn actuator(&mut self, element: &Element) -> Result<(), ModelError> {
-        if !matches!(element.tag.as_str(), "motor" | "position" | "velocity" | "general") {
+        let known = ["motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "general"];
+        if !known.contains(&element.tag.as_str()) {
             return self.report.unsupported(element.location(), format!("actuator <{}>", element.tag));
         }
         schema::check(element, &mut self.report)?;
         let a = self.defaults.apply(element, 0)?;
-        let foreign = ["tendon", "site", "body", "cranksite"].iter().any(|t| element.get(t).is_some());
         schema::check_values(&a, &mut self.report)?;
-        if foreign {
-            return Ok(());
-        }
-        let (joint, in_parent) = match Self::find(&self.names.joints, &a, "joint")? {
-            Some(joint) => (joint, false),
-            None => match Self::find(&self.names.joints, &a, "jointinparent")? {
-                Some(joint) => (joint, true),
-                None => return Err(a.error("an actuator needs a `joint`")),
-            },
-        };
-        let kind = self.builder.joints[joint].kind;
-        let scalar = matches!(kind, JointKind::Hinge | JointKind::Slide);
-        if in_parent && !scalar {
-            self.report.unsupported(element.location(), "jointinparent on a ball or free joint")?;
-            return Ok(());
-        }
+        let Some(transmission) = self.transmission(&a)? else { return Ok(()) };
         let law = Law::fold(&a)?;
-        if let Some(what) = &law.unsupported {
-            return self.report.unsupported(element.location(), what);
-        }
-        let autolimits = self.compiler.autolimits;
         let gear = a.overlay::<6>("gear", [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])?;
+        let actuator = Actuator { name: element.get("name").unwrap_or("").to_owned(), gear, ..self.force(&a, &law)? };
+        let actuator = match self.bounds(&a, &law, transmission, actuator)? {
+            Some(actuator) => Actuator { transmission, ..actuator },
+            None => return Ok(()),
+        };
         let index = self.builder.actuators.len();
-        if law.affine_bias && law.bias[2] > 0.0 && law.gain == -law.bias[1] {
-            self.damp_ratios.push((index, law.bias[2]));
+        let joint = actuator.joint();
+        if actuator.bias[2] > 0.0 && law.gain_type == "fixed" && law.gain[0] == -law.bias[1] {
+            match joint {
+                Some(_) => self.damp_ratios.push((index, law.bias[2])),
+                None => return self.report.unsupported(element.location(), "dampratio of another target than a joint"),
+            }
         }
-        self.builder.actuator(Actuator {
-            name: element.get("name").unwrap_or("").to_owned(),
-            joint,
-            gear,
-            gain: law.gain,
-            bias: if law.affine_bias { law.bias } else { [0.0; 3] },
-            ctrl_range: match self.inherited_range(&a, joint)? {
-                Some(range) => Some(range),
-                None => a.range("ctrlrange", "ctrllimited", autolimits)?,
-            },
-            force_range: a.range("forcerange", "forcelimited", autolimits)?,
-        });
+        let gear = actuator.gear[0];
+        self.builder.actuator(actuator);
         self.origin(Part::Actuator, index, element);
         let (armature, damping) = (a.number("armature", 0.0)?, self.linear(&a, "damping")?);
-        if (armature, damping) != (0.0, 0.0) && !scalar {
-            return self.report.unsupported(element.location(), "armature or damping on a ball or free joint");
+        if (armature, damping) != (0.0, 0.0) {
+            let joint = joint.map(|joint| &mut self.builder.joints[joint]);
+            let Some(joint) = joint.filter(|j| matches!(j.kind, JointKind::Hinge | JointKind::Slide)) else {
+                let what = "armature or damping of another target than a hinge or slide";
+                return self.report.unsupported(element.location(), what);
+            };
+            // Reflected through the gear, which scales forces and velocities both.
+            joint.armature += armature * gear * gear;
+            joint.damping += damping * gear * gear;
         }
-        // Reflected through the gear, which scales forces and velocities both.
-        let joint = &mut self.builder.joints[joint];
-        joint.armature += armature * gear[0] * gear[0];
-        joint.damping += damping * gear[0] * gear[0];
         Ok(())
     }
 
+    /// `None` for one that is not supported and may be left out.
+    fn transmission(&mut self, a: &Attributes) -> Result<Option<Transmission>, ModelError> {
+        let given = TARGETS.iter().copied().rfind(|target| a.has(target));
+        let site = |name: &str| Self::find(&self.names.sites, a, name);
+        let found = match given {
+            Some("joint") => Self::find(&self.names.joints, a, "joint")?.map(Transmission::Joint),
+            Some("jointinparent") => {
+                Self::find(&self.names.joints, a, "jointinparent")?.map(Transmission::JointInParent)
+            }
+            Some("tendon") => Self::find(&self.names.tendons, a, "tendon")?.map(Transmission::Tendon),
+            Some("site") => {
+                let reference = site("refsite")?;
+                site("site")?.map(|site| Transmission::Site { site, reference })
+            }
+            Some("cranksite") => {
+                let slider = site("slidersite")?.ok_or_else(|| a.error("a crank needs a `slidersite`"))?;
+                let rod = a.number("cranklength", 0.0)?;
+                if rod <= 0.0 {
+                    return Err(a.error(format!("`cranklength` must be positive, found {rod}")));
+                }
+                site("cranksite")?.map(|crank| Transmission::SliderCrank { crank, slider, rod })
+            }
+            Some(other) => {
+                let what = format!("the transmission {other}=\"{}\"", a.get(other).unwrap_or_default());
+                self.report.unsupported(a.element.location(), what)?;
+                return Ok(None);
+            }
+            None => None,
+        };
+        // Both directions of gear say the same of a hinge or slide.
+        let found = found.map(|transmission| match transmission {
+            Transmission::JointInParent(joint)
+                if matches!(self.builder.joints[joint].kind, JointKind::Hinge | JointKind::Slide) =>
+            {
+                Transmission::Joint(joint)
+            }
+            other => other,
+        });
+        let what = "an actuator needs a `joint`, `jointinparent`, `tendon`, `site` or `cranksite`";
+        found.map(Some).ok_or_else(|| a.error(what))
+    }
+
+    /// Gain, bias and dynamics.
+    fn force(&mut self, a: &Attributes, law: &Law) -> Result<Actuator, ModelError> {
+        let mut actuator = Actuator::new("", Transmission::Joint(0));
+        let three = |from: &[f64; 10]| [from[0], from[1], from[2]];
+        let mut refuse =
+            |name: &str, value: &str| self.report.unsupported(a.element.location(), format!("{name}=\"{value}\""));
+        let mut muscle = None;
+        match law.gain_type.as_str() {
+            "fixed" => actuator.gain = [law.gain[0], 0.0, 0.0],
+            "affine" => actuator.gain = three(&law.gain),
+            "muscle" => muscle = Some((&law.gain, true)),
+            other => refuse("gaintype", other)?,
+        }
+        match law.bias_type.as_str() {
+            "none" => {}
+            "affine" => actuator.bias = three(&law.bias),
+            "muscle" if muscle.is_none() || law.bias == law.gain => {
+                muscle = Some((&law.bias, muscle.is_some()));
+            }
+            "muscle" => refuse("biastype", "muscle with other parameters than the gain's")?,
+            other => refuse("biastype", other)?,
+        }
+        if let Some((&prm, active)) = muscle {
+            let [low, high, force, scale, shortest, longest, fastest, passive_force, stretched_force, _] = prm;
+            if low >= high || shortest >= 1.0 || longest <= 1.0 || fastest <= 0.0 {
+                return Err(a.error("a muscle needs range[0] < range[1], lmin < 1 < lmax and vmax above zero"));
+            }
+            let Some(length_range) = a.exactly::<2>("lengthrange")?.filter(|[low, high]| low < high) else {
+                refuse("gaintype", "muscle without a lengthrange, which MuJoCo finds by simulation")?;
+                return Ok(actuator);
+            };
+            actuator.muscle = Some(Muscle {
+                range: [low, high],
+                force: (force >= 0.0).then_some(force),
+                scale,
+                shortest,
+                longest,
+                fastest,
+                passive_force,
+                stretched_force,
+                length_range,
+                active,
+                passive: law.bias_type == "muscle",
+            });
+        }
+        let time = law.dynamics[0].max(LEAST_TIME);
+        let dynamics = match law.dynamics_type.as_str() {
+            "none" => None,
+            "integrator" => Some(Dynamics::Integrator),
+            "filter" => Some(Dynamics::Filter { time }),
+            "filterexact" => Some(Dynamics::FilterExact { time }),
+            "muscle" => {
+                let [rise, fall, smoothing, ..] = law.dynamics;
+                Some(Dynamics::Muscle { times: [rise, fall], smoothing })
+            }
+            other => {
+                refuse("dyntype", other)?;
+                None
+            }
+        };
+        actuator.activation = match dynamics {
+            None => None,
+            Some(dynamics) => Some(Activation { dynamics, range: None, early: a.flag("actearly", false)? }),
+        };
+        let wanted = i32::from(actuator.activation.is_some());
+        let given = a.integer("actdim", -1)?;
+        if given >= 0 && given != wanted {
+            return Err(a.error(format!("`actdim` must be {wanted} here, found {given}")));
+        }
+        Ok(actuator)
+    }
+
+    /// What controls, forces and activations are clamped to.
+    fn bounds(
+        &mut self,
+        a: &Attributes,
+        law: &Law,
+        transmission: Transmission,
+        mut actuator: Actuator,
+    ) -> Result<Option<Actuator>, ModelError> {
+        let autolimits = self.compiler.autolimits;
+        actuator.ctrl_range = a.range("ctrlrange", "ctrllimited", autolimits)?;
+        if law.bounded && actuator.ctrl_range.is_none() {
+            actuator.ctrl_range = Some(a.exactly::<2>("ctrlrange")?.unwrap_or([0.0; 2]));
+            if actuator.ctrl_range == Some([0.0; 2]) {
+                return Err(a.error(format!("<{}> needs a `ctrlrange`", a.element.tag)));
+            }
+        }
+        actuator.force_range = a.range("forcerange", "forcelimited", autolimits)?;
+        let inherited = self.inherited_range(a, transmission)?;
+        if inherited.is_some() && law.dynamics_type != "integrator" {
+            actuator.ctrl_range = inherited;
+        }
+        let Some(activation) = &mut actuator.activation else {
+            return Ok(Some(actuator));
+        };
+        activation.range = a.range("actrange", "actlimited", autolimits)?;
+        if inherited.is_some() && law.dynamics_type == "integrator" {
+            activation.range = inherited;
+        }
+        Ok(Some(actuator))
+    }
+
     /// `inheritrange`: controls range over that multiple of the joint's range, about its middle.
-    fn inherited_range(&self, a: &Attributes, joint: usize) -> Result<Option<[f64; 2]>, ModelError> {
+    fn inherited_range(&self, a: &Attributes, transmission: Transmission) -> Result<Option<[f64; 2]>, ModelError> {
         let factor = a.number("inheritrange", 0.0)?;
         if factor <= 0.0 {
             return Ok(None);
@@ -91,6 +225,9 @@ impl Importer<'_> {
         if a.tristate("ctrllimited")? == Some(false) {
             return Ok(None);
         }
+        let Transmission::Joint(joint) = transmission else {
+            return Err(a.error("`inheritrange` needs a hinge or slide with a range as target"));
+        };
         let Some([low, high]) = self.builder.joints[joint].range else {
             return Err(a.error("`inheritrange`: the joint has no range"));
         };
@@ -101,9 +238,18 @@ impl Importer<'_> {
     /// A joint's `actuatorfrcrange` becomes the force range of its only actuator.
     fn clamp_joint_forces(&mut self) -> Result<(), ModelError> {
         for (&joint, &range) in &self.joint_force {
-            let mut on_joint = self.builder.actuators.iter_mut().filter(|a| a.joint == joint);
+            let tendons = &self.builder.tendons;
+            let also = self.builder.actuators.iter().any(|actuator| match actuator.transmission {
+                Transmission::Tendon(tendon) => match &tendons[tendon].path {
+                    Path::Fixed(terms) => terms.iter().any(|&(of, _)| of == joint),
+                    Path::Spatial(_) => true,
+                },
+                Transmission::Site { .. } | Transmission::SliderCrank { .. } => true,
+                Transmission::Joint(_) | Transmission::JointInParent(_) => false,
+            });
+            let mut on_joint = self.builder.actuators.iter_mut().filter(|a| a.joint() == Some(joint));
             let Some(actuator) = on_joint.next() else { continue };
-            if on_joint.next().is_some() {
+            if also || on_joint.next().is_some() {
                 let location = self.origins.get(&(Part::Joint, joint)).cloned();
                 if let Some(location) = location {
                     self.report.unsupported(location, "actuatorfrcrange over several actuators of one joint")?;
@@ -125,60 +271,150 @@ impl Importer<'_> {
     }
 }
 
+/// The least time constant of a filter, s, as in MuJoCo.
+const LEAST_TIME: f64 = 1e-15;
+
 impl Law {
     fn fold(a: &Attributes) -> Result<Self, ModelError> {
-        let mut law = Self { gain: 1.0, bias: [0.0; 3], affine_bias: false, unsupported: None };
+        let (mut gain, mut dynamics) = ([0.0; 10], [0.0; 10]);
+        (gain[0], dynamics[0]) = (1.0, 1.0);
+        let mut law = Self {
+            gain_type: "fixed".into(),
+            gain,
+            bias_type: "none".into(),
+            bias: [0.0; 10],
+            dynamics_type: "none".into(),
+            dynamics,
+            bounded: false,
+        };
         for layer in a.layers() {
             law.layer(&Attributes::bare(layer))?;
         }
         Ok(law)
     }
 
+    fn kinds(&mut self, gain: &str, bias: &str, dynamics: Option<&str>) {
+        (self.gain_type, self.bias_type) = (gain.into(), bias.into());
+        if let Some(dynamics) = dynamics {
+            self.dynamics_type = dynamics.into();
+        }
+    }
+
     fn layer(&mut self, a: &Attributes) -> Result<(), ModelError> {
         match a.element.tag.as_str() {
-            "motor" => *self = Self { gain: 1.0, bias: [0.0; 3], affine_bias: false, unsupported: None },
+            "motor" => {
+                self.gain[0] = 1.0;
+                self.kinds("fixed", "none", Some("none"));
+            }
             "velocity" => {
-                let kv = a.number("kv", self.gain)?;
-                *self = Self { gain: kv, bias: [0.0, 0.0, -kv], affine_bias: true, unsupported: None };
+                let kv = a.number("kv", self.gain[0])?;
+                self.bias = [0.0; 10];
+                (self.gain[0], self.bias[2]) = (kv, -kv);
+                self.kinds("fixed", "affine", Some("none"));
             }
-            "position" => {
-                let kp = a.number("kp", self.gain)?;
-                let damping = match (a.exactly::<1>("kv")?, a.exactly::<1>("dampratio")?) {
-                    (Some(_), Some(_)) => return Err(a.error("`kv` and `dampratio` exclude each other")),
-                    (Some([kv]), None) if kv < 0.0 => return Err(a.error("`kv` must not be negative")),
-                    (Some([kv]), None) => -kv,
-                    // Positive until the mass that it refers to is known.
-                    (None, Some([ratio])) => ratio,
-                    (None, None) => self.bias[2],
-                };
-                let time_constant = a.number("timeconst", 0.0)?;
-                let unsupported = (time_constant > 0.0).then(|| "a filter on the control (timeconst)".to_owned());
-                *self = Self { gain: kp, bias: [0.0, -kp, damping], affine_bias: true, unsupported };
+            "position" => self.position(a)?,
+            "intvelocity" => {
+                self.position(a)?;
+                self.dynamics_type = "integrator".into();
             }
+            "damper" => {
+                let inherited = if self.gain_type == "affine" { -self.gain[2] } else { 0.0 };
+                let kv = a.number("kv", inherited)?;
+                if kv < 0.0 {
+                    return Err(a.error("`kv` must not be negative"));
+                }
+                self.gain = [0.0; 10];
+                self.gain[2] = -kv;
+                self.bounded = true;
+                self.kinds("affine", "none", Some("none"));
+            }
+            "cylinder" => {
+                self.dynamics[0] = a.number("timeconst", self.dynamics[0])?;
+                let bias = a.overlay::<3>("bias", [self.bias[0], self.bias[1], self.bias[2]])?;
+                self.bias[..3].copy_from_slice(&bias);
+                self.gain[0] = a.number("area", self.gain[0])?;
+                let diameter = a.number("diameter", -1.0)?;
+                if diameter >= 0.0 {
+                    self.gain[0] = std::f64::consts::FRAC_PI_4 * diameter * diameter;
+                }
+                self.kinds("fixed", "affine", Some("filter"));
+            }
+            "muscle" => self.muscle(a)?,
             "general" => self.general(a)?,
             _ => {}
         }
         Ok(())
     }
 
+    fn position(&mut self, a: &Attributes) -> Result<(), ModelError> {
+        let kp = a.number("kp", self.gain[0])?;
+        (self.gain[0], self.bias[1]) = (kp, -kp);
+        match (a.exactly::<1>("kv")?, a.exactly::<1>("dampratio")?) {
+            (Some(_), Some(_)) => return Err(a.error("`kv` and `dampratio` exclude each other")),
+            (Some([kv]), None) if kv < 0.0 => return Err(a.error("`kv` must not be negative")),
+            (Some([kv]), None) => self.bias[2] = -kv,
+            // Positive until the mass that it refers to is known.
+            (None, Some([ratio])) => self.bias[2] = ratio,
+            (None, None) => {}
+        }
+        if let Some([time]) = a.exactly::<1>("timeconst")? {
+            if time < 0.0 {
+                return Err(a.error("`timeconst` must not be negative"));
+            }
+            self.dynamics[0] = time;
+            self.dynamics_type = if time == 0.0 { "none" } else { "filterexact" }.into();
+        }
+        self.kinds("fixed", "affine", None);
+        Ok(())
+    }
+
+    fn muscle(&mut self, a: &Attributes) -> Result<(), ModelError> {
+        // Where nothing else was set before, a muscle has defaults of its own.
+        let replace = |list: &mut [f64; 10], from: &[(usize, f64, f64)]| {
+            for &(at, general, own) in from {
+                if list[at] == general {
+                    list[at] = own;
+                }
+            }
+        };
+        replace(&mut self.dynamics, &[(0, 1.0, 0.01), (1, 0.0, 0.04)]);
+        let defaults = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let own = [0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2];
+        for (at, (general, own)) in defaults.into_iter().zip(own).enumerate() {
+            replace(&mut self.gain, &[(at, general, own)]);
+        }
+        self.dynamics[2] = a.number("tausmooth", self.dynamics[2])?;
+        if self.dynamics[2] < 0.0 {
+            return Err(a.error("`tausmooth` must not be negative"));
+        }
+        let set = |to: &mut f64, value: f64| {
+            if value >= 0.0 {
+                *to = value;
+            }
+        };
+        for (at, time) in a.overlay::<2>("timeconst", [-1.0; 2])?.into_iter().enumerate() {
+            set(&mut self.dynamics[at], time);
+        }
+        for (at, bound) in a.overlay::<2>("range", [-1.0; 2])?.into_iter().enumerate() {
+            set(&mut self.gain[at], bound);
+        }
+        for (at, name) in ["force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"].into_iter().enumerate() {
+            set(&mut self.gain[2 + at], a.number(name, -1.0)?);
+        }
+        self.bias = self.gain;
+        self.kinds("muscle", "muscle", Some("muscle"));
+        Ok(())
+    }
+
     fn general(&mut self, a: &Attributes) -> Result<(), ModelError> {
-        if let Some(&gain) = a.list::<f64>("gainprm")?.as_deref().and_then(<[f64]>::first) {
-            self.gain = gain;
-        }
-        for (mine, given) in self.bias.iter_mut().zip(a.list::<f64>("biasprm")?.unwrap_or_default()) {
-            *mine = given;
-        }
-        match a.get("biastype") {
-            None => {}
-            Some("none") => self.affine_bias = false,
-            Some("affine") => self.affine_bias = true,
-            Some(other) => self.unsupported = Some(format!("biastype=\"{other}\"")),
-        }
-        for (name, neutral) in [("gaintype", "fixed"), ("dyntype", "none")] {
-            match a.get(name) {
-                None => {}
-                Some(value) if value == neutral => self.unsupported = None,
-                Some(other) => self.unsupported = Some(format!("{name}=\"{other}\"")),
+        self.gain = a.overlay::<10>("gainprm", self.gain)?;
+        self.bias = a.overlay::<10>("biasprm", self.bias)?;
+        self.dynamics = a.overlay::<10>("dynprm", self.dynamics)?;
+        for (name, to) in
+            [("gaintype", &mut self.gain_type), ("biastype", &mut self.bias_type), ("dyntype", &mut self.dynamics_type)]
+        {
+            if let Some(value) = a.get(name) {
+                value.clone_into(to);
             }
         }
         Ok(())

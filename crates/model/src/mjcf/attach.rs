@@ -11,14 +11,33 @@ use crate::xml::{self, Element};
 const MAX_DEPTH: usize = 8;
 
 /// Attributes by which elements outside the tree name what they act on.
-const REFERENCES: &[&str] =
-    &["joint", "joint1", "joint2", "jointinparent", "body1", "body2", "geom1", "geom2", "site1", "site2"];
+const REFERENCES: &[&str] = &[
+    "joint",
+    "joint1",
+    "joint2",
+    "jointinparent",
+    "body1",
+    "body2",
+    "geom1",
+    "geom2",
+    "site",
+    "site1",
+    "site2",
+    "refsite",
+    "cranksite",
+    "slidersite",
+    "tendon",
+    "tendon1",
+    "tendon2",
+];
 
 /// How many parts there were of each named kind.
 struct Counts {
     bodies: usize,
     joints: usize,
     geoms: usize,
+    sites: usize,
+    tendons: usize,
     actuators: usize,
     equalities: usize,
 }
@@ -80,7 +99,7 @@ impl Importer<'_> {
         self.adjust_masses(before.bodies)?;
         for section in &root.children {
             let kept = match section.tag.as_str() {
-                "contact" | "equality" | "actuator" => self.on_attached(section),
+                "contact" | "equality" | "tendon" | "actuator" => self.on_attached(section),
                 "compiler" | "default" | "extension" | "asset" | "worldbody" => continue,
                 _ => {
                     self.report.ignore(section.location(), "settings, sensors and keyframes of an attached model");
@@ -90,6 +109,7 @@ impl Importer<'_> {
             match section.tag.as_str() {
                 "contact" => self.contact(&kept)?,
                 "equality" => self.equality(&kept)?,
+                "tendon" => self.tendons(&kept)?,
                 _ => self.actuators(&kept)?,
             }
         }
@@ -107,6 +127,7 @@ impl Importer<'_> {
                         || names.bodies.contains_key(to)
                         || names.geoms.contains_key(to)
                         || names.sites.contains_key(to)
+                        || names.tendons.contains_key(to)
                 });
             if !known {
                 self.report.ignore(child.location(), "acts on what is not attached");
@@ -122,6 +143,8 @@ impl Importer<'_> {
             bodies: b.bodies.len(),
             joints: b.joints.len(),
             geoms: b.geoms.len(),
+            sites: b.sites.len(),
+            tendons: b.tendons.len(),
             actuators: b.actuators.len(),
             equalities: b.equalities.len(),
         }
@@ -134,6 +157,8 @@ impl Importer<'_> {
         b.bodies[before.bodies..].iter_mut().for_each(|part| rename(&mut part.name));
         b.joints[before.joints..].iter_mut().for_each(|part| rename(&mut part.name));
         b.geoms[before.geoms..].iter_mut().for_each(|part| rename(&mut part.name));
+        b.sites[before.sites..].iter_mut().for_each(|part| rename(&mut part.name));
+        b.tendons[before.tendons..].iter_mut().for_each(|part| rename(&mut part.name));
         b.actuators[before.actuators..].iter_mut().for_each(|part| rename(&mut part.name));
         b.equalities[before.equalities..].iter_mut().for_each(|part| rename(&mut part.name));
     }
@@ -154,6 +179,7 @@ impl Importer<'_> {
         all(&mut self.names.bodies, attached.bodies, element, place)?;
         all(&mut self.names.joints, attached.joints, element, place)?;
         all(&mut self.names.geoms, attached.geoms, element, place)?;
+        all(&mut self.names.tendons, attached.tendons, element, place)?;
         all(&mut self.names.sites, attached.sites, element, place)
     }
 }

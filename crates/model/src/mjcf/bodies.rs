@@ -5,7 +5,7 @@ use super::{Importer, schema};
 use crate::attributes::Attributes;
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Vec3};
+use crate::{Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Site, Vec3};
 
 /// Where the elements being read belong.
 #[derive(Clone)]
@@ -77,6 +77,7 @@ impl Importer<'_> {
         let body = self.builder.body(name.clone(), place.body, pose, Inertial::zero());
         Self::name(&mut self.names.bodies, element, &name, body)?;
         self.origin(Part::Body, body, element);
+        self.builder.bodies[body].gravity_compensation = a.number("gravcomp", 0.0)?;
         if a.flag("mocap", false)? {
             self.builder.mocap(body);
         }
@@ -232,7 +233,11 @@ impl Importer<'_> {
             Some(ends) => from_to(&ends).0,
             None => self.compiler.pose(&a)?,
         };
-        Self::name(&mut self.names.sites, element, &named(element, place), (place.body, place.frame * pose))
+        let name = named(element, place);
+        let site = self.builder.site(Site { name: name.clone(), body: place.body, pose: place.frame * pose });
+        Self::name(&mut self.names.sites, element, &name, site)?;
+        self.origin(Part::Site, site, element);
+        Ok(())
     }
 }
 

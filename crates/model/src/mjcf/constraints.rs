@@ -1,4 +1,4 @@
-//! Contact filters, bilateral constraints, tendons (refused) and keyframes.
+//! Contact filters, bilateral constraints and keyframes.
 
 use super::{Importer, schema};
 use crate::attributes::Attributes;
@@ -114,7 +114,10 @@ impl Importer<'_> {
         let first = Self::find(&self.names.sites, a, "site1")?;
         let second = Self::find(&self.names.sites, a, "site2")?;
         match (first, second) {
-            (Some((b1, p1)), Some((b2, p2))) => Ok(Some(([b1, b2], [p1, p2]))),
+            (Some(first), Some(second)) => {
+                let sites = [first, second].map(|site| &self.builder.sites[site]);
+                Ok(Some((sites.map(|site| site.body), sites.map(|site| site.pose))))
+            }
             (None, None) => Ok(None),
             _ => Err(a.error("`site1` and `site2` go together")),
         }
@@ -130,32 +133,12 @@ impl Importer<'_> {
         Self::find(&self.names.bodies, a, attribute)
     }
 
-    /// Tendons that do nothing but measure are listed; others are refused.
-    pub(super) fn tendons(&mut self, section: &Element) -> Result<(), ModelError> {
-        for element in &section.children {
-            let a = self.defaults.apply_as(element, 0, &["tendon"])?;
-            let acts = ["stiffness", "damping", "frictionloss", "armature"]
-                .iter()
-                .any(|name| a.get(name).is_some_and(|v| v.split_whitespace().any(|w| w.parse() != Ok(0.0))));
-            let limited = a.range("range", "limited", self.compiler.autolimits)?.is_some();
-            if acts || limited {
-                self.report.unsupported(element.location(), "tendons with stiffness, damping, friction or limits")?;
-            } else {
-                self.report
-                    .ignore(element.location(), "a tendon without stiffness, damping, friction or limits is passive");
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn keyframes(&mut self, section: &Element) -> Result<(), ModelError> {
         let model = self.builder.clone().build()?;
         for element in &section.children {
             let a = Attributes::bare(element);
-            for name in ["act", "time"] {
-                if a.has(name) {
-                    self.report.ignore(element.location(), format!("{name} has no meaning here"));
-                }
+            if a.has("time") {
+                self.report.ignore(element.location(), "time has no meaning here");
             }
             let vector = |name: &str, default: Vec<f64>| -> Result<Vec<f64>, ModelError> {
                 let Some(found) = a.list::<f64>(name)? else { return Ok(default) };
@@ -178,6 +161,7 @@ impl Importer<'_> {
                 q,
                 v: vector("qvel", vec![0.0; model.n_v])?,
                 ctrl: vector("ctrl", vec![0.0; model.actuators.len()])?,
+                act: vector("act", vec![0.0; model.n_act()])?,
                 mocap: positions.zip(turns).map(|(at, turn)| Pose::from_parts(at.into(), turn)).collect(),
             };
             self.origin(Part::Keyframe, self.builder.keyframes.len(), element);

@@ -5,7 +5,7 @@ use super::{DISSIPATION, Importer, RESTITUTION, STIFFNESS, schema};
 use crate::attributes::Attributes;
 use crate::validate::{self, Part};
 use crate::xml::Element;
-use crate::{Contacting, Geom, Inertial, ModelError, Pose, Shape, Vec3};
+use crate::{Contacting, FluidShape, Geom, Inertial, ModelError, Pose, Shape, Vec3};
 
 /// Density of water, MuJoCo's default, kg/m^3.
 const DEFAULT_DENSITY: f64 = 1000.0;
@@ -35,9 +35,33 @@ impl Importer<'_> {
             shape => shape,
         };
         let pose = place.frame * pose;
+        self.fluid_shape(&a, place.body, pose, &shape)?;
         let geom = self.builder.geom(Geom { name: place.name.clone(), body: place.body, pose, shape, contact });
         Self::name(&mut self.names.geoms, element, &place.name, geom)?;
         self.origin(Part::Geom, geom, element);
+        Ok(())
+    }
+
+    /// The ellipsoid that a fluid sees in a geom, where it sees any.
+    fn fluid_shape(&mut self, a: &Attributes, body: usize, pose: Pose, shape: &Shape) -> Result<(), ModelError> {
+        match a.get("fluidshape") {
+            None | Some("none") => return Ok(()),
+            Some("ellipsoid") => {}
+            Some(other) => return Err(a.error(format!("`fluidshape` must be none or ellipsoid, found `{other}`"))),
+        }
+        let radii = match *shape {
+            Shape::Sphere { radius } => Vec3::repeat(radius),
+            Shape::Capsule { radius, half_length } => Vec3::new(radius, radius, half_length + radius),
+            Shape::Cylinder { radius, half_length } => Vec3::new(radius, radius, half_length),
+            Shape::Box { half: radii } | Shape::Ellipsoid { radii } => radii,
+            _ if !self.builder.options.fluid.acts() => return Ok(()),
+            _ => {
+                let what = "fluidshape=\"ellipsoid\" of a mesh, plane, heightfield or distance function";
+                return self.report.unsupported(a.element.location(), what);
+            }
+        };
+        let coefficients = a.overlay::<5>("fluidcoef", [0.5, 0.25, 1.5, 1.0, 1.0])?;
+        self.builder.fluid_shape(FluidShape { body, pose, radii, coefficients });
         Ok(())
     }
 

@@ -64,7 +64,7 @@ impl Importer<'_> {
         }
         for &(index, ratio) in &self.damp_ratios {
             let actuator = &mut self.builder.actuators[index];
-            let dofs: Vec<usize> = inverse.dofs(actuator.joint).collect();
+            let dofs: Vec<usize> = actuator.joint().into_iter().flat_map(|joint| inverse.dofs(joint)).collect();
             // 1 / m = J M^-1 J^T with the gear as J.
             let mut inverse_mass = 0.0;
             for (i, row) in dofs.iter().enumerate() {
@@ -72,7 +72,7 @@ impl Importer<'_> {
                     inverse_mass += actuator.gear[i] * inverse.matrix[(*row, *column)] * actuator.gear[j];
                 }
             }
-            actuator.bias[2] = -2.0 * ratio * (actuator.gain / inverse_mass).sqrt();
+            actuator.bias[2] = -2.0 * ratio * (actuator.gain[0] / inverse_mass).sqrt();
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ mod geoms;
 mod masses;
 mod schema;
 mod sdf;
+mod tendons;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ use crate::attributes::Attributes;
 use crate::import::Report;
 use crate::validate::Part;
 use crate::xml::{self, Element};
-use crate::{ImportOptions, Inertial, Loaded, Location, ModelBuilder, ModelError, Pose, Resolver, Vec3};
+use crate::{Fluid, ImportOptions, Inertial, Loaded, Location, ModelBuilder, ModelError, Resolver, Vec3};
 use compiler::Compiler;
 pub(crate) use compiler::from_z;
 use defaults::Defaults;
@@ -63,7 +64,8 @@ struct Names {
     bodies: HashMap<String, usize>,
     joints: HashMap<String, usize>,
     geoms: HashMap<String, usize>,
-    sites: HashMap<String, (usize, Pose)>,
+    sites: HashMap<String, usize>,
+    tendons: HashMap<String, usize>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
     /// Instances of plugins: the plugin's name, and the element with its keys.
@@ -164,11 +166,11 @@ impl<'a> Importer<'a> {
         for element in sections(root, "contact") {
             self.contact(element)?;
         }
-        for element in sections(root, "equality") {
-            self.equality(element)?;
-        }
         for element in sections(root, "tendon") {
             self.tendons(element)?;
+        }
+        for element in sections(root, "equality") {
+            self.equality(element)?;
         }
         for element in sections(root, "actuator") {
             self.actuators(element)?;
@@ -226,6 +228,12 @@ impl<'a> Importer<'a> {
         if let Some(gravity) = a.vector("gravity")? {
             self.builder.options.gravity = gravity;
         }
+        let fluid = &mut self.builder.options.fluid;
+        fluid.density = a.number("density", fluid.density)?;
+        fluid.viscosity = a.number("viscosity", fluid.viscosity)?;
+        if let Some(wind) = a.vector("wind")? {
+            fluid.wind = wind;
+        }
         for flags in &element.children {
             schema::check(flags, &mut self.report)?;
             schema::check_values(&Attributes::bare(flags), &mut self.report)?;
@@ -257,6 +265,14 @@ impl<'a> Importer<'a> {
         for geom in self.builder.geoms.iter_mut().filter(|_| off.contact) {
             (geom.contact.contype, geom.contact.conaffinity) = (0, 0);
         }
+        for tendon in &mut self.builder.tendons {
+            if off.spring {
+                tendon.stiffness = 0.0;
+            }
+            if off.damper {
+                tendon.damping = 0.0;
+            }
+        }
         for joint in &mut self.builder.joints {
             if off.limit {
                 joint.range = None;
@@ -273,6 +289,11 @@ impl<'a> Importer<'a> {
         }
         for equality in self.builder.equalities.iter_mut().filter(|_| off.equality) {
             equality.active = false;
+        }
+        if off.spring && off.damper {
+            // As in MuJoCo, that turns off all passive forces.
+            self.builder.bodies.iter_mut().for_each(|body| body.gravity_compensation = 0.0);
+            self.builder.options.fluid = Fluid::NONE;
         }
         for actuator in self.builder.actuators.iter_mut().filter(|_| off.clamp_control) {
             actuator.ctrl_range = None;

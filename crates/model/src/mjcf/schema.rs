@@ -55,11 +55,31 @@ const ACTUATOR: Rules = Rules {
         "actrange",
         "actlimited",
         "actdim",
-        "cranklength",
+        "actearly",
         "jointinparent",
+        "tendon",
+        "site",
+        "refsite",
+        "cranksite",
+        "slidersite",
+        "cranklength",
+        "body",
+        "bias",
+        "area",
+        "diameter",
+        "tausmooth",
+        "range",
+        "force",
+        "scale",
+        "lmin",
+        "lmax",
+        "vmax",
+        "fpmax",
+        "fvmax",
+        "gain",
     ],
     listed: &[],
-    neutral: &["delay", "actearly", "tendon", "site", "refsite", "body", "cranksite", "slidersite"],
+    neutral: &["delay"],
 };
 
 fn rules(tag: &str) -> Option<Rules> {
@@ -101,7 +121,7 @@ fn rules(tag: &str) -> Option<Rules> {
             neutral: &[],
         },
         "option" => Rules {
-            known: &["timestep", "gravity", "wind", "magnetic", "apirate"],
+            known: &["timestep", "gravity", "density", "viscosity", "wind", "magnetic", "apirate"],
             listed: &[
                 (
                     STEPPING,
@@ -132,7 +152,7 @@ fn rules(tag: &str) -> Option<Rules> {
                     &["o_margin", "o_solref", "o_solimp", "o_friction"],
                 ),
             ],
-            neutral: &["density", "viscosity", "actuatorgroupdisable"],
+            neutral: &["actuatorgroupdisable"],
         },
         "flag" => Rules {
             known: &[
@@ -173,9 +193,9 @@ fn rules(tag: &str) -> Option<Rules> {
             neutral: &["actuation"],
         },
         "body" => Rules {
-            known: &["name", "childclass", "user", "mocap"],
+            known: &["name", "childclass", "user", "gravcomp", "mocap"],
             listed: &[(OUTPUT, &["fuse", "simple", "sleep"])],
-            neutral: &["gravcomp"],
+            neutral: &[],
         },
         "inertial" => Rules { known: &["mass", "diaginertia", "fullinertia"], listed: &[], neutral: &[] },
         "replicate" => Rules { known: &["count", "offset", "sep"], listed: &[], neutral: &[] },
@@ -272,6 +292,28 @@ fn rules(tag: &str) -> Option<Rules> {
             ],
             neutral: &["adhesion"],
         },
+        "fixed" | "spatial" => Rules {
+            known: &[
+                "name",
+                "class",
+                "group",
+                "user",
+                "limited",
+                "range",
+                "stiffness",
+                "damping",
+                "springlength",
+                "frictionloss",
+                "width",
+                "material",
+                "rgba",
+            ],
+            listed: &[
+                (SOFTNESS, &["solreflimit", "solimplimit", "solreffriction", "solimpfriction"]),
+                (MARGIN, &["margin"]),
+            ],
+            neutral: &["armature", "actuatorfrclimited", "actuatorfrcrange"],
+        },
         "equality" | "connect" | "weld" => Rules {
             known: &["name", "class", "active", "body1", "body2", "site1", "site2", "anchor", "relpose", "torquescale"],
             listed: &[(SOFTNESS, &["solref", "solimp"])],
@@ -336,7 +378,7 @@ fn is_neutral(value: &str) -> bool {
 /// An element of a default class.
 pub(super) fn check_default(element: &Element, report: &mut Report) -> Result<(), ModelError> {
     // Unsupported kinds of elements matter only where they are used.
-    if ["muscle", "adhesion", "dcmotor", "plugin", "pid", "cylinder", "damper"].contains(&element.tag.as_str()) {
+    if ["adhesion", "dcmotor", "plugin", "pid", "orientation"].contains(&element.tag.as_str()) {
         return Ok(());
     }
     check(element, report)

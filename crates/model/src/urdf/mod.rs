@@ -23,7 +23,7 @@ use crate::validate::Part;
 use crate::xml::{self, Element};
 use crate::{
     Actuator, Contacting, Equality, EqualityKind, Geom, ImportOptions, Inertial, JointKind, Loaded, Location,
-    ModelBuilder, ModelError, Pose, Resolver, Shape,
+    ModelBuilder, ModelError, Pose, Resolver, Shape, Transmission,
 };
 use robot::{JointElement, Link, child};
 
@@ -170,13 +170,9 @@ impl Importer<'_> {
                 let limits = (effort > 0.0).then_some([-effort, effort]);
                 self.origins.insert((Part::Actuator, self.builder.actuators.len()), named.location());
                 self.builder.actuator(Actuator {
-                    name: actuator.unwrap_or(name).to_owned(),
-                    joint,
-                    gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-                    gain: 1.0,
-                    bias: [0.0; 3],
                     ctrl_range: limits,
                     force_range: limits,
+                    ..Actuator::new(actuator.unwrap_or(name), Transmission::Joint(joint))
                 });
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use manyworlds_model::{
     Actuator, Contacting, Equality, EqualityKind, Geom, ImportOptions, Inertial, Joint, JointKind, Keyframe, Loaded,
-    Mat3, ModelBuilder, ModelError, Pose, Shape, Vec3, from_mjcf_str, from_urdf_str,
+    Mat3, ModelBuilder, ModelError, Pose, Shape, Transmission, Vec3, from_mjcf_str, from_urdf_str,
 };
 
 fn no_files(path: &Path) -> io::Result<Vec<u8>> {
@@ -64,12 +64,25 @@ fn mjcf_errors_name_file_line_and_element() {
         (around("<joint/><inertial mass=\"1\" diaginertia=\"1 1 -1\"/>", ""), &["m.xml:5", "positive definite"]),
         (around("<joint/><inertial mass=\"0\" diaginertia=\"0 0 0\"/>", ""), &["m.xml:3", "positive mass"]),
         (around("<joint/><geom type=\"plane\" size=\"1 1 1\"/>", ""), &["m.xml:5", "fixed to the ground"]),
-        (around("<body gravcomp=\"1\"/>", ""), &["m.xml:5", "gravcomp"]),
+        (around("<body gravcomp=\"nan\"/>", ""), &["m.xml:5", "gravcomp"]),
+        (around("<geom size=\"1\" fluidshape=\"box\"/>", ""), &["m.xml:5", "fluidshape"]),
         (around("<replicate count=\"2000000000\"><geom/></replicate>", ""), &["m.xml:5", "too large"]),
         (around("<flexcomp/>", ""), &["m.xml:5", "deformable"]),
         (around("", "<asset><mesh name=\"m\" file=\"m.stl\"/></asset>"), &["m.xml:8", "<mesh name=\"m\">", "m.stl"]),
         (around("", "<include file=\"other.xml\"/>"), &["m.xml:8", "other.xml"]),
-        (around("", "<actuator><muscle joint=\"j\"/></actuator>"), &["m.xml:8", "<muscle"]),
+        (around("", "<actuator><adhesion body=\"b\"/></actuator>"), &["m.xml:8", "<adhesion"]),
+        (
+            around("<joint name=\"j\"/>", "<actuator><muscle joint=\"j\"/></actuator>"),
+            &["m.xml:8", "without a lengthrange"],
+        ),
+        (
+            around("<joint name=\"j\"/>", "<actuator><general joint=\"j\" dyntype=\"user\"/></actuator>"),
+            &["m.xml:8", "dyntype=\"user\""],
+        ),
+        (
+            around("<joint name=\"j\"/>", "<actuator><damper joint=\"j\" kv=\"1\"/></actuator>"),
+            &["m.xml:8", "needs a `ctrlrange`"],
+        ),
         (around("", "<actuator><motor joint=\"j\"/></actuator>"), &["m.xml:8", "there is no `j`"]),
         (
             around("<freejoint name=\"j\"/>", "<actuator><position joint=\"j\"/></actuator>"),
@@ -78,12 +91,19 @@ fn mjcf_errors_name_file_line_and_element() {
         (
             around(
                 "<joint name=\"j\"/>",
-                "<tendon><fixed stiffness=\"1\"><joint joint=\"j\" coef=\"1\"/></fixed></tendon>",
+                "<tendon><fixed armature=\"1\"><joint joint=\"j\" coef=\"1\"/></fixed></tendon>",
             ),
-            &["m.xml:8", "tendons"],
+            &["m.xml:8", "armature"],
+        ),
+        (
+            around(
+                "<site name=\"s\"/>",
+                "<tendon><spatial><site site=\"s\"/><pulley divisor=\"2\"/></spatial></tendon>",
+            ),
+            &["m.xml:8", "<spatial", "neighbour"],
         ),
         (around("<joint/>", "<keyframe><key qpos=\"1 2\"/></keyframe>"), &["m.xml:8", "needs 1 numbers, found 2"]),
-        (around("<joint/>", "<option density=\"1000\"/>"), &["m.xml:8", "density"]),
+        (around("<joint/>", "<option density=\"-1\"/>"), &["density", "-1"]),
         (around("<joint/>", "<option timestep=\"0\"/>"), &["m.xml:8", "timestep"]),
         (around("<joint/>", "<contact><exclude body1=\"b\" body2=\"c\"/></contact>"), &["m.xml:8", "there is no `c`"]),
         ("<mujoco><worldbody><joint/></worldbody></mujoco>".into(), &["world cannot have a joint"]),
@@ -95,7 +115,7 @@ fn mjcf_errors_name_file_line_and_element() {
 
 #[test]
 fn unsupported_elements_may_be_ignored_and_are_then_listed() {
-    let text = around("<joint name=\"j\" springyield=\"1\"/>", "<actuator><muscle joint=\"j\"/></actuator>");
+    let text = around("<joint name=\"j\" springyield=\"1\"/>", "<actuator><adhesion body=\"b\"/></actuator>");
     let loaded = mjcf(&text, &ImportOptions { ignore_unsupported: true, ..Default::default() }).unwrap();
     assert_eq!(loaded.model.actuators.len(), 0);
     assert_eq!(loaded.ignored.iter().map(|i| i.line).collect::<Vec<_>>(), [5, 8]);
@@ -286,15 +306,7 @@ fn the_builder_names_kind_index_and_name() {
         ),
         (
             |b| {
-                b.actuator(Actuator {
-                    name: "a".into(),
-                    joint: 5,
-                    gear: [1.0; 6],
-                    gain: 1.0,
-                    bias: [0.0; 3],
-                    ctrl_range: None,
-                    force_range: None,
-                })
+                b.actuator(Actuator::new("a", Transmission::Joint(5)));
             },
             &["actuator 0 \"a\"", "joint 5"],
         ),
@@ -310,7 +322,10 @@ fn the_builder_names_kind_index_and_name() {
         ),
         (|b| b.exclude(0, 8), &["exclude 0", "body 8"]),
         (
-            |b| b.keyframe(Keyframe { name: "k".into(), q: vec![], v: vec![0.0], ctrl: vec![], mocap: vec![] }),
+            |b| {
+                let (q, v) = (vec![], vec![0.0]);
+                b.keyframe(Keyframe { name: "k".into(), q, v, ctrl: vec![], act: vec![], mocap: vec![] })
+            },
             &["keyframe 0 \"k\"", "`q` needs 1 numbers, found 0"],
         ),
     ];
@@ -335,7 +350,10 @@ fn attached_models_bring_prefixed_parts_and_loops_are_refused() {
     let model = from_mjcf_str("m.xml", text, &files, &ImportOptions::default()).unwrap().model;
     let names: Vec<&str> = model.joints.iter().map(|j| j.name.as_str()).collect();
     assert_eq!(names, ["p_j-0", "p_j-1"]);
-    assert_eq!((model.actuators[1].joint, model.actuators[1].name.as_str(), model.geoms.len()), (1, "p_m-1", 2));
+    assert_eq!(
+        (model.actuators[1].joint(), model.actuators[1].name.as_str(), model.geoms.len()),
+        (Some(1), "p_m-1", 2)
+    );
     let itself = "<mujoco><asset><model name=\"o\" file=\"o.xml\"/></asset><worldbody><attach model=\"o\" prefix=\"x\"/></worldbody></mujoco>";
     let files = |_: &Path| Ok(itself.into());
     refused(from_mjcf_str("m.xml", itself, &files, &ImportOptions::default()), &["<attach", "deeper"]);

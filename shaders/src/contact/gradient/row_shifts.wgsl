@@ -144,7 +144,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let own = Own(
             row_record(r),
             param,
-            tile_base(lane, dims.tree.n_q + 2u * n + dims.tree.n_u),
+            tile_base(lane, n_state()),
             numbers + r * stride * TILE,
             tile_base(lane, n),
             slope_base(lane),

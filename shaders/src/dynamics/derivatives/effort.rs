@@ -44,7 +44,7 @@ pub fn effort<R: Real>(
         add_spring(params, joint, joint_param(dims, j), state, add);
     }
     for (a, actuator) in tree.actuators.iter().enumerate() {
-        if actuator.mode != drive::ROW {
+        if actuator.mode != drive::ROW && actuator.mode != drive::APPLIED {
             add_actuator(tree, params, actuator, a, state, add);
         }
     }

@@ -173,7 +173,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let n = dims.tree.n_v;
     let base = Bases(
         param_base(lane),
-        tile_base(lane, dims.tree.n_q + 2u * n + dims.tree.n_u),
+        tile_base(lane, n_state()),
         tile_base(lane, dims.tree.n_m),
         slope_base(lane),
     );
@@ -205,7 +205,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     for (var a = 0u; a < dims.tree.n_u; a++) {
         let actuator = actuator_record(a);
-        if actuator.mode != DRIVE_ROW {
+        if actuator.mode != DRIVE_ROW && actuator.mode != DRIVE_APPLIED {
             add_actuator(base, actuator, a, h);
         }
     }

@@ -237,7 +237,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let bodies = work_at + n * TILE;
     let base = Bases(
         param_base(lane),
-        tile_base(lane, dims.tree.n_q + 2u * n + dims.tree.n_u) + dims.tree.n_q * TILE,
+        tile_base(lane, n_state()) + dims.tree.n_q * TILE,
         tile_base(lane, POSE * dims.tree.n_body),
         tile_base(lane, SPATIAL * n),
         act_base(lane),

@@ -1,0 +1,37 @@
+//! Forces at a state, for people and outside checks: not for the hot path.
+
+use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL};
+use manyworlds_shaders::dynamics::{applied, kinematics, momentum, path};
+
+use crate::TreeSet;
+
+/// Generalized forces of a tree at a state, and lengths of its tendons.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForcesAt {
+    /// Springs, dampers, gravity compensation and fluid, `[n_v]`.
+    pub passive: Vec<f64>,
+    /// Actuators, `[n_v]`.
+    pub actuator: Vec<f64>,
+    /// Lengths of the tree's tendons, m, or rad for those of joints.
+    pub tendons: Vec<f64>,
+}
+
+impl TreeSet {
+    /// Forces of a tree of the set at a state (q, v, ctrl, tau, act), as they are there: none is taken implicitly.
+    #[must_use]
+    pub fn forces_at(&self, index: usize, state: &[f64]) -> ForcesAt {
+        let (tree, dims) = (self.layout.tree(), &self.layout.dims);
+        let n_v = dims.n_v as usize;
+        let params = Params::Shared(&self.params[index]);
+        let (mut pose, mut motion) = (vec![0.0; POSE * dims.n_body as usize], vec![0.0; SPATIAL * n_v]);
+        let mut pull = vec![0.0; dims.n_pull as usize];
+        kinematics::kinematics(&tree, params, state, &mut pose, &mut motion);
+        path::path(&tree, params, state, &pose, &motion, &mut pull);
+        let (mut passive, mut actuator) = (vec![0.0; n_v], vec![0.0; n_v]);
+        momentum::efforts_at(&tree, params, state, [&mut passive, &mut actuator]);
+        applied::applied_at(&tree, params, state, &pose, &motion, &pull, [&mut passive, &mut actuator]);
+        let length = |number: usize| pull[tree.paths[number].pull as usize];
+        let tendons = (0..self.tendons[index].len()).map(length).collect();
+        ForcesAt { passive, actuator, tendons }
+    }
+}

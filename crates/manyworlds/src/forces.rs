@@ -1,0 +1,56 @@
+//! Forces of a model at a state, for people and outside checks.
+
+use manyworlds_dynamics::{Settings, compile};
+use manyworlds_model::Model;
+
+use crate::Error;
+use crate::group::State;
+
+/// Generalized forces at a state, none taken implicitly.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Forces {
+    /// Springs, dampers, gravity compensation and fluid, `[n_v]`.
+    pub passive: Vec<f64>,
+    /// Actuators, `[n_v]`.
+    pub actuator: Vec<f64>,
+    /// Length of each tendon, m, or rad for those of joints.
+    pub tendons: Vec<f64>,
+}
+
+impl Forces {
+    /// Those of a model at a state; empty parts of the state are zeros, an empty `q` is the initial position.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Dynamics`].
+    pub fn at(model: &Model, state: &State) -> Result<Self, Error> {
+        let part = |what, list: &[f64], default: Vec<f64>| match list.len() {
+            0 => Ok(default),
+            found if found == default.len() => Ok(list.to_vec()),
+            found => Err(Error::Length { what, world: None, expected: default.len(), found }),
+        };
+        let mut q = part("q", &state.q, model.initial_q())?;
+        model.normalize_quaternions(&mut q);
+        let v = part("v", &state.v, vec![0.0; model.n_v])?;
+        let ctrl = part("ctrl", &state.ctrl, vec![0.0; model.actuators.len()])?;
+        let act = part("act", &state.act, vec![0.0; model.n_act()])?;
+        let mut out = Self {
+            passive: vec![0.0; model.n_v],
+            actuator: vec![0.0; model.n_v],
+            tendons: vec![0.0; model.tendons.len()],
+        };
+        for set in compile(model, &Settings::default())? {
+            for (index, &number) in set.trees.iter().enumerate() {
+                let tree = &model.trees[number];
+                let mut own = [&q[tree.q.clone()], &v[tree.v.clone()]].concat();
+                own.extend(set.actuators[index].iter().map(|&a| ctrl[a]));
+                own.extend(tree.v.clone().map(|_| 0.0));
+                own.extend(set.activations[index].iter().map(|&a| act[a]));
+                let found = set.forces_at(index, &own);
+                out.passive[tree.v.clone()].copy_from_slice(&found.passive);
+                out.actuator[tree.v.clone()].copy_from_slice(&found.actuator);
+                set.tendons[index].iter().zip(found.tendons).for_each(|(&to, length)| out.tendons[to] = length);
+            }
+        }
+        Ok(out)
+    }
+}
