@@ -11,7 +11,8 @@
 //!
 //! By how much each bias gave way is part of the answer: the solution solves the exact problem with those biases, and is
 //! certified as such. An island that has a solution keeps it: this is asked only where requests were pursued beyond reason,
-//! or where a solver that tries everything gave up before its iterations were spent.
+//! or where a solver that tries everything gave up before its iterations were spent. That impulses of another solver run away
+//! says little: the exact problem is tried once more.
 
 use std::time::Instant;
 
@@ -122,7 +123,8 @@ impl Constraint {
 }
 
 /// Goes on where a solver of exact contact found no solution that makes sense: the outcome with what was found, and which
-/// biases gave way. None: it stands. `gave_up`: what was left unsolved with iterations to spare may have no solution.
+/// biases gave way. None: it stands. `gave_up`: the solver tries everything, and what it leaves unsolved with iterations to
+/// spare may have no solution.
 pub(super) fn relax(
     problem: &ContactProblem,
     settings: &SolveSettings,
@@ -159,7 +161,10 @@ pub(super) fn relax(
     let (mut all_solved, mut iterations) = (true, 0);
     for (island, doubt) in doubtful() {
         let before = attempt.list.len();
-        let found = attempt.island(island, doubt.most);
+        let Some(found) = attempt.island(island, doubt.most, gave_up) else {
+            all_solved = false;
+            continue;
+        };
         // What is no solution is at least bounded.
         if found.solved || doubt.certain {
             copy(problem, island, &found.lambda, &mut outcome.lambda);
@@ -205,7 +210,8 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    fn island(&mut self, island: &Island, most: u32) -> Found {
+    /// What there is instead of a solution; None where there is one that the solver did not find. `tried`: there is none.
+    fn island(&mut self, island: &Island, most: u32, tried: bool) -> Option<Found> {
         let ids = self.problem.plan.constraints_of(island);
         let before = self.list.len();
         for &i in ids {
@@ -222,12 +228,13 @@ impl Attempt<'_> {
         self.relaxed.relax(&self.list[before..]);
         let zero = vec![0.0; self.problem.n_rows];
         let mut iterations = 0;
-        if before < self.list.len() {
+        let left_out = before < self.list.len();
+        if left_out || !tried {
             let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, Watch::Requests);
             let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
             iterations += search.iterations;
             if solved && !self.relaxed.is_absurd(island, &search.best) {
-                return Found { solved, lambda: search.best, iterations };
+                return left_out.then_some(Found { solved, lambda: search.best, iterations });
             }
         }
         for &i in ids {
@@ -239,7 +246,7 @@ impl Attempt<'_> {
         let (iterations, lambda) = (iterations + search.iterations, search.best);
         self.note(island, &lambda);
         ids.iter().for_each(|&i| self.relaxed.constraints[i as usize].cap = f64::INFINITY);
-        Found { solved, lambda, iterations }
+        Some(Found { solved, lambda, iterations })
     }
 
     /// By how much the biases of an island give way at these impulses.
