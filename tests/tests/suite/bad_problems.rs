@@ -92,8 +92,8 @@ fn every_solver_ends_with_a_true_status_and_no_nan() {
                 let sound = all.clone().all(|x| x.is_finite());
                 assert!(sound || solution.status == SolveStatus::NonFinite, "{at}: {solution:?}");
                 assert!(all.clone().all(|x| !x.is_nan()), "{at}: {solution:?}");
-                // Newton steps may come on top of the sweeps.
-                assert!(solution.iterations <= 2 * ITERATIONS, "{at}: {}", solution.iterations);
+                // Newton steps may come on top of the sweeps, and looking for what must give way on top of both, twice.
+                assert!(solution.iterations <= 4 * ITERATIONS, "{at}: {}", solution.iterations);
                 let truth = quality(&problem, &solution.lambda, &solution.v);
                 let reached = truth.residual <= 1.01e-8
                     || precision == Precision::F32 && truth.residual_scaled <= 1.01e-8

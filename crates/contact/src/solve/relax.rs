@@ -132,6 +132,7 @@ pub(super) fn relax(
     gave_up: bool,
 ) -> Option<(Outcome, Vec<Relaxation>)> {
     let mut scratch = problem.v_free.clone();
+    let all = settings.iterations.min(MOST);
     let left = settings.iterations.saturating_sub(outcome.iterations).min(MOST);
     let lambda = &outcome.lambda;
     // With the iterations to look for an answer.
@@ -139,13 +140,13 @@ pub(super) fn relax(
         let work = problem.work_of_requests(island, lambda);
         let solved = measure(problem, island, settings, lambda, &mut scratch).0;
         if problem.is_absurd(island, lambda) || !solved && HOPELESS < work {
-            return Some(Doubt { most: MOST, certain: true });
+            return Some(Doubt { most: all, certain: true });
         }
         let still = |&i: &u32| problem.is_still(&problem.constraints[i as usize]);
         if solved {
             None
         } else if problem.plan.constraints_of(island).iter().any(still) {
-            Some(Doubt { most: MOST, certain: false })
+            Some(Doubt { most: all, certain: false })
         } else {
             (gave_up && 0 < left).then_some(Doubt { most: left, certain: false })
         }
@@ -230,7 +231,8 @@ impl Attempt<'_> {
         let mut iterations = 0;
         let left_out = before < self.list.len();
         if left_out || !tried {
-            let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, Watch::Requests);
+            let watch = if tried { Watch::Requests } else { Watch::Nothing };
+            let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, watch);
             let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
             iterations += search.iterations;
             if solved && !self.relaxed.is_absurd(island, &search.best) {

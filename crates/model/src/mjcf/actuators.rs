@@ -17,6 +17,8 @@ struct Law {
     dynamics: [f64; 10],
     /// The shortcut only acts with a bounded control.
     bounded: bool,
+    /// `inheritrange`, where no `ctrlrange` came behind it.
+    inherit_range: f64,
 }
 
 /// Which attribute names the target of a transmission; what is given last in this order counts, as in MuJoCo.
@@ -202,7 +204,7 @@ impl Importer<'_> {
             }
         }
         actuator.force_range = a.range("forcerange", "forcelimited", autolimits)?;
-        let inherited = self.inherited_range(a, transmission)?;
+        let inherited = self.inherited_range(a, law.inherit_range, transmission)?;
         if inherited.is_some() && law.dynamics_type != "integrator" {
             actuator.ctrl_range = inherited;
         }
@@ -217,8 +219,12 @@ impl Importer<'_> {
     }
 
     /// `inheritrange`: controls range over that multiple of the joint's range, about its middle.
-    fn inherited_range(&self, a: &Attributes, transmission: Transmission) -> Result<Option<[f64; 2]>, ModelError> {
-        let factor = a.number("inheritrange", 0.0)?;
+    fn inherited_range(
+        &self,
+        a: &Attributes,
+        factor: f64,
+        transmission: Transmission,
+    ) -> Result<Option<[f64; 2]>, ModelError> {
         if factor <= 0.0 {
             return Ok(None);
         }
@@ -276,9 +282,33 @@ const LEAST_TIME: f64 = 1e-15;
 
 impl Law {
     fn fold(a: &Attributes) -> Result<Self, ModelError> {
+        let mut law = Self::new();
+        // Defaults of all kinds of actuators are one: each goes on from the last, but a shortcut begins anew behind another
+        // shortcut, and a motor or muscle always.
+        let mut last = "general";
+        for layer in a.layers() {
+            let (tag, own) = (layer.tag.as_str(), Attributes::bare(layer));
+            let fresh = matches!(tag, "motor" | "muscle") || last != "general";
+            if tag != "general" && tag != last && fresh {
+                law = Self::new();
+            }
+            if last == "general" && matches!(tag, "position" | "intvelocity") {
+                law.dynamics_type = "none".into();
+            }
+            law.layer(&own)?;
+            if own.has("ctrlrange") {
+                law.inherit_range = 0.0;
+            }
+            law.inherit_range = own.number("inheritrange", law.inherit_range)?;
+            last = tag;
+        }
+        Ok(law)
+    }
+
+    fn new() -> Self {
         let (mut gain, mut dynamics) = ([0.0; 10], [0.0; 10]);
         (gain[0], dynamics[0]) = (1.0, 1.0);
-        let mut law = Self {
+        Self {
             gain_type: "fixed".into(),
             gain,
             bias_type: "none".into(),
@@ -286,11 +316,8 @@ impl Law {
             dynamics_type: "none".into(),
             dynamics,
             bounded: false,
-        };
-        for layer in a.layers() {
-            law.layer(&Attributes::bare(layer))?;
+            inherit_range: 0.0,
         }
-        Ok(law)
     }
 
     fn kinds(&mut self, gain: &str, bias: &str, dynamics: Option<&str>) {
@@ -348,7 +375,7 @@ impl Law {
 
     fn position(&mut self, a: &Attributes) -> Result<(), ModelError> {
         let kp = a.number("kp", self.gain[0])?;
-        (self.gain[0], self.bias[1]) = (kp, -kp);
+        (self.gain[0], self.bias[0], self.bias[1]) = (kp, 0.0, -kp);
         match (a.exactly::<1>("kv")?, a.exactly::<1>("dampratio")?) {
             (Some(_), Some(_)) => return Err(a.error("`kv` and `dampratio` exclude each other")),
             (Some([kv]), None) if kv < 0.0 => return Err(a.error("`kv` must not be negative")),

@@ -1,5 +1,6 @@
 //! Models and their importers from outside.
 
+mod actuator_defaults;
 mod bad_input;
 mod golden;
 mod meshes;

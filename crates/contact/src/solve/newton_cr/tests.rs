@@ -73,7 +73,8 @@ fn the_finishing_stage_is_needed_where_contacts_slide() {
                 let p = problem(random(seed, 6, 14, false));
                 let settings = SolveSettings { tolerance: 1e-9, iterations: 100, ..Default::default() };
                 let s = solve_with(&p, &settings, params).unwrap();
-                assert!(s.status == SolveStatus::Converged || s.quality.residual > 1e-9);
+                let solved = matches!(s.status, SolveStatus::Converged | SolveStatus::Relaxed);
+                assert!(solved || s.quality.residual > 1e-9);
                 s.status == SolveStatus::Converged
             })
             .count()
