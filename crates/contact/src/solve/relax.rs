@@ -153,9 +153,7 @@ pub(super) fn relax(
     };
     let doubts: Vec<Option<Doubt>> = problem.plan.islands.iter().map(doubt).collect();
     let doubtful = || problem.plan.islands.iter().zip(&doubts).filter_map(|(island, doubt)| Some((island, (*doubt)?)));
-    if doubtful().next().is_none() {
-        return None;
-    }
+    doubtful().next()?;
     let start = Instant::now();
     let mut attempt = Attempt { problem, settings, relaxed: problem.clone(), list: Vec::new() };
     let mut outcome = outcome.clone();
