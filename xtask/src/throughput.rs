@@ -39,7 +39,7 @@ const CASES: [Case; 4] = [
     Case { scene: "humanoid", worlds: 1024, settle: 200, steps: 20 },
     Case { scene: "half-cheetah", worlds: 1024, settle: 300, steps: 40 },
     Case { scene: "quadruped", worlds: 256, settle: 200, steps: 20 },
-    Case { scene: "clutter", worlds: 8, settle: 150, steps: 10 },
+    Case { scene: "clutter", worlds: 8, settle: 250, steps: 20 },
 ];
 
 /// Part of the recorded ratio that passes: other work on the machine disturbs both executors, by a third at times.
