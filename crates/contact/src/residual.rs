@@ -62,9 +62,8 @@ fn defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
 
 /// `|lambda_i - T(..)| / rho_i`, m/s; zero where the constraint moves nothing.
 fn scaled_defect(c: &Constraint, lambda: &[f64], sigma: [f64; 3]) -> f64 {
-    let g = &c.delassus;
-    let rho = if c.law.rows() == 3 { 3.0 / (g[0] + g[3] + g[5]) } else { 1.0 / g[0] };
-    if rho.is_finite() { defect(c, rho, lambda, sigma) / rho } else { 0.0 }
+    let rho = c.mass();
+    if rho == 0.0 { 0.0 } else { defect(c, rho, lambda, sigma) / rho }
 }
 
 /// Residual (number 1, N s) and scaled residual (m/s) of one island at impulses `[n_rows]`; `v`, `[n_v]`, is scratch.

@@ -15,7 +15,7 @@ use manyworlds_shaders::kernel::contact as k;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::dynamics::{LANES, MODELS, random_state, sets};
+use super::dynamics::{LANES, MODELS, random_tiles, sets};
 use super::{Case, Data, EXACT, Tolerance};
 use crate::dynamics::TreeTile;
 
@@ -119,14 +119,7 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
     let mut tree = TreeOnly { tree: set.layout.dims };
     tree.tree.lanes = LANES as u32;
     let (n_v, n_row, n_block) = (tree.tree.n_v as usize, tree.tree.n_row as usize, tree.tree.n_block as usize);
-    let tiles: Vec<TreeTile<f64>> = (0..LANES)
-        .map(|_| {
-            let mut tile = TreeTile::new(&set.layout, &set.params[0]);
-            tile.set(0, &random_state(&set.layout, &mut rng));
-            tile.free_velocity();
-            tile
-        })
-        .collect();
+    let tiles = random_tiles(set, &mut rng);
     let of =
         |field: fn(&TreeTile<f64>) -> &Vec<f64>| Data::Lanes(tiles.iter().map(|tile| field(tile).clone()).collect());
     let zeros = |n: usize| Data::Lanes(vec![vec![0.0; n]; LANES]);

@@ -73,14 +73,7 @@ fn applied(name: &str, set: &TreeSet) -> Vec<Case> {
     use kernel::dynamics as k;
     let mut rng = ChaCha8Rng::seed_from_u64(11);
     let dims = set.layout.dims;
-    let tiles: Vec<TreeTile<f64>> = (0..LANES)
-        .map(|_| {
-            let mut tile = TreeTile::new(&set.layout, &set.params[0]);
-            tile.set(0, &random_state(&set.layout, &mut rng));
-            tile.free_velocity();
-            tile
-        })
-        .collect();
+    let tiles = random_tiles(set, &mut rng);
     let of =
         |field: fn(&TreeTile<f64>) -> &Vec<f64>| Data::Lanes(tiles.iter().map(|tile| field(tile).clone()).collect());
     let zeros = |n: u32| Data::Lanes(vec![vec![0.0; n as usize]; LANES]);
@@ -123,6 +116,17 @@ pub(super) fn sets(name: &str) -> Vec<TreeSet> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/models/{name}.xml"));
     let imported = load(&path, &ImportOptions::default()).expect("a golden model loads");
     compile(&imported.model, &Settings::default()).expect("a golden model compiles")
+}
+
+/// Trees of a set at random states, a lane each, up to their free velocities.
+pub(super) fn random_tiles(set: &TreeSet, rng: &mut ChaCha8Rng) -> Vec<TreeTile<f64>> {
+    let tile = |_| {
+        let mut tile = TreeTile::new(&set.layout, &set.params[0]);
+        tile.set(0, &random_state(&set.layout, rng));
+        tile.free_velocity();
+        tile
+    };
+    (0..LANES).map(tile).collect()
 }
 
 /// A state of a tree: positions within a radian, unit quaternions, moderate velocities, controls and forces.

@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::contact::{ROUNDING, random_slots};
 use super::data::Parts;
-use super::dynamics::{LANES, MODELS, random_state, sets};
+use super::dynamics::{LANES, MODELS, random_tiles, sets};
 use super::{Case, Data, Tolerance};
 use crate::dynamics::TreeTile;
 
@@ -182,14 +182,7 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
     tree.tree.lanes = LANES as u32;
     let dims = tree.tree;
     let (n_v, n_row, stride) = (dims.n_v as usize, dims.n_row as usize, row_stride(dims.n_v as usize));
-    let tiles: Vec<TreeTile<f64>> = (0..LANES)
-        .map(|_| {
-            let mut tile = TreeTile::new(&set.layout, &set.params[0]);
-            tile.set(0, &random_state(&set.layout, &mut rng));
-            tile.free_velocity();
-            tile
-        })
-        .collect();
+    let tiles = random_tiles(set, &mut rng);
     let slots: Vec<_> =
         tiles.iter().enumerate().map(|(lane, tile)| Slots::random(lane, most, tile, &mut rng)).collect();
     let counts: Vec<_> = slots.iter().map(|slots| slots.words.len() / map::SIZE).collect();

@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::contact::{ITERATED, ROUNDING, afloat};
 use super::convex;
-use super::dynamics::{LANES, random_state};
+use super::dynamics::{LANES, random_tiles};
 use super::newton_cr;
 use super::subadmm::{self, Assembled};
 use super::{Case, Data, EXACT, Tolerance};
@@ -161,14 +161,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
     let mut tree = set.layout.dims;
     tree.lanes = LANES as u32;
     let (n_v, n_row_real) = (tree.n_v as usize, tree.n_row as usize * row_stride(tree.n_v as usize));
-    let tiles: Vec<TreeTile<f64>> = (0..LANES)
-        .map(|_| {
-            let mut tile = TreeTile::new(&set.layout, &set.params[0]);
-            tile.set(0, &random_state(&set.layout, &mut rng));
-            tile.free_velocity();
-            tile
-        })
-        .collect();
+    let tiles = random_tiles(set, &mut rng);
     let of =
         |field: fn(&TreeTile<f64>) -> &Vec<f64>| Data::Lanes(tiles.iter().map(|tile| field(tile).clone()).collect());
     let all = Islands::new(&tiles, &mut rng);

@@ -140,6 +140,16 @@ pub struct Constraint {
     pub delassus: [f64; 6],
 }
 
+impl Constraint {
+    /// Effective mass, kg: the inverse mean of the diagonal of `G_ii`; 0 where nothing moves the constraint.
+    #[must_use]
+    pub(crate) fn mass(&self) -> f64 {
+        let g = &self.delassus;
+        let mass = if self.law.rows() == 3 { 3.0 / (g[0] + g[3] + g[5]) } else { 1.0 / g[0] };
+        if mass.is_finite() { mass } else { 0.0 }
+    }
+}
+
 /// A constraint's share of one subsystem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side {

@@ -60,15 +60,15 @@ impl ContactProblem {
         }
     }
 
-    /// Whether the impulses of an island are absurd: see [`ABSURD`].
-    fn is_absurd(&self, island: &Island, lambda: &[f64]) -> bool {
-        let [impulse, work] = ABSURD;
+    /// Whether the impulses of an island, which do so much work on a request, are absurd: see [`ABSURD`].
+    fn is_absurd(&self, island: &Island, lambda: &[f64], work: f64) -> bool {
+        let [most_impulse, most_work] = ABSURD;
         let largest = |&i: &u32| {
             let c = &self.constraints[i as usize];
             lambda[c.row..c.row + c.law.rows()].iter().fold(0.0, |most: f64, x| most.max(x.abs()))
         };
         let ids = self.plan.constraints_of(island);
-        self.work_of_requests(island, lambda) > work || ids.iter().map(largest).fold(0.0, f64::max) > impulse
+        work > most_work || ids.iter().map(largest).fold(0.0, f64::max) > most_impulse
     }
 
     /// Largest work of a request of an island by the mass that it moves, J/kg: what heavy things that press on light ones
@@ -113,15 +113,6 @@ impl ContactProblem {
     }
 }
 
-impl Constraint {
-    /// Effective mass, kg; 0 where nothing moves it.
-    fn mass(&self) -> f64 {
-        let g = &self.delassus;
-        let mass = if self.law.rows() == 3 { 3.0 / (g[0] + g[3] + g[5]) } else { 1.0 / g[0] };
-        if mass.is_finite() { mass } else { 0.0 }
-    }
-}
-
 /// Goes on where a solver of exact contact found no solution that makes sense: the outcome with what was found, and which
 /// biases gave way. None: it stands. `gave_up`: the solver tries everything, and what it leaves unsolved with iterations to
 /// spare may have no solution.
@@ -139,7 +130,7 @@ pub(super) fn relax(
     let doubt = |island: &'_ Island| {
         let work = problem.work_of_requests(island, lambda);
         let solved = measure(problem, island, settings, lambda, &mut scratch).0;
-        if problem.is_absurd(island, lambda) || !solved && HOPELESS < work {
+        if problem.is_absurd(island, lambda, work) || !solved && HOPELESS < work {
             return Some(Doubt { most: all, certain: true });
         }
         let still = |&i: &u32| problem.is_still(&problem.constraints[i as usize]);
@@ -225,28 +216,33 @@ impl Attempt<'_> {
             }
         }
         self.relaxed.relax(&self.list[before..]);
-        let zero = vec![0.0; self.problem.n_rows];
         let mut iterations = 0;
         let left_out = before < self.list.len();
         if left_out || !tried {
             let watch = if tried { Watch::Requests } else { Watch::Nothing };
-            let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, watch);
-            let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
-            iterations += search.iterations;
-            if solved && !self.relaxed.is_absurd(island, &search.best) {
-                return left_out.then_some(Found { solved, lambda: search.best, iterations });
+            let found = self.search(island, most, watch);
+            iterations += found.iterations;
+            let work = self.relaxed.work_of_requests(island, &found.lambda);
+            if found.solved && !self.relaxed.is_absurd(island, &found.lambda, work) {
+                return left_out.then_some(found);
             }
         }
         for &i in ids {
             let c = &self.relaxed.constraints[i as usize];
             self.relaxed.constraints[i as usize].cap = self.relaxed.cap(c);
         }
-        let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, Watch::Nothing);
-        let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
-        let (iterations, lambda) = (iterations + search.iterations, search.best);
-        self.note(island, &lambda);
+        let found = self.search(island, most, Watch::Nothing);
+        self.note(island, &found.lambda);
         ids.iter().for_each(|&i| self.relaxed.constraints[i as usize].cap = f64::INFINITY);
-        Some(Found { solved, lambda, iterations })
+        Some(Found { iterations: iterations + found.iterations, ..found })
+    }
+
+    /// Looks for a solution of an island of the relaxed problem, from zero.
+    fn search(&self, island: &Island, most: u32, watch: Watch) -> Found {
+        let zero = vec![0.0; self.problem.n_rows];
+        let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, watch);
+        let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
+        Found { solved, lambda: search.best, iterations: search.iterations }
     }
 
     /// By how much the biases of an island give way at these impulses.

@@ -46,7 +46,8 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
                 to[v_begin..v_begin + n].copy_from_slice(&chunk.read_lane(buffer, lane, n)?);
             }
             let n_row = row_stride(n);
-            let rows = chunk.read_lane(b.row, lane, chunk.sets[index].n_row_real())?;
+            let n_real = chunk.sets[index].n_row_real();
+            let rows = chunk.read_lane(b.row, lane, n_real)?;
             for (i, record) in tree.rows.iter().enumerate() {
                 let numbers = &rows[i * n_row..];
                 if numbers[row_part::ACTIVE] == 0.0 {
@@ -54,7 +55,6 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
                 }
                 let joint = tree.dofs[record.dofs[0] as usize].joint as usize + model.trees[model_tree].joints.start;
                 let kind = row_kind(record);
-                let n_real = chunk.sets[index].n_row_real();
                 let at = tile_at(chunk.store.tile(), lane, n_real, i * n_row + row_part::IMPULSE);
                 homes.push((Home::Row { set: index, at, constraint: None }, RelaxedOf::Row(out.rows.len())));
                 out.rows.push(RowReport { kind, joint, impulse: numbers[row_part::IMPULSE] });
