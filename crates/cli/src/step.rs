@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use manyworlds::model::Model;
-use manyworlds::{Batch, Forces, RelaxedOf, RelaxedReport};
+use manyworlds::{Batch, Forces, RelaxedOf, RelaxedReport, RowOf};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
@@ -81,7 +81,11 @@ struct Contact {
 #[derive(Serialize)]
 struct Row {
     kind: &'static str,
-    joint: String,
+    /// What it acts on: one of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    joint: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tendon: Option<String>,
     impulse: f64,
 }
 
@@ -111,7 +115,13 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
         impulse: c.impulse,
         velocity: c.velocity,
     });
-    let rows = inspection.rows.iter().map(|r| Row { kind: r.kind, joint: joint(r.joint), impulse: r.impulse });
+    let rows = inspection.rows.iter().map(|r| {
+        let (joint, tendon) = match r.of {
+            RowOf::Joint(at) => (Some(joint(at)), None),
+            RowOf::Tendon(at) => (None, Some(tendon_name(&model, at))),
+        };
+        Row { kind: r.kind, joint, tendon, impulse: r.impulse }
+    });
     let summary = inspection.summary;
     let report = Report {
         model: model.name.clone(),
@@ -153,10 +163,17 @@ fn relaxation(of: &RelaxedReport) -> Relaxed {
     Relaxed { kind, index, by: By::Row(of.by), left_out: of.left_out }
 }
 
-/// Lengths by the tendons' names; of one without, by its number.
+/// Name of a tendon; of one without, its number.
+fn tendon_name(model: &Model, number: usize) -> String {
+    match model.tendons.get(number) {
+        Some(tendon) if !tendon.name.is_empty() => tendon.name.clone(),
+        _ => number.to_string(),
+    }
+}
+
+/// Lengths by the tendons' names.
 fn named(model: &Model, lengths: &[f64]) -> BTreeMap<String, f64> {
-    let name = |(number, name): (usize, &String)| if name.is_empty() { number.to_string() } else { name.clone() };
-    model.tendons.iter().map(|t| &t.name).enumerate().map(name).zip(lengths.iter().copied()).collect()
+    lengths.iter().enumerate().map(|(number, &length)| (tendon_name(model, number), length)).collect()
 }
 
 fn human(report: &Report) -> String {
@@ -194,9 +211,10 @@ fn human(report: &Report) -> String {
         text += &format!("\n{table}");
     }
     if !report.rows.is_empty() {
-        let mut table = output::table(["row", "joint", "impulse, N s or N m s"]);
+        let mut table = output::table(["row", "joint or tendon", "impulse, N s or N m s"]);
         for row in &report.rows {
-            table.add_row([row.kind.to_owned(), row.joint.clone(), format!("{:.4e}", row.impulse)]);
+            let of = row.joint.as_ref().or(row.tendon.as_ref()).cloned().unwrap_or_default();
+            table.add_row([row.kind.to_owned(), of, format!("{:.4e}", row.impulse)]);
         }
         text += &format!("\n{table}");
     }

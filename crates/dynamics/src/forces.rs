@@ -40,7 +40,10 @@ impl Plan {
                 continue;
             }
             plan.tendons.push(number);
-            plan.paths.push(tendon_path(tree, &tendon.path));
+            let mut path = tendon_path(tree, &tendon.path);
+            path.params.extend(tendon.range.unwrap_or([-param::UNBOUNDED, param::UNBOUNDED]));
+            path.params.push(tendon.dry_friction);
+            plan.paths.push(path);
             if tendon.stiffness != 0.0 || tendon.damping != 0.0 {
                 let on = plan.paths.len() as u32 - 1;
                 let [low, high] = tendon.spring_length.unwrap_or_default();
@@ -226,6 +229,11 @@ impl Plan {
             topology.extend(bytemuck::cast_slice::<_, u32>(&plan.points));
             topology.extend(&plan.dofs);
         }
+    }
+
+    /// The path of a tendon of the tree.
+    pub(crate) fn path_of(&self, tendon: usize) -> Option<u32> {
+        self.tendons.iter().position(|&known| known == tendon).map(|path| path as u32)
     }
 
     /// Appends the parameters, in the order of [`Plan::place`].

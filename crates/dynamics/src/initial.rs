@@ -1,7 +1,10 @@
-//! What a model leaves to its initial position: slack lengths of springs, and peak forces of muscles.
+//! What a model leaves to its initial position: slack lengths of springs, lengths of coupled tendons, and peak forces of
+//! muscles.
 
 use manyworlds_model::Model;
-use manyworlds_shaders::dynamics::tree::{ForceRecord, POSE, Params, SPATIAL, actuator_param, force, param, solve};
+use manyworlds_shaders::dynamics::tree::{
+    ForceRecord, NONE, POSE, Params, SPATIAL, actuator_param, force, param, row, solve,
+};
 use manyworlds_shaders::dynamics::{bias, factor, inertia, kinematics, path};
 
 use crate::layout::TreeLayout;
@@ -19,6 +22,13 @@ pub(crate) fn complete(tree: &TreeView, layout: &TreeLayout, params: &mut [f64])
         let at_rest = At::new(layout, params, &spring_position(model)[tree.tree.q.clone()]);
         let length = at_rest.pull[records.paths[record.on as usize].pull as usize];
         params[record.param as usize + param::FORCE_SLACK..][..2].fill(length);
+    }
+    for record in records.rows.iter().filter(|r| r.kind == row::TENDON_COUPLING) {
+        let at = At::new(layout, params, &model.initial_q()[tree.tree.q.clone()]);
+        let length = |path: u32| if path == NONE { 0.0 } else { at.pull[records.paths[path as usize].pull as usize] };
+        let to = record.param as usize;
+        params[to + param::COUPLING_REFERENCE] = length(record.q);
+        params[to + param::COUPLING_DRIVER_REFERENCE] = length(record.source);
     }
     let muscles = records.forces.iter().filter(|r| r.kind == force::ACTUATOR && r.muscle != 0);
     for record in muscles {

@@ -93,10 +93,18 @@ fn actuator(actuator: &Actuator, params: &mut Vec<f64>) {
 
 /// Position of q at which a joint stands as the model says.
 fn coupling(model: &Model, kind: &EqualityKind, params: &mut Vec<f64>) {
-    if let EqualityKind::Coupling { joint, driver, coefficients } = kind {
-        params.push(model.joints[*joint].reference);
-        params.push(driver.map_or(0.0, |d| model.joints[d].reference));
-        params.extend(coefficients);
+    match kind {
+        EqualityKind::Coupling { joint, driver, coefficients } => {
+            params.push(model.joints[*joint].reference);
+            params.push(driver.map_or(0.0, |d| model.joints[d].reference));
+            params.extend(coefficients);
+        }
+        EqualityKind::TendonCoupling { coefficients, .. } => {
+            // Known once the lengths at the initial position are.
+            params.extend([f64::NAN; 2]);
+            params.extend(coefficients);
+        }
+        EqualityKind::Connect { .. } | EqualityKind::Weld { .. } => {}
     }
 }
 
@@ -104,7 +112,7 @@ fn blocks(model: &Model, kind: &EqualityKind, params: &mut Vec<f64>) {
     let (bodies, frames, copies) = match kind {
         EqualityKind::Connect { bodies, anchors } => (bodies, anchors.map(|a| Pose::translation(a.x, a.y, a.z)), 1),
         EqualityKind::Weld { bodies, frames } => (bodies, *frames, 2),
-        EqualityKind::Coupling { .. } => return,
+        EqualityKind::Coupling { .. } | EqualityKind::TendonCoupling { .. } => return,
     };
     for _ in 0..copies {
         for (body, frame) in bodies.iter().zip(&frames) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use manyworlds_model::{Joint, JointKind};
 use manyworlds_shaders::dynamics::tree::{
-    ActuatorRecord, BodyRecord, DofRecord, JointRecord, NONE, TreeDims, joint, param,
+    ActuatorRecord, BodyRecord, DofRecord, JointRecord, NONE, TreeDims, joint, param, row,
 };
 
 use crate::forces::Plan;
@@ -19,7 +19,7 @@ impl TreeView<'_> {
         let (dofs, bound) = bind(self.kinematic_dofs(), &plan);
         let bodies = self.bodies(&dofs);
         let joints: Vec<JointRecord> = self.joints().iter().map(|j| self.joint(j)).collect();
-        let (rows, n_coupling) = rows::rows(self);
+        let rows = rows::rows(self, &plan);
         let blocks = rows::blocks(self);
         let actuators: Vec<ActuatorRecord> = self
             .actuators
@@ -41,6 +41,8 @@ impl TreeView<'_> {
                 n_u: actuators.len() as u32,
                 n_m: dofs.iter().map(|d| d.chain).sum(),
                 n_row: rows.len() as u32,
+                n_path_row: rows.iter().filter(|row| row.record.kind >= row::TENDON_LIMIT).count() as u32,
+                row_width: rows::width(&rows),
                 n_block: blocks.len() as u32,
                 lone: u32::from(lone),
                 bound: u32::from(bound),
@@ -54,14 +56,13 @@ impl TreeView<'_> {
         for (start, count, size) in [
             (&mut dims.joint_param, joints.len(), param::JOINT),
             (&mut dims.actuator_param, actuators.len(), param::ACTUATOR),
-            (&mut dims.coupling_param, n_coupling, param::COUPLING),
+            (&mut dims.coupling_param, rows::n_coupling(self), param::COUPLING),
             (&mut dims.block_param, blocks.len(), param::BLOCK),
         ] {
             *start = at as u32;
             at += count * size;
         }
         plan.place(dims, at);
-        let rows = rows::place(&rows, dims);
         let blocks = rows::place_blocks(&blocks, dims);
         let topology = &mut layout.topology;
         topology.extend(bytemuck::cast_slice::<_, u32>(&bodies));
@@ -71,9 +72,9 @@ impl TreeView<'_> {
         };
         append(&mut dims.joint_at, bytemuck::cast_slice(&joints));
         append(&mut dims.dof_at, bytemuck::cast_slice(&dofs));
-        append(&mut dims.actuator_at, bytemuck::cast_slice(&actuators));
-        append(&mut dims.row_at, bytemuck::cast_slice(&rows));
-        append(&mut dims.block_at, bytemuck::cast_slice(&blocks));
+        topology.extend(bytemuck::cast_slice::<_, u32>(&actuators));
+        topology.extend(bytemuck::cast_slice::<_, u32>(&blocks));
+        rows::append(&rows, &plan, dims, topology);
         plan.append(dims, topology);
         layout
     }

@@ -68,6 +68,11 @@ fn owner(model: &Model, kind: &EqualityKind) -> Option<usize> {
         EqualityKind::Coupling { joint, driver, .. } => {
             [model.joints[*joint].body, model.joints[driver.unwrap_or(*joint)].body]
         }
+        // The tendons' trees are one, if they are many.
+        EqualityKind::TendonCoupling { tendon, driver, .. } => {
+            let paths = [*tendon, driver.unwrap_or(*tendon)].map(|tendon| &model.tendons[tendon].path);
+            return paths.iter().flat_map(|path| model.bodies_of_path(path)).find_map(|body| model.bodies[body].tree);
+        }
     };
     match bodies.map(|b| model.bodies[b].tree) {
         [Some(a), Some(b)] if a == b => Some(a),

@@ -259,11 +259,8 @@ fn set_velocities(members: &mut [Member]) {
             }
             forward.for_dofs(b, |i| after[i] += dot(&forward.motion[SPATIAL * i..SPATIAL * (i + 1)], f));
         }
-        for (index, record) in forward.tree.rows.iter().enumerate() {
-            let numbers = forward.row(index);
-            for k in 0..record.count as usize {
-                after[record.dofs[k] as usize] += numbers[row::COEFFICIENT + k] * forward.impulses[index];
-            }
+        for (index, impulse) in forward.impulses.iter().enumerate() {
+            forward.row_terms(index).for_each(|(dof, j)| after[dof] += j * impulse);
         }
         forward.solve(&mut after);
         member.motion = Motion::new(forward, &after);

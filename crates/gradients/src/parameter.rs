@@ -7,7 +7,7 @@
 //! (polynomials in most parameters): no step is solved anew.
 
 use manyworlds_shaders::contact::frame::tangents;
-use manyworlds_shaders::contact::tree_layout::{bilateral_bias, row};
+use manyworlds_shaders::contact::tree_layout::{bilateral_bias, row, row_coefficient, row_head};
 use manyworlds_shaders::contact::tree_rows::row_laws;
 use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::inertia::inertia;
@@ -27,7 +27,7 @@ use crate::member::{BodyOfTree, settings, vector};
 use crate::mode::Mode;
 use crate::model::ContactModel;
 use crate::pool::Pooled;
-use crate::tree::Forward;
+use crate::tree::{Forward, pull};
 
 /// A number that a step depends on beside its state.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,17 +100,19 @@ fn balance(forward: &Forward, moved: &Moved, after: &[f64], at_bound: &[Option<u
     let mut left = zeros(n_v);
     multiply(tree, &matrix, after, &mut left);
     left.iter_mut().zip(b.iter()).for_each(|(left, b)| *left -= b);
-    let mut rows = zeros(tree.rows.len() * row::Y);
-    row_laws(tree, &params, forward.state, &mut rows);
+    let head = row_head(dims.row_width);
+    let mut rows = zeros(tree.rows.len() * head);
+    let pull = pull(tree, &moved.params, forward.state, [&moved.pose, &moved.motion]);
+    row_laws(tree, &params, forward.state, &pull, &mut rows);
     let mut speeds = zeros(tree.rows.len());
     for (index, record) in tree.rows.iter().enumerate() {
-        let numbers = &rows[index * row::Y..(index + 1) * row::Y];
+        let numbers = &rows[index * head..(index + 1) * head];
         let impulse = at_bound[index].map_or(forward.impulses[index], |bound| numbers[bound]);
         let mut speed = numbers[row::BIAS] + numbers[row::COMPLIANCE] * impulse;
-        for k in 0..record.count as usize {
-            let dof = record.dofs[k] as usize;
-            left[dof] -= numbers[row::COEFFICIENT + k] * impulse;
-            speed += numbers[row::COEFFICIENT + k] * after[dof];
+        for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
+            let j = row_coefficient(numbers, k);
+            left[dof as usize] -= j * impulse;
+            speed += j * after[dof as usize];
         }
         speeds[index] = speed;
     }

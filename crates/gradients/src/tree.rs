@@ -1,18 +1,23 @@
 //! One tree at the start of a step, as the step's own kernels see it, in double precision.
 
 use manyworlds_dynamics::TreeLayout;
-use manyworlds_shaders::contact::tree_layout::row;
+use manyworlds_shaders::contact::tree_layout::{row_coefficient, row_head};
 use manyworlds_shaders::contact::tree_rows::row_laws;
 use manyworlds_shaders::dynamics::bias::bias;
 use manyworlds_shaders::dynamics::factor::factor;
 use manyworlds_shaders::dynamics::inertia::inertia;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
-use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, param, solve};
+use manyworlds_shaders::dynamics::path;
+use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, joint, param, path as kinds, solve};
+use manyworlds_shaders::math::{quat_exp, quat_mul};
 
 use crate::bias::closed_below;
 use crate::grid::{Grid, axpy};
 use crate::pool::Pooled;
+
+/// Dofs move by this for differences of moment arms, m or rad: rounding and curvature then leave about 1e-10.
+const DIFFERENCE: f64 = 1e-5;
 
 /// A tree before a step.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +45,7 @@ pub struct TreeMade<'a> {
     pub factor: &'a [f64],
     /// Right-hand side of the free velocity, `[n_v]`.
     pub b: &'a [f64],
-    /// Rows without their responses, [n_row, [`row::Y`]].
+    /// Rows without their responses, [n_row, [`row_head`]].
     pub rows: &'a [f64],
 }
 
@@ -63,8 +68,10 @@ pub(crate) struct Forward<'a> {
     pub(crate) factor: Pooled,
     /// `[n_v]`
     pub(crate) b: Pooled,
-    /// Without responses, `[n_row][row::Y]`.
+    /// Without responses, `[n_row][row_head]`.
     pub(crate) rows: Pooled,
+    /// Lengths and moment arms of paths, where rows depend on these, `[n_pull]`.
+    pub(crate) pull: Pooled,
 }
 
 impl<'a> Forward<'a> {
@@ -74,7 +81,8 @@ impl<'a> Forward<'a> {
         let out = if let Some(made) = &input.made {
             let [mass, factor, b, rows] = [made.mass, made.factor, made.b, made.rows].map(Pooled::copy);
             let (params, state, impulses) = (input.params, input.state, input.rows);
-            Self { tree, params, state, impulses, closed: closed_below(false), pose, motion, mass, factor, b, rows }
+            let (closed, pull) = (closed_below(false), pull(&tree, params, state, [&pose, &motion]));
+            Self { tree, params, state, impulses, closed, pose, motion, mass, factor, b, rows, pull }
         } else {
             Self::on(tree, input.params, input.state, input.rows, [pose, motion])
         };
@@ -108,8 +116,9 @@ impl<'a> Forward<'a> {
         momentum(&tree, params, state, &mass, &force, &mut matrix, &mut b);
         let (mut factored, mut free, mut velocity) = (zeros(n_m), zeros(n_v), zeros(n_v));
         factor(&tree, &matrix, &b, &mut factored, &mut free, &mut velocity, &mut [0]);
-        let mut rows = zeros(n_row * row::Y);
-        row_laws(&tree, &params, state, &mut rows);
+        let mut rows = zeros(n_row * row_head(dims.row_width));
+        let pull = pull(&tree, numbers, state, [&pose, &motion]);
+        row_laws(&tree, &params, state, &pull, &mut rows);
         Self {
             tree,
             params: numbers,
@@ -122,6 +131,7 @@ impl<'a> Forward<'a> {
             factor: factored,
             b,
             rows,
+            pull,
         }
     }
 
@@ -213,17 +223,77 @@ impl<'a> Forward<'a> {
 
     /// The numbers of a row in [`Self::rows`].
     pub(crate) fn row(&self, index: usize) -> &[f64] {
-        &self.rows[index * row::Y..(index + 1) * row::Y]
+        let head = row_head(self.tree.dims.row_width);
+        &self.rows[index * head..(index + 1) * head]
     }
 
     /// `J A^-1 J^T` of a row, 1/kg.
     pub(crate) fn row_block(&self, index: usize) -> f64 {
-        let (record, coefficients) = (&self.tree.rows[index], &self.row(index)[row::COEFFICIENT..]);
-        let dofs = || record.dofs[..record.count as usize].iter().map(|&dof| dof as usize).zip(coefficients);
         let mut y = Pooled::zeros(self.n_v());
-        dofs().for_each(|(dof, x)| y[dof] = *x);
+        self.row_terms(index).for_each(|(dof, x)| y[dof] += x);
         self.solve(&mut y);
-        dofs().map(|(dof, x)| x * y[dof]).sum()
+        self.row_terms(index).map(|(dof, x)| x * y[dof]).sum()
+    }
+
+    /// J of a row: dofs and entries; a dof may be there twice.
+    pub(crate) fn row_terms(&self, index: usize) -> impl Iterator<Item = (usize, f64)> {
+        let (dofs, numbers) = (self.tree.row_dofs(&self.tree.rows[index]), self.row(index));
+        dofs.iter().enumerate().map(|(k, &dof)| (dof as usize, row_coefficient(numbers, k)))
+    }
+
+    /// Length of a path, where rows depend on paths.
+    pub(crate) fn length(&self, path: u32) -> f64 {
+        self.pull[self.tree.paths[path as usize].pull as usize]
+    }
+
+    /// Moment arms of a path, where rows depend on paths: dofs and entries.
+    pub(crate) fn arms(&self, path: u32) -> impl Iterator<Item = (usize, f64)> {
+        let record = &self.tree.paths[path as usize];
+        let arms = &self.pull[record.pull as usize + 1..];
+        self.tree.path_dofs(record).iter().zip(arms).map(|(&dof, &arm)| (dof as usize, arm))
+    }
+
+    /// How these change with each of the dofs, `[dofs, dofs]`, by central differences; `None`: they do not.
+    pub(crate) fn arm_slopes(&self, path: u32) -> Option<Grid> {
+        let record = &self.tree.paths[path as usize];
+        if record.kind == kinds::LINEAR {
+            return None;
+        }
+        let dofs = self.tree.path_dofs(record);
+        let mut slopes = Grid::zeros(dofs.len(), dofs.len());
+        for (i, &dof) in dofs.iter().enumerate() {
+            let [ahead, behind] = [DIFFERENCE, -DIFFERENCE].map(|by| self.moved_pull(dof as usize, by));
+            for k in 0..dofs.len() {
+                let at = record.pull as usize + 1 + k;
+                slopes[(k, i)] = (ahead[at] - behind[at]) / (2.0 * DIFFERENCE);
+            }
+        }
+        Some(slopes)
+    }
+
+    /// Paths where one dof has moved.
+    fn moved_pull(&self, dof: usize, by: f64) -> Pooled {
+        let tree = &self.tree;
+        let joint = &tree.joints[tree.dofs[dof].joint as usize];
+        let (mut state, at) = (Pooled::copy(self.state), dof - joint.dof_begin as usize);
+        let q = joint.q_begin as usize;
+        // Where the quaternion of a joint begins, and its first dof.
+        let turns = match joint.kind {
+            joint::FREE if at >= 3 => Some((q + 3, 3)),
+            joint::BALL => Some((q, 0)),
+            _ => None,
+        };
+        if let Some((q, first)) = turns {
+            let mut turn = [0.0; 3];
+            turn[at - first] = by;
+            let now = [state[q], state[q + 1], state[q + 2], state[q + 3]];
+            state[q..q + 4].copy_from_slice(&quat_mul(now, quat_exp(turn)));
+        } else {
+            state[q + at] += by;
+        }
+        let (mut pose, mut motion) = (Pooled::zeros(self.pose.len()), Pooled::zeros(self.motion.len()));
+        kinematics(tree, Params::<f64>::Shared(self.params), &state, &mut pose, &mut motion);
+        pull(tree, self.params, &state, [&pose, &motion])
     }
 
     /// Calls `f` with the dofs that move a body.
@@ -234,4 +304,13 @@ impl<'a> Forward<'a> {
             i = self.tree.dofs[i as usize].parent;
         }
     }
+}
+
+/// Lengths and moment arms of paths; none where no row depends on any.
+pub(crate) fn pull(tree: &Tree, params: &[f64], state: &[f64], [pose, motion]: [&[f64]; 2]) -> Pooled {
+    let mut pull = Pooled::zeros(if tree.dims.n_path_row > 0 { tree.dims.n_pull as usize } else { 0 });
+    if !pull.is_empty() {
+        path::path(tree, Params::Shared(params), state, pose, motion, &mut pull);
+    }
+    pull
 }

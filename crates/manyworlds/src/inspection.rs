@@ -51,10 +51,19 @@ pub struct ContactReport {
 pub struct RowReport {
     /// "limit", "dry friction", "drive" or "coupling".
     pub kind: &'static str,
-    /// Joint of the model.
-    pub joint: usize,
+    /// What it acts on.
+    pub of: RowOf,
     /// N s or N m s.
     pub impulse: f64,
+}
+
+/// What a row acts on; of couplings, what is driven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowOf {
+    /// A joint of the model.
+    Joint(usize),
+    /// A tendon of the model.
+    Tendon(usize),
 }
 
 /// A contact or row whose bias gave way in a step that asked for what no motion gives.

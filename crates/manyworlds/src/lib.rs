@@ -51,7 +51,7 @@ pub use field::{Block, BlockMut, Field, FieldId, FieldMut, Layout, Number, Numbe
 pub use forces::Forces;
 pub use geoms::GeomParameter;
 pub use group::State;
-pub use inspection::{ContactReport, Inspection, RelaxedOf, RelaxedReport, RowReport, StepProblem};
+pub use inspection::{ContactReport, Inspection, RelaxedOf, RelaxedReport, RowOf, RowReport, StepProblem};
 pub use load::load;
 pub use manyworlds_contact as contact;
 pub use manyworlds_dynamics::Parameter;

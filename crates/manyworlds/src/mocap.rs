@@ -83,7 +83,7 @@ impl MocapMap {
                         (bodies, anchors.map(|a| Pose::translation(a.x, a.y, a.z)), 1)
                     }
                     EqualityKind::Weld { bodies, frames } => (bodies, *frames, 2),
-                    EqualityKind::Coupling { .. } => continue,
+                    EqualityKind::Coupling { .. } | EqualityKind::TendonCoupling { .. } => continue,
                 };
                 for _ in 0..blocks {
                     let sides = [param::BLOCK_FRAME_A, param::BLOCK_FRAME_B];

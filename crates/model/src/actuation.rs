@@ -26,6 +26,10 @@ pub struct Tendon {
     pub damping: f64,
     /// The spring is slack between these lengths; `None`: at the length in the model's initial position.
     pub spring_length: Option<[f64; 2]>,
+    /// Lower and upper bound of the length.
+    pub range: Option<[f64; 2]>,
+    /// Dry friction, a force.
+    pub dry_friction: f64,
 }
 
 /// How a tendon's length depends on positions.

@@ -223,7 +223,7 @@ impl ModelBuilder {
 
 impl Model {
     fn renumber(&mut self, new_body: &[usize], new_joint: &[usize], new_geom: &[usize]) {
-        use EqualityKind::{Connect, Coupling, Weld};
+        use EqualityKind::{Connect, Coupling, TendonCoupling, Weld};
         for body in &mut self.bodies {
             body.parent = new_body[body.parent];
         }
@@ -263,6 +263,7 @@ impl Model {
                     *joint = new_joint[*joint];
                     *driver = driver.map(|d| new_joint[d]);
                 }
+                TendonCoupling { .. } => {}
             }
         }
         for pair in &mut self.pairs {

@@ -42,7 +42,7 @@ pub struct Model {
     /// Bodies whose pose in the world the user gives at any time, in order; nothing moves them.
     pub mocaps: Vec<usize>,
     /// Kinematic trees rooted at the ground, in order; their bodies, joints, `q` and `v` are contiguous. Those of which
-    /// joints are coupled are one.
+    /// joints are coupled, or bound by a tendon or an actuator, are one.
     pub trees: Vec<Tree>,
     /// Length of the generalized position.
     pub n_q: usize,
@@ -229,6 +229,15 @@ pub enum EqualityKind {
         /// The driven joint.
         joint: usize,
         /// The driving joint.
+        driver: Option<usize>,
+        /// Polynomial coefficients, constant first.
+        coefficients: [f64; 5],
+    },
+    /// The same for the lengths of two tendons, less those in the model's initial position.
+    TendonCoupling {
+        /// The driven tendon.
+        tendon: usize,
+        /// The driving tendon.
         driver: Option<usize>,
         /// Polynomial coefficients, constant first.
         coefficients: [f64; 5],

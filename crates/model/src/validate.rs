@@ -319,6 +319,11 @@ impl ModelBuilder {
     fn check_tendon(&self, tendon: &Tendon) -> Check {
         non_negative("stiffness", tendon.stiffness)?;
         non_negative("damping", tendon.damping)?;
+        non_negative("dry friction", tendon.dry_friction)?;
+        if let Some(range) = tendon.range {
+            finite("range", &range)?;
+            ordered("range", range)?;
+        }
         if let Some(lengths) = tendon.spring_length {
             finite("spring length", &lengths)?;
             ordered("spring length", lengths)?;
@@ -442,6 +447,13 @@ impl ModelBuilder {
                     if matches!(kind, JointKind::Ball | JointKind::Free) {
                         return Err(format!("only hinge and slide joints can be coupled, joint {index} is {kind:?}"));
                     }
+                }
+                finite("coefficients", coefficients)
+            }
+            EqualityKind::TendonCoupling { tendon, driver, coefficients } => {
+                match *driver {
+                    Some(driver) => two("tendon", [*tendon, driver], self.tendons.len())?,
+                    None => index_of("tendon", *tendon, self.tendons.len())?,
                 }
                 finite("coefficients", coefficients)
             }

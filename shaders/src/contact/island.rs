@@ -291,10 +291,10 @@ pub struct SetDims {
     pub v_at: u32,
     /// Reals of a lane of `state`.
     pub n_state: u32,
-    /// First word of the row records in `topology`.
-    pub row_at: u32,
     /// Reals of a lane of `row`.
     pub n_row_real: u32,
+    /// Terms of a static row.
+    pub row_width: u32,
 }
 
 /// `count` records from word `at` of `island_index`.

@@ -1,24 +1,23 @@
 //! Static rows of the trees of one set as constraints of their islands, from what `contact/tree_rows` made of them.
 
 use super::island::{RowItem, SetDims, con, items};
-use super::tree_layout::{row, row_stride};
+use super::tree_layout::{row, row_coefficient, row_dof, row_head, row_stride};
 use crate::args::Args;
-use crate::dynamics::tree::RowRecord;
 use crate::{LANES, Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SetDims;
 
-/// `rows` is a tile buffer of the set, `records` its row records.
+/// `rows` is a tile buffer of the set.
 pub fn island_rows<T: Scalar>(
     dims: &SetDims,
-    records: &[RowRecord],
     index: &[u32],
     rows: &[T::Pack],
     jac: &mut [T],
     cons: &mut [T],
 ) {
-    let (n_v, stride) = (dims.n_v as usize, row_stride(dims.n_v as usize));
+    let (n_v, head) = (dims.n_v as usize, row_head(dims.row_width));
+    let stride = row_stride(n_v, dims.row_width);
     for item in items::<RowItem>(index, dims.rows_at, dims.n_rows) {
         let (tile, lane, r) = (item.lane as usize / LANES, item.lane as usize % LANES, item.row as usize);
         let from = &rows[tile * dims.n_row_real as usize + r * stride..][..stride];
@@ -36,18 +35,17 @@ pub fn island_rows<T: Scalar>(
         let (j, y) = jac[item.jac as usize..][..2 * n_v].split_at_mut(n_v);
         for i in 0..n_v {
             j[i] = T::lit(0.0);
-            y[i] = if acts { get(row::Y + i) } else { T::lit(0.0) };
+            y[i] = if acts { get(head + i) } else { T::lit(0.0) };
         }
-        for k in 0..records[r].count as usize {
-            j[records[r].dofs[k] as usize] = get(row::COEFFICIENT + k);
+        for k in 0..dims.row_width as usize {
+            j[row_dof(from, k)] += row_coefficient(from, k).lane(lane);
         }
     }
 }
 
-/// Buffers: topology, row, island_index -> island_jac, island_con.
+/// Buffers: row, island_index -> island_jac, island_con.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let dims: Dims = args.dims();
-    let [topology, rows, index, jac, cons] = args.split();
-    let records = bytemuck::cast_slice(topology.index()[dims.row_at as usize..].as_chunks::<8>().0.as_flattened());
-    island_rows(&dims, records, index.index(), rows.tile(), jac.real_mut(), cons.real_mut());
+    let [rows, index, jac, cons] = args.split();
+    island_rows(&dims, index.index(), rows.tile(), jac.real_mut(), cons.real_mut());
 }

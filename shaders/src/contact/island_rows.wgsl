@@ -1,16 +1,14 @@
 // Static rows of the trees of one set as constraints of their islands; an invocation a row.
 #import index
 #import contact/island_set
-#import contact/tree_layout.rs
+#import contact/tree_layout
 #import contact/island.rs
-#import dynamics/tree.rs
 
 @group(0) @binding(0) var<uniform> dims: Dims;
-@group(0) @binding(1) var<storage, read> topology: array<u32>;
-@group(0) @binding(2) var<storage, read> row: array<real>;
-@group(0) @binding(3) var<storage, read> island_index: array<u32>;
-@group(0) @binding(4) var<storage, read_write> island_jac: array<real>;
-@group(0) @binding(5) var<storage, read_write> island_con: array<real>;
+@group(0) @binding(1) var<storage, read> row: array<real>;
+@group(0) @binding(2) var<storage, read> island_index: array<u32>;
+@group(0) @binding(3) var<storage, read_write> island_jac: array<real>;
+@group(0) @binding(4) var<storage, read_write> island_con: array<real>;
 
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
@@ -20,7 +18,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let item = row_item(index);
     let n_v = dims.n_v;
-    let at = tile_at(item.lane, dims.n_row_real, item.row * (ROW_Y + n_v));
+    let at = tile_at(item.lane, dims.n_row_real, item.row * row_stride(n_v, dims.row_width));
     let zero = real(0.0);
     // A row that cannot act is one that carries nothing.
     let acts = zero < row[at + ROW_ACTIVE * TILE];
@@ -33,10 +31,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     island_con[c + CON_ROW_WARM] = row[at + ROW_IMPULSE * TILE];
     for (var i = 0u; i < n_v; i++) {
         island_jac[item.jac + i] = zero;
-        island_jac[item.jac + n_v + i] = select(zero, row[at + (ROW_Y + i) * TILE], acts);
+        island_jac[item.jac + n_v + i] = select(zero, row[at + (row_head(dims.row_width) + i) * TILE], acts);
     }
-    let record = dims.row_at + ROW_RECORD_SIZE * item.row;
-    for (var k = 0u; k < topology[record + ROW_RECORD_COUNT]; k++) {
-        island_jac[item.jac + topology[record + ROW_RECORD_DOFS + k]] = row[at + (ROW_COEFFICIENT + k) * TILE];
+    for (var k = 0u; k < dims.row_width; k++) {
+        let dof = u32(row[at + (ROW_DOF + ROW_TERM * k) * TILE]);
+        island_jac[item.jac + dof] += row[at + (ROW_COEFFICIENT + ROW_TERM * k) * TILE];
     }
 }

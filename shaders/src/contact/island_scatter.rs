@@ -27,7 +27,7 @@ pub fn island_scatter<T: Scalar>(
     }
     for item in items::<RowItem>(index, dims.rows_at, dims.n_rows) {
         let (tile, lane) = (item.lane as usize / LANES, item.lane as usize % LANES);
-        let at = tile * dims.n_row_real as usize + item.row as usize * row_stride(n_v) + row::IMPULSE;
+        let at = tile * dims.n_row_real as usize + item.row as usize * row_stride(n_v, dims.row_width) + row::IMPULSE;
         rows[at].set_lane(lane, impulse[3 * item.constraint as usize]);
     }
 }

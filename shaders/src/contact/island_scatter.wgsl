@@ -1,7 +1,7 @@
 // Solved velocities back to the trees of one set, and the impulses of their static rows; an invocation a tree or row.
 #import index
 #import contact/island_set
-#import contact/tree_layout.rs
+#import contact/tree_layout
 #import contact/island.rs
 
 @group(0) @binding(0) var<uniform> dims: Dims;
@@ -23,7 +23,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     if index < dims.n_rows {
         let item = row_item(index);
-        let at = tile_at(item.lane, dims.n_row_real, item.row * (ROW_Y + dims.n_v) + ROW_IMPULSE);
+        let at = tile_at(item.lane, dims.n_row_real, item.row * row_stride(dims.n_v, dims.row_width) + ROW_IMPULSE);
         row[at] = impulse[3u * item.constraint];
     }
 }

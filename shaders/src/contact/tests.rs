@@ -1,7 +1,7 @@
 //! The solver of the tree path on problems written by hand: residuals are recomputed here, in plain f64.
 
 use super::local;
-use super::tree_layout::{LaneDims, info, phase, row, slot};
+use super::tree_layout::{LaneDims, info, phase, row, row_head, slot};
 use super::tree_pgs::{tree_pgs, work_packs};
 use crate::{F64x8, LANES, Real};
 
@@ -129,6 +129,7 @@ fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Sol
         lanes: LANES as u32,
         n_v: n_v as u32,
         n_row: n_row as u32,
+        row_width: row::WIDTH,
         sweeps: rounds,
         tolerance,
         rows: most,
@@ -174,10 +175,10 @@ fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Sol
             set(row::ACTIVE, 1.0);
             set(row::BLOCK, j.iter().zip(&y).map(|(a, b)| a * b).sum());
             for (k, &(dof, coefficient)) in row_in.j.iter().enumerate() {
-                set(row::COEFFICIENT + k, coefficient);
-                set(row::DOF + k, dof as f64);
+                set(row::COEFFICIENT + row::TERM * k, coefficient);
+                set(row::DOF + row::TERM * k, dof as f64);
             }
-            (0..n_v).for_each(|i| set(row::Y + i, y[i]));
+            (0..n_v).for_each(|i| set(row_head(row::WIDTH) + i, y[i]));
         }
     }
     let mut impulse = vec![zero; 3 * n_slot];

@@ -22,7 +22,7 @@ pub fn tree_certify<R: Real>(
     info_out: &mut [R],
 ) {
     let (zero, one, n_v) = (R::lit(0.0), R::lit(1.0), tree.dofs.len());
-    let (size, stride) = (slot_reals(n_v), row_stride(n_v));
+    let (size, stride) = (slot_reals(n_v), row_stride(n_v, tree.dims.row_width));
     let (info_out, v) = info_out.split_at_mut(info::SIZE);
     let v = &mut v[..n_v];
     solve(tree, factor, v);
@@ -43,7 +43,7 @@ pub fn tree_certify<R: Real>(
         if none(active) {
             continue;
         }
-        let sigma = row_velocity(r, v) + r[row::BIAS];
+        let sigma = row_velocity(tree.dims.row_width, r, v) + r[row::BIAS];
         let (lambda, compliance) = (r[row::IMPULSE], r[row::COMPLIANCE]);
         let bound = |x: R| x.max(r[row::LOWER]).min(r[row::UPPER]);
         let left = lambda - bound((lambda - sigma) / (one + compliance));
@@ -74,7 +74,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             nth(factor.tile(), t, dims.n_m),
             &constraint.tile()[begin * size..(begin + count) * size],
             &impulse.tile()[3 * begin..3 * (begin + count)],
-            nth(row.tile(), t, dims.n_row * row_stride(n_v) as u32),
+            nth(row.tile(), t, dims.n_row * row_stride(n_v, dims.row_width) as u32),
             &mut info_out.tile_mut()[t * reals..(t + 1) * reals],
         );
     }

@@ -73,7 +73,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         depth = max(depth, -constraint[c + SLOT_DISTANCE * TILE]);
         contacts += select(zero, one, zero < trace && zero <= mu);
     }
-    let stride = row_stride(n_v);
+    let stride = row_stride(n_v, dims.tree.row_width);
     let row_base = tile_base(lane, dims.tree.n_row * stride);
     for (var k = 0u; k < dims.tree.n_row; k++) {
         let r = row_base + k * stride * TILE;
@@ -82,9 +82,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         active_rows += one;
         var sigma = zero;
-        for (var d = 0u; d < 3u; d++) {
-            let vd = info[v + u32(row[r + (ROW_DOF + d) * TILE]) * TILE];
-            sigma = fma(row[r + (ROW_COEFFICIENT + d) * TILE], vd, sigma);
+        for (var d = 0u; d < dims.tree.row_width; d++) {
+            let vd = info[v + u32(row[r + (ROW_DOF + ROW_TERM * d) * TILE]) * TILE];
+            sigma = fma(row[r + (ROW_COEFFICIENT + ROW_TERM * d) * TILE], vd, sigma);
         }
         sigma += row[r + ROW_BIAS * TILE];
         let lambda = row[r + ROW_IMPULSE * TILE];

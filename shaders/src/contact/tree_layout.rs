@@ -24,6 +24,8 @@ pub struct LaneDims {
     pub tolerance: u32,
     /// Most rows of a lane's problem that is written out (its memory grows with their square): a multiple of eight.
     pub rows: u32,
+    /// Terms of a static row: see [`row`].
+    pub row_width: u32,
     /// 1: Newton steps and sweeps; 0: sweeps alone.
     pub newton: u32,
     /// What this dispatch does, of [`phase`]. Software adapters end the loops of an invocation that goes round too often
@@ -66,7 +68,7 @@ impl LaneDims {
     #[inline(always)]
     #[must_use]
     pub fn row(&self) -> usize {
-        row_stride(self.n_v as usize)
+        row_stride(self.n_v as usize, self.row_width)
     }
 }
 
@@ -140,7 +142,8 @@ pub fn slot_reals(n_v: usize) -> usize {
     slot::J + 6 * n_v
 }
 
-/// Reals of a row in `row`; Y `[n_v]` follows. A row obeys `sigma + e + c lambda = 0` between its bounds.
+/// Reals of a row in `row`: a head, then terms of J, as many in each row of a tree, then Y `[n_v]`. A row obeys
+/// `sigma + e + c lambda = 0` between its bounds.
 pub mod row {
     /// Bias e, m/s.
     pub const BIAS: usize = 0;
@@ -156,19 +159,28 @@ pub mod row {
     pub const BLOCK: usize = 5;
     /// Impulse; kept for the next step.
     pub const IMPULSE: usize = 6;
-    /// J at the row's dofs, 3; zero behind the last.
+    /// First term: J at a dof of the row; zero behind the last.
     pub const COEFFICIENT: usize = 7;
-    /// Its dofs as numbers, the same in all lanes, 3.
-    pub const DOF: usize = 10;
-    /// Y begins here.
-    pub const Y: usize = 13;
+    /// First term: that dof as a number, the same in all lanes.
+    pub const DOF: usize = 8;
+    /// Reals of a term.
+    pub const TERM: usize = 2;
+    /// Terms of the rows of a tree without rows of tendons.
+    pub const WIDTH: u32 = 3;
+}
+
+/// Reals of a row before Y.
+#[inline(always)]
+#[must_use]
+pub fn row_head(width: u32) -> usize {
+    row::COEFFICIENT + row::TERM * width as usize
 }
 
 /// Reals of a row in `row`.
 #[inline(always)]
 #[must_use]
-pub fn row_stride(n_v: usize) -> usize {
-    row::Y + n_v
+pub fn row_stride(n_v: usize, width: u32) -> usize {
+    row_head(width) + n_v
 }
 
 /// Reals of a lane's workspace on a device for problems of at most that many rows, a multiple of eight: the state between
@@ -237,7 +249,13 @@ pub fn load6<R: Real>(from: &[R], at: usize) -> [R; 6] {
 #[inline(always)]
 pub fn row_dof<R: Real>(r: &[R], k: usize) -> usize {
     // Numbers below 2^24 are exact in f32.
-    r[row::DOF + k].lane(0).to_f64() as usize
+    r[row::DOF + row::TERM * k].lane(0).to_f64() as usize
+}
+
+/// J at that dof.
+#[inline(always)]
+pub fn row_coefficient<R: Copy>(r: &[R], k: usize) -> R {
+    r[row::COEFFICIENT + row::TERM * k]
 }
 
 /// The slots of one tile in `slots`: begin, count, begin and count of the step before.

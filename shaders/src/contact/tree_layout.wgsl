@@ -4,8 +4,12 @@ fn slot_reals(n_v: u32) -> u32 {
     return SLOT_J + 6u * n_v;
 }
 
-fn row_stride(n_v: u32) -> u32 {
-    return ROW_Y + n_v;
+fn row_head(width: u32) -> u32 {
+    return ROW_COEFFICIENT + ROW_TERM * width;
+}
+
+fn row_stride(n_v: u32, width: u32) -> u32 {
+    return row_head(width) + n_v;
 }
 
 fn position_bias(error: real, per_step: real, fraction: real, largest: real, slop: real) -> real {

@@ -19,7 +19,9 @@
 use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape, real_mut, total};
 use super::local::{residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
-use super::tree_layout::{LaneDims, info, load3, load6, none, row, row_dof, slot, tile_slots};
+use super::tree_layout::{
+    LaneDims, info, load3, load6, none, row, row_coefficient, row_dof, row_head, slot, tile_slots,
+};
 use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::tree::status;
@@ -263,7 +265,7 @@ impl Found {
             real_mut(problem.upper)[at] = r[row::UPPER].lane(lane);
             real_mut(problem.compliance)[at] = compliance;
             for d in 0..n_v {
-                y[d * n * LANES + i] = r[row::Y + d].lane(lane);
+                y[d * n * LANES + i] = r[row_head(dims.row_width) + d].lane(lane);
             }
         }
         // G = J Y: a dof that does not move a slot adds nothing.
@@ -285,8 +287,8 @@ impl Found {
         }
         for (at, k) in self.rows() {
             let r = &rows[k * stride..(k + 1) * stride];
-            for d in 0..3 {
-                add(shape.of_row(at), row_dof(r, d), r[row::COEFFICIENT + d].lane(lane));
+            for d in 0..dims.row_width as usize {
+                add(shape.of_row(at), row_dof(r, d), row_coefficient(r, d).lane(lane));
             }
         }
         for (at, _) in self.rows() {
@@ -337,7 +339,7 @@ fn biased<R: Real>(dims: &LaneDims, constraint: &[R], rows: &[R], v: &[R], sigma
     }
     let rows = rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row());
     for (r, sigma) in rows.zip(singles) {
-        *sigma = row_velocity(r, v) + r[row::BIAS];
+        *sigma = row_velocity(dims.row_width, r, v) + r[row::BIAS];
     }
 }
 
@@ -371,7 +373,7 @@ fn start<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R], 
     }
     for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
         if nonzero(r[row::IMPULSE]) {
-            push(&r[row::Y..], r[row::IMPULSE], velocity);
+            push(&r[row_head(dims.row_width)..], r[row::IMPULSE], velocity);
         }
     }
 }
@@ -395,7 +397,7 @@ fn sweep<R: Real>(
         if none(active) {
             continue;
         }
-        let sigma = row_velocity(r, velocity) + r[row::BIAS];
+        let sigma = row_velocity(dims.row_width, r, velocity) + r[row::BIAS];
         let (lambda, compliance) = (r[row::IMPULSE], r[row::COMPLIANCE]);
         let bound = |x: R| x.max(r[row::LOWER]).min(r[row::UPPER]);
         let left = lambda - bound((lambda - sigma) / (one + compliance));
@@ -404,7 +406,7 @@ fn sweep<R: Real>(
         let change = R::select(active, next - lambda, zero);
         if nonzero(change) {
             r[row::IMPULSE] = R::select(active, next, lambda);
-            push(&r[row::Y..], change, velocity);
+            push(&r[row_head(dims.row_width)..], change, velocity);
         }
     }
     for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact_mut(3)) {
@@ -434,8 +436,8 @@ fn nonzero<R: Real>(x: R) -> bool {
 
 /// `J v` of a row, by its few dofs.
 #[inline(always)]
-pub(super) fn row_velocity<R: Real>(r: &[R], v: &[R]) -> R {
-    (0..3).fold(R::lit(0.0), |sum, k| r[row::COEFFICIENT + k].mul_add(v[row_dof(r, k)], sum))
+pub(super) fn row_velocity<R: Real>(width: u32, r: &[R], v: &[R]) -> R {
+    (0..width as usize).fold(R::lit(0.0), |sum, k| row_coefficient(r, k).mul_add(v[row_dof(r, k)], sum))
 }
 
 /// `J v` of a slot.

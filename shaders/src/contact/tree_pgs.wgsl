@@ -39,7 +39,7 @@ fn slot_address(s: u32) -> u32 {
 }
 
 fn row_address(k: u32) -> u32 {
-    return row_first + k * row_stride(dims.n_v) * TILE;
+    return row_first + k * row_stride(dims.n_v, dims.row_width) * TILE;
 }
 
 fn load_lambda(s: u32) -> vec3<real> {
@@ -98,9 +98,9 @@ fn push_slot(c: u32, x: vec3<real>) {
 // J v + e of a row.
 fn row_velocity(r: u32) -> real {
     var sigma = real(0.0);
-    for (var k = 0u; k < 3u; k++) {
-        let x = velocity[velocity_first + u32(row[r + (ROW_DOF + k) * TILE]) * TILE];
-        sigma = fma(row[r + (ROW_COEFFICIENT + k) * TILE], x, sigma);
+    for (var k = 0u; k < dims.row_width; k++) {
+        let x = velocity[velocity_first + u32(row[r + (ROW_DOF + ROW_TERM * k) * TILE]) * TILE];
+        sigma = fma(row[r + (ROW_COEFFICIENT + ROW_TERM * k) * TILE], x, sigma);
     }
     return sigma + row[r + ROW_BIAS * TILE];
 }
@@ -108,7 +108,7 @@ fn row_velocity(r: u32) -> real {
 fn push_row(r: u32, x: real) {
     for (var i = 0u; i < dims.n_v; i++) {
         let to = velocity_first + i * TILE;
-        velocity[to] = fma(row[r + (ROW_Y + i) * TILE], x, velocity[to]);
+        velocity[to] = fma(row[r + (row_head(dims.row_width) + i) * TILE], x, velocity[to]);
     }
 }
 
@@ -298,9 +298,9 @@ fn gather_row_slot(r: u32, i: u32, s: u32) {
     let span = dims.n_v * TILE;
     let y_first = slot_address(s) + (SLOT_J + 3u * dims.n_v) * TILE;
     var g = vec3<real>(real(0.0), real(0.0), real(0.0));
-    for (var d = 0u; d < 3u; d++) {
-        let y = y_first + u32(row[r + (ROW_DOF + d) * TILE]) * TILE;
-        let j = row[r + (ROW_COEFFICIENT + d) * TILE];
+    for (var d = 0u; d < dims.row_width; d++) {
+        let y = y_first + u32(row[r + (ROW_DOF + ROW_TERM * d) * TILE]) * TILE;
+        let j = row[r + (ROW_COEFFICIENT + ROW_TERM * d) * TILE];
         g = fma(vec3<real>(j, j, j), load_column(y, span), g);
     }
     store_slot(delassus_first + i * dense_span, s, g);
@@ -320,9 +320,10 @@ fn gather_row(r: u32, i: u32, compliance: real) {
             continue;
         }
         var g = real(0.0);
-        for (var d = 0u; d < 3u; d++) {
-            let dof = u32(row[r + (ROW_DOF + d) * TILE]);
-            g = fma(row[r + (ROW_COEFFICIENT + d) * TILE], row[y + (ROW_Y + dof) * TILE], g);
+        for (var d = 0u; d < dims.row_width; d++) {
+            let dof = u32(row[r + (ROW_DOF + ROW_TERM * d) * TILE]);
+            let response = row[y + (row_head(dims.row_width) + dof) * TILE];
+            g = fma(row[r + (ROW_COEFFICIENT + ROW_TERM * d) * TILE], response, g);
         }
         store(delassus_first + i * dense_span, at, g + select(real(0.0), compliance, at == i));
         at++;
@@ -352,7 +353,7 @@ fn place(lane: u32) -> u32 {
     slot_count = slots[tile + 1u];
     slot_first = slot_base(lane, slots[tile], 0u, slot_reals(dims.n_v));
     impulse_first = slot_base(lane, slots[tile], 0u, 3u);
-    row_first = tile_base(lane, dims.n_row * row_stride(dims.n_v));
+    row_first = tile_base(lane, dims.n_row * row_stride(dims.n_v, dims.row_width));
     velocity_first = tile_base(lane, dims.n_v);
     return tile_base(lane, dense_memory(dims.rows));
 }

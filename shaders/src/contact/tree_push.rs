@@ -1,7 +1,7 @@
 //! `b + J^T lambda`: the momentum that the impulses ask for, by themselves, for the certificate.
 
 pub use super::tree_layout::LaneDims as Dims;
-use super::tree_layout::{info, row, row_dof, slot, tile_slots};
+use super::tree_layout::{info, row, row_coefficient, row_dof, slot, tile_slots};
 use crate::args::Args;
 use crate::dynamics::tree::nth;
 use crate::{Real, Scalar};
@@ -18,9 +18,9 @@ pub fn tree_push<R: Real>(dims: &Dims, b: &[R], constraint: &[R], impulse: &[R],
         }
     }
     for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
-        for k in 0..3 {
+        for k in 0..dims.row_width as usize {
             let p = &mut p[row_dof(r, k)];
-            *p = r[row::COEFFICIENT + k].mul_add(r[row::IMPULSE], *p);
+            *p = row_coefficient(r, k).mul_add(r[row::IMPULSE], *p);
         }
     }
 }

@@ -34,13 +34,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             info[to] = fma(constraint[j + (2u * n_v + i) * TILE], lambda.z, second);
         }
     }
-    let stride = row_stride(n_v);
+    let stride = row_stride(n_v, dims.row_width);
     let row_base = tile_base(lane, dims.n_row * stride);
     for (var r = 0u; r < dims.n_row; r++) {
         let source = row_base + r * stride * TILE;
-        for (var k = 0u; k < 3u; k++) {
-            let to = p + u32(row[source + (ROW_DOF + k) * TILE]) * TILE;
-            info[to] = fma(row[source + (ROW_COEFFICIENT + k) * TILE], row[source + ROW_IMPULSE * TILE], info[to]);
+        for (var k = 0u; k < dims.row_width; k++) {
+            let to = p + u32(row[source + (ROW_DOF + ROW_TERM * k) * TILE]) * TILE;
+            info[to] = fma(row[source + (ROW_COEFFICIENT + ROW_TERM * k) * TILE], row[source + ROW_IMPULSE * TILE], info[to]);
         }
     }
 }

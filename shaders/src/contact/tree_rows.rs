@@ -1,8 +1,8 @@
-//! Static rows: joint limits, dry friction, force-limited drives and joint couplings.
+//! Static rows: limits and dry friction of joints and tendons, force-limited drives, couplings of joints or tendons.
 //!
-//! Buffers: topology, params, state, factor -> row (in place: the impulse of the step before is the warm start).
+//! Buffers: topology, params, state, factor, pull -> row (in place: the impulse of the step before is the warm start).
 
-use super::tree_layout::{bias, bilateral_bias, none, row, row_stride};
+use super::tree_layout::{bias, bilateral_bias, none, row, row_coefficient, row_head, row_stride};
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{self, NONE, Params, RowRecord, Tree, nth, nth_mut, param, solve, tile_params};
@@ -21,45 +21,74 @@ struct Law<R> {
     lower: R,
     upper: R,
     active: R,
-    coefficient: [R; 3],
+    /// J at the row's dofs; of a tendon's row, what its moment arms and those of its driver are multiplied by.
+    factors: [R; 3],
 }
 
 /// One tile; `rows` is `[n_row][row_stride]`.
-pub fn tree_rows<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], factor: &[R], rows: &mut [R]) {
-    let n_v = tree.dofs.len();
+pub fn tree_rows<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], factor: &[R], pull: &[R], rows: &mut [R]) {
+    let (n_v, width) = (tree.dofs.len(), tree.dims.row_width);
     let zero = R::lit(0.0);
-    for (record, out) in tree.rows.iter().zip(rows.chunks_exact_mut(row_stride(n_v))) {
-        let (head, y) = out.split_at_mut(row::Y);
-        if none(write_law(tree, params, state, record, head)) {
+    for (record, out) in tree.rows.iter().zip(rows.chunks_exact_mut(row_stride(n_v, width))) {
+        let (head, y) = out.split_at_mut(row_head(width));
+        if none(write_law(tree, params, state, pull, record, head)) {
             continue;
         }
         y.fill(zero);
-        for k in 0..record.count as usize {
-            y[record.dofs[k] as usize] = head[row::COEFFICIENT + k];
+        for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
+            y[dof as usize] += row_coefficient(head, k);
         }
         solve(tree, factor, y);
-        for k in 0..record.count as usize {
-            head[row::BLOCK] = head[row::COEFFICIENT + k].mul_add(y[record.dofs[k] as usize], head[row::BLOCK]);
+        for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
+            head[row::BLOCK] = row_coefficient(head, k).mul_add(y[dof as usize], head[row::BLOCK]);
         }
     }
 }
 
-/// What the rows say before their responses are known: `rows` is [n_row, [`row::Y`]]. For hosts; it has no kernel.
-pub fn row_laws<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], rows: &mut [R]) {
-    for (record, head) in tree.rows.iter().zip(rows.chunks_exact_mut(row::Y)) {
-        write_law(tree, params, state, record, head);
+/// What the rows say before their responses are known: `rows` is [n_row, [`row_head`]]. For hosts; it has no kernel.
+pub fn row_laws<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pull: &[R], rows: &mut [R]) {
+    for (record, head) in tree.rows.iter().zip(rows.chunks_exact_mut(row_head(tree.dims.row_width))) {
+        write_law(tree, params, state, pull, record, head);
+    }
+}
+
+/// J at one of the dofs of a row.
+#[inline(always)]
+fn coefficient<R: Real>(tree: &Tree, pull: &[R], record: &RowRecord, factors: &[R; 3], k: usize) -> R {
+    if record.kind < tree::row::TENDON_LIMIT {
+        return factors[k];
+    }
+    let own = &tree.paths[record.q as usize];
+    let count = own.dof_count as usize;
+    if k < count {
+        factors[0] * pull[own.pull as usize + 1 + k]
+    } else {
+        factors[1] * pull[tree.paths[record.source as usize].pull as usize + 1 + k - count]
     }
 }
 
 /// Writes all of a row but its response; whether it can act.
 #[inline(always)]
-fn write_law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord, head: &mut [R]) -> R::Mask {
+fn write_law<R: Real>(
+    tree: &Tree,
+    params: &Params<R>,
+    state: &[R],
+    pull: &[R],
+    record: &RowRecord,
+    head: &mut [R],
+) -> R::Mask {
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
-    let law = law(tree, params, state, record);
+    let law = law(tree, params, state, pull, record);
     let active = zero.lt(law.active);
+    let count = record.count as usize;
     // A limit that changed sides starts anew.
-    let same = law.coefficient[0].le(head[row::COEFFICIENT]) & head[row::COEFFICIENT].le(law.coefficient[0]);
-    let keeps = active & if record.kind == tree::row::LIMIT { same } else { zero.le(zero) };
+    let mut keeps = active;
+    if matches!(record.kind, tree::row::LIMIT | tree::row::TENDON_LIMIT) {
+        let along = (0..count).fold(zero, |sum, k| {
+            coefficient(tree, pull, record, &law.factors, k).mul_add(row_coefficient(head, k), sum)
+        });
+        keeps = keeps & zero.lt(along);
+    }
     let warm = head[row::IMPULSE].max(law.lower).min(law.upper);
     head[row::IMPULSE] = R::select(keeps & crate::math::finite(warm), warm, zero);
     head[row::BIAS] = R::select(active, law.bias, zero);
@@ -67,17 +96,21 @@ fn write_law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &Row
     head[row::LOWER] = law.lower;
     head[row::UPPER] = law.upper;
     head[row::ACTIVE] = R::select(active, one, zero);
-    for k in 0..3 {
-        head[row::COEFFICIENT + k] = R::select(active, law.coefficient[k], zero);
-        let dof = if k < record.count as usize { record.dofs[k] } else { 0 };
-        head[row::DOF + k] = R::lit(f64::from(dof));
+    for k in 0..tree.dims.row_width as usize {
+        let (mut j, mut dof) = (zero, 0);
+        if k < count {
+            j = R::select(active, coefficient(tree, pull, record, &law.factors, k), zero);
+            dof = tree.row_dofs(record)[k];
+        }
+        head[row::COEFFICIENT + row::TERM * k] = j;
+        head[row::DOF + row::TERM * k] = R::lit(f64::from(dof));
     }
     head[row::BLOCK] = zero;
     active
 }
 
 #[inline(always)]
-fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord) -> Law<R> {
+fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pull: &[R], record: &RowRecord) -> Law<R> {
     let (zero, one, unbounded) = (R::lit(0.0), R::lit(1.0), R::lit(param::UNBOUNDED));
     let h = params.at(param::TIMESTEP);
     let per_step = one / h;
@@ -85,21 +118,31 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord
     let largest = params.at(param::CORRECTION_MAX);
     let (at, q_at) = (record.param as usize, record.q as usize);
     let v = &state[tree.dims.v_at()..];
-    let velocity = |coefficient: &[R; 3]| {
-        (0..record.count as usize).fold(zero, |sum, k| coefficient[k].mul_add(v[record.dofs[k] as usize], sum))
+    let velocity = |factors: &[R; 3]| {
+        tree.row_dofs(record).iter().enumerate().fold(zero, |sum, (k, &dof)| {
+            coefficient(tree, pull, record, factors, k).mul_add(v[dof as usize], sum)
+        })
     };
-    let limit = |distance: R, coefficient: [R; 3]| {
-        let reach =
-            (distance * per_step).min(unbounded) + R::lit(2.0) * velocity(&coefficient).min(zero) - R::lit(REACH);
+    let limit = |distance: R, factors: [R; 3]| {
+        let reach = (distance * per_step).min(unbounded) + R::lit(2.0) * velocity(&factors).min(zero) - R::lit(REACH);
         Law {
             bias: bias(distance, per_step, fraction, largest, zero),
             compliance: zero,
             lower: zero,
             upper: unbounded,
             active: R::select(reach.lt(zero), one, zero),
-            coefficient,
+            factors,
         }
     };
+    // A tendon has no say where nothing changes its length, as where two sites meet.
+    let moved = |factors: &[R; 3]| {
+        let square = (0..record.count as usize).fold(zero, |sum, k| {
+            let j = coefficient(tree, pull, record, factors, k);
+            j.mul_add(j, sum)
+        });
+        R::select(zero.lt(square), one, zero)
+    };
+    let length = |path: u32| pull[tree.paths[path as usize].pull as usize];
     match record.kind {
         tree::row::LIMIT => {
             let q = state[q_at];
@@ -116,11 +159,24 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord
         tree::row::FRICTION => {
             let most = h * params.at(at + param::JOINT_FRICTION);
             let active = R::select(zero.lt(most), one, zero);
-            Law { bias: zero, compliance: zero, lower: -most, upper: most, active, coefficient: [one, zero, zero] }
+            Law { bias: zero, compliance: zero, lower: -most, upper: most, active, factors: [one, zero, zero] }
+        }
+        tree::row::TENDON_LIMIT => {
+            let l = length(record.q);
+            let (below, above) = (l - params.at(at + param::PATH_LOWER), params.at(at + param::PATH_UPPER) - l);
+            let nearer = below.le(above);
+            let law = limit(R::select(nearer, below, above), [R::select(nearer, one, -one), zero, zero]);
+            Law { active: law.active * moved(&law.factors), ..law }
+        }
+        tree::row::TENDON_FRICTION => {
+            let most = h * params.at(at + param::PATH_FRICTION);
+            let factors = [one, zero, zero];
+            let active = R::select(zero.lt(most), moved(&factors), zero);
+            Law { bias: zero, compliance: zero, lower: -most, upper: most, active, factors }
         }
         tree::row::DRIVE => {
             let gear = params.at3(at + param::ACTUATOR_GEAR);
-            let coefficient: [R; 3] = std::array::from_fn(|k| if k < record.count as usize { gear[k] } else { zero });
+            let factors: [R; 3] = std::array::from_fn(|k| if k < record.count as usize { gear[k] } else { zero });
             let length = if record.count == 1 {
                 gear[0] * state[q_at]
             } else {
@@ -138,7 +194,7 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord
                 let half = R::lit(0.5);
                 let way = half * h;
                 let gain = half * way.mul_add(position, damping);
-                (gain.mul_add(velocity(&coefficient), force), -(h * gain))
+                (gain.mul_add(velocity(&factors), force), -(h * gain))
             } else {
                 (force, -(h * h.mul_add(position, damping)))
             };
@@ -149,28 +205,31 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], record: &RowRecord
                 lower: h * params.at(at + param::ACTUATOR_FORCE),
                 upper: h * params.at(at + param::ACTUATOR_FORCE + 1),
                 active: R::select(R::lit(LEAST_GAIN).lt(b), one, zero),
-                coefficient,
+                factors,
             }
         }
         _ => {
+            let of_tendons = record.kind == tree::row::TENDON_COUPLING;
+            let value_of = |which: u32| if of_tendons { length(which) } else { state[which as usize] };
             let driver = if record.source == NONE {
                 zero
             } else {
-                state[record.source as usize] - params.at(at + param::COUPLING_DRIVER_REFERENCE)
+                value_of(record.source) - params.at(at + param::COUPLING_DRIVER_REFERENCE)
             };
             let (mut value, mut slope) = (zero, zero);
             for k in (0..5).rev() {
                 slope = slope.mul_add(driver, value);
                 value = value.mul_add(driver, params.at(at + param::COUPLING_COEFFICIENTS + k));
             }
-            let error = state[q_at] - params.at(at + param::COUPLING_REFERENCE) - value;
+            let error = value_of(record.q) - params.at(at + param::COUPLING_REFERENCE) - value;
+            let factors = [one, if record.source == NONE { zero } else { -slope }, zero];
             Law {
                 bias: bilateral_bias(error, per_step, fraction, largest),
                 compliance: zero,
                 lower: -unbounded,
                 upper: unbounded,
-                active: one,
-                coefficient: [one, if record.source == NONE { zero } else { -slope }, zero],
+                active: if of_tendons { moved(&factors) } else { one },
+                factors,
             }
         }
     }
@@ -182,11 +241,11 @@ fn rotation<R: Real>(state: &[R], at: usize) -> [R; 3] {
     quat_log([state[at], state[at + 1], state[at + 2], state[at + 3]])
 }
 
-/// Buffers: topology, params, state, factor, row.
+/// Buffers: topology, params, state, factor, pull, row.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
-    let [topology, params, state, factor, row] = args.split();
+    let [topology, params, state, factor, pull, row] = args.split();
     let tree = Tree::new(dims, topology.index());
     for t in 0..tiles {
         tree_rows(
@@ -194,7 +253,8 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             &tile_params(dims, params, t),
             nth(state.tile(), t, dims.n_state() as u32),
             nth(factor.tile(), t, dims.n_m),
-            nth_mut(row.tile_mut(), t, dims.n_row * row_stride(dims.n_v as usize) as u32),
+            nth(pull.tile(), t, dims.n_pull),
+            nth_mut(row.tile_mut(), t, dims.n_row * row_stride(dims.n_v as usize, dims.row_width) as u32),
         );
     }
 }

@@ -124,6 +124,14 @@ pub mod row {
     /// `q1 - ref1 = polynomial(q2 - ref2)`, bilateral; `param`: its coupling record, `q` and `source`: the positions of
     /// the driven joint and of the driver ([`super::NONE`]: none).
     pub const COUPLING: u32 = 4;
+    /// The nearer bound of a tendon's length; `param`: its path's record, `q`: its path. The dofs of this and of the rows
+    /// below are those of the paths, in their order.
+    pub const TENDON_LIMIT: u32 = 5;
+    /// Dry friction of a tendon, a box row; `param`: its path's record, `q`: its path.
+    pub const TENDON_FRICTION: u32 = 6;
+    /// A coupling of lengths; `param`: its coupling record, `q` and `source`: the paths of the driven tendon and of the
+    /// driver ([`super::NONE`]: none).
+    pub const TENDON_COUPLING: u32 = 7;
 }
 
 /// Block kinds, in `BlockRecord::kind`: static bilateral constraints of three rows.
@@ -227,9 +235,9 @@ pub mod param {
     /// Reals of an actuator record. An absent bound is plus or minus [`UNBOUNDED`].
     pub const ACTUATOR: usize = 14;
 
-    /// Coupling: position of the driven joint, rad or m, at the reference.
+    /// Coupling: position of the driven joint, rad or m, or length of the driven tendon, at the reference.
     pub const COUPLING_REFERENCE: usize = 0;
-    /// Coupling: position of the driver at the reference.
+    /// Coupling: the same of the driver.
     pub const COUPLING_DRIVER_REFERENCE: usize = 1;
     /// Coupling: polynomial coefficients, constant first, 5.
     pub const COUPLING_COEFFICIENTS: usize = 2;
@@ -254,6 +262,12 @@ pub mod param {
     /// Reals of a point's record.
     pub const POINT_SIZE: usize = 11;
 
+    /// Path of a tendon: lower bound of its length, m, or rad for those of joints.
+    pub const PATH_LOWER: usize = 0;
+    /// Path of a tendon: upper bound of its length.
+    pub const PATH_UPPER: usize = 1;
+    /// Path of a tendon: dry friction, force.
+    pub const PATH_FRICTION: usize = 2;
     /// Path between sites: frame of the first in its body (position, quaternion), 7.
     pub const PATH_FRAME: usize = 0;
     /// Path between sites: frame of the second, 7.

@@ -52,14 +52,10 @@ pub struct TreeDims {
     pub lone: u32,
     /// First word of the joint records in `topology`; body records begin at 0.
     pub joint_at: u32,
-    /// First word of the dof records.
+    /// First word of the dof records; actuator records follow, then block records.
     pub dof_at: u32,
-    /// First word of the actuator records.
-    pub actuator_at: u32,
     /// First word of the row records.
     pub row_at: u32,
-    /// First word of the block records.
-    pub block_at: u32,
     /// First real of the joint records in `params`; body records begin at [`param::HEADER`].
     pub joint_param: u32,
     /// First real of the actuator records.
@@ -82,6 +78,10 @@ pub struct TreeDims {
     pub path_at: u32,
     /// 1 when a dof's parents are not only the dofs that move its body, too: those that a path binds to it count as well.
     pub bound: u32,
+    /// Static rows that depend on paths; they come last.
+    pub n_path_row: u32,
+    /// Dofs of the widest static row, three at least.
+    pub row_width: u32,
 }
 /// The uniform of a kernel that needs no more than the tree.
 #[repr(C)]
@@ -214,7 +214,7 @@ pub struct ActuatorRecord {
     pub mode: u32,
 }
 
-/// A static row: a scalar constraint of at most three dofs of the tree.
+/// A static row: a scalar constraint of some dofs of the tree.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub struct RowRecord {
@@ -222,9 +222,9 @@ pub struct RowRecord {
     pub kind: u32,
     /// Number of dofs.
     pub count: u32,
-    /// The dofs; [`NONE`] behind the last.
-    pub dofs: [u32; 3],
-    /// Entry of q it depends on.
+    /// First word of the list of the dofs; one may be there twice.
+    pub dof_at: u32,
+    /// Entry of q it depends on, or path.
     pub q: u32,
     /// A second entry it depends on: see [`row`].
     pub source: u32,
@@ -363,18 +363,27 @@ impl<'a> Tree<'a> {
     /// Finds the records of a compiled topology.
     #[must_use]
     pub fn new(dims: &'a TreeDims, topology: &'a [u32]) -> Self {
+        let actuator_at = dims.dof_at + dims.n_v * words::<DofRecord>() as u32;
+        let block_at = actuator_at + dims.n_u * words::<ActuatorRecord>() as u32;
         Self {
             dims,
             bodies: records(topology, 0, dims.n_body),
             joints: records(topology, dims.joint_at, dims.n_joint),
             dofs: records(topology, dims.dof_at, dims.n_v),
-            actuators: records(topology, dims.actuator_at, dims.n_u),
+            actuators: records(topology, actuator_at, dims.n_u),
             rows: records(topology, dims.row_at, dims.n_row),
-            blocks: records(topology, dims.block_at, dims.n_block),
+            blocks: records(topology, block_at, dims.n_block),
             paths: records(topology, dims.path_at, dims.n_path),
             forces: records(topology, dims.path_at + dims.n_path * words::<PathRecord>() as u32, dims.n_force),
             words: topology,
         }
+    }
+
+    /// The dofs of a row.
+    #[inline(always)]
+    #[must_use]
+    pub fn row_dofs(&self, row: &RowRecord) -> &'a [u32] {
+        &self.words[row.dof_at as usize..(row.dof_at + row.count) as usize]
     }
 
     /// What stands on a path.

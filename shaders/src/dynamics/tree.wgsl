@@ -95,21 +95,29 @@ fn dof_parent(i: u32) -> u32 {
     return topology[dims.tree.dof_at + i * DOF_RECORD_SIZE + DOF_RECORD_PARENT];
 }
 
+fn actuator_at() -> u32 {
+    return dims.tree.dof_at + dims.tree.n_v * DOF_RECORD_SIZE;
+}
+
 fn actuator_record(i: u32) -> ActuatorRecord {
-    let at = dims.tree.actuator_at + i * ACTUATOR_RECORD_SIZE;
+    let at = actuator_at() + i * ACTUATOR_RECORD_SIZE;
     return ActuatorRecord(topology[at], topology[at + 1u]);
 }
 
 fn row_record(i: u32) -> RowRecord {
     let at = dims.tree.row_at + i * ROW_RECORD_SIZE;
     return RowRecord(
-        topology[at], topology[at + 1u], array<u32, 3>(topology[at + 2u], topology[at + 3u], topology[at + 4u]),
-        topology[at + 5u], topology[at + 6u], topology[at + 7u],
+        topology[at], topology[at + 1u], topology[at + 2u], topology[at + 3u], topology[at + 4u], topology[at + 5u],
     );
 }
 
+// One of the dofs of a row.
+fn row_record_dof(row: RowRecord, k: u32) -> u32 {
+    return topology[row.dof_at + k];
+}
+
 fn block_record(i: u32) -> BlockRecord {
-    let at = dims.tree.block_at + i * BLOCK_RECORD_SIZE;
+    let at = actuator_at() + dims.tree.n_u * ACTUATOR_RECORD_SIZE + i * BLOCK_RECORD_SIZE;
     return BlockRecord(topology[at], topology[at + 1u], topology[at + 2u], topology[at + 3u]);
 }
 

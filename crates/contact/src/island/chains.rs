@@ -55,7 +55,7 @@ impl Chains {
             chains.tips[dof.body as usize..dof.subtree_end as usize].fill(i as u32);
         }
         chains.bound = (tree.dims.bound == 1).then(|| tree.dofs.iter().map(|dof| dof.body..dof.subtree_end).collect());
-        chains.rows = tree.rows.iter().map(|row| chains.of_dofs(&row.dofs[..row.count as usize])).collect();
+        chains.rows = tree.rows.iter().map(|row| chains.of_dofs(tree.row_dofs(row))).collect();
         chains
     }
 

@@ -72,6 +72,7 @@ impl PgsParams {
             lanes: tree.lanes,
             n_v: tree.n_v,
             n_row: tree.n_row,
+            row_width: tree.row_width,
             sweeps: self.sweeps,
             tolerance: (self.tolerance as f32).to_bits(),
             rows: self.rows,

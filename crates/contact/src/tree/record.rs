@@ -42,6 +42,8 @@ pub struct TreeContactBuffers {
     pub motion: BufferId,
     /// Factor of the momentum matrix.
     pub factor: BufferId,
+    /// Lengths of paths and their moment arms.
+    pub pull: BufferId,
     /// Right-hand side, `[n_v]`.
     pub b: BufferId,
     /// Contact records, tile-ragged, 12 a slot.
@@ -52,7 +54,7 @@ pub struct TreeContactBuffers {
     pub slots: BufferId,
     /// Laws, J and Y, tile-ragged, `slot_reals(n_v)` a slot.
     pub constraint: BufferId,
-    /// Static rows, `n_row * row_stride(n_v)`; keeps its impulses from step to step.
+    /// Static rows, `n_row * row_stride(n_v, row_width)`; keeps its impulses from step to step.
     pub row: BufferId,
     /// Impulses of the step before, tile-ragged, 3 a slot.
     pub impulse_before: BufferId,
@@ -87,7 +89,7 @@ pub fn record_assembly(recording: &mut Recording, params: &PgsParams, tree: &Tre
         )
         .dispatch(&TREE_ASSEMBLE, &whole, lanes, &[b.topology, b.params, b.factor, b.state, b.slots, b.constraint])
         .dispatch(&TREE_WARM, &lane, lanes, &[b.slots, b.contact_map, b.impulse_before, b.impulse])
-        .dispatch(&TREE_ROWS, &whole, lanes, &[b.topology, b.params, b.state, b.factor, b.row]);
+        .dispatch(&TREE_ROWS, &whole, lanes, &[b.topology, b.params, b.state, b.factor, b.pull, b.row]);
 }
 
 /// Appends the second half: from the free velocity to velocity and impulses. No lane has more than

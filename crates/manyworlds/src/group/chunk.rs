@@ -72,7 +72,7 @@ impl<T: Scalar> ChunkSet<T> {
 
     /// Reals of a lane's rows.
     pub(crate) fn n_row_real(&self) -> usize {
-        self.step.dims.n_row as usize * row_stride(self.step.dims.n_v as usize)
+        self.step.dims.n_row as usize * row_stride(self.step.dims.n_v as usize, self.step.dims.row_width)
     }
 
     /// Whether a tree of a world does not move any more.

@@ -12,7 +12,7 @@ use super::problem::Home;
 use super::seen::whole;
 use super::shared::Shared;
 use crate::host::Place;
-use crate::{ContactReport, Error, Inspection, RelaxedOf, RelaxedReport, RowReport};
+use crate::{ContactReport, Error, Inspection, RelaxedOf, RelaxedReport, RowOf, RowReport};
 
 /// Gathers one world of a chunk.
 pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world: usize) -> Result<Inspection, Error> {
@@ -45,7 +45,7 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
             for (buffer, to) in [(b.bias, &mut out.bias), (b.v_free, &mut out.v_free)] {
                 to[v_begin..v_begin + n].copy_from_slice(&chunk.read_lane(buffer, lane, n)?);
             }
-            let n_row = row_stride(n);
+            let n_row = row_stride(n, dims.row_width);
             let n_real = chunk.sets[index].n_row_real();
             let rows = chunk.read_lane(b.row, lane, n_real)?;
             for (i, record) in tree.rows.iter().enumerate() {
@@ -53,11 +53,16 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
                 if numbers[row_part::ACTIVE] == 0.0 {
                     continue;
                 }
-                let joint = tree.dofs[record.dofs[0] as usize].joint as usize + model.trees[model_tree].joints.start;
+                let of = if record.kind < row::TENDON_LIMIT {
+                    let joint = tree.dofs[tree.row_dofs(record)[0] as usize].joint as usize;
+                    RowOf::Joint(joint + model.trees[model_tree].joints.start)
+                } else {
+                    RowOf::Tendon(set.tendons[j][record.q as usize])
+                };
                 let kind = row_kind(record);
                 let at = tile_at(chunk.store.tile(), lane, n_real, i * n_row + row_part::IMPULSE);
                 homes.push((Home::Row { set: index, at, constraint: None }, RelaxedOf::Row(out.rows.len())));
-                out.rows.push(RowReport { kind, joint, impulse: numbers[row_part::IMPULSE] });
+                out.rows.push(RowReport { kind, of, impulse: numbers[row_part::IMPULSE] });
             }
             let velocity = chunk.read_lane(b.velocity, lane, n)?;
             lanes.push((model_tree, index, lane, velocity, impulses));
@@ -173,8 +178,8 @@ pub(super) fn fill_dense<T: Scalar>(tree: &Tree, entries: &[T], begin: usize, n_
 
 fn row_kind(record: &RowRecord) -> &'static str {
     match record.kind {
-        row::LIMIT | row::LIMIT_BALL => "limit",
-        row::FRICTION => "dry friction",
+        row::LIMIT | row::LIMIT_BALL | row::TENDON_LIMIT => "limit",
+        row::FRICTION | row::TENDON_FRICTION => "dry friction",
         row::DRIVE => "drive",
         _ => "coupling",
     }

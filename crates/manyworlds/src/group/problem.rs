@@ -407,7 +407,7 @@ impl<T: Scalar> Worlds<'_, T> {
     ) -> Result<(), ProblemError> {
         let (set, numbers) = (&shared.sets[at.set], self.sets[at.set].row);
         let (tree, n_v) = (set.layout.tree(), set.layout.dims.n_v as usize);
-        let (stride, of) = (row_stride(n_v), set.trees[at.index]);
+        let (stride, of) = (row_stride(n_v, set.layout.dims.row_width), set.trees[at.index]);
         let n_real = set.layout.dims.n_row as usize * stride;
         let is_shared = host.is_shared(world, of);
         for (i, record) in tree.rows.iter().enumerate() {
@@ -420,8 +420,8 @@ impl<T: Scalar> Worlds<'_, T> {
             to.builder.constraint(law, [read(row::BIAS), 0.0, 0.0], None)?;
             to.jacobian.clear();
             to.jacobian.resize(n_v, 0.0);
-            for k in 0..record.count as usize {
-                to.jacobian[record.dofs[k] as usize] = read(row::COEFFICIENT + k);
+            for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
+                to.jacobian[dof as usize] += read(row::COEFFICIENT + row::TERM * k);
             }
             to.builder.side(of, None, &to.jacobian)?;
             to.impulse.push(read(row::IMPULSE));

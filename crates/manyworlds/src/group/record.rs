@@ -63,6 +63,9 @@ impl SetStep {
         recording
             .dispatch(&BIAS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.twist, work, b.bias])
             .dispatch(&INERTIA, dims, lanes, &[b.topology, params, b.motion, work, b.mass]);
+        if self.dims.n_force > 0 || self.dims.n_path_row > 0 {
+            recording.dispatch(&PATH, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.pull]);
+        }
         let factor = |recording: &mut Recording| {
             let buffers = [b.topology, params, b.momentum, b.b, b.factor, b.v_free, b.velocity, b.status];
             recording.dispatch(&FACTOR, dims, lanes, &buffers);
@@ -83,7 +86,7 @@ impl SetStep {
         recording.dispatch(&MOMENTUM, dims, lanes, &[b.topology, params, b.state, b.mass, b.bias, b.momentum, b.b]);
         if self.dims.n_force > 0 {
             let buffers = [b.topology, params, b.state, b.pose, b.motion, b.pull, b.momentum, b.b];
-            recording.dispatch(&PATH, dims, lanes, &buffers[..6]).dispatch(&APPLIED, dims, lanes, &buffers);
+            recording.dispatch(&APPLIED, dims, lanes, &buffers);
         }
         factor(recording);
         let rounds = if self.has_stage() { NEWTON_ROUNDS } else { 0 };
@@ -109,6 +112,7 @@ impl SetStep {
             pose: b.pose,
             motion: b.motion,
             factor: b.factor,
+            pull: b.pull,
             b: b.b,
             contact: b.contact,
             contact_map: b.contact_map,
@@ -327,7 +331,7 @@ impl IslandStep {
                 );
             }
             if dims.n_rows > 0 {
-                recording.dispatch(&ISLAND_ROWS, dims, dims.n_rows, &[s.topology, s.row, b.index, b.jac, b.con]);
+                recording.dispatch(&ISLAND_ROWS, dims, dims.n_rows, &[s.row, b.index, b.jac, b.con]);
             }
         }
         let dims = self.dims(pack);

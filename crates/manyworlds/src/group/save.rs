@@ -11,6 +11,11 @@ use crate::Error;
 use crate::checkpoint::{Reader, Writer};
 use crate::host::{IslandPack, Place};
 
+/// Reals of a static row that the next step looks at.
+fn kept(width: u32) -> impl Iterator<Item = usize> {
+    std::iter::once(row::IMPULSE).chain((0..width as usize).map(|k| row::COEFFICIENT + row::TERM * k))
+}
+
 impl<T: Scalar> Chunk<T> {
     fn read_all(&mut self, buffer: BufferId) -> Result<Vec<T>, Error> {
         let mut all = vec![T::default(); self.store.len(buffer)];
@@ -26,8 +31,8 @@ impl<T: Scalar> Chunk<T> {
             let step = &self.sets[index].step;
             let (dims, buffers, impulses) = (step.dims, step.buffers, step.impulses);
             let lanes = dims.lanes as usize;
-            let n_row = step.dims.n_row as usize * row_stride(step.dims.n_v as usize);
-            let stride = row_stride(dims.n_v as usize);
+            let stride = row_stride(dims.n_v as usize, dims.row_width);
+            let n_row = dims.n_row as usize * stride;
             let state = self.read_all(buffers.state)?;
             let rows = self.read_all(buffers.row)?;
             out.word(dims.param_lanes);
@@ -37,8 +42,8 @@ impl<T: Scalar> Chunk<T> {
                 out.word(self.sets[index].status[lane]);
                 (0..dims.n_state()).for_each(|e| out.real(state[tile_at(width, lane, dims.n_state(), e)]));
                 for r in 0..dims.n_row as usize {
-                    // A limit starts from its impulse if it is still on the side that its coefficient says.
-                    for part in [row::IMPULSE, row::COEFFICIENT] {
+                    // A limit starts from its impulse if it is still on the side that its coefficients say.
+                    for part in kept(dims.row_width) {
                         out.real(rows[tile_at(width, lane, n_row, r * stride + part)]);
                     }
                 }
@@ -88,8 +93,8 @@ impl<T: Scalar> Chunk<T> {
             let step = &self.sets[index].step;
             let (dims, buffers, last) = (step.dims, step.buffers, step.impulses);
             let lanes = dims.lanes as usize;
-            let n_row = step.dims.n_row as usize * row_stride(step.dims.n_v as usize);
-            let stride = row_stride(dims.n_v as usize);
+            let stride = row_stride(dims.n_v as usize, dims.row_width);
+            let n_row = dims.n_row as usize * stride;
             let mut state = self.read_all(buffers.state)?;
             let mut rows = self.read_all(buffers.row)?;
             let mut params = if dims.param_lanes == 1 { self.read_all(buffers.lane_params)? } else { Vec::new() };
@@ -100,7 +105,7 @@ impl<T: Scalar> Chunk<T> {
                     state[tile_at(width, lane, dims.n_state(), e)] = input.real()?;
                 }
                 for r in 0..dims.n_row as usize {
-                    for part in [row::IMPULSE, row::COEFFICIENT] {
+                    for part in kept(dims.row_width) {
                         rows[tile_at(width, lane, n_row, r * stride + part)] = input.real()?;
                     }
                 }

@@ -110,6 +110,7 @@ pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap)
                 }
                 continue;
             }
+            EqualityKind::TendonCoupling { .. } => continue,
         };
         let places = bodies.map(|body| lanes.bodies[body].map(|place| (body, place)));
         let [Some((_, a)), Some((_, b))] = places else { continue };

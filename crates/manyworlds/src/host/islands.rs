@@ -100,8 +100,8 @@ impl SetPart {
             n_v: d.n_v,
             v_at: d.v_at() as u32,
             n_state: d.n_state() as u32,
-            row_at: d.row_at,
-            n_row_real: d.n_row * row_stride(d.n_v as usize) as u32,
+            n_row_real: d.n_row * row_stride(d.n_v as usize, d.row_width) as u32,
+            row_width: d.row_width,
             ..SetDims::default()
         };
         Self { dims, ..Self::default() }

@@ -53,6 +53,7 @@ impl Importer<'_> {
                 "connect" => self.connect(&a)?,
                 "weld" => self.weld(&a)?,
                 "joint" => self.coupling(&a)?,
+                "tendon" => self.tendon_coupling(&a)?,
                 other => {
                     self.report.unsupported(element.location(), format!("equality <{other}>"))?;
                     continue;
@@ -106,8 +107,15 @@ impl Importer<'_> {
         let joint = Self::find(&self.names.joints, a, "joint1")?;
         let joint = joint.ok_or_else(|| a.error("attribute `joint1` is missing"))?;
         let driver = Self::find(&self.names.joints, a, "joint2")?;
-        let coefficients = a.overlay::<5>("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])?;
-        Ok(EqualityKind::Coupling { joint, driver, coefficients })
+        Ok(EqualityKind::Coupling { joint, driver, coefficients: polynomial(a)? })
+    }
+
+    fn tendon_coupling(&mut self, a: &Attributes) -> Result<EqualityKind, ModelError> {
+        schema::check_coupling(a.element, &mut self.report)?;
+        let tendon = Self::find(&self.names.tendons, a, "tendon1")?;
+        let tendon = tendon.ok_or_else(|| a.error("attribute `tendon1` is missing"))?;
+        let driver = Self::find(&self.names.tendons, a, "tendon2")?;
+        Ok(EqualityKind::TendonCoupling { tendon, driver, coefficients: polynomial(a)? })
     }
 
     fn sites(&self, a: &Attributes) -> Result<Option<Ends>, ModelError> {
@@ -169,6 +177,11 @@ impl Importer<'_> {
         }
         Ok(())
     }
+}
+
+/// Coefficients of a coupling.
+fn polynomial(a: &Attributes) -> Result<[f64; 5], ModelError> {
+    a.overlay::<5>("polycoef", [0.0, 1.0, 0.0, 0.0, 0.0])
 }
 
 /// Position and quaternion (w, x, y, z) of a pose.

@@ -272,6 +272,12 @@ impl<'a> Importer<'a> {
             if off.damper {
                 tendon.damping = 0.0;
             }
+            if off.limit {
+                tendon.range = None;
+            }
+            if off.friction_loss {
+                tendon.dry_friction = 0.0;
+            }
         }
         for joint in &mut self.builder.joints {
             if off.limit {

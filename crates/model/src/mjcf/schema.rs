@@ -332,7 +332,10 @@ pub(super) fn check(element: &Element, report: &mut Report) -> Result<(), ModelE
 
 /// The joints of an equality have attributes of their own.
 pub(super) fn check_coupling(element: &Element, report: &mut Report) -> Result<(), ModelError> {
-    let known = &["name", "class", "active", "joint1", "joint2", "polycoef"];
+    let known: &[&str] = match element.tag.as_str() {
+        "tendon" => &["name", "class", "active", "tendon1", "tendon2", "polycoef"],
+        _ => &["name", "class", "active", "joint1", "joint2", "polycoef"],
+    };
     check_by(element, &Rules { known, listed: &[(SOFTNESS, &["solref", "solimp"])], neutral: &[] }, report)
 }
 

@@ -23,14 +23,6 @@ impl Importer<'_> {
         schema::check_values(&a, &mut self.report)?;
         let path = if element.tag == "fixed" { self.fixed(element)? } else { self.spatial(element)? };
         let (stiffness, damping) = (self.linear(&a, "stiffness")?, self.linear(&a, "damping")?);
-        let friction = a.number("frictionloss", 0.0)?;
-        if friction != 0.0 && !self.disabled.friction_loss {
-            self.report.unsupported(element.location(), format!("frictionloss=\"{friction}\" of a tendon"))?;
-        }
-        let range = a.range("range", "limited", self.compiler.autolimits)?;
-        if let Some([low, high]) = range.filter(|_| !self.disabled.limit) {
-            self.report.unsupported(element.location(), format!("range=\"{low} {high}\" of a tendon"))?;
-        }
         let name = element.get("name").unwrap_or("").to_owned();
         let tendon = self.builder.tendon(Tendon {
             name: name.clone(),
@@ -38,6 +30,8 @@ impl Importer<'_> {
             stiffness,
             damping,
             spring_length: self.spring_length(&a)?,
+            range: a.range("range", "limited", self.compiler.autolimits)?,
+            dry_friction: a.number("frictionloss", 0.0)?,
         });
         Self::name(&mut self.names.tendons, element, &name, tendon)?;
         self.origin(Part::Tendon, tendon, element);

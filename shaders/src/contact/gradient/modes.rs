@@ -1,7 +1,7 @@
 //! Modes of constraints at the solution, and the unknowns that each leaves free: those of Q. Le Lidec et al. 2024, section III-B.
 
 use super::layout::{kink, row_shift, unknown};
-use crate::contact::tree_layout::{row as row_part, row_dof, slot};
+use crate::contact::tree_layout::{row as row_part, row_coefficient, row_dof, slot};
 use crate::real::{Mask, Real, Scalar};
 
 /// The list of unknowns of a tile, and what their constraints say of modes.
@@ -90,7 +90,7 @@ pub(super) fn row<R: Real>(first: usize, own: &[R], shift: &[R], velocity: &[R],
     let zero = R::lit(0.0);
     let (lambda, lower, upper) = (own[row_part::IMPULSE], own[row_part::LOWER], own[row_part::UPPER]);
     let sigma = (0..3)
-        .fold(own[row_part::BIAS], |sum, k| own[row_part::COEFFICIENT + k].mul_add(velocity[row_dof(own, k)], sum));
+        .fold(own[row_part::BIAS], |sum, k| row_coefficient(own, k).mul_add(velocity[row_dof(own, k)], sum));
     let (delassus, r) = (own[row_part::BLOCK], own[row_part::COMPLIANCE]);
     let active = zero.lt(own[row_part::ACTIVE]);
     // One that leaves its bound of zero without impulse, as a limit that is not reached, has no say.

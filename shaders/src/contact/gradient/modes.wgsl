@@ -67,18 +67,18 @@ fn contact(own: Own, s: u32) -> Mode {
 }
 
 fn row_dof(at: u32, d: u32) -> u32 {
-    return u32(row[at + (ROW_DOF + d) * TILE]);
+    return u32(row[at + (ROW_DOF + ROW_TERM * d) * TILE]);
 }
 
 fn row_mode(own: Own, r: u32) -> Mode {
     let zero = real(0.0);
-    let at = own.row + r * row_stride(dims.n_v) * TILE;
+    let at = own.row + r * row_stride(dims.n_v, ROW_WIDTH) * TILE;
     let lambda = row[at + ROW_IMPULSE * TILE];
     let lower = row[at + ROW_LOWER * TILE];
     let upper = row[at + ROW_UPPER * TILE];
     var sigma = row[at + ROW_BIAS * TILE];
     for (var d = 0u; d < 3u; d++) {
-        sigma = fma(row[at + (ROW_COEFFICIENT + d) * TILE], velocity[own.velocity + row_dof(at, d) * TILE], sigma);
+        sigma = fma(row[at + (ROW_COEFFICIENT + ROW_TERM * d) * TILE], velocity[own.velocity + row_dof(at, d) * TILE], sigma);
     }
     let delassus = row[at + ROW_BLOCK * TILE];
     let compliance = row[at + ROW_COMPLIANCE * TILE];

@@ -7,7 +7,7 @@ use super::kink::{bilateral, kink, slope as bias_slope};
 use super::layout::{place, row_shift, shift_reals, slot_shift, tile_place};
 pub use super::sides::Dims;
 use crate::args::Args;
-use crate::contact::tree_layout::{row as part, row_stride};
+use crate::contact::tree_layout::{row as part, row_head, row_stride};
 use crate::dynamics::derivatives::effort::length_slope;
 use crate::dynamics::derivatives::layout::{slope_reals, width};
 use crate::dynamics::derivatives::turn::right_inverse;
@@ -45,15 +45,15 @@ pub fn row_shifts<R: Real>(
     let settings = [R::lit(1.0) / h, params.at(param::CORRECTION_FRACTION), params.at(param::CORRECTION_MAX)];
     let width = width(tree.dims);
     for (index, (record, out)) in tree.rows.iter().zip(shift.chunks_exact_mut(row_shift::SIZE)).enumerate() {
-        let numbers = &rows[index * row_stride(tree.dofs.len())..][..part::Y];
+        let numbers = &rows[index * row_stride(tree.dofs.len(), part::WIDTH)..][..row_head(part::WIDTH)];
         let own = Own { record, params, state, numbers, after, settings, closed };
         out.fill(R::lit(0.0));
         out[row_shift::MARGIN] = R::lit(param::UNBOUNDED);
         match record.kind {
             row::LIMIT => own.limit(out),
-            row::LIMIT_BALL => own.ball(width, out, slope),
+            row::LIMIT_BALL => own.ball(tree, width, out, slope),
             row::DRIVE => own.drive(tree, h, out),
-            row::COUPLING => own.coupling(width, out, slope),
+            row::COUPLING => own.coupling(tree, width, out, slope),
             // Dry friction depends on nothing.
             _ => {}
         }
@@ -83,7 +83,7 @@ impl<R: Real> Own<'_, R> {
 
     /// J = -axis^T, of which the derivative turns with the logarithm.
     #[inline(always)]
-    fn ball(&self, width: usize, out: &mut [R], slope: &mut [R]) {
+    fn ball(&self, tree: &Tree, width: usize, out: &mut [R], slope: &mut [R]) {
         let (one, zero) = (R::lit(1.0), R::lit(0.0));
         let turn = quat_log(orientation(self.state, self.record.q as usize));
         let angle = dot(turn, turn).sqrt().max(R::lit(1e-12));
@@ -93,13 +93,13 @@ impl<R: Real> Own<'_, R> {
         self.kink(gap, out);
         let inverse = right_inverse(turn);
         let along = [0, 1, 2].map(|k| dot(axis, [inverse[k], inverse[3 + k], inverse[6 + k]]));
-        let dofs = self.record.dofs.map(|dof| dof as usize);
+        let dofs = tree.row_dofs(self.record);
         for k in 0..3 {
             let mut moved = zero;
             for l in 0..3 {
                 let change = (axis[l] * along[k] - inverse[3 * l + k]) / angle;
-                moved = change.mul_add(self.after[dofs[l]], moved);
-                let to = &mut slope[dofs[l] * width + dofs[k]];
+                moved = change.mul_add(self.after[dofs[l] as usize], moved);
+                let to = &mut slope[dofs[l] as usize * width + dofs[k] as usize];
                 *to = self.numbers[part::IMPULSE].mul_add(change, *to);
             }
             out[row_shift::BY_Q + k] = moved - gap_slope * axis[k];
@@ -110,7 +110,7 @@ impl<R: Real> Own<'_, R> {
     fn drive(&self, tree: &Tree, h: R, out: &mut [R]) {
         let zero = R::lit(0.0);
         let per_force = -(h * self.numbers[part::COMPLIANCE]);
-        let joint = &tree.joints[tree.dofs[self.record.dofs[0] as usize].joint as usize];
+        let joint = &tree.joints[tree.dofs[tree.row_dofs(self.record)[0] as usize].joint as usize];
         let length = length_slope(self.params, joint, self.record.param as usize, self.state);
         let pull = per_force * self.at(param::ACTUATOR_BIAS + 1);
         for k in 0..self.record.count as usize {
@@ -125,7 +125,7 @@ impl<R: Real> Own<'_, R> {
 
     /// `q1 - ref1 = p(q2 - ref2)`, J = (1, -p').
     #[inline(always)]
-    fn coupling(&self, width: usize, out: &mut [R], slope: &mut [R]) {
+    fn coupling(&self, tree: &Tree, width: usize, out: &mut [R], slope: &mut [R]) {
         let (zero, two) = (R::lit(0.0), R::lit(2.0));
         let driven = self.record.source != NONE;
         let driver = if driven {
@@ -143,7 +143,7 @@ impl<R: Real> Own<'_, R> {
         let [pull, margin] = bilateral(error, self.settings);
         (out[row_shift::BY_Q], out[row_shift::MARGIN]) = (pull, margin);
         if driven {
-            let dof = self.record.dofs[1] as usize;
+            let dof = tree.row_dofs(self.record)[1] as usize;
             out[row_shift::BY_Q + 1] = -(first * pull) - bend * self.after[dof];
             slope[dof * width + dof] -= self.numbers[part::IMPULSE] * bend;
         }
@@ -166,7 +166,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             tile_params(dims, params, t),
             closed,
             nth(state.tile(), t, dims.n_state() as u32),
-            nth(rows.tile(), t, dims.n_row * row_stride(n_v) as u32),
+            nth(rows.tile(), t, dims.n_row * row_stride(n_v, part::WIDTH) as u32),
             nth(velocity.tile(), t, dims.n_v),
             &mut shift[at[place::COUNT] * slot_shift(n_v)..],
             nth_mut(slope.tile_mut(), t, slope_reals(dims) as u32),

@@ -70,7 +70,8 @@ fn ball(own: Own) {
     let inverse = turn_right_inverse(turn);
     var along = mat_t_vec(inverse, axis);
     var rows = array<vec3<real>, 3>(inverse.x, inverse.y, inverse.z);
-    var dofs = vec3<u32>(own.record.dofs[0], own.record.dofs[1], own.record.dofs[2]);
+    let record = own.record;
+    var dofs = vec3<u32>(row_record_dof(record, 0u), row_record_dof(record, 1u), row_record_dof(record, 2u));
     for (var k = 0u; k < 3u; k++) {
         var moved = real(0.0);
         for (var l = 0u; l < 3u; l++) {
@@ -85,7 +86,7 @@ fn ball(own: Own) {
 
 fn drive(own: Own, h: real) {
     let per_force = -(h * number(own, ROW_COMPLIANCE));
-    let joint = joint_record(dof_record(own.record.dofs[0]).joint);
+    let joint = joint_record(dof_record(row_record_dof(own.record, 0u)).joint);
     var length = length_slope(own.param, own.state, joint, own.record.param + PARAM_ACTUATOR_GEAR);
     let pull = per_force * own_param(own, PARAM_ACTUATOR_BIAS + 1u);
     for (var k = 0u; k < own.record.count; k++) {
@@ -119,7 +120,7 @@ fn coupling(own: Own) {
     put(own, ROW_SHIFT_BY_Q, bias.x);
     put(own, ROW_SHIFT_MARGIN, bias.y);
     if driven {
-        let dof = own.record.dofs[1];
+        let dof = row_record_dof(own.record, 1u);
         put(own, ROW_SHIFT_BY_Q + 1u, -(first * bias.x) - bend * velocity[own.velocity + dof * TILE]);
         slope[own.slope + (dof * slope_width() + dof) * TILE] -= number(own, ROW_IMPULSE) * bend;
     }
@@ -137,7 +138,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let settings = vec3<real>(
         real(1.0) / h, param_at(param, PARAM_CORRECTION_FRACTION), param_at(param, PARAM_CORRECTION_MAX),
     );
-    let stride = row_stride(n);
+    let stride = row_stride(n, ROW_WIDTH);
     let numbers = tile_base(lane, dims.tree.n_row * stride);
     let out = ragged_base(lane, PLACE_SHIFT) + tile_place(lane, PLACE_COUNT) * slot_shift(n) * TILE;
     for (var r = 0u; r < dims.tree.n_row; r++) {

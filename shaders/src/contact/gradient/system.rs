@@ -10,7 +10,7 @@ use super::eliminate::eliminate;
 use super::layout::{System, place, row_shift, slot_shift, tile_place, unknown, verdict};
 use super::modes::{List, contact, row};
 use crate::args::Args;
-use crate::contact::tree_layout::{row as row_part, row_dof, row_stride, slot, slot_reals};
+use crate::contact::tree_layout::{row as row_part, row_coefficient, row_dof, row_head, row_stride, slot, slot_reals};
 use crate::dynamics::tree::{nth, param};
 use crate::real::{LANES, Mask, Real, Scalar};
 
@@ -54,7 +54,7 @@ impl<R: Real> Parts<'_, R> {
     }
 
     fn row(&self, r: usize) -> &[R] {
-        let size = row_stride(self.n);
+        let size = row_stride(self.n, row_part::WIDTH);
         &self.rows[r * size..(r + 1) * size]
     }
 
@@ -74,7 +74,7 @@ impl<R: Real> Parts<'_, R> {
             return add(lanes, factor, &self.slot(s)[slot::J + r * self.n..][..self.n], to);
         }
         let numbers = self.row(first);
-        (0..3).for_each(|k| add_one(lanes, factor, numbers[row_part::COEFFICIENT + k], &mut to[row_dof(numbers, k)]));
+        (0..3).for_each(|k| add_one(lanes, factor, row_coefficient(numbers, k), &mut to[row_dof(numbers, k)]));
     }
 
     /// The same of `J A^-1`.
@@ -82,7 +82,7 @@ impl<R: Real> Parts<'_, R> {
     fn add_response(&self, lanes: R::Mask, first: usize, factor: R, to: &mut [R]) {
         let from = match self.of_slot(first) {
             Some((s, r)) => &self.slot(s)[slot::J + (3 + r) * self.n..],
-            None => &self.row(first)[row_part::Y..],
+            None => &self.row(first)[row_head(row_part::WIDTH)..],
         };
         add(lanes, factor, &from[..self.n], to);
     }
@@ -281,7 +281,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
         system(
             dims,
             &constraint.tile()[begin * size..end * size],
-            nth(rows.tile(), t, dims.n_row * row_stride(n_v) as u32),
+            nth(rows.tile(), t, dims.n_row * row_stride(n_v, row_part::WIDTH) as u32),
             &impulse.tile()[3 * begin..3 * end],
             nth(velocity.tile(), t, dims.n_v),
             &shift.tile()[at[place::SHIFT]..],

@@ -66,7 +66,7 @@ fn own_new(lane: u32) -> Own {
     let slots = tile_place(lane, PLACE_COUNT);
     return Own(
         slot_base(lane, begin, 0u, slot_reals(n)),
-        tile_base(lane, dims.n_row * row_stride(n)),
+        tile_base(lane, dims.n_row * row_stride(n, ROW_WIDTH)),
         slot_base(lane, begin, 0u, 3u),
         tile_base(lane, n),
         ragged_base(lane, PLACE_SHIFT),
@@ -94,9 +94,9 @@ fn slot_entry(own: Own, what: u32, first: u32, column: u32) -> real {
 
 fn row_entry(own: Own, what: u32, r: u32, column: u32) -> real {
     let n = dims.n_v;
-    let at = own.row + r * row_stride(n) * TILE;
+    let at = own.row + r * row_stride(n, ROW_WIDTH) * TILE;
     if what == OF_RESPONSE {
-        return row[at + (ROW_Y + column) * TILE];
+        return row[at + (row_head(ROW_WIDTH) + column) * TILE];
     }
     let moved = own.shift + (own.slots * slot_shift(n) + r * ROW_SHIFT_SIZE) * TILE;
     if column >= n {
@@ -109,7 +109,7 @@ fn row_entry(own: Own, what: u32, r: u32, column: u32) -> real {
             if what == OF_SHIFT {
                 sum += shift[moved + (ROW_SHIFT_BY_Q + d) * TILE];
             } else {
-                sum += row[at + (ROW_COEFFICIENT + d) * TILE];
+                sum += row[at + (ROW_COEFFICIENT + ROW_TERM * d) * TILE];
             }
         }
     }

@@ -10,7 +10,7 @@ use manyworlds_gradients::{
     BlockInput, ContactInput, ContactModel, Give, StepInput, TreeInput, TreeMade, closed_below,
 };
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::tree_layout::{bias, load3, row as row_part, row_stride};
+use manyworlds_shaders::contact::tree_layout::{bias, load3, row as row_part, row_head, row_stride};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, TreeDims, param};
 use manyworlds_shaders::index::slot_at;
@@ -300,15 +300,16 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let before = kept.and_then(|kept| kept.states.get(place.set)).ok_or(Error::NoGradient)?;
         let SetNumbers { rows, params, .. } = &self.sets[place.set];
         let [n_v, n_m, n_row] = [dims.n_v, dims.n_m, dims.n_row].map(|n| n as usize);
-        let (stride, n_param) = (row_stride(n_v), dims.n_param as usize);
+        let (head, stride) = (row_head(dims.row_width), row_stride(n_v, dims.row_width));
+        let n_param = dims.n_param as usize;
         let rows = self.numbers(rows, lane, chunk.sets[place.set].n_row_real());
         let made = self.made(place.set).filter(|_| !lean).map(|[mass, factor, b]| {
-            let mut all = Vec::with_capacity(2 * n_m + n_v + n_row * row_part::Y);
+            let mut all = Vec::with_capacity(2 * n_m + n_v + n_row * head);
             for (from, n) in [(mass, n_m), (factor, n_m), (b, n_v)] {
                 all.extend(self.lane(from, lane, n).some(0, n));
             }
             for row in 0..n_row {
-                all.extend(rows.some(row * stride, row_part::Y));
+                all.extend(rows.some(row * stride, head));
             }
             all
         });

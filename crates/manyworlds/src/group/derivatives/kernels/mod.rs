@@ -65,7 +65,8 @@ type Output = (fn(&SetBuffers) -> BufferId, fn(&TreeDims) -> usize);
 impl<T: Scalar> Shared<T> {
     /// Whether kernels can differentiate steps of this model by these rules.
     fn by_kernels(&self, rules: GradientRules) -> bool {
-        let fits = |dims: &TreeDims| dims.n_block == 0 && dims.n_force == 0 && dims.n_v as usize <= rules.largest_dense;
+        let plain = |dims: &TreeDims| dims.n_block == 0 && dims.n_force == 0 && dims.n_path_row == 0;
+        let fits = |dims: &TreeDims| plain(dims) && dims.n_v as usize <= rules.largest_dense;
         self.solver.model() == ContactModel::Exact
             && rules.bounces == Bounces::AsStepped
             && self.sets.iter().all(|set| fits(&set.layout.dims))
