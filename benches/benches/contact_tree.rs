@@ -56,7 +56,7 @@ fn kernels<T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_sl
         }
     }
     let mut constraint = zeros(n_slot * slot_reals(n_v));
-    let mut rows = zeros(dims.n_row as usize * row_stride(n_v));
+    let mut rows = zeros(dims.n_row as usize * row_stride(n_v, dims.row_width));
     group.bench_function("jacobian", |b| {
         b.iter(|| {
             let reals = black_box(&reals);
@@ -67,7 +67,7 @@ fn kernels<T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_sl
         b.iter(|| tree_assemble::tree_assemble(&tree, black_box(&t.factor), &t.state, &mut constraint));
     });
     group.bench_function("rows", |b| {
-        b.iter(|| tree_rows::tree_rows(&tree, &params, black_box(&t.state), &t.factor, &mut rows));
+        b.iter(|| tree_rows::tree_rows(&tree, &params, black_box(&t.state), &t.factor, &t.pull, &mut rows));
     });
     let lane = PgsParams::for_precision::<T>().dims(dims);
     let mut work = zeros(tree_pgs::work_packs(&lane, n_slot));

@@ -1,6 +1,6 @@
 //! One world's last step laid open, as records of arrays.
 
-use manyworlds::{Inspection, RelaxedOf};
+use manyworlds::{Inspection, RelaxedOf, RowOf};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -15,7 +15,7 @@ impl Batch {
     /// M, A `(n_v, n_v)`: inertia with armature, and the momentum matrix; bias, v_free `(n_v,)`: Coriolis, centrifugal and
     /// gravity forces, and the velocity without contacts; contacts: records of bodies, geoms, point, frame (rows t1, t2, n),
     /// distance, mu, impulse and velocity (t1, t2, n; of the second body relative to the first); rows: records of kind,
-    /// joint, impulse; relaxed: records of kind, index, by, left_out; residual, residual_scaled, iterations, status.
+    /// joint or tendon, impulse; relaxed: records of kind, index, by, left_out; residual, residual_scaled, iterations, status.
     fn inspect<'py>(&self, py: Python<'py>, world: i64) -> PyResult<Bound<'py, PyAny>> {
         let (world, group) = self.world(world)?;
         let n_v = self.shapes()[group].n_v;
@@ -46,7 +46,10 @@ fn laid_open<'py, T: Real>(py: Python<'py>, n_v: usize, of: &Inspection) -> PyRe
     let row = |r: &manyworlds::RowReport| {
         let parts = PyDict::new(py);
         parts.set_item("kind", r.kind)?;
-        parts.set_item("joint", r.joint)?;
+        match r.of {
+            RowOf::Joint(joint) => parts.set_item("joint", joint)?,
+            RowOf::Tendon(tendon) => parts.set_item("tendon", tendon)?,
+        }
         parts.set_item("impulse", r.impulse)?;
         record(&parts)
     };

@@ -15,7 +15,7 @@ use manyworlds_shaders::kernel::contact as k;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::dynamics::{LANES, MODELS, random_tiles, sets};
+use super::dynamics::{LANES, MODELS, pull, random_tiles, sets};
 use super::{Case, Data, EXACT, Tolerance};
 use crate::dynamics::TreeTile;
 
@@ -44,14 +44,60 @@ const AFLOAT: &str = r#"<mujoco><option timestep="0.002"/><worldbody><body pos="
     <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.05" mass="1"/></body>
 </body></worldbody></mujoco>"#;
 
-pub(super) fn afloat() -> Vec<TreeSet> {
+/// Rows of tendons, one of them wider than any of a joint, and one of two tendons with a joint in common.
+const TETHERED: &str = r#"<mujoco><worldbody>
+  <site name="post" pos="0.1 0.3 0.9"/>
+  <body pos="0 0 0.6"><freejoint/>
+    <geom type="box" size="0.2 0.15 0.1" mass="2"/><site name="back" pos="0 0.15 0.1"/>
+    <body pos="0.2 0 -0.1"><joint name="a" type="hinge" axis="0 1 0" armature="0.05"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.05" mass="1"/><site name="foot" pos="0 0 -0.3"/></body>
+    <body pos="-0.2 0 -0.1"><joint name="b" type="hinge" axis="1 0 0" stiffness="2" armature="0.05"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.05" mass="1"/><site name="heel" pos="0 0 -0.3"/></body>
+  </body></worldbody>
+  <tendon>
+    <spatial name="leash" limited="true" range="0 0.4"><site site="post"/><site site="back"/><site site="foot"/></spatial>
+    <spatial name="sling" frictionloss="0.7"><site site="foot"/><site site="heel"/></spatial>
+    <fixed name="sum" limited="true" range="-0.1 0.1"><joint joint="a" coef="0.7"/><joint joint="b" coef="-1.2"/></fixed>
+    <fixed name="turn"><joint joint="b" coef="2"/></fixed>
+  </tendon>
+  <equality><tendon tendon1="sum" tendon2="turn" polycoef="0.1 0.5 0.2 0.05 -0.02"/></equality>
+</mujoco>"#;
+
+/// Two rows of tendons, one wider than any of a joint.
+const LEASHED: &str = r#"<mujoco><worldbody>
+  <site name="post" pos="0.1 0.3 0.9"/>
+  <body pos="0 0 0.6"><freejoint/>
+    <geom type="box" size="0.2 0.15 0.1" mass="2"/>
+    <body pos="0.2 0 -0.1"><joint name="a" type="hinge" axis="0 1 0" armature="0.1"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.05" mass="1"/><site name="foot" pos="0 0 -0.1"/></body>
+    <body pos="-0.2 0 -0.1"><joint name="b" type="hinge" axis="1 0 0" stiffness="2" armature="0.1"/>
+      <geom type="capsule" fromto="0 0 0 0 0 -0.3" size="0.05" mass="1"/></body>
+  </body></worldbody>
+  <tendon>
+    <spatial name="leash" limited="true" range="0 0.4"><site site="post"/><site site="foot"/></spatial>
+    <fixed name="sum"><joint joint="a" coef="0.7"/><joint joint="b" coef="-1.2"/></fixed>
+    <fixed name="turn"><joint joint="b" coef="2"/></fixed>
+  </tendon>
+  <equality><tendon tendon1="sum" tendon2="turn" polycoef="0.1 0.5 0.2 0.05 -0.02"/></equality>
+</mujoco>"#;
+
+fn model(text: &str) -> Vec<TreeSet> {
     let nothing = |path: &Path| Err(std::io::Error::other(format!("{}", path.display())));
-    let loaded = from_mjcf_str("afloat.xml", AFLOAT, &nothing, &ImportOptions::default()).expect("the model loads");
+    let loaded = from_mjcf_str("model.xml", text, &nothing, &ImportOptions::default()).expect("the model loads");
     compile(&loaded.model, &Settings::default()).expect("the model compiles")
+}
+
+pub(super) fn afloat() -> Vec<TreeSet> {
+    model(AFLOAT)
+}
+
+pub(super) fn leashed() -> Vec<TreeSet> {
+    model(LEASHED)
 }
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases: Vec<_> = afloat().iter().flat_map(|set| of_set("afloat", set, false)).collect();
+    cases.extend(model(TETHERED).iter().flat_map(|set| of_set("tethered", set, false)));
     for name in MODELS {
         for (at, set) in sets(name).iter().enumerate() {
             let mut more = of_set(&format!("{name}, set {at}"), set, true);
@@ -119,6 +165,7 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
     let mut tree = TreeOnly { tree: set.layout.dims };
     tree.tree.lanes = LANES as u32;
     let (n_v, n_row, n_block) = (tree.tree.n_v as usize, tree.tree.n_row as usize, tree.tree.n_block as usize);
+    let width = tree.tree.row_width;
     let tiles = random_tiles(set, &mut rng);
     let of =
         |field: fn(&TreeTile<f64>) -> &Vec<f64>| Data::Lanes(tiles.iter().map(|tile| field(tile).clone()).collect());
@@ -169,24 +216,25 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         name,
         &k::TREE_ROWS,
         tree,
-        with(vec![of(|tile| &tile.state), of(|tile| &tile.factor), zeros(n_row * row_stride(n_v))]),
-        &[(4, ROUNDING)],
+        with(vec![of(|tile| &tile.state), of(|tile| &tile.factor), pull(&tiles), zeros(n_row * row_stride(n_v, width))]),
+        &[(5, ROUNDING)],
     );
-    let row = left(&rows, 4);
+    let row = left(&rows, 5);
     let mut midway = tree;
     midway.tree.integrator = integrator::MIDPOINT;
     let midway = case(
         &format!("{name}, midpoint"),
         &k::TREE_ROWS,
         midway,
-        with(vec![of(|tile| &tile.state), of(|tile| &tile.factor), zeros(n_row * row_stride(n_v))]),
-        &[(4, ROUNDING)],
+        with(vec![of(|tile| &tile.state), of(|tile| &tile.factor), pull(&tiles), zeros(n_row * row_stride(n_v, width))]),
+        &[(5, ROUNDING)],
     );
     let most = Shape::new(CONTACTS + n_block, n_row).groups() * LANES;
     let lane = LaneDims {
         lanes: LANES as u32,
         n_v: n_v as u32,
         n_row: n_row as u32,
+        row_width: width,
         sweeps: 8,
         // A lane never converges: how many sweeps it takes would hang on the last bit.
         tolerance: (-1.0_f32).to_bits(),

@@ -68,6 +68,11 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
+/// Lengths and moment arms; where there are none, something to bind.
+pub(super) fn pull(tiles: &[TreeTile<f64>]) -> Data {
+    Data::Lanes(tiles.iter().map(|tile| if tile.pull.is_empty() { vec![0.0] } else { tile.pull.clone() }).collect())
+}
+
 /// Cases of paths, applied forces and activations.
 fn applied(name: &str, set: &TreeSet) -> Vec<Case> {
     use kernel::dynamics as k;
@@ -101,7 +106,7 @@ fn applied(name: &str, set: &TreeSet) -> Vec<Case> {
         let buffers = vec![state.clone(), pose.clone(), motion.clone(), zeros(dims.n_pull)];
         cases.push(case(&k::PATH, buffers, &[5], ROUNDING_OF_WAYS));
     }
-    let pull = if dims.n_path > 0 { of(|tile| &tile.pull) } else { zeros(1) };
+    let pull = pull(&tiles);
     let buffers = vec![state.clone(), pose, motion, pull, of(|tile| &tile.mass), of(|tile| &tile.bias)];
     cases.push(case(&k::APPLIED, buffers, &[6, 7], ROUNDING_OF_WAYS));
     if dims.n_act > 0 {

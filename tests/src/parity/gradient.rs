@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::contact::{ROUNDING, random_slots};
 use super::data::Parts;
-use super::dynamics::{LANES, MODELS, random_tiles, sets};
+use super::dynamics::{LANES, MODELS, pull, random_tiles, sets};
 use super::{Case, Data, Tolerance};
 use crate::dynamics::TreeTile;
 
@@ -181,7 +181,7 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
     let mut tree = TreeOnly { tree: set.layout.dims };
     tree.tree.lanes = LANES as u32;
     let dims = tree.tree;
-    let (n_v, n_row, stride) = (dims.n_v as usize, dims.n_row as usize, row_stride(dims.n_v as usize));
+    let (n_v, n_row, stride) = (dims.n_v as usize, dims.n_row as usize, row_stride(dims.n_v as usize, dims.row_width));
     let tiles = random_tiles(set, &mut rng);
     let slots: Vec<_> =
         tiles.iter().enumerate().map(|(lane, tile)| Slots::random(lane, most, tile, &mut rng)).collect();
@@ -241,10 +241,10 @@ fn of_set(name: &str, set: &TreeSet, most: usize, seen: &mut [bool; 8]) -> Vec<C
     let constraint = left(&assemble, 5);
     let rows = of_tree(
         &k::TREE_ROWS,
-        vec![of(|tile| &tile.state), of(|tile| &tile.factor), zeros(n_row * stride)],
-        &[(4, ROUNDING)],
+        vec![of(|tile| &tile.state), of(|tile| &tile.factor), pull(&tiles), zeros(n_row * stride)],
+        &[(5, ROUNDING)],
     );
-    let mut rows = left(&rows, 4);
+    let mut rows = left(&rows, 5);
     if let Data::Lanes(lanes) = &mut rows {
         lanes.iter_mut().enumerate().for_each(|(lane, own)| random_row_impulses(lane, own, stride, &mut rng));
     }

@@ -16,9 +16,9 @@ use nalgebra::Vector3;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::contact::{ITERATED, ROUNDING, afloat};
+use super::contact::{ITERATED, ROUNDING, afloat, leashed};
 use super::convex;
-use super::dynamics::{LANES, random_tiles};
+use super::dynamics::{LANES, pull, random_tiles};
 use super::newton_cr;
 use super::subadmm::{self, Assembled};
 use super::{Case, Data, EXACT, Tolerance};
@@ -29,7 +29,14 @@ const MEMBERS: usize = 4;
 const ISLANDS: usize = LANES / MEMBERS;
 
 pub(super) fn cases() -> Vec<Case> {
-    afloat().iter().flat_map(of_set).chain(moves()).collect()
+    let mut cases: Vec<_> = afloat().iter().flat_map(of_set).chain(moves()).collect();
+    for mut case in leashed().iter().flat_map(of_set) {
+        case.name = case.name.replace("afloat", "leashed");
+        // Random states pull tendons far beyond their bounds: iterations on such a problem have few digits in f32.
+        case.single = [k::ISLAND_ROWS.name, k::ISLAND_SCATTER.name].contains(&case.kernel.name);
+        cases.push(case);
+    }
+    cases
 }
 
 /// Impulses that change sides, with either stride on either side.
@@ -160,7 +167,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
     let mut rng = ChaCha8Rng::seed_from_u64(23);
     let mut tree = set.layout.dims;
     tree.lanes = LANES as u32;
-    let (n_v, n_row_real) = (tree.n_v as usize, tree.n_row as usize * row_stride(tree.n_v as usize));
+    let (n_v, n_row_real) = (tree.n_v as usize, tree.n_row as usize * row_stride(tree.n_v as usize, tree.row_width));
     let tiles = random_tiles(set, &mut rng);
     let of =
         |field: fn(&TreeTile<f64>) -> &Vec<f64>| Data::Lanes(tiles.iter().map(|tile| field(tile).clone()).collect());
@@ -195,8 +202,8 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         n_v: n_v as u32,
         v_at: tree.v_at() as u32,
         n_state: tree.n_state() as u32,
-        row_at: tree.row_at,
         n_row_real: n_row_real as u32,
+        row_width: tree.row_width,
     };
     let items_at = put(bytemuck::cast_slice(&all.items));
     let assemble = island_assemble::Dims { tree, n_items: all.items.len() as u32, items_at };
@@ -229,23 +236,24 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
             params(),
             of(|t| &t.state),
             of(|t| &t.factor),
+            pull(&tiles),
             Data::Lanes(vec![vec![0.0; n_row_real]; LANES]),
         ],
-        &[(4, ROUNDING)],
+        &[(5, ROUNDING)],
     );
     let rows = case(
         &k::ISLAND_ROWS,
         part,
         part.n_rows,
-        vec![topology(), left(&tree_rows, 4), index(), left(&assemble, 7), zeros(n * con::SIZE, con::SIZE)],
-        &[(3, ROUNDING), (4, ROUNDING)],
+        vec![left(&tree_rows, 5), index(), left(&assemble, 7), zeros(n * con::SIZE, con::SIZE)],
+        &[(2, ROUNDING), (3, ROUNDING)],
     );
     let before: Vec<f64> = (0..3 * n).map(|_| rng.random_range(-0.1..0.3)).collect();
     let finish = case(
         &k::ISLAND_FINISH,
         islands,
         islands.n_constraints,
-        vec![index(), contacts(), left(&rows, 3), flat(before, 3), left(&gather, 3), left(&rows, 4), zeros(3 * n, 3)],
+        vec![index(), contacts(), left(&rows, 2), flat(before, 3), left(&gather, 3), left(&rows, 3), zeros(3 * n, 3)],
         &[(5, ROUNDING), (6, ROUNDING)],
     );
     let infos = || zeros(ISLANDS * info::SIZE, info::SIZE);
@@ -253,7 +261,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         &k::ISLAND_PGS,
         islands,
         islands.n_islands,
-        vec![index(), left(&rows, 3), left(&finish, 5), left(&finish, 6), left(&gather, 3), infos()],
+        vec![index(), left(&rows, 2), left(&finish, 5), left(&finish, 6), left(&gather, 3), infos()],
         &[(3, ITERATED), (4, ITERATED), (5, EXACT)],
     );
     // A part of the step that ends within the dispatch.
@@ -262,7 +270,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         &k::ISLAND_TGS,
         parts,
         islands.n_islands,
-        vec![index(), left(&rows, 3), left(&finish, 5), left(&finish, 6), left(&gather, 3), zeros(3 * n, 3), infos()],
+        vec![index(), left(&rows, 2), left(&finish, 5), left(&finish, 6), left(&gather, 3), zeros(3 * n, 3), infos()],
         &[(3, ITERATED), (4, ITERATED), (5, ITERATED), (6, EXACT)],
     );
     assert!(all.islands.iter().all(|island| island.has_work()), "every island is small enough for Newton steps");
@@ -272,7 +280,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         islands.n_islands,
         vec![
             index(),
-            left(&rows, 3),
+            left(&rows, 2),
             left(&finish, 5),
             left(&pgs, 3),
             left(&pgs, 4),
@@ -285,7 +293,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         &k::ISLAND_SCATTER,
         part,
         part.n_trees.max(part.n_rows),
-        vec![index(), left(&pgs, 4), left(&pgs, 3), of(|t| &t.velocity), left(&tree_rows, 4)],
+        vec![index(), left(&pgs, 4), left(&pgs, 3), of(|t| &t.velocity), left(&tree_rows, 5)],
         &[(3, EXACT), (4, EXACT)],
     );
     let certify = case(
@@ -295,7 +303,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         vec![
             index(),
             contacts(),
-            left(&rows, 3),
+            left(&rows, 2),
             left(&finish, 5),
             left(&pgs, 3),
             left(&gather, 3),
@@ -319,7 +327,7 @@ fn of_set(set: &TreeSet) -> Vec<Case> {
         momentum: of(|t| &t.momentum),
         index: index(),
         contact: contacts(),
-        jac: left(&rows, 3),
+        jac: left(&rows, 2),
         con: left(&finish, 5),
         impulse: left(&finish, 6),
         velocity: left(&gather, 3),

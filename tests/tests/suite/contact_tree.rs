@@ -62,8 +62,8 @@ fn step(tile: &mut TreeTile<f64>, touches: &[Touch]) -> Step {
     let mut constraint = vec![0.0; n_slot * slot_reals(n_v)];
     tree_jacobian::tree_jacobian(&tree, &params, &tile.pose, &tile.motion, &reals, &words, &mut constraint);
     tree_assemble::tree_assemble(&tree, &tile.factor, &tile.state, &mut constraint);
-    let mut rows = vec![0.0; n_row * row_stride(n_v)];
-    tree_rows::tree_rows(&tree, &params, &tile.state, &tile.factor, &mut rows);
+    let mut rows = vec![0.0; n_row * row_stride(n_v, dims.row_width)];
+    tree_rows::tree_rows(&tree, &params, &tile.state, &tile.factor, &tile.pull, &mut rows);
     let settings = PgsParams { tolerance: 1e-10, sweeps: 400, ..PgsParams::for_precision::<f64>() };
     let lane: LaneDims = settings.dims(dims);
     let mut impulse = vec![0.0; 3 * n_slot];
