@@ -75,24 +75,17 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
     Ok(sets)
 }
 
-/// Tendons and actuators have to bind bodies of one tree, and the ground.
+/// Tendons and actuators have to bind bodies that joints move, and the ground.
 fn check_bindings(model: &Model) -> Result<(), TreeError> {
     let paths = model.tendons.iter().enumerate();
     let paths = paths.map(|(i, tendon)| ("tendon", i, &tendon.name, model.bodies_of_path(&tendon.path)));
     let actuators = model.actuators.iter().enumerate();
     let actuators = actuators.map(|(i, a)| ("actuator", i, &a.name, model.bodies_of(&a.transmission)));
     for (what, index, name, bodies) in paths.chain(actuators) {
-        let mut trees: Vec<usize> = bodies.iter().filter_map(|&body| model.bodies[body].tree).collect();
-        trees.sort_unstable();
-        trees.dedup();
-        let message = if bodies.iter().any(|&body| model.bodies[body].mocap.is_some()) {
-            "binding a mocap body is not supported"
-        } else if trees.len() > 1 {
-            "binding a body with a free joint to another tree is not supported"
-        } else {
-            continue;
-        };
-        return Err(TreeError::Binding { what, index, name: name.clone(), message });
+        if bodies.iter().any(|&body| model.bodies[body].mocap.is_some()) {
+            let message = "binding a mocap body is not supported";
+            return Err(TreeError::Binding { what, index, name: name.clone(), message });
+        }
     }
     Ok(())
 }

@@ -24,7 +24,9 @@ impl<'a> TreeView<'a> {
         let tree = &model.trees[index];
         for j in tree.joints.clone() {
             let joint = &model.joints[j];
-            let alone = joint.body == tree.bodies.start && model.bodies[joint.body].joints.len() == 1;
+            let body = &model.bodies[joint.body];
+            let alone = model.bodies[body.parent].tree != Some(index) || body.parent == tree.bodies.start;
+            let alone = alone && model.bodies[body.parent].joints.is_empty() && body.joints.len() == 1;
             if joint.kind == JointKind::Free && !alone {
                 let message = "a free joint must be the only joint of a body on the ground";
                 return Err(TreeError::Joint { index: j, name: joint.name.clone(), message });

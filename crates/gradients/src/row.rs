@@ -163,7 +163,8 @@ fn tendon_coupling(forward: &Forward, index: usize, after: &[f64], place: Place,
         let speed: f64 = arms.iter().map(|&(dof, arm)| arm * after[dof]).sum();
         for &(dof, arm) in &arms {
             rows.by_q.push((r, first + dof, -bend * speed * arm));
-            let pushed = |&(other, of_other): &(usize, f64)| (first + other, first + dof, -lambda * bend * of_other * arm);
+            let pushed =
+                |&(other, of_other): &(usize, f64)| (first + other, first + dof, -lambda * bend * of_other * arm);
             rows.push.extend(arms.iter().map(pushed));
         }
     }

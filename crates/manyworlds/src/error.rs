@@ -14,16 +14,6 @@ pub enum Error {
     /// The model has something the kernels cannot express.
     #[error(transparent)]
     Dynamics(#[from] manyworlds_dynamics::TreeError),
-    /// Joints of two trees coupled.
-    #[error(
-        "equality \"{name}\": joint \"{joint}\" is coupled to a joint of another tree, which is not supported where one of them, or one between, has a free body"
-    )]
-    CouplingAcrossTrees {
-        /// The equality's name.
-        name: String,
-        /// The driven joint.
-        joint: String,
-    },
     /// The adapter failed, or is missing.
     #[error(transparent)]
     Gpu(#[from] manyworlds_gpu::GpuError),

@@ -3,9 +3,8 @@
 use std::ops::Range;
 
 use crate::{
-    Actuator, Body, Equality, EqualityKind, ExplicitPair, FluidShape, Geom, HeightField, Inertial, Joint, JointKind,
-    Keyframe, Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Site, Tendon, Transmission, Tree, Vec3,
-    Waypoint,
+    Actuator, Body, Equality, EqualityKind, ExplicitPair, FluidShape, Geom, HeightField, Inertial, Joint, Keyframe,
+    Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Site, Tendon, Transmission, Tree, Vec3, Waypoint,
 };
 
 /// Collects the parts of a model in any parent-first order; [`ModelBuilder::build`] sorts depth-first and validates.
@@ -321,9 +320,9 @@ impl Model {
 }
 
 impl Model {
-    /// Makes one tree of those that hold joints which are coupled, or that a tendon or actuator binds, of all between them, and of the fixed body that bears
-    /// them all: no solver has to couple single joints of two trees. Trees with free joints stay as they are, as these
-    /// have to be the first of theirs.
+    /// Makes one tree of those that hold joints which are coupled, or that a tendon, an actuator or a coupling of tendons
+    /// binds, of all between them, and of the fixed body that bears them all: no solver has to couple single joints of two
+    /// trees.
     fn unite_coupled_trees(&mut self) {
         let tree_of = |joint: usize| self.bodies[self.joints[joint].body].tree;
         let mut united: Vec<Range<usize>> = Vec::new();
@@ -336,7 +335,12 @@ impl Model {
         }
         let paths = self.tendons.iter().map(|tendon| self.bodies_of_path(&tendon.path));
         let transmissions = self.actuators.iter().map(|actuator| self.bodies_of(&actuator.transmission));
-        for bodies in paths.chain(transmissions) {
+        let couplings = self.equalities.iter().filter(|equality| equality.active).filter_map(|equality| {
+            let EqualityKind::TendonCoupling { tendon, driver: Some(driver), .. } = equality.kind else { return None };
+            let paths = [tendon, driver].map(|tendon| &self.tendons[tendon].path);
+            Some(paths.iter().flat_map(|path| self.bodies_of_path(path)).collect())
+        });
+        for bodies in paths.chain(transmissions).chain(couplings) {
             let trees = || bodies.iter().filter_map(|&body| self.bodies[body].tree);
             if let (Some(first), Some(last)) = (trees().min(), trees().max())
                 && first != last
@@ -362,9 +366,6 @@ impl Model {
                 base = self.bearer(trees.clone());
             }
             let joints = self.trees[trees.start].joints.start..self.trees[trees.end - 1].joints.end;
-            if self.joints[joints.clone()].iter().any(|joint| joint.kind == JointKind::Free) {
-                continue;
-            }
             let bodies = base..self.trees[trees.end - 1].bodies.end;
             let (first, gone) = (trees.start, trees.len() - 1);
             self.trees.splice(trees.clone(), [Tree { bodies, joints, q: 0..0, v: 0..0 }]);

@@ -9,13 +9,7 @@ use crate::{LANES, Real, Scalar};
 pub type Dims = SetDims;
 
 /// `rows` is a tile buffer of the set.
-pub fn island_rows<T: Scalar>(
-    dims: &SetDims,
-    index: &[u32],
-    rows: &[T::Pack],
-    jac: &mut [T],
-    cons: &mut [T],
-) {
+pub fn island_rows<T: Scalar>(dims: &SetDims, index: &[u32], rows: &[T::Pack], jac: &mut [T], cons: &mut [T]) {
     let (n_v, head) = (dims.n_v as usize, row_head(dims.row_width));
     let stride = row_stride(n_v, dims.row_width);
     for item in items::<RowItem>(index, dims.rows_at, dims.n_rows) {

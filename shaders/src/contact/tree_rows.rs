@@ -119,9 +119,10 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pull: &[R], record
     let (at, q_at) = (record.param as usize, record.q as usize);
     let v = &state[tree.dims.v_at()..];
     let velocity = |factors: &[R; 3]| {
-        tree.row_dofs(record).iter().enumerate().fold(zero, |sum, (k, &dof)| {
-            coefficient(tree, pull, record, factors, k).mul_add(v[dof as usize], sum)
-        })
+        tree.row_dofs(record)
+            .iter()
+            .enumerate()
+            .fold(zero, |sum, (k, &dof)| coefficient(tree, pull, record, factors, k).mul_add(v[dof as usize], sum))
     };
     let limit = |distance: R, factors: [R; 3]| {
         let reach = (distance * per_step).min(unbounded) + R::lit(2.0) * velocity(&factors).min(zero) - R::lit(REACH);

@@ -216,7 +216,12 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         name,
         &k::TREE_ROWS,
         tree,
-        with(vec![of(|tile| &tile.state), of(|tile| &tile.factor), pull(&tiles), zeros(n_row * row_stride(n_v, width))]),
+        with(vec![
+            of(|tile| &tile.state),
+            of(|tile| &tile.factor),
+            pull(&tiles),
+            zeros(n_row * row_stride(n_v, width)),
+        ]),
         &[(5, ROUNDING)],
     );
     let row = left(&rows, 5);
@@ -226,7 +231,12 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         &format!("{name}, midpoint"),
         &k::TREE_ROWS,
         midway,
-        with(vec![of(|tile| &tile.state), of(|tile| &tile.factor), pull(&tiles), zeros(n_row * row_stride(n_v, width))]),
+        with(vec![
+            of(|tile| &tile.state),
+            of(|tile| &tile.factor),
+            pull(&tiles),
+            zeros(n_row * row_stride(n_v, width)),
+        ]),
         &[(5, ROUNDING)],
     );
     let most = Shape::new(CONTACTS + n_block, n_row).groups() * LANES;

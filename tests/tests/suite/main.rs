@@ -39,4 +39,5 @@ mod step_problem;
 mod stiction;
 mod subadmm;
 mod substeps;
+mod tendon_rows;
 mod theta;

@@ -59,7 +59,7 @@ impl<T: Scalar> Shared<T> {
         let pose_rounding = if T::NAME == f64::NAME { f64::EPSILON } else { f64::from(f32::EPSILON) };
         let collision = CollisionSettings { speculative_distance: s.speculative_distance, pose_rounding };
         let lanes = LaneMap::new(&model, &sets);
-        let fixed = fixed(&model, &sets, &lanes)?;
+        let fixed = fixed(&model, &sets, &lanes);
         let block = |(at, of): (usize, &Fixed<T>)| match &of.law {
             Law::Block(Block { frames: Frames::OfTree(number), .. }) => {
                 Some(TreeBlock { fixed: at, tree: of.trees[0] as usize, number: *number as u32 })

@@ -11,7 +11,6 @@ use manyworlds_shaders::dynamics::tree::{self, block};
 use manyworlds_shaders::math::{Quat, Vec3, add, quat_conjugate, quat_log, quat_mul, quat_rotate, sub};
 
 use super::POSE;
-use crate::Error;
 use crate::lanes::{BodyPlace, LaneMap};
 
 /// A constraint of the model.
@@ -71,7 +70,7 @@ fn split<T: Scalar>(p: [T; POSE]) -> (Vec3<T>, Quat<T>) {
 }
 
 /// All of a model: rows and blocks tree by tree, then what binds two trees.
-pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap) -> Result<Vec<Fixed<T>>, Error> {
+pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap) -> Vec<Fixed<T>> {
     let mut all = Vec::new();
     for (index, place) in lanes.trees.iter().enumerate() {
         let set = &sets[place.set];
@@ -100,17 +99,8 @@ pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap)
                 (bodies, anchors.map(|a| Frame::translation(a.x, a.y, a.z)), &[false][..])
             }
             EqualityKind::Weld { bodies, frames } => (bodies, *frames, &[false, true][..]),
-            EqualityKind::Coupling { joint, driver, .. } => {
-                let tree = |j: usize| lanes.bodies[model.joints[j].body].map(|place| place.tree);
-                if driver.is_some_and(|driver| tree(driver) != tree(*joint)) {
-                    return Err(Error::CouplingAcrossTrees {
-                        name: equality.name.clone(),
-                        joint: model.joints[*joint].name.clone(),
-                    });
-                }
-                continue;
-            }
-            EqualityKind::TendonCoupling { .. } => continue,
+            // Rows of one tree.
+            EqualityKind::Coupling { .. } | EqualityKind::TendonCoupling { .. } => continue,
         };
         let places = bodies.map(|body| lanes.bodies[body].map(|place| (body, place)));
         let [Some((_, a)), Some((_, b))] = places else { continue };
@@ -124,7 +114,7 @@ pub(crate) fn fixed<T: Scalar>(model: &Model, sets: &[TreeSet], lanes: &LaneMap)
         }
     }
     debug_assert!(all.iter().all(|fixed| fixed.trees.iter().all(|&tree| tree != NONE)));
-    Ok(all)
+    all
 }
 
 fn numbers<T: Scalar>(frame: Frame) -> [T; POSE] {

@@ -178,7 +178,9 @@ fn equalities(model: &Model, golden: &Value) {
                 same("weld anchor", anchor.as_slice(), &data[..3], DOUBLE);
                 same_pose("weld", &frames[0], &data[3..10]);
             }
-            EqualityKind::Coupling { coefficients, .. } | EqualityKind::TendonCoupling { coefficients, .. } => same("coupling", coefficients, &data[..5], DOUBLE),
+            EqualityKind::Coupling { coefficients, .. } | EqualityKind::TendonCoupling { coefficients, .. } => {
+                same("coupling", coefficients, &data[..5], DOUBLE)
+            }
         }
     }
 }

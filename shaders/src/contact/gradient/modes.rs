@@ -89,8 +89,8 @@ pub(super) fn contact<R: Real>(first: usize, own: &[R], kinks: &[R], impulse: &[
 pub(super) fn row<R: Real>(first: usize, own: &[R], shift: &[R], velocity: &[R], out: &mut List<R>) {
     let zero = R::lit(0.0);
     let (lambda, lower, upper) = (own[row_part::IMPULSE], own[row_part::LOWER], own[row_part::UPPER]);
-    let sigma = (0..3)
-        .fold(own[row_part::BIAS], |sum, k| row_coefficient(own, k).mul_add(velocity[row_dof(own, k)], sum));
+    let sigma =
+        (0..3).fold(own[row_part::BIAS], |sum, k| row_coefficient(own, k).mul_add(velocity[row_dof(own, k)], sum));
     let (delassus, r) = (own[row_part::BLOCK], own[row_part::COMPLIANCE]);
     let active = zero.lt(own[row_part::ACTIVE]);
     // One that leaves its bound of zero without impulse, as a limit that is not reached, has no say.
