@@ -1,4 +1,5 @@
-//! The project's chores: `cargo xtask test`, `lint`, `throughput`, `hardware`, `golden`, `corpus`, `install`, `zoo`.
+//! The project's chores: `cargo xtask test`, `lint`, `throughput`, `hardware`, `golden`, `corpus`, `install`, `zoo`,
+//! `python`.
 
 mod adapter;
 mod backports;
@@ -6,6 +7,7 @@ mod corpus;
 mod golden;
 mod hardware;
 mod lint;
+mod python;
 mod run;
 mod test;
 mod throughput;
@@ -36,6 +38,8 @@ enum Task {
     Install(adapter::InstallArgs),
     /// Compares the models of public Python packages with MuJoCo, and writes `docs/zoo.md` (needs Python and network)
     Zoo(zoo::ZooArgs),
+    /// Builds the Python package, installs it into a fresh environment and runs its tests (needs Python and network)
+    Python(python::PythonArgs),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Task::Corpus => corpus::corpus(),
         Task::Install(args) => adapter::install(&args),
         Task::Zoo(args) => zoo::zoo(&args),
+        Task::Python(args) => python::python(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,19 @@
+//! Errors of the simulator as Python's exceptions, with their own messages.
+
+use manyworlds::Error;
+use manyworlds::model::ModelError;
+use pyo3::PyErr;
+use pyo3::exceptions::{PyFileNotFoundError, PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
+
+/// The exception that a Python programmer expects of an error.
+pub(crate) fn raised(error: Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::UnknownModel { .. } => PyFileNotFoundError::new_err(message),
+        Error::Model(ModelError::Io { .. }) => PyOSError::new_err(message),
+        Error::Index { .. } => PyIndexError::new_err(message),
+        Error::Memory { .. } => PyMemoryError::new_err(message),
+        Error::Gpu(_) | Error::NoGradient | Error::NoProblem { .. } => PyRuntimeError::new_err(message),
+        _ => PyValueError::new_err(message),
+    }
+}

@@ -1,0 +1,187 @@
+//! Derivatives of steps.
+
+use std::sync::Arc;
+
+use manyworlds::{Certificate, InputsMut, Mode, OutputSlices, Outputs};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{reals, with_real};
+use crate::batch::{Batch, Shape};
+use crate::errors::raised;
+use crate::record::record;
+
+/// Gradients by what goes into steps, all worlds' one behind the other.
+struct Gradients {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    tau: Vec<f64>,
+    ctrl: Vec<f64>,
+    certificates: Vec<Certificate>,
+}
+
+impl Gradients {
+    fn zeros(shapes: &[Shape]) -> Self {
+        let (n_v, n_u) = sizes(shapes);
+        let zeros = |n| vec![0.0; n];
+        Self { q: zeros(n_v), v: zeros(n_v), tau: zeros(n_v), ctrl: zeros(n_u), certificates: Vec::new() }
+    }
+}
+
+/// Velocities and controls of all worlds.
+fn sizes(shapes: &[Shape]) -> (usize, usize) {
+    let sum = |width: fn(&Shape) -> usize| shapes.iter().map(|s| s.worlds * width(s)).sum();
+    (sum(|s| s.n_v), sum(|s| s.n_u))
+}
+
+impl Batch {
+    /// Numbers given as an array for each group, as f64; nothing given: an empty list, which stands for zeros.
+    fn tangents(&self, value: Option<&Bound<'_, PyAny>>, name: &str) -> PyResult<Vec<f64>> {
+        self.of_groups::<f64>(value, |s| s.n_v, name)
+    }
+
+    fn gradient_record<'py>(&self, py: Python<'py>, found: &Gradients) -> PyResult<Bound<'py, PyAny>> {
+        let parts = PyDict::new(py);
+        let array = |numbers: &[f64], width: fn(&Shape) -> usize| {
+            let mut begin = 0;
+            self.by_group(py, |group| {
+                let shape = &self.shapes()[group];
+                let count = shape.worlds * width(shape);
+                begin += count;
+                let own = &numbers[begin - count..begin];
+                with_real!(self.precision(), T => reals::<T>(py, &[shape.worlds, width(shape)], own))
+            })
+        };
+        parts.set_item("q", array(&found.q, |s| s.n_v)?)?;
+        parts.set_item("v", array(&found.v, |s| s.n_v)?)?;
+        parts.set_item("tau", array(&found.tau, |s| s.n_v)?)?;
+        parts.set_item("ctrl", array(&found.ctrl, |s| s.n_u)?)?;
+        let valid = found.certificates.iter().map(Certificate::valid);
+        parts.set_item("valid", numpy::PyArray1::from_iter(py, valid))?;
+        let margins: Vec<f64> = found.certificates.iter().map(|c| c.margin).collect();
+        let n = [margins.len()];
+        parts.set_item("margin", with_real!(self.precision(), T => reals::<T>(py, &n, &margins))?)?;
+        record(&parts)
+    }
+}
+
+#[pymethods]
+impl Batch {
+    /// Keeps from now on what derivatives of steps need, or no longer: a copy of the states before each step.
+    #[pyo3(signature = (on=true))]
+    fn keep_steps(&self, py: Python<'_>, on: bool) -> PyResult<()> {
+        self.with(py, |batch| batch.keep_steps(on))
+    }
+
+    /// Derivatives of the last step of one world, a record of matrices: rows are what comes out (q+ in its tangent space, v+),
+    /// columns what goes in.
+    ///
+    /// dq_dq, dq_dv, dq_dtau, dv_dq, dv_dv, dv_dtau `(n_v, n_v)`; dq_dctrl, dv_dctrl `(n_v, n_u)`; mode: of each contact
+    /// ("sticking", "sliding", "breaking", ..); valid: whether to trust it, and `problems` why not; margin: distance to a
+    /// switch of modes, m/s. `keep_steps(True)` comes before the step, else RuntimeError.
+    fn jacobian<'py>(&self, py: Python<'py>, world: i64) -> PyResult<Bound<'py, PyAny>> {
+        let (world, _) = self.world(world)?;
+        let found = self.with(py, |batch| batch.jacobian(world))?;
+        let parts = PyDict::new(py);
+        let (n_v, n_u) = (found.n_v, found.n_u);
+        for (name, numbers, width) in [
+            ("dq_dq", &found.dq_dq, n_v),
+            ("dq_dv", &found.dq_dv, n_v),
+            ("dq_dtau", &found.dq_dtau, n_v),
+            ("dq_dctrl", &found.dq_dctrl, n_u),
+            ("dv_dq", &found.dv_dq, n_v),
+            ("dv_dv", &found.dv_dv, n_v),
+            ("dv_dtau", &found.dv_dtau, n_v),
+            ("dv_dctrl", &found.dv_dctrl, n_u),
+        ] {
+            parts.set_item(name, with_real!(self.precision(), T => reals::<T>(py, &[n_v, width], numbers))?)?;
+        }
+        let certificate = &found.certificate;
+        parts.set_item("mode", found.modes.iter().map(|mode: &Mode| mode.name()).collect::<Vec<_>>())?;
+        parts.set_item("valid", certificate.valid())?;
+        parts.set_item("valid_but_by_q", certificate.valid_but_by_q())?;
+        parts.set_item("problems", certificate.reasons().cloned().collect::<Vec<_>>())?;
+        parts.set_item("margin", certificate.margin)?;
+        parts.set_item("closed", certificate.closed)?;
+        parts.set_item("unknowns", certificate.size)?;
+        parts.set_item("rank", certificate.rank)?;
+        parts.set_item("adjoint_residual", certificate.residual)?;
+        record(&parts)
+    }
+
+    /// Gradients of a loss by what went into the last step, from those by what came out: a product with the transposed
+    /// Jacobian of every world.
+    ///
+    /// dq, dv `(worlds, n_v)`: gradients by q+ (in its tangent space) and v+; None: zeros. Gives a record of q, v, tau
+    /// `(worlds, n_v)`, ctrl `(worlds, n_u)`, valid and margin `(worlds,)`. `keep_steps(True)` comes before the step, else
+    /// RuntimeError.
+    #[pyo3(signature = (dq=None, dv=None))]
+    fn vjp<'py>(
+        &self,
+        py: Python<'py>,
+        dq: Option<&Bound<'py, PyAny>>,
+        dv: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (dq, dv) = (self.tangents(dq, "dq")?, self.tangents(dv, "dv")?);
+        let mut found = Gradients::zeros(self.shapes());
+        let Gradients { q, v, tau, ctrl, .. } = &mut found;
+        let all: Vec<usize> = (0..self.worlds()).collect();
+        let (from, to) = (OutputSlices { q: &dq, v: &dv }, InputsMut { q, v, tau, ctrl });
+        found.certificates = self.with(py, |batch| batch.back_all(&all, &from, to))?;
+        self.gradient_record(py, &found)
+    }
+
+    /// The last step of every world, to go back through it later, whatever happens to the batch meanwhile.
+    fn kept_step(batch: &Bound<'_, Self>) -> PyResult<KeptStep> {
+        let inner = batch.get().with(batch.py(), manyworlds::Batch::kept_step)?;
+        Ok(KeptStep { inner: Arc::new(inner), batch: batch.clone().unbind() })
+    }
+}
+
+/// One step of every world of a batch, kept to go back through it. Made by `Batch.kept_step()`.
+#[pyclass(module = "manyworlds", frozen)]
+pub(crate) struct KeptStep {
+    inner: Arc<manyworlds::KeptStep>,
+    batch: Py<Batch>,
+}
+
+#[pymethods]
+impl KeptStep {
+    /// As `Batch.vjp`, of this step.
+    #[pyo3(signature = (dq=None, dv=None))]
+    fn vjp<'py>(
+        &self,
+        py: Python<'py>,
+        dq: Option<&Bound<'py, PyAny>>,
+        dv: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let batch = self.batch.get();
+        let (dq, dv) = (batch.tangents(dq, "dq")?, batch.tangents(dv, "dv")?);
+        let widths = batch.shapes().iter().flat_map(|s| (0..s.worlds).map(|_| s.n_v));
+        let mut begin = 0;
+        let outputs: Vec<Outputs> = widths
+            .map(|n| {
+                let own = begin..begin + n;
+                begin += n;
+                let part = |all: &[f64]| all.get(own.clone()).unwrap_or_default().to_vec();
+                Outputs { q: part(&dq), v: part(&dv) }
+            })
+            .collect();
+        let found = py.detach(|| self.inner.back(&outputs)).map_err(raised)?;
+        let mut all = Gradients::zeros(&[]);
+        for (inputs, certificate) in found {
+            all.q.extend(inputs.q);
+            all.v.extend(inputs.v);
+            all.tau.extend(inputs.tau);
+            all.ctrl.extend(inputs.ctrl);
+            all.certificates.push(certificate);
+        }
+        batch.gradient_record(py, &all)
+    }
+
+    /// Memory it takes, B.
+    #[getter]
+    fn bytes(&self) -> usize {
+        self.inner.bytes()
+    }
+}

@@ -1,0 +1,73 @@
+//! One world's last step laid open, as records of arrays.
+
+use manyworlds::{Inspection, RelaxedOf};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Real, reals, with_real};
+use crate::batch::Batch;
+use crate::record::record;
+
+#[pymethods]
+impl Batch {
+    /// Everything about the last step of one world, for looking closely (it is slow): a record of
+    ///
+    /// M, A `(n_v, n_v)`: inertia with armature, and the momentum matrix; bias, v_free `(n_v,)`: Coriolis, centrifugal and
+    /// gravity forces, and the velocity without contacts; contacts: records of bodies, geoms, point, frame (rows t1, t2, n),
+    /// distance, mu, impulse and velocity (t1, t2, n; of the second body relative to the first); rows: records of kind,
+    /// joint, impulse; relaxed: records of kind, index, by, left_out; residual, residual_scaled, iterations, status.
+    fn inspect<'py>(&self, py: Python<'py>, world: i64) -> PyResult<Bound<'py, PyAny>> {
+        let (world, group) = self.world(world)?;
+        let n_v = self.shapes()[group].n_v;
+        let found = self.with(py, |batch| batch.inspect(world))?;
+        with_real!(self.precision(), T => laid_open::<T>(py, n_v, &found))
+    }
+}
+
+fn laid_open<'py, T: Real>(py: Python<'py>, n_v: usize, of: &Inspection) -> PyResult<Bound<'py, PyAny>> {
+    let parts = PyDict::new(py);
+    parts.set_item("M", reals::<T>(py, &[n_v, n_v], &of.mass)?)?;
+    parts.set_item("A", reals::<T>(py, &[n_v, n_v], &of.momentum)?)?;
+    parts.set_item("bias", reals::<T>(py, &[n_v], &of.bias)?)?;
+    parts.set_item("v_free", reals::<T>(py, &[n_v], &of.v_free)?)?;
+    let contact = |c: &manyworlds::ContactReport| {
+        let parts = PyDict::new(py);
+        parts.set_item("bodies", c.bodies)?;
+        parts.set_item("geoms", c.geoms)?;
+        parts.set_item("point", reals::<T>(py, &[3], &c.point)?)?;
+        parts.set_item("frame", reals::<T>(py, &[3, 3], c.frame.as_flattened())?)?;
+        parts.set_item("distance", c.distance)?;
+        parts.set_item("mu", c.friction)?;
+        parts.set_item("impulse", reals::<T>(py, &[3], &c.impulse)?)?;
+        parts.set_item("velocity", reals::<T>(py, &[3], &c.velocity)?)?;
+        record(&parts)
+    };
+    parts.set_item("contacts", of.contacts.iter().map(contact).collect::<PyResult<Vec<_>>>()?)?;
+    let row = |r: &manyworlds::RowReport| {
+        let parts = PyDict::new(py);
+        parts.set_item("kind", r.kind)?;
+        parts.set_item("joint", r.joint)?;
+        parts.set_item("impulse", r.impulse)?;
+        record(&parts)
+    };
+    parts.set_item("rows", of.rows.iter().map(row).collect::<PyResult<Vec<_>>>()?)?;
+    let relaxed = |r: &manyworlds::RelaxedReport| {
+        let (kind, index) = match r.of {
+            RelaxedOf::Contact(index) => ("contact", index),
+            RelaxedOf::Row(index) => ("row", index),
+            RelaxedOf::Equality(index) => ("equality", index),
+        };
+        let parts = PyDict::new(py);
+        parts.set_item("kind", kind)?;
+        parts.set_item("index", index)?;
+        parts.set_item("by", r.by)?;
+        parts.set_item("left_out", r.left_out)?;
+        record(&parts)
+    };
+    parts.set_item("relaxed", of.relaxed.iter().map(relaxed).collect::<PyResult<Vec<_>>>()?)?;
+    parts.set_item("residual", of.summary.residual)?;
+    parts.set_item("residual_scaled", of.summary.residual_scaled)?;
+    parts.set_item("iterations", of.summary.iterations)?;
+    parts.set_item("status", of.summary.status_name())?;
+    record(&parts)
+}

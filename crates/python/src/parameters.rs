@@ -1,0 +1,187 @@
+//! Parameters that a world may have of its own: domain randomisation.
+
+use manyworlds::{Error, GeomParameter, Model, Parameter};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::arrays::{given, slice};
+use crate::batch::Batch;
+use crate::errors::raised;
+
+/// What a parameter is one of.
+enum Kind {
+    /// All trees have it alike.
+    Every(Parameter),
+    Body(fn(usize) -> Parameter),
+    Joint(fn(usize) -> Parameter),
+    Actuator(fn(usize) -> Parameter),
+    Geom(GeomParameter),
+}
+
+/// Parameters by the names that Python has for them.
+const PARAMETERS: [(&str, Kind); 23] = [
+    ("timestep", Kind::Every(Parameter::Timestep)),
+    ("gravity", Kind::Every(Parameter::Gravity)),
+    ("correction_fraction", Kind::Every(Parameter::CorrectionFraction)),
+    ("correction_max", Kind::Every(Parameter::CorrectionMax)),
+    ("body_position", Kind::Body(Parameter::BodyPosition)),
+    ("body_orientation", Kind::Body(Parameter::BodyOrientation)),
+    ("body_mass", Kind::Body(Parameter::BodyMass)),
+    ("body_com", Kind::Body(Parameter::BodyCom)),
+    ("body_inertia", Kind::Body(Parameter::BodyInertia)),
+    ("joint_anchor", Kind::Joint(Parameter::JointAnchor)),
+    ("joint_axis", Kind::Joint(Parameter::JointAxis)),
+    ("joint_stiffness", Kind::Joint(Parameter::JointStiffness)),
+    ("joint_damping", Kind::Joint(Parameter::JointDamping)),
+    ("joint_armature", Kind::Joint(Parameter::JointArmature)),
+    ("joint_friction", Kind::Joint(Parameter::JointFriction)),
+    ("joint_range", Kind::Joint(Parameter::JointRange)),
+    ("actuator_gear", Kind::Actuator(Parameter::ActuatorGear)),
+    ("actuator_gain", Kind::Actuator(Parameter::ActuatorGain)),
+    ("actuator_bias", Kind::Actuator(Parameter::ActuatorBias)),
+    ("actuator_force_range", Kind::Actuator(Parameter::ActuatorForceRange)),
+    ("geom_size", Kind::Geom(GeomParameter::Size)),
+    ("geom_friction", Kind::Geom(GeomParameter::Friction)),
+    ("geom_restitution", Kind::Geom(GeomParameter::Restitution)),
+];
+
+/// A parameter of a model.
+#[derive(Clone)]
+enum Found {
+    /// Of these trees.
+    Trees(Vec<usize>, Parameter),
+    Geom(usize, GeomParameter),
+}
+
+/// A number, from a number or a name.
+fn index(what: &str, given: Option<&Bound<'_, PyAny>>, names: &[&str]) -> PyResult<usize> {
+    let Some(given) = given else {
+        return Err(PyTypeError::new_err(format!("of: expected the name or number of a {what}, found none")));
+    };
+    if let Ok(name) = given.extract::<String>() {
+        let found = names.iter().position(|n| !n.is_empty() && *n == name);
+        return found.ok_or_else(|| PyValueError::new_err(format!("of: there is no {what} \"{name}\"")));
+    }
+    let number: usize =
+        given.extract().map_err(|_| PyTypeError::new_err(format!("of: expected the name or number of a {what}")))?;
+    if number < names.len() {
+        return Ok(number);
+    }
+    Err(PyIndexError::new_err(format!("of: {what} {number}: there are {}", names.len())))
+}
+
+fn find(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult<Found> {
+    let Some((_, kind)) = PARAMETERS.iter().find(|(n, _)| *n == name) else {
+        let known: Vec<_> = PARAMETERS.iter().map(|(n, _)| *n).collect();
+        let known = known.join(", ");
+        return Err(PyValueError::new_err(format!("parameter: expected one of {known}, found \"{name}\"")));
+    };
+    let fixed = |what: &str| PyValueError::new_err(format!("{name}: that {what} never moves"));
+    match kind {
+        Kind::Every(parameter) => match of {
+            None => Ok(Found::Trees((0..model.trees.len()).collect(), *parameter)),
+            Some(_) => Err(PyTypeError::new_err(format!("of: {name} is that of the whole world"))),
+        },
+        Kind::Body(parameter) => {
+            let names: Vec<_> = model.bodies.iter().map(|b| b.name.as_str()).collect();
+            let body = index("body", of, &names)?;
+            let tree = model.bodies[body].tree.ok_or_else(|| fixed("body"))?;
+            Ok(Found::Trees(vec![tree], parameter(body - model.trees[tree].bodies.start)))
+        }
+        Kind::Joint(parameter) => {
+            let names: Vec<_> = model.joints.iter().map(|j| j.name.as_str()).collect();
+            let joint = index("joint", of, &names)?;
+            let tree = model.trees.iter().position(|t| t.joints.contains(&joint)).ok_or_else(|| fixed("joint"))?;
+            Ok(Found::Trees(vec![tree], parameter(joint - model.trees[tree].joints.start)))
+        }
+        Kind::Actuator(parameter) => {
+            let names: Vec<_> = model.actuators.iter().map(|a| a.name.as_str()).collect();
+            let actuator = index("actuator", of, &names)?;
+            let tree_of = |a: usize| {
+                let bodies = model.bodies_of(&model.actuators[a].transmission);
+                bodies.into_iter().find_map(|body| model.bodies[body].tree)
+            };
+            let tree = tree_of(actuator).ok_or_else(|| fixed("actuator"))?;
+            let before = (0..actuator).filter(|&a| tree_of(a) == Some(tree)).count();
+            Ok(Found::Trees(vec![tree], parameter(before)))
+        }
+        Kind::Geom(parameter) => {
+            let names: Vec<_> = model.geoms.iter().map(|g| g.name.as_str()).collect();
+            Ok(Found::Geom(index("geom", of, &names)?, *parameter))
+        }
+    }
+}
+
+#[pymethods]
+impl Batch {
+    /// Names of the parameters that `set_parameter` takes.
+    #[classattr]
+    fn parameters() -> Vec<&'static str> {
+        PARAMETERS.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Gives worlds a parameter of their own: domain randomisation.
+    ///
+    /// parameter: one of `Batch.parameters`; of: name or number of the body, joint, actuator or geom (None for "timestep",
+    /// "gravity", "correction_fraction", "correction_max"); values `(number of worlds, numbers of the parameter)`, SI units;
+    /// worlds: their numbers, all of one model; all worlds of the batch when None.
+    ///
+    /// Number of values: gravity, position, com, anchor, axis and bias 3, orientation 4 (a quaternion), inertia 6 (xx, yy, zz,
+    /// xy, xz, yz about the centre of mass), ranges 2, gear 6, size 1 to 3 by shape, all others 1.
+    #[pyo3(signature = (parameter, of, values, worlds=None))]
+    fn set_parameter(
+        &self,
+        py: Python<'_>,
+        parameter: &str,
+        of: Option<&Bound<'_, PyAny>>,
+        values: &Bound<'_, PyAny>,
+        worlds: Option<Vec<i64>>,
+    ) -> PyResult<()> {
+        let worlds = worlds.unwrap_or_else(|| (0..self.worlds() as i64).collect());
+        let worlds = worlds.into_iter().map(|world| self.world(world)).collect::<PyResult<Vec<_>>>()?;
+        let Some(&(first, group)) = worlds.first() else { return Ok(()) };
+        if let Some((other, _)) = worlds.iter().find(|(_, other)| *other != group) {
+            return Err(PyValueError::new_err(format!("worlds: {first} and {other} are of different models")));
+        }
+        let found = find(&self.model(group), parameter, of)?;
+        let width = values.py().import("numpy")?.call_method1("shape", (values,))?.extract::<Vec<usize>>()?;
+        let width = width.get(1).copied().unwrap_or(1);
+        let array = given::<f64>(values, &[worlds.len(), width], "values")?;
+        let numbers = slice(&array, "values")?;
+        self.with(py, |batch| {
+            for (&(world, _), row) in worlds.iter().zip(numbers.chunks_exact(width.max(1))) {
+                match &found {
+                    Found::Trees(trees, parameter) => {
+                        for &tree in trees {
+                            batch.set_parameter(world, tree, *parameter, row)?;
+                        }
+                    }
+                    Found::Geom(geom, parameter) => batch.set_geom(world, *geom, *parameter, row)?,
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// A parameter of one world, as `set_parameter` takes it, as a list of numbers; not of geoms.
+    #[pyo3(signature = (parameter, of, world))]
+    fn parameter(
+        &self,
+        py: Python<'_>,
+        parameter: &str,
+        of: Option<&Bound<'_, PyAny>>,
+        world: i64,
+    ) -> PyResult<Vec<f64>> {
+        let (world, group) = self.world(world)?;
+        match find(&self.model(group), parameter, of)? {
+            Found::Trees(trees, found) => {
+                let tree = *trees.first().ok_or_else(|| PyValueError::new_err("the model has nothing that moves"))?;
+                self.with(py, |batch| batch.parameter(world, tree, found))
+            }
+            Found::Geom(geom, parameter) => Err(raised(Error::Parameter {
+                parameter: format!("{parameter:?} of geom {geom}"),
+                message: "geoms' parameters cannot be read back".into(),
+            })),
+        }
+    }
+}
