@@ -197,10 +197,14 @@ impl Model {
         if self.acting_on(measures).any(|actuator| !actuator.is_plain()) {
             return Err("forces of actuators with dynamics, of muscles, and those that multiply are not computed");
         }
-        let alone = matches!(measures, Measures::Frame(..) | Measures::Magnetometer(..));
+        let still = match measures {
+            Measures::Frame(..) | Measures::Magnetometer(..) => true,
+            Measures::Instrument(what, _) => !matches!(what, Instrument::Force | Instrument::Torque),
+            _ => false,
+        };
         match trees[..] {
             [tree] => Ok(tree),
-            [] if alone && !self.trees.is_empty() => Ok(0),
+            [] if still && !self.trees.is_empty() => Ok(0),
             [] => Err("sensors of what never moves are not computed"),
             _ => Err("sensors between bodies that move apart from one another are not computed"),
         }

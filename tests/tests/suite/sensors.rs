@@ -179,7 +179,8 @@ fn files_are_told_what_is_not_computed() {
     let text = |sensors: &str| {
         format!(
             "<mujoco><worldbody><body name=\"a\"><freejoint/><geom size=\"0.1\"/><site name=\"s\"/></body>\
-             <body name=\"b\" pos=\"1 0 0\"><joint name=\"h\"/><geom name=\"g\" size=\"0.1\"/></body></worldbody>\
+             <body name=\"b\" pos=\"1 0 0\"><joint name=\"h\"/><geom name=\"g\" size=\"0.1\"/></body>\
+             <site name=\"still\"/></worldbody>\
              <sensor>{sensors}</sensor></mujoco>"
         )
     };
@@ -192,6 +193,7 @@ fn files_are_told_what_is_not_computed() {
         ("<framepos objtype=\"site\" objname=\"s\" reftype=\"xbody\" refname=\"b\"/>", "move apart"),
         ("<subtreecom body=\"world\"/>", "what never moves"),
         ("<framepos objtype=\"geom\" objname=\"none\"/>", "do not collide"),
+        ("<force site=\"still\"/>", "what never moves"),
         ("<gyro site=\"s\" noise=\"0.1\"/>", "readings are exact"),
     ] {
         let loaded = read(sensors).expect("it is read");
@@ -206,7 +208,8 @@ fn files_are_told_what_is_not_computed() {
         ("<gyro site=\"s\" cutoff=\"-1\"/>", "cutoff"),
         ("<framepos objtype=\"thing\" objname=\"s\"/>", "unknown object type `thing`"),
     ] {
-        let error = read(sensors).err().expect("it is refused").to_string();
+        let Err(error) = read(sensors) else { panic!("{sensors}: it is not refused") };
+        let error = error.to_string();
         assert!(error.contains(message) && error.contains("sensors.xml:1"), "{sensors}: {error}");
     }
 }
