@@ -5,6 +5,7 @@ mod bad_surfaces;
 mod batch;
 mod closed_forms;
 mod compliant_scenes;
+mod contact_impulses;
 mod contact_tree;
 mod contradictions;
 mod convex;
