@@ -5,8 +5,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every crate may depend on those before it, and on no other (architecture: a crate knows only what is below it).
-const ORDER: [&str; 11] =
-    ["shaders", "model", "collide", "gpu", "sparse", "dynamics", "contact", "gradients", "manyworlds", "cli", "python"];
+const ORDER: [&str; 12] = [
+    "shaders",
+    "model",
+    "collide",
+    "gpu",
+    "sparse",
+    "dynamics",
+    "contact",
+    "gradients",
+    "manyworlds",
+    "environments",
+    "cli",
+    "python",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

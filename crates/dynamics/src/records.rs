@@ -10,12 +10,14 @@ use manyworlds_shaders::dynamics::tree::{
 use crate::forces::Plan;
 use crate::layout::TreeLayout;
 use crate::rows;
+use crate::sensors::SensorPlan;
 use crate::view::TreeView;
 
 impl TreeView<'_> {
     /// Sizes and structure of the tree.
     pub(crate) fn layout(&self) -> TreeLayout {
         let mut plan = Plan::new(self);
+        let mut sensors = SensorPlan::new(self, &mut plan);
         let (dofs, bound) = bind(self.kinematic_dofs(), &plan);
         let bodies = self.bodies(&dofs);
         let joints: Vec<JointRecord> = self.joints().iter().map(|j| self.joint(j)).collect();
@@ -50,6 +52,7 @@ impl TreeView<'_> {
                 ..TreeDims::default()
             },
             topology: Vec::new(),
+            sensor_at: None,
         };
         let dims = &mut layout.dims;
         let mut at = param::HEADER + param::BODY * bodies.len();
@@ -63,6 +66,7 @@ impl TreeView<'_> {
             at += count * size;
         }
         plan.place(dims, at);
+        dims.n_param = sensors.place(dims.n_param as usize) as u32;
         let blocks = rows::place_blocks(&blocks, dims);
         let topology = &mut layout.topology;
         topology.extend(bytemuck::cast_slice::<_, u32>(&bodies));
@@ -76,6 +80,7 @@ impl TreeView<'_> {
         topology.extend(bytemuck::cast_slice::<_, u32>(&blocks));
         rows::append(&rows, &plan, dims, topology);
         plan.append(dims, topology);
+        layout.sensor_at = sensors.append(topology);
         layout
     }
 

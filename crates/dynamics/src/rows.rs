@@ -88,9 +88,9 @@ fn tendon_rows(tree: &TreeView, plan: &Plan, rows: &mut Vec<RowPlan>) {
     }
     for (number, kind) in couplings(tree).enumerate() {
         if let EqualityKind::TendonCoupling { tendon, driver, .. } = kind
-            && let Some(path) = plan.path_of(*tendon)
+            && let Some(path) = plan.tendon(*tendon)
         {
-            let driver = driver.and_then(|driver| plan.path_of(driver));
+            let driver = driver.and_then(|driver| plan.tendon(driver));
             let all = std::iter::once(path).chain(driver).flat_map(dofs).collect();
             rows.push(RowPlan::new(row::TENDON_COUPLING, all, path, driver.unwrap_or(NONE), number));
         }

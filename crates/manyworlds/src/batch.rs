@@ -19,7 +19,9 @@ use manyworlds_shaders::Precision as ShaderPrecision;
 use crate::checkpoint::{Reader, Writer};
 use crate::field::{Field, FieldId, FieldMut, Number, Rows, rows, rows_mut};
 use crate::group::{Backend, Group, State, Worlds};
-use crate::{BatchOptions, Error, Executor, GeomParameter, Inspection, Precision, StepProblem, Summary, memory};
+use crate::{
+    BatchOptions, ContactImpulse, Error, Executor, GeomParameter, Inspection, Precision, StepProblem, Summary, memory,
+};
 
 pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut, Product};
 pub use kept::KeptStep;
@@ -380,6 +382,16 @@ impl Batch {
     pub fn inspect(&mut self, world: usize) -> Result<Inspection, Error> {
         let (group, local) = self.find(world)?;
         self.groups[group].inspect(local)
+    }
+
+    /// What the contacts of all worlds did in the last step, world by world, appended to `out`; those without an impulse are
+    /// left out. For forces on bodies, every step: on the CPU nothing else is copied, on a GPU it is a readback.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn contact_impulses(&mut self, out: &mut Vec<ContactImpulse>) -> Result<(), Error> {
+        let starts = &self.starts;
+        self.groups.iter_mut().zip(starts).try_for_each(|(group, &first)| group.contact_impulses(first, out))
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are

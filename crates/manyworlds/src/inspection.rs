@@ -46,6 +46,19 @@ pub struct ContactReport {
     pub velocity: [f64; 3],
 }
 
+/// What a contact did in the last step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ContactImpulse {
+    /// World of the batch.
+    pub world: usize,
+    /// Bodies of the model.
+    pub bodies: [usize; 2],
+    /// Midway between the surfaces as they were when the step began, world frame, m.
+    pub point: [f64; 3],
+    /// Impulse on the second body, world frame, N s; over the time step it is a force.
+    pub impulse: [f64; 3],
+}
+
 /// One scalar constraint.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowReport {

@@ -30,6 +30,7 @@ pub mod gradcheck;
 mod group;
 mod host;
 mod inspection;
+pub mod kinematics;
 mod lanes;
 mod load;
 mod memory;
@@ -51,7 +52,9 @@ pub use field::{Block, BlockMut, Field, FieldId, FieldMut, Layout, Number, Numbe
 pub use forces::Forces;
 pub use geoms::GeomParameter;
 pub use group::State;
-pub use inspection::{ContactReport, Inspection, RelaxedOf, RelaxedReport, RowOf, RowReport, StepProblem};
+pub use inspection::{
+    ContactImpulse, ContactReport, Inspection, RelaxedOf, RelaxedReport, RowOf, RowReport, StepProblem,
+};
 pub use load::load;
 pub use manyworlds_contact as contact;
 pub use manyworlds_dynamics::Parameter;

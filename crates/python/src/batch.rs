@@ -62,18 +62,35 @@ fn field(name: &str) -> PyResult<FieldId> {
     })
 }
 
-fn integrator(name: &str) -> PyResult<Integrator> {
+pub(crate) fn integrator(name: &str) -> PyResult<Integrator> {
     Integrator::ALL.into_iter().find(|i| i.name() == name).ok_or_else(|| {
         let known: Vec<_> = Integrator::ALL.iter().map(|i| i.name()).collect();
         PyValueError::new_err(format!("integrator: expected one of {}, found \"{name}\"", known.join(", ")))
     })
 }
 
-fn one_of<T: Copy>(what: &str, found: &str, choices: &[(&str, T)]) -> PyResult<T> {
+pub(crate) fn one_of<T: Copy>(what: &str, found: &str, choices: &[(&str, T)]) -> PyResult<T> {
     choices.iter().find(|(name, _)| *name == found).map(|&(_, x)| x).ok_or_else(|| {
         let known: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
         PyValueError::new_err(format!("{what}: expected one of {}, found \"{found}\"", known.join(", ")))
     })
+}
+
+/// `"auto"`, `"gpu"` or `"cpu"`.
+pub(crate) fn executor(name: &str) -> PyResult<Executor> {
+    one_of("executor", name, &[("auto", Executor::Auto), ("gpu", Executor::Gpu), ("cpu", Executor::Cpu)])
+}
+
+/// Threads of their own for a batch; none: those of the whole program.
+pub(crate) fn threads(count: Option<usize>) -> PyResult<Option<ThreadPool>> {
+    match count {
+        None => Ok(None),
+        Some(0) => Err(PyValueError::new_err("threads: expected at least 1, found 0")),
+        Some(count) => {
+            let pool = ThreadPoolBuilder::new().num_threads(count).build();
+            Ok(Some(pool.map_err(|error| PyRuntimeError::new_err(format!("threads: {error}")))?))
+        }
+    }
 }
 
 /// `"f32"` or `"f64"`.
@@ -285,9 +302,8 @@ impl Batch {
     ) -> PyResult<Self> {
         let (groups, mixed) = groups(model, worlds)?;
         let defaults = BatchOptions::default();
-        let executors = [("auto", Executor::Auto), ("gpu", Executor::Gpu), ("cpu", Executor::Cpu)];
         let options = BatchOptions {
-            executor: one_of("executor", executor, &executors)?,
+            executor: self::executor(executor)?,
             precision: self::precision(precision)?,
             solver: solver.to_owned(),
             tolerance: tolerance.unwrap_or(defaults.tolerance),
@@ -296,14 +312,7 @@ impl Batch {
             dt,
             ..defaults
         };
-        let pool = match threads {
-            None => None,
-            Some(0) => return Err(PyValueError::new_err("threads: expected at least 1, found 0")),
-            Some(threads) => {
-                let pool = ThreadPoolBuilder::new().num_threads(threads).build();
-                Some(pool.map_err(|error| PyRuntimeError::new_err(format!("threads: {error}")))?)
-            }
-        };
+        let pool = self::threads(threads)?;
         let models: Vec<(Arc<manyworlds::Model>, usize)> =
             groups.iter().map(|(model, worlds)| (Arc::clone(&model.get().inner), *worlds)).collect();
         let build = || {

@@ -4,6 +4,7 @@
 
 mod arrays;
 mod batch;
+mod environments;
 mod errors;
 mod gradients;
 mod inspection;
@@ -17,6 +18,8 @@ mod solve;
 mod _core {
     #[pymodule_export]
     use crate::batch::Batch;
+    #[pymodule_export]
+    use crate::environments::Environments;
     #[pymodule_export]
     use crate::gradients::KeptStep;
     #[pymodule_export]

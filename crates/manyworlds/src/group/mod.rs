@@ -4,6 +4,7 @@ mod backend;
 mod buffers;
 mod certify;
 mod chunk;
+mod contacts;
 mod derivatives;
 mod fields;
 mod inspect;
@@ -59,6 +60,8 @@ pub(crate) trait Worlds: Send + Differentiable {
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
+    /// Appends the contacts that acted; `first` is the group's first world.
+    fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error>;
     /// Shape of a world's row.
     fn row_shape(&self, id: FieldId) -> Vec<usize>;
     fn n_blocks(&self, id: FieldId) -> usize;
@@ -343,6 +346,13 @@ impl<T: Scalar> Worlds for Group<T> {
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error> {
         let (c, w) = self.place(world);
         inspect::inspect(&self.shared, &mut self.chunks[c], w)
+    }
+
+    fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error> {
+        for (number, chunk) in self.chunks.iter_mut().enumerate() {
+            contacts::impulses(&self.shared, chunk, first + number * self.chunk_worlds, out)?;
+        }
+        Ok(())
     }
 
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error> {

@@ -16,6 +16,7 @@ nested lists, or anything with DLPack (torch, jax). All numbers are SI; states f
 """
 
 import importlib as _importlib
+import importlib.util
 
 from manyworlds._core import Batch, KeptStep, Model, load, scenes
 from manyworlds._record import Record
@@ -35,3 +36,9 @@ def __getattr__(name):
 def _load_again(path, ground, free_root, merge_fixed, ignore_unsupported):
     """Reads a model in another process, as it was read here."""
     return load(path, ground, free_root, merge_fixed=merge_fixed, ignore_unsupported=ignore_unsupported)
+
+
+if _importlib.util.find_spec("gymnasium") is not None:
+    from manyworlds import gymnasium
+
+    gymnasium.register()

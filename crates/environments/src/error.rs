@@ -1,0 +1,30 @@
+//! What can be wrong with a call.
+
+/// An error of environments.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No such task.
+    #[error("\"{found}\" is no environment; there are {known}")]
+    UnknownTask {
+        /// What was asked for.
+        found: String,
+        /// The ones there are.
+        known: String,
+    },
+    /// An array of the wrong size.
+    #[error("{what}: expected {expected} numbers, found {found}")]
+    Length {
+        /// Which.
+        what: &'static str,
+        /// By the environments.
+        expected: usize,
+        /// Given.
+        found: usize,
+    },
+    /// A world was stepped that is over, though nobody resets it.
+    #[error("environment {0} is over: reset it before the next step, as autoreset is disabled")]
+    Over(usize),
+    /// Of the simulator.
+    #[error(transparent)]
+    Simulator(#[from] manyworlds::Error),
+}

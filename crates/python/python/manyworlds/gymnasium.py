@@ -1,0 +1,162 @@
+"""Gymnasium's environments: the tasks of its MuJoCo environments, version 5, with this simulator's contact.
+
+    import gymnasium
+    import manyworlds
+    envs = gymnasium.make_vec("manyworlds/Ant-v0", num_envs=256, vectorization_mode="vector_entry_point")
+    env = gymnasium.make("manyworlds/Ant-v0")
+
+Observations, rewards, terminations, frame skip and distributions of starts are those of Gymnasium's environments of the same
+names; the numbers of a seed are not, as the generator is another. Settings beside Gymnasium's own: `precision` ("f32", and
+with it float32 observations, or "f64"), `executor`, `threads`, `solver`, `tolerance`, `integrator`, `dt`, as of
+`manyworlds.Batch`, and `frame_skip`, the steps of the simulation that one of the environment is.
+"""
+
+import functools
+
+try:
+    import gymnasium
+except ImportError as error:
+    raise ImportError("manyworlds.gymnasium needs Gymnasium: pip install gymnasium") from error
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from manyworlds import _core
+
+__all__ = ["Env", "VectorEnv"]
+
+
+def _spaces(core, precision):
+    low, high = core.action_range.astype(np.float32).T
+    real = np.float32 if precision == "f32" else np.float64
+    seen = gymnasium.spaces.Box(-np.inf, np.inf, (core.n_observation,), real)
+    return seen, gymnasium.spaces.Box(low, high, dtype=np.float32)
+
+
+class VectorEnv(gymnasium.vector.VectorEnv):
+    """Environments of one task, all stepped together.
+
+    autoreset_mode: when an environment whose episode is over starts the next one: in the step after (the default), in the
+    same step (what it saw last is then in `info["final_obs"]`), or when `reset(options={"reset_mask": mask})` says so.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+
+    def __init__(
+        self,
+        task,
+        num_envs=1,
+        max_episode_steps=None,
+        render_mode=None,
+        autoreset_mode=AutoresetMode.NEXT_STEP,
+        precision="f32",
+        executor="auto",
+        threads=None,
+        **settings,
+    ):
+        if render_mode is not None:
+            raise ValueError(f"render_mode: there are none, found {render_mode!r}")
+        mode = AutoresetMode(autoreset_mode)
+        self._core = _core.Environments(
+            task, num_envs, mode.value, executor, precision, threads, max_episode_steps, **settings
+        )
+        self.num_envs = num_envs
+        self.render_mode = None
+        self.metadata = {**self.metadata, "autoreset_mode": mode, "render_fps": round(1 / self._core.dt)}
+        self.single_observation_space, self.single_action_space = _spaces(self._core, precision)
+        batched = functools.partial(gymnasium.vector.utils.batch_space, n=num_envs)
+        self.observation_space = batched(self.single_observation_space)
+        self.action_space = batched(self.single_action_space)
+        self._observations = None
+
+    @property
+    def dt(self):
+        """Time of one step, s."""
+        return self._core.dt
+
+    @property
+    def state(self):
+        """Positions `(num_envs, n_q)` and velocities `(num_envs, n_v)`, in MuJoCo's conventions."""
+        return self._core.state
+
+    def set_state(self, q, v):
+        """Puts all environments into states, at the start of an episode; gives their observations."""
+        self._observations = self._core.set_state(q, v)
+        return self._observations.copy()
+
+    def reset(self, *, seed=None, options=None):
+        """Starts episodes: with `seed`, environment i from `seed + i`; `options={"reset_mask": mask}`: only these."""
+        if isinstance(seed, (list, tuple)):
+            raise TypeError("seed: expected one number, environment i has seed + i; found a list")
+        if seed is None and self._observations is None:
+            # Gymnasium's generator draws the first seeds where nobody gives any.
+            seed = int(self.np_random.integers(2**31))
+        mask = (options or {}).get("reset_mask")
+        if mask is not None and not (isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.any()):
+            raise TypeError("options['reset_mask']: expected a numpy array of bool with at least one True")
+        self._observations = self._core.reset(mask, seed, self._observations)
+        return self._observations.copy(), {}
+
+    def step(self, actions):
+        """Steps all environments: actions `(num_envs, n_action)`."""
+        if self._observations is None:
+            raise gymnasium.error.ResetNeeded("reset comes before the first step")
+        seen, rewards, terminated, truncated, failed, info, last = self._core.step(actions)
+        # A reset by mask gives those of the other environments again.
+        self._observations = seen.copy()
+        if failed.any():
+            info["failed"] = failed
+        over = terminated | truncated
+        if last is not None and over.any():
+            info = {"final_obs": last, "_final_obs": over, "final_info": info, "_final_info": over}
+        return seen, rewards, terminated, truncated, info
+
+
+class Env(gymnasium.Env):
+    """One environment. Learning wants many at once: `VectorEnv`."""
+
+    metadata = {"render_modes": []}
+
+    def __init__(self, task, render_mode=None, precision="f32", executor="cpu", threads=1, **settings):
+        if render_mode is not None:
+            raise ValueError(f"render_mode: there are none, found {render_mode!r}")
+        # Time is Gymnasium's wrapper's to limit.
+        self._core = _core.Environments(task, 1, "Disabled", executor, precision, threads, 2**32 - 1, **settings)
+        self.render_mode = None
+        self.metadata = {**self.metadata, "render_fps": round(1 / self._core.dt)}
+        self.observation_space, self.action_space = _spaces(self._core, precision)
+
+    @property
+    def dt(self):
+        """Time of one step, s."""
+        return self._core.dt
+
+    def set_state(self, q, v):
+        """Puts the environment into a state, at the start of an episode; gives its observation."""
+        return self._core.set_state([q], [v])[0]
+
+    def reset(self, *, seed=None, options=None):
+        """Starts an episode."""
+        super().reset(seed=seed)
+        return self._core.reset(None, int(self.np_random.integers(2**31)))[0], {}
+
+    def step(self, action):
+        """Steps the environment."""
+        seen, rewards, terminated, _, failed, info, _ = self._core.step(np.asarray(action)[None])
+        info = {name: float(numbers[0]) for name, numbers in info.items()}
+        if failed[0]:
+            info["failed"] = True
+        return seen[0], float(rewards[0]), bool(terminated[0]), False, info
+
+
+def register():
+    """Makes `gymnasium.make("manyworlds/...")` know the tasks; importing `manyworlds` does it."""
+    for task, steps in _core.Environments.tasks():
+        name = f"manyworlds/{task}-v0"
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                name,
+                entry_point="manyworlds.gymnasium:Env",
+                vector_entry_point="manyworlds.gymnasium:VectorEnv",
+                max_episode_steps=steps,
+                kwargs={"task": task},
+            )

@@ -1,0 +1,250 @@
+//! Learning environments, as the classes of `manyworlds.gymnasium` use them.
+
+use std::sync::Mutex;
+
+use manyworlds::BatchOptions;
+use manyworlds_environments::{Autoreset, Error, Outcome, TASKS};
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use rayon::ThreadPool;
+
+use crate::arrays::{Real, given, given_or_empty, slice, with_real};
+use crate::batch::{executor, one_of, precision, threads};
+use crate::errors::raised;
+
+/// Many environments of one task, stepped together: what `manyworlds.gymnasium.VectorEnv` is made of.
+#[pyclass(module = "manyworlds", frozen)]
+pub(crate) struct Environments {
+    inner: Mutex<manyworlds_environments::Environments>,
+    pool: Option<ThreadPool>,
+    precision: manyworlds::Precision,
+    autoreset: Autoreset,
+    count: usize,
+    n_action: usize,
+    n_observation: usize,
+    n_q: usize,
+    n_v: usize,
+}
+
+/// The exception that a Python programmer expects of an error.
+fn raised_by(error: Error) -> PyErr {
+    match error {
+        Error::Simulator(error) => raised(error),
+        Error::Over(_) => PyRuntimeError::new_err(error.to_string()),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
+
+impl Environments {
+    fn with<R: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut manyworlds_environments::Environments) -> Result<R, Error> + Send,
+    ) -> PyResult<R> {
+        let found = py.detach(|| {
+            let mut inner = self.inner.lock().ok()?;
+            let inner = &mut *inner;
+            Some(match &self.pool {
+                Some(pool) => pool.install(|| f(inner)),
+                None => f(inner),
+            })
+        });
+        let broken = || PyRuntimeError::new_err("these environments broke in an earlier call; make new ones");
+        found.ok_or_else(broken)?.map_err(raised_by)
+    }
+
+    fn reset_with<'py, T: Real + manyworlds_environments::Real>(
+        &self,
+        py: Python<'py>,
+        mask: Option<&Bound<'py, PyAny>>,
+        seed: Option<u64>,
+        observations: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mask = mask.map(|mask| given_or_empty::<bool>(Some(mask), &[self.count], "reset_mask")).transpose()?;
+        let shape = [self.count, self.n_observation];
+        let mut seen: Vec<T> = match observations {
+            Some(before) => given_or_empty(Some(before), &shape, "observations")?,
+            None => vec![T::default(); self.count * self.n_observation],
+        };
+        self.with(py, |inner| inner.reset(mask.as_deref(), seed, &mut seen))?;
+        rows(py, seen, self.count, self.n_observation)
+    }
+
+    fn set_state_with<'py, T: Real + manyworlds_environments::Real>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (q, v) = (given::<f64>(q, &[self.count, self.n_q], "q")?, given::<f64>(v, &[self.count, self.n_v], "v")?);
+        let (q, v) = (slice(&q, "q")?, slice(&v, "v")?);
+        let mut seen = vec![T::default(); self.count * self.n_observation];
+        self.with(py, |inner| inner.set_state(q, v, &mut seen))?;
+        rows(py, seen, self.count, self.n_observation)
+    }
+
+    fn step_with<'py, T: Real + manyworlds_environments::Real>(
+        &self,
+        py: Python<'py>,
+        actions: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let actions = given::<T>(actions, &[self.count, self.n_action], "actions")?;
+        let actions = slice(&actions, "actions")?;
+        let mut seen = vec![T::default(); self.count * self.n_observation];
+        let (outcome, names) = self.with(py, |inner| {
+            let mut outcome = Outcome::<T>::new(inner);
+            inner.step(actions, &mut seen, &mut outcome)?;
+            Ok((outcome, inner.info_names()))
+        })?;
+        let info = PyDict::new(py);
+        let width = names.len();
+        for (k, name) in names.iter().enumerate() {
+            let column = outcome.info.iter().skip(k).step_by(width.max(1)).copied();
+            info.set_item(*name, PyArray1::from_iter(py, column))?;
+        }
+        let last = match self.autoreset {
+            Autoreset::SameStep => rows(py, outcome.final_observations, self.count, self.n_observation)?,
+            _ => py.None().into_bound(py),
+        };
+        PyTuple::new(
+            py,
+            [
+                rows(py, seen, self.count, self.n_observation)?,
+                PyArray1::from_vec(py, outcome.rewards).into_any(),
+                PyArray1::from_vec(py, outcome.terminated).into_any(),
+                PyArray1::from_vec(py, outcome.truncated).into_any(),
+                PyArray1::from_vec(py, outcome.failed).into_any(),
+                info.into_any(),
+                last,
+            ],
+        )
+    }
+}
+
+/// Numbers as a matrix of so many rows; they are not copied.
+fn rows<'py, T: Real>(py: Python<'py>, numbers: Vec<T>, n: usize, width: usize) -> PyResult<Bound<'py, PyAny>> {
+    Ok(PyArray1::from_vec(py, numbers).reshape([n, width])?.into_any())
+}
+
+#[pymethods]
+impl Environments {
+    #[new]
+    #[pyo3(signature = (task, count, autoreset, executor, precision, threads=None, max_episode_steps=None, *, frame_skip=None, dt=None, solver="auto", tolerance=None, integrator="linearly-implicit"))]
+    fn new(
+        py: Python<'_>,
+        task: &str,
+        count: usize,
+        autoreset: &str,
+        executor: &str,
+        precision: &str,
+        threads: Option<usize>,
+        max_episode_steps: Option<u32>,
+        frame_skip: Option<usize>,
+        dt: Option<f64>,
+        solver: &str,
+        tolerance: Option<f64>,
+        integrator: &str,
+    ) -> PyResult<Self> {
+        let modes =
+            [("NextStep", Autoreset::NextStep), ("SameStep", Autoreset::SameStep), ("Disabled", Autoreset::Disabled)];
+        let autoreset = one_of("autoreset_mode", autoreset, &modes)?;
+        let defaults = BatchOptions::default();
+        let options = BatchOptions {
+            executor: self::executor(executor)?,
+            precision: self::precision(precision)?,
+            solver: solver.to_owned(),
+            tolerance: tolerance.unwrap_or(defaults.tolerance),
+            integrator: crate::batch::integrator(integrator)?,
+            dt,
+            ..defaults
+        };
+        let pool = self::threads(threads)?;
+        let build = || manyworlds_environments::Environments::new(task, count, autoreset, &options);
+        let inner = py.detach(|| pool.as_ref().map_or_else(build, |pool| pool.install(build)));
+        let mut inner = inner.map_err(raised_by)?;
+        if let Some(steps) = max_episode_steps {
+            inner.set_max_episode_steps(steps);
+        }
+        match frame_skip {
+            Some(0) => return Err(PyValueError::new_err("frame_skip: expected at least 1, found 0")),
+            Some(steps) => inner.set_frame_skip(steps),
+            None => {}
+        }
+        Ok(Self {
+            count,
+            n_action: inner.n_action(),
+            n_observation: inner.n_observation(),
+            n_q: inner.model().n_q,
+            n_v: inner.model().n_v,
+            inner: Mutex::new(inner),
+            pool,
+            precision: options.precision,
+            autoreset,
+        })
+    }
+
+    /// Names of the tasks, and steps after which an episode of each is cut off.
+    #[staticmethod]
+    fn tasks() -> Vec<(&'static str, u32)> {
+        TASKS.iter().map(|spec| (spec.name, spec.max_episode_steps)).collect()
+    }
+
+    #[getter]
+    fn n_observation(&self) -> usize {
+        self.n_observation
+    }
+
+    /// Bounds of actions, `(n_action, 2)`.
+    #[getter]
+    fn action_range<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let bounds = self.with(py, |inner| {
+            let bounds =
+                |a: &manyworlds::model::Actuator| a.ctrl_range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]).to_vec();
+            Ok(inner.model().actuators.iter().map(bounds).collect::<Vec<_>>())
+        })?;
+        Ok(PyArray2::from_vec2(py, &bounds)?)
+    }
+
+    /// Time of one step of the environment, s.
+    #[getter]
+    fn dt(&self, py: Python<'_>) -> PyResult<f64> {
+        self.with(py, |inner| Ok(inner.dt()))
+    }
+
+    /// Positions `(environments, n_q)` and velocities `(environments, n_v)`. Copies.
+    #[getter]
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (q, v) = self.with(py, |inner| Ok((inner.q().to_vec(), inner.v().to_vec())))?;
+        Ok((rows(py, q, self.count, self.n_q)?, rows(py, v, self.count, self.n_v)?))
+    }
+
+    /// Starts episodes; gives observations. Rows of environments that are not in the mask are those of `observations`.
+    #[pyo3(signature = (mask=None, seed=None, observations=None))]
+    fn reset<'py>(
+        &self,
+        py: Python<'py>,
+        mask: Option<&Bound<'py, PyAny>>,
+        seed: Option<u64>,
+        observations: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        with_real!(self.precision, T => self.reset_with::<T>(py, mask, seed, observations))
+    }
+
+    /// Puts all environments into states; gives observations.
+    fn set_state<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        v: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        with_real!(self.precision, T => self.set_state_with::<T>(py, q, v))
+    }
+
+    /// Steps all; gives observations, rewards, terminated, truncated, failed, info (a dict of arrays), and what those saw last
+    /// whose episode is over ("SameStep"; else None).
+    fn step<'py>(&self, py: Python<'py>, actions: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+        with_real!(self.precision, T => self.step_with::<T>(py, actions))
+    }
+}
