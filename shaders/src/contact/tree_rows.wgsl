@@ -53,24 +53,6 @@ fn coefficient(base: Bases, record: RowRecord, factors: vec3<real>, k: u32) -> r
     return factors.y * pull[pull_at(base.pull, record.source) + (1u + k - count) * TILE];
 }
 
-// A tendon has no say where nothing changes its length, as where two sites meet.
-fn moved(base: Bases, record: RowRecord, factors: vec3<real>) -> bool {
-    var square = real(0.0);
-    for (var k = 0u; k < record.count; k++) {
-        let j = coefficient(base, record, factors, k);
-        square = fma(j, j, square);
-    }
-    return real(0.0) < square;
-}
-
-// Position of a joint, or length of a tendon.
-fn value_of(lanes: Bases, record: RowRecord, which: u32) -> real {
-    if record.kind == ROW_TENDON_COUPLING {
-        return pull[pull_at(lanes.pull, which)];
-    }
-    return state[lanes.state + which * TILE];
-}
-
 fn row_law(record: RowRecord, lanes: Bases) -> Law {
     let param = lanes.param;
     let base = lanes.state;
@@ -193,6 +175,24 @@ fn limit(distance: real, factors: vec3<real>, record: RowRecord, lanes: Bases, v
         real(0.0),
     );
     return Law(bias, real(0.0), real(0.0), UNBOUNDED, reach < real(0.0), factors);
+}
+
+// A tendon has no say where nothing changes its length, as where two sites meet.
+fn moved(base: Bases, record: RowRecord, factors: vec3<real>) -> bool {
+    var square = real(0.0);
+    for (var k = 0u; k < record.count; k++) {
+        let j = coefficient(base, record, factors, k);
+        square = fma(j, j, square);
+    }
+    return real(0.0) < square;
+}
+
+// Position of a joint, or length of a tendon.
+fn value_of(lanes: Bases, record: RowRecord, which: u32) -> real {
+    if record.kind == ROW_TENDON_COUPLING {
+        return pull[pull_at(lanes.pull, which)];
+    }
+    return state[lanes.state + which * TILE];
 }
 
 fn rotation(q: u32) -> vec3<real> {
