@@ -8,6 +8,7 @@ mod dynamics;
 mod gradient;
 mod island;
 mod newton_cr;
+mod sensors;
 mod subadmm;
 
 use std::sync::Arc;
@@ -65,6 +66,7 @@ pub struct Case {
 pub fn cases() -> Vec<Case> {
     let mut cases = batch::cases();
     cases.extend(dynamics::cases());
+    cases.extend(sensors::cases());
     cases.extend(contact::cases());
     cases.extend(gradient::cases());
     cases.extend(island::cases());

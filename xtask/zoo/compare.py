@@ -5,7 +5,7 @@
 
 FOLDER holds a folder a Python package, unpacked. Of all `.xml` and `.urdf` files in it those count that MuJoCo compiles
 and that have a degree of freedom. Both programs read the same file and answer for the same random state: mass matrix,
-bias force, passive and actuator forces. `cargo xtask zoo` makes the folder and runs this.
+bias force, passive and actuator forces, sensors of positions and velocities. `cargo xtask zoo` makes the folder and runs this.
 """
 
 import argparse
@@ -112,7 +112,25 @@ def reference(m, state):
     overlaps = ([m.geom_bodyid[g] for g in c.geom] for c in contacts)
     touching = [sorted(map(int, bodies)) for bodies in overlaps]
     touching = [pair for pair in touching if not fields & set(pair)]
-    return {"M": M, **{name: force.copy() for name, force in forces.items()}}, (touching, fields)
+    return {"M": M, **{name: force.copy() for name, force in forces.items()}}, (touching, fields), readings(m, d)
+
+
+def readings(m, d):
+    """What sensors of positions and velocities show, by name."""
+    early = [i for i in range(m.nsensor) if m.sensor_needstage[i] < mujoco.mjtStage.mjSTAGE_ACC]
+    return {m.sensor(i).name: d.sensor(i).data.copy() for i in early if m.sensor(i).name}
+
+
+def misread(mine, theirs, speed):
+    """Sensors that show something else, and how many both programs have."""
+    wrong, common = [], [name for name in theirs if name in mine]
+    for name in common:
+        a, b = np.array(mine[name], dtype=float), theirs[name]
+        # A quaternion and its negative are one orientation.
+        a = -a if a.size == 4 and a @ b < 0 else a
+        if not np.max(np.abs(a - b)) <= SAME * max(np.max(np.abs(b)), speed, 1.0):
+            wrong.append(f"sensor {name}")
+    return wrong, len(common)
 
 
 def strangers(contacts, touching, fields, m):
@@ -176,16 +194,20 @@ def judge(program, path):
     if not done.stdout.strip():
         verdict = "refused" if done.returncode == 2 else "no step"
         return verdict, message(done.stderr)
-    mine, (theirs, touching) = json.loads(done.stdout), reference(m, state)
-    found = differences(mine, theirs, np.max(np.abs(state["v"])))
+    mine, (theirs, touching, shown) = json.loads(done.stdout), reference(m, state)
+    speed = np.max(np.abs(state["v"]))
+    found = differences(mine, theirs, speed)
     # Written so that a NaN differs.
     wrong = [f"{name} by {x:.1e}" for name, x in found.items() if not x <= SAME]
     if bodies(program, path) == m.nbody - 1:
         wrong += [f"contacts of {pair}" for pair in strangers(mine["contacts"], *touching, m)]
         found["contacts"] = 0.0
+    misreadings, common = misread(mine["sensors"], shown, speed)
+    wrong += misreadings
     if wrong:
         return "differs", ", ".join(wrong)
-    return "same", ", ".join(found)
+    sensors = [f"{common} of {len(shown)} sensors"] if shown else []
+    return "same", ", ".join([*found, *sensors])
 
 
 def compiled(path):
@@ -220,7 +242,7 @@ def page(rows, versions, target):
         "",
         "Every model file of the packages below that MuJoCo compiles and that has a degree of freedom. Both programs read",
         "the same file and answer for the same random state: mass matrix `M`, bias force, which bodies overlap and touch",
-        "(where both have the same bodies), and passive and actuator forces where `step --json` gives them. *Same* is",
+        "(where both have the same bodies), and passive and actuator forces where `step --json` gives them, and what sensors of positions and velocities show. *Same* is",
         f"within {SAME:g} of the largest entry, in units of each degree of freedom's own inertia. MuJoCo does not resolve package URIs in URDF files: both programs read a copy with paths.",
         "",
         f"**{counts['same']} of {len(rows)} are read and the same ({share:.1%}); the target is {target:.0%}.** "

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds::model::Model;
-use manyworlds::{Batch, Forces, RelaxedOf, RelaxedReport};
+use manyworlds::{Batch, FieldId, Forces, RelaxedOf, RelaxedReport};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
@@ -33,8 +32,8 @@ pub(crate) struct StepArgs {
     output: OutputArgs,
 }
 
-/// What `step` prints. Dense matrices are lists of rows; M, A, bias, passive and
-/// actuator forces and tendons' lengths are of the state before the step; activations of that after it.
+/// What `step` prints. Dense matrices are lists of rows; M, A, bias, passive and actuator forces, tendons' lengths and
+/// sensors are of the state before the step; activations of that after it.
 #[derive(Serialize)]
 struct Report {
     model: String,
@@ -51,6 +50,7 @@ struct Report {
     actuator: Vec<f64>,
     act: Vec<f64>,
     tendons: BTreeMap<String, f64>,
+    sensors: BTreeMap<String, Vec<f64>>,
     contacts: Vec<Contact>,
     rows: Vec<Row>,
     residual: f64,
@@ -97,6 +97,10 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
     batch.step::<f64>(&[])?;
 
     let state = batch.state(0)?;
+    let places = model.readings();
+    let mut shown = vec![0.0; places.last().map_or(0, |last| last.end)];
+    batch.read(0, FieldId::Sensor, &mut shown)?;
+    let readings = places.into_iter().map(|range| shown[range].to_vec());
     let inspection = batch.inspect(0)?;
     let body = |b: usize| model.bodies.get(b).map(|b| b.name.clone()).unwrap_or_default();
     let joint = |j: usize| model.joints.get(j).map(|j| j.name.clone()).unwrap_or_default();
@@ -127,7 +131,8 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
         passive: forces.passive,
         actuator: forces.actuator,
         act: state.act,
-        tendons: named(&model, &forces.tendons),
+        tendons: names(model.tendons.iter().map(|t| &t.name)).zip(forces.tendons).collect(),
+        sensors: names(model.sensors.iter().map(|s| &s.name)).zip(readings).collect(),
         residual: summary.residual,
         residual_scaled: summary.residual_scaled,
         relaxed: inspection.relaxed.iter().map(relaxation).collect(),
@@ -153,10 +158,9 @@ fn relaxation(of: &RelaxedReport) -> Relaxed {
     Relaxed { kind, index, by: By::Row(of.by), left_out: of.left_out }
 }
 
-/// Lengths by the tendons' names; of one without, by its number.
-fn named(model: &Model, lengths: &[f64]) -> BTreeMap<String, f64> {
-    let name = |(number, name): (usize, &String)| if name.is_empty() { number.to_string() } else { name.clone() };
-    model.tendons.iter().map(|t| &t.name).enumerate().map(name).zip(lengths.iter().copied()).collect()
+/// Names of parts; of one without, its number.
+fn names<'a>(parts: impl Iterator<Item = &'a String>) -> impl Iterator<Item = String> {
+    parts.enumerate().map(|(number, name)| if name.is_empty() { number.to_string() } else { name.clone() })
 }
 
 fn human(report: &Report) -> String {

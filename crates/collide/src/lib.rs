@@ -29,10 +29,12 @@ mod hull;
 pub mod organise;
 mod pairs;
 mod settings;
+mod zone;
 
 pub use contact::Contact;
 pub use error::{CollideError, NonFinite};
 pub use settings::{CollisionSettings, Overrides};
+pub use zone::ray_meets;
 
 use engine::{Engine, Memory};
 use manyworlds_model::Model;

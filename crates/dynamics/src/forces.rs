@@ -30,6 +30,8 @@ pub(crate) struct Plan {
     /// Paths of the tree's tendons, indices in the model, in order; they come first.
     pub(crate) tendons: Vec<usize>,
     pub(crate) n_act: usize,
+    /// Paths that actuators have, by number of the actuator and of the path.
+    actuator_paths: Vec<(u32, u32)>,
 }
 
 impl Plan {
@@ -88,6 +90,7 @@ impl Plan {
                 self.paths.len() - 1
             }
         };
+        self.actuator_paths.push((number, on as u32));
         let kind = self.paths[on].record.kind;
         let mut muscle = 0;
         if let Some(curves) = &actuator.muscle {
@@ -127,6 +130,18 @@ impl Plan {
             ..record(force::ACTUATOR)
         };
         self.force(record, params);
+    }
+
+    /// The path that an actuator of the tree pulls along; of one that needs none to act it is made.
+    pub(crate) fn path_of(&mut self, tree: &TreeView, number: u32) -> u32 {
+        if let Some(&(_, path)) = self.actuator_paths.iter().find(|(known, _)| *known == number) {
+            return path;
+        }
+        let actuator = &tree.model.actuators[tree.actuators[number as usize]];
+        self.paths.push(transmission_path(tree, number, &actuator.transmission));
+        let path = self.paths.len() as u32 - 1;
+        self.actuator_paths.push((number, path));
+        path
     }
 
     /// A fluid acts on ellipsoids of the geoms that ask for it; on bodies without such, as on boxes of their inertia.
@@ -264,10 +279,7 @@ fn record(kind: u32) -> ForceRecord {
 
 /// Whether an actuator is no simple drive of a joint.
 pub(crate) fn is_applied(actuator: &Actuator) -> bool {
-    !matches!(actuator.transmission, Transmission::Joint(_))
-        || actuator.muscle.is_some()
-        || actuator.activation.is_some()
-        || actuator.gain[1..] != [0.0; 2]
+    !matches!(actuator.transmission, Transmission::Joint(_)) || !actuator.is_plain()
 }
 
 /// Principal axes as an orientation.
@@ -295,14 +307,14 @@ fn muscle_params(curves: &Muscle) -> [f64; 8] {
     ]
 }
 
-fn push_pose(pose: &Pose, params: &mut Vec<f64>) {
+pub(crate) fn push_pose(pose: &Pose, params: &mut Vec<f64>) {
     params.extend(pose.translation.vector.iter());
     let q = &pose.rotation;
     params.extend([q.w, q.i, q.j, q.k]);
 }
 
 /// A frame on a body; of one that no joint moves, in the world.
-fn frame(tree: &TreeView, body: usize, local: &Pose) -> Pose {
+pub(crate) fn frame(tree: &TreeView, body: usize, local: &Pose) -> Pose {
     let still = tree.body(body) == NONE;
     if still { crate::params::static_pose(tree.model, body) * local } else { *local }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use manyworlds_shaders::dynamics::sensors::Sensors;
 use manyworlds_shaders::dynamics::tree::{Tree, TreeDims, actuator_param, body_param, joint, joint_param, param};
 
 /// Sizes and structure of a tree.
@@ -11,6 +12,8 @@ pub struct TreeLayout {
     pub dims: TreeDims,
     /// The records, u32.
     pub topology: Vec<u32>,
+    /// Where sensors begin in it; `None`: there are none.
+    pub sensor_at: Option<u32>,
 }
 
 /// A parameter of a tree, by name. Bodies, joints, actuators and couplings are numbered within the tree.
@@ -73,6 +76,12 @@ impl TreeLayout {
     #[must_use]
     pub fn tree(&self) -> Tree<'_> {
         Tree::new(&self.dims, &self.topology)
+    }
+
+    /// Sensors as the kernels' mirrors read them.
+    #[must_use]
+    pub fn sensors(&self) -> Option<Sensors<'_>> {
+        self.sensor_at.map(|at| Sensors::new(&self.topology, at))
     }
 
     /// Number of couplings.

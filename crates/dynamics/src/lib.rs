@@ -11,6 +11,7 @@ mod layout;
 mod params;
 mod records;
 mod rows;
+mod sensors;
 mod set;
 mod settings;
 mod view;

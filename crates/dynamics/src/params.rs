@@ -4,6 +4,7 @@ use manyworlds_model::{Actuator, EqualityKind, Joint, JointKind, Model, Pose, Qu
 use manyworlds_shaders::dynamics::tree::{TreeDims, param};
 
 use crate::forces::Plan;
+use crate::sensors::SensorPlan;
 use crate::settings::Settings;
 use crate::view::TreeView;
 
@@ -30,7 +31,10 @@ pub(crate) fn params(tree: &TreeView, dims: &TreeDims, settings: &Settings) -> V
     for &e in &tree.equalities {
         blocks(model, &model.equalities[e].kind, &mut params);
     }
-    Plan::new(tree).params(&mut params);
+    let mut plan = Plan::new(tree);
+    let sensors = SensorPlan::new(tree, &mut plan);
+    plan.params(&mut params);
+    sensors.params(&mut params);
     debug_assert_eq!(params.len(), dims.n_param as usize);
     params
 }

@@ -10,12 +10,14 @@ use manyworlds_shaders::dynamics::tree::{
 use crate::forces::Plan;
 use crate::layout::TreeLayout;
 use crate::rows;
+use crate::sensors::SensorPlan;
 use crate::view::TreeView;
 
 impl TreeView<'_> {
     /// Sizes and structure of the tree.
     pub(crate) fn layout(&self) -> TreeLayout {
         let mut plan = Plan::new(self);
+        let mut sensors = SensorPlan::new(self, &mut plan);
         let (dofs, bound) = bind(self.kinematic_dofs(), &plan);
         let bodies = self.bodies(&dofs);
         let joints: Vec<JointRecord> = self.joints().iter().map(|j| self.joint(j)).collect();
@@ -48,6 +50,7 @@ impl TreeView<'_> {
                 ..TreeDims::default()
             },
             topology: Vec::new(),
+            sensor_at: None,
         };
         let dims = &mut layout.dims;
         let mut at = param::HEADER + param::BODY * bodies.len();
@@ -61,6 +64,7 @@ impl TreeView<'_> {
             at += count * size;
         }
         plan.place(dims, at);
+        dims.n_param = sensors.place(dims.n_param as usize) as u32;
         let rows = rows::place(&rows, dims);
         let blocks = rows::place_blocks(&blocks, dims);
         let topology = &mut layout.topology;
@@ -75,6 +79,7 @@ impl TreeView<'_> {
         append(&mut dims.row_at, bytemuck::cast_slice(&rows));
         append(&mut dims.block_at, bytemuck::cast_slice(&blocks));
         plan.append(dims, topology);
+        layout.sensor_at = sensors.append(topology);
         layout
     }
 

@@ -6,6 +6,7 @@ use crate::error::TreeError;
 use crate::initial;
 use crate::layout::TreeLayout;
 use crate::params;
+use crate::sensors;
 use crate::settings::Settings;
 use crate::view::TreeView;
 
@@ -24,6 +25,8 @@ pub struct TreeSet {
     pub activations: Vec<Vec<usize>>,
     /// Tendons of each tree, indices in the model, in the order of the tree's first paths.
     pub tendons: Vec<Vec<usize>>,
+    /// Sensors of each tree, indices in the model, in the order of its readings.
+    pub sensors: Vec<Vec<usize>>,
     /// Equalities within each tree, indices in the model, in the order of its coupling rows and blocks.
     pub equalities: Vec<Vec<usize>>,
 }
@@ -43,6 +46,7 @@ impl TreeSet {
 /// tendon or actuator that binds what no single tree can hold.
 pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeError> {
     check_bindings(model)?;
+    sensors::check(model)?;
     let mut sets: Vec<TreeSet> = Vec::new();
     for index in 0..model.trees.len() {
         let tree = TreeView::new(model, index, settings.integrator)?;
@@ -59,6 +63,7 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
                     actuators: Vec::new(),
                     activations: Vec::new(),
                     tendons: Vec::new(),
+                    sensors: Vec::new(),
                     equalities: Vec::new(),
                 });
                 let last = sets.len() - 1;
@@ -69,6 +74,7 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
         set.params.push(params);
         set.activations.push(activations(model, &tree.actuators));
         set.tendons.push(tree.tendons);
+        set.sensors.push(tree.sensors);
         set.actuators.push(tree.actuators);
         set.equalities.push(tree.equalities);
     }

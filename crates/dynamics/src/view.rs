@@ -13,6 +13,8 @@ pub(crate) struct TreeView<'a> {
     pub(crate) actuators: Vec<usize>,
     /// Tendons on it.
     pub(crate) tendons: Vec<usize>,
+    /// Sensors of it.
+    pub(crate) sensors: Vec<usize>,
     /// Active equalities that bind nothing but this tree and the ground.
     pub(crate) equalities: Vec<usize>,
     /// One of `manyworlds_shaders::dynamics::tree::integrator`.
@@ -38,7 +40,8 @@ impl<'a> TreeView<'a> {
         let equalities = (0..model.equalities.len())
             .filter(|&e| model.equalities[e].active && owner(model, &model.equalities[e].kind) == Some(index))
             .collect();
-        Ok(Self { model, tree, actuators, tendons, equalities, integrator })
+        let sensors = (0..model.sensors.len()).filter(|&s| model.tree_of_sensor(s) == Ok(index)).collect();
+        Ok(Self { model, tree, actuators, tendons, sensors, equalities, integrator })
     }
 
     /// Index within the tree of a body of the model, if the tree moves it.

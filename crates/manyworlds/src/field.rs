@@ -36,11 +36,15 @@ pub enum FieldId {
     /// sweeps, Newton steps, deepest penetration, contacts, rows that could act, the residual the solver stopped at.
     /// [`Batch::summaries`](crate::Batch::summaries) has the certificates of whole worlds, whoever solved them.
     Certificate,
+    /// What the sensors show, in the order of the model's, `[worlds, readings]`; where each begins says
+    /// [`Model::readings`](crate::Model::readings). Of the state that the last step began with, and of what that step did, as
+    /// MuJoCo's `sensordata` after `mj_step`; zeros before the first step.
+    Sensor,
 }
 
 impl FieldId {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Position,
         Self::Velocity,
         Self::Control,
@@ -50,6 +54,7 @@ impl FieldId {
         Self::Pose,
         Self::Twist,
         Self::Certificate,
+        Self::Sensor,
     ];
     /// The parts of a state, in the order of [`crate::State`].
     pub const STATE: [Self; 5] = [Self::Position, Self::Velocity, Self::Control, Self::Force, Self::Activation];
@@ -70,6 +75,7 @@ impl FieldId {
             Self::Pose => "poses",
             Self::Twist => "twists",
             Self::Certificate => "certificates",
+            Self::Sensor => "sensors",
         }
     }
 

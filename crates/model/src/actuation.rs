@@ -1,6 +1,6 @@
 //! Sites, tendons and actuators: what measures lengths in a model and pulls along them.
 
-use crate::{Model, Pose, Vec3};
+use crate::{Model, Pose, Vec3, Zone};
 
 /// A frame on a body.
 #[derive(Debug, Clone)]
@@ -11,6 +11,8 @@ pub struct Site {
     pub body: usize,
     /// In the body's frame.
     pub pose: Pose,
+    /// What is around it: where a touch sensor feels.
+    pub zone: Zone,
 }
 
 /// A path with a length, which springs and actuators pull along.
@@ -129,6 +131,12 @@ impl Actuator {
             ctrl_range: None,
             force_range: None,
         }
+    }
+
+    /// Whether its force is a linear function of control, length and velocity, clamped.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.muscle.is_none() && self.activation.is_none() && self.gain[1..] == [0.0; 2]
     }
 
     /// The joint it pulls on, if it is a joint.

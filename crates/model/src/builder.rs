@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::{
     Actuator, Body, Equality, EqualityKind, ExplicitPair, FluidShape, Geom, HeightField, Inertial, Joint, JointKind,
-    Keyframe, Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Site, Tendon, Transmission, Tree, Vec3,
+    Keyframe, Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Sensor, Site, Tendon, Transmission, Tree, Vec3,
     Waypoint,
 };
 
@@ -27,6 +27,7 @@ pub struct ModelBuilder {
     pub(crate) fluid_shapes: Vec<FluidShape>,
     pub(crate) tendons: Vec<Tendon>,
     pub(crate) actuators: Vec<Actuator>,
+    pub(crate) sensors: Vec<Sensor>,
     pub(crate) equalities: Vec<Equality>,
     pub(crate) pairs: Vec<ExplicitPair>,
     pub(crate) excludes: Vec<(usize, usize)>,
@@ -62,6 +63,7 @@ impl ModelBuilder {
             fluid_shapes: Vec::new(),
             tendons: Vec::new(),
             actuators: Vec::new(),
+            sensors: Vec::new(),
             equalities: Vec::new(),
             pairs: Vec::new(),
             excludes: Vec::new(),
@@ -157,6 +159,12 @@ impl ModelBuilder {
         self.actuators.push(actuator);
     }
 
+    /// Adds a sensor.
+    pub fn sensor(&mut self, sensor: Sensor) -> usize {
+        self.sensors.push(sensor);
+        self.sensors.len() - 1
+    }
+
     /// Adds a bilateral constraint.
     pub fn equality(&mut self, equality: Equality) {
         self.equalities.push(equality);
@@ -206,6 +214,7 @@ impl ModelBuilder {
             fluid_shapes: self.fluid_shapes,
             tendons: self.tendons,
             actuators: self.actuators,
+            sensors: self.sensors,
             equalities: self.equalities,
             pairs: self.pairs,
             excludes: self.excludes,
@@ -255,6 +264,9 @@ impl Model {
             if let Transmission::Joint(joint) | Transmission::JointInParent(joint) = &mut actuator.transmission {
                 *joint = new_joint[*joint];
             }
+        }
+        for sensor in &mut self.sensors {
+            sensor.measures.renumber(new_body, new_joint);
         }
         for equality in &mut self.equalities {
             match &mut equality.kind {

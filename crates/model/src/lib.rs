@@ -17,6 +17,7 @@ mod model;
 mod query;
 mod reference;
 mod sdf;
+mod sensor;
 mod urdf;
 mod validate;
 mod xml;
@@ -33,6 +34,7 @@ pub use model::{
     Body, Equality, EqualityKind, ExplicitPair, Inertial, Joint, JointKind, Keyframe, Model, Options, Tree,
 };
 pub use sdf::{Block, DistanceFunction, Sdf};
+pub use sensor::{Frame, Instrument, Measures, OfFrame, OfMotion, OfSubtree, Sensor, Zone};
 pub use urdf::from_urdf_str;
 
 /// Host-side vector, metres or unitless.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Actuator, Fluid, FluidShape, Geom, HeightField, Mat3, Mesh, Pose, Sdf, Site, Tendon, Vec3};
+use crate::{Actuator, Fluid, FluidShape, Geom, HeightField, Mat3, Mesh, Pose, Sdf, Sensor, Site, Tendon, Vec3};
 
 /// A validated model. Indices into its lists are stable; `bodies[0]` is the ground.
 #[derive(Debug, Clone)]
@@ -31,6 +31,8 @@ pub struct Model {
     pub tendons: Vec<Tendon>,
     /// Actuators, in the order of `ctrl`.
     pub actuators: Vec<Actuator>,
+    /// Sensors, in the order of their readings.
+    pub sensors: Vec<Sensor>,
     /// Bilateral constraints.
     pub equalities: Vec<Equality>,
     /// Contact parameters of named pairs of geoms, overriding filters and mixing.

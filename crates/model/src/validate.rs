@@ -3,8 +3,8 @@
 use nalgebra::SymmetricEigen;
 
 use crate::{
-    Actuator, Contacting, Dynamics, EqualityKind, HeightField, Inertial, Joint, JointKind, Mesh, ModelBuilder,
-    ModelError, Path, Pose, Shape, Tendon, Transmission, Vec3, Waypoint,
+    Actuator, Contacting, Dynamics, EqualityKind, Frame, HeightField, Inertial, Joint, JointKind, Measures, Mesh,
+    ModelBuilder, ModelError, OfFrame, Path, Pose, Sensor, Shape, Tendon, Transmission, Vec3, Waypoint,
 };
 
 /// Smaller masses (kg) and moments (kg m^2) of moving bodies are as good as none, as in MuJoCo.
@@ -26,6 +26,7 @@ pub(crate) enum Part {
     FluidShape,
     Tendon,
     Actuator,
+    Sensor,
     Equality,
     Pair,
     Exclude,
@@ -55,6 +56,7 @@ impl From<Defect> for ModelError {
             Part::FluidShape => "fluid shape",
             Part::Tendon => "tendon",
             Part::Actuator => "actuator",
+            Part::Sensor => "sensor",
             Part::Equality => "equality",
             Part::Pair => "pair",
             Part::Exclude => "exclude",
@@ -151,6 +153,7 @@ impl ModelBuilder {
         )?;
         each(Part::Tendon, &self.tendons, |t| &t.name, |_, tendon| self.check_tendon(tendon))?;
         each(Part::Actuator, &self.actuators, |a| &a.name, |_, actuator| self.check_actuator(actuator))?;
+        each(Part::Sensor, &self.sensors, |s| &s.name, |_, sensor| self.check_sensor(sensor))?;
         each(Part::Equality, &self.equalities, |e| &e.name, |_, equality| self.check_equality(&equality.kind))?;
         each(
             Part::Pair,
@@ -371,6 +374,46 @@ impl ModelBuilder {
             }
         }
         Ok(())
+    }
+
+    fn check_sensor(&self, sensor: &Sensor) -> Check {
+        let body = |index: usize| index_of("body", index, self.bodies.len());
+        let frame = |frame: &Frame| body(frame.body).and_then(|()| check_pose(&frame.pose));
+        let scalar = |joint: usize| match self.joints[joint].kind {
+            JointKind::Hinge | JointKind::Slide => Ok(()),
+            kind => Err(format!("it needs a hinge or a slide, joint {joint} is {kind:?}")),
+        };
+        non_negative("cutoff", sensor.cutoff)?;
+        match &sensor.measures {
+            Measures::Joint(_, joint) => {
+                index_of("joint", *joint, self.joints.len())?;
+                if self.joints[*joint].kind == JointKind::Ball { Ok(()) } else { scalar(*joint) }
+            }
+            Measures::JointActuatorForce(joint) => {
+                index_of("joint", *joint, self.joints.len()).and_then(|()| scalar(*joint))
+            }
+            Measures::Tendon(_, tendon) | Measures::TendonActuatorForce(tendon) => {
+                index_of("tendon", *tendon, self.tendons.len())
+            }
+            Measures::Actuator(_, actuator) | Measures::ActuatorForce(actuator) => {
+                index_of("actuator", *actuator, self.actuators.len())
+            }
+            Measures::Frame(OfFrame::Axis(axis), ..) if *axis > 2 => Err(format!("there is no axis {axis}")),
+            Measures::Frame(_, own, reference) => {
+                frame(own)?;
+                reference.as_ref().map_or(Ok(()), frame)
+            }
+            Measures::Instrument(_, own) => frame(own),
+            Measures::Magnetometer(own, field) => {
+                frame(own)?;
+                finite("magnetic field", field.as_slice())
+            }
+            Measures::Subtree(_, root) => body(*root),
+            Measures::Touch(own, zone) => {
+                frame(own)?;
+                zone.sizes().iter().try_for_each(|&size| positive("size of the zone", size))
+            }
+        }
     }
 
     fn check_actuator(&self, actuator: &Actuator) -> Check {

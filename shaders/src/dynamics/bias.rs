@@ -83,7 +83,7 @@ pub(crate) fn store_spatial<R: Real>(to: &mut [R], at: usize, s: Spatial<R>) {
 
 /// Adds the velocity of a joint's dofs to v, and that of their motions to a.
 #[inline(always)]
-fn add_joint<R: Real>(
+pub(super) fn add_joint<R: Real>(
     joint: &JointRecord,
     motion: &[R],
     velocity: &[R],

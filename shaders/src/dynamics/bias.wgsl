@@ -2,6 +2,8 @@
 #import math
 #import dynamics/tree
 #import dynamics/spatial
+#import dynamics/dof_motion
+#import dynamics/moving
 #import dynamics/body_inertia
 
 @group(0) @binding(0) var<uniform> dims: Dims;
@@ -55,35 +57,6 @@ fn store_inertia(at: u32, i: Inertia) {
     work[at + 7u * TILE] = i.about.o.x;
     work[at + 8u * TILE] = i.about.o.y;
     work[at + 9u * TILE] = i.about.o.z;
-}
-
-struct Moving {
-    v: Spatial,
-    a: Spatial,
-}
-
-// Adds the velocity of a joint's dofs to v, and that of their motions to a.
-fn add_joint(joint: JointRecord, motion_base: u32, velocity_base: u32, before: Moving) -> Moving {
-    var v = before.v;
-    var a = before.a;
-    var dof = joint.dof_begin;
-    if joint.kind == JOINT_FREE {
-        // Axes fixed in the world: nothing to add to a.
-        let at = velocity_base + dof * TILE;
-        v.linear += vec3<real>(state[at], state[at + TILE], state[at + 2u * TILE]);
-        dof += 3u;
-    }
-    let count = select(1u, 3u, joint.kind <= JOINT_BALL);
-    let zero = vec3<real>(real(0.0), real(0.0), real(0.0));
-    var relative = Spatial(zero, zero);
-    for (var i = dof; i < dof + count; i++) {
-        let s = load_motion(motion_base, i);
-        let speed = state[velocity_base + i * TILE];
-        relative = Spatial(scale_add(s.angular, speed, relative.angular), scale_add(s.linear, speed, relative.linear));
-    }
-    a.angular += cross3(v.angular, relative.angular);
-    a.linear += cross3(v.angular, relative.linear) + cross3(v.linear, relative.angular);
-    return Moving(Spatial(v.angular + relative.angular, v.linear + relative.linear), a);
 }
 
 @compute @workgroup_size(TILE)

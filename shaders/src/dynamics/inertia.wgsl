@@ -2,6 +2,7 @@
 #import math
 #import dynamics/tree
 #import dynamics/spatial
+#import dynamics/dof_motion
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(3) var<storage, read> motion: array<real>;

@@ -10,6 +10,7 @@
 //! [`kinematics`], [`bias`], [`inertia`] and [`factor`] at the stage, with [`balance`] in the place of [`momentum`], make it
 //! the root of the balance of momentum; contacts stay where the step began. With theta = 0 one round at the state does.
 
+pub mod accelerate;
 pub mod activate;
 pub(crate) mod activation;
 pub mod applied;
@@ -19,12 +20,16 @@ pub(crate) mod carried;
 pub mod derivatives;
 pub(crate) mod effort;
 pub mod factor;
+pub mod feel;
 pub mod inertia;
 pub mod integrate;
 pub mod kinematics;
+pub mod load;
 pub mod momentum;
 pub mod names;
 pub mod path;
+pub mod sense;
+pub mod sensors;
 pub mod speed;
 pub mod stage;
 pub mod tree;

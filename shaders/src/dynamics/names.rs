@@ -298,6 +298,15 @@ pub mod param {
     /// Reals of a force's record.
     pub const FORCE: usize = 26;
 
+    /// Sensor: its frame in the body (position, quaternion), 7.
+    pub const SENSOR_FRAME: usize = 0;
+    /// Sensor: the frame that it is seen from, 7; or a constant vector, 3.
+    pub const SENSOR_OTHER: usize = 7;
+    /// Sensor: what readings are cut off at.
+    pub const SENSOR_CUTOFF: usize = 14;
+    /// Reals of a sensor's record.
+    pub const SENSOR: usize = 15;
+
     pub use super::UNBOUNDED;
 }
 

@@ -1,5 +1,4 @@
-// Spatial vectors and inertias at c: the twin of what bias.rs and inertia.rs share. The importing kernel imports math
-// and dynamics/tree and binds `motion`.
+// Spatial vectors and inertias at c: the twin of what bias.rs and inertia.rs share. The importing kernel imports math.
 struct Spatial {
     angular: vec3<real>,
     linear: vec3<real>,
@@ -10,14 +9,6 @@ struct Inertia {
     mass: real,
     h: vec3<real>,
     about: Sym3,
-}
-
-fn load_motion(base: u32, dof: u32) -> Spatial {
-    let at = base + dof * SPATIAL * TILE;
-    return Spatial(
-        vec3<real>(motion[at], motion[at + TILE], motion[at + 2u * TILE]),
-        vec3<real>(motion[at + 3u * TILE], motion[at + 4u * TILE], motion[at + 5u * TILE]),
-    );
 }
 
 // `I s`: momentum of a motion.

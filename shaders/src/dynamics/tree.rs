@@ -325,12 +325,12 @@ pub struct ForceRecord {
 }
 
 /// Words of a record.
-const fn words<T>() -> usize {
+pub(crate) const fn words<T>() -> usize {
     size_of::<T>() / size_of::<u32>()
 }
 
 /// Records of a sort, from a word of the topology on.
-fn records<T: Pod>(topology: &[u32], at: u32, count: u32) -> &[T] {
+pub(crate) fn records<T: Pod>(topology: &[u32], at: u32, count: u32) -> &[T] {
     bytemuck::cast_slice(&topology[at as usize..at as usize + count as usize * words::<T>()])
 }
 

@@ -33,6 +33,7 @@ mod parameter_derivatives;
 mod parity;
 mod rollout;
 mod round_trips;
+mod sensors;
 mod single_precision;
 mod smoothing;
 mod standing;

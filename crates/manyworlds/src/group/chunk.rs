@@ -13,7 +13,7 @@ use manyworlds_shaders::{Scalar, kernel};
 use super::buffers::{IslandBuffers, RowBuffers, SetBuffers};
 use super::fields::Columns;
 use super::kept::Kept;
-use super::record::{IslandStep, SetStep};
+use super::record::{IslandStep, Sensing, SetStep};
 use super::shared::Shared;
 use super::step::InFlight;
 use super::step::unsolved::Answer;
@@ -112,7 +112,8 @@ impl<T: Scalar> Chunk<T> {
                 newton: shared.form.is_some_and(|form| form.lone_trees == LoneTrees::ByLane { newton: true }),
                 share,
             };
-            let step = SetStep { buffers, dims, pgs, impulses: buffers.impulses() };
+            let sensing = Sensing::new(&set.layout);
+            let step = SetStep { buffers, dims, pgs, sensing, impulses: buffers.impulses() };
             sets.push(ChunkSet {
                 step,
                 k,
@@ -191,6 +192,15 @@ impl<T: Scalar> Chunk<T> {
             ] {
                 // A device binds no empty buffer.
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
+            }
+            if let Some(sensing) = set.step.sensing {
+                for (buffer, n) in [
+                    (b.reading, sensing.n_reading),
+                    (b.acceleration, if sensing.late { SPATIAL * n_body } else { 0 }),
+                    (b.load, sensing.n_load),
+                ] {
+                    self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
+                }
             }
             if set.step.has_stage() {
                 for (buffer, n) in [

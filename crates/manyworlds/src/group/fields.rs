@@ -23,11 +23,11 @@ use crate::Error;
 use crate::field::{FieldId, Layout, Rows, RowsMut};
 
 /// Tables of columns in a set's buffer, one behind the other.
-const TABLES: usize = 4;
+const TABLES: usize = 5;
 
 /// Which number of a world's row each number of its lanes is.
 pub(crate) struct Columns {
-    /// Of each tree set the tables of state, pose, twist and certificate, `[trees][elements]` each.
+    /// Of each tree set the tables of state, pose, twist, certificate and readings, `[trees][elements]` each.
     sets: Vec<[Vec<u32>; TABLES]>,
     n_q: usize,
     n_v: usize,
@@ -36,6 +36,8 @@ pub(crate) struct Columns {
     mocaps: usize,
     /// Columns of a row of poses of mocap bodies: each its own.
     each_mocap: Vec<u32>,
+    /// Shape of a row of readings.
+    readings: usize,
     bodies: usize,
     trees: usize,
     /// Bodies that never move, and their poses.
@@ -73,6 +75,7 @@ impl Place {
             FieldId::Certificate => {
                 Self { buffer: b.info, table: 3, elements: info::reals(n_v), first: 0, n: info::SIZE }
             }
+            FieldId::Sensor => whole(b.reading, 4, step.sensing.map_or(0, |sensing| sensing.n_reading)),
         }
     }
 }
@@ -80,6 +83,7 @@ impl Place {
 impl Columns {
     pub(crate) fn new(model: &Model, sets: &[TreeSet]) -> Self {
         let mut columns = Vec::with_capacity(sets.len());
+        let readings = model.readings();
         for set in sets {
             let mut tables: [Vec<u32>; TABLES] = Default::default();
             for (index, &number) in set.trees.iter().enumerate() {
@@ -93,6 +97,7 @@ impl Columns {
                 // The certificate's velocity has no place in a row.
                 let numbers = numbers(info::SIZE * number..info::SIZE * (number + 1));
                 tables[3].extend(numbers.chain(tree.v.clone().map(|_| 0)));
+                tables[4].extend(set.sensors[index].iter().flat_map(|&at| readings[at].clone()).map(|at| at as u32));
             }
             columns.push(tables);
         }
@@ -104,6 +109,7 @@ impl Columns {
             n_act: model.n_act(),
             mocaps: model.mocaps.len(),
             each_mocap: (0..(POSE * model.mocaps.len()) as u32).collect(),
+            readings: readings.last().map_or(0, |last| last.end),
             bodies: model.bodies.len(),
             trees: model.trees.len(),
             fixed: fixed_poses(model),
@@ -117,7 +123,12 @@ impl Columns {
             FieldId::Pose => vec![self.bodies, POSE],
             FieldId::Twist => vec![self.bodies, SPATIAL],
             FieldId::Certificate => vec![self.trees, info::SIZE],
-            FieldId::Position | FieldId::Velocity | FieldId::Force | FieldId::Control | FieldId::Activation => {
+            FieldId::Position
+            | FieldId::Velocity
+            | FieldId::Force
+            | FieldId::Control
+            | FieldId::Activation
+            | FieldId::Sensor => {
                 vec![self.width(id)]
             }
         }
@@ -134,6 +145,7 @@ impl Columns {
             FieldId::Pose => self.bodies * POSE,
             FieldId::Twist => self.bodies * SPATIAL,
             FieldId::Certificate => self.trees * info::SIZE,
+            FieldId::Sensor => self.readings,
         }
     }
 

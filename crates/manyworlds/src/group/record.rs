@@ -2,11 +2,14 @@
 
 use manyworlds_contact::solve::{BatchSolver, IslandSolve, SetSolve, SolveBuffers};
 use manyworlds_contact::tree::{self, PgsParams, TreeContactBuffers};
+use manyworlds_dynamics::TreeLayout;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::{answer, back, mobility, sides, system};
 use manyworlds_shaders::contact::island::IslandDims;
 use manyworlds_shaders::contact::{island_assemble, warm_move};
+use manyworlds_shaders::dynamics::load;
+use manyworlds_shaders::dynamics::sensors::{SensorDims, sensor};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
 use manyworlds_shaders::kernel;
 
@@ -19,11 +22,34 @@ use crate::host::{IslandPack, SetPart};
 /// the inertia.
 const NEWTON_ROUNDS: usize = 6;
 
+/// What the sensors of a tree set need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sensing {
+    /// Where their records begin in the topology.
+    pub(crate) at: u32,
+    /// Reals of a lane's readings.
+    pub(crate) n_reading: usize,
+    /// Reals of a lane's loads; 0: contacts do not matter.
+    pub(crate) n_load: usize,
+    /// Some show what the step does.
+    pub(crate) late: bool,
+}
+
+impl Sensing {
+    pub(crate) fn new(layout: &TreeLayout) -> Option<Self> {
+        let (sensors, at) = (layout.sensors()?, layout.sensor_at?);
+        let [n_reading, n_load] = [sensors.header.n_reading, sensors.header.n_load].map(|n| n as usize);
+        Some(Self { at, n_reading, n_load, late: sensors.records.iter().any(|record| record.kind >= sensor::LATE) })
+    }
+}
+
 /// One tree set of a chunk, as far as the recording needs to know it.
 pub(crate) struct SetStep {
     pub(crate) buffers: SetBuffers,
     pub(crate) dims: TreeDims,
     pub(crate) pgs: PgsParams,
+    /// What its sensors need, where it has any.
+    pub(crate) sensing: Option<Sensing>,
     /// Impulses.
     pub(crate) impulses: Turns,
 }
@@ -63,6 +89,10 @@ impl SetStep {
         recording
             .dispatch(&BIAS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.twist, work, b.bias])
             .dispatch(&INERTIA, dims, lanes, &[b.topology, params, b.motion, work, b.mass]);
+        if self.dims.n_path > 0 {
+            recording.dispatch(&PATH, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.pull]);
+        }
+        self.sense(recording);
         let factor = |recording: &mut Recording| {
             let buffers = [b.topology, params, b.momentum, b.b, b.factor, b.v_free, b.velocity, b.status];
             recording.dispatch(&FACTOR, dims, lanes, &buffers);
@@ -83,7 +113,7 @@ impl SetStep {
         recording.dispatch(&MOMENTUM, dims, lanes, &[b.topology, params, b.state, b.mass, b.bias, b.momentum, b.b]);
         if self.dims.n_force > 0 {
             let buffers = [b.topology, params, b.state, b.pose, b.motion, b.pull, b.momentum, b.b];
-            recording.dispatch(&PATH, dims, lanes, &buffers[..6]).dispatch(&APPLIED, dims, lanes, &buffers);
+            recording.dispatch(&APPLIED, dims, lanes, &buffers);
         }
         factor(recording);
         let rounds = if self.has_stage() { NEWTON_ROUNDS } else { 0 };
@@ -245,6 +275,33 @@ impl SetStep {
                 &[b.topology, params, b.slope, b.places, b.system, b.adjoint],
             )
             .read(b.adjoint);
+    }
+
+    /// Sensors that show the state.
+    fn sense(&self, recording: &mut Recording) {
+        let Some(sensing) = self.sensing else { return };
+        let b = &self.buffers;
+        let dims = SensorDims { tree: self.dims, sensor_at: sensing.at };
+        let buffers = [b.topology, self.params(), b.state, b.pose, b.twist, b.pull, b.reading];
+        recording.dispatch(&kernel::dynamics::SENSE, &dims, self.dims.lanes, &buffers);
+    }
+
+    /// Sensors that show what the step does, of lanes that are about to move. `islands`: impulses of islands.
+    pub(crate) fn feel(&self, islands: BufferId, recording: &mut Recording) {
+        use kernel::dynamics::{ACCELERATE, FEEL, LOAD};
+        let Some(sensing) = self.sensing.filter(|sensing| sensing.late) else { return };
+        let (b, lanes, params) = (&self.buffers, self.dims.lanes, self.params());
+        if sensing.n_load > 0 {
+            let dims = load::Dims { tree: self.dims, n_load: sensing.n_load as u32 };
+            let (items, places) = (b.load_items, b.load_places);
+            let buffers = [b.topology, params, b.pose, items, places, self.impulses.now, islands, b.load];
+            recording.dispatch(&LOAD, &dims, lanes, &buffers);
+        }
+        let dims = SensorDims { tree: self.dims, sensor_at: sensing.at };
+        let buffers = [b.topology, params, b.state, b.motion, b.twist, b.velocity, b.acceleration];
+        recording.dispatch(&ACCELERATE, &self.tree(), lanes, &buffers);
+        let buffers = [b.topology, params, b.pose, b.twist, b.acceleration, b.load, b.reading, b.status];
+        recording.dispatch(&FEEL, &dims, lanes, &buffers);
     }
 
     /// Velocity and activations into the state.

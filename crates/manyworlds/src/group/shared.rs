@@ -9,7 +9,7 @@ use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
-use crate::host::{Block, Fixed, Frames, HostModel, Law, SetShape, Surfaces, TreeBlock, fixed};
+use crate::host::{Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::mocap::MocapMap;
 use crate::{BatchOptions, Error, Integrator, geoms};
@@ -79,7 +79,14 @@ impl<T: Scalar> Shared<T> {
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
             all_in_islands: form.is_some_and(|form| form.lone_trees == LoneTrees::AsIslands),
-            sets: sets.iter().map(|set| SetShape { dims: set.layout.dims, trees: set.trees.clone() }).collect(),
+            sets: sets
+                .iter()
+                .map(|set| SetShape {
+                    dims: set.layout.dims,
+                    trees: set.trees.clone(),
+                    loads: LoadShape::new(&model, set),
+                })
+                .collect(),
         };
         Ok(Self {
             model: Arc::new(model),

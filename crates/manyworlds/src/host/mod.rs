@@ -2,6 +2,7 @@
 
 mod fixed;
 mod islands;
+mod loads;
 mod pack;
 mod params;
 mod surfaces;
@@ -24,6 +25,8 @@ use crate::mocap::{MocapMap, Mocaps};
 pub(crate) use fixed::{Block, Fixed, Frames, Law, fixed};
 use islands::Step;
 pub(crate) use islands::{IslandPack, SetPart, SideTree};
+use loads::LoadPack;
+pub(crate) use loads::LoadShape;
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
 pub(crate) use surfaces::{Surfaces, compliance, give};
@@ -85,6 +88,8 @@ pub(crate) struct TreeBlock {
 pub(crate) struct SetShape {
     pub(crate) dims: TreeDims,
     pub(crate) trees: Vec<usize>,
+    /// What sensors feel of contacts.
+    pub(crate) loads: Option<LoadShape>,
 }
 
 /// Scratch of a run of worlds.
@@ -140,6 +145,8 @@ pub(crate) struct HostStage<T: Scalar> {
     pub(crate) packs: Vec<SlotPack<T>>,
     /// By set.
     pub(crate) params: Vec<LaneParams<T>>,
+    /// Of sets whose sensors feel contacts.
+    pub(crate) loads: Vec<Option<LoadPack<T>>>,
     pub(crate) islands: IslandPack<T>,
     /// What the solver's kernels need to know of the islands; none: the host solves every world.
     pub(crate) solver: Option<Box<dyn BatchSolver>>,
@@ -165,7 +172,9 @@ impl<T: Scalar> HostStage<T> {
             .iter()
             .map(|set| SlotPack::new(set.trees.clone(), set.dims.n_block as usize, width, n_world))
             .collect();
+        let loads = |(set, of): (usize, &SetShape)| Some(LoadPack::new(set, of.loads.clone()?, n_world));
         Self {
+            loads: model.sets.iter().enumerate().map(loads).collect(),
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
             islands: IslandPack::new(&model, n_world, dense),
             solver,
@@ -245,6 +254,9 @@ impl<T: Scalar> HostStage<T> {
         let pose = |world: usize, body: usize| model.pose(poses, width, world, body);
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
+        for loads in self.loads.iter_mut().flatten() {
+            loads.pack(&self.worlds, &model.lanes, &self.packs, |world, body| model.pose(poses, width, world, body));
+        }
         if let Some(solver) = &mut self.solver {
             self.islands.pack_for(&mut **solver);
         }

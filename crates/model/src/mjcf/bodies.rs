@@ -5,7 +5,10 @@ use super::{Importer, schema};
 use crate::attributes::Attributes;
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Site, Vec3};
+use crate::{Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Site, Vec3, Zone};
+
+/// Size of a site that says none, m.
+const SITE_SIZE: f64 = 0.005;
 
 /// Where the elements being read belong.
 #[derive(Clone)]
@@ -229,12 +232,28 @@ impl Importer<'_> {
 
     fn site(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
         let a = self.defaults.apply(element, place.class)?;
+        let mut size = a.overlay::<3>("size", [SITE_SIZE; 3])?;
         let pose = match a.exactly::<6>("fromto")? {
-            Some(ends) => from_to(&ends).0,
+            Some(ends) => {
+                let (pose, length) = from_to(&ends);
+                // The last of the sizes that its shape has.
+                size[if matches!(a.get("type"), Some("box" | "ellipsoid")) { 2 } else { 1 }] = length / 2.0;
+                pose
+            }
             None => self.compiler.pose(&a)?,
         };
         let name = named(element, place);
-        let site = self.builder.site(Site { name: name.clone(), body: place.body, pose: place.frame * pose });
+        let [x, y, z] = size;
+        let zone = match a.get("type") {
+            None | Some("sphere") => Zone::Sphere(x),
+            Some("capsule") => Zone::Capsule(x, y),
+            Some("ellipsoid") => Zone::Ellipsoid(Vec3::new(x, y, z)),
+            Some("cylinder") => Zone::Cylinder(x, y),
+            Some("box") => Zone::Box(Vec3::new(x, y, z)),
+            Some(other) => return Err(a.error(format!("unknown site type `{other}`"))),
+        };
+        let site = Site { name: name.clone(), body: place.body, pose: place.frame * pose, zone };
+        let site = self.builder.site(site);
         Self::name(&mut self.names.sites, element, &name, site)?;
         self.origin(Part::Site, site, element);
         Ok(())

@@ -16,6 +16,7 @@ mod geoms;
 mod masses;
 mod schema;
 mod sdf;
+mod sensors;
 mod tendons;
 
 use std::collections::{BTreeMap, HashMap};
@@ -66,6 +67,7 @@ struct Names {
     geoms: HashMap<String, usize>,
     sites: HashMap<String, usize>,
     tendons: HashMap<String, usize>,
+    sensors: HashMap<String, usize>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
     /// Instances of plugins: the plugin's name, and the element with its keys.
@@ -105,6 +107,8 @@ struct Importer<'a> {
     damp_ratios: Vec<(usize, f64)>,
     /// Where each part was read, for errors found when the model is whole.
     origins: HashMap<(Part, usize), Location>,
+    /// The field that magnetometers show, world axes.
+    magnetic: Vec3,
     /// Elements made so far, against runaway replication.
     budget: usize,
     /// How many models are being attached, one inside the other.
@@ -128,6 +132,7 @@ impl<'a> Importer<'a> {
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),
             origins: HashMap::new(),
+            magnetic: Vec3::new(0.0, -0.5, 0.0),
             budget: MAX_ELEMENTS,
             attach_depth: 0,
         })
@@ -175,6 +180,9 @@ impl<'a> Importer<'a> {
         for element in sections(root, "actuator") {
             self.actuators(element)?;
         }
+        for element in sections(root, "sensor") {
+            self.sensors(element)?;
+        }
         self.apply_disabled();
         self.validate()?;
         self.reference_dynamics()?;
@@ -186,9 +194,20 @@ impl<'a> Importer<'a> {
 
     fn finish(self) -> Result<Loaded, ModelError> {
         self.validate()?;
-        let mut ignored = self.report.ignored;
+        let origins = self.origins;
+        let mut report = self.report;
+        let mut model = self.builder.build()?;
+        let measured: Vec<_> = (0..model.sensors.len()).map(|sensor| model.tree_of_sensor(sensor)).collect();
+        for (sensor, why) in measured.iter().enumerate().filter_map(|(sensor, tree)| Some((sensor, tree.err()?))) {
+            if let Some(location) = origins.get(&(Part::Sensor, sensor)) {
+                report.ignore(location.clone(), why);
+            }
+        }
+        let mut kept = measured.iter().map(Result::is_ok);
+        model.sensors.retain(|_| kept.next().unwrap_or(false));
+        let mut ignored = report.ignored;
         ignored.sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
-        Ok(Loaded { model: self.builder.build()?, ignored, assumptions: self.report.assumptions })
+        Ok(Loaded { model, ignored, assumptions: report.assumptions })
     }
 
     /// Validation with the place in the file, where the part came from one.
@@ -233,6 +252,9 @@ impl<'a> Importer<'a> {
         fluid.viscosity = a.number("viscosity", fluid.viscosity)?;
         if let Some(wind) = a.vector("wind")? {
             fluid.wind = wind;
+        }
+        if let Some(magnetic) = a.vector("magnetic")? {
+            self.magnetic = magnetic;
         }
         for flags in &element.children {
             schema::check(flags, &mut self.report)?;
@@ -352,6 +374,7 @@ const SECTIONS: &[&str] = &[
     "equality",
     "tendon",
     "actuator",
+    "sensor",
     "keyframe",
 ];
 

@@ -389,7 +389,6 @@ pub(super) fn unknown_section(element: &Element, report: &mut Report) -> Result<
     let why = match element.tag.as_str() {
         "visual" | "statistic" => "looks only",
         "size" => "memory sizes have no meaning here",
-        "sensor" => "sensors are not computed",
         "deformable" if element.children.iter().all(|c| c.tag == "skin") => "looks only",
         "deformable" | "tendon" => return report.unsupported(element.location(), "deformable bodies"),
         other => return report.unsupported(element.location(), format!("unknown section <{other}>")),

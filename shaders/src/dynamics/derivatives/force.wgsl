@@ -2,6 +2,7 @@
 #import math
 #import dynamics/tree
 #import dynamics/spatial
+#import dynamics/dof_motion
 #import dynamics/body_inertia
 #import dynamics/derivatives/layout
 #import dynamics/derivatives/transport

@@ -4,10 +4,10 @@
 //! |---|---|---|---|
 //! | collide, organise, pack | host | poses, speeds, status | contact records, islands |
 //! | controls | kernels | rows of controls | state |
-//! | dynamics | kernels | state, poses | free velocity, factors |
+//! | dynamics | kernels | state, poses | free velocity, factors; readings of sensors |
 //! | contact | kernels | free velocity, contact records, impulses before | velocity, impulses, certificates, status |
 //! | hold | kernels | status | status: worlds that are unsolved do not move |
-//! | motion | kernels | velocity, status | state, poses, speeds |
+//! | motion | kernels | velocity, impulses, status | readings of sensors; state, poses, speeds |
 //!
 //! One submission and one wait, where every world is solved. Where a solver goes on on the host, worlds that are held are
 //! solved there when the wait is over ([`unsolved`]), and a second submission certifies and moves them. [`Recording::stage`]
@@ -183,6 +183,7 @@ impl<T: Scalar> Chunk<T> {
     fn record_motion(&mut self) {
         self.recording.stage("motion");
         for set in &self.sets {
+            set.step.feel(self.islands.impulses.now, &mut self.recording);
             set.step.integrate(&mut self.recording);
         }
         self.record_poses();
@@ -214,6 +215,7 @@ impl<T: Scalar> Chunk<T> {
         self.recording.stage("motion");
         self.record_held(whom::OTHERS);
         for set in &self.sets {
+            set.step.feel(self.islands.impulses.now, &mut self.recording);
             set.step.integrate(&mut self.recording);
         }
         self.record_held(whom::NOBODY);
@@ -230,8 +232,19 @@ mod tests {
     use crate::{BatchOptions, ImportOptions, load};
 
     /// What the host uploads for a step, or when worlds are made.
-    const UPLOADED: &[&str] =
-        &["topology", "params", "lane_params", "contact", "contact_map", "slots", "index", "moves", "solver_words"];
+    const UPLOADED: &[&str] = &[
+        "topology",
+        "params",
+        "lane_params",
+        "contact",
+        "contact_map",
+        "slots",
+        "index",
+        "moves",
+        "solver_words",
+        "load_items",
+        "load_places",
+    ];
     /// What the step before leaves; of its impulses `before`, which is either buffer.
     const LEFT: &[&str] = &["state", "status", "pose", "motion", "row", "impulse_a", "impulse_b"];
 

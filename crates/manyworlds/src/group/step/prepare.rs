@@ -82,7 +82,25 @@ impl<T: Scalar> Chunk<T> {
         if self.shared.host.lanes.trees.len() > 1 || self.shared.host.all_in_islands {
             self.mark_shared()?;
         }
+        self.prepare_loads()?;
         self.prepare_islands()
+    }
+
+    /// Uploads which contacts the sensors of a set feel.
+    fn prepare_loads(&mut self) -> Result<(), Error> {
+        for (set, loads) in self.sets.iter().zip(&self.host.loads) {
+            let Some(loads) = loads else { continue };
+            let b = set.step.buffers;
+            self.store.resize(b.load_items, loads.items.len())?;
+            self.store.resize(b.load_places, loads.places.len())?;
+            self.store.write_index(b.load_items, 0, &loads.items)?;
+            self.store.write(b.load_places, 0, &loads.places)?;
+            if self.store.is_empty(self.islands.impulses.now) {
+                // A device binds no empty buffer.
+                self.store.resize(self.islands.impulses.now, 3)?;
+            }
+        }
+        Ok(())
     }
 
     /// Uploads the islands of several trees, if there are any.

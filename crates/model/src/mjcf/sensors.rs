@@ -1,0 +1,206 @@
+//! Sensors. One that is not computed is listed: it changes nothing in how the model moves.
+
+use super::Importer;
+use crate::attributes::Attributes;
+use crate::sensor::{Frame, Instrument, Measures, OfFrame, OfMotion, OfSubtree};
+use crate::validate::Part;
+use crate::xml::Element;
+use crate::{JointKind, Mat3, ModelError, Pose, Quat, Sensor, Shape, Vec3};
+
+/// A sensor, or why it is not computed.
+type Found = Result<Measures, String>;
+
+impl Importer<'_> {
+    pub(super) fn sensors(&mut self, section: &Element) -> Result<(), ModelError> {
+        for element in &section.children {
+            self.spend(element)?;
+            let a = Attributes::bare(element);
+            let found = match a.number("nsample", 0.0)? {
+                0.0 => self.measures(&a)?,
+                _ => Err("readings of earlier steps are not kept".into()),
+            };
+            let measures = match found {
+                Ok(measures) => measures,
+                Err(why) => {
+                    self.report.ignore(element.location(), why);
+                    continue;
+                }
+            };
+            if a.number("noise", 0.0)? != 0.0 {
+                self.report.ignore(element.location(), "noise: readings are exact");
+            }
+            let cutoff = a.number("cutoff", 0.0)?;
+            let name = a.get("name").unwrap_or("").to_owned();
+            let sensor = self.builder.sensor(Sensor { name: name.clone(), measures, cutoff });
+            Self::name(&mut self.names.sensors, element, &name, sensor)?;
+            self.origin(Part::Sensor, sensor, element);
+        }
+        Ok(())
+    }
+
+    fn measures(&mut self, a: &Attributes) -> Result<Found, ModelError> {
+        use OfMotion::{Position, Velocity};
+        let instrument = |of: Instrument| move |frame: Frame| Measures::Instrument(of, frame);
+        Ok(Ok(match a.element.tag.as_str() {
+            "jointpos" => Measures::Joint(Position, self.scalar_joint(a)?),
+            "jointvel" => Measures::Joint(Velocity, self.scalar_joint(a)?),
+            "ballquat" => Measures::Joint(Position, self.ball_joint(a)?),
+            "ballangvel" => Measures::Joint(Velocity, self.ball_joint(a)?),
+            "jointactuatorfrc" => Measures::JointActuatorForce(self.scalar_joint(a)?),
+            "tendonpos" => Measures::Tendon(Position, self.tendon_of(a)?),
+            "tendonvel" => Measures::Tendon(Velocity, self.tendon_of(a)?),
+            "tendonactuatorfrc" => Measures::TendonActuatorForce(self.tendon_of(a)?),
+            "actuatorpos" => Measures::Actuator(Position, self.actuator_of(a)?),
+            "actuatorvel" => Measures::Actuator(Velocity, self.actuator_of(a)?),
+            "actuatorfrc" => Measures::ActuatorForce(self.actuator_of(a)?),
+            "velocimeter" => instrument(Instrument::Velocimeter)(self.site_of(a)?),
+            "gyro" => instrument(Instrument::Gyro)(self.site_of(a)?),
+            "accelerometer" => instrument(Instrument::Accelerometer)(self.site_of(a)?),
+            "force" => instrument(Instrument::Force)(self.site_of(a)?),
+            "torque" => instrument(Instrument::Torque)(self.site_of(a)?),
+            "magnetometer" => Measures::Magnetometer(self.site_of(a)?, self.magnetic),
+            "touch" => {
+                let site = Self::required(a, "site", Self::find(&self.names.sites, a, "site")?)?;
+                Measures::Touch(self.site_of(a)?, self.builder.sites[site].zone)
+            }
+            "subtreecom" => Measures::Subtree(OfSubtree::Centre, self.root_of(a)?),
+            "subtreelinvel" => Measures::Subtree(OfSubtree::Velocity, self.root_of(a)?),
+            "subtreeangmom" => Measures::Subtree(OfSubtree::AngularMomentum, self.root_of(a)?),
+            "framepos" => return self.frame_sensor(a, OfFrame::Position),
+            "framequat" => return self.frame_sensor(a, OfFrame::Orientation),
+            "framexaxis" => return self.frame_sensor(a, OfFrame::Axis(0)),
+            "frameyaxis" => return self.frame_sensor(a, OfFrame::Axis(1)),
+            "framezaxis" => return self.frame_sensor(a, OfFrame::Axis(2)),
+            "framelinvel" => return self.frame_sensor(a, OfFrame::LinearVelocity),
+            "frameangvel" => return self.frame_sensor(a, OfFrame::AngularVelocity),
+            "framelinacc" => return self.frame_sensor(a, OfFrame::LinearAcceleration),
+            "frameangacc" => return self.frame_sensor(a, OfFrame::AngularAcceleration),
+            tag if NOT_COMPUTED.contains(&tag) => return Ok(Err(format!("sensors `{tag}` are not computed"))),
+            other => return Err(a.element.error(format!("unknown sensor <{other}>"))),
+        }))
+    }
+
+    /// What a frame sensor measures; `Err` where it is about something that has no frame here.
+    fn frame_sensor(&self, a: &Attributes, of: OfFrame) -> Result<Found, ModelError> {
+        let frame = match self.frame_of(a, "objtype", "objname")? {
+            Ok(frame) => frame,
+            Err(why) => return Ok(Err(why)),
+        };
+        let moving = matches!(of, OfFrame::LinearAcceleration | OfFrame::AngularAcceleration);
+        let reference = match (a.has("reftype") || a.has("refname")) && !moving {
+            true => match self.frame_of(a, "reftype", "refname")? {
+                Ok(frame) => Some(frame),
+                Err(why) => return Ok(Err(why)),
+            },
+            false => None,
+        };
+        Ok(Ok(Measures::Frame(of, frame, reference)))
+    }
+
+    /// The frame that two attributes name.
+    fn frame_of(&self, a: &Attributes, kind: &str, name: &str) -> Result<Result<Frame, String>, ModelError> {
+        let at = |body: usize, pose: Pose| Ok(Ok(Frame { body, pose }));
+        let kind = Self::required(a, kind, a.get(kind))?;
+        match kind {
+            "xbody" => at(Self::required(a, name, Self::find(&self.names.bodies, a, name)?)?, Pose::identity()),
+            "body" => {
+                let body = Self::required(a, name, Self::find(&self.names.bodies, a, name)?)?;
+                let inertial = &self.builder.bodies[body].inertial;
+                let (_, axes) = inertial.principal();
+                at(body, Pose::from_parts(inertial.com.into(), right_handed(axes)))
+            }
+            "site" => {
+                let site = &self.builder.sites[Self::required(a, name, Self::find(&self.names.sites, a, name)?)?];
+                at(site.body, site.pose)
+            }
+            "geom" => {
+                let given = Self::required(a, name, a.get(name))?;
+                match self.names.geoms.get(given).map(|&geom| &self.builder.geoms[geom]) {
+                    Some(geom) if !matches!(geom.shape, Shape::Mesh(_) | Shape::Sdf(_)) => at(geom.body, geom.pose),
+                    _ => {
+                        Ok(Err(format!("`{given}`: frames of meshes, and of geoms that do not collide, are not kept")))
+                    }
+                }
+            }
+            "camera" => Ok(Err("cameras are not kept".into())),
+            other => Err(a.error(format!("`{kind}`: unknown object type `{other}`"))),
+        }
+    }
+
+    fn required<T>(a: &Attributes, name: &str, found: Option<T>) -> Result<T, ModelError> {
+        found.ok_or_else(|| a.error(format!("attribute `{name}` is missing")))
+    }
+
+    fn joint_of(&self, a: &Attributes) -> Result<usize, ModelError> {
+        Self::required(a, "joint", Self::find(&self.names.joints, a, "joint")?)
+    }
+
+    fn scalar_joint(&self, a: &Attributes) -> Result<usize, ModelError> {
+        let joint = self.joint_of(a)?;
+        match self.builder.joints[joint].kind {
+            JointKind::Hinge | JointKind::Slide => Ok(joint),
+            kind => Err(a.error(format!("`joint`: expected a hinge or a slide, found {kind:?}"))),
+        }
+    }
+
+    fn ball_joint(&self, a: &Attributes) -> Result<usize, ModelError> {
+        let joint = self.joint_of(a)?;
+        match self.builder.joints[joint].kind {
+            JointKind::Ball => Ok(joint),
+            kind => Err(a.error(format!("`joint`: expected a ball, found {kind:?}"))),
+        }
+    }
+
+    fn tendon_of(&self, a: &Attributes) -> Result<usize, ModelError> {
+        Self::required(a, "tendon", Self::find(&self.names.tendons, a, "tendon")?)
+    }
+
+    fn actuator_of(&self, a: &Attributes) -> Result<usize, ModelError> {
+        let name = Self::required(a, "actuator", a.get("actuator"))?;
+        let found = self.builder.actuators.iter().position(|actuator| actuator.name == name);
+        found.ok_or_else(|| a.error(format!("`actuator`: there is no `{name}`")))
+    }
+
+    fn root_of(&self, a: &Attributes) -> Result<usize, ModelError> {
+        Self::required(a, "body", Self::find(&self.names.bodies, a, "body")?)
+    }
+
+    fn site_of(&self, a: &Attributes) -> Result<Frame, ModelError> {
+        let site = Self::required(a, "site", Self::find(&self.names.sites, a, "site")?)?;
+        let site = &self.builder.sites[site];
+        Ok(Frame { body: site.body, pose: site.pose })
+    }
+}
+
+/// MuJoCo's sensors that are not computed.
+const NOT_COMPUTED: [&str; 20] = [
+    "camprojection",
+    "rangefinder",
+    "jointlimitpos",
+    "jointlimitvel",
+    "jointlimitfrc",
+    "tendonlimitpos",
+    "tendonlimitvel",
+    "tendonlimitfrc",
+    "insidesite",
+    "distance",
+    "normal",
+    "fromto",
+    "contact",
+    "tactile",
+    "e_potential",
+    "e_kinetic",
+    "clock",
+    "user",
+    "plugin",
+    "config",
+];
+
+/// Principal axes as an orientation.
+fn right_handed(mut axes: Mat3) -> Quat {
+    if axes.determinant() < 0.0 {
+        let flipped: Vec3 = -axes.column(2);
+        axes.set_column(2, &flipped);
+    }
+    Quat::from_matrix(&axes)
+}

@@ -1,0 +1,238 @@
+//! Sensors: what is measured of a world in every step.
+
+use std::ops::Range;
+
+use crate::{Actuator, Model, Pose, Transmission, Vec3};
+
+/// Something that is measured in every step.
+#[derive(Debug, Clone)]
+pub struct Sensor {
+    /// Name; empty when the file gives none.
+    pub name: String,
+    /// What it measures.
+    pub measures: Measures,
+    /// Readings are clipped to this, both ways; 0: they are not.
+    pub cutoff: f64,
+}
+
+/// A frame that moves with a body.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// Its body.
+    pub body: usize,
+    /// In the body's frame.
+    pub pose: Pose,
+}
+
+/// What a sensor measures, with the part of the model by its index.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Measures {
+    /// Of a hinge or slide, or of a ball joint (then a quaternion, or an angular velocity).
+    Joint(OfMotion, usize),
+    /// Generalized force of all actuators on a hinge or slide, N m or N.
+    JointActuatorForce(usize),
+    /// Length of a tendon, or its rate.
+    Tendon(OfMotion, usize),
+    /// Force of all actuators on a tendon, N.
+    TendonActuatorForce(usize),
+    /// Length of an actuator's transmission times the gear, or its rate.
+    Actuator(OfMotion, usize),
+    /// Force of an actuator before the gear.
+    ActuatorForce(usize),
+    /// Where a frame is and how it moves, as another sees it; without one, in world axes.
+    Frame(OfFrame, Frame, Option<Frame>),
+    /// What an instrument that is fixed to a frame shows, in its axes.
+    Instrument(Instrument, Frame),
+    /// A constant field, world axes, in the axes of a frame.
+    Magnetometer(Frame, Vec3),
+    /// Of a body and all that stands on it.
+    Subtree(OfSubtree, usize),
+    /// Normal force of all contacts of a body that push on a zone, N.
+    Touch(Frame, Zone),
+}
+
+/// A position, or how fast it changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfMotion {
+    /// The position.
+    Position,
+    /// Its rate.
+    Velocity,
+}
+
+/// What is measured of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfFrame {
+    /// m, 3.
+    Position,
+    /// A quaternion, 4.
+    Orientation,
+    /// One of its axes: 0 x, 1 y, 2 z; 3.
+    Axis(u32),
+    /// Of its origin, m/s, 3.
+    LinearVelocity,
+    /// rad/s, 3.
+    AngularVelocity,
+    /// Of its origin, less gravity, m/s^2, 3; in world axes.
+    LinearAcceleration,
+    /// rad/s^2, 3; in world axes.
+    AngularAcceleration,
+}
+
+/// What is fixed to a body and knows no frame but its own; 3 numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instrument {
+    /// Linear velocity, m/s.
+    Velocimeter,
+    /// Angular velocity, rad/s.
+    Gyro,
+    /// Linear acceleration less gravity, m/s^2.
+    Accelerometer,
+    /// Force that its body's parent exerts on the body, N.
+    Force,
+    /// Its torque about the frame's origin, N m.
+    Torque,
+}
+
+/// What is measured of a subtree; 3 numbers, world axes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfSubtree {
+    /// Centre of mass, m.
+    Centre,
+    /// Its velocity, m/s.
+    Velocity,
+    /// Angular momentum about it, kg m^2/s.
+    AngularMomentum,
+}
+
+/// A shape around a frame's origin that does not collide.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Zone {
+    /// Radius, m.
+    Sphere(f64),
+    /// Radius, and half the length without the caps, along z, m.
+    Capsule(f64, f64),
+    /// Semiaxes, m.
+    Ellipsoid(Vec3),
+    /// Radius and half the length along z, m.
+    Cylinder(f64, f64),
+    /// Half the edges, m.
+    Box(Vec3),
+}
+
+impl Zone {
+    /// Its sizes, in the order of their names.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<f64> {
+        match self {
+            Self::Sphere(radius) => vec![*radius],
+            Self::Capsule(radius, half) | Self::Cylinder(radius, half) => vec![*radius, *half],
+            Self::Ellipsoid(sizes) | Self::Box(sizes) => sizes.as_slice().to_vec(),
+        }
+    }
+}
+
+impl Measures {
+    /// Puts new numbers in the place of old ones.
+    pub(crate) fn renumber(&mut self, new_body: &[usize], new_joint: &[usize]) {
+        match self {
+            Self::Joint(_, joint) | Self::JointActuatorForce(joint) => *joint = new_joint[*joint],
+            Self::Frame(_, frame, reference) => {
+                std::iter::once(frame).chain(reference).for_each(|frame| frame.body = new_body[frame.body]);
+            }
+            Self::Instrument(_, frame) | Self::Magnetometer(frame, _) | Self::Touch(frame, _) => {
+                frame.body = new_body[frame.body];
+            }
+            Self::Subtree(_, body) => *body = new_body[*body],
+            Self::Tendon(..) | Self::TendonActuatorForce(_) | Self::Actuator(..) | Self::ActuatorForce(_) => {}
+        }
+    }
+
+    /// Numbers of a reading.
+    #[must_use]
+    pub fn len(&self, model: &Model) -> usize {
+        match self {
+            Self::Joint(OfMotion::Position, joint) => model.joints[*joint].kind.n_q(),
+            Self::Joint(OfMotion::Velocity, joint) => model.joints[*joint].kind.n_v(),
+            Self::Frame(OfFrame::Orientation, ..) => 4,
+            Self::Frame(..) | Self::Instrument(..) | Self::Magnetometer(..) | Self::Subtree(..) => 3,
+            _ => 1,
+        }
+    }
+
+    /// The bodies that it is about.
+    pub(crate) fn bodies(&self, model: &Model) -> Vec<usize> {
+        match self {
+            Self::Joint(_, joint) | Self::JointActuatorForce(joint) => vec![model.joints[*joint].body],
+            Self::Tendon(_, tendon) | Self::TendonActuatorForce(tendon) => {
+                model.bodies_of_path(&model.tendons[*tendon].path)
+            }
+            Self::Actuator(_, actuator) | Self::ActuatorForce(actuator) => {
+                model.bodies_of(&model.actuators[*actuator].transmission)
+            }
+            Self::Frame(_, frame, reference) => {
+                std::iter::once(frame).chain(reference).map(|frame| frame.body).collect()
+            }
+            Self::Instrument(_, frame) | Self::Magnetometer(frame, _) | Self::Touch(frame, _) => vec![frame.body],
+            Self::Subtree(_, body) => vec![*body],
+        }
+    }
+}
+
+impl Model {
+    /// The tree that a sensor measures, and why none can: a reading is computed with one tree's motion and that of what
+    /// never moves.
+    ///
+    /// # Errors
+    /// Why it cannot be computed.
+    pub fn tree_of_sensor(&self, sensor: usize) -> Result<usize, &'static str> {
+        let measures = &self.sensors[sensor].measures;
+        let bodies = measures.bodies(self);
+        if bodies.iter().any(|&body| self.bodies[body].mocap.is_some()) {
+            return Err("sensors of mocap bodies are not computed");
+        }
+        let mut trees: Vec<usize> = bodies.iter().filter_map(|&body| self.bodies[body].tree).collect();
+        trees.sort_unstable();
+        trees.dedup();
+        if self.acting_on(measures).any(|actuator| !actuator.is_plain()) {
+            return Err("forces of actuators with dynamics, of muscles, and those that multiply are not computed");
+        }
+        let still = match measures {
+            Measures::Frame(..) | Measures::Magnetometer(..) => true,
+            Measures::Instrument(what, _) => !matches!(what, Instrument::Force | Instrument::Torque),
+            _ => false,
+        };
+        match trees[..] {
+            [tree] => Ok(tree),
+            [] if still && !self.trees.is_empty() => Ok(0),
+            [] => Err("sensors of what never moves are not computed"),
+            _ => Err("sensors between bodies that move apart from one another are not computed"),
+        }
+    }
+
+    /// The actuators whose forces a sensor shows.
+    fn acting_on(&self, measures: &Measures) -> impl Iterator<Item = &Actuator> {
+        let shows = move |(number, actuator): &(usize, &Actuator)| match *measures {
+            Measures::ActuatorForce(shown) => shown == *number,
+            Measures::TendonActuatorForce(tendon) => actuator.transmission == Transmission::Tendon(tendon),
+            Measures::JointActuatorForce(joint) => {
+                let tree = self.bodies[self.joints[joint].body].tree;
+                self.bodies_of(&actuator.transmission).iter().any(|&body| self.bodies[body].tree == tree)
+            }
+            _ => false,
+        };
+        self.actuators.iter().enumerate().filter(shows).map(|(_, actuator)| actuator)
+    }
+
+    /// Where each sensor's numbers stand among all readings of a world.
+    #[must_use]
+    pub fn readings(&self) -> Vec<Range<usize>> {
+        let mut end = 0;
+        let next = |sensor: &Sensor| {
+            let begin = end;
+            end += sensor.measures.len(self);
+            begin..end
+        };
+        self.sensors.iter().map(next).collect()
+    }
+}

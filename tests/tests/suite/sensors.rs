@@ -1,0 +1,215 @@
+//! Sensors: against MuJoCo's readings in one state (`golden/sensors.json`), and against what a body at rest weighs.
+
+use std::collections::BTreeMap;
+
+use manyworlds::{Batch, BatchOptions, Executor, FieldId, Model, Precision, State, StateRows, Which};
+use manyworlds_tests::batches::{G, batch, executors, mjcf};
+use serde::Deserialize;
+
+/// Of the largest entry: both compute in double precision.
+const TOLERANCE: f64 = 1e-9;
+/// Of those that are mean values over a step, extrapolated to one of no length.
+const TOLERANCE_OF_MEANS: f64 = 1e-6;
+/// Time steps of the extrapolation, s.
+const COARSE: f64 = 1e-5;
+
+#[derive(Deserialize)]
+struct Golden {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    q: Vec<f64>,
+    v: Vec<f64>,
+    ctrl: Vec<f64>,
+    readings: BTreeMap<String, Vec<f64>>,
+}
+
+fn golden() -> (Model, Golden) {
+    let folder = manyworlds_tests::root().join("tests/golden");
+    let loaded = manyworlds_model::load(folder.join("models/sensors.xml"), &Default::default()).expect("a model");
+    assert!(loaded.ignored.is_empty(), "{:?}", loaded.ignored);
+    let text = std::fs::read_to_string(folder.join("sensors.json")).expect("a record");
+    (loaded.model, serde_json::from_str(&text).expect("its keys"))
+}
+
+fn exact() -> BatchOptions {
+    BatchOptions { executor: Executor::Cpu, precision: Precision::F64, ..BatchOptions::default() }
+}
+
+/// All readings of a batch, `[worlds][readings]`.
+fn readings(batch: &mut Batch, worlds: usize, model: &Model) -> Vec<f64> {
+    let width = model.readings().last().map_or(0, |last| last.end);
+    let mut out = vec![0.0; worlds * width];
+    batch.read(0, FieldId::Sensor, &mut out).expect("readings");
+    out
+}
+
+/// Readings at a state, with a step of `dt`.
+fn at(model: &Model, case: &Case, dt: f64) -> Vec<f64> {
+    let mut made = batch(model, 1, &BatchOptions { dt: Some(dt), ..exact() });
+    let state = State { q: case.q.clone(), v: case.v.clone(), ctrl: case.ctrl.clone(), ..State::default() };
+    made.reset(&[(0, state)]).expect("a start");
+    made.step::<f64>(&[]).expect("a step");
+    readings(&mut made, 1, model)
+}
+
+#[test]
+fn readings_are_those_of_mujoco() {
+    let (model, golden) = golden();
+    let places = model.readings();
+    for (number, case) in golden.cases.iter().enumerate() {
+        let (coarse, fine) = (at(&model, case, COARSE), at(&model, case, COARSE / 2.0));
+        for (sensor, place) in model.sensors.iter().zip(&places) {
+            let expected = &case.readings[&sensor.name];
+            let late = ["acc", "force", "torque"].iter().any(|part| sensor.name.contains(part));
+            let mut found: Vec<f64> = match late {
+                true => place.clone().map(|at| 2.0 * fine[at] - coarse[at]).collect(),
+                false => coarse[place.clone()].to_vec(),
+            };
+            if found.len() == 4 && found.iter().zip(expected).map(|(a, b)| a * b).sum::<f64>() < 0.0 {
+                found.iter_mut().for_each(|x| *x = -*x);
+            }
+            let largest = expected.iter().fold(1e-3_f64, |most, x| most.max(x.abs()));
+            let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f64::max);
+            let tolerance = if late { TOLERANCE_OF_MEANS } else { TOLERANCE };
+            assert!(off <= tolerance, "case {number}, {}: {found:?}, MuJoCo's {expected:?}", sensor.name);
+        }
+    }
+}
+
+/// Worlds of both executors and precisions read the same.
+#[test]
+fn every_executor_reads_the_same() {
+    const WORLDS: usize = 11;
+    let (model, golden) = golden();
+    let case = |world: usize| &golden.cases[world % golden.cases.len()];
+    let rows = |part: fn(&Case) -> &Vec<f64>| -> Vec<f64> { (0..WORLDS).flat_map(|w| part(case(w)).clone()).collect() };
+    let (q, v, ctrl) = (rows(|c| &c.q), rows(|c| &c.v), rows(|c| &c.ctrl));
+    let read = |options: &BatchOptions| {
+        let mut made = batch(&model, WORLDS, options);
+        let start = StateRows { q: &q, v: &v, ctrl: &ctrl, ..Default::default() };
+        made.restart_worlds(Which::All, start).expect("a start");
+        made.step::<f64>(&[]).expect("a step");
+        readings(&mut made, WORLDS, &model)
+    };
+    let expected = read(&exact());
+    for (name, options) in executors(&exact()) {
+        for (precision, tolerance) in [(Precision::F64, 1e-9), (Precision::F32, 2e-3)] {
+            let found = read(&BatchOptions { precision, ..options.clone() });
+            for (at, (a, b)) in found.iter().zip(&expected).enumerate() {
+                let off = (a - b).abs() / b.abs().max(1.0);
+                assert!(off < tolerance, "{name} {}: number {at} is {a}, not {b}", precision.name());
+            }
+        }
+    }
+}
+
+/// A box on a plate that is welded to a table that stands on the ground.
+fn stacked() -> Model {
+    mjcf(
+        0.002,
+        r#"<default><geom friction="0.6"/></default>
+        <worldbody>
+          <geom type="plane" size="5 5 1"/>
+          <body name="table" pos="0 0 0.1">
+            <freejoint/>
+            <geom type="box" size="0.4 0.4 0.1" mass="6"/>
+            <site name="feet" type="box" size="0.5 0.5 0.02" pos="0 0 -0.1"/>
+            <site name="half" type="box" size="0.25 0.5 0.02" pos="0.25 0 -0.1"/>
+            <body name="plate" pos="0 0 0.12">
+              <geom type="box" size="0.2 0.2 0.02" mass="1.5"/>
+              <site name="plate" pos="0 0 -0.02" euler="90 0 0"/>
+            </body>
+          </body>
+          <body name="box" pos="0 0 0.29">
+            <freejoint/>
+            <geom type="box" size="0.05 0.05 0.05" mass="0.7"/>
+            <site name="below" type="ellipsoid" size="0.1 0.1 0.02" pos="0 0 -0.05"/>
+            <site name="above" type="sphere" size="0.01" pos="0 0 0.1"/>
+            <site name="inside" euler="0 90 0"/>
+          </body>
+        </worldbody>
+        <sensor>
+          <touch name="feet" site="feet"/>
+          <touch name="half" site="half"/>
+          <force name="plate" site="plate"/>
+          <torque name="plate torque" site="plate"/>
+          <touch name="below" site="below"/>
+          <touch name="above" site="above"/>
+          <touch name="cut" site="below" cutoff="2"/>
+          <accelerometer name="inside" site="inside"/>
+        </sensor>"#,
+    )
+}
+
+#[test]
+fn what_rests_weighs() {
+    let model = stacked();
+    for (name, options) in executors(&BatchOptions { tolerance: 1e-10, ..exact() }) {
+        let mut made = batch(&model, 3, &options);
+        (0..300).for_each(|_| made.step::<f64>(&[]).expect("a step"));
+        let all = readings(&mut made, 3, &model);
+        let places = model.readings();
+        let of = |sensor: &str| {
+            let at = model.sensors.iter().position(|s| s.name == sensor).expect("a sensor");
+            &all[2 * all.len() / 3..][places[at].clone()]
+        };
+        let close = |what: &str, expected: &[f64]| {
+            let found = of(what);
+            let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(off < 1e-4, "{name}: {what} reads {found:?}, not {expected:?}");
+        };
+        close("feet", &[8.2 * G]);
+        close("half", &[4.1 * G]);
+        // The site's y axis points up.
+        close("plate", &[0.0, 2.2 * G, 0.0]);
+        close("plate torque", &[0.0; 3]);
+        close("below", &[0.7 * G]);
+        close("above", &[0.0]);
+        close("cut", &[2.0]);
+        close("inside", &[-G, 0.0, 0.0]);
+    }
+}
+
+/// What a file asks for that is not computed is listed, and changes nothing; what it gets wrong is said.
+#[test]
+fn files_are_told_what_is_not_computed() {
+    let text = |sensors: &str| {
+        format!(
+            "<mujoco><worldbody><body name=\"a\"><freejoint/><geom size=\"0.1\"/><site name=\"s\"/></body>\
+             <body name=\"b\" pos=\"1 0 0\"><joint name=\"h\"/><geom name=\"g\" size=\"0.1\"/></body>\
+             <site name=\"still\"/></worldbody>\
+             <sensor>{sensors}</sensor></mujoco>"
+        )
+    };
+    let read = |sensors: &str| {
+        let nothing = |path: &std::path::Path| Err(std::io::Error::other(path.display().to_string()));
+        manyworlds_model::from_mjcf_str("sensors.xml", &text(sensors), &nothing, &Default::default())
+    };
+    for (sensors, why) in [
+        ("<rangefinder site=\"s\"/>", "`rangefinder` are not computed"),
+        ("<framepos objtype=\"site\" objname=\"s\" reftype=\"xbody\" refname=\"b\"/>", "move apart"),
+        ("<subtreecom body=\"world\"/>", "what never moves"),
+        ("<framepos objtype=\"geom\" objname=\"none\"/>", "do not collide"),
+        ("<force site=\"still\"/>", "what never moves"),
+        ("<gyro site=\"s\" noise=\"0.1\"/>", "readings are exact"),
+    ] {
+        let loaded = read(sensors).expect("it is read");
+        let listed = loaded.ignored.iter().any(|ignored| ignored.why.contains(why) && !ignored.unsupported);
+        assert!(listed, "{sensors}: {:?}", loaded.ignored);
+    }
+    for (sensors, message) in [
+        ("<gyro site=\"nowhere\"/>", "there is no `nowhere`"),
+        ("<jointpos/>", "attribute `joint` is missing"),
+        ("<ballquat joint=\"h\"/>", "expected a ball"),
+        ("<weather/>", "unknown sensor <weather>"),
+        ("<gyro site=\"s\" cutoff=\"-1\"/>", "cutoff"),
+        ("<framepos objtype=\"thing\" objname=\"s\"/>", "unknown object type `thing`"),
+    ] {
+        let Err(error) = read(sensors) else { panic!("{sensors}: it is not refused") };
+        let error = error.to_string();
+        assert!(error.contains(message) && error.contains("sensors.xml:1"), "{sensors}: {error}");
+    }
+}
