@@ -26,6 +26,18 @@ pub(crate) struct PythonArgs {
 enum Extra {
     Torch,
     Jax,
+    StableBaselines3,
+}
+
+impl Extra {
+    /// Its package.
+    fn package(self) -> &'static str {
+        match self {
+            Self::Torch => "torch>=2",
+            Self::Jax => "jax",
+            Self::StableBaselines3 => "stable-baselines3>=2.4",
+        }
+    }
 }
 
 /// Longest time for one step.
@@ -56,12 +68,8 @@ pub(crate) fn python(args: &PythonArgs) -> Result<()> {
     run_within(build.env("CARGO_TARGET_DIR", target()).current_dir(root()), LIMIT)?;
     let wheel = only_wheel(&wheels)?;
     pip(&[&format!("{}[test]", wheel.display())])?;
-    if args.with.contains(&Extra::Torch) {
-        // The build without CUDA, where the index of packages lets one choose.
-        pip(&["torch>=2"])?;
-    }
-    if args.with.contains(&Extra::Jax) {
-        pip(&["jax[cpu]"])?;
+    for extra in &args.with {
+        pip(&[extra.package()])?;
     }
     // Skipped tests are named, and why.
     run_within(program("python").args(["-m", "pytest", "-q", "-rs"]).current_dir(&package), LIMIT)

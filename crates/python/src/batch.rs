@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use manyworlds::{BatchOptions, Error, Executor, FieldId, Integrator, Precision, Start, StateRows, Which, status};
 use numpy::{PyArrayDyn, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyIndexError, PyNotImplementedError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -409,13 +409,14 @@ impl Batch {
         self.field(py, FieldId::Pose)
     }
 
-    /// Not there yet: raises NotImplementedError.
+    /// What the sensors show, `(worlds, readings)`, those of sensor `name` in `model.sensor_ranges[name]`: of the state that the
+    /// last step began with, as MuJoCo's `sensordata` after a step; zeros before the first step. A copy.
     #[getter]
-    fn sensors(&self) -> PyResult<()> {
-        Err(PyNotImplementedError::new_err("sensors are not simulated yet; q, v and poses are there"))
+    fn sensors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.field(py, FieldId::Sensor)
     }
 
-    /// One of the fields "q", "v", "controls", "tau", "act", "mocap", "poses", "twists", "certificates", a row a world; into
+    /// One of the fields "q", "v", "controls", "tau", "act", "mocap", "poses", "twists", "sensors", "certificates", a row a world; into
     /// `out` where it is given, an array of that shape and of the batch's precision, C-contiguous: then nothing is allocated.
     #[pyo3(signature = (field, out=None))]
     fn read<'py>(&self, py: Python<'py>, field: &str, out: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {

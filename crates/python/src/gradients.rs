@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manyworlds::{Certificate, InputsMut, Mode, OutputSlices, Outputs};
+use manyworlds::{Certificate, InputsMut, Mode, Model, OutputSlices, Outputs, tangent};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -62,6 +62,36 @@ impl Batch {
         let n = [margins.len()];
         parts.set_item("margin", with_real!(self.precision(), T => reals::<T>(py, &n, &margins))?)?;
         record(&parts)
+    }
+}
+
+impl Batch {
+    /// Arrays made of q and a second array, world by world.
+    fn row_by_row<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        second: &Bound<'py, PyAny>,
+        width_in: fn(&Shape) -> usize,
+        width_out: fn(&Shape) -> usize,
+        f: fn(&Model, &[f64], &[f64]) -> Vec<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (q, second) = (
+            self.of_groups::<f64>(Some(q), |s| s.n_q, "q")?,
+            self.of_groups::<f64>(Some(second), width_in, "gradient")?,
+        );
+        let (mut q, mut second) = (&q[..], &second[..]);
+        self.by_group(py, |group| {
+            let (shape, model) = (self.shapes()[group], self.model(group));
+            let mut out = Vec::with_capacity(shape.worlds * width_out(&shape));
+            for _ in 0..shape.worlds {
+                let (own_q, rest_q) = q.split_at(shape.n_q);
+                let (own, rest) = second.split_at(width_in(&shape));
+                out.extend(f(&model, own_q, own));
+                (q, second) = (rest_q, rest);
+            }
+            with_real!(self.precision(), T => reals::<T>(py, &[shape.worlds, width_out(&shape)], &out))
+        })
     }
 }
 
@@ -129,6 +159,27 @@ impl Batch {
         let (from, to) = (OutputSlices { q: &dq, v: &dv }, InputsMut { q, v, tau, ctrl });
         found.certificates = self.with(py, |batch| batch.back_all(&all, &from, to))?;
         self.gradient_record(py, &found)
+    }
+
+    /// Gradients by tangent vectors at q, `(worlds, n_v)`, from those by the coordinates of q, `(worlds, n_q)`: what `vjp` takes,
+    /// from what a loss of `batch.q` gives. They differ where a model has quaternions.
+    fn to_tangent<'py>(
+        &self,
+        py: Python<'py>,
+        q: &Bound<'py, PyAny>,
+        gradient: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.row_by_row(py, q, gradient, |s| s.n_q, |s| s.n_v, tangent::gradient)
+    }
+
+    /// Gradients by the coordinates of q, `(worlds, n_q)`, from those by tangent vectors there, `(worlds, n_v)`: for a loss of
+    /// `batch.q`, from what `vjp` gives.
+    fn from_tangent<'py>(
+        batch: &Bound<'py, Self>,
+        q: &Bound<'py, PyAny>,
+        gradient: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        batch.get().row_by_row(batch.py(), q, gradient, |s| s.n_v, |s| s.n_q, tangent::coordinate_gradient)
     }
 
     /// The last step of every world, to go back through it later, whatever happens to the batch meanwhile.

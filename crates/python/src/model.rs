@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use manyworlds::ImportOptions;
 use numpy::{PyArray1, PyArray2};
-use pyo3::exceptions::{PyNotImplementedError, PyUserWarning};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PySlice, PyTuple};
 
 use crate::errors::raised;
 use crate::record::record;
@@ -115,10 +115,22 @@ impl Model {
         self.inner.geoms.iter().map(|geom| geom.name.as_str()).collect()
     }
 
-    /// Not there yet: raises NotImplementedError.
+    /// Names of the sensors.
     #[getter]
-    fn sensor_names(&self) -> PyResult<()> {
-        Err(PyNotImplementedError::new_err("sensors are not simulated yet"))
+    fn sensor_names(&self) -> Vec<&str> {
+        self.inner.sensors.iter().map(|sensor| sensor.name.as_str()).collect()
+    }
+
+    /// Which readings of `batch.sensors` are whose: a slice for each sensor that has a name.
+    #[getter]
+    fn sensor_ranges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        for (sensor, range) in self.inner.sensors.iter().zip(self.inner.readings()) {
+            if !sensor.name.is_empty() {
+                all.set_item(&sensor.name, PySlice::new(py, range.start as isize, range.end as isize, 1))?;
+            }
+        }
+        Ok(all)
     }
 
     /// Time step of the file, s.

@@ -253,6 +253,24 @@ def test_a_world_is_laid_open(tmp_path):
         batch.inspect(2)
 
 
+def test_sensors_show_the_state_that_a_step_began_with(tmp_path):
+    file = tmp_path / "box.xml"
+    sensors = '<sensor><framepos name="where" objtype="body" objname="box"/><gyro name="turn" site="s"/></sensor>'
+    file.write_text(FREE_BOX.replace("</worldbody>", f"</worldbody>{sensors}").replace("<freejoint", '<site name="s"/><freejoint'))
+    model = mw.load(file)
+    assert model.sensor_names == ["where", "turn"]
+    batch = mw.Batch(model, 2, executor="cpu")
+    q, v = np.tile([0, 0, 3.0, 1, 0, 0, 0], (2, 1)), np.zeros((2, 6))
+    q[1, :3], v[1, 3:] = [1, 2, 4], [0.1, 0.2, 0.3]
+    batch.set_state(q, v)
+    batch.step()
+    found = batch.sensors
+    assert found.shape == (2, 6) and found.dtype == np.float32
+    assert found[:, model.sensor_ranges["where"]] == pytest.approx(q[:, :3])
+    assert found[:, model.sensor_ranges["turn"]] == pytest.approx(v[:, 3:])
+    assert mw.Batch(mw.load("hopper"), 2, executor="cpu").sensors.shape == (2, 0)
+
+
 def test_rollouts_are_steps(batch):
     ctrl = np.stack([random_controls(batch, seed) for seed in range(4)])
     start = batch.checkpoint()

@@ -24,7 +24,7 @@ from manyworlds._solve import solve
 
 __all__ = ["Batch", "KeptStep", "Model", "Record", "load", "scenes", "solve"]
 
-_EXTRAS = {"torch", "jax"}
+_EXTRAS = {"torch", "jax", "sb3"}
 
 
 def __getattr__(name):

@@ -1,0 +1,163 @@
+"""Proximal policy optimization (Schulman et al. 2017) in one file, in the manner of CleanRL, on many environments at once.
+
+    pip install './crates/python[gymnasium,torch]'
+    python examples/python/ppo.py --task HalfCheetah --minutes 5
+    python examples/python/ppo.py --task HalfCheetah --minutes 5 --simulator gymnasium   # the same on Gymnasium's own
+
+Prints the mean return of the episodes that ended since the line before, and writes the lines to --out as CSV.
+"""
+
+import argparse
+import csv
+import time
+import warnings
+
+import gymnasium
+import manyworlds  # noqa: F401 (registers the environments)
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+from torch import nn
+
+DISCOUNT, TRACE, CLIP, ENTROPY, VALUE, NORM = 0.99, 0.95, 0.2, 0.0, 0.5, 0.5
+
+
+def make(simulator, task, num_envs):
+    if simulator == "manyworlds":
+        name, settings = f"manyworlds/{task}-v0", {"autoreset_mode": AutoresetMode.SAME_STEP}
+        return gymnasium.make_vec(name, num_envs=num_envs, vectorization_mode="vector_entry_point", **settings)
+    settings = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    return gymnasium.make_vec(f"{task}-v5", num_envs=num_envs, vectorization_mode="async", vector_kwargs=settings)
+
+
+class Normalizer:
+    """Running mean and variance of rows (Chan et al. 1979)."""
+
+    def __init__(self, width):
+        self.mean, self.variance, self.count = np.zeros(width), np.ones(width), 1e-4
+
+    def update(self, rows):
+        mean, variance, count = rows.mean(axis=0), rows.var(axis=0), len(rows)
+        change, total = mean - self.mean, self.count + count
+        self.mean = self.mean + change * count / total
+        sums = self.variance * self.count + variance * count + change**2 * self.count * count / total
+        self.variance, self.count = sums / total, total
+
+    def __call__(self, rows):
+        return torch.from_numpy(((rows - self.mean) / np.sqrt(self.variance + 1e-8)).clip(-10, 10).astype(np.float32))
+
+
+def network(widths, scale):
+    layers = []
+    for number, (n, m) in enumerate(zip(widths, widths[1:])):
+        last = number == len(widths) - 2
+        layer = nn.Linear(n, m)
+        nn.init.orthogonal_(layer.weight, scale if last else 2**0.5)
+        nn.init.zeros_(layer.bias)
+        layers += [layer] if last else [layer, nn.Tanh()]
+    return nn.Sequential(*layers)
+
+
+class Agent(nn.Module):
+    def __init__(self, n_seen, n_action):
+        super().__init__()
+        self.policy, self.value = network([n_seen, 64, 64, n_action], 0.01), network([n_seen, 64, 64, 1], 1.0)
+        self.log_deviation = nn.Parameter(torch.zeros(n_action))
+
+    def distribution(self, seen):
+        return torch.distributions.Normal(self.policy(seen), self.log_deviation.exp())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", default="HalfCheetah")
+    parser.add_argument("--simulator", default="manyworlds", choices=["manyworlds", "gymnasium"])
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--num-envs", type=int, default=64)
+    parser.add_argument("--num-steps", type=int, default=128, help="of each environment between updates")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batches", type=int, default=8)
+    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", default=None)
+    asked = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.manual_seed(asked.seed)
+    # Networks this small gain nothing by threads, which the simulation needs.
+    torch.set_num_threads(1)
+
+    envs = make(asked.simulator, asked.task, asked.num_envs)
+    n, steps = asked.num_envs, asked.num_steps
+    n_seen, n_action = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
+    high = envs.single_action_space.high
+    agent, look = Agent(n_seen, n_action), Normalizer(n_seen)
+    optimizer = torch.optim.Adam(agent.parameters(), asked.learning_rate, eps=1e-5)
+    # Rewards are divided by the deviation of their discounted sums.
+    sums, spread = np.zeros(n), Normalizer(1)
+    returns, ended, rows = np.zeros(n), [], []
+    raw, _ = envs.reset(seed=asked.seed)
+    look.update(raw)
+    begin, taken = time.perf_counter(), 0
+    while time.perf_counter() - begin < 60 * asked.minutes:
+        seen, actions = torch.zeros(steps, n, n_seen), torch.zeros(steps, n, n_action)
+        chances, values, nexts = torch.zeros(steps, n), torch.zeros(steps, n), torch.zeros(steps, n)
+        rewards, stops = torch.zeros(steps, n), torch.zeros(steps, n)
+        with torch.no_grad():
+            for step in range(steps):
+                seen[step] = look(raw)
+                distribution = agent.distribution(seen[step])
+                actions[step] = distribution.sample()
+                chances[step] = distribution.log_prob(actions[step]).sum(1)
+                raw, reward, terminated, truncated, info = envs.step((actions[step].numpy() * high).clip(-high, high))
+                over = terminated | truncated
+                # The value of what came next is that of the episode's own last look, and nothing where it is lost.
+                after = raw.copy()
+                if over.any():
+                    after[over] = np.stack(list(info["final_obs"][over]))
+                nexts[step] = agent.value(look(after))[:, 0] * torch.from_numpy(~terminated)
+                stops[step] = torch.from_numpy(over)
+                returns += reward
+                sums = sums * DISCOUNT + reward
+                spread.update(sums[:, None])
+                rewards[step] = torch.from_numpy((reward / np.sqrt(spread.variance + 1e-8)).clip(-10, 10))
+                ended.extend(returns[over])
+                returns[over] = sums[over] = 0
+                look.update(raw)
+            values = agent.value(seen)[..., 0]
+            advantages, trace = torch.zeros(steps, n), torch.zeros(n)
+            for step in reversed(range(steps)):
+                error = rewards[step] + DISCOUNT * nexts[step] - values[step]
+                trace = error + DISCOUNT * TRACE * (1 - stops[step]) * trace
+                advantages[step] = trace
+        taken += steps * n
+        flat = [x.reshape(steps * n, *x.shape[2:]) for x in (seen, actions, chances, advantages, advantages + values)]
+        for group in optimizer.param_groups:
+            group["lr"] = asked.learning_rate * max(0.05, 1 - (time.perf_counter() - begin) / (60 * asked.minutes))
+        for _ in range(asked.epochs):
+            for chosen in torch.randperm(steps * n).chunk(asked.batches):
+                own_seen, own_actions, own_chances, own_advantages, own_returns = (x[chosen] for x in flat)
+                distribution = agent.distribution(own_seen)
+                ratio = (distribution.log_prob(own_actions).sum(1) - own_chances).exp()
+                own_advantages = (own_advantages - own_advantages.mean()) / (own_advantages.std() + 1e-8)
+                gain = torch.min(ratio * own_advantages, ratio.clamp(1 - CLIP, 1 + CLIP) * own_advantages).mean()
+                missed = (agent.value(own_seen)[:, 0] - own_returns).square().mean()
+                loss = VALUE * missed - gain - ENTROPY * distribution.entropy().sum(1).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(agent.parameters(), NORM)
+                optimizer.step()
+        if ended:
+            row = {"seconds": time.perf_counter() - begin, "steps": taken, "return": float(np.mean(ended))}
+            print("{seconds:7.1f} s {steps:10d} steps, return {return:8.1f}".format(**row), flush=True)
+            rows.append(row)
+            ended = []
+    envs.close()
+    if asked.out:
+        with open(asked.out, "w", newline="") as file:
+            writer = csv.DictWriter(file, ["seconds", "steps", "return"])
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
