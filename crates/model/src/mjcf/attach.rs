@@ -10,26 +10,8 @@ use crate::xml::{self, Element};
 /// Models that attach models deeper than this are taken for a loop.
 const MAX_DEPTH: usize = 8;
 
-/// Attributes by which elements outside the tree name what they act on.
-const REFERENCES: &[&str] = &[
-    "joint",
-    "joint1",
-    "joint2",
-    "jointinparent",
-    "body1",
-    "body2",
-    "geom1",
-    "geom2",
-    "site",
-    "site1",
-    "site2",
-    "refsite",
-    "cranksite",
-    "slidersite",
-    "tendon",
-    "tendon1",
-    "tendon2",
-];
+/// Sections of an attached model that come along, in the order in which they refer to one another.
+const SECTIONS: [&str; 4] = ["contact", "tendon", "equality", "actuator"];
 
 /// How many parts there were of each named kind.
 struct Counts {
@@ -98,43 +80,45 @@ impl Importer<'_> {
         }
         self.adjust_masses(before.bodies)?;
         for section in &root.children {
-            let kept = match section.tag.as_str() {
-                "contact" | "equality" | "tendon" | "actuator" => self.on_attached(section),
-                "compiler" | "default" | "extension" | "asset" | "worldbody" => continue,
-                _ => {
-                    self.report.ignore(section.location(), "settings, sensors and keyframes of an attached model");
-                    continue;
+            let tag = section.tag.as_str();
+            let read = ["compiler", "default", "extension", "asset", "worldbody"].contains(&tag);
+            if !read && !SECTIONS.contains(&tag) {
+                self.report.ignore(section.location(), "settings, sensors and keyframes of an attached model");
+            }
+        }
+        for tag in SECTIONS {
+            for section in sections(root, tag) {
+                let mut kept = section.clone();
+                kept.children.retain(|child| self.is_attached(child));
+                match tag {
+                    "contact" => self.contact(&kept)?,
+                    "tendon" => self.tendons(&kept)?,
+                    "equality" => self.equality(&kept)?,
+                    _ => self.actuators(&kept)?,
                 }
-            };
-            match section.tag.as_str() {
-                "contact" => self.contact(&kept)?,
-                "equality" => self.equality(&kept)?,
-                "tendon" => self.tendons(&kept)?,
-                _ => self.actuators(&kept)?,
             }
         }
         Ok(())
     }
 
-    /// A section without the elements that act on what was not attached.
-    fn on_attached(&mut self, section: &Element) -> Element {
-        let mut kept = section.clone();
+    /// Whether all that an element outside the tree, or one within it, acts on was attached.
+    fn is_attached(&mut self, element: &Element) -> bool {
         let names = &self.names;
-        kept.children.retain(|child| {
-            let known =
-                child.attributes.iter().filter(|(name, _)| REFERENCES.contains(&name.as_str())).all(|(_, to)| {
-                    names.joints.contains_key(to)
-                        || names.bodies.contains_key(to)
-                        || names.geoms.contains_key(to)
-                        || names.sites.contains_key(to)
-                        || names.tendons.contains_key(to)
-                });
-            if !known {
-                self.report.ignore(child.location(), "acts on what is not attached");
+        let known = |(attribute, to): &(String, String)| match attribute.as_str() {
+            "joint" | "joint1" | "joint2" | "jointinparent" => names.joints.contains_key(to),
+            "body" | "body1" | "body2" => names.bodies.contains_key(to),
+            "geom" | "geom1" | "geom2" => names.geoms.contains_key(to),
+            "site" | "site1" | "site2" | "refsite" | "cranksite" | "slidersite" | "sidesite" => {
+                names.sites.contains_key(to)
             }
-            known
-        });
-        kept
+            "tendon" | "tendon1" | "tendon2" => names.tendons.contains_key(to),
+            _ => true,
+        };
+        let known = std::iter::once(element).chain(&element.children).all(|part| part.attributes.iter().all(known));
+        if !known {
+            self.report.ignore(element.location(), "acts on what is not attached");
+        }
+        known
     }
 
     fn counts(&self) -> Counts {

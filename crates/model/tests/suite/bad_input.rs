@@ -340,6 +340,28 @@ fn the_builder_names_kind_index_and_name() {
     }
 }
 
+/// Wherever sections stand in the file; what acts on what stays behind does so, too.
+#[test]
+fn attached_models_bring_their_tendons() {
+    let other = "<mujoco><actuator><motor name=\"m\" tendon=\"t\"/><motor tendon=\"gone\"/></actuator>
+        <equality><tendon tendon1=\"t\"/></equality>
+        <tendon><fixed name=\"t\" range=\"-1 1\"><joint joint=\"j\" coef=\"2\"/></fixed>
+          <fixed name=\"gone\"><joint joint=\"k\" coef=\"1\"/></fixed></tendon>
+        <worldbody><body name=\"b\"><joint name=\"j\"/><geom size=\"1\"/></body>
+          <body name=\"c\"><joint name=\"k\"/><geom size=\"1\"/></body></worldbody></mujoco>";
+    let text = "<mujoco><asset><model name=\"o\" file=\"o.xml\"/></asset><worldbody>
+        <attach model=\"o\" body=\"b\" prefix=\"p_\"/></worldbody></mujoco>";
+    let files = |path: &Path| if path == Path::new("o.xml") { Ok(other.into()) } else { no_files(path) };
+    let loaded = from_mjcf_str("m.xml", text, &files, &ImportOptions::default()).unwrap();
+    let model = loaded.model;
+    let tendons: Vec<_> = model.tendons.iter().map(|t| (t.name.as_str(), t.range)).collect();
+    assert_eq!(tendons, [("p_t", Some([-1.0, 1.0]))]);
+    let pulls: Vec<_> = model.actuators.iter().map(|a| (a.name.as_str(), a.transmission)).collect();
+    assert_eq!(pulls, [("p_m", manyworlds_model::Transmission::Tendon(0))]);
+    assert_eq!(model.equalities.len(), 1);
+    assert_eq!(loaded.ignored.iter().filter(|i| i.why.contains("not attached")).count(), 2);
+}
+
 #[test]
 fn attached_models_bring_prefixed_parts_and_loops_are_refused() {
     let other = "<mujoco><worldbody><body name=\"b\"><joint name=\"j\"/><geom size=\"1\"/></body><geom name=\"floor\" size=\"1\"/></worldbody>
