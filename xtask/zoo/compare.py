@@ -117,7 +117,7 @@ def reference(m, state):
 
 def readings(m, d):
     """What sensors of positions and velocities show, by name."""
-    early = [i for i in range(m.nsensor) if m.sensor_needstage[i] < mujoco.mjtStage.mjSTAGE_ACC]
+    early = [i for i in range(m.nsensor) if m.sensor_needstage[i] < mujoco.mjtStage.mjSTAGE_ACC.value]
     return {m.sensor(i).name: d.sensor(i).data.copy() for i in early if m.sensor(i).name}
 
 

@@ -2,6 +2,7 @@
 //! the problem and the impulses: the velocity is recomputed.
 
 use super::island::{self, IslandDims, Islands, con, contact, info, kind, region};
+use super::local::ABSURD;
 use crate::Scalar;
 use crate::args::Args;
 use crate::dynamics::tree::status;
@@ -24,8 +25,9 @@ pub fn island_certify<T: Scalar>(
     for (i, record) in all.islands.iter().enumerate() {
         island::recompute(&all, record, jac, impulse, &free[..n], &mut rest[..n]);
         let (residual, scaled) = island::measure(&all, record, jac, cons, impulse, &rest[..n]);
-        let mut deepest = T::lit(0.0);
+        let (mut deepest, mut largest) = (T::lit(0.0), T::lit(0.0));
         for k in record.constraint_begin as usize..record.constraint_end as usize {
+            largest = impulse[3 * k..3 * k + 3].iter().fold(largest, |most, x| most.max(x.abs()));
             let held = cons[con::SIZE * k + con::FRICTION] < T::lit(0.0);
             if all.constraints[k].kind == kind::BLOCK && !held {
                 deepest = deepest.max(-contacts[contact::SIZE * k + contact::DISTANCE]);
@@ -43,7 +45,7 @@ pub fn island_certify<T: Scalar>(
         };
         statuses[i] = if !(residual.is_finite() && scaled.is_finite()) {
             status::NON_FINITE
-        } else if solved {
+        } else if solved && largest <= T::lit(ABSURD) {
             status::CONVERGED
         } else {
             status::ITERATION_LIMIT

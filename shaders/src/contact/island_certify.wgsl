@@ -28,7 +28,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     var deepest = real(0.0);
+    var largest = real(0.0);
     for (var k = own.constraint_begin; k < own.constraint_end; k++) {
+        let lambda = abs(impulse_at(k));
+        largest = max(largest, max(lambda.x, max(lambda.y, lambda.z)));
         if constraint_record(k).kind == KIND_BLOCK && island_con[CON_SIZE * k + CON_FRICTION] >= real(0.0) {
             deepest = max(deepest, -island_contact[CONTACT_SIZE * k + CONTACT_DISTANCE]);
         }
@@ -45,7 +48,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var status = STATUS_ITERATION_LIMIT;
     if !(is_finite(r.square) && is_finite(r.scaled)) {
         status = STATUS_NON_FINITE;
-    } else if solved {
+    } else if solved && largest <= ABSURD {
         status = STATUS_CONVERGED;
     }
     island_status[island] = status;

@@ -15,6 +15,8 @@ const LOCAL_REGULARIZATION: f64 = 1e-6;
 const LOCAL_SLIP_ITERATIONS: usize = 3;
 /// Largest first guess of the multiplier, in traces of the block: an impulse near zero says nothing.
 const LOCAL_START: f64 = 10.0;
+/// A larger impulse, N s, is none: a contact that next to nothing moves asked for it, and its residual is lost in rounding.
+pub const ABSURD: f64 = 1e12;
 /// Keeps quotients of nothing by nothing finite.
 pub(super) const TINY: f64 = 1e-30;
 

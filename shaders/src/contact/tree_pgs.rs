@@ -17,7 +17,7 @@
 //! first and its first sweeps use that, which differs from the mirror's by rounding only: each lane has its own memory.
 
 use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape, real_mut, total};
-use super::local::{residual, solve};
+use super::local::{ABSURD, TINY, residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{LaneDims, info, load3, load6, none, row, row_dof, slot, tile_slots};
 use super::workspace::with_workspace;
@@ -58,7 +58,7 @@ pub fn tree_pgs<T: Scalar>(
     info_out[info::SWEEPS] = T::Pack::lit(0.0);
     let first = FIRST.min(dims.sweeps);
     let swept = sweeps(dims, first, live::<T::Pack>(stopped), contacts, constraint, impulse, rows, v, info_out);
-    let mut converged = std::array::from_fn(|lane| swept.lane(lane));
+    let mut converged: [bool; LANES] = std::array::from_fn(|lane| swept.lane(lane));
     if (0..LANES).any(|lane| !stopped[lane] && !converged[lane]) {
         biased(dims, constraint, rows, v, sigma);
     }
@@ -89,7 +89,8 @@ pub fn tree_pgs<T: Scalar>(
             converged[lane] |= swept.lane(lane);
         }
     }
-    converged
+    let hopeless = hopeless(dims, constraint, impulse, rows);
+    std::array::from_fn(|lane| converged[lane] && !hopeless.lane(lane))
 }
 
 /// The lanes that take part.
@@ -424,6 +425,23 @@ fn sweep<R: Real>(
         }
     }
     square
+}
+
+/// Lanes of which no sweep can say that they are solved: with an absurd impulse, or a contact that nothing moves and that is
+/// to part.
+fn hopeless<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R]) -> R::Mask {
+    let (zero, most) = (R::lit(0.0), R::lit(ABSURD));
+    let mut largest = zero;
+    let mut stuck = zero;
+    for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact(3)) {
+        largest = largest.max(lambda[0].abs()).max(lambda[1].abs()).max(lambda[2].abs());
+        let still = trace(c).le(R::lit(TINY)) & zero.le(c[slot::MU]) & c[slot::BIAS + 2].lt(zero);
+        stuck = R::select(still, R::lit(1.0), stuck);
+    }
+    for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
+        largest = largest.max(r[row::IMPULSE].abs());
+    }
+    most.lt(largest) | zero.lt(stuck)
 }
 
 /// Whether any lane is not zero (or is a NaN).

@@ -446,6 +446,23 @@ fn advance_lane() -> bool {
     return !done && size.z < real(dims.sweeps);
 }
 
+// Whether no sweep can say that a lane is solved.
+fn hopeless() -> bool {
+    var largest = real(0.0);
+    var stuck = false;
+    for (var s = 0u; s < slot_count; s++) {
+        let c = slot_address(s);
+        let lambda = abs(load_lambda(s));
+        largest = max(largest, max(lambda.x, max(lambda.y, lambda.z)));
+        let asks = real(0.0) <= constraint[c + SLOT_MU * TILE] && constraint[c + (SLOT_BIAS + 2u) * TILE] < real(0.0);
+        stuck = stuck || asks && slot_trace(c) <= TINY;
+    }
+    for (var k = 0u; k < dims.n_row; k++) {
+        largest = max(largest, abs(row[row_address(k) + ROW_IMPULSE * TILE]));
+    }
+    return ABSURD < largest || stuck;
+}
+
 // Puts a lane's impulses, velocity and report where they belong.
 fn finish(lane: u32) {
     let first = place(lane);
@@ -464,7 +481,7 @@ fn finish(lane: u32) {
         info[out + INFO_NEWTON * TILE] = progress.z;
         info[out + INFO_STOPPED_AT * TILE] = progress.y / max(contacts, real(1.0));
     }
-    let converged = STAGE_LARGE < stage;
+    let converged = STAGE_LARGE < stage && !hopeless();
     let outcome = select(STATUS_ITERATION_LIMIT, STATUS_CONVERGED, converged);
     status[lane] = (status[lane] & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT)) | outcome;
 }

@@ -34,7 +34,7 @@ const LEAST: f64 = 1e-12;
 /// A request on which so much work is spent is taken for one that nothing can meet, J/kg.
 pub(super) const HOPELESS: f64 = 1e3;
 /// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
-const ABSURD: [f64; 2] = [1e12, 1e9];
+const ABSURD: [f64; 2] = [manyworlds_shaders::contact::local::ABSURD, 1e9];
 /// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.
 const SWEEPS: u32 = 20;
 /// Iterations of the relaxed problem at most.
