@@ -4,7 +4,8 @@
     python examples/python/ppo.py --task HalfCheetah --minutes 5
     python examples/python/ppo.py --task HalfCheetah --minutes 5 --simulator gymnasium   # the same on Gymnasium's own
 
-Prints the mean return of the episodes that ended since the line before, and writes the lines to --out as CSV.
+Prints the mean return of the episodes that ended since the line before, and writes the lines to --out as CSV. In the end the
+policy is played, without noise, in the simulators of --play.
 """
 
 import argparse
@@ -68,6 +69,22 @@ class Agent(nn.Module):
         return torch.distributions.Normal(self.policy(seen), self.log_deviation.exp())
 
 
+def play(simulator, task, agent, look, episodes=16):
+    """Returns of the policy's mean action, from as many starts."""
+    envs = make(simulator, task, episodes)
+    raw, _ = envs.reset(seed=1000)
+    returns, running = np.zeros(episodes), np.ones(episodes, bool)
+    high = envs.single_action_space.high
+    while running.any():
+        with torch.no_grad():
+            action = agent.policy(look(raw)).numpy() * high
+        raw, reward, terminated, truncated, _ = envs.step(action.clip(-high, high))
+        returns += reward * running
+        running &= ~(terminated | truncated)
+    envs.close()
+    return returns
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--task", default="HalfCheetah")
@@ -80,6 +97,7 @@ def main():
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", default=None)
+    parser.add_argument("--play", nargs="*", default=["manyworlds"], choices=["manyworlds", "gymnasium"])
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
     torch.manual_seed(asked.seed)
@@ -152,6 +170,9 @@ def main():
             rows.append(row)
             ended = []
     envs.close()
+    for simulator in asked.play:
+        found = play(simulator, asked.task, agent, look)
+        print(f"played in {simulator}: return {found.mean():.0f}, from {found.min():.0f} to {found.max():.0f}")
     if asked.out:
         with open(asked.out, "w", newline="") as file:
             writer = csv.DictWriter(file, ["seconds", "steps", "return"])

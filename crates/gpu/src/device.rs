@@ -1,6 +1,6 @@
 //! A device with the kernels compiled for it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use manyworlds_shaders::Precision;
 use rayon::prelude::*;
@@ -34,6 +34,8 @@ pub struct GpuDevice {
     pipelines: Pipelines,
     /// The first error that no scope caught.
     uncaught: Arc<Mutex<Option<String>>>,
+    /// Why the device is gone, once it is.
+    lost: Arc<OnceLock<String>>,
 }
 
 impl GpuDevice {
@@ -63,6 +65,11 @@ impl GpuDevice {
         opened.device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             lock(&uncaught).get_or_insert_with(|| error.to_string());
         }));
+        let lost = Arc::clone(&opened.lost);
+        opened.device.set_device_lost_callback(move |reason, message| {
+            // A device is lost once; a second reason says nothing new.
+            let _ = lost.set(if message.is_empty() { format!("{reason:?}") } else { message });
+        });
         Ok(Arc::new(opened))
     }
 
@@ -78,7 +85,7 @@ impl GpuDevice {
         let tile = options.tile.unwrap_or_else(|| tile_for(&info));
         let timestamps = device.features().contains(Features::TIMESTAMP_QUERY);
         let pipelines = Pipelines::new(&device, &info, options.guarded_shaders);
-        Self { device, queue, info, tile, timestamps, pipelines, uncaught: Arc::default() }
+        Self { device, queue, info, tile, timestamps, pipelines, uncaught: Arc::default(), lost: Arc::default() }
     }
 
     /// Name of the adapter.
@@ -160,8 +167,18 @@ impl GpuDevice {
         ];
         let earlier = lock(&self.uncaught).take();
         match errors.into_iter().flatten().next().map(|error| error.to_string()).or(earlier) {
-            Some(reason) => Err(GpuError::Device { what: what(), reason }),
+            Some(reason) => Err(self.failed(what(), reason)),
             None => Ok(value),
+        }
+    }
+
+    /// An error of the device: that it is gone, if it is.
+    fn failed(&self, what: String, reason: String) -> GpuError {
+        // What is known of its end is told when it is asked.
+        let _ = self.device.poll(wgpu::PollType::Poll);
+        match self.lost.get() {
+            Some(reason) => GpuError::Lost { adapter: self.info.name.clone(), reason: reason.clone() },
+            None => GpuError::Device { what, reason },
         }
     }
 
@@ -170,7 +187,7 @@ impl GpuDevice {
         let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
         match self.guarded(|| "waiting".into(), || self.device.poll(wait))? {
             Ok(_) => Ok(()),
-            Err(error) => Err(GpuError::Device { what: "waiting".into(), reason: error.to_string() }),
+            Err(error) => Err(self.failed("waiting".into(), error.to_string())),
         }
     }
 }

@@ -37,6 +37,14 @@ pub enum GpuError {
         /// What is allowed.
         limit: u64,
     },
+    /// The device is gone: taken away, reset by its driver, or destroyed.
+    #[error("the device `{adapter}` was lost: {reason}; a new batch can go on from the last checkpoint")]
+    Lost {
+        /// Name of the adapter.
+        adapter: String,
+        /// In the device's words.
+        reason: String,
+    },
     /// The device reports an error.
     #[error("{what}: {reason}")]
     Device {

@@ -1,6 +1,7 @@
 //! The public face: many worlds of one or several models, stepped together.
 
 mod derivatives;
+mod file;
 mod kept;
 mod parameters;
 mod reset;

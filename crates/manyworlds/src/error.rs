@@ -131,6 +131,14 @@ pub enum Error {
         /// What is wrong.
         message: String,
     },
+    /// A file that cannot be written or read.
+    #[error("{}: {reason}", path.display())]
+    File {
+        /// Its path.
+        path: std::path::PathBuf,
+        /// What the system says.
+        reason: std::io::Error,
+    },
     /// Bytes that are not a checkpoint of this batch.
     #[error("checkpoint: {0}")]
     Checkpoint(String),

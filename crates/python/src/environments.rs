@@ -13,6 +13,7 @@ use rayon::ThreadPool;
 use crate::arrays::{Real, given, given_or_empty, slice, with_real};
 use crate::batch::{executor, one_of, precision, threads};
 use crate::errors::raised;
+use crate::parameters::Override;
 
 /// Many environments of one task, stepped together: what `manyworlds.gymnasium.VectorEnv` is made of.
 #[pyclass(module = "manyworlds", frozen)]
@@ -218,6 +219,22 @@ impl Environments {
     fn state<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (q, v) = self.with(py, |inner| Ok((inner.q().to_vec(), inner.v().to_vec())))?;
         Ok((rows(py, q, self.count, self.n_q)?, rows(py, v, self.count, self.n_v)?))
+    }
+
+    /// As `Batch.set_parameter`: gives environments a parameter of their own.
+    #[pyo3(signature = (parameter, of, values, environments=None))]
+    fn set_parameter(
+        &self,
+        py: Python<'_>,
+        parameter: &str,
+        of: Option<&Bound<'_, PyAny>>,
+        values: &Bound<'_, PyAny>,
+        environments: Option<Vec<usize>>,
+    ) -> PyResult<()> {
+        let chosen = environments.unwrap_or_else(|| (0..self.count).collect());
+        let model = self.with(py, |inner| Ok(inner.model().clone()))?;
+        let new = Override::new(&model, parameter, of, values, chosen.len())?;
+        self.with(py, |inner| Ok(new.apply(inner.batch(), &chosen)?))
     }
 
     /// Starts episodes; gives observations. Rows of environments that are not in the mask are those of `observations`.

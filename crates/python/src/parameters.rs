@@ -4,7 +4,7 @@ use manyworlds::{Error, GeomParameter, Model, Parameter};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{given, slice};
+use crate::arrays::given_or_empty;
 use crate::batch::Batch;
 use crate::errors::raised;
 
@@ -46,7 +46,6 @@ const PARAMETERS: [(&str, Kind); 23] = [
 ];
 
 /// A parameter of a model.
-#[derive(Clone)]
 enum Found {
     /// Of these trees.
     Trees(Vec<usize>, Parameter),
@@ -112,6 +111,45 @@ fn find(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult<Fo
     }
 }
 
+/// Values of a parameter for some worlds.
+pub(crate) struct Override {
+    found: Found,
+    width: usize,
+    /// `[worlds][width]`
+    numbers: Vec<f64>,
+}
+
+impl Override {
+    /// From what Python gave.
+    pub(crate) fn new(
+        model: &Model,
+        parameter: &str,
+        of: Option<&Bound<'_, PyAny>>,
+        values: &Bound<'_, PyAny>,
+        worlds: usize,
+    ) -> PyResult<Self> {
+        let found = find(model, parameter, of)?;
+        let shape = values.py().import("numpy")?.call_method1("shape", (values,))?.extract::<Vec<usize>>()?;
+        let width = shape.get(1).copied().unwrap_or(1);
+        Ok(Self { found, width, numbers: given_or_empty(Some(values), &[worlds, width], "values")? })
+    }
+
+    /// Gives them to these worlds.
+    pub(crate) fn apply(&self, batch: &mut manyworlds::Batch, worlds: &[usize]) -> Result<(), Error> {
+        for (&world, row) in worlds.iter().zip(self.numbers.chunks_exact(self.width.max(1))) {
+            match &self.found {
+                Found::Trees(trees, parameter) => {
+                    for &tree in trees {
+                        batch.set_parameter(world, tree, *parameter, row)?;
+                    }
+                }
+                Found::Geom(geom, parameter) => batch.set_geom(world, *geom, *parameter, row)?,
+            }
+        }
+        Ok(())
+    }
+}
+
 #[pymethods]
 impl Batch {
     /// Names of the parameters that `set_parameter` takes.
@@ -143,24 +181,9 @@ impl Batch {
         if let Some((other, _)) = worlds.iter().find(|(_, other)| *other != group) {
             return Err(PyValueError::new_err(format!("worlds: {first} and {other} are of different models")));
         }
-        let found = find(&self.model(group), parameter, of)?;
-        let width = values.py().import("numpy")?.call_method1("shape", (values,))?.extract::<Vec<usize>>()?;
-        let width = width.get(1).copied().unwrap_or(1);
-        let array = given::<f64>(values, &[worlds.len(), width], "values")?;
-        let numbers = slice(&array, "values")?;
-        self.with(py, |batch| {
-            for (&(world, _), row) in worlds.iter().zip(numbers.chunks_exact(width.max(1))) {
-                match &found {
-                    Found::Trees(trees, parameter) => {
-                        for &tree in trees {
-                            batch.set_parameter(world, tree, *parameter, row)?;
-                        }
-                    }
-                    Found::Geom(geom, parameter) => batch.set_geom(world, *geom, *parameter, row)?,
-                }
-            }
-            Ok(())
-        })
+        let worlds: Vec<usize> = worlds.into_iter().map(|(world, _)| world).collect();
+        let new = Override::new(&self.model(group), parameter, of, values, worlds.len())?;
+        self.with(py, |batch| new.apply(batch, &worlds))
     }
 
     /// A parameter of one world, as `set_parameter` takes it, as a list of numbers; not of geoms.

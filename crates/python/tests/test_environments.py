@@ -279,6 +279,20 @@ def test_wrong_calls_are_refused():
         make("Hopper", render_mode="human")
 
 
+def test_environments_have_parameters_of_their_own():
+    envs = make("HalfCheetah", 3)
+    envs.reset(seed=0)
+    q, v = np.zeros((3, 9)), np.zeros((3, 9))
+    q[:, 1] = 3
+    envs.unwrapped.set_state(q, v)
+    envs.unwrapped.set_parameter("gravity", None, [[0, 0, -2.0], [0, 0, 0]], [1, 2])
+    envs.step(np.zeros((3, 6)))
+    # Five steps of falling, of 0.01 s each.
+    assert envs.unwrapped.state[1][:, 1] == pytest.approx([-9.81 * 0.05, -2 * 0.05, 0], abs=1e-3)
+    with pytest.raises(IndexError, match="world 3"):
+        envs.unwrapped.set_parameter("gravity", None, [[0, 0, -2.0]], [3])
+
+
 def test_precisions_and_threads_agree():
     actions = np.random.default_rng(2).uniform(-1, 1, (20, 64, 8))
 

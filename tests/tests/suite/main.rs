@@ -14,6 +14,7 @@ mod distance_scenes;
 mod dynamics_golden;
 mod dynamics_motion;
 mod elastic;
+mod faults;
 mod fields;
 mod forces_golden;
 mod gradient_batches;

@@ -83,6 +83,10 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         self._observations = self._core.set_state(q, v)
         return self._observations.copy()
 
+    def set_parameter(self, parameter, of, values, environments=None):
+        """Gives environments a parameter of their own, as `manyworlds.Batch.set_parameter`: domain randomisation."""
+        self._core.set_parameter(parameter, of, values, environments)
+
     def reset(self, *, seed=None, options=None):
         """Starts episodes: with `seed`, environment i from `seed + i`; `options={"reset_mask": mask}`: only these."""
         if isinstance(seed, (list, tuple)):
