@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::{
     Actuator, Body, Equality, EqualityKind, ExplicitPair, FluidShape, Geom, HeightField, Inertial, Joint, Keyframe,
-    Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Sensor, Site, Tendon, Transmission, Tree, Vec3, Waypoint,
+    Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Sensor, Site, SoftBody, Tendon, Transmission, Tree, Vec3,
+    Waypoint,
 };
 
 /// Collects the parts of a model in any parent-first order; [`ModelBuilder::build`] sorts depth-first and validates.
@@ -32,6 +33,8 @@ pub struct ModelBuilder {
     pub(crate) excludes: Vec<(usize, usize)>,
     pub(crate) keyframes: Vec<Keyframe>,
     pub(crate) mocaps: Vec<usize>,
+    /// Soft bodies, and how many bodies there were before each.
+    pub(crate) soft: Vec<(SoftBody, usize)>,
 }
 
 impl ModelBuilder {
@@ -68,6 +71,7 @@ impl ModelBuilder {
             excludes: Vec::new(),
             keyframes: Vec::new(),
             mocaps: Vec::new(),
+            soft: Vec::new(),
         }
     }
 
@@ -158,6 +162,13 @@ impl ModelBuilder {
         self.actuators.push(actuator);
     }
 
+    /// Adds a soft body. Its degrees of freedom come behind those of the bodies that were added before, and of the whole
+    /// tree that it stands in.
+    pub fn soft_body(&mut self, soft: SoftBody) -> usize {
+        self.soft.push((soft, self.bodies.len()));
+        self.soft.len() - 1
+    }
+
     /// Adds a sensor.
     pub fn sensor(&mut self, sensor: Sensor) -> usize {
         self.sensors.push(sensor);
@@ -219,12 +230,20 @@ impl ModelBuilder {
             excludes: self.excludes,
             keyframes: self.keyframes,
             mocaps: self.mocaps,
+            soft: Vec::new(),
             trees: Vec::new(),
             n_q: 0,
             n_v: 0,
         };
         model.renumber(&new_body, &new_joint, &new_geom);
-        model.lay_out();
+        let mut before = Vec::with_capacity(self.soft.len());
+        for (mut soft, bodies) in self.soft {
+            soft.body = new_body[soft.body];
+            // The last of the bodies that were there.
+            before.push(new_body[..bodies].iter().copied().max().unwrap_or(0));
+            model.soft.push(soft);
+        }
+        model.lay_out(&before);
         Ok(model)
     }
 }
@@ -289,19 +308,13 @@ impl Model {
         }
     }
 
-    /// Ranges of joints, geoms, `q`, `v` and trees from the sorted lists.
-    fn lay_out(&mut self) {
+    /// Ranges of joints, geoms, `q`, `v` and trees from the sorted lists. `before`: the last body that each soft body comes
+    /// behind.
+    fn lay_out(&mut self, before: &[usize]) {
         for (index, body) in self.bodies.iter_mut().enumerate() {
             body.joints = range_of(&self.joints, |j| j.body, index);
             body.geoms = range_of(&self.geoms, |g| g.body, index);
         }
-        let (mut n_q, mut n_v) = (0, 0);
-        for joint in &mut self.joints {
-            (joint.q_start, joint.v_start) = (n_q, n_v);
-            n_q += joint.kind.n_q();
-            n_v += joint.kind.n_v();
-        }
-        (self.n_q, self.n_v) = (n_q, n_v);
         for index in 1..self.bodies.len() {
             let body = &self.bodies[index];
             let above = if body.joints.is_empty() { self.bodies[body.parent].mocap } else { None };
@@ -314,7 +327,13 @@ impl Model {
                 Some(tree) => tree,
                 None if body.joints.is_empty() => continue,
                 None => {
-                    self.trees.push(Tree { bodies: index..index, joints: body.joints.start..0, q: 0..0, v: 0..0 });
+                    self.trees.push(Tree {
+                        bodies: index..index,
+                        joints: body.joints.start..0,
+                        q: 0..0,
+                        v: 0..0,
+                        soft: None,
+                    });
                     self.trees.len() - 1
                 }
             };
@@ -323,11 +342,47 @@ impl Model {
             self.bodies[index].tree = Some(tree);
         }
         self.unite_coupled_trees();
+        self.lay_out_states(before);
         for tree in &mut self.trees {
             let (first, last) = (&self.joints[tree.joints.start], &self.joints[tree.joints.end - 1]);
             tree.q = first.q_start..last.q_start + last.kind.n_q();
             tree.v = first.v_start..last.v_start + last.kind.n_v();
         }
+        let soft = self.soft.iter().enumerate();
+        self.trees.extend(soft.map(|(index, soft)| Tree {
+            bodies: 0..0,
+            joints: 0..0,
+            q: soft.q.clone(),
+            v: soft.v.clone(),
+            soft: Some(index),
+        }));
+    }
+
+    /// Entries of `q` and `v` of joints and soft bodies, in the order of bodies; a tree's stay together.
+    fn lay_out_states(&mut self, before: &[usize]) {
+        let behind = |&body: &usize| self.bodies[body].tree.map_or(body, |tree| self.trees[tree].bodies.end - 1);
+        let mut order: Vec<(usize, usize)> = before.iter().map(behind).zip(0..).collect();
+        order.sort_unstable();
+        let mut order = order.into_iter().peekable();
+        (self.n_q, self.n_v) = (0, 0);
+        for index in 0..self.joints.len() {
+            while let Some((_, soft)) = order.next_if(|&(body, _)| body < self.joints[index].body) {
+                self.lay_out_soft(soft);
+            }
+            let joint = &mut self.joints[index];
+            (joint.q_start, joint.v_start) = (self.n_q, self.n_v);
+            self.n_q += joint.kind.n_q();
+            self.n_v += joint.kind.n_v();
+        }
+        order.for_each(|(_, soft)| self.lay_out_soft(soft));
+    }
+
+    fn lay_out_soft(&mut self, index: usize) {
+        let soft = &mut self.soft[index];
+        let n = 3 * (soft.nodes.len() - soft.pinned.len());
+        (soft.q, soft.v) = (self.n_q..self.n_q + n, self.n_v..self.n_v + n);
+        self.n_q += n;
+        self.n_v += n;
     }
 }
 
@@ -380,7 +435,7 @@ impl Model {
             let joints = self.trees[trees.start].joints.start..self.trees[trees.end - 1].joints.end;
             let bodies = base..self.trees[trees.end - 1].bodies.end;
             let (first, gone) = (trees.start, trees.len() - 1);
-            self.trees.splice(trees.clone(), [Tree { bodies, joints, q: 0..0, v: 0..0 }]);
+            self.trees.splice(trees.clone(), [Tree { bodies, joints, q: 0..0, v: 0..0, soft: None }]);
             for body in &mut self.bodies {
                 body.tree = body.tree.map(|tree| if tree < trees.end { tree.min(first) } else { tree - gone });
             }

@@ -18,6 +18,7 @@ mod query;
 mod reference;
 mod sdf;
 mod sensor;
+mod soft;
 mod urdf;
 mod validate;
 mod xml;
@@ -35,6 +36,7 @@ pub use model::{
 };
 pub use sdf::{Block, DistanceFunction, Sdf};
 pub use sensor::{Frame, Instrument, Measures, OfFrame, OfMotion, OfSubtree, Sensor, Zone};
+pub use soft::{Material, MaterialLaw, Order, Region, SoftBody};
 pub use urdf::from_urdf_str;
 
 /// Host-side vector, metres or unitless.

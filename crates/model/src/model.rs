@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use crate::{Actuator, Fluid, FluidShape, Geom, HeightField, Mat3, Mesh, Pose, Sdf, Sensor, Site, Tendon, Vec3};
+use crate::{
+    Actuator, Fluid, FluidShape, Geom, HeightField, Mat3, Mesh, Pose, Sdf, Sensor, Site, SoftBody, Tendon, Vec3,
+};
 
 /// A validated model. Indices into its lists are stable; `bodies[0]` is the ground.
 #[derive(Debug, Clone)]
@@ -43,8 +45,11 @@ pub struct Model {
     pub keyframes: Vec<Keyframe>,
     /// Bodies whose pose in the world the user gives at any time, in order; nothing moves them.
     pub mocaps: Vec<usize>,
+    /// Bodies that deform.
+    pub soft: Vec<SoftBody>,
     /// Kinematic trees rooted at the ground, in order; their bodies, joints, `q` and `v` are contiguous. Those of which
-    /// joints are coupled, or bound by a tendon or an actuator, are one.
+    /// joints are coupled, or bound by a tendon or an actuator, are one. Behind them a tree without bodies for each soft
+    /// body.
     pub trees: Vec<Tree>,
     /// Length of the generalized position.
     pub n_q: usize,
@@ -278,7 +283,7 @@ pub struct Keyframe {
     pub mocap: Vec<Pose>,
 }
 
-/// A kinematic tree rooted at the ground: contiguous ranges of the model's lists.
+/// A kinematic tree rooted at the ground, or a soft body: contiguous ranges of the model's lists.
 #[derive(Debug, Clone)]
 pub struct Tree {
     /// Its bodies; the first is its root. Where it unites several trees, the fixed body that bears them is, and other fixed
@@ -290,4 +295,6 @@ pub struct Tree {
     pub q: Range<usize>,
     /// Its entries of `v`.
     pub v: Range<usize>,
+    /// The soft body that it is; it has no bodies and joints then.
+    pub soft: Option<usize>,
 }

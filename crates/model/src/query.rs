@@ -1,21 +1,21 @@
 //! Questions that many ask of a model.
 
-use crate::{Body, Geom, Joint, JointKind, Model};
+use crate::{Body, Geom, Joint, JointKind, Model, Pose};
 
 impl Model {
     /// The position in which the file draws the model: joints at their reference, free bodies where they stand.
     #[must_use]
     pub fn initial_q(&self) -> Vec<f64> {
-        let mut q = Vec::with_capacity(self.n_q);
+        let mut q = vec![0.0; self.n_q];
         for joint in &self.joints {
+            let own = &mut q[joint.q_start..][..joint.kind.n_q()];
             match joint.kind {
-                JointKind::Hinge | JointKind::Slide => q.push(joint.reference),
-                JointKind::Ball => q.extend([1.0, 0.0, 0.0, 0.0]),
+                JointKind::Hinge | JointKind::Slide => own[0] = joint.reference,
+                JointKind::Ball => own.copy_from_slice(&[1.0, 0.0, 0.0, 0.0]),
                 JointKind::Free => {
-                    let pose = &self.bodies[joint.body].pose;
-                    let r = &pose.rotation;
-                    q.extend(pose.translation.vector.iter());
-                    q.extend([r.w, r.i, r.j, r.k]);
+                    let Pose { translation, rotation: r } = &self.bodies[joint.body].pose;
+                    own[..3].copy_from_slice(translation.vector.as_slice());
+                    own[3..].copy_from_slice(&[r.w, r.i, r.j, r.k]);
                 }
             }
         }

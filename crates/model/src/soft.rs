@@ -1,0 +1,152 @@
+//! Bodies that deform: nodes and the tetrahedra between them.
+
+use std::ops::Range;
+
+use crate::{Contacting, Vec3};
+
+/// A body that deforms. Every node that is not pinned has three degrees of freedom, its displacement from where it is at
+/// rest, along the axes of the body that carries it.
+#[derive(Debug, Clone)]
+pub struct SoftBody {
+    /// Name; empty when the file gives none.
+    pub name: String,
+    /// The rigid body in whose frame nodes are given and on which they are pinned.
+    pub body: usize,
+    /// Positions at rest in that frame, m.
+    pub nodes: Vec<Vec3>,
+    /// Nodes that are fixed to the body, ascending.
+    pub pinned: Vec<u32>,
+    /// How displacements are interpolated.
+    pub order: Order,
+    /// Nodes of each tetrahedron, [`Order::nodes`] each: its corners, so that `(x1 - x0) x (x2 - x0) . (x3 - x0)` is
+    /// positive, then, where it is quadratic, the middles of the edges 01, 12, 20, 03, 13, 23.
+    pub elements: Vec<u32>,
+    /// What it is made of.
+    pub material: Material,
+    /// Parts under a pressure of their own.
+    pub regions: Vec<Region>,
+    /// How its surface takes part in contacts.
+    pub contacting: Contacting,
+    /// The surface lies this far outside of the outer nodes, m.
+    pub radius: f64,
+    /// Its entries of `q`; [`crate::ModelBuilder::build`] sets it.
+    pub q: Range<usize>,
+    /// Its entries of `v`; [`crate::ModelBuilder::build`] sets it.
+    pub v: Range<usize>,
+}
+
+/// How displacements are interpolated in a tetrahedron.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Between its four corners: one strain an element, which is stiff in bending and where volume is kept.
+    Linear,
+    /// Between these and the middles of its six edges, with four points of integration.
+    Quadratic,
+}
+
+impl Order {
+    /// Nodes of an element.
+    #[must_use]
+    pub fn nodes(self) -> usize {
+        match self {
+            Self::Linear => 4,
+            Self::Quadratic => 10,
+        }
+    }
+}
+
+/// What a soft body is made of. Young's modulus and Poisson's ratio are those at rest, whatever the law.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Material {
+    /// Energy of a deformation.
+    pub law: MaterialLaw,
+    /// Young's modulus, Pa.
+    pub young: f64,
+    /// Poisson's ratio, from 0 to below 0.5.
+    pub poisson: f64,
+    /// kg/m^3
+    pub density: f64,
+    /// Damping in proportion to stiffness, s.
+    pub damping: f64,
+    /// Damping in proportion to mass, 1/s.
+    pub mass_damping: f64,
+}
+
+impl Material {
+    /// The Lame parameters at rest: shear modulus `mu` and `lambda`, Pa.
+    #[must_use]
+    pub fn lame(&self) -> [f64; 2] {
+        let mu = self.young / (2.0 * (1.0 + self.poisson));
+        [mu, 2.0 * mu * self.poisson / (1.0 - 2.0 * self.poisson)]
+    }
+}
+
+/// Energy densities of a deformation gradient F, with R its rotation, E its Green strain, e its small strain, J its
+/// determinant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MaterialLaw {
+    /// `mu e:e + lambda/2 tr(e)^2`: small turns only.
+    Linear,
+    /// `mu |F - R|^2 + lambda/2 tr(R^T F - I)^2`.
+    Corotated,
+    /// `mu E:E + lambda/2 tr(E)^2`: gives way altogether when pressed together far.
+    SaintVenantKirchhoff,
+    /// `mu/2 (|F|^2 - 3) - mu (J - 1) + (lambda + mu)/2 (J - 1)^2` (Smith et al. 2018, stable neo-Hookean).
+    NeoHookean,
+}
+
+/// A part of a soft body under a pressure of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Region {
+    /// Name; empty when the file gives none.
+    pub name: String,
+    /// Its elements, ascending.
+    pub elements: Vec<u32>,
+    /// Pa; positive makes it grow.
+    pub pressure: f64,
+}
+
+impl SoftBody {
+    /// Number of elements.
+    #[must_use]
+    pub fn n_element(&self) -> usize {
+        self.elements.len() / self.order.nodes()
+    }
+
+    /// First degree of freedom of each node among the body's own; `None` where it is pinned.
+    #[must_use]
+    pub fn dofs(&self) -> Vec<Option<u32>> {
+        let mut next = 0;
+        let mut pinned = self.pinned.iter().peekable();
+        (0..self.nodes.len() as u32)
+            .map(|node| {
+                if pinned.next_if(|&&p| p == node).is_some() {
+                    return None;
+                }
+                next += 3;
+                Some(next - 3)
+            })
+            .collect()
+    }
+
+    /// Sides of elements that no other element shares: corners of each, seen from outside in the order that turns left, and
+    /// the element.
+    #[must_use]
+    pub fn surface(&self) -> Vec<([u32; 3], u32)> {
+        let n = self.order.nodes();
+        let mut sides: Vec<([u32; 3], [u32; 3], u32)> = Vec::with_capacity(4 * self.n_element());
+        for (number, e) in self.elements.chunks_exact(n).enumerate() {
+            for [a, b, c] in [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]] {
+                let side = [e[a], e[b], e[c]];
+                let mut sorted = side;
+                sorted.sort_unstable();
+                sides.push((sorted, side, number as u32));
+            }
+        }
+        sides.sort_unstable();
+        let alone = sides.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1);
+        let mut out: Vec<_> = alone.map(|same| (same[0].1, same[0].2)).collect();
+        out.sort_unstable_by_key(|&(side, element)| (element, side));
+        out
+    }
+}
