@@ -114,7 +114,8 @@ impl<T: Scalar> Group<T> {
     /// Compiles the model and makes `n_world` worlds in its initial state.
     pub(crate) fn new(model: &Model, n_world: usize, options: &BatchOptions, backend: &Backend) -> Result<Self, Error> {
         let shared = Arc::new(Shared::new(model, options)?);
-        let widest = shared.sets.iter().map(|set| set.layout.dims.n_v).max().unwrap_or(0);
+        let trees = shared.sets.iter().filter(|set| !set.is_soft());
+        let widest = trees.map(|set| set.layout.dims.n_v).max().unwrap_or(0);
         if widest > backend.most_dofs() {
             return Err(Error::Option {
                 option: "executor",

@@ -55,8 +55,12 @@ impl<T: Scalar> Chunk<T> {
     /// What a step leaves for the host to look at.
     fn fetch(&mut self) -> Result<(), Error> {
         for set in &mut self.sets {
-            self.store.read(set.step.buffers.pose, &mut set.poses)?;
-            self.store.read(set.step.buffers.speed, &mut set.speeds)?;
+            if set.step.dims.is_soft() {
+                self.store.read(set.step.buffers.state, &mut set.poses)?;
+            } else {
+                self.store.read(set.step.buffers.pose, &mut set.poses)?;
+                self.store.read(set.step.buffers.speed, &mut set.speeds)?;
+            }
             self.store.read_index(set.step.buffers.status, &mut set.status)?;
         }
         Ok(())
@@ -193,7 +197,11 @@ impl<T: Scalar> Chunk<T> {
         for set in &self.sets {
             set.step.kinematics(&mut self.recording);
             let b = set.step.buffers;
-            self.recording.read(b.pose).read(b.speed).read(b.status);
+            if set.step.dims.is_soft() {
+                self.recording.read(b.state).read(b.status);
+            } else {
+                self.recording.read(b.pose).read(b.speed).read(b.status);
+            }
         }
     }
 
