@@ -30,7 +30,8 @@ pub(crate) fn layout(soft: &SoftBody, integrator: u32) -> TreeLayout {
     let n = soft.v.len() as u32;
     let joint = |i| JointRecord { kind: joint::SLIDE, body: NONE, q_begin: i, dof_begin: i };
     let joints: Vec<JointRecord> = (0..n).map(joint).collect();
-    let dof = |i| DofRecord { m_begin: i, chain: 1, parent: NONE, body: NONE, subtree_end: 0, joint: i };
+    // It moves no body: those from 0 to before 0.
+    let dof = |i| DofRecord { m_begin: i, chain: 1, parent: NONE, body: 0, subtree_end: 0, joint: i };
     let dofs: Vec<DofRecord> = (0..n).map(dof).collect();
     let mut topology: Vec<u32> = bytemuck::cast_slice(&joints).to_vec();
     let dof_at = topology.len() as u32;

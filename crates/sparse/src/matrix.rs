@@ -72,6 +72,19 @@ impl SparseMatrix {
         })
     }
 
+    /// Multiplies every entry.
+    pub fn scale(&mut self, by: f64) {
+        self.values.iter_mut().for_each(|x| *x *= by);
+    }
+
+    /// Adds to an entry of the diagonal; to none that the pattern does not have.
+    pub fn add_diagonal(&mut self, i: usize, x: f64) {
+        let own = self.begins[i]..self.begins[i + 1];
+        if let Ok(at) = self.columns[own.clone()].binary_search(&(i as u32)) {
+            self.values[own.start + at] += x;
+        }
+    }
+
     /// `y += M x`.
     pub fn add_times(&self, x: &[f64], y: &mut [f64]) {
         for (i, y) in y.iter_mut().enumerate().take(self.n()) {

@@ -15,6 +15,7 @@ mod record;
 mod save;
 mod seen;
 mod shared;
+mod soft;
 mod step;
 
 use std::ops::Range;

@@ -139,6 +139,21 @@ impl<T: Scalar> Packed<'_, T> {
     pub(crate) fn is_shared(&self, world: usize, tree: usize) -> bool {
         is_shared(&self.organisers[world], tree)
     }
+
+    /// Gravity of a lane of a tree set, m/s^2.
+    pub(crate) fn gravity(&self, set: usize, lane: usize) -> [T; 3] {
+        self.params[set].gravity(lane)
+    }
+
+    /// How contacts of a lane of a tree set are stabilised, as [`LaneParams::settings`].
+    pub(crate) fn settings(&self, set: usize, lane: usize) -> [T; 5] {
+        self.params[set].settings(lane)
+    }
+
+    /// What a soft body has of its own, as [`LaneParams::soft`].
+    pub(crate) fn soft_params(&self, set: usize, lane: usize) -> &[T] {
+        self.params[set].soft(lane)
+    }
 }
 
 /// Contacts of the worlds of one chunk.
@@ -234,7 +249,7 @@ impl<T: Scalar> HostStage<T> {
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
                     let found = model.collision.collide_with(pose, &own, &mut bench.scratch, &mut world.contacts);
                     if found.is_ok() && !model.soft.is_empty() {
-                        model.collide_soft(poses, params, (width, index), &own, bench, &mut world.soft);
+                        model.collide_soft(poses, params, (width, index), &own, (&mut bench.scratch, &mut bench.nodes), &mut world.soft);
                     }
                 }
             }

@@ -1,12 +1,12 @@
 //! Soft bodies as collision sees them.
 
-use manyworlds_collide::{Overrides, SoftContact, SoftPlace};
+use manyworlds_collide::{Overrides, Scratch, SoftContact, SoftPlace};
 use manyworlds_dynamics::soft_param;
 use manyworlds_model::{Model, Pose, SoftBody, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::tile_at;
 
-use super::{AHEAD, Bench, HostModel, LaneParams};
+use super::{AHEAD, HostModel, LaneParams};
 
 /// What is constant of a soft body.
 #[derive(Debug, Clone)]
@@ -50,7 +50,7 @@ impl SoftShape {
         out.clear();
         out.extend(self.rest.iter().zip(&self.dofs).map(|(rest, dof)| {
             let moved = dof.map_or_else(Vec3::zeros, |dof| Vec3::from_fn(|k, _| q(dof as usize + k)));
-            (self.carrier * nalgebra::Point3::from(rest + moved)).coords.into()
+            <[f64; 3]>::from((self.carrier * nalgebra::Point3::from(rest + moved)).coords)
         }));
     }
 }
@@ -63,15 +63,15 @@ impl<T: Scalar> HostModel<T> {
         params: &[LaneParams<T>],
         (width, world): (usize, usize),
         overrides: &Overrides<'_>,
-        bench: &mut Bench,
+        (scratch, nodes): (&mut Scratch, &mut Vec<Vec<[f64; 3]>>),
         out: &mut Vec<SoftContact>,
     ) where
         T: 'p,
     {
-        bench.nodes.resize_with(self.soft.len(), Vec::new);
+        nodes.resize_with(self.soft.len(), Vec::new);
         let mut finite = true;
         let mut own = Vec::with_capacity(self.soft.len());
-        for (shape, nodes) in self.soft.iter().zip(&mut bench.nodes) {
+        for (shape, nodes) in self.soft.iter().zip(&mut *nodes) {
             let (set, lane) = self.lane(world, shape.tree);
             let dims = &self.sets[set].dims;
             let state = states(set);
@@ -87,11 +87,10 @@ impl<T: Scalar> HostModel<T> {
             // Kernels flag the world.
             return;
         }
-        let nodes = &bench.nodes;
         let place = |soft: usize| {
             let (travel, friction) = own[soft];
             SoftPlace { nodes: &nodes[soft], travel, friction }
         };
-        self.collision.collide_soft(place, overrides, &mut bench.scratch, out);
+        self.collision.collide_soft(place, overrides, scratch, out);
     }
 }

@@ -13,6 +13,7 @@
 //! solved there when the wait is over ([`unsolved`]), and a second submission certifies and moves them. [`Recording::stage`]
 //! names the stages where they are recorded, and a test checks that none reads what was not written.
 
+mod nonlinear;
 mod prepare;
 pub(super) mod unsolved;
 
