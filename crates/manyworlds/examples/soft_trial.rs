@@ -42,12 +42,12 @@ fn main() {
     let clock = std::time::Instant::now();
     for step in 0..500 {
         batch.step::<f64>(&[]).unwrap();
-        if step % 50 == 49 || step < 3 {
+        if (step % 250 == 249) || (step >= 480 && arg.len() > 2) {
             let mut all = vec![]; batch.summaries(&mut all).unwrap(); let s = all[0];
             let state = batch.state(0).unwrap();
             let last = state.q.len();
             let mean = |v: &[f64]| v.iter().fold(0.0f64, |m, x| m.max(x.abs()));
-            println!("{step} {} res {:.1e} {:.1e} n {} pen {:.1e} it {} z {:?} vmax {:.1e}", s.status_name(), s.residual, s.residual_scaled, s.contacts, s.penetration, s.iterations, &state.q[last - 7..], mean(&state.v));
+            println!("{step} {} res {:.1e} {:.1e} n {} pen {:.1e} it {} z {:?} vmax {:.1e}", s.status_name(), s.residual, s.residual_scaled, s.contacts, s.penetration, s.iterations, &state.v[state.v.len() - 6..], mean(&state.v));
         }
     }
     println!("{:?} a step", clock.elapsed() / 500);

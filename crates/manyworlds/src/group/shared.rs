@@ -108,6 +108,11 @@ impl<T: Scalar> Shared<T> {
         })
     }
 
+    /// Whether worlds that kernels leave unsolved are solved on the host; all are, where kernels solve none.
+    pub(crate) fn finishes(&self) -> bool {
+        self.form.is_none() || self.solver.finishes()
+    }
+
     /// Iterations of the kernels at most.
     pub(crate) fn kernel_iterations(&self) -> u32 {
         self.form.map_or(self.iterations, |form| self.iterations.min(form.most_iterations))

@@ -97,7 +97,7 @@ impl<T: Scalar> Chunk<T> {
         self.record_controls();
         self.record_solution();
         if self.shared.form.is_some() {
-            if self.shared.solver.finishes() {
+            if self.shared.finishes() {
                 self.record_hold();
             }
             self.record_motion();
@@ -121,7 +121,7 @@ impl<T: Scalar> Chunk<T> {
     /// The rest of a step that was begun. Where the host may have a part in it this waits, so that whoever reads the state
     /// on the device afterwards finds the whole step.
     pub(crate) fn complete(&mut self) -> Result<(), Error> {
-        if self.shared.solver.finishes()
+        if self.shared.finishes()
             && let Some(InFlight::Step(ticket)) = self.in_flight.take_if(|f| matches!(f, InFlight::Step(_)))
         {
             self.store.wait(ticket)?;
@@ -133,7 +133,7 @@ impl<T: Scalar> Chunk<T> {
 
     /// The step is solved: by its kernels, or by the host now.
     fn settle(&mut self) -> Result<(), Error> {
-        if self.shared.solver.finishes() {
+        if self.shared.finishes() {
             let changed = self.solve_rest()?;
             if changed || self.shared.form.is_none() {
                 self.recording.clear();
@@ -277,7 +277,7 @@ mod tests {
                 SetBuffers::declare(&mut names);
             }
             IslandBuffers::declare(&mut names);
-            let finishes = group.shared.solver.finishes();
+            let finishes = group.shared.finishes();
             let chunk = &mut group.chunks[0];
             chunk.begin().expect("a step begins");
             let mut order: Vec<&str> = chunk.recording.stages().map(|(stage, _)| stage).collect();
