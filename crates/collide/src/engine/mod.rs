@@ -27,9 +27,9 @@ use core_shape::Polyhedron;
 use grid::Grid;
 use parry3d_f64::math::{Matrix, Rotation, Vector};
 use place::{Geom, Placed};
-pub use soft::SoftPlace;
 use rayon::prelude::*;
 use sink::Sink;
+pub use soft::SoftPlace;
 use terrain::Terrain;
 
 /// A model, prepared.

@@ -14,8 +14,8 @@ use super::place::{Geom, Placed};
 use super::sdf;
 use super::terrain;
 use super::{Engine, Kind, Matrix, Memory, Sink, Vector};
-use crate::{Contact, Overrides};
 use crate::soft::{Side, SoftContact};
+use crate::{Contact, Overrides};
 
 /// A triangle takes a push along directions within this of its inward normal: cosine of the angle.
 const INWARD: f64 = 0.2;
@@ -90,7 +90,8 @@ impl Surfaces {
         let bodies: Vec<Surface> = model.soft.iter().map(Surface::new).collect();
         let pair = |soft: usize, other: usize, a: &Contacting, b: &Contacting| {
             let mixed = a.mix(b);
-            let counts = [a.priority >= b.priority, b.priority >= a.priority].map(|counts| counts && !mixed.frictionless);
+            let counts =
+                [a.priority >= b.priority, b.priority >= a.priority].map(|counts| counts && !mixed.frictionless);
             let reach = mixed.margin + speculative;
             let restitution = mixed.restitution;
             a.may_touch(b).then_some(Pair { soft, other, counts, friction: b.friction, restitution, reach })
@@ -241,7 +242,8 @@ impl Engine {
         for (number, pair) in self.surfaces.soft.iter().enumerate() {
             let number = (self.surfaces.rigid.len() + number) as u64;
             let own = [pair.soft, pair.other].map(&places);
-            let mut found = Found::new(out, seen, (number, pair), pair.friction(own[0].friction, own[1].friction), None);
+            let mut found =
+                Found::new(out, seen, (number, pair), pair.friction(own[0].friction, own[1].friction), None);
             self.soft_on_soft(pair, own, spheres, workspace, points, &mut found);
         }
     }

@@ -60,6 +60,7 @@ pub(crate) trait Worlds: Send + Differentiable {
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
+    fn soft(&mut self, world: usize) -> Result<Vec<crate::SoftReport>, Error>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Appends the contacts that acted; `first` is the group's first world.
     fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error>;
@@ -355,6 +356,11 @@ impl<T: Scalar> Worlds for Group<T> {
             contacts::impulses(&self.shared, chunk, first + number * self.chunk_worlds, out)?;
         }
         Ok(())
+    }
+
+    fn soft(&mut self, world: usize) -> Result<Vec<crate::SoftReport>, Error> {
+        let (c, w) = self.place(world);
+        soft::report(&self.shared, &mut self.chunks[c], w)
     }
 
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error> {

@@ -9,8 +9,8 @@ use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
-use crate::host::{Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, SoftShape, Surfaces, TreeBlock, fixed};
 use super::soft::Soft;
+use crate::host::{Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, SoftShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::mocap::MocapMap;
 use crate::{BatchOptions, Error, Integrator, geoms};

@@ -17,10 +17,11 @@ use manyworlds_shaders::index::gather;
 use manyworlds_soft::{SoftParams, SoftSystem};
 use manyworlds_sparse::SparseMatrix;
 
-use super::problem::{Building, Home, Worlds};
+use super::chunk::Chunk;
+use super::problem::{Building, Home, Reading, Sides, Worlds};
 use super::shared::Shared;
-use crate::Error;
-use crate::host::Packed;
+use crate::host::{Packed, SoftShape};
+use crate::{ContactReport, Error, SoftReport};
 
 /// A soft body of a model, compiled.
 #[derive(Debug)]
@@ -49,8 +50,10 @@ pub(super) struct SoftStep {
     v: Vec<f64>,
     /// One a degree of freedom, kg.
     mass: Vec<f64>,
-    /// What acts beside its own forces, `[n_v]`, N.
-    load: Vec<f64>,
+    /// Applied force, `[n_v]`, N.
+    tau: Vec<f64>,
+    /// In the axes of the displacements, m/s^2.
+    gravity: Vec3,
 }
 
 /// A step about a velocity.
@@ -62,6 +65,16 @@ pub(super) struct Linearised {
 }
 
 impl SoftStep {
+    /// What acts on a degree of freedom beside the body's own forces, N.
+    fn load(&self, i: usize) -> f64 {
+        self.tau[i] + self.mass[i] * self.gravity[i % 3]
+    }
+
+    /// Mass and weight of each degree of freedom, kg and N.
+    pub(super) fn mass_and_weight(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.mass.iter().enumerate().map(|(i, m)| (*m, m * self.gravity[i % 3]))
+    }
+
     /// `A` and `b` about a velocity.
     pub(super) fn about(&self, system: &SoftSystem, v: &[f64], projected: bool) -> Linearised {
         let h = self.h;
@@ -72,7 +85,7 @@ impl SoftStep {
         let mut b = vec![0.0; v.len()];
         matrix.add_times(v, &mut b);
         for (i, b) in b.iter_mut().enumerate() {
-            *b = self.mass[i] * self.v[i] + h * (force[i] + self.load[i]) + h * h * *b;
+            *b = self.mass[i] * self.v[i] + h * (force[i] + self.load(i)) + h * h * *b;
         }
         matrix.scale(h * h);
         let damped = 1.0 + h * self.params.material.mass_damping;
@@ -89,16 +102,38 @@ impl SoftStep {
         let damping = self.params.material.mass_damping;
         let given = |i: usize| {
             let m = self.mass[i];
-            m * (v[i] - self.v[i]) - h * (force[i] + self.load[i] - damping * m * v[i])
+            m * (v[i] - self.v[i]) - h * (force[i] + self.load(i) - damping * m * v[i])
         };
         (0..v.len()).map(given).collect()
     }
 }
 
+/// The soft bodies of a world as they are now.
+pub(super) fn report<T: Scalar>(
+    shared: &Shared<T>,
+    chunk: &mut Chunk<T>,
+    world: usize,
+) -> Result<Vec<SoftReport>, Error> {
+    if shared.soft.is_empty() {
+        return Ok(Vec::new());
+    }
+    chunk.finish()?;
+    let reading = Reading::new(chunk, Sides::Whole)?;
+    let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
+    let steps = worlds.soft(shared, &host, world);
+    let one = |((own, step), shape): ((&Soft, &SoftStep), &SoftShape)| {
+        let mut nodes = Vec::new();
+        shape.nodes(|i| step.q[i], &mut nodes);
+        let energy = own.system.energy(&step.params, &step.q);
+        SoftReport { nodes, volume: own.system.volume(&step.q), energy }
+    };
+    Ok(shared.soft.iter().zip(&steps).zip(&shared.host.soft).map(one).collect())
+}
+
 impl<T: Scalar> Worlds<'_, T> {
     /// The soft bodies of a world at the start of its step.
     pub(super) fn soft(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<SoftStep> {
-        let of = |(soft, shape): (&Soft, &crate::host::SoftShape)| {
+        let of = |(soft, shape): (&Soft, &SoftShape)| {
             let place = shared.host.lanes.trees[soft.tree];
             let dims = &shared.sets[place.set].layout.dims;
             let mut state = vec![T::default(); dims.n_state()];
@@ -117,9 +152,8 @@ impl<T: Scalar> Worlds<'_, T> {
             let gravity = Vec3::from(host.gravity(place.set, world).map(|x| x.to_f64()));
             let gravity = shape.carrier.rotation.inverse() * gravity;
             let mass = soft.system.mass(&params);
-            let tau = part(dims.tau_at());
-            let load = tau.iter().zip(&mass).enumerate().map(|(i, (f, m))| f + m * gravity[i % 3]).collect();
-            SoftStep { h: host.timestep(world, soft.tree), params, q: part(0), v: part(dims.v_at()), mass, load }
+            let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
+            SoftStep { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity }
         };
         shared.soft.iter().zip(&shared.host.soft).map(of).collect()
     }
@@ -131,7 +165,8 @@ impl<T: Scalar> Worlds<'_, T> {
         }
         let after = self.after(shared, world);
         let each = self.soft(shared, host, world).into_iter().zip(&shared.soft);
-        each.map(|(step, soft)| step.about(&soft.system, &after[shared.model.trees[soft.tree].v.clone()], false)).collect()
+        each.map(|(step, soft)| step.about(&soft.system, &after[shared.model.trees[soft.tree].v.clone()], false))
+            .collect()
     }
 
     /// Puts the contacts of soft bodies into a problem.
@@ -151,14 +186,7 @@ impl<T: Scalar> Worlds<'_, T> {
             let normal = contact.normal;
             let [t1, t2] = tangents(normal);
             let sides = self.sides_of(shared, world, contact, [t1, t2, normal]);
-            let speed = |side: &SideRows| {
-                let v = &before[shared.model.trees[side.tree].v.clone()];
-                let row = &side.j[2 * side.j.len() / 3..];
-                if side.dofs.is_empty() {
-                    return row.iter().zip(v).map(|(j, v)| j * v).sum::<f64>();
-                }
-                row.iter().zip(&side.dofs).map(|(j, &dof)| j * v[dof as usize]).sum()
-            };
+            let speed = |side: &SideRows| side.times(2, &before[shared.model.trees[side.tree].v.clone()]);
             let approach: f64 = sides.iter().map(speed).sum();
             let e = [0.0, 0.0, self.normal_bias(shared, host, world, contact, approach)];
             to.builder.constraint(Law::Contact { mu: contact.friction }, e, None)?;
@@ -173,6 +201,39 @@ impl<T: Scalar> Worlds<'_, T> {
             to.homes.push(Home::Soft { contact: index });
         }
         Ok(())
+    }
+
+    /// What contacts of soft bodies did in a step. A soft body's number follows those of the bodies, and of the geoms.
+    pub(super) fn soft_reports(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<ContactReport> {
+        let after = self.after(shared, world);
+        let own = &host.worlds[world];
+        let report = |(contact, impulse): (&SoftContact, &[f64; 3])| {
+            let [t1, t2] = tangents(contact.normal);
+            let frame = [t1, t2, contact.normal];
+            let mut velocity = [0.0; 3];
+            for side in self.sides_of(shared, world, contact, frame) {
+                let v = &after[shared.model.trees[side.tree].v.clone()];
+                (0..3).for_each(|row| velocity[row] += side.times(row, v));
+            }
+            let named = |side: &Side| match *side {
+                Side::Rigid { body, geom } => [body as usize, geom as usize],
+                Side::Soft { soft, .. } => {
+                    [shared.model.bodies.len() + soft as usize, shared.model.geoms.len() + soft as usize]
+                }
+            };
+            let [[a, first], [b, second]] = contact.sides.each_ref().map(named);
+            ContactReport {
+                bodies: [a, b],
+                geoms: [first, second],
+                point: contact.point,
+                frame,
+                distance: contact.distance,
+                friction: contact.friction,
+                impulse: *impulse,
+                velocity,
+            }
+        };
+        own.soft.iter().zip(&own.soft_impulses).map(report).collect()
     }
 
     /// As trees' kernels have it: gaps may close, depths shrink, what comes fast bounces.
@@ -199,13 +260,7 @@ impl<T: Scalar> Worlds<'_, T> {
     }
 
     /// The rows of a contact over the trees that it touches.
-    fn sides_of(
-        &self,
-        shared: &Shared<T>,
-        world: usize,
-        contact: &SoftContact,
-        axes: [[f64; 3]; 3],
-    ) -> Vec<SideRows> {
+    fn sides_of(&self, shared: &Shared<T>, world: usize, contact: &SoftContact, axes: [[f64; 3]; 3]) -> Vec<SideRows> {
         let mut out = Vec::with_capacity(2);
         for (side, sign) in contact.sides.iter().zip([-1.0, 1.0]) {
             match side {
@@ -227,7 +282,8 @@ impl<T: Scalar> Worlds<'_, T> {
                         continue;
                     }
                     let dofs = terms.iter().flat_map(|&(dof, _)| dof..dof + 3).collect();
-                    let row = |axis: &Vec3| terms.iter().flat_map(|&(_, w)| [axis.x * w, axis.y * w, axis.z * w]).collect();
+                    let row =
+                        |axis: &Vec3| terms.iter().flat_map(|&(_, w)| [axis.x * w, axis.y * w, axis.z * w]).collect();
                     let rows: Vec<Vec<f64>> = turned.iter().map(row).collect();
                     out.push(SideRows { tree: shape.tree, dofs, j: rows.concat() });
                 }
@@ -270,4 +326,16 @@ struct SideRows {
     /// Of a soft body the columns; else they are all.
     dofs: Vec<u32>,
     j: Vec<f64>,
+}
+
+impl SideRows {
+    /// A row times a velocity of the tree.
+    fn times(&self, row: usize, v: &[f64]) -> f64 {
+        let n = self.j.len() / 3;
+        let row = &self.j[row * n..(row + 1) * n];
+        if self.dofs.is_empty() {
+            return row.iter().zip(v).map(|(j, v)| j * v).sum();
+        }
+        row.iter().zip(&self.dofs).map(|(j, &dof)| j * v[dof as usize]).sum()
+    }
 }

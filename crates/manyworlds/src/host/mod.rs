@@ -249,7 +249,14 @@ impl<T: Scalar> HostStage<T> {
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
                     let found = model.collision.collide_with(pose, &own, &mut bench.scratch, &mut world.contacts);
                     if found.is_ok() && !model.soft.is_empty() {
-                        model.collide_soft(poses, params, (width, index), &own, (&mut bench.scratch, &mut bench.nodes), &mut world.soft);
+                        model.collide_soft(
+                            poses,
+                            params,
+                            (width, index),
+                            &own,
+                            (&mut bench.scratch, &mut bench.nodes),
+                            &mut world.soft,
+                        );
                     }
                 }
             }

@@ -77,7 +77,8 @@ impl<T: Scalar> HostModel<T> {
             let state = states(set);
             let at = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
             shape.nodes(at, nodes);
-            let fastest = (0..dims.n_v as usize).map(|e| at(dims.v_at() + e)).fold(0.0, |most: f64, v| most.max(v.abs()));
+            let fastest =
+                (0..dims.n_v as usize).map(|e| at(dims.v_at() + e)).fold(0.0, |most: f64, v| most.max(v.abs()));
             finite &= nodes.iter().flatten().all(|x| x.is_finite()) && fastest.is_finite();
             let way = AHEAD * 3f64.sqrt() * fastest * params[set].timestep(lane).to_f64();
             let travel = (way - 0.5 * self.speculative).max(0.0);

@@ -53,9 +53,8 @@ pub(super) fn nonlinear<T: Scalar>(
             let each = steps.iter().zip(&shared.soft).enumerate();
             each.map(|(i, (step, soft))| step.about(&soft.system, &v[span(i)], projected)).collect()
         };
-        let problem_of = |projected, memory| {
-            worlds.world(shared, host, world, memory, shared.solver.responds(), about(projected))
-        };
+        let problem_of =
+            |projected, memory| worlds.world(shared, host, world, memory, shared.solver.responds(), about(projected));
         // Where a stretched or buckled body has no positive definite matrix, its elements are made so: that only slows the
         // rounds down.
         let mut problem = match problem_of(false, memory.take().unwrap_or_default()) {

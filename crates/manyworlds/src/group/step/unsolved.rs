@@ -146,9 +146,18 @@ impl<T: Scalar> Chunk<T> {
         self.recording.clear();
         for set in &self.sets {
             let b = set.step.buffers;
-            for buffer in
-                [b.momentum, b.b, b.velocity, b.motion, b.pose, b.state, b.row, b.constraint, set.step.impulses.now, b.info]
-            {
+            for buffer in [
+                b.momentum,
+                b.b,
+                b.velocity,
+                b.motion,
+                b.pose,
+                b.state,
+                b.row,
+                b.constraint,
+                set.step.impulses.now,
+                b.info,
+            ] {
                 self.recording.read(buffer);
             }
         }
