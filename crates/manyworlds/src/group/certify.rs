@@ -74,7 +74,9 @@ impl<T: Scalar> Chunk<T> {
             if answer.is_some_and(|answer| !answer.relaxed.is_empty()) {
                 summary.status |= status::RELAXED;
             }
-            if let Some(answer) = answer.filter(|_| of == Of::Step || model != ContactModel::Exact) {
+            // Kernels know nothing of the impulses of soft bodies.
+            let by_host = of == Of::Step || model != ContactModel::Exact || !self.shared.soft.is_empty();
+            if let Some(answer) = answer.filter(|_| by_host) {
                 answer.note(summary);
             }
             summary.close();

@@ -65,6 +65,50 @@ pub(super) struct Linearised {
 }
 
 impl SoftStep {
+    /// From a lane's state.
+    pub(super) fn new<T: Scalar>(
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        (soft, shape): (&Soft, &SoftShape),
+        world: usize,
+        state: &[T],
+    ) -> Self {
+        let set = shared.host.lanes.trees[soft.tree].set;
+        let dims = &shared.sets[set].layout.dims;
+        let n = dims.n_v as usize;
+        let part = |at: usize| -> Vec<f64> { state[at..at + n].iter().map(|x| x.to_f64()).collect() };
+        let own: Vec<f64> = host.soft_params(set, world).iter().map(|x| x.to_f64()).collect();
+        let mut params = soft.system.params();
+        let material = &mut params.material;
+        material.young = own[soft_param::YOUNG];
+        material.poisson = own[soft_param::POISSON];
+        material.density = own[soft_param::DENSITY];
+        material.damping = own[soft_param::DAMPING];
+        material.mass_damping = own[soft_param::MASS_DAMPING];
+        params.pressures.copy_from_slice(&own[soft_param::PRESSURE..]);
+        let gravity = Vec3::from(host.gravity(set, world).map(|x| x.to_f64()));
+        let gravity = shape.carrier.rotation.inverse() * gravity;
+        let mass = soft.system.mass(&params);
+        let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
+        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity }
+    }
+
+    /// The velocity before the step.
+    pub(super) fn before(&self) -> &[f64] {
+        &self.v
+    }
+
+    /// How the balance of momentum changes with the positions before the step while the velocity after it is held:
+    /// `h df(q + h v+; q)/dq`, N s/m.
+    pub(super) fn by_q(&self, system: &SoftSystem, after: &[f64]) -> SparseMatrix {
+        let h = self.h;
+        let next: Vec<f64> = self.q.iter().zip(after).map(|(q, v)| q + h * v).collect();
+        let mut matrix = SparseMatrix::default();
+        system.stiffness(&self.params, h, &self.q, &next, false, &mut matrix);
+        matrix.scale(-h);
+        matrix
+    }
+
     /// What acts on a degree of freedom beside the body's own forces, N.
     fn load(&self, i: usize) -> f64 {
         self.tau[i] + self.mass[i] * self.gravity[i % 3]
@@ -138,22 +182,7 @@ impl<T: Scalar> Worlds<'_, T> {
             let dims = &shared.sets[place.set].layout.dims;
             let mut state = vec![T::default(); dims.n_state()];
             gather(self.width, world, self.sets[place.set].state, &mut state);
-            let n = dims.n_v as usize;
-            let part = |at: usize| -> Vec<f64> { state[at..at + n].iter().map(|x| x.to_f64()).collect() };
-            let own: Vec<f64> = host.soft_params(place.set, world).iter().map(|x| x.to_f64()).collect();
-            let mut params = soft.system.params();
-            let material = &mut params.material;
-            material.young = own[soft_param::YOUNG];
-            material.poisson = own[soft_param::POISSON];
-            material.density = own[soft_param::DENSITY];
-            material.damping = own[soft_param::DAMPING];
-            material.mass_damping = own[soft_param::MASS_DAMPING];
-            params.pressures.copy_from_slice(&own[soft_param::PRESSURE..]);
-            let gravity = Vec3::from(host.gravity(place.set, world).map(|x| x.to_f64()));
-            let gravity = shape.carrier.rotation.inverse() * gravity;
-            let mass = soft.system.mass(&params);
-            let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
-            SoftStep { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity }
+            SoftStep::new(shared, host, (soft, shape), world, &state)
         };
         shared.soft.iter().zip(&shared.host.soft).map(of).collect()
     }
