@@ -49,7 +49,7 @@ fn grid(cells: [usize; 3], size: [f64; 3], at: Vec3) -> SoftBody {
             young: 5e4,
             poisson: 0.3,
             density: 1000.0,
-            damping: 0.002,
+            damping: std::env::var("DAMP").map_or(0.002, |d| d.parse().unwrap()),
             mass_damping: 0.0,
         },
         regions: vec![],
@@ -73,7 +73,7 @@ fn main() {
     };
     b.geom(plane.clone());
     b.soft_body(grid([n, n, n], [0.1, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.06)));
-    if arg.len() > 2 {
+    if arg.get(2).is_some_and(|a| a == "box") {
         let body = b.body(
             "box",
             0,
@@ -116,4 +116,17 @@ fn main() {
         }
     }
     println!("{:?} a step", clock.elapsed() / 500);
+    if arg.get(4).is_some() {
+        let state = batch.state(0).unwrap();
+        let options = BatchOptions { tolerance: 1e-10, ..options };
+        let mut checker = manyworlds::gradcheck::Checker::sampled(&model, &options, 1e-5, 60).unwrap();
+        let found = checker.compare(&state).unwrap();
+        for b in &found.blocks {
+            println!("{b:?}");
+        }
+        println!(
+            "kinks {:?} of {:?} {:?} step {} jac {}",
+            found.kinks, found.inputs, found.jacobian.certificate, found.step_us, found.jacobian_us
+        );
+    }
 }
