@@ -27,9 +27,7 @@ pub(crate) fn golden() -> Result<()> {
     }
     scripts.sort();
     if !succeeds(Command::new("python3").args(["-c", "import mujoco, numpy, pinocchio, skfem"])) {
-        bail!(
-            "the generators need Python 3 with mujoco, numpy, pinocchio and scikit-fem: `pip install mujoco numpy pin scikit-fem`"
-        );
+        bail!("generators need Python 3 with these packages: `pip install mujoco numpy pin scikit-fem`");
     }
     for script in scripts {
         run(Command::new("python3").arg(&script).current_dir(root()))?;
