@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::run::{root, run, succeeds};
 
 /// Folders of golden data.
-const FOLDERS: [&str; 2] = ["tests/golden", "crates/model/tests/golden"];
+const FOLDERS: [&str; 3] = ["tests/golden", "crates/model/tests/golden", "crates/soft/tests/golden"];
 
 /// Runs every generator of the golden data; what changed shows in `git diff`.
 pub(crate) fn golden() -> Result<()> {
@@ -26,8 +26,8 @@ pub(crate) fn golden() -> Result<()> {
         }
     }
     scripts.sort();
-    if !succeeds(Command::new("python3").args(["-c", "import mujoco, numpy, pinocchio"])) {
-        bail!("the generators need Python 3 with mujoco, numpy and pinocchio: `pip install mujoco numpy pin`");
+    if !succeeds(Command::new("python3").args(["-c", "import mujoco, numpy, pinocchio, skfem"])) {
+        bail!("generators need Python 3 with these packages: `pip install mujoco numpy pin scikit-fem`");
     }
     for script in scripts {
         run(Command::new("python3").arg(&script).current_dir(root()))?;

@@ -30,7 +30,7 @@ enum Task {
     /// Checks and measures the GPU of this machine, and writes `docs/hardware.md`
     #[command(disable_help_flag = true)]
     Hardware(hardware::HardwareArgs),
-    /// Makes the golden data again from PyPI's `pin` and `mujoco`
+    /// Makes the golden data again from PyPI's `pin`, `mujoco` and `scikit-fem`
     Golden,
     /// Records the contact problems of `tests/corpus` again from the built-in scenes
     Corpus,

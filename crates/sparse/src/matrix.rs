@@ -60,8 +60,25 @@ impl SparseMatrix {
     /// An entry, where there is one.
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> Option<f64> {
-        let (columns, values) = self.row(i);
-        columns.binary_search(&(j as u32)).ok().map(|at| values[at])
+        self.position(i, j).map(|at| self.values[at])
+    }
+
+    /// Where among [`Self::values`] an entry is.
+    #[must_use]
+    pub fn position(&self, i: usize, j: usize) -> Option<usize> {
+        let own = self.begins.get(i).copied()?..self.begins.get(i + 1).copied()?;
+        self.columns[own.clone()].binary_search(&(j as u32)).ok().map(|at| own.start + at)
+    }
+
+    /// Values in the order of [`Self::entries`].
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// As [`Self::values`]: another matrix of the same pattern.
+    pub fn values_mut(&mut self) -> &mut [f64] {
+        &mut self.values
     }
 
     /// All entries: row, column, value.
@@ -72,16 +89,10 @@ impl SparseMatrix {
         })
     }
 
-    /// Multiplies every entry.
-    pub fn scale(&mut self, by: f64) {
-        self.values.iter_mut().for_each(|x| *x *= by);
-    }
-
     /// Adds to an entry of the diagonal; to none that the pattern does not have.
     pub fn add_diagonal(&mut self, i: usize, x: f64) {
-        let own = self.begins[i]..self.begins[i + 1];
-        if let Ok(at) = self.columns[own.clone()].binary_search(&(i as u32)) {
-            self.values[own.start + at] += x;
+        if let Some(at) = self.position(i, i) {
+            self.values[at] += x;
         }
     }
 
@@ -112,6 +123,7 @@ mod tests {
         let m = SparseMatrix::from_triplets(3, &triplets).unwrap();
         assert_eq!(m.entries().collect::<Vec<_>>(), [(0, 0, 2.0), (0, 2, 1.5), (1, 1, 3.0), (2, 0, 4.0)]);
         assert_eq!((m.get(0, 2), m.get(2, 2)), (Some(1.5), None));
+        assert_eq!((m.position(1, 1), m.position(3, 0), m.values()[2]), (Some(2), None, 3.0));
         let [mut y, mut z] = [[1.0; 3]; 2];
         m.add_times(&[1.0, 2.0, 3.0], &mut y);
         assert_eq!(y, [7.5, 7.0, 5.0]);

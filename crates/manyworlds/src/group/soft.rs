@@ -78,7 +78,7 @@ impl SoftStep {
         let n = dims.n_v as usize;
         let part = |at: usize| -> Vec<f64> { state[at..at + n].iter().map(|x| x.to_f64()).collect() };
         let own: Vec<f64> = host.soft_params(set, world).iter().map(|x| x.to_f64()).collect();
-        let mut params = soft.system.params();
+        let mut params = soft.system.params().clone();
         let material = &mut params.material;
         material.young = own[soft_param::YOUNG];
         material.poisson = own[soft_param::POISSON];
@@ -103,10 +103,12 @@ impl SoftStep {
     pub(super) fn by_q(&self, system: &SoftSystem, after: &[f64]) -> SparseMatrix {
         let h = self.h;
         let next: Vec<f64> = self.q.iter().zip(after).map(|(q, v)| q + h * v).collect();
-        let mut matrix = SparseMatrix::default();
-        system.stiffness(&self.params, h, &self.q, &next, false, &mut matrix);
-        matrix.scale(-h);
-        matrix
+        let (mut force, mut stiffness) = (vec![0.0; after.len()], system.pattern().clone());
+        system.force_and_stiffness(&self.params, h, &self.q, &next, false, &mut force, &mut stiffness);
+        let mut out = system.pattern().clone();
+        system.force_by_start(&self.params, h, &self.q, &next, &mut out);
+        out.values_mut().iter_mut().zip(stiffness.values()).for_each(|(x, k)| *x = h * (*x - k));
+        out
     }
 
     /// What acts on a degree of freedom beside the body's own forces, N.
@@ -123,15 +125,14 @@ impl SoftStep {
     pub(super) fn about(&self, system: &SoftSystem, v: &[f64], projected: bool) -> Linearised {
         let h = self.h;
         let next: Vec<f64> = self.q.iter().zip(v).map(|(q, v)| q + h * v).collect();
-        let (mut force, mut matrix) = (vec![0.0; v.len()], SparseMatrix::default());
-        system.force(&self.params, h, &self.q, &next, &mut force);
-        system.stiffness(&self.params, h, &self.q, &next, projected, &mut matrix);
+        let (mut force, mut matrix) = (vec![0.0; v.len()], system.pattern().clone());
+        system.force_and_stiffness(&self.params, h, &self.q, &next, projected, &mut force, &mut matrix);
         let mut b = vec![0.0; v.len()];
         matrix.add_times(v, &mut b);
         for (i, b) in b.iter_mut().enumerate() {
             *b = self.mass[i] * self.v[i] + h * (force[i] + self.load(i)) + h * h * *b;
         }
-        matrix.scale(h * h);
+        matrix.values_mut().iter_mut().for_each(|k| *k *= h * h);
         let damped = 1.0 + h * self.params.material.mass_damping;
         self.mass.iter().enumerate().for_each(|(i, m)| matrix.add_diagonal(i, damped * m));
         Linearised { matrix, b }

@@ -1,0 +1,454 @@
+//! A soft body made ready for many evaluations.
+
+use std::sync::Arc;
+
+use manyworlds_model::{Material, MaterialLaw, SoftBody};
+use manyworlds_sparse::{Ordering, SparseMatrix};
+use nalgebra::{Matrix3, Vector3};
+
+use crate::element::{n_point, rest, share};
+use crate::error::SoftError;
+use crate::law::{Moduli, green_strain, positive, small_strain};
+
+/// In place of the first degree of freedom of a node that is pinned.
+const PINNED: u32 = u32::MAX;
+
+/// What worlds of one model may have of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoftParams {
+    /// What the body is made of.
+    pub material: Material,
+    /// Pressure in each region, Pa.
+    pub pressures: Vec<f64>,
+}
+
+/// A soft body made ready: see the crate.
+///
+/// Displacements `q` are of free nodes, `[n_v]`, m. Forces are those at the end of a step of `h` seconds from `q` to
+/// `q_next`; an infinite `h` is a step that takes its time, without damping.
+///
+/// Damping in proportion to stiffness is that of a Kelvin-Voigt solid in Green's strain E (the linear law: in the small
+/// strain), with the stress `damping (2 mu D + lambda tr(D) I)`, `D = (E(q_next) - E(q)) / h`. It is the derivative of
+/// `h damping (mu D:D + lambda/2 tr(D)^2)` by `q_next`, which is zero without motion and positive else, and so never gives
+/// energy; it needs no third derivative of the elastic energy.
+#[derive(Debug, Clone)]
+pub struct SoftSystem {
+    /// Nodes of an element.
+    each: usize,
+    /// Points of integration of an element.
+    points: usize,
+    /// First degree of freedom, `[element, node]`.
+    dofs: Vec<u32>,
+    /// Volume at rest, `[element, point]`, m^3.
+    volumes: Vec<f64>,
+    /// Gradients of shape functions at rest, `[element, point, node]`, 1/m.
+    gradients: Vec<Vector3<f64>>,
+    /// Regions of each element: a range of `regions` that ends where the next one's begins.
+    begins: Vec<u32>,
+    regions: Vec<u32>,
+    /// Where in the pattern the first entry of each block of nodes lies, `[element, node, node]`.
+    places: Vec<u32>,
+    /// Entries between the rows of a node, `[element, node]`.
+    strides: Vec<u32>,
+    pattern: SparseMatrix,
+    ordering: Arc<Ordering>,
+    /// Volume that each free node stands for, m^3.
+    node_volumes: Vec<f64>,
+    params: SoftParams,
+}
+
+impl SoftSystem {
+    /// Of a soft body.
+    ///
+    /// # Errors
+    /// Elements without volume, turned inside out or of nodes that there are not, and regions of such elements.
+    pub fn new(body: &SoftBody) -> Result<Self, SoftError> {
+        let (each, points) = (body.order.nodes(), n_point(body.order));
+        let name = || body.name.clone();
+        if !body.elements.len().is_multiple_of(each) {
+            return Err(SoftError::Length { body: name(), length: body.elements.len(), each });
+        }
+        let n = body.n_element();
+        let node_dofs = body.dofs();
+        let n_free = node_dofs.iter().flatten().count();
+        let (mut volumes, mut gradients) = (Vec::with_capacity(n * points), Vec::with_capacity(n * points * each));
+        let mut node_volumes = vec![0.0; n_free];
+        let mut dofs = Vec::with_capacity(n * each);
+        for (element, nodes) in body.elements.chunks_exact(each).enumerate() {
+            if let Some(&node) = nodes.iter().find(|&&node| node as usize >= body.nodes.len()) {
+                return Err(SoftError::Node { body: name(), element, node, nodes: body.nodes.len() });
+            }
+            let at: Vec<Vector3<f64>> = nodes.iter().map(|&node| body.nodes[node as usize]).collect();
+            let mut whole = 0.0;
+            for point in 0..points {
+                let (volume, own) = rest(body.order, point, &at);
+                if !(volume > 0.0 && volume.is_finite()) {
+                    return Err(SoftError::Volume { body: name(), element, volume });
+                }
+                whole += volume;
+                volumes.push(volume);
+                gradients.extend(own);
+            }
+            for (k, &node) in nodes.iter().enumerate() {
+                let dof = node_dofs[node as usize];
+                if let Some(dof) = dof {
+                    node_volumes[dof as usize / 3] += whole * share(body.order, k);
+                }
+                dofs.push(dof.unwrap_or(PINNED));
+            }
+        }
+        let mut of_elements = vec![Vec::new(); n];
+        for (r, region) in body.regions.iter().enumerate() {
+            for &element in &region.elements {
+                let own = of_elements.get_mut(element as usize);
+                let missing = || SoftError::Region { body: name(), region: region.name.clone(), element, elements: n };
+                own.ok_or_else(missing)?.push(r as u32);
+            }
+        }
+        let mut begins = vec![0];
+        for own in &of_elements {
+            begins.push(begins.last().map_or(0, |end| end + own.len() as u32));
+        }
+        let pattern = pattern(n_free, &dofs, each);
+        let strides =
+            dofs.iter().map(|&dof| if dof == PINNED { 0 } else { pattern.row(dof as usize).0.len() as u32 }).collect();
+        let blocks = dofs.chunks_exact(each).flat_map(|own| own.iter().flat_map(|&a| own.iter().map(move |&b| (a, b))));
+        let places =
+            blocks.map(|(a, b)| pattern.position(a as usize, b as usize).map_or(PINNED, |at| at as u32)).collect();
+        let ordering = Arc::new(Ordering::of(&pattern));
+        let pressures = body.regions.iter().map(|region| region.pressure).collect();
+        Ok(Self {
+            each,
+            points,
+            dofs,
+            volumes,
+            gradients,
+            begins,
+            regions: of_elements.concat(),
+            places,
+            strides,
+            pattern,
+            ordering,
+            node_volumes,
+            params: SoftParams { material: body.material, pressures },
+        })
+    }
+
+    /// The model's.
+    #[must_use]
+    pub fn params(&self) -> &SoftParams {
+        &self.params
+    }
+
+    /// Degrees of freedom: three a free node.
+    #[must_use]
+    pub fn n_v(&self) -> usize {
+        3 * self.node_volumes.len()
+    }
+
+    /// Elements.
+    #[must_use]
+    pub fn n_element(&self) -> usize {
+        self.dofs.len() / self.each
+    }
+
+    /// A matrix with an entry, zero, wherever a stiffness has one: between all nodes of an element.
+    #[must_use]
+    pub fn pattern(&self) -> &SparseMatrix {
+        &self.pattern
+    }
+
+    /// The order of elimination of [`Self::pattern`].
+    #[must_use]
+    pub fn ordering(&self) -> &Arc<Ordering> {
+        &self.ordering
+    }
+
+    /// Lumped mass of each degree of freedom, kg: a quarter of each linear element for each node; of a quadratic one 1/36
+    /// for each corner and 4/27 for the middle of each edge, in proportion to the diagonal of its consistent mass.
+    #[must_use]
+    pub fn mass(&self, params: &SoftParams) -> Vec<f64> {
+        self.node_volumes.iter().flat_map(|volume| [volume * params.material.density; 3]).collect()
+    }
+
+    /// Elastic energy, J.
+    #[must_use]
+    pub fn energy(&self, params: &SoftParams, q: &[f64]) -> f64 {
+        self.sum(params, q, |moduli, f| moduli.elastic(f))
+    }
+
+    /// Energy of the pressures, zero at rest, J: `-p` times what regions have grown by, of which the linear law has the
+    /// linear part.
+    #[must_use]
+    pub fn pressure_energy(&self, params: &SoftParams, q: &[f64]) -> f64 {
+        self.sum(params, q, |moduli, f| moduli.potential(f))
+    }
+
+    /// Volume, m^3.
+    #[must_use]
+    pub fn volume(&self, q: &[f64]) -> f64 {
+        self.sum(&self.params, q, |_, f| f.determinant())
+    }
+
+    /// Cauchy stress in the middle of an element (quadratic ones: the mean of their points), Pa. Without damping; that of
+    /// a pressure is in it.
+    #[must_use]
+    pub fn stress(&self, params: &SoftParams, q: &[f64], element: usize) -> Matrix3<f64> {
+        let moduli = self.moduli(params, element);
+        let at = |point: usize| {
+            let f = self.deformation(element, point, q);
+            match moduli.law {
+                MaterialLaw::Linear => moduli.response(&f).stress,
+                _ => moduli.response(&f).stress * f.transpose() / f.determinant(),
+            }
+        };
+        (0..self.points).map(at).sum::<Matrix3<f64>>() / self.points as f64
+    }
+
+    /// Force on each degree of freedom at the end of a step, `[n_v]`, N: elastic, of pressures and of damping.
+    pub fn force(&self, params: &SoftParams, h: f64, q: &[f64], q_next: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        for element in 0..self.n_element() {
+            let moduli = self.moduli(params, element);
+            for point in 0..self.points {
+                let f = self.deformation(element, point, q_next);
+                let mut stress = moduli.response(&f).stress;
+                if let Some(damping) = self.damping(params, h, element, point, q, &f) {
+                    stress += damping.stress();
+                }
+                self.add_force(element, point, &stress, out);
+            }
+        }
+    }
+
+    /// [`Self::force`] and its negative derivative by `q_next`, N/m, into a matrix of the pattern [`Self::pattern`].
+    /// `projected`: negative eigenvalues of the material's and the damping's second derivatives left out at each point of
+    /// integration, so that the matrix is positive semidefinite.
+    ///
+    /// # Panics
+    /// For a matrix of another pattern.
+    pub fn force_and_stiffness(
+        &self,
+        params: &SoftParams,
+        h: f64,
+        q: &[f64],
+        q_next: &[f64],
+        projected: bool,
+        force: &mut [f64],
+        stiffness: &mut SparseMatrix,
+    ) {
+        force.fill(0.0);
+        let values = stiffness.values_mut();
+        assert_eq!(values.len(), self.pattern.values().len(), "a matrix of another pattern");
+        values.fill(0.0);
+        for element in 0..self.n_element() {
+            let moduli = self.moduli(params, element);
+            for point in 0..self.points {
+                let f = self.deformation(element, point, q_next);
+                let mut response = moduli.response(&f);
+                let mut stress = response.stress;
+                let mut damping = self.damping(params, h, element, point, q, &f);
+                if let Some(damping) = &damping {
+                    stress += damping.stress();
+                }
+                self.add_force(element, point, &stress, force);
+                if projected {
+                    response.project();
+                    damping.iter_mut().for_each(Damping::project);
+                }
+                self.add_blocks(element, point, values, |a, b| {
+                    let block = response.block(a, b);
+                    damping.as_ref().map_or(block, |damping| block + damping.block(a, b))
+                });
+            }
+        }
+    }
+
+    /// The derivative of [`Self::force`] by `q`, where the step begins, N/m, into a matrix of the pattern
+    /// [`Self::pattern`]: zero without damping.
+    ///
+    /// # Panics
+    /// For a matrix of another pattern.
+    pub fn force_by_start(&self, params: &SoftParams, h: f64, q: &[f64], q_next: &[f64], out: &mut SparseMatrix) {
+        let values = out.values_mut();
+        assert_eq!(values.len(), self.pattern.values().len(), "a matrix of another pattern");
+        values.fill(0.0);
+        for element in 0..self.n_element() {
+            for point in 0..self.points {
+                let f = self.deformation(element, point, q_next);
+                if let Some(damping) = self.damping(params, h, element, point, q, &f) {
+                    self.add_blocks(element, point, values, |a, b| damping.block_by_start(a, b));
+                }
+            }
+        }
+    }
+
+    fn sum(&self, params: &SoftParams, q: &[f64], density: impl Fn(&Moduli, &Matrix3<f64>) -> f64) -> f64 {
+        let of = |element: usize| {
+            let moduli = self.moduli(params, element);
+            let at = |point| {
+                let volume = self.volumes[element * self.points + point];
+                volume * density(&moduli, &self.deformation(element, point, q))
+            };
+            (0..self.points).map(at).sum::<f64>()
+        };
+        (0..self.n_element()).map(of).sum()
+    }
+
+    fn moduli(&self, params: &SoftParams, element: usize) -> Moduli {
+        let own = self.begins[element] as usize..self.begins[element + 1] as usize;
+        let pressure = self.regions[own].iter().map(|&region| params.pressures[region as usize]).sum();
+        Moduli::new(&params.material, pressure)
+    }
+
+    /// First degrees of freedom of an element's nodes.
+    fn dofs_of(&self, element: usize) -> &[u32] {
+        &self.dofs[element * self.each..(element + 1) * self.each]
+    }
+
+    fn gradients_at(&self, element: usize, point: usize) -> &[Vector3<f64>] {
+        let at = (element * self.points + point) * self.each;
+        &self.gradients[at..at + self.each]
+    }
+
+    /// `F = I + sum q_a g_a^T`.
+    fn deformation(&self, element: usize, point: usize, q: &[f64]) -> Matrix3<f64> {
+        let mut f = Matrix3::identity();
+        for (&dof, gradient) in self.dofs_of(element).iter().zip(self.gradients_at(element, point)) {
+            if dof != PINNED {
+                f += vector(&q[dof as usize..]) * gradient.transpose();
+            }
+        }
+        f
+    }
+
+    /// What damps at a point; `None` where nothing does.
+    fn damping(
+        &self,
+        params: &SoftParams,
+        h: f64,
+        element: usize,
+        point: usize,
+        q: &[f64],
+        f: &Matrix3<f64>,
+    ) -> Option<Damping> {
+        let rate = params.material.damping / h;
+        (rate > 0.0).then(|| Damping::new(&params.material, rate, self.deformation(element, point, q), *f))
+    }
+
+    fn add_force(&self, element: usize, point: usize, stress: &Matrix3<f64>, out: &mut [f64]) {
+        let stress = stress * -self.volumes[element * self.points + point];
+        for (&dof, gradient) in self.dofs_of(element).iter().zip(self.gradients_at(element, point)) {
+            if dof != PINNED {
+                let force = stress * gradient;
+                out[dof as usize..dof as usize + 3].iter_mut().zip(&force).for_each(|(out, x)| *out += x);
+            }
+        }
+    }
+
+    /// Adds a point's blocks, times its volume, each between two gradients.
+    fn add_blocks(
+        &self,
+        element: usize,
+        point: usize,
+        values: &mut [f64],
+        block: impl Fn(&Vector3<f64>, &Vector3<f64>) -> Matrix3<f64>,
+    ) {
+        let volume = self.volumes[element * self.points + point];
+        let gradients = self.gradients_at(element, point);
+        for (a, left) in gradients.iter().enumerate() {
+            for (b, right) in gradients.iter().enumerate() {
+                let place = self.places[(element * self.each + a) * self.each + b];
+                if place == PINNED {
+                    continue;
+                }
+                let own = block(left, right) * volume;
+                let stride = self.strides[element * self.each + a] as usize;
+                for row in 0..3 {
+                    let at = place as usize + row * stride;
+                    values[at..at + 3].iter_mut().zip(own.row(row).iter()).for_each(|(to, x)| *to += x);
+                }
+            }
+        }
+    }
+}
+
+/// Damping at one point: see [`SoftSystem`].
+struct Damping {
+    is_linear: bool,
+    /// Lame parameters times `damping / h`, Pa.
+    mu: f64,
+    lambda: f64,
+    start: Matrix3<f64>,
+    end: Matrix3<f64>,
+    /// Second Piola-Kirchhoff stress, Pa.
+    own: Matrix3<f64>,
+}
+
+impl Damping {
+    fn new(material: &Material, rate: f64, start: Matrix3<f64>, end: Matrix3<f64>) -> Self {
+        let [mu, lambda] = material.lame().map(|x| x * rate);
+        let is_linear = material.law == MaterialLaw::Linear;
+        let change = if is_linear {
+            small_strain(&end) - small_strain(&start)
+        } else {
+            green_strain(&end) - green_strain(&start)
+        };
+        let own = change * (2.0 * mu) + Matrix3::from_diagonal_element(lambda * change.trace());
+        let [start, end] = if is_linear { [Matrix3::identity(); 2] } else { [start, end] };
+        Self { is_linear, mu, lambda, start, end, own }
+    }
+
+    /// First Piola-Kirchhoff stress, Pa.
+    fn stress(&self) -> Matrix3<f64> {
+        self.end * self.own
+    }
+
+    fn project(&mut self) {
+        self.own = positive(&self.own);
+    }
+
+    /// As [`crate::law::Response::block`].
+    fn block(&self, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
+        let block = self.strained(&self.end, a, b);
+        if self.is_linear { block } else { block + Matrix3::from_diagonal_element(a.dot(&(self.own * b))) }
+    }
+
+    /// The derivative of `-P a` by the start.
+    fn block_by_start(&self, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
+        self.strained(&self.start, a, b)
+    }
+
+    /// Through strains that `right` makes of displacements.
+    fn strained(&self, right: &Matrix3<f64>, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
+        let [la, lb] = [a, b].map(|g| self.end * g);
+        let [ra, rb] = [a, b].map(|g| right * g);
+        self.end * right.transpose() * (self.mu * a.dot(b))
+            + la * rb.transpose() * self.lambda
+            + lb * ra.transpose() * self.mu
+    }
+}
+
+/// A matrix of zeros wherever two nodes share an element.
+fn pattern(n_free: usize, dofs: &[u32], each: usize) -> SparseMatrix {
+    let mut neighbours: Vec<Vec<u32>> = vec![Vec::new(); n_free];
+    for own in dofs.chunks_exact(each) {
+        let free = || own.iter().copied().filter(|&dof| dof != PINNED);
+        free().for_each(|a| neighbours[a as usize / 3].extend(free()));
+    }
+    let mut triplets = Vec::new();
+    for (node, own) in neighbours.iter_mut().enumerate() {
+        // A node of no element has its own place all the same.
+        own.push(3 * node as u32);
+        own.sort_unstable();
+        own.dedup();
+        for row in 0..3 {
+            triplets.extend(own.iter().flat_map(|&b| (0..3).map(move |c| (3 * node + row, b as usize + c, 0.0))));
+        }
+    }
+    SparseMatrix::from_triplets(3 * n_free, &triplets).unwrap_or_default()
+}
+
+fn vector(x: &[f64]) -> Vector3<f64> {
+    Vector3::new(x[0], x[1], x[2])
+}

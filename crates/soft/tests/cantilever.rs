@@ -1,0 +1,87 @@
+//! A cantilever bends under its weight as scikit-fem says (`golden/make_cantilever.py`).
+
+mod common;
+
+use std::path::Path;
+
+use common::{body, largest};
+use manyworlds_model::{MaterialLaw, Order, SoftBody, Vec3};
+use manyworlds_soft::SoftSystem;
+use manyworlds_sparse::Factor;
+use serde_json::Value;
+
+fn golden(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(file)).unwrap()
+}
+
+/// Nodes and tetrahedra of a Gmsh file of version 2.
+fn bar(order: Order, law: MaterialLaw) -> SoftBody {
+    let text = golden("bar16.msh");
+    let rows = |section: &str| -> Vec<Vec<f64>> {
+        let lines = text.lines().skip_while(|line| *line != section).skip(2);
+        lines
+            .take_while(|line| !line.starts_with('$'))
+            .map(|line| line.split(' ').map(|x| x.parse().unwrap()).collect())
+            .collect()
+    };
+    let nodes = rows("$Nodes").iter().map(|row| Vec3::from_column_slice(&row[1..4])).collect();
+    let tetrahedra = rows("$Elements").into_iter().filter(|row| row[1] == 4.0);
+    let corners: Vec<[u32; 4]> =
+        tetrahedra.map(|row| std::array::from_fn(|k| row[row.len() - 4 + k] as u32 - 1)).collect();
+    let mut out = body(nodes, &corners, order, law);
+    out.pinned = (0..out.nodes.len() as u32).filter(|&i| out.nodes[i as usize].x < 1e-9).collect();
+    out
+}
+
+/// How far the tip sinks: Newton's method, with projected stiffness until it is near.
+fn sag(body: &SoftBody, gravity: f64) -> f64 {
+    let system = SoftSystem::new(body).unwrap();
+    let params = system.params();
+    let n = system.n_v();
+    let weight: Vec<f64> =
+        system.mass(params).iter().enumerate().map(|(i, m)| if i % 3 == 2 { -gravity * m } else { 0.0 }).collect();
+    let potential = |q: &[f64]| system.energy(params, q) - q.iter().zip(&weight).map(|(q, w)| q * w).sum::<f64>();
+    let (mut q, mut force, mut stiffness) = (vec![0.0; n], vec![0.0; n], system.pattern().clone());
+    for _ in 0..100 {
+        let mut step = Vec::new();
+        for projected in [false, true] {
+            system.force_and_stiffness(params, f64::INFINITY, &q, &q, projected, &mut force, &mut stiffness);
+            if let Ok(factor) = Factor::new(&stiffness, system.ordering(), &[]) {
+                step = force.iter().zip(&weight).map(|(f, w)| f + w).collect();
+                factor.solve(&mut step);
+                break;
+            }
+        }
+        let size = largest(&step);
+        let before = potential(&q);
+        let mut share = 1.0;
+        let next = loop {
+            let next: Vec<f64> = q.iter().zip(&step).map(|(q, d)| q + share * d).collect();
+            if potential(&next) <= before || size < 1e-8 {
+                break next;
+            }
+            share *= 0.5;
+        };
+        q = next;
+        if size < 1e-12 {
+            let tip = body.nodes.iter().position(|x| (x - Vec3::new(0.4, 0.0, 0.0)).norm() < 1e-9).unwrap();
+            return -q[body.dofs()[tip].unwrap() as usize + 2];
+        }
+    }
+    panic!("no convergence");
+}
+
+#[test]
+fn sags_as_scikit_fem_says() {
+    let golden: Value = serde_json::from_str(&golden("cantilever.json")).unwrap();
+    for (law, name) in [(MaterialLaw::Corotated, "corotated"), (MaterialLaw::NeoHookean, "neo_hookean")] {
+        for (gravity, load) in [(9.81, ""), (0.981, "_tenth")] {
+            let exact = |mesh: &str| golden[format!("{name}_{mesh}{load}")].as_f64().unwrap();
+            let linear = sag(&bar(Order::Linear, law), gravity);
+            assert!((linear / exact("linear") - 1.0).abs() < 1e-6, "{name}{load}: {linear} {}", exact("linear"));
+            let quadratic = sag(&bar(Order::Quadratic, law), gravity);
+            println!("{name}{load}: linear {linear}, quadratic {quadratic}, fine {}", exact("fine"));
+            assert!((quadratic / exact("fine") - 1.0).abs() < 0.01, "{name}{load}: {quadratic} {}", exact("fine"));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Soft bodies to test with.
+
+// Each test crate uses its own part.
+#![allow(dead_code)]
+
+use manyworlds_model::{Contacting, Material, MaterialLaw, Order, SoftBody, Vec3};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+pub(crate) const LAWS: [MaterialLaw; 4] =
+    [MaterialLaw::Linear, MaterialLaw::Corotated, MaterialLaw::SaintVenantKirchhoff, MaterialLaw::NeoHookean];
+
+/// Of one material, of given nodes and corners of elements; where it is quadratic, with the middles of their edges.
+pub(crate) fn body(nodes: Vec<Vec3>, corners: &[[u32; 4]], order: Order, law: MaterialLaw) -> SoftBody {
+    let mut out = SoftBody {
+        name: "body".to_owned(),
+        body: 0,
+        nodes,
+        pinned: Vec::new(),
+        order,
+        elements: Vec::new(),
+        material: Material { law, young: 1e6, poisson: 0.3, density: 1000.0, damping: 0.0, mass_damping: 0.0 },
+        regions: Vec::new(),
+        contacting: Contacting {
+            friction: 0.0,
+            restitution: 0.0,
+            stiffness: f64::INFINITY,
+            dissipation: 0.0,
+            margin: 0.0,
+            frictionless: true,
+            contype: 0,
+            conaffinity: 0,
+            priority: 0,
+        },
+        radius: 0.0,
+        q: 0..0,
+        v: 0..0,
+    };
+    let mut middles = std::collections::HashMap::new();
+    for element in corners {
+        out.elements.extend(element);
+        if order == Order::Quadratic {
+            for [i, j] in [[0, 1], [1, 2], [2, 0], [0, 3], [1, 3], [2, 3]] {
+                let [i, j] = [element[i].min(element[j]), element[i].max(element[j])];
+                let middle = *middles.entry([i, j]).or_insert_with(|| {
+                    out.nodes.push((out.nodes[i as usize] + out.nodes[j as usize]) / 2.0);
+                    out.nodes.len() as u32 - 1
+                });
+                out.elements.push(middle);
+            }
+        }
+    }
+    out
+}
+
+/// A block of cells of six tetrahedra each, from the origin to `size`.
+pub(crate) fn block(cells: [usize; 3], size: Vec3, order: Order, law: MaterialLaw) -> SoftBody {
+    let number = |p: [usize; 3]| ((p[0] * (cells[1] + 1) + p[1]) * (cells[2] + 1) + p[2]) as u32;
+    let (mut nodes, mut corners) = (Vec::new(), Vec::new());
+    for (x, y, z) in every(cells.map(|n| n + 1)) {
+        let share = Vec3::new(x as f64 / cells[0] as f64, y as f64 / cells[1] as f64, z as f64 / cells[2] as f64);
+        nodes.push(share.component_mul(&size));
+    }
+    for (x, y, z) in every(cells) {
+        for (axes, turned) in [
+            ([0, 1, 2], false),
+            ([1, 2, 0], false),
+            ([2, 0, 1], false),
+            ([0, 2, 1], true),
+            ([2, 1, 0], true),
+            ([1, 0, 2], true),
+        ] {
+            let mut at = [x, y, z];
+            let mut own = [number(at); 4];
+            for (k, axis) in axes.into_iter().enumerate() {
+                at[axis] += 1;
+                own[k + 1] = number(at);
+            }
+            if turned {
+                own.swap(2, 3);
+            }
+            corners.push(own);
+        }
+    }
+    body(nodes, &corners, order, law)
+}
+
+fn every(n: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {
+    (0..n[0]).flat_map(move |x| (0..n[1]).flat_map(move |y| (0..n[2]).map(move |z| (x, y, z))))
+}
+
+/// Displacements up to a size.
+pub(crate) fn random(rng: &mut ChaCha8Rng, n: usize, size: f64) -> Vec<f64> {
+    (0..n).map(|_| rng.random_range(-size..size)).collect()
+}
+
+/// Displacements of free nodes by a function of where they are at rest.
+pub(crate) fn displaced(body: &SoftBody, to: impl Fn(&Vec3) -> Vec3) -> Vec<f64> {
+    let free = body.nodes.iter().zip(body.dofs()).filter(|(_, dof)| dof.is_some());
+    free.flat_map(|(x, _)| (to(x) - x).as_slice().to_vec()).collect()
+}
+
+pub(crate) fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()))
+}
