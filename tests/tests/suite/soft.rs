@@ -58,29 +58,36 @@ fn what_rests_on_a_soft_body_is_carried() {
 #[test]
 fn solvers_agree() {
     let model = on_the_ground(2, true);
+    let mut first = batch(&model, 1, &tight());
+    run(&mut first, 60);
+    let from = state(&mut first, 0);
     let mut reference = Vec::new();
-    for solver in ["auto", "pgs", "canal", "subadmm", "newton-cr", "newton"] {
-        let options = BatchOptions { solver: solver.into(), tolerance: 1e-9, ..tight() };
+    // Sweeps come near slowly.
+    for (solver, tolerance) in
+        [("auto", 1e-9), ("pgs", 1e-7), ("canal", 1e-9), ("subadmm", 1e-7), ("newton-cr", 1e-9), ("newton", 1e-9)]
+    {
+        let options = BatchOptions { solver: solver.into(), tolerance, iterations: 5000, ..tight() };
         let mut made = batch(&model, 1, &options);
-        run(&mut made, 60);
+        made.reset(&[(0, from.clone())]).expect("a state");
+        run(&mut made, 1);
         let own = summary(&mut made);
-        assert!(own.residual <= 1e-9 && own.status & status::CONVERGED != 0, "{solver}: {own:?}");
+        assert!(own.residual <= tolerance && own.status & status::CONVERGED != 0, "{solver}: {own:?}");
         let v = state(&mut made, 0).v;
         if reference.is_empty() {
             reference = v;
             continue;
         }
         let apart = v.iter().zip(&reference).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
-        assert!(apart < 1e-4, "{solver}: {apart}");
+        assert!(apart < 1e-5, "{solver}: {apart}");
     }
 }
 
 /// On an incline a soft block sticks at 0.99 of the angle of friction and slides beyond it.
 #[test]
 fn a_soft_block_sticks_on_an_incline_below_the_angle_of_friction() {
-    let friction = 0.5;
+    let friction: f64 = 0.5;
     for (part, sticks) in [(0.99, true), (1.02, false)] {
-        let angle = (part * friction as f64).atan();
+        let angle = (part * friction).atan();
         let mut builder = ModelBuilder::new("incline");
         builder.options.timestep = 0.002;
         builder.options.gravity = Vec3::new(G * angle.sin(), 0.0, -G * angle.cos());

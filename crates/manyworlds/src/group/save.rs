@@ -79,7 +79,8 @@ impl<T: Scalar> Chunk<T> {
             out.count(world.soft_previous().len());
             for (feature, impulse) in world.soft_previous() {
                 feature.iter().for_each(|&f| [f as u32, (f >> 32) as u32].iter().for_each(|&w| out.word(w)));
-                impulse.iter().for_each(|&x| out.real(T::from_f64(x)));
+                // In double precision whatever the batch's.
+                impulse.iter().for_each(|&x| out.real(x));
             }
         }
         Ok(())
@@ -183,7 +184,7 @@ impl<T: Scalar> Chunk<T> {
                 }
                 let mut impulse = [0.0; 3];
                 for x in &mut impulse {
-                    *x = input.real::<T>()?.to_f64();
+                    *x = input.real::<f64>()?;
                 }
                 soft.push((feature, impulse));
             }
