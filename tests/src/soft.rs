@@ -108,3 +108,36 @@ pub fn on_the_ground(cells: usize, loaded: bool) -> Model {
     }
     builder.build().expect("a model")
 }
+
+/// A soft cube of 0.05 m held between a pad that stands and one that 10 N push, with so many cells an edge.
+///
+/// # Panics
+/// If it is no model.
+#[must_use]
+pub fn pinched(cells: usize) -> Model {
+    let mut builder = ModelBuilder::new("pinch");
+    builder.options.timestep = 0.002;
+    let mut soft = block([cells; 3], [0.05; 3], Vec3::zeros());
+    soft.contacting.friction = 0.75;
+    builder.soft_body(soft);
+    let half = Vec3::new(0.01, 0.04, 0.04);
+    let contact = Contacting { friction: 0.75, ..Contacting::default() };
+    let pad = |name: &str, body: usize, x: f64| Geom {
+        name: name.into(),
+        body,
+        shape: Shape::Box { half },
+        pose: Pose::translation(x, 0.0, 0.0),
+        contact,
+    };
+    builder.geom(pad("left", 0, -0.035));
+    let inertial = Inertial { mass: 0.2, com: Vec3::zeros(), inertia: Mat3::identity() * 1e-4 };
+    let body = builder.body("pad", 0, Pose::translation(0.035, 0.0, 0.0), inertial);
+    let mut joint = Joint::new("slide", body, JointKind::Slide);
+    joint.axis = Vec3::x();
+    // A spring that is slack far to the left pushes by 10 N, nearly the same wherever the pad is.
+    joint.stiffness = 1.0;
+    joint.spring_reference = -10.0;
+    builder.joint(joint);
+    builder.geom(pad("right", body, 0.0));
+    builder.build().expect("a model")
+}
