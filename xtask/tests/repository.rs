@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every crate may depend on those before it, and on no other (architecture: a crate knows only what is below it).
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 13] = [
     "shaders",
     "model",
     "collide",
     "gpu",
     "sparse",
+    "soft",
     "dynamics",
     "contact",
     "gradients",
