@@ -2,7 +2,7 @@
 
 use manyworlds::gradcheck::Checker;
 use manyworlds::{Batch, BatchOptions, ModelBuilder, Parameter, Precision, Summary, status};
-use manyworlds_model::Vec3;
+use manyworlds_model::{Contacting, Geom, HeightField, Mesh, Pose, Shape, Vec3};
 use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
 use manyworlds_tests::soft::{DENSITY, add_box, block, ground, on_the_ground, pinched};
 
@@ -51,6 +51,76 @@ fn what_rests_on_a_soft_body_is_carried() {
             (rigid.z - G * 0.002).abs() < 1e-4 && (soft.z - DENSITY * 1e-3 * G * 0.002).abs() < 1e-4,
             "{soft} {rigid}"
         );
+    }
+}
+
+/// A slab of half edges `half`, as a mesh.
+fn slab(half: Vec3) -> Mesh {
+    let corner = |k: usize| [k & 4, k & 2, k & 1].map(|bit| if bit > 0 { 1.0 } else { -1.0 });
+    let quads = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]];
+    Mesh {
+        name: "slab".into(),
+        vertices: (0..8).map(|k| half.component_mul(&Vec3::from(corner(k)))).collect(),
+        triangles: quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]).collect(),
+    }
+}
+
+/// A soft block comes to rest on every shape and on another soft block, which carry it.
+#[test]
+fn soft_bodies_lie_on_every_shape() {
+    let (half, radius) = (Vec3::new(0.1, 0.1, 0.02), 0.1);
+    let turned = Pose::rotation(Vec3::y() * std::f64::consts::FRAC_PI_2);
+    // Name, shape, its pose, and how high it is.
+    let shapes = [
+        ("plane", Some(Shape::Plane), Pose::identity(), 0.0),
+        ("sphere", Some(Shape::Sphere { radius }), Pose::identity(), radius),
+        ("capsule", Some(Shape::Capsule { radius, half_length: 0.1 }), turned, radius),
+        ("cylinder", Some(Shape::Cylinder { radius, half_length: 0.02 }), Pose::identity(), 0.02),
+        ("box", Some(Shape::Box { half }), Pose::identity(), half.z),
+        ("small box", Some(Shape::Box { half: Vec3::new(0.012, 0.012, 0.02) }), Pose::identity(), half.z),
+        ("ellipsoid", Some(Shape::Ellipsoid { radii: Vec3::new(0.2, 0.2, 0.02) }), Pose::identity(), 0.02),
+        ("mesh", Some(Shape::Mesh(0)), Pose::identity(), half.z),
+        ("heightfield", Some(Shape::HeightField(0)), Pose::identity(), 0.01),
+        ("soft block", None, Pose::identity(), 0.05),
+    ];
+    for (name, shape, pose, top) in shapes {
+        let mut builder = ModelBuilder::new(name);
+        builder.options.timestep = 0.002;
+        let contact = Contacting { friction: 0.8, ..Contacting::default() };
+        builder.mesh(slab(half));
+        builder.heightfield(HeightField {
+            name: "flat".into(),
+            n_rows: 5,
+            n_cols: 5,
+            half: [0.2, 0.2],
+            heights: vec![0.01; 25],
+            base: 0.1,
+        });
+        match shape {
+            Some(shape) => {
+                builder.geom(Geom { name: name.into(), body: 0, shape, pose, contact });
+            }
+            None => {
+                builder.geom(ground(0.8, 0.0));
+                builder.soft_body(block([2, 2, 1], [0.1, 0.1, 0.05], Vec3::new(0.0, 0.0, 0.0251)));
+            }
+        }
+        let mut soft = block([2; 3], [0.04; 3], Vec3::new(0.003, 0.002, top + 0.0205));
+        soft.material.damping = 0.02;
+        builder.soft_body(soft);
+        let model = builder.build().expect("a model");
+        let mut made = batch(&model, 1, &BatchOptions { tolerance: 1e-9, ..tight() });
+        run(&mut made, 500);
+        let own = summary(&mut made);
+        assert!(own.status & status::CONVERGED != 0 && own.contacts > 0, "{name}: {} {own:?}", own.status_name());
+        assert!(own.penetration < 1e-5, "{name}: {}", own.penetration);
+        let mut impulses = Vec::new();
+        made.contact_impulses(&mut impulses).expect("impulses");
+        // The last soft body is always the second of two that touch.
+        let last = model.bodies.len() + model.soft.len() - 1;
+        let carried: f64 = impulses.iter().filter(|c| c.bodies[1] == last).map(|c| c.impulse[2]).sum();
+        let weight = DENSITY * 0.04_f64.powi(3) * G * 0.002;
+        assert!((carried / weight - 1.0).abs() < 0.02, "{name}: carries {} of its weight", carried / weight);
     }
 }
 
