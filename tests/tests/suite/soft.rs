@@ -2,7 +2,7 @@
 
 use manyworlds::gradcheck::Checker;
 use manyworlds::{Batch, BatchOptions, ModelBuilder, Parameter, Precision, Summary, status};
-use manyworlds_model::{Contacting, Geom, HeightField, Mesh, Pose, Shape, Vec3};
+use manyworlds_model::{Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Shape, Vec3};
 use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
 use manyworlds_tests::soft::{DENSITY, add_box, block, ground, on_the_ground, pinched};
 
@@ -121,6 +121,36 @@ fn soft_bodies_lie_on_every_shape() {
         let carried: f64 = impulses.iter().filter(|c| c.bodies[1] == last).map(|c| c.impulse[2]).sum();
         let weight = DENSITY * 0.04_f64.powi(3) * G * 0.002;
         assert!((carried / weight - 1.0).abs() < 0.02, "{name}: carries {} of its weight", carried / weight);
+    }
+}
+
+/// A block that is dropped, without damping of its own, never gains energy, of any material.
+#[test]
+fn energy_never_grows() {
+    for law in [MaterialLaw::Corotated, MaterialLaw::SaintVenantKirchhoff, MaterialLaw::NeoHookean] {
+        let mut builder = ModelBuilder::new("drop");
+        builder.options.timestep = 0.002;
+        builder.geom(ground(0.5, 0.0));
+        let mut soft = block([2; 3], [0.1; 3], Vec3::new(0.0, 0.0, 0.08));
+        (soft.material.law, soft.material.damping) = (law, 0.0);
+        builder.soft_body(soft);
+        let model = builder.build().expect("a model");
+        let mut made = batch(&model, 1, &BatchOptions { tolerance: 1e-10, ..tight() });
+        let mut last = f64::INFINITY;
+        let mut compressed: f64 = 0.0;
+        for step in 0..250 {
+            run(&mut made, 1);
+            let (own, now) = (made.soft(0).expect("soft bodies").remove(0), state(&mut made, 0));
+            let mass = made.inspect(0).expect("matrices").mass;
+            let m = |i: usize| mass[i * (model.n_v + 1)];
+            let kinetic: f64 = now.v.iter().enumerate().map(|(i, v)| 0.5 * m(i) * v * v).sum();
+            let height: f64 = own.nodes.iter().enumerate().map(|(k, node)| m(3 * k) * G * node[2]).sum();
+            let energy = kinetic + height + own.energy;
+            assert!(energy <= last + 1e-9, "{law:?}, step {step}: {energy} J after {last} J");
+            (last, compressed) = (energy, compressed.max(own.energy));
+            assert!(summary(&mut made).status & status::CONVERGED != 0, "{law:?}, step {step}");
+        }
+        assert!(compressed > 0.02, "{law:?}: it was pressed together by {compressed} J alone");
     }
 }
 
