@@ -22,11 +22,7 @@ fn cantilever(cells: [usize; 3], order: Order) -> Model {
 
 /// Times a step of a batch of 16 worlds that have run for a while, by the world.
 fn step(c: &mut Criterion, name: &str, model: &Model) {
-    let options = BatchOptions {
-        executor: Executor::Cpu,
-        precision: Precision::F64,
-        ..BatchOptions::default()
-    };
+    let options = BatchOptions { executor: Executor::Cpu, precision: Precision::F64, ..BatchOptions::default() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let mut batch = Batch::new(&[(model, 16)], &options).expect("a batch");
     for _ in 0..100 {
