@@ -94,7 +94,8 @@ fn soft_bodies_are_counted_and_said_where_they_are() {
     let report = json(&["check", &model], &[]);
     assert_eq!((&report["soft"], &report["n_v"], &report["supported"]), (&1.into(), &81.into(), &true.into()));
     assert!((report["mass"].as_f64().unwrap() - 0.25).abs() < 1e-12, "{report}");
-    let line = "soft body \"cube\": 27 nodes (0 pinned), 48 linear tetrahedra, neo-Hookean, 50000 Pa, Poisson 0.3, 0.2500 kg";
+    let line =
+        "soft body \"cube\": 27 nodes (0 pinned), 48 linear tetrahedra, neo-Hookean, 50000 Pa, Poisson 0.3, 0.2500 kg";
     assert!(run(["check", &model]).stdout.contains(line));
 
     let report = json(&["sim", &model, "--steps", "100", "--executor", "cpu"], &[]);
