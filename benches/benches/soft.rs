@@ -41,7 +41,7 @@ fn all(c: &mut Criterion) {
     step(c, "cantilever", &cantilever([16, 2, 2], Order::Linear));
     step(c, "block on the ground", &on_the_ground(4, false));
     step(c, "box on a block", &on_the_ground(4, true));
-    step(c, "pinch", &pinched(4));
+    step(c, "pinch", &pinched(4, 0.75));
 }
 
 criterion_group!(benches, all);

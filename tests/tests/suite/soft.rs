@@ -4,7 +4,7 @@ use manyworlds::gradcheck::Checker;
 use manyworlds::{Batch, BatchOptions, ModelBuilder, Parameter, Precision, Summary, status};
 use manyworlds_model::Vec3;
 use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
-use manyworlds_tests::soft::{DENSITY, add_box, block, ground, on_the_ground};
+use manyworlds_tests::soft::{DENSITY, add_box, block, ground, on_the_ground, pinched};
 
 const G: f64 = 9.81;
 
@@ -108,6 +108,25 @@ fn a_soft_block_sticks_on_an_incline_below_the_angle_of_friction() {
         let moved =
             last.q.iter().zip(&first.q).step_by(3).map(|(a, b)| a - b).sum::<f64>() / (first.q.len() / 3) as f64;
         assert_eq!(moved.abs() < 1e-9, sticks, "{part} of the angle: {moved} m in 1 s, {}", fastest(&last.v));
+    }
+}
+
+/// Pads that push hold a soft cube at 1.02 of the friction coefficient that its weight asks for, and drop it at 0.98.
+#[test]
+fn pads_hold_a_soft_cube_from_the_threshold_of_friction_on() {
+    let threshold = DENSITY * 0.05_f64.powi(3) * G / (2.0 * 10.0);
+    for (part, holds) in [(1.02, true), (0.98, false)] {
+        let model = pinched(2, part * threshold);
+        let mut made = batch(&model, 1, &BatchOptions { tolerance: 1e-12, ..tight() });
+        run(&mut made, 1500);
+        let height = |made: &mut Batch| {
+            let nodes = made.soft(0).expect("soft bodies").remove(0).nodes;
+            nodes.iter().map(|node| node[2]).sum::<f64>() / nodes.len() as f64
+        };
+        let before = height(&mut made);
+        run(&mut made, 500);
+        let creep = height(&mut made) - before;
+        assert_eq!(creep.abs() < 1e-9, holds, "{part} of the threshold: {creep} m in 1 s");
     }
 }
 
