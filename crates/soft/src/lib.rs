@@ -5,11 +5,13 @@
 
 mod element;
 mod error;
+mod free;
 mod law;
 mod packed;
 mod svd;
 mod system;
 
 pub use error::SoftError;
+pub use free::{FreeEnd, FreeStart, FreeWork};
 pub use packed::SoftLayout;
 pub use system::{SoftParams, SoftSystem};

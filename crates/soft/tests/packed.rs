@@ -7,7 +7,7 @@ use manyworlds_model::{Order, Region, Vec3};
 use manyworlds_shaders::dynamics::tree::Params;
 use manyworlds_shaders::soft::{elements::elements, factor, integrate::integrate};
 use manyworlds_shaders::{F32x8, F64x8, Real, Scalar};
-use manyworlds_soft::{SoftLayout, SoftParams, SoftSystem};
+use manyworlds_soft::{FreeStart, FreeWork, SoftLayout, SoftParams, SoftSystem};
 use manyworlds_sparse::{Factor, SparseMatrix};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -92,6 +92,51 @@ fn packs_step_as_the_host_does() {
                     assert_eq!(status, 0);
                 }
             }
+        }
+    }
+}
+
+/// To a balance of momentum; alone as among others, whatever becomes of those.
+#[test]
+fn free_steps_balance_momentum() {
+    let mut rng = ChaCha8Rng::seed_from_u64(6);
+    for law in LAWS {
+        let body = block([2, 1, 1], Vec3::new(0.2, 0.1, 0.1), Order::Quadratic, law);
+        let system = SoftSystem::new(&body).unwrap();
+        let layout = SoftLayout::new(&system, [system.params()]);
+        let n = system.n_v();
+        let mut other = system.params().clone();
+        (other.material.damping, other.material.young) = (0.003, 2e6);
+        let numbers: Vec<[Vec<f64>; 3]> =
+            (0..4).map(|_| [0.001, 0.5, 1.0].map(|size| random(&mut rng, n, size))).collect();
+        let mut starts: Vec<FreeStart> = numbers
+            .iter()
+            .enumerate()
+            .map(|(i, [q, v, force])| {
+                let params = if i % 2 == 0 { system.params() } else { &other };
+                FreeStart { params, h: H, gravity: GRAVITY, q, v, force }
+            })
+            .collect();
+        let wild = random(&mut rng, n, 1e3);
+        starts.push(FreeStart { q: &wild, ..starts[0] });
+        let mut work = FreeWork::default();
+        let ends = layout.free_steps(&starts, 1e-10, &mut work);
+        for (start, end) in starts.iter().zip(&ends).take(4) {
+            let end = end.as_ref().expect("a step");
+            assert!((1..8).contains(&end.rounds) && end.momentum <= 1e-10, "{law:?}: {end:?}");
+            let next: Vec<f64> = start.q.iter().zip(&end.v).map(|(q, v)| q + H * v).collect();
+            let mut force = vec![0.0; n];
+            system.force(start.params, H, start.q, &next, &mut force);
+            let mass = system.mass(start.params);
+            let left = (0..n).map(|i| {
+                let load = force[i] + start.force[i] + mass[i] * GRAVITY[i % 3];
+                (mass[i] * (end.v[i] - start.v[i]) - H * load).powi(2)
+            });
+            assert!(left.sum::<f64>().sqrt() < 2e-10);
+            assert_eq!(layout.free_steps(&[*start], 1e-10, &mut FreeWork::default()), [Some(end.clone())]);
+        }
+        if law != manyworlds_model::MaterialLaw::Linear {
+            assert_eq!(ends[4], None, "{law:?}");
         }
     }
 }

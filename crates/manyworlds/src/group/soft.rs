@@ -14,7 +14,7 @@ use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::bias;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, jacobian};
 use manyworlds_shaders::index::gather;
-use manyworlds_soft::{SoftParams, SoftSystem};
+use manyworlds_soft::{FreeStart, SoftLayout, SoftParams, SoftSystem};
 use manyworlds_sparse::SparseMatrix;
 
 use super::chunk::Chunk;
@@ -29,13 +29,19 @@ pub(super) struct Soft {
     /// Among the trees of the model.
     pub(super) tree: usize,
     pub(super) system: SoftSystem,
+    pub(super) layout: SoftLayout,
 }
 
 impl Soft {
     /// Those of a model, in its order.
     pub(super) fn all(model: &Model) -> Result<Vec<Self>, Error> {
         let trees = model.trees.iter().enumerate().filter_map(|(tree, of)| Some((tree, of.soft?)));
-        trees.map(|(tree, soft)| Ok(Self { tree, system: SoftSystem::new(&model.soft[soft])? })).collect()
+        let one = |(tree, soft): (usize, usize)| {
+            let system = SoftSystem::new(&model.soft[soft])?;
+            let layout = SoftLayout::new(&system, [system.params()]);
+            Ok(Self { tree, system, layout })
+        };
+        trees.map(one).collect()
     }
 }
 
@@ -91,6 +97,12 @@ impl SoftStep {
         let mass = soft.system.mass(&params);
         let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
         Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity }
+    }
+
+    /// The step of a body that nothing touches.
+    pub(super) fn free(&self) -> FreeStart<'_> {
+        let Self { h, params, q, v, tau, gravity, .. } = self;
+        FreeStart { params, h: *h, gravity: (*gravity).into(), q, v, force: tau }
     }
 
     /// The velocity before the step.

@@ -2,24 +2,26 @@
 
 use std::cell::Cell;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
 use manyworlds_contact::solve::{
     ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish,
 };
-use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::tile_at;
+use manyworlds_shaders::{LANES, Scalar};
+use manyworlds_soft::FreeWork;
 use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
 use super::super::problem::{Home, Reading, Sides, Worlds};
 use super::super::seen::whole;
 use super::super::shared::Shared;
+use super::super::soft::SoftStep;
 use super::nonlinear::{Round, nonlinear};
 use crate::host::Packed;
 use crate::{Error, Summary};
@@ -28,6 +30,8 @@ thread_local! {
     /// What a thread solves one world after the other in. Given back in between, the memory of a large island would be
     /// taken from the system and cleared anew each time, which costs as much as a Newton step.
     static DESK: Cell<Desk> = Cell::default();
+    /// As [`DESK`], for bodies that nothing touches.
+    static FREE: Cell<FreeWork> = Cell::default();
 }
 
 /// Memory for a problem and for what solves it.
@@ -94,13 +98,22 @@ impl<T: Scalar> Chunk<T> {
         self.fetch_problems()?;
         let reading = Reading::new(self, Sides::Whole)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
-        let solve = |&world: &usize| solve(shared, &host, &worlds, world);
-        // A thread alone hands nothing over.
-        let solved: Vec<Solved> = if wanted.len() > 1 && rayon::current_num_threads() > 1 {
-            wanted.par_iter().filter_map(solve).collect()
-        } else {
-            wanted.iter().filter_map(solve).collect()
+        let is_free =
+            |world: &usize| shared.soft_alone && !shared.soft.is_empty() && host.worlds[*world].soft.is_empty();
+        let packs = packs(&wanted, is_free);
+        let solve = |pack: &&[usize]| -> Vec<Option<Solved>> {
+            let free = if is_free(&pack[0]) { solve_free(shared, &host, &worlds, pack) } else { Vec::new() };
+            let mut free = free.into_iter();
+            let one = |&world: &usize| free.next().flatten().or_else(|| solve(shared, &host, &worlds, world));
+            pack.iter().map(one).collect()
         };
+        // A thread alone hands nothing over.
+        let solved: Vec<_> = if packs.len() > 1 && rayon::current_num_threads() > 1 {
+            packs.par_iter().map(solve).collect()
+        } else {
+            packs.iter().map(solve).collect()
+        };
+        let solved: Vec<Solved> = solved.into_iter().flatten().flatten().collect();
         let mut answers = Answers::new(self)?;
         for set in &mut self.sets {
             set.status.iter_mut().for_each(|word| *word &= !status::HELD);
@@ -284,6 +297,57 @@ impl<T: Scalar> Chunk<T> {
         }
         self.store.write(b.info, 0, &infos)?;
         Ok(())
+    }
+}
+
+/// Worlds in packs, in their order: those of soft bodies that nothing touches by [`LANES`], each other one by itself.
+fn packs(wanted: &[usize], is_free: impl Fn(&usize) -> bool) -> Vec<&[usize]> {
+    let runs = wanted.chunk_by(|a, b| is_free(a) && is_free(b));
+    runs.flat_map(|run| run.chunks(LANES)).collect()
+}
+
+/// Worlds of soft bodies alone that nothing touches: side by side. `None`: a world wants more care.
+fn solve_free<T: Scalar>(
+    shared: &Shared<T>,
+    host: &Packed<'_, T>,
+    worlds: &Worlds<'_, T>,
+    pack: &[usize],
+) -> Vec<Option<Solved>> {
+    let steps: Vec<Vec<SoftStep>> = pack.iter().map(|&world| worlds.soft(shared, host, world)).collect();
+    let mut work = FREE.take();
+    let mut out: Vec<Option<Solved>> = pack.iter().map(|&world| Some(Solved::free(shared, world))).collect();
+    for (index, soft) in shared.soft.iter().enumerate() {
+        let starts: Vec<_> = steps.iter().map(|own| own[index].free()).collect();
+        let ends = soft.layout.free_steps(&starts, shared.tolerance / (shared.soft.len() as f64).sqrt(), &mut work);
+        let span = shared.model.trees[soft.tree].v.clone();
+        for (solved, end) in out.iter_mut().zip(ends) {
+            *solved = solved.take().zip(end).map(|(mut solved, end)| {
+                solved.outcome.v[span.clone()].copy_from_slice(&end.v);
+                solved.left.iter_mut().for_each(|left| left.square += end.momentum.powi(2));
+                solved
+            });
+        }
+    }
+    FREE.set(work);
+    out
+}
+
+impl Solved {
+    /// Without constraints, at rest.
+    fn free<T: Scalar>(shared: &Shared<T>, world: usize) -> Self {
+        let outcome = Outcome {
+            status: SolveStatus::Converged,
+            iterations: 0,
+            outer: 0,
+            stage: None,
+            v: vec![0.0; shared.model.n_v],
+            lambda: Vec::new(),
+            elapsed: Duration::ZERO,
+            trace: Vec::new(),
+        };
+        let is_exact = shared.solver.model() == ContactModel::Exact;
+        let left = is_exact.then_some(Left { square: 0.0, scaled: 0.0, solved: true });
+        Self { world, homes: Vec::new(), outcome, relaxed: Vec::new(), left }
     }
 }
 
