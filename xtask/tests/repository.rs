@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every crate may depend on those before it, and on no other (architecture: a crate knows only what is below it).
-const ORDER: [&str; 12] = [
+const ORDER: [&str; 13] = [
     "shaders",
     "model",
     "collide",
@@ -16,6 +16,7 @@ const ORDER: [&str; 12] = [
     "gradients",
     "manyworlds",
     "environments",
+    "render",
     "cli",
     "python",
 ];
