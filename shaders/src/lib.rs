@@ -14,6 +14,7 @@ pub mod math;
 mod prelude;
 mod real;
 pub mod registry;
+pub mod soft;
 pub use args::Args;
 pub use buffer::{Buffer, Kind};
 pub use real::{F32x8, F64x8, LANES, Mask, Pack, PackMask, Real, Scalar};

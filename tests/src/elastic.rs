@@ -381,6 +381,7 @@ impl Elastic {
             },
         };
         f(&StepInput {
+            first: Vec::new(),
             trees: trees.collect(),
             sparse: vec![sparse],
             contacts: &contacts,

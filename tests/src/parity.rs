@@ -9,6 +9,7 @@ mod gradient;
 mod island;
 mod newton_cr;
 mod sensors;
+mod soft;
 mod subadmm;
 
 use std::sync::Arc;
@@ -70,6 +71,7 @@ pub fn cases() -> Vec<Case> {
     cases.extend(contact::cases());
     cases.extend(gradient::cases());
     cases.extend(island::cases());
+    cases.extend(soft::cases());
     cases
 }
 

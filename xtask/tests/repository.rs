@@ -11,6 +11,7 @@ const ORDER: [&str; 13] = [
     "collide",
     "gpu",
     "sparse",
+    "soft",
     "dynamics",
     "contact",
     "gradients",

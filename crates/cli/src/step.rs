@@ -106,7 +106,9 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
     batch.read(0, FieldId::Sensor, &mut shown)?;
     let readings = places.into_iter().map(|range| shown[range].to_vec());
     let inspection = batch.inspect(0)?;
-    let body = |b: usize| model.bodies.get(b).map(|b| b.name.clone()).unwrap_or_default();
+    // Soft bodies are numbered behind all others.
+    let soft = |b: usize| b.checked_sub(model.bodies.len()).and_then(|s| model.soft.get(s)).map(|s| s.name.clone());
+    let body = |b: usize| model.bodies.get(b).map(|b| b.name.clone()).or_else(|| soft(b)).unwrap_or_default();
     let joint = |j: usize| model.joints.get(j).map(|j| j.name.clone()).unwrap_or_default();
     let tendon_names: Vec<String> = names(model.tendons.iter().map(|t| &t.name)).collect();
     let square = |m: &[f64]| m.chunks(model.n_v.max(1)).map(<[f64]>::to_vec).collect();

@@ -29,12 +29,16 @@ mod hull;
 pub mod organise;
 mod pairs;
 mod settings;
+mod soft;
 mod zone;
 
 pub use contact::Contact;
 pub use error::{CollideError, NonFinite};
 pub use settings::{CollisionSettings, Overrides};
+pub use soft::{Side, SoftContact};
 pub use zone::ray_meets;
+
+pub use engine::SoftPlace;
 
 use engine::{Engine, Memory};
 use manyworlds_model::Model;
@@ -100,5 +104,16 @@ impl CollisionModel {
         out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
         self.engine.collide(poses, overrides, &mut scratch.memory, out)
+    }
+    /// Finds the contacts of the soft bodies of the world that was collided last with this scratch, into `out`, with the
+    /// same overrides. `places` says of each soft body where it is.
+    pub fn collide_soft<'n>(
+        &self,
+        places: impl Fn(usize) -> SoftPlace<'n>,
+        overrides: &Overrides<'_>,
+        scratch: &mut Scratch,
+        out: &mut Vec<SoftContact>,
+    ) {
+        self.engine.collide_soft(places, overrides, &mut scratch.memory, out);
     }
 }

@@ -25,14 +25,17 @@ impl Parameter {
         use Parameter as P;
         all(values, f64::is_finite, "finite numbers")?;
         match self {
-            P::Timestep | P::BodyMass(_) => all(values, |x| x > 0.0, "a number above zero"),
+            P::Timestep | P::BodyMass(_) | P::Young | P::Density => all(values, |x| x > 0.0, "a number above zero"),
             P::CorrectionFraction => all(values, |x| (0.0..=1.0).contains(&x), "a number from 0 to 1"),
             P::CorrectionMax
             | P::RestitutionThreshold
             | P::JointStiffness(_)
             | P::JointDamping(_)
             | P::JointArmature(_)
-            | P::JointFriction(_) => all(values, |x| x >= 0.0, "a number not below zero"),
+            | P::JointFriction(_)
+            | P::StiffnessDamping
+            | P::MassDamping
+            | P::SurfaceFriction => all(values, |x| x >= 0.0, "a number not below zero"),
             // A direction or an orientation of another length would scale what it turns.
             P::BodyOrientation(_) | P::JointAxis(_) => match length(values) {
                 n if (n - 1.0).abs() < 1e-6 => Ok(()),
@@ -43,6 +46,7 @@ impl Parameter {
                 _ => Ok(()),
             },
             P::BodyInertia(_) => inertia(values),
+            P::Poisson => all(values, |x| (0.0..0.5).contains(&x), "a number from 0 to below 0.5"),
             P::Gravity
             | P::BodyPosition(_)
             | P::BodyCom(_)
@@ -52,7 +56,8 @@ impl Parameter {
             | P::ActuatorGear(_)
             | P::ActuatorGain(_)
             | P::ActuatorBias(_)
-            | P::CouplingCoefficients(_) => Ok(()),
+            | P::CouplingCoefficients(_)
+            | P::Pressure(_) => Ok(()),
         }
     }
 }

@@ -5,6 +5,8 @@ use std::ops::Range;
 use manyworlds_shaders::dynamics::sensors::Sensors;
 use manyworlds_shaders::dynamics::tree::{Tree, TreeDims, actuator_param, body_param, joint, joint_param, param};
 
+use crate::soft::soft_param;
+
 /// Sizes and structure of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeLayout {
@@ -69,6 +71,20 @@ pub enum Parameter {
     ActuatorForceRange(usize),
     /// Polynomial coefficients, constant first, 5.
     CouplingCoefficients(usize),
+    /// Young's modulus of a soft body, Pa.
+    Young,
+    /// Poisson's ratio of a soft body.
+    Poisson,
+    /// Density of a soft body, kg/m^3.
+    Density,
+    /// Damping of a soft body in proportion to its stiffness, s.
+    StiffnessDamping,
+    /// Damping of a soft body in proportion to its mass, 1/s.
+    MassDamping,
+    /// Coulomb friction coefficient of a soft body's surface.
+    SurfaceFriction,
+    /// Pressure in a region of a soft body, Pa.
+    Pressure(usize),
 }
 
 impl TreeLayout {
@@ -82,6 +98,12 @@ impl TreeLayout {
     #[must_use]
     pub fn sensors(&self) -> Option<Sensors<'_>> {
         self.sensor_at.map(|at| Sensors::new(&self.topology, at))
+    }
+
+    /// Whether it is a soft body: then no tree kernel but the one that moves states knows it.
+    #[must_use]
+    pub fn is_soft(&self) -> bool {
+        self.dims.is_soft()
     }
 
     /// Number of couplings.
@@ -99,8 +121,13 @@ impl TreeLayout {
             (index < n).then_some(start + at..start + at + count)
         };
         let dims = &self.dims;
+        let soft = |at: usize| {
+            let at = param::HEADER + at;
+            (self.is_soft() && at < dims.n_param as usize).then_some(at..at + 1)
+        };
+        let n_joint = if self.is_soft() { 0 } else { dims.n_joint as usize };
         let body = |b, at, count| record(b, dims.n_body as usize, body_param(b), at, count);
-        let joint = |j, at, count| record(j, dims.n_joint as usize, joint_param(dims, j), at, count);
+        let joint = |j, at, count| record(j, n_joint, joint_param(dims, j), at, count);
         let actuator = |a, at, count| record(a, dims.n_u as usize, actuator_param(dims, a), at, count);
         match parameter {
             P::Timestep => header(param::TIMESTEP, 1),
@@ -131,6 +158,13 @@ impl TreeLayout {
                 let start = dims.coupling_param as usize + c * param::COUPLING;
                 record(c, self.n_coupling(), start, param::COUPLING_COEFFICIENTS, 5)
             }
+            P::Young => soft(soft_param::YOUNG),
+            P::Poisson => soft(soft_param::POISSON),
+            P::Density => soft(soft_param::DENSITY),
+            P::StiffnessDamping => soft(soft_param::DAMPING),
+            P::MassDamping => soft(soft_param::MASS_DAMPING),
+            P::SurfaceFriction => soft(soft_param::FRICTION),
+            P::Pressure(region) => region.checked_add(soft_param::PRESSURE).and_then(soft),
         }
     }
 

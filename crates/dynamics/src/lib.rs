@@ -14,6 +14,7 @@ mod rows;
 mod sensors;
 mod set;
 mod settings;
+mod soft;
 mod view;
 
 pub use at_state::ForcesAt;
@@ -21,3 +22,4 @@ pub use error::TreeError;
 pub use layout::{Parameter, TreeLayout};
 pub use set::{TreeSet, compile};
 pub use settings::Settings;
+pub use soft::soft_param;

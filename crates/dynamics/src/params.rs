@@ -11,11 +11,7 @@ use crate::view::TreeView;
 /// One set of parameters, `n_param` reals.
 pub(crate) fn params(tree: &TreeView, dims: &TreeDims, settings: &Settings) -> Vec<f64> {
     let model = tree.model;
-    let mut params = Vec::with_capacity(dims.n_param as usize);
-    params.push(model.options.timestep);
-    params.extend(model.options.gravity.iter());
-    params.extend([settings.correction_fraction, settings.correction_max]);
-    params.extend([settings.restitution_threshold, settings.correction_slop]);
+    let mut params = header(model, settings);
     for b in tree.tree.bodies.clone() {
         body(model, b, b == tree.tree.bodies.start, &mut params);
     }
@@ -36,6 +32,15 @@ pub(crate) fn params(tree: &TreeView, dims: &TreeDims, settings: &Settings) -> V
     plan.params(&mut params);
     sensors.params(&mut params);
     debug_assert_eq!(params.len(), dims.n_param as usize);
+    params
+}
+
+/// What the parameters of every tree begin with.
+pub(crate) fn header(model: &Model, settings: &Settings) -> Vec<f64> {
+    let mut params = vec![model.options.timestep];
+    params.extend(model.options.gravity.iter());
+    params.extend([settings.correction_fraction, settings.correction_max]);
+    params.extend([settings.restitution_threshold, settings.correction_slop]);
     params
 }
 

@@ -1,6 +1,6 @@
 //! Tree sets: the trees of a model that one dispatch can step side by side.
 
-use manyworlds_model::Model;
+use manyworlds_model::{Model, SoftBody};
 
 use crate::error::TreeError;
 use crate::initial;
@@ -8,6 +8,7 @@ use crate::layout::TreeLayout;
 use crate::params;
 use crate::sensors;
 use crate::settings::Settings;
+use crate::soft;
 use crate::view::TreeView;
 
 /// Trees of equal topology; their parameters may differ.
@@ -32,6 +33,28 @@ pub struct TreeSet {
 }
 
 impl TreeSet {
+    /// A soft body: a set of its own.
+    fn soft(model: &Model, index: usize, soft: &SoftBody, settings: &Settings) -> Self {
+        let mut params = params::header(model, settings);
+        params.extend(soft::params(soft));
+        Self {
+            trees: vec![index],
+            layout: soft::layout(soft, settings.integrator),
+            params: vec![params],
+            actuators: vec![Vec::new()],
+            activations: vec![Vec::new()],
+            tendons: vec![Vec::new()],
+            sensors: vec![Vec::new()],
+            equalities: vec![Vec::new()],
+        }
+    }
+
+    /// Whether it is a soft body.
+    #[must_use]
+    pub fn is_soft(&self) -> bool {
+        self.layout.is_soft()
+    }
+
     /// Whether one set of parameters serves every tree.
     #[must_use]
     pub fn uniform(&self) -> bool {
@@ -49,6 +72,10 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
     sensors::check(model)?;
     let mut sets: Vec<TreeSet> = Vec::new();
     for index in 0..model.trees.len() {
+        if let Some(soft) = model.trees[index].soft {
+            sets.push(TreeSet::soft(model, index, &model.soft[soft], settings));
+            continue;
+        }
         let tree = TreeView::new(model, index, settings.integrator)?;
         let layout = tree.layout();
         let mut params = params::params(&tree, &layout.dims, settings);

@@ -9,9 +9,11 @@ use crate::tree::TreeInput;
 /// What a step of a world was: its trees before it, its contacts and blocks with their impulses.
 #[derive(Debug, Clone, Default)]
 pub struct StepInput<'a> {
+    /// First dof of each tree, then of each body that deforms; empty: one behind the other.
+    pub first: Vec<usize>,
     /// Trees, in the order of their dofs.
     pub trees: Vec<TreeInput<'a>>,
-    /// Bodies that deform; their dofs follow those of the trees.
+    /// Bodies that deform.
     pub sparse: Vec<SparseInput<'a>>,
     /// Contacts.
     pub contacts: &'a [ContactInput],

@@ -69,6 +69,11 @@ impl<'a> Linearised<'a> {
             first_sparse.push(n_v);
             n_v += body.b.len();
         }
+        if !input.first.is_empty() {
+            let (trees, sparse) = input.first.split_at(first.len());
+            first.copy_from_slice(trees);
+            first_sparse.copy_from_slice(sparse);
+        }
         let mut out = Self {
             islands: Vec::new(),
             n_v,

@@ -21,7 +21,8 @@ use crate::checkpoint::{Reader, Writer};
 use crate::field::{Field, FieldId, FieldMut, Number, Rows, rows, rows_mut};
 use crate::group::{Backend, Group, State, Worlds};
 use crate::{
-    BatchOptions, ContactImpulse, Error, Executor, GeomParameter, Inspection, Precision, StepProblem, Summary, memory,
+    BatchOptions, ContactImpulse, Error, Executor, GeomParameter, Inspection, Precision, SoftReport, StepProblem,
+    Summary, memory,
 };
 
 pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut, Product};
@@ -383,6 +384,15 @@ impl Batch {
     pub fn inspect(&mut self, world: usize) -> Result<Inspection, Error> {
         let (group, local) = self.find(world)?;
         self.groups[group].inspect(local)
+    }
+
+    /// The soft bodies of a world as they are now, in the order of the model.
+    ///
+    /// # Errors
+    /// [`Error::Index`], or a device that fails.
+    pub fn soft(&mut self, world: usize) -> Result<Vec<SoftReport>, Error> {
+        let (group, local) = self.find(world)?;
+        self.groups[group].soft(local)
     }
 
     /// What the contacts of all worlds did in the last step, world by world, appended to `out`; those without an impulse are

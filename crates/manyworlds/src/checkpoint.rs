@@ -5,7 +5,7 @@ use manyworlds_shaders::Scalar;
 use crate::Error;
 
 /// What every checkpoint begins with; the last byte is the version.
-const MAGIC: [u8; 8] = *b"mworlds\x05";
+const MAGIC: [u8; 8] = *b"mworlds\x06";
 
 /// Collects a checkpoint.
 #[derive(Debug, Default)]

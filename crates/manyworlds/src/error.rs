@@ -5,6 +5,9 @@ use manyworlds_model::ModelError;
 /// Misuse, bad input, or a machine that lacks what was asked for. What goes wrong inside a world is its status, not this.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A soft body that has no mechanics.
+    #[error(transparent)]
+    Soft(#[from] manyworlds_soft::SoftError),
     /// The model could not be read.
     #[error(transparent)]
     Model(#[from] ModelError),

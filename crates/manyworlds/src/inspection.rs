@@ -28,9 +28,9 @@ pub struct Inspection {
 /// One contact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContactReport {
-    /// Bodies of the model; the normal points from the first to the second.
+    /// Bodies of the model, its soft bodies numbered behind all others; the normal points from the first to the second.
     pub bodies: [usize; 2],
-    /// Geoms of the model.
+    /// Geoms of the model, soft bodies numbered behind them.
     pub geoms: [usize; 2],
     /// Midway between the surfaces, world frame, m.
     pub point: [f64; 3],
@@ -46,12 +46,23 @@ pub struct ContactReport {
     pub velocity: [f64; 3],
 }
 
+/// A soft body of a world as it is now.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SoftReport {
+    /// Where its nodes are, those that are pinned as well, world frame, m.
+    pub nodes: Vec<[f64; 3]>,
+    /// m^3
+    pub volume: f64,
+    /// Energy of its deformation, J.
+    pub energy: f64,
+}
+
 /// What a contact did in the last step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContactImpulse {
     /// World of the batch.
     pub world: usize,
-    /// Bodies of the model.
+    /// Bodies of the model, its soft bodies numbered behind all others.
     pub bodies: [usize; 2],
     /// Midway between the surfaces as they were when the step began, world frame, m.
     pub point: [f64; 3],

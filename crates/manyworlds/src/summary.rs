@@ -36,6 +36,12 @@ impl Summary {
         self.penetration = self.penetration.max(penetration);
     }
 
+    /// Takes in contacts that only the host knows.
+    pub(crate) fn count(&mut self, contacts: usize, penetration: f64) {
+        self.counted += contacts as f64;
+        self.penetration = self.penetration.max(penetration);
+    }
+
     /// Residuals of all islands that were found otherwise: the sum of the squared norms, and the largest scaled one.
     pub(crate) fn replace(&mut self, square: f64, scaled: f64) {
         self.residual = square;

@@ -5,7 +5,8 @@ use manyworlds_shaders::math::{quat_conjugate, quat_exp, quat_log, quat_mul, qua
 
 /// Where the parts of a joint stand: (first entry of q, first dof, whether a quaternion), plain ones one by one.
 fn parts(model: &Model) -> impl Iterator<Item = (usize, usize, bool)> {
-    model.joints.iter().flat_map(|joint| {
+    let soft = model.soft.iter().flat_map(|soft| soft.q.clone().zip(soft.v.clone()).map(|(q, v)| (q, v, false)));
+    let joints = model.joints.iter().flat_map(|joint| {
         let (q, v) = (joint.q_start, joint.v_start);
         let plain = |n: usize| (0..n).map(move |k| (q + k, v + k, false));
         match joint.kind {
@@ -13,7 +14,8 @@ fn parts(model: &Model) -> impl Iterator<Item = (usize, usize, bool)> {
             JointKind::Ball => plain(0).chain(Some((q, v, true))),
             JointKind::Hinge | JointKind::Slide => plain(1).chain(None),
         }
-    })
+    });
+    joints.chain(soft)
 }
 
 fn quaternion(q: &[f64], at: usize) -> [f64; 4] {

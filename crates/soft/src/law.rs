@@ -11,7 +11,7 @@ use nalgebra::{Matrix3, Vector3};
 use crate::svd::{Svd, svd};
 
 /// Two stretches whose sum is smaller turn into each other by any rotation; the derivative of the rotation is held there.
-const NO_SUM: f64 = 1e-9;
+const NO_SUM: f64 = 1e-6;
 
 /// Lame parameters and a pressure, Pa.
 #[derive(Debug, Clone, Copy)]

@@ -6,8 +6,10 @@
 mod element;
 mod error;
 mod law;
+mod packed;
 mod svd;
 mod system;
 
 pub use error::SoftError;
+pub use packed::SoftLayout;
 pub use system::{SoftParams, SoftSystem};

@@ -11,7 +11,7 @@ use crate::error::SoftError;
 use crate::law::{Moduli, green_strain, positive, small_strain};
 
 /// In place of the first degree of freedom of a node that is pinned.
-const PINNED: u32 = u32::MAX;
+pub(crate) const PINNED: u32 = u32::MAX;
 
 /// What worlds of one model may have of their own.
 #[derive(Debug, Clone, PartialEq)]
@@ -296,19 +296,38 @@ impl SoftSystem {
     }
 
     fn moduli(&self, params: &SoftParams, element: usize) -> Moduli {
-        let own = self.begins[element] as usize..self.begins[element + 1] as usize;
-        let pressure = self.regions[own].iter().map(|&region| params.pressures[region as usize]).sum();
+        let pressure = self.regions_of(element).iter().map(|&region| params.pressures[region as usize]).sum();
         Moduli::new(&params.material, pressure)
     }
 
     /// First degrees of freedom of an element's nodes.
-    fn dofs_of(&self, element: usize) -> &[u32] {
+    pub(crate) fn dofs_of(&self, element: usize) -> &[u32] {
         &self.dofs[element * self.each..(element + 1) * self.each]
     }
 
-    fn gradients_at(&self, element: usize, point: usize) -> &[Vector3<f64>] {
+    pub(crate) fn gradients_at(&self, element: usize, point: usize) -> &[Vector3<f64>] {
         let at = (element * self.points + point) * self.each;
         &self.gradients[at..at + self.each]
+    }
+
+    /// Points of integration of an element.
+    pub(crate) fn points(&self) -> usize {
+        self.points
+    }
+
+    /// Volume that each free node stands for, m^3.
+    pub(crate) fn node_volumes(&self) -> &[f64] {
+        &self.node_volumes
+    }
+
+    /// Volume of a point of integration, m^3.
+    pub(crate) fn volume_at(&self, element: usize, point: usize) -> f64 {
+        self.volumes[element * self.points + point]
+    }
+
+    /// Regions that an element is in.
+    pub(crate) fn regions_of(&self, element: usize) -> &[u32] {
+        &self.regions[self.begins[element] as usize..self.begins[element + 1] as usize]
     }
 
     /// `F = I + sum q_a g_a^T`.

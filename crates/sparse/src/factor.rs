@@ -90,14 +90,20 @@ impl Factor {
         self.symbolic.fronts.last().map_or(&[], |front| self.front(front).0)
     }
 
-    /// `reduced x = x`.
-    pub fn solve_reduced(&self, x: &mut [f64]) {
+    /// `U^T x = x` with [`Self::last`]; constraints touch little, so most of what comes before their own is zero.
+    pub fn half_solve_reduced(&self, x: &mut [f64]) {
         let (u, m) = (self.last(), x.len().max(1));
-        for (i, row) in u.chunks_exact(m).enumerate() {
+        for (i, row) in u.chunks_exact(m).enumerate().skip(x.iter().take_while(|x| **x == 0.0).count()) {
             x[i] /= row[i];
             let own = -x[i];
             x[i + 1..].iter_mut().zip(&row[i + 1..]).for_each(|(x, u)| *x = own.mul_add(*u, *x));
         }
+    }
+
+    /// `reduced x = x`.
+    pub fn solve_reduced(&self, x: &mut [f64]) {
+        let (u, m) = (self.last(), x.len().max(1));
+        self.half_solve_reduced(x);
         for (i, row) in u.chunks_exact(m).enumerate().rev() {
             x[i] = (x[i] - dot(&row[i + 1..], &x[i + 1..])) / row[i];
         }
@@ -155,7 +161,7 @@ fn mirrored(a: &[f64], m: usize) -> Vec<f64> {
 }
 
 /// Sum of products: four sums, since one alone would wait for each of its terms.
-fn dot(x: &[f64], y: &[f64]) -> f64 {
+pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     let ((x, x_end), (y, y_end)) = (x.as_chunks::<4>(), y.as_chunks::<4>());
     let mut sums = [0.0; 4];
     for (x, y) in x.iter().zip(y) {

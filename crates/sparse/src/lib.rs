@@ -10,9 +10,11 @@ mod dense;
 mod factor;
 mod matrix;
 mod operator;
+mod plan;
 mod symbolic;
 
 pub use factor::{Factor, NotPositive};
 pub use matrix::SparseMatrix;
 pub use operator::SparseOperator;
+pub use plan::BlockPlan;
 pub use symbolic::Ordering;

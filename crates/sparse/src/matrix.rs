@@ -89,6 +89,13 @@ impl SparseMatrix {
         })
     }
 
+    /// Adds to an entry of the diagonal; to none that the pattern does not have.
+    pub fn add_diagonal(&mut self, i: usize, x: f64) {
+        if let Some(at) = self.position(i, i) {
+            self.values[at] += x;
+        }
+    }
+
     /// `y += M x`.
     pub fn add_times(&self, x: &[f64], y: &mut [f64]) {
         for (i, y) in y.iter_mut().enumerate().take(self.n()) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::factor::{Factor, NotPositive};
+use crate::factor::{Factor, NotPositive, dot};
 use crate::matrix::SparseMatrix;
 use crate::symbolic::Ordering;
 
@@ -75,10 +75,9 @@ impl SparseOperator {
     /// As [`Self::spread`].
     #[must_use]
     pub fn compliance(&self, dofs: &[u32], rows: &[f64]) -> Vec<f64> {
-        let (j, n) = (self.spread(dofs, rows), self.touched.len().max(1));
-        let mut y = j.clone();
-        y.chunks_exact_mut(n).for_each(|row| self.factor.solve_reduced(row));
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        j.chunks_exact(n).flat_map(|j| y.chunks_exact(n).map(move |y| dot(j, y))).collect()
+        // X X^T with X^T = U^-T J^T.
+        let (mut x, n) = (self.spread(dofs, rows), self.touched.len().max(1));
+        x.chunks_exact_mut(n).for_each(|row| self.factor.half_solve_reduced(row));
+        x.chunks_exact(n).flat_map(|a| x.chunks_exact(n).map(move |b| dot(a, b))).collect()
     }
 }

@@ -32,6 +32,12 @@ impl Ordering {
         let found = amd::order(n as i64, &begins, &columns, &amd::Control::default());
         Self(found.map_or_else(|_| natural(), |(order, ..)| order.into_iter().map(|i| i as u32).collect()))
     }
+
+    /// Row of the matrix at each position.
+    #[must_use]
+    pub fn order(&self) -> &[u32] {
+        &self.0
+    }
 }
 
 /// Columns that are eliminated together.

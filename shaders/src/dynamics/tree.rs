@@ -91,6 +91,12 @@ pub struct TreeOnly {
     pub tree: TreeDims,
 }
 impl TreeDims {
+    /// Whether it is a soft body, which has joints but no bodies.
+    #[must_use]
+    pub fn is_soft(&self) -> bool {
+        self.n_body == 0 && self.n_joint > 0
+    }
+
     /// First velocity in a lane of `state`, which holds q, v, ctrl, tau, act.
     #[inline(always)]
     #[must_use]

@@ -37,6 +37,7 @@ mod round_trips;
 mod sensors;
 mod single_precision;
 mod smoothing;
+mod soft;
 mod standing;
 mod step_problem;
 mod stiction;

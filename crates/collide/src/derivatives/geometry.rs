@@ -9,7 +9,8 @@ use super::field::{self, Shaped};
 use super::local::{Local, plane_of};
 use super::slope::{ContactSlope, Side, Touch};
 use crate::hull::Hull;
-use crate::{CollideError, Contact};
+use crate::soft::Side as Soft;
+use crate::{CollideError, Contact, SoftContact};
 
 /// What the derivatives of contacts need to know of a model.
 #[derive(Debug)]
@@ -183,32 +184,94 @@ impl ContactGeometry {
         sizes: &[[f64; 3]],
     ) -> Result<(Touch, [Pose; 2]), &'static str> {
         let geoms = contact.geoms.map(|g| g as usize);
-        let (n, p) = (Vector3::from(contact.normal), Vector3::from(contact.point));
-        let one = |geom: usize, sign: f64| -> Result<(Local, Side, Few, Pose), &'static str> {
-            let solid = self.solid(geom, sizes.get(geom).copied()).ok_or(NO_SIZES)?;
-            let place = self.place(geom, pose);
-            let axes: Matrix3<f64> = place.rotation.to_rotation_matrix().into_inner();
-            let out = n * sign;
-            // The surface point is half the distance behind the contact's, the core's the rounding behind that.
-            let core = p - out * (0.5 * contact.distance + solid.rounding());
-            let local = place.inverse_transform_point(&Point3::from(core)).coords;
-            let out = axes.transpose() * out;
-            let feature = solid.feature(local, out)?;
-            let side = Side {
-                core,
-                rounding: solid.rounding(),
-                bend: axes * feature.bend * axes.transpose(),
-                slides: feature.slides.map(|v| axes * v),
-                holds: feature.holds.map(|v| axes * v),
-            };
-            let edges = solid.edges_across(local, out).map(|v| axes * v);
-            Ok((feature, side, edges, place))
-        };
-        let (first, side_a, edges_a, place_a) = one(geoms[0], 1.0)?;
-        let (second, side_b, edges_b, place_b) = one(geoms[1], -1.0)?;
-        let sides = tie([first, second], [side_a, side_b], &[edges_a, edges_b], n)?;
-        Ok((Touch { sides, normal: n, point: p, distance: contact.distance }, [place_a, place_b]))
+        let at = At { point: contact.point.into(), normal: contact.normal.into(), distance: contact.distance };
+        let a = self.geom_side(geoms[0], 1.0, &at, pose, sizes)?;
+        let b = self.geom_side(geoms[1], -1.0, &at, pose, sizes)?;
+        let At { point, normal, distance } = at;
+        let sides = tie([a.local, b.local], [a.side, b.side], &[a.edges, b.edges], normal)?;
+        Ok((Touch { sides, normal, point, distance }, [a.place, b.place]))
     }
+
+    /// Derivative of a contact of a rigid geom and a node of a soft body, whose surface lies `radius` outside of it: by the
+    /// twists of the geom's body and of the node, which only moves. `pose` and `sizes`: as for [`Self::slope`].
+    ///
+    /// # Errors
+    /// Why the contact has none: it is one inside of a triangle or of two soft bodies, and as for [`Self::slope`].
+    pub fn soft_slope(
+        &self,
+        contact: &SoftContact,
+        radius: f64,
+        pose: impl Fn(usize) -> [f64; 7],
+        sizes: &[[f64; 3]],
+    ) -> Result<ContactSlope, String> {
+        let (Soft::Rigid { geom, .. }, Soft::Soft { weights, .. }) = (contact.sides[0], contact.sides[1]) else {
+            return Err("a contact of two soft bodies".into());
+        };
+        let geom = geom as usize;
+        let why = |what: &str| {
+            format!("a contact between {} (geom {geom}) and a soft body: {what}", name(&self.shapes[geom]))
+        };
+        if !weights.contains(&1.0) {
+            return Err(why("it lies inside of a triangle"));
+        }
+        let at = At { point: contact.point.into(), normal: contact.normal.into(), distance: contact.distance };
+        let a = self.geom_side(geom, 1.0, &at, &pose, sizes).map_err(why)?;
+        let At { point, normal, distance } = at;
+        let node = Side {
+            core: point + normal * (0.5 * distance + radius),
+            rounding: radius,
+            bend: Matrix3::zeros(),
+            slides: Few::default(),
+            holds: Few::default(),
+        };
+        let edges = [a.edges, Few::default()];
+        let sides = tie([a.local, Local::default()], [a.side, node], &edges, normal).map_err(why)?;
+        Touch { sides, normal, point, distance }.slope().ok_or_else(|| why(UNDETERMINED))
+    }
+
+    /// What a contact touches of a geom; `sign`: 1 for the first of the two, -1 for the second.
+    fn geom_side(
+        &self,
+        geom: usize,
+        sign: f64,
+        at: &At,
+        pose: &impl Fn(usize) -> [f64; 7],
+        sizes: &[[f64; 3]],
+    ) -> Result<GeomSide, &'static str> {
+        let solid = self.solid(geom, sizes.get(geom).copied()).ok_or(NO_SIZES)?;
+        let place = self.place(geom, pose);
+        let axes: Matrix3<f64> = place.rotation.to_rotation_matrix().into_inner();
+        let out = at.normal * sign;
+        // The surface point is half the distance behind the contact's, the core's the rounding behind that.
+        let core = at.point - out * (0.5 * at.distance + solid.rounding());
+        let local = place.inverse_transform_point(&Point3::from(core)).coords;
+        let out = axes.transpose() * out;
+        let feature = solid.feature(local, out)?;
+        let side = Side {
+            core,
+            rounding: solid.rounding(),
+            bend: axes * feature.bend * axes.transpose(),
+            slides: feature.slides.map(|v| axes * v),
+            holds: feature.holds.map(|v| axes * v),
+        };
+        let edges = solid.edges_across(local, out).map(|v| axes * v);
+        Ok(GeomSide { local: feature, side, edges, place })
+    }
+}
+
+/// Where a contact is.
+struct At {
+    point: Vector3<f64>,
+    normal: Vector3<f64>,
+    distance: f64,
+}
+
+/// What touches of a geom.
+struct GeomSide {
+    local: Local,
+    side: Side,
+    edges: Few,
+    place: Pose,
 }
 
 /// Says which shape's face the normal belongs to, and what is free to slide then.

@@ -13,6 +13,7 @@ mod place;
 mod polish;
 mod sdf;
 mod sink;
+mod soft;
 mod terrain;
 
 use manyworlds_model::{HeightField, Mesh, Model, Sdf};
@@ -28,6 +29,7 @@ use parry3d_f64::math::{Matrix, Rotation, Vector};
 use place::{Geom, Placed};
 use rayon::prelude::*;
 use sink::Sink;
+pub use soft::SoftPlace;
 use terrain::Terrain;
 
 /// A model, prepared.
@@ -42,6 +44,7 @@ pub(crate) struct Engine {
     meshes: Vec<Polyhedron>,
     fields: Vec<Terrain>,
     sdfs: Vec<Sdf>,
+    surfaces: soft::Surfaces,
     /// m
     speculative: f64,
     /// Relative, of the poses.
@@ -55,6 +58,7 @@ pub(crate) struct Memory {
     grid: Grid,
     workspace: Workspace,
     candidates: sdf::Candidates,
+    soft: soft::Scratch,
 }
 
 impl Engine {
@@ -68,8 +72,11 @@ impl Engine {
         let meshes: Vec<_> = hulls.par_iter().map(Polyhedron::new).collect();
         let (geoms, rest) = place::prepare(model, &filter, &hulls, &meshes, &fields);
         let broad = Broad::new(&geoms, filter, settings.speculative_distance)?;
+        let surfaces = soft::Surfaces::new(model, settings.speculative_distance);
         let mut moving: Vec<u32> = (0..geoms.len() as u32).filter(|&g| geoms[g as usize].body.is_some()).collect();
-        if let Broad::List(pairs) = &broad {
+        if let Broad::List(pairs) = &broad
+            && surfaces.is_empty()
+        {
             let mut used = vec![false; geoms.len()];
             pairs.iter().for_each(|p| (used[p.a as usize], used[p.b as usize]) = (true, true));
             moving.retain(|&g| used[g as usize]);
@@ -82,6 +89,7 @@ impl Engine {
             meshes,
             fields,
             sdfs: model.sdfs.clone(),
+            surfaces,
             speculative: settings.speculative_distance,
             pose_rounding: settings.pose_rounding.max(f64::EPSILON),
         })
@@ -96,7 +104,7 @@ impl Engine {
         out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
         out.clear();
-        let Memory { placed, grid, workspace, candidates } = memory;
+        let Memory { placed, grid, workspace, candidates, .. } = memory;
         self.place(poses, overrides, placed)?;
         workspace.points.rounding.relative = self.pose_rounding;
         let mut sink = Sink::new(out, self.pose_rounding);

@@ -34,9 +34,13 @@ pub(super) fn checked(at: impl Fn() -> String, matrix: &SparseMatrix, n: usize) 
         finite(|| format!("{}[{i}][{j}]", at()), &[x])?;
         largest = largest.max(x.abs());
     }
+    // Row by row, the mirror images in another row come in its order.
+    let mut next = vec![0; n];
     for (i, j, x) in matrix.entries() {
         // An entry without a mirror image is none of a symmetric pattern, however small it is.
-        let other = matrix.get(j, i);
+        let (columns, values) = matrix.row(j);
+        let other = (columns.get(next[j]) == Some(&(i as u32))).then(|| values[next[j]]);
+        next[j] += 1;
         if other.is_none_or(|other| (x - other).abs() > ASYMMETRY * largest) {
             let other = other.map_or_else(|| "none".to_owned(), |x| x.to_string());
             return Err(ProblemError::new(at(), format!("not symmetric: [{i}][{j}] is {x}, [{j}][{i}] is {other}")));

@@ -66,13 +66,17 @@ impl<T: Scalar> Chunk<T> {
         }
         self.summarise_islands(&mut out[first..])?;
         for (index, (summary, world)) in out[first..].iter_mut().zip(&self.host.worlds).enumerate() {
-            summary.contacts = world.contacts.len() as u32;
+            summary.contacts = (world.contacts.len() + world.soft.len()) as u32;
+            let deepest = world.soft.iter().fold(0.0, |most: f64, contact| most.max(-contact.distance));
+            summary.count(world.soft.len(), deepest);
             let answer = self.answers.get(index).and_then(Option::as_ref);
             // Another contact than the certificate's has no certificate but its solver's word.
             if answer.is_some_and(|answer| !answer.relaxed.is_empty()) {
                 summary.status |= status::RELAXED;
             }
-            if let Some(answer) = answer.filter(|_| of == Of::Step || model != ContactModel::Exact) {
+            // Kernels know nothing of the impulses of soft bodies.
+            let by_host = of == Of::Step || model != ContactModel::Exact || !self.shared.soft.is_empty();
+            if let Some(answer) = answer.filter(|_| by_host) {
                 answer.note(summary);
             }
             summary.close();

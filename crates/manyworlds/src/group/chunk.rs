@@ -58,6 +58,7 @@ pub(crate) struct ChunkSet<T> {
     pub(crate) step: SetStep,
     /// Trees of one world in this set.
     pub(crate) k: usize,
+    /// Poses of bodies; of a soft body its state.
     pub(super) poses: Vec<T>,
     pub(super) speeds: Vec<T>,
     pub(crate) status: Vec<u32>,
@@ -218,7 +219,8 @@ impl<T: Scalar> Chunk<T> {
             set.status = vec![0; padded];
             set.status[lanes..].fill(status::FROZEN);
             self.store.write_index(b.status, 0, &set.status)?;
-            set.poses = vec![T::default(); tile_len(width, lanes, POSE * n_body)];
+            let looked_at = if d.is_soft() { d.n_state() } else { POSE * n_body };
+            set.poses = vec![T::default(); tile_len(width, lanes, looked_at)];
             set.speeds = vec![T::default(); tile_len(width, lanes, SPEED * n_body)];
             let tree_set = &self.shared.sets[index];
             self.store.resize(b.topology, tree_set.layout.topology.len().max(1))?;

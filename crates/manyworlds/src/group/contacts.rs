@@ -1,5 +1,6 @@
 //! The impulses of all contacts of all worlds after a step, as forces on bodies are found from them.
 
+use manyworlds_collide::Side;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::index::slot_at;
@@ -9,6 +10,13 @@ use super::seen::Seen;
 use super::shared::Shared;
 use crate::host::Place;
 use crate::{ContactImpulse, Error};
+
+/// In world axes, from its parts in the contact's frame.
+fn impulse(world: usize, bodies: [usize; 2], point: [f64; 3], normal: [f64; 3], parts: [f64; 3]) -> ContactImpulse {
+    let [t1, t2] = tangents(normal);
+    let impulse = std::array::from_fn(|k| t1[k] * parts[0] + t2[k] * parts[1] + normal[k] * parts[2]);
+    ContactImpulse { world, bodies, point, impulse }
+}
 
 /// Appends those of a chunk whose first world has number `first`.
 pub(super) fn impulses<T: Scalar>(
@@ -48,14 +56,17 @@ pub(super) fn impulses<T: Scalar>(
             if parts == [0.0; 3] {
                 continue;
             }
-            let normal = contact.normal.map(Scalar::to_f64);
-            let [t1, t2] = tangents(normal);
-            out.push(ContactImpulse {
-                world: first + world,
-                bodies: contact.bodies.map(|b| b as usize),
-                point: contact.point.map(Scalar::to_f64),
-                impulse: std::array::from_fn(|k| t1[k] * parts[0] + t2[k] * parts[1] + normal[k] * parts[2]),
+            let bodies = contact.bodies.map(|b| b as usize);
+            out.push(impulse(first + world, bodies, contact.point, contact.normal, parts));
+        }
+        for (contact, parts) in
+            of_world.soft.iter().zip(&of_world.soft_impulses).filter(|(_, parts)| **parts != [0.0; 3])
+        {
+            let bodies = contact.sides.map(|side| match side {
+                Side::Rigid { body, .. } => body as usize,
+                Side::Soft { soft, .. } => shared.model.bodies.len() + soft as usize,
             });
+            out.push(impulse(first + world, bodies, contact.point, contact.normal, *parts));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use manyworlds_shaders::dynamics::tree::{RowRecord, Tree, row};
 use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::chunk::Chunk;
-use super::problem::Home;
+use super::problem::{Home, Reading, Sides};
 use super::seen::whole;
 use super::shared::Shared;
 use crate::host::Place;
@@ -38,6 +38,9 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
         for (j, &model_tree) in set.trees.iter().enumerate() {
             let lane = chunk.sets[index].lane(world, j);
             let v_begin = model.trees[model_tree].v.start;
+            if set.is_soft() {
+                continue;
+            }
             for (buffer, to) in [(b.mass, &mut out.mass), (b.momentum, &mut out.momentum)] {
                 let entries = chunk.read_lane(buffer, lane, dims.n_m as usize)?;
                 fill_dense(&tree, &entries, v_begin, n_v, to);
@@ -123,6 +126,7 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
         }
         out.contacts.push(report);
     }
+    inspect_soft(shared, chunk, world, &mut homes, &mut out)?;
     let relaxed = chunk.answers.get(world).and_then(Option::as_ref).into_iter().flat_map(|answer| &answer.relaxed);
     for (number, of) in relaxed.enumerate() {
         let is_its = |home: Home| match (of.home, home) {
@@ -138,6 +142,40 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
     chunk.summarise(&mut summaries)?;
     out.summary = summaries[world];
     Ok(out)
+}
+
+/// Adds what there is of soft bodies.
+fn inspect_soft<T: Scalar>(
+    shared: &Shared<T>,
+    chunk: &mut Chunk<T>,
+    world: usize,
+    homes: &mut Vec<(Home, RelaxedOf)>,
+    out: &mut Inspection,
+) -> Result<(), Error> {
+    if shared.soft.is_empty() {
+        return Ok(());
+    }
+    let (model, n_v) = (&shared.model, shared.model.n_v);
+    let problem = super::problem::problem(shared, chunk, world)?.problem;
+    let reading = Reading::new(chunk, Sides::Whole)?;
+    let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
+    let steps = worlds.soft(shared, &host, world);
+    for ((own, step), operator) in shared.soft.iter().zip(&steps).zip(&problem.sparse) {
+        let span = model.trees[own.tree].v.clone();
+        for (i, (m, weight)) in step.mass_and_weight().enumerate() {
+            out.mass[(span.start + i) * (n_v + 1)] = m;
+            out.bias[span.start + i] = -weight;
+        }
+        for (i, j, x) in operator.matrix().entries() {
+            out.momentum[(span.start + i) * n_v + span.start + j] = x;
+        }
+        out.v_free[span.clone()].copy_from_slice(&problem.v_free[span]);
+    }
+    for (contact, report) in worlds.soft_reports(shared, &host, world).into_iter().enumerate() {
+        homes.push((Home::Soft { contact }, RelaxedOf::Contact(out.contacts.len())));
+        out.contacts.push(report);
+    }
+    Ok(())
 }
 
 /// Three numbers of a buffer.

@@ -15,6 +15,7 @@ mod record;
 mod save;
 mod seen;
 mod shared;
+mod soft;
 mod step;
 
 use std::ops::Range;
@@ -59,6 +60,7 @@ pub(crate) trait Worlds: Send + Differentiable {
     fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
     fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
     fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
+    fn soft(&mut self, world: usize) -> Result<Vec<crate::SoftReport>, Error>;
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Appends the contacts that acted; `first` is the group's first world.
     fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error>;
@@ -114,7 +116,8 @@ impl<T: Scalar> Group<T> {
     /// Compiles the model and makes `n_world` worlds in its initial state.
     pub(crate) fn new(model: &Model, n_world: usize, options: &BatchOptions, backend: &Backend) -> Result<Self, Error> {
         let shared = Arc::new(Shared::new(model, options)?);
-        let widest = shared.sets.iter().map(|set| set.layout.dims.n_v).max().unwrap_or(0);
+        let trees = shared.sets.iter().filter(|set| !set.is_soft());
+        let widest = trees.map(|set| set.layout.dims.n_v).max().unwrap_or(0);
         if widest > backend.most_dofs() {
             return Err(Error::Option {
                 option: "executor",
@@ -353,6 +356,11 @@ impl<T: Scalar> Worlds for Group<T> {
             contacts::impulses(&self.shared, chunk, first + number * self.chunk_worlds, out)?;
         }
         Ok(())
+    }
+
+    fn soft(&mut self, world: usize) -> Result<Vec<crate::SoftReport>, Error> {
+        let (c, w) = self.place(world);
+        soft::report(&self.shared, &mut self.chunks[c], w)
     }
 
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error> {

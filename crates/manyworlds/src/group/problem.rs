@@ -15,6 +15,7 @@ use super::chunk::Chunk;
 use super::inspect::fill_dense;
 use super::seen::Seen;
 use super::shared::Shared;
+use super::soft::Linearised;
 use crate::host::{self, Packed, Place, SideTree};
 use crate::{Error, StepProblem};
 
@@ -27,6 +28,8 @@ pub(super) enum Home {
     Row { set: usize, at: usize, constraint: Option<usize> },
     /// Three numbers of a constraint of an island.
     Island { constraint: usize },
+    /// Those of a contact of soft bodies, which the host keeps.
+    Soft { contact: usize },
 }
 
 /// The problem of one world with what its constraints carry and where that stands.
@@ -44,8 +47,10 @@ pub(super) struct WorldProblem {
 pub(super) fn problem<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world: usize) -> Result<StepProblem, Error> {
     chunk.finish()?;
     let reading = Reading::new(chunk, Sides::ByBody)?;
+    let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
+    let soft = worlds.soft_about(shared, &host, world);
     let WorldProblem { problem, mut impulse, velocity, .. } =
-        reading.of(&*chunk.store).world(shared, &chunk.host.packed(), world, ContactProblem::default(), true)?;
+        worlds.world(shared, &host, world, ContactProblem::default(), true, soft)?;
     // Those of a world that was reset are gone.
     let answer = chunk.answers.get(world).and_then(Option::as_ref);
     if let Some(answer) = answer.filter(|answer| !answer.impulse.is_empty()) {
@@ -73,11 +78,13 @@ pub(super) struct Reading<T> {
 }
 
 /// Those of one set.
-struct SetBuffers<N> {
+pub(super) struct SetBuffers<N> {
     momentum: N,
     b: N,
     velocity: N,
-    state: N,
+    pub(super) motion: N,
+    pub(super) pose: N,
+    pub(super) state: N,
     row: N,
     constraint: N,
     impulse: N,
@@ -100,6 +107,8 @@ impl<T: Scalar> Reading<T> {
                 momentum: read(b.momentum)?,
                 b: read(b.b)?,
                 velocity: read(b.velocity)?,
+                motion: read(b.motion)?,
+                pose: read(b.pose)?,
                 state: read(b.state)?,
                 row: read(b.row)?,
                 constraint: read(b.constraint)?,
@@ -123,6 +132,8 @@ impl<T: Scalar> Reading<T> {
             momentum: set.momentum.of(store),
             b: set.b.of(store),
             velocity: set.velocity.of(store),
+            motion: set.motion.of(store),
+            pose: set.pose.of(store),
             state: set.state.of(store),
             row: set.row.of(store),
             constraint: set.constraint.of(store),
@@ -144,9 +155,9 @@ impl<T: Scalar> Reading<T> {
 
 /// The worlds of a chunk, by the buffers that their problems are made of.
 pub(super) struct Worlds<'a, T> {
-    width: usize,
+    pub(super) width: usize,
     sides_as: Sides,
-    sets: Vec<SetBuffers<&'a [T]>>,
+    pub(super) sets: Vec<SetBuffers<&'a [T]>>,
     islands: IslandBuffers<&'a [T]>,
 }
 
@@ -175,16 +186,17 @@ struct TreeAt {
 }
 
 /// A problem on its way, with what its constraints carry.
-struct Building {
-    builder: ProblemBuilder,
-    impulse: Vec<f64>,
-    homes: Vec<Home>,
+pub(super) struct Building {
+    pub(super) builder: ProblemBuilder,
+    pub(super) impulse: Vec<f64>,
+    pub(super) homes: Vec<Home>,
     /// The side at hand, `[rows, count]`.
     jacobian: Vec<f64>,
 }
 
 impl<T: Scalar> Worlds<'_, T> {
-    /// The problem of one world, in the memory of another, with the responses or without.
+    /// The problem of one world, in the memory of another, with the responses or without; `soft`: the steps of its soft bodies
+    /// about some velocity.
     pub(super) fn world(
         &self,
         shared: &Shared<T>,
@@ -192,6 +204,7 @@ impl<T: Scalar> Worlds<'_, T> {
         world: usize,
         memory: ContactProblem,
         responses: bool,
+        soft: Vec<Linearised>,
     ) -> Result<WorldProblem, Error> {
         let fault = |error: ProblemError| Error::NoProblem { world, why: error.to_string() };
         let sides = host.islands.sides_of(world);
@@ -200,14 +213,19 @@ impl<T: Scalar> Worlds<'_, T> {
         // Contacts first, then what holds.
         blocks.sort_by_key(|block| !matches!(block.law, Law::Contact { .. }));
         let widest = shared.sets.iter().map(|set| set.layout.dims.n_v as usize).max().unwrap_or(0);
-        let mut builder = self.begin(shared, world, memory).map_err(fault)?;
+        let mut builder = self.begin(shared, world, memory, soft).map_err(fault)?;
         if !responses {
             builder = builder.without_responses();
         }
         builder.reserve(blocks.len(), 6 * widest * blocks.len());
         let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
         let mut building = Building { builder, impulse, homes, jacobian: Vec::new() };
-        for block in &blocks {
+        let (contacts, held) = blocks.split_at(blocks.partition_point(|b| matches!(b.law, Law::Contact { .. })));
+        for block in contacts {
+            self.block(shared, block, &mut building).map_err(fault)?;
+        }
+        self.soft_contacts(shared, host, world, &mut building).map_err(fault)?;
+        for block in held {
             self.block(shared, block, &mut building).map_err(fault)?;
         }
         for (set, own) in shared.sets.iter().enumerate() {
@@ -218,8 +236,13 @@ impl<T: Scalar> Worlds<'_, T> {
         }
         let Building { builder, impulse, homes, .. } = building;
         let problem = builder.finish(Vec::new()).map_err(fault)?;
-        let velocity = self.by_dof(shared, world, |set, own| (own.velocity, set.layout.dims.n_v as usize, 0));
+        let velocity = self.after(shared, world);
         Ok(WorldProblem { problem, impulse, homes, velocity })
+    }
+
+    /// The velocity that a world's step ended with, `[n_v]`.
+    pub(super) fn after(&self, shared: &Shared<T>, world: usize) -> Vec<f64> {
+        self.by_dof(shared, world, |set, own| (own.velocity, set.layout.dims.n_v as usize, 0))
     }
 
     /// The velocity of a world before its step, `[n_v]`.
@@ -249,18 +272,24 @@ impl<T: Scalar> Worlds<'_, T> {
     }
 
     /// A problem of this world's trees, without constraints yet.
-    fn begin(&self, shared: &Shared<T>, world: usize, memory: ContactProblem) -> Result<ProblemBuilder, ProblemError> {
+    fn begin(
+        &self,
+        shared: &Shared<T>,
+        world: usize,
+        memory: ContactProblem,
+        soft: Vec<Linearised>,
+    ) -> Result<ProblemBuilder, ProblemError> {
         let model = &shared.model;
         let spans: Vec<[usize; 2]> = model.trees.iter().map(|tree| [tree.v.start, tree.v.len()]).collect();
         let mut parent = vec![-1; model.n_v];
         let ends = model.trees.iter().scan(0, |end, tree| {
-            *end += tree.v.len() * tree.v.len();
+            *end += if tree.soft.is_some() { 0 } else { tree.v.len() * tree.v.len() };
             Some(*end)
         });
         let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
         let mut matrices = vec![0.0; begins[model.trees.len()]];
         let mut entries = Vec::new();
-        for (set, own) in shared.sets.iter().zip(&self.sets) {
+        for (set, own) in shared.sets.iter().zip(&self.sets).filter(|(set, _)| !set.is_soft()) {
             let (tree, n) = (set.layout.tree(), set.layout.dims.n_v as usize);
             entries.resize(set.layout.dims.n_m as usize, T::default());
             for (j, &of) in set.trees.iter().enumerate() {
@@ -274,10 +303,17 @@ impl<T: Scalar> Worlds<'_, T> {
                 fill_dense(&tree, &entries, 0, n, &mut matrices[begins[of]..begins[of + 1]]);
             }
         }
-        let b = self.by_dof(shared, world, |set, own| (own.b, set.layout.dims.n_v as usize, 0));
+        let mut b = self.by_dof(shared, world, |set, own| (own.b, set.layout.dims.n_v as usize, 0));
+        for (own, about) in shared.soft.iter().zip(&soft) {
+            b[model.trees[own.tree].v.clone()].copy_from_slice(&about.b);
+        }
         let mut builder = ProblemBuilder::reusing(memory, &spans, b, parent)?;
-        for block in begins.windows(2) {
-            builder.block(&matrices[block[0]..block[1]])?;
+        let mut soft = shared.soft.iter().zip(soft);
+        for (tree, block) in model.trees.iter().zip(begins.windows(2)) {
+            match tree.soft.and_then(|_| soft.next()) {
+                Some((own, about)) => builder.sparse_block(about.matrix, own.system.ordering().clone())?,
+                None => builder.block(&matrices[block[0]..block[1]])?,
+            }
         }
         Ok(builder)
     }

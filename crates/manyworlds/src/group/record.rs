@@ -63,8 +63,11 @@ impl SetStep {
         if self.dims.param_lanes == 1 { self.buffers.lane_params } else { self.buffers.params }
     }
 
-    /// State to what collision looks at: body poses and speeds; and to dof motions.
+    /// State to what collision looks at: body poses and speeds; and to dof motions. Of a soft body that is the state itself.
     pub(crate) fn kinematics(&self, recording: &mut Recording) {
+        if self.dims.is_soft() {
+            return;
+        }
         let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
         use kernel::dynamics::{KINEMATICS, SPEED};
         recording.dispatch(&KINEMATICS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion]).dispatch(
@@ -80,8 +83,11 @@ impl SetStep {
         self.dims.integrator != integrator::LINEARLY_IMPLICIT
     }
 
-    /// Poses and state to the free velocity.
+    /// Poses and state to the free velocity. A soft body's depends on its step.
     pub(crate) fn dynamics(&self, recording: &mut Recording) {
+        if self.dims.is_soft() {
+            return;
+        }
         let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
         use kernel::dynamics::{APPLIED, BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, PATH, STAGE};
         // Nothing reads the momentum matrix before it is written, and nothing the scratch afterwards.
@@ -165,6 +171,9 @@ impl SetStep {
         recording: &mut Recording,
         moves: impl FnOnce(&mut Recording),
     ) {
+        if self.dims.is_soft() {
+            return;
+        }
         let b = self.contact_buffers();
         tree::record_assembly(recording, &self.pgs, &self.dims, &b);
         moves(recording);
@@ -176,6 +185,9 @@ impl SetStep {
 
     /// How good the impulses are.
     pub(crate) fn certify(&self, recording: &mut Recording) {
+        if self.dims.is_soft() {
+            return;
+        }
         tree::record_certificate(recording, &self.pgs, &self.dims, &self.contact_buffers());
     }
 

@@ -76,6 +76,12 @@ impl<T: Scalar> Chunk<T> {
                     Place::Island(at) => [1, *at].iter().for_each(|&w| out.word(w)),
                 }
             }
+            out.count(world.soft_previous().len());
+            for (feature, impulse) in world.soft_previous() {
+                feature.iter().for_each(|&f| [f as u32, (f >> 32) as u32].iter().for_each(|&w| out.word(w)));
+                // In double precision whatever the batch's.
+                impulse.iter().for_each(|&x| out.real(x));
+            }
         }
         Ok(())
     }
@@ -169,6 +175,20 @@ impl<T: Scalar> Chunk<T> {
                 previous.push(((geoms, feature), place));
             }
             world.set_previous(previous);
+            let count = input.count()?;
+            let mut soft = Vec::with_capacity(count.min(1 << 16));
+            for _ in 0..count {
+                let mut feature = [0; 3];
+                for f in &mut feature {
+                    *f = u64::from(input.word()?) | u64::from(input.word()?) << 32;
+                }
+                let mut impulse = [0.0; 3];
+                for x in &mut impulse {
+                    *x = input.real::<f64>()?;
+                }
+                soft.push((feature, impulse));
+            }
+            world.set_soft_previous(soft);
         }
         self.mark_stale();
         self.forget_kept();

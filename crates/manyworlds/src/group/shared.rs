@@ -9,7 +9,8 @@ use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
-use crate::host::{Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, Surfaces, TreeBlock, fixed};
+use super::soft::Soft;
+use crate::host::{Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, SoftShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::mocap::MocapMap;
 use crate::{BatchOptions, Error, Integrator, geoms};
@@ -21,6 +22,8 @@ pub(crate) struct Shared<T: Scalar> {
     /// Branches of the trees of every set.
     chains: Arc<[Chains]>,
     pub(crate) host: Arc<HostModel<T>>,
+    /// Bodies that deform; where there are any the host solves every world.
+    pub(super) soft: Vec<Soft>,
     pub(crate) tolerance: f64,
     /// Depth that is not undone, m.
     pub(crate) slop: f64,
@@ -67,7 +70,7 @@ impl<T: Scalar> Shared<T> {
             _ => None,
         };
         let solver = manyworlds_contact::solver(&options.solver)?;
-        let form = solver.batch(options.substeps);
+        let form = if model.soft.is_empty() { solver.batch(options.substeps) } else { None };
         let surfaces = (solver.model() == ContactModel::Convex).then(|| Surfaces::new(&model));
         let host = HostModel {
             surfaces,
@@ -76,6 +79,7 @@ impl<T: Scalar> Shared<T> {
             blocks: fixed.iter().enumerate().filter_map(block).collect(),
             fixed,
             mocaps: MocapMap::new(&model, &sets, &lanes),
+            soft: SoftShape::all(&model),
             collision: CollisionModel::with_settings(&model, &collision)?,
             lanes,
             all_in_islands: form.is_some_and(|form| form.lone_trees == LoneTrees::AsIslands),
@@ -89,6 +93,7 @@ impl<T: Scalar> Shared<T> {
                 .collect(),
         };
         Ok(Self {
+            soft: Soft::all(&model)?,
             model: Arc::new(model),
             chains: sets.iter().map(|set| Chains::new(&set.layout.tree())).collect(),
             sets,
@@ -101,6 +106,11 @@ impl<T: Scalar> Shared<T> {
             solver,
             form,
         })
+    }
+
+    /// Whether worlds that kernels leave unsolved are solved on the host; all are, where kernels solve none.
+    pub(crate) fn finishes(&self) -> bool {
+        self.form.is_none() || self.solver.finishes()
     }
 
     /// Iterations of the kernels at most.

@@ -5,6 +5,7 @@ mod islands;
 mod loads;
 mod pack;
 mod params;
+mod soft;
 mod surfaces;
 mod world;
 
@@ -29,6 +30,7 @@ use loads::LoadPack;
 pub(crate) use loads::LoadShape;
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
+pub(crate) use soft::SoftShape;
 pub(crate) use surfaces::{Surfaces, compliance, give};
 pub(crate) use world::{Place, World};
 
@@ -69,6 +71,8 @@ pub(crate) struct HostModel<T: Scalar> {
     pub(crate) blocks: Vec<TreeBlock>,
     /// Whether the solver works on islands alone: then every tree with a constraint is in one, alone in it or not.
     pub(crate) all_in_islands: bool,
+    /// Bodies that deform.
+    pub(crate) soft: Vec<SoftShape>,
     /// Where the solver's contact is compliant.
     pub(crate) surfaces: Option<Surfaces>,
 }
@@ -102,9 +106,12 @@ struct Bench {
     spent: [Duration; 2],
     begins: Vec<u32>,
     touched: Vec<u32>,
+    /// Where the nodes of each soft body are.
+    nodes: Vec<Vec<[f64; 3]>>,
 }
 
-/// Where the bodies are and how fast they move: of a tree set, in tile layout, and of mocap bodies.
+/// Where the bodies are and how fast they move: of a tree set, in tile layout, and of mocap bodies. Of a soft body the poses
+/// are its state.
 pub(crate) struct Moving<'m, T, P, V> {
     pub(crate) poses: P,
     pub(crate) speeds: V,
@@ -131,6 +138,21 @@ impl<T: Scalar> Packed<'_, T> {
     /// Whether a tree of a world is in an island with others.
     pub(crate) fn is_shared(&self, world: usize, tree: usize) -> bool {
         is_shared(&self.organisers[world], tree)
+    }
+
+    /// Gravity of a lane of a tree set, m/s^2.
+    pub(crate) fn gravity(&self, set: usize, lane: usize) -> [T; 3] {
+        self.params[set].gravity(lane)
+    }
+
+    /// How contacts of a lane of a tree set are stabilised, as [`LaneParams::settings`].
+    pub(crate) fn settings(&self, set: usize, lane: usize) -> [T; 5] {
+        self.params[set].settings(lane)
+    }
+
+    /// What a soft body has of its own, as [`LaneParams::soft`].
+    pub(crate) fn soft_params(&self, set: usize, lane: usize) -> &[T] {
+        self.params[set].soft(lane)
     }
 }
 
@@ -211,6 +233,7 @@ impl<T: Scalar> HostStage<T> {
             for (i, world) in worlds.iter_mut().enumerate() {
                 let index = block * BLOCK + i;
                 world.contacts.clear();
+                world.soft.clear();
                 if !stopped(index) {
                     let mocaps = moving.mocaps;
                     // What moves and is in no tree stands on a mocap body.
@@ -224,7 +247,17 @@ impl<T: Scalar> HostStage<T> {
                         own.travel = &bench.travel;
                     }
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
-                    let _ = model.collision.collide_with(pose, &own, &mut bench.scratch, &mut world.contacts);
+                    let found = model.collision.collide_with(pose, &own, &mut bench.scratch, &mut world.contacts);
+                    if found.is_ok() && !model.soft.is_empty() {
+                        model.collide_soft(
+                            poses,
+                            params,
+                            (width, index),
+                            &own,
+                            (&mut bench.scratch, &mut bench.nodes),
+                            &mut world.soft,
+                        );
+                    }
                 }
             }
             bench.spent[0] += passed(clock);

@@ -5,23 +5,26 @@ use manyworlds_shaders::dynamics::tree::{TreeDims, param};
 
 use super::POSE;
 
-/// Numbers before the frames: [`SETTINGS`].
+/// Numbers before the rest: [`SETTINGS`].
 const HEAD: usize = SETTINGS.len();
 
 /// Where the settings of contacts stand among a tree's parameters: time step, fraction and largest speed of a
-/// correction, least speed of a bounce, depth that is not corrected: in the order of `island_contact`.
-const SETTINGS: [usize; 5] = [
+/// correction, least speed of a bounce, depth that is not corrected: in the order of `island_contact`. Gravity follows.
+const SETTINGS: [usize; 8] = [
     param::TIMESTEP,
     param::CORRECTION_FRACTION,
     param::CORRECTION_MAX,
     param::RESTITUTION_THRESHOLD,
     param::CORRECTION_SLOP,
+    param::GRAVITY,
+    param::GRAVITY + 1,
+    param::GRAVITY + 2,
 ];
 
 /// Those parameters of one tree set: shared by all lanes, or a set a lane.
 #[derive(Debug)]
 pub(crate) struct LaneParams<T> {
-    /// First parameter of the frames of blocks.
+    /// First parameter of the frames of blocks, or of what a soft body has of its own.
     block_at: usize,
     /// Reals a lane.
     n: usize,
@@ -30,8 +33,12 @@ pub(crate) struct LaneParams<T> {
 
 impl<T: Scalar> LaneParams<T> {
     pub(crate) fn new(dims: &TreeDims) -> Self {
-        let n = HEAD + dims.n_block as usize * param::BLOCK;
-        Self { block_at: dims.block_param as usize, n, values: Vec::new() }
+        let (block_at, rest) = if dims.is_soft() {
+            (param::HEADER, dims.n_param as usize - param::HEADER)
+        } else {
+            (dims.block_param as usize, dims.n_block as usize * param::BLOCK)
+        };
+        Self { block_at, n: HEAD + rest, values: Vec::new() }
     }
 
     /// Takes over what all lanes share, or each lane's own; `value(lane, at)`: a parameter of a lane.
@@ -61,6 +68,16 @@ impl<T: Scalar> LaneParams<T> {
     /// The settings of contacts of a lane.
     pub(crate) fn settings(&self, lane: usize) -> [T; 5] {
         std::array::from_fn(|i| self.of(lane)[i])
+    }
+
+    /// Gravity of a lane, m/s^2.
+    pub(crate) fn gravity(&self, lane: usize) -> [T; 3] {
+        std::array::from_fn(|k| self.of(lane)[HEAD - 3 + k])
+    }
+
+    /// What a soft body has of its own, as `manyworlds_dynamics::soft_param` says.
+    pub(crate) fn soft(&self, lane: usize) -> &[T] {
+        &self.of(lane)[HEAD..]
     }
 
     /// The time step of a lane, s.

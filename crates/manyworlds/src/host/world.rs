@@ -1,6 +1,6 @@
 //! What the host knows of one world between two halves of a step.
 
-use manyworlds_collide::Contact;
+use manyworlds_collide::{Contact, SoftContact};
 
 /// Where a contact is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +29,12 @@ pub(crate) struct World {
     by_tree: Vec<u32>,
     /// Contacts of the step before, sorted.
     previous: Vec<(Key, Place)>,
+    /// Contacts of soft bodies, which the host solves.
+    pub(crate) soft: Vec<SoftContact>,
+    /// Their impulses (t1, t2, n), N s: those to start from, then those found.
+    pub(crate) soft_impulses: Vec<[f64; 3]>,
+    /// Those of the step before, sorted.
+    soft_previous: Vec<([u64; 3], [f64; 3])>,
 }
 
 impl World {
@@ -40,12 +46,16 @@ impl World {
             tree_begin: vec![0; n_tree + 1],
             by_tree: Vec::new(),
             previous: Vec::new(),
+            soft: Vec::new(),
+            soft_impulses: Vec::new(),
+            soft_previous: Vec::new(),
         }
     }
 
     /// Forgets the impulses of the last step.
     pub(crate) fn forget(&mut self) {
         self.previous.clear();
+        self.soft_previous.clear();
     }
 
     /// Makes the present contacts those of the step before. Call when they have been solved.
@@ -54,6 +64,9 @@ impl World {
         self.previous.extend(self.contacts.iter().zip(&self.places).map(|(c, &place)| (key(c), place)));
         // Collision reports in this order already, so this is one pass.
         self.previous.sort_unstable_by_key(|(key, _)| *key);
+        self.soft_previous.clear();
+        self.soft_previous.extend(self.soft.iter().map(|c| c.feature).zip(self.soft_impulses.iter().copied()));
+        self.soft_previous.sort_unstable_by_key(|(feature, _)| *feature);
     }
 
     /// Contacts of the step before with their places, sorted: what a checkpoint keeps.
@@ -97,8 +110,24 @@ impl World {
         }
     }
 
+    /// Impulses that contacts of soft bodies had in the step before: what a checkpoint keeps.
+    pub(crate) fn soft_previous(&self) -> &[([u64; 3], [f64; 3])] {
+        &self.soft_previous
+    }
+
+    /// Sets them, from a checkpoint.
+    pub(crate) fn set_soft_previous(&mut self, previous: Vec<([u64; 3], [f64; 3])>) {
+        self.soft_previous = previous;
+    }
+
     /// Looks every contact up among those of the step before.
     pub(crate) fn match_previous(&mut self) {
+        let before = |contact: &SoftContact| {
+            let found = self.soft_previous.binary_search_by_key(&contact.feature, |(feature, _)| *feature);
+            found.map_or([0.0; 3], |at| self.soft_previous[at].1)
+        };
+        self.soft_impulses.clear();
+        self.soft_impulses.extend(self.soft.iter().map(before));
         self.warm.clear();
         let mut at = 0;
         for contact in &self.contacts {

@@ -10,6 +10,7 @@ mod host;
 mod keep;
 mod kernels;
 mod request;
+mod soft;
 mod step;
 
 use std::sync::Arc;
@@ -61,6 +62,10 @@ impl<T: Scalar> Group<T> {
     /// software adapter shares its processor with the host and takes fourteen to twenty times as long as the CPU executor.
     /// That hardware adapters are faster than the host is a guess.
     fn kernels_differentiate(&self, by: DerivativesBy) -> bool {
+        // They know no soft bodies.
+        if !self.shared.soft.is_empty() {
+            return false;
+        }
         match by {
             DerivativesBy::Best => !matches!(&self.backend, Backend::Device(device) if device.is_software()),
             DerivativesBy::Host => false,

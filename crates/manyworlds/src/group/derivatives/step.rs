@@ -7,20 +7,22 @@ use manyworlds_collide::Contact;
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gradients::{
-    BlockInput, ContactInput, ContactModel, Give, StepInput, TreeInput, TreeMade, closed_below,
+    BlockInput, ContactInput, ContactModel, ContactSettings, Give, StepInput, TreeInput, TreeMade, closed_below,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{bias, load3, row as row_part, row_head, row_stride};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, TreeDims, param};
-use manyworlds_shaders::index::slot_at;
+use manyworlds_shaders::index::{gather, slot_at};
 use manyworlds_shaders::math::{cross, dot};
 
 use super::geometry::Geometry;
+use super::soft::{OwnSoft, contact_input};
 use crate::group::State;
 use crate::group::chunk::Chunk;
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
+use crate::group::soft::SoftStep;
 use crate::host::{self, Frames, Law, Place};
 use crate::mocap::Mocaps;
 use crate::summary::status;
@@ -62,6 +64,10 @@ impl<T: Scalar> Shared<T> {
 #[derive(Debug)]
 pub(crate) struct WorldStep {
     trees: Vec<OwnTree>,
+    /// Bodies that deform.
+    soft: Vec<OwnSoft>,
+    /// First dof of each tree, then of each soft body, where there are any.
+    first: Vec<usize>,
     contacts: Vec<ContactInput>,
     /// The same with impulses shared out anew, where that was asked for ([`manyworlds_gradients::Linearised::shared_out`]).
     pub(super) shared_out: OnceLock<Vec<ContactInput>>,
@@ -155,8 +161,9 @@ impl WorldStep {
             }
         };
         StepInput {
+            first: self.first.clone(),
             trees: self.trees.iter().map(tree).collect(),
-            sparse: Vec::new(),
+            sparse: self.soft.iter().map(OwnSoft::input).collect(),
             contacts: &self.contacts,
             blocks: &self.blocks,
             model: contact_model(shared.solver),
@@ -271,13 +278,12 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         world: usize,
         lean: bool,
     ) -> Result<WorldStep, Error> {
-        let trees = (0..shared.model.trees.len())
-            .map(|tree| self.tree(shared, world, tree, lean))
-            .collect::<Result<Vec<_>, Error>>()?;
-        let contacts = self.contacts(shared, geometry, world, &trees);
+        let rigid = (0..shared.model.trees.len()).filter(|&tree| shared.model.trees[tree].soft.is_none());
+        let trees = rigid.map(|tree| self.tree(shared, world, tree, lean)).collect::<Result<Vec<_>, Error>>()?;
+        let mut contacts = self.contacts(shared, geometry, world, &trees);
         let blocks = self.blocks(shared, world, &trees);
         let summary = &self.summaries[world];
-        let problem = shared.problem(summary, self.tolerance);
+        let mut problem = shared.problem(summary, self.tolerance);
         let model = &shared.model;
         let mut after = State { q: vec![0.0; model.n_q], v: vec![0.0; model.n_v], ..State::default() };
         for (tree, own) in trees.iter().zip(&model.trees) {
@@ -287,7 +293,68 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
             own.q.clone().zip(&state).for_each(|(to, x)| after.q[to] = *x);
             own.v.clone().zip(&state[dims.v_at()..]).for_each(|(to, x)| after.v[to] = *x);
         }
-        Ok(WorldStep { trees, contacts, shared_out: OnceLock::new(), blocks, problem, after })
+        let mut soft = Vec::with_capacity(shared.soft.len());
+        for index in 0..shared.soft.len() {
+            match self.soft(shared, world, index, &mut after)? {
+                Ok(own) => soft.push(own),
+                // Nothing of the world is linearised then.
+                Err(why) => return Err(Error::NoProblem { world, why }),
+            }
+        }
+        let mut first = Vec::new();
+        if !soft.is_empty() {
+            first.extend(model.trees.iter().map(|tree| tree.v.start));
+            self.soft_contacts(shared, geometry, world, &trees, &mut contacts);
+            if shared.host.soft.iter().any(|shape| shape.carrier.rotation.angle() != 0.0) {
+                problem = Some("a soft body that stands on a turned body".into());
+            }
+        }
+        Ok(WorldStep { trees, soft, first, contacts, shared_out: OnceLock::new(), blocks, problem, after })
+    }
+
+    /// A soft body; its state after the step goes into `after`. Why not, where it has no equations.
+    fn soft(
+        &self,
+        shared: &Shared<T>,
+        world: usize,
+        index: usize,
+        after: &mut State,
+    ) -> Result<Result<OwnSoft, String>, Error> {
+        let (chunk, own) = (self.chunk, &shared.soft[index]);
+        let set = shared.host.lanes.trees[own.tree].set;
+        let dims = shared.sets[set].layout.dims;
+        let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
+        let before = kept.and_then(|kept| kept.states.get(set)).ok_or(Error::NoGradient)?;
+        let mut state = vec![T::default(); dims.n_state()];
+        gather(chunk.store.tile(), world, before, &mut state);
+        let host = chunk.host.packed();
+        let step = SoftStep::new(shared, &host, (own, &shared.host.soft[index]), world, &state);
+        let tree = &shared.model.trees[own.tree];
+        let ended = self.numbers(&self.sets[set].states, world, dims.n_state());
+        tree.q.clone().zip(ended.some(0, tree.q.len())).for_each(|(to, x)| after.q[to] = x);
+        tree.v.clone().zip(ended.some(dims.v_at(), tree.v.len())).for_each(|(to, x)| after.v[to] = x);
+        let [timestep, correction, largest_correction, restitution_threshold, _] =
+            host.settings(set, world).map(|x| x.to_f64());
+        let settings = ContactSettings { timestep, correction, largest_correction, restitution_threshold };
+        let contacts = &chunk.host.worlds[world].soft;
+        Ok(OwnSoft::new(shared, index, &step, &after.v[tree.v.clone()], contacts, settings))
+    }
+
+    /// Appends the contacts of soft bodies.
+    fn soft_contacts(
+        &self,
+        shared: &Shared<T>,
+        geometry: &Geometry,
+        world: usize,
+        trees: &[OwnTree],
+        to: &mut Vec<ContactInput>,
+    ) {
+        let own = &self.chunk.host.worlds[world];
+        let poses = Poses { trees, mocaps: &self.chunk.mocaps, world };
+        let sizes = self.chunk.sizes(world);
+        to.extend(own.soft.iter().zip(&own.soft_impulses).map(|(contact, &impulse)| {
+            contact_input(shared, geometry, contact, impulse, |body| poses.of(shared, body), &sizes)
+        }));
     }
 
     fn tree(&self, shared: &Shared<T>, world: usize, tree: usize, lean: bool) -> Result<OwnTree, Error> {

@@ -13,6 +13,7 @@
 //! solved there when the wait is over ([`unsolved`]), and a second submission certifies and moves them. [`Recording::stage`]
 //! names the stages where they are recorded, and a test checks that none reads what was not written.
 
+mod nonlinear;
 mod prepare;
 pub(super) mod unsolved;
 
@@ -55,8 +56,12 @@ impl<T: Scalar> Chunk<T> {
     /// What a step leaves for the host to look at.
     fn fetch(&mut self) -> Result<(), Error> {
         for set in &mut self.sets {
-            self.store.read(set.step.buffers.pose, &mut set.poses)?;
-            self.store.read(set.step.buffers.speed, &mut set.speeds)?;
+            if set.step.dims.is_soft() {
+                self.store.read(set.step.buffers.state, &mut set.poses)?;
+            } else {
+                self.store.read(set.step.buffers.pose, &mut set.poses)?;
+                self.store.read(set.step.buffers.speed, &mut set.speeds)?;
+            }
             self.store.read_index(set.step.buffers.status, &mut set.status)?;
         }
         Ok(())
@@ -92,7 +97,7 @@ impl<T: Scalar> Chunk<T> {
         self.record_controls();
         self.record_solution();
         if self.shared.form.is_some() {
-            if self.shared.solver.finishes() {
+            if self.shared.finishes() {
                 self.record_hold();
             }
             self.record_motion();
@@ -116,7 +121,7 @@ impl<T: Scalar> Chunk<T> {
     /// The rest of a step that was begun. Where the host may have a part in it this waits, so that whoever reads the state
     /// on the device afterwards finds the whole step.
     pub(crate) fn complete(&mut self) -> Result<(), Error> {
-        if self.shared.solver.finishes()
+        if self.shared.finishes()
             && let Some(InFlight::Step(ticket)) = self.in_flight.take_if(|f| matches!(f, InFlight::Step(_)))
         {
             self.store.wait(ticket)?;
@@ -128,7 +133,7 @@ impl<T: Scalar> Chunk<T> {
 
     /// The step is solved: by its kernels, or by the host now.
     fn settle(&mut self) -> Result<(), Error> {
-        if self.shared.solver.finishes() {
+        if self.shared.finishes() {
             let changed = self.solve_rest()?;
             if changed || self.shared.form.is_none() {
                 self.recording.clear();
@@ -193,7 +198,11 @@ impl<T: Scalar> Chunk<T> {
         for set in &self.sets {
             set.step.kinematics(&mut self.recording);
             let b = set.step.buffers;
-            self.recording.read(b.pose).read(b.speed).read(b.status);
+            if set.step.dims.is_soft() {
+                self.recording.read(b.state).read(b.status);
+            } else {
+                self.recording.read(b.pose).read(b.speed).read(b.status);
+            }
         }
     }
 
@@ -268,7 +277,7 @@ mod tests {
                 SetBuffers::declare(&mut names);
             }
             IslandBuffers::declare(&mut names);
-            let finishes = group.shared.solver.finishes();
+            let finishes = group.shared.finishes();
             let chunk = &mut group.chunks[0];
             chunk.begin().expect("a step begins");
             let mut order: Vec<&str> = chunk.recording.stages().map(|(stage, _)| stage).collect();

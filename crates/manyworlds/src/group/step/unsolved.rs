@@ -20,6 +20,7 @@ use super::super::chunk::Chunk;
 use super::super::problem::{Home, Reading, Sides, Worlds};
 use super::super::seen::whole;
 use super::super::shared::Shared;
+use super::nonlinear::{Round, nonlinear};
 use crate::host::Packed;
 use crate::{Error, Summary};
 
@@ -110,6 +111,11 @@ impl<T: Scalar> Chunk<T> {
         for solved in &solved {
             self.place(solved, &mut answers);
         }
+        if !self.shared.soft.is_empty() {
+            let done = |world: &usize| solved.binary_search_by_key(world, |solved| solved.world).is_ok();
+            let lost: Vec<usize> = wanted.iter().copied().filter(|world| !done(world)).collect();
+            self.give_up(&lost, &mut answers);
+        }
         self.upload(&answers)?;
         self.count(&solved)?;
         for Solved { world, outcome, relaxed, left, .. } in solved {
@@ -140,7 +146,18 @@ impl<T: Scalar> Chunk<T> {
         self.recording.clear();
         for set in &self.sets {
             let b = set.step.buffers;
-            for buffer in [b.momentum, b.b, b.velocity, b.state, b.row, b.constraint, set.step.impulses.now, b.info] {
+            for buffer in [
+                b.momentum,
+                b.b,
+                b.velocity,
+                b.motion,
+                b.pose,
+                b.state,
+                b.row,
+                b.constraint,
+                set.step.impulses.now,
+                b.info,
+            ] {
                 self.recording.read(buffer);
             }
         }
@@ -183,6 +200,9 @@ impl<T: Scalar> Chunk<T> {
                         }
                     });
                 }
+                Home::Soft { contact } => {
+                    self.host.worlds[*world].soft_impulses[contact].copy_from_slice(&outcome.lambda[rows.clone()]);
+                }
                 Home::Island { constraint } => {
                     let to = answers.islands[3 * constraint..].iter_mut();
                     to.zip(lambda).for_each(|(to, x)| *to = x);
@@ -202,6 +222,17 @@ impl<T: Scalar> Chunk<T> {
                     let word = &mut set.status[lane];
                     *word = *word & !status::ITERATION_LIMIT | status::CONVERGED;
                 }
+            }
+        }
+    }
+
+    /// Gives soft bodies of worlds without an answer no velocity, so that the kernels flag them.
+    fn give_up(&self, worlds: &[usize], answers: &mut Answers<T>) {
+        let width = self.store.tile();
+        for (set, own) in self.sets.iter().zip(&mut answers.sets).filter(|(set, _)| set.step.dims.is_soft()) {
+            let n_v = set.step.dims.n_v as usize;
+            for &world in worlds {
+                (0..n_v).for_each(|i| own.velocity[tile_at(width, world, n_v, i)] = T::from_f64(f64::NAN));
             }
         }
     }
@@ -260,14 +291,6 @@ impl<T: Scalar> Chunk<T> {
 fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_, T>, world: usize) -> Option<Solved> {
     // Numbers that are not finite have no problem; the kernels flag the world.
     let Desk { problem: memory, mut work } = DESK.take();
-    let mut problem = worlds.world(shared, host, world, memory, shared.solver.responds()).ok()?;
-    if problem.impulse.iter().all(|x| x.is_finite()) {
-        problem.problem.warm_start.copy_from_slice(&problem.impulse);
-    }
-    let before = worlds.before(shared, world);
-    if before.iter().all(|x| x.is_finite()) {
-        problem.problem.v_start = before;
-    }
     let settings = SolveSettings {
         // Of numbers in single precision too: it is what makes up for those.
         precision: Precision::F64,
@@ -275,7 +298,20 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         iterations: shared.iterations,
         history: false,
     };
-    let (mut outcome, relaxed) = finish(shared.solver, &problem.problem, &settings, &mut work);
+    let Round { mut problem, mut outcome, relaxed, momentum } = if shared.soft.is_empty() {
+        let mut problem = worlds.world(shared, host, world, memory, shared.solver.responds(), Vec::new()).ok()?;
+        if problem.impulse.iter().all(|x| x.is_finite()) {
+            problem.problem.warm_start.copy_from_slice(&problem.impulse);
+        }
+        let before = worlds.before(shared, world);
+        if before.iter().all(|x| x.is_finite()) {
+            problem.problem.v_start = before;
+        }
+        let (outcome, relaxed) = finish(shared.solver, &problem.problem, &settings, &mut work);
+        Round { problem, outcome, relaxed, momentum: 0.0 }
+    } else {
+        nonlinear(shared, host, worlds, world, memory, &settings, &mut work)?
+    };
     problem.problem.relax(&relaxed);
     // What the certificate is about: a solver's own velocity may lag behind its impulses.
     outcome.v = problem.problem.velocity(&outcome.lambda);
@@ -284,7 +320,7 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
     let homes = problem.homes.iter().copied().zip(rows).collect();
     let relaxed = relaxed.into_iter().map(|how| Relaxed { home: problem.homes[how.constraint], how }).collect();
     let is_exact = shared.solver.model() == ContactModel::Exact;
-    let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, shared.tolerance));
+    let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, momentum, shared.tolerance));
     DESK.set(Desk { problem: problem.problem, work });
     sound.then_some(Solved { world, homes, outcome, relaxed, left })
 }
@@ -305,8 +341,9 @@ struct Left {
 }
 
 impl Left {
-    /// At the velocity that the impulses give and at the one that the state gets, whichever leaves more.
-    fn new<T: Scalar>(problem: &ContactProblem, outcome: &Outcome, tolerance: f64) -> Self {
+    /// At the velocity that the impulses give and at the one that the state gets, whichever leaves more. `momentum`: what is
+    /// left of the balance of soft bodies, N s.
+    fn new<T: Scalar>(problem: &ContactProblem, outcome: &Outcome, momentum: f64, tolerance: f64) -> Self {
         let mut found: Vec<_> = by_island(problem, &outcome.lambda, &outcome.v).collect();
         let single = T::NAME != f64::NAME;
         if single {
@@ -316,7 +353,7 @@ impl Left {
                 found.residual_scaled = found.residual_scaled.max(stored.residual_scaled);
             }
         }
-        let mut sum = Self { square: 0.0, scaled: 0.0, solved: true };
+        let mut sum = Self { square: momentum.powi(2), scaled: 0.0, solved: momentum <= tolerance };
         for island in found {
             sum.square += (island.residual * island.contacts.max(1) as f64).powi(2);
             sum.scaled = sum.scaled.max(island.residual_scaled);

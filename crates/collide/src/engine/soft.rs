@@ -1,0 +1,433 @@
+//! Contacts of soft bodies: the triangles of their surfaces against rigid shapes and against each other's.
+//!
+//! What is flat or given by a function meets the nodes of a surface, one contact a node. A convex shape meets every
+//! triangle near it, with as many points as their features overlap in; points that triangles share are one contact.
+//! The surface is one-sided: a triangle is pushed inwards only.
+
+use std::collections::BTreeMap;
+
+use manyworlds_model::{Contacting, Model};
+
+use super::convex::{self, Workspace};
+use super::core_shape::Core;
+use super::place::{Geom, Placed};
+use super::sdf;
+use super::terrain;
+use super::{Engine, Kind, Matrix, Memory, Sink, Vector};
+use crate::soft::{Side, SoftContact};
+use crate::{Contact, Overrides};
+
+/// A triangle takes a push along directions within this of its inward normal: cosine of the angle.
+const INWARD: f64 = 0.2;
+
+/// Weights below this, of one, count as none: the point lies on an edge or a node.
+const SNAP: f64 = 1e-6;
+
+/// The surfaces of a model's soft bodies.
+#[derive(Debug)]
+pub(crate) struct Surfaces {
+    bodies: Vec<Surface>,
+    /// Pairs of a soft body and a rigid geom that may touch.
+    rigid: Vec<Pair>,
+    /// Pairs of soft bodies that may touch, the smaller number first.
+    soft: Vec<Pair>,
+}
+
+/// The surface of one soft body.
+#[derive(Debug)]
+struct Surface {
+    triangles: Vec<[u32; 3]>,
+    /// Nodes on it, ascending.
+    nodes: Vec<u32>,
+    radius: f64,
+    contacting: Contacting,
+}
+
+/// A soft body of a world as collision takes it.
+#[derive(Debug, Clone, Copy)]
+pub struct SoftPlace<'a> {
+    /// Where its nodes are in the world, m.
+    pub nodes: &'a [[f64; 3]],
+    /// How much farther they may move before contacts are looked for again than the speculative distance allows for, m.
+    pub travel: f64,
+    /// Coulomb friction coefficient of its surface.
+    pub friction: f64,
+}
+
+/// Two that may touch.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    /// The soft body.
+    soft: usize,
+    /// A geom, or another soft body.
+    other: usize,
+    /// Whose friction coefficient counts: the soft body's, the other's.
+    counts: [bool; 2],
+    /// That of the other in the model.
+    friction: f64,
+    restitution: f64,
+    /// Contacts closer than this are reported, m.
+    reach: f64,
+}
+
+/// Memory for the contacts of one world's soft bodies.
+#[derive(Default)]
+pub(super) struct Scratch {
+    points: Vec<Contact>,
+    spheres: Vec<Vec<Ball>>,
+    seen: BTreeMap<(u64, u64), usize>,
+}
+
+/// A sphere about a triangle.
+#[derive(Debug, Clone, Copy)]
+struct Ball {
+    centre: Vector,
+    radius: f64,
+}
+
+impl Surfaces {
+    pub(super) fn new(model: &Model, speculative: f64) -> Self {
+        let bodies: Vec<Surface> = model.soft.iter().map(Surface::new).collect();
+        let pair = |soft: usize, other: usize, a: &Contacting, b: &Contacting| {
+            let mixed = a.mix(b);
+            let counts =
+                [a.priority >= b.priority, b.priority >= a.priority].map(|counts| counts && !mixed.frictionless);
+            let reach = mixed.margin + speculative;
+            let restitution = mixed.restitution;
+            a.may_touch(b).then_some(Pair { soft, other, counts, friction: b.friction, restitution, reach })
+        };
+        let mut rigid = Vec::new();
+        let mut soft = Vec::new();
+        for (index, body) in bodies.iter().enumerate() {
+            let pinned = !model.soft[index].pinned.is_empty();
+            for (geom, of) in model.geoms.iter().enumerate() {
+                // What it grows out of it does not touch.
+                if pinned && of.body == model.soft[index].body && of.body != 0 {
+                    continue;
+                }
+                rigid.extend(pair(index, geom, &body.contacting, &of.contact));
+            }
+            for (other, second) in bodies.iter().enumerate().skip(index + 1) {
+                soft.extend(pair(index, other, &body.contacting, &second.contacting));
+            }
+        }
+        Self { bodies, rigid, soft }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rigid.is_empty() && self.soft.is_empty()
+    }
+}
+
+impl Pair {
+    /// The friction coefficient of the two.
+    fn friction(&self, own: f64, other: f64) -> f64 {
+        let of = |counts: bool, x: f64| if counts { x } else { 0.0 };
+        of(self.counts[0], own).max(of(self.counts[1], other))
+    }
+}
+
+impl Surface {
+    fn new(soft: &manyworlds_model::SoftBody) -> Self {
+        let triangles: Vec<[u32; 3]> = soft.surface().into_iter().map(|(corners, _)| corners).collect();
+        let mut nodes: Vec<u32> = triangles.iter().flatten().copied().collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        Self { triangles, nodes, radius: soft.radius, contacting: soft.contacting }
+    }
+
+    /// Spheres about the triangles where they are now.
+    fn spheres(&self, at: &[[f64; 3]], out: &mut Vec<Ball>) {
+        out.clear();
+        out.extend(self.triangles.iter().map(|corners| {
+            let corners = corners.map(|node| Vector::from_array(at[node as usize]));
+            let centre = (corners[0] + corners[1] + corners[2]) / 3.0;
+            let square = corners.iter().fold(0.0, |r: f64, &corner| r.max((corner - centre).length_squared()));
+            Ball { centre, radius: square.sqrt() }
+        }));
+    }
+}
+
+/// A triangle where it is: its corners about their middle, that, and its outward normal.
+struct Facet {
+    about: [Vector; 3],
+    placed: Placed,
+    normal: Vector,
+}
+
+impl Facet {
+    /// None where it has no area.
+    fn new(nodes: [u32; 3], at: &[[f64; 3]], ball: &Ball) -> Option<Self> {
+        let about = nodes.map(|node| Vector::from_array(at[node as usize]) - ball.centre);
+        let normal = (about[1] - about[0]).cross(about[2] - about[0]).try_normalize()?;
+        let placed =
+            Placed { centre: ball.centre, axes: Matrix::IDENTITY, radius: ball.radius, size: [0.0; 3], travel: 0.0 };
+        Some(Self { about, placed, normal })
+    }
+
+    /// Weights of the corners at a point of the triangle's plane, brought into the triangle; those that are next to none
+    /// are none.
+    fn weights(&self, point: Vector) -> [f64; 3] {
+        let [a, b, c] = self.about;
+        let point = point - self.placed.centre;
+        let area = (b - a).cross(c - a).dot(self.normal);
+        let part = |from: Vector, to: Vector| (to - from).cross(point - from).dot(self.normal) / area;
+        let mut weights = [part(b, c), part(c, a), part(a, b)].map(|w| if w < SNAP { 0.0 } else { w });
+        let sum: f64 = weights.iter().sum();
+        weights.iter_mut().for_each(|w| *w /= sum);
+        // What is all but one is one.
+        if let Some(corner) = weights.iter().position(|&w| w > 1.0 - 2.0 * SNAP) {
+            weights = [0.0; 3];
+            weights[corner] = 1.0;
+        }
+        weights
+    }
+}
+
+impl Engine {
+    /// Contacts of the soft bodies of the world whose geoms were placed last; `overrides` as then.
+    pub(crate) fn collide_soft<'n>(
+        &self,
+        places: impl Fn(usize) -> SoftPlace<'n>,
+        overrides: &Overrides<'_>,
+        memory: &mut Memory,
+        out: &mut Vec<SoftContact>,
+    ) {
+        out.clear();
+        let Memory { placed, workspace, soft: scratch, .. } = memory;
+        workspace.points.rounding.relative = self.pose_rounding;
+        let Scratch { points, spheres, seen } = scratch;
+        spheres.resize_with(self.surfaces.bodies.len(), Vec::new);
+        for (index, (surface, spheres)) in self.surfaces.bodies.iter().zip(&mut *spheres).enumerate() {
+            surface.spheres(places(index).nodes, spheres);
+        }
+        for (number, pair) in self.surfaces.rigid.iter().enumerate() {
+            let (surface, place) = (&self.surfaces.bodies[pair.soft], places(pair.soft));
+            let at = place.nodes;
+            let (geom, shape) = (&self.geoms[pair.other], &placed[pair.other]);
+            let reach = pair.reach + place.travel + shape.travel;
+            let friction =
+                pair.friction(place.friction, overrides.friction.get(pair.other).copied().unwrap_or(pair.friction));
+            let first = Some(Side::Rigid { body: geom.owner, geom: pair.other as u32 });
+            let mut found = Found::new(out, seen, (number as u64, pair), friction, first);
+            if matches!(geom.kind, Kind::Plane | Kind::HeightField | Kind::Sdf) {
+                self.nodes_on(surface, (pair.soft, at), (geom, shape), reach, workspace, points, &mut found);
+                continue;
+            }
+            let core = Core::of(geom.kind, shape, self.meshes.get(geom.asset as usize));
+            let rounding = [Core::rounding(geom.kind, shape), surface.radius];
+            workspace.points.rounding.origin = shape.centre.abs().max_element();
+            for (number, (ball, &corners)) in spheres[pair.soft].iter().zip(&surface.triangles).enumerate() {
+                let near = ball.radius + shape.radius + reach + surface.radius;
+                if (ball.centre - shape.centre).length_squared() >= near * near {
+                    continue;
+                }
+                let Some(facet) = Facet::new(corners, at, ball) else { continue };
+                points.clear();
+                let mut sink = Sink::new(points, self.pose_rounding);
+                sink.reach = reach;
+                let triangle = Core::Triangle(facet.about);
+                convex::convex_convex(core, shape, rounding, triangle, &facet.placed, workspace, &mut sink);
+                for contact in points.iter() {
+                    let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
+                    if -normal.dot(facet.normal) < INWARD {
+                        continue;
+                    }
+                    let on = point + normal * (0.5 * contact.distance + surface.radius);
+                    let side = Side::Soft { soft: pair.soft as u32, nodes: corners, weights: facet.weights(on) };
+                    found.push(contact, side, None, number as u64);
+                }
+            }
+        }
+        for (number, pair) in self.surfaces.soft.iter().enumerate() {
+            let number = (self.surfaces.rigid.len() + number) as u64;
+            let own = [pair.soft, pair.other].map(&places);
+            let mut found =
+                Found::new(out, seen, (number, pair), pair.friction(own[0].friction, own[1].friction), None);
+            self.soft_on_soft(pair, own, spheres, workspace, points, &mut found);
+        }
+    }
+
+    /// Contacts of a surface's nodes with something that is not convex.
+    fn nodes_on(
+        &self,
+        surface: &Surface,
+        (soft, at): (usize, &[[f64; 3]]),
+        (geom, shape): (&Geom, &Placed),
+        reach: f64,
+        workspace: &mut Workspace,
+        points: &mut Vec<Contact>,
+        found: &mut Found<'_>,
+    ) {
+        for &node in &surface.nodes {
+            let centre = Vector::from_array(at[node as usize]);
+            let radius = surface.radius;
+            if geom.kind != Kind::Plane {
+                let near = shape.radius + reach + radius;
+                if (centre - shape.centre).length_squared() >= near * near {
+                    continue;
+                }
+            }
+            points.clear();
+            let mut sink = Sink::new(points, self.pose_rounding);
+            sink.reach = reach;
+            let ball = Placed { centre, axes: Matrix::IDENTITY, radius, size: [radius, 0.0, 0.0], travel: 0.0 };
+            match geom.kind {
+                Kind::Plane => {
+                    let normal = shape.axis();
+                    let distance = (centre - shape.centre).dot(normal) - radius;
+                    // Normals here point from the ball into the other.
+                    sink.push(centre - normal * (radius + 0.5 * distance), -normal, distance, 0);
+                }
+                Kind::HeightField => {
+                    let field = &self.fields[geom.asset as usize];
+                    terrain::contacts(Core::Point, radius, &ball, shape, field, workspace, &mut sink);
+                }
+                _ => sdf::sphere_sdf(&ball, shape, &self.sdfs[geom.asset as usize], &mut sink),
+            }
+            for (part, contact) in points.iter().enumerate() {
+                let contact = Contact { normal: contact.normal.map(|x| -x), ..*contact };
+                let side = Side::Soft { soft: soft as u32, nodes: [node; 3], weights: [1.0, 0.0, 0.0] };
+                found.push(&contact, side, None, part as u64);
+            }
+        }
+    }
+
+    /// Contacts of two surfaces.
+    fn soft_on_soft(
+        &self,
+        pair: &Pair,
+        places: [SoftPlace<'_>; 2],
+        spheres: &[Vec<Ball>],
+        workspace: &mut Workspace,
+        points: &mut Vec<Contact>,
+        found: &mut Found<'_>,
+    ) {
+        let bodies = [pair.soft, pair.other];
+        let surfaces = bodies.map(|body| &self.surfaces.bodies[body]);
+        let radii = surfaces.map(|surface| surface.radius);
+        let reach = pair.reach + places[0].travel + places[1].travel;
+        let near_of = |ball: &Ball, other: &Ball| {
+            let near = ball.radius + other.radius + reach + radii[0] + radii[1];
+            (ball.centre - other.centre).length_squared() < near * near
+        };
+        for (first, (ball, &corners)) in spheres[bodies[0]].iter().zip(&surfaces[0].triangles).enumerate() {
+            let mut own = None;
+            for (second, (other, &others)) in spheres[bodies[1]].iter().zip(&surfaces[1].triangles).enumerate() {
+                if !near_of(ball, other) {
+                    continue;
+                }
+                if own.is_none() {
+                    own = Facet::new(corners, places[0].nodes, ball);
+                }
+                let (Some(a), Some(b)) = (&own, Facet::new(others, places[1].nodes, other)) else { continue };
+                points.clear();
+                let mut sink = Sink::new(points, self.pose_rounding);
+                sink.reach = reach;
+                let (core, triangle) = (Core::Triangle(a.about), Core::Triangle(b.about));
+                convex::convex_convex(core, &a.placed, radii, triangle, &b.placed, workspace, &mut sink);
+                for contact in points.iter() {
+                    let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
+                    if normal.dot(a.normal) < INWARD || -normal.dot(b.normal) < INWARD {
+                        continue;
+                    }
+                    let half = 0.5 * contact.distance;
+                    let side = |body: usize, nodes: [u32; 3], facet: &Facet, on: Vector| Side::Soft {
+                        soft: body as u32,
+                        nodes,
+                        weights: facet.weights(on),
+                    };
+                    let on_first = side(bodies[0], corners, a, point - normal * (half + radii[0]));
+                    let on_second = side(bodies[1], others, &b, point + normal * (half + radii[1]));
+                    let number = (first * surfaces[1].triangles.len() + second) as u64;
+                    found.push(contact, on_second, Some(on_first), number);
+                }
+            }
+        }
+    }
+}
+
+/// Where the contacts of one pair go.
+struct Found<'a> {
+    out: &'a mut Vec<SoftContact>,
+    seen: &'a mut BTreeMap<(u64, u64), usize>,
+    /// Where the pair's begin.
+    begin: usize,
+    number: u64,
+    friction: f64,
+    restitution: f64,
+    /// The first side, where it is a rigid geom.
+    rigid: Option<Side>,
+}
+
+impl<'a> Found<'a> {
+    fn new(
+        out: &'a mut Vec<SoftContact>,
+        seen: &'a mut BTreeMap<(u64, u64), usize>,
+        (number, pair): (u64, &Pair),
+        friction: f64,
+        rigid: Option<Side>,
+    ) -> Self {
+        seen.clear();
+        let begin = out.len();
+        Self { out, seen, begin, number, friction, restitution: pair.restitution, rigid }
+    }
+
+    /// Adds a contact, the normal into `second`. A point on a node or an edge is found from every triangle about it and is
+    /// one contact, the deepest found. `triangle` tells points inside of triangles apart.
+    fn push(&mut self, contact: &Contact, second: Side, first: Option<Side>, triangle: u64) {
+        let Some(first) = first.or(self.rigid) else { return };
+        let place = |side: &Side| match side {
+            Side::Rigid { .. } => Some(0),
+            Side::Soft { nodes, weights, .. } => {
+                (0..3).find(|&k| weights[k] == 1.0).map(|corner| u64::from(nodes[corner]) + 1)
+            }
+        };
+        let on_node = place(&second);
+        let key = match (place(&first), on_node) {
+            (Some(a), Some(b)) => (a << 32 | b, 0),
+            // Inside of a triangle or on an edge: by the triangle, and the feature that the shapes' overlap has there.
+            _ => (1 << 63 | triangle, contact.feature + 1),
+        };
+        let found = SoftContact {
+            sides: [first, second],
+            point: contact.point,
+            normal: contact.normal,
+            distance: contact.distance,
+            friction: self.friction,
+            restitution: self.restitution,
+            feature: [self.number, key.0, key.1],
+        };
+        if let Some(&at) = self.seen.get(&key) {
+            if found.distance < self.out[at].distance {
+                self.out[at] = found;
+            }
+            return;
+        }
+        if let Some(other) = self.near_on_an_edge(&found) {
+            if found.distance < self.out[other].distance {
+                self.out[other] = found;
+            }
+            return;
+        }
+        self.seen.insert(key, self.out.len());
+        self.out.push(found);
+    }
+
+    /// One that was found from a neighbouring triangle at the same point.
+    fn near_on_an_edge(&self, found: &SoftContact) -> Option<usize> {
+        let Side::Soft { weights, nodes, .. } = &found.sides[1] else { return None };
+        let on_edge = weights.contains(&0.0);
+        if !on_edge {
+            return None;
+        }
+        let same = |other: &SoftContact| {
+            let Side::Soft { nodes: others, weights: theirs, .. } = &other.sides[1] else { return false };
+            let weight_of = |node: u32| (0..3).find(|&k| others[k] == node).map_or(0.0, |k| theirs[k]);
+            let alike = (0..3).all(|k| (weights[k] - weight_of(nodes[k])).abs() < 1e-3);
+            let gap = |k: usize| other.normal[k] * found.normal[k];
+            alike && gap(0) + gap(1) + gap(2) > 0.99
+        };
+        (self.begin..self.out.len()).find(|&at| same(&self.out[at]))
+    }
+}

@@ -1,0 +1,68 @@
+//! A soft body among the trees: a tree without bodies, whose degrees of freedom are slides of their own.
+//!
+//! Kernels move its state as a tree's; what its forces are no tree kernel knows.
+
+use manyworlds_model::SoftBody;
+use manyworlds_shaders::dynamics::tree::{DofRecord, JointRecord, NONE, TreeDims, joint, param};
+
+use crate::layout::TreeLayout;
+
+/// Where the numbers of a soft body stand among its parameters, behind the header.
+pub mod soft_param {
+    /// Young's modulus, Pa.
+    pub const YOUNG: usize = 0;
+    /// Poisson's ratio.
+    pub const POISSON: usize = 1;
+    /// kg/m^3
+    pub const DENSITY: usize = 2;
+    /// In proportion to stiffness, s.
+    pub const DAMPING: usize = 3;
+    /// In proportion to mass, 1/s.
+    pub const MASS_DAMPING: usize = 4;
+    /// Coulomb friction coefficient of the surface.
+    pub const FRICTION: usize = 5;
+    /// Pressures of the regions begin here, Pa.
+    pub const PRESSURE: usize = 6;
+}
+
+/// Sizes and structure.
+pub(crate) fn layout(soft: &SoftBody, integrator: u32) -> TreeLayout {
+    let n = soft.v.len() as u32;
+    let joint = |i| JointRecord { kind: joint::SLIDE, body: NONE, q_begin: i, dof_begin: i };
+    let joints: Vec<JointRecord> = (0..n).map(joint).collect();
+    // It moves no body: those from 0 to before 0.
+    let dof = |i| DofRecord { m_begin: i, chain: 1, parent: NONE, body: 0, subtree_end: 0, joint: i };
+    let dofs: Vec<DofRecord> = (0..n).map(dof).collect();
+    let mut topology: Vec<u32> = bytemuck::cast_slice(&joints).to_vec();
+    let dof_at = topology.len() as u32;
+    topology.extend(bytemuck::cast_slice::<_, u32>(&dofs));
+    let end = topology.len() as u32;
+    let n_param = (param::HEADER + soft_param::PRESSURE + soft.regions.len()) as u32;
+    let dims = TreeDims {
+        n_joint: n,
+        n_q: n,
+        n_v: n,
+        n_m: n,
+        n_param,
+        dof_at,
+        row_at: end,
+        path_at: end,
+        joint_param: n_param,
+        actuator_param: n_param,
+        coupling_param: n_param,
+        block_param: n_param,
+        integrator,
+        row_width: 3,
+        ..TreeDims::default()
+    };
+    TreeLayout { dims, topology, sensor_at: None }
+}
+
+/// What follows the header of its parameters.
+pub(crate) fn params(soft: &SoftBody) -> Vec<f64> {
+    let m = &soft.material;
+    let friction = if soft.contacting.frictionless { 0.0 } else { soft.contacting.friction };
+    let mut params = vec![m.young, m.poisson, m.density, m.damping, m.mass_damping, friction];
+    params.extend(soft.regions.iter().map(|region| region.pressure));
+    params
+}

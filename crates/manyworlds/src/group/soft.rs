@@ -1,0 +1,371 @@
+//! Soft bodies of a world as its contact problem sees them: the nonlinear step about a velocity, and contacts.
+//!
+//! A step of a soft body is `M (v+ - v) = h (f(q + h v+) - alpha M v+ + M g + tau) + J^T lambda`. About a velocity `v_k` that
+//! is `A v+ = b + J^T lambda` with `K = -df/dq+`, `A = (1 + h alpha) M + h^2 K` and
+//! `b = M v + h (f(q + h v_k) + M g + tau) + h^2 K v_k`.
+
+use manyworlds_collide::{Side, SoftContact};
+use manyworlds_contact::Law;
+use manyworlds_contact::problem::ProblemError;
+use manyworlds_dynamics::soft_param;
+use manyworlds_model::{Model, Vec3};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::frame::tangents;
+use manyworlds_shaders::contact::tree_layout::bias;
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, jacobian};
+use manyworlds_shaders::index::gather;
+use manyworlds_soft::{SoftParams, SoftSystem};
+use manyworlds_sparse::SparseMatrix;
+
+use super::chunk::Chunk;
+use super::problem::{Building, Home, Reading, Sides, Worlds};
+use super::shared::Shared;
+use crate::host::{Packed, SoftShape};
+use crate::{ContactReport, Error, SoftReport};
+
+/// A soft body of a model, compiled.
+#[derive(Debug)]
+pub(super) struct Soft {
+    /// Among the trees of the model.
+    pub(super) tree: usize,
+    pub(super) system: SoftSystem,
+}
+
+impl Soft {
+    /// Those of a model, in its order.
+    pub(super) fn all(model: &Model) -> Result<Vec<Self>, Error> {
+        let trees = model.trees.iter().enumerate().filter_map(|(tree, of)| Some((tree, of.soft?)));
+        trees.map(|(tree, soft)| Ok(Self { tree, system: SoftSystem::new(&model.soft[soft])? })).collect()
+    }
+}
+
+/// A soft body of one world at the start of a step, in the axes of the body that carries it.
+pub(super) struct SoftStep {
+    /// s
+    h: f64,
+    params: SoftParams,
+    /// `[n_v]`, m
+    q: Vec<f64>,
+    /// Velocity before, `[n_v]`, m/s.
+    v: Vec<f64>,
+    /// One a degree of freedom, kg.
+    mass: Vec<f64>,
+    /// Applied force, `[n_v]`, N.
+    tau: Vec<f64>,
+    /// In the axes of the displacements, m/s^2.
+    gravity: Vec3,
+}
+
+/// A step about a velocity.
+pub(super) struct Linearised {
+    /// `A`
+    pub(super) matrix: SparseMatrix,
+    /// `b`
+    pub(super) b: Vec<f64>,
+}
+
+impl SoftStep {
+    /// From a lane's state.
+    pub(super) fn new<T: Scalar>(
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        (soft, shape): (&Soft, &SoftShape),
+        world: usize,
+        state: &[T],
+    ) -> Self {
+        let set = shared.host.lanes.trees[soft.tree].set;
+        let dims = &shared.sets[set].layout.dims;
+        let n = dims.n_v as usize;
+        let part = |at: usize| -> Vec<f64> { state[at..at + n].iter().map(|x| x.to_f64()).collect() };
+        let own: Vec<f64> = host.soft_params(set, world).iter().map(|x| x.to_f64()).collect();
+        let mut params = soft.system.params().clone();
+        let material = &mut params.material;
+        material.young = own[soft_param::YOUNG];
+        material.poisson = own[soft_param::POISSON];
+        material.density = own[soft_param::DENSITY];
+        material.damping = own[soft_param::DAMPING];
+        material.mass_damping = own[soft_param::MASS_DAMPING];
+        params.pressures.copy_from_slice(&own[soft_param::PRESSURE..]);
+        let gravity = Vec3::from(host.gravity(set, world).map(|x| x.to_f64()));
+        let gravity = shape.carrier.rotation.inverse() * gravity;
+        let mass = soft.system.mass(&params);
+        let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
+        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity }
+    }
+
+    /// The velocity before the step.
+    pub(super) fn before(&self) -> &[f64] {
+        &self.v
+    }
+
+    /// How the balance of momentum changes with the positions before the step while the velocity after it is held:
+    /// `h df(q + h v+; q)/dq`, N s/m.
+    pub(super) fn by_q(&self, system: &SoftSystem, after: &[f64]) -> SparseMatrix {
+        let h = self.h;
+        let next: Vec<f64> = self.q.iter().zip(after).map(|(q, v)| q + h * v).collect();
+        let (mut force, mut stiffness) = (vec![0.0; after.len()], system.pattern().clone());
+        system.force_and_stiffness(&self.params, h, &self.q, &next, false, &mut force, &mut stiffness);
+        let mut out = system.pattern().clone();
+        system.force_by_start(&self.params, h, &self.q, &next, &mut out);
+        out.values_mut().iter_mut().zip(stiffness.values()).for_each(|(x, k)| *x = h * (*x - k));
+        out
+    }
+
+    /// What acts on a degree of freedom beside the body's own forces, N.
+    fn load(&self, i: usize) -> f64 {
+        self.tau[i] + self.mass[i] * self.gravity[i % 3]
+    }
+
+    /// Mass and weight of each degree of freedom, kg and N.
+    pub(super) fn mass_and_weight(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.mass.iter().enumerate().map(|(i, m)| (*m, m * self.gravity[i % 3]))
+    }
+
+    /// `A` and `b` about a velocity.
+    pub(super) fn about(&self, system: &SoftSystem, v: &[f64], projected: bool) -> Linearised {
+        let h = self.h;
+        let next: Vec<f64> = self.q.iter().zip(v).map(|(q, v)| q + h * v).collect();
+        let (mut force, mut matrix) = (vec![0.0; v.len()], system.pattern().clone());
+        system.force_and_stiffness(&self.params, h, &self.q, &next, projected, &mut force, &mut matrix);
+        let mut b = vec![0.0; v.len()];
+        matrix.add_times(v, &mut b);
+        for (i, b) in b.iter_mut().enumerate() {
+            *b = self.mass[i] * self.v[i] + h * (force[i] + self.load(i)) + h * h * *b;
+        }
+        matrix.values_mut().iter_mut().for_each(|k| *k *= h * h);
+        let damped = 1.0 + h * self.params.material.mass_damping;
+        self.mass.iter().enumerate().for_each(|(i, m)| matrix.add_diagonal(i, damped * m));
+        Linearised { matrix, b }
+    }
+
+    /// `M (v+ - v) - h (f(q + h v+) - alpha M v+ + load)`, which contacts are to give, N s.
+    pub(super) fn momentum(&self, system: &SoftSystem, v: &[f64]) -> Vec<f64> {
+        let h = self.h;
+        let next: Vec<f64> = self.q.iter().zip(v).map(|(q, v)| q + h * v).collect();
+        let mut force = vec![0.0; v.len()];
+        system.force(&self.params, h, &self.q, &next, &mut force);
+        let damping = self.params.material.mass_damping;
+        let given = |i: usize| {
+            let m = self.mass[i];
+            m * (v[i] - self.v[i]) - h * (force[i] + self.load(i) - damping * m * v[i])
+        };
+        (0..v.len()).map(given).collect()
+    }
+}
+
+/// The soft bodies of a world as they are now.
+pub(super) fn report<T: Scalar>(
+    shared: &Shared<T>,
+    chunk: &mut Chunk<T>,
+    world: usize,
+) -> Result<Vec<SoftReport>, Error> {
+    if shared.soft.is_empty() {
+        return Ok(Vec::new());
+    }
+    chunk.finish()?;
+    let reading = Reading::new(chunk, Sides::Whole)?;
+    let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
+    let steps = worlds.soft(shared, &host, world);
+    let one = |((own, step), shape): ((&Soft, &SoftStep), &SoftShape)| {
+        let mut nodes = Vec::new();
+        shape.nodes(|i| step.q[i], &mut nodes);
+        let energy = own.system.energy(&step.params, &step.q);
+        SoftReport { nodes, volume: own.system.volume(&step.q), energy }
+    };
+    Ok(shared.soft.iter().zip(&steps).zip(&shared.host.soft).map(one).collect())
+}
+
+impl<T: Scalar> Worlds<'_, T> {
+    /// The soft bodies of a world at the start of its step.
+    pub(super) fn soft(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<SoftStep> {
+        let of = |(soft, shape): (&Soft, &SoftShape)| {
+            let place = shared.host.lanes.trees[soft.tree];
+            let dims = &shared.sets[place.set].layout.dims;
+            let mut state = vec![T::default(); dims.n_state()];
+            gather(self.width, world, self.sets[place.set].state, &mut state);
+            SoftStep::new(shared, host, (soft, shape), world, &state)
+        };
+        shared.soft.iter().zip(&shared.host.soft).map(of).collect()
+    }
+
+    /// The steps of the soft bodies of a world about the velocity that it ended with.
+    pub(super) fn soft_about(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<Linearised> {
+        if shared.soft.is_empty() {
+            return Vec::new();
+        }
+        let after = self.after(shared, world);
+        let each = self.soft(shared, host, world).into_iter().zip(&shared.soft);
+        each.map(|(step, soft)| step.about(&soft.system, &after[shared.model.trees[soft.tree].v.clone()], false))
+            .collect()
+    }
+
+    /// Puts the contacts of soft bodies into a problem.
+    pub(super) fn soft_contacts(
+        &self,
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        to: &mut Building,
+    ) -> Result<(), ProblemError> {
+        let own = &host.worlds[world];
+        if own.soft.is_empty() {
+            return Ok(());
+        }
+        let before = self.before(shared, world);
+        for (index, contact) in own.soft.iter().enumerate() {
+            let normal = contact.normal;
+            let [t1, t2] = tangents(normal);
+            let sides = self.sides_of(shared, world, contact, [t1, t2, normal]);
+            let speed = |side: &SideRows| side.times(2, &before[shared.model.trees[side.tree].v.clone()]);
+            let approach: f64 = sides.iter().map(speed).sum();
+            let e = [0.0, 0.0, self.normal_bias(shared, host, world, contact, approach)];
+            to.builder.constraint(Law::Contact { mu: contact.friction }, e, None)?;
+            for side in &sides {
+                if side.dofs.is_empty() {
+                    to.builder.side(side.tree, None, &side.j)?;
+                } else {
+                    to.builder.sparse_side(side.tree, None, &side.dofs, &side.j)?;
+                }
+            }
+            to.impulse.extend(own.soft_impulses[index]);
+            to.homes.push(Home::Soft { contact: index });
+        }
+        Ok(())
+    }
+
+    /// What contacts of soft bodies did in a step. A soft body's number follows those of the bodies, and of the geoms.
+    pub(super) fn soft_reports(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<ContactReport> {
+        let after = self.after(shared, world);
+        let own = &host.worlds[world];
+        let report = |(contact, impulse): (&SoftContact, &[f64; 3])| {
+            let [t1, t2] = tangents(contact.normal);
+            let frame = [t1, t2, contact.normal];
+            let mut velocity = [0.0; 3];
+            for side in self.sides_of(shared, world, contact, frame) {
+                let v = &after[shared.model.trees[side.tree].v.clone()];
+                (0..3).for_each(|row| velocity[row] += side.times(row, v));
+            }
+            let named = |side: &Side| match *side {
+                Side::Rigid { body, geom } => [body as usize, geom as usize],
+                Side::Soft { soft, .. } => {
+                    [shared.model.bodies.len() + soft as usize, shared.model.geoms.len() + soft as usize]
+                }
+            };
+            let [[a, first], [b, second]] = contact.sides.each_ref().map(named);
+            ContactReport {
+                bodies: [a, b],
+                geoms: [first, second],
+                point: contact.point,
+                frame,
+                distance: contact.distance,
+                friction: contact.friction,
+                impulse: *impulse,
+                velocity,
+            }
+        };
+        own.soft.iter().zip(&own.soft_impulses).map(report).collect()
+    }
+
+    /// As trees' kernels have it: gaps may close, depths shrink, what comes fast bounces.
+    fn normal_bias(
+        &self,
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        contact: &SoftContact,
+        approach: f64,
+    ) -> f64 {
+        let Some(soft) = contact.sides.iter().find_map(|side| match side {
+            Side::Soft { soft, .. } => Some(*soft as usize),
+            Side::Rigid { .. } => None,
+        }) else {
+            return 0.0;
+        };
+        let place = shared.host.lanes.trees[shared.soft[soft].tree];
+        let [h, fraction, largest, threshold, slop] = host.settings(place.set, world).map(|x| x.to_f64());
+        if contact.restitution > 0.0 && approach < (-threshold).min(-contact.distance / h) {
+            return contact.restitution * approach;
+        }
+        bias(contact.distance, h.recip(), fraction, largest, slop)
+    }
+
+    /// The rows of a contact over the trees that it touches.
+    fn sides_of(&self, shared: &Shared<T>, world: usize, contact: &SoftContact, axes: [[f64; 3]; 3]) -> Vec<SideRows> {
+        let mut out = Vec::with_capacity(2);
+        for (side, sign) in contact.sides.iter().zip([-1.0, 1.0]) {
+            match side {
+                Side::Rigid { body, .. } => {
+                    if let Some(place) = shared.host.lanes.bodies[*body as usize] {
+                        out.push(self.rigid_side(shared, world, place.tree, place.local, contact.point, &axes));
+                    }
+                }
+                Side::Soft { soft, nodes, weights } => {
+                    let shape = &shared.host.soft[*soft as usize];
+                    let turned = axes.map(|axis| shape.carrier.rotation.inverse() * Vec3::from(axis));
+                    let terms: Vec<(u32, f64)> = nodes
+                        .iter()
+                        .zip(weights)
+                        .filter(|(_, w)| **w != 0.0)
+                        .filter_map(|(&node, &w)| Some((shape.dofs[node as usize]?, sign * w)))
+                        .collect();
+                    if terms.is_empty() {
+                        continue;
+                    }
+                    let dofs = terms.iter().flat_map(|&(dof, _)| dof..dof + 3).collect();
+                    let row =
+                        |axis: &Vec3| terms.iter().flat_map(|&(_, w)| [axis.x * w, axis.y * w, axis.z * w]).collect();
+                    let rows: Vec<Vec<f64>> = turned.iter().map(row).collect();
+                    out.push(SideRows { tree: shape.tree, dofs, j: rows.concat() });
+                }
+            }
+        }
+        out
+    }
+
+    /// What a point of a rigid body does to the rows; it is the first side, so with a minus.
+    fn rigid_side(
+        &self,
+        shared: &Shared<T>,
+        world: usize,
+        tree: usize,
+        body: usize,
+        point: [f64; 3],
+        axes: &[[f64; 3]; 3],
+    ) -> SideRows {
+        let place = shared.host.lanes.trees[tree];
+        let set = &shared.sets[place.set];
+        let lane = world * set.trees.len() + place.index;
+        let n = set.layout.dims.n_v as usize;
+        let read = |numbers: &[T], n: usize| -> Vec<f64> {
+            let mut own = vec![T::default(); n];
+            gather(self.width, lane, numbers, &mut own);
+            own.into_iter().map(Scalar::to_f64).collect()
+        };
+        let motion = read(self.sets[place.set].motion, SPATIAL * n);
+        let root = read(self.sets[place.set].pose, POSE * set.layout.dims.n_body as usize);
+        let offset = std::array::from_fn(|k| point[k] - root[k]);
+        let mut j = vec![0.0; 3 * n];
+        jacobian(&set.layout.tree(), &motion, [body as f64, -1.0], offset, axes, &mut j);
+        SideRows { tree, dofs: Vec::new(), j }
+    }
+}
+
+/// `J` of a contact over one tree, `[3, columns]`.
+struct SideRows {
+    tree: usize,
+    /// Of a soft body the columns; else they are all.
+    dofs: Vec<u32>,
+    j: Vec<f64>,
+}
+
+impl SideRows {
+    /// A row times a velocity of the tree.
+    fn times(&self, row: usize, v: &[f64]) -> f64 {
+        let n = self.j.len() / 3;
+        let row = &self.j[row * n..(row + 1) * n];
+        if self.dofs.is_empty() {
+            return row.iter().zip(v).map(|(j, v)| j * v).sum();
+        }
+        row.iter().zip(&self.dofs).map(|(j, &dof)| j * v[dof as usize]).sum()
+    }
+}

@@ -1,0 +1,460 @@
+//! The momentum matrix `A = (1 + h a) M + h^2 K` and what momentum lacks, `b = M (v - v_k) + h (f - a M v_k + M g + f_ext)`,
+//! at the velocity v_k, with forces f and stiffness K = -df/dq of all elements at `q + h v_k`; a: damping in proportion to
+//! mass.
+//!
+//! An element's record in `topology`: its free nodes, n, and its regions; the regions; the nodes in the order of
+//! elimination; the blocks of the matrix between them, `(0,0) (1,0) (1,1) (2,0) ..`. In `rest`, for each point of
+//! integration: its volume, and the gradient of each free node's shape function.
+//!
+//! Stiffness is that of `manyworlds_soft`, here as the few products of vectors that each law comes to: with `p_a = G g_a` of
+//! shape functions' gradients g, `P_ab` is a sum of multiples of `I`, `p_a p_b^T`, `p_b p_a^T`, `[F (g_b x g_a)]_x`,
+//! `[p_a]_x T [p_b]_x`.
+
+use crate::args::Args;
+use crate::dynamics::tree::{Params, nth, nth_mut};
+use crate::math::{Mat3, Vec3, cross, dot, mat_vec};
+use crate::real::{Real, Scalar};
+pub use crate::soft::body::SoftDims as Dims;
+use crate::soft::body::{BLOCK, law, soft, soft_params};
+use crate::soft::svd::svd;
+
+/// Nodes of an element at most.
+const MOST_NODES: usize = 10;
+/// Two stretches whose sum is smaller turn into each other by any rotation; the derivative of the rotation is held there.
+const NO_SUM: f64 = 1e-6;
+
+/// What a point of integration has to give: times its volume, a stress and the parts of its derivative.
+#[derive(Debug, Clone, Copy)]
+struct Response<R> {
+    /// First Piola-Kirchhoff stress.
+    stress: Mat3<R>,
+    /// The co-rotational and neo-Hookean laws: of `I`, and of `p_a p_b^T`.
+    shear: R,
+    bulk: R,
+    /// `p_a = along g_a`: the rotation, or the cofactor of F.
+    along: Mat3<R>,
+    /// T (xx, yy, zz, xy, xz, yz): the turning of the rotation.
+    turning: [R; 6],
+    /// Of `[F (g_b x g_a)]_x`: derivative of the energy by the volume.
+    by_volume: R,
+    /// Green's strain, in the law or in damping: of `p_a p_b^T`; and of `p_b p_a^T` and `left left^T`.
+    strain_bulk: R,
+    strain_shear: R,
+    /// `p_a = left g_a`.
+    left: Mat3<R>,
+    /// `left left^T`.
+    gram: [R; 6],
+    /// Second Piola-Kirchhoff stress.
+    strain_stress: [R; 6],
+}
+
+/// Material of an element.
+#[derive(Debug, Clone, Copy)]
+struct Moduli<R> {
+    mu: R,
+    lambda: R,
+    pressure: R,
+    /// `damping / h`
+    rate: R,
+}
+
+/// `state` and `velocity` v_k to `matrix` `[n_block, 9]` and `b` `[n_v]` of one tile.
+pub fn elements<R: Real>(
+    dims: &Dims,
+    topology: &[u32],
+    rest: &[R::Scalar],
+    params: Params<R>,
+    state: &[R],
+    velocity: &[R],
+    matrix: &mut [R],
+    b: &mut [R],
+) {
+    let n_v = dims.n_v() as usize;
+    let (q, v) = state.split_at(n_v);
+    let h = params.at(soft::TIMESTEP);
+    let n_node = dims.n_node as usize;
+    nodes(params, &topology[..n_node], &rest[..n_node], v, velocity, matrix, b);
+    let square = h * h;
+    let rate = params.at(soft::DAMPING) / h;
+    let (mut words, mut rest) = (&topology[n_node..], &rest[n_node..]);
+    for _ in 0..dims.n_element {
+        let (n, n_region) = (words[0] as usize, words[1] as usize);
+        let (regions, tail) = words[2..].split_at(n_region);
+        let (nodes, tail) = tail.split_at(n);
+        let (places, tail) = tail.split_at(n * (n + 1) / 2);
+        words = tail;
+        let pressure = pressure(params, regions);
+        let moduli = Moduli { mu: params.at(soft::MU), lambda: params.at(soft::LAMBDA), pressure, rate };
+        // Displacements at the start, and by how much they grow.
+        let (mut start, mut by) = ([[R::lit(0.0); 3]; MOST_NODES], [[R::lit(0.0); 3]; MOST_NODES]);
+        for (i, &node) in nodes.iter().enumerate() {
+            for k in 0..3 {
+                let dof = 3 * node as usize + k;
+                start[i][k] = q[dof];
+                by[i][k] = h * velocity[dof];
+            }
+        }
+        for _ in 0..dims.n_point {
+            let (own, tail) = rest.split_at(1 + 3 * n);
+            rest = tail;
+            let volume = R::splat(own[0]);
+            let gradients = &own[1..];
+            let before = add_gradient(gradients, &start[..n], identity());
+            let f = add_gradient(gradients, &by[..n], before);
+            let response = respond(dims, &moduli, &before, &f);
+            let force = h * volume;
+            for (i, &node) in nodes.iter().enumerate() {
+                let p = mat_vec(&response.stress, gradient(gradients, i));
+                for k in 0..3 {
+                    let dof = 3 * node as usize + k;
+                    b[dof] = (-force).mul_add(p[k], b[dof]);
+                }
+            }
+            stiffness(dims, &response, &f, gradients, places, n, square * volume, matrix);
+        }
+    }
+}
+
+/// Sets matrix and right-hand side to those of the nodes alone.
+#[inline(always)]
+fn nodes<R: Real>(
+    params: Params<R>,
+    diagonals: &[u32],
+    volumes: &[R::Scalar],
+    v: &[R],
+    velocity: &[R],
+    matrix: &mut [R],
+    b: &mut [R],
+) {
+    let n_v = velocity.len();
+    matrix.fill(R::lit(0.0));
+    let (h, density) = (params.at(soft::TIMESTEP), params.at(soft::DENSITY));
+    let damping = h * params.at(soft::MASS_DAMPING);
+    for (i, (&place, &volume)) in diagonals.iter().zip(volumes).enumerate() {
+        let mass = density * R::splat(volume);
+        let diagonal = mass * damping + mass;
+        for k in 0..3 {
+            matrix[place as usize * BLOCK + 4 * k] = diagonal;
+            let dof = 3 * i + k;
+            let gained = (v[dof] - velocity[dof]) - damping * velocity[dof] + h * params.at(soft::GRAVITY + k);
+            b[dof] = h.mul_add(v[n_v + dof], mass * gained);
+        }
+    }
+}
+
+/// Pressure in an element that is in some regions.
+#[inline(always)]
+fn pressure<R: Real>(params: Params<R>, regions: &[u32]) -> R {
+    let mut sum = R::lit(0.0);
+    for &region in regions {
+        sum += params.at(soft::HEADER + region as usize);
+    }
+    sum
+}
+
+#[inline(always)]
+fn identity<R: Real>() -> Mat3<R> {
+    let (zero, one) = (R::lit(0.0), R::lit(1.0));
+    [one, zero, zero, zero, one, zero, zero, zero, one]
+}
+
+#[inline(always)]
+fn gradient<R: Real>(gradients: &[R::Scalar], i: usize) -> Vec3<R> {
+    [R::splat(gradients[3 * i]), R::splat(gradients[3 * i + 1]), R::splat(gradients[3 * i + 2])]
+}
+
+/// `f + sum u_i g_i^T`.
+#[inline(always)]
+fn add_gradient<R: Real>(gradients: &[R::Scalar], u: &[Vec3<R>], mut f: Mat3<R>) -> Mat3<R> {
+    for (i, u) in u.iter().enumerate() {
+        let g = gradient::<R>(gradients, i);
+        for row in 0..3 {
+            for column in 0..3 {
+                f[3 * row + column] = u[row].mul_add(g[column], f[3 * row + column]);
+            }
+        }
+    }
+    f
+}
+
+#[inline(always)]
+fn respond<R: Real>(dims: &Dims, m: &Moduli<R>, before: &Mat3<R>, f: &Mat3<R>) -> Response<R> {
+    let zero = R::lit(0.0);
+    let mut out = Response {
+        stress: [zero; 9],
+        shear: zero,
+        bulk: zero,
+        along: [zero; 9],
+        turning: [zero; 6],
+        by_volume: zero,
+        strain_bulk: zero,
+        strain_shear: zero,
+        left: identity(),
+        gram: [zero; 6],
+        strain_stress: [zero; 6],
+    };
+    if dims.law == law::COROTATED {
+        corotated(m, f, &mut out);
+    }
+    if dims.law == law::NEO_HOOKEAN || dims.pressed == 1 && dims.law != law::LINEAR {
+        by_volume(dims, m, f, &mut out);
+    }
+    if dims.law == law::LINEAR || dims.law == law::SAINT_VENANT || dims.damped == 1 {
+        strained(dims, m, before, f, &mut out);
+    }
+    out
+}
+
+/// `P = 2 mu (F - R) + lambda tr(S - I) R`.
+#[inline(always)]
+fn corotated<R: Real>(m: &Moduli<R>, f: &Mat3<R>, out: &mut Response<R>) {
+    let d = svd(f);
+    let twice = m.mu + m.mu;
+    let spread = m.lambda * (d.s[0] + d.s[1] + d.s[2] - R::lit(3.0));
+    for row in 0..3 {
+        for column in 0..3 {
+            let at = 3 * row + column;
+            let turned = d.u[2][row] * d.v[2][column];
+            out.along[at] = d.u[0][row].mul_add(d.v[0][column], d.u[1][row].mul_add(d.v[1][column], turned));
+        }
+    }
+    let along = spread - twice;
+    for at in 0..9 {
+        out.stress[at] = twice.mul_add(f[at], along * out.along[at]);
+    }
+    out.shear = twice;
+    out.bulk = m.lambda;
+    // Of the turn about each principal direction, halved: `[p_a]_x T [p_b]_x` comes with it.
+    let mut turns = [R::lit(0.0); 3];
+    for (k, [i, j]) in [[1, 2], [0, 2], [0, 1]].into_iter().enumerate() {
+        turns[k] = -along / (d.s[i] + d.s[j]).max(R::lit(NO_SUM));
+    }
+    for (at, [row, column]) in [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]].into_iter().enumerate() {
+        let last = turns[2] * d.u[2][row] * d.u[2][column];
+        let both = (turns[1] * d.u[1][row]).mul_add(d.u[1][column], last);
+        out.turning[at] = (turns[0] * d.u[0][row]).mul_add(d.u[0][column], both);
+    }
+}
+
+/// What depends on the volume: the neo-Hookean law, and pressures.
+#[inline(always)]
+fn by_volume<R: Real>(dims: &Dims, m: &Moduli<R>, f: &Mat3<R>, out: &mut Response<R>) {
+    let (x, y, z) = ([f[0], f[1], f[2]], [f[3], f[4], f[5]], [f[6], f[7], f[8]]);
+    let (yz, zx, xy) = (cross(y, z), cross(z, x), cross(x, y));
+    let cofactor = [yz[0], yz[1], yz[2], zx[0], zx[1], zx[2], xy[0], xy[1], xy[2]];
+    out.by_volume = -m.pressure;
+    if dims.law == law::NEO_HOOKEAN {
+        out.shear = m.mu;
+        out.bulk = m.lambda + m.mu;
+        out.along = cofactor;
+        let grown = dot(x, yz) - R::lit(1.0);
+        out.by_volume = out.bulk * grown - m.mu - m.pressure;
+        for at in 0..9 {
+            out.stress[at] += m.mu * f[at];
+        }
+    }
+    for at in 0..9 {
+        out.stress[at] = out.by_volume.mul_add(cofactor[at], out.stress[at]);
+    }
+}
+
+/// What depends on Green's strain, or on the small one.
+#[inline(always)]
+fn strained<R: Real>(dims: &Dims, m: &Moduli<R>, before: &Mat3<R>, f: &Mat3<R>, out: &mut Response<R>) {
+    let zero = R::lit(0.0);
+    let elastic = dims.law == law::LINEAR || dims.law == law::SAINT_VENANT;
+    let share = if elastic { R::lit(1.0) + m.rate } else { m.rate };
+    out.strain_shear = m.mu * share;
+    out.strain_bulk = m.lambda * share;
+    let now = strain(dims.law, f);
+    let then = strain(dims.law, before);
+    // The whole strain, and that of the step.
+    let mut sum = [zero; 6];
+    for at in 0..6 {
+        let of_step = m.rate * (now[at] - then[at]);
+        sum[at] = if elastic { now[at] + of_step } else { of_step };
+    }
+    let trace = m.lambda * (sum[0] + sum[1] + sum[2]);
+    let twice = m.mu + m.mu;
+    let mut s = [zero; 6];
+    for at in 0..6 {
+        s[at] = twice * sum[at];
+    }
+    let pressure = if dims.law == law::LINEAR { m.pressure } else { zero };
+    for at in 0..3 {
+        s[at] = s[at] + trace - pressure;
+    }
+    if dims.law != law::LINEAR {
+        out.left = *f;
+        out.strain_stress = s;
+    }
+    let rows = [[s[0], s[3], s[4]], [s[3], s[1], s[5]], [s[4], s[5], s[2]]];
+    let left = out.left;
+    for row in 0..3 {
+        for column in 0..3 {
+            out.stress[3 * row + column] += dot([left[3 * row], left[3 * row + 1], left[3 * row + 2]], rows[column]);
+        }
+    }
+    for (at, [row, column]) in [[0, 0], [1, 1], [2, 2], [0, 1], [0, 2], [1, 2]].into_iter().enumerate() {
+        let (r, c) = (3 * row, 3 * column);
+        out.gram[at] = dot([left[r], left[r + 1], left[r + 2]], [left[c], left[c + 1], left[c + 2]]);
+    }
+}
+
+/// (xx, yy, zz, xy, xz, yz)
+#[inline(always)]
+fn strain<R: Real>(law: u32, f: &Mat3<R>) -> [R; 6] {
+    let (half, one) = (R::lit(0.5), R::lit(1.0));
+    if law == law::LINEAR {
+        return [f[0] - one, f[4] - one, f[8] - one, half * (f[1] + f[3]), half * (f[2] + f[6]), half * (f[5] + f[7])];
+    }
+    let (x, y, z) = ([f[0], f[3], f[6]], [f[1], f[4], f[7]], [f[2], f[5], f[8]]);
+    [
+        half * (dot(x, x) - one),
+        half * (dot(y, y) - one),
+        half * (dot(z, z) - one),
+        half * dot(x, y),
+        half * dot(x, z),
+        half * dot(y, z),
+    ]
+}
+
+/// Adds a point's stiffness, times `scale`.
+#[inline(always)]
+fn stiffness<R: Real>(
+    dims: &Dims,
+    response: &Response<R>,
+    f: &Mat3<R>,
+    gradients: &[R::Scalar],
+    places: &[u32],
+    n: usize,
+    scale: R,
+    matrix: &mut [R],
+) {
+    let isotropic = dims.law == law::COROTATED || dims.law == law::NEO_HOOKEAN;
+    let swells = dims.law == law::NEO_HOOKEAN || dims.pressed == 1 && dims.law != law::LINEAR;
+    let strains = dims.law == law::LINEAR || dims.law == law::SAINT_VENANT || dims.damped == 1;
+    let zero = R::lit(0.0);
+    let (mut along, mut left) = ([[zero; 3]; MOST_NODES], [[zero; 3]; MOST_NODES]);
+    for i in 0..n {
+        let g = gradient(gradients, i);
+        if isotropic {
+            along[i] = mat_vec(&response.along, g);
+        }
+        if strains {
+            left[i] = mat_vec(&response.left, g);
+        }
+    }
+    let mut pair = 0;
+    for i in 0..n {
+        let a = gradient::<R>(gradients, i);
+        for j in 0..=i {
+            let b = gradient::<R>(gradients, j);
+            let both = dot(a, b);
+            let mut own = [zero; BLOCK];
+            if isotropic {
+                add_outer(response.bulk, along[i], along[j], &mut own);
+                add_diagonal(response.shear * both, &mut own);
+            }
+            if dims.law == law::COROTATED {
+                add_turning(&response.turning, along[i], along[j], &mut own);
+            }
+            if swells {
+                add_cross(response.by_volume, mat_vec(f, cross(b, a)), &mut own);
+            }
+            if strains {
+                add_outer(response.strain_bulk, left[i], left[j], &mut own);
+                add_outer(response.strain_shear, left[j], left[i], &mut own);
+                add_symmetric(response.strain_shear * both, &response.gram, &mut own);
+                add_diagonal(product(&response.strain_stress, a, b), &mut own);
+            }
+            let at = places[pair] as usize * BLOCK;
+            for (to, own) in matrix[at..at + BLOCK].iter_mut().zip(own) {
+                *to = scale.mul_add(own, *to);
+            }
+            pair += 1;
+        }
+    }
+}
+
+/// `own += s a b^T`.
+#[inline(always)]
+fn add_outer<R: Real>(s: R, a: Vec3<R>, b: Vec3<R>, own: &mut [R; BLOCK]) {
+    for row in 0..3 {
+        let own = &mut own[3 * row..3 * row + 3];
+        let by = s * a[row];
+        for column in 0..3 {
+            own[column] = by.mul_add(b[column], own[column]);
+        }
+    }
+}
+
+/// `own += s I`.
+#[inline(always)]
+fn add_diagonal<R: Real>(s: R, own: &mut [R; BLOCK]) {
+    own[0] += s;
+    own[4] += s;
+    own[8] += s;
+}
+
+/// `own += s m`, m symmetric.
+#[inline(always)]
+fn add_symmetric<R: Real>(s: R, m: &[R; 6], own: &mut [R; BLOCK]) {
+    for (at, of) in [0, 3, 4, 3, 1, 5, 4, 5, 2].into_iter().enumerate() {
+        own[at] = s.mul_add(m[of], own[at]);
+    }
+}
+
+/// `own += s [w]_x`.
+#[inline(always)]
+fn add_cross<R: Real>(s: R, w: Vec3<R>, own: &mut [R; BLOCK]) {
+    let w = [s * w[0], s * w[1], s * w[2]];
+    own[1] -= w[2];
+    own[2] += w[1];
+    own[3] += w[2];
+    own[5] -= w[0];
+    own[6] -= w[1];
+    own[7] += w[0];
+}
+
+/// `own += [a]_x T [b]_x`.
+#[inline(always)]
+fn add_turning<R: Real>(t: &[R; 6], a: Vec3<R>, b: Vec3<R>, own: &mut [R; BLOCK]) {
+    // Row by row `T [b]_x` is the row of T times `[b]_x`, `-(b x row)`.
+    let x = cross([t[0], t[3], t[4]], b);
+    let y = cross([t[3], t[1], t[5]], b);
+    let z = cross([t[4], t[5], t[2]], b);
+    for column in 0..3 {
+        own[column] += a[1] * z[column] - a[2] * y[column];
+        own[3 + column] += a[2] * x[column] - a[0] * z[column];
+        own[6 + column] += a[0] * y[column] - a[1] * x[column];
+    }
+}
+
+/// `a^T s b`.
+#[inline(always)]
+fn product<R: Real>(s: &[R; 6], a: Vec3<R>, b: Vec3<R>) -> R {
+    let of = [dot([s[0], s[3], s[4]], b), dot([s[3], s[1], s[5]], b), dot([s[4], s[5], s[2]], b)];
+    dot(a, of)
+}
+
+/// Buffers: topology, rest, params, state, velocity, matrix, b.
+pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+    let dims = args.dims::<Dims>();
+    let tiles = args.tiles();
+    let [topology, rest, params, state, velocity, matrix, b] = args.split();
+    let (topology, rest, state, velocity) = (topology.index(), rest.real(), state.tile(), velocity.tile());
+    let (matrix, b) = (matrix.tile_mut(), b.tile_mut());
+    for t in 0..tiles {
+        elements(
+            &dims,
+            topology,
+            rest,
+            soft_params(&dims, params, t),
+            nth(state, t, dims.n_state()),
+            nth(velocity, t, dims.n_v()),
+            nth_mut(matrix, t, dims.n_block * BLOCK as u32),
+            nth_mut(b, t, dims.n_v()),
+        );
+    }
+}

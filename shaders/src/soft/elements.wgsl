@@ -1,0 +1,368 @@
+// The momentum matrix and what momentum lacks, from all elements. See elements.rs.
+#import math
+#import index
+#import soft/body.rs
+#import soft/svd
+
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(1) var<storage, read> topology: array<u32>;
+@group(0) @binding(2) var<storage, read> rest: array<real>;
+@group(0) @binding(3) var<storage, read> params: array<real>;
+@group(0) @binding(4) var<storage, read> state: array<real>;
+@group(0) @binding(5) var<storage, read> velocity: array<real>;
+@group(0) @binding(6) var<storage, read_write> matrix: array<real>;
+@group(0) @binding(7) var<storage, read_write> b: array<real>;
+
+struct Response {
+    stress: Mat3,
+    shear: real,
+    bulk: real,
+    along: Mat3,
+    turning: Sym3,
+    by_volume: real,
+    strain_bulk: real,
+    strain_shear: real,
+    left: Mat3,
+    gram: Sym3,
+    strain_stress: Sym3,
+}
+
+struct Moduli {
+    mu: real,
+    lambda: real,
+    pressure: real,
+    rate: real,
+}
+
+var<private> start: array<vec3<real>, MOST_NODES>;
+var<private> by: array<vec3<real>, MOST_NODES>;
+var<private> along: array<vec3<real>, MOST_NODES>;
+var<private> left: array<vec3<real>, MOST_NODES>;
+var<private> block: array<vec3<real>, 3>;
+var<private> response: Response;
+
+fn param_at(lane: u32, index: u32) -> real {
+    return params[select(index, tile_at(lane, dims.n_param, index), dims.param_lanes == 1u)];
+}
+
+// Sets matrix and right-hand side to those of the nodes alone.
+fn nodes(lane: u32, state_base: u32, v_base: u32, matrix_base: u32) {
+    for (var e = 0u; e < dims.n_block * BLOCK; e++) {
+        matrix[matrix_base + e * TILE] = real(0.0);
+    }
+    let n_v = 3u * dims.n_node;
+    let h = param_at(lane, SOFT_TIMESTEP);
+    let density = param_at(lane, SOFT_DENSITY);
+    let damping = h * param_at(lane, SOFT_MASS_DAMPING);
+    for (var i = 0u; i < dims.n_node; i++) {
+        let mass = density * rest[i];
+        let place = topology[i] * BLOCK;
+        for (var k = 0u; k < 3u; k++) {
+            matrix[matrix_base + (place + 4u * k) * TILE] = mass * damping + mass;
+            let dof = 3u * i + k;
+            let v = velocity[v_base + dof * TILE];
+            let before = state[state_base + (n_v + dof) * TILE];
+            let gained = (before - v) - damping * v + h * param_at(lane, SOFT_GRAVITY + k);
+            b[v_base + dof * TILE] = fma(h, state[state_base + (2u * n_v + dof) * TILE], mass * gained);
+        }
+    }
+}
+
+// Pressure in an element that is in some regions.
+fn pressure(lane: u32, word: u32, n_region: u32) -> real {
+    var sum = real(0.0);
+    for (var r = 0u; r < n_region; r++) {
+        sum += param_at(lane, SOFT_HEADER + topology[word + r]);
+    }
+    return sum;
+}
+
+fn zeros() -> Mat3 {
+    let zero = vec3<real>(real(0.0), real(0.0), real(0.0));
+    return Mat3(zero, zero, zero);
+}
+
+fn identity() -> Mat3 {
+    let zero = real(0.0);
+    let one = real(1.0);
+    return Mat3(vec3<real>(one, zero, zero), vec3<real>(zero, one, zero), vec3<real>(zero, zero, one));
+}
+
+fn gradient(at: u32, i: u32) -> vec3<real> {
+    return vec3<real>(rest[at + 3u * i], rest[at + 3u * i + 1u], rest[at + 3u * i + 2u]);
+}
+
+fn grown(f: Mat3, u: vec3<real>, g: vec3<real>) -> Mat3 {
+    return Mat3(scale_add(g, u.x, f.x), scale_add(g, u.y, f.y), scale_add(g, u.z, f.z));
+}
+
+// `f += sum u_i g_i^T` of displacements at the start, or of those since.
+fn add_gradient(at: u32, n: u32, since: bool, f: Mat3) -> Mat3 {
+    var out = f;
+    for (var i = 0u; i < n; i++) {
+        var u = start[i];
+        if since {
+            u = by[i];
+        }
+        out = grown(out, u, gradient(at, i));
+    }
+    return out;
+}
+
+fn respond(m: Moduli, before: Mat3, f: Mat3) {
+    let zero = real(0.0);
+    let none = Sym3(vec3<real>(zero, zero, zero), vec3<real>(zero, zero, zero));
+    response = Response(zeros(), zero, zero, zeros(), none, zero, zero, zero, identity(), none, none);
+    if dims.law == LAW_COROTATED {
+        corotated(m, f);
+    }
+    if dims.law == LAW_NEO_HOOKEAN || dims.pressed == 1u && dims.law != LAW_LINEAR {
+        by_volume(m, f);
+    }
+    if dims.law == LAW_LINEAR || dims.law == LAW_SAINT_VENANT || dims.damped == 1u {
+        strained(m, before, f);
+    }
+}
+
+// Adds `s m` to the stress.
+fn add_stress(s: real, m: Mat3) {
+    response.stress.x = scale_add(m.x, s, response.stress.x);
+    response.stress.y = scale_add(m.y, s, response.stress.y);
+    response.stress.z = scale_add(m.z, s, response.stress.z);
+}
+
+// `P = 2 mu (F - R) + lambda tr(S - I) R`.
+fn corotated(m: Moduli, f: Mat3) {
+    let d = svd(f);
+    let twice = m.mu + m.mu;
+    let spread = m.lambda * (d.s.x + d.s.y + d.s.z - real(3.0));
+    var turned = zeros();
+    for (var k = 0u; k < 3u; k++) {
+        turned = grown(turned, d.u[2u - k], d.v[2u - k]);
+    }
+    response.along = turned;
+    let along_rotation = spread - twice;
+    add_stress(along_rotation, turned);
+    add_stress(twice, f);
+    response.shear = twice;
+    response.bulk = m.lambda;
+    let sums = vec3<real>(d.s.y + d.s.z, d.s.x + d.s.z, d.s.x + d.s.y);
+    let turns = vec3<real>(
+        -along_rotation / max(sums.x, NO_SUM),
+        -along_rotation / max(sums.y, NO_SUM),
+        -along_rotation / max(sums.z, NO_SUM),
+    );
+    for (var r = 0u; r < 3u; r++) {
+        let k = 2u - r;
+        let u = d.u[k];
+        let by_u = u * turns[k];
+        response.turning.d += by_u * u;
+        response.turning.o += vec3<real>(by_u.x * u.y, by_u.x * u.z, by_u.y * u.z);
+    }
+}
+
+// What depends on the volume: the neo-Hookean law, and pressures.
+fn by_volume(m: Moduli, f: Mat3) {
+    let cofactor = Mat3(cross3(f.y, f.z), cross3(f.z, f.x), cross3(f.x, f.y));
+    response.by_volume = -m.pressure;
+    if dims.law == LAW_NEO_HOOKEAN {
+        response.shear = m.mu;
+        response.bulk = m.lambda + m.mu;
+        response.along = cofactor;
+        let more = dot3(f.x, cofactor.x) - real(1.0);
+        response.by_volume = response.bulk * more - m.mu - m.pressure;
+        add_stress(m.mu, f);
+    }
+    add_stress(response.by_volume, cofactor);
+}
+
+// What depends on Green's strain, or on the small one.
+fn strained(m: Moduli, before: Mat3, f: Mat3) {
+    let elastic = dims.law == LAW_LINEAR || dims.law == LAW_SAINT_VENANT;
+    let share = select(m.rate, real(1.0) + m.rate, elastic);
+    response.strain_shear = m.mu * share;
+    response.strain_bulk = m.lambda * share;
+    let now = strain(f);
+    let then = strain(before);
+    var sum = Sym3((now.d - then.d) * m.rate, (now.o - then.o) * m.rate);
+    if elastic {
+        sum.d += now.d;
+        sum.o += now.o;
+    }
+    let trace = m.lambda * (sum.d.x + sum.d.y + sum.d.z);
+    let twice = m.mu + m.mu;
+    var axial = trace;
+    if dims.law == LAW_LINEAR {
+        axial -= m.pressure;
+    }
+    let s = Sym3(sum.d * twice + vec3<real>(axial, axial, axial), sum.o * twice);
+    if dims.law != LAW_LINEAR {
+        response.left = f;
+        response.strain_stress = s;
+    }
+    let l = response.left;
+    response.stress.x += sym_vec(s, l.x);
+    response.stress.y += sym_vec(s, l.y);
+    response.stress.z += sym_vec(s, l.z);
+    response.gram = Sym3(
+        vec3<real>(dot3(l.x, l.x), dot3(l.y, l.y), dot3(l.z, l.z)),
+        vec3<real>(dot3(l.x, l.y), dot3(l.x, l.z), dot3(l.y, l.z)),
+    );
+}
+
+fn strain(f: Mat3) -> Sym3 {
+    let half = real(0.5);
+    let ones = vec3<real>(real(1.0), real(1.0), real(1.0));
+    if dims.law == LAW_LINEAR {
+        let d = vec3<real>(f.x.x, f.y.y, f.z.z) - ones;
+        return Sym3(d, vec3<real>(f.x.y + f.y.x, f.x.z + f.z.x, f.y.z + f.z.y) * half);
+    }
+    let x = vec3<real>(f.x.x, f.y.x, f.z.x);
+    let y = vec3<real>(f.x.y, f.y.y, f.z.y);
+    let z = vec3<real>(f.x.z, f.y.z, f.z.z);
+    return Sym3(
+        (vec3<real>(dot3(x, x), dot3(y, y), dot3(z, z)) - ones) * half,
+        vec3<real>(dot3(x, y), dot3(x, z), dot3(y, z)) * half,
+    );
+}
+
+// Adds a point's stiffness, times `scale`.
+fn stiffness(f: Mat3, at: u32, places: u32, n: u32, scale: real, matrix_base: u32) {
+    let isotropic = dims.law == LAW_COROTATED || dims.law == LAW_NEO_HOOKEAN;
+    let swells = dims.law == LAW_NEO_HOOKEAN || dims.pressed == 1u && dims.law != LAW_LINEAR;
+    let strains = dims.law == LAW_LINEAR || dims.law == LAW_SAINT_VENANT || dims.damped == 1u;
+    for (var i = 0u; i < n; i++) {
+        let g = gradient(at, i);
+        along[i] = mat_vec(response.along, g);
+        left[i] = mat_vec(response.left, g);
+    }
+    let zero = vec3<real>(real(0.0), real(0.0), real(0.0));
+    var pair = places;
+    for (var i = 0u; i < n; i++) {
+        let ga = gradient(at, i);
+        for (var j = 0u; j <= i; j++) {
+            let gb = gradient(at, j);
+            let both = dot3(ga, gb);
+            block[0] = zero;
+            block[1] = zero;
+            block[2] = zero;
+            if isotropic {
+                add_outer(response.bulk, along[i], along[j]);
+                add_diagonal(response.shear * both);
+            }
+            if dims.law == LAW_COROTATED {
+                add_turning(along[i], along[j]);
+            }
+            if swells {
+                add_cross(response.by_volume, mat_vec(f, cross3(gb, ga)));
+            }
+            if strains {
+                add_outer(response.strain_bulk, left[i], left[j]);
+                add_outer(response.strain_shear, left[j], left[i]);
+                add_symmetric(response.strain_shear * both, response.gram);
+                add_diagonal(dot3(ga, sym_vec(response.strain_stress, gb)));
+            }
+            let to = matrix_base + topology[pair] * BLOCK * TILE;
+            for (var row = 0u; row < 3u; row++) {
+                for (var column = 0u; column < 3u; column++) {
+                    let entry = to + (3u * row + column) * TILE;
+                    matrix[entry] = fma(scale, block[row][column], matrix[entry]);
+                }
+            }
+            pair++;
+        }
+    }
+}
+
+// `own += s a b^T`.
+fn add_outer(s: real, x: vec3<real>, y: vec3<real>) {
+    for (var row = 0u; row < 3u; row++) {
+        block[row] = scale_add(y, s * x[row], block[row]);
+    }
+}
+
+// `own += s I`.
+fn add_diagonal(s: real) {
+    block[0].x += s;
+    block[1].y += s;
+    block[2].z += s;
+}
+
+// `own += s m`, m symmetric.
+fn add_symmetric(s: real, m: Sym3) {
+    block[0] = scale_add(vec3<real>(m.d.x, m.o.x, m.o.y), s, block[0]);
+    block[1] = scale_add(vec3<real>(m.o.x, m.d.y, m.o.z), s, block[1]);
+    block[2] = scale_add(vec3<real>(m.o.y, m.o.z, m.d.z), s, block[2]);
+}
+
+// `own += s [w]_x`.
+fn add_cross(s: real, w: vec3<real>) {
+    let x = w * s;
+    let zero = real(0.0);
+    block[0] += vec3<real>(zero, -x.z, x.y);
+    block[1] += vec3<real>(x.z, zero, -x.x);
+    block[2] += vec3<real>(-x.y, x.x, zero);
+}
+
+// `own += [a]_x T [b]_x`.
+fn add_turning(a: vec3<real>, c: vec3<real>) {
+    let t = response.turning;
+    let x = cross3(vec3<real>(t.d.x, t.o.x, t.o.y), c);
+    let y = cross3(vec3<real>(t.o.x, t.d.y, t.o.z), c);
+    let z = cross3(vec3<real>(t.o.y, t.o.z, t.d.z), c);
+    block[0] += z * a.y - y * a.z;
+    block[1] += x * a.z - z * a.x;
+    block[2] += y * a.x - x * a.y;
+}
+
+@compute @workgroup_size(TILE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let lane = lane_index(group, local);
+    if lane >= dims.lanes {
+        return;
+    }
+    let n_v = 3u * dims.n_node;
+    let state_base = tile_base(lane, 3u * n_v);
+    let v_base = tile_base(lane, n_v);
+    let matrix_base = tile_base(lane, dims.n_block * BLOCK);
+    nodes(lane, state_base, v_base, matrix_base);
+    let h = param_at(lane, SOFT_TIMESTEP);
+    let square = h * h;
+    let rate = param_at(lane, SOFT_DAMPING) / h;
+    let mu = param_at(lane, SOFT_MU);
+    let lambda = param_at(lane, SOFT_LAMBDA);
+    var word = dims.n_node;
+    var at = dims.n_node;
+    for (var e = 0u; e < dims.n_element; e++) {
+        let n = topology[word];
+        let n_region = topology[word + 1u];
+        let moduli = Moduli(mu, lambda, pressure(lane, word + 2u, n_region), rate);
+        let own = word + 2u + n_region;
+        let places = own + n;
+        word = places + n * (n + 1u) / 2u;
+        for (var i = 0u; i < n; i++) {
+            for (var k = 0u; k < 3u; k++) {
+                let dof = (3u * topology[own + i] + k) * TILE;
+                start[i][k] = state[state_base + dof];
+                by[i][k] = h * velocity[v_base + dof];
+            }
+        }
+        for (var p = 0u; p < dims.n_point; p++) {
+            let volume = rest[at];
+            let g = at + 1u;
+            at = g + 3u * n;
+            let before = add_gradient(g, n, false, identity());
+            let f = add_gradient(g, n, true, before);
+            respond(moduli, before, f);
+            let force = h * volume;
+            for (var i = 0u; i < n; i++) {
+                let pull = mat_vec(response.stress, gradient(g, i));
+                for (var k = 0u; k < 3u; k++) {
+                    let dof = v_base + (3u * topology[own + i] + k) * TILE;
+                    b[dof] = fma(-force, pull[k], b[dof]);
+                }
+            }
+            stiffness(f, g, places, n, square * volume, matrix_base);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+// A = L L^T by blocks, as a plan says, and the correction v += A^-1 b. See factor.rs.
+#import index
+#import dynamics/names.rs
+#import soft/body.rs
+
+@group(0) @binding(0) var<uniform> dims: Dims;
+@group(0) @binding(1) var<storage, read> topology: array<u32>;
+@group(0) @binding(2) var<storage, read> matrix: array<real>;
+@group(0) @binding(3) var<storage, read_write> b: array<real>;
+@group(0) @binding(4) var<storage, read_write> factor: array<real>;
+@group(0) @binding(5) var<storage, read_write> velocity: array<real>;
+@group(0) @binding(6) var<storage, read_write> status: array<u32>;
+
+var<private> own: array<real, BLOCK>;
+var<private> pivots: array<real, 6>;
+
+// First degree of freedom at a position, in lanes' elements of `b`.
+fn dof_at(position: u32) -> u32 {
+    return 3u * topology[dims.plan_at + position] * TILE;
+}
+
+fn begin(column: u32) -> u32 {
+    return topology[dims.plan_at + dims.n_node + column];
+}
+
+fn row_at(at: u32) -> u32 {
+    return topology[dims.plan_at + 2u * dims.n_node + 1u + at];
+}
+
+// Whether every pivot was positive. One that is not is taken as the diagonal it came from, so that the lane goes on,
+// flagged.
+fn eliminate(matrix_base: u32, base: u32) -> bool {
+    var sound = true;
+    var word = dims.plan_at + 2u * dims.n_node + 1u + dims.n_fill;
+    for (var j = 0u; j < dims.n_node; j++) {
+        let first = begin(j);
+        let end = begin(j + 1u);
+        for (var at = first; at < end; at++) {
+            let place = topology[word];
+            let count = topology[word + 1u];
+            word += 2u;
+            for (var e = 0u; e < BLOCK; e++) {
+                own[e] = real(0.0);
+                if place != NO_BLOCK {
+                    own[e] = matrix[matrix_base + (place * BLOCK + e) * TILE];
+                }
+            }
+            let diagonal = vec3<real>(own[0], own[4], own[8]);
+            subtract_products(base, word, count);
+            word += 2u * count;
+            if at == first {
+                let positive = pivot(diagonal);
+                sound = sound && positive;
+            } else {
+                divide();
+            }
+            for (var e = 0u; e < BLOCK; e++) {
+                factor[base + (at * BLOCK + e) * TILE] = own[e];
+            }
+        }
+    }
+    return sound;
+}
+
+// `own -= sum X Y^T`.
+fn subtract_products(base: u32, word: u32, count: u32) {
+    for (var row = 0u; row < 3u; row++) {
+        var sums = vec3<real>(own[3u * row], own[3u * row + 1u], own[3u * row + 2u]);
+        for (var p = 0u; p < count; p++) {
+            let x = base + (topology[word + 2u * p] * BLOCK + 3u * row) * TILE;
+            let y = base + topology[word + 2u * p + 1u] * BLOCK * TILE;
+            for (var k = 0u; k < 3u; k++) {
+                let minus = -factor[x + k * TILE];
+                sums.x = fma(minus, factor[y + k * TILE], sums.x);
+                sums.y = fma(minus, factor[y + (3u + k) * TILE], sums.y);
+                sums.z = fma(minus, factor[y + (6u + k) * TILE], sums.z);
+            }
+        }
+        own[3u * row] = sums.x;
+        own[3u * row + 1u] = sums.y;
+        own[3u * row + 2u] = sums.z;
+    }
+}
+
+// The Cholesky factor of a block on the diagonal, the inverses of its pivots in their places: into `own` and, as
+// (00, 11, 22, 10, 20, 21), into `pivots`. `diagonal`: what pivots came from.
+fn pivot(diagonal: vec3<real>) -> bool {
+    let first = inverse_root(diagonal.x, own[0]);
+    let i0 = first.inverse;
+    let l10 = own[3] * i0;
+    let l20 = own[6] * i0;
+    let second = inverse_root(diagonal.y, fma(-l10, l10, own[4]));
+    let i1 = second.inverse;
+    let l21 = fma(-l20, l10, own[7]) * i1;
+    let third = inverse_root(diagonal.z, fma(-l21, l21, fma(-l20, l20, own[8])));
+    let i2 = third.inverse;
+    let zero = real(0.0);
+    own = array<real, BLOCK>(i0, zero, zero, l10, i1, zero, l20, l21, i2);
+    pivots = array<real, 6>(i0, i1, i2, l10, l20, l21);
+    return first.sound && second.sound && third.sound;
+}
+
+struct Root {
+    sound: bool,
+    inverse: real,
+}
+
+// Whether a pivot is positive, and the inverse of its root.
+fn inverse_root(diagonal: real, pivot: real) -> Root {
+    let one = real(1.0);
+    let usable = real(0.0) < diagonal;
+    let positive = diagonal * SMALLEST_PIVOT < pivot && usable;
+    return Root(positive, one / sqrt(select(select(one, diagonal, usable), pivot, positive)));
+}
+
+// `X C^-T` of a block below the diagonal block C.
+fn divide() {
+    for (var row = 0u; row < 3u; row++) {
+        let x0 = own[3u * row] * pivots[0];
+        let x1 = fma(-x0, pivots[3], own[3u * row + 1u]) * pivots[1];
+        let x2 = fma(-x1, pivots[5], fma(-x0, pivots[4], own[3u * row + 2u])) * pivots[2];
+        own[3u * row] = x0;
+        own[3u * row + 1u] = x1;
+        own[3u * row + 2u] = x2;
+    }
+}
+
+// `A b = b`.
+fn solve(base: u32, b_base: u32) {
+    for (var j = 0u; j < dims.n_node; j++) {
+        let x = b_base + dof_at(j);
+        let c = base + begin(j) * BLOCK * TILE;
+        let x0 = b[x] * factor[c];
+        let x1 = fma(-factor[c + 3u * TILE], x0, b[x + TILE]) * factor[c + 4u * TILE];
+        let left = fma(-factor[c + 7u * TILE], x1, fma(-factor[c + 6u * TILE], x0, b[x + 2u * TILE]));
+        let x2 = left * factor[c + 8u * TILE];
+        b[x] = x0;
+        b[x + TILE] = x1;
+        b[x + 2u * TILE] = x2;
+        for (var at = begin(j) + 1u; at < begin(j + 1u); at++) {
+            let to = b_base + dof_at(row_at(at));
+            for (var row = 0u; row < 3u; row++) {
+                let l = base + (at * BLOCK + 3u * row) * TILE;
+                let taken = fma(factor[l + 2u * TILE], x2, fma(factor[l + TILE], x1, factor[l] * x0));
+                b[to + row * TILE] -= taken;
+            }
+        }
+    }
+    for (var r = 0u; r < dims.n_node; r++) {
+        let j = dims.n_node - 1u - r;
+        let x = b_base + dof_at(j);
+        var sums = vec3<real>(b[x], b[x + TILE], b[x + 2u * TILE]);
+        for (var at = begin(j) + 1u; at < begin(j + 1u); at++) {
+            let below = b_base + dof_at(row_at(at));
+            for (var row = 0u; row < 3u; row++) {
+                let minus = -b[below + row * TILE];
+                let l = base + (at * BLOCK + 3u * row) * TILE;
+                sums.x = fma(minus, factor[l], sums.x);
+                sums.y = fma(minus, factor[l + TILE], sums.y);
+                sums.z = fma(minus, factor[l + 2u * TILE], sums.z);
+            }
+        }
+        let c = base + begin(j) * BLOCK * TILE;
+        let x2 = sums.z * factor[c + 8u * TILE];
+        let x1 = fma(-factor[c + 7u * TILE], x2, sums.y) * factor[c + 4u * TILE];
+        let x0 = fma(-factor[c + 6u * TILE], x2, fma(-factor[c + 3u * TILE], x1, sums.x)) * factor[c];
+        b[x] = x0;
+        b[x + TILE] = x1;
+        b[x + 2u * TILE] = x2;
+    }
+}
+
+@compute @workgroup_size(TILE)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let lane = lane_index(group, local);
+    if lane >= dims.lanes {
+        return;
+    }
+    let base = tile_base(lane, dims.n_fill * BLOCK);
+    let n = 3u * dims.n_node;
+    let b_base = tile_base(lane, n);
+    let sound = eliminate(tile_base(lane, dims.n_block * BLOCK), base);
+    solve(base, b_base);
+    for (var i = 0u; i < n; i++) {
+        velocity[b_base + i * TILE] += b[b_base + i * TILE];
+    }
+    status[lane] |= select(STATUS_BREAKDOWN, 0u, sound);
+}

@@ -1,0 +1,15 @@
+//! Bodies that deform, one a lane, whole tiles of lanes side by side.
+//!
+//! A step begins with [`start`]. Each round of Newton's method is [`elements`], which assembles the momentum matrix and what
+//! momentum lacks at the velocity at hand, and [`factor`], which corrects that velocity. [`integrate`] ends the step. One
+//! round is the linearly implicit step.
+//!
+//! Matrices are of 3 x 3 blocks, one for each pair of nodes that share an element, below the diagonal in the order of
+//! elimination. The host has found that order, what it fills, and the products that make up each block of the factor.
+
+pub mod body;
+pub mod elements;
+pub mod factor;
+pub mod integrate;
+pub mod start;
+pub(crate) mod svd;

@@ -1,0 +1,145 @@
+//! Soft bodies for tests: blocks of tetrahedra, and what lies under and on them.
+
+use manyworlds_model::{
+    Contacting, Geom, Inertial, Joint, JointKind, Mat3, Material, MaterialLaw, Model, ModelBuilder, Order, Pose, Shape,
+    SoftBody, Vec3,
+};
+
+/// Young's modulus of a block, Pa.
+pub const YOUNG: f64 = 5e4;
+/// Its density, kg/m^3.
+pub const DENSITY: f64 = 1000.0;
+
+/// A block of cells of six tetrahedra each, of `size`, m, about `centre`.
+#[must_use]
+pub fn block(cells: [usize; 3], size: [f64; 3], centre: Vec3) -> SoftBody {
+    let [nx, ny, nz] = cells;
+    let node = |[i, j, k]: [usize; 3]| ((i * (ny + 1) + j) * (nz + 1) + k) as u32;
+    let mut nodes = Vec::new();
+    for i in 0..=nx {
+        for j in 0..=ny {
+            for k in 0..=nz {
+                let along = |at: usize, n: usize, size: f64| (at as f64 / n as f64 - 0.5) * size;
+                nodes.push(centre + Vec3::new(along(i, nx, size[0]), along(j, ny, size[1]), along(k, nz, size[2])));
+            }
+        }
+    }
+    let mut elements = Vec::new();
+    let ways = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for cell in 0..nx * ny * nz {
+        for way in ways {
+            // From one corner of the cell to the opposite one along its edges.
+            let mut corner = [cell / (ny * nz), cell / nz % ny, cell % nz];
+            let mut element = vec![node(corner)];
+            for axis in way {
+                corner[axis] += 1;
+                element.push(node(corner));
+            }
+            let [a, b, c, d] = [0, 1, 2, 3].map(|k| nodes[element[k] as usize]);
+            if (b - a).cross(&(c - a)).dot(&(d - a)) < 0.0 {
+                element.swap(1, 2);
+            }
+            elements.extend(element);
+        }
+    }
+    SoftBody {
+        name: "block".into(),
+        body: 0,
+        nodes,
+        pinned: Vec::new(),
+        order: Order::Linear,
+        elements,
+        material: Material {
+            law: MaterialLaw::NeoHookean,
+            young: YOUNG,
+            poisson: 0.3,
+            density: DENSITY,
+            damping: 0.005,
+            mass_damping: 0.0,
+        },
+        regions: Vec::new(),
+        contacting: Contacting { friction: 0.5, ..Contacting::default() },
+        radius: 0.0,
+        q: 0..0,
+        v: 0..0,
+    }
+}
+
+/// A ground with a friction coefficient, turned about y by an angle.
+#[must_use]
+pub fn ground(friction: f64, angle: f64) -> Geom {
+    Geom {
+        name: "ground".into(),
+        body: 0,
+        shape: Shape::Plane,
+        pose: Pose::rotation(Vec3::y() * angle),
+        contact: Contacting { friction, ..Contacting::default() },
+    }
+}
+
+/// A rigid box of half edges `half` and a mass, free, its centre at `at`.
+pub fn add_box(to: &mut ModelBuilder, half: Vec3, mass: f64, at: Vec3) {
+    let square = half.component_mul(&half);
+    let moment = |a: usize, b: usize| mass / 3.0 * (square[a] + square[b]);
+    let inertia = Mat3::from_diagonal(&Vec3::new(moment(1, 2), moment(0, 2), moment(0, 1)));
+    let body = to.body(
+        "box",
+        0,
+        Pose::from_parts(at.into(), Default::default()),
+        Inertial { mass, com: Vec3::zeros(), inertia },
+    );
+    to.joint(Joint::new("box", body, JointKind::Free));
+    let contact = Contacting { friction: 0.5, ..Contacting::default() };
+    to.geom(Geom { name: "box".into(), body, shape: Shape::Box { half }, pose: Pose::identity(), contact });
+}
+
+/// A soft block of 0.1 m with so many cells an edge a little above the ground; with a rigid box of 1 kg on it, if `loaded`.
+///
+/// # Panics
+/// If it is no model.
+#[must_use]
+pub fn on_the_ground(cells: usize, loaded: bool) -> Model {
+    let mut builder = ModelBuilder::new("soft");
+    builder.options.timestep = 0.002;
+    builder.geom(ground(0.5, 0.0));
+    builder.soft_body(block([cells; 3], [0.1; 3], Vec3::new(0.0, 0.0, 0.051)));
+    if loaded {
+        add_box(&mut builder, Vec3::new(0.03, 0.03, 0.03), 1.0, Vec3::new(0.0, 0.0, 0.132));
+    }
+    builder.build().expect("a model")
+}
+
+/// A soft cube of 0.05 m held between a pad that stands and one that 10 N push, with so many cells an edge and a friction
+/// coefficient: it holds from 0.0613 on, half its weight by the force.
+///
+/// # Panics
+/// If it is no model.
+#[must_use]
+pub fn pinched(cells: usize, friction: f64) -> Model {
+    let mut builder = ModelBuilder::new("pinch");
+    builder.options.timestep = 0.002;
+    let mut soft = block([cells; 3], [0.05; 3], Vec3::zeros());
+    soft.contacting.friction = friction;
+    soft.material.damping = 0.02;
+    builder.soft_body(soft);
+    let half = Vec3::new(0.01, 0.04, 0.04);
+    let contact = Contacting { friction, ..Contacting::default() };
+    let pad = |name: &str, body: usize, x: f64| Geom {
+        name: name.into(),
+        body,
+        shape: Shape::Box { half },
+        pose: Pose::translation(x, 0.0, 0.0),
+        contact,
+    };
+    builder.geom(pad("left", 0, -0.035));
+    let inertial = Inertial { mass: 0.2, com: Vec3::zeros(), inertia: Mat3::identity() * 1e-4 };
+    let body = builder.body("pad", 0, Pose::translation(0.035, 0.0, 0.0), inertial);
+    let mut joint = Joint::new("slide", body, JointKind::Slide);
+    joint.axis = Vec3::x();
+    // A spring that is slack far to the left pushes by 10 N, nearly the same wherever the pad is.
+    joint.stiffness = 1.0;
+    joint.spring_reference = -10.0;
+    builder.joint(joint);
+    builder.geom(pad("right", body, 0.0));
+    builder.build().expect("a model")
+}
