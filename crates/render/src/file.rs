@@ -86,7 +86,8 @@ fn write_gif(path: &Path, pictures: &[Picture]) -> Result<(), gif::EncodingError
     let mut known = vec![None; 1 << 18];
     let mut nearest = |p: &[u8]| {
         let key = p[..3].iter().fold(0, |key, &x| key << 6 | usize::from(x >> 2));
-        *known[key].get_or_insert_with(|| palette.index_of(&[p[0] & 0xfc | 2, p[1] & 0xfc | 2, p[2] & 0xfc | 2, 255]) as u8)
+        *known[key]
+            .get_or_insert_with(|| palette.index_of(&[p[0] & 0xfc | 2, p[1] & 0xfc | 2, p[2] & 0xfc | 2, 255]) as u8)
     };
     let size = pictures[0].size;
     let side = |pixels: u32| pixels as u16; // A size is at most 8192.
@@ -142,7 +143,8 @@ fn write_mp4(path: &Path, pictures: &[Picture]) -> Result<(), String> {
         .spawn()
         .map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
-                "an .mp4 is written by the program ffmpeg, which was not found; a .gif needs no other program".to_owned()
+                "an .mp4 is written by the program ffmpeg, which was not found; a .gif needs no other program"
+                    .to_owned()
             }
             _ => format!("ffmpeg: {error}"),
         })?;

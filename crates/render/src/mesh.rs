@@ -19,7 +19,10 @@ pub(crate) struct Vertex {
 const SHARP: f64 = 0.77;
 
 /// Triangles with normals that are smooth where the surface is, and sharp at its edges.
-pub(crate) fn from_triangles(vertices: &[Vector3<f64>], triangles: impl Iterator<Item = [u32; 3]> + Clone) -> Vec<Vertex> {
+pub(crate) fn from_triangles(
+    vertices: &[Vector3<f64>],
+    triangles: impl Iterator<Item = [u32; 3]> + Clone,
+) -> Vec<Vertex> {
     // Twice the area, along the normal.
     let face = |t: [u32; 3]| {
         let [a, b, c] = t.map(|i| vertices[i as usize]);

@@ -259,11 +259,7 @@ impl Pipelines {
                         multisampled: false,
                     },
                 ),
-                entry(
-                    1,
-                    ShaderStages::FRAGMENT,
-                    wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Comparison),
-                ),
+                entry(1, ShaderStages::FRAGMENT, wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Comparison)),
             ],
         });
         let layout = |groups: &[Option<&wgpu::BindGroupLayout>]| {
@@ -330,8 +326,10 @@ impl Pipelines {
         // A surface does not shade itself by rounding of depths.
         let away = wgpu::DepthBiasState { constant: 2, slope_scale: 3.0, clamp: 0.0 };
         let solid = pipeline("solid", &lit, [Some("place"), Some("shade")], &buffers[..], CompareFunction::Less, none);
-        let shadow = pipeline("shadow", &plain, [Some("place_for_light"), None], &buffers[..], CompareFunction::Less, away);
-        let sky = pipeline("sky", &plain, [Some("place_sky"), Some("shade_sky")], &[], CompareFunction::LessEqual, none);
+        let shadow =
+            pipeline("shadow", &plain, [Some("place_for_light"), None], &buffers[..], CompareFunction::Less, away);
+        let sky =
+            pipeline("sky", &plain, [Some("place_sky"), Some("shade_sky")], &[], CompareFunction::LessEqual, none);
 
         let map = texture(
             device,

@@ -86,7 +86,7 @@ const COLOURS: [[u8; 3]; 9] = [
 const STILL: [u8; 3] = [0xb4, 0xb8, 0xbd];
 const GROUND: [u8; 3] = [0xb3, 0xba, 0xc0];
 /// Part of what moves that a still box may hide before it is left out.
-const HIDDEN: f64 = 0.25;
+const HIDDEN: f64 = 0.1;
 
 // Meshes that every scene has, by their number.
 const SPHERE: usize = 0;
@@ -271,7 +271,9 @@ fn colours(model: &Model) -> Vec<[f32; 3]> {
         let colour = match body.tree {
             None => linear(STILL),
             Some(_) if model.trees.len() == 1 => linear(COLOURS[carriers % COLOURS.len()]),
-            Some(tree) => linear(COLOURS[tree % COLOURS.len()]).map(|x| if depth[number] % 2 == 0 { 0.7 * x } else { x }),
+            Some(tree) => {
+                linear(COLOURS[tree % COLOURS.len()]).map(|x| if depth[number] % 2 == 0 { 0.7 * x } else { x })
+            }
         };
         carriers += usize::from(body.tree.is_some() && !body.geoms.is_empty());
         out.push(colour);
@@ -306,8 +308,7 @@ fn terrain(field: &HeightField) -> Vec<Vertex> {
         let [a, b, c, d] = [0, 1, cols, cols + 1].map(|step| (row * cols + col + step) as u32);
         [[a, b, c], [d, c, b]]
     };
-    let triangles: Vec<_> =
-        (0..rows - 1).flat_map(|row| (0..cols - 1).flat_map(move |col| cell(row, col))).collect();
+    let triangles: Vec<_> = (0..rows - 1).flat_map(|row| (0..cols - 1).flat_map(move |col| cell(row, col))).collect();
     from_triangles(&vertices, triangles.into_iter())
 }
 
@@ -318,7 +319,8 @@ mod tests {
     #[test]
     fn a_box_hides_what_is_behind_it() {
         let (bounds, eye) = ([-Vec3::repeat(1.0), Vec3::repeat(1.0)], Vec3::new(-5.0, 0.0, 0.0));
-        for (to, expected) in [([5.0, 0.0, 0.0], true), ([0.0, 0.0, 0.0], false), ([-2.0, 0.0, 0.0], false), ([5.0, 9.0, 0.0], false)]
+        for (to, expected) in
+            [([5.0, 0.0, 0.0], true), ([0.0, 0.0, 0.0], false), ([-2.0, 0.0, 0.0], false), ([5.0, 9.0, 0.0], false)]
         {
             assert_eq!(blocks(bounds, eye, to.into()), expected, "{to:?}");
         }

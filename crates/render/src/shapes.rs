@@ -34,7 +34,10 @@ fn round(end: f32) -> Vec<Vertex> {
     };
     rings
         .windows(2)
-        .flat_map(|pair| (0..AROUND).flat_map(move |i| quad([at(pair[0], i), at(pair[0], i + 1), at(pair[1], i + 1), at(pair[1], i)])))
+        .flat_map(|pair| {
+            (0..AROUND)
+                .flat_map(move |i| quad([at(pair[0], i), at(pair[0], i + 1), at(pair[1], i + 1), at(pair[1], i)]))
+        })
         .collect()
 }
 

@@ -44,7 +44,8 @@ fn draw(change: impl FnOnce(&mut Placed)) -> Option<Picture> {
     }
     let model = shapes();
     let mut placed = at_rest(&model);
-    let mut renderer = Renderer::open(Scene::new(&model), SIZE).expect("an adapter, or the switch that says there is none");
+    let mut renderer =
+        Renderer::open(Scene::new(&model), SIZE).expect("an adapter, or the switch that says there is none");
     let camera = renderer.frame(std::slice::from_ref(&placed));
     change(&mut placed);
     Some(renderer.draw(&placed, &camera).expect("it is drawn"))
