@@ -14,10 +14,10 @@ const SQUARE: usize = 8;
 const ALIKE: f64 = 1.5;
 
 const SHAPES: &str = r#"<mujoco>
-  <asset><hfield name="hills" nrow="3" ncol="3" size="0.4 0.4 0.3 0.1" elevation="0 0 0 0 1 0 0 0 0"/></asset>
+  <asset><hfield name="hills" nrow="3" ncol="3" size="0.4 0.4 0.9 0.1" elevation="0 0 0 0 1 0 0 0 0"/></asset>
   <worldbody>
     <geom type="plane" size="1 1 1"/>
-    <geom type="hfield" hfield="hills" pos="0.5 1.2 0"/>
+    <geom type="hfield" hfield="hills" pos="0.65 1 0"/>
     <body pos="-1 0 0.3"><freejoint/><geom type="sphere" size="0.3"/></body>
     <body pos="-0.3 0 0.5" euler="0 20 0"><freejoint/><geom type="capsule" size="0.15 0.3"/></body>
     <body pos="0.3 0 0.4"><freejoint/><geom type="cylinder" size="0.2 0.3"/></body>
