@@ -3,7 +3,7 @@
 use super::bodies::Place;
 use super::compiler::Compiler;
 use super::defaults::Defaults;
-use super::{Importer, Names, sections};
+use super::{Importer, Names, flex, sections};
 use crate::ModelError;
 use crate::xml::{self, Element};
 
@@ -22,6 +22,7 @@ struct Counts {
     tendons: usize,
     actuators: usize,
     equalities: usize,
+    soft: usize,
 }
 
 impl Importer<'_> {
@@ -43,13 +44,14 @@ impl Importer<'_> {
         let compiler = std::mem::replace(&mut self.compiler, compiler);
         let defaults = std::mem::replace(&mut self.defaults, defaults);
         let names = std::mem::take(&mut self.names);
+        let customs = std::mem::replace(&mut self.customs, flex::customs(&root));
         let directory = std::mem::replace(&mut self.directory, xml::directory_of(&path));
         let before = self.counts();
         self.attach_depth += 1;
         let result = self.attached(element, &root, place, &before);
         self.attach_depth -= 1;
         let attached = std::mem::replace(&mut self.names, names);
-        (self.compiler, self.defaults, self.directory) = (compiler, defaults, directory);
+        (self.compiler, self.defaults, self.directory, self.customs) = (compiler, defaults, directory, customs);
         result?;
         self.rename(&before, element, place);
         self.adopt(attached, element, place)
@@ -131,6 +133,7 @@ impl Importer<'_> {
             tendons: b.tendons.len(),
             actuators: b.actuators.len(),
             equalities: b.equalities.len(),
+            soft: b.soft.len(),
         }
     }
 
@@ -145,6 +148,7 @@ impl Importer<'_> {
         b.tendons[before.tendons..].iter_mut().for_each(|part| rename(&mut part.name));
         b.actuators[before.actuators..].iter_mut().for_each(|part| rename(&mut part.name));
         b.equalities[before.equalities..].iter_mut().for_each(|part| rename(&mut part.name));
+        b.soft[before.soft..].iter_mut().for_each(|(part, _)| rename(&mut part.name));
     }
 
     /// Makes the attached names known here, under their new form.
@@ -164,6 +168,7 @@ impl Importer<'_> {
         all(&mut self.names.joints, attached.joints, element, place)?;
         all(&mut self.names.geoms, attached.geoms, element, place)?;
         all(&mut self.names.tendons, attached.tendons, element, place)?;
+        all(&mut self.names.soft, attached.soft, element, place)?;
         all(&mut self.names.sites, attached.sites, element, place)
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Reference: MuJoCo's XML reference (version 4). What MJCF lacks is read from `<custom>`: restitution from
 //! `<numeric name="restitution" data="0.5"/>` for all geoms and from `<numeric name="restitution:GEOM" data="0.5"/>` for
-//! one; likewise the `stiffness`, N/m, and `dissipation` time, s, of contacts.
+//! one; likewise the `stiffness`, N/m, and `dissipation` time, s, of contacts. What soft bodies take from there stands in
+//! `flex.rs`.
 
 mod actuators;
 mod assets;
@@ -12,14 +13,17 @@ mod bodies;
 mod compiler;
 mod constraints;
 mod defaults;
+mod flex;
 mod geoms;
+mod gmsh;
 mod masses;
 mod schema;
 mod sdf;
 mod sensors;
 mod tendons;
+mod tetrahedra;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::attributes::Attributes;
@@ -68,6 +72,7 @@ struct Names {
     sites: HashMap<String, usize>,
     tendons: HashMap<String, usize>,
     sensors: HashMap<String, usize>,
+    soft: HashMap<String, usize>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
     /// Instances of plugins: the plugin's name, and the element with its keys.
@@ -99,6 +104,10 @@ struct Importer<'a> {
     disabled: Disabled,
     /// Of contacts, by name and geom; of all geoms by an empty one.
     custom: HashMap<(&'static str, String), f64>,
+    /// Of flexcomps.
+    customs: flex::Customs,
+    /// Names that flexcomps have in the file.
+    flexcomps: HashSet<String>,
     /// Clamp on the sum of a joint's actuator forces.
     joint_force: BTreeMap<usize, [f64; 2]>,
     /// Wanted time constant and damping ratio of joints.
@@ -128,6 +137,8 @@ impl<'a> Importer<'a> {
             names: Names::default(),
             disabled: Disabled::default(),
             custom: HashMap::new(),
+            customs: HashMap::new(),
+            flexcomps: HashSet::new(),
             joint_force: BTreeMap::new(),
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),
@@ -167,6 +178,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "worldbody") {
             self.world(element)?;
         }
+        self.list_unused_customs();
         self.adjust_masses(1)?;
         for element in sections(root, "contact") {
             self.contact(element)?;
@@ -183,6 +195,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "sensor") {
             self.sensors(element)?;
         }
+        self.check_soft()?;
         self.apply_disabled();
         self.validate()?;
         self.reference_dynamics()?;
@@ -287,6 +300,9 @@ impl<'a> Importer<'a> {
         for geom in self.builder.geoms.iter_mut().filter(|_| off.contact) {
             (geom.contact.contype, geom.contact.conaffinity) = (0, 0);
         }
+        for (soft, _) in self.builder.soft.iter_mut().filter(|_| off.contact) {
+            (soft.contacting.contype, soft.contacting.conaffinity) = (0, 0);
+        }
         for tendon in &mut self.builder.tendons {
             if off.spring {
                 tendon.stiffness = 0.0;
@@ -330,6 +346,9 @@ impl<'a> Importer<'a> {
 
     fn custom(&mut self, section: &Element) -> Result<(), ModelError> {
         for element in &section.children {
+            if flex::custom(&mut self.customs, element) {
+                continue;
+            }
             let name = element.get("name").filter(|_| element.tag == "numeric").unwrap_or_default();
             let (what, geom) = name.split_once(':').unwrap_or((name, ""));
             match CUSTOM.iter().find(|known| **known == what) {

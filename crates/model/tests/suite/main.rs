@@ -6,4 +6,5 @@ mod golden;
 mod meshes;
 mod properties;
 mod sdf;
+mod soft;
 mod urdf;
