@@ -17,6 +17,7 @@ const ORDER: [&str; 13] = [
     "gradients",
     "manyworlds",
     "environments",
+    "render",
     "cli",
     "python",
 ];

@@ -15,6 +15,7 @@ mod jacobian;
 mod output;
 mod record;
 mod relaxed;
+mod render;
 mod scenes;
 mod sim;
 mod solve;
@@ -49,6 +50,7 @@ Examples:
   manyworlds bench my_robot.xml --worlds 4096       your own model
   manyworlds check arm.urdf --ground                what was understood of it, and what was ignored
   manyworlds sim humanoid --steps 500 --out fall.csv --plot fall.svg
+  manyworlds render clutter --steps 300 --out clutter.gif
   manyworlds step humanoid --state state.json --json
   manyworlds solve problem.json
   manyworlds compare clutter --at 400               every solver on a problem of a scene
@@ -63,6 +65,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Steps one world and writes a row of CSV a step
     Sim(sim::SimArgs),
+    /// Draws a world: a picture of one state, or a film of its way there
+    Render(render::RenderArgs),
     /// One step from a given state, with everything that goes into it
     Step(step::StepArgs),
     /// Derivatives of one step from a given state, by implicit differentiation
@@ -91,6 +95,7 @@ fn main() -> ExitCode {
         None => bench::bench(None, &program.bench),
         Some(Command::Bench(args)) => bench::bench(args.model.as_deref(), &args.options),
         Some(Command::Sim(args)) => sim::sim(args),
+        Some(Command::Render(args)) => render::render(args),
         Some(Command::Step(args)) => step::step(args),
         Some(Command::Jacobian(args)) => jacobian::jacobian(args),
         Some(Command::Gradcheck(args)) => gradcheck::gradcheck(args),

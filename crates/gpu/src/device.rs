@@ -154,7 +154,10 @@ impl GpuDevice {
     }
 
     /// Runs `f` under error scopes; what the device reports becomes an error, and so does what nobody caught earlier.
-    pub(crate) fn guarded<A>(&self, what: impl Fn() -> String, f: impl FnOnce() -> A) -> Result<A, GpuError> {
+    ///
+    /// # Errors
+    /// If the device reports one, now or earlier.
+    pub fn guarded<A>(&self, what: impl Fn() -> String, f: impl FnOnce() -> A) -> Result<A, GpuError> {
         let memory = self.device.push_error_scope(ErrorFilter::OutOfMemory);
         let internal = self.device.push_error_scope(ErrorFilter::Internal);
         let validation = self.device.push_error_scope(ErrorFilter::Validation);
@@ -183,7 +186,10 @@ impl GpuDevice {
     }
 
     /// Blocks until a submission is done.
-    pub(crate) fn wait(&self, submission: wgpu::SubmissionIndex) -> Result<(), GpuError> {
+    ///
+    /// # Errors
+    /// If the device is lost, or reports an error.
+    pub fn wait(&self, submission: wgpu::SubmissionIndex) -> Result<(), GpuError> {
         let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
         match self.guarded(|| "waiting".into(), || self.device.poll(wait))? {
             Ok(_) => Ok(()),

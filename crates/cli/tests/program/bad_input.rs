@@ -163,3 +163,13 @@ fn controls() {
     sim("t,axis1\n", &["line 2", "at least one row"]);
     refused(&["sim", "arm7", "--steps", "1", "--controls", "gone.csv"], &["gone.csv"]);
 }
+
+#[test]
+fn pictures() {
+    refused(&["render", "free-box"], &["--out"]);
+    refused(&["render", "free-box", "--out", "box.jpg"], &["box.jpg", ".png", ".gif", ".mp4"]);
+    refused(&["render", "free-box", "--out", "box"], &["box", ".png"]);
+    refused(&["render", "free-box", "--out", "box.png", "--size", "0x10"], &["--size", "0x10", "WIDTHxHEIGHT"]);
+    refused(&["render", "free-box", "--out", "box.png", "--size", "9000x10"], &["9000x10", "8192"]);
+    refused(&["render", "no-such-scene", "--out", "box.png"], &["no-such-scene"]);
+}

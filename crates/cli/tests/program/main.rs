@@ -3,4 +3,5 @@
 mod bad_input;
 mod commands;
 mod compare;
+mod pictures;
 mod support;

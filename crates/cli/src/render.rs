@@ -1,0 +1,171 @@
+//! `manyworlds render`: a picture of a world, or a film.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use manyworlds::kinematics::motions;
+use manyworlds::{Batch, Model, State};
+use manyworlds_render::{Format, Placed, RenderError, Renderer, Scene, Size};
+use serde::Serialize;
+
+use crate::args::{ModelArgs, OutputArgs, RunArgs};
+use crate::curve;
+use crate::failure::Failure;
+use crate::output;
+use crate::state::Start;
+
+/// Options of `render`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  manyworlds render humanoid --out humanoid.png
+  manyworlds render clutter --steps 300 --out clutter.gif --size 480x360
+  manyworlds render my_robot.xml --state pose.json --out pose.png
+A .png shows the state after the steps, a .gif or .mp4 the way there in real time, 25 pictures a second; an .mp4 needs the
+program ffmpeg. The camera shows everything that moves. No display is needed; a Vulkan, Metal or DX12 adapter is, and one
+by software will do. Built-in scenes with controls of their own follow those, as in `sim`.")]
+pub(crate) struct RenderArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Where the picture or film goes
+    #[arg(long, value_name = "FILE.png|gif|mp4")]
+    out: PathBuf,
+    /// State to start from (JSON, as in `sim`)
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Steps to take
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    steps: u64,
+    /// Width and height, pixels
+    #[arg(long, value_name = "WxH", default_value = "640x480")]
+    size: Size,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What `render` prints.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    file: String,
+    width: u32,
+    height: u32,
+    pictures: usize,
+    steps: u64,
+    time: f64,
+    adapter: String,
+}
+
+/// Memory that the pictures of a film may take, B.
+const MOST_BYTES: usize = 4 << 30;
+
+/// Steps one world, draws it, and writes the file.
+pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
+    args.run.set_threads()?;
+    let format = Format::of(&args.out)?;
+    let model = args.model.load()?.model;
+    let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
+    let curve = curve::of_scene(&args.model.model, args.state.as_ref(), &args.run, &model, &start)?;
+    let settings = args.run.for_the_way(&args.model.model);
+    let h = settings.dt.unwrap_or(model.options.timestep);
+    // Before the steps, which may take long: there may be no adapter.
+    let mut renderer = Renderer::open(Scene::new(&model), args.size)?;
+    let mut batch = Batch::new(&[(&model, 1)], &settings)?;
+    start.apply(&mut batch)?;
+    let shown = Shown { film: format.is_film(), steps: args.steps, h, interval: format.interval() };
+    if shown.count().saturating_mul(args.size.bytes() as u64) > MOST_BYTES as u64 {
+        return Err(Failure::Input(format!(
+            "--steps {}: a film of {} pictures of this size takes too much memory; take fewer steps or a smaller --size",
+            args.steps,
+            shown.count()
+        )));
+    }
+    let mut frames = Vec::new();
+    let bar = output::progress(args.steps, "stepping");
+    for i in 0..=args.steps {
+        if shown.shows(i) {
+            frames.push(placed(&model, &batch.state(0)?));
+        }
+        if i == args.steps {
+            break;
+        }
+        match &curve {
+            Some(curve) => batch.step(&curve.at(i as f64 * h))?,
+            None => batch.step::<f64>(&[])?,
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+
+    let camera = renderer.frame(&frames);
+    let bar = output::progress(frames.len() as u64, "drawing");
+    let draw = |frame| renderer.draw(frame, &camera).inspect(|_| bar.inc(1));
+    let pictures = frames.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
+    bar.finish_and_clear();
+    format.write(&args.out, &pictures)?;
+
+    let report = Report {
+        model: model.name.clone(),
+        file: args.out.display().to_string(),
+        width: args.size.width,
+        height: args.size.height,
+        pictures: pictures.len(),
+        steps: args.steps,
+        time: args.steps as f64 * h,
+        adapter: renderer.adapter().to_owned(),
+    };
+    output::print(args.output.json, &report, human)
+}
+
+/// Which states of a run are shown.
+struct Shown {
+    film: bool,
+    steps: u64,
+    /// Time step, s.
+    h: f64,
+    /// Time between pictures, s.
+    interval: f64,
+}
+
+impl Shown {
+    /// Number of the picture of a film that is due by a step.
+    fn due(&self, step: u64) -> u64 {
+        (step as f64 * self.h / self.interval + 1e-9) as u64
+    }
+
+    /// Whether the state after that many steps is shown: of a film the first that is due, of a picture the last.
+    fn shows(&self, step: u64) -> bool {
+        if self.film { step == 0 || self.due(step) > self.due(step - 1) } else { step == self.steps }
+    }
+
+    /// How many are shown, at most.
+    fn count(&self) -> u64 {
+        if self.film { self.due(self.steps).min(self.steps) + 1 } else { 1 }
+    }
+}
+
+/// Where everything is in a state.
+fn placed(model: &Model, state: &State) -> Placed {
+    let mut bodies = Vec::new();
+    motions(model, &state.q, &state.v, &mut bodies);
+    Placed { poses: bodies.iter().map(|body| body.pose).collect(), q: state.q.clone() }
+}
+
+impl From<RenderError> for Failure {
+    fn from(error: RenderError) -> Self {
+        Self::Input(error.to_string())
+    }
+}
+
+fn human(report: &Report) -> String {
+    output::pairs([
+        ("model", report.model.clone()),
+        ("time", format!("{:.4} s after {} steps", report.time, report.steps)),
+        ("pictures", format!("{} of {} x {}", report.pictures, report.width, report.height)),
+        ("drawn by", report.adapter.clone()),
+        ("file", report.file.clone()),
+    ])
+    .to_string()
+}

@@ -1,0 +1,101 @@
+//! `render`: files that decoders read, and messages where the machine lacks something.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use crate::support::{Files, json, refused};
+
+/// Whether this machine is said to have no adapter.
+fn none() -> bool {
+    let none = std::env::var("MANYWORLDS_NO_ADAPTER").is_ok_and(|value| value == "1");
+    if none {
+        eprintln!("\n*** MANYWORLDS_NO_ADAPTER=1: NOTHING IS DRAWN. ***\n");
+    }
+    none
+}
+
+/// Runs the program with another value of an environment variable.
+fn run_with(name: &str, value: &str, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_manyworlds")).args(args).env(name, value).output().expect("the program starts")
+}
+
+#[test]
+fn a_png_and_a_gif() {
+    if none() {
+        return;
+    }
+    let files = Files::new();
+    let path = |name: &str| files.path(name).display().to_string();
+    let keys = ["model", "file", "pictures", "adapter"];
+    let report = json(&["render", "free-box", "--out", &path("box.png"), "--size", "90x70", "--steps", "3"], &keys);
+    assert_eq!(report["pictures"], 1);
+    let png = fs::read(path("box.png")).unwrap();
+    // Signature, the length and name of the first chunk, width and height.
+    assert_eq!(png[..24], [b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0".as_slice(), &[90, 0, 0, 0, 70]].concat());
+
+    // 40 steps of 5 ms: pictures at 0, 40, .. 200 ms.
+    let report = json(&["render", "free-box", "--out", &path("box.gif"), "--size", "90x70", "--steps", "40"], &keys);
+    assert_eq!(report["pictures"], 6);
+    let gif = fs::read(path("box.gif")).unwrap();
+    assert_eq!(gif[..10], [b"GIF89a".as_slice(), &[90, 0, 70, 0]].concat());
+    assert_eq!(gif.last(), Some(&0x3b));
+}
+
+#[test]
+fn places_that_cannot_be_written() {
+    if none() {
+        return;
+    }
+    refused(&["render", "free-box", "--out", "/no-such-folder/box.png", "--size", "8x8"], &["/no-such-folder/box.png"]);
+    let long = ["render", "free-box", "--out", "box.gif", "--size", "8000x8000", "--steps", "10000"];
+    refused(&long, &["--steps 10000", "memory"]);
+}
+
+/// Elsewhere than on Linux the drivers are not found by files.
+#[cfg(target_os = "linux")]
+#[test]
+fn without_an_adapter() {
+    let files = Files::new();
+    let out = files.path("box.png").display().to_string();
+    let nowhere = files.path("no-driver.json").display().to_string();
+    // Loaders before 1.3.207 know the other name.
+    let output = Command::new(env!("CARGO_BIN_EXE_manyworlds"))
+        .args(["render", "free-box", "--out", &out])
+        .env("VK_DRIVER_FILES", &nowhere)
+        .env("VK_ICD_FILENAMES", &nowhere)
+        .output()
+        .expect("the program starts");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("no adapter to draw with") && message.contains("mesa-vulkan-drivers"), "{message}");
+    assert!(!files.path("box.png").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_mp4_is_what_ffmpeg_makes_of_the_pictures() {
+    use std::os::unix::fs::PermissionsExt;
+    if none() {
+        return;
+    }
+    let files = Files::new();
+    let out = files.path("box.mp4").display().to_string();
+    let args = ["render", "free-box", "--out", &out, "--size", "8x6", "--steps", "40"];
+    let empty = files.path("").display().to_string();
+    let output = run_with("PATH", &empty, &args);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("ffmpeg") && message.contains(".gif"), "{message}");
+
+    // In its place a script that keeps what it is sent: six pictures of 8 x 6 pixels of four bytes.
+    let program = files.write("ffmpeg", "#!/bin/sh\nfor last; do :; done\nexec /bin/cat > \"$last\"\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = run_with("PATH", &empty, &args);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs::read(&out).unwrap().len(), 6 * 8 * 6 * 4);
+
+    files.write("ffmpeg", "#!/bin/sh\necho it broke >&2\nexit 3\n");
+    let output = run_with("PATH", &empty, &args);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && message.contains("it broke"), "{message}");
+}

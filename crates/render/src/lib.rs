@@ -1,0 +1,18 @@
+//! Pictures of worlds: a [`Scene`] made of a model once, a [`Renderer`] that draws it from a [`Camera`] wherever its bodies
+//! are, and files of the [`Picture`]s. It needs an adapter that draws, by software as well, and no display.
+mod camera;
+mod error;
+mod file;
+mod mesh;
+mod picture;
+mod renderer;
+mod scene;
+mod shapes;
+mod targets;
+
+pub use camera::Camera;
+pub use error::RenderError;
+pub use file::Format;
+pub use picture::{Picture, Size};
+pub use renderer::Renderer;
+pub use scene::{Placed, Scene};

@@ -1,0 +1,371 @@
+//! Drawing: a pass for the shadow map, a pass for the picture, a copy to the host.
+
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+use manyworlds_gpu::wgpu::{
+    self, BindGroupDescriptor, BindGroupEntry, BufferUsages, CompareFunction, DepthStencilState, FragmentState, LoadOp,
+    MultisampleState, Operations, PrimitiveState, RenderPass, RenderPassDepthStencilAttachment, RenderPassDescriptor,
+    RenderPipeline, ShaderStages, StoreOp, TextureUsages, VertexBufferLayout, VertexState, VertexStepMode,
+};
+use manyworlds_gpu::{DeviceOptions, GpuDevice, GpuError};
+use manyworlds_model::Vec3;
+use nalgebra::Matrix4;
+
+use crate::camera::view;
+use crate::mesh::Vertex;
+use crate::scene::{Instance, SQUARE, grid};
+use crate::targets::{COLOUR, DEPTH, SAMPLES, Targets, texture};
+use crate::{Camera, Picture, Placed, RenderError, Scene, Size};
+
+/// Pixels along an edge of the shadow map.
+const SHADOW: u32 = 2048;
+/// To the light.
+const LIGHT: [f64; 3] = [-0.45, -0.4, 1.0];
+
+/// Draws pictures of one scene in one size.
+#[derive(Debug)]
+pub struct Renderer {
+    device: Arc<GpuDevice>,
+    size: Size,
+    scene: Scene,
+    pipelines: Pipelines,
+    meshes: Vec<wgpu::Buffer>,
+    targets: Targets,
+}
+
+#[derive(Debug)]
+struct Pipelines {
+    solid: RenderPipeline,
+    shadow: RenderPipeline,
+    sky: RenderPipeline,
+    view: wgpu::Buffer,
+    view_group: wgpu::BindGroup,
+    shadow_group: wgpu::BindGroup,
+    shadow_map: wgpu::TextureView,
+}
+
+/// `View` of the shader.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct View {
+    clip_from_world: [[f32; 4]; 4],
+    light_from_world: [[f32; 4]; 4],
+    eye: [f32; 4],
+    light: [f32; 4],
+    right: [f32; 4],
+    up: [f32; 4],
+    forward: [f32; 4],
+}
+
+/// A run of instances of one mesh.
+struct Run<'a> {
+    mesh: &'a wgpu::Buffer,
+    instances: std::ops::Range<u32>,
+    casts_shadows: bool,
+}
+
+impl Renderer {
+    /// On the best adapter of this machine.
+    ///
+    /// # Errors
+    /// If there is no adapter, or its device reports an error.
+    pub fn open(scene: Scene, size: Size) -> Result<Self, RenderError> {
+        let device = GpuDevice::open(&DeviceOptions::default()).map_err(|error| match error {
+            GpuError::NoAdapter { found, .. } => RenderError::NoAdapter(format!("found: {found}")),
+            error => error.into(),
+        })?;
+        Self::new(device, scene, size)
+    }
+
+    /// On a device.
+    ///
+    /// # Errors
+    /// If the device reports an error.
+    pub fn new(device: Arc<GpuDevice>, scene: Scene, size: Size) -> Result<Self, RenderError> {
+        let what = || "preparing to draw".to_owned();
+        let (pipelines, meshes, targets) = device.guarded(what, || {
+            let gpu = &device.device;
+            let meshes = scene.meshes.iter().map(|mesh| filled(&device, "mesh", mesh, BufferUsages::VERTEX)).collect();
+            (Pipelines::new(gpu), meshes, Targets::new(gpu, size))
+        })?;
+        Ok(Self { device, size, scene, pipelines, meshes, targets })
+    }
+
+    /// A camera that shows everything that moves through all of these, with still boxes left out that would hide it.
+    pub fn frame(&mut self, film: &[Placed]) -> Camera {
+        let points: Vec<Vec3> = film.iter().flat_map(|placed| self.scene.outline(placed)).collect();
+        let camera = Camera::framing(&points, self.size);
+        if let Some(first) = film.first() {
+            self.scene.cut_away(first, &points, &camera);
+        }
+        camera
+    }
+
+    /// Name of the adapter.
+    #[must_use]
+    pub fn adapter(&self) -> &str {
+        self.device.adapter_name()
+    }
+
+    /// Draws the scene with its bodies where they are now.
+    ///
+    /// # Errors
+    /// If the device reports an error.
+    pub fn draw(&self, placed: &Placed, camera: &Camera) -> Result<Picture, RenderError> {
+        let submission = self.device.guarded(|| "drawing".to_owned(), || self.submit(placed, camera))?;
+        Ok(self.targets.read(&self.device, submission)?)
+    }
+
+    fn submit(&self, placed: &Placed, camera: &Camera) -> wgpu::SubmissionIndex {
+        let (counts, mut instances) = self.scene.instances(placed, camera);
+        let soft = self.scene.soft(placed);
+        let soft_meshes: Vec<_> =
+            soft.iter().map(|(mesh, _)| filled(&self.device, "soft body", mesh, BufferUsages::VERTEX)).collect();
+        let mut next = 0;
+        let mut run = |mesh, count, casts_shadows| {
+            next += count;
+            Run { mesh, instances: next - count..next, casts_shadows }
+        };
+        // The ground is a wall as well: endless, it would leave all in the dark.
+        let of = |&(mesh, count): &(usize, u32)| run(&self.meshes[mesh], count, mesh != SQUARE);
+        let mut runs: Vec<Run> = counts.iter().map(of).collect();
+        runs.extend(soft_meshes.iter().map(|mesh| run(mesh, 1, true)));
+        instances.extend(soft.iter().map(|(_, instance)| *instance));
+        let instances = filled(&self.device, "instances", &instances, BufferUsages::VERTEX);
+
+        let pipelines = &self.pipelines;
+        self.device.queue.write_buffer(&pipelines.view, 0, bytemuck::bytes_of(&View::new(camera, self.size)));
+        let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        {
+            let mut pass = encoder.begin_render_pass(&RenderPassDescriptor {
+                label: Some("shadow"),
+                depth_stencil_attachment: Some(depth(&pipelines.shadow_map, StoreOp::Store)),
+                ..RenderPassDescriptor::default()
+            });
+            pass.set_pipeline(&pipelines.shadow);
+            pass.set_bind_group(0, &pipelines.view_group, &[]);
+            draw(&mut pass, &instances, runs.iter().filter(|run| run.casts_shadows));
+        }
+        {
+            let mut pass = encoder.begin_render_pass(&RenderPassDescriptor {
+                label: Some("picture"),
+                color_attachments: &[Some(wgpu::RenderPassColorAttachment {
+                    view: &self.targets.samples,
+                    depth_slice: None,
+                    resolve_target: Some(&self.targets.resolved),
+                    ops: Operations { load: LoadOp::Clear(wgpu::Color::BLACK), store: StoreOp::Discard },
+                })],
+                depth_stencil_attachment: Some(depth(&self.targets.depth, StoreOp::Discard)),
+                ..RenderPassDescriptor::default()
+            });
+            pass.set_bind_group(0, &pipelines.view_group, &[]);
+            pass.set_bind_group(1, &pipelines.shadow_group, &[]);
+            pass.set_pipeline(&pipelines.solid);
+            draw(&mut pass, &instances, runs.iter());
+            pass.set_pipeline(&pipelines.sky);
+            pass.draw(0..3, 0..1);
+        }
+        self.targets.copy(&mut encoder);
+        self.device.queue.submit([encoder.finish()])
+    }
+}
+
+/// Draws runs of instances, one behind the other.
+fn draw<'a>(pass: &mut RenderPass, instances: &wgpu::Buffer, runs: impl Iterator<Item = &'a Run<'a>>) {
+    pass.set_vertex_buffer(1, instances.slice(..));
+    for run in runs {
+        let vertices = run.mesh.size() / size_of::<Vertex>() as u64;
+        pass.set_vertex_buffer(0, run.mesh.slice(..));
+        pass.draw(0..vertices as u32, run.instances.clone());
+    }
+}
+
+/// A depth attachment, cleared to what is farthest.
+fn depth(view: &wgpu::TextureView, store: StoreOp) -> RenderPassDepthStencilAttachment<'_> {
+    RenderPassDepthStencilAttachment {
+        view,
+        depth_ops: Some(Operations { load: LoadOp::Clear(1.0), store }),
+        stencil_ops: None,
+    }
+}
+
+/// A buffer with this in it; of nothing it holds one zero element, since a buffer of no bytes cannot be bound.
+fn filled<T: Pod>(device: &GpuDevice, label: &str, data: &[T], usage: BufferUsages) -> wgpu::Buffer {
+    let none = [T::zeroed()];
+    let bytes: &[u8] = bytemuck::cast_slice(if data.is_empty() { &none } else { data });
+    let buffer = device.device.create_buffer(&wgpu::BufferDescriptor {
+        label: Some(label),
+        size: bytes.len() as u64,
+        usage: usage | BufferUsages::COPY_DST,
+        mapped_at_creation: false,
+    });
+    device.queue.write_buffer(&buffer, 0, bytes);
+    buffer
+}
+
+impl View {
+    fn new(camera: &Camera, size: Size) -> Self {
+        let [right, up, back] = camera.axes();
+        let half = (camera.field_of_view / 2.0).tan();
+        let aspect = f64::from(size.width) / f64::from(size.height);
+        // The light looks at a ball about the target, from outside.
+        let reach = 1.3 * camera.radius;
+        let to_light = Vec3::from(LIGHT).normalize();
+        let side = Vec3::z().cross(&to_light).normalize();
+        let depth = 4.0 * reach;
+        let scaled = Vec3::new(1.0 / reach, 1.0 / reach, -1.0 / (2.0 * depth));
+        let light_from_world = Matrix4::new_nonuniform_scaling(&scaled)
+            * view([side, to_light.cross(&side), to_light], camera.target + to_light * depth);
+        let matrix = |m: Matrix4<f64>| m.cast::<f32>().into();
+        let four = |v: Vec3, w: f64| v.push(w).cast::<f32>().into();
+        Self {
+            clip_from_world: matrix(camera.clip_from_world(size)),
+            light_from_world: matrix(light_from_world),
+            eye: four(camera.eye, 14.0 * camera.distance()),
+            light: four(to_light, 2.0 * reach / f64::from(SHADOW)),
+            right: four(right * (half * aspect), 0.0),
+            up: four(up * half, 0.0),
+            forward: four(-back, grid(camera)),
+        }
+    }
+}
+
+impl Pipelines {
+    fn new(device: &wgpu::Device) -> Self {
+        let module = device.create_shader_module(wgpu::include_wgsl!("scene.wgsl"));
+        let entry = |binding, visibility, ty| wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None };
+        let view_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("view"),
+            entries: &[entry(
+                0,
+                ShaderStages::VERTEX_FRAGMENT,
+                wgpu::BindingType::Buffer {
+                    ty: wgpu::BufferBindingType::Uniform,
+                    has_dynamic_offset: false,
+                    min_binding_size: None,
+                },
+            )],
+        });
+        let shadow_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+            label: Some("shadow"),
+            entries: &[
+                entry(
+                    0,
+                    ShaderStages::FRAGMENT,
+                    wgpu::BindingType::Texture {
+                        sample_type: wgpu::TextureSampleType::Depth,
+                        view_dimension: wgpu::TextureViewDimension::D2,
+                        multisampled: false,
+                    },
+                ),
+                entry(1, ShaderStages::FRAGMENT, wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Comparison)),
+            ],
+        });
+        let layout = |groups: &[Option<&wgpu::BindGroupLayout>]| {
+            device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+                label: None,
+                bind_group_layouts: groups,
+                immediate_size: 0,
+            })
+        };
+        let (lit, plain) = (layout(&[Some(&view_layout), Some(&shadow_layout)]), layout(&[Some(&view_layout)]));
+
+        let corner = wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3, 2 => Float32];
+        let placed = wgpu::vertex_attr_array![
+            3 => Float32x4, 4 => Float32x4, 5 => Float32x4, 6 => Float32x4, 7 => Float32x4
+        ];
+        let buffers = [
+            Some(VertexBufferLayout {
+                array_stride: size_of::<Vertex>() as u64,
+                step_mode: VertexStepMode::Vertex,
+                attributes: &corner,
+            }),
+            Some(VertexBufferLayout {
+                array_stride: size_of::<Instance>() as u64,
+                step_mode: VertexStepMode::Instance,
+                attributes: &placed,
+            }),
+        ];
+        let pipeline = |label, layout, [vertex, fragment]: [Option<&str>; 2], buffers, compare, bias| {
+            let targets = [Some(COLOUR.into())];
+            // Only the picture has colours and several samples; only solids have a back.
+            let cull_mode = (label == "solid").then_some(wgpu::Face::Back);
+            device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {
+                label: Some(label),
+                layout: Some(layout),
+                vertex: VertexState {
+                    module: &module,
+                    entry_point: vertex,
+                    compilation_options: wgpu::PipelineCompilationOptions::default(),
+                    buffers,
+                },
+                primitive: PrimitiveState { cull_mode, ..PrimitiveState::default() },
+                depth_stencil: Some(DepthStencilState {
+                    format: DEPTH,
+                    depth_write_enabled: Some(true),
+                    depth_compare: Some(compare),
+                    stencil: wgpu::StencilState::default(),
+                    bias,
+                }),
+                multisample: MultisampleState {
+                    count: if fragment.is_some() { SAMPLES } else { 1 },
+                    ..MultisampleState::default()
+                },
+                fragment: fragment.map(|entry| FragmentState {
+                    module: &module,
+                    entry_point: Some(entry),
+                    compilation_options: wgpu::PipelineCompilationOptions::default(),
+                    targets: &targets,
+                }),
+                multiview_mask: None,
+                cache: None,
+            })
+        };
+        let none = wgpu::DepthBiasState::default();
+        // A surface does not shade itself by rounding of depths.
+        let away = wgpu::DepthBiasState { constant: 2, slope_scale: 3.0, clamp: 0.0 };
+        let solid = pipeline("solid", &lit, [Some("place"), Some("shade")], &buffers[..], CompareFunction::Less, none);
+        let shadow =
+            pipeline("shadow", &plain, [Some("place_for_light"), None], &buffers[..], CompareFunction::Less, away);
+        let sky =
+            pipeline("sky", &plain, [Some("place_sky"), Some("shade_sky")], &[], CompareFunction::LessEqual, none);
+
+        let map = texture(
+            device,
+            "shadow map",
+            [SHADOW; 2],
+            1,
+            DEPTH,
+            TextureUsages::RENDER_ATTACHMENT | TextureUsages::TEXTURE_BINDING,
+        );
+        let shadow_map = map.create_view(&wgpu::TextureViewDescriptor::default());
+        let sampler = device.create_sampler(&wgpu::SamplerDescriptor {
+            label: Some("shadow"),
+            mag_filter: wgpu::FilterMode::Linear,
+            min_filter: wgpu::FilterMode::Linear,
+            compare: Some(CompareFunction::LessEqual),
+            ..wgpu::SamplerDescriptor::default()
+        });
+        let view = device.create_buffer(&wgpu::BufferDescriptor {
+            label: Some("view"),
+            size: size_of::<View>() as u64,
+            usage: BufferUsages::UNIFORM | BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
+        let view_group = device.create_bind_group(&BindGroupDescriptor {
+            label: Some("view"),
+            layout: &view_layout,
+            entries: &[BindGroupEntry { binding: 0, resource: view.as_entire_binding() }],
+        });
+        let shadow_group = device.create_bind_group(&BindGroupDescriptor {
+            label: Some("shadow"),
+            layout: &shadow_layout,
+            entries: &[
+                BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&shadow_map) },
+                BindGroupEntry { binding: 1, resource: wgpu::BindingResource::Sampler(&sampler) },
+            ],
+        });
+        Self { solid, shadow, sky, view, view_group, shadow_group, shadow_map }
+    }
+}

@@ -1,0 +1,328 @@
+//! What there is to draw of a model: meshes, and where on which body they stand in which colour.
+
+use bytemuck::{Pod, Zeroable};
+use manyworlds_model::{HeightField, Model, Pose, Shape, SoftBody, Vec3};
+use nalgebra::Point3;
+
+use crate::Camera;
+use crate::mesh::{Vertex, from_triangles};
+use crate::shapes;
+
+/// Where everything is at one time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// Frames of the bodies, the ground first.
+    pub poses: Vec<Pose>,
+    /// Generalized position: nodes of soft bodies are taken from it.
+    pub q: Vec<f64>,
+}
+
+/// What there is to draw of a model.
+#[derive(Debug)]
+pub struct Scene {
+    pub(crate) meshes: Vec<Vec<Vertex>>,
+    /// Those of one mesh stand together.
+    parts: Vec<Part>,
+    soft: Vec<Soft>,
+}
+
+/// A mesh on a body.
+#[derive(Debug)]
+struct Part {
+    mesh: usize,
+    body: usize,
+    /// Its frame in the body's.
+    pose: Pose,
+    /// Factors of positions by axis, and how far the ends are moved along z, m.
+    scale: [f32; 4],
+    colour: [f32; 3],
+    surface: Surface,
+    /// Corners of a box about it in its frame, m: lowest and highest.
+    bounds: [Vec3; 2],
+    moves: bool,
+    /// It stands between the camera and what moves.
+    hides: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Surface {
+    Solid,
+    /// Endless, with lines of a grid.
+    Ground,
+}
+
+/// A soft body's surface.
+#[derive(Debug)]
+struct Soft {
+    body: SoftBody,
+    dofs: Vec<Option<u32>>,
+    triangles: Vec<[u32; 3]>,
+    colour: [f32; 3],
+}
+
+/// A mesh as the device places it: rows of the matrix to the world, scale, and colour with a last number that is 1 where
+/// lines of the grid are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Instance {
+    rows: [[f32; 4]; 3],
+    scale: [f32; 4],
+    colour: [f32; 4],
+}
+
+/// Of bodies, as bytes of sRGB.
+const COLOURS: [[u8; 3]; 9] = [
+    [0x4c, 0x78, 0xa8],
+    [0xf5, 0x85, 0x18],
+    [0x54, 0xa2, 0x4b],
+    [0xe4, 0x57, 0x56],
+    [0x72, 0xb7, 0xb2],
+    [0xee, 0xca, 0x3b],
+    [0xb2, 0x79, 0xa2],
+    [0xff, 0x9d, 0xa6],
+    [0x9d, 0x75, 0x5d],
+];
+/// Of what never moves.
+const STILL: [u8; 3] = [0xb4, 0xb8, 0xbd];
+const GROUND: [u8; 3] = [0xb3, 0xba, 0xc0];
+/// Part of what moves that a still box may hide before it is left out.
+const HIDDEN: f64 = 0.1;
+
+// Meshes that every scene has, by their number.
+const SPHERE: usize = 0;
+const CAPSULE: usize = 1;
+const CYLINDER: usize = 2;
+const CUBOID: usize = 3;
+pub(crate) const SQUARE: usize = 4;
+
+impl Scene {
+    /// What there is to draw of a model.
+    #[must_use]
+    pub fn new(model: &Model) -> Self {
+        let mut meshes =
+            vec![shapes::sphere(), shapes::capsule(), shapes::cylinder(), shapes::cuboid(), shapes::square()];
+        let first_mesh = meshes.len();
+        meshes.extend(model.meshes.iter().map(|m| from_triangles(&m.vertices, m.triangles.iter().copied())));
+        let first_sdf = meshes.len();
+        meshes.extend(model.sdfs.iter().map(|sdf| {
+            let (vertices, triangles) = sdf.mesh();
+            from_triangles(vertices, triangles.iter().copied())
+        }));
+        let first_field = meshes.len();
+        meshes.extend(model.heightfields.iter().map(terrain));
+        let colours = colours(model);
+        let part = |geom: &manyworlds_model::Geom| {
+            let of = |first: usize, number: usize| (first + number, [1.0, 1.0, 1.0, 0.0], None);
+            let round = |x: f64, z: f64| [x, x, z].map(|x| x as f32);
+            let sized = |mesh, [x, y, z]: [f32; 3], end: f64| {
+                let half = Vec3::new(x.into(), y.into(), f64::from(z) + end);
+                (mesh, [x, y, z, end as f32], Some([-half, half]))
+            };
+            let (mesh, scale, bounds) = match geom.shape {
+                Shape::Plane => (SQUARE, [1.0; 4], Some([Vec3::zeros(); 2])),
+                Shape::Sphere { radius } => sized(SPHERE, round(radius, radius), 0.0),
+                Shape::Capsule { radius, half_length } => sized(CAPSULE, round(radius, radius), half_length),
+                Shape::Cylinder { radius, half_length } => sized(CYLINDER, round(radius, half_length), 0.0),
+                Shape::Box { half } => sized(CUBOID, half.cast::<f32>().into(), 0.0),
+                Shape::Ellipsoid { radii } => sized(SPHERE, radii.cast::<f32>().into(), 0.0),
+                Shape::Mesh(number) => of(first_mesh, number),
+                Shape::Sdf(number) => of(first_sdf, number),
+                Shape::HeightField(number) => of(first_field, number),
+            };
+            let surface = if geom.shape == Shape::Plane { Surface::Ground } else { Surface::Solid };
+            Part {
+                mesh,
+                body: geom.body,
+                pose: geom.pose,
+                scale,
+                colour: if surface == Surface::Ground { linear(GROUND) } else { colours[geom.body] },
+                surface,
+                bounds: bounds.unwrap_or_else(|| extent(&meshes[mesh])),
+                moves: model.bodies[geom.body].tree.is_some(),
+                hides: false,
+            }
+        };
+        let mut parts: Vec<Part> = model.geoms.iter().map(part).collect();
+        parts.sort_by_key(|part| part.mesh);
+        let soft = model.soft.iter().enumerate().map(|(number, body)| Soft {
+            body: body.clone(),
+            dofs: body.dofs(),
+            triangles: body.surface().into_iter().map(|(corners, _)| corners).collect(),
+            colour: linear(COLOURS[(number + 1) % COLOURS.len()]),
+        });
+        Self { meshes, parts, soft: soft.collect() }
+    }
+
+    /// Points that a picture of everything that moves shows, or of everything that ends somewhere if nothing moves.
+    #[must_use]
+    pub fn outline(&self, placed: &Placed) -> Vec<Vec3> {
+        let finite = || self.parts.iter().filter(|part| part.surface == Surface::Solid);
+        let corners = |part: &Part| {
+            let pose = placed.poses[part.body] * part.pose;
+            let bounds = part.bounds;
+            (0..8).map(move |i| (pose * Point3::from(Vec3::from_fn(|axis, _| bounds[i >> axis & 1][axis]))).coords)
+        };
+        let mut points: Vec<Vec3> = finite().filter(|part| part.moves).flat_map(corners).collect();
+        points.extend(self.soft.iter().flat_map(|soft| soft.nodes(placed)));
+        if points.is_empty() {
+            points.extend(finite().flat_map(corners));
+        }
+        points
+    }
+
+    /// Leaves out still boxes that hide many of these points from the camera: walls of a bin on the near side.
+    pub(crate) fn cut_away(&mut self, placed: &Placed, points: &[Vec3], camera: &Camera) {
+        for part in self.parts.iter_mut().filter(|part| part.mesh == CUBOID && !part.moves) {
+            let pose = placed.poses[part.body] * part.pose;
+            let local = |p: &Vec3| pose.inverse() * Point3::from(*p);
+            let eye = local(&camera.eye).coords;
+            let hidden = points.iter().filter(|p| blocks(part.bounds, eye, local(p).coords)).count();
+            part.hides = hidden as f64 > HIDDEN * points.len() as f64;
+        }
+    }
+
+    /// Where everything but soft bodies stands: runs of one mesh, behind each other. The ground goes with the camera.
+    pub(crate) fn instances(&self, placed: &Placed, camera: &Camera) -> (Vec<(usize, u32)>, Vec<Instance>) {
+        let parts: Vec<&Part> = self.parts.iter().filter(|part| !part.hides).collect();
+        let runs = parts.chunk_by(|a, b| a.mesh == b.mesh).map(|run| (run[0].mesh, run.len() as u32)).collect();
+        let instance = |part: &&Part| {
+            let mut pose = placed.poses[part.body] * part.pose;
+            if part.surface == Surface::Solid {
+                return Instance::new(&pose, part.scale, [part.colour[0], part.colour[1], part.colour[2], 0.0]);
+            }
+            // By whole cells of the grid, so that lines stay where they are.
+            let cells = 10.0 * grid(camera);
+            let under = pose.inverse() * Point3::from(camera.target);
+            let shift = Vec3::new((under.x / cells).round() * cells, (under.y / cells).round() * cells, 0.0);
+            pose.translation.vector += pose.rotation * shift;
+            let half = (15.0 * camera.distance()) as f32;
+            Instance::new(&pose, [half, half, 1.0, 0.0], [part.colour[0], part.colour[1], part.colour[2], 1.0])
+        };
+        (runs, parts.iter().map(instance).collect())
+    }
+
+    /// Surfaces of soft bodies, in the world's frame, and their colours.
+    pub(crate) fn soft(&self, placed: &Placed) -> Vec<(Vec<Vertex>, Instance)> {
+        let surface = |soft: &Soft| {
+            let colour = [soft.colour[0], soft.colour[1], soft.colour[2], 0.0];
+            let mesh = from_triangles(&soft.nodes(placed), soft.triangles.iter().copied());
+            (mesh, Instance::new(&Pose::identity(), [1.0, 1.0, 1.0, 0.0], colour))
+        };
+        self.soft.iter().map(surface).collect()
+    }
+}
+
+impl Soft {
+    /// Where its nodes are, m.
+    fn nodes(&self, placed: &Placed) -> Vec<Vec3> {
+        let pose = placed.poses[self.body.body];
+        let q = &placed.q[self.body.q.clone()];
+        let moved = |(at, dof): (&Vec3, &Option<u32>)| {
+            let shift = dof.map_or_else(Vec3::zeros, |dof| Vec3::from_column_slice(&q[dof as usize..dof as usize + 3]));
+            (pose * Point3::from(at + shift)).coords
+        };
+        self.body.nodes.iter().zip(&self.dofs).map(moved).collect()
+    }
+}
+
+impl Instance {
+    fn new(pose: &Pose, scale: [f32; 4], colour: [f32; 4]) -> Self {
+        let matrix = pose.to_homogeneous().cast::<f32>();
+        Self { rows: [0, 1, 2].map(|row| matrix.row(row).transpose().into()), scale, colour }
+    }
+}
+
+/// Whether a box lies across the way from one point to another; all in its frame.
+fn blocks([low, high]: [Vec3; 2], from: Vec3, to: Vec3) -> bool {
+    let way = to - from;
+    let mut within = (0.0, 1.0);
+    for axis in 0..3 {
+        if way[axis] == 0.0 {
+            if !(low[axis]..=high[axis]).contains(&from[axis]) {
+                return false;
+            }
+            continue;
+        }
+        let (a, b) = ((low[axis] - from[axis]) / way[axis], (high[axis] - from[axis]) / way[axis]);
+        within = (f64::max(within.0, a.min(b)), f64::min(within.1, a.max(b)));
+    }
+    // What ends inside the box stands in it rather than behind it.
+    within.0 < within.1 && within.1 < 1.0
+}
+
+/// Distance of the lines of the ground's grid, m: 1, 2 or 5 times a power of ten, about a fifth of what is seen.
+pub(crate) fn grid(camera: &Camera) -> f64 {
+    let wanted = camera.radius / 2.5;
+    let power = 10_f64.powf(wanted.log10().floor());
+    let step = [5.0, 2.0].into_iter().find(|step| step * power <= wanted).unwrap_or(1.0);
+    step * power
+}
+
+/// A colour for each body: that of its tree, alternately lighter and darker from body to body, or one of its own in a model
+/// of one tree.
+fn colours(model: &Model) -> Vec<[f32; 3]> {
+    let mut depth = vec![0; model.bodies.len()];
+    let mut carriers = 0;
+    let mut out = Vec::with_capacity(depth.len());
+    for (number, body) in model.bodies.iter().enumerate() {
+        if number > 0 {
+            depth[number] = depth[body.parent] + 1;
+        }
+        let colour = match body.tree {
+            None => linear(STILL),
+            Some(_) if model.trees.len() == 1 => linear(COLOURS[carriers % COLOURS.len()]),
+            Some(tree) => {
+                linear(COLOURS[tree % COLOURS.len()]).map(|x| if depth[number] % 2 == 0 { 0.7 * x } else { x })
+            }
+        };
+        carriers += usize::from(body.tree.is_some() && !body.geoms.is_empty());
+        out.push(colour);
+    }
+    out
+}
+
+/// Intensities of a colour of sRGB.
+fn linear(colour: [u8; 3]) -> [f32; 3] {
+    colour.map(|byte| {
+        let x = f32::from(byte) / 255.0;
+        if x <= 0.04045 { x / 12.92 } else { ((x + 0.055) / 1.055).powf(2.4) }
+    })
+}
+
+/// Lowest and highest corner of the box about a mesh.
+fn extent(mesh: &[Vertex]) -> [Vec3; 2] {
+    let mut all = mesh.iter().map(|v| nalgebra::Vector3::from(v.position).cast::<f64>());
+    let first = all.next().unwrap_or_else(Vec3::zeros);
+    all.fold([first; 2], |[low, high], p| [low.inf(&p), high.sup(&p)])
+}
+
+/// The surface of a heightfield, two triangles a cell.
+fn terrain(field: &HeightField) -> Vec<Vertex> {
+    let (rows, cols) = (field.n_rows, field.n_cols);
+    let along = |i: usize, n: usize, half: f64| half * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
+    let point = |at: usize| {
+        Vec3::new(along(at % cols, cols, field.half[0]), along(at / cols, rows, field.half[1]), field.heights[at])
+    };
+    let vertices: Vec<Vec3> = (0..rows * cols).map(point).collect();
+    let cell = |row: usize, col: usize| {
+        let [a, b, c, d] = [0, 1, cols, cols + 1].map(|step| (row * cols + col + step) as u32);
+        [[a, b, c], [d, c, b]]
+    };
+    let triangles: Vec<_> = (0..rows - 1).flat_map(|row| (0..cols - 1).flat_map(move |col| cell(row, col))).collect();
+    from_triangles(&vertices, triangles.into_iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_hides_what_is_behind_it() {
+        let (bounds, eye) = ([-Vec3::repeat(1.0), Vec3::repeat(1.0)], Vec3::new(-5.0, 0.0, 0.0));
+        for (to, expected) in
+            [([5.0, 0.0, 0.0], true), ([0.0, 0.0, 0.0], false), ([-2.0, 0.0, 0.0], false), ([5.0, 9.0, 0.0], false)]
+        {
+            assert_eq!(blocks(bounds, eye, to.into()), expected, "{to:?}");
+        }
+    }
+}

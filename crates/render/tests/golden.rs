@@ -1,0 +1,111 @@
+//! A picture of every shape beside the one that is kept, as far as an eye tells them apart: adapters differ in single pixels.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use manyworlds_model::{ImportOptions, Model, from_mjcf_str};
+use manyworlds_render::{Format, Picture, Placed, Renderer, Scene, Size};
+
+const SIZE: Size = Size { width: 240, height: 160 };
+/// Side of the squares of pixels whose means are compared.
+const SQUARE: usize = 8;
+/// Largest mean difference of these over a picture, of 255.
+const ALIKE: f64 = 1.5;
+
+const SHAPES: &str = r#"<mujoco>
+  <asset><hfield name="hills" nrow="3" ncol="3" size="0.4 0.4 0.9 0.1" elevation="0 0 0 0 1 0 0 0 0"/></asset>
+  <worldbody>
+    <geom type="plane" size="1 1 1"/>
+    <geom type="hfield" hfield="hills" pos="0.65 1 0"/>
+    <body pos="-1 0 0.3"><freejoint/><geom type="sphere" size="0.3"/></body>
+    <body pos="-0.3 0 0.5" euler="0 20 0"><freejoint/><geom type="capsule" size="0.15 0.3"/></body>
+    <body pos="0.3 0 0.4"><freejoint/><geom type="cylinder" size="0.2 0.3"/></body>
+    <body pos="1 0 0.3" euler="0 0 30"><freejoint/><geom type="box" size="0.2 0.3 0.25"/></body>
+    <body pos="0 -0.8 0.25"><freejoint/><geom type="ellipsoid" size="0.4 0.2 0.2"/></body>
+  </worldbody>
+</mujoco>"#;
+
+fn shapes() -> Model {
+    let nothing = |path: &Path| Err(std::io::Error::other(format!("{}", path.display())));
+    from_mjcf_str("shapes.xml", SHAPES, &nothing, &ImportOptions::default()).expect("the model loads").model
+}
+
+/// Every body where the file has it: each stands on the ground alone.
+fn at_rest(model: &Model) -> Placed {
+    Placed { poses: model.bodies.iter().map(|body| body.pose).collect(), q: model.initial_q() }
+}
+
+/// Draws the shapes; none where this machine is said to have no adapter.
+fn draw(change: impl FnOnce(&mut Placed)) -> Option<Picture> {
+    if std::env::var("MANYWORLDS_NO_ADAPTER").is_ok_and(|value| value == "1") {
+        eprintln!("\n*** MANYWORLDS_NO_ADAPTER=1: NOTHING IS DRAWN. ***\n");
+        return None;
+    }
+    let model = shapes();
+    let mut placed = at_rest(&model);
+    let mut renderer =
+        Renderer::open(Scene::new(&model), SIZE).expect("an adapter, or the switch that says there is none");
+    let camera = renderer.frame(std::slice::from_ref(&placed));
+    change(&mut placed);
+    Some(renderer.draw(&placed, &camera).expect("it is drawn"))
+}
+
+/// The picture that is kept.
+fn kept() -> Picture {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shapes.png");
+    let mut reader = png::Decoder::new(BufReader::new(File::open(path).unwrap())).read_info().unwrap();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    let info = reader.next_frame(&mut pixels).unwrap();
+    assert_eq!(info.color_type, png::ColorType::Rgb);
+    let pixels = pixels.chunks_exact(3).flat_map(|p| [p[0], p[1], p[2], 255]).collect();
+    Picture { size: Size { width: info.width, height: info.height }, pixels }
+}
+
+/// Means of squares of pixels, by channel.
+fn coarse(picture: &Picture) -> Vec<f64> {
+    let (width, height) = (picture.size.width as usize, picture.size.height as usize);
+    let mut sums = vec![0.0; 3 * (width / SQUARE) * (height / SQUARE)];
+    for (i, pixel) in picture.pixels.chunks_exact(4).enumerate() {
+        let square = i / width / SQUARE * (width / SQUARE) + i % width / SQUARE;
+        for channel in 0..3 {
+            sums[3 * square + channel] += f64::from(pixel[channel]) / (SQUARE * SQUARE) as f64;
+        }
+    }
+    sums
+}
+
+/// Mean difference of two pictures looked at coarsely, of 255.
+fn difference(a: &Picture, b: &Picture) -> f64 {
+    assert_eq!(a.size, b.size);
+    let (a, b) = (coarse(a), coarse(b));
+    a.iter().zip(&b).map(|(a, b)| (a - b).abs()).sum::<f64>() / a.len() as f64
+}
+
+#[test]
+fn shapes_look_as_they_did() {
+    let Some(picture) = draw(|_| ()) else { return };
+    let found = difference(&picture, &kept());
+    if found > ALIKE {
+        let path = std::env::temp_dir().join("manyworlds-shapes.png");
+        Format::Png.write(&path, std::slice::from_ref(&picture)).unwrap();
+        panic!("differs by {found} from tests/shapes.png; if {} is right, it takes its place", path.display());
+    }
+}
+
+#[test]
+fn a_shape_that_moved_is_seen() {
+    for body in 1..=5 {
+        let Some(picture) = draw(|placed| placed.poses[body].translation.vector.z += 0.3) else { return };
+        let found = difference(&picture, &kept());
+        assert!(found > ALIKE, "body {body}: {found}");
+    }
+}
+
+#[test]
+fn colours_that_changed_are_seen() {
+    let Some(mut picture) = draw(|_| ()) else { return };
+    picture.pixels.chunks_exact_mut(4).for_each(|p| p.swap(0, 2));
+    let found = difference(&picture, &kept());
+    assert!(found > ALIKE, "{found}");
+}
