@@ -22,6 +22,8 @@ struct Counts {
     tendons: usize,
     actuators: usize,
     equalities: usize,
+    cameras: usize,
+    lights: usize,
 }
 
 impl Importer<'_> {
@@ -65,6 +67,7 @@ impl Importer<'_> {
         for section in sections(root, "extension") {
             self.extension(section)?;
         }
+        self.looks(root)?;
         for section in sections(root, "asset") {
             self.assets(section)?;
         }
@@ -131,6 +134,8 @@ impl Importer<'_> {
             tendons: b.tendons.len(),
             actuators: b.actuators.len(),
             equalities: b.equalities.len(),
+            cameras: b.visual.cameras.len(),
+            lights: b.visual.lights.len(),
         }
     }
 
@@ -145,6 +150,8 @@ impl Importer<'_> {
         b.tendons[before.tendons..].iter_mut().for_each(|part| rename(&mut part.name));
         b.actuators[before.actuators..].iter_mut().for_each(|part| rename(&mut part.name));
         b.equalities[before.equalities..].iter_mut().for_each(|part| rename(&mut part.name));
+        b.visual.cameras[before.cameras..].iter_mut().for_each(|part| rename(&mut part.name));
+        b.visual.lights[before.lights..].iter_mut().for_each(|part| rename(&mut part.name));
     }
 
     /// Makes the attached names known here, under their new form.
@@ -164,6 +171,7 @@ impl Importer<'_> {
         all(&mut self.names.joints, attached.joints, element, place)?;
         all(&mut self.names.geoms, attached.geoms, element, place)?;
         all(&mut self.names.tendons, attached.tendons, element, place)?;
+        all(&mut self.names.cameras, attached.cameras, element, place)?;
         all(&mut self.names.sites, attached.sites, element, place)
     }
 }

@@ -18,6 +18,7 @@ mod schema;
 mod sdf;
 mod sensors;
 mod tendons;
+mod visual;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -70,6 +71,9 @@ struct Names {
     sensors: HashMap<String, usize>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
+    textures: HashMap<String, usize>,
+    materials: HashMap<String, usize>,
+    cameras: HashMap<String, usize>,
     /// Instances of plugins: the plugin's name, and the element with its keys.
     plugins: HashMap<String, (String, Element)>,
     /// Files of other models.
@@ -161,6 +165,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "extension") {
             self.extension(element)?;
         }
+        self.looks(root)?;
         for element in sections(root, "asset") {
             self.assets(element)?;
         }

@@ -7,3 +7,4 @@ mod meshes;
 mod properties;
 mod sdf;
 mod urdf;
+mod visual;
