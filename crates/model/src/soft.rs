@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Contacting, Vec3};
+use crate::{Contacting, Mat3, Vec3};
 
 /// A body that deforms. Every node that is not pinned has three degrees of freedom, its displacement from where it is at
 /// rest, along the axes of the body that carries it.
@@ -45,6 +45,9 @@ pub enum Order {
 }
 
 impl Order {
+    /// Edges in whose middles a quadratic element has its further nodes.
+    pub const EDGES: [[usize; 2]; 6] = [[0, 1], [1, 2], [2, 0], [0, 3], [1, 3], [2, 3]];
+
     /// Nodes of an element.
     #[must_use]
     pub fn nodes(self) -> usize {
@@ -53,7 +56,33 @@ impl Order {
             Self::Quadratic => 10,
         }
     }
+
+    /// Points of integration of an element.
+    #[must_use]
+    pub fn points(self) -> usize {
+        match self {
+            Self::Linear => 1,
+            Self::Quadratic => 4,
+        }
+    }
+
+    /// Gradients of the shape functions at a point of integration by the last three barycentric coordinates.
+    #[must_use]
+    pub fn gradients(self, point: usize) -> Vec<Vec3> {
+        let corners = CORNERS.map(Vec3::from);
+        if self == Self::Linear {
+            return corners.to_vec();
+        }
+        let root = 5.0_f64.sqrt();
+        let at: [f64; 4] =
+            std::array::from_fn(|i| if i == point { (5.0 + 3.0 * root) / 20.0 } else { (5.0 - root) / 20.0 });
+        let own = (0..4).map(|i| corners[i] * (4.0 * at[i] - 1.0));
+        own.chain(Self::EDGES.map(|[i, j]| (corners[i] * at[j] + corners[j] * at[i]) * 4.0)).collect()
+    }
 }
+
+/// Gradients of the corners' barycentric coordinates by the last three of these.
+const CORNERS: [[f64; 3]; 4] = [[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
 
 /// What a soft body is made of. Young's modulus and Poisson's ratio are those at rest, whatever the law.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,6 +140,30 @@ impl SoftBody {
     #[must_use]
     pub fn n_element(&self) -> usize {
         self.elements.len() / self.order.nodes()
+    }
+
+    /// Volume at rest of each point of integration of an element, m^3. The element and its nodes must be there.
+    pub(crate) fn volumes(&self, element: usize) -> impl Iterator<Item = f64> {
+        let each = self.order.nodes();
+        let nodes = &self.elements[element * each..(element + 1) * each];
+        (0..self.order.points()).map(move |point| {
+            let gradients = self.order.gradients(point);
+            let at = nodes.iter().map(|&node| self.nodes[node as usize]);
+            let jacobian: Mat3 = at.zip(&gradients).map(|(x, g)| x * g.transpose()).sum();
+            jacobian.determinant() / (6 * self.order.points()) as f64
+        })
+    }
+
+    /// Volume at rest, m^3.
+    #[must_use]
+    pub fn volume(&self) -> f64 {
+        (0..self.n_element()).flat_map(|element| self.volumes(element)).sum()
+    }
+
+    /// Mass, that of pinned nodes too, kg.
+    #[must_use]
+    pub fn mass(&self) -> f64 {
+        self.material.density * self.volume()
     }
 
     /// First degree of freedom of each node among the body's own; `None` where it is pinned.

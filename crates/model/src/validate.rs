@@ -1,5 +1,7 @@
 //! What must hold of a model, checked on the builder's lists before anything indexes them.
 
+mod soft;
+
 use nalgebra::SymmetricEigen;
 
 use crate::{
@@ -31,6 +33,7 @@ pub(crate) enum Part {
     Pair,
     Exclude,
     Keyframe,
+    SoftBody,
 }
 
 /// The first thing found wrong.
@@ -61,6 +64,7 @@ impl From<Defect> for ModelError {
             Part::Pair => "pair",
             Part::Exclude => "exclude",
             Part::Keyframe => "keyframe",
+            Part::SoftBody => "soft body",
         };
         let element = match (defect.part, defect.name.as_str()) {
             (Part::Options, _) => kind.to_owned(),
@@ -151,6 +155,7 @@ impl ModelBuilder {
                 shape.radii.iter().try_for_each(|&radius| positive("radius", radius))
             },
         )?;
+        each(Part::SoftBody, &self.soft, |(s, _)| &s.name, |_, (soft, _)| self.check_soft_body(soft, &moving))?;
         each(Part::Tendon, &self.tendons, |t| &t.name, |_, tendon| self.check_tendon(tendon))?;
         each(Part::Actuator, &self.actuators, |a| &a.name, |_, actuator| self.check_actuator(actuator))?;
         each(Part::Sensor, &self.sensors, |s| &s.name, |_, sensor| self.check_sensor(sensor))?;
@@ -175,8 +180,9 @@ impl ModelBuilder {
                 index_of("body", second, self.bodies.len())
             },
         )?;
-        let n_q: usize = self.joints.iter().map(|j| j.kind.n_q()).sum();
-        let n_v: usize = self.joints.iter().map(|j| j.kind.n_v()).sum();
+        let soft: usize = self.soft.iter().map(|(s, _)| 3 * (s.nodes.len() - s.pinned.len())).sum();
+        let n_q = self.joints.iter().map(|j| j.kind.n_q()).sum::<usize>() + soft;
+        let n_v = self.joints.iter().map(|j| j.kind.n_v()).sum::<usize>() + soft;
         each(
             Part::Keyframe,
             &self.keyframes,

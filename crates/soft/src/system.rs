@@ -6,7 +6,7 @@ use manyworlds_model::{Material, MaterialLaw, SoftBody};
 use manyworlds_sparse::{Ordering, SparseMatrix};
 use nalgebra::{Matrix3, Vector3};
 
-use crate::element::{n_point, rest, share};
+use crate::element::{rest, share};
 use crate::error::SoftError;
 use crate::law::{Moduli, green_strain, positive, small_strain};
 
@@ -63,7 +63,7 @@ impl SoftSystem {
     /// # Errors
     /// Elements without volume, turned inside out or of nodes that there are not, and regions of such elements.
     pub fn new(body: &SoftBody) -> Result<Self, SoftError> {
-        let (each, points) = (body.order.nodes(), n_point(body.order));
+        let (each, points) = (body.order.nodes(), body.order.points());
         let name = || body.name.clone();
         if !body.elements.len().is_multiple_of(each) {
             return Err(SoftError::Length { body: name(), length: body.elements.len(), each });

@@ -3,7 +3,7 @@
 use super::bodies::Place;
 use super::compiler::Compiler;
 use super::defaults::Defaults;
-use super::{Importer, Names, sections};
+use super::{Importer, Names, flex, sections};
 use crate::ModelError;
 use crate::xml::{self, Element};
 
@@ -24,6 +24,7 @@ struct Counts {
     equalities: usize,
     cameras: usize,
     lights: usize,
+    soft: usize,
 }
 
 impl Importer<'_> {
@@ -45,13 +46,14 @@ impl Importer<'_> {
         let compiler = std::mem::replace(&mut self.compiler, compiler);
         let defaults = std::mem::replace(&mut self.defaults, defaults);
         let names = std::mem::take(&mut self.names);
+        let customs = std::mem::replace(&mut self.customs, flex::customs(&root));
         let directory = std::mem::replace(&mut self.directory, xml::directory_of(&path));
         let before = self.counts();
         self.attach_depth += 1;
         let result = self.attached(element, &root, place, &before);
         self.attach_depth -= 1;
         let attached = std::mem::replace(&mut self.names, names);
-        (self.compiler, self.defaults, self.directory) = (compiler, defaults, directory);
+        (self.compiler, self.defaults, self.directory, self.customs) = (compiler, defaults, directory, customs);
         result?;
         self.rename(&before, element, place);
         self.adopt(attached, element, place)
@@ -136,6 +138,7 @@ impl Importer<'_> {
             equalities: b.equalities.len(),
             cameras: b.visual.cameras.len(),
             lights: b.visual.lights.len(),
+            soft: b.soft.len(),
         }
     }
 
@@ -152,6 +155,7 @@ impl Importer<'_> {
         b.equalities[before.equalities..].iter_mut().for_each(|part| rename(&mut part.name));
         b.visual.cameras[before.cameras..].iter_mut().for_each(|part| rename(&mut part.name));
         b.visual.lights[before.lights..].iter_mut().for_each(|part| rename(&mut part.name));
+        b.soft[before.soft..].iter_mut().for_each(|(part, _)| rename(&mut part.name));
     }
 
     /// Makes the attached names known here, under their new form.
@@ -172,6 +176,7 @@ impl Importer<'_> {
         all(&mut self.names.geoms, attached.geoms, element, place)?;
         all(&mut self.names.tendons, attached.tendons, element, place)?;
         all(&mut self.names.cameras, attached.cameras, element, place)?;
+        all(&mut self.names.soft, attached.soft, element, place)?;
         all(&mut self.names.sites, attached.sites, element, place)
     }
 }

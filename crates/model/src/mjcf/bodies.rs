@@ -67,6 +67,7 @@ impl Importer<'_> {
                 "attach" => self.attach(child, place)?,
                 "camera" => self.camera(child, place)?,
                 "light" => self.light(child, place)?,
+                "flexcomp" => self.flexcomp(child, place)?,
                 _ => schema::unread_body_element(child, &mut self.report)?,
             }
         }

@@ -149,7 +149,7 @@ impl Importer<'_> {
         Ok(None)
     }
 
-    fn contacting(&mut self, a: &Attributes, name: &str) -> Result<Contacting, ModelError> {
+    pub(super) fn contacting(&mut self, a: &Attributes, name: &str) -> Result<Contacting, ModelError> {
         let custom = |what| [name, ""].into_iter().find_map(|geom| self.custom.get(&(what, geom.to_owned())).copied());
         Ok(Contacting {
             friction: a.overlay::<3>("friction", [1.0, 0.005, 0.0001])?[0],

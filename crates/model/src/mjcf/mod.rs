@@ -2,7 +2,8 @@
 //!
 //! Reference: MuJoCo's XML reference (version 4). What MJCF lacks is read from `<custom>`: restitution from
 //! `<numeric name="restitution" data="0.5"/>` for all geoms and from `<numeric name="restitution:GEOM" data="0.5"/>` for
-//! one; likewise the `stiffness`, N/m, and `dissipation` time, s, of contacts.
+//! one; likewise the `stiffness`, N/m, and `dissipation` time, s, of contacts. What soft bodies take from there stands in
+//! `flex.rs`.
 
 mod actuators;
 mod assets;
@@ -12,15 +13,18 @@ mod bodies;
 mod compiler;
 mod constraints;
 mod defaults;
+mod flex;
 mod geoms;
+mod gmsh;
 mod masses;
 mod schema;
 mod sdf;
 mod sensors;
 mod tendons;
+mod tetrahedra;
 mod visual;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::attributes::Attributes;
@@ -69,6 +73,7 @@ struct Names {
     sites: HashMap<String, usize>,
     tendons: HashMap<String, usize>,
     sensors: HashMap<String, usize>,
+    soft: HashMap<String, usize>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
     textures: HashMap<String, usize>,
@@ -103,6 +108,10 @@ struct Importer<'a> {
     disabled: Disabled,
     /// Of contacts, by name and geom; of all geoms by an empty one.
     custom: HashMap<(&'static str, String), f64>,
+    /// Of flexcomps.
+    customs: flex::Customs,
+    /// Names that flexcomps have in the file.
+    flexcomps: HashSet<String>,
     /// Clamp on the sum of a joint's actuator forces.
     joint_force: BTreeMap<usize, [f64; 2]>,
     /// Wanted time constant and damping ratio of joints.
@@ -132,6 +141,8 @@ impl<'a> Importer<'a> {
             names: Names::default(),
             disabled: Disabled::default(),
             custom: HashMap::new(),
+            customs: HashMap::new(),
+            flexcomps: HashSet::new(),
             joint_force: BTreeMap::new(),
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),
@@ -172,6 +183,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "worldbody") {
             self.world(element)?;
         }
+        self.list_unused_customs();
         self.adjust_masses(1)?;
         for element in sections(root, "contact") {
             self.contact(element)?;
@@ -188,6 +200,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "sensor") {
             self.sensors(element)?;
         }
+        self.check_soft()?;
         self.apply_disabled();
         self.validate()?;
         self.reference_dynamics()?;
@@ -292,6 +305,9 @@ impl<'a> Importer<'a> {
         for geom in self.builder.geoms.iter_mut().filter(|_| off.contact) {
             (geom.contact.contype, geom.contact.conaffinity) = (0, 0);
         }
+        for (soft, _) in self.builder.soft.iter_mut().filter(|_| off.contact) {
+            (soft.contacting.contype, soft.contacting.conaffinity) = (0, 0);
+        }
         for tendon in &mut self.builder.tendons {
             if off.spring {
                 tendon.stiffness = 0.0;
@@ -335,6 +351,9 @@ impl<'a> Importer<'a> {
 
     fn custom(&mut self, section: &Element) -> Result<(), ModelError> {
         for element in &section.children {
+            if flex::custom(&mut self.customs, element) {
+                continue;
+            }
             let name = element.get("name").filter(|_| element.tag == "numeric").unwrap_or_default();
             let (what, geom) = name.split_once(':').unwrap_or((name, ""));
             match CUSTOM.iter().find(|known| **known == what) {

@@ -198,6 +198,17 @@ fn rules(tag: &str) -> Option<Rules> {
             neutral: &[],
         },
         "inertial" => Rules { known: &["mass", "diaginertia", "fullinertia"], listed: &[], neutral: &[] },
+        "flexcomp" => Rules {
+            known: &[
+                "name", "type", "group", "dim", "dof", "count", "spacing", "radius", "mass", "scale", "file", "point",
+                "element", "texcoord", "material", "rgba", "flatskin",
+            ],
+            listed: &[
+                ("a node has no inertia of its own", &["inertiabox"]),
+                ("of other kinds of flexcomps", &["origin", "cellcount", "mesh"]),
+            ],
+            neutral: &["rigid"],
+        },
         "replicate" => Rules { known: &["count", "offset", "sep"], listed: &[], neutral: &[] },
         "freejoint" => Rules { known: &["name", "group", "align"], listed: &[], neutral: &[] },
         "joint" => Rules {
@@ -339,6 +350,36 @@ pub(super) fn check_coupling(element: &Element, report: &mut Report) -> Result<(
     check_by(element, &Rules { known, listed: &[(SOFTNESS, &["solref", "solimp"])], neutral: &[] }, report)
 }
 
+/// An element of a flexcomp; some have the names of sections.
+pub(super) fn check_flex(element: &Element, report: &mut Report) -> Result<(), ModelError> {
+    let rules = match element.tag.as_str() {
+        "elasticity" => Rules {
+            known: &["young", "poisson", "damping"],
+            listed: &[("of shells", &["thickness", "elastic2d"])],
+            neutral: &["yield"],
+        },
+        "contact" => Rules {
+            known: &["friction", "condim", "contype", "conaffinity", "priority", "margin", "selfcollide"],
+            listed: &[
+                (SOFTNESS, &["solref", "solimp", "solmix"]),
+                ("contacts act from zero distance on", &["gap"]),
+                ("no contact of a soft body with itself", &["internal", "vertcollide", "activelayers", "passive"]),
+            ],
+            neutral: &[],
+        },
+        "edge" => Rules {
+            known: &[],
+            listed: &[(SOFTNESS, &["solref", "solimp"])],
+            neutral: &["equality", "stiffness", "damping"],
+        },
+        "pin" => Rules { known: &["id", "range", "grid", "gridrange"], listed: &[], neutral: &[] },
+        "plugin" => return report.unsupported(element.location(), "plugins"),
+        other => return report.unsupported(element.location(), format!("unknown element <{other}>")),
+    };
+    check_by(element, &rules, report)?;
+    check_neutral(&Attributes::bare(element), &rules, report)
+}
+
 fn check_by(element: &Element, rules: &Rules, report: &mut Report) -> Result<(), ModelError> {
     for (why, names) in rules.listed {
         let found: Vec<&str> = names.iter().copied().filter(|name| element.get(name).is_some()).collect();
@@ -360,12 +401,16 @@ fn check_by(element: &Element, rules: &Rules, report: &mut Report) -> Result<(),
 }
 
 fn has_pose(tag: &str) -> bool {
-    matches!(tag, "body" | "geom" | "inertial" | "replicate" | "joint" | "frame" | "site")
+    matches!(tag, "body" | "geom" | "inertial" | "replicate" | "joint" | "frame" | "site" | "flexcomp")
 }
 
 /// Refuses attributes that would change the physics, whether the element or its default class gives them.
 pub(super) fn check_values(a: &Attributes, report: &mut Report) -> Result<(), ModelError> {
     let Some(rules) = rules(&a.element.tag) else { return Ok(()) };
+    check_neutral(a, &rules, report)
+}
+
+fn check_neutral(a: &Attributes, rules: &Rules, report: &mut Report) -> Result<(), ModelError> {
     for name in rules.neutral {
         if let Some(value) = a.get(name).filter(|v| !is_neutral(v)) {
             report.unsupported(a.element.location(), format!("{name}=\"{value}\""))?;
@@ -393,7 +438,9 @@ pub(super) fn unknown_section(element: &Element, report: &mut Report) -> Result<
         "visual" | "statistic" => "looks only",
         "size" => "memory sizes have no meaning here",
         "deformable" if element.children.iter().all(|c| c.tag == "skin") => "looks only",
-        "deformable" | "tendon" => return report.unsupported(element.location(), "deformable bodies"),
+        "deformable" => {
+            return report.unsupported(element.location(), "<deformable>; soft bodies are read from <flexcomp>");
+        }
         other => return report.unsupported(element.location(), format!("unknown section <{other}>")),
     };
     report.ignore(element.location(), why);
@@ -404,7 +451,7 @@ pub(super) fn unknown_section(element: &Element, report: &mut Report) -> Result<
 pub(super) fn unread_body_element(element: &Element, report: &mut Report) -> Result<(), ModelError> {
     match element.tag.as_str() {
         "plugin" => report.unsupported(element.location(), "plugins"),
-        "flexcomp" | "composite" => report.unsupported(element.location(), "deformable bodies"),
+        "composite" => report.unsupported(element.location(), "composites"),
         other => report.unsupported(element.location(), format!("unknown element <{other}>")),
     }
 }

@@ -100,9 +100,9 @@ impl Importer<'_> {
         };
         let material = Material {
             name: name.clone(),
-            rgba: a.overlay::<4>("rgba", [1.0; 4])?.map(|x| x as f32),
+            rgba: a.exactly::<4>("rgba")?.unwrap_or([1.0; 4]).map(|x| x as f32),
             texture,
-            repeat: a.overlay::<2>("texrepeat", [1.0; 2])?.map(|x| x as f32),
+            repeat: a.exactly::<2>("texrepeat")?.unwrap_or([1.0; 2]).map(|x| x as f32),
             uniform: a.flag("texuniform", false)?,
             emission: a.number("emission", 0.0)? as f32,
             specular: a.number("specular", 0.5)? as f32,
@@ -117,7 +117,7 @@ impl Importer<'_> {
 
     /// How a geom looks.
     pub(super) fn look(&mut self, a: &Attributes) -> Result<Look, ModelError> {
-        let rgba = a.overlay::<4>("rgba", GREY.map(f64::from))?.map(|x| x as f32);
+        let rgba = a.exactly::<4>("rgba")?.map_or(GREY, |rgba| rgba.map(|x| x as f32));
         let material = match a.get("material") {
             None => None,
             Some(material) => {
@@ -206,5 +206,5 @@ impl Importer<'_> {
 
 /// Red, green and blue.
 fn colour(a: &Attributes, name: &str, default: [f32; 3]) -> Result<[f32; 3], ModelError> {
-    Ok(a.overlay::<3>(name, default.map(f64::from))?.map(|x| x as f32))
+    Ok(a.exactly::<3>(name)?.map_or(default, |rgb| rgb.map(|x| x as f32)))
 }

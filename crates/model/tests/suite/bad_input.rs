@@ -67,7 +67,7 @@ fn mjcf_errors_name_file_line_and_element() {
         (around("<body gravcomp=\"nan\"/>", ""), &["m.xml:5", "gravcomp"]),
         (around("<geom size=\"1\" fluidshape=\"box\"/>", ""), &["m.xml:5", "fluidshape"]),
         (around("<replicate count=\"2000000000\"><geom/></replicate>", ""), &["m.xml:5", "too large"]),
-        (around("<flexcomp/>", ""), &["m.xml:5", "deformable"]),
+        (around("<composite/>", ""), &["m.xml:5", "composites"]),
         (around("", "<asset><mesh name=\"m\" file=\"m.stl\"/></asset>"), &["m.xml:8", "<mesh name=\"m\">", "m.stl"]),
         (around("", "<include file=\"other.xml\"/>"), &["m.xml:8", "other.xml"]),
         (around("", "<actuator><adhesion body=\"b\"/></actuator>"), &["m.xml:8", "<adhesion"]),

@@ -6,5 +6,6 @@ mod golden;
 mod meshes;
 mod properties;
 mod sdf;
+mod soft;
 mod urdf;
 mod visual;

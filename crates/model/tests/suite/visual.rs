@@ -9,9 +9,9 @@ use nalgebra::Quaternion;
 
 const SCENE: &str = r#"<mujoco>
   <compiler texturedir="pictures"/>
-  <default><geom rgba=".1 .2 .3"/><material specular=".25"/><default class="red"><geom rgba="1 0 0 1"/></default></default>
+  <default><geom rgba=".1 .2 .3 1"/><material specular=".25"/><default class="red"><geom rgba="1 0 0 1"/></default></default>
   <asset>
-    <material name="floor" texture="squares" texrepeat="3" reflectance=".2"/>
+    <material name="floor" texture="squares" texrepeat="3 1" reflectance=".2"/>
     <texture name="squares" type="2d" builtin="checker" rgb1=".2 .3 .4" width="64" height="64" mark="edge" markrgb=".8 .8 .8"/>
     <texture type="cube" file="wood.png"/>
     <material name="wood" texture="wood" rgba=".6 .5 .4 .5" shininess=".75"/>
@@ -110,7 +110,7 @@ fn what_is_missing_is_listed_and_what_is_wrong_refused() {
     }
     for (asset, world, element, message) in [
         ("", "<geom size='1' rgba='1 x 0 1'/>", "<geom>", "`x` is not a finite number"),
-        ("", "<geom size='1' rgba='1 1 1 1 1'/>", "<geom>", "at most 4 numbers, found 5"),
+        ("", "<geom size='1' rgba='1 1 1 1 1'/>", "<geom>", "needs 4 numbers, found 5"),
         ("<texture name='t' type='3d'/>", "", "<texture name=\"t\">", "unknown texture type `3d`"),
         ("<material/>", "", "<material>", "`name` is missing"),
         ("<material name='m'/><material name='m'/>", "", "<material name=\"m\">", "is taken"),
