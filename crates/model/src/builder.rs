@@ -6,6 +6,7 @@ use crate::{
     Actuator, Body, Equality, EqualityKind, ExplicitPair, FluidShape, Geom, HeightField, Inertial, Joint, Keyframe,
     Mat3, Mesh, Model, ModelError, Options, Path, Pose, Sdf, Sensor, Site, SoftBody, Tendon, Transmission, Tree, Vec3,
     Waypoint,
+    visual::{Look, Visual},
 };
 
 /// Collects the parts of a model in any parent-first order; [`ModelBuilder::build`] sorts depth-first and validates.
@@ -35,6 +36,7 @@ pub struct ModelBuilder {
     pub(crate) mocaps: Vec<usize>,
     /// Soft bodies, and how many bodies there were before each.
     pub(crate) soft: Vec<(SoftBody, usize)>,
+    pub(crate) visual: Visual,
 }
 
 impl ModelBuilder {
@@ -72,6 +74,7 @@ impl ModelBuilder {
             keyframes: Vec::new(),
             mocaps: Vec::new(),
             soft: Vec::new(),
+            visual: Visual::default(),
         }
     }
 
@@ -105,6 +108,7 @@ impl ModelBuilder {
     /// Adds a geom.
     pub fn geom(&mut self, geom: Geom) -> usize {
         self.geoms.push(geom);
+        self.visual.geoms.push(Look::default());
         self.geoms.len() - 1
     }
 
@@ -231,6 +235,7 @@ impl ModelBuilder {
             keyframes: self.keyframes,
             mocaps: self.mocaps,
             soft: Vec::new(),
+            visual: self.visual,
             trees: Vec::new(),
             n_q: 0,
             n_v: 0,
@@ -295,6 +300,16 @@ impl Model {
                 }
                 TendonCoupling { .. } => {}
             }
+        }
+        let looks = self.visual.geoms.clone();
+        for (old, look) in looks.into_iter().enumerate() {
+            self.visual.geoms[new_geom[old]] = look;
+        }
+        for camera in &mut self.visual.cameras {
+            camera.body = new_body[camera.body];
+        }
+        for light in &mut self.visual.lights {
+            light.body = new_body[light.body];
         }
         for pair in &mut self.pairs {
             pair.geoms = pair.geoms.map(|g| new_geom[g]);

@@ -21,6 +21,7 @@ mod sensor;
 mod soft;
 mod urdf;
 mod validate;
+pub mod visual;
 mod xml;
 
 pub use actuation::{

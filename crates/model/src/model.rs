@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::{
     Actuator, Fluid, FluidShape, Geom, HeightField, Mat3, Mesh, Pose, Sdf, Sensor, Site, SoftBody, Tendon, Vec3,
+    visual::Visual,
 };
 
 /// A validated model. Indices into its lists are stable; `bodies[0]` is the ground.
@@ -47,6 +48,8 @@ pub struct Model {
     pub mocaps: Vec<usize>,
     /// Bodies that deform.
     pub soft: Vec<SoftBody>,
+    /// Colours, cameras and lights: what only pictures need.
+    pub visual: Visual,
     /// Kinematic trees rooted at the ground, in order; their bodies, joints, `q` and `v` are contiguous. Those of which
     /// joints are coupled, or bound by a tendon or an actuator, are one. Behind them a tree without bodies for each soft
     /// body.

@@ -20,7 +20,9 @@ impl Importer<'_> {
             match element.tag.as_str() {
                 "mesh" => self.mesh(element)?,
                 "hfield" => self.heightfield(element)?,
-                "texture" | "material" | "skin" => self.report.ignore(element.location(), "looks only"),
+                // Read before everything that looks like them.
+                "texture" | "material" => {}
+                "skin" => self.report.ignore(element.location(), "looks only"),
                 "model" => {
                     let file = element.required("file")?;
                     let name = match element.get("name") {

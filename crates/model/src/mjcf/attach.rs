@@ -22,6 +22,8 @@ struct Counts {
     tendons: usize,
     actuators: usize,
     equalities: usize,
+    cameras: usize,
+    lights: usize,
     soft: usize,
 }
 
@@ -67,6 +69,7 @@ impl Importer<'_> {
         for section in sections(root, "extension") {
             self.extension(section)?;
         }
+        self.looks(root)?;
         for section in sections(root, "asset") {
             self.assets(section)?;
         }
@@ -133,6 +136,8 @@ impl Importer<'_> {
             tendons: b.tendons.len(),
             actuators: b.actuators.len(),
             equalities: b.equalities.len(),
+            cameras: b.visual.cameras.len(),
+            lights: b.visual.lights.len(),
             soft: b.soft.len(),
         }
     }
@@ -148,6 +153,8 @@ impl Importer<'_> {
         b.tendons[before.tendons..].iter_mut().for_each(|part| rename(&mut part.name));
         b.actuators[before.actuators..].iter_mut().for_each(|part| rename(&mut part.name));
         b.equalities[before.equalities..].iter_mut().for_each(|part| rename(&mut part.name));
+        b.visual.cameras[before.cameras..].iter_mut().for_each(|part| rename(&mut part.name));
+        b.visual.lights[before.lights..].iter_mut().for_each(|part| rename(&mut part.name));
         b.soft[before.soft..].iter_mut().for_each(|(part, _)| rename(&mut part.name));
     }
 
@@ -168,6 +175,7 @@ impl Importer<'_> {
         all(&mut self.names.joints, attached.joints, element, place)?;
         all(&mut self.names.geoms, attached.geoms, element, place)?;
         all(&mut self.names.tendons, attached.tendons, element, place)?;
+        all(&mut self.names.cameras, attached.cameras, element, place)?;
         all(&mut self.names.soft, attached.soft, element, place)?;
         all(&mut self.names.sites, attached.sites, element, place)
     }

@@ -65,6 +65,8 @@ impl Importer<'_> {
                 "inertial" => mass.given = Some(self.inertial(child)?),
                 "site" => self.site(child, place)?,
                 "attach" => self.attach(child, place)?,
+                "camera" => self.camera(child, place)?,
+                "light" => self.light(child, place)?,
                 "flexcomp" => self.flexcomp(child, place)?,
                 _ => schema::unread_body_element(child, &mut self.report)?,
             }
@@ -269,6 +271,7 @@ pub(super) fn from_to(ends: &[f64; 6]) -> (Pose, f64) {
     (Pose::from_parts(((from + to) / 2.0).into(), rotation), length)
 }
 
+/// A name with what replication appends to it.
 pub(super) fn named(element: &Element, place: &Place) -> String {
     element.get("name").map(|name| format!("{name}{}", place.suffix)).unwrap_or_default()
 }

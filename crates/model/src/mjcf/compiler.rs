@@ -16,6 +16,7 @@ pub(crate) struct Compiler {
     pub(crate) autolimits: bool,
     pub(crate) euler_sequence: String,
     pub(crate) mesh_dir: PathBuf,
+    texture_dir: PathBuf,
     pub(crate) strip_path: bool,
     /// `None`: only for bodies without an `<inertial>`.
     pub(crate) inertia_from_geom: Option<bool>,
@@ -36,6 +37,7 @@ impl Compiler {
             autolimits: true,
             euler_sequence: "xyz".into(),
             mesh_dir: PathBuf::new(),
+            texture_dir: PathBuf::new(),
             strip_path: false,
             inertia_from_geom: None,
             inertia_groups: [0, 5],
@@ -66,6 +68,9 @@ impl Compiler {
             if let Some(directory) = a.get("meshdir").or_else(|| a.get("assetdir")) {
                 c.mesh_dir = directory.into();
             }
+            if let Some(directory) = a.get("texturedir").or_else(|| a.get("assetdir")) {
+                c.texture_dir = directory.into();
+            }
             c.strip_path = a.flag("strippath", c.strip_path)?;
             if a.has("inertiafromgeom") {
                 c.inertia_from_geom = a.tristate("inertiafromgeom")?;
@@ -89,9 +94,18 @@ impl Compiler {
 
     /// Path of an asset file.
     pub(crate) fn mesh_path(&self, directory: &Path, file: &str) -> PathBuf {
+        self.path(directory, &self.mesh_dir, file)
+    }
+
+    /// Path of a texture's file.
+    pub(crate) fn texture_path(&self, directory: &Path, file: &str) -> PathBuf {
+        self.path(directory, &self.texture_dir, file)
+    }
+
+    fn path(&self, directory: &Path, of_kind: &Path, file: &str) -> PathBuf {
         let file = Path::new(file);
         let file = if self.strip_path { file.file_name().map_or(file, Path::new) } else { file };
-        directory.join(&self.mesh_dir).join(file)
+        directory.join(of_kind).join(file)
     }
 
     /// `pos` and any orientation.

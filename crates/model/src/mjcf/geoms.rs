@@ -37,6 +37,7 @@ impl Importer<'_> {
         let pose = place.frame * pose;
         self.fluid_shape(&a, place.body, pose, &shape)?;
         let geom = self.builder.geom(Geom { name: place.name.clone(), body: place.body, pose, shape, contact });
+        self.builder.visual.geoms[geom] = self.look(&a)?;
         Self::name(&mut self.names.geoms, element, &place.name, geom)?;
         self.origin(Part::Geom, geom, element);
         Ok(())

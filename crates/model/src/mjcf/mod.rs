@@ -22,6 +22,7 @@ mod sdf;
 mod sensors;
 mod tendons;
 mod tetrahedra;
+mod visual;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -75,6 +76,9 @@ struct Names {
     soft: HashMap<String, usize>,
     meshes: HashMap<String, MeshAsset>,
     heightfields: HashMap<String, usize>,
+    textures: HashMap<String, usize>,
+    materials: HashMap<String, usize>,
+    cameras: HashMap<String, usize>,
     /// Instances of plugins: the plugin's name, and the element with its keys.
     plugins: HashMap<String, (String, Element)>,
     /// Files of other models.
@@ -172,6 +176,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "extension") {
             self.extension(element)?;
         }
+        self.looks(root)?;
         for element in sections(root, "asset") {
             self.assets(element)?;
         }

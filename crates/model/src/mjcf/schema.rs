@@ -450,10 +450,8 @@ pub(super) fn unknown_section(element: &Element, report: &mut Report) -> Result<
 /// An element of a body that is not read.
 pub(super) fn unread_body_element(element: &Element, report: &mut Report) -> Result<(), ModelError> {
     match element.tag.as_str() {
-        "camera" | "light" => report.ignore(element.location(), "looks only"),
-        "plugin" => return report.unsupported(element.location(), "plugins"),
-        "composite" => return report.unsupported(element.location(), "composites"),
-        other => return report.unsupported(element.location(), format!("unknown element <{other}>")),
+        "plugin" => report.unsupported(element.location(), "plugins"),
+        "composite" => report.unsupported(element.location(), "composites"),
+        other => report.unsupported(element.location(), format!("unknown element <{other}>")),
     }
-    Ok(())
 }

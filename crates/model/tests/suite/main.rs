@@ -8,3 +8,4 @@ mod properties;
 mod sdf;
 mod soft;
 mod urdf;
+mod visual;

@@ -1,0 +1,210 @@
+//! Looks: textures, materials, colours of geoms, cameras and lights. None of it changes how anything moves, so a reference
+//! to what is missing is listed and not refused.
+
+use std::path::Path;
+
+use super::bodies::{Place, named};
+use super::{Importer, sections};
+use crate::attributes::Attributes;
+use crate::visual::{
+    Camera, Following, GREY, Image, Light, LightKind, Look, Mark, Material, Pattern, Texture, TextureKind,
+};
+use crate::xml::Element;
+use crate::{ModelError, Vec3};
+
+/// Angle of view of a camera that says none, degrees.
+const FIELD_OF_VIEW: f64 = 45.0;
+/// Angle from the axis of a spotlight to its side, degrees.
+const CUTOFF: f64 = 45.0;
+
+impl Importer<'_> {
+    /// Textures and materials of a document; the order of assets is free.
+    pub(super) fn looks(&mut self, root: &Element) -> Result<(), ModelError> {
+        let assets = |tag| {
+            let all = sections(root, "asset").flat_map(|section| &section.children);
+            all.filter(move |element: &&Element| element.tag == tag)
+        };
+        assets("texture").try_for_each(|element| self.texture(element))?;
+        assets("material").try_for_each(|element| self.material(element))
+    }
+
+    fn texture(&mut self, element: &Element) -> Result<(), ModelError> {
+        let a = Attributes::bare(element);
+        let kind = match a.get("type") {
+            Some("2d") => TextureKind::Planar,
+            None | Some("cube") => TextureKind::Cube,
+            Some("skybox") => TextureKind::Skybox,
+            Some(other) => return Err(a.error(format!("unknown texture type `{other}`"))),
+        };
+        let pattern = match a.get("builtin") {
+            None | Some("none") => None,
+            Some("flat") => Some(Pattern::Flat),
+            Some("checker") => Some(Pattern::Checker),
+            Some("gradient") => Some(Pattern::Gradient),
+            Some(other) => return Err(a.error(format!("unknown builtin texture `{other}`"))),
+        };
+        let image = match (pattern, a.get("file")) {
+            (Some(pattern), _) => Image::Pattern {
+                pattern,
+                colours: [colour(&a, "rgb1", [0.8; 3])?, colour(&a, "rgb2", [0.5; 3])?],
+                mark: self.mark(&a)?,
+            },
+            (None, Some(file)) => Image::File(self.compiler.texture_path(&self.directory, file)),
+            (None, None) => {
+                self.report.ignore(element.location(), "looks only: a texture of several files or of numbers");
+                return Ok(());
+            }
+        };
+        let stem = a.get("file").and_then(|file| Path::new(file).file_stem()?.to_str()).unwrap_or_default();
+        let name = a.get("name").unwrap_or(stem).to_owned();
+        let index = self.builder.visual.textures.len();
+        if a.has("name") {
+            Self::name(&mut self.names.textures, element, &name, index)?;
+        } else {
+            self.names.textures.entry(name.clone()).or_insert(index);
+        }
+        self.builder.visual.textures.push(Texture { name, kind, image });
+        Ok(())
+    }
+
+    fn mark(&mut self, a: &Attributes) -> Result<Option<(Mark, [f32; 3])>, ModelError> {
+        let mark = match a.get("mark") {
+            None | Some("none") => return Ok(None),
+            Some("edge") => Mark::Edge,
+            Some("cross") => Mark::Cross,
+            Some("random") => {
+                self.report.ignore(a.element.location(), "looks only: random dots on a texture");
+                return Ok(None);
+            }
+            Some(other) => return Err(a.error(format!("unknown texture mark `{other}`"))),
+        };
+        Ok(Some((mark, colour(a, "markrgb", [0.0; 3])?)))
+    }
+
+    fn material(&mut self, element: &Element) -> Result<(), ModelError> {
+        let a = self.defaults.apply(element, 0)?;
+        let name = element.required("name")?.to_owned();
+        let layer = element.children.iter().find(|child| child.tag == "layer" && child.get("role") == Some("rgb"));
+        if element.children.len() > usize::from(layer.is_some()) {
+            self.report.ignore(element.location(), "looks only: layers of a material other than its colour");
+        }
+        let texture = match layer.and_then(|layer| layer.get("texture")).or(a.get("texture")) {
+            None => None,
+            Some(texture) => {
+                let found = self.names.textures.get(texture).copied();
+                if found.is_none() {
+                    self.report.ignore(element.location(), format!("looks only: no texture `{texture}` was read"));
+                }
+                found
+            }
+        };
+        let material = Material {
+            name: name.clone(),
+            rgba: a.exactly::<4>("rgba")?.unwrap_or([1.0; 4]).map(|x| x as f32),
+            texture,
+            repeat: a.exactly::<2>("texrepeat")?.unwrap_or([1.0; 2]).map(|x| x as f32),
+            uniform: a.flag("texuniform", false)?,
+            emission: a.number("emission", 0.0)? as f32,
+            specular: a.number("specular", 0.5)? as f32,
+            shininess: a.number("shininess", 0.5)? as f32,
+            reflectance: a.number("reflectance", 0.0)? as f32,
+        };
+        let index = self.builder.visual.materials.len();
+        Self::name(&mut self.names.materials, element, &name, index)?;
+        self.builder.visual.materials.push(material);
+        Ok(())
+    }
+
+    /// How a geom looks.
+    pub(super) fn look(&mut self, a: &Attributes) -> Result<Look, ModelError> {
+        let rgba = a.exactly::<4>("rgba")?.map_or(GREY, |rgba| rgba.map(|x| x as f32));
+        let material = match a.get("material") {
+            None => None,
+            Some(material) => {
+                let found = self.names.materials.get(material).copied();
+                if found.is_none() {
+                    let why = format!("looks only: there is no material `{material}`");
+                    self.report.ignore(a.element.location(), why);
+                }
+                found
+            }
+        };
+        // As in MuJoCo the default grey, even written out, gives way to a material.
+        Ok(Look { rgba: Some(rgba).filter(|rgba| *rgba != GREY), material, group: a.integer("group", 0)? })
+    }
+
+    pub(super) fn camera(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
+        let a = self.defaults.apply(element, place.class)?;
+        let following = self.following(&a)?;
+        let degrees = a.number("fovy", FIELD_OF_VIEW)?;
+        if !(degrees > 0.0 && degrees < 180.0) {
+            return Err(a.error(format!("`fovy` must be between 0 and 180 degrees, found {degrees}")));
+        }
+        let orthographic = a.flag("orthographic", false)? || a.get("projection") == Some("orthographic");
+        if orthographic || a.has("sensorsize") {
+            let why = "looks only: an orthographic camera or one of a given sensor is taken as a plain one";
+            self.report.ignore(element.location(), why);
+        }
+        let pose = place.frame * self.compiler.pose(&a)?;
+        let field_of_view = if orthographic { FIELD_OF_VIEW } else { degrees }.to_radians();
+        let name = named(element, place);
+        let index = self.builder.visual.cameras.len();
+        Self::name(&mut self.names.cameras, element, &name, index)?;
+        self.builder.visual.cameras.push(Camera { name, body: place.body, pose, following, field_of_view });
+        Ok(())
+    }
+
+    pub(super) fn light(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
+        let a = self.defaults.apply(element, place.class)?;
+        if !a.flag("active", true)? {
+            return Ok(());
+        }
+        let following = self.following(&a)?;
+        let kind = match a.get("type") {
+            None if a.flag("directional", false)? => LightKind::Directional,
+            Some("directional") => LightKind::Directional,
+            Some("point") => LightKind::Point,
+            None | Some("spot") => LightKind::Spot(a.number("cutoff", CUTOFF)?.to_radians()),
+            Some("image") => {
+                self.report.ignore(element.location(), "looks only: light from a picture");
+                return Ok(());
+            }
+            Some(other) => return Err(a.error(format!("unknown light type `{other}`"))),
+        };
+        let position = a.vector("pos")?.unwrap_or_else(Vec3::zeros);
+        let direction = a.vector("dir")?.unwrap_or_else(|| -Vec3::z());
+        let direction = direction.try_normalize(1e-14).ok_or_else(|| a.error("`dir` has zero length"))?;
+        self.builder.visual.lights.push(Light {
+            name: named(element, place),
+            body: place.body,
+            position: (place.frame * nalgebra::Point3::from(position)).coords,
+            direction: place.frame.rotation * direction,
+            following,
+            kind,
+            casts_shadows: a.flag("castshadow", true)?,
+            diffuse: colour(&a, "diffuse", [0.7; 3])?,
+            specular: colour(&a, "specular", [0.3; 3])?,
+            ambient: colour(&a, "ambient", [0.0; 3])?,
+        });
+        Ok(())
+    }
+
+    /// The mode of a camera or light.
+    fn following(&mut self, a: &Attributes) -> Result<Following, ModelError> {
+        match a.get("mode") {
+            None | Some("fixed") => Ok(Following::Fixed),
+            Some("track") => Ok(Following::Track),
+            Some("trackcom") => Ok(Following::TrackCentre),
+            Some(mode @ ("targetbody" | "targetbodycom")) => {
+                self.report.ignore(a.element.location(), format!("looks only: the mode {mode} is taken as fixed"));
+                Ok(Following::Fixed)
+            }
+            Some(other) => Err(a.error(format!("unknown mode `{other}`"))),
+        }
+    }
+}
+
+/// Red, green and blue.
+fn colour(a: &Attributes, name: &str, default: [f32; 3]) -> Result<[f32; 3], ModelError> {
+    Ok(a.exactly::<3>(name)?.map_or(default, |rgb| rgb.map(|x| x as f32)))
+}
