@@ -1,7 +1,7 @@
 //! `manyworlds check`: what was understood of a model, and what was not.
 
 use clap::Args;
-use manyworlds_model::{EqualityKind, JointKind, Loaded, Model};
+use manyworlds_model::{EqualityKind, JointKind, Loaded, MaterialLaw, Model, Order, SoftBody};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs};
@@ -40,8 +40,11 @@ struct Report {
     meshes: usize,
     heightfields: usize,
     mocaps: usize,
+    /// Soft bodies.
+    soft: usize,
     /// Whether nothing that changes the physics was left out.
     supported: bool,
+    /// Of all bodies, soft ones too, kg.
     mass: f64,
     timestep: f64,
     gravity: [f64; 3],
@@ -92,8 +95,9 @@ fn report(loaded: &Loaded) -> Report {
         meshes: model.meshes.len(),
         heightfields: model.heightfields.len(),
         mocaps: model.mocaps.len(),
+        soft: model.soft.len(),
         supported: loaded.ignored.iter().all(|ignored| !ignored.unsupported),
-        mass: model.bodies.iter().map(|b| b.inertial.mass).sum(),
+        mass: model.bodies.iter().map(|b| b.inertial.mass).chain(model.soft.iter().map(SoftBody::mass)).sum(),
         timestep: model.options.timestep,
         gravity: model.options.gravity.into(),
         joint_kinds: JointKinds {
@@ -138,6 +142,9 @@ fn human(report: &Report, model: &Model) -> String {
         ("step", format!("{} s, gravity ({x}, {y}, {z}) m/s²", report.timestep)),
     ]);
     let mut text = format!("{summary}\n");
+    for soft in &model.soft {
+        text += &format!("soft body {}\n", describe(soft));
+    }
     for assumption in &report.assumptions {
         text += &format!("assumed: {assumption}\n");
     }
@@ -150,4 +157,29 @@ fn human(report: &Report, model: &Model) -> String {
         list.add_row([i.line.to_string(), i.element.clone(), i.why.clone()]);
     }
     text + &list.to_string()
+}
+
+/// A soft body in a line.
+fn describe(soft: &SoftBody) -> String {
+    let material = &soft.material;
+    let order = match soft.order {
+        Order::Linear => "linear",
+        Order::Quadratic => "quadratic",
+    };
+    let law = match material.law {
+        MaterialLaw::Linear => "linear",
+        MaterialLaw::Corotated => "corotated",
+        MaterialLaw::SaintVenantKirchhoff => "Saint Venant-Kirchhoff",
+        MaterialLaw::NeoHookean => "neo-Hookean",
+    };
+    format!(
+        "\"{}\": {} nodes ({} pinned), {} {order} tetrahedra, {law}, {} Pa, Poisson {}, {:.4} kg",
+        soft.name,
+        soft.nodes.len(),
+        soft.pinned.len(),
+        soft.n_element(),
+        material.young,
+        material.poisson,
+        soft.mass()
+    )
 }

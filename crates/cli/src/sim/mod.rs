@@ -76,10 +76,13 @@ struct Report {
     model: String,
     steps: u64,
     time: f64,
+    /// Of rigid bodies and joints; soft ones have their own, below.
     energy: f64,
     contacts: u32,
     q: Vec<f64>,
     v: Vec<f64>,
+    /// Soft bodies as they are at the end.
+    soft: Vec<Soft>,
     residual_max: f64,
     penetration_max: f64,
     /// Where it is measured.
@@ -100,6 +103,18 @@ struct Report {
     executor: &'static str,
     adapter: String,
     precision: &'static str,
+}
+
+/// A soft body.
+#[derive(Serialize)]
+struct Soft {
+    name: String,
+    /// Where its nodes are, world frame, m.
+    nodes: Vec<[f64; 3]>,
+    /// m^3
+    volume: f64,
+    /// Energy of its deformation, J.
+    energy: f64,
 }
 
 /// Runs one world and reports on its end.
@@ -174,6 +189,13 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     }
 
     let state = batch.state(0)?;
+    let soft = model.soft.iter().zip(batch.soft(0)?).map(|(body, report)| Soft {
+        name: body.name.clone(),
+        nodes: report.nodes,
+        volume: report.volume,
+        energy: report.energy,
+    });
+    let soft: Vec<Soft> = soft.collect();
     let summary = summaries.first().copied().unwrap_or_default();
     let report = Report {
         model: model.name.clone(),
@@ -183,6 +205,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
         contacts: summary.contacts,
         q: state.q,
         v: state.v,
+        soft,
         residual_max,
         penetration_max,
         momentum_error_max,

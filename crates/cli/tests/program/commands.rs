@@ -1,6 +1,6 @@
 //! Every command answers, with the keys that scripts rely on.
 
-use crate::support::{BOX, Files, MIXED, PENDULUM, PROBLEM, SLIDER, json, numbers, run, show};
+use crate::support::{BOX, Files, MIXED, PENDULUM, PROBLEM, SLIDER, SOFT, json, numbers, run, show};
 
 const BENCH_KEYS: [&str; 17] = [
     "model",
@@ -87,6 +87,29 @@ fn sim_drops_a_box() {
 }
 
 /// A velocity drive without inertia to speak of follows what it is told.
+#[test]
+fn soft_bodies_are_counted_and_said_where_they_are() {
+    let files = Files::new();
+    let model = files.write("soft.xml", SOFT);
+    let report = json(&["check", &model], &[]);
+    assert_eq!((&report["soft"], &report["n_v"], &report["supported"]), (&1.into(), &81.into(), &true.into()));
+    assert!((report["mass"].as_f64().unwrap() - 0.25).abs() < 1e-12, "{report}");
+    let line =
+        "soft body \"cube\": 27 nodes (0 pinned), 48 linear tetrahedra, neo-Hookean, 50000 Pa, Poisson 0.3, 0.2500 kg";
+    assert!(run(["check", &model]).stdout.contains(line));
+
+    let report = json(&["sim", &model, "--steps", "100", "--executor", "cpu"], &[]);
+    let soft = &report["soft"][0];
+    assert_eq!((&soft["name"], soft["nodes"].as_array().map(Vec::len)), (&"cube".into(), Some(27)));
+    // It falls as it is.
+    let (n, h, g) = (100.0, 0.002, 9.81);
+    let first = numbers(&soft["nodes"][0]);
+    let expected = [-0.05, -0.05, 0.95 - g * h * h * n * (n + 1.0) / 2.0];
+    assert!(first.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{first:?}, {expected:?}");
+    assert!((soft["volume"].as_f64().unwrap() - 1e-3).abs() < 1e-9, "{report}");
+    assert!(soft["energy"].as_f64().unwrap().abs() < 1e-9, "{report}");
+}
+
 #[test]
 fn sim_follows_controls_over_time() {
     let files = Files::new();

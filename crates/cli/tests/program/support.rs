@@ -128,3 +128,11 @@ pub(crate) const MIXED: &str = r#"<mujoco model="mixed">
 pub(crate) const PROBLEM: &str = r#"{"A": [[2,0,0],[0,2,0],[0,0,2]], "b": [0.002, 0, -0.04], "subsystems": [[0, 3]],
   "contacts": [{"J": [[1,0,0],[0,1,0],[0,0,1]], "mu": 0.5, "e": [0,0,0]}],
   "rows": []}"#;
+
+/// A soft cube far above the ground.
+pub(crate) const SOFT: &str = r#"<mujoco model="soft"><worldbody>
+<geom type="plane" size="1 1 1"/>
+<flexcomp name="cube" dim="3" count="3 3 3" spacing="0.05 0.05 0.05" pos="0 0 1" mass="0.25">
+<elasticity young="5e4" poisson="0.3" damping="0.01"/><contact selfcollide="none"/>
+</flexcomp>
+</worldbody></mujoco>"#;
