@@ -95,6 +95,14 @@ const CYLINDER: usize = 2;
 const CUBOID: usize = 3;
 pub(crate) const SQUARE: usize = 4;
 
+/// The colour that the file gives a geom, itself or by its material; what is not opaque counts as opaque.
+fn own_colour(model: &Model, geom: usize) -> Option<[f32; 3]> {
+    let look = model.visual.geoms.get(geom)?;
+    let given = look.rgba.is_some() || look.material.is_some();
+    let [r, g, b, _] = model.visual.colour(geom);
+    given.then(|| linear([r, g, b].map(|x| (x * 255.0).round() as u8)))
+}
+
 impl Scene {
     /// What there is to draw of a model.
     #[must_use]
@@ -111,7 +119,7 @@ impl Scene {
         let first_field = meshes.len();
         meshes.extend(model.heightfields.iter().map(terrain));
         let colours = colours(model);
-        let part = |geom: &manyworlds_model::Geom| {
+        let part = |(number, geom): (usize, &manyworlds_model::Geom)| {
             let of = |first: usize, number: usize| (first + number, [1.0, 1.0, 1.0, 0.0], None);
             let round = |x: f64, z: f64| [x, x, z].map(|x| x as f32);
             let sized = |mesh, [x, y, z]: [f32; 3], end: f64| {
@@ -135,14 +143,18 @@ impl Scene {
                 body: geom.body,
                 pose: geom.pose,
                 scale,
-                colour: if surface == Surface::Ground { linear(GROUND) } else { colours[geom.body] },
+                colour: match own_colour(model, number) {
+                    Some(own) => own,
+                    None if surface == Surface::Ground => linear(GROUND),
+                    None => colours[geom.body],
+                },
                 surface,
                 bounds: bounds.unwrap_or_else(|| extent(&meshes[mesh])),
                 moves: model.bodies[geom.body].tree.is_some(),
                 hides: false,
             }
         };
-        let mut parts: Vec<Part> = model.geoms.iter().map(part).collect();
+        let mut parts: Vec<Part> = model.geoms.iter().enumerate().map(part).collect();
         parts.sort_by_key(|part| part.mesh);
         let soft = model.soft.iter().enumerate().map(|(number, body)| Soft {
             body: body.clone(),

@@ -24,8 +24,6 @@ pub(crate) struct Shared<T: Scalar> {
     pub(crate) host: Arc<HostModel<T>>,
     /// Bodies that deform; where there are any the host solves every world.
     pub(super) soft: Vec<Soft>,
-    /// Nothing else moves: where nothing touches them, worlds have no constraints at all.
-    pub(super) soft_alone: bool,
     pub(crate) tolerance: f64,
     /// Depth that is not undone, m.
     pub(crate) slop: f64,
@@ -96,7 +94,6 @@ impl<T: Scalar> Shared<T> {
         };
         Ok(Self {
             soft: Soft::all(&model)?,
-            soft_alone: model.trees.iter().all(|tree| tree.soft.is_some()),
             model: Arc::new(model),
             chains: sets.iter().map(|set| Chains::new(&set.layout.tree())).collect(),
             sets,

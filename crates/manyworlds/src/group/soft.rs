@@ -29,16 +29,22 @@ pub(super) struct Soft {
     /// Among the trees of the model.
     pub(super) tree: usize,
     pub(super) system: SoftSystem,
-    pub(super) layout: SoftLayout,
+    /// For steps of many worlds side by side that nothing touches; bodies whose plan would be long do without.
+    pub(super) layout: Option<SoftLayout>,
 }
+
+/// Most free nodes of a body with a plan: it grows with the square of what a column of the factor fills.
+const PLANNED: usize = 600;
 
 impl Soft {
     /// Those of a model, in its order.
     pub(super) fn all(model: &Model) -> Result<Vec<Self>, Error> {
         let trees = model.trees.iter().enumerate().filter_map(|(tree, of)| Some((tree, of.soft?)));
+        let alone = model.trees.iter().all(|tree| tree.soft.is_some());
         let one = |(tree, soft): (usize, usize)| {
             let system = SoftSystem::new(&model.soft[soft])?;
-            let layout = SoftLayout::new(&system, [system.params()]);
+            let planned = alone && system.n_v() <= 3 * PLANNED;
+            let layout = planned.then(|| SoftLayout::new(&system, [system.params()]));
             Ok(Self { tree, system, layout })
         };
         trees.map(one).collect()

@@ -14,7 +14,7 @@ use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::tile_at;
 use manyworlds_shaders::{LANES, Scalar};
-use manyworlds_soft::FreeWork;
+use manyworlds_soft::{FreeWork, SoftLayout};
 use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
@@ -98,11 +98,13 @@ impl<T: Scalar> Chunk<T> {
         self.fetch_problems()?;
         let reading = Reading::new(self, Sides::Whole)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
-        let is_free =
-            |world: &usize| shared.soft_alone && !shared.soft.is_empty() && host.worlds[*world].soft.is_empty();
+        // Nothing but these moves, and nothing touches them: there are no constraints at all.
+        let layouts: Vec<_> = shared.soft.iter().filter_map(|soft| soft.layout.as_ref()).collect();
+        let planned = !layouts.is_empty() && layouts.len() == shared.soft.len();
+        let is_free = |world: &usize| planned && host.worlds[*world].soft.is_empty();
         let packs = packs(&wanted, is_free);
         let solve = |pack: &&[usize]| -> Vec<Option<Solved>> {
-            let free = if is_free(&pack[0]) { solve_free(shared, &host, &worlds, pack) } else { Vec::new() };
+            let free = if is_free(&pack[0]) { solve_free(shared, &layouts, &host, &worlds, pack) } else { Vec::new() };
             let mut free = free.into_iter();
             let one = |&world: &usize| free.next().flatten().or_else(|| solve(shared, &host, &worlds, world));
             pack.iter().map(one).collect()
@@ -309,6 +311,7 @@ fn packs(wanted: &[usize], is_free: impl Fn(&usize) -> bool) -> Vec<&[usize]> {
 /// Worlds of soft bodies alone that nothing touches: side by side. `None`: a world wants more care.
 fn solve_free<T: Scalar>(
     shared: &Shared<T>,
+    layouts: &[&SoftLayout],
     host: &Packed<'_, T>,
     worlds: &Worlds<'_, T>,
     pack: &[usize],
@@ -316,9 +319,9 @@ fn solve_free<T: Scalar>(
     let steps: Vec<Vec<SoftStep>> = pack.iter().map(|&world| worlds.soft(shared, host, world)).collect();
     let mut work = FREE.take();
     let mut out: Vec<Option<Solved>> = pack.iter().map(|&world| Some(Solved::free(shared, world))).collect();
-    for (index, soft) in shared.soft.iter().enumerate() {
+    for (index, (soft, layout)) in shared.soft.iter().zip(layouts).enumerate() {
         let starts: Vec<_> = steps.iter().map(|own| own[index].free()).collect();
-        let ends = soft.layout.free_steps(&starts, shared.tolerance / (shared.soft.len() as f64).sqrt(), &mut work);
+        let ends = layout.free_steps(&starts, shared.tolerance / (shared.soft.len() as f64).sqrt(), &mut work);
         let span = shared.model.trees[soft.tree].v.clone();
         for (solved, end) in out.iter_mut().zip(ends) {
             *solved = solved.take().zip(end).map(|(mut solved, end)| {
