@@ -3,7 +3,7 @@
 //! `topology` (u32, the same for all lanes): for each free node the block of the matrix on its diagonal; then a record for
 //! each element (see [`super::elements`]); then, from `plan_at` on, the plan of the factor (see [`super::factor`]). `rest`
 //! (real, the same for all lanes): volume of each free node, then what each element is at rest. `params` (real, shared by
-//! all lanes or one set a lane): see [`param`], then the pressure in each region.
+//! all lanes or one set a lane): see [`soft`], then the pressure in each region.
 
 use bytemuck::{Pod, Zeroable};
 
