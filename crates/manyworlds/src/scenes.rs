@@ -97,6 +97,7 @@ files![
     "dish-pile.xml",
     "dish-piling.csv",
     "dish-piling.xml",
+    "fem-beam.xml",
     "flexible-beam.xml",
     "free-box.xml",
     "half-cheetah.xml",
@@ -116,6 +117,7 @@ files![
     "sliding-box.xml",
     "slip-control.csv",
     "slip-control.xml",
+    "soft-pinch.xml",
     "spring-cylinder.xml",
     "table-pile.xml",
 ];
