@@ -90,7 +90,7 @@ impl Subsystems {
 }
 
 impl Joined {
-    fn new(n: usize, tree: usize, carried: Vec<usize>, soft: &[Soft]) -> Subsystem {
+    fn new(n: usize, tree: usize, carried: Vec<usize>, soft: &[Soft]) -> Self {
         let count = n + carried.iter().map(|&index| soft[index].system.n_v()).sum::<usize>();
         let mut entries: Vec<_> = (0..n).flat_map(|i| (0..count).map(move |j| (i, j, 0.0))).collect();
         let mut begin = n;
@@ -102,7 +102,7 @@ impl Joined {
         }
         let pattern = SparseMatrix::from_triplets(count, &entries).unwrap_or_default();
         let ordering = Arc::new(Ordering::of(&pattern));
-        Subsystem::Joined(Self { tree, soft: carried, pattern, ordering })
+        Self { tree, soft: carried, pattern, ordering }
     }
 
     /// The matrix of the whole from that of the tree, row-major, to which it adds what the nodes weigh on it; the same to the tree's

@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use manyworlds_model::{
-    Contacting, ImportOptions, Inertial, Loaded, Mat3, Material, MaterialLaw, ModelBuilder, ModelError, Order, Pose,
-    Region, SoftBody, Vec3, from_mjcf_str, load,
+    Contacting, ImportOptions, Loaded, Material, MaterialLaw, Model, ModelBuilder, ModelError, Order, Region, SoftBody,
+    Vec3, from_mjcf_str, load,
 };
 use serde_json::Value;
 
@@ -370,7 +370,7 @@ fn soft_bodies_on_fingers_follow_their_trees() {
     let still = format!("<flexcomp name=\"s\" dim=\"3\" count=\"2 2 2\">{ELASTIC}</flexcomp>");
     let bodies = format!("{}{still}{}", finger("a"), finger("b"));
     let model = read(&world(&bodies), "").unwrap().model;
-    let spans = |model: &manyworlds_model::Model| -> Vec<_> { model.soft.iter().map(|soft| soft.v.clone()).collect() };
+    let spans = |model: &Model| -> Vec<_> { model.soft.iter().map(|soft| soft.v.clone()).collect() };
     assert_eq!(spans(&model), [1..22, 22..46, 47..68]);
     assert_eq!((model.joints[0].v_start, model.joints[1].v_start), (0, 46));
     // Fingers that are coupled are one tree, and what that carries comes at once behind it.
