@@ -60,7 +60,7 @@ impl Subsystems {
                     if carried.is_empty() {
                         Subsystem::Tree(tree)
                     } else {
-                        Joined::new(of.v.len(), tree, carried, soft)
+                        Subsystem::Joined(Joined::new(of.v.len(), tree, carried, soft))
                     }
                 }
             };
