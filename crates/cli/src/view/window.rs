@@ -261,10 +261,10 @@ impl Viewer<'_> {
         ))
     }
 
-    /// A key that was pressed; whether to go on.
-    fn key(&mut self, key: &Key) -> Result<bool, Failure> {
+    /// A key that was pressed.
+    fn key(&mut self, events: &ActiveEventLoop, key: &Key) -> Result<(), Failure> {
         match key.as_ref() {
-            Key::Named(NamedKey::Escape) | Key::Character("q") => return Ok(false),
+            Key::Named(NamedKey::Escape) | Key::Character("q") => events.exit(),
             Key::Named(NamedKey::Space) => self.paused = !self.paused,
             Key::Named(NamedKey::ArrowRight) => {
                 self.paused = true;
@@ -280,7 +280,7 @@ impl Viewer<'_> {
             }
             _ => {}
         }
-        Ok(true)
+        Ok(())
     }
 
     /// What a press of the left button takes hold of: the nearest body under the mouse, or the camera.
@@ -350,9 +350,7 @@ impl Viewer<'_> {
             WindowEvent::KeyboardInput {
                 event: KeyEvent { logical_key, state: ElementState::Pressed, .. }, ..
             } => {
-                if !self.key(&logical_key)? {
-                    events.exit();
-                }
+                self.key(events, &logical_key)?;
             }
             WindowEvent::CursorMoved { position, .. } => {
                 if let Some(size) = self.shown.as_ref().map(Shown::size) {
