@@ -305,11 +305,11 @@ impl Model {
         for (old, look) in looks.into_iter().enumerate() {
             self.visual.geoms[new_geom[old]] = look;
         }
-        for camera in &mut self.visual.cameras {
-            camera.body = new_body[camera.body];
-        }
-        for light in &mut self.visual.lights {
-            light.body = new_body[light.body];
+        let cameras = self.visual.cameras.iter_mut().map(|camera| (&mut camera.body, &mut camera.following));
+        let lights = self.visual.lights.iter_mut().map(|light| (&mut light.body, &mut light.following));
+        for (body, following) in cameras.chain(lights) {
+            *body = new_body[*body];
+            following.target_mut().into_iter().for_each(|target| *target = new_body[*target]);
         }
         for pair in &mut self.pairs {
             pair.geoms = pair.geoms.map(|g| new_geom[g]);
