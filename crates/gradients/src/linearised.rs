@@ -282,8 +282,9 @@ impl<'a> Linearised<'a> {
         let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
         for Part { system, place } in &self.islands {
             let equations = system.equations();
-            if !equations.deformables.is_empty() {
-                certificate.add_problem("how a body that deforms follows a parameter is not known");
+            let is_known = matches!(parameter, StepParameter::Friction { .. } | StepParameter::Balance { .. });
+            if !equations.deformables.is_empty() && !is_known {
+                certificate.add_problem("how a body that deforms follows a parameter of other bodies is not known");
                 continue;
             }
             let between = |[a, b]: [usize; 2]| {
@@ -318,6 +319,10 @@ impl<'a> Linearised<'a> {
                     }
                 }
                 StepParameter::Contacts { changes } => [force, rows] = equations.by_contacts(changes),
+                StepParameter::Balance { body, change } => {
+                    let Some(own) = equations.deformables.iter().find(|own| own.number == *body) else { continue };
+                    force[own.at..own.at + change.len()].copy_from_slice(change);
+                }
             }
             let ([q, v], solved) = system.respond(force, &rows);
             certificate.add_solved(solved);

@@ -63,6 +63,13 @@ pub enum StepParameter {
         /// Contacts of the step, each with the change of its point (3), normal (3) and distance.
         changes: Vec<(usize, [f64; 7])>,
     },
+    /// What a body that deforms alone knows, as its material.
+    Balance {
+        /// The body, numbered as in the world.
+        body: usize,
+        /// By how much `b - A v+` grows at the velocity after the step, `[n_v]` of the body, N s a unit.
+        change: Vec<f64>,
+    },
 }
 
 /// Differences are taken this far apart, relative to the parameter's size.

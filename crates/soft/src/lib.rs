@@ -8,6 +8,7 @@ mod error;
 mod free;
 mod law;
 mod packed;
+mod polynomial;
 mod svd;
 mod system;
 

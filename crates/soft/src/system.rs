@@ -9,6 +9,7 @@ use nalgebra::{Matrix3, Vector3};
 use crate::element::{rest, share};
 use crate::error::SoftError;
 use crate::law::{Moduli, green_strain, positive, small_strain};
+use crate::polynomial::Polynomial;
 
 /// In place of the first degree of freedom of a node that is pinned.
 pub(crate) const PINNED: u32 = u32::MAX;
@@ -219,7 +220,8 @@ impl SoftSystem {
             let moduli = self.moduli(params, element);
             for point in 0..self.points {
                 let f = self.deformation(element, point, q_next);
-                let mut stress = moduli.response(&f).stress;
+                let polynomial = Polynomial::new(&moduli, &f);
+                let mut stress = polynomial.map_or_else(|| moduli.response(&f).stress, |of| of.stress());
                 if let Some(damping) = self.damping(params, h, element, point, q, &f) {
                     stress += damping.stress();
                 }
@@ -252,9 +254,21 @@ impl SoftSystem {
             let moduli = self.moduli(params, element);
             for point in 0..self.points {
                 let f = self.deformation(element, point, q_next);
+                let mut damping = self.damping(params, h, element, point, q, &f);
+                if let Some(polynomial) = Polynomial::new(&moduli, &f).filter(|_| !projected) {
+                    let mut stress = polynomial.stress();
+                    if let Some(damping) = &damping {
+                        stress += damping.stress();
+                    }
+                    self.add_force(element, point, &stress, force);
+                    self.add_blocks(element, point, values, true, |a, b| {
+                        let block = polynomial.block(a, b);
+                        damping.as_ref().map_or(block, |damping| block + damping.block(a, b))
+                    });
+                    continue;
+                }
                 let mut response = moduli.response(&f);
                 let mut stress = response.stress;
-                let mut damping = self.damping(params, h, element, point, q, &f);
                 if let Some(damping) = &damping {
                     stress += damping.stress();
                 }
@@ -263,7 +277,7 @@ impl SoftSystem {
                     response.project();
                     damping.iter_mut().for_each(Damping::project);
                 }
-                self.add_blocks(element, point, values, |a, b| {
+                self.add_blocks(element, point, values, true, |a, b| {
                     let block = response.block(a, b);
                     damping.as_ref().map_or(block, |damping| block + damping.block(a, b))
                 });
@@ -284,7 +298,7 @@ impl SoftSystem {
             for point in 0..self.points {
                 let f = self.deformation(element, point, q_next);
                 if let Some(damping) = self.damping(params, h, element, point, q, &f) {
-                    self.add_blocks(element, point, values, |a, b| damping.block_by_start(a, b));
+                    self.add_blocks(element, point, values, false, |a, b| damping.block_by_start(a, b));
                 }
             }
         }
@@ -372,35 +386,49 @@ impl SoftSystem {
         }
     }
 
-    /// Adds a point's blocks, times its volume, each between two gradients.
+    /// Adds a point's blocks, times its volume, each between two gradients. `symmetric`: the one the other way is the transpose.
     fn add_blocks(
         &self,
         element: usize,
         point: usize,
         values: &mut [f64],
+        symmetric: bool,
         block: impl Fn(&Vector3<f64>, &Vector3<f64>) -> Matrix3<f64>,
     ) {
         let volume = self.volumes[element * self.points + point];
         let gradients = self.gradients_at(element, point);
         for (a, left) in gradients.iter().enumerate() {
-            for (b, right) in gradients.iter().enumerate() {
+            for (b, right) in gradients.iter().enumerate().skip(if symmetric { a } else { 0 }) {
                 let place = self.places[(element * self.each + a) * self.each + b];
                 if place == PINNED {
                     continue;
                 }
                 let own = block(left, right) * volume;
-                let stride = self.strides[element * self.each + a] as usize;
-                for row in 0..3 {
-                    let at = place as usize + row * stride;
-                    values[at..at + 3].iter_mut().zip(own.row(row).iter()).for_each(|(to, x)| *to += x);
+                self.add_block([element, a, b], &own, values);
+                if symmetric && a != b {
+                    self.add_block([element, b, a], &own.transpose(), values);
                 }
             }
         }
     }
 }
 
+impl SoftSystem {
+    /// Adds the block between two nodes of an element.
+    fn add_block(&self, [element, a, b]: [usize; 3], block: &Matrix3<f64>, values: &mut [f64]) {
+        let place = self.places[(element * self.each + a) * self.each + b] as usize;
+        let stride = self.strides[element * self.each + a] as usize;
+        for row in 0..3 {
+            let at = place + row * stride;
+            values[at..at + 3].iter_mut().zip(block.row(row).iter()).for_each(|(to, x)| *to += x);
+        }
+    }
+}
+
 /// Damping at one point: see [`SoftSystem`].
 struct Damping {
+    /// `end end^T`
+    left: Matrix3<f64>,
     is_linear: bool,
     /// Lame parameters times `damping / h`, Pa.
     mu: f64,
@@ -422,7 +450,7 @@ impl Damping {
         };
         let own = change * (2.0 * mu) + Matrix3::from_diagonal_element(lambda * change.trace());
         let [start, end] = if is_linear { [Matrix3::identity(); 2] } else { [start, end] };
-        Self { is_linear, mu, lambda, start, end, own }
+        Self { left: end * end.transpose(), is_linear, mu, lambda, start, end, own }
     }
 
     /// First Piola-Kirchhoff stress, Pa.
@@ -436,20 +464,17 @@ impl Damping {
 
     /// As [`crate::law::Response::block`].
     fn block(&self, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
-        let block = self.strained(&self.end, a, b);
+        let (la, lb) = (self.end * a, self.end * b);
+        let block =
+            self.left * (self.mu * a.dot(b)) + la * lb.transpose() * self.lambda + lb * la.transpose() * self.mu;
         if self.is_linear { block } else { block + Matrix3::from_diagonal_element(a.dot(&(self.own * b))) }
     }
 
     /// The derivative of `-P a` by the start.
     fn block_by_start(&self, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
-        self.strained(&self.start, a, b)
-    }
-
-    /// Through strains that `right` makes of displacements.
-    fn strained(&self, right: &Matrix3<f64>, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
         let [la, lb] = [a, b].map(|g| self.end * g);
-        let [ra, rb] = [a, b].map(|g| right * g);
-        self.end * right.transpose() * (self.mu * a.dot(b))
+        let [ra, rb] = [a, b].map(|g| self.start * g);
+        self.end * self.start.transpose() * (self.mu * a.dot(b))
             + la * rb.transpose() * self.lambda
             + lb * ra.transpose() * self.mu
     }

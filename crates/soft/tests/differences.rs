@@ -109,7 +109,9 @@ fn projected_stiffness_is_semidefinite_and_else_the_same() {
                     (force, dense(&stiffness))
                 };
                 let ((force, exact), (same, projected)) = (at(false), at(true));
-                assert_eq!(force, same);
+                // By two ways: with principal stretches and, where a law is a polynomial of F, without.
+                let size = force.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+                assert!(force.iter().zip(&same).all(|(a, b)| (a - b).abs() < 1e-12 * size), "{order:?} {law:?}");
                 assert!((&exact - exact.transpose()).amax() < 1e-12 * exact.amax());
                 let lowest = |m: &DMatrix<f64>| m.clone().symmetric_eigenvalues().min() / m.amax();
                 assert!(lowest(&projected) > -1e-12, "{order:?} {law:?} {size}: {}", lowest(&projected));
@@ -133,8 +135,9 @@ fn a_body_at_rest_is_left_as_it_is_by_projection() {
         let at = |projected| {
             let (mut force, mut stiffness) = (vec![0.0; n], system.pattern().clone());
             system.force_and_stiffness(system.params(), 0.01, &zero, &zero, projected, &mut force, &mut stiffness);
-            stiffness
+            dense(&stiffness)
         };
-        assert_eq!(at(false), at(true), "{law:?}");
+        let change = (at(false) - at(true)).amax() / at(true).amax();
+        assert!(change < 1e-14, "{law:?}: {change}");
     }
 }

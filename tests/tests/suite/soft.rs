@@ -1,10 +1,12 @@
 //! Soft bodies in contact, through the public crate.
 
 use manyworlds::gradcheck::Checker;
-use manyworlds::{Batch, BatchOptions, ModelBuilder, Parameter, Precision, Summary, status};
-use manyworlds_model::{Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Shape, Vec3};
+use manyworlds::{
+    Batch, BatchOptions, GeomParameter, ModelBuilder, ModelParameter, Parameter, Precision, State, Summary, status,
+};
+use manyworlds_model::{Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Region, Shape, Vec3};
 use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
-use manyworlds_tests::soft::{DENSITY, add_box, block, ground, on_the_ground, pinched};
+use manyworlds_tests::soft::{DENSITY, YOUNG, add_box, block, ground, on_the_ground, pinched};
 
 const G: f64 = 9.81;
 
@@ -249,6 +251,67 @@ fn derivatives_are_those_of_differences() {
     assert!(certificate.problems.is_empty() && certificate.problems_by_q.is_empty(), "{certificate:?}");
     assert!(certificate.size > 12, "{certificate:?}");
     assert!(found.error() < 1e-6, "{:?}", found.blocks);
+}
+
+/// Derivatives by what a block is made of, by a pressure in it and by friction, where it slides, beside central differences.
+#[test]
+fn derivatives_by_parameters_are_those_of_differences() {
+    let mut builder = ModelBuilder::new("sliding");
+    builder.options.timestep = 0.002;
+    builder.geom(ground(0.5, 0.0));
+    let mut soft = block([2; 3], [0.1; 3], Vec3::new(0.0, 0.0, 0.0499));
+    soft.material.mass_damping = 0.5;
+    soft.regions = vec![Region { name: String::new(), elements: (0..24).collect(), pressure: 500.0 }];
+    builder.soft_body(soft);
+    let model = builder.build().expect("a model");
+    let (tree, n) = (0, model.n_v);
+    // It slides along x, and turns a little.
+    let v = (0..n).map(|i| [0.5, 0.1, 0.0][i % 3] + 0.02 * (i as f64).sin()).collect();
+    let mut made = batch(&model, 1, &tight());
+    made.reset(&[(0, State { q: vec![0.0; n], v, ..State::default() })]).expect("a state");
+    run(&mut made, 30);
+    let from = state(&mut made, 0);
+    let parameters = [
+        (Parameter::Young, YOUNG),
+        (Parameter::Poisson, 0.3),
+        (Parameter::Density, DENSITY),
+        (Parameter::StiffnessDamping, 0.005),
+        (Parameter::MassDamping, 0.5),
+        (Parameter::Pressure(0), 500.0),
+    ];
+    let stepped = |set: &dyn Fn(&mut Batch)| {
+        let mut made = batch(&model, 1, &tight());
+        made.keep_steps(true).expect("kept");
+        set(&mut made);
+        made.reset(&[(0, from.clone())]).expect("a state");
+        run(&mut made, 1);
+        made
+    };
+    let mut wanted: Vec<ModelParameter> =
+        parameters.iter().map(|&(parameter, _)| ModelParameter::Tree { tree, parameter }).collect();
+    wanted.push(ModelParameter::Friction { geoms: [0, 1] });
+    let found = stepped(&|_| ()).parameter_derivatives(0, &wanted).expect("derivatives");
+    assert!(found.certificate.problems.is_empty(), "{:?}", found.certificate);
+    let mut sets: Vec<(f64, Box<dyn Fn(&mut Batch, f64)>)> = Vec::new();
+    for (parameter, value) in parameters {
+        let set = move |made: &mut Batch, x: f64| made.set_parameter(0, tree, parameter, &[x]).expect("a parameter");
+        sets.push((value, Box::new(set)));
+    }
+    let friction = |made: &mut Batch, x: f64| {
+        made.set_parameter(0, tree, Parameter::SurfaceFriction, &[x]).expect("a parameter");
+        made.set_geom(0, 0, GeomParameter::Friction, &[x]).expect("a friction");
+    };
+    sets.push((0.5, Box::new(friction)));
+    for ((column, (value, set)), parameter) in found.columns.iter().zip(&sets).zip(&wanted) {
+        let by = 1e-4 * value;
+        let [ahead, behind] = [by, -by].map(|by| state(&mut stepped(&|made| set(made, value + by)), 0).v);
+        let differences: Vec<f64> = ahead.iter().zip(&behind).map(|(a, b)| (a - b) / (2.0 * by)).collect();
+        let (size, off) = (fastest(&differences), column.v.iter().zip(&differences).map(|(a, b)| (a - b).abs()));
+        let off = off.fold(0.0, f64::max);
+        assert!(size > 0.0 && off < 1e-5 * size, "{parameter:?}: {off} of {size}");
+    }
+    let refused = ModelParameter::Tree { tree, parameter: Parameter::SurfaceFriction };
+    assert!(made.parameter_derivatives(0, &[refused]).is_err());
 }
 
 /// Restored, a batch goes on by the same bits; so does one with other worlds beside it.

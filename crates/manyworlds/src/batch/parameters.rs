@@ -13,6 +13,7 @@ pub enum ModelParameter {
     /// body; anchor, axis, reference, range, stiffness, damping, armature, dry friction and slack position of a joint; gear,
     /// gain, bias, control and force range of an actuator; coefficients of a coupling. Of unit vectors and quaternions each
     /// number has a derivative of its own, as the step uses it: changes that keep the length are what makes sense.
+    /// Of a soft body: Young's modulus, Poisson's ratio, density, damping, pressures.
     Tree {
         /// Tree of the model.
         tree: usize,
@@ -28,7 +29,7 @@ pub enum ModelParameter {
     },
     /// Friction coefficient of the contacts between two geoms, as it was mixed from theirs.
     Friction {
-        /// The geoms, numbered as in the model.
+        /// The geoms, numbered as in the model, soft bodies behind them.
         geoms: [usize; 2],
     },
     /// Restitution coefficient of the contacts between two geoms, likewise.
@@ -76,7 +77,13 @@ fn differentiable(parameter: Parameter) -> bool {
             | P::ActuatorControlRange(_)
             | P::ActuatorForceRange(_)
             | P::CouplingCoefficients(_)
-    )
+    ) || is_of_soft(parameter)
+}
+
+/// Whether a parameter is one of a soft body that a step has a derivative by.
+fn is_of_soft(parameter: Parameter) -> bool {
+    use Parameter as P;
+    matches!(parameter, P::Young | P::Poisson | P::Density | P::StiffnessDamping | P::MassDamping | P::Pressure(_))
 }
 
 /// Whether a parameter is one that all trees have alike and a step has a derivative by.
@@ -100,6 +107,7 @@ impl Batch {
         let (group, local) = self.find(world)?;
         let group = &mut self.groups[group];
         let n_geom = group.model().geoms.len();
+        let n_surface = n_geom + group.model().soft.len();
         let step = group.last_step(local)?;
         let mut numbers = Vec::new();
         for &parameter in parameters {
@@ -107,7 +115,11 @@ impl Batch {
                 false => Err(Error::Index { what: "geom", index: geom, count: n_geom }),
                 true => Ok(geom),
             };
-            let geoms_of = |[a, b]: [usize; 2]| Ok::<_, Error>([geom_of(a)?, geom_of(b)?]);
+            let surface_of = |surface: usize| match surface < n_surface {
+                false => Err(Error::Index { what: "geom", index: surface, count: n_surface }),
+                true => Ok(surface),
+            };
+            let geoms_of = |[a, b]: [usize; 2]| Ok::<_, Error>([surface_of(a)?, surface_of(b)?]);
             match parameter {
                 ModelParameter::Friction { geoms } => {
                     numbers.push(StepParameter::Friction { geoms: geoms_of(geoms)? });
@@ -148,6 +160,16 @@ impl Batch {
                     }
                     let found = group.parameter(local, tree, parameter)?;
                     let (entries, values) = found.ok_or_else(|| refuse("the tree has no such part"))?;
+                    if let Some(body) = group.model().trees[tree].soft {
+                        if !is_of_soft(parameter) {
+                            return Err(refuse("a step has no derivative by it yet"));
+                        }
+                        for entry in entries {
+                            let change = group.by_soft_parameter(local, body, entry)?;
+                            numbers.push(StepParameter::Balance { body, change });
+                        }
+                        continue;
+                    }
                     let largest = values.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
                     let scale = match parameter {
                         // Rows are straight by it but for kinks, by the side of the range and how fast a violation may be

@@ -35,6 +35,9 @@ pub(super) struct Soft {
     pub(super) layout: Option<SoftLayout>,
 }
 
+/// Differences by a parameter are taken so far to either side, relative to its size.
+const DIFFERENCE: f64 = 1e-5;
+
 /// Most free nodes of a body with a plan: it grows with the square of what a column of the factor fills.
 const PLANNED: usize = 600;
 
@@ -103,13 +106,9 @@ impl SoftStep {
         let part = |at: usize| -> Vec<f64> { state[at..at + n].iter().map(|x| x.to_f64()).collect() };
         let own: Vec<f64> = host.soft_params(set, world).iter().map(|x| x.to_f64()).collect();
         let mut params = soft.system.params().clone();
-        let material = &mut params.material;
-        material.young = own[soft_param::YOUNG];
-        material.poisson = own[soft_param::POISSON];
-        material.density = own[soft_param::DENSITY];
-        material.damping = own[soft_param::DAMPING];
-        material.mass_damping = own[soft_param::MASS_DAMPING];
-        params.pressures.copy_from_slice(&own[soft_param::PRESSURE..]);
+        for (number, x) in own.iter().enumerate().filter(|&(number, _)| number != soft_param::FRICTION) {
+            *parameter(&mut params, number) = *x;
+        }
         let gravity = Vec3::from(host.gravity(set, world).map(|x| x.to_f64()));
         let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
         let (carrier, carried) = match (shape.carrier, tree) {
@@ -151,6 +150,23 @@ impl SoftStep {
         system.force_by_start(&self.params, h, &self.q, &next, &mut out);
         out.values_mut().iter_mut().zip(stiffness.values()).for_each(|(x, k)| *x = h * (*x - k));
         out
+    }
+
+    /// How `b - A v+` changes with one of the body's parameters, as [`soft_param`] numbers them, by differences: it is linear in all
+    /// but Poisson's ratio. `[n_v]`, N s a unit.
+    pub(super) fn by_parameter(&self, system: &SoftSystem, number: usize, after: &[f64]) -> Vec<f64> {
+        let value = *parameter(&mut self.params.clone(), number);
+        let by = DIFFERENCE * if value == 0.0 { 1.0 } else { value.abs() };
+        let [ahead, behind] = [by, -by].map(|by| {
+            let mut params = self.params.clone();
+            *parameter(&mut params, number) += by;
+            let mass = system.mass(&params);
+            let Self { h, q, v, tau, gravity, .. } = self;
+            let (q, v, tau) = (q.clone(), v.clone(), tau.clone());
+            let changed = Self { h: *h, params, q, v, mass, tau, gravity: *gravity, carried: None };
+            changed.momentum(system, after, &[])
+        });
+        behind.iter().zip(ahead).map(|(behind, ahead)| (behind - ahead) / (2.0 * by)).collect()
     }
 
     /// What acts on a degree of freedom beside the body's own forces, N.
@@ -223,6 +239,19 @@ impl SoftStep {
             out.iter_mut().zip(carried.balance(h, tree)).for_each(|(out, taken)| *out += taken);
         }
         out
+    }
+}
+
+/// A parameter of a soft body, as [`soft_param`] numbers them; friction has no part in its balance.
+fn parameter(params: &mut SoftParams, number: usize) -> &mut f64 {
+    let material = &mut params.material;
+    match number {
+        soft_param::YOUNG => &mut material.young,
+        soft_param::POISSON => &mut material.poisson,
+        soft_param::DENSITY => &mut material.density,
+        soft_param::DAMPING => &mut material.damping,
+        soft_param::MASS_DAMPING => &mut material.mass_damping,
+        region => &mut params.pressures[region - soft_param::PRESSURE],
     }
 }
 

@@ -328,12 +328,8 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let (chunk, own) = (self.chunk, &shared.soft[index]);
         let set = shared.host.lanes.trees[own.tree].set;
         let dims = shared.sets[set].layout.dims;
-        let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
-        let before = kept.and_then(|kept| kept.states.get(set)).ok_or(Error::NoGradient)?;
-        let mut state = vec![T::default(); dims.n_state()];
-        gather(chunk.store.tile(), world, before, &mut state);
         let host = chunk.host.packed();
-        let step = SoftStep::new(shared, &host, (own, &shared.host.soft[index]), world, &state, None);
+        let step = self.soft_step(shared, world, index)?;
         let tree = &shared.model.trees[own.tree];
         let ended = self.numbers(&self.sets[set].states, world, dims.n_state());
         tree.q.clone().zip(ended.some(0, tree.q.len())).for_each(|(to, x)| after.q[to] = x);
@@ -343,6 +339,34 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let settings = ContactSettings { timestep, correction, largest_correction, restitution_threshold };
         let contacts = &chunk.host.worlds[world].soft;
         Ok(OwnSoft::new(shared, index, &step, &after.v[tree.v.clone()], contacts, settings))
+    }
+
+    /// What a soft body was before the step.
+    fn soft_step(&self, shared: &Shared<T>, world: usize, index: usize) -> Result<SoftStep, Error> {
+        let (chunk, own) = (self.chunk, &shared.soft[index]);
+        let set = shared.host.lanes.trees[own.tree].set;
+        let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
+        let before = kept.and_then(|kept| kept.states.get(set)).ok_or(Error::NoGradient)?;
+        let mut state = vec![T::default(); shared.sets[set].layout.dims.n_state()];
+        gather(chunk.store.tile(), world, before, &mut state);
+        Ok(SoftStep::new(shared, &chunk.host.packed(), (own, &shared.host.soft[index]), world, &state, None))
+    }
+
+    /// How the balance of a soft body changes with an entry of its parameters, at the velocity after the step: `[n_v]`, N s a unit.
+    pub(super) fn by_soft_parameter(
+        &self,
+        shared: &Shared<T>,
+        world: usize,
+        index: usize,
+        entry: usize,
+    ) -> Result<Vec<f64>, Error> {
+        let own = &shared.soft[index];
+        let set = shared.host.lanes.trees[own.tree].set;
+        let dims = shared.sets[set].layout.dims;
+        let ended = self.numbers(&self.sets[set].states, world, dims.n_state());
+        let after: Vec<f64> = ended.some(dims.v_at(), dims.n_v as usize).collect();
+        let step = self.soft_step(shared, world, index)?;
+        Ok(step.by_parameter(&own.system, entry.saturating_sub(param::HEADER), &after))
     }
 
     /// Appends the contacts of soft bodies.
