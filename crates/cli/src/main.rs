@@ -13,6 +13,7 @@ mod info;
 mod integrators;
 mod jacobian;
 mod output;
+mod picture;
 mod record;
 mod relaxed;
 mod render;
@@ -22,6 +23,7 @@ mod solve;
 mod state;
 mod statistics;
 mod step;
+mod view;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -51,6 +53,7 @@ Examples:
   manyworlds check arm.urdf --ground                what was understood of it, and what was ignored
   manyworlds sim humanoid --steps 500 --out fall.csv --plot fall.svg
   manyworlds render clutter --steps 300 --out clutter.gif
+  manyworlds view humanoid
   manyworlds step humanoid --state state.json --json
   manyworlds solve problem.json
   manyworlds compare clutter --at 400               every solver on a problem of a scene
@@ -67,6 +70,8 @@ enum Command {
     Sim(sim::SimArgs),
     /// Draws a world: a picture of one state, or a film of its way there
     Render(render::RenderArgs),
+    /// Shows worlds in a window, or writes a film where there is none
+    View(view::ViewArgs),
     /// One step from a given state, with everything that goes into it
     Step(step::StepArgs),
     /// Derivatives of one step from a given state, by implicit differentiation
@@ -96,6 +101,7 @@ fn main() -> ExitCode {
         Some(Command::Bench(args)) => bench::bench(args.model.as_deref(), &args.options),
         Some(Command::Sim(args)) => sim::sim(args),
         Some(Command::Render(args)) => render::render(args),
+        Some(Command::View(args)) => view::view(args),
         Some(Command::Step(args)) => step::step(args),
         Some(Command::Jacobian(args)) => jacobian::jacobian(args),
         Some(Command::Gradcheck(args)) => gradcheck::gradcheck(args),

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use manyworlds::kinematics::motions;
-use manyworlds::{Batch, Model, State};
-use manyworlds_render::{Format, Placed, RenderError, Renderer, Scene, Size};
+use manyworlds::{Batch, Model};
+use manyworlds_render::{Format, Picture, Placed, RenderError, Renderer, Scene, Size, Viewpoint};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::curve;
 use crate::failure::Failure;
 use crate::output;
+use crate::picture::{self, ArrowScale, Moment, moment, placed};
 use crate::state::Start;
 
 /// Options of `render`.
@@ -21,8 +21,11 @@ Examples:
   manyworlds render humanoid --out humanoid.png
   manyworlds render clutter --steps 300 --out clutter.gif --size 480x360
   manyworlds render my_robot.xml --state pose.json --out pose.png
+  manyworlds render my_robot.xml --camera front --steps 100 --contacts --out touch.png
 A .png shows the state after the steps, a .gif or .mp4 the way there in real time, 25 pictures a second; an .mp4 needs the
-program ffmpeg. The camera shows everything that moves. No display is needed; a Vulkan, Metal or DX12 adapter is, and one
+program ffmpeg. The camera shows everything that moves, unless --camera names one of the file. With --contacts every contact
+of the last step has a ball and an arrow along its impulse, blue where surfaces just touch and red where they are deepest in
+each other; the command prints both scales. No display is needed; a Vulkan, Metal or DX12 adapter is, and one
 by software will do. Built-in scenes with controls of their own follow those, as in `sim`.")]
 pub(crate) struct RenderArgs {
     #[command(flatten)]
@@ -36,6 +39,12 @@ pub(crate) struct RenderArgs {
     /// Steps to take
     #[arg(long, value_name = "N", default_value_t = 0)]
     steps: u64,
+    /// A camera of the file, by name or number; one that shows everything that moves when absent
+    #[arg(long, value_name = "NAME")]
+    camera: Option<String>,
+    /// Draws contacts: arrows are impulses, colours penetrations
+    #[arg(long)]
+    contacts: bool,
     /// Width and height, pixels
     #[arg(long, value_name = "WxH", default_value = "640x480")]
     size: Size,
@@ -56,10 +65,9 @@ struct Report {
     steps: u64,
     time: f64,
     adapter: String,
+    #[serde(flatten)]
+    arrows: Option<ArrowScale>,
 }
-
-/// Memory that the pictures of a film may take, B.
-const MOST_BYTES: usize = 4 << 30;
 
 /// Steps one world, draws it, and writes the file.
 pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
@@ -70,23 +78,19 @@ pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
     let curve = curve::of_scene(&args.model.model, args.state.as_ref(), &args.run, &model, &start)?;
     let settings = args.run.for_the_way(&args.model.model);
     let h = settings.dt.unwrap_or(model.options.timestep);
+    let initial = || placed(&model, model.initial_q(), &[]);
+    let viewpoint = args.camera.as_ref().map(|name| Viewpoint::find(&model, name, &initial())).transpose()?;
     // Before the steps, which may take long: there may be no adapter.
     let mut renderer = Renderer::open(Scene::new(&model), args.size)?;
     let mut batch = Batch::new(&[(&model, 1)], &settings)?;
     start.apply(&mut batch)?;
     let shown = Shown { film: format.is_film(), steps: args.steps, h, interval: format.interval() };
-    if shown.count().saturating_mul(args.size.bytes() as u64) > MOST_BYTES as u64 {
-        return Err(Failure::Input(format!(
-            "--steps {}: a film of {} pictures of this size takes too much memory; take fewer steps or a smaller --size",
-            args.steps,
-            shown.count()
-        )));
-    }
-    let mut frames = Vec::new();
+    picture::fits("--steps", &args.steps.to_string(), shown.count(), args.size)?;
+    let mut moments = Vec::new();
     let bar = output::progress(args.steps, "stepping");
     for i in 0..=args.steps {
         if shown.shows(i) {
-            frames.push(placed(&model, &batch.state(0)?));
+            moments.push(moment(&mut batch, 0, &model, args.contacts && i > 0)?);
         }
         if i == args.steps {
             break;
@@ -99,11 +103,7 @@ pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
     }
     bar.finish_and_clear();
 
-    let camera = renderer.frame(&frames);
-    let bar = output::progress(frames.len() as u64, "drawing");
-    let draw = |frame| renderer.draw(frame, &camera).inspect(|_| bar.inc(1));
-    let pictures = frames.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
-    bar.finish_and_clear();
+    let (pictures, arrows) = draw(&mut renderer, &moments, viewpoint.as_ref(), &model, args)?;
     format.write(&args.out, &pictures)?;
 
     let report = Report {
@@ -115,6 +115,7 @@ pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
         steps: args.steps,
         time: args.steps as f64 * h,
         adapter: renderer.adapter().to_owned(),
+        arrows,
     };
     output::print(args.output.json, &report, human)
 }
@@ -146,11 +147,29 @@ impl Shown {
     }
 }
 
-/// Where everything is in a state.
-fn placed(model: &Model, state: &State) -> Placed {
-    let mut bodies = Vec::new();
-    motions(model, &state.q, &state.v, &mut bodies);
-    Placed { poses: bodies.iter().map(|body| body.pose).collect(), q: state.q.clone() }
+/// The pictures of all these moments, and what their arrows stand for.
+fn draw(
+    renderer: &mut Renderer,
+    moments: &[Moment],
+    viewpoint: Option<&Viewpoint>,
+    model: &Model,
+    args: &RenderArgs,
+) -> Result<(Vec<Picture>, Option<ArrowScale>), Failure> {
+    let film: Vec<&Placed> = moments.iter().map(|moment| &moment.placed).collect();
+    let framed = renderer.frame(&film, viewpoint.is_none());
+    let scale = args.contacts.then(|| ArrowScale::of(moments.iter(), framed.radius));
+    let bar = output::progress(moments.len() as u64, "drawing");
+    let draw = |moment: &Moment| {
+        let camera = match viewpoint {
+            Some(viewpoint) => viewpoint.camera(&moment.placed, &framed),
+            None => framed,
+        };
+        let arrows = scale.map(|scale| scale.arrows(model, moment)).unwrap_or_default();
+        renderer.draw(std::slice::from_ref(&moment.placed), &arrows, &camera).inspect(|_| bar.inc(1))
+    };
+    let pictures = moments.iter().map(draw).collect::<Result<Vec<_>, _>>()?;
+    bar.finish_and_clear();
+    Ok((pictures, scale))
 }
 
 impl From<RenderError> for Failure {
@@ -160,12 +179,15 @@ impl From<RenderError> for Failure {
 }
 
 fn human(report: &Report) -> String {
-    output::pairs([
+    let mut table = output::pairs([
         ("model", report.model.clone()),
         ("time", format!("{:.4} s after {} steps", report.time, report.steps)),
         ("pictures", format!("{} of {} x {}", report.pictures, report.width, report.height)),
         ("drawn by", report.adapter.clone()),
         ("file", report.file.clone()),
-    ])
-    .to_string()
+    ]);
+    if let Some(arrows) = &report.arrows {
+        table.add_row(["arrows".to_owned(), arrows.text()]);
+    }
+    table.to_string()
 }

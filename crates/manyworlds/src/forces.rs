@@ -2,14 +2,18 @@
 
 use manyworlds_dynamics::{Settings, compile};
 use manyworlds_model::Model;
+use manyworlds_soft::SoftSystem;
 
 use crate::Error;
 use crate::group::State;
 
+/// Damping of soft bodies is taken over so short a time, s.
+const MOMENT: f64 = 1e-7;
+
 /// Generalized forces at a state, none taken implicitly.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Forces {
-    /// Springs, dampers, gravity compensation and fluid, `[n_v]`.
+    /// Springs, dampers, gravity compensation, fluid, and what soft bodies do in themselves, `[n_v]`.
     pub passive: Vec<f64>,
     /// Actuators, `[n_v]`.
     pub actuator: Vec<f64>,
@@ -39,6 +43,9 @@ impl Forces {
             tendons: vec![0.0; model.tendons.len()],
         };
         for set in compile(model, &Settings::default())? {
+            if set.is_soft() {
+                continue;
+            }
             for (index, &number) in set.trees.iter().enumerate() {
                 let tree = &model.trees[number];
                 let mut own = [&q[tree.q.clone()], &v[tree.v.clone()]].concat();
@@ -50,6 +57,16 @@ impl Forces {
                 out.actuator[tree.v.clone()].copy_from_slice(&found.actuator);
                 set.tendons[index].iter().zip(found.tendons).for_each(|(&to, length)| out.tendons[to] = length);
             }
+        }
+        for soft in &model.soft {
+            let system = SoftSystem::new(soft)?;
+            let (q, v) = (&q[soft.q.clone()], &v[soft.v.clone()]);
+            let before: Vec<f64> = q.iter().zip(v).map(|(q, v)| q - MOMENT * v).collect();
+            let passive = &mut out.passive[soft.v.clone()];
+            system.force(system.params(), MOMENT, &before, q, passive);
+            let drag = system.params().material.mass_damping;
+            let mass = system.mass(system.params());
+            passive.iter_mut().zip(mass.iter().zip(v)).for_each(|(force, (m, v))| *force -= drag * m * v);
         }
         Ok(out)
     }

@@ -33,14 +33,26 @@ impl Motion {
 /// # Panics
 /// When `q` and `v` do not have the model's lengths.
 pub fn motions(model: &Model, q: &[f64], v: &[f64], out: &mut Vec<Motion>) {
+    motions_with(model, q, v, &[], out);
+}
+
+/// The same with the mocap bodies at these poses; those that the list does not reach stand where the model has them.
+///
+/// # Panics
+/// When `q` and `v` do not have the model's lengths.
+pub fn motions_with(model: &Model, q: &[f64], v: &[f64], mocap: &[Pose], out: &mut Vec<Motion>) {
     assert_eq!((q.len(), v.len()), (model.n_q, model.n_v), "n_q and n_v of the model");
     out.clear();
     out.push(Motion::still());
     for body in 1..model.bodies.len() {
         let parent = out[model.bodies[body].parent];
-        out.push(moved(model, body, &parent, q, v));
+        let mut motion = moved(model, body, &parent, q, v);
+        let given = model.mocaps.iter().position(|&it| it == body).and_then(|number| mocap.get(number));
+        given.into_iter().for_each(|pose| motion.pose = *pose);
+        out.push(motion);
     }
 }
+
 /// A body moved by its joints, in their order.
 fn moved(model: &Model, body: usize, parent: &Motion, q: &[f64], v: &[f64]) -> Motion {
     let body = &model.bodies[body];

@@ -166,8 +166,8 @@ impl ModelBuilder {
         self.actuators.push(actuator);
     }
 
-    /// Adds a soft body. Its degrees of freedom come behind those of the bodies that were added before, and of the whole
-    /// tree that it stands in.
+    /// Adds a soft body. Its degrees of freedom come behind those of the bodies that were added before; where its own body
+    /// moves, behind those of the whole tree of that.
     pub fn soft_body(&mut self, soft: SoftBody) -> usize {
         self.soft.push((soft, self.bodies.len()));
         self.soft.len() - 1
@@ -305,11 +305,11 @@ impl Model {
         for (old, look) in looks.into_iter().enumerate() {
             self.visual.geoms[new_geom[old]] = look;
         }
-        for camera in &mut self.visual.cameras {
-            camera.body = new_body[camera.body];
-        }
-        for light in &mut self.visual.lights {
-            light.body = new_body[light.body];
+        let cameras = self.visual.cameras.iter_mut().map(|camera| (&mut camera.body, &mut camera.following));
+        let lights = self.visual.lights.iter_mut().map(|light| (&mut light.body, &mut light.following));
+        for (body, following) in cameras.chain(lights) {
+            *body = new_body[*body];
+            following.target_mut().into_iter().for_each(|target| *target = new_body[*target]);
         }
         for pair in &mut self.pairs {
             pair.geoms = pair.geoms.map(|g| new_geom[g]);
@@ -373,15 +373,24 @@ impl Model {
         }));
     }
 
-    /// Entries of `q` and `v` of joints and soft bodies, in the order of bodies; a tree's stay together.
+    /// Entries of `q` and `v` of joints and soft bodies, in the order of bodies; a tree's stay together, and behind them those
+    /// of the soft bodies that it carries.
     fn lay_out_states(&mut self, before: &[usize]) {
-        let behind = |&body: &usize| self.bodies[body].tree.map_or(body, |tree| self.trees[tree].bodies.end - 1);
-        let mut order: Vec<(usize, usize)> = before.iter().map(behind).zip(0..).collect();
+        let last = |body: usize| {
+            let tree = self.trees.iter().find(|tree| tree.bodies.contains(&body));
+            tree.map_or(body, |tree| tree.bodies.end - 1)
+        };
+        let place = |(index, &before): (usize, &usize)| {
+            let carrier = self.soft[index].body;
+            let carried = self.bodies[carrier].tree.is_some();
+            (last(if carried { carrier } else { before }), !carried, index)
+        };
+        let mut order: Vec<_> = before.iter().enumerate().map(place).collect();
         order.sort_unstable();
         let mut order = order.into_iter().peekable();
         (self.n_q, self.n_v) = (0, 0);
         for index in 0..self.joints.len() {
-            while let Some((_, soft)) = order.next_if(|&(body, _)| body < self.joints[index].body) {
+            while let Some((.., soft)) = order.next_if(|&(body, ..)| body < self.joints[index].body) {
                 self.lay_out_soft(soft);
             }
             let joint = &mut self.joints[index];
@@ -389,7 +398,7 @@ impl Model {
             self.n_q += joint.kind.n_q();
             self.n_v += joint.kind.n_v();
         }
-        order.for_each(|(_, soft)| self.lay_out_soft(soft));
+        order.for_each(|(.., soft)| self.lay_out_soft(soft));
     }
 
     fn lay_out_soft(&mut self, index: usize) {

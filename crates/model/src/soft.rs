@@ -10,7 +10,8 @@ use crate::{Contacting, Mat3, Vec3};
 pub struct SoftBody {
     /// Name; empty when the file gives none.
     pub name: String,
-    /// The rigid body in whose frame nodes are given and on which they are pinned.
+    /// The rigid body that carries it, which may move: in its frame nodes are given and displacements measured, and on it nodes
+    /// are pinned.
     pub body: usize,
     /// Positions at rest in that frame, m.
     pub nodes: Vec<Vec3>,

@@ -155,7 +155,7 @@ impl ModelBuilder {
                 shape.radii.iter().try_for_each(|&radius| positive("radius", radius))
             },
         )?;
-        each(Part::SoftBody, &self.soft, |(s, _)| &s.name, |_, (soft, _)| self.check_soft_body(soft, &moving))?;
+        each(Part::SoftBody, &self.soft, |(s, _)| &s.name, |_, (soft, _)| self.check_soft_body(soft))?;
         each(Part::Tendon, &self.tendons, |t| &t.name, |_, tendon| self.check_tendon(tendon))?;
         each(Part::Actuator, &self.actuators, |a| &a.name, |_, actuator| self.check_actuator(actuator))?;
         each(Part::Sensor, &self.sensors, |s| &s.name, |_, sensor| self.check_sensor(sensor))?;

@@ -137,6 +137,20 @@ pub enum Following {
     Track,
     /// The same with the centre of mass of the body and all that hangs on it.
     TrackCentre,
+    /// It moves with the body and points at the origin of another.
+    Target(usize),
+    /// It moves with the body and points at the centre of mass of another and all that hangs on it.
+    TargetCentre(usize),
+}
+
+impl Following {
+    /// The body that it points at.
+    pub(crate) fn target_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::Target(body) | Self::TargetCentre(body) => Some(body),
+            Self::Fixed | Self::Track | Self::TrackCentre => None,
+        }
+    }
 }
 
 /// A camera: it looks along -z of its frame, y upward.

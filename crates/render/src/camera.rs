@@ -1,24 +1,26 @@
 //! From where a scene is seen.
 
-use manyworlds_model::Vec3;
-use nalgebra::Matrix4;
+use manyworlds_model::{Quat, Vec3};
+use nalgebra::{Matrix3, Matrix4, Rotation3};
 
 use crate::Size;
 
-/// A camera with z upward.
+/// A camera.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Camera {
     /// Where it is, m.
     pub eye: Vec3,
-    /// What it looks at, m.
-    pub target: Vec3,
+    /// From its own axes, to the right, upward and toward the one who looks, to those of the world.
+    pub rotation: Quat,
     /// Angle between the upper and the lower edge of the picture, rad.
     pub field_of_view: f64,
-    /// Shadows and the finest detail of what is seen reach this far from the target, m.
+    /// Middle of what is to be seen, m.
+    pub middle: Vec3,
+    /// Shadows and the finest detail of what is seen reach this far from the middle, m.
     pub radius: f64,
 }
 
-/// From the target to the camera: motions in the plane y = 0, as those of planar robots, are seen from the side.
+/// From the middle to the camera: motions in the plane y = 0, as those of planar robots, are seen from the side.
 const DIRECTION: [f64; 3] = [0.45, -1.0, 0.42];
 const FIELD_OF_VIEW: f64 = 0.7;
 /// Part of the picture's height and width that what is framed takes.
@@ -29,12 +31,12 @@ impl Camera {
     #[must_use]
     pub fn framing(points: &[Vec3], size: Size) -> Self {
         let all = || points.iter().filter(|p| p.iter().all(|x| x.is_finite()));
-        let Some(first) = all().next() else { return Self::framing(&[Vec3::zeros(), Vec3::repeat(1.0)], size) };
-        let (low, high) = all().fold((*first, *first), |(low, high), p| (low.inf(p), high.sup(p)));
-        let mut target = (low + high) / 2.0;
-        let radius = all().map(|p| (p - target).norm()).fold(1e-3, f64::max);
-        let camera = Self { eye: target + Vec3::from(DIRECTION), target, field_of_view: FIELD_OF_VIEW, radius };
+        let Some((middle, radius)) = ball(points) else {
+            return Self::framing(&[Vec3::zeros(), Vec3::repeat(1.0)], size);
+        };
+        let camera = Self::looking(middle + Vec3::from(DIRECTION), middle, radius);
         let [right, up, back] = camera.axes();
+        let mut target = middle;
         let slope_y = (FIELD_OF_VIEW / 2.0).tan() * FILLED;
         let slope_x = slope_y * f64::from(size.width) / f64::from(size.height);
         // So far off that each point is inside the pyramid of what is seen.
@@ -55,24 +57,72 @@ impl Camera {
             }
         }
         let reach = all().map(|p| (p - target).norm()).fold(1e-3, f64::max);
-        Self { eye: target + back * distance_from(&target), target, radius: reach, ..camera }
+        Self { eye: target + back * distance_from(&target), middle: target, radius: reach, ..camera }
+    }
+
+    /// The camera at a point that looks at another, z upward.
+    #[must_use]
+    pub fn looking(eye: Vec3, middle: Vec3, radius: f64) -> Self {
+        Self { eye, rotation: looking(eye, middle), field_of_view: FIELD_OF_VIEW, middle, radius }
+    }
+
+    /// Turned about the middle: to the right and upward, rad; never past straight up or down.
+    #[must_use]
+    pub fn orbited(&self, right: f64, up: f64) -> Self {
+        let way = self.eye - self.middle;
+        let (distance, around) = (way.norm(), way.y.atan2(way.x));
+        let height = (way.z / distance.max(1e-12)).clamp(-1.0, 1.0).asin();
+        let (around, height) = (around - right, (height - up).clamp(-1.5, 1.5));
+        let back = Vec3::new(height.cos() * around.cos(), height.cos() * around.sin(), height.sin());
+        let eye = self.middle + back * distance;
+        Self { eye, rotation: looking(eye, self.middle), ..*self }
+    }
+
+    /// Moved to the right and upward, in parts of the picture's height.
+    #[must_use]
+    pub fn panned(&self, right: f64, up: f64) -> Self {
+        let height = 2.0 * (self.field_of_view / 2.0).tan() * (self.eye - self.middle).norm();
+        let [x, y, _] = self.axes();
+        let by = (x * right + y * up) * height;
+        Self { eye: self.eye + by, middle: self.middle + by, ..*self }
+    }
+
+    /// With this factor of the distance from the middle.
+    #[must_use]
+    pub fn zoomed(&self, by: f64) -> Self {
+        Self { eye: self.middle + (self.eye - self.middle) * by, ..*self }
     }
 
     /// Unit vectors to the right, up and toward the camera.
-    pub(crate) fn axes(&self) -> [Vec3; 3] {
-        let back = (self.eye - self.target).try_normalize(0.0).unwrap_or_else(Vec3::z);
-        let right = Vec3::z().cross(&back).try_normalize(1e-9).unwrap_or_else(Vec3::x);
-        [right, back.cross(&right), back]
+    #[must_use]
+    pub fn axes(&self) -> [Vec3; 3] {
+        [Vec3::x(), Vec3::y(), Vec3::z()].map(|axis| self.rotation * axis)
+    }
+
+    /// Unit vector from the eye through a point of the picture: x and y from -1 to 1, to the right and upward.
+    #[must_use]
+    pub fn ray(&self, [x, y]: [f64; 2], size: Size) -> Vec3 {
+        let half = (self.field_of_view / 2.0).tan();
+        let aspect = f64::from(size.width) / f64::from(size.height);
+        (self.rotation * Vec3::new(x * half * aspect, y * half, -1.0)).normalize()
     }
 
     /// Distance of what it looks at, m.
     pub(crate) fn distance(&self) -> f64 {
-        (self.eye - self.target).norm()
+        (self.eye - self.middle).norm().max(self.radius)
+    }
+
+    /// Distances between which things are drawn, m.
+    pub(crate) fn depths(&self) -> [f64; 2] {
+        let away = (self.eye - self.middle).norm();
+        // A camera amid the scene sees what is close to it.
+        let near = if away > self.radius { 0.02 * away } else { 0.005 * self.radius };
+        [near, 30.0 * self.distance()]
     }
 
     /// From the world to the picture: x and y from -1 to 1, depth from 0 to 1.
     pub(crate) fn clip_from_world(&self, size: Size) -> Matrix4<f64> {
-        let (near, far) = (0.02 * self.distance(), 30.0 * self.distance());
+        let [near, far] = self.depths();
         let focal = 1.0 / (self.field_of_view / 2.0).tan();
         let mut projection = Matrix4::zeros();
         projection[(0, 0)] = focal * f64::from(size.height) / f64::from(size.width);
@@ -82,6 +132,23 @@ impl Camera {
         projection[(3, 2)] = -1.0;
         projection * view(self.axes(), self.eye)
     }
+}
+
+/// The axes of a camera at a point that looks at another, z upward: where it looks straight up or down, x to the right.
+pub(crate) fn looking(eye: Vec3, at: Vec3) -> Quat {
+    let back = (eye - at).try_normalize(0.0).unwrap_or_else(Vec3::z);
+    let right = Vec3::z().cross(&back).try_normalize(1e-9).unwrap_or_else(Vec3::x);
+    let axes = Matrix3::from_columns(&[right, back.cross(&right), back]);
+    Quat::from_rotation_matrix(&Rotation3::from_matrix_unchecked(axes))
+}
+
+/// Middle of the box about the finite ones of these points, and the largest distance from it; none if there are none.
+fn ball(points: &[Vec3]) -> Option<(Vec3, f64)> {
+    let all = || points.iter().filter(|p| p.iter().all(|x| x.is_finite()));
+    let first = all().next()?;
+    let (low, high) = all().fold((*first, *first), |(low, high), p| (low.inf(p), high.sup(p)));
+    let middle = (low + high) / 2.0;
+    Some((middle, all().map(|p| (p - middle).norm()).fold(1e-3, f64::max)))
 }
 
 /// From the world to a frame with these axes at this origin.
@@ -111,6 +178,28 @@ mod tests {
             assert!((0.8..0.9).contains(&widest), "{seen:?}");
             assert!(seen.iter().all(|p| (0.0..1.0).contains(&p.z)), "{seen:?}");
         }
+    }
+
+    #[test]
+    fn orbiting_and_panning_keep_their_distance() {
+        let camera = Camera::looking(Vec3::new(3.0, -1.0, 2.0), Vec3::new(0.5, 0.5, 0.0), 1.0);
+        let turned = camera.orbited(0.7, -9.0);
+        assert!(((turned.eye - turned.middle).norm() - (camera.eye - camera.middle).norm()).abs() < 1e-12);
+        // As far up as it goes, and z is still upward in the picture.
+        assert!(turned.eye.z > 3.0 && turned.axes()[1].z > 0.0, "{turned:?}");
+        let back = turned.orbited(-0.7, 1.5 - (2.0 / 3.0_f64).atan2(1.0)).panned(0.3, 0.1).panned(-0.3, -0.1);
+        assert!((back.middle - camera.middle).norm() < 1e-12, "{back:?}");
+        let near = camera.zoomed(0.5);
+        assert!((near.eye - Vec3::new(1.75, -0.25, 1.0)).norm() < 1e-12, "{near:?}");
+    }
+
+    #[test]
+    fn a_ray_through_a_point_of_the_picture_meets_what_is_seen_there() {
+        let size = Size { width: 320, height: 200 };
+        let camera = Camera::looking(Vec3::new(3.0, -1.0, 2.0), Vec3::new(0.5, 0.5, 0.0), 1.0);
+        let ahead = camera.eye + 4.0 * camera.ray([0.3, -0.6], size);
+        let seen = camera.clip_from_world(size) * ahead.push(1.0);
+        assert!((seen.x / seen.w - 0.3).abs() < 1e-12 && (seen.y / seen.w + 0.6).abs() < 1e-12, "{seen}");
     }
 
     #[test]

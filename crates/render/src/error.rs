@@ -22,6 +22,16 @@ pub enum RenderError {
         /// Largest width and height.
         most: u32,
     },
+    /// A camera that a model does not have.
+    #[error("camera \"{wanted}\": no such camera of \"{model}\" (it has {known})")]
+    Camera {
+        /// What was asked for.
+        wanted: String,
+        /// Name of the model.
+        model: String,
+        /// The cameras there are.
+        known: String,
+    },
     /// A name of a file that says nothing of its format.
     #[error("{0}: expected a name that ends in .png, .gif or .mp4")]
     Extension(String),

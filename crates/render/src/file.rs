@@ -38,6 +38,24 @@ impl Format {
         }
     }
 
+    /// The best for a film that this machine can write: MP4 where the program `ffmpeg` is found.
+    #[must_use]
+    pub fn of_films() -> Self {
+        let mut ffmpeg = Command::new("ffmpeg");
+        ffmpeg.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if ffmpeg.status().is_ok_and(|status| status.success()) { Self::Mp4 } else { Self::Gif }
+    }
+
+    /// Ending of names of such files.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Gif => "gif",
+            Self::Mp4 => "mp4",
+        }
+    }
+
     /// Whether it shows several pictures one after the other.
     #[must_use]
     pub fn is_film(self) -> bool {

@@ -9,10 +9,12 @@ mod renderer;
 mod scene;
 mod shapes;
 mod targets;
+mod viewpoint;
 
 pub use camera::Camera;
 pub use error::RenderError;
 pub use file::Format;
 pub use picture::{Picture, Size};
 pub use renderer::Renderer;
-pub use scene::{Placed, Scene};
+pub use scene::{Arrow, Placed, Scene};
+pub use viewpoint::Viewpoint;

@@ -16,10 +16,12 @@ use crate::camera::view;
 use crate::mesh::Vertex;
 use crate::scene::{Instance, SQUARE, grid};
 use crate::targets::{COLOUR, DEPTH, SAMPLES, Targets, texture};
-use crate::{Camera, Picture, Placed, RenderError, Scene, Size};
+use crate::{Arrow, Camera, Picture, Placed, RenderError, Scene, Size};
 
 /// Pixels along an edge of the shadow map.
 const SHADOW: u32 = 2048;
+/// Part of the range of depths that is for arrows.
+const ARROWS: f32 = 0.1;
 /// To the light.
 const LIGHT: [f64; 3] = [-0.45, -0.4, 1.0];
 
@@ -32,6 +34,7 @@ pub struct Renderer {
     pipelines: Pipelines,
     meshes: Vec<wgpu::Buffer>,
     targets: Targets,
+    format: wgpu::TextureFormat,
 }
 
 #[derive(Debug)]
@@ -83,20 +86,51 @@ impl Renderer {
     /// # Errors
     /// If the device reports an error.
     pub fn new(device: Arc<GpuDevice>, scene: Scene, size: Size) -> Result<Self, RenderError> {
+        Self::with_format(device, scene, size, COLOUR)
+    }
+
+    /// On a device, for pictures of a format that a window takes: [`Self::draw_on`] draws these.
+    ///
+    /// # Errors
+    /// If the device reports an error.
+    pub fn with_format(
+        device: Arc<GpuDevice>,
+        scene: Scene,
+        size: Size,
+        format: wgpu::TextureFormat,
+    ) -> Result<Self, RenderError> {
         let what = || "preparing to draw".to_owned();
         let (pipelines, meshes, targets) = device.guarded(what, || {
             let gpu = &device.device;
             let meshes = scene.meshes.iter().map(|mesh| filled(&device, "mesh", mesh, BufferUsages::VERTEX)).collect();
-            (Pipelines::new(gpu), meshes, Targets::new(gpu, size))
+            (Pipelines::new(gpu, format), meshes, Targets::new(gpu, size, format))
         })?;
-        Ok(Self { device, size, scene, pipelines, meshes, targets })
+        Ok(Self { device, size, scene, pipelines, meshes, targets, format })
     }
 
-    /// A camera that shows everything that moves through all of these, with still boxes left out that would hide it.
-    pub fn frame(&mut self, film: &[Placed]) -> Camera {
+    /// Draws pictures of another size from now on.
+    ///
+    /// # Errors
+    /// If the device reports an error.
+    pub fn resize(&mut self, size: Size) -> Result<(), RenderError> {
+        let gpu = &self.device.device;
+        self.targets = self.device.guarded(|| "a new size".to_owned(), || Targets::new(gpu, size, self.format))?;
+        self.size = size;
+        Ok(())
+    }
+
+    /// What it draws.
+    #[must_use]
+    pub fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
+    /// A camera that shows everything that moves through all of these; if asked for, still boxes are left out that would
+    /// hide it from there.
+    pub fn frame(&mut self, film: &[&Placed], cut_away: bool) -> Camera {
         let points: Vec<Vec3> = film.iter().flat_map(|placed| self.scene.outline(placed)).collect();
         let camera = Camera::framing(&points, self.size);
-        if let Some(first) = film.first() {
+        if let Some(first) = film.first().filter(|_| cut_away) {
             self.scene.cut_away(first, &points, &camera);
         }
         camera
@@ -108,18 +142,47 @@ impl Renderer {
         self.device.adapter_name()
     }
 
-    /// Draws the scene with its bodies where they are now.
+    /// Draws worlds of the scene, and arrows before them.
     ///
     /// # Errors
     /// If the device reports an error.
-    pub fn draw(&self, placed: &Placed, camera: &Camera) -> Result<Picture, RenderError> {
-        let submission = self.device.guarded(|| "drawing".to_owned(), || self.submit(placed, camera))?;
+    pub fn draw(&self, worlds: &[Placed], arrows: &[Arrow], camera: &Camera) -> Result<Picture, RenderError> {
+        let submission = self.device.guarded(
+            || "drawing".to_owned(),
+            || {
+                let mut encoder = self.encode(worlds, arrows, camera, &self.targets.resolved);
+                self.targets.copy(&mut encoder);
+                self.device.queue.submit([encoder.finish()])
+            },
+        )?;
         Ok(self.targets.read(&self.device, submission)?)
     }
 
-    fn submit(&self, placed: &Placed, camera: &Camera) -> wgpu::SubmissionIndex {
-        let (counts, mut instances) = self.scene.instances(placed, camera);
-        let soft = self.scene.soft(placed);
+    /// Draws them on a texture of this renderer's size and format.
+    ///
+    /// # Errors
+    /// If the device reports an error.
+    pub fn draw_on(
+        &self,
+        target: &wgpu::TextureView,
+        worlds: &[Placed],
+        arrows: &[Arrow],
+        camera: &Camera,
+    ) -> Result<(), RenderError> {
+        let draw = || self.device.queue.submit([self.encode(worlds, arrows, camera, target).finish()]);
+        self.device.guarded(|| "drawing".to_owned(), draw)?;
+        Ok(())
+    }
+
+    fn encode(
+        &self,
+        worlds: &[Placed],
+        arrows: &[Arrow],
+        camera: &Camera,
+        target: &wgpu::TextureView,
+    ) -> wgpu::CommandEncoder {
+        let (counts, mut instances) = self.scene.instances(worlds, camera);
+        let soft: Vec<_> = worlds.iter().flat_map(|placed| self.scene.soft(placed)).collect();
         let soft_meshes: Vec<_> =
             soft.iter().map(|(mesh, _)| filled(&self.device, "soft body", mesh, BufferUsages::VERTEX)).collect();
         let mut next = 0;
@@ -132,6 +195,10 @@ impl Renderer {
         let mut runs: Vec<Run> = counts.iter().map(of).collect();
         runs.extend(soft_meshes.iter().map(|mesh| run(mesh, 1, true)));
         instances.extend(soft.iter().map(|(_, instance)| *instance));
+        let (arrow_counts, arrows) = Scene::arrows(arrows);
+        let arrow_runs: Vec<Run> =
+            arrow_counts.iter().map(|&(mesh, count)| run(&self.meshes[mesh], count, false)).collect();
+        instances.extend(arrows);
         let instances = filled(&self.device, "instances", &instances, BufferUsages::VERTEX);
 
         let pipelines = &self.pipelines;
@@ -153,7 +220,7 @@ impl Renderer {
                 color_attachments: &[Some(wgpu::RenderPassColorAttachment {
                     view: &self.targets.samples,
                     depth_slice: None,
-                    resolve_target: Some(&self.targets.resolved),
+                    resolve_target: Some(target),
                     ops: Operations { load: LoadOp::Clear(wgpu::Color::BLACK), store: StoreOp::Discard },
                 })],
                 depth_stencil_attachment: Some(depth(&self.targets.depth, StoreOp::Discard)),
@@ -162,12 +229,16 @@ impl Renderer {
             pass.set_bind_group(0, &pipelines.view_group, &[]);
             pass.set_bind_group(1, &pipelines.shadow_group, &[]);
             pass.set_pipeline(&pipelines.solid);
+            let [width, height] = [self.size.width as f32, self.size.height as f32];
+            // The first depths are those of arrows, which so lie before everything else.
+            pass.set_viewport(0.0, 0.0, width, height, 0.0, ARROWS);
+            draw(&mut pass, &instances, arrow_runs.iter());
+            pass.set_viewport(0.0, 0.0, width, height, ARROWS, 1.0);
             draw(&mut pass, &instances, runs.iter());
             pass.set_pipeline(&pipelines.sky);
             pass.draw(0..3, 0..1);
         }
-        self.targets.copy(&mut encoder);
-        self.device.queue.submit([encoder.finish()])
+        encoder
     }
 }
 
@@ -216,7 +287,7 @@ impl View {
         let depth = 4.0 * reach;
         let scaled = Vec3::new(1.0 / reach, 1.0 / reach, -1.0 / (2.0 * depth));
         let light_from_world = Matrix4::new_nonuniform_scaling(&scaled)
-            * view([side, to_light.cross(&side), to_light], camera.target + to_light * depth);
+            * view([side, to_light.cross(&side), to_light], camera.middle + to_light * depth);
         let matrix = |m: Matrix4<f64>| m.cast::<f32>().into();
         let four = |v: Vec3, w: f64| v.push(w).cast::<f32>().into();
         Self {
@@ -232,7 +303,7 @@ impl View {
 }
 
 impl Pipelines {
-    fn new(device: &wgpu::Device) -> Self {
+    fn new(device: &wgpu::Device, format: wgpu::TextureFormat) -> Self {
         let module = device.create_shader_module(wgpu::include_wgsl!("scene.wgsl"));
         let entry = |binding, visibility, ty| wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None };
         let view_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
@@ -288,7 +359,7 @@ impl Pipelines {
             }),
         ];
         let pipeline = |label, layout, [vertex, fragment]: [Option<&str>; 2], buffers, compare, bias| {
-            let targets = [Some(COLOUR.into())];
+            let targets = [Some(format.into())];
             // Only the picture has colours and several samples; only solids have a back.
             let cull_mode = (label == "solid").then_some(wgpu::Face::Back);
             device.create_render_pipeline(&wgpu::RenderPipelineDescriptor {

@@ -1,7 +1,7 @@
 //! What there is to draw of a model: meshes, and where on which body they stand in which colour.
 
 use bytemuck::{Pod, Zeroable};
-use manyworlds_model::{HeightField, Model, Pose, Shape, SoftBody, Vec3};
+use manyworlds_model::{HeightField, Model, Pose, Quat, Shape, SoftBody, Vec3};
 use nalgebra::Point3;
 
 use crate::Camera;
@@ -15,6 +15,28 @@ pub struct Placed {
     pub poses: Vec<Pose>,
     /// Generalized position: nodes of soft bodies are taken from it.
     pub q: Vec<f64>,
+}
+
+impl Placed {
+    /// All of it moved: worlds stand side by side so.
+    #[must_use]
+    pub fn shifted(mut self, by: Vec3) -> Self {
+        self.poses.iter_mut().for_each(|pose| pose.translation.vector += by);
+        self
+    }
+}
+
+/// An arrow that nothing hides, with a ball at its tail.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arrow {
+    /// Where it starts, m.
+    pub from: Vec3,
+    /// From there to its tip, m.
+    pub way: Vec3,
+    /// Radius of its shaft, m.
+    pub radius: f64,
+    /// Red, green and blue of sRGB.
+    pub colour: [u8; 3],
 }
 
 /// What there is to draw of a model.
@@ -60,8 +82,8 @@ struct Soft {
     colour: [f32; 3],
 }
 
-/// A mesh as the device places it: rows of the matrix to the world, scale, and colour with a last number that is 1 where
-/// lines of the grid are drawn.
+/// A mesh as the device places it: rows of the matrix to the world, scale, and colour with one of the numbers below behind
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Instance {
@@ -69,6 +91,11 @@ pub(crate) struct Instance {
     scale: [f32; 4],
     colour: [f32; 4],
 }
+
+/// Behind the colour of an instance: what is solid, the ground with its grid, and what no shadow falls on.
+const PLAIN: f32 = 0.0;
+const GRID: f32 = 1.0;
+const BRIGHT: f32 = 2.0;
 
 /// Of bodies, as bytes of sRGB.
 const COLOURS: [[u8; 3]; 9] = [
@@ -94,6 +121,7 @@ const CAPSULE: usize = 1;
 const CYLINDER: usize = 2;
 const CUBOID: usize = 3;
 pub(crate) const SQUARE: usize = 4;
+const CONE: usize = 5;
 
 /// The colour that the file gives a geom, itself or by its material; what is not opaque counts as opaque.
 fn own_colour(model: &Model, geom: usize) -> Option<[f32; 3]> {
@@ -107,8 +135,14 @@ impl Scene {
     /// What there is to draw of a model.
     #[must_use]
     pub fn new(model: &Model) -> Self {
-        let mut meshes =
-            vec![shapes::sphere(), shapes::capsule(), shapes::cylinder(), shapes::cuboid(), shapes::square()];
+        let mut meshes = vec![
+            shapes::sphere(),
+            shapes::capsule(),
+            shapes::cylinder(),
+            shapes::cuboid(),
+            shapes::square(),
+            shapes::cone(),
+        ];
         let first_mesh = meshes.len();
         meshes.extend(model.meshes.iter().map(|m| from_triangles(&m.vertices, m.triangles.iter().copied())));
         let first_sdf = meshes.len();
@@ -150,7 +184,7 @@ impl Scene {
                 },
                 surface,
                 bounds: bounds.unwrap_or_else(|| extent(&meshes[mesh])),
-                moves: model.bodies[geom.body].tree.is_some(),
+                moves: !model.stands_still(geom.body),
                 hides: false,
             }
         };
@@ -169,17 +203,42 @@ impl Scene {
     #[must_use]
     pub fn outline(&self, placed: &Placed) -> Vec<Vec3> {
         let finite = || self.parts.iter().filter(|part| part.surface == Surface::Solid);
-        let corners = |part: &Part| {
-            let pose = placed.poses[part.body] * part.pose;
-            let bounds = part.bounds;
-            (0..8).map(move |i| (pose * Point3::from(Vec3::from_fn(|axis, _| bounds[i >> axis & 1][axis]))).coords)
-        };
+        let corners = |part: &Part| part.corners(placed);
         let mut points: Vec<Vec3> = finite().filter(|part| part.moves).flat_map(corners).collect();
         points.extend(self.soft.iter().flat_map(|soft| soft.nodes(placed)));
         if points.is_empty() {
             points.extend(finite().flat_map(corners));
         }
         points
+    }
+
+    /// Widths along x and y of everything that ends somewhere, m.
+    #[must_use]
+    pub fn footprint(&self, placed: &Placed) -> [f64; 2] {
+        let finite = self.parts.iter().filter(|part| part.surface == Surface::Solid);
+        let mut points: Vec<Vec3> = finite.flat_map(|part| part.corners(placed)).collect();
+        points.extend(self.soft.iter().flat_map(|soft| soft.nodes(placed)));
+        let all = |axis: usize| points.iter().map(move |p| p[axis]).filter(|x| x.is_finite());
+        [0, 1].map(|axis| (all(axis).fold(f64::MIN, f64::max) - all(axis).fold(f64::MAX, f64::min)).max(1e-3))
+    }
+
+    /// The nearest point of a body that a ray meets, and the body: ground and soft bodies let it pass.
+    #[must_use]
+    pub fn hit(&self, placed: &Placed, from: Vec3, direction: Vec3) -> Option<(usize, Vec3)> {
+        let hit = |part: &Part| {
+            let pose = placed.poses[part.body] * part.pose;
+            let (from, direction) = (pose.inverse() * Point3::from(from), pose.rotation.inverse() * direction);
+            let corner = |v: &Vertex| {
+                let p: [f32; 3] = std::array::from_fn(|axis| v.position[axis] * part.scale[axis]);
+                Vec3::new(p[0].into(), p[1].into(), f64::from(p[2] + v.end * part.scale[3]))
+            };
+            let way = |t: &[Vertex]| meets([&t[0], &t[1], &t[2]].map(corner), from.coords, direction);
+            let nearest = self.meshes[part.mesh].chunks_exact(3).filter_map(way).min_by(f64::total_cmp)?;
+            Some((nearest, part.body))
+        };
+        let solid = self.parts.iter().filter(|part| part.surface == Surface::Solid && !part.hides);
+        let (way, body) = solid.filter_map(hit).min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some((body, from + direction * way))
     }
 
     /// Leaves out still boxes that hide many of these points from the camera: walls of a bin on the near side.
@@ -193,34 +252,95 @@ impl Scene {
         }
     }
 
-    /// Where everything but soft bodies stands: runs of one mesh, behind each other. The ground goes with the camera.
-    pub(crate) fn instances(&self, placed: &Placed, camera: &Camera) -> (Vec<(usize, u32)>, Vec<Instance>) {
-        let parts: Vec<&Part> = self.parts.iter().filter(|part| !part.hides).collect();
-        let runs = parts.chunk_by(|a, b| a.mesh == b.mesh).map(|run| (run[0].mesh, run.len() as u32)).collect();
-        let instance = |part: &&Part| {
-            let mut pose = placed.poses[part.body] * part.pose;
-            if part.surface == Surface::Solid {
-                return Instance::new(&pose, part.scale, [part.colour[0], part.colour[1], part.colour[2], 0.0]);
+    /// Where everything but soft bodies stands: runs of one mesh, behind each other. The ground is drawn once, and goes with
+    /// the camera.
+    pub(crate) fn instances(&self, worlds: &[Placed], camera: &Camera) -> (Vec<(usize, u32)>, Vec<Instance>) {
+        let shown: Vec<&Part> = self.parts.iter().filter(|part| !part.hides).collect();
+        let mut runs = Vec::new();
+        let mut instances = Vec::new();
+        for run in shown.chunk_by(|a, b| a.mesh == b.mesh) {
+            let before = instances.len();
+            for (number, placed) in worlds.iter().enumerate() {
+                let own = run.iter().filter(|part| number == 0 || part.surface == Surface::Solid);
+                instances.extend(own.map(|part| part.instance(placed, camera)));
             }
-            // By whole cells of the grid, so that lines stay where they are.
-            let cells = 10.0 * grid(camera);
-            let under = pose.inverse() * Point3::from(camera.target);
-            let shift = Vec3::new((under.x / cells).round() * cells, (under.y / cells).round() * cells, 0.0);
-            pose.translation.vector += pose.rotation * shift;
-            let half = (15.0 * camera.distance()) as f32;
-            Instance::new(&pose, [half, half, 1.0, 0.0], [part.colour[0], part.colour[1], part.colour[2], 1.0])
-        };
-        (runs, parts.iter().map(instance).collect())
+            runs.push((run[0].mesh, (instances.len() - before) as u32));
+        }
+        (runs, instances)
+    }
+
+    /// Arrows, as runs of one mesh.
+    pub(crate) fn arrows(arrows: &[Arrow]) -> (Vec<(usize, u32)>, Vec<Instance>) {
+        let parts = [(SPHERE, Arrow::tail as fn(&Arrow) -> Instance), (CYLINDER, Arrow::shaft), (CONE, Arrow::tip)];
+        let runs = parts.iter().map(|&(mesh, _)| (mesh, arrows.len() as u32)).collect();
+        (runs, parts.iter().flat_map(|(_, part)| arrows.iter().map(part)).collect())
     }
 
     /// Surfaces of soft bodies, in the world's frame, and their colours.
     pub(crate) fn soft(&self, placed: &Placed) -> Vec<(Vec<Vertex>, Instance)> {
         let surface = |soft: &Soft| {
-            let colour = [soft.colour[0], soft.colour[1], soft.colour[2], 0.0];
             let mesh = from_triangles(&soft.nodes(placed), soft.triangles.iter().copied());
-            (mesh, Instance::new(&Pose::identity(), [1.0, 1.0, 1.0, 0.0], colour))
+            (mesh, Instance::new(&Pose::identity(), [1.0, 1.0, 1.0, 0.0], soft.colour, PLAIN))
         };
         self.soft.iter().map(surface).collect()
+    }
+}
+
+impl Part {
+    /// Those of the box about it, in the world's frame.
+    fn corners(&self, placed: &Placed) -> [Vec3; 8] {
+        let pose = placed.poses[self.body] * self.pose;
+        let corner = |i: usize| Vec3::from_fn(|axis, _| self.bounds[i >> axis & 1][axis]);
+        std::array::from_fn(|i| (pose * Point3::from(corner(i))).coords)
+    }
+
+    fn instance(&self, placed: &Placed, camera: &Camera) -> Instance {
+        let mut pose = placed.poses[self.body] * self.pose;
+        if self.surface == Surface::Solid {
+            return Instance::new(&pose, self.scale, self.colour, PLAIN);
+        }
+        // By whole cells of the grid, so that lines stay where they are.
+        let cells = 10.0 * grid(camera);
+        let under = pose.inverse() * Point3::from(camera.middle);
+        let shift = Vec3::new((under.x / cells).round() * cells, (under.y / cells).round() * cells, 0.0);
+        pose.translation.vector += pose.rotation * shift;
+        let half = (15.0 * camera.distance()) as f32;
+        Instance::new(&pose, [half, half, 1.0, 0.0], self.colour, GRID)
+    }
+}
+
+impl Arrow {
+    /// Length and largest radius of the tip, in radii of the shaft.
+    const TIP: [f64; 2] = [7.0, 2.5];
+
+    /// Length of the shaft: a short arrow is all tip.
+    fn bare(&self) -> f64 {
+        (self.way.norm() - Self::TIP[0] * self.radius).max(0.0)
+    }
+
+    /// A mesh along the arrow, from this far behind its tail on.
+    fn along(&self, at: f64, [radius, length]: [f64; 2]) -> Instance {
+        let turn = Quat::rotation_between(&Vec3::z(), &self.way)
+            .unwrap_or_else(|| Quat::from_axis_angle(&Vec3::x_axis(), std::f64::consts::PI));
+        let direction = self.way.try_normalize(0.0).unwrap_or_else(Vec3::z);
+        let pose = Pose::from_parts((self.from + direction * at).into(), turn);
+        let [r, l] = [radius as f32, length as f32];
+        Instance::new(&pose, [r, r, l, 0.0], linear(self.colour), BRIGHT)
+    }
+
+    fn tail(&self) -> Instance {
+        self.along(0.0, [1.8 * self.radius; 2])
+    }
+
+    fn shaft(&self) -> Instance {
+        // The mesh reaches from -1 to 1.
+        let half = (self.bare() / 2.0).max(1e-3 * self.radius);
+        self.along(half, [self.radius, half])
+    }
+
+    fn tip(&self) -> Instance {
+        let part = (self.way.norm() / (Self::TIP[0] * self.radius)).clamp(1e-3, 1.0);
+        self.along(self.bare(), [Self::TIP[1] * self.radius * part, Self::TIP[0] * self.radius * part])
     }
 }
 
@@ -238,10 +358,24 @@ impl Soft {
 }
 
 impl Instance {
-    fn new(pose: &Pose, scale: [f32; 4], colour: [f32; 4]) -> Self {
+    fn new(pose: &Pose, scale: [f32; 4], [r, g, b]: [f32; 3], surface: f32) -> Self {
         let matrix = pose.to_homogeneous().cast::<f32>();
-        Self { rows: [0, 1, 2].map(|row| matrix.row(row).transpose().into()), scale, colour }
+        Self { rows: [0, 1, 2].map(|row| matrix.row(row).transpose().into()), scale, colour: [r, g, b, surface] }
     }
+}
+
+/// How far along a ray a triangle is (T. Moeller and B. Trumbore, 1997); none where the ray misses it.
+fn meets([a, b, c]: [Vec3; 3], from: Vec3, direction: Vec3) -> Option<f64> {
+    let (u, v) = (b - a, c - a);
+    let p = direction.cross(&v);
+    let determinant = u.dot(&p);
+    if determinant == 0.0 {
+        return None;
+    }
+    let to = (from - a) / determinant;
+    let (x, q) = (to.dot(&p), to.cross(&u));
+    let (y, way) = (direction.dot(&q), v.dot(&q));
+    (x >= 0.0 && y >= 0.0 && x + y <= 1.0 && way > 0.0).then_some(way)
 }
 
 /// Whether a box lies across the way from one point to another; all in its frame.
@@ -327,6 +461,14 @@ fn terrain(field: &HeightField) -> Vec<Vertex> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ray_meets_a_triangle_or_passes_it() {
+        let triangle = [[0.0, 0.0, 1.0], [2.0, 0.0, 1.0], [0.0, 2.0, 3.0]].map(Vec3::from);
+        let up = |x: f64, y: f64, z: f64| meets(triangle, Vec3::new(x, y, z), Vec3::z());
+        assert_eq!(up(0.5, 0.5, -1.0), Some(2.5));
+        assert_eq!([up(1.5, 1.0, -1.0), up(-0.1, 0.5, 0.0), up(0.5, 0.5, 2.0)], [None; 3]);
+    }
 
     #[test]
     fn a_box_hides_what_is_behind_it() {

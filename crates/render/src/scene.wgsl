@@ -28,7 +28,8 @@ struct Corner {
     @location(0) position: vec3<f32>,
     @location(1) normal: vec3<f32>,
     @location(2) end: f32,
-    // The instance: rows of the matrix to the world, scale by axis and shift of the ends, colour and whether it is ground.
+    // The instance: rows of the matrix to the world, scale by axis and shift of the ends, colour, and behind it
+    // 0 for what is solid, 1 for the ground, 2 for what no shadow falls on.
     @location(3) x: vec4<f32>,
     @location(4) y: vec4<f32>,
     @location(5) z: vec4<f32>,
@@ -106,14 +107,16 @@ fn shade(point: Point) -> @location(0) vec4<f32> {
     let normal = normalize(point.normal);
     let away = point.world - view.eye.xyz;
     let seen = normalize(away);
-    let sun = max(dot(normal, view.light.xyz), 0.0) * lit(point.world, normal);
+    let is_ground = abs(point.colour.a - 1.0) < 0.5;
+    let reached = select(lit(point.world, normal), 1.0, point.colour.a > 1.5);
+    let sun = max(dot(normal, view.light.xyz), 0.0) * reached;
     var colour = point.colour.rgb;
-    if point.colour.a > 0.5 {
+    if is_ground {
         colour *= 1.0 - 0.22 * line(cells, width) - 0.18 * line(cells / 5.0, width / 5.0);
     }
     let ambient = mix(FROM_GROUND, FROM_SKY, 0.5 + 0.5 * normal.z);
     colour *= ambient + SUN * sun;
-    if point.colour.a > 0.5 {
+    if is_ground {
         colour = mix(colour, sky(seen), smoothstep(0.1, 1.0, length(away) / view.eye.w));
     } else {
         let half_way = normalize(view.light.xyz - seen);

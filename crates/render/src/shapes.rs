@@ -58,6 +58,25 @@ pub(crate) fn cylinder() -> Vec<Vertex> {
         .collect()
 }
 
+/// A cone of height one over a disc of radius one about the origin.
+pub(crate) fn cone() -> Vec<Vertex> {
+    let slant = 0.5_f32.sqrt();
+    let corner = |i: f32, at: [f32; 3]| {
+        let (s, c) = (TAU * i / AROUND as f32).sin_cos();
+        Vertex { position: at, normal: [slant * c, slant * s, slant], end: 0.0 }
+    };
+    let rim = |i: u32| {
+        let (s, c) = (TAU * i as f32 / AROUND as f32).sin_cos();
+        [c, s, 0.0]
+    };
+    let down = |position| Vertex { position, normal: [0.0, 0.0, -1.0], end: 0.0 };
+    let side = |i: u32| {
+        let (a, b) = (i as f32, (i + 1) as f32);
+        [corner(a, rim(i)), corner(b, rim(i + 1)), corner(a + 0.5, [0.0, 0.0, 1.0])]
+    };
+    (0..AROUND).flat_map(|i| side(i).into_iter().chain([down([0.0; 3]), down(rim(i + 1)), down(rim(i))])).collect()
+}
+
 /// A box from -1 to 1 along each axis.
 pub(crate) fn cuboid() -> Vec<Vertex> {
     let side = |axis: usize, sign: f32| {
@@ -106,6 +125,7 @@ mod tests {
             ("capsule", capsule(), 1.0, 4.0 / 3.0 * PI + TAU),
             ("cylinder", cylinder(), 0.0, TAU),
             ("box", cuboid(), 0.0, 8.0),
+            ("cone", cone(), 0.0, PI / 3.0),
         ] {
             let found = volume(&mesh, stretch);
             assert!((found / expected - 1.0).abs() < 0.01, "{name}: {found} and {expected}");

@@ -48,12 +48,12 @@ pub(crate) fn texture(
 }
 
 impl Targets {
-    pub(crate) fn new(device: &wgpu::Device, size: Size) -> Self {
+    pub(crate) fn new(device: &wgpu::Device, size: Size, format: TextureFormat) -> Self {
         let sides = [size.width, size.height];
         let attached = TextureUsages::RENDER_ATTACHMENT;
-        let samples = texture(device, "samples", sides, SAMPLES, COLOUR, attached);
+        let samples = texture(device, "samples", sides, SAMPLES, format, attached);
         let depth = texture(device, "depth", sides, SAMPLES, DEPTH, attached);
-        let resolved = texture(device, "picture", sides, 1, COLOUR, attached | TextureUsages::COPY_SRC);
+        let resolved = texture(device, "picture", sides, 1, format, attached | TextureUsages::COPY_SRC);
         let read = device.create_buffer(&BufferDescriptor {
             label: Some("picture"),
             size: u64::from(row(size)) * u64::from(size.height),

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use manyworlds_model::{ImportOptions, Model, from_mjcf_str};
-use manyworlds_render::{Format, Picture, Placed, Renderer, Scene, Size};
+use manyworlds_model::{ImportOptions, Model, Vec3, from_mjcf_str};
+use manyworlds_render::{Arrow, Format, Picture, Placed, Renderer, Scene, Size};
 
 const SIZE: Size = Size { width: 240, height: 160 };
 /// Side of the squares of pixels whose means are compared.
@@ -46,9 +46,9 @@ fn draw(change: impl FnOnce(&mut Placed)) -> Option<Picture> {
     let mut placed = at_rest(&model);
     let mut renderer =
         Renderer::open(Scene::new(&model), SIZE).expect("an adapter, or the switch that says there is none");
-    let camera = renderer.frame(std::slice::from_ref(&placed));
+    let camera = renderer.frame(&[&placed], true);
     change(&mut placed);
-    Some(renderer.draw(&placed, &camera).expect("it is drawn"))
+    Some(renderer.draw(&[placed], &[], &camera).expect("it is drawn"))
 }
 
 /// The picture that is kept.
@@ -100,6 +100,29 @@ fn a_shape_that_moved_is_seen() {
         let found = difference(&picture, &kept());
         assert!(found > ALIKE, "body {body}: {found}");
     }
+}
+
+#[test]
+fn an_arrow_within_a_shape_is_seen() {
+    let none = std::env::var("MANYWORLDS_NO_ADAPTER").is_ok_and(|value| value == "1");
+    if none {
+        eprintln!("\n*** MANYWORLDS_NO_ADAPTER=1: NOTHING IS DRAWN. ***\n");
+        return;
+    }
+    let model = shapes();
+    let placed = at_rest(&model);
+    let mut renderer = Renderer::open(Scene::new(&model), SIZE).expect("an adapter");
+    let camera = renderer.frame(&[&placed], true);
+    let magenta = |arrows: &[Arrow]| {
+        let picture = renderer.draw(std::slice::from_ref(&placed), arrows, &camera).expect("it is drawn");
+        picture.pixels.chunks_exact(4).filter(|p| p[0] > 150 && p[1] < 60 && p[2] > 150).count()
+    };
+    // In the middle of the ball, to its centre.
+    let arrow =
+        Arrow { from: Vec3::new(-1.0, 0.0, 0.1), way: Vec3::new(0.0, 0.0, 0.3), radius: 0.02, colour: [0xff, 0, 0xff] };
+    assert_eq!(magenta(&[]), 0);
+    let seen = magenta(&[arrow]);
+    assert!((20..400).contains(&seen), "{seen}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ impl SoftLayout {
             plan.rows[own.clone()].binary_search(&row).map_or(NO_BLOCK, |at| of_fill[own.start + at])
         };
         let mut topology: Vec<u32> = places.iter().map(|&position| block(position, position)).collect();
-        let mut rest = system.node_volumes().to_vec();
+        let mut rest = system.node_volumes().collect::<Vec<_>>();
         for element in 0..system.n_element() {
             let mut own: Vec<(u32, usize)> = system
                 .dofs_of(element)

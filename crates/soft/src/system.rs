@@ -52,8 +52,10 @@ pub struct SoftSystem {
     strides: Vec<u32>,
     pattern: SparseMatrix,
     ordering: Arc<Ordering>,
-    /// Volume that each free node stands for, m^3.
+    /// Volume that each node stands for, m^3.
     node_volumes: Vec<f64>,
+    /// The nodes that are free.
+    free: Vec<u32>,
     params: SoftParams,
 }
 
@@ -70,9 +72,10 @@ impl SoftSystem {
         }
         let n = body.n_element();
         let node_dofs = body.dofs();
-        let n_free = node_dofs.iter().flatten().count();
+        let free: Vec<u32> = (0..).zip(&node_dofs).filter_map(|(node, dof)| dof.map(|_| node)).collect();
+        let n_free = free.len();
         let (mut volumes, mut gradients) = (Vec::with_capacity(n * points), Vec::with_capacity(n * points * each));
-        let mut node_volumes = vec![0.0; n_free];
+        let mut node_volumes = vec![0.0; body.nodes.len()];
         let mut dofs = Vec::with_capacity(n * each);
         for (element, nodes) in body.elements.chunks_exact(each).enumerate() {
             if let Some(&node) = nodes.iter().find(|&&node| node as usize >= body.nodes.len()) {
@@ -90,11 +93,8 @@ impl SoftSystem {
                 gradients.extend(own);
             }
             for (k, &node) in nodes.iter().enumerate() {
-                let dof = node_dofs[node as usize];
-                if let Some(dof) = dof {
-                    node_volumes[dof as usize / 3] += whole * share(body.order, k);
-                }
-                dofs.push(dof.unwrap_or(PINNED));
+                node_volumes[node as usize] += whole * share(body.order, k);
+                dofs.push(node_dofs[node as usize].unwrap_or(PINNED));
             }
         }
         let mut of_elements = vec![Vec::new(); n];
@@ -130,6 +130,7 @@ impl SoftSystem {
             pattern,
             ordering,
             node_volumes,
+            free,
             params: SoftParams { material: body.material, pressures },
         })
     }
@@ -143,7 +144,7 @@ impl SoftSystem {
     /// Degrees of freedom: three a free node.
     #[must_use]
     pub fn n_v(&self) -> usize {
-        3 * self.node_volumes.len()
+        3 * self.free.len()
     }
 
     /// Elements.
@@ -168,7 +169,13 @@ impl SoftSystem {
     /// for each corner and 4/27 for the middle of each edge, in proportion to the diagonal of its consistent mass.
     #[must_use]
     pub fn mass(&self, params: &SoftParams) -> Vec<f64> {
-        self.node_volumes.iter().flat_map(|volume| [volume * params.material.density; 3]).collect()
+        self.node_volumes().flat_map(|volume| [volume * params.material.density; 3]).collect()
+    }
+
+    /// The lumped mass of each node, those that are pinned among them, kg.
+    #[must_use]
+    pub fn node_masses(&self, params: &SoftParams) -> Vec<f64> {
+        self.node_volumes.iter().map(|volume| volume * params.material.density).collect()
     }
 
     /// Elastic energy, J.
@@ -316,8 +323,8 @@ impl SoftSystem {
     }
 
     /// Volume that each free node stands for, m^3.
-    pub(crate) fn node_volumes(&self) -> &[f64] {
-        &self.node_volumes
+    pub(crate) fn node_volumes(&self) -> impl Iterator<Item = f64> + '_ {
+        self.free.iter().map(|&node| self.node_volumes[node as usize])
     }
 
     /// Volume of a point of integration, m^3.

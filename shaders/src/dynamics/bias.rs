@@ -16,7 +16,7 @@ use crate::math::{
 use crate::real::{Real, Scalar};
 
 /// A motion or force: (angular, linear) or (moment, force), at c.
-pub(crate) type Spatial<R> = [Vec3<R>; 2];
+pub type Spatial<R> = [Vec3<R>; 2];
 
 /// `state`, `pose`, `motion` to `twist` [n_body, 6], `work` [n_body, 22] and `bias` `[n_v]` of one tile of lanes.
 pub fn bias<R: Real>(
@@ -83,7 +83,8 @@ pub(crate) fn store_spatial<R: Real>(to: &mut [R], at: usize, s: Spatial<R>) {
 
 /// Adds the velocity of a joint's dofs to v, and that of their motions to a.
 #[inline(always)]
-pub(super) fn add_joint<R: Real>(
+#[must_use]
+pub fn add_joint<R: Real>(
     joint: &JointRecord,
     motion: &[R],
     velocity: &[R],

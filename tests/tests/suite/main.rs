@@ -3,6 +3,7 @@
 mod bad_problems;
 mod bad_surfaces;
 mod batch;
+mod carried;
 mod closed_forms;
 mod compliant_scenes;
 mod contact_impulses;

@@ -86,7 +86,7 @@ fn sim_drops_a_box() {
     assert_eq!(last[8..], v);
 }
 
-/// A velocity drive without inertia to speak of follows what it is told.
+/// Soft bodies are counted, moved, and their forces and inertia told.
 #[test]
 fn soft_bodies_are_counted_and_said_where_they_are() {
     let files = Files::new();
@@ -108,6 +108,16 @@ fn soft_bodies_are_counted_and_said_where_they_are() {
     assert!(first.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9), "{first:?}, {expected:?}");
     assert!((soft["volume"].as_f64().unwrap() - 1e-3).abs() < 1e-9, "{report}");
     assert!(soft["energy"].as_f64().unwrap().abs() < 1e-9, "{report}");
+
+    // Pulled out of shape it pulls itself together, without a push on the whole.
+    let q: Vec<f64> = (0..81).map(|i| if i == 2 { 0.01 } else { 0.0 }).collect();
+    let state = files.write("state.json", &serde_json::json!({ "q": q }).to_string());
+    let report = json(&["step", &model, "--state", &state], &[]);
+    let passive = numbers(&report["passive"]);
+    let sums: Vec<f64> = (0..3).map(|k| passive.iter().skip(k).step_by(3).sum()).collect();
+    assert!(passive[2] < -1.0 && sums.iter().all(|sum| sum.abs() < 1e-9), "{} {sums:?}", passive[2]);
+    let mass: f64 = report["M"].as_array().unwrap().iter().enumerate().map(|(i, row)| numbers(row)[i]).sum();
+    assert!((mass - 0.75).abs() < 1e-12, "{mass}");
 }
 
 #[test]

@@ -42,6 +42,85 @@ fn a_png_and_a_gif() {
 }
 
 #[test]
+fn cameras_of_the_file_and_arrows_of_contacts() {
+    if none() {
+        return;
+    }
+    let files = Files::new();
+    let model = files.write(
+        "ball.xml",
+        r#"<mujoco model="ball"><worldbody>
+          <geom type="plane" size="1 1 1"/>
+          <camera name="near" pos="0 -1 .2" fovy="15" xyaxes="1 0 0 0 0 1"/>
+          <camera name="far" pos="0 -3 .2" fovy="15" xyaxes="1 0 0 0 0 1"/>
+          <body pos="0 0 .1"><freejoint/><geom size=".1" mass="2" rgba="0 1 0 1"/></body>
+        </worldbody></mujoco>"#,
+    );
+    let out = files.path("ball.png").display().to_string();
+    let render = |options: &[&str]| {
+        let args = [&["render", &model, "--out", &out, "--size", "160x160", "--steps", "5"], options].concat();
+        let report = json(&args, &["pictures"]);
+        let mut reader = png::Decoder::new(std::io::Cursor::new(fs::read(&out).unwrap())).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        let count = |is: fn(&[u8]) -> bool| pixels.chunks_exact(3).filter(|p| is(p)).count();
+        let green = count(|p| p[1] > p[0].max(p[2]).saturating_add(40));
+        let blue = count(|p| p[2] > p[1].saturating_add(40) && p[2] > p[0].saturating_add(80));
+        (report, green, blue)
+    };
+    // Three times as far away the ball covers about a ninth of what it does near by.
+    let (_, near, _) = render(&["--camera", "near"]);
+    let (_, far, _) = render(&["--camera", "1"]);
+    assert!(near > 1000 && far > 100 && far * 6 < near, "{near} {far}");
+    let (report, _, without) = render(&["--camera", "near"]);
+    assert!(report.get("impulse_per_metre").is_none(), "{report}");
+    // Of a ball of 2 kg at rest: weight times 2 ms, and no arrow is longer than what is seen.
+    let (report, _, with) = render(&["--camera", "near", "--contacts"]);
+    assert!(with > without + 10, "{without} {with}");
+    let scale = report["impulse_per_metre"].as_f64().unwrap();
+    let length = 2.0 * 9.81 * 0.002 / scale;
+    assert!((0.05..0.2).contains(&length), "{report}");
+    refused(&["render", &model, "--out", &out, "--camera", "top"], &["\"top\"", "\"ball\"", "\"near\", \"far\""]);
+    refused(&["render", "free-box", "--out", &out, "--camera", "0"], &["\"0\"", "none"]);
+}
+
+#[test]
+fn a_view_without_a_window_is_a_film() {
+    if none() {
+        return;
+    }
+    let files = Files::new();
+    let out = files.path("boxes.gif").display().to_string();
+    let keys = ["model", "file", "worlds", "pictures", "time", "adapter", "look"];
+    let args = ["view", "free-box", "--out", &out, "--worlds", "3", "--seconds", "0.2", "--size", "64x48"];
+    let report = json(&args, &keys);
+    assert_eq!((&report["worlds"], &report["pictures"]), (&3.into(), &6.into()));
+    assert!((report["time"].as_f64().unwrap() - 0.2).abs() < 1e-9, "{report}");
+    assert_eq!(fs::read(&out).unwrap()[..10], [b"GIF89a".as_slice(), &[64, 0, 48, 0]].concat());
+
+    // Without --out and without a display: here, under the model's name, and it says how to have a window.
+    let here = files.path("");
+    let output = Command::new(env!("CARGO_BIN_EXE_manyworlds"))
+        .args(["view", "free-box", "--seconds", "0.1", "--size", "32x32"])
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env("PATH", &here)
+        .current_dir(&here)
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("xdg-open free-box.gif") && said.contains("indow"), "{said}");
+    assert!(files.path("free-box.gif").exists());
+
+    refused(&["view", "free-box", "--worlds", "0"], &["--worlds", "0"]);
+    refused(&["view", "free-box", "--seconds", "-1"], &["--seconds"]);
+    refused(&["view", "free-box", "--out", "box.png"], &["box.png", ".gif", ".mp4"]);
+    refused(&["view", "free-box", "--out", &out, "--camera", "top"], &["\"top\"", "none"]);
+    refused(&["view", "free-box", "--out", &out, "--seconds", "1e9"], &["--seconds", "memory"]);
+}
+
+#[test]
 fn places_that_cannot_be_written() {
     if none() {
         return;

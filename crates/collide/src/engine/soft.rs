@@ -99,10 +99,12 @@ impl Surfaces {
         let mut rigid = Vec::new();
         let mut soft = Vec::new();
         for (index, body) in bodies.iter().enumerate() {
-            let pinned = !model.soft[index].pinned.is_empty();
+            let own = &model.soft[index];
+            let (pinned, carrier) = (!own.pinned.is_empty(), bearing(model, own.body));
             for (geom, of) in model.geoms.iter().enumerate() {
-                // What it grows out of it does not touch.
-                if pinned && of.body == model.soft[index].body && of.body != 0 {
+                // What it grows out of it does not touch, nor what moves with that.
+                let is_carrier = of.body == own.body || (carrier != 0 && bearing(model, of.body) == carrier);
+                if pinned && is_carrier && of.body != 0 {
                     continue;
                 }
                 rigid.extend(pair(index, geom, &body.contacting, &of.contact));
@@ -117,6 +119,14 @@ impl Surfaces {
     pub(super) fn is_empty(&self) -> bool {
         self.rigid.is_empty() && self.soft.is_empty()
     }
+}
+
+/// The body with joints that a body is fixed to; 0: the world.
+fn bearing(model: &Model, mut body: usize) -> usize {
+    while body != 0 && model.bodies[body].joints.is_empty() {
+        body = model.bodies[body].parent;
+    }
+    body
 }
 
 impl Pair {

@@ -139,6 +139,8 @@ impl<T: Scalar> Chunk<T> {
             impulses: islands.impulses(),
         };
         let recording = Recording::new();
+        // What acted on soft bodies is found again from the state that a step began with.
+        let before = (!shared.soft.is_empty()).then(Kept::default);
         let mut chunk = Self {
             mocaps: Mocaps::new(&shared.host.mocaps, n_world),
             shared,
@@ -148,7 +150,7 @@ impl<T: Scalar> Chunk<T> {
             host,
             n_world,
             geoms: None,
-            before: None,
+            before,
             answers: Vec::new(),
             recording,
             stale: true,

@@ -1,5 +1,6 @@
 //! Everything about one world's last step, gathered for people and outside checks: not for the hot path.
 
+use manyworlds_contact::problem::Operator;
 use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
@@ -157,19 +158,36 @@ fn inspect_soft<T: Scalar>(
     }
     let (model, n_v) = (&shared.model, shared.model.n_v);
     let problem = super::problem::problem(shared, chunk, world)?.problem;
-    let reading = Reading::new(chunk, Sides::Whole)?;
+    let reading = Reading::of_last_step(shared, chunk, Sides::Whole, world)?;
     let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
     let steps = worlds.soft(shared, &host, world);
-    for ((own, step), operator) in shared.soft.iter().zip(&steps).zip(&problem.sparse) {
+    for (index, (own, step)) in shared.soft.iter().zip(&steps).enumerate() {
         let span = model.trees[own.tree].v.clone();
         for (i, (m, weight)) in step.mass_and_weight().enumerate() {
             out.mass[(span.start + i) * (n_v + 1)] = m;
             out.bias[span.start + i] = -weight;
         }
-        for (i, j, x) in operator.matrix().entries() {
-            out.momentum[(span.start + i) * n_v + span.start + j] = x;
+        let Some(carried) = step.carried() else { continue };
+        let tree = shared.carrier_dofs(index);
+        carried.add_mass(&mut out.mass[tree.start * (n_v + 1)..], n_v);
+        carried.add_bias(step.gravity(), &mut out.bias[tree.clone()]);
+        span.clone().zip(carried.bias()).for_each(|(i, force)| out.bias[i] += force);
+        for (i, row) in span.zip(carried.coupling()) {
+            for (j, x) in tree.clone().zip(row) {
+                out.mass[i * n_v + j] = x;
+                out.mass[j * n_v + i] = x;
+            }
         }
-        out.v_free[span.clone()].copy_from_slice(&problem.v_free[span]);
+    }
+    for subsystem in &problem.subsystems {
+        if let Operator::Sparse { index } = subsystem.operator {
+            let begin = subsystem.begin;
+            for (i, j, x) in problem.sparse[index].matrix().entries() {
+                out.momentum[(begin + i) * n_v + begin + j] = x;
+            }
+            let span = begin..begin + subsystem.count;
+            out.v_free[span.clone()].copy_from_slice(&problem.v_free[span]);
+        }
     }
     for (contact, report) in worlds.soft_reports(shared, &host, world).into_iter().enumerate() {
         homes.push((Home::Soft { contact }, RelaxedOf::Contact(out.contacts.len())));

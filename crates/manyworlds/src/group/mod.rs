@@ -2,6 +2,7 @@
 
 mod backend;
 mod buffers;
+mod carried;
 mod certify;
 mod chunk;
 mod contacts;
@@ -17,6 +18,7 @@ mod seen;
 mod shared;
 mod soft;
 mod step;
+mod subsystems;
 
 use std::ops::Range;
 use std::sync::Arc;

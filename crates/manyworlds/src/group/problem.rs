@@ -5,17 +5,20 @@ use manyworlds_contact::problem::{Compliance, ProblemBuilder, ProblemError};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::Store;
+use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{UNBOUNDED, con};
 use manyworlds_shaders::contact::tree_layout::{row, row_stride, slot, slot_reals};
-use manyworlds_shaders::dynamics::tree::{NONE, Tree};
+use manyworlds_shaders::dynamics::kinematics::kinematics;
+use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree};
 use manyworlds_shaders::index::{gather, slot_at, tile_at};
 
 use super::chunk::Chunk;
 use super::inspect::fill_dense;
-use super::seen::Seen;
+use super::seen::{Seen, whole};
 use super::shared::Shared;
-use super::soft::Linearised;
+use super::soft::{Linearised, SoftAbout, SoftStep};
+use super::subsystems::{Subsystem, Subsystems};
 use crate::host::{self, Packed, Place, SideTree};
 use crate::{Error, StepProblem};
 
@@ -46,11 +49,11 @@ pub(super) struct WorldProblem {
 /// Reads one world of a chunk, its step done.
 pub(super) fn problem<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world: usize) -> Result<StepProblem, Error> {
     chunk.finish()?;
-    let reading = Reading::new(chunk, Sides::ByBody)?;
+    let reading = Reading::of_last_step(shared, chunk, Sides::ByBody, world)?;
     let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
-    let soft = worlds.soft_about(shared, &host, world);
+    let SoftAbout { steps, about } = worlds.soft_about(shared, &host, world);
     let WorldProblem { problem, mut impulse, velocity, .. } =
-        worlds.world(shared, &host, world, ContactProblem::default(), true, soft)?;
+        worlds.world(shared, &host, world, ContactProblem::default(), true, (&steps, about))?;
     // Those of a world that was reset are gone.
     let answer = chunk.answers.get(world).and_then(Option::as_ref);
     if let Some(answer) = answer.filter(|answer| !answer.impulse.is_empty()) {
@@ -98,6 +101,50 @@ struct IslandBuffers<N> {
 }
 
 impl<T: Scalar> Reading<T> {
+    /// Of a step that is done. Where the state of a world that it began with was kept, with that, and frames and motions of then:
+    /// what stands in the buffers is already what it ended with.
+    pub(super) fn of_last_step(
+        shared: &Shared<T>,
+        chunk: &mut Chunk<T>,
+        sides_as: Sides,
+        world: usize,
+    ) -> Result<Self, Error> {
+        let mut reading = Self::new(chunk, sides_as)?;
+        let Chunk { before, sets, store, .. } = chunk;
+        let Some(kept) = before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true)) else {
+            return Ok(reading);
+        };
+        for (number, (to, state)) in reading.sets.iter_mut().zip(&kept.states).enumerate() {
+            to.state = Seen::Read(state.clone());
+            let (set, b, width) = (&shared.sets[number], sets[number].step.buffers, store.tile());
+            if set.is_soft() {
+                continue;
+            }
+            let dims = sets[number].step.dims;
+            let own_params = if dims.param_lanes == 1 { Some(whole(&mut **store, b.lane_params)?) } else { None };
+            let (mut poses, mut motions) = (whole(&mut **store, b.pose)?, whole(&mut **store, b.motion)?);
+            for index in 0..set.trees.len() {
+                let lane = world * set.trees.len() + index;
+                let read = |numbers: &[T], n: usize| -> Vec<f64> {
+                    let mut own = vec![T::default(); n];
+                    gather(width, lane, numbers, &mut own);
+                    own.into_iter().map(Scalar::to_f64).collect()
+                };
+                let params = own_params.as_ref().map(|all| read(all, dims.n_param as usize));
+                let params = Params::<f64>::Shared(params.as_deref().unwrap_or(&set.params[index]));
+                let mut pose = vec![0.0; POSE * dims.n_body as usize];
+                let mut motion = vec![0.0; SPATIAL * dims.n_v as usize];
+                kinematics(&set.layout.tree(), params, &read(state, dims.n_state()), &mut pose, &mut motion);
+                for (all, own) in [(&mut poses, pose), (&mut motions, motion)] {
+                    let n = own.len();
+                    own.iter().enumerate().for_each(|(e, &x)| all[tile_at(width, lane, n, e)] = T::from_f64(x));
+                }
+            }
+            (to.pose, to.motion) = (Seen::Read(poses), Seen::Read(motions));
+        }
+        Ok(reading)
+    }
+
     pub(super) fn new(chunk: &mut Chunk<T>, sides_as: Sides) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
@@ -186,8 +233,10 @@ struct TreeAt {
 }
 
 /// A problem on its way, with what its constraints carry.
-pub(super) struct Building {
+pub(super) struct Building<'s> {
     pub(super) builder: ProblemBuilder,
+    model: &'s Model,
+    subsystems: &'s Subsystems,
     pub(super) impulse: Vec<f64>,
     pub(super) homes: Vec<Home>,
     /// The side at hand, `[rows, count]`.
@@ -204,7 +253,7 @@ impl<T: Scalar> Worlds<'_, T> {
         world: usize,
         memory: ContactProblem,
         responses: bool,
-        soft: Vec<Linearised>,
+        soft: (&[SoftStep], Vec<Linearised>),
     ) -> Result<WorldProblem, Error> {
         let fault = |error: ProblemError| Error::NoProblem { world, why: error.to_string() };
         let sides = host.islands.sides_of(world);
@@ -219,7 +268,8 @@ impl<T: Scalar> Worlds<'_, T> {
         }
         builder.reserve(blocks.len(), 6 * widest * blocks.len());
         let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
-        let mut building = Building { builder, impulse, homes, jacobian: Vec::new() };
+        let (model, subsystems) = (&*shared.model, &shared.subsystems);
+        let mut building = Building { builder, model, subsystems, impulse, homes, jacobian: Vec::new() };
         let (contacts, held) = blocks.split_at(blocks.partition_point(|b| matches!(b.law, Law::Contact { .. })));
         for block in contacts {
             self.block(shared, block, &mut building).map_err(fault)?;
@@ -251,6 +301,20 @@ impl<T: Scalar> Worlds<'_, T> {
         self.by_dof(shared, world, |set, own| (own.state, dims(set).n_state(), dims(set).v_at()))
     }
 
+    /// Positions of a world, `[n_q]`.
+    pub(super) fn q(&self, shared: &Shared<T>, world: usize) -> Vec<f64> {
+        let mut all = vec![0.0; shared.model.n_q];
+        for (set, own) in shared.sets.iter().zip(&self.sets) {
+            for (j, &tree) in set.trees.iter().enumerate() {
+                let lane = world * set.trees.len() + j;
+                for (i, to) in all[shared.model.trees[tree].q.clone()].iter_mut().enumerate() {
+                    *to = own.state[tile_at(self.width, lane, set.layout.dims.n_state(), i)].to_f64();
+                }
+            }
+        }
+        all
+    }
+
     /// A number a degree of freedom: a buffer, its numbers a lane, and which of them is the first.
     fn by_dof<'b>(
         &'b self,
@@ -277,10 +341,9 @@ impl<T: Scalar> Worlds<'_, T> {
         shared: &Shared<T>,
         world: usize,
         memory: ContactProblem,
-        soft: Vec<Linearised>,
+        (steps, about): (&[SoftStep], Vec<Linearised>),
     ) -> Result<ProblemBuilder, ProblemError> {
         let model = &shared.model;
-        let spans: Vec<[usize; 2]> = model.trees.iter().map(|tree| [tree.v.start, tree.v.len()]).collect();
         let mut parent = vec![-1; model.n_v];
         let ends = model.trees.iter().scan(0, |end, tree| {
             *end += if tree.soft.is_some() { 0 } else { tree.v.len() * tree.v.len() };
@@ -304,16 +367,31 @@ impl<T: Scalar> Worlds<'_, T> {
             }
         }
         let mut b = self.by_dof(shared, world, |set, own| (own.b, set.layout.dims.n_v as usize, 0));
-        for (own, about) in shared.soft.iter().zip(&soft) {
+        for (own, about) in shared.soft.iter().zip(&about) {
             b[model.trees[own.tree].v.clone()].copy_from_slice(&about.b);
         }
-        let mut builder = ProblemBuilder::reusing(memory, &spans, b, parent)?;
-        let mut soft = shared.soft.iter().zip(soft);
-        for (tree, block) in model.trees.iter().zip(begins.windows(2)) {
-            match tree.soft.and_then(|_| soft.next()) {
-                Some((own, about)) => builder.sparse_block(about.matrix, own.system.ordering().clone())?,
-                None => builder.block(&matrices[block[0]..block[1]])?,
+        let block = |tree: usize| &matrices[begins[tree]..begins[tree + 1]];
+        let mut joined = Vec::new();
+        for subsystem in &shared.subsystems.all {
+            if let Subsystem::Joined(of) = subsystem {
+                let b = &mut b[model.trees[of.tree].v.clone()];
+                joined.push(of.assemble((block(of.tree).to_vec(), b), steps, &about));
             }
+        }
+        let mut builder = ProblemBuilder::reusing(memory, &shared.subsystems.spans, b, parent)?;
+        let (mut about, mut joined) = (about.into_iter().map(Some).collect::<Vec<_>>(), joined.into_iter());
+        for subsystem in &shared.subsystems.all {
+            let (matrix, ordering) = match subsystem {
+                Subsystem::Tree(tree) => {
+                    builder.block(block(*tree))?;
+                    continue;
+                }
+                Subsystem::Soft(soft) => {
+                    (about[*soft].take().map(|about| about.matrix), shared.soft[*soft].system.ordering())
+                }
+                Subsystem::Joined(of) => (joined.next(), &of.ordering),
+            };
+            builder.sparse_block(matrix.unwrap_or_default(), ordering.clone())?;
         }
         Ok(builder)
     }
@@ -395,7 +473,7 @@ impl<T: Scalar> Worlds<'_, T> {
     }
 
     /// Puts a constraint of three rows into a problem.
-    fn block(&self, shared: &Shared<T>, block: &Block<'_>, to: &mut Building) -> Result<(), ProblemError> {
+    fn block(&self, shared: &Shared<T>, block: &Block<'_>, to: &mut Building<'_>) -> Result<(), ProblemError> {
         match block.at {
             At::Slot { tree: at, begin, slot, bodies } => {
                 let own = &shared.sets[at.set];
@@ -439,7 +517,7 @@ impl<T: Scalar> Worlds<'_, T> {
         host: &Packed<'_, T>,
         world: usize,
         at: TreeAt,
-        to: &mut Building,
+        to: &mut Building<'_>,
     ) -> Result<(), ProblemError> {
         let (set, numbers) = (&shared.sets[at.set], self.sets[at.set].row);
         let (tree, n_v) = (set.layout.tree(), set.layout.dims.n_v as usize);
@@ -459,7 +537,9 @@ impl<T: Scalar> Worlds<'_, T> {
             for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
                 to.jacobian[dof as usize] += read(row::COEFFICIENT + row::TERM * k);
             }
-            to.builder.side(of, None, &to.jacobian)?;
+            let row = std::mem::take(&mut to.jacobian);
+            to.side(of, None, &[], &row)?;
+            to.jacobian = row;
             to.impulse.push(read(row::IMPULSE));
             let constraint = if is_shared { host.islands.row_of(at.set, set.trees.len(), at.lane, i) } else { None };
             to.homes.push(Home::Row { set: at.set, at: place(row::IMPULSE), constraint });
@@ -468,12 +548,36 @@ impl<T: Scalar> Worlds<'_, T> {
     }
 }
 
-impl Building {
+impl Building<'_> {
+    /// Adds what the constraint at hand sees of a tree of the model: of all its degrees of freedom, or of those named.
+    pub(super) fn side(
+        &mut self,
+        tree: usize,
+        part: Option<Option<usize>>,
+        dofs: &[u32],
+        jacobian: &[f64],
+    ) -> Result<(), ProblemError> {
+        let (subsystem, first) = self.subsystems.place(tree);
+        if !self.subsystems.is_sparse(subsystem) {
+            return self.builder.side(subsystem, part, jacobian);
+        }
+        let first = first as u32;
+        let dofs: Vec<u32> = if dofs.is_empty() {
+            (first..first + self.model.trees[tree].v.len() as u32).collect()
+        } else {
+            dofs.iter().map(|dof| first + dof).collect()
+        };
+        self.builder.sparse_side(subsystem, part, &dofs, jacobian)
+    }
+
     /// `J`, `[3, n_v]`, of one tree.
-    fn whole(&mut self, subsystem: usize, j: impl Iterator<Item = f64>) -> Result<(), ProblemError> {
-        self.jacobian.clear();
-        self.jacobian.extend(j);
-        self.builder.side(subsystem, None, &self.jacobian)
+    fn whole(&mut self, tree: usize, j: impl Iterator<Item = f64>) -> Result<(), ProblemError> {
+        let mut jacobian = std::mem::take(&mut self.jacobian);
+        jacobian.clear();
+        jacobian.extend(j);
+        self.side(tree, None, &[], &jacobian)?;
+        self.jacobian = jacobian;
+        Ok(())
     }
 
     /// The same by the bodies that it is about. Dofs that move both bodies move neither relative to
@@ -481,22 +585,24 @@ impl Building {
     fn parts(
         &mut self,
         tree: &Tree,
-        subsystem: usize,
+        number: usize,
         bodies: [u32; 2],
         j: impl Fn(usize) -> f64,
     ) -> Result<(), ProblemError> {
         let n_v = tree.dofs.len();
         for body in bodies.into_iter().filter(|&body| body != NONE) {
-            self.jacobian.clear();
+            let mut jacobian = std::mem::take(&mut self.jacobian);
+            jacobian.clear();
             for r in 0..3 {
-                self.jacobian.extend(
+                jacobian.extend(
                     tree.dofs
                         .iter()
                         .enumerate()
                         .map(|(i, dof)| if dof.body <= body && body < dof.subtree_end { j(r * n_v + i) } else { 0.0 }),
                 );
             }
-            self.builder.side(subsystem, Some(Some(body as usize)), &self.jacobian)?;
+            self.side(number, Some(Some(body as usize)), &[], &jacobian)?;
+            self.jacobian = jacobian;
         }
         Ok(())
     }

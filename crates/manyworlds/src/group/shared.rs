@@ -1,5 +1,6 @@
 //! What all chunks of a group share: the compiled model and the settings of its solver.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_collide::{CollisionModel, CollisionSettings};
@@ -10,6 +11,7 @@ use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
 use super::soft::Soft;
+use super::subsystems::Subsystems;
 use crate::host::{Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, SoftShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
 use crate::mocap::MocapMap;
@@ -24,6 +26,8 @@ pub(crate) struct Shared<T: Scalar> {
     pub(crate) host: Arc<HostModel<T>>,
     /// Bodies that deform; where there are any the host solves every world.
     pub(super) soft: Vec<Soft>,
+    /// Of contact problems.
+    pub(super) subsystems: Subsystems,
     pub(crate) tolerance: f64,
     /// Depth that is not undone, m.
     pub(crate) slop: f64,
@@ -92,8 +96,10 @@ impl<T: Scalar> Shared<T> {
                 })
                 .collect(),
         };
+        let soft = Soft::all(&model)?;
         Ok(Self {
-            soft: Soft::all(&model)?,
+            subsystems: Subsystems::new(&model, &soft),
+            soft,
             model: Arc::new(model),
             chains: sets.iter().map(|set| Chains::new(&set.layout.tree())).collect(),
             sets,
@@ -106,6 +112,12 @@ impl<T: Scalar> Shared<T> {
             solver,
             form,
         })
+    }
+
+    /// Degrees of freedom of the tree that carries a soft body; none where it stands.
+    pub(super) fn carrier_dofs(&self, soft: usize) -> Range<usize> {
+        let carrier = self.model.bodies[self.model.soft[soft].body].tree;
+        carrier.map_or(0..0, |tree| self.model.trees[tree].v.clone())
     }
 
     /// Whether worlds that kernels leave unsolved are solved on the host; all are, where kernels solve none.

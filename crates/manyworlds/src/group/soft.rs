@@ -8,19 +8,21 @@ use manyworlds_collide::{Side, SoftContact};
 use manyworlds_contact::Law;
 use manyworlds_contact::problem::ProblemError;
 use manyworlds_dynamics::soft_param;
-use manyworlds_model::{Model, Vec3};
+use manyworlds_model::{Model, Pose, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::bias;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, jacobian};
-use manyworlds_shaders::index::gather;
+use manyworlds_shaders::index::{gather, tile_at};
 use manyworlds_soft::{FreeStart, SoftLayout, SoftParams, SoftSystem};
 use manyworlds_sparse::SparseMatrix;
 
+use super::carried::{Carried, CarrierTree};
 use super::chunk::Chunk;
 use super::problem::{Building, Home, Reading, Sides, Worlds};
 use super::shared::Shared;
-use crate::host::{Packed, SoftShape};
+use crate::host::{Carrier, Packed, SoftShape, frame};
+use crate::kinematics::motions as motions_of;
 use crate::{ContactReport, Error, SoftReport};
 
 /// A soft body of a model, compiled.
@@ -66,6 +68,15 @@ pub(super) struct SoftStep {
     tau: Vec<f64>,
     /// In the axes of the displacements, m/s^2.
     gravity: Vec3,
+    /// What its mass does to the tree of that, where it moves.
+    carried: Option<Carried>,
+}
+
+/// The steps of the soft bodies of a world, in the order of the model, and these about a velocity.
+#[derive(Default)]
+pub(super) struct SoftAbout {
+    pub(super) steps: Vec<SoftStep>,
+    pub(super) about: Vec<Linearised>,
 }
 
 /// A step about a velocity.
@@ -77,13 +88,14 @@ pub(super) struct Linearised {
 }
 
 impl SoftStep {
-    /// From a lane's state.
+    /// From a lane's state. `tree`: that of a carrier that moves.
     pub(super) fn new<T: Scalar>(
         shared: &Shared<T>,
         host: &Packed<'_, T>,
         (soft, shape): (&Soft, &SoftShape),
         world: usize,
         state: &[T],
+        tree: Option<&CarrierTree<'_>>,
     ) -> Self {
         let set = shared.host.lanes.trees[soft.tree].set;
         let dims = &shared.sets[set].layout.dims;
@@ -99,10 +111,22 @@ impl SoftStep {
         material.mass_damping = own[soft_param::MASS_DAMPING];
         params.pressures.copy_from_slice(&own[soft_param::PRESSURE..]);
         let gravity = Vec3::from(host.gravity(set, world).map(|x| x.to_f64()));
-        let gravity = shape.carrier.rotation.inverse() * gravity;
-        let mass = soft.system.mass(&params);
         let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
-        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity }
+        let (carrier, carried) = match (shape.carrier, tree) {
+            (Carrier::Fixed(carrier), _) => (carrier, None),
+            (Carrier::Moving(body), tree) => {
+                let place = shared.host.lanes.bodies[body].zip(tree);
+                let carried = place.map(|(place, tree)| {
+                    let masses = soft.system.node_masses(&params);
+                    let carried = Carried::new(tree, place.local, &shape.rest, (&masses, &shape.dofs), (&q, &v));
+                    (tree.frame(place.local), carried)
+                });
+                carried.map_or((Pose::identity(), None), |(carrier, carried)| (carrier, Some(carried)))
+            }
+        };
+        let gravity = carrier.rotation.inverse() * gravity;
+        let mass = soft.system.mass(&params);
+        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity, carried }
     }
 
     /// The step of a body that nothing touches.
@@ -134,6 +158,28 @@ impl SoftStep {
         self.tau[i] + self.mass[i] * self.gravity[i % 3]
     }
 
+    /// Adds what its nodes weigh on the tree that carries it to that one's `A`, row-major, and `b`.
+    pub(super) fn add_to_tree(&self, a: &mut [f64], b: &mut [f64]) {
+        if let Some(carried) = &self.carried {
+            carried.add_to_tree(self.h, &self.gravity, a, b);
+        }
+    }
+
+    /// The body's rows of `A` in the columns of the tree that carries it.
+    pub(super) fn coupling(&self) -> impl Iterator<Item = impl Iterator<Item = f64> + '_> + '_ {
+        self.carried.iter().flat_map(Carried::coupling)
+    }
+
+    /// What its mass does to the tree that carries it, if that moves.
+    pub(super) fn carried(&self) -> Option<&Carried> {
+        self.carried.as_ref()
+    }
+
+    /// Along the axes of the displacements, m/s^2.
+    pub(super) fn gravity(&self) -> &Vec3 {
+        &self.gravity
+    }
+
     /// Mass and weight of each degree of freedom, kg and N.
     pub(super) fn mass_and_weight(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
         self.mass.iter().enumerate().map(|(i, m)| (*m, m * self.gravity[i % 3]))
@@ -150,14 +196,19 @@ impl SoftStep {
         for (i, b) in b.iter_mut().enumerate() {
             *b = self.mass[i] * self.v[i] + h * (force[i] + self.load(i)) + h * h * *b;
         }
+        if let Some(carried) = &self.carried {
+            let still = vec![0.0; carried.n()];
+            b.iter_mut().zip(carried.balance(h, &still)).for_each(|(b, taken)| *b -= taken);
+        }
         matrix.values_mut().iter_mut().for_each(|k| *k *= h * h);
         let damped = 1.0 + h * self.params.material.mass_damping;
         self.mass.iter().enumerate().for_each(|(i, m)| matrix.add_diagonal(i, damped * m));
         Linearised { matrix, b }
     }
 
-    /// `M (v+ - v) - h (f(q + h v+) - alpha M v+ + load)`, which contacts are to give, N s.
-    pub(super) fn momentum(&self, system: &SoftSystem, v: &[f64]) -> Vec<f64> {
+    /// `M (v+ - v) - h (f(q + h v+) - alpha M v+ + load)`, which contacts are to give, N s. `tree`: the velocity after the
+    /// step of the tree that carries it.
+    pub(super) fn momentum(&self, system: &SoftSystem, v: &[f64], tree: &[f64]) -> Vec<f64> {
         let h = self.h;
         let next: Vec<f64> = self.q.iter().zip(v).map(|(q, v)| q + h * v).collect();
         let mut force = vec![0.0; v.len()];
@@ -167,7 +218,11 @@ impl SoftStep {
             let m = self.mass[i];
             m * (v[i] - self.v[i]) - h * (force[i] + self.load(i) - damping * m * v[i])
         };
-        (0..v.len()).map(given).collect()
+        let mut out: Vec<f64> = (0..v.len()).map(given).collect();
+        if let Some(carried) = &self.carried {
+            out.iter_mut().zip(carried.balance(h, tree)).for_each(|(out, taken)| *out += taken);
+        }
+        out
     }
 }
 
@@ -184,9 +239,18 @@ pub(super) fn report<T: Scalar>(
     let reading = Reading::new(chunk, Sides::Whole)?;
     let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
     let steps = worlds.soft(shared, &host, world);
+    // Frames in the buffers are those that the last step began with.
+    let (mut motions, model) = (Vec::new(), &shared.model);
+    if shared.host.soft.iter().any(|shape| matches!(shape.carrier, Carrier::Moving(_))) {
+        motions_of(model, &worlds.q(shared, world), &vec![0.0; model.n_v], &mut motions);
+    }
     let one = |((own, step), shape): ((&Soft, &SoftStep), &SoftShape)| {
         let mut nodes = Vec::new();
-        shape.nodes(|i| step.q[i], &mut nodes);
+        let carrier = match shape.carrier {
+            Carrier::Fixed(pose) => pose,
+            Carrier::Moving(body) => motions[body].pose,
+        };
+        shape.nodes(carrier, |i| step.q[i], &mut nodes);
         let energy = own.system.energy(&step.params, &step.q);
         SoftReport { nodes, volume: own.system.volume(&step.q), energy }
     };
@@ -201,20 +265,44 @@ impl<T: Scalar> Worlds<'_, T> {
             let dims = &shared.sets[place.set].layout.dims;
             let mut state = vec![T::default(); dims.n_state()];
             gather(self.width, world, self.sets[place.set].state, &mut state);
-            SoftStep::new(shared, host, (soft, shape), world, &state)
+            let tree = match shape.carrier {
+                Carrier::Fixed(_) => None,
+                Carrier::Moving(body) => {
+                    shared.host.lanes.bodies[body].map(|place| self.carrier(shared, world, place.tree))
+                }
+            };
+            SoftStep::new(shared, host, (soft, shape), world, &state, tree.as_ref())
         };
         shared.soft.iter().zip(&shared.host.soft).map(of).collect()
     }
 
-    /// The steps of the soft bodies of a world about the velocity that it ended with.
-    pub(super) fn soft_about(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<Linearised> {
+    /// A tree that carries a soft body.
+    fn carrier<'s>(&self, shared: &'s Shared<T>, world: usize, tree: usize) -> CarrierTree<'s> {
+        let place = shared.host.lanes.trees[tree];
+        let (set, own) = (&shared.sets[place.set], &self.sets[place.set]);
+        let dims = &set.layout.dims;
+        let n = dims.n_v as usize;
+        let read = |numbers: &[T], n: usize| self.lane(shared, world, tree, numbers, n);
+        CarrierTree {
+            tree: set.layout.tree(),
+            pose: read(own.pose, POSE * dims.n_body as usize),
+            motion: read(own.motion, SPATIAL * n),
+            v: read(own.state, dims.n_state())[dims.v_at()..dims.v_at() + n].to_vec(),
+        }
+    }
+
+    /// The steps of the soft bodies of a world, and these about the velocity that it ended with.
+    pub(super) fn soft_about(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> SoftAbout {
         if shared.soft.is_empty() {
-            return Vec::new();
+            return SoftAbout::default();
         }
         let after = self.after(shared, world);
-        let each = self.soft(shared, host, world).into_iter().zip(&shared.soft);
-        each.map(|(step, soft)| step.about(&soft.system, &after[shared.model.trees[soft.tree].v.clone()], false))
-            .collect()
+        let steps = self.soft(shared, host, world);
+        let each = steps.iter().zip(&shared.soft);
+        let about = each
+            .map(|(step, soft)| step.about(&soft.system, &after[shared.model.trees[soft.tree].v.clone()], false))
+            .collect();
+        SoftAbout { steps, about }
     }
 
     /// Puts the contacts of soft bodies into a problem.
@@ -223,7 +311,7 @@ impl<T: Scalar> Worlds<'_, T> {
         shared: &Shared<T>,
         host: &Packed<'_, T>,
         world: usize,
-        to: &mut Building,
+        to: &mut Building<'_>,
     ) -> Result<(), ProblemError> {
         let own = &host.worlds[world];
         if own.soft.is_empty() {
@@ -239,11 +327,7 @@ impl<T: Scalar> Worlds<'_, T> {
             let e = [0.0, 0.0, self.normal_bias(shared, host, world, contact, approach)];
             to.builder.constraint(Law::Contact { mu: contact.friction }, e, None)?;
             for side in &sides {
-                if side.dofs.is_empty() {
-                    to.builder.side(side.tree, None, &side.j)?;
-                } else {
-                    to.builder.sparse_side(side.tree, None, &side.dofs, &side.j)?;
-                }
+                to.side(side.tree, None, &side.dofs, &side.j)?;
             }
             to.impulse.extend(own.soft_impulses[index]);
             to.homes.push(Home::Soft { contact: index });
@@ -313,13 +397,18 @@ impl<T: Scalar> Worlds<'_, T> {
         for (side, sign) in contact.sides.iter().zip([-1.0, 1.0]) {
             match side {
                 Side::Rigid { body, .. } => {
-                    if let Some(place) = shared.host.lanes.bodies[*body as usize] {
-                        out.push(self.rigid_side(shared, world, place.tree, place.local, contact.point, &axes));
-                    }
+                    out.extend(self.rigid_side(shared, world, *body as usize, sign, contact.point, &axes));
                 }
                 Side::Soft { soft, nodes, weights } => {
                     let shape = &shared.host.soft[*soft as usize];
-                    let turned = axes.map(|axis| shape.carrier.rotation.inverse() * Vec3::from(axis));
+                    let carrier = match shape.carrier {
+                        Carrier::Fixed(pose) => pose.rotation,
+                        Carrier::Moving(body) => {
+                            out.extend(self.rigid_side(shared, world, body, sign, contact.point, &axes));
+                            self.frame(shared, world, body).rotation
+                        }
+                    };
+                    let turned = axes.map(|axis| carrier.inverse() * Vec3::from(axis));
                     let terms: Vec<(u32, f64)> = nodes
                         .iter()
                         .zip(weights)
@@ -340,31 +429,50 @@ impl<T: Scalar> Worlds<'_, T> {
         out
     }
 
-    /// What a point of a rigid body does to the rows; it is the first side, so with a minus.
+    /// What a point that moves with a rigid body does to the rows; nothing where that stands.
     fn rigid_side(
         &self,
         shared: &Shared<T>,
         world: usize,
-        tree: usize,
         body: usize,
+        sign: f64,
         point: [f64; 3],
         axes: &[[f64; 3]; 3],
-    ) -> SideRows {
+    ) -> Option<SideRows> {
+        let at = shared.host.lanes.bodies[body]?;
+        let place = shared.host.lanes.trees[at.tree];
+        let set = &shared.sets[place.set];
+        let n = set.layout.dims.n_v as usize;
+        let motion = self.lane(shared, world, at.tree, self.sets[place.set].motion, SPATIAL * n);
+        let root = self.pose(shared, world, at.tree, 0);
+        let offset = std::array::from_fn(|k| point[k] - root[k]);
+        let mut j = vec![0.0; 3 * n];
+        let bodies = if sign < 0.0 { [at.local as f64, -1.0] } else { [-1.0, at.local as f64] };
+        jacobian(&set.layout.tree(), &motion, bodies, offset, axes, &mut j);
+        Some(SideRows { tree: at.tree, dofs: Vec::new(), j })
+    }
+
+    /// Numbers of a tree of a world.
+    fn lane(&self, shared: &Shared<T>, world: usize, tree: usize, numbers: &[T], n: usize) -> Vec<f64> {
+        let place = shared.host.lanes.trees[tree];
+        let mut own = vec![T::default(); n];
+        gather(self.width, world * shared.sets[place.set].trees.len() + place.index, numbers, &mut own);
+        own.into_iter().map(Scalar::to_f64).collect()
+    }
+
+    /// World frame of a body of a tree, by its number there.
+    fn pose(&self, shared: &Shared<T>, world: usize, tree: usize, local: usize) -> [f64; POSE] {
         let place = shared.host.lanes.trees[tree];
         let set = &shared.sets[place.set];
         let lane = world * set.trees.len() + place.index;
-        let n = set.layout.dims.n_v as usize;
-        let read = |numbers: &[T], n: usize| -> Vec<f64> {
-            let mut own = vec![T::default(); n];
-            gather(self.width, lane, numbers, &mut own);
-            own.into_iter().map(Scalar::to_f64).collect()
-        };
-        let motion = read(self.sets[place.set].motion, SPATIAL * n);
-        let root = read(self.sets[place.set].pose, POSE * set.layout.dims.n_body as usize);
-        let offset = std::array::from_fn(|k| point[k] - root[k]);
-        let mut j = vec![0.0; 3 * n];
-        jacobian(&set.layout.tree(), &motion, [body as f64, -1.0], offset, axes, &mut j);
-        SideRows { tree, dofs: Vec::new(), j }
+        let (numbers, n) = (self.sets[place.set].pose, POSE * set.layout.dims.n_body as usize);
+        std::array::from_fn(|k| numbers[tile_at(self.width, lane, n, POSE * local + k)].to_f64())
+    }
+
+    /// World frame of a body of the model that is in a tree.
+    fn frame(&self, shared: &Shared<T>, world: usize, body: usize) -> Pose {
+        let place = shared.host.lanes.bodies[body];
+        place.map_or_else(Pose::identity, |at| frame(self.pose(shared, world, at.tree, at.local)))
     }
 }
 

@@ -2,12 +2,13 @@
 
 use manyworlds_collide::ray_meets;
 use manyworlds_dynamics::TreeSet;
-use manyworlds_model::{Frame, Measures, Model, Pose, Quat, Vec3, Zone};
+use manyworlds_model::{Frame, Measures, Model, Vec3, Zone};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::load::{LANE, LoadItem, PLACE};
 use manyworlds_shaders::dynamics::sensors::sensor;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
 
+use super::frame;
 use super::pack::SlotPack;
 use super::world::{Place, World};
 use crate::lanes::LaneMap;
@@ -92,9 +93,9 @@ impl<T: Scalar> LoadPack<T> {
                     if self.shape.wrenches {
                         self.lanes[lane].push(item((SPATIAL * at.local) as u32));
                     }
-                    for (frame, zone, load) in self.shape.zones[tree.index].iter().filter(|zone| zone.0.body == body) {
+                    for (of, zone, load) in self.shape.zones[tree.index].iter().filter(|zone| zone.0.body == body) {
                         let sign = if side == 0 { 1.0 } else { -1.0 };
-                        let stands = placed(pose(number, body)) * frame.pose;
+                        let stands = frame(pose(number, body)) * of.pose;
                         if ray_meets(zone, &stands, contact.point.into(), Vec3::from(contact.normal) * sign) {
                             self.lanes[lane].push(item(*load));
                         }
@@ -117,9 +118,4 @@ impl<T: Scalar> LoadPack<T> {
         // A device binds no empty buffer.
         self.places.resize(self.places.len().max(1), T::default());
     }
-}
-
-fn placed<T: Scalar>(pose: [T; POSE]) -> Pose {
-    let [x, y, z, w, i, j, k] = pose.map(Scalar::to_f64);
-    Pose::from_parts(Vec3::new(x, y, z).into(), Quat::from_quaternion(nalgebra::Quaternion::new(w, i, j, k)))
 }

@@ -16,6 +16,7 @@ use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch};
 use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
+use manyworlds_model::{Pose, Quat, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
 use manyworlds_shaders::index::tile_at;
@@ -30,7 +31,7 @@ use loads::LoadPack;
 pub(crate) use loads::LoadShape;
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
-pub(crate) use soft::SoftShape;
+pub(crate) use soft::{Carrier, SoftShape};
 pub(crate) use surfaces::{Surfaces, compliance, give};
 pub(crate) use world::{Place, World};
 
@@ -249,10 +250,13 @@ impl<T: Scalar> HostStage<T> {
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
                     let found = model.collision.collide_with(pose, &own, &mut bench.scratch, &mut world.contacts);
                     if found.is_ok() && !model.soft.is_empty() {
+                        let stands = |body| frame(unit(model.pose(poses, width, index, body)));
+                        let way = |body| model.way(&speeds, params, width, index, body);
                         model.collide_soft(
                             poses,
                             params,
                             (width, index),
+                            (stands, way),
                             &own,
                             (&mut bench.scratch, &mut bench.nodes),
                             &mut world.soft,
@@ -364,6 +368,12 @@ fn unit<T: Scalar>(pose: [T; POSE]) -> [f64; POSE] {
     pose
 }
 
+/// A frame as geometry takes it: a position, then a quaternion, w first.
+pub(crate) fn frame<T: Scalar>(pose: [T; POSE]) -> Pose {
+    let [x, y, z, w, i, j, k] = pose.map(Scalar::to_f64);
+    Pose::from_parts(Vec3::new(x, y, z).into(), Quat::from_quaternion(nalgebra::Quaternion::new(w, i, j, k)))
+}
+
 /// Whether a tree is part of an island with other trees.
 fn is_shared(organiser: &Organiser, tree: usize) -> bool {
     organiser.plan().island_of.get(tree).is_some_and(|&island| island != NONE)
@@ -417,13 +427,7 @@ impl<T: Scalar> HostModel<T> {
     {
         let (lever, near) = (T::from_f64(self.lever), T::from_f64(0.5 * self.speculative));
         // Of the `local`-th body of a tree: its origin's way and its turn.
-        let own = |tree: usize| {
-            let (set, lane) = self.lane(world, tree);
-            let n = SPEED * self.sets[set].dims.n_body as usize;
-            let [h, ..] = params[set].settings(lane);
-            let (first, ahead, speeds) = (tile_at(width, lane, n, 0), T::from_f64(AHEAD) * h, speeds(set));
-            move |local: usize| [0, 1].map(|k| ahead * speeds[first + (SPEED * local + k) * width])
-        };
+        let own = |tree: usize| self.ways(speeds, params, width, world, tree);
         let is_far = |tree: usize| {
             let own = own(tree);
             let n_body = self.sets[self.lanes.trees[tree].set].dims.n_body as usize;
@@ -438,6 +442,41 @@ impl<T: Scalar> HostModel<T> {
             None => [0.0; 2],
         }));
         true
+    }
+
+    /// How far the bodies of a tree may move and turn within a step, by their number in the tree.
+    fn ways<'p, S: Fn(usize) -> &'p [T]>(
+        &self,
+        speeds: &S,
+        params: &[LaneParams<T>],
+        width: usize,
+        world: usize,
+        tree: usize,
+    ) -> impl Fn(usize) -> [T; 2] + use<'p, T, S>
+    where
+        T: 'p,
+    {
+        let (set, lane) = self.lane(world, tree);
+        let n = SPEED * self.sets[set].dims.n_body as usize;
+        let [h, ..] = params[set].settings(lane);
+        let (first, ahead, speeds) = (tile_at(width, lane, n, 0), T::from_f64(AHEAD) * h, speeds(set));
+        move |local: usize| [0, 1].map(|k| ahead * speeds[first + (SPEED * local + k) * width])
+    }
+
+    /// How far a body may move and turn within a step.
+    fn way<'p>(
+        &self,
+        speeds: &impl Fn(usize) -> &'p [T],
+        params: &[LaneParams<T>],
+        width: usize,
+        world: usize,
+        body: usize,
+    ) -> [f64; 2]
+    where
+        T: 'p,
+    {
+        let Some(place) = self.lanes.bodies[body] else { return [0.0; 2] };
+        self.ways(speeds, params, width, world, place.tree)(place.local).map(Scalar::to_f64)
     }
 
     /// Islands of a world, the place of every contact, and where it was solved in the step before.

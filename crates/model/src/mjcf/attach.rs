@@ -83,6 +83,7 @@ impl Importer<'_> {
                 self.body(body, &inside)?;
             }
         }
+        self.aim();
         self.adjust_masses(before.bodies)?;
         for section in &root.children {
             let tag = section.tag.as_str();

@@ -79,6 +79,8 @@ struct Names {
     textures: HashMap<String, usize>,
     materials: HashMap<String, usize>,
     cameras: HashMap<String, usize>,
+    /// Cameras and lights that point at bodies, which may come later in the file.
+    aims: Vec<visual::Aim>,
     /// Instances of plugins: the plugin's name, and the element with its keys.
     plugins: HashMap<String, (String, Element)>,
     /// Files of other models.
@@ -183,6 +185,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "worldbody") {
             self.world(element)?;
         }
+        self.aim();
         self.list_unused_customs();
         self.adjust_masses(1)?;
         for element in sections(root, "contact") {

@@ -10,7 +10,7 @@ use crate::visual::{
     Camera, Following, GREY, Image, Light, LightKind, Look, Mark, Material, Pattern, Texture, TextureKind,
 };
 use crate::xml::Element;
-use crate::{ModelError, Vec3};
+use crate::{Location, ModelError, Vec3};
 
 /// Angle of view of a camera that says none, degrees.
 const FIELD_OF_VIEW: f64 = 45.0;
@@ -135,7 +135,8 @@ impl Importer<'_> {
 
     pub(super) fn camera(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
         let a = self.defaults.apply(element, place.class)?;
-        let following = self.following(&a)?;
+        let index = self.builder.visual.cameras.len();
+        let following = self.following(&a, Pointing::Camera(index))?;
         let degrees = a.number("fovy", FIELD_OF_VIEW)?;
         if !(degrees > 0.0 && degrees < 180.0) {
             return Err(a.error(format!("`fovy` must be between 0 and 180 degrees, found {degrees}")));
@@ -148,7 +149,6 @@ impl Importer<'_> {
         let pose = place.frame * self.compiler.pose(&a)?;
         let field_of_view = if orthographic { FIELD_OF_VIEW } else { degrees }.to_radians();
         let name = named(element, place);
-        let index = self.builder.visual.cameras.len();
         Self::name(&mut self.names.cameras, element, &name, index)?;
         self.builder.visual.cameras.push(Camera { name, body: place.body, pose, following, field_of_view });
         Ok(())
@@ -159,7 +159,7 @@ impl Importer<'_> {
         if !a.flag("active", true)? {
             return Ok(());
         }
-        let following = self.following(&a)?;
+        let following = self.following(&a, Pointing::Light(self.builder.visual.lights.len()))?;
         let kind = match a.get("type") {
             None if a.flag("directional", false)? => LightKind::Directional,
             Some("directional") => LightKind::Directional,
@@ -190,18 +190,51 @@ impl Importer<'_> {
     }
 
     /// The mode of a camera or light.
-    fn following(&mut self, a: &Attributes) -> Result<Following, ModelError> {
+    fn following(&mut self, a: &Attributes, of: Pointing) -> Result<Following, ModelError> {
         match a.get("mode") {
             None | Some("fixed") => Ok(Following::Fixed),
             Some("track") => Ok(Following::Track),
             Some("trackcom") => Ok(Following::TrackCentre),
             Some(mode @ ("targetbody" | "targetbodycom")) => {
-                self.report.ignore(a.element.location(), format!("looks only: the mode {mode} is taken as fixed"));
+                let target = a.get("target").ok_or_else(|| a.error("`target` is missing"))?.to_owned();
+                let location = a.element.location();
+                self.names.aims.push(Aim { of, target, centre: mode == "targetbodycom", location });
                 Ok(Following::Fixed)
             }
             Some(other) => Err(a.error(format!("unknown mode `{other}`"))),
         }
     }
+
+    /// Points cameras and lights at their bodies, all of which are known now.
+    pub(super) fn aim(&mut self) {
+        for aim in std::mem::take(&mut self.names.aims) {
+            let Some(&body) = self.names.bodies.get(&aim.target) else {
+                let why = format!("looks only: it points at `{}`, and there is no such body", aim.target);
+                self.report.ignore(aim.location, why);
+                continue;
+            };
+            let following = match aim.of {
+                Pointing::Camera(index) => &mut self.builder.visual.cameras[index].following,
+                Pointing::Light(index) => &mut self.builder.visual.lights[index].following,
+            };
+            *following = if aim.centre { Following::TargetCentre(body) } else { Following::Target(body) };
+        }
+    }
+}
+
+/// A camera or light that points at a body.
+pub(super) struct Aim {
+    of: Pointing,
+    target: String,
+    /// Whether at its centre of mass.
+    centre: bool,
+    location: Location,
+}
+
+/// An index into the list of cameras or of lights.
+enum Pointing {
+    Camera(usize),
+    Light(usize),
 }
 
 /// Red, green and blue.

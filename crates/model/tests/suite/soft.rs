@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use manyworlds_model::{
-    Contacting, ImportOptions, Inertial, Loaded, Mat3, Material, MaterialLaw, ModelBuilder, ModelError, Order, Pose,
-    Region, SoftBody, Vec3, from_mjcf_str, load,
+    Contacting, ImportOptions, Loaded, Material, MaterialLaw, Model, ModelBuilder, ModelError, Order, Region, SoftBody,
+    Vec3, from_mjcf_str, load,
 };
 use serde_json::Value;
 
@@ -191,7 +191,6 @@ fn quadratic_gmsh_elements_keep_their_edges() {
 
 #[test]
 fn what_is_not_read_is_refused_by_name() {
-    let world = |inside: &str| format!("<mujoco>\n<worldbody>\n{inside}\n</worldbody></mujoco>");
     let flex = |attributes: &str, children: &str| flexcomp(attributes, &format!("{ELASTIC}{children}"), "");
     let cases: Vec<(String, &[&str])> = vec![
         (world("<flexcomp name=\"f\"/>"), &["m.xml:3", "<flexcomp name=\"f\">", "dim=\"2\" (the default)"]),
@@ -235,16 +234,9 @@ fn what_is_not_read_is_refused_by_name() {
         (flexcomp("", ELASTIC, "<numeric name=\"f:order\" data=\"3\"/>"), &["m.xml:1", "1 or 2, found 3"]),
         (
             world(&format!(
-                "<body name=\"b\"><flexcomp name=\"f\" dim=\"3\" count=\"2 2 2\">{ELASTIC}</flexcomp>\n\
-                 <joint/><geom size=\"1\"/></body>"
-            )),
-            &["m.xml:3", "body 1 \"b\", which moves"],
-        ),
-        (
-            world(&format!(
                 "<body mocap=\"true\"><flexcomp name=\"f\" dim=\"3\" count=\"2 2 2\">{ELASTIC}</flexcomp></body>"
             )),
-            &["m.xml:3", "which moves"],
+            &["m.xml:3", "mocap body 1"],
         ),
         ("<mujoco><deformable><flex/></deformable></mujoco>".into(), &["m.xml:1", "<deformable>"]),
     ];
@@ -360,10 +352,31 @@ fn wrong_soft_bodies_are_refused() {
             "`{wanted}` is missing from: {error}"
         );
     }
-    let mut builder = ModelBuilder::new("soft");
-    let inertial = Inertial { mass: 1.0, com: Vec3::zeros(), inertia: Mat3::identity() };
-    let body = builder.body("cart", 0, Pose::identity(), inertial);
-    builder.joint(manyworlds_model::Joint::new("slide", body, manyworlds_model::JointKind::Slide));
-    builder.soft_body(SoftBody { body, ..pair() });
-    assert!(builder.build().expect_err("moves").to_string().contains("which moves"));
+}
+
+fn world(inside: &str) -> String {
+    format!("<mujoco>\n<worldbody>\n{inside}\n</worldbody></mujoco>")
+}
+
+/// Degrees of freedom of a soft body on a body that moves follow those of that body's tree.
+#[test]
+fn soft_bodies_on_fingers_follow_their_trees() {
+    let finger = |name: &str| {
+        format!(
+            "<body name=\"{name}\"><joint name=\"{name}\" type=\"slide\"/><geom size=\"1\"/>\
+             <flexcomp name=\"{name}\" dim=\"3\" count=\"2 2 2\">{ELASTIC}<pin id=\"0\"/></flexcomp></body>"
+        )
+    };
+    let still = format!("<flexcomp name=\"s\" dim=\"3\" count=\"2 2 2\">{ELASTIC}</flexcomp>");
+    let bodies = format!("{}{still}{}", finger("a"), finger("b"));
+    let model = read(&world(&bodies), "").unwrap().model;
+    let spans = |model: &Model| -> Vec<_> { model.soft.iter().map(|soft| soft.v.clone()).collect() };
+    assert_eq!(spans(&model), [1..22, 22..46, 47..68]);
+    assert_eq!((model.joints[0].v_start, model.joints[1].v_start), (0, 46));
+    // Fingers that are coupled are one tree, and what that carries comes at once behind it.
+    let coupling = "<equality><joint joint1=\"a\" joint2=\"b\"/></equality>";
+    let coupled = world(&bodies).replace("</mujoco>", &format!("{coupling}</mujoco>"));
+    let model = read(&coupled, "").unwrap().model;
+    assert_eq!(spans(&model), [2..23, 44..68, 23..44]);
+    assert_eq!((model.joints[0].v_start, model.joints[1].v_start, model.n_v), (0, 1, 68));
 }

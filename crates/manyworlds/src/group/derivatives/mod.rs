@@ -98,7 +98,9 @@ impl<T: Scalar> Group<T> {
 impl<T: Scalar> Differentiable for Group<T> {
     fn keep_steps(&mut self, on: bool) -> Result<(), Error> {
         if !on {
-            self.chunks.iter_mut().for_each(|chunk| chunk.before = None);
+            if self.shared.soft.is_empty() {
+                self.chunks.iter_mut().for_each(|chunk| chunk.before = None);
+            }
             return Ok(());
         }
         if self.shared.slop != 0.0 {

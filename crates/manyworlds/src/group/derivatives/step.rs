@@ -295,6 +295,11 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         }
         let mut soft = Vec::with_capacity(shared.soft.len());
         for index in 0..shared.soft.len() {
+            if !shared.carrier_dofs(index).is_empty() {
+                let name = &model.soft[index].name;
+                let why = format!("soft body \"{name}\" stands on a body that moves: its derivatives are not known");
+                return Err(Error::NoProblem { world, why });
+            }
             match self.soft(shared, world, index, &mut after)? {
                 Ok(own) => soft.push(own),
                 // Nothing of the world is linearised then.
@@ -305,7 +310,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         if !soft.is_empty() {
             first.extend(model.trees.iter().map(|tree| tree.v.start));
             self.soft_contacts(shared, geometry, world, &trees, &mut contacts);
-            if shared.host.soft.iter().any(|shape| shape.carrier.rotation.angle() != 0.0) {
+            if shared.host.soft.iter().any(|shape| shape.is_turned()) {
                 problem = Some("a soft body that stands on a turned body".into());
             }
         }
@@ -328,7 +333,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let mut state = vec![T::default(); dims.n_state()];
         gather(chunk.store.tile(), world, before, &mut state);
         let host = chunk.host.packed();
-        let step = SoftStep::new(shared, &host, (own, &shared.host.soft[index]), world, &state);
+        let step = SoftStep::new(shared, &host, (own, &shared.host.soft[index]), world, &state, None);
         let tree = &shared.model.trees[own.tree];
         let ended = self.numbers(&self.sets[set].states, world, dims.n_state());
         tree.q.clone().zip(ended.some(0, tree.q.len())).for_each(|(to, x)| after.q[to] = x);

@@ -44,6 +44,7 @@ pub(super) fn nonlinear<T: Scalar>(
         return None;
     }
     let span = |soft: usize| shared.model.trees[shared.soft[soft].tree].v.clone();
+    let tree = |soft: usize| shared.carrier_dofs(soft);
     let mut v = before.clone();
     let mut memory = Some(memory);
     let (mut impulse, mut last) = (None, f64::INFINITY);
@@ -53,8 +54,9 @@ pub(super) fn nonlinear<T: Scalar>(
             let each = steps.iter().zip(&shared.soft).enumerate();
             each.map(|(i, (step, soft))| step.about(&soft.system, &v[span(i)], projected)).collect()
         };
-        let problem_of =
-            |projected, memory| worlds.world(shared, host, world, memory, shared.solver.responds(), about(projected));
+        let problem_of = |projected, memory| {
+            worlds.world(shared, host, world, memory, shared.solver.responds(), (&steps, about(projected)))
+        };
         // Where a stretched or buckled body has no positive definite matrix, its elements are made so: that only slows the
         // rounds down.
         let mut problem = match problem_of(false, memory.take().unwrap_or_default()) {
@@ -74,7 +76,7 @@ pub(super) fn nonlinear<T: Scalar>(
         let push = problem.problem.generalized_impulse(&outcome.lambda);
         let left = |v: &[f64]| -> f64 {
             let square = |(i, step): (usize, &SoftStep)| -> f64 {
-                let given = step.momentum(&shared.soft[i].system, &v[span(i)]);
+                let given = step.momentum(&shared.soft[i].system, &v[span(i)], &v[tree(i)]);
                 given.iter().zip(&push[span(i)]).map(|(p, j)| (p - j).powi(2)).sum()
             };
             steps.iter().enumerate().map(square).sum::<f64>().sqrt()

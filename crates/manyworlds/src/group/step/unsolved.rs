@@ -366,7 +366,8 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         history: false,
     };
     let Round { mut problem, mut outcome, relaxed, momentum } = if shared.soft.is_empty() {
-        let mut problem = worlds.world(shared, host, world, memory, shared.solver.responds(), Vec::new()).ok()?;
+        let mut problem =
+            worlds.world(shared, host, world, memory, shared.solver.responds(), (&[], Vec::new())).ok()?;
         if problem.impulse.iter().all(|x| x.is_finite()) {
             problem.problem.warm_start.copy_from_slice(&problem.impulse);
         }

@@ -1,0 +1,215 @@
+//! `manyworlds view`: worlds in a window, or a film of them where there is none.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use manyworlds_render::{Camera, Format, Renderer, Scene, Size, Viewpoint};
+use serde::Serialize;
+
+use crate::args::{ModelArgs, OutputArgs, RunArgs};
+use crate::failure::Failure;
+use crate::output;
+use crate::picture::{self, ArrowScale, Moment};
+
+// Pushing needs a mouse, and its test does not.
+#[cfg(any(feature = "window", test))]
+mod push;
+mod simulation;
+#[cfg(feature = "window")]
+mod window;
+
+use simulation::Simulation;
+
+/// Options of `view`.
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  manyworlds view humanoid
+  manyworlds view half-cheetah --worlds 9
+  manyworlds view my_robot.xml --seconds 10 --out walk.gif
+Where the program was built with a window (cargo run --release --features window -- view humanoid) and there is a display, a
+window opens. Else, and with --out, a film is written: an .mp4 where the program ffmpeg is there, a .gif elsewhere.
+
+In the window: drag a body to push it by a spring, drag beside it to turn the camera, with the right button to move it; the
+wheel goes nearer and away. Space pauses, the right arrow takes one step, + and - change the speed, C shows contacts, R starts
+again, Escape ends. The title has the certificate of the last step and the times of its longest stages.")]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Writes a film here rather than open a window
+    #[arg(long, value_name = "FILE.gif|mp4")]
+    out: Option<PathBuf>,
+    /// Length of the film, s
+    #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
+    seconds: f64,
+    /// Worlds, side by side
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    worlds: usize,
+    /// Largest random control beside the start's; several worlds of a built-in scene have its own default, others none
+    #[arg(long, value_name = "X")]
+    controls: Option<f64>,
+    /// State to start from (JSON, as in `sim`)
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// A camera of the file, by name or number; one that shows everything that moves when absent
+    #[arg(long, value_name = "NAME")]
+    camera: Option<String>,
+    /// Draws contacts: arrows are impulses, colours penetrations
+    #[arg(long)]
+    contacts: bool,
+    /// The window waits at the start
+    #[arg(long)]
+    paused: bool,
+    /// Width and height, pixels
+    #[arg(long, value_name = "WxH", default_value = "640x480")]
+    size: Size,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What `view` prints of a film.
+#[derive(Serialize)]
+struct Report {
+    model: String,
+    file: String,
+    worlds: usize,
+    pictures: usize,
+    time: f64,
+    adapter: String,
+    #[serde(flatten)]
+    arrows: Option<ArrowScale>,
+    /// How to look at it.
+    look: String,
+}
+
+/// Opens a window, or writes a film.
+pub(crate) fn view(args: &ViewArgs) -> Result<(), Failure> {
+    args.run.set_threads()?;
+    if !(args.seconds >= 0.0 && args.seconds.is_finite()) {
+        return Err(Failure::Input(format!("--seconds {}: expected a finite time, 0 or more", args.seconds)));
+    }
+    let film = args.out.as_ref().map(|path| (path.clone(), Format::of(path)));
+    let simulation = Simulation::new(&args.model, &args.run, args.state.as_ref(), args.worlds, args.controls)?;
+    let viewpoint =
+        args.camera.as_ref().map(|name| Viewpoint::find(&simulation.model, name, &simulation.initial())).transpose()?;
+    match film {
+        Some((path, format)) => {
+            let format = format?;
+            if !format.is_film() {
+                return Err(Failure::Input(format!("--out {}: a film is a .gif or an .mp4", path.display())));
+            }
+            record(args, simulation, viewpoint, &path, format, String::new())
+        }
+        None => open(args, simulation, viewpoint),
+    }
+}
+
+/// A window, or a film beside it and the reason why there is none.
+#[cfg(feature = "window")]
+fn open(args: &ViewArgs, simulation: Simulation, viewpoint: Option<Viewpoint>) -> Result<(), Failure> {
+    match window::events() {
+        Ok(events) => window::run(events, args, simulation, viewpoint),
+        Err(reason) => record_here(args, simulation, viewpoint, format!("No window: {reason}.")),
+    }
+}
+
+/// A film, and how to have a window.
+#[cfg(not(feature = "window"))]
+fn open(args: &ViewArgs, simulation: Simulation, viewpoint: Option<Viewpoint>) -> Result<(), Failure> {
+    let why = "For a window, build with one: cargo run --release --features window -- view".to_owned();
+    record_here(args, simulation, viewpoint, format!("{why} {}", args.model.model))
+}
+
+/// A film in the current directory, of the model's name.
+fn record_here(
+    args: &ViewArgs,
+    simulation: Simulation,
+    viewpoint: Option<Viewpoint>,
+    why: String,
+) -> Result<(), Failure> {
+    let format = Format::of_films();
+    let stem = Path::new(&args.model.model).file_stem().unwrap_or_default();
+    let path = Path::new(stem).with_extension(format.extension());
+    record(args, simulation, viewpoint, &path, format, why)
+}
+
+/// Writes a film.
+fn record(
+    args: &ViewArgs,
+    mut simulation: Simulation,
+    viewpoint: Option<Viewpoint>,
+    path: &Path,
+    format: Format,
+    why: String,
+) -> Result<(), Failure> {
+    let mut renderer = Renderer::open(Scene::new(&simulation.model), args.size)?;
+    let n = (args.seconds / format.interval()) as usize + 1;
+    picture::fits("--seconds", &args.seconds.to_string(), n as u64, args.size)?;
+    let mut film: Vec<Vec<Moment>> = Vec::new();
+    let bar = output::progress(n as u64, "stepping");
+    for picture in 0..n {
+        while simulation.time() < picture as f64 * format.interval() - 1e-9 {
+            simulation.step()?;
+        }
+        film.push(simulation.moments(args.contacts)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    let all: Vec<_> = film.iter().flatten().map(|moment| &moment.placed).collect();
+    let framed = renderer.frame(&all, viewpoint.is_none());
+    let arrows = args.contacts.then(|| ArrowScale::of(film.iter().flatten(), framed.radius));
+    let bar = output::progress(n as u64, "drawing");
+    let mut pictures = Vec::with_capacity(n);
+    for moments in &film {
+        let camera = seen(viewpoint.as_ref(), moments, &framed);
+        let drawn = drawn(&simulation, moments, arrows.as_ref());
+        pictures.push(renderer.draw(&drawn.0, &drawn.1, &camera)?);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    format.write(path, &pictures)?;
+    let file = path.display().to_string();
+    let look = format!("Look at {file} with a film player or a browser: xdg-open {file}. {why}");
+    let report = Report {
+        model: simulation.model.name.clone(),
+        worlds: args.worlds,
+        pictures: pictures.len(),
+        time: simulation.time(),
+        adapter: renderer.adapter().to_owned(),
+        arrows,
+        look: look.trim().to_owned(),
+        file,
+    };
+    output::print(args.output.json, &report, human)
+}
+
+/// From where worlds are seen: a camera of the file goes with the first.
+fn seen(viewpoint: Option<&Viewpoint>, moments: &[Moment], framed: &Camera) -> Camera {
+    viewpoint.map_or(*framed, |viewpoint| viewpoint.camera(&moments[0].placed, framed))
+}
+
+/// What is drawn of worlds.
+fn drawn(
+    simulation: &Simulation,
+    moments: &[Moment],
+    scale: Option<&ArrowScale>,
+) -> (Vec<manyworlds_render::Placed>, Vec<manyworlds_render::Arrow>) {
+    let arrows = scale.map(|scale| moments.iter().flat_map(|moment| scale.arrows(&simulation.model, moment)).collect());
+    (moments.iter().map(|moment| moment.placed.clone()).collect(), arrows.unwrap_or_default())
+}
+
+fn human(report: &Report) -> String {
+    let mut table = output::pairs([
+        ("model", report.model.clone()),
+        ("worlds", report.worlds.to_string()),
+        ("pictures", format!("{} of {:.2} s", report.pictures, report.time)),
+        ("drawn by", report.adapter.clone()),
+        ("file", report.file.clone()),
+    ]);
+    if let Some(arrows) = &report.arrows {
+        table.add_row(["arrows".to_owned(), arrows.text()]);
+    }
+    format!("{table}\n{}", report.look)
+}

@@ -1,0 +1,439 @@
+//! The window of `view`: a simulation in real time, a camera and bodies moved by the mouse.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use manyworlds::model::Vec3;
+use manyworlds::wgpu;
+use manyworlds::{FieldId, GpuDevice, Summary};
+use manyworlds_render::{Arrow, Camera, Renderer, Scene, Size, Viewpoint};
+use winit::application::ApplicationHandler;
+use winit::dpi::PhysicalSize;
+use winit::event::{ElementState, KeyEvent, MouseButton, MouseScrollDelta, WindowEvent};
+use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop};
+use winit::keyboard::{Key, NamedKey};
+use winit::window::{Window, WindowId};
+
+use super::push::Push;
+use super::simulation::Simulation;
+use super::{ViewArgs, drawn, seen};
+use crate::failure::Failure;
+use crate::picture::{ArrowScale, Moment};
+
+/// Longest time for steps between two pictures: where the machine is slower than real time, so is the simulation.
+const MOST: Duration = Duration::from_millis(40);
+/// Time between two titles.
+const TITLE: Duration = Duration::from_millis(500);
+/// Turn of the camera by a drag across the window's height, rad.
+const TURN: f64 = 3.0;
+/// Stages in the title: the longest.
+const STAGES: usize = 3;
+
+/// What the window's system sends.
+///
+/// # Errors
+/// Why there is no window: most often there is no display.
+pub(super) fn events() -> Result<EventLoop<()>, String> {
+    EventLoop::new().map_err(|error| error.to_string())
+}
+
+/// Shows a simulation until its window is closed.
+pub(super) fn run(
+    events: EventLoop<()>,
+    args: &ViewArgs,
+    simulation: Simulation,
+    viewpoint: Option<Viewpoint>,
+) -> Result<(), Failure> {
+    let mut viewer = Viewer {
+        args,
+        simulation,
+        viewpoint,
+        shown: None,
+        camera: Camera::looking(Vec3::new(1.0, -1.0, 1.0), Vec3::zeros(), 1.0),
+        framed: false,
+        contacts: args.contacts,
+        scale: None,
+        paused: args.paused,
+        speed: 1.0,
+        behind: 0.0,
+        before: Instant::now(),
+        cursor: [0.0; 2],
+        drag: None,
+        titled: Instant::now(),
+        timed: 0,
+        moments: Vec::new(),
+        failure: None,
+    };
+    viewer.simulation.batch.time_stages(true);
+    events.run_app(&mut viewer).map_err(|error| Failure::Input(format!("the window: {error}")))?;
+    viewer.failure.map_or(Ok(()), Err)
+}
+
+/// A window and what is shown in it.
+struct Viewer<'a> {
+    args: &'a ViewArgs,
+    simulation: Simulation,
+    /// The camera of the file that is seen through, until the mouse takes over.
+    viewpoint: Option<Viewpoint>,
+    shown: Option<Shown>,
+    camera: Camera,
+    /// Whether the camera has looked for what there is to see.
+    framed: bool,
+    contacts: bool,
+    /// What arrows stand for, once there was a contact.
+    scale: Option<ArrowScale>,
+    paused: bool,
+    /// Simulated seconds a second.
+    speed: f64,
+    /// Time that is still to be simulated, s.
+    behind: f64,
+    before: Instant,
+    /// Where the mouse is: x and y from -1 to 1, to the right and upward.
+    cursor: [f64; 2],
+    drag: Option<Drag>,
+    titled: Instant,
+    /// Steps when the title was written.
+    timed: u64,
+    moments: Vec<Moment>,
+    failure: Option<Failure>,
+}
+
+/// What a pressed button of the mouse does.
+#[derive(Clone, Copy)]
+enum Drag {
+    Orbit,
+    Pan,
+    /// Of a body of a world.
+    Push(usize, Push),
+}
+
+/// A window that is drawn on.
+struct Shown {
+    window: Arc<Window>,
+    surface: wgpu::Surface<'static>,
+    configuration: wgpu::SurfaceConfiguration,
+    device: Arc<GpuDevice>,
+    renderer: Renderer,
+}
+
+impl Shown {
+    fn open(events: &ActiveEventLoop, simulation: &Simulation, size: Size) -> Result<Self, Failure> {
+        let failed = |error: &dyn std::fmt::Display| Failure::Input(format!("the window: {error}"));
+        let attributes = Window::default_attributes()
+            .with_title(simulation.model.name.clone())
+            .with_inner_size(PhysicalSize::new(size.width, size.height));
+        let window = Arc::new(events.create_window(attributes).map_err(|e| failed(&e))?);
+        let mut descriptor = wgpu::InstanceDescriptor::new_with_display_handle(Box::new(events.owned_display_handle()));
+        descriptor.backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;
+        let instance = wgpu::Instance::new(descriptor);
+        let surface = instance.create_surface(Arc::clone(&window)).map_err(|e| failed(&e))?;
+        let options = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            compatible_surface: Some(&surface),
+            ..wgpu::RequestAdapterOptions::default()
+        };
+        let adapter = pollster::block_on(instance.request_adapter(&options)).map_err(|e| failed(&e))?;
+        let (device, queue) =
+            pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor::default())).map_err(|e| failed(&e))?;
+        let actual = window.inner_size();
+        let mut configuration = surface
+            .get_default_config(&adapter, actual.width.max(1), actual.height.max(1))
+            .ok_or_else(|| failed(&"the adapter cannot draw on it"))?;
+        // Colours are computed as intensities; the format turns them into bytes of sRGB.
+        let formats = surface.get_capabilities(&adapter).formats;
+        if let Some(format) = formats.into_iter().find(wgpu::TextureFormat::is_srgb) {
+            configuration.format = format;
+        }
+        configuration.present_mode = wgpu::PresentMode::Fifo;
+        surface.configure(&device, &configuration);
+        let device = GpuDevice::from_existing(device, queue);
+        let size = Size { width: configuration.width, height: configuration.height };
+        let renderer =
+            Renderer::with_format(Arc::clone(&device), Scene::new(&simulation.model), size, configuration.format)?;
+        Ok(Self { window, surface, configuration, device, renderer })
+    }
+
+    fn resize(&mut self, size: PhysicalSize<u32>) -> Result<(), Failure> {
+        // A window that is put away has no size.
+        if size.width == 0 || size.height == 0 {
+            return Ok(());
+        }
+        let [width, height] = [size.width, size.height].map(|side| side.min(Size::MOST));
+        (self.configuration.width, self.configuration.height) = (width, height);
+        self.surface.configure(&self.device.device, &self.configuration);
+        Ok(self.renderer.resize(Size { width, height })?)
+    }
+
+    fn size(&self) -> Size {
+        Size { width: self.configuration.width, height: self.configuration.height }
+    }
+}
+
+impl Viewer<'_> {
+    /// Steps for as long as passed since the last picture.
+    fn advance(&mut self) -> Result<(), Failure> {
+        let now = Instant::now();
+        let passed = std::mem::replace(&mut self.before, now).elapsed().as_secs_f64();
+        if self.paused {
+            return Ok(());
+        }
+        self.behind += passed * self.speed;
+        while self.behind >= self.simulation.h {
+            self.step()?;
+            self.behind -= self.simulation.h;
+            if now.elapsed() > MOST {
+                self.behind = 0.0;
+            }
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), Failure> {
+        let simulation = &mut self.simulation;
+        let n_v = simulation.model.n_v;
+        let mut tau = simulation.start.0.tau.repeat(simulation.shifts.len());
+        if let Some(Drag::Push(world, mut push)) = self.drag {
+            push.to -= simulation.shifts[world];
+            let state = simulation.batch.state(world)?;
+            push.add_force(&simulation.model, &state, &mut tau[world * n_v..(world + 1) * n_v]);
+        }
+        simulation.batch.write(0, FieldId::Force, &tau)?;
+        simulation.step()
+    }
+
+    fn draw(&mut self) -> Result<(), Failure> {
+        let Some(shown) = &mut self.shown else { return Ok(()) };
+        self.moments = self.simulation.moments(self.contacts)?;
+        if !std::mem::replace(&mut self.framed, true) {
+            let all: Vec<_> = self.moments.iter().map(|moment| &moment.placed).collect();
+            self.camera = shown.renderer.frame(&all, self.viewpoint.is_none());
+        }
+        if self.scale.is_none() && self.moments.iter().any(|moment| !moment.contacts.is_empty()) {
+            self.scale = Some(ArrowScale::of(self.moments.iter(), self.camera.radius));
+        }
+        let camera = seen(self.viewpoint.as_ref(), &self.moments, &self.camera);
+        let (placed, mut arrows) = drawn(&self.simulation, &self.moments, self.scale.as_ref());
+        if let Some(Drag::Push(world, push)) = self.drag {
+            let from = push.held(&placed[world]);
+            let radius = 0.006 * self.camera.radius;
+            arrows.push(Arrow { from, way: push.to - from, radius, colour: [0x30, 0x30, 0x30] });
+        }
+        let texture = match shown.surface.get_current_texture() {
+            wgpu::CurrentSurfaceTexture::Success(texture) | wgpu::CurrentSurfaceTexture::Suboptimal(texture) => texture,
+            wgpu::CurrentSurfaceTexture::Outdated => return shown.resize(shown.window.inner_size()),
+            wgpu::CurrentSurfaceTexture::Timeout | wgpu::CurrentSurfaceTexture::Occluded => return Ok(()),
+            lost => return Err(Failure::Input(format!("the window: {lost:?}"))),
+        };
+        let view = texture.texture.create_view(&wgpu::TextureViewDescriptor::default());
+        shown.renderer.draw_on(&view, &placed, &arrows, &camera)?;
+        shown.device.queue.present(texture);
+        if self.titled.elapsed() > TITLE {
+            let title = self.title()?;
+            if let Some(shown) = &self.shown {
+                shown.window.set_title(&title);
+            }
+        }
+        Ok(())
+    }
+
+    /// Time, certificate and the longest stages.
+    fn title(&mut self) -> Result<String, Failure> {
+        self.titled = Instant::now();
+        let certificate = self.simulation.certificate()?;
+        let steps = (self.simulation.steps - std::mem::replace(&mut self.timed, self.simulation.steps)).max(1) as f64;
+        let mut stages = self.simulation.batch.stage_ms();
+        self.simulation.batch.time_stages(true);
+        let all: f64 = stages.iter().map(|(_, ms)| ms / steps).sum();
+        stages.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let longest: Vec<_> =
+            stages.iter().take(STAGES).map(|(name, ms)| format!("{name} {:.2}", ms / steps)).collect();
+        let state = if self.paused { "paused".to_owned() } else { format!("{}x", self.speed) };
+        let failed =
+            if certificate.failed > 0 { format!(", {} worlds stopped", certificate.failed) } else { String::new() };
+        Ok(format!(
+            "{}: {:.2} s, {state} | {} contacts, residual {:.1e} N s, {:.1e} m deep{failed} | {all:.2} ms a step: {}",
+            self.simulation.model.name,
+            self.simulation.time(),
+            certificate.contacts,
+            certificate.residual,
+            certificate.penetration,
+            longest.join(", ")
+        ))
+    }
+
+    /// A key that was pressed.
+    fn key(&mut self, events: &ActiveEventLoop, key: &Key) -> Result<(), Failure> {
+        match key.as_ref() {
+            Key::Named(NamedKey::Escape) | Key::Character("q") => events.exit(),
+            Key::Named(NamedKey::Space) => self.paused = !self.paused,
+            Key::Named(NamedKey::ArrowRight) => {
+                self.paused = true;
+                self.step()?;
+            }
+            Key::Character("+" | "=") => self.speed = (self.speed * 2.0).min(64.0),
+            Key::Character("-") => self.speed = (self.speed / 2.0).max(1.0 / 64.0),
+            Key::Character("c") => self.contacts = !self.contacts,
+            Key::Character("r") => {
+                self.drag = None;
+                self.behind = 0.0;
+                self.simulation.restart()?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What a press of the left button takes hold of: the nearest body under the mouse, or the camera.
+    fn take(&self) -> Drag {
+        let Some(shown) = &self.shown else { return Drag::Orbit };
+        let camera = seen(self.viewpoint.as_ref(), &self.moments, &self.camera);
+        let ray = camera.ray(self.cursor, shown.size());
+        let hit = |(world, moment): (usize, &Moment)| {
+            let (body, at) = shown.renderer.scene().hit(&moment.placed, camera.eye, ray)?;
+            Some((world, body, at))
+        };
+        let away = |at: &Vec3| (at - camera.eye).norm();
+        let nearest = self.moments.iter().enumerate().filter_map(hit).min_by(|a, b| away(&a.2).total_cmp(&away(&b.2)));
+        let push = nearest.and_then(|(world, body, at)| {
+            let pose = self.moments[world].placed.poses[body];
+            Some(Drag::Push(world, Push::grab(&self.simulation.model, body, &pose, at)?))
+        });
+        push.unwrap_or(Drag::Orbit)
+    }
+
+    /// The mouse moved: what it holds moves along.
+    fn moved(&mut self, to: [f64; 2]) {
+        let Some(shown) = &self.shown else { return };
+        let size = shown.size();
+        let by = [to[0] - self.cursor[0], to[1] - self.cursor[1]].map(|x| x / 2.0);
+        let aspect = f64::from(size.width) / f64::from(size.height);
+        self.cursor = to;
+        if matches!(self.drag, Some(Drag::Orbit | Drag::Pan)) {
+            self.own_camera();
+        }
+        match &mut self.drag {
+            None => {}
+            Some(Drag::Orbit) => self.camera = self.camera.orbited(TURN * aspect * by[0], TURN * by[1]),
+            Some(Drag::Pan) => self.camera = self.camera.panned(-aspect * by[0], -by[1]),
+            Some(Drag::Push(_, push)) => {
+                // In the plane through the point that faces the camera.
+                let camera = seen(self.viewpoint.as_ref(), &self.moments, &self.camera);
+                let [_, _, back] = camera.axes();
+                let ray = camera.ray(to, size);
+                let depth = (push.to - camera.eye).dot(&back) / ray.dot(&back);
+                push.to = camera.eye + ray * depth;
+            }
+        }
+    }
+
+    /// From a camera of the file to one that the mouse moves.
+    fn own_camera(&mut self) {
+        if self.viewpoint.is_some() && !self.moments.is_empty() {
+            let camera = seen(self.viewpoint.as_ref(), &self.moments, &self.camera);
+            self.camera = Camera::looking(camera.eye, camera.middle, camera.radius);
+            self.viewpoint = None;
+        }
+    }
+
+    fn window_event(&mut self, events: &ActiveEventLoop, event: WindowEvent) -> Result<(), Failure> {
+        match event {
+            WindowEvent::CloseRequested => events.exit(),
+            WindowEvent::Resized(size) => {
+                if let Some(shown) = &mut self.shown {
+                    shown.resize(size)?;
+                }
+            }
+            WindowEvent::RedrawRequested => {
+                self.advance()?;
+                self.draw()?;
+            }
+            WindowEvent::KeyboardInput {
+                event: KeyEvent { logical_key, state: ElementState::Pressed, .. }, ..
+            } => {
+                self.key(events, &logical_key)?;
+            }
+            WindowEvent::CursorMoved { position, .. } => {
+                if let Some(size) = self.shown.as_ref().map(Shown::size) {
+                    let across = |at: f64, side: u32| 2.0 * at / f64::from(side) - 1.0;
+                    self.moved([across(position.x, size.width), -across(position.y, size.height)]);
+                }
+            }
+            WindowEvent::MouseInput { state: ElementState::Released, .. } => self.drag = None,
+            WindowEvent::MouseInput { button: MouseButton::Left, .. } => self.drag = Some(self.take()),
+            WindowEvent::MouseInput { .. } => self.drag = Some(Drag::Pan),
+            WindowEvent::MouseWheel { delta, .. } => {
+                let lines = match delta {
+                    MouseScrollDelta::LineDelta(_, lines) => f64::from(lines),
+                    MouseScrollDelta::PixelDelta(pixels) => pixels.y / 40.0,
+                };
+                self.own_camera();
+                self.camera = self.camera.zoomed(0.9_f64.powf(lines));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Simulation {
+    /// Back to the start.
+    fn restart(&mut self) -> Result<(), Failure> {
+        self.steps = 0;
+        self.start.apply(&mut self.batch)
+    }
+
+    /// The worst of all worlds: contacts, residual, penetration, and how many stopped.
+    fn certificate(&mut self) -> Result<Certificate, Failure> {
+        let mut all: Vec<Summary> = Vec::new();
+        self.batch.summaries(&mut all)?;
+        let most = |of: fn(&Summary) -> f64| all.iter().map(of).fold(0.0, f64::max);
+        Ok(Certificate {
+            contacts: all.iter().map(|summary| summary.contacts).sum(),
+            residual: most(|summary| summary.residual),
+            penetration: most(|summary| summary.penetration),
+            failed: all.iter().filter(|summary| summary.failed()).count(),
+        })
+    }
+}
+
+/// What is said of the last step of all worlds.
+#[derive(Debug, Clone, Copy, Default)]
+struct Certificate {
+    contacts: u32,
+    /// N s
+    residual: f64,
+    /// m
+    penetration: f64,
+    failed: usize,
+}
+
+impl ApplicationHandler for Viewer<'_> {
+    fn resumed(&mut self, events: &ActiveEventLoop) {
+        if self.shown.is_some() {
+            return;
+        }
+        events.set_control_flow(ControlFlow::Poll);
+        match Shown::open(events, &self.simulation, self.args.size) {
+            Ok(shown) => self.shown = Some(shown),
+            Err(failure) => {
+                self.failure = Some(failure);
+                events.exit();
+            }
+        }
+        self.before = Instant::now();
+    }
+
+    fn window_event(&mut self, events: &ActiveEventLoop, _: WindowId, event: WindowEvent) {
+        if let Err(failure) = Viewer::window_event(self, events, event) {
+            self.failure = Some(failure);
+            events.exit();
+        }
+    }
+
+    fn about_to_wait(&mut self, _: &ActiveEventLoop) {
+        // Drawing waits for the display, and so does this loop.
+        if let Some(shown) = &self.shown {
+            shown.window.request_redraw();
+        }
+    }
+}
