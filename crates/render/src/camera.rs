@@ -107,6 +107,16 @@ impl Camera {
         (self.rotation * Vec3::new(x * half * aspect, y * half, -1.0)).normalize()
     }
 
+    /// The five planes that bound what it sees, by inward normals and points: left, right, lower, upper and nearest.
+    pub(crate) fn pyramid(&self, size: Size) -> [(Vec3, Vec3); 5] {
+        let [right, up, back] = self.axes();
+        let y = (self.field_of_view / 2.0).tan();
+        let x = y * f64::from(size.width) / f64::from(size.height);
+        let near = self.eye - back * self.depths()[0];
+        let plane = |normal: Vec3| (normal.normalize(), self.eye);
+        [plane(right - back * x), plane(-right - back * x), plane(up - back * y), plane(-up - back * y), (-back, near)]
+    }
+
     /// Distance of what it looks at, m.
     pub(crate) fn distance(&self) -> f64 {
         (self.eye - self.middle).norm().max(self.radius)

@@ -9,6 +9,7 @@ mod renderer;
 mod scene;
 mod shapes;
 mod targets;
+mod tiles;
 mod viewpoint;
 
 pub use camera::Camera;
@@ -17,4 +18,5 @@ pub use file::Format;
 pub use picture::{Picture, Size};
 pub use renderer::Renderer;
 pub use scene::{Arrow, Placed, Scene};
+pub use tiles::{Observations, Observer};
 pub use viewpoint::Viewpoint;

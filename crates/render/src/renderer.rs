@@ -23,7 +23,7 @@ const SHADOW: u32 = 2048;
 /// Part of the range of depths that is for arrows.
 const ARROWS: f32 = 0.1;
 /// To the light.
-const LIGHT: [f64; 3] = [-0.45, -0.4, 1.0];
+pub(crate) const LIGHT: [f64; 3] = [-0.45, -0.4, 1.0];
 
 /// Draws pictures of one scene in one size.
 #[derive(Debug)]
@@ -74,11 +74,7 @@ impl Renderer {
     /// # Errors
     /// If there is no adapter, or its device reports an error.
     pub fn open(scene: Scene, size: Size) -> Result<Self, RenderError> {
-        let device = GpuDevice::open(&DeviceOptions::default()).map_err(|error| match error {
-            GpuError::NoAdapter { found, .. } => RenderError::NoAdapter(format!("found: {found}")),
-            error => error.into(),
-        })?;
-        Self::new(device, scene, size)
+        Self::new(open_device()?, scene, size)
     }
 
     /// On a device.
@@ -242,6 +238,14 @@ impl Renderer {
     }
 }
 
+/// The best adapter of this machine.
+pub(crate) fn open_device() -> Result<Arc<GpuDevice>, RenderError> {
+    GpuDevice::open(&DeviceOptions::default()).map_err(|error| match error {
+        GpuError::NoAdapter { found, .. } => RenderError::NoAdapter(format!("found: {found}")),
+        error => error.into(),
+    })
+}
+
 /// Draws runs of instances, one behind the other.
 fn draw<'a>(pass: &mut RenderPass, instances: &wgpu::Buffer, runs: impl Iterator<Item = &'a Run<'a>>) {
     pass.set_vertex_buffer(1, instances.slice(..));
@@ -253,7 +257,7 @@ fn draw<'a>(pass: &mut RenderPass, instances: &wgpu::Buffer, runs: impl Iterator
 }
 
 /// A depth attachment, cleared to what is farthest.
-fn depth(view: &wgpu::TextureView, store: StoreOp) -> RenderPassDepthStencilAttachment<'_> {
+pub(crate) fn depth(view: &wgpu::TextureView, store: StoreOp) -> RenderPassDepthStencilAttachment<'_> {
     RenderPassDepthStencilAttachment {
         view,
         depth_ops: Some(Operations { load: LoadOp::Clear(1.0), store }),
@@ -262,7 +266,7 @@ fn depth(view: &wgpu::TextureView, store: StoreOp) -> RenderPassDepthStencilAtta
 }
 
 /// A buffer with this in it; of nothing it holds one zero element, since a buffer of no bytes cannot be bound.
-fn filled<T: Pod>(device: &GpuDevice, label: &str, data: &[T], usage: BufferUsages) -> wgpu::Buffer {
+pub(crate) fn filled<T: Pod>(device: &GpuDevice, label: &str, data: &[T], usage: BufferUsages) -> wgpu::Buffer {
     let none = [T::zeroed()];
     let bytes: &[u8] = bytemuck::cast_slice(if data.is_empty() { &none } else { data });
     let buffer = device.device.create_buffer(&wgpu::BufferDescriptor {

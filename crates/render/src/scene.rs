@@ -4,9 +4,9 @@ use bytemuck::{Pod, Zeroable};
 use manyworlds_model::{HeightField, Model, Pose, Quat, Shape, SoftBody, Vec3};
 use nalgebra::Point3;
 
-use crate::Camera;
 use crate::mesh::{Vertex, from_triangles};
-use crate::shapes;
+use crate::shapes::{self, Circle};
+use crate::{Camera, Size};
 
 /// Where everything is at one time.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,10 +48,21 @@ pub struct Scene {
     soft: Vec<Soft>,
 }
 
+/// How finely round shapes are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// For pictures.
+    Fine,
+    /// For tiles of some 64 pixels.
+    Coarse,
+}
+
 /// A mesh on a body.
 #[derive(Debug)]
 struct Part {
     mesh: usize,
+    /// Of the model.
+    geom: usize,
     body: usize,
     /// Its frame in the body's.
     pose: Pose,
@@ -135,13 +146,21 @@ impl Scene {
     /// What there is to draw of a model.
     #[must_use]
     pub fn new(model: &Model) -> Self {
+        Self::with_detail(model, Detail::Fine)
+    }
+
+    pub(crate) fn with_detail(model: &Model, detail: Detail) -> Self {
+        let circle = match detail {
+            Detail::Fine => Circle { around: 48, rings: 12 },
+            Detail::Coarse => Circle { around: 12, rings: 3 },
+        };
         let mut meshes = vec![
-            shapes::sphere(),
-            shapes::capsule(),
-            shapes::cylinder(),
+            shapes::sphere(circle),
+            shapes::capsule(circle),
+            shapes::cylinder(circle),
             shapes::cuboid(),
             shapes::square(),
-            shapes::cone(),
+            shapes::cone(circle),
         ];
         let first_mesh = meshes.len();
         meshes.extend(model.meshes.iter().map(|m| from_triangles(&m.vertices, m.triangles.iter().copied())));
@@ -174,6 +193,7 @@ impl Scene {
             let surface = if geom.shape == Shape::Plane { Surface::Ground } else { Surface::Solid };
             Part {
                 mesh,
+                geom: number,
                 body: geom.body,
                 pose: geom.pose,
                 scale,
@@ -267,6 +287,32 @@ impl Scene {
             runs.push((run[0].mesh, (instances.len() - before) as u32));
         }
         (runs, instances)
+    }
+
+    /// Mesh, geom and place of everything but soft bodies that may be in a camera's picture.
+    pub(crate) fn seen(
+        &self,
+        placed: &Placed,
+        camera: &Camera,
+        size: Size,
+    ) -> impl Iterator<Item = (usize, i32, Instance)> {
+        let inside = camera.pyramid(size);
+        self.parts
+            .iter()
+            .filter(move |part| {
+                if part.surface == Surface::Ground {
+                    return true;
+                }
+                let [low, high] = part.bounds;
+                let middle = placed.poses[part.body] * part.pose * Point3::from((low + high) / 2.0);
+                inside.iter().all(|(normal, from)| normal.dot(&(middle.coords - from)) > -(high - low).norm() / 2.0)
+            })
+            .map(|part| (part.mesh, part.geom as i32, part.instance(placed, camera)))
+    }
+
+    /// Geoms of the model.
+    pub(crate) fn n_geoms(&self) -> usize {
+        self.parts.len()
     }
 
     /// Arrows, as runs of one mesh.

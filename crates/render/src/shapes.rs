@@ -5,50 +5,54 @@ use std::f32::consts::{PI, TAU};
 
 use crate::mesh::Vertex;
 
-/// Sides of a circle.
-const AROUND: u32 = 48;
-/// Rings from an equator to a pole.
-const RINGS: u32 = 12;
+/// How finely round shapes are cut.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Circle {
+    /// Sides of a circle.
+    pub(crate) around: u32,
+    /// Rings from an equator to a pole.
+    pub(crate) rings: u32,
+}
 
 /// A ball of radius one.
-pub(crate) fn sphere() -> Vec<Vertex> {
-    round(0.0)
+pub(crate) fn sphere(circle: Circle) -> Vec<Vertex> {
+    round(0.0, circle)
 }
 
 /// Two half balls of radius one that are moved apart with their ends, and the cylinder between them.
-pub(crate) fn capsule() -> Vec<Vertex> {
-    round(1.0)
+pub(crate) fn capsule(circle: Circle) -> Vec<Vertex> {
+    round(1.0, circle)
 }
 
 /// A ball whose upper half belongs to the end `end` and whose lower one to the other.
-fn round(end: f32) -> Vec<Vertex> {
+fn round(end: f32, Circle { around, rings: n }: Circle) -> Vec<Vertex> {
     // The equator comes twice: as the rim of the lower half and of the upper one.
-    let ring = |j: u32, end: f32| (PI / 2.0 * (j as f32 / RINGS as f32 - 1.0), end);
-    let lower = (0..=RINGS).map(|j| ring(j, -end));
-    let upper = (RINGS..=2 * RINGS).map(|j| ring(j, end));
+    let ring = |j: u32, end: f32| (PI / 2.0 * (j as f32 / n as f32 - 1.0), end);
+    let lower = (0..=n).map(|j| ring(j, -end));
+    let upper = (n..=2 * n).map(|j| ring(j, end));
     let rings: Vec<_> = lower.chain(upper).collect();
     let at = |(latitude, end): (f32, f32), i: u32| {
-        let (s, c) = (TAU * i as f32 / AROUND as f32).sin_cos();
+        let (s, c) = (TAU * i as f32 / around as f32).sin_cos();
         let normal = [latitude.cos() * c, latitude.cos() * s, latitude.sin()];
         Vertex { position: normal, normal, end }
     };
     rings
         .windows(2)
         .flat_map(|pair| {
-            (0..AROUND)
+            (0..around)
                 .flat_map(move |i| quad([at(pair[0], i), at(pair[0], i + 1), at(pair[1], i + 1), at(pair[1], i)]))
         })
         .collect()
 }
 
 /// A cylinder of radius one from z = -1 to z = 1.
-pub(crate) fn cylinder() -> Vec<Vertex> {
+pub(crate) fn cylinder(circle: Circle) -> Vec<Vertex> {
     let rim = |i: u32, z: f32, normal: Option<f32>| {
-        let (s, c) = (TAU * i as f32 / AROUND as f32).sin_cos();
+        let (s, c) = (TAU * i as f32 / circle.around as f32).sin_cos();
         Vertex { position: [c, s, z], normal: normal.map_or([c, s, 0.0], |z| [0.0, 0.0, z]), end: 0.0 }
     };
     let centre = |z: f32| Vertex { position: [0.0, 0.0, z], normal: [0.0, 0.0, z], end: 0.0 };
-    (0..AROUND)
+    (0..circle.around)
         .flat_map(|i| {
             let side = quad([rim(i, -1.0, None), rim(i + 1, -1.0, None), rim(i + 1, 1.0, None), rim(i, 1.0, None)]);
             let top = [centre(1.0), rim(i, 1.0, Some(1.0)), rim(i + 1, 1.0, Some(1.0))];
@@ -59,14 +63,14 @@ pub(crate) fn cylinder() -> Vec<Vertex> {
 }
 
 /// A cone of height one over a disc of radius one about the origin.
-pub(crate) fn cone() -> Vec<Vertex> {
+pub(crate) fn cone(circle: Circle) -> Vec<Vertex> {
     let slant = 0.5_f32.sqrt();
     let corner = |i: f32, at: [f32; 3]| {
-        let (s, c) = (TAU * i / AROUND as f32).sin_cos();
+        let (s, c) = (TAU * i / circle.around as f32).sin_cos();
         Vertex { position: at, normal: [slant * c, slant * s, slant], end: 0.0 }
     };
     let rim = |i: u32| {
-        let (s, c) = (TAU * i as f32 / AROUND as f32).sin_cos();
+        let (s, c) = (TAU * i as f32 / circle.around as f32).sin_cos();
         [c, s, 0.0]
     };
     let down = |position| Vertex { position, normal: [0.0, 0.0, -1.0], end: 0.0 };
@@ -74,7 +78,9 @@ pub(crate) fn cone() -> Vec<Vertex> {
         let (a, b) = (i as f32, (i + 1) as f32);
         [corner(a, rim(i)), corner(b, rim(i + 1)), corner(a + 0.5, [0.0, 0.0, 1.0])]
     };
-    (0..AROUND).flat_map(|i| side(i).into_iter().chain([down([0.0; 3]), down(rim(i + 1)), down(rim(i))])).collect()
+    (0..circle.around)
+        .flat_map(|i| side(i).into_iter().chain([down([0.0; 3]), down(rim(i + 1)), down(rim(i))]))
+        .collect()
 }
 
 /// A box from -1 to 1 along each axis.
@@ -120,12 +126,13 @@ mod tests {
 
     #[test]
     fn meshes_are_closed_and_face_outward() {
+        let circle = Circle { around: 48, rings: 12 };
         for (name, mesh, stretch, expected) in [
-            ("sphere", sphere(), 0.0, 4.0 / 3.0 * PI),
-            ("capsule", capsule(), 1.0, 4.0 / 3.0 * PI + TAU),
-            ("cylinder", cylinder(), 0.0, TAU),
+            ("sphere", sphere(circle), 0.0, 4.0 / 3.0 * PI),
+            ("capsule", capsule(circle), 1.0, 4.0 / 3.0 * PI + TAU),
+            ("cylinder", cylinder(circle), 0.0, TAU),
             ("box", cuboid(), 0.0, 8.0),
-            ("cone", cone(), 0.0, PI / 3.0),
+            ("cone", cone(circle), 0.0, PI / 3.0),
         ] {
             let found = volume(&mesh, stretch);
             assert!((found / expected - 1.0).abs() < 0.01, "{name}: {found} and {expected}");
