@@ -1,4 +1,4 @@
-//! Host collision: one pair of each kind in contact, whole worlds of the built-in scenes, and many bodies in one world.
+//! Host collision: one pair of each kind in contact, hulls in and beside each other, whole worlds of the built-in scenes, and many bodies in one world.
 //!
 //! `cargo bench --package manyworlds-benches --bench collide`
 
@@ -118,6 +118,40 @@ fn gentle_ground() -> HeightField {
     HeightField { name: "ground".into(), n_rows: 41, n_cols: 41, half: [2.0, 2.0], heights, base: 0.1 }
 }
 
+/// Round hulls of many corners, as links of robots are, and cylinders: deep in each other, touching, and with bounding
+/// spheres that overlap alone.
+fn hulls(c: &mut Criterion) {
+    let shapes: [(&str, Shape); 3] = [
+        ("hull", Shape::Mesh(0)),
+        ("cylinder", Shape::Cylinder { radius: 0.05, half_length: 0.15 }),
+        ("box", Shape::Box { half: Vec3::new(0.05, 0.06, 0.15) }),
+    ];
+    let tilt = Quat::from_euler_angles(0.2, 0.1, 0.3);
+    for (second, b) in &shapes {
+        for (name, distance) in [("deep", 0.06), ("touching", 0.1), ("beside", 0.2)] {
+            let mut builder = ModelBuilder::new("pair");
+            builder.mesh(long_hull());
+            free_geom(&mut builder, shapes[0].1.clone());
+            free_geom(&mut builder, b.clone());
+            let model = builder.build().expect("a model");
+            let apart = Pose::from_parts(Vec3::new(distance, 0.01, 0.02).into(), tilt);
+            bench(c, "hulls", &format!("hull-{second}, {name}"), &model, &[Pose::identity(), Pose::identity(), apart]);
+        }
+    }
+}
+
+/// An ellipsoid of 500 corners, 0.3 m long.
+fn long_hull() -> Mesh {
+    let corner = |i: u32| {
+        // Evenly over the sphere, along a spiral.
+        let z = 1.0 - (2.0 * f64::from(i) + 1.0) / 500.0;
+        let (across, turn) = ((1.0 - z * z).sqrt(), 2.399_963_229_728_653 * f64::from(i));
+        Vec3::new(0.05 * across * turn.cos(), 0.05 * across * turn.sin(), 0.15 * z)
+    };
+    let triangles = (0..498).map(|i| [i, i + 1, i + 2]).collect();
+    Mesh { name: "link".into(), vertices: (0..500).map(corner).collect(), triangles }
+}
+
 fn worlds(c: &mut Criterion) {
     let scenes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenes");
     let supine = Quat::from_euler_angles(0.0, -std::f64::consts::FRAC_PI_2, 0.0);
@@ -150,5 +184,5 @@ fn many(c: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, pairs, worlds, many);
+criterion_group!(benches, pairs, hulls, worlds, many);
 criterion_main!(benches);

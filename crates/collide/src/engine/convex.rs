@@ -1,6 +1,7 @@
 //! Convex shapes without a closed form: parry's GJK and EPA for the normal, the features that face each other for the
 //! points.
 
+use super::boxes;
 use super::clip::{Candidate, Points};
 use super::core_shape::{Core, Feature, Polyhedron};
 use super::expand::{Polytope, Way};
@@ -400,6 +401,9 @@ pub(super) fn convex_convex(
     sink: &mut Sink<'_>,
 ) {
     let within = sink.reach + rounding[0] + rounding[1];
+    if boxes::bounds_are_apart(&core_a, a, &core_b, b, within) {
+        return;
+    }
     let Some(nearest) = nearest(&core_a, a, &core_b, b, within, workspace) else { return };
     touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);
 }

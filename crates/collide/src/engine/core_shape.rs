@@ -72,6 +72,19 @@ impl<'a> Core<'a> {
         if matches!(kind, Kind::Sphere | Kind::Capsule) { placed.size[0] } else { 0.0 }
     }
 
+    /// Half edges of the box about the origin and along the axes that holds it.
+    pub(super) fn bounds(&self) -> Vector {
+        match *self {
+            Self::Point => Vector::ZERO,
+            Self::Segment(half) => Vector::new(0.0, 0.0, half),
+            Self::Box(half) => half,
+            Self::Cylinder(radius, half) => Vector::new(radius, radius, half),
+            Self::Ellipsoid(radii) => radii,
+            Self::Mesh(mesh) => mesh.bounds,
+            Self::Triangle([a, b, c]) => a.abs().max(b.abs()).max(c.abs()),
+        }
+    }
+
     /// The outward normal of the flat face that looks most along a direction.
     pub(super) fn face_normal(&self, direction: Vector) -> Option<Vector> {
         match *self {
@@ -319,6 +332,8 @@ pub(super) struct Polyhedron {
     corners: Vec<u32>,
     /// Radius of the sphere about the origin that holds it.
     pub(super) radius: f64,
+    /// Half edges of the box about the origin that holds it.
+    bounds: Vector,
 }
 
 impl Polyhedron {
@@ -326,6 +341,7 @@ impl Polyhedron {
         let convert = |v: &manyworlds_model::Vec3| super::place::vector(v);
         let vertices: Vec<Vector> = hull.vertices.iter().map(convert).collect();
         let radius = vertices.iter().fold(0.0, |r: f64, v| r.max(v.length()));
+        let bounds = vertices.iter().fold(Vector::ZERO, |most, v| most.max(v.abs()));
         let mut faces = vec![0];
         let mut corners = Vec::new();
         for face in &hull.faces {
@@ -336,7 +352,7 @@ impl Polyhedron {
         let (farthest, foremost) = (Extremes::new(&vertices), Extremes::new(&normals));
         let sides = AXES.map(|axis| foremost.farthest(&normals, axis));
         let edges = edge_directions(&hull.faces, &vertices);
-        Self { vertices, normals, farthest, foremost, sides, edges, faces, corners, radius }
+        Self { vertices, normals, farthest, foremost, sides, edges, faces, corners, radius, bounds }
     }
 
     #[inline]
