@@ -37,7 +37,8 @@ enum Task {
     Corpus,
     /// Installs a software Vulkan adapter when the machine has none (Debian, Ubuntu)
     Install(adapter::InstallArgs),
-    /// Compares the models of public Python packages with MuJoCo, and writes `docs/zoo.md` (needs Python and network)
+    /// Compares the models of public Python packages with MuJoCo, or times them beside it, and writes `docs/zoo.md` (needs
+    /// Python and network)
     Zoo(zoo::ZooArgs),
     /// Builds the Python package, installs it into a fresh environment and runs its tests (needs Python and network)
     Python(python::PythonArgs),

@@ -1,4 +1,4 @@
-//! The zoo: models of public Python packages, compared with MuJoCo's own numbers.
+//! The zoo: models of public Python packages, compared with MuJoCo's own numbers, and timed beside it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -21,28 +21,33 @@ const TARGET: &str = "0.97";
 /// Options of `zoo`.
 #[derive(Args)]
 pub(crate) struct ZooArgs {
-    /// Compares only models whose path contains this, prints what it finds, and leaves the page alone
+    /// Takes only models whose path contains this, prints what it finds, and leaves the page alone
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
+    /// Times a step beside MuJoCo's instead, and writes that section of the page
+    #[arg(long)]
+    speed: bool,
 }
 
-/// Downloads what is not there yet, compares, writes the page, and fails below the target.
+/// Downloads what is not there yet, compares, writes the page, and fails below the target; or times, as asked.
 pub(crate) fn zoo(args: &ZooArgs) -> Result<()> {
     let folder = target().join("zoo");
     fs::create_dir_all(&folder)?;
     let python = environment(&folder)?;
     let versions = packages(&folder, &python)?;
     run(cargo().args(["build", "--release", "--package", "manyworlds-cli"]))?;
-    let mut compare = Command::new(&python);
+    let mut script = Command::new(&python);
     // MuJoCo logs to where it runs.
-    compare.current_dir(&folder).arg(root().join("xtask/zoo/compare.py")).arg("--program").arg(program());
-    compare.arg("--packages").arg(folder.join("packages"));
-    compare.arg("--page").arg(root().join("docs/zoo.md")).args(["--target", TARGET]);
-    compare.arg("--versions").arg(Value::Object(versions).to_string());
-    if let Some(only) = &args.only {
-        compare.args(["--only", only]);
+    script.current_dir(&folder).arg(root().join("xtask/zoo").join(if args.speed { "speed.py" } else { "compare.py" }));
+    script.arg("--program").arg(program()).arg("--packages").arg(folder.join("packages"));
+    script.arg("--page").arg(root().join("docs/zoo.md"));
+    if !args.speed {
+        script.args(["--target", TARGET]).arg("--versions").arg(Value::Object(versions).to_string());
     }
-    run(&mut compare)
+    if let Some(only) = &args.only {
+        script.args(["--only", only]);
+    }
+    run(&mut script)
 }
 
 /// A Python with MuJoCo, made once.

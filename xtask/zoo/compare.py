@@ -33,6 +33,8 @@ FLOOR = 1e-9
 # A step of one world takes milliseconds; a minute is a step that does not end.
 SECONDS = 60
 FREE, BALL, SLIDE, HINGE = range(4)
+# Heading of the page's last section, which `speed.py` writes.
+SPEED = "## Speed"
 
 
 def candidates(packages):
@@ -291,7 +293,9 @@ def main():
         for row in rows:
             print(row["verdict"], row["model"], row["detail"])
         return
-    args.page.write_text(page(rows, args.versions, args.target))
+    # The section on speed is another script's.
+    kept = args.page.read_text().partition(SPEED)[1:] if args.page.exists() else ()
+    args.page.write_text("\n".join([page(rows, args.versions, args.target), "".join(kept)]).rstrip() + "\n")
     counts = collections.Counter(row["verdict"] for row in rows)
     print(", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()), "of", len(rows))
     if counts["differs"] or counts["no step"] or counts["same"] < args.target * len(rows):

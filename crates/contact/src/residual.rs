@@ -52,6 +52,12 @@ fn capped_form(law: Law, cap: f64, step: f64, lambda: [f64; 3], sigma: [f64; 3],
     }
 }
 
+/// `|lambda - T(..)|` of a law whose bias never gives way.
+pub(crate) fn defect_of(law: Law, step: f64, lambda: [f64; 3], sigma: [f64; 3], e: [f64; 3]) -> f64 {
+    let t = closed_form(law, step, lambda, sigma, e);
+    lambda.iter().zip(t).map(|(l, t)| (l - t).powi(2)).sum::<f64>().sqrt()
+}
+
 /// `|lambda_i - T(..)|` of one constraint.
 fn defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
     let mut own = [0.0; 3];

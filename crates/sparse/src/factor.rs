@@ -1,5 +1,7 @@
 //! Factors `U^T U` of sparse symmetric positive definite matrices, front after front.
 
+use std::sync::Arc;
+
 use crate::dense::eliminate;
 use crate::matrix::SparseMatrix;
 use crate::symbolic::{Front, Ordering, Symbolic};
@@ -15,11 +17,20 @@ pub struct NotPositive {
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    symbolic: Symbolic,
+    symbolic: Arc<Symbolic>,
     /// Rows of U by front, `[columns, columns + rows]`; below the diagonal nothing counts.
     values: Vec<f64>,
     /// `[last, last]`
     reduced: Vec<f64>,
+}
+
+/// Memory for factoring.
+#[derive(Debug, Clone, Default)]
+pub struct FactorWork {
+    /// What each front leaves to the one that it adds to.
+    left: Vec<Vec<f64>>,
+    local: Vec<usize>,
+    a: Vec<f64>,
 }
 
 impl Factor {
@@ -28,13 +39,33 @@ impl Factor {
     /// # Errors
     /// A matrix that is not positive definite.
     pub fn new(matrix: &SparseMatrix, ordering: &Ordering, last: &[u32]) -> Result<Self, NotPositive> {
-        let symbolic = Symbolic::new(matrix, ordering, last);
-        let mut values = vec![0.0; symbolic.size];
-        let mut reduced = Vec::new();
-        // What each front leaves to the one that it adds to.
-        let mut left: Vec<Vec<f64>> = vec![Vec::new(); symbolic.fronts.len()];
-        let mut local = vec![0; matrix.n()];
-        let mut a = Vec::new();
+        let mut factor =
+            Self { symbolic: Arc::new(Symbolic::new(matrix, ordering, last)), values: Vec::new(), reduced: Vec::new() };
+        factor.eliminate(matrix, &mut FactorWork::default(), true)?;
+        Ok(factor)
+    }
+
+    /// Nothing yet of matrices of one pattern.
+    #[must_use]
+    pub fn empty(symbolic: Arc<Symbolic>) -> Self {
+        Self { symbolic, values: Vec::new(), reduced: Vec::new() }
+    }
+
+    /// Becomes the factor of another matrix of the pattern; [`Self::reduced`] is empty then.
+    ///
+    /// # Errors
+    /// A matrix that is not positive definite.
+    pub fn refactor(&mut self, matrix: &SparseMatrix, work: &mut FactorWork) -> Result<(), NotPositive> {
+        self.eliminate(matrix, work, false)
+    }
+
+    fn eliminate(&mut self, matrix: &SparseMatrix, work: &mut FactorWork, reduce: bool) -> Result<(), NotPositive> {
+        let Self { symbolic, values, reduced } = self;
+        let FactorWork { left, local, a } = work;
+        values.resize(symbolic.size, 0.0);
+        left.resize(symbolic.fronts.len().max(left.len()), Vec::new());
+        local.resize(matrix.n().max(local.len()), 0);
+        reduced.clear();
         for (f, front) in symbolic.fronts.iter().enumerate() {
             let (w, rows) = (front.columns.len(), symbolic.rows_of(front));
             let m = w + rows.len();
@@ -52,23 +83,24 @@ impl Factor {
                 }
             }
             for &child in &front.children {
-                let own = std::mem::take(&mut left[child]);
+                let own = &left[child];
                 let below = symbolic.rows_of(&symbolic.fronts[child]);
                 for (i, row) in own.chunks_exact(below.len().max(1)).enumerate() {
                     let to = &mut a[local[below[i] as usize] * m..];
                     below[i..].iter().zip(&row[i..]).for_each(|(&j, x)| to[local[j as usize]] += x);
                 }
             }
-            if f + 1 == symbolic.fronts.len() {
-                reduced = mirrored(&a, m);
+            if reduce && f + 1 == symbolic.fronts.len() {
+                *reduced = mirrored(a, m);
             }
-            if let Err(at) = eliminate(&mut a, m, w) {
+            if let Err(at) = eliminate(a, m, w) {
                 return Err(NotPositive { row: symbolic.order[front.columns.start + at] as usize });
             }
             values[front.begin..front.begin + w * m].copy_from_slice(&a[..w * m]);
-            left[f] = (w..m).flat_map(|i| &a[i * m + w..(i + 1) * m]).copied().collect();
+            left[f].clear();
+            (w..m).for_each(|i| left[f].extend_from_slice(&a[i * m + w..(i + 1) * m]));
         }
-        Ok(Self { symbolic, values, reduced })
+        Ok(())
     }
 
     /// Rows of the matrix.

@@ -13,8 +13,8 @@ mod operator;
 mod plan;
 mod symbolic;
 
-pub use factor::{Factor, NotPositive};
+pub use factor::{Factor, FactorWork, NotPositive};
 pub use matrix::SparseMatrix;
 pub use operator::SparseOperator;
 pub use plan::BlockPlan;
-pub use symbolic::Ordering;
+pub use symbolic::{Ordering, Symbolic};

@@ -57,6 +57,15 @@ impl SparseMatrix {
         (&self.columns[own.clone()], &self.values[own])
     }
 
+    /// Where among [`Self::values`] a row begins.
+    ///
+    /// # Panics
+    /// For a row that there is not.
+    #[must_use]
+    pub fn row_begin(&self, i: usize) -> usize {
+        self.begins[i]
+    }
+
     /// An entry, where there is one.
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> Option<f64> {

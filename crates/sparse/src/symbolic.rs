@@ -53,9 +53,9 @@ pub(crate) struct Front {
     pub(crate) begin: usize,
 }
 
-/// Structure of a factor. The last front is of what is eliminated last, empty if nothing is.
+/// Structure of a factor of matrices of one pattern. The last front is of what is eliminated last, empty if nothing is.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Symbolic {
+pub struct Symbolic {
     /// Degree of freedom at each position.
     pub(crate) order: Vec<u32>,
     /// Position of each degree of freedom.
@@ -68,7 +68,8 @@ pub(crate) struct Symbolic {
 
 impl Symbolic {
     /// `last`: what is eliminated behind all others, in this order; distinct.
-    pub(crate) fn new(matrix: &SparseMatrix, ordering: &Ordering, last: &[u32]) -> Self {
+    #[must_use]
+    pub fn new(matrix: &SparseMatrix, ordering: &Ordering, last: &[u32]) -> Self {
         let n = matrix.n();
         let mut kept = vec![false; n];
         last.iter().for_each(|&i| kept[i as usize] = true);

@@ -3,6 +3,7 @@
 
 use super::clip::{Candidate, Points};
 use super::core_shape::{Core, Feature, Polyhedron};
+use super::expand::{Polytope, Way};
 use super::place::Placed;
 use super::polish::{Normal, Scaled, polish};
 use super::{Sink, Vector};
@@ -22,6 +23,11 @@ const APART: f64 = 0.01;
 /// something comes close to an edge, another face can be the way out.
 const SHALLOW: f64 = 1e-3;
 
+/// To what the way out of an overlap is looked for among all ways before it is made exact, in units of the smaller shape.
+const ROUGHLY: f64 = 1e-6;
+/// The same where Newton's method does not end at a smooth maximum or at a face: a kink is found from near it alone.
+const CLOSELY: f64 = 1e-12;
+
 /// Directions that are tried one by one, at most.
 const DIRECTIONS: usize = 512;
 
@@ -29,12 +35,18 @@ const DIRECTIONS: usize = 512;
 pub(super) struct Workspace {
     simplex: VoronoiSimplex,
     epa: EPA,
+    polytope: Polytope,
     pub(super) points: Points,
 }
 
 impl Default for Workspace {
     fn default() -> Self {
-        Self { simplex: VoronoiSimplex::new(), epa: EPA::new(), points: Points::default() }
+        Self {
+            simplex: VoronoiSimplex::new(),
+            epa: EPA::new(),
+            polytope: Polytope::default(),
+            points: Points::default(),
+        }
     }
 }
 
@@ -93,9 +105,19 @@ fn held_apart(first: &Scaled<'_>, second: &Scaled<'_>, along: Vector, simplex: &
     }
 }
 
+/// A face that parts two shapes.
+#[derive(Clone, Copy)]
+struct Parting {
+    /// Unit, from the first shape to the second.
+    normal: Vector,
+    separation: f64,
+    /// Whose it is.
+    of_first: bool,
+}
+
 /// The face that parts the shapes as far as a normal does, to rounding: iteration ends near a flat contact's normal, and
 /// the face's own is exact.
-fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) -> Option<(Vector, f64)> {
+fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) -> Option<Parting> {
     let mut found = None;
     let mut best = near.separation - rounding;
     for (shape, sign) in [(first, 1.0), (second, -1.0)] {
@@ -103,7 +125,8 @@ fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) ->
         let direction = shape.placed.axes * axis * sign;
         let apart = first.separation(second, direction);
         if apart >= best {
-            (best, found) = (apart - rounding, Some((direction, apart)));
+            (best, found) =
+                (apart - rounding, Some(Parting { normal: direction, separation: apart, of_first: sign > 0.0 }));
         }
     }
     found
@@ -112,13 +135,13 @@ fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) ->
 /// What is known of a pair: a normal, the face it belongs to if one parts the shapes as far, and whether it is certain.
 struct Answer {
     polished: Normal,
-    face: Option<(Vector, f64)>,
+    face: Option<Parting>,
     certain: bool,
 }
 
 impl Answer {
     fn separation(&self) -> f64 {
-        self.face.map_or(self.polished.separation, |(_, separation)| separation)
+        self.face.map_or(self.polished.separation, |face| face.separation)
     }
 }
 
@@ -138,8 +161,8 @@ enum Quick {
     Beyond,
     /// Exact.
     Apart(Nearest),
-    /// They overlap, or nearly.
-    Unknown,
+    /// They overlap, or nearly: then points of the two are no farther apart than this.
+    Unknown(Option<f64>),
 }
 
 impl Couple<'_> {
@@ -157,14 +180,53 @@ impl Couple<'_> {
                 let direction = (q - p) / length.max(APART);
                 let near = Normal { direction, separation: first.separation(second, direction), edges: [None; 2] };
                 if length < APART || near.separation < length - rounding {
-                    return Quick::Unknown;
+                    return Quick::Unknown(Some(length));
                 }
-                let (normal, distance) = snap(first, second, near, *pose_rounding).unwrap_or((direction, length));
+                let (normal, distance) = snap(first, second, near, *pose_rounding)
+                    .map_or((direction, length), |face| (face.normal, face.separation));
                 Quick::Apart(Nearest { normal, distance, middle: 0.5 * (p + q) })
             }
             GJKResult::NoIntersection(normal) if first.separation(second, normal) > within => Quick::Beyond,
-            _ => Quick::Unknown,
+            _ => Quick::Unknown(None),
         }
+    }
+
+    /// The shortest way out of the overlap of two polyhedra, or the face between two of which points were found that are
+    /// hardly apart.
+    fn overlap(&self, start: Vector, apart: Option<f64>, polytope: &mut Polytope) -> Option<Nearest> {
+        let Self { first, second, rounding, pose_rounding } = self;
+        let Way { normal, separation, middle } = self.way_out(start, 4.0 * rounding, polytope)?;
+        // Else they are nearest at corners or edges, along which no face looks.
+        if apart.is_some_and(|apart| separation < apart - rounding) {
+            return None;
+        }
+        let near = Normal { direction: normal, separation, edges: [None; 2] };
+        let (normal, distance) = snap(first, second, near, *pose_rounding)
+            .map_or((normal, separation), |face| (face.normal, face.separation));
+        Some(Nearest { normal, distance, middle })
+    }
+
+    /// The shortest way out of the overlap, to a tolerance.
+    fn way_out(&self, start: Vector, tolerance: f64, polytope: &mut Polytope) -> Option<Way> {
+        let support = |direction: Vector| (self.first.support(direction), self.second.support(-direction));
+        polytope.way_out(support, start, tolerance)
+    }
+
+    /// The best normal near the shortest way out of the overlap.
+    fn search(
+        &self,
+        start: Vector,
+        polytope: &mut Polytope,
+        simplex: &mut VoronoiSimplex,
+        points: &mut Points,
+    ) -> Option<Answer> {
+        let rough = self.refine(self.way_out(start, ROUGHLY, polytope)?.normal, simplex, points);
+        if rough.face.is_some() || rough.polished.is_exact(&self.first, &self.second) {
+            return Some(rough);
+        }
+        let Some(way) = self.way_out(rough.polished.direction, CLOSELY, polytope) else { return Some(rough) };
+        let close = self.refine(way.normal, simplex, points);
+        Some(if rough.separation() > close.separation() { rough } else { close })
     }
 
     /// The best of the directions that cost nothing to find: between the centres, and of faces that look all ways.
@@ -211,8 +273,8 @@ impl Couple<'_> {
     fn refine(&self, direction: Vector, simplex: &mut VoronoiSimplex, points: &mut Points) -> Answer {
         let Self { first, second, rounding, pose_rounding } = self;
         let (a, b) = (first.placed, second.placed);
-        let mut holds = |face: Option<(Vector, f64)>| {
-            face.is_some_and(|(normal, separation)| {
+        let mut holds = |face: Option<Parting>| {
+            face.is_some_and(|Parting { normal, separation, .. }| {
                 let face = Nearest { normal, distance: separation / first.scale, middle: Vector::ZERO };
                 facing_points(first.core, a, second.core, b, [0.0; 2], &face, f64::INFINITY, points)
             })
@@ -259,7 +321,7 @@ pub(super) fn nearest(
         pose_rounding: 8.0 * workspace.points.rounding.relative * (size + workspace.points.rounding.origin * scale),
     };
     let Couple { first, second, .. } = &couple;
-    let Workspace { simplex, epa, points } = workspace;
+    let Workspace { simplex, epa, polytope, points } = workspace;
     let start = offset.try_normalize().unwrap_or(Vector::Z);
     if core_a.is_polyhedron() && core_b.is_polyhedron() {
         match couple.quick(start, within * scale, simplex) {
@@ -267,48 +329,61 @@ pub(super) fn nearest(
             Quick::Apart(Nearest { normal, distance, middle }) => {
                 return Some(Nearest { normal, distance: distance / scale, middle: middle / scale });
             }
-            Quick::Unknown => {}
+            Quick::Unknown(apart) => {
+                if let Some(Nearest { normal, distance, middle }) = couple.overlap(start, apart, polytope) {
+                    return Some(Nearest { normal, distance: distance / scale, middle: middle / scale });
+                }
+            }
         }
     }
     let guess = couple.guess(start);
-    if first.separation(second, guess) > within * scale {
+    let apart = first.separation(second, guess);
+    if apart > within * scale {
         return None;
     }
-    let mut answer = couple.refine(guess, simplex, points);
-    let other = if answer.separation() < -SHALLOW
-        && let Some(highest) = couple.highest()
-    {
-        Some(highest)
-    } else if answer.certain {
-        None
-    } else {
-        simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
-        match gjk::closest_points(&Pose::IDENTITY, first, second, within * scale, true, simplex) {
-            GJKResult::ClosestPoints(_, _, normal) => Some(normal),
-            GJKResult::NoIntersection(normal) if first.separation(second, normal) > within * scale => return None,
-            GJKResult::NoIntersection(normal) => Some(normal),
-            // Barely, and GJK finds nothing better for them held apart.
-            GJKResult::Intersection if answer.separation() > -PARTED => None,
-            GJKResult::Intersection | GJKResult::Proximity(_) => {
-                epa.closest_points(&Pose::IDENTITY, first, second, simplex).map(|(_, _, normal)| normal)
-            }
+    // What is near a deep guess is seldom the way out.
+    let near = (apart > -PARTED).then(|| couple.refine(guess, simplex, points));
+    let other = match &near {
+        Some(near)
+            if near.separation() < -SHALLOW
+                && let Some(highest) = couple.highest() =>
+        {
+            Some(couple.refine(highest, simplex, points))
+        }
+        Some(near) if near.certain => None,
+        _ => {
+            simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
+            let normal = match gjk::closest_points(&Pose::IDENTITY, first, second, within * scale, true, simplex) {
+                GJKResult::NoIntersection(normal) if first.separation(second, normal) > within * scale => return None,
+                GJKResult::ClosestPoints(_, _, normal) | GJKResult::NoIntersection(normal) => Some(normal),
+                GJKResult::Intersection | GJKResult::Proximity(_) => None,
+            };
+            let normal = normal.filter(|n| (n.length_squared() - 1.0).abs() < 1e-3);
+            let apart = normal.map(|normal| couple.refine(normal, simplex, points));
+            apart.or_else(|| couple.search(guess, polytope, simplex, points)).or_else(|| {
+                let (_, _, normal) = epa.closest_points(&Pose::IDENTITY, first, second, simplex)?;
+                let normal = Some(normal).filter(|n| (n.length_squared() - 1.0).abs() < 1e-3)?;
+                Some(couple.refine(normal, simplex, points))
+            })
         }
     };
-    // EPA can give up, and can end on the far side of deep overlaps, where the guess is better.
-    if let Some(normal) = other.filter(|n| (n.length_squared() - 1.0).abs() < 1e-3) {
-        let other = couple.refine(normal, simplex, points);
-        if other.separation() > answer.separation() {
-            answer = other;
-        }
-    }
-    let (p, q) = answer.polished.points(first, second);
-    let (normal, best) = answer.face.unwrap_or((answer.polished.direction, answer.polished.separation));
-    // A strictly convex surface has one support point.
-    let middle = if core_a.is_strict() {
+    let answer = match (near, other) {
+        (Some(near), Some(other)) if near.separation() >= other.separation() => near,
+        (_, Some(other)) => other,
+        (near, None) => near.unwrap_or_else(|| couple.refine(guess, simplex, points)),
+    };
+    let (normal, best) = match answer.face {
+        Some(face) => (face.normal, face.separation),
+        None => (answer.polished.direction, answer.polished.separation),
+    };
+    // A strictly convex surface has one support point, and what touches a face is the other shape's.
+    let of_first = answer.face.map(|face| face.of_first);
+    let middle = if core_a.is_strict() || (of_first == Some(false) && !core_b.is_strict()) {
         first.support(normal) + normal * (0.5 * best)
-    } else if core_b.is_strict() {
+    } else if core_b.is_strict() || of_first == Some(true) {
         second.support(-normal) - normal * (0.5 * best)
     } else {
+        let (p, q) = answer.polished.points(first, second);
         0.5 * (p + q)
     };
     Some(Nearest { normal, distance: best / scale, middle: middle / scale })

@@ -6,6 +6,7 @@ mod broad;
 mod clip;
 mod convex;
 mod core_shape;
+mod expand;
 mod extremes;
 mod grid;
 mod narrow;

@@ -23,6 +23,9 @@ const STEPS: usize = 16;
 const CUTS: u32 = 3;
 const CUT: f64 = 0.125;
 
+/// How far off a normal the points of a maximum may be for it to count as found to rounding, in scaled units.
+const EXACT: f64 = 1e-12;
+
 /// A core in world axes about the first shape's centre, in units of the smaller shape.
 pub(super) struct Scaled<'a> {
     pub(super) core: &'a Core<'a>,
@@ -98,6 +101,20 @@ impl Normal {
     pub(super) fn is_smooth(&self, first: &Scaled<'_>, second: &Scaled<'_>) -> bool {
         let between = second.support(-self.direction) - first.support(self.direction);
         (between - self.direction * self.separation).length_squared() < 16.0 * f64::EPSILON
+    }
+
+    /// Whether this is a maximum to rounding: the support points differ along the normal and the edges it is held across.
+    pub(super) fn is_exact(&self, first: &Scaled<'_>, second: &Scaled<'_>) -> bool {
+        let between = second.support(-self.direction) - first.support(self.direction);
+        let mut across = between - self.direction * self.separation;
+        match self.edges {
+            // Both are across the normal, and so is what is left.
+            [Some(_), Some(_)] => across = Vector::ZERO,
+            [Some(edge), None] | [None, Some(edge)] => across -= edge * edge.dot(across),
+            [None, None] => {}
+        }
+        let held = self.edges.iter().flatten().all(|edge| edge.dot(self.direction).abs() < EXACT);
+        held && across.length_squared() < EXACT * EXACT
     }
 }
 

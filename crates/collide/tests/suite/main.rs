@@ -4,6 +4,7 @@ mod broad;
 mod closed_forms;
 mod common;
 mod derivatives;
+mod hulls;
 mod invariance;
 mod resting;
 mod sdf;

@@ -256,6 +256,23 @@ impl ProblemBuilder {
         Ok(())
     }
 
+    /// The next subsystem's block of `A` is sparse and known elsewhere: for [`Self::constraints`] alone.
+    ///
+    /// # Errors
+    /// More blocks than subsystems.
+    pub fn open_block(&mut self) -> Result<(), ProblemError> {
+        let number = self.next_block()?;
+        self.problem.subsystems[number].operator = Operator::Sparse { index: 0 };
+        Ok(())
+    }
+
+    /// The constraints and their sides alone, without what sparse blocks are needed for: factors, free velocities, Delassus
+    /// operators, islands.
+    #[must_use]
+    pub fn constraints(self) -> ContactProblem {
+        self.problem
+    }
+
     /// The subsystem whose block is at hand.
     fn next_block(&mut self) -> Result<usize, ProblemError> {
         let n = self.problem.subsystems.len();

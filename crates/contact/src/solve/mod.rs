@@ -18,6 +18,7 @@ mod search;
 mod sparse;
 pub mod subadmm;
 mod system;
+pub mod whole;
 
 #[cfg(test)]
 mod tests;
@@ -213,6 +214,10 @@ pub trait Solver: Sync {
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
     /// Whether what it leaves unsolved with iterations to spare may be taken for a problem without a solution.
     fn gives_up(&self) -> bool {
+        false
+    }
+    /// Whether steps with soft bodies may be taken by [`whole::newton`] first, which solves the same laws.
+    fn takes_whole_steps(&self) -> bool {
         false
     }
     /// Whether it asks for the responses of a problem.

@@ -239,12 +239,13 @@ fn alone<T: Scalar>(c: &Constraint<T>, inverse: &[T; 6], lambda: &Rows<T>, sigma
     }
 }
 
-fn times<T: Scalar>(m: &Block<T>, x: &Rows<T>) -> Rows<T> {
+/// `m x`
+pub(super) fn times<T: Scalar>(m: &Block<T>, x: &Rows<T>) -> Rows<T> {
     std::array::from_fn(|r| m[r][0] * x[0] + m[r][1] * x[1] + m[r][2] * x[2])
 }
 
 /// Inverse of `1 + eps - P`: its last row has the diagonal alone, since no tangential impulse moves a strict normal one.
-fn invert<T: Scalar>(e: &Block<T>) -> Block<T> {
+pub(super) fn invert<T: Scalar>(e: &Block<T>) -> Block<T> {
     let zero = T::lit(0.0);
     let scale = T::lit(1.0) / (e[0][0] * e[1][1] - e[0][1] * e[1][0]);
     let normal = T::lit(1.0) / e[2][2];

@@ -232,6 +232,18 @@ struct TreeAt {
     lane: usize,
 }
 
+/// What the trees of a world are without constraints.
+pub(super) struct Inertia {
+    /// `A` of each, row-major, nothing of soft bodies.
+    pub(super) matrices: Vec<f64>,
+    /// Where each tree's begins, and where the last one's ends.
+    pub(super) begins: Vec<usize>,
+    /// `[n_v]`
+    pub(super) b: Vec<f64>,
+    /// Parent of each degree of freedom, -1 at a root.
+    parent: Vec<i64>,
+}
+
 /// A problem on its way, with what its constraints carry.
 pub(super) struct Building<'s> {
     pub(super) builder: ProblemBuilder,
@@ -256,38 +268,71 @@ impl<T: Scalar> Worlds<'_, T> {
         soft: (&[SoftStep], Vec<Linearised>),
     ) -> Result<WorldProblem, Error> {
         let fault = |error: ProblemError| Error::NoProblem { world, why: error.to_string() };
+        let builder = self.begin(shared, world, memory, soft).map_err(fault)?;
+        let builder = if responses { builder } else { builder.without_responses() };
+        let Building { builder, impulse, homes, .. } = self.constrain(shared, host, world, builder).map_err(fault)?;
+        let problem = builder.finish(Vec::new()).map_err(fault)?;
+        let velocity = self.after(shared, world);
+        Ok(WorldProblem { problem, impulse, homes, velocity })
+    }
+
+    /// The constraints of one world alone, in the memory of another problem; what sparse blocks are needed for is not there.
+    pub(super) fn constraints(
+        &self,
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        memory: ContactProblem,
+    ) -> Result<WorldProblem, Error> {
+        let fault = |error: ProblemError| Error::NoProblem { world, why: error.to_string() };
+        let spans = &shared.subsystems.spans;
+        let zeros = vec![0.0; shared.model.n_v];
+        let mut builder = ProblemBuilder::reusing(memory, spans, zeros, Vec::new()).map_err(fault)?;
+        let Inertia { matrices, begins, .. } = self.inertia(shared, world);
+        for subsystem in &shared.subsystems.all {
+            match subsystem {
+                Subsystem::Tree(tree) => builder.block(&matrices[begins[*tree]..begins[tree + 1]]),
+                _ => builder.open_block(),
+            }
+            .map_err(fault)?;
+        }
+        let Building { builder, impulse, homes, .. } = self.constrain(shared, host, world, builder).map_err(fault)?;
+        Ok(WorldProblem { problem: builder.constraints(), impulse, homes, velocity: Vec::new() })
+    }
+
+    /// Adds the constraints of one world to the blocks of its subsystems.
+    fn constrain<'s>(
+        &self,
+        shared: &'s Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        mut builder: ProblemBuilder,
+    ) -> Result<Building<'s>, ProblemError> {
         let sides = host.islands.sides_of(world);
         let mut blocks = self.slots(shared, host, world);
         blocks.extend(self.of_islands(shared, host, world, &sides));
         // Contacts first, then what holds.
         blocks.sort_by_key(|block| !matches!(block.law, Law::Contact { .. }));
         let widest = shared.sets.iter().map(|set| set.layout.dims.n_v as usize).max().unwrap_or(0);
-        let mut builder = self.begin(shared, world, memory, soft).map_err(fault)?;
-        if !responses {
-            builder = builder.without_responses();
-        }
         builder.reserve(blocks.len(), 6 * widest * blocks.len());
         let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
         let (model, subsystems) = (&*shared.model, &shared.subsystems);
         let mut building = Building { builder, model, subsystems, impulse, homes, jacobian: Vec::new() };
         let (contacts, held) = blocks.split_at(blocks.partition_point(|b| matches!(b.law, Law::Contact { .. })));
         for block in contacts {
-            self.block(shared, block, &mut building).map_err(fault)?;
+            self.block(shared, block, &mut building)?;
         }
-        self.soft_contacts(shared, host, world, &mut building).map_err(fault)?;
+        self.soft_contacts(shared, host, world, &mut building)?;
         for block in held {
-            self.block(shared, block, &mut building).map_err(fault)?;
+            self.block(shared, block, &mut building)?;
         }
         for (set, own) in shared.sets.iter().enumerate() {
             for index in 0..own.trees.len() {
                 let tree = TreeAt { set, index, lane: world * own.trees.len() + index };
-                self.rows(shared, host, world, tree, &mut building).map_err(fault)?;
+                self.rows(shared, host, world, tree, &mut building)?;
             }
         }
-        let Building { builder, impulse, homes, .. } = building;
-        let problem = builder.finish(Vec::new()).map_err(fault)?;
-        let velocity = self.after(shared, world);
-        Ok(WorldProblem { problem, impulse, homes, velocity })
+        Ok(building)
     }
 
     /// The velocity that a world's step ended with, `[n_v]`.
@@ -344,29 +389,7 @@ impl<T: Scalar> Worlds<'_, T> {
         (steps, about): (&[SoftStep], Vec<Linearised>),
     ) -> Result<ProblemBuilder, ProblemError> {
         let model = &shared.model;
-        let mut parent = vec![-1; model.n_v];
-        let ends = model.trees.iter().scan(0, |end, tree| {
-            *end += if tree.soft.is_some() { 0 } else { tree.v.len() * tree.v.len() };
-            Some(*end)
-        });
-        let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
-        let mut matrices = vec![0.0; begins[model.trees.len()]];
-        let mut entries = Vec::new();
-        for (set, own) in shared.sets.iter().zip(&self.sets).filter(|(set, _)| !set.is_soft()) {
-            let (tree, n) = (set.layout.tree(), set.layout.dims.n_v as usize);
-            entries.resize(set.layout.dims.n_m as usize, T::default());
-            for (j, &of) in set.trees.iter().enumerate() {
-                let begin = model.trees[of].v.start;
-                for (i, dof) in tree.dofs.iter().enumerate() {
-                    if dof.parent != NONE {
-                        parent[begin + i] = (begin + dof.parent as usize) as i64;
-                    }
-                }
-                gather(self.width, world * set.trees.len() + j, own.momentum, &mut entries);
-                fill_dense(&tree, &entries, 0, n, &mut matrices[begins[of]..begins[of + 1]]);
-            }
-        }
-        let mut b = self.by_dof(shared, world, |set, own| (own.b, set.layout.dims.n_v as usize, 0));
+        let Inertia { matrices, begins, mut b, parent } = self.inertia(shared, world);
         for (own, about) in shared.soft.iter().zip(&about) {
             b[model.trees[own.tree].v.clone()].copy_from_slice(&about.b);
         }
@@ -394,6 +417,35 @@ impl<T: Scalar> Worlds<'_, T> {
             builder.sparse_block(matrix.unwrap_or_default(), ordering.clone())?;
         }
         Ok(builder)
+    }
+
+    /// `A` and `b` of the trees of a world.
+    pub(super) fn inertia(&self, shared: &Shared<T>, world: usize) -> Inertia {
+        let model = &shared.model;
+        let mut parent = vec![-1; model.n_v];
+        let ends = model.trees.iter().scan(0, |end, tree| {
+            *end += if tree.soft.is_some() { 0 } else { tree.v.len() * tree.v.len() };
+            Some(*end)
+        });
+        let begins: Vec<usize> = std::iter::once(0).chain(ends).collect();
+        let mut matrices = vec![0.0; begins[model.trees.len()]];
+        let mut entries = Vec::new();
+        for (set, own) in shared.sets.iter().zip(&self.sets).filter(|(set, _)| !set.is_soft()) {
+            let (tree, n) = (set.layout.tree(), set.layout.dims.n_v as usize);
+            entries.resize(set.layout.dims.n_m as usize, T::default());
+            for (j, &of) in set.trees.iter().enumerate() {
+                let begin = model.trees[of].v.start;
+                for (i, dof) in tree.dofs.iter().enumerate() {
+                    if dof.parent != NONE {
+                        parent[begin + i] = (begin + dof.parent as usize) as i64;
+                    }
+                }
+                gather(self.width, world * set.trees.len() + j, own.momentum, &mut entries);
+                fill_dense(&tree, &entries, 0, n, &mut matrices[begins[of]..begins[of + 1]]);
+            }
+        }
+        let b = self.by_dof(shared, world, |set, own| (own.b, set.layout.dims.n_v as usize, 0));
+        Inertia { matrices, begins, b, parent }
     }
 
     /// Blocks and contacts that trees of a world solve by themselves: of each set its blocks, then its contacts.

@@ -11,6 +11,7 @@ use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 
 use super::soft::Soft;
+use super::step::WholeOrder;
 use super::subsystems::Subsystems;
 use crate::host::{Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, SoftShape, Surfaces, TreeBlock, fixed};
 use crate::lanes::LaneMap;
@@ -28,6 +29,8 @@ pub(crate) struct Shared<T: Scalar> {
     pub(super) soft: Vec<Soft>,
     /// Of contact problems.
     pub(super) subsystems: Subsystems,
+    /// For steps of worlds with soft bodies that are solved as a whole; none: they are not.
+    pub(super) whole: Option<WholeOrder>,
     pub(crate) tolerance: f64,
     /// Depth that is not undone, m.
     pub(crate) slop: f64,
@@ -99,6 +102,7 @@ impl<T: Scalar> Shared<T> {
         let soft = Soft::all(&model)?;
         Ok(Self {
             subsystems: Subsystems::new(&model, &soft),
+            whole: if solver.takes_whole_steps() { WholeOrder::new(&model, &soft) } else { None },
             soft,
             model: Arc::new(model),
             chains: sets.iter().map(|set| Chains::new(&set.layout.tree())).collect(),

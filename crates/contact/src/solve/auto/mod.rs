@@ -57,6 +57,10 @@ impl Solver for Auto {
         true
     }
 
+    fn takes_whole_steps(&self) -> bool {
+        true
+    }
+
     fn solve(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
         match settings.precision {
             Precision::F32 => run::<f32>(problem, settings),

@@ -16,6 +16,9 @@
 mod nonlinear;
 mod prepare;
 pub(super) mod unsolved;
+mod whole;
+
+pub(super) use whole::WholeOrder;
 
 use manyworlds_gpu::{Recording, Ticket};
 use manyworlds_shaders::Scalar;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
+use manyworlds_contact::solve::whole::newton;
 use manyworlds_contact::solve::{
     ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish,
 };
@@ -15,14 +16,16 @@ use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::tile_at;
 use manyworlds_shaders::{LANES, Scalar};
 use manyworlds_soft::{FreeWork, SoftLayout};
+use manyworlds_sparse::FactorWork;
 use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
-use super::super::problem::{Home, Reading, Sides, Worlds};
+use super::super::problem::{Home, Reading, Sides, WorldProblem, Worlds};
 use super::super::seen::whole;
 use super::super::shared::Shared;
 use super::super::soft::SoftStep;
 use super::nonlinear::{Round, nonlinear};
+use super::whole::{WholeOrder, WholeStep};
 use crate::host::Packed;
 use crate::{Error, Summary};
 
@@ -39,6 +42,7 @@ thread_local! {
 struct Desk {
     problem: ContactProblem,
     work: Workspace,
+    factor: FactorWork,
 }
 
 /// A world that the host solved. Its problem is gone: one after the other takes the same memory.
@@ -357,7 +361,7 @@ impl Solved {
 /// One world, from what its kernels left. None: its numbers are not finite, or those of the answer are not.
 fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_, T>, world: usize) -> Option<Solved> {
     // Numbers that are not finite have no problem; the kernels flag the world.
-    let Desk { problem: memory, mut work } = DESK.take();
+    let Desk { problem: mut memory, mut work, mut factor } = DESK.take();
     let settings = SolveSettings {
         // Of numbers in single precision too: it is what makes up for those.
         precision: Precision::F64,
@@ -365,6 +369,13 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         iterations: shared.iterations,
         history: false,
     };
+    if let Some(order) = &shared.whole {
+        let solved = at_once(shared, order, host, worlds, world, &mut memory, &mut factor);
+        if solved.is_some() {
+            DESK.set(Desk { problem: memory, work, factor });
+            return solved;
+        }
+    }
     let Round { mut problem, mut outcome, relaxed, momentum } = if shared.soft.is_empty() {
         let mut problem =
             worlds.world(shared, host, world, memory, shared.solver.responds(), (&[], Vec::new())).ok()?;
@@ -389,8 +400,53 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
     let relaxed = relaxed.into_iter().map(|how| Relaxed { home: problem.homes[how.constraint], how }).collect();
     let is_exact = shared.solver.model() == ContactModel::Exact;
     let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, momentum, shared.tolerance));
-    DESK.set(Desk { problem: problem.problem, work });
+    DESK.set(Desk { problem: problem.problem, work, factor });
     sound.then_some(Solved { world, homes, outcome, relaxed, left })
+}
+
+/// A world with soft bodies by Newton's method on all of its step, in the memory of a problem; `None`: it wants more care.
+fn at_once<T: Scalar>(
+    shared: &Shared<T>,
+    order: &WholeOrder,
+    host: &Packed<'_, T>,
+    worlds: &Worlds<'_, T>,
+    world: usize,
+    memory: &mut ContactProblem,
+    work: &mut FactorWork,
+) -> Option<Solved> {
+    let before = worlds.before(shared, world);
+    let WorldProblem { problem, impulse, homes, .. } =
+        worlds.constraints(shared, host, world, std::mem::take(memory)).ok()?;
+    *memory = problem;
+    if !before.iter().chain(&impulse).all(|x| x.is_finite()) {
+        return None;
+    }
+    let problem = &*memory;
+    let steps = worlds.soft(shared, host, world);
+    let inertia = worlds.inertia(shared, world);
+    let motion = WholeStep::new(order, &shared.model, &shared.subsystems, (&shared.soft, &steps), inertia);
+    let stored = |v: f64| T::from_f64(v).to_f64();
+    let start = (order.ordered(&before), impulse);
+    let found = newton(problem, &motion, start, shared.tolerance, stored, work)?;
+    let left = Left {
+        square: found.laws.powi(2) + found.momentum.powi(2),
+        scaled: found.scaled,
+        solved: found.laws / problem.n_contacts.max(1) as f64 <= shared.tolerance
+            || (T::NAME != f64::NAME && found.scaled <= shared.tolerance),
+    };
+    let rows = problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
+    let homes = homes.into_iter().zip(rows).collect();
+    let outcome = Outcome {
+        status: SolveStatus::Converged,
+        iterations: found.iterations,
+        outer: 0,
+        stage: Some(Stage::Newton),
+        v: order.given_back(&found.v),
+        lambda: found.lambda,
+        elapsed: Duration::ZERO,
+        trace: Vec::new(),
+    };
+    Some(Solved { world, homes, outcome, relaxed: Vec::new(), left: Some(left) })
 }
 
 /// What the host's answer leaves of a world's laws, in double precision.
