@@ -1,5 +1,5 @@
 //! The project's chores: `cargo xtask test`, `lint`, `throughput`, `hardware`, `golden`, `corpus`, `install`, `zoo`,
-//! `python`.
+//! `python`, `view`.
 
 mod adapter;
 mod backports;
@@ -11,6 +11,7 @@ mod python;
 mod run;
 mod test;
 mod throughput;
+mod view;
 mod zoo;
 
 use std::process::ExitCode;
@@ -41,6 +42,8 @@ enum Task {
     Zoo(zoo::ZooArgs),
     /// Builds the Python package, installs it into a fresh environment and runs its tests (needs Python and network)
     Python(python::PythonArgs),
+    /// Opens the window of `manyworlds view` on a display without a screen and compares it with a picture (needs Xvfb)
+    View,
 }
 
 fn main() -> ExitCode {
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Task::Install(args) => adapter::install(&args),
         Task::Zoo(args) => zoo::zoo(&args),
         Task::Python(args) => python::python(&args),
+        Task::View => view::view(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,6 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::arrays::{Real, fill_array, filled, given, given_or_empty, reals, slice, with_real};
 use crate::errors::raised;
 use crate::model::Model;
+use crate::pictures::{self, Shot, Studio};
 use crate::record::record;
 
 /// Worlds of one or several models, stepped together.
@@ -43,6 +44,7 @@ pub(crate) struct Batch {
     precision: Precision,
     /// Made from a list of models: arrays come in lists.
     mixed: bool,
+    studio: Mutex<Studio>,
 }
 
 /// Sizes of a group.
@@ -334,6 +336,7 @@ impl Batch {
             models: groups.into_iter().map(|(model, _)| model).collect(),
             precision: options.precision,
             mixed,
+            studio: Mutex::default(),
         })
     }
 
@@ -539,6 +542,52 @@ impl Batch {
             ("frozen", status::FROZEN),
             ("relaxed", status::RELAXED),
         ])
+    }
+
+    /// A picture of a world as an array `(height, width, 3)` of uint8, red, green and blue, rows from the top.
+    ///
+    /// camera: one of the file, by name or number as a string; None: one that shows all that moves. follow: that one keeps
+    /// its distance and goes along with what moves, steady from picture to picture. Raises ValueError for a camera that is
+    /// not there, and names those there are; RuntimeError where no adapter draws, not even by software.
+    #[pyo3(signature = (world=0, camera=None, width=640, height=480, *, follow=false))]
+    fn render<'py>(
+        &self,
+        py: Python<'py>,
+        world: i64,
+        camera: Option<&str>,
+        width: u32,
+        height: u32,
+        follow: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let size = pictures::size(width, height)?;
+        let (world, group) = self.world(world)?;
+        let model = self.model(group);
+        let (all, first) =
+            self.with(py, |batch| Ok((pictures::worlds_of(batch, group, &model)?, batch.worlds(group).start)))?;
+        let shot = Shot { group, model: &model, camera, size, follow };
+        shot.picture(py, &self.studio, &all[world - first])
+    }
+
+    /// What a camera sees in every world, a record of arrays: `rgb` `(worlds, height, width, 3)` of uint8; `depth` `(worlds,
+    /// height, width)` of float32, the distance along the camera's axis in metres, infinite where nothing is; `segmentation`
+    /// `(worlds, height, width)` of int32, numbers of geoms, soft bodies numbered behind them, -1 where nothing is.
+    ///
+    /// camera: as of `render`; None goes along with what moves. Plainer than `render`, without shadows, and fast: all worlds
+    /// are drawn at once. A mixed batch gives a list of records.
+    #[pyo3(signature = (camera=None, width=64, height=64))]
+    fn observe<'py>(
+        &self,
+        py: Python<'py>,
+        camera: Option<&str>,
+        width: u32,
+        height: u32,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let size = pictures::size(width, height)?;
+        self.by_group(py, |group| {
+            let model = self.model(group);
+            let worlds = self.with(py, |batch| pictures::worlds_of(batch, group, &model))?;
+            Shot { group, model: &model, camera, size, follow: true }.observations(py, &self.studio, &worlds)
+        })
     }
 
     /// The whole batch as bytes. Restored into a batch of the same models and settings, it goes on bit for bit.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use manyworlds::BatchOptions;
 use manyworlds_environments::{Autoreset, Error, Outcome, TASKS};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use rayon::ThreadPool;
@@ -14,6 +14,7 @@ use crate::arrays::{Real, given, given_or_empty, slice, with_real};
 use crate::batch::{executor, one_of, precision, threads};
 use crate::errors::raised;
 use crate::parameters::Override;
+use crate::pictures::{self, Shot, Studio};
 
 /// Many environments of one task, stepped together: what `manyworlds.gymnasium.VectorEnv` is made of.
 #[pyclass(module = "manyworlds", frozen)]
@@ -27,6 +28,7 @@ pub(crate) struct Environments {
     n_observation: usize,
     n_q: usize,
     n_v: usize,
+    studio: Mutex<Studio>,
 }
 
 /// The exception that a Python programmer expects of an error.
@@ -183,6 +185,7 @@ impl Environments {
             pool,
             precision: options.precision,
             autoreset,
+            studio: Mutex::default(),
         })
     }
 
@@ -235,6 +238,28 @@ impl Environments {
         let model = self.with(py, |inner| Ok(inner.model().clone()))?;
         let new = Override::new(&model, parameter, of, values, chosen.len())?;
         self.with(py, |inner| Ok(new.apply(inner.batch(), &chosen)?))
+    }
+
+    /// Pictures of these environments, each `(height, width, 3)` of uint8, from a camera that goes along with what moves.
+    fn render<'py>(
+        &self,
+        py: Python<'py>,
+        environments: Vec<usize>,
+        camera: Option<&str>,
+        width: u32,
+        height: u32,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let size = pictures::size(width, height)?;
+        let (model, worlds) = self.with(py, |inner| {
+            let model = inner.model().clone();
+            Ok((model.clone(), pictures::worlds_of(inner.batch(), 0, &model)?))
+        })?;
+        let shot = Shot { group: 0, model: &model, camera, size, follow: true };
+        let one = |environment: usize| {
+            let missing = || PyIndexError::new_err(format!("environment {environment}: there are {}", worlds.len()));
+            shot.picture(py, &self.studio, worlds.get(environment).ok_or_else(missing)?)
+        };
+        environments.into_iter().map(one).collect()
     }
 
     /// Starts episodes; gives observations. Rows of environments that are not in the mask are those of `observations`.

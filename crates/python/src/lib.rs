@@ -10,6 +10,7 @@ mod gradients;
 mod inspection;
 mod model;
 mod parameters;
+mod pictures;
 mod record;
 mod solve;
 
@@ -24,6 +25,8 @@ mod _core {
     use crate::gradients::KeptStep;
     #[pymodule_export]
     use crate::model::{Model, load, scenes};
+    #[pymodule_export]
+    use crate::pictures::encode;
     #[pymodule_export]
     use crate::solve::solve;
 }

@@ -83,7 +83,12 @@ impl Camera {
     pub fn panned(&self, right: f64, up: f64) -> Self {
         let height = 2.0 * (self.field_of_view / 2.0).tan() * (self.eye - self.middle).norm();
         let [x, y, _] = self.axes();
-        let by = (x * right + y * up) * height;
+        self.along((x * right + y * up) * height)
+    }
+
+    /// Moved along, m.
+    #[must_use]
+    pub fn along(&self, by: Vec3) -> Self {
         Self { eye: self.eye + by, middle: self.middle + by, ..*self }
     }
 
@@ -153,7 +158,7 @@ pub(crate) fn looking(eye: Vec3, at: Vec3) -> Quat {
 }
 
 /// Middle of the box about the finite ones of these points, and the largest distance from it; none if there are none.
-fn ball(points: &[Vec3]) -> Option<(Vec3, f64)> {
+pub(crate) fn ball(points: &[Vec3]) -> Option<(Vec3, f64)> {
     let all = || points.iter().filter(|p| p.iter().all(|x| x.is_finite()));
     let first = all().next()?;
     let (low, high) = all().fold((*first, *first), |(low, high), p| (low.inf(p), high.sup(p)));

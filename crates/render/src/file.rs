@@ -75,16 +75,32 @@ impl Format {
     pub fn write(self, path: &Path, pictures: &[Picture]) -> Result<(), RenderError> {
         let failed = |reason: String| RenderError::File { path: path.display().to_string(), reason };
         let last = pictures.last().ok_or_else(|| failed("there is no picture to write".into()))?;
+        let file = || File::create(path).map(BufWriter::new).map_err(|error| failed(error.to_string()));
         match self {
-            Self::Png => write_png(path, last).map_err(|error| failed(error.to_string())),
-            Self::Gif => write_gif(path, pictures).map_err(|error| failed(error.to_string())),
+            Self::Png => write_png(file()?, last).map_err(|error| failed(error.to_string())),
+            Self::Gif => write_gif(file()?, pictures).map_err(|error| failed(error.to_string())),
             Self::Mp4 => write_mp4(path, pictures).map_err(failed),
         }
     }
+
+    /// The bytes of a picture as PNG, or of several as GIF.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn encode(pictures: &[Picture]) -> Result<Vec<u8>, RenderError> {
+        let failed = |reason: String| RenderError::File { path: "a picture in memory".into(), reason };
+        let mut bytes = Vec::new();
+        match pictures {
+            [] => return Err(failed("there is no picture to write".into())),
+            [one] => write_png(&mut bytes, one).map_err(|error| failed(error.to_string()))?,
+            _ => write_gif(&mut bytes, pictures).map_err(|error| failed(error.to_string()))?,
+        }
+        Ok(bytes)
+    }
 }
 
-fn write_png(path: &Path, picture: &Picture) -> Result<(), png::EncodingError> {
-    let mut encoder = png::Encoder::new(BufWriter::new(File::create(path)?), picture.size.width, picture.size.height);
+fn write_png(to: impl Write, picture: &Picture) -> Result<(), png::EncodingError> {
+    let mut encoder = png::Encoder::new(to, picture.size.width, picture.size.height);
     encoder.set_color(png::ColorType::Rgb);
     encoder.set_compression(png::Compression::High);
     encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
@@ -98,7 +114,7 @@ fn write_png(path: &Path, picture: &Picture) -> Result<(), png::EncodingError> {
 const COLOURS: usize = 255;
 const AS_BEFORE: u8 = 255;
 
-fn write_gif(path: &Path, pictures: &[Picture]) -> Result<(), gif::EncodingError> {
+fn write_gif(to: impl Write, pictures: &[Picture]) -> Result<(), gif::EncodingError> {
     let palette = palette(pictures);
     // By the upper six bits of each channel, once they are asked for.
     let mut known = vec![None; 1 << 18];
@@ -109,8 +125,7 @@ fn write_gif(path: &Path, pictures: &[Picture]) -> Result<(), gif::EncodingError
     };
     let size = pictures[0].size;
     let side = |pixels: u32| pixels as u16; // A size is at most 8192.
-    let out = BufWriter::new(File::create(path)?);
-    let mut encoder = gif::Encoder::new(out, side(size.width), side(size.height), &palette.color_map_rgb())?;
+    let mut encoder = gif::Encoder::new(to, side(size.width), side(size.height), &palette.color_map_rgb())?;
     encoder.set_repeat(gif::Repeat::Infinite)?;
     let mut before: Vec<u8> = Vec::new();
     for picture in pictures {

@@ -4,6 +4,7 @@ use bytemuck::{Pod, Zeroable};
 use manyworlds_model::{HeightField, Model, Pose, Quat, Shape, SoftBody, Vec3};
 use nalgebra::Point3;
 
+use crate::camera::ball;
 use crate::mesh::{Vertex, from_triangles};
 use crate::shapes::{self, Circle};
 use crate::{Camera, Size};
@@ -230,6 +231,12 @@ impl Scene {
             points.extend(finite().flat_map(corners));
         }
         points
+    }
+
+    /// Middle of what a picture of it shows, m.
+    #[must_use]
+    pub fn middle(&self, placed: &Placed) -> Vec3 {
+        ball(&self.outline(placed)).map_or_else(Vec3::zeros, |(middle, _)| middle)
     }
 
     /// Widths along x and y of everything that ends somewhere, m.

@@ -139,6 +139,12 @@ impl Observer {
         Camera::framing(&points, self.size)
     }
 
+    /// What it draws.
+    #[must_use]
+    pub fn scene(&self) -> &Scene {
+        &self.scene
+    }
+
     /// Name of the adapter.
     #[must_use]
     pub fn adapter(&self) -> &str {

@@ -10,6 +10,10 @@
 Arrays are float32 or float64 as the batch's precision, the first axis the world; whatever takes an array takes numpy,
 nested lists, or anything with DLPack (torch, jax). All numbers are SI; states follow MuJoCo's conventions.
 
+    batch.render(0)                            # a picture of world 0, array (480, 640, 3) of uint8
+    batch.observe(width=64, height=64).depth   # what a camera sees in every world
+    mw.show(batch)                             # the picture in a notebook
+
     mw.torch.step(batch, q, v, ctrl)           # a step with gradients, for PyTorch
     mw.jax.step(batch, q, v, ctrl)             # the same for JAX
     gymnasium.make_vec("manyworlds/HalfCheetah-v0", num_envs=256, vectorization_mode="vector_entry_point")
@@ -20,9 +24,10 @@ import importlib.util
 
 from manyworlds._core import Batch, KeptStep, Model, load, scenes
 from manyworlds._record import Record
+from manyworlds._show import show
 from manyworlds._solve import solve
 
-__all__ = ["Batch", "KeptStep", "Model", "Record", "load", "scenes", "solve"]
+__all__ = ["Batch", "KeptStep", "Model", "Record", "load", "scenes", "show", "solve"]
 
 _EXTRAS = {"torch", "jax", "sb3"}
 

@@ -8,7 +8,9 @@
 Observations, rewards, terminations, frame skip and distributions of starts are those of Gymnasium's environments of the same
 names; the numbers of a seed are not, as the generator is another. Settings beside Gymnasium's own: `precision` ("f32", and
 with it float32 observations, or "f64"), `executor`, `threads`, `solver`, `tolerance`, `integrator`, `dt`, as of
-`manyworlds.Batch`, and `frame_skip`, the steps of the simulation that one of the environment is.
+`manyworlds.Batch`, and `frame_skip`, the steps of the simulation that one of the environment is. With
+`render_mode="rgb_array"` `render()` gives pictures, arrays `(height, width, 3)` of uint8, of size `width` and `height`, from a
+camera that goes along with the robot or the one of the file that `camera_name` names.
 """
 
 import functools
@@ -25,6 +27,21 @@ from manyworlds import _core
 __all__ = ["Env", "VectorEnv"]
 
 
+_RENDER_MODES = ["rgb_array"]
+
+
+class _Pictures:
+    """How environments are drawn."""
+
+    def __init__(self, core, mode, width, height, camera_name):
+        if mode is not None and mode not in _RENDER_MODES:
+            raise ValueError(f"render_mode: expected None or \"rgb_array\", found {mode!r}")
+        self._core, self._view = core, (camera_name, width, height)
+
+    def draw(self, environments):
+        return self._core.render(environments, *self._view)
+
+
 def _spaces(core, precision):
     low, high = core.action_range.astype(np.float32).T
     real = np.float32 if precision == "f32" else np.float64
@@ -39,7 +56,7 @@ class VectorEnv(gymnasium.vector.VectorEnv):
     same step (what it saw last is then in `info["final_obs"]`), or when `reset(options={"reset_mask": mask})` says so.
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}
+    metadata = {"render_modes": _RENDER_MODES, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
     def __init__(
         self,
@@ -51,16 +68,18 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         precision="f32",
         executor="auto",
         threads=None,
+        width=480,
+        height=480,
+        camera_name=None,
         **settings,
     ):
-        if render_mode is not None:
-            raise ValueError(f"render_mode: there are none, found {render_mode!r}")
         mode = AutoresetMode(autoreset_mode)
         self._core = _core.Environments(
             task, num_envs, mode.value, executor, precision, threads, max_episode_steps, **settings
         )
+        self._pictures = _Pictures(self._core, render_mode, width, height, camera_name)
         self.num_envs = num_envs
-        self.render_mode = None
+        self.render_mode = render_mode
         self.metadata = {**self.metadata, "autoreset_mode": mode, "render_fps": round(1 / self._core.dt)}
         self.single_observation_space, self.single_action_space = _spaces(self._core, precision)
         batched = functools.partial(gymnasium.vector.utils.batch_space, n=num_envs)
@@ -114,18 +133,32 @@ class VectorEnv(gymnasium.vector.VectorEnv):
             info = {"final_obs": last, "_final_obs": over, "final_info": info, "_final_info": over}
         return seen, rewards, terminated, truncated, info
 
+    def render(self):
+        """Pictures of all environments, a tuple of arrays; None without a `render_mode`."""
+        return None if self.render_mode is None else tuple(self._pictures.draw(list(range(self.num_envs))))
+
 
 class Env(gymnasium.Env):
     """One environment. Learning wants many at once: `VectorEnv`."""
 
-    metadata = {"render_modes": []}
+    metadata = {"render_modes": _RENDER_MODES}
 
-    def __init__(self, task, render_mode=None, precision="f32", executor="cpu", threads=1, **settings):
-        if render_mode is not None:
-            raise ValueError(f"render_mode: there are none, found {render_mode!r}")
+    def __init__(
+        self,
+        task,
+        render_mode=None,
+        precision="f32",
+        executor="cpu",
+        threads=1,
+        width=480,
+        height=480,
+        camera_name=None,
+        **settings,
+    ):
         # Time is Gymnasium's wrapper's to limit.
         self._core = _core.Environments(task, 1, "Disabled", executor, precision, threads, 2**32 - 1, **settings)
-        self.render_mode = None
+        self._pictures = _Pictures(self._core, render_mode, width, height, camera_name)
+        self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": round(1 / self._core.dt)}
         self.observation_space, self.action_space = _spaces(self._core, precision)
 
@@ -150,6 +183,10 @@ class Env(gymnasium.Env):
         if failed[0]:
             info["failed"] = True
         return seen[0], float(rewards[0]), bool(terminated[0]), False, info
+
+    def render(self):
+        """A picture, an array; None without a `render_mode`."""
+        return None if self.render_mode is None else self._pictures.draw([0])[0]
 
 
 def register():
