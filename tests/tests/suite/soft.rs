@@ -253,6 +253,9 @@ fn derivatives_are_those_of_differences() {
     assert!(found.error() < 1e-6, "{:?}", found.blocks);
 }
 
+/// Sets a parameter of world 0 to a value.
+type SetParameter = Box<dyn Fn(&mut Batch, f64)>;
+
 /// Derivatives by what a block is made of, by a pressure in it and by friction, where it slides, beside central differences.
 #[test]
 fn derivatives_by_parameters_are_those_of_differences() {
@@ -292,12 +295,12 @@ fn derivatives_by_parameters_are_those_of_differences() {
     wanted.push(ModelParameter::Friction { geoms: [0, 1] });
     let found = stepped(&|_| ()).parameter_derivatives(0, &wanted).expect("derivatives");
     assert!(found.certificate.problems.is_empty(), "{:?}", found.certificate);
-    let mut sets: Vec<(f64, Box<dyn Fn(&mut Batch, f64)>)> = Vec::new();
+    let mut sets: Vec<(f64, SetParameter)> = Vec::new();
     for (parameter, value) in parameters {
         let set = move |made: &mut Batch, x: f64| made.set_parameter(0, tree, parameter, &[x]).expect("a parameter");
         sets.push((value, Box::new(set)));
     }
-    let friction = |made: &mut Batch, x: f64| {
+    let friction = move |made: &mut Batch, x: f64| {
         made.set_parameter(0, tree, Parameter::SurfaceFriction, &[x]).expect("a parameter");
         made.set_geom(0, 0, GeomParameter::Friction, &[x]).expect("a friction");
     };
