@@ -234,9 +234,26 @@ def stretch():
     write("stretch.csv", ["draw", "upper 1", "lower 1", "upper 2", "lower 2"], rows)
 
 
+def soft_ball_hand():
+    """Closes the fingers about the ball, takes away the table, holds for ten seconds."""
+    opened, closed = 0.060, 0.037  # of the tips' centres, m
+    start = fingers(opened)
+
+    def controls(pose):
+        return [pose[1], *(angle - zero for angle, zero in zip(fingers(pose[0]), start))]
+
+    motion = Motion((opened, 0.0), controls)
+    motion.to((closed, 0.0), 0.6)
+    motion.to((closed, 0.0), 0.4)
+    motion.to((closed, -0.1), 1.0)
+    motion.to((closed, -0.1), 10.0)
+    motion.write("soft-ball-hand.csv", ["table", *FINGERS])
+
+
 if __name__ == "__main__":
     nut_turning()
     dish_motion().write("dish-piling.csv", AXES + FINGERS)
     jar_motion().write("jar.csv", HANDS)
     soft_gripper()
     stretch()
+    soft_ball_hand()

@@ -96,3 +96,33 @@ fn stretched_bars_have_the_volume_of_their_laws() {
         assert!((volume - wanted).abs() < 4e-3, "{}: {volume} for {wanted} at {stretch}", body.name);
     }
 }
+
+/// Where a body's nodes are in the mean, m.
+fn centre(nodes: &[[f64; 3]]) -> [f64; 3] {
+    std::array::from_fn(|k| nodes.iter().map(|x| x[k]).sum::<f64>() / nodes.len() as f64)
+}
+
+/// Finger tips hold a soft ball for ten seconds: it does not creep, and friction carries its weight.
+#[test]
+fn finger_tips_hold_a_soft_ball() {
+    let mut run = Run::auto("soft-ball-hand");
+    let end = run.curve.end();
+    let at = |run: &mut Run, from: f64, to: f64| {
+        run.follow(from, to, |_, _| {});
+        run.penetration();
+        centre(&run.batch.soft(0).expect("a ball")[0].nodes)
+    };
+    let lying = at(&mut run, 0.0, 1.0);
+    let begun = at(&mut run, 1.0, 4.0);
+    let held = at(&mut run, 4.0, end);
+    assert!(end >= 12.0 && held[2] > 0.02 && lying[2] - held[2] < 0.01, "{lying:?} {held:?}");
+    assert!(apart(begun, held) < 1e-9 * (end - 4.0), "{begun:?} {held:?}");
+    let mut impulses = Vec::new();
+    run.batch.contact_impulses(&mut impulses).expect("impulses");
+    let ball = run.model.bodies.len();
+    let sign = |own: [usize; 2]| f64::from(own[1] == ball) - f64::from(own[0] == ball);
+    let carried: f64 = impulses.iter().map(|of| sign(of.bodies) * of.impulse[2]).sum();
+    let weight = run.model.soft[0].volume() * run.model.soft[0].material.density * 9.81;
+    let step = run.model.options.timestep;
+    assert!((carried / step / weight - 1.0).abs() < 1e-6, "{carried} N s for {weight} N");
+}
