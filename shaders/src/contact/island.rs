@@ -171,6 +171,8 @@ pub struct IslandRecord {
     pub world: u32,
     /// First real of its workspace in `island_work`, or [`NONE`].
     pub work: u32,
+    /// 1: the host solves it (`status::BY_HOST` of its trees), and its impulses stay as they are.
+    pub by_host: u32,
 }
 
 impl IslandRecord {

@@ -371,13 +371,17 @@ fn relaxed(
 }
 
 /// Goes on from where the kernels of a batch left a problem of dense subsystems: as [`Solver::finish`], and where the problem
-/// asks for the impossible as [`solve`].
+/// asks for the impossible as [`solve`]. `again`: the step before did, and the kernels left the problem alone.
 pub fn finish(
     solver: &dyn Solver,
     problem: &ContactProblem,
     settings: &SolveSettings,
+    again: bool,
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
+    if let Some(found) = again.then(|| relax::again(problem, settings)).flatten() {
+        return found;
+    }
     relaxed(problem, solver, settings, solver.finish(problem, settings, work))
 }
 

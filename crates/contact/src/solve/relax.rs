@@ -20,8 +20,9 @@ use manyworlds_collide::organise::Island;
 
 use super::auto::{Search, Watch};
 use super::iterate::{copy, measure};
-use super::{Outcome, SolveSettings, SolveStatus};
-use crate::problem::{Constraint, ContactProblem, Law};
+use super::polish::Trust;
+use super::{Outcome, SolveSettings, SolveStatus, Stage};
+use crate::problem::{Constraint, ContactProblem, Law, Place, Steps};
 
 /// Entries of a Jacobian of a constraint that nothing moves, m per unit of a joint.
 const STILL: f64 = 1e-9;
@@ -35,6 +36,8 @@ const LEAST: f64 = 1e-12;
 pub(super) const HOPELESS: f64 = 1e3;
 /// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
 const ABSURD: [f64; 2] = [manyworlds_shaders::contact::local::ABSURD, 1e9];
+/// Share of what a request that gave way misses that counts as a solution.
+const SEEN: f64 = 0.1;
 /// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.
 const SWEEPS: u32 = 20;
 /// Iterations of the relaxed problem at most.
@@ -95,22 +98,26 @@ impl ContactProblem {
         rows.map(speed).fold(0.0, f64::max) * c.mass()
     }
 
-    /// Whether nothing moves a constraint that asks for something, or moves it along but hardly apart.
+    /// Whether a constraint that asks for something is left out where there is no solution with it.
     fn is_still(&self, c: &Constraint) -> bool {
-        let requests = c.law.requests();
-        if requests.clone().all(|r| c.law.request(c.e[r]) == 0.0) {
-            return false;
-        }
-        let still = |r: usize| {
+        c.law.requests().any(|r| c.law.request(c.e[r]) != 0.0) && (slides(c) || self.is_fixed(c))
+    }
+
+    /// Whether nothing moves the rows of a constraint that may ask for something.
+    fn is_fixed(&self, c: &Constraint) -> bool {
+        c.law.requests().all(|r| {
             self.sides[c.sides.clone()].iter().all(|side| {
                 let n = self.subsystems[side.subsystem].count;
                 self.jacobian[side.offset + r * n..][..n].iter().all(|j| j.abs() <= STILL)
             })
-        };
-        let slides = matches!(c.law, Law::Contact { .. })
-            && c.delassus[5] * MOST_SLIDING * MOST_SLIDING <= c.delassus[0].max(c.delassus[3]);
-        slides || requests.into_iter().all(still)
+        })
     }
+}
+
+/// Whether the bodies of a contact slide along each other but hardly move apart.
+fn slides(c: &Constraint) -> bool {
+    matches!(c.law, Law::Contact { .. })
+        && c.delassus[5] * MOST_SLIDING * MOST_SLIDING <= c.delassus[0].max(c.delassus[3])
 }
 
 /// Goes on where a solver of exact contact found no solution that makes sense: the outcome with what was found, and which
@@ -146,7 +153,7 @@ pub(super) fn relax(
     let doubtful = || problem.plan.islands.iter().zip(&doubts).filter_map(|(island, doubt)| Some((island, (*doubt)?)));
     doubtful().next()?;
     let start = Instant::now();
-    let mut attempt = Attempt { problem, settings, relaxed: problem.clone(), list: Vec::new() };
+    let mut attempt = Attempt::new(problem, settings);
     let mut outcome = outcome.clone();
     let (mut all_solved, mut iterations) = (true, 0);
     for (island, doubt) in doubtful() {
@@ -171,6 +178,32 @@ pub(super) fn relax(
     outcome.v = problem.velocity(&outcome.lambda);
     outcome.elapsed += start.elapsed();
     attempt.list.sort_unstable_by_key(|r| r.constraint);
+    Some((outcome, attempt.list))
+}
+
+/// As [`relax`], of a problem that follows one which was relaxed and starts from its impulses, before anything else is tried.
+/// None: it is to be solved like any other.
+pub(super) fn again(problem: &ContactProblem, settings: &SolveSettings) -> Option<(Outcome, Vec<Relaxation>)> {
+    let start = Instant::now();
+    let mut attempt = Attempt::new(problem, settings);
+    let mut lambda = problem.warm_start.clone();
+    let mut iterations = 0;
+    for island in &problem.plan.islands {
+        let found = attempt.from_warm_start(island)?;
+        copy(problem, island, &found.lambda, &mut lambda);
+        iterations = iterations.max(found.iterations);
+    }
+    attempt.list.sort_unstable_by_key(|r| r.constraint);
+    let outcome = Outcome {
+        status: SolveStatus::Converged,
+        iterations,
+        outer: 0,
+        stage: Some(Stage::Newton),
+        v: problem.velocity(&lambda),
+        lambda,
+        elapsed: start.elapsed(),
+        trace: Vec::new(),
+    };
     Some((outcome, attempt.list))
 }
 
@@ -199,12 +232,15 @@ struct Attempt<'a> {
     list: Vec<Relaxation>,
 }
 
-impl Attempt<'_> {
-    /// What there is instead of a solution; None where there is one that the solver did not find. `tried`: there is none.
-    fn island(&mut self, island: &Island, most: u32, tried: bool) -> Option<Found> {
-        let ids = self.problem.plan.constraints_of(island);
+impl<'a> Attempt<'a> {
+    fn new(problem: &'a ContactProblem, settings: &'a SolveSettings) -> Self {
+        Self { problem, settings, relaxed: problem.clone(), list: Vec::new() }
+    }
+
+    /// Leaves out what nothing moves of an island: whether there was anything.
+    fn leave_out(&mut self, island: &Island) -> bool {
         let before = self.list.len();
-        for &i in ids {
+        for &i in self.problem.plan.constraints_of(island) {
             let c = &self.problem.constraints[i as usize];
             if self.problem.is_still(c) {
                 let mut by = [0.0; 3];
@@ -216,8 +252,21 @@ impl Attempt<'_> {
             }
         }
         self.relaxed.relax(&self.list[before..]);
+        before < self.list.len()
+    }
+
+    /// Lets the requests of an island give way at so many times K.
+    fn cap(&mut self, island: &Island, share: f64) {
+        for &i in self.problem.plan.constraints_of(island) {
+            let c = &self.relaxed.constraints[i as usize];
+            self.relaxed.constraints[i as usize].cap = share * self.relaxed.cap(c);
+        }
+    }
+
+    /// What there is instead of a solution; None where there is one that the solver did not find. `tried`: there is none.
+    fn island(&mut self, island: &Island, most: u32, tried: bool) -> Option<Found> {
         let mut iterations = 0;
-        let left_out = before < self.list.len();
+        let left_out = self.leave_out(island);
         if left_out || !tried {
             let watch = if tried { Watch::Requests } else { Watch::Nothing };
             let found = self.search(island, most, watch);
@@ -227,14 +276,70 @@ impl Attempt<'_> {
                 return left_out.then_some(found);
             }
         }
-        for &i in ids {
-            let c = &self.relaxed.constraints[i as usize];
-            self.relaxed.constraints[i as usize].cap = self.relaxed.cap(c);
-        }
+        self.cap(island, 1.0);
         let found = self.search(island, most, Watch::Nothing);
         self.note(island, &found.lambda);
-        ids.iter().for_each(|&i| self.relaxed.constraints[i as usize].cap = f64::INFINITY);
         Some(Found { iterations: iterations + found.iterations, ..found })
+    }
+
+    /// The relaxed answer by Newton steps from the warm start, if there is no other; or the exact one, if this is it.
+    fn from_warm_start(&mut self, island: &Island) -> Option<Found> {
+        let from = &self.problem.warm_start;
+        let before = self.list.len();
+        self.leave_out(island);
+        // What hardly moves apart may yet have moved.
+        let movable = |r: &Relaxation| !self.problem.is_fixed(&self.problem.constraints[r.constraint]);
+        if self.list[before..].iter().any(movable)
+            && let Some(found) = newton(self.problem, island, self.settings, from)
+            && self.problem.work_of_requests(island, &found.lambda) <= HOPELESS
+        {
+            self.list.truncate(before);
+            return Some(found);
+        }
+        self.cap(island, 1.0);
+        let found = match newton(&self.relaxed, island, self.settings, from) {
+            Some(found) => found,
+            None => Some(self.search(island, MOST, Watch::Nothing)).filter(|found| found.solved)?,
+        };
+        let before = self.list.len();
+        self.note(island, &found.lambda);
+        if before == self.list.len() {
+            return Some(found);
+        }
+        let gave_way = self.list.split_off(before);
+        let is_certain = self.is_beyond_reason(island, &gave_way, &found.lambda)?;
+        self.list.extend(gave_way);
+        is_certain.then_some(found)
+    }
+
+    /// Whether requests that gave way at K still do where they are pursued beyond reason. None: nobody can tell.
+    fn is_beyond_reason(&mut self, island: &Island, gave_way: &[Relaxation], lambda: &[f64]) -> Option<bool> {
+        let of = |r: &Relaxation| &self.relaxed.constraints[r.constraint];
+        let most = |by: &dyn Fn(&Relaxation) -> f64| gave_way.iter().map(by).fold(0.0, f64::max);
+        let work = most(&|r| {
+            let requests = of(r).law.requests();
+            of(r).cap / of(r).mass() * requests.map(|k| of(r).law.request(of(r).e[k]).abs()).fold(0.0, f64::max)
+        });
+        let share = HOPELESS / work;
+        if share <= 1.0 {
+            return Some(true);
+        }
+        // An impulse at K is no solution now: what it misses must be seen.
+        let missed = most(&|r| of(r).mass() * r.by.iter().fold(0.0, |most: f64, by| most.max(by.abs())));
+        let tolerance = self.settings.tolerance.max((share * self.settings.tolerance).min(SEEN * missed));
+        let settings = SolveSettings { tolerance, ..*self.settings };
+        self.cap(island, share);
+        let beyond: Vec<f64> = lambda.iter().map(|x| share * x).collect();
+        let found = newton(&self.relaxed, island, &settings, &beyond).or_else(|| {
+            let mut search = Search::new(&self.relaxed, island, &settings, lambda, MOST, Watch::Nothing);
+            let solved = search.sweep(SWEEPS) || search.run::<f64>().is_some();
+            solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
+        })?;
+        let before = self.list.len();
+        self.note(island, &found.lambda);
+        let still = before < self.list.len();
+        self.list.truncate(before);
+        Some(still)
     }
 
     /// Looks for a solution of an island of the relaxed problem, from zero.
@@ -252,10 +357,12 @@ impl Attempt<'_> {
             let c = &self.relaxed.constraints[i as usize];
             let sigma = self.problem.sigma(c, &v);
             let mut by = [0.0; 3];
+            let rho = c.mass();
             for r in c.law.requests() {
                 let request = c.law.request(c.e[r]);
-                let pursued = lambda[c.row + r] * request.signum();
-                if request != 0.0 && c.cap * (1.0 - 1e-9) <= pursued {
+                // By impulse and speed together: an impulse may miss the cap by the tolerance.
+                let place = Steps { cap: c.cap, request }.map(rho, lambda[c.row + r] - rho * (sigma[r] + c.e[r])).1;
+                if request != 0.0 && place != Place::Pursued {
                     by[r] = (request - sigma[r]) * request.signum();
                     by[r] = by[r].clamp(0.0, request.abs()) * request.signum();
                 }
@@ -265,6 +372,13 @@ impl Attempt<'_> {
             }
         }
     }
+}
+
+/// Newton steps from these impulses; None: they are not enough.
+fn newton(problem: &ContactProblem, island: &Island, settings: &SolveSettings, lambda: &[f64]) -> Option<Found> {
+    let mut search = Search::new(problem, island, settings, lambda, MOST, Watch::Nothing);
+    let solved = search.solves() || search.polish::<f64>(lambda, Trust::QUICK) || search.polish::<f64>(lambda, Trust::PATIENT);
+    solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
 }
 
 #[cfg(test)]

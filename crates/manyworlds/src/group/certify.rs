@@ -13,6 +13,9 @@ use crate::{Error, Summary};
 /// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
 const LOOSE: f64 = 10.0;
 
+/// Bits that tell kernels which lanes to leave alone.
+const OF_THE_HOST: u32 = status::SHARED | status::BY_HOST;
+
 /// What a certificate is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
@@ -54,13 +57,13 @@ impl<T: Scalar> Chunk<T> {
                     if self.host.is_shared(world, tree) {
                         // Its island says how it fared.
                         summary.status |=
-                            set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT | status::SHARED);
+                            set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT | OF_THE_HOST);
                         continue;
                     }
                     let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
                     summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
                     summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
-                    summary.status |= set.status[lane];
+                    summary.status |= set.status[lane] & !OF_THE_HOST;
                 }
             }
         }
