@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans the motions of the manipulation scenes and writes them as controls over time (standard library only):
 
-    python3 scenes/motions.py        # scenes/nut-turning.csv, scenes/dish-piling.csv, scenes/jar.csv
+    python3 scenes/motions.py        # nut-turning.csv, dish-piling.csv, jar.csv, soft-gripper.csv beside it
 
 The arm is that of arm7.xml with axes 3 and 5 at zero, so that it moves in the vertical plane that axis 1 turns, and with
 its flange pointing down.
@@ -44,10 +44,15 @@ class Motion:
 
     def write(self, name, actuators):
         """Writes the file."""
-        with open(FOLDER / name, "w", encoding="ascii", newline="\n") as file:
-            print("t", *actuators, sep=",", file=file)
-            for time, controls in self.rows:
-                print(f"{time:.2f}", *(f"{x:.6f}".rstrip("0").rstrip(".") for x in controls), sep=",", file=file)
+        write(name, actuators, self.rows)
+
+
+def write(name, actuators, rows):
+    """Writes times and controls to a file."""
+    with open(FOLDER / name, "w", encoding="ascii", newline="\n") as file:
+        print("t", *actuators, sep=",", file=file)
+        for time, controls in rows:
+            print(f"{time:.2f}", *(f"{x:.6f}".rstrip("0").rstrip(".") for x in controls), sep=",", file=file)
 
 
 AXES = [f"axis{i}" for i in range(1, 8)]
@@ -202,7 +207,24 @@ def jar_motion():
 HANDS = [f"{side} {name}" for side in ("left", "right") for name in AXES + FINGERS]
 
 
+def soft_gripper():
+    """Grips, lifts by 0.1 m, waits, shakes for three seconds in a circle of 10 mm at 4 Hz, waits."""
+    lift, radius, rate, grip = 0.1, 0.01, 4.0, 6.0  # m, m, Hz, N
+
+    def smooth(time, start, seconds):
+        part = min(max((time - start) / seconds, 0.0), 1.0)
+        return 0.5 - 0.5 * math.cos(math.pi * part)
+
+    def pose(time):
+        shaking = radius * (smooth(time, 1.7, 0.5) - smooth(time, 4.2, 0.5))
+        angle = 2 * math.pi * rate * time
+        return shaking * math.sin(angle), lift * smooth(time, 0.4, 0.8) + shaking * math.cos(angle)
+
+    write("soft-gripper.csv", ["along", "up", "grip"], [(i / 100, [*pose(i / 100), grip]) for i in range(541)])
+
+
 if __name__ == "__main__":
     nut_turning()
     dish_motion().write("dish-piling.csv", AXES + FINGERS)
     jar_motion().write("jar.csv", HANDS)
+    soft_gripper()

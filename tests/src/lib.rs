@@ -8,6 +8,7 @@ pub mod elastic;
 pub mod golden;
 pub mod parity;
 pub mod random_problems;
+pub mod runs;
 pub mod soft;
 pub mod wrenches;
 

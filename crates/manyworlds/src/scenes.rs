@@ -117,6 +117,8 @@ files![
     "sliding-box.xml",
     "slip-control.csv",
     "slip-control.xml",
+    "soft-gripper.csv",
+    "soft-gripper.xml",
     "soft-pinch.xml",
     "spring-cylinder.xml",
     "table-pile.xml",

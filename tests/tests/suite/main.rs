@@ -39,6 +39,7 @@ mod sensors;
 mod single_precision;
 mod smoothing;
 mod soft;
+mod soft_scenes;
 mod standing;
 mod step_problem;
 mod stiction;

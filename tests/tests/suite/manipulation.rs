@@ -3,50 +3,8 @@
 
 use std::f64::consts::TAU;
 
-use manyworlds::{Batch, BatchOptions, ControlCurve, Executor, ImportOptions, Precision, State, load, scenes};
-
-/// A run of a scene under its own controls.
-struct Run {
-    batch: Batch,
-    curve: ControlCurve,
-    step: f64,
-}
-
-impl Run {
-    fn new(name: &str, solver: &str, iterations: u32) -> Self {
-        let scene = scenes::find(name).expect("a scene");
-        let model = load(name, &ImportOptions::default()).expect("its model").model;
-        let options = BatchOptions {
-            executor: Executor::Cpu,
-            precision: Precision::F64,
-            solver: solver.into(),
-            tolerance: scene.solver.tolerance,
-            iterations,
-            ..BatchOptions::default()
-        };
-        let rest = vec![0.0; model.actuators.len()];
-        let curve = ControlCurve::from_csv(scene.controls().expect("controls"), &model, &rest).expect("its controls");
-        let batch = Batch::new(&[(&model, 1)], &options).expect("a batch");
-        Self { batch, curve, step: model.options.timestep }
-    }
-
-    /// Follows the controls from one time to another; `see` is called after every step.
-    fn follow(&mut self, from: f64, to: f64, mut see: impl FnMut(f64, &State)) {
-        let count = ((to - from) / self.step).round() as usize;
-        for i in 0..count {
-            let time = from + i as f64 * self.step;
-            self.batch.step(&self.curve.at(time)).expect("a step");
-            see(time + self.step, &self.batch.state(0).expect("a state"));
-        }
-    }
-
-    fn penetration(&mut self) -> f64 {
-        let mut worlds = Vec::new();
-        self.batch.summaries(&mut worlds).expect("summaries");
-        assert!(!worlds[0].failed());
-        worlds[0].penetration
-    }
-}
+use manyworlds::State;
+use manyworlds_tests::runs::Run;
 
 /// Turns about the vertical of the free body whose state comes first.
 fn turns(state: &State) -> f64 {
