@@ -71,6 +71,8 @@ pub mod info {
     pub const CONTACTS: usize = 4;
     /// 1 when the solver needs no further sweep, 2 when it cannot make one, else 0.
     pub const STOPPED: usize = 5;
+    /// Contacts that are left out, as nothing moves their bodies apart.
+    pub const LEFT_OUT: usize = 6;
     /// Reals of an island.
     pub const SIZE: usize = 8;
 }

@@ -25,6 +25,11 @@ enum Of {
     Stored,
 }
 
+/// The bit of what leaves out so many contacts.
+fn relaxed(left_out: f64) -> u32 {
+    if 0.0 < left_out { status::RELAXED } else { 0 }
+}
+
 impl<T: Scalar> Chunk<T> {
     /// Certificates of all worlds with the impulses as they are stored, and the residual above which a step is not
     /// differentiated, N s.
@@ -63,6 +68,7 @@ impl<T: Scalar> Chunk<T> {
                     let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
                     summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
                     summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
+                    summary.status |= relaxed(get(info::LEFT_OUT));
                     summary.status |= set.status[lane] & !OF_THE_HOST;
                 }
             }
@@ -101,10 +107,10 @@ impl<T: Scalar> Chunk<T> {
         for ((record, numbers), word) in islands.iter().zip(all.chunks_exact(island::info::SIZE)).zip(words) {
             let summary = &mut out[record.world as usize];
             let get = |e: usize| numbers[e].to_f64();
-            use island::info::{CONTACTS, ITERATIONS, PENETRATION, RESIDUAL, SCALED};
+            use island::info::{CONTACTS, ITERATIONS, LEFT_OUT, PENETRATION, RESIDUAL, SCALED};
             summary.add(get(RESIDUAL), get(SCALED), get(CONTACTS), get(PENETRATION));
             summary.iterations = summary.iterations.max(get(ITERATIONS) as u32);
-            summary.status |= word;
+            summary.status |= word | relaxed(get(LEFT_OUT));
         }
         Ok(())
     }
