@@ -227,9 +227,5 @@ fn what_comes_free_is_no_longer_relaxed() {
         batch.step::<f64>(&[]).expect("a step");
     }
     batch.summaries(&mut found).expect("summaries");
-    assert!(
-        found[0].status_name() == "converged" && found[0].iterations == 0 && found[0].stage.is_none(),
-        "{:?}",
-        found[0]
-    );
+    assert!(found[0].status_name() == "converged" && found[0].stage.is_none(), "{:?}", found[0]);
 }
