@@ -182,7 +182,7 @@ pub(super) fn again(problem: &ContactProblem, settings: &SolveSettings) -> Optio
     let mut lambda = problem.warm_start.clone();
     let mut iterations = 0;
     for island in &problem.plan.islands {
-        let found = attempt.from_warm_start(island)?;
+        let found = attempt.follow(island)?;
         copy(problem, island, &found.lambda, &mut lambda);
         iterations = iterations.max(found.iterations);
     }
@@ -256,7 +256,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// The relaxed answer by Newton steps from the warm start, if there is no other; or the exact one, if this is it.
-    fn from_warm_start(&mut self, island: &Island) -> Option<Found> {
+    fn follow(&mut self, island: &Island) -> Option<Found> {
         self.cap(island, 1.0);
         let found = match newton(&self.relaxed, island, self.settings, &self.problem.warm_start) {
             Some(found) => found,
