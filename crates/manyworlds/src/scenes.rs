@@ -121,6 +121,8 @@ files![
     "soft-gripper.xml",
     "soft-pinch.xml",
     "spring-cylinder.xml",
+    "stretch.csv",
+    "stretch.xml",
     "table-pile.xml",
 ];
 
