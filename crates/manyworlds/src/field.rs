@@ -32,8 +32,9 @@ pub enum FieldId {
     /// Angular and linear velocity of each body, in world axes, at the first body of its tree, before the last step,
     /// `[worlds, bodies, 6]`.
     Twist,
-    /// What kernels found out about each tree by itself in the last step, `[worlds, trees, 8]`: residual, scaled residual,
-    /// sweeps, Newton steps, deepest penetration, contacts, rows that could act, the residual the solver stopped at.
+    /// What kernels found out about each tree by itself in the last step, `[worlds, trees, 9]`: residual, scaled residual,
+    /// sweeps, Newton steps, deepest penetration, contacts, rows that could act, the residual the solver
+    /// stopped at, contacts left out as nothing moves their bodies apart.
     /// [`Batch::summaries`](crate::Batch::summaries) has the certificates of whole worlds, whoever solved them.
     Certificate,
     /// What the sensors show, in the order of the model's, `[worlds, readings]`; where each begins says

@@ -71,6 +71,8 @@ pub mod info {
     pub const CONTACTS: usize = 4;
     /// 1 when the solver needs no further sweep, 2 when it cannot make one, else 0.
     pub const STOPPED: usize = 5;
+    /// Contacts that are left out, as nothing moves their bodies apart.
+    pub const LEFT_OUT: usize = 6;
     /// Reals of an island.
     pub const SIZE: usize = 8;
 }
@@ -171,6 +173,8 @@ pub struct IslandRecord {
     pub world: u32,
     /// First real of its workspace in `island_work`, or [`NONE`].
     pub work: u32,
+    /// 1: the host solves it (`status::BY_HOST` of its trees), and its impulses stay as they are.
+    pub by_host: u32,
 }
 
 impl IslandRecord {

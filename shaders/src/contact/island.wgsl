@@ -5,7 +5,7 @@ fn island_record(i: u32) -> IslandRecord {
     let at = i * ISLAND_RECORD_SIZE;
     return IslandRecord(
         island_index[at], island_index[at + 1u], island_index[at + 2u], island_index[at + 3u], island_index[at + 4u],
-        island_index[at + 5u], island_index[at + 6u], island_index[at + 7u], island_index[at + 8u],
+        island_index[at + 5u], island_index[at + 6u], island_index[at + 7u], island_index[at + 8u], island_index[at + 9u],
     );
 }
 

@@ -2,7 +2,7 @@
 //! the problem and the impulses: the velocity is recomputed.
 
 use super::island::{self, IslandDims, Islands, con, contact, info, kind, region};
-use super::local::ABSURD;
+use super::local::{ABSURD, APART};
 use crate::Scalar;
 use crate::args::Args;
 use crate::dynamics::tree::status;
@@ -25,11 +25,13 @@ pub fn island_certify<T: Scalar>(
     for (i, record) in all.islands.iter().enumerate() {
         island::recompute(&all, record, jac, impulse, &free[..n], &mut rest[..n]);
         let (residual, scaled) = island::measure(&all, record, jac, cons, impulse, &rest[..n]);
-        let (mut deepest, mut largest) = (T::lit(0.0), T::lit(0.0));
+        let (zero, one) = (T::lit(0.0), T::lit(1.0));
+        let (mut deepest, mut largest, mut left_out) = (zero, zero, zero);
         for k in record.constraint_begin as usize..record.constraint_end as usize {
             largest = impulse[3 * k..3 * k + 3].iter().fold(largest, |most, x| most.max(x.abs()));
-            let held = cons[con::SIZE * k + con::FRICTION] < T::lit(0.0);
+            let held = cons[con::SIZE * k + con::FRICTION] < zero;
             if all.constraints[k].kind == kind::BLOCK && !held {
+                left_out += if T::lit(APART) <= cons[con::SIZE * k + con::BIAS + 2] { one } else { zero };
                 deepest = deepest.max(-contacts[contact::SIZE * k + contact::DISTANCE]);
             }
         }
@@ -37,6 +39,7 @@ pub fn island_certify<T: Scalar>(
         own[info::RESIDUAL] = residual;
         own[info::SCALED] = scaled;
         own[info::PENETRATION] = deepest;
+        own[info::LEFT_OUT] = left_out;
         own[info::CONTACTS] = T::lit(f64::from(record.n_contacts));
         let solved = if dims.by_solver == 1 {
             own[info::STOPPED] == T::lit(1.0)

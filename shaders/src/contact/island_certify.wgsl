@@ -29,10 +29,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     var deepest = real(0.0);
     var largest = real(0.0);
+    var left_out = real(0.0);
     for (var k = own.constraint_begin; k < own.constraint_end; k++) {
         let lambda = abs(impulse_at(k));
         largest = max(largest, max(lambda.x, max(lambda.y, lambda.z)));
         if constraint_record(k).kind == KIND_BLOCK && island_con[CON_SIZE * k + CON_FRICTION] >= real(0.0) {
+            left_out += select(real(0.0), real(1.0), APART <= island_con[CON_SIZE * k + CON_BIAS + 2u]);
             deepest = max(deepest, -island_contact[CONTACT_SIZE * k + CONTACT_DISTANCE]);
         }
     }
@@ -40,6 +42,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     island_info[at + INFO_RESIDUAL] = r.square;
     island_info[at + INFO_SCALED] = r.scaled;
     island_info[at + INFO_PENETRATION] = deepest;
+    island_info[at + INFO_LEFT_OUT] = left_out;
     island_info[at + INFO_CONTACTS] = real(own.n_contacts);
     var solved = island_solved(r);
     if dims.by_solver == 1u {

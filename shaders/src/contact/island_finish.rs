@@ -1,4 +1,5 @@
-//! What only the whole constraint knows: Delassus block, bias with restitution, friction, warm start.
+//! What only the whole constraint knows: Delassus block, bias with restitution, friction, warm start. A contact that nothing
+//! moves apart is left out.
 
 use super::island::{self, IslandDims, Islands, con, contact, kind, region};
 use super::local;
@@ -27,6 +28,14 @@ fn delassus<T: Scalar>(sides: &[island::SideRecord], jac: &[T]) -> [T; 6] {
         }
     }
     g
+}
+
+/// Largest entry of the normal's Jacobian.
+#[inline(always)]
+fn reach<T: Scalar>(sides: &[island::SideRecord], jac: &[T]) -> T {
+    let normal =
+        |side: &island::SideRecord| &jac[side.jac as usize..][2 * side.count as usize..3 * side.count as usize];
+    sides.iter().flat_map(normal).fold(T::lit(0.0), |most, j| most.max(j.abs()))
 }
 
 /// Bias of a block: a contact's gap or bounce, a bilateral block's error. `before`: velocity before the step.
@@ -79,7 +88,12 @@ pub fn island_finish<T: Scalar>(
         let sides = &all.sides[record.side_begin as usize..record.side_end as usize];
         let from = &contacts[contact::SIZE * i..][..contact::SIZE];
         let g = delassus(sides, jac);
-        c[con::BIAS..con::BIAS + 3].copy_from_slice(&block_bias(from, sides, jac, before));
+        let mut bias = block_bias(from, sides, jac, before);
+        // Compliant contact has an answer to everything.
+        if from[contact::COMPLIANCE] < T::lit(0.0) {
+            bias[2] = local::parted(from[contact::FRICTION], &g, reach(sides, jac), bias[2]);
+        }
+        c[con::BIAS..con::BIAS + 3].copy_from_slice(&bias);
         c[con::FRICTION] = from[contact::FRICTION];
         c[con::DELASSUS..con::DELASSUS + 6].copy_from_slice(&g);
         c[con::INVERSE..con::INVERSE + 6].copy_from_slice(&local::invert(&g));

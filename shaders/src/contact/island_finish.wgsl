@@ -33,6 +33,18 @@ fn delassus(record: ConstraintRecord) -> Block {
     return Block(g);
 }
 
+// Largest entry of the normal's Jacobian.
+fn reach(record: ConstraintRecord) -> real {
+    var most = real(0.0);
+    for (var s = record.side_begin; s < record.side_end; s++) {
+        let side = side_record(s);
+        for (var k = 0u; k < side.count; k++) {
+            most = max(most, abs(island_jac[side.jac + 2u * side.count + k]));
+        }
+    }
+    return most;
+}
+
 // Relative normal velocity before the step.
 fn normal_speed(record: ConstraintRecord) -> real {
     let region = REGION_SCRATCH * dims.n_velocity;
@@ -81,6 +93,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let fraction = island_contact[at + CONTACT_CORRECTION_FRACTION];
     let largest = island_contact[at + CONTACT_CORRECTION_MAX];
     let mu = island_contact[at + CONTACT_FRICTION];
+    let block = delassus(record);
     if mu < zero {
         for (var k = 0u; k < 3u; k++) {
             let speed = fraction * island_contact[at + CONTACT_NORMAL + k] * per_step;
@@ -101,12 +114,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
                 normal = rho * speed;
             }
         }
+        // Compliant contact has an answer to everything.
+        if island_contact[at + CONTACT_COMPLIANCE] < zero {
+            normal = local_parted(mu, block, reach(record), normal);
+        }
         island_con[c] = zero;
         island_con[c + 1u] = zero;
         island_con[c + 2u] = normal;
     }
     island_con[c + CON_FRICTION] = mu;
-    let block = delassus(record);
     store_block(c + CON_DELASSUS, block);
     store_block(c + CON_INVERSE, local_invert(block));
 }

@@ -107,6 +107,11 @@ pub fn island_pgs<T: Scalar>(
         if dims.done > 0 && T::lit(0.0) < own[info::STOPPED] {
             continue;
         }
+        if record.by_host == 1 {
+            own[info::ITERATIONS] = T::lit(0.0);
+            own[info::STOPPED] = T::lit(1.0);
+            continue;
+        }
         let (done, stopped) = solve(&all, record, jac, cons, impulse, free, &mut rest[..n]);
         // Newton steps may have come between.
         let before = if dims.done > 0 { own[info::ITERATIONS] } else { T::lit(0.0) };

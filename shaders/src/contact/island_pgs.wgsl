@@ -73,6 +73,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if workgroupUniformLoad(&before_stopped) != 0u {
         return;
     }
+    if own.by_host == 1u {
+        if local == 0u {
+            island_info[INFO_SIZE * island + INFO_ITERATIONS] = real(0.0);
+            island_info[INFO_SIZE * island + INFO_STOPPED] = real(1.0);
+        }
+        return;
+    }
     // Looks converged: the sweep says so, and the residual of the impulses alone decides.
     var check = true;
     var done = dims.done;

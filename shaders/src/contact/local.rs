@@ -17,6 +17,13 @@ const LOCAL_SLIP_ITERATIONS: usize = 3;
 const LOCAL_START: f64 = 10.0;
 /// A larger impulse, N s, is none: a contact that next to nothing moves asked for it, and its residual is lost in rounding.
 pub const ABSURD: f64 = 1e12;
+/// Bias of a contact that is left out, m/s: beyond any speed.
+pub const APART: f64 = 1e6;
+/// A contact that is to part is left out where bodies slide a metre for less than a millimetre of separation: smallest share of
+/// the block's normal entry in its tangential ones.
+pub const HARDLY: f64 = 1e-6;
+/// A Jacobian whose entries are not larger, m per unit of a joint, is that of what nothing moves.
+pub const STILL: f64 = 1e-9;
 /// Keeps quotients of nothing by nothing finite.
 pub(super) const TINY: f64 = 1e-30;
 
@@ -56,6 +63,15 @@ pub fn invert<R: Real>(g: &[R; 6]) -> [R; 6] {
     ];
     let solid = R::lit(TINY).lt(trace);
     inverse.map(|x| R::select(solid, x, R::lit(0.0)))
+}
+
+/// The normal bias of a contact, or [`APART`] where it asks bodies to part which cannot, or hardly: `reach` is the largest
+/// entry of its normal's Jacobian.
+#[inline(always)]
+pub fn parted<R: Real>(mu: R, g: &[R; 6], reach: R, normal: R) -> R {
+    let zero = R::lit(0.0);
+    let hardly = g[5].le(R::lit(HARDLY) * g[0].max(g[3])) | reach.le(R::lit(STILL));
+    R::select(zero.le(mu) & normal.lt(zero) & hardly, R::lit(APART), normal)
 }
 
 /// Strict Signorini-Coulomb map T: normal part clamped at zero, then the tangential part projected on the disc of

@@ -39,6 +39,11 @@ fn local_invert(m: Block) -> Block {
     ));
 }
 
+fn local_parted(mu: real, m: Block, reach: real, normal: real) -> real {
+    let hardly = m.g[5] <= HARDLY * max(m.g[0], m.g[3]) || reach <= STILL;
+    return select(normal, APART, real(0.0) <= mu && normal < real(0.0) && hardly);
+}
+
 fn local_project(mu: real, y: vec3<real>) -> vec3<real> {
     if mu < real(0.0) {
         return y;

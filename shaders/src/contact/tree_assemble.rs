@@ -1,8 +1,8 @@
-//! Y = A^-1 J^T, the diagonal blocks and restitution of every slot.
+//! Y = A^-1 J^T, the diagonal blocks and restitution of every slot; a contact that nothing moves apart is left out.
 //!
 //! Buffers: topology, params, factor, state, slots -> constraint (what `tree_jacobian` left).
 
-use super::local::invert;
+use super::local::{invert, parted};
 use super::tree_layout::{slot, slot_reals, tile_slots};
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
@@ -50,7 +50,7 @@ pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint
         y.copy_from_slice(j);
         respond(tree, factor, y);
         let mut g = [zero; 6];
-        let mut normal = zero;
+        let (mut normal, mut reach) = (zero, zero);
         for i in 0..n_v {
             let (a, b) = ([j[i], j[n_v + i], j[2 * n_v + i]], [y[i], y[n_v + i], y[2 * n_v + i]]);
             g[0] = a[0].mul_add(b[0], g[0]);
@@ -60,12 +60,14 @@ pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint
             g[4] = a[1].mul_add(b[2], g[4]);
             g[5] = a[2].mul_add(b[2], g[5]);
             normal = a[2].mul_add(v[i], normal);
+            reach = reach.max(a[2].abs());
         }
         head[slot::BLOCK..slot::BLOCK + 6].copy_from_slice(&g);
         head[slot::INVERSE..slot::INVERSE + 6].copy_from_slice(&invert(&g));
         let rho = head[slot::RESTITUTION];
         let bounces = zero.lt(rho) & normal.lt(head[slot::BOUNCE]);
-        head[slot::BIAS + 2] = R::select(bounces, rho * normal, head[slot::BIAS + 2]);
+        let asked = R::select(bounces, rho * normal, head[slot::BIAS + 2]);
+        head[slot::BIAS + 2] = parted(head[slot::MU], &g, reach, asked);
     }
 }
 

@@ -110,6 +110,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         var g = Block(array<real, 6>(real(0.0), real(0.0), real(0.0), real(0.0), real(0.0), real(0.0)));
         var normal = real(0.0);
+        var reach = real(0.0);
         for (var i = 0u; i < n_v; i++) {
             let j0 = constraint[j + i * TILE];
             let j1 = constraint[j + (n_v + i) * TILE];
@@ -123,6 +124,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             g.g[4] = fma(j1, y2, g.g[4]);
             g.g[5] = fma(j2, y2, g.g[5]);
             normal = fma(j2, state[v + i * TILE], normal);
+            reach = max(reach, abs(j2));
         }
         let inverse = local_invert(g);
         for (var k = 0u; k < 6u; k++) {
@@ -130,8 +132,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             constraint[at + (SLOT_INVERSE + k) * TILE] = inverse.g[k];
         }
         let rho = constraint[at + SLOT_RESTITUTION * TILE];
+        var asked = constraint[at + (SLOT_BIAS + 2u) * TILE];
         if real(0.0) < rho && normal < constraint[at + SLOT_BOUNCE * TILE] {
-            constraint[at + (SLOT_BIAS + 2u) * TILE] = rho * normal;
+            asked = rho * normal;
         }
+        let mu = constraint[at + SLOT_MU * TILE];
+        constraint[at + (SLOT_BIAS + 2u) * TILE] = local_parted(mu, g, reach, asked);
     }
 }

@@ -4,7 +4,7 @@
 //! Buffers: topology, params, slots, factor, constraint, impulse, row -> info. The velocity is not the solver's but
 //! `A^-1 (b + J^T lambda)`: `tree_push` left the momentum behind the numbers of `info`, where it becomes the velocity.
 
-use super::local::{residual, scaled_residual};
+use super::local::{APART, residual, scaled_residual};
 use super::tree_layout::{info, load3, none, row, row_stride, slot, slot_reals, tile_slots};
 use super::tree_pgs::{row_velocity, slot_velocity, trace};
 use crate::args::Args;
@@ -28,7 +28,7 @@ pub fn tree_certify<R: Real>(
     solve(tree, factor, v);
 
     let (mut square, mut scaled, mut depth) = (zero, zero, zero);
-    let (mut contacts, mut active_rows) = (zero, zero);
+    let (mut contacts, mut active_rows, mut left_out) = (zero, zero, zero);
     for (c, lambda) in constraint.chunks_exact(size).zip(impulse.chunks_exact(3)) {
         let (mu, lambda, sigma) = (c[slot::MU], load3(lambda, 0), slot_velocity(c, v));
         let r = residual(mu, one, &lambda, &sigma);
@@ -36,6 +36,7 @@ pub fn tree_certify<R: Real>(
         scaled = scaled.max(scaled_residual(mu, trace(c), &lambda, &sigma));
         depth = depth.max(-c[slot::DISTANCE]);
         contacts += R::select(zero.lt(trace(c)) & zero.le(mu), one, zero);
+        left_out += R::select(R::lit(APART).le(c[slot::BIAS + 2]), one, zero);
     }
     for r in rows.chunks_exact(stride).take(tree.rows.len()) {
         let active = zero.lt(r[row::ACTIVE]);
@@ -57,6 +58,7 @@ pub fn tree_certify<R: Real>(
     info_out[info::PENETRATION] = depth;
     info_out[info::CONTACTS] = contacts;
     info_out[info::ROWS] = active_rows;
+    info_out[info::LEFT_OUT] = left_out;
 }
 
 /// Buffers: topology, params, slots, factor, constraint, impulse, row, info.

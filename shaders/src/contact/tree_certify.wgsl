@@ -50,6 +50,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var depth = zero;
     var contacts = zero;
     var active_rows = zero;
+    var left_out = zero;
     let tile = lane / TILE * SLOTS;
     for (var s = 0u; s < slots[tile + 1u]; s++) {
         let c = slot_base(lane, slots[tile], s, slot_reals(n_v));
@@ -72,6 +73,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         scaled = max(scaled, local_scaled_residual(mu, trace, lambda, sigma));
         depth = max(depth, -constraint[c + SLOT_DISTANCE * TILE]);
         contacts += select(zero, one, zero < trace && zero <= mu);
+        left_out += select(zero, one, APART <= constraint[c + (SLOT_BIAS + 2u) * TILE]);
     }
     let stride = row_stride(n_v, dims.tree.row_width);
     let row_base = tile_base(lane, dims.tree.n_row * stride);
@@ -102,4 +104,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     info[out + INFO_PENETRATION * TILE] = depth;
     info[out + INFO_CONTACTS * TILE] = contacts;
     info[out + INFO_ROWS * TILE] = active_rows;
+    info[out + INFO_LEFT_OUT * TILE] = left_out;
 }

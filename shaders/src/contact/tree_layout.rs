@@ -208,8 +208,10 @@ pub mod info {
     pub const ROWS: usize = 6;
     /// Residual at which the solver stopped, by its own reckoning.
     pub const STOPPED_AT: usize = 7;
+    /// Contacts that are left out, as nothing moves their bodies apart.
+    pub const LEFT_OUT: usize = 8;
     /// Numbers of a lane; the velocity `[n_v]` of the certificate stands behind them.
-    pub const SIZE: usize = 8;
+    pub const SIZE: usize = 9;
 
     /// Reals of a lane.
     #[inline(always)]

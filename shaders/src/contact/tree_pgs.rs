@@ -17,7 +17,7 @@
 //! first and its first sweeps use that, which differs from the mirror's by rounding only: each lane has its own memory.
 
 use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape, real_mut, total};
-use super::local::{ABSURD, TINY, residual, solve};
+use super::local::{ABSURD, residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{
     LaneDims, info, load3, load6, none, row, row_coefficient, row_dof, row_head, slot, tile_slots,
@@ -91,7 +91,7 @@ pub fn tree_pgs<T: Scalar>(
             converged[lane] |= swept.lane(lane);
         }
     }
-    let hopeless = hopeless(dims, constraint, impulse, rows);
+    let hopeless = hopeless(dims, impulse, rows);
     std::array::from_fn(|lane| converged[lane] && !hopeless.lane(lane))
 }
 
@@ -429,21 +429,16 @@ fn sweep<R: Real>(
     square
 }
 
-/// Lanes of which no sweep can say that they are solved: with an absurd impulse, or a contact that nothing moves and that is
-/// to part.
-fn hopeless<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R]) -> R::Mask {
-    let (zero, most) = (R::lit(0.0), R::lit(ABSURD));
-    let mut largest = zero;
-    let mut stuck = zero;
-    for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact(3)) {
-        largest = largest.max(lambda[0].abs()).max(lambda[1].abs()).max(lambda[2].abs());
-        let still = trace(c).le(R::lit(TINY)) & zero.le(c[slot::MU]) & c[slot::BIAS + 2].lt(zero);
-        stuck = R::select(still, R::lit(1.0), stuck);
+/// Lanes of which no sweep can say that they are solved: with an absurd impulse.
+fn hopeless<R: Real>(dims: &LaneDims, impulse: &[R], rows: &[R]) -> R::Mask {
+    let (mut largest, most) = (R::lit(0.0), R::lit(ABSURD));
+    for lambda in impulse {
+        largest = largest.max(lambda.abs());
     }
     for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
         largest = largest.max(r[row::IMPULSE].abs());
     }
-    most.lt(largest) | zero.lt(stuck)
+    most.lt(largest)
 }
 
 /// Whether any lane is not zero (or is a NaN).

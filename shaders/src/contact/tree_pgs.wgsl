@@ -450,18 +450,14 @@ fn advance_lane() -> bool {
 // Whether no sweep can say that a lane is solved.
 fn hopeless() -> bool {
     var largest = real(0.0);
-    var stuck = false;
     for (var s = 0u; s < slot_count; s++) {
-        let c = slot_address(s);
         let lambda = abs(load_lambda(s));
         largest = max(largest, max(lambda.x, max(lambda.y, lambda.z)));
-        let asks = real(0.0) <= constraint[c + SLOT_MU * TILE] && constraint[c + (SLOT_BIAS + 2u) * TILE] < real(0.0);
-        stuck = stuck || asks && slot_trace(c) <= TINY;
     }
     for (var k = 0u; k < dims.n_row; k++) {
         largest = max(largest, abs(row[row_address(k) + ROW_IMPULSE * TILE]));
     }
-    return ABSURD < largest || stuck;
+    return ABSURD < largest;
 }
 
 // Puts a lane's impulses, velocity and report where they belong.

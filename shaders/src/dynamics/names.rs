@@ -163,10 +163,12 @@ pub mod status {
     pub const HELD: u32 = 128;
     /// The step asked for what no motion gives, and biases gave way. Only in what the host says of a world.
     pub const RELAXED: u32 = 256;
+    /// The host solves the lane's world, whose last step was relaxed: kernels leave it alone. Set and cleared by the host.
+    pub const BY_HOST: u32 = 512;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
     /// Lanes with any of these are not solved by themselves; a step begins with no other bits.
-    pub const KEPT: u32 = STOPPED | SHARED;
+    pub const KEPT: u32 = STOPPED | SHARED | BY_HOST;
 }
 
 /// Offsets in `params`, in reals.

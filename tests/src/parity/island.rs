@@ -107,6 +107,8 @@ impl Islands {
                 n_contacts,
                 world: island as u32,
                 work: all.workspaces.place(std::mem::take(&mut all.counts)),
+                // One is left to the host.
+                by_host: u32::from(island == 1),
             });
         }
         let n = all.constraints.len() as u32;

@@ -4,7 +4,10 @@
 use std::path::Path;
 
 use manyworlds::model::from_mjcf_str;
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, RelaxedOf, Summary};
+use manyworlds::{
+    Batch, BatchOptions, Executor, ImportOptions, Model, Precision, RelaxedOf, RoundTrips, State, Summary,
+};
+use manyworlds_tests::parity::device;
 
 /// A box of 8 kg, 5 mm in the wall on either side, without friction.
 const WALLS: &str = r#"
@@ -162,4 +165,67 @@ fn a_wedged_world_harms_no_other() {
         let [a, b] = [alone.state(world), beside.state(world + 2)].map(|state| state.expect("a state"));
         assert_eq!((a.q, a.v), (b.q, b.v));
     }
+}
+
+/// A device keeps worlds whose contacts nothing moves, by one submission and one wait a step, and moves them as the CPU does.
+#[test]
+fn kernels_leave_out_what_nothing_moves() {
+    let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
+    let model = model(CART, "");
+    let options = BatchOptions { device: Some(device), tolerance: 1e-5, ..Default::default() };
+    let mut there = Batch::new(&[(&model, 2)], &options).expect("the batch is made");
+    let mut here = batch(&[(&model, 2)], Precision::F32);
+    for batch in [&mut there, &mut here] {
+        let mut state = batch.state(0).expect("a state");
+        state.v[0] = 0.5;
+        batch.reset(&[(1, state)]).expect("a state of the model");
+        wedged(batch, 10);
+    }
+    let before = there.round_trips();
+    for _ in 0..10 {
+        there.step::<f64>(&[]).expect("a step");
+        here.step::<f64>(&[]).expect("a step");
+    }
+    assert_eq!(there.round_trips().since(before), RoundTrips { submissions: 10, waits: 10 });
+    let [a, b] = [&mut there, &mut here].map(|batch| batch.state(1).expect("a state"));
+    assert!((a.q[0] - b.q[0]).abs() < 1e-6 && (a.v[0] - b.v[0]).abs() < 1e-6, "{a:?}, {b:?}");
+}
+
+/// A step that follows a relaxed one starts from its impulses; that changes how the answer is found, not what it is.
+#[test]
+fn the_answer_does_not_depend_on_the_steps_before() {
+    for bodies in [WALLS, FINGERS] {
+        let model = model(bodies, "");
+        let mut first = batch(&[(&model, 1)], Precision::F64);
+        for _ in 0..20 {
+            first.step::<f64>(&[]).expect("a step");
+        }
+        let State { q, v, .. } = first.state(0).expect("a state");
+        let mut fresh = batch(&[(&model, 1)], Precision::F64);
+        fresh.reset(&[(0, State { q, v, ..State::default() })]).expect("a state of the model");
+        let [a, b] = [&mut first, &mut fresh].map(|batch| {
+            batch.step::<f64>(&[]).expect("a step");
+            let relaxed = batch.inspect(0).expect("an inspection").relaxed;
+            (batch.state(0).expect("a state").v, relaxed)
+        });
+        // The tolerance is 1e-6 N s.
+        assert!(a.0.iter().zip(&b.0).all(|(a, b)| (a - b).abs() < 1e-5), "{a:?}, {b:?}");
+        let which =
+            |of: &(Vec<f64>, Vec<manyworlds::RelaxedReport>)| -> Vec<RelaxedOf> { of.1.iter().map(|r| r.of).collect() };
+        assert!(!a.1.is_empty() && which(&a) == which(&b), "{a:?}, {b:?}");
+    }
+}
+
+/// A box that has fallen out between its walls is solved as if it had never been there.
+#[test]
+fn what_comes_free_is_no_longer_relaxed() {
+    let model = model(WALLS, "");
+    let mut batch = batch(&[(&model, 1)], Precision::F64);
+    wedged(&mut batch, 150);
+    let mut found = Vec::new();
+    for _ in 0..50 {
+        batch.step::<f64>(&[]).expect("a step");
+    }
+    batch.summaries(&mut found).expect("summaries");
+    assert!(found[0].status_name() == "converged" && found[0].stage.is_none(), "{:?}", found[0]);
 }

@@ -76,6 +76,7 @@ impl<T: Scalar> Ragged<T> {
                 n_contacts: own.iter().filter(is_contact).count() as u32,
                 world: 0,
                 work: if newton { workspaces.place(counts) } else { NONE },
+                by_host: 0,
             });
         }
 

@@ -296,7 +296,7 @@ impl SolveSettings {
 pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> Result<Solution, SolveError> {
     let solver = solver(name)?;
     settings.validate()?;
-    let solve = |problem: &_| relaxed(problem, solver, settings, solver.solve(problem, settings));
+    let solve = |problem: &_| relaxed(problem, solver, settings, false, |problem| solver.solve(problem, settings));
     let (outcome, relaxed) = on_dense(problem, solver.responds(), solve);
     Ok(measured(problem, solver.name(), outcome, relaxed))
 }
@@ -338,7 +338,7 @@ pub fn solve_with(
     settings.validate()?;
     params.validate()?;
     let solver = solver(params.solver())?;
-    let solve = |problem: &_| relaxed(problem, solver, settings, params.run(problem, settings));
+    let solve = |problem: &_| relaxed(problem, solver, settings, false, |problem| params.run(problem, settings));
     let (outcome, relaxed) = on_dense(problem, true, solve);
     Ok(measured(problem, solver.name(), outcome, relaxed))
 }
@@ -354,31 +354,46 @@ fn on_dense(
     (Outcome { v: condensed.expanded(problem, &outcome.v), ..outcome }, relaxed)
 }
 
-/// The outcome, or where the problem asks for the impossible that of the nearest one which does not, and what gave way.
-/// Solvers of another contact have an answer to everything.
+/// What a solver makes of a problem, or where that asks for the impossible of the nearest one which does not, and what gave way.
+/// Solvers of another contact have an answer to everything. `again`: so did the step before, whose impulses are the warm start.
 fn relaxed(
     problem: &ContactProblem,
     solver: &dyn Solver,
     settings: &SolveSettings,
-    outcome: Outcome,
+    again: bool,
+    run: impl FnOnce(&ContactProblem) -> Outcome,
 ) -> (Outcome, Vec<Relaxation>) {
-    match solver.model() {
-        ContactModel::Exact => {
-            relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new()))
-        }
-        ContactModel::Convex | ContactModel::Pyramid => (outcome, Vec::new()),
+    if solver.model() != ContactModel::Exact {
+        return (run(problem), Vec::new());
     }
+    let mut list = relax::left_out(problem);
+    let rest;
+    let mut problem = problem;
+    if !list.is_empty() {
+        let mut without = problem.clone();
+        without.relax(&list);
+        rest = without;
+        problem = &rest;
+    }
+    let (outcome, gave_way) = again.then(|| relax::again(problem, settings)).flatten().unwrap_or_else(|| {
+        let outcome = run(problem);
+        relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new()))
+    });
+    list.extend(gave_way);
+    list.sort_unstable_by_key(|r| r.constraint);
+    (outcome, list)
 }
 
 /// Goes on from where the kernels of a batch left a problem of dense subsystems: as [`Solver::finish`], and where the problem
-/// asks for the impossible as [`solve`].
+/// asks for the impossible as [`solve`]. `again`: the step before did, and the kernels left the problem alone.
 pub fn finish(
     solver: &dyn Solver,
     problem: &ContactProblem,
     settings: &SolveSettings,
+    again: bool,
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
-    relaxed(problem, solver, settings, solver.finish(problem, settings, work))
+    relaxed(problem, solver, settings, again, |problem| solver.finish(problem, settings, work))
 }
 
 /// What a solver gave back, measured in f64.

@@ -3,9 +3,10 @@
 //! A bias asks for a separating speed; where no motion gives it the exact problem has no solution, and impulses grow without
 //! bound. Such an island gets the nearest step that has one:
 //!
-//! 1. Constraints that no degree of freedom moves, or moves along but hardly apart, are left out.
-//! 2. What remains is tried again.
-//! 3. Each request is pursued up to an impulse K and gives way beyond ([`crate::problem::Steps`]):
+//! 1. Constraints that no degree of freedom moves, or moves along but hardly apart, are left out before all else
+//!    ([`left_out`]); kernels do the same with contacts.
+//! 2. What remains is solved as it is.
+//! 3. Where that has no solution, each request is pursued up to an impulse K and gives way beyond ([`crate::problem::Steps`]):
 //!    `K = m (2 a + approach)`, twice what the row alone would need to stop and to separate, m its effective mass. It is
 //!    solved from zero by the same Newton steps and CANAL, whose laws have one branch more.
 //!
@@ -17,24 +18,22 @@
 use std::time::Instant;
 
 use manyworlds_collide::organise::Island;
+use manyworlds_shaders::contact::local;
 
 use super::auto::{Search, Watch};
 use super::iterate::{copy, measure};
-use super::{Outcome, SolveSettings, SolveStatus};
-use crate::problem::{Constraint, ContactProblem, Law};
+use super::polish::Trust;
+use super::{Outcome, SolveSettings, SolveStatus, Stage};
+use crate::problem::{Constraint, ContactProblem, Law, Place, Side, Steps};
 
-/// Entries of a Jacobian of a constraint that nothing moves, m per unit of a joint.
-const STILL: f64 = 1e-9;
-/// A contact that is to be undone is left out if its bodies slide a metre for less than a millimetre of separation.
-const MOST_SLIDING: f64 = 1e3;
-/// Bias of a contact that is left out, m/s: beyond any speed.
-const APART: f64 = 1e6;
 /// A bias that gave way by less did not, m/s.
 const LEAST: f64 = 1e-12;
 /// A request on which so much work is spent is taken for one that nothing can meet, J/kg.
 pub(super) const HOPELESS: f64 = 1e3;
 /// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
-const ABSURD: [f64; 2] = [manyworlds_shaders::contact::local::ABSURD, 1e9];
+const ABSURD: [f64; 2] = [local::ABSURD, 1e9];
+/// Share of what a request that gave way misses that counts as a solution.
+const SEEN: f64 = 0.1;
 /// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.
 const SWEEPS: u32 = 20;
 /// Iterations of the relaxed problem at most.
@@ -95,22 +94,30 @@ impl ContactProblem {
         rows.map(speed).fold(0.0, f64::max) * c.mass()
     }
 
-    /// Whether nothing moves a constraint that asks for something, or moves it along but hardly apart.
-    fn is_still(&self, c: &Constraint) -> bool {
-        let requests = c.law.requests();
-        if requests.clone().all(|r| c.law.request(c.e[r]) == 0.0) {
-            return false;
-        }
-        let still = |r: usize| {
-            self.sides[c.sides.clone()].iter().all(|side| {
-                let n = self.subsystems[side.subsystem].count;
-                self.jacobian[side.offset + r * n..][..n].iter().all(|j| j.abs() <= STILL)
-            })
+    /// Largest entry of a row's Jacobian.
+    fn reach(&self, c: &Constraint, row: usize) -> f64 {
+        let of = |side: &Side| {
+            let n = self.subsystems[side.subsystem].count;
+            self.jacobian[side.offset + row * n..][..n].iter().fold(0.0, |most: f64, j| most.max(j.abs()))
         };
-        let slides = matches!(c.law, Law::Contact { .. })
-            && c.delassus[5] * MOST_SLIDING * MOST_SLIDING <= c.delassus[0].max(c.delassus[3]);
-        slides || requests.into_iter().all(still)
+        self.sides[c.sides.clone()].iter().map(of).fold(0.0, f64::max)
     }
+}
+
+/// Constraints that ask for what nothing moves, or contacts for what hardly moves: they take no part.
+pub(super) fn left_out(problem: &ContactProblem) -> Vec<Relaxation> {
+    let of = |(constraint, c): (usize, &Constraint)| {
+        let mut by = [0.0; 3];
+        if let Law::Contact { mu } = c.law {
+            by[2] = local::parted(mu, &c.delassus, problem.reach(c, 2), c.e[2]) - c.e[2];
+        } else if c.law.requests().any(|r| c.law.request(c.e[r]) != 0.0)
+            && c.law.requests().all(|r| problem.reach(c, r) <= local::STILL)
+        {
+            c.law.requests().for_each(|r| by[r] = -c.e[r]);
+        }
+        by.iter().any(|&by| by != 0.0).then_some(Relaxation { constraint, by, left_out: true })
+    };
+    problem.constraints.iter().enumerate().filter_map(of).collect()
 }
 
 /// Goes on where a solver of exact contact found no solution that makes sense: the outcome with what was found, and which
@@ -133,20 +140,13 @@ pub(super) fn relax(
         if problem.is_absurd(island, lambda, work) || !solved && HOPELESS < work {
             return Some(Doubt { most: all, certain: true });
         }
-        let still = |&i: &u32| problem.is_still(&problem.constraints[i as usize]);
-        if solved {
-            None
-        } else if problem.plan.constraints_of(island).iter().any(still) {
-            Some(Doubt { most: all, certain: false })
-        } else {
-            (gave_up && 0 < left).then_some(Doubt { most: left, certain: false })
-        }
+        (!solved && gave_up && 0 < left).then_some(Doubt { most: left, certain: false })
     };
     let doubts: Vec<Option<Doubt>> = problem.plan.islands.iter().map(doubt).collect();
     let doubtful = || problem.plan.islands.iter().zip(&doubts).filter_map(|(island, doubt)| Some((island, (*doubt)?)));
     doubtful().next()?;
     let start = Instant::now();
-    let mut attempt = Attempt { problem, settings, relaxed: problem.clone(), list: Vec::new() };
+    let mut attempt = Attempt::new(problem, settings);
     let mut outcome = outcome.clone();
     let (mut all_solved, mut iterations) = (true, 0);
     for (island, doubt) in doubtful() {
@@ -174,6 +174,32 @@ pub(super) fn relax(
     Some((outcome, attempt.list))
 }
 
+/// As [`relax`], of a problem that follows one which was relaxed and starts from its impulses, before anything else is tried.
+/// None: it is to be solved like any other.
+pub(super) fn again(problem: &ContactProblem, settings: &SolveSettings) -> Option<(Outcome, Vec<Relaxation>)> {
+    let start = Instant::now();
+    let mut attempt = Attempt::new(problem, settings);
+    let mut lambda = problem.warm_start.clone();
+    let mut iterations = 0;
+    for island in &problem.plan.islands {
+        let found = attempt.follow(island)?;
+        copy(problem, island, &found.lambda, &mut lambda);
+        iterations = iterations.max(found.iterations);
+    }
+    attempt.list.sort_unstable_by_key(|r| r.constraint);
+    let outcome = Outcome {
+        status: SolveStatus::Converged,
+        iterations,
+        outer: 0,
+        stage: Some(Stage::Newton),
+        v: problem.velocity(&lambda),
+        lambda,
+        elapsed: start.elapsed(),
+        trace: Vec::new(),
+    };
+    Some((outcome, attempt.list))
+}
+
 /// Why an island is looked at again.
 #[derive(Clone, Copy)]
 struct Doubt {
@@ -194,53 +220,93 @@ struct Found {
 struct Attempt<'a> {
     problem: &'a ContactProblem,
     settings: &'a SolveSettings,
-    /// The problem with what is left out, and while an island is solved with its caps.
+    /// The problem, with caps of the islands that were looked at.
     relaxed: ContactProblem,
     list: Vec<Relaxation>,
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    fn new(problem: &'a ContactProblem, settings: &'a SolveSettings) -> Self {
+        Self { problem, settings, relaxed: problem.clone(), list: Vec::new() }
+    }
+
+    /// Lets the requests of an island give way at so many times K.
+    fn cap(&mut self, island: &Island, share: f64) {
+        for &i in self.problem.plan.constraints_of(island) {
+            let c = &self.relaxed.constraints[i as usize];
+            self.relaxed.constraints[i as usize].cap = share * self.relaxed.cap(c);
+        }
+    }
+
     /// What there is instead of a solution; None where there is one that the solver did not find. `tried`: there is none.
     fn island(&mut self, island: &Island, most: u32, tried: bool) -> Option<Found> {
-        let ids = self.problem.plan.constraints_of(island);
-        let before = self.list.len();
-        for &i in ids {
-            let c = &self.problem.constraints[i as usize];
-            if self.problem.is_still(c) {
-                let mut by = [0.0; 3];
-                match c.law {
-                    Law::Contact { .. } => by[2] = APART - c.e[2],
-                    _ => c.law.requests().for_each(|r| by[r] = -c.e[r]),
-                }
-                self.list.push(Relaxation { constraint: i as usize, by, left_out: true });
-            }
-        }
-        self.relaxed.relax(&self.list[before..]);
         let mut iterations = 0;
-        let left_out = before < self.list.len();
-        if left_out || !tried {
-            let watch = if tried { Watch::Requests } else { Watch::Nothing };
-            let found = self.search(island, most, watch);
+        if !tried {
+            let found = self.search(island, most);
             iterations += found.iterations;
             let work = self.relaxed.work_of_requests(island, &found.lambda);
             if found.solved && !self.relaxed.is_absurd(island, &found.lambda, work) {
-                return left_out.then_some(found);
+                return None;
             }
         }
-        for &i in ids {
-            let c = &self.relaxed.constraints[i as usize];
-            self.relaxed.constraints[i as usize].cap = self.relaxed.cap(c);
-        }
-        let found = self.search(island, most, Watch::Nothing);
+        self.cap(island, 1.0);
+        let found = self.search(island, most);
         self.note(island, &found.lambda);
-        ids.iter().for_each(|&i| self.relaxed.constraints[i as usize].cap = f64::INFINITY);
         Some(Found { iterations: iterations + found.iterations, ..found })
     }
 
+    /// The relaxed answer by Newton steps from the warm start, if there is no other; or the exact one, if this is it.
+    fn follow(&mut self, island: &Island) -> Option<Found> {
+        self.cap(island, 1.0);
+        let found = match newton(&self.relaxed, island, self.settings, &self.problem.warm_start) {
+            Some(found) => found,
+            None => Some(self.search(island, MOST)).filter(|found| found.solved)?,
+        };
+        let before = self.list.len();
+        self.note(island, &found.lambda);
+        if before == self.list.len() {
+            return Some(found);
+        }
+        let gave_way = self.list.split_off(before);
+        let is_certain = self.is_beyond_reason(island, &gave_way, &found.lambda)?;
+        self.list.extend(gave_way);
+        is_certain.then_some(found)
+    }
+
+    /// Whether requests that gave way at K still do where they are pursued beyond reason. None: nobody can tell.
+    fn is_beyond_reason(&mut self, island: &Island, gave_way: &[Relaxation], lambda: &[f64]) -> Option<bool> {
+        let of = |r: &Relaxation| &self.relaxed.constraints[r.constraint];
+        let most = |by: &dyn Fn(&Relaxation) -> f64| gave_way.iter().map(by).fold(0.0, f64::max);
+        let work = most(&|r| {
+            let requests = of(r).law.requests();
+            of(r).cap / of(r).mass() * requests.map(|k| of(r).law.request(of(r).e[k]).abs()).fold(0.0, f64::max)
+        });
+        let share = HOPELESS / work;
+        if share <= 1.0 {
+            return Some(true);
+        }
+        // An impulse at K is no solution now: what it misses must be seen.
+        let missed = most(&|r| of(r).mass() * r.by.iter().fold(0.0, |most: f64, by| most.max(by.abs())));
+        let tolerance = self.settings.tolerance.max((share * self.settings.tolerance).min(SEEN * missed));
+        let settings = SolveSettings { tolerance, ..*self.settings };
+        self.cap(island, share);
+        let beyond: Vec<f64> = lambda.iter().map(|x| share * x).collect();
+        let found = newton(&self.relaxed, island, &settings, &beyond).or_else(|| {
+            let mut search = Search::new(&self.relaxed, island, &settings, lambda, MOST, Watch::Nothing);
+            let solved = search.sweep(SWEEPS) || search.run::<f64>().is_some();
+            solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
+        })?;
+        let before = self.list.len();
+        self.note(island, &found.lambda);
+        let still = before < self.list.len();
+        self.list.truncate(before);
+        Some(still)
+    }
+
     /// Looks for a solution of an island of the relaxed problem, from zero.
-    fn search(&self, island: &Island, most: u32, watch: Watch) -> Found {
+    fn search(&self, island: &Island, most: u32) -> Found {
         let zero = vec![0.0; self.problem.n_rows];
-        let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, watch);
+        let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, Watch::Nothing);
         let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
         Found { solved, lambda: search.best, iterations: search.iterations }
     }
@@ -252,10 +318,12 @@ impl Attempt<'_> {
             let c = &self.relaxed.constraints[i as usize];
             let sigma = self.problem.sigma(c, &v);
             let mut by = [0.0; 3];
+            let rho = c.mass();
             for r in c.law.requests() {
                 let request = c.law.request(c.e[r]);
-                let pursued = lambda[c.row + r] * request.signum();
-                if request != 0.0 && c.cap * (1.0 - 1e-9) <= pursued {
+                // By impulse and speed together: an impulse may miss the cap by the tolerance.
+                let place = Steps { cap: c.cap, request }.map(rho, lambda[c.row + r] - rho * (sigma[r] + c.e[r])).1;
+                if request != 0.0 && place != Place::Pursued {
                     by[r] = (request - sigma[r]) * request.signum();
                     by[r] = by[r].clamp(0.0, request.abs()) * request.signum();
                 }
@@ -265,6 +333,14 @@ impl Attempt<'_> {
             }
         }
     }
+}
+
+/// Newton steps from these impulses; None: they are not enough.
+fn newton(problem: &ContactProblem, island: &Island, settings: &SolveSettings, lambda: &[f64]) -> Option<Found> {
+    let mut search = Search::new(problem, island, settings, lambda, MOST, Watch::Nothing);
+    let solved =
+        search.solves() || search.polish::<f64>(lambda, Trust::QUICK) || search.polish::<f64>(lambda, Trust::PATIENT);
+    solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
 }
 
 #[cfg(test)]

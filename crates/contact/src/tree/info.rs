@@ -20,6 +20,8 @@ pub struct PgsInfo {
     pub contacts: u32,
     /// Static rows that could act.
     pub rows: u32,
+    /// Contacts that are left out, as nothing moves their bodies apart.
+    pub left_out: u32,
 }
 
 impl PgsInfo {
@@ -35,6 +37,7 @@ impl PgsInfo {
             newton_steps: at(info::NEWTON) as u32,
             contacts: at(info::CONTACTS) as u32,
             rows: at(info::ROWS) as u32,
+            left_out: at(info::LEFT_OUT) as u32,
         }
     }
 }

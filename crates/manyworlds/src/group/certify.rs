@@ -13,6 +13,9 @@ use crate::{Error, Summary};
 /// A certificate may be above the solver's tolerance by this factor and its step still be differentiated.
 const LOOSE: f64 = 10.0;
 
+/// Bits that tell kernels which lanes to leave alone.
+const OF_THE_HOST: u32 = status::SHARED | status::BY_HOST;
+
 /// What a certificate is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
@@ -20,6 +23,11 @@ enum Of {
     Step,
     /// Impulses as they are stored.
     Stored,
+}
+
+/// The bit of what leaves out so many contacts.
+fn relaxed(left_out: f64) -> u32 {
+    if 0.0 < left_out { status::RELAXED } else { 0 }
 }
 
 impl<T: Scalar> Chunk<T> {
@@ -54,13 +62,14 @@ impl<T: Scalar> Chunk<T> {
                     if self.host.is_shared(world, tree) {
                         // Its island says how it fared.
                         summary.status |=
-                            set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT | status::SHARED);
+                            set.status[lane] & !(status::CONVERGED | status::ITERATION_LIMIT | OF_THE_HOST);
                         continue;
                     }
                     let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
                     summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
                     summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
-                    summary.status |= set.status[lane];
+                    summary.status |= relaxed(get(info::LEFT_OUT));
+                    summary.status |= set.status[lane] & !OF_THE_HOST;
                 }
             }
         }
@@ -98,10 +107,10 @@ impl<T: Scalar> Chunk<T> {
         for ((record, numbers), word) in islands.iter().zip(all.chunks_exact(island::info::SIZE)).zip(words) {
             let summary = &mut out[record.world as usize];
             let get = |e: usize| numbers[e].to_f64();
-            use island::info::{CONTACTS, ITERATIONS, PENETRATION, RESIDUAL, SCALED};
+            use island::info::{CONTACTS, ITERATIONS, LEFT_OUT, PENETRATION, RESIDUAL, SCALED};
             summary.add(get(RESIDUAL), get(SCALED), get(CONTACTS), get(PENETRATION));
             summary.iterations = summary.iterations.max(get(ITERATIONS) as u32);
-            summary.status |= word;
+            summary.status |= word | relaxed(get(LEFT_OUT));
         }
         Ok(())
     }

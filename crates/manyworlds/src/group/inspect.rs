@@ -4,6 +4,8 @@ use manyworlds_contact::problem::Operator;
 use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
+use manyworlds_shaders::contact::island::con;
+use manyworlds_shaders::contact::local::APART;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
 use manyworlds_shaders::dynamics::tree::{RowRecord, Tree, row};
 use manyworlds_shaders::index::{slot_at, tile_at};
@@ -105,6 +107,7 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
                 read_slot(chunk, chunk.sets[*set].step.buffers.constraint, *set, *lane, slot_index, slot_reals(n))?;
             let impulse = read_slot(chunk, *impulses, *set, *lane, slot_index, 3)?;
             report.impulse.copy_from_slice(&impulse);
+            out.relaxed.extend(left_out(i, numbers[slot::BIAS + 2]));
             for r in 0..3 {
                 let row = &numbers[slot::J + r * n..slot::J + (r + 1) * n];
                 report.velocity[r] = row.iter().zip(velocity).map(|(j, v)| j * v).sum();
@@ -114,6 +117,8 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
             homes.push((Home::Island { constraint: at as usize }, RelaxedOf::Contact(i)));
             let impulse: [T; 3] = read_at(chunk, chunk.islands.impulses.now, 3 * at as usize)?;
             report.impulse = impulse.map(Scalar::to_f64);
+            let bias: [T; 3] = read_at(chunk, chunk.islands.buffers.con, con::SIZE * at as usize + con::BIAS)?;
+            out.relaxed.extend(left_out(i, bias[2].to_f64()));
             for side in shared_sides.iter().filter(|side| side.constraint == at as usize) {
                 let Some((.., velocity, _)) = lanes.iter().find(|l| (l.1, l.2) == (side.set, side.lane)) else {
                     continue;
@@ -143,6 +148,11 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
     chunk.summarise(&mut summaries)?;
     out.summary = summaries[world];
     Ok(out)
+}
+
+/// A contact that the kernels left out, by its bias.
+fn left_out(contact: usize, bias: f64) -> Option<RelaxedReport> {
+    (APART <= bias).then_some(RelaxedReport { of: RelaxedOf::Contact(contact), by: bias, left_out: true })
 }
 
 /// Adds what there is of soft bodies.

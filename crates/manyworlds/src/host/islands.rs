@@ -376,6 +376,7 @@ impl<T: Scalar> IslandPack<T> {
                 n_contacts,
                 world: index as u32,
                 work: if self.dense { self.workspaces.place(self.counts) } else { NONE },
+                by_host: u32::from(world.by_host),
             });
         }
         self.colours.extend(plan.colours.iter().map(|end| first + end));

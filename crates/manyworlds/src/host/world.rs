@@ -35,6 +35,8 @@ pub(crate) struct World {
     pub(crate) soft_impulses: Vec<[f64; 3]>,
     /// Those of the step before, sorted.
     soft_previous: Vec<([u64; 3], [f64; 3])>,
+    /// Whether the host solves its contacts from the start: its last step was relaxed.
+    pub(crate) by_host: bool,
 }
 
 impl World {
@@ -49,6 +51,7 @@ impl World {
             soft: Vec::new(),
             soft_impulses: Vec::new(),
             soft_previous: Vec::new(),
+            by_host: false,
         }
     }
 

@@ -156,8 +156,8 @@ impl<'a> Search<'a> {
         solved
     }
 
-    /// Newton steps on the strict map.
-    fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust) -> bool {
+    /// Newton steps on the strict map: whether they solve the island.
+    pub(in crate::solve) fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust) -> bool {
         let mut state = Polish::<T>::new(self.problem, self.island, from, trust);
         let mut lambda = from.to_vec();
         for _ in 0..LOOK_ROUNDS {

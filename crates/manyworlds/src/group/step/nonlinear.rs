@@ -116,7 +116,7 @@ fn solve_sparse<T: Scalar>(
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
     match problem.condensed(shared.solver.responds()) {
-        Some(small) => finish(shared.solver, &small.problem, settings, work),
-        None => finish(shared.solver, problem, settings, work),
+        Some(small) => finish(shared.solver, &small.problem, settings, false, work),
+        None => finish(shared.solver, problem, settings, false, work),
     }
 }

@@ -53,6 +53,9 @@ impl<T: Scalar> Chunk<T> {
     pub(super) fn prepare(&mut self) -> Result<(), Error> {
         self.freeze()?;
         let sets = &self.sets;
+        for (index, world) in self.host.worlds.iter_mut().enumerate() {
+            world.by_host = sets.iter().any(|set| set.status[index * set.k] & status::BY_HOST != 0);
+        }
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
         let geoms = &self.geoms;
         let overrides = |world: usize| geoms.as_ref().map_or_else(Overrides::default, |geoms| geoms.of(world));

@@ -95,6 +95,7 @@ impl<T: Scalar> Chunk<T> {
         self.answers.clear();
         self.answers.resize(self.n_world, None);
         let wanted: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
+        self.leave_to_kernels(&wanted)?;
         if wanted.is_empty() {
             return Ok(false);
         }
@@ -143,6 +144,24 @@ impl<T: Scalar> Chunk<T> {
         }
         self.host.spent_solving(clock.elapsed());
         Ok(true)
+    }
+
+    /// Worlds that were left to the host, and turned out to need none, are the kernels' again.
+    fn leave_to_kernels(&mut self, wanted: &[usize]) -> Result<(), Error> {
+        for set in &mut self.sets {
+            let mut changed = false;
+            for lane in 0..self.n_world * set.k {
+                let word = &mut set.status[lane];
+                if *word & status::BY_HOST != 0 && wanted.binary_search(&(lane / set.k)).is_err() {
+                    *word &= !status::BY_HOST;
+                    changed = true;
+                }
+            }
+            if changed {
+                self.store.write_index(set.step.buffers.status, 0, &set.status)?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether kernels had a part in solving.
@@ -203,7 +222,7 @@ impl<T: Scalar> Chunk<T> {
 
     /// Puts what was found for one world where the kernels would have.
     fn place(&mut self, solved: &Solved, answers: &mut Answers<T>) {
-        let Solved { world, homes, outcome, .. } = solved;
+        let Solved { world, homes, outcome, relaxed, .. } = solved;
         for (home, rows) in homes {
             let lambda = outcome.lambda[rows.clone()].iter().map(|&x| T::from_f64(x));
             match *home {
@@ -229,6 +248,7 @@ impl<T: Scalar> Chunk<T> {
             }
         }
         let width = self.store.tile();
+        let by_host = if self.shared.solver.gives_up() && !relaxed.is_empty() { status::BY_HOST } else { 0 };
         for ((set, own), trees) in self.sets.iter_mut().zip(&mut answers.sets).zip(&self.shared.sets) {
             let n_v = set.step.dims.n_v as usize;
             for (j, &tree) in trees.trees.iter().enumerate() {
@@ -237,8 +257,9 @@ impl<T: Scalar> Chunk<T> {
                 for (i, &x) in v.iter().enumerate() {
                     own.velocity[tile_at(width, lane, n_v, i)] = T::from_f64(x);
                 }
+                let word = &mut set.status[lane];
+                *word = *word & !status::BY_HOST | by_host;
                 if outcome.status == SolveStatus::Converged {
-                    let word = &mut set.status[lane];
                     *word = *word & !status::ITERATION_LIMIT | status::CONVERGED;
                 }
             }
@@ -386,7 +407,8 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         if before.iter().all(|x| x.is_finite()) {
             problem.problem.v_start = before;
         }
-        let (outcome, relaxed) = finish(shared.solver, &problem.problem, &settings, &mut work);
+        let again = host.worlds[world].by_host;
+        let (outcome, relaxed) = finish(shared.solver, &problem.problem, &settings, again, &mut work);
         Round { problem, outcome, relaxed, momentum: 0.0 }
     } else {
         nonlinear(shared, host, worlds, world, memory, &settings, &mut work)?
