@@ -129,6 +129,8 @@ files![
     "stretch.csv",
     "stretch.xml",
     "table-pile.xml",
+    "tomato.csv",
+    "tomato.xml",
 ];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
