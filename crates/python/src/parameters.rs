@@ -155,7 +155,10 @@ fn derived(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult
     }
     Ok(match find(model, name, of)? {
         Found::Geom(geom, _) => vec![ModelParameter::Size { geom }],
-        Found::Trees(_, parameter @ (Parameter::Timestep | Parameter::CorrectionFraction | Parameter::CorrectionMax)) => {
+        Found::Trees(
+            _,
+            parameter @ (Parameter::Timestep | Parameter::CorrectionFraction | Parameter::CorrectionMax),
+        ) => {
             vec![ModelParameter::Every(parameter)]
         }
         Found::Trees(trees, parameter) => {
