@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plans the motions of the manipulation scenes and writes them as controls over time (standard library only):
 
-    python3 scenes/motions.py        # nut-turning.csv, dish-piling.csv, jar.csv, soft-gripper.csv beside it
+    python3 scenes/motions.py        # nut-turning.csv, dish-piling.csv, jar.csv and so on beside it
 
 The arm is that of arm7.xml with axes 3 and 5 at zero, so that it moves in the vertical plane that axis 1 turns, and with
 its flange pointing down.
@@ -223,8 +223,37 @@ def soft_gripper():
     write("soft-gripper.csv", ["along", "up", "grip"], [(i / 100, [*pose(i / 100), grip]) for i in range(541)])
 
 
+def stretch():
+    """Closes the jaws, draws them by 0.28 m in two seconds, waits."""
+    drawn, grip = 0.31, 120.0  # m, N
+    rows = []
+    for i in range(71):
+        time = i / 20
+        part = min(max((time - 0.5) / 2.0, 0.0), 1.0)
+        rows.append((time, [drawn * (0.5 - 0.5 * math.cos(math.pi * part))] + 4 * [grip]))
+    write("stretch.csv", ["draw", "upper 1", "lower 1", "upper 2", "lower 2"], rows)
+
+
+def soft_ball_hand():
+    """Closes the fingers about the ball, takes away the table, holds for ten seconds."""
+    opened, closed = 0.060, 0.037  # of the tips' centres, m
+    start = fingers(opened)
+
+    def controls(pose):
+        return [pose[1], *(angle - zero for angle, zero in zip(fingers(pose[0]), start))]
+
+    motion = Motion((opened, 0.0), controls)
+    motion.to((closed, 0.0), 0.6)
+    motion.to((closed, 0.0), 0.4)
+    motion.to((closed, -0.1), 1.0)
+    motion.to((closed, -0.1), 10.0)
+    motion.write("soft-ball-hand.csv", ["table", *FINGERS])
+
+
 if __name__ == "__main__":
     nut_turning()
     dish_motion().write("dish-piling.csv", AXES + FINGERS)
     jar_motion().write("jar.csv", HANDS)
     soft_gripper()
+    stretch()
+    soft_ball_hand()

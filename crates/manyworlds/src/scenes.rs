@@ -91,6 +91,7 @@ files![
     "ant.xml",
     "arch.xml",
     "arm7.xml",
+    "ball.msh",
     "bolt-nut.xml",
     "cartpole.xml",
     "clutter.xml",
@@ -117,10 +118,14 @@ files![
     "sliding-box.xml",
     "slip-control.csv",
     "slip-control.xml",
+    "soft-ball-hand.csv",
+    "soft-ball-hand.xml",
     "soft-gripper.csv",
     "soft-gripper.xml",
     "soft-pinch.xml",
     "spring-cylinder.xml",
+    "stretch.csv",
+    "stretch.xml",
     "table-pile.xml",
 ];
 

@@ -1,7 +1,7 @@
 //! The scenes with soft bodies that follow controls of their own, by what they must show.
 
 use manyworlds::State;
-use manyworlds::model::JointKind;
+use manyworlds::model::{JointKind, MaterialLaw, SoftBody, Vec3};
 use manyworlds_tests::runs::Run;
 
 /// Of the box in the hand, as the hand does not turn: m.
@@ -52,4 +52,77 @@ fn soft_pads_lose_a_box_that_they_hold_too_weakly() {
     }
     let (held, lost) = (heights[850], heights[1249]);
     assert!(held > 0.027 && lost < held - 0.01, "{held} {lost}");
+}
+
+/// Young's modulus, Pa, Poisson's ratio, cells along a bar and across it, and their size, m, of the scene `stretch`.
+const BAR: (f64, f64, usize, usize, f64) = (1e5, 0.45, 14, 2, 0.025);
+
+/// Stretch and relative volume of the middle of a bar, mean of three slabs of cells.
+fn middle(body: &SoftBody, nodes: &[[f64; 3]]) -> [f64; 2] {
+    let (_, _, cells, across, size) = BAR;
+    let slab = |node: &u32| *node as usize / ((across + 1) * (across + 1));
+    let (first, last) = (cells / 2 - 2, cells / 2 + 1);
+    let mut volume = 0.0;
+    for corners in body.elements.chunks_exact(4).filter(|c| c.iter().all(|c| (first..=last).contains(&slab(c)))) {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|k| Vec3::from(nodes[corners[k] as usize]));
+        volume += (b - a).cross(&(c - a)).dot(&(d - a)) / 6.0;
+    }
+    let mean = |wanted: usize| {
+        let own: Vec<f64> = (0..).zip(nodes).filter(|(n, _)| slab(n) == wanted).map(|(_, x)| x[0]).collect();
+        own.iter().sum::<f64>() / own.len() as f64
+    };
+    let [length, width] = [(last - first) as f64 * size, across as f64 * size];
+    [(mean(last) - mean(first)) / length, volume / (length * width * width)]
+}
+
+/// Bars drawn out to twice their length have in their middle the volume that their laws have in closed form.
+#[test]
+fn stretched_bars_have_the_volume_of_their_laws() {
+    let mut run = Run::auto("stretch");
+    run.follow(0.0, 3.0, |_, _| {});
+    run.penetration();
+    let (young, poisson, ..) = BAR;
+    let (mu, lambda) = (young / 2.0 / (1.0 + poisson), young * poisson / (1.0 + poisson) / (1.0 - 2.0 * poisson));
+    let soft = run.batch.soft(0).expect("soft bodies");
+    for (body, state) in run.model.soft.iter().zip(&soft) {
+        let [stretch, volume] = middle(body, &state.nodes);
+        // Widths at which the sides are free.
+        let wanted = match body.material.law {
+            MaterialLaw::NeoHookean => ((lambda + 2.0 * mu) * stretch - mu) / ((lambda + mu) * stretch),
+            _ => stretch * (1.0 - poisson * (stretch - 1.0)).powi(2),
+        };
+        assert!((1.96..2.04).contains(&stretch), "{}: {stretch}", body.name);
+        // The clamps are two and a half widths away, and still felt a little.
+        assert!((volume - wanted).abs() < 4e-3, "{}: {volume} for {wanted} at {stretch}", body.name);
+    }
+}
+
+/// Where a body's nodes are in the mean, m.
+fn centre(nodes: &[[f64; 3]]) -> [f64; 3] {
+    std::array::from_fn(|k| nodes.iter().map(|x| x[k]).sum::<f64>() / nodes.len() as f64)
+}
+
+/// Finger tips hold a soft ball for ten seconds: it does not creep, and friction carries its weight.
+#[test]
+fn finger_tips_hold_a_soft_ball() {
+    let mut run = Run::auto("soft-ball-hand");
+    let end = run.curve.end();
+    let at = |run: &mut Run, from: f64, to: f64| {
+        run.follow(from, to, |_, _| {});
+        run.penetration();
+        centre(&run.batch.soft(0).expect("a ball")[0].nodes)
+    };
+    let lying = at(&mut run, 0.0, 1.0);
+    let begun = at(&mut run, 1.0, 4.0);
+    let held = at(&mut run, 4.0, end);
+    assert!(end >= 12.0 && held[2] > 0.02 && lying[2] - held[2] < 0.01, "{lying:?} {held:?}");
+    assert!(apart(begun, held) < 1e-9 * (end - 4.0), "{begun:?} {held:?}");
+    let mut impulses = Vec::new();
+    run.batch.contact_impulses(&mut impulses).expect("impulses");
+    let ball = run.model.bodies.len();
+    let sign = |own: [usize; 2]| f64::from(own[1] == ball) - f64::from(own[0] == ball);
+    let carried: f64 = impulses.iter().map(|of| sign(of.bodies) * of.impulse[2]).sum();
+    let weight = run.model.soft[0].volume() * run.model.soft[0].material.density * 9.81;
+    let step = run.model.options.timestep;
+    assert!((carried / step / weight - 1.0).abs() < 1e-6, "{carried} N s for {weight} N");
 }
