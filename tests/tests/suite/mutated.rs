@@ -180,7 +180,7 @@ fn attempt(seed: u64, number: u64, (path, text): &(PathBuf, String)) -> bool {
         Ok(bytes)
     };
     let name = path.display().to_string();
-    let options = ImportOptions { ignore_unsupported: number % 2 == 0, ..ImportOptions::default() };
+    let options = ImportOptions { ignore_unsupported: number.is_multiple_of(2), ..ImportOptions::default() };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let loaded = if name.ends_with(".urdf") {
             from_urdf_str(&name, &text, &read, &options)
