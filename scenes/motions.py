@@ -250,6 +250,17 @@ def soft_ball_hand():
     motion.write("soft-ball-hand.csv", ["table", *FINGERS])
 
 
+def pneunet():
+    """Raises the pressure in the fingers, lifts the palm, holds."""
+    pressure, lift = 16e6, 0.1  # Pa, m
+    motion = Motion((0.0, 0.0), lambda pose: [pose[0], *3 * [pose[1]]])
+    motion.to((0.0, pressure), 1.0)
+    motion.to((0.0, pressure), 0.3)
+    motion.to((lift, pressure), 1.0)
+    motion.to((lift, pressure), 3.0)
+    motion.write("pneunet.csv", ["lift", *(f"finger {i}:activation" for i in range(3))])
+
+
 if __name__ == "__main__":
     nut_turning()
     dish_motion().write("dish-piling.csv", AXES + FINGERS)
@@ -257,3 +268,4 @@ if __name__ == "__main__":
     soft_gripper()
     stretch()
     soft_ball_hand()
+    pneunet()

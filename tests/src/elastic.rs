@@ -371,6 +371,8 @@ impl Elastic {
             operator: &problem.sparse[0],
             b: &b,
             by_q: &self.by_q,
+            by_ctrl: &[],
+            controls: &[],
             by_v: &self.by_v,
             v: &self.v,
             settings: ContactSettings {

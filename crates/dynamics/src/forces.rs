@@ -444,5 +444,8 @@ fn transmission_path(tree: &TreeView, number: u32, transmission: &Transmission) 
             plan.dofs = changing(tree, &[plan.record.body, plan.record.other]);
             plan
         }
+        Transmission::Region { .. } => {
+            unreachable!("an actuator of a region is of a soft body, which has no paths")
+        }
     }
 }

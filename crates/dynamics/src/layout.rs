@@ -123,7 +123,7 @@ impl TreeLayout {
         let dims = &self.dims;
         let soft = |at: usize| {
             let at = param::HEADER + at;
-            (self.is_soft() && at < dims.n_param as usize).then_some(at..at + 1)
+            (self.is_soft() && at < dims.actuator_param as usize).then_some(at..at + 1)
         };
         let n_joint = if self.is_soft() { 0 } else { dims.n_joint as usize };
         let body = |b, at, count| record(b, dims.n_body as usize, body_param(b), at, count);

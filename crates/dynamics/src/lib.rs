@@ -22,4 +22,4 @@ pub use error::TreeError;
 pub use layout::{Parameter, TreeLayout};
 pub use set::{TreeSet, compile};
 pub use settings::Settings;
-pub use soft::soft_param;
+pub use soft::{pressure_of, soft_param};

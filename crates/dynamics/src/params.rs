@@ -91,7 +91,7 @@ fn joint(model: &Model, joint: &Joint, params: &mut Vec<f64>) {
     params.resize(start + param::JOINT, 0.0);
 }
 
-fn actuator(actuator: &Actuator, params: &mut Vec<f64>) {
+pub(crate) fn actuator(actuator: &Actuator, params: &mut Vec<f64>) {
     let unbounded = [-param::UNBOUNDED, param::UNBOUNDED];
     params.extend(actuator.gear);
     params.push(actuator.gain[0]);

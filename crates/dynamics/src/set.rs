@@ -1,6 +1,6 @@
 //! Tree sets: the trees of a model that one dispatch can step side by side.
 
-use manyworlds_model::{Model, SoftBody};
+use manyworlds_model::{Actuator, Model, Transmission};
 
 use crate::error::TreeError;
 use crate::initial;
@@ -34,14 +34,20 @@ pub struct TreeSet {
 
 impl TreeSet {
     /// A soft body: a set of its own.
-    fn soft(model: &Model, index: usize, soft: &SoftBody, settings: &Settings) -> Self {
+    fn soft(model: &Model, index: usize, number: usize, settings: &Settings) -> Self {
+        let soft = &model.soft[number];
+        let of = |(a, actuator): (usize, &Actuator)| match actuator.transmission {
+            Transmission::Region { soft, region } if soft == number => Some((a, region)),
+            _ => None,
+        };
+        let (actuators, regions): (Vec<_>, Vec<_>) = model.actuators.iter().enumerate().filter_map(of).unzip();
         let mut params = params::header(model, settings);
-        params.extend(soft::params(soft));
+        params.extend(soft::params(soft, actuators.iter().map(|&a| &model.actuators[a])));
         Self {
             trees: vec![index],
-            layout: soft::layout(soft, settings.integrator),
+            layout: soft::layout(soft, &regions, settings.integrator),
             params: vec![params],
-            actuators: vec![Vec::new()],
+            actuators: vec![actuators],
             activations: vec![Vec::new()],
             tendons: vec![Vec::new()],
             sensors: vec![Vec::new()],
@@ -73,7 +79,7 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
     let mut sets: Vec<TreeSet> = Vec::new();
     for index in 0..model.trees.len() {
         if let Some(soft) = model.trees[index].soft {
-            sets.push(TreeSet::soft(model, index, &model.soft[soft], settings));
+            sets.push(TreeSet::soft(model, index, soft, settings));
             continue;
         }
         let tree = TreeView::new(model, index, settings.integrator)?;

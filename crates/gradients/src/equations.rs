@@ -130,7 +130,8 @@ impl<'a> Equations<'a> {
             island,
             model,
             n_v: after.len(),
-            n_u: members.iter().map(|m| m.controls().len()).sum(),
+            n_u: members.iter().map(|m| m.controls().len()).sum::<usize>()
+                + deformables.iter().map(|body| body.controls().len()).sum::<usize>(),
             members,
             deformables,
             unknowns: unknowns(&rows.constraints, &locals, &sigma),
@@ -238,11 +239,12 @@ fn members<'a>(input: &StepInput<'a>, island: &Island) -> Vec<Member<'a>> {
 
 /// The bodies of an island that deform.
 fn deformables<'a>(input: &StepInput<'a>, island: &Island, members: &[Member]) -> Vec<Deformable<'a>> {
-    let mut at = members.last().map_or(0, |member| member.dofs().end);
+    let mut at = members.last().map_or([0, 0], |member| [member.dofs().end, member.controls().end]);
     let mut out = Vec::with_capacity(island.sparse.len());
     for &number in &island.sparse {
-        out.push(Deformable::new(input.sparse[number], number, at, input.single));
-        at += input.sparse[number].b.len();
+        let body = Deformable::new(input.sparse[number], number, at, input.single);
+        at = [body.dofs().end, body.controls().end];
+        out.push(body);
     }
     out
 }

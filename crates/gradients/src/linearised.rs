@@ -68,6 +68,7 @@ impl<'a> Linearised<'a> {
         for body in &input.sparse {
             first_sparse.push(n_v);
             n_v += body.b.len();
+            n_u += body.controls.len();
         }
         if !input.first.is_empty() {
             let (trees, sparse) = input.first.split_at(first.len());
@@ -91,7 +92,13 @@ impl<'a> Linearised<'a> {
             let sparse = |&body: &usize| first_sparse[body]..first_sparse[body] + input.sparse[body].b.len();
             let place = Place {
                 dofs: island.trees.iter().flat_map(dofs).chain(island.sparse.iter().flat_map(sparse)).collect(),
-                controls: island.trees.iter().flat_map(|&tree| input.controls[tree].iter().copied()).collect(),
+                controls: {
+                    let of_trees = island.trees.iter().flat_map(|&tree| input.controls[tree]);
+                    of_trees
+                        .chain(island.sparse.iter().flat_map(|&body| input.sparse[body].controls))
+                        .copied()
+                        .collect()
+                },
             };
             let is_large = place.dofs.len().max(rows(input, &island)) > most || !island.sparse.is_empty();
             let system: Box<dyn LinearSystem<'a>> = if is_large {
@@ -321,7 +328,7 @@ impl<'a> Linearised<'a> {
                 StepParameter::Contacts { changes } => [force, rows] = equations.by_contacts(changes),
                 StepParameter::Balance { body, change } => {
                     let Some(own) = equations.deformables.iter().find(|own| own.number == *body) else { continue };
-                    force[own.at..own.at + change.len()].copy_from_slice(change);
+                    force[own.dofs()].copy_from_slice(change);
                 }
             }
             let ([q, v], solved) = system.respond(force, &rows);

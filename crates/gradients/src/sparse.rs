@@ -21,6 +21,10 @@ pub struct SparseInput<'a> {
     pub by_q: &'a SparseMatrix,
     /// `db/dv`
     pub by_v: &'a SparseMatrix,
+    /// `db` by each of its controls.
+    pub by_ctrl: &'a [Vec<f64>],
+    /// These, by their numbers in the world.
+    pub controls: &'a [usize],
     /// Velocity before the step, `[n_v]`.
     pub v: &'a [f64],
     /// What its contacts with things that do not move go by.
@@ -72,8 +76,8 @@ pub(crate) struct Deformable<'a> {
     pub(crate) input: SparseInput<'a>,
     /// Its number in the world.
     pub(crate) number: usize,
-    /// First dof in the island.
-    pub(crate) at: usize,
+    /// First dof and first control in the island.
+    pub(crate) at: [usize; 2],
     /// `b + J^T lambda`, then v+.
     pub(crate) after: Vec<f64>,
     /// Gaps that a step would close at less than this are closed, m/s.
@@ -94,7 +98,7 @@ pub(crate) struct Node {
 }
 
 impl<'a> Deformable<'a> {
-    pub(crate) fn new(input: SparseInput<'a>, number: usize, at: usize, single: bool) -> Self {
+    pub(crate) fn new(input: SparseInput<'a>, number: usize, at: [usize; 2], single: bool) -> Self {
         Self { input, number, at, after: input.b.to_vec(), closed: closed_below(single) }
     }
 
@@ -108,7 +112,12 @@ impl<'a> Deformable<'a> {
 
     /// Its dofs in the island.
     pub(crate) fn dofs(&self) -> Range<usize> {
-        self.at..self.at + self.n_v()
+        self.at[0]..self.at[0] + self.n_v()
+    }
+
+    /// Its controls in the island.
+    pub(crate) fn controls(&self) -> Range<usize> {
+        self.at[1]..self.at[1] + self.input.controls.len()
     }
 
     /// Adds the impulse of a contact.
@@ -137,7 +146,7 @@ pub(crate) fn nodes(deformables: &[Deformable], contact: &ContactInput) -> Vec<N
         for &(first, weight) in &point.nodes {
             let of = |v: &[f64]| Vector3::new(v[first], v[first + 1], v[first + 2]);
             let velocity = [of(&body.after), of(body.input.v)];
-            out.push(Node { side, first: body.at + first, weight, velocity });
+            out.push(Node { side, first: body.at[0] + first, weight, velocity });
         }
     }
     out

@@ -110,6 +110,8 @@ files![
     "nut-turning.csv",
     "nut-turning.xml",
     "pile.xml",
+    "pneunet.csv",
+    "pneunet.xml",
     "pouring.xml",
     "quadruped-drop-1000.xml",
     "quadruped-drop-27.xml",

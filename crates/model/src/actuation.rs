@@ -95,6 +95,14 @@ pub enum Transmission {
         /// Length of the rod, m.
         rod: f64,
     },
+    /// A region of a soft body: what acts is a pressure in it, Pa, on top of its own. It has no length: its gain is constant, and
+    /// it has no dynamics.
+    Region {
+        /// The soft body.
+        soft: usize,
+        /// Among its regions.
+        region: usize,
+    },
 }
 
 /// A force along a transmission: `gain * input + bias`, with the control or the activation as input.
@@ -223,7 +231,7 @@ impl Model {
         self.actuators.iter().filter(|actuator| actuator.activation.is_some()).count()
     }
 
-    /// Bodies of a transmission; the ground may be among them.
+    /// Bodies of a transmission; the ground may be among them. A region of a soft body has none.
     #[must_use]
     pub fn bodies_of(&self, transmission: &Transmission) -> Vec<usize> {
         let site = |site: usize| self.sites[site].body;
@@ -234,6 +242,7 @@ impl Model {
                 std::iter::once(site(first)).chain(reference.map(site)).collect()
             }
             Transmission::SliderCrank { crank, slider, .. } => vec![site(crank), site(slider)],
+            Transmission::Region { .. } => Vec::new(),
         }
     }
 

@@ -444,6 +444,13 @@ impl ModelBuilder {
                 two("site", [crank, slider], self.sites.len())?;
                 positive("rod", rod)?;
             }
+            Transmission::Region { soft, region } => {
+                index_of("soft body", soft, self.soft.len())?;
+                index_of("region", region, self.soft[soft].0.regions.len())?;
+                if !actuator.is_plain() || actuator.bias[1..] != [0.0; 2] {
+                    return Err("of a region it must have a constant gain and no dynamics".into());
+                }
+            }
         }
         finite("gear", &actuator.gear)?;
         finite("gain", &actuator.gain)?;

@@ -4,7 +4,9 @@ use manyworlds::gradcheck::Checker;
 use manyworlds::{
     Batch, BatchOptions, GeomParameter, ModelBuilder, ModelParameter, Parameter, Precision, State, Summary, status,
 };
-use manyworlds_model::{Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Region, Shape, Vec3};
+use manyworlds_model::{
+    Actuator, Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Region, Shape, Transmission, Vec3,
+};
 use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
 use manyworlds_tests::soft::{DENSITY, YOUNG, add_box, block, ground, on_the_ground, pinched};
 
@@ -398,4 +400,52 @@ fn worlds_have_materials_of_their_own_and_fail_alone() {
     };
     let (stiff, weak) = (low(&mut made, 0), low(&mut made, 1));
     assert!(stiff > weak + 1e-3 && weak > 0.08, "{stiff} {weak}");
+}
+
+/// A control is pressure in its region within its range, and derivatives by it are those of differences.
+#[test]
+fn a_region_is_pressed_by_its_control() {
+    let mut builder = ModelBuilder::new("controlled");
+    builder.options.timestep = 0.002;
+    builder.geom(ground(0.5, 0.0));
+    let mut soft = block([2, 2, 2], [0.1; 3], Vec3::new(0.0, 0.0, 0.05));
+    let region =
+        |elements: std::ops::Range<u32>| Region { name: String::new(), elements: elements.collect(), pressure: 500.0 };
+    soft.regions = vec![region(0..48), region(24..48)];
+    builder.soft_body(soft);
+    let control = |region: usize, gain: f64| Actuator {
+        gain: [gain, 0.0, 0.0],
+        ctrl_range: Some([-3.0, 3.0]),
+        ..Actuator::new(format!("of {region}"), Transmission::Region { soft: 0, region })
+    };
+    builder.actuator(control(1, 1000.0));
+    builder.actuator(control(0, 200.0));
+    let model = builder.build().expect("a model");
+    let stepped = |controls: [f64; 2], change: &dyn Fn(&mut Batch)| {
+        let mut made = batch(&model, 1, &tight());
+        change(&mut made);
+        (0..20).for_each(|_| made.step(&controls).expect("a step"));
+        made
+    };
+    // Within the range, at its end and beyond it.
+    let pressures = |made: &mut Batch, wanted: [f64; 2]| {
+        for (region, x) in wanted.into_iter().enumerate() {
+            made.set_parameter(0, 0, Parameter::Pressure(region), &[x]).expect("a pressure");
+        }
+    };
+    for (controls, wanted) in [([2.0, 1.5], [800.0, 2500.0]), ([-9.0, 9.0], [1100.0, -2500.0])] {
+        let ours = state(&mut stepped(controls, &|_| ()), 0).q;
+        let theirs = state(&mut stepped([0.0; 2], &|made| pressures(made, wanted)), 0).q;
+        let off = ours.iter().zip(&theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(fastest(&ours) > 1e-4 && off < 1e-9, "{controls:?}: {off}");
+    }
+    let mut made = stepped([2.0, 1.5], &|_| ());
+    let start = state(&mut made, 0);
+    let mut checker = Checker::new(&model, &tight(), 1e-5).expect("a checker");
+    let found = checker.compare(&start).expect("a comparison");
+    assert!(found.jacobian.certificate.problems.is_empty(), "{:?}", found.jacobian.certificate);
+    assert!(found.inputs[3] == 2 && fastest(&found.jacobian.dv_dctrl) > 1e-4, "{:?}", found.inputs);
+    assert!(found.error() < 1e-6, "{:?}", found.blocks);
+    let along = checker.compare_directions(&start, 1e-11).expect("a comparison");
+    assert!(along.back < 1e-12, "{}", along.back);
 }

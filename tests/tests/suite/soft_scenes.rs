@@ -126,3 +126,20 @@ fn finger_tips_hold_a_soft_ball() {
     let step = run.model.options.timestep;
     assert!((carried / step / weight - 1.0).abs() < 1e-6, "{carried} N s for {weight} N");
 }
+
+/// Three soft fingers under pressure lift a ball and hold it without creep.
+#[test]
+fn soft_fingers_under_pressure_lift_a_ball() {
+    let mut run = Run::auto("pneunet");
+    let heights = |run: &mut Run, from: f64, to: f64| {
+        run.follow(from, to, |_, _| {});
+        assert!(run.penetration() < 1e-6);
+        run.batch.state(0).expect("a state").q[..3].to_vec()
+    };
+    let lying = heights(&mut run, 0.0, 1.3);
+    let lifted = heights(&mut run, 1.3, 4.0);
+    let held = heights(&mut run, 4.0, 5.0);
+    assert!((lying[2] - 0.04).abs() < 1e-6 && lifted[2] > lying[2] + 0.09, "{lying:?} {lifted:?}");
+    let crept = lifted.iter().zip(&held).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(crept < 1e-9, "{crept}");
+}

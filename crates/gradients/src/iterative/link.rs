@@ -86,7 +86,7 @@ impl Link {
             if columns.is_empty() {
                 continue;
             }
-            let dofs: Vec<u32> = columns.iter().map(|&a| (self.dofs[a] - body.at) as u32).collect();
+            let dofs: Vec<u32> = columns.iter().map(|&a| (self.dofs[a] - body.at[0]) as u32).collect();
             let rows: Vec<f64> = (0..height).flat_map(|r| columns.iter().map(move |&a| self.j[(r, a)])).collect();
             let own = body.input.operator.compliance(&dofs, &rows);
             own.iter().enumerate().for_each(|(k, x)| out[(k / height, k % height)] += x);

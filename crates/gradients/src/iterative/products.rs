@@ -133,6 +133,11 @@ impl Iterative<'_> {
                 body.input.operator.factor().solve(&mut x);
                 out[0] = out[0].max(body.h() * x[i]);
             }
+            for by in body.input.by_ctrl {
+                x.copy_from_slice(by);
+                body.input.operator.factor().solve(&mut x);
+                out[1] = x.iter().fold(out[1], |most, x| most.max(x.abs()));
+            }
         }
         out
     }
@@ -186,6 +191,7 @@ impl Iterative<'_> {
             body.input.by_q.add_times(&q[own.clone()], force);
             body.input.by_v.add_times(&v[own.clone()], force);
             axpy(body.h(), &tau[own], force);
+            body.controls().zip(body.input.by_ctrl).for_each(|(k, by)| axpy(ctrl[k], by, force));
         }
         for (link, constraint) in self.links.iter().zip(&rows.constraints) {
             let Some(slopes) = &link.slopes else { continue };
@@ -238,7 +244,8 @@ impl Iterative<'_> {
         for body in &self.equations.deformables {
             let own = body.dofs();
             body.input.by_q.add_transposed_times(&v[own.clone()], &mut by_q[own.clone()]);
-            body.input.by_v.add_transposed_times(&v[own.clone()], &mut by_v[own]);
+            body.input.by_v.add_transposed_times(&v[own.clone()], &mut by_v[own.clone()]);
+            body.controls().zip(body.input.by_ctrl).for_each(|(k, by)| by_ctrl[k] += dot(by, &v[own.clone()]));
         }
         // `-z^T L` by row.
         let mut y = vec![0.0; rows.height()];

@@ -7,12 +7,12 @@
 use manyworlds_collide::{Side, SoftContact};
 use manyworlds_contact::Law;
 use manyworlds_contact::problem::ProblemError;
-use manyworlds_dynamics::soft_param;
+use manyworlds_dynamics::{pressure_of, soft_param};
 use manyworlds_model::{Model, Pose, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::bias;
-use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, jacobian};
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, jacobian, param};
 use manyworlds_shaders::index::{gather, tile_at};
 use manyworlds_soft::{FreeStart, SoftLayout, SoftParams, SoftSystem};
 use manyworlds_sparse::SparseMatrix;
@@ -73,6 +73,8 @@ pub(super) struct SoftStep {
     gravity: Vec3,
     /// What its mass does to the tree of that, where it moves.
     carried: Option<Carried>,
+    /// Of each control its region, and how much pressure comes with it, Pa a unit.
+    controls: Vec<(usize, f64)>,
 }
 
 /// The steps of the soft bodies of a world, in the order of the model, and these about a velocity.
@@ -106,9 +108,19 @@ impl SoftStep {
         let part = |at: usize| -> Vec<f64> { state[at..at + n].iter().map(|x| x.to_f64()).collect() };
         let own: Vec<f64> = host.soft_params(set, world).iter().map(|x| x.to_f64()).collect();
         let mut params = soft.system.params().clone();
-        for (number, x) in own.iter().enumerate().filter(|&(number, _)| number != soft_param::FRICTION) {
+        let (numbers, actuators) = own.split_at(soft_param::PRESSURE + params.pressures.len());
+        for (number, x) in numbers.iter().enumerate().filter(|&(number, _)| number != soft_param::FRICTION) {
             *parameter(&mut params, number) = *x;
         }
+        let records = shared.sets[set].layout.tree().actuators;
+        let each = records.iter().zip(actuators.chunks_exact(param::ACTUATOR)).zip(&state[dims.ctrl_at()..]);
+        let controls = each.map(|((record, actuator), control)| {
+            let region = record.joint as usize;
+            let [pressure, slope] = pressure_of(actuator, control.to_f64());
+            params.pressures[region] += pressure;
+            (region, slope)
+        });
+        let controls = controls.collect();
         let gravity = Vec3::from(host.gravity(set, world).map(|x| x.to_f64()));
         let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
         let (carrier, carried) = match (shape.carrier, tree) {
@@ -125,7 +137,7 @@ impl SoftStep {
         };
         let gravity = carrier.rotation.inverse() * gravity;
         let mass = soft.system.mass(&params);
-        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity, carried }
+        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity, carried, controls }
     }
 
     /// The step of a body that nothing touches.
@@ -163,10 +175,21 @@ impl SoftStep {
             let mass = system.mass(&params);
             let Self { h, q, v, tau, gravity, .. } = self;
             let (q, v, tau) = (q.clone(), v.clone(), tau.clone());
-            let changed = Self { h: *h, params, q, v, mass, tau, gravity: *gravity, carried: None };
+            let changed =
+                Self { h: *h, params, q, v, mass, tau, gravity: *gravity, carried: None, controls: Vec::new() };
             changed.momentum(system, after, &[])
         });
         behind.iter().zip(ahead).map(|(behind, ahead)| (behind - ahead) / (2.0 * by)).collect()
+    }
+
+    /// The same with each of its controls.
+    pub(super) fn by_controls(&self, system: &SoftSystem, after: &[f64]) -> Vec<Vec<f64>> {
+        let one = |&(region, slope): &(usize, f64)| {
+            let mut by = self.by_parameter(system, soft_param::PRESSURE + region, after);
+            by.iter_mut().for_each(|x| *x *= slope);
+            by
+        };
+        self.controls.iter().map(one).collect()
     }
 
     /// What acts on a degree of freedom beside the body's own forces, N.

@@ -251,7 +251,7 @@ impl Importer<'_> {
                     Path::Spatial(_) => true,
                 },
                 Transmission::Site { .. } | Transmission::SliderCrank { .. } => true,
-                Transmission::Joint(_) | Transmission::JointInParent(_) => false,
+                Transmission::Joint(_) | Transmission::JointInParent(_) | Transmission::Region { .. } => false,
             });
             let mut on_joint = self.builder.actuators.iter_mut().filter(|a| a.joint() == Some(joint));
             let Some(actuator) = on_joint.next() else { continue };

@@ -2,7 +2,8 @@
 //!
 //! What MJCF lacks is read from `<custom>`: `<text name="NAME:material" data="neo-hookean"/>` (or corotated, linear, stvk),
 //! `<numeric name="NAME:order" data="2"/>` (quadratic tetrahedra) and `<numeric name="NAME:activation" data="1000"/>` (a
-//! pressure in all elements, Pa). `NAME` is the flexcomp's.
+//! pressure in all elements, Pa; with two corners behind it, m, in those whose middle lies between them). `NAME` is the
+//! flexcomp's. The activation is a control, too, of that name, behind the model's actuators: what it adds to the pressure, Pa.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +13,7 @@ use super::{Importer, gmsh, schema, sections};
 use crate::attributes::Attributes;
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Contacting, Material, MaterialLaw, ModelError, Order, Region, SoftBody, Vec3};
+use crate::{Actuator, Contacting, Material, MaterialLaw, ModelError, Order, Region, SoftBody, Transmission, Vec3};
 
 /// MuJoCo's defaults of a flexcomp.
 const COUNT: [i32; 3] = [10; 3];
@@ -85,10 +86,10 @@ impl Importer<'_> {
                 (other, _) => return Err(wanted.error(format!("`data` must be 1 or 2, found {other}"))),
             }
         }
+        let regions = self.activation(own, &mesh)?;
         let pose = place.frame * self.compiler.pose(&a)?;
         mesh.nodes.iter_mut().for_each(|x| *x = (pose * nalgebra::Point3::from(*x)).coords);
         let law = self.law(own)?;
-        let regions = self.activation(own, mesh.elements.len() / mesh.order.nodes())?;
         let contact = child("contact");
         let contacting = self.flex_contacting(contact.as_ref().unwrap_or(&a), &name)?;
         let mut soft = SoftBody {
@@ -177,11 +178,49 @@ impl Importer<'_> {
         })
     }
 
-    /// All elements under the pressure that `<custom>` gives.
-    fn activation(&self, name: &str, elements: usize) -> Result<Vec<Region>, ModelError> {
+    /// The elements under the pressure that `<custom>` gives: all, or those whose corners' middle lies in a box.
+    fn activation(&self, name: &str, mesh: &Tetrahedra) -> Result<Vec<Region>, ModelError> {
         let Some(element) = self.customs.get(&(name.to_owned(), ACTIVATION)) else { return Ok(Vec::new()) };
-        let pressure = Attributes::bare(element).number("data", 0.0)?;
-        Ok(vec![Region { name: ACTIVATION.into(), elements: (0..elements as u32).collect(), pressure }])
+        let a = Attributes::bare(element);
+        let data = a.list::<f64>("data")?.unwrap_or_default();
+        let (pressure, corners) = match data[..] {
+            [] => (0.0, None),
+            [pressure] => (pressure, None),
+            [pressure, a, b, c, d, e, f] => (pressure, Some([Vec3::new(a, b, c), Vec3::new(d, e, f)])),
+            _ => {
+                return Err(
+                    a.error(format!("`data` takes a pressure, or that and two corners, found {} numbers", data.len()))
+                );
+            }
+        };
+        let each = mesh.order.nodes();
+        let within = |own: &[u32]| {
+            let middle = own[..4].iter().map(|&node| mesh.nodes[node as usize]).sum::<Vec3>() / 4.0;
+            corners.is_none_or(|[p, q]| (0..3).all(|k| middle[k] >= p[k].min(q[k]) && middle[k] <= p[k].max(q[k])))
+        };
+        let elements: Vec<u32> = (0..)
+            .zip(mesh.elements.chunks_exact(each))
+            .filter(|(_, own)| within(own))
+            .map(|(element, _)| element)
+            .collect();
+        if elements.is_empty() {
+            return Err(a.error("no element has its middle between these corners"));
+        }
+        Ok(vec![Region { name: ACTIVATION.into(), elements, pressure }])
+    }
+
+    /// A control for each activation, behind the actuators of the file.
+    pub(super) fn activation_controls(&mut self) {
+        let named = self.builder.soft.iter().enumerate().flat_map(|(soft, (body, _))| {
+            let regions = body.regions.iter().enumerate().filter(|(_, region)| region.name == ACTIVATION);
+            regions
+                .map(move |(region, _)| (format!("{}:{ACTIVATION}", body.name), Transmission::Region { soft, region }))
+        });
+        let known = |of: &Transmission| self.builder.actuators.iter().any(|actuator| actuator.transmission == *of);
+        let new: Vec<_> = named.filter(|(_, transmission)| !known(transmission)).collect();
+        for (name, transmission) in new {
+            self.builder.actuator(Actuator::new(name, transmission));
+        }
     }
 
     fn flex_contacting(&mut self, a: &Attributes, name: &str) -> Result<Contacting, ModelError> {

@@ -200,6 +200,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "actuator") {
             self.actuators(element)?;
         }
+        self.activation_controls();
         for element in sections(root, "sensor") {
             self.sensors(element)?;
         }

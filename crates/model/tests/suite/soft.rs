@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use manyworlds_model::{
     Contacting, ImportOptions, Loaded, Material, MaterialLaw, Model, ModelBuilder, ModelError, Order, Region, SoftBody,
-    Vec3, from_mjcf_str, load,
+    Transmission, Vec3, from_mjcf_str, load,
 };
 use serde_json::Value;
 
@@ -125,6 +125,27 @@ fn custom_data_give_material_order_and_activation() {
     let active = soft("count=\"2 2 2\"", "", "<numeric name=\"f:activation\" data=\"-300\"/>");
     let region = Region { name: "activation".into(), elements: (0..6).collect(), pressure: -300.0 };
     assert_eq!(active.regions, [region]);
+}
+
+#[test]
+fn an_activation_is_a_control_of_a_region() {
+    let custom = "<numeric name=\"f:activation\" data=\"0 0 -1 -1 1 1 1\"/>";
+    let text = flexcomp("count=\"3 2 2\"", ELASTIC, custom);
+    let actuator = "<actuator><motor name=\"m\" joint=\"j\"/></actuator>";
+    let body = "<body><joint name=\"j\" type=\"slide\"/><geom size=\"1\"/></body>";
+    let text = text.replace("</worldbody></mujoco>", &format!("{body}</worldbody>{actuator}</mujoco>"));
+    let model = read(&text, "").unwrap().model;
+    // The second of two cells along x.
+    assert_eq!(model.soft[0].regions[0].elements, (6..12).collect::<Vec<_>>());
+    let names: Vec<_> = model.actuators.iter().map(|actuator| actuator.name.as_str()).collect();
+    assert_eq!(names, ["m", "f:activation"]);
+    assert_eq!(model.actuators[1].transmission, Transmission::Region { soft: 0, region: 0 });
+    let wrong = |data: &str| {
+        let custom = format!("<numeric name=\"f:activation\" data=\"{data}\"/>");
+        read(&flexcomp("count=\"2 2 2\"", ELASTIC, &custom), "").unwrap_err().to_string()
+    };
+    assert!(wrong("1 2 3").contains("found 3 numbers"), "{}", wrong("1 2 3"));
+    assert!(wrong("0 5 5 5 6 6 6").contains("no element"), "{}", wrong("0 5 5 5 6 6 6"));
 }
 
 #[test]

@@ -19,6 +19,8 @@ pub(super) struct OwnSoft {
     b: Vec<f64>,
     by_q: SparseMatrix,
     by_v: SparseMatrix,
+    by_ctrl: Vec<Vec<f64>>,
+    controls: Vec<usize>,
     v: Vec<f64>,
     settings: ContactSettings,
 }
@@ -55,14 +57,16 @@ impl OwnSoft {
             b: about.b,
             by_q: step.by_q(&own.system, after),
             by_v: SparseMatrix::from_triplets(after.len(), &by_v).unwrap_or_default(),
+            by_ctrl: step.by_controls(&own.system, after),
+            controls: shared.sets[shared.host.lanes.trees[own.tree].set].actuators[0].clone(),
             v: step.before().to_vec(),
             settings,
         })
     }
 
     pub(super) fn input(&self) -> SparseInput<'_> {
-        let Self { operator, b, by_q, by_v, v, settings } = self;
-        SparseInput { operator, b, by_q, by_v, v, settings: *settings }
+        let Self { operator, b, by_q, by_v, by_ctrl, controls, v, settings } = self;
+        SparseInput { operator, b, by_q, by_v, by_ctrl, controls, v, settings: *settings }
     }
 }
 
