@@ -284,6 +284,14 @@ def tomato():
     motion.write("tomato.csv", [*AXES, "front", "back"])
 
 
+def soft_press():
+    """Presses, more and more, and waits."""
+    motion = Motion((0.0,), list)
+    motion.to((8.0,), 1.0)
+    motion.to((8.0,), 0.5)
+    motion.write("soft-press.csv", ["down"])
+
+
 if __name__ == "__main__":
     nut_turning()
     dish_motion().write("dish-piling.csv", AXES + FINGERS)
@@ -293,3 +301,4 @@ if __name__ == "__main__":
     soft_ball_hand()
     pneunet()
     tomato()
+    soft_press()

@@ -125,6 +125,8 @@ files![
     "soft-gripper.csv",
     "soft-gripper.xml",
     "soft-pinch.xml",
+    "soft-press.csv",
+    "soft-press.xml",
     "spring-cylinder.xml",
     "stretch.csv",
     "stretch.xml",
