@@ -65,3 +65,9 @@ pub use manyworlds_model as model;
 pub use manyworlds_model::{ImportOptions, Loaded, Model, ModelBuilder};
 pub use options::{BatchOptions, Executor, Integrator, Precision, Stabilisation};
 pub use summary::{Summary, status};
+
+/// Programs that pages show, as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/soft.md")]
+struct Pages;

@@ -601,6 +601,16 @@ impl Batch {
         self.with(py, |batch| batch.restore(checkpoint))
     }
 
+    /// Writes a checkpoint into a file: under its name when all of it is on the disk, so that one which is there stays whole.
+    fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
+        self.with(py, |batch| batch.save(&path))
+    }
+
+    /// Goes on from a file that `save` wrote. Raises OSError where it cannot be read, else as `restore`.
+    fn resume(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
+        self.with(py, |batch| batch.resume(&path))
+    }
+
     /// Steps through controls `(steps, worlds, n_u)`; gives a record of `q` `(steps, worlds, n_q)` and `v` `(steps, worlds,
     /// n_v)` after each step. Of batches of one model.
     fn rollout<'py>(&self, py: Python<'py>, ctrl: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

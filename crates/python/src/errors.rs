@@ -10,7 +10,10 @@ pub(crate) fn raised(error: Error) -> PyErr {
     let message = error.to_string();
     match error {
         Error::UnknownModel { .. } => PyFileNotFoundError::new_err(message),
-        Error::Model(ModelError::Io { .. }) => PyOSError::new_err(message),
+        Error::File { ref reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => {
+            PyFileNotFoundError::new_err(message)
+        }
+        Error::Model(ModelError::Io { .. }) | Error::File { .. } => PyOSError::new_err(message),
         Error::Index { .. } => PyIndexError::new_err(message),
         Error::Memory { .. } => PyMemoryError::new_err(message),
         Error::Gpu(_) | Error::NoGradient | Error::NoProblem { .. } => PyRuntimeError::new_err(message),

@@ -22,6 +22,24 @@ impl Batch {
         let found = self.with(py, |batch| batch.inspect(world))?;
         with_real!(self.precision(), T => laid_open::<T>(py, n_v, &found))
     }
+
+    /// The soft bodies of one world as they are now, a list of records of name, nodes `(nodes, 3)` in the world's frame, volume
+    /// and energy of deformation.
+    fn soft<'py>(&self, py: Python<'py>, world: i64) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let (world, group) = self.world(world)?;
+        let found = self.with(py, |batch| batch.soft(world))?;
+        let one = |(soft, body): (manyworlds::SoftReport, &manyworlds::model::SoftBody)| {
+            let parts = PyDict::new(py);
+            parts.set_item("name", &body.name)?;
+            let nodes = soft.nodes.as_flattened();
+            let shape = [soft.nodes.len(), 3];
+            parts.set_item("nodes", with_real!(self.precision(), T => reals::<T>(py, &shape, nodes))?)?;
+            parts.set_item("volume", soft.volume)?;
+            parts.set_item("energy", soft.energy)?;
+            record(&parts)
+        };
+        found.into_iter().zip(&self.model(group).soft).map(one).collect()
+    }
 }
 
 fn laid_open<'py, T: Real>(py: Python<'py>, n_v: usize, of: &Inspection) -> PyResult<Bound<'py, PyAny>> {

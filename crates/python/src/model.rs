@@ -115,6 +115,12 @@ impl Model {
         self.inner.geoms.iter().map(|geom| geom.name.as_str()).collect()
     }
 
+    /// Names of the soft bodies.
+    #[getter]
+    fn soft_names(&self) -> Vec<&str> {
+        self.inner.soft.iter().map(|soft| soft.name.as_str()).collect()
+    }
+
     /// Names of the sensors.
     #[getter]
     fn sensor_names(&self) -> Vec<&str> {

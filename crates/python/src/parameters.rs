@@ -1,12 +1,14 @@
-//! Parameters that a world may have of its own: domain randomisation.
+//! Parameters that a world may have of its own: domain randomisation; and derivatives of steps by them.
 
-use manyworlds::{Error, GeomParameter, Model, Parameter};
+use manyworlds::{Error, GeomParameter, Model, ModelParameter, Parameter};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use crate::arrays::given_or_empty;
+use crate::arrays::{given_or_empty, reals, with_real};
 use crate::batch::Batch;
 use crate::errors::raised;
+use crate::record::record;
 
 /// What a parameter is one of.
 enum Kind {
@@ -16,10 +18,13 @@ enum Kind {
     Joint(fn(usize) -> Parameter),
     Actuator(fn(usize) -> Parameter),
     Geom(GeomParameter),
+    Soft(Parameter),
+    /// Of a region of a soft body.
+    Region(fn(usize) -> Parameter),
 }
 
 /// Parameters by the names that Python has for them.
-const PARAMETERS: [(&str, Kind); 23] = [
+const PARAMETERS: [(&str, Kind); 30] = [
     ("timestep", Kind::Every(Parameter::Timestep)),
     ("gravity", Kind::Every(Parameter::Gravity)),
     ("correction_fraction", Kind::Every(Parameter::CorrectionFraction)),
@@ -43,6 +48,13 @@ const PARAMETERS: [(&str, Kind); 23] = [
     ("geom_size", Kind::Geom(GeomParameter::Size)),
     ("geom_friction", Kind::Geom(GeomParameter::Friction)),
     ("geom_restitution", Kind::Geom(GeomParameter::Restitution)),
+    ("soft_young", Kind::Soft(Parameter::Young)),
+    ("soft_poisson", Kind::Soft(Parameter::Poisson)),
+    ("soft_density", Kind::Soft(Parameter::Density)),
+    ("soft_stiffness_damping", Kind::Soft(Parameter::StiffnessDamping)),
+    ("soft_mass_damping", Kind::Soft(Parameter::MassDamping)),
+    ("soft_friction", Kind::Soft(Parameter::SurfaceFriction)),
+    ("soft_pressure", Kind::Region(Parameter::Pressure)),
 ];
 
 /// A parameter of a model.
@@ -108,7 +120,51 @@ fn find(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult<Fo
             let names: Vec<_> = model.geoms.iter().map(|g| g.name.as_str()).collect();
             Ok(Found::Geom(index("geom", of, &names)?, *parameter))
         }
+        Kind::Soft(parameter) => Ok(Found::Trees(vec![soft_tree(model, of)?], *parameter)),
+        Kind::Region(parameter) => {
+            let Some((body, region)) = of.and_then(|of| of.extract::<(Bound<'_, PyAny>, usize)>().ok()) else {
+                return Err(PyTypeError::new_err(format!("of: {name}: expected (soft body, number of a region)")));
+            };
+            Ok(Found::Trees(vec![soft_tree(model, Some(&body))?], parameter(region)))
+        }
     }
+}
+
+/// The tree of a soft body.
+fn soft_tree(model: &Model, of: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    let names: Vec<_> = model.soft.iter().map(|soft| soft.name.as_str()).collect();
+    let soft = index("soft body", of, &names)?;
+    let found = model.trees.iter().position(|tree| tree.soft == Some(soft));
+    found.ok_or_else(|| PyValueError::new_err("that soft body never moves"))
+}
+
+/// What a derivative is by.
+fn derived(model: &Model, name: &str, of: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<ModelParameter>> {
+    let pair: Option<fn([usize; 2]) -> ModelParameter> = match name {
+        "geom_friction" => Some(|geoms| ModelParameter::Friction { geoms }),
+        "geom_restitution" => Some(|geoms| ModelParameter::Restitution { geoms }),
+        _ => None,
+    };
+    if let Some(parameter) = pair {
+        let Some((a, b)) = of.and_then(|of| of.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>().ok()) else {
+            return Err(PyTypeError::new_err(format!("of: {name}: expected two geoms, whose contacts have it")));
+        };
+        let geoms = model.geoms.iter().map(|geom| geom.name.as_str());
+        let names: Vec<_> = geoms.chain(model.soft.iter().map(|soft| soft.name.as_str())).collect();
+        return Ok(vec![parameter([index("geom", Some(&a), &names)?, index("geom", Some(&b), &names)?])]);
+    }
+    Ok(match find(model, name, of)? {
+        Found::Geom(geom, _) => vec![ModelParameter::Size { geom }],
+        Found::Trees(
+            _,
+            parameter @ (Parameter::Timestep | Parameter::CorrectionFraction | Parameter::CorrectionMax),
+        ) => {
+            vec![ModelParameter::Every(parameter)]
+        }
+        Found::Trees(trees, parameter) => {
+            trees.into_iter().map(|tree| ModelParameter::Tree { tree, parameter }).collect()
+        }
+    })
 }
 
 /// Values of a parameter for some worlds.
@@ -160,8 +216,9 @@ impl Batch {
 
     /// Gives worlds a parameter of their own: domain randomisation.
     ///
-    /// parameter: one of `Batch.parameters`; of: name or number of the body, joint, actuator or geom (None for "timestep",
-    /// "gravity", "correction_fraction", "correction_max"); values `(number of worlds, numbers of the parameter)`, SI units;
+    /// parameter: one of `Batch.parameters`; of: name or number of the body, joint, actuator, geom or soft body, of
+    /// "soft_pressure" with the number of its region (None for "timestep", "gravity", "correction_fraction",
+    /// "correction_max"); values `(number of worlds, numbers of the parameter)`, SI units;
     /// worlds: their numbers, all of one model; all worlds of the batch when None.
     ///
     /// Number of values: gravity, position, com, anchor, axis and bias 3, orientation 4 (a quaternion), inertia 6 (xx, yy, zz,
@@ -184,6 +241,46 @@ impl Batch {
         let worlds: Vec<usize> = worlds.into_iter().map(|(world, _)| world).collect();
         let new = Override::new(&self.model(group), parameter, of, values, worlds.len())?;
         self.with(py, |batch| new.apply(batch, &worlds))
+    }
+
+    /// Derivatives of the last step of one world by parameters: a record of dq, dv `(n_v, numbers)`, q+ in its tangent space;
+    /// valid, problems and margin as `jacobian` has them.
+    ///
+    /// parameters: a list of names, or pairs of name and `of`, as `set_parameter` takes them; those of several numbers have a
+    /// column each. "geom_friction" and "geom_restitution" are those of the contacts of two geoms: `("geom_friction", ("ball",
+    /// "floor"))`. Of gravity each tree has columns of its own. `keep_steps(True)` comes before the step, else RuntimeError;
+    /// ValueError for a parameter by which steps have no derivative.
+    fn parameter_derivatives<'py>(
+        &self,
+        py: Python<'py>,
+        world: i64,
+        parameters: Vec<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (world, group) = self.world(world)?;
+        let model = self.model(group);
+        let mut wanted = Vec::new();
+        for given in parameters {
+            if let Ok(name) = given.extract::<String>() {
+                wanted.extend(derived(&model, &name, None)?);
+            } else if let Ok((name, of)) = given.extract::<(String, Bound<'_, PyAny>)>() {
+                wanted.extend(derived(&model, &name, Some(&of))?);
+            } else {
+                return Err(PyTypeError::new_err("parameters: expected names, or pairs of a name and what has it"));
+            }
+        }
+        let found = self.with(py, |batch| batch.parameter_derivatives(world, &wanted))?;
+        let parts = PyDict::new(py);
+        let shape = [model.n_v, found.columns.len()];
+        let rows = |column: fn(&manyworlds::Outputs) -> &[f64]| -> Vec<f64> {
+            (0..model.n_v).flat_map(|i| found.columns.iter().map(move |of| column(of)[i])).collect()
+        };
+        for (name, numbers) in [("dq", rows(|of| &of.q)), ("dv", rows(|of| &of.v))] {
+            parts.set_item(name, with_real!(self.precision(), T => reals::<T>(py, &shape, &numbers))?)?;
+        }
+        parts.set_item("valid", found.certificate.valid())?;
+        parts.set_item("problems", found.certificate.reasons().cloned().collect::<Vec<_>>())?;
+        parts.set_item("margin", found.certificate.margin)?;
+        record(&parts)
     }
 
     /// A parameter of one world, as `set_parameter` takes it, as a list of numbers; not of geoms.

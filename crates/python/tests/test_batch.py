@@ -328,3 +328,35 @@ def test_a_block_on_the_ground_as_a_contact_problem():
     problem["b"] = np.zeros(2)
     with pytest.raises(ValueError):
         mw.solve(problem)
+
+
+def test_a_file_is_resumed_bit_for_bit(batch, tmp_path):
+    ctrl = random_controls(batch)
+    batch.step(ctrl, steps=10)
+    path = tmp_path / "cheetahs"
+    batch.save(path)
+    batch.step(ctrl, steps=10)
+    expected = batch.q
+    batch.resume(path)
+    batch.step(ctrl, steps=10)
+    assert np.array_equal(batch.q, expected)
+    assert [p.name for p in tmp_path.iterdir()] == ["cheetahs"]
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        batch.resume(tmp_path / "nowhere")
+    with pytest.raises(OSError, match="nowhere"):
+        batch.save(tmp_path / "nowhere" / "cheetahs")
+
+
+def test_soft_bodies_are_seen_and_have_parameters():
+    model = mw.load("soft-pinch")
+    assert len(model.soft_names) == 1
+    batch = mw.Batch(model, 2, executor="cpu", precision="f64")
+    name = model.soft_names[0]
+    young = batch.parameter("soft_young", name, 0)
+    batch.set_parameter("soft_young", name, [[2 * young[0]]], worlds=[1])
+    batch.step(steps=5)
+    hard, soft = batch.soft(1)[0], batch.soft(0)[0]
+    assert soft.name == name and soft.nodes.shape[1] == 3 and soft.volume > 0
+    assert np.abs(soft.nodes - hard.nodes).max() > 1e-9
+    with pytest.raises(TypeError, match="region"):
+        batch.set_parameter("soft_pressure", name, [[1.0], [1.0]])

@@ -154,7 +154,7 @@ def test_contact_forces_are_what_changes_momentum():
     assert touched > 10
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", [*TASKS, "Pinch", "Drawer"])
 def test_single_environments_keep_gymnasium_s_rules(task):
     env = gymnasium.make(f"manyworlds/{task}-v0")
     check_env(env.unwrapped, skip_render_check=True)

@@ -83,3 +83,27 @@ def test_without_a_kept_step_there_is_no_derivative(batch):
         batch.vjp(None, np.zeros((2, 9)))
     with pytest.raises(ValueError, match="finite"):
         batch.vjp(None, np.full((3, 9), np.nan))
+
+
+def test_derivatives_by_parameters_are_those_of_central_differences(batch):
+    q, v, ctrl = start(batch)
+    batch.keep_steps(True)
+    mass = batch.parameter("body_mass", "torso", 0)[0]
+
+    def stepped(value):
+        batch.set_parameter("body_mass", "torso", np.full((3, 1), value))
+        batch.set_state(q, v)
+        batch.step(ctrl)
+        return batch.v[0]
+
+    h = 1e-4 * mass
+    differences = (stepped(mass + h) - stepped(mass - h)) / (2 * h)
+    stepped(mass)
+    found = batch.parameter_derivatives(0, [("body_mass", "torso"), "timestep"])
+    assert found.valid and found.dv.shape == (batch.model.n_v, 2) == found.dq.shape
+    assert found.dv[:, 0] == pytest.approx(differences, rel=1e-4, abs=1e-7 * np.abs(differences).max())
+    assert np.abs(differences).max() > 1e-4, "a velocity that a mass does not change proves nothing"
+    with pytest.raises(TypeError, match="two geoms"):
+        batch.parameter_derivatives(0, [("geom_friction", "floor")])
+    with pytest.raises(ValueError, match="no body"):
+        batch.parameter_derivatives(0, [("body_mass", "nothing")])

@@ -29,6 +29,7 @@ mod islands;
 mod kept_steps;
 mod manipulation;
 mod mocap;
+mod mutated;
 mod newton_cr;
 mod overrides;
 mod parameter_derivatives;

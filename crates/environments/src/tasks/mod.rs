@@ -1,8 +1,10 @@
 //! The tasks: what is seen, what is rewarded, when it ends, where it starts.
 
 mod ant;
+mod drawer;
 mod humanoid;
 mod pendulums;
+mod pinch;
 mod planar;
 mod pusher;
 mod reacher;
@@ -110,7 +112,7 @@ macro_rules! spec {
 }
 
 /// All of them.
-pub static TASKS: [Spec; 10] = [
+pub static TASKS: [Spec; 12] = [
     spec!("InvertedPendulum", "inverted_pendulum.xml", 2, 1000, pendulums::Single),
     spec!("InvertedDoublePendulum", "inverted_double_pendulum.xml", 5, 1000, pendulums::Double),
     spec!("Reacher", "reacher.xml", 2, 50, reacher::Reacher),
@@ -121,6 +123,8 @@ pub static TASKS: [Spec; 10] = [
     spec!("Walker2d", "walker2d.xml", 4, 1000, planar::WALKER),
     spec!("Ant", "ant.xml", 5, 1000, ant::Ant),
     spec!("Humanoid", "humanoid.xml", 5, 1000, humanoid::Humanoid),
+    spec!("Pinch", "pinch.xml", 5, 250, pinch::Pinch),
+    spec!("Drawer", "drawer.xml", 5, 200, drawer::Drawer),
 ];
 
 /// Adds evenly distributed noise to every number.

@@ -1,12 +1,12 @@
-"""Gymnasium's environments: the tasks of its MuJoCo environments, version 5, with this simulator's contact.
+"""Gymnasium's environments: the tasks of its MuJoCo environments, version 5, with this simulator's contact, and two of our own
+on which soft contact cheats, "Pinch" and "Drawer".
 
     import gymnasium
     import manyworlds
     envs = gymnasium.make_vec("manyworlds/Ant-v0", num_envs=256, vectorization_mode="vector_entry_point")
     env = gymnasium.make("manyworlds/Ant-v0")
 
-Observations, rewards, terminations, frame skip and distributions of starts are those of Gymnasium's environments of the same
-names; the numbers of a seed are not, as the generator is another. Settings beside Gymnasium's own: `precision` ("f32", and
+Of those that Gymnasium has, too, observations, rewards, terminations, frame skip and distributions of starts are its own; the numbers of a seed are not, as the generator is another. Settings beside Gymnasium's own: `precision` ("f32", and
 with it float32 observations, or "f64"), `executor`, `threads`, `solver`, `tolerance`, `integrator`, `dt`, as of
 `manyworlds.Batch`, and `frame_skip`, the steps of the simulation that one of the environment is. With
 `render_mode="rgb_array"` `render()` gives pictures, arrays `(height, width, 3)` of uint8, of size `width` and `height`, from a
