@@ -1,5 +1,5 @@
 //! The project's chores: `cargo xtask test`, `lint`, `throughput`, `hardware`, `golden`, `corpus`, `install`, `zoo`,
-//! `python`, `view`.
+//! `python`, `view`, `web`.
 
 mod adapter;
 mod backports;
@@ -12,6 +12,7 @@ mod run;
 mod test;
 mod throughput;
 mod view;
+mod web;
 mod zoo;
 
 use std::process::ExitCode;
@@ -44,6 +45,8 @@ enum Task {
     Python(python::PythonArgs),
     /// Opens the window of `manyworlds view` on a display without a screen and compares it with a picture (needs Xvfb)
     View,
+    /// Builds the page of `web/` that runs the simulator in a browser; --test tries it (needs Chromium)
+    Web(web::WebArgs),
 }
 
 fn main() -> ExitCode {
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Task::Zoo(args) => zoo::zoo(&args),
         Task::Python(args) => python::python(&args),
         Task::View => view::view(),
+        Task::Web(args) => web::web(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,6 @@
 //! The CPU executor: mirrors run over a chunk's buffers, one thread a chunk, without allocating.
 
-use std::time::Instant;
+use crate::clock::Instant;
 
 use manyworlds_shaders::{Args, Buffer, Kind, LANES, Scalar};
 

@@ -1,7 +1,7 @@
 //! The wgpu executor: a chunk's buffers on a device, and recordings submitted over them.
 
+use crate::clock::Instant;
 use std::sync::Arc;
-use std::time::Instant;
 
 use bytemuck::Pod;
 use manyworlds_shaders::registry::GROUPS_X;

@@ -6,6 +6,7 @@
 //! works on another.
 mod adapter;
 mod allocation;
+mod clock;
 mod cpu;
 mod device;
 mod error;
@@ -17,6 +18,7 @@ mod store;
 mod timestamps;
 
 pub use adapter::{AdapterReport, adapters};
+pub use clock::Instant;
 pub use cpu::CpuStore;
 pub use device::{DeviceOptions, GpuDevice};
 pub use error::GpuError;

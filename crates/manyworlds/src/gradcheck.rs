@@ -3,7 +3,7 @@
 mod differences;
 mod directions;
 
-use std::time::Instant;
+use manyworlds_gpu::Instant;
 
 use manyworlds_contact::ContactModel;
 use manyworlds_model::Model;

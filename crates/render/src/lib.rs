@@ -1,6 +1,7 @@
 //! Pictures of worlds: a [`Scene`] made of a model once, a [`Renderer`] that draws it from a [`Camera`] wherever its bodies
 //! are, and files of the [`Picture`]s. It needs an adapter that draws, by software as well, and no display.
 mod camera;
+mod display;
 mod error;
 mod file;
 mod mesh;
@@ -13,6 +14,7 @@ mod tiles;
 mod viewpoint;
 
 pub use camera::Camera;
+pub use display::Display;
 pub use error::RenderError;
 pub use file::Format;
 pub use picture::{Picture, Size};

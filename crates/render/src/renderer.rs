@@ -51,7 +51,7 @@ struct Pipelines {
 /// `View` of the shader.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct View {
+pub(crate) struct View {
     clip_from_world: [[f32; 4]; 4],
     light_from_world: [[f32; 4]; 4],
     eye: [f32; 4],
@@ -124,12 +124,7 @@ impl Renderer {
     /// A camera that shows everything that moves through all of these; if asked for, still boxes are left out that would
     /// hide it from there.
     pub fn frame(&mut self, film: &[&Placed], cut_away: bool) -> Camera {
-        let points: Vec<Vec3> = film.iter().flat_map(|placed| self.scene.outline(placed)).collect();
-        let camera = Camera::framing(&points, self.size);
-        if let Some(first) = film.first().filter(|_| cut_away) {
-            self.scene.cut_away(first, &points, &camera);
-        }
-        camera
+        self.scene.frame(film, self.size, cut_away)
     }
 
     /// Name of the adapter.
@@ -280,7 +275,12 @@ pub(crate) fn filled<T: Pod>(device: &GpuDevice, label: &str, data: &[T], usage:
 }
 
 impl View {
-    fn new(camera: &Camera, size: Size) -> Self {
+    /// One number behind the other.
+    pub(crate) fn numbers(&self) -> Vec<f32> {
+        bytemuck::cast_slice(bytemuck::bytes_of(self)).to_vec()
+    }
+
+    pub(crate) fn new(camera: &Camera, size: Size) -> Self {
         let [right, up, back] = camera.axes();
         let half = (camera.field_of_view / 2.0).tan();
         let aspect = f64::from(size.width) / f64::from(size.height);

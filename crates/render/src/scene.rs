@@ -268,8 +268,19 @@ impl Scene {
         Some((body, from + direction * way))
     }
 
+    /// A camera that shows everything that moves through all of these; if asked for, still boxes are left out that would
+    /// hide it from there.
+    pub fn frame(&mut self, film: &[&Placed], size: Size, cut_away: bool) -> Camera {
+        let points: Vec<Vec3> = film.iter().flat_map(|placed| self.outline(placed)).collect();
+        let camera = Camera::framing(&points, size);
+        if let Some(first) = film.first().filter(|_| cut_away) {
+            self.cut_away(first, &points, &camera);
+        }
+        camera
+    }
+
     /// Leaves out still boxes that hide many of these points from the camera: walls of a bin on the near side.
-    pub(crate) fn cut_away(&mut self, placed: &Placed, points: &[Vec3], camera: &Camera) {
+    fn cut_away(&mut self, placed: &Placed, points: &[Vec3], camera: &Camera) {
         for part in self.parts.iter_mut().filter(|part| part.mesh == CUBOID && !part.moves) {
             let pose = placed.poses[part.body] * part.pose;
             let local = |p: &Vec3| pose.inverse() * Point3::from(*p);

@@ -1,6 +1,6 @@
 //! What solvers share that iterate all islands of a problem side by side, each until it is solved.
 
-use std::time::Instant;
+use manyworlds_gpu::Instant;
 
 use manyworlds_collide::organise::Island;
 

@@ -15,7 +15,7 @@
 //! or where a solver that tries everything gave up before its iterations were spent. That impulses of another solver run away
 //! says little: the exact problem is tried once more.
 
-use std::time::Instant;
+use manyworlds_gpu::Instant;
 
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::contact::local;

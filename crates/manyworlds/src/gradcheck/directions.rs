@@ -1,7 +1,7 @@
 //! Products with the Jacobian of a step against differences of the step along random directions: what is left to compare
 //! where a world is too large for a Jacobian.
 
-use std::time::Instant;
+use manyworlds_gpu::Instant;
 
 use super::differences::{Entry, Input, settle};
 use super::{Checker, KINK, LEAST, noise};

@@ -10,7 +10,9 @@ mod surfaces;
 mod world;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use manyworlds_gpu::Instant;
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
 use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch};

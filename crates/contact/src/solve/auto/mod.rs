@@ -15,7 +15,9 @@
 
 mod stages;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use manyworlds_gpu::Instant;
 
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS};

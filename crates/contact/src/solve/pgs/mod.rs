@@ -4,7 +4,7 @@
 mod batch;
 mod substeps;
 
-use std::time::Instant;
+use manyworlds_gpu::Instant;
 
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, Islands, info};

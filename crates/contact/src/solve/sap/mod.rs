@@ -17,7 +17,9 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use manyworlds_gpu::Instant;
 
 use manyworlds_shaders::Scalar;
 

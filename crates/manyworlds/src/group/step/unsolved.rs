@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use manyworlds_gpu::Instant;
 
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
