@@ -261,6 +261,37 @@ def pneunet():
     motion.write("pneunet.csv", ["lift", *(f"finger {i}:activation" for i in range(3))])
 
 
+def tomato():
+    """From straight up to the tomato, with it to the scale, away."""
+    jaws = 0.081 + 0.145  # below axis 6, m
+    floor, pan, clear = 0.03, 0.089, 0.2  # heights of the tomato's middle where it lies, on the scale and on its way, m
+    azimuth, opened, closed = math.radians(30), 0.0, 0.027
+
+    def controls(pose):
+        raised, angle, height, grip = pose
+        return [raised * axis for axis in arm(angle, 0.5, height + jaws, 0.0)] + [grip, grip]
+
+    motion = Motion((0.0, azimuth, clear, opened), controls)
+    motion.to((1.0, azimuth, clear, opened), 1.0)
+    motion.to((1.0, azimuth, floor, opened), 0.6)
+    motion.to((1.0, azimuth, floor, closed), 0.5)
+    motion.to((1.0, azimuth, clear, closed), 0.6)
+    motion.to((1.0, -azimuth, clear, closed), 1.0)
+    motion.to((1.0, -azimuth, pan, closed), 0.6)
+    motion.to((1.0, -azimuth, pan, opened), 0.6)
+    motion.to((1.0, -azimuth, clear, opened), 0.6)
+    motion.to((1.0, -azimuth, clear, opened), 2.0)
+    motion.write("tomato.csv", [*AXES, "front", "back"])
+
+
+def soft_press():
+    """Presses, more and more, and waits."""
+    motion = Motion((0.0,), list)
+    motion.to((8.0,), 1.0)
+    motion.to((8.0,), 0.5)
+    motion.write("soft-press.csv", ["down"])
+
+
 if __name__ == "__main__":
     nut_turning()
     dish_motion().write("dish-piling.csv", AXES + FINGERS)
@@ -269,3 +300,5 @@ if __name__ == "__main__":
     stretch()
     soft_ball_hand()
     pneunet()
+    tomato()
+    soft_press()

@@ -125,10 +125,14 @@ files![
     "soft-gripper.csv",
     "soft-gripper.xml",
     "soft-pinch.xml",
+    "soft-press.csv",
+    "soft-press.xml",
     "spring-cylinder.xml",
     "stretch.csv",
     "stretch.xml",
     "table-pile.xml",
+    "tomato.csv",
+    "tomato.xml",
 ];
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {

@@ -143,3 +143,26 @@ fn soft_fingers_under_pressure_lift_a_ball() {
     let crept = lifted.iter().zip(&held).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(crept < 1e-9, "{crept}");
 }
+
+/// An arm lays a soft tomato on a scale, whose needle then reads its weight, one radian for each newton.
+#[test]
+fn a_scale_reads_the_weight_of_a_tomato() {
+    let mut run = Run::auto("tomato");
+    let needle = run.model.joints.iter().find(|joint| joint.name == "needle").expect("a needle").q_start;
+    let soft = &run.model.soft[0];
+    let weight = soft.volume() * soft.material.density * 9.81;
+    let mut empty: f64 = 0.0;
+    run.follow(0.0, 3.5, |time, state| {
+        if time > 1.0 {
+            empty = empty.max(state.q[needle].abs());
+        }
+    });
+    let carried = centre(&run.batch.soft(0).expect("a tomato")[0].nodes);
+    assert!(carried[2] > 0.15 && carried[1] < 0.0, "{carried:?}");
+    let end = run.curve.end();
+    run.follow(3.5, end, |_, _| {});
+    assert!(run.penetration() < 1e-6);
+    let read = run.batch.state(0).expect("a state").q[needle];
+    assert!(empty < 1e-3 * weight, "without a load it reads {empty} N");
+    assert!((read / weight - 1.0).abs() < 1e-6, "{read} N of {weight} N");
+}
