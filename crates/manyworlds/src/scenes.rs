@@ -122,6 +122,8 @@ files![
     "slip-control.xml",
     "soft-ball-hand.csv",
     "soft-ball-hand.xml",
+    "soft-crawler.csv",
+    "soft-crawler.xml",
     "soft-gripper.csv",
     "soft-gripper.xml",
     "soft-pinch.xml",

@@ -166,3 +166,16 @@ fn a_scale_reads_the_weight_of_a_tomato() {
     assert!(empty < 1e-3 * weight, "without a load it reads {empty} N");
     assert!((read / weight - 1.0).abs() < 1e-6, "{read} N of {weight} N");
 }
+
+/// A soft bar crawls by the gait that it learned.
+#[test]
+fn a_soft_bar_crawls() {
+    let mut run = Run::auto("soft-crawler");
+    let mut ways = Vec::new();
+    for second in 0..3 {
+        run.follow(f64::from(second), f64::from(second + 1), |_, _| {});
+        ways.push(centre(&run.batch.soft(0).expect("a bar")[0].nodes)[0].abs());
+    }
+    assert!(run.penetration() < 1e-4);
+    assert!(ways[0] > 0.02 && ways[1] > ways[0] + 0.02 && ways[2] > ways[1] + 0.02, "{ways:?}");
+}
