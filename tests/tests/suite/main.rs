@@ -39,6 +39,7 @@ mod round_trips;
 mod sensors;
 mod single_precision;
 mod smoothing;
+mod soak;
 mod soft;
 mod soft_scenes;
 mod standing;

@@ -15,15 +15,17 @@
 //! or where a solver that tries everything gave up before its iterations were spent. That impulses of another solver run away
 //! says little: the exact problem is tried once more.
 
-use manyworlds_gpu::Instant;
+mod follow;
 
 use manyworlds_collide::organise::Island;
+use manyworlds_gpu::Instant;
 use manyworlds_shaders::contact::local;
+
+pub(super) use follow::again;
 
 use super::auto::{Search, Watch};
 use super::iterate::{copy, measure};
-use super::polish::Trust;
-use super::{Outcome, SolveSettings, SolveStatus, Stage};
+use super::{Outcome, SolveSettings, SolveStatus};
 use crate::problem::{Constraint, ContactProblem, Law, Place, Side, Steps};
 
 /// A bias that gave way by less did not, m/s.
@@ -32,8 +34,6 @@ const LEAST: f64 = 1e-12;
 pub(super) const HOPELESS: f64 = 1e3;
 /// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
 const ABSURD: [f64; 2] = [local::ABSURD, 1e9];
-/// Share of what a request that gave way misses that counts as a solution.
-const SEEN: f64 = 0.1;
 /// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.
 const SWEEPS: u32 = 20;
 /// Iterations of the relaxed problem at most.
@@ -174,32 +174,6 @@ pub(super) fn relax(
     Some((outcome, attempt.list))
 }
 
-/// As [`relax`], of a problem that follows one which was relaxed and starts from its impulses, before anything else is tried.
-/// None: it is to be solved like any other.
-pub(super) fn again(problem: &ContactProblem, settings: &SolveSettings) -> Option<(Outcome, Vec<Relaxation>)> {
-    let start = Instant::now();
-    let mut attempt = Attempt::new(problem, settings);
-    let mut lambda = problem.warm_start.clone();
-    let mut iterations = 0;
-    for island in &problem.plan.islands {
-        let found = attempt.follow(island)?;
-        copy(problem, island, &found.lambda, &mut lambda);
-        iterations = iterations.max(found.iterations);
-    }
-    attempt.list.sort_unstable_by_key(|r| r.constraint);
-    let outcome = Outcome {
-        status: SolveStatus::Converged,
-        iterations,
-        outer: 0,
-        stage: Some(Stage::Newton),
-        v: problem.velocity(&lambda),
-        lambda,
-        elapsed: start.elapsed(),
-        trace: Vec::new(),
-    };
-    Some((outcome, attempt.list))
-}
-
 /// Why an island is looked at again.
 #[derive(Clone, Copy)]
 struct Doubt {
@@ -255,54 +229,6 @@ impl<'a> Attempt<'a> {
         Some(Found { iterations: iterations + found.iterations, ..found })
     }
 
-    /// The relaxed answer by Newton steps from the warm start, if there is no other; or the exact one, if this is it.
-    fn follow(&mut self, island: &Island) -> Option<Found> {
-        self.cap(island, 1.0);
-        let found = match newton(&self.relaxed, island, self.settings, &self.problem.warm_start) {
-            Some(found) => found,
-            None => Some(self.search(island, MOST)).filter(|found| found.solved)?,
-        };
-        let before = self.list.len();
-        self.note(island, &found.lambda);
-        if before == self.list.len() {
-            return Some(found);
-        }
-        let gave_way = self.list.split_off(before);
-        let is_certain = self.is_beyond_reason(island, &gave_way, &found.lambda)?;
-        self.list.extend(gave_way);
-        is_certain.then_some(found)
-    }
-
-    /// Whether requests that gave way at K still do where they are pursued beyond reason. None: nobody can tell.
-    fn is_beyond_reason(&mut self, island: &Island, gave_way: &[Relaxation], lambda: &[f64]) -> Option<bool> {
-        let of = |r: &Relaxation| &self.relaxed.constraints[r.constraint];
-        let most = |by: &dyn Fn(&Relaxation) -> f64| gave_way.iter().map(by).fold(0.0, f64::max);
-        let work = most(&|r| {
-            let requests = of(r).law.requests();
-            of(r).cap / of(r).mass() * requests.map(|k| of(r).law.request(of(r).e[k]).abs()).fold(0.0, f64::max)
-        });
-        let share = HOPELESS / work;
-        if share <= 1.0 {
-            return Some(true);
-        }
-        // An impulse at K is no solution now: what it misses must be seen.
-        let missed = most(&|r| of(r).mass() * r.by.iter().fold(0.0, |most: f64, by| most.max(by.abs())));
-        let tolerance = self.settings.tolerance.max((share * self.settings.tolerance).min(SEEN * missed));
-        let settings = SolveSettings { tolerance, ..*self.settings };
-        self.cap(island, share);
-        let beyond: Vec<f64> = lambda.iter().map(|x| share * x).collect();
-        let found = newton(&self.relaxed, island, &settings, &beyond).or_else(|| {
-            let mut search = Search::new(&self.relaxed, island, &settings, lambda, MOST, Watch::Nothing);
-            let solved = search.sweep(SWEEPS) || search.run::<f64>().is_some();
-            solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
-        })?;
-        let before = self.list.len();
-        self.note(island, &found.lambda);
-        let still = before < self.list.len();
-        self.list.truncate(before);
-        Some(still)
-    }
-
     /// Looks for a solution of an island of the relaxed problem, from zero.
     fn search(&self, island: &Island, most: u32) -> Found {
         let zero = vec![0.0; self.problem.n_rows];
@@ -333,14 +259,6 @@ impl<'a> Attempt<'a> {
             }
         }
     }
-}
-
-/// Newton steps from these impulses; None: they are not enough.
-fn newton(problem: &ContactProblem, island: &Island, settings: &SolveSettings, lambda: &[f64]) -> Option<Found> {
-    let mut search = Search::new(problem, island, settings, lambda, MOST, Watch::Nothing);
-    let solved =
-        search.solves() || search.polish::<f64>(lambda, Trust::QUICK) || search.polish::<f64>(lambda, Trust::PATIENT);
-    solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
 }
 
 #[cfg(test)]

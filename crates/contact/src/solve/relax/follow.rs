@@ -1,0 +1,106 @@
+//! Steps that follow a relaxed one: mostly relaxed as well, and in the same way.
+//!
+//! Their world starts from the impulses of that step. Newton steps with the requests giving way at K find an answer at once; where
+//! some do give way, Newton steps with caps so high that a request does 1 kJ/kg before it may say whether there is another. If
+//! so, or if Newton steps do not get there, the step is solved like any other.
+
+use manyworlds_gpu::Instant;
+
+use manyworlds_collide::organise::Island;
+
+use super::super::auto::{Search, Watch};
+use super::super::iterate::copy;
+use super::super::polish::Trust;
+use super::super::{Outcome, SolveSettings, SolveStatus, Stage};
+use super::{Attempt, Found, HOPELESS, MOST, Relaxation, SWEEPS};
+use crate::problem::ContactProblem;
+
+/// Share of what a request that gave way misses that counts as a solution.
+const SEEN: f64 = 0.1;
+
+/// As [`super::relax`], of a problem that follows one which was relaxed and starts from its impulses, before anything else is tried.
+/// None: it is to be solved like any other.
+pub(in crate::solve) fn again(
+    problem: &ContactProblem,
+    settings: &SolveSettings,
+) -> Option<(Outcome, Vec<Relaxation>)> {
+    let start = Instant::now();
+    let mut attempt = Attempt::new(problem, settings);
+    let mut lambda = problem.warm_start.clone();
+    let mut iterations = 0;
+    for island in &problem.plan.islands {
+        let found = attempt.follow(island)?;
+        copy(problem, island, &found.lambda, &mut lambda);
+        iterations = iterations.max(found.iterations);
+    }
+    attempt.list.sort_unstable_by_key(|r| r.constraint);
+    let outcome = Outcome {
+        status: SolveStatus::Converged,
+        iterations,
+        outer: 0,
+        stage: Some(Stage::Newton),
+        v: problem.velocity(&lambda),
+        lambda,
+        elapsed: start.elapsed(),
+        trace: Vec::new(),
+    };
+    Some((outcome, attempt.list))
+}
+
+impl Attempt<'_> {
+    /// The relaxed answer by Newton steps from the warm start, if there is no other; or the exact one, if this is it.
+    fn follow(&mut self, island: &Island) -> Option<Found> {
+        self.cap(island, 1.0);
+        let found = match newton(&self.relaxed, island, self.settings, &self.problem.warm_start) {
+            Some(found) => found,
+            None => Some(self.search(island, MOST)).filter(|found| found.solved)?,
+        };
+        let before = self.list.len();
+        self.note(island, &found.lambda);
+        if before == self.list.len() {
+            return Some(found);
+        }
+        let gave_way = self.list.split_off(before);
+        let is_certain = self.is_beyond_reason(island, &gave_way, &found.lambda)?;
+        self.list.extend(gave_way);
+        is_certain.then_some(found)
+    }
+
+    /// Whether requests that gave way at K still do where they are pursued beyond reason. None: nobody can tell.
+    fn is_beyond_reason(&mut self, island: &Island, gave_way: &[Relaxation], lambda: &[f64]) -> Option<bool> {
+        let of = |r: &Relaxation| &self.relaxed.constraints[r.constraint];
+        let most = |by: &dyn Fn(&Relaxation) -> f64| gave_way.iter().map(by).fold(0.0, f64::max);
+        let work = most(&|r| {
+            let requests = of(r).law.requests();
+            of(r).cap / of(r).mass() * requests.map(|k| of(r).law.request(of(r).e[k]).abs()).fold(0.0, f64::max)
+        });
+        let share = HOPELESS / work;
+        if share <= 1.0 {
+            return Some(true);
+        }
+        // An impulse at K is no solution now: what it misses must be seen.
+        let missed = most(&|r| of(r).mass() * r.by.iter().fold(0.0, |most: f64, by| most.max(by.abs())));
+        let tolerance = self.settings.tolerance.max((share * self.settings.tolerance).min(SEEN * missed));
+        let settings = SolveSettings { tolerance, ..*self.settings };
+        self.cap(island, share);
+        let beyond: Vec<f64> = lambda.iter().map(|x| share * x).collect();
+        let found = newton(&self.relaxed, island, &settings, &beyond).or_else(|| {
+            let mut search = Search::new(&self.relaxed, island, &settings, lambda, MOST, Watch::Nothing);
+            let solved = search.sweep(SWEEPS) || search.run::<f64>().is_some();
+            solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
+        })?;
+        let before = self.list.len();
+        self.note(island, &found.lambda);
+        let still = before < self.list.len();
+        self.list.truncate(before);
+        Some(still)
+    }
+}
+
+/// Newton steps from these impulses; None: they are not enough.
+fn newton(problem: &ContactProblem, island: &Island, settings: &SolveSettings, lambda: &[f64]) -> Option<Found> {
+    let mut search = Search::new(problem, island, settings, lambda, MOST, Watch::Nothing);
+    let solved =
+        search.solves() || search.polish::<f64>(lambda, Trust::QUICK) || search.polish::<f64>(lambda, Trust::PATIENT);
+    solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
+}
