@@ -3,6 +3,7 @@
 //! A [`ContactProblem`] knows no bodies and no joints; it comes from a file ([`problem::read`]), from hand
 //! ([`ContactProblem::new`]), or is laid out by the builder on the device, where the same kernels solve it.
 
+mod dense;
 pub mod island;
 pub mod problem;
 pub mod residual;

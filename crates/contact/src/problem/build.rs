@@ -10,6 +10,7 @@ use manyworlds_sparse::{Ordering, SparseMatrix, SparseOperator};
 use super::error::finite;
 use super::operator::{self, ASYMMETRY};
 use super::{Compliance, Constraint, ContactProblem, FREE, Law, Operator, Part, ProblemError, Side, Subsystem};
+use crate::dense::{self, dot};
 
 /// A constraint to be put into a problem.
 #[derive(Debug, Clone, PartialEq)]
@@ -231,13 +232,13 @@ impl ProblemBuilder {
         checked(at, a, s.count)?;
         let done = p.a.len();
         s.operator = Operator::Dense { block: done };
-        p.factor.resize(done + a.len(), 0.0);
+        p.factor.extend_from_slice(a);
         let l = &mut p.factor[done..];
-        factor(a, s.count, l).map_err(|i| {
+        factor(s.count, l).map_err(|i| {
             let what = format!("not positive definite: pivot of row {i} is zero, negative or out of range");
             ProblemError::new(at(), what)
         })?;
-        solve(l, s.count, &mut p.v_free[s.begin..s.begin + s.count]);
+        solve(s.count, l, &mut p.v_free[s.begin..s.begin + s.count]);
         p.a.extend_from_slice(a);
         Ok(())
     }
@@ -477,6 +478,7 @@ impl ContactProblem {
     /// Responses of all sides, and the constraints' own blocks of the Delassus operator.
     fn respond(&mut self) {
         self.response.extend_from_slice(&self.jacobian);
+        let mut beside = Vec::new();
         for c in &mut self.constraints {
             let rows = c.law.rows();
             for side in &self.sides[c.sides.clone()] {
@@ -486,12 +488,13 @@ impl ContactProblem {
                 let (l, j, y) = (&self.factor[block..], &self.jacobian[own.clone()], &mut self.response[own]);
                 match (l.first_chunk(), y.as_chunks_mut().0.first_chunk_mut()) {
                     (Some(l), Some(y)) if s.count == FREE => solve_free(l, y),
-                    _ => y.chunks_exact_mut(s.count).for_each(|row| solve(l, s.count, row)),
+                    _ if rows == 1 => solve(s.count, l, y),
+                    _ => solve_rows(s.count, l, y, &mut beside),
                 }
                 for (g, (a, b)) in c.delassus.iter_mut().zip(ENTRIES) {
                     if b < rows {
                         let (j, y) = (&j[a * s.count..][..s.count], &y[b * s.count..][..s.count]);
-                        *g += j.iter().zip(y).map(|(j, y)| j * y).sum::<f64>();
+                        *g += dot(j, y);
                     }
                 }
             }
@@ -550,11 +553,11 @@ impl ContactProblem {
                 }
                 x.clear();
                 x.extend_from_slice(j);
-                x.chunks_exact_mut(s.count).for_each(|row| forward(l, s.count, row));
+                x.chunks_exact_mut(s.count).for_each(|row| dense::forward(s.count, l, row));
                 for (g, (a, b)) in c.delassus.iter_mut().zip(ENTRIES) {
                     if b < rows {
                         let (a, b) = (&x[a * s.count..][..s.count], &x[b * s.count..][..s.count]);
-                        *g += a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+                        *g += dot(a, b);
                     }
                 }
             }
@@ -671,53 +674,42 @@ fn check_law(at: Name, law: Law, e: &[f64; 3], compliance: Option<Compliance>) -
     }
 }
 
-/// Lower Cholesky factor of a dense row-major matrix into `l`, which is zero, or the row whose pivot is not positive.
-fn factor(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
-    match (a.first_chunk::<{ FREE * FREE }>(), l.first_chunk_mut::<{ FREE * FREE }>()) {
-        (Some(a), Some(l)) if n == FREE => factor_block(a, FREE, l),
-        _ => factor_block(a, n, l),
-    }
-}
-
-#[inline(always)]
-fn factor_block(a: &[f64], n: usize, l: &mut [f64]) -> Result<(), usize> {
-    for i in 0..n {
-        for j in 0..=i {
-            let dot: f64 = (0..j).map(|k| l[i * n + k] * l[j * n + k]).sum();
-            let rest = a[i * n + j] - dot;
-            if i != j {
-                l[i * n + j] = rest / l[j * n + j];
-            } else if rest > 0.0 && rest.is_finite() {
-                l[i * n + i] = rest.sqrt();
-            } else {
-                return Err(i);
-            }
-        }
-    }
-    Ok(())
+/// As [`dense::factor`]; of a free body the compiler is to know the size.
+fn factor(n: usize, a: &mut [f64]) -> Result<(), usize> {
+    if n == FREE { dense::factor(FREE, a) } else { dense::factor(n, a) }
 }
 
 /// Rows and columns of the entries of a Delassus block.
 const ENTRIES: [(usize, usize); 6] = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)];
 
-/// [`solve`] of the rows of a contact with a free body, side by side and in the same order of operations.
-fn solve_free(l: &[f64; FREE * FREE], rows: &mut [[f64; FREE]; 3]) {
+/// [`solve`] of the rows of a contact side by side; `beside` is memory.
+fn solve_rows(n: usize, l: &[f64], rows: &mut [f64], beside: &mut Vec<[f64; 4]>) {
     // A fourth row that is zero fills a vector register.
+    let row = |r: usize, i: usize| rows.get(r * n + i).copied().unwrap_or_default();
+    beside.clear();
+    beside.extend((0..n).map(|i| std::array::from_fn(|r| row(r, i))));
+    dense::solve_beside(n, l, beside);
+    for (r, row) in rows.chunks_exact_mut(n).enumerate() {
+        row.iter_mut().zip(&*beside).for_each(|(x, beside)| *x = beside[r]);
+    }
+}
+
+/// The same with a free body, in the same order of operations as [`solve`].
+fn solve_free(l: &[f64; FREE * FREE], rows: &mut [[f64; FREE]; 3]) {
     let mut x: [[f64; 4]; FREE] =
         std::array::from_fn(|i| std::array::from_fn(|r| if r < 3 { rows[r][i] } else { 0.0 }));
     for i in 0..FREE {
         let mut dot = [0.0; 4];
         for k in 0..i {
-            (0..4).for_each(|r| dot[r] += l[i * FREE + k] * x[k][r]);
+            (0..4).for_each(|r| dot[r] = l[i * FREE + k].mul_add(x[k][r], dot[r]));
         }
-        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) / l[i * FREE + i]);
+        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) * l[i * FREE + i]);
     }
     for i in (0..FREE).rev() {
-        let mut dot = [0.0; 4];
-        for k in i + 1..FREE {
-            (0..4).for_each(|r| dot[r] += l[k * FREE + i] * x[k][r]);
+        (0..4).for_each(|r| x[i][r] *= l[i * FREE + i]);
+        for k in 0..i {
+            (0..4).for_each(|r| x[k][r] = (-x[i][r]).mul_add(l[i * FREE + k], x[k][r]));
         }
-        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) / l[i * FREE + i]);
     }
     for (r, row) in rows.iter_mut().enumerate() {
         *row = std::array::from_fn(|i| x[i][r]);
@@ -733,37 +725,14 @@ fn weigh_free(l: &[f64; FREE * FREE], j: &[[f64; FREE]; 3], g: &mut [f64; 6]) {
         for k in 0..i {
             (0..4).for_each(|r| own[r] -= l[i * FREE + k] * x[k][r]);
         }
-        let inverse = 1.0 / l[i * FREE + i];
-        x[i] = own.map(|x| x * inverse);
+        x[i] = own.map(|x| x * l[i * FREE + i]);
     }
     for (g, (a, b)) in g.iter_mut().zip(ENTRIES) {
         *g += x.iter().map(|x| x[a] * x[b]).sum::<f64>();
     }
 }
 
-/// `x <- L^-1 x`.
-#[inline(always)]
-fn forward(l: &[f64], n: usize, x: &mut [f64]) {
-    for i in 0..n {
-        let dot: f64 = (0..i).map(|k| l[i * n + k] * x[k]).sum();
-        x[i] = (x[i] - dot) / l[i * n + i];
-    }
-}
-
-/// `x <- (L L^T)^-1 x`.
-pub(super) fn solve(l: &[f64], n: usize, x: &mut [f64]) {
-    // Of a free body the compiler is to know the length.
-    match (l.first_chunk::<{ FREE * FREE }>(), x.first_chunk_mut::<FREE>()) {
-        (Some(l), Some(x)) if n == FREE => substitute(l, FREE, x),
-        _ => substitute(l, n, x),
-    }
-}
-
-#[inline(always)]
-fn substitute(l: &[f64], n: usize, x: &mut [f64]) {
-    forward(l, n, x);
-    for i in (0..n).rev() {
-        let dot: f64 = (i + 1..n).map(|k| l[k * n + i] * x[k]).sum();
-        x[i] = (x[i] - dot) / l[i * n + i];
-    }
+/// As [`dense::solve`]; of a free body the compiler is to know the size.
+pub(super) fn solve(n: usize, l: &[f64], x: &mut [f64]) {
+    if n == FREE { dense::solve(FREE, l, x) } else { dense::solve(n, l, x) }
 }

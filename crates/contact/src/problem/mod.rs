@@ -31,6 +31,8 @@ pub use operator::Operator;
 pub use short::DIGITS;
 pub use steps::{Place, Steps};
 
+use crate::dense::{add_times, dot};
+
 /// What a constraint demands of its impulse `lambda` and biased velocity `sigma^ = J v + e` (Lee 2024, eqs. 14-18).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Law {
@@ -189,7 +191,7 @@ pub struct ContactProblem {
     pub subsystems: Vec<Subsystem>,
     /// Momentum matrix `A` by dense subsystem, row-major blocks, SPD.
     pub a: Vec<f64>,
-    /// Lower Cholesky factors of the blocks of `a`.
+    /// Lower Cholesky factors of the blocks of `a`, the inverses of their pivots on the diagonal; what stands above is none's.
     pub factor: Vec<f64>,
     /// Those of sparse subsystems.
     pub sparse: Vec<SparseOperator>,
@@ -255,7 +257,7 @@ impl ContactProblem {
             }
             for (r, out) in sigma {
                 let row = &self.jacobian[side.offset + r * own.len()..][..own.len()];
-                *out += row.iter().zip(own).map(|(j, v)| j * v).sum::<f64>();
+                *out += dot(row, own);
             }
         }
         sigma
@@ -278,7 +280,7 @@ impl ContactProblem {
     /// `A x = x` of one subsystem, `[count]`.
     pub fn solve(&self, s: &Subsystem, x: &mut [f64]) {
         match s.operator {
-            Operator::Dense { block } => build::solve(&self.factor[block..], s.count, x),
+            Operator::Dense { block } => build::solve(s.count, &self.factor[block..], x),
             Operator::Sparse { index } => self.sparse[index].factor().solve(x),
         }
     }
@@ -306,7 +308,7 @@ impl ContactProblem {
             let span = self.span(side);
             for r in 0..c.law.rows() {
                 let row = &self.response[side.offset + r * span.len()..][..span.len()];
-                v[span.clone()].iter_mut().zip(row).for_each(|(v, y)| *v += y * lambda[c.row + r]);
+                add_times(&mut v[span.clone()], lambda[c.row + r], row);
             }
         }
     }
@@ -320,7 +322,7 @@ impl ContactProblem {
             match s.operator {
                 Operator::Dense { block } => {
                     let rows = self.a[block..].chunks_exact(s.count.max(1));
-                    p.iter_mut().zip(rows).for_each(|(p, row)| *p = row.iter().zip(own).map(|(a, v)| a * v).sum());
+                    p.iter_mut().zip(rows).for_each(|(p, row)| *p = dot(row, own));
                 }
                 Operator::Sparse { index } => self.sparse[index].matrix().add_times(own, p),
             }

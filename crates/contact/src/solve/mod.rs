@@ -296,7 +296,7 @@ impl SolveSettings {
 pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> Result<Solution, SolveError> {
     let solver = solver(name)?;
     settings.validate()?;
-    let solve = |problem: &_| relaxed(problem, solver, settings, false, |problem| solver.solve(problem, settings));
+    let solve = |problem: &mut _| relaxed(problem, solver, settings, false, |problem| solver.solve(problem, settings));
     let (outcome, relaxed) = on_dense(problem, solver.responds(), solve);
     Ok(measured(problem, solver.name(), outcome, relaxed))
 }
@@ -338,7 +338,7 @@ pub fn solve_with(
     settings.validate()?;
     params.validate()?;
     let solver = solver(params.solver())?;
-    let solve = |problem: &_| relaxed(problem, solver, settings, false, |problem| params.run(problem, settings));
+    let solve = |problem: &mut _| relaxed(problem, solver, settings, false, |problem| params.run(problem, settings));
     let (outcome, relaxed) = on_dense(problem, true, solve);
     Ok(measured(problem, solver.name(), outcome, relaxed))
 }
@@ -347,17 +347,17 @@ pub fn solve_with(
 fn on_dense(
     problem: &ContactProblem,
     responses: bool,
-    solve: impl FnOnce(&ContactProblem) -> (Outcome, Vec<Relaxation>),
+    solve: impl FnOnce(&mut ContactProblem) -> (Outcome, Vec<Relaxation>),
 ) -> (Outcome, Vec<Relaxation>) {
-    let Some(condensed) = problem.condensed(responses) else { return solve(problem) };
-    let (outcome, relaxed) = solve(&condensed.problem);
+    let Some(mut condensed) = problem.condensed(responses) else { return solve(&mut problem.clone()) };
+    let (outcome, relaxed) = solve(&mut condensed.problem);
     (Outcome { v: condensed.expanded(problem, &outcome.v), ..outcome }, relaxed)
 }
 
 /// What a solver makes of a problem, or where that asks for the impossible of the nearest one which does not, and what gave way.
 /// Solvers of another contact have an answer to everything. `again`: so did the step before, whose impulses are the warm start.
 fn relaxed(
-    problem: &ContactProblem,
+    problem: &mut ContactProblem,
     solver: &dyn Solver,
     settings: &SolveSettings,
     again: bool,
@@ -367,28 +367,24 @@ fn relaxed(
         return (run(problem), Vec::new());
     }
     let mut list = relax::left_out(problem);
-    let rest;
-    let mut problem = problem;
-    if !list.is_empty() {
-        let mut without = problem.clone();
-        without.relax(&list);
-        rest = without;
-        problem = &rest;
-    }
+    let biases: Vec<_> = list.iter().map(|r| (r.constraint, problem.constraints[r.constraint].e)).collect();
+    problem.relax(&list);
     let (outcome, gave_way) = again.then(|| relax::again(problem, settings)).flatten().unwrap_or_else(|| {
         let outcome = run(problem);
         relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new()))
     });
+    biases.into_iter().for_each(|(constraint, e)| problem.constraints[constraint].e = e);
     list.extend(gave_way);
     list.sort_unstable_by_key(|r| r.constraint);
     (outcome, list)
 }
 
 /// Goes on from where the kernels of a batch left a problem of dense subsystems: as [`Solver::finish`], and where the problem
-/// asks for the impossible as [`solve`]. `again`: the step before did, and the kernels left the problem alone.
+/// asks for the impossible as [`solve`], in whose memory it is relaxed meanwhile. `again`: the step before did, and the kernels
+/// left the problem alone.
 pub fn finish(
     solver: &dyn Solver,
-    problem: &ContactProblem,
+    problem: &mut ContactProblem,
     settings: &SolveSettings,
     again: bool,
     work: &mut Workspace,

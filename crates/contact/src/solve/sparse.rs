@@ -7,6 +7,8 @@
 
 use manyworlds_shaders::Scalar;
 
+use crate::dense::dot;
+
 /// Degrees of freedom of a free body: most blocks of a pile are of such.
 const FREE: usize = 6;
 
@@ -241,11 +243,6 @@ pub(super) fn begins(counts: impl Iterator<Item = usize>) -> (Vec<usize>, usize)
         sum += count;
     }
     (begins, sum)
-}
-
-/// Sum of products.
-pub(super) fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
-    a.iter().zip(b).fold(T::lit(0.0), |sum, (&a, &b)| a.mul_add(b, sum))
 }
 
 /// `out += left^T w right`.

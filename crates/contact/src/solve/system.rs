@@ -8,7 +8,8 @@ use manyworlds_shaders::contact::island::UNBOUNDED;
 
 use super::cholesky::Cholesky;
 use super::law::Cap;
-use super::sparse::{BlockMatrix, dot};
+use super::sparse::BlockMatrix;
+use crate::dense::dot;
 use crate::problem::{Compliance, ContactProblem, Law};
 
 /// Three rows of a constraint; those beyond its law's are zero.
@@ -35,6 +36,7 @@ struct Body {
 }
 
 /// What a constraint sees of one subsystem.
+#[derive(Clone, Copy)]
 struct Side {
     /// Which of the island's subsystems.
     body: usize,
@@ -115,7 +117,33 @@ impl<T: Scalar> System<T> {
         own
     }
 
-    /// The same in the memory of another.
+    /// The rows alone that ask for a speed, each a constraint of its own: [`Law::Unilateral`] of what presses,
+    /// [`Law::Bilateral`] of what is held.
+    pub(super) fn of_requests(problem: &ContactProblem, island: &Island) -> Self {
+        let mut own = Self::without_responses(problem, island);
+        let (all, sides) = (std::mem::take(&mut own.constraints), std::mem::take(&mut own.sides));
+        for c in all {
+            let law = match c.law {
+                Law::Block | Law::Bilateral => Law::Bilateral,
+                _ => Law::Unilateral,
+            };
+            for r in c.law.requests() {
+                let begin = own.sides.len();
+                let row = |s: &Side| Side { at: s.at + r * s.n, ..*s };
+                own.sides.extend(sides[c.sides.clone()].iter().map(row));
+                // Of the diagonal 00, 11 and 22 of a block.
+                let g = c.delassus[[0, 3, 5][r]];
+                let mass = if cast::<T>(TINY) < g { T::lit(1.0) / g } else { T::lit(0.0) };
+                let (mut e, mut delassus) = ([T::lit(0.0); 3], [T::lit(0.0); 6]);
+                (e[0], delassus[0]) = (c.e[r], g);
+                let (row, sides) = (c.row + r, begin..own.sides.len());
+                own.constraints.push(Constraint { law, e, mass, delassus, row, sides, cap: c.cap, compliance: None });
+            }
+        }
+        own
+    }
+
+    /// As [`Self::without_responses`] in the memory of another.
     pub(super) fn refill(&mut self, problem: &ContactProblem, island: &Island) {
         let plan = &problem.plan;
         let members = plan.members_of(island);

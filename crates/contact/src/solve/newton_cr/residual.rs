@@ -3,7 +3,7 @@
 
 use manyworlds_shaders::Scalar;
 
-use super::super::sparse::dot;
+use crate::dense::dot;
 
 /// Solves `M x = b` for a symmetric, positive semidefinite M from zero, with the diagonal preconditioner `p` of `M^-1`,
 /// until `|r|_P` has fallen to `share` of what it was. `note` is told `|r|_P^2` of each iterate; it never rises.

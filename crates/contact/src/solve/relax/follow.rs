@@ -1,8 +1,9 @@
 //! Steps that follow a relaxed one: mostly relaxed as well, and in the same way.
 //!
 //! Their world starts from the impulses of that step. Newton steps with the requests giving way at K find an answer at once; where
-//! some do give way, Newton steps with caps so high that a request does 1 kJ/kg before it may say whether there is another. If
-//! so, or if Newton steps do not get there, the step is solved like any other.
+//! some do give way, it is asked whether there is another with caps so high that a request does 1 kJ/kg before it may: mostly
+//! the requests by themselves show that there is none ([`is_refuted`]); else Newton steps tell. If there is one, or if Newton
+//! steps do not get there, the step is solved like any other.
 
 use manyworlds_gpu::Instant;
 
@@ -12,8 +13,9 @@ use super::super::auto::{Search, Watch};
 use super::super::iterate::copy;
 use super::super::polish::Trust;
 use super::super::{Outcome, SolveSettings, SolveStatus, Stage};
+use super::refute::is_refuted;
 use super::{Attempt, Found, HOPELESS, MOST, Relaxation, SWEEPS};
-use crate::problem::ContactProblem;
+use crate::problem::{Constraint, ContactProblem};
 
 /// Share of what a request that gave way misses that counts as a solution.
 const SEEN: f64 = 0.1;
@@ -21,37 +23,36 @@ const SEEN: f64 = 0.1;
 /// As [`super::relax`], of a problem that follows one which was relaxed and starts from its impulses, before anything else is tried.
 /// None: it is to be solved like any other.
 pub(in crate::solve) fn again(
-    problem: &ContactProblem,
+    problem: &mut ContactProblem,
     settings: &SolveSettings,
 ) -> Option<(Outcome, Vec<Relaxation>)> {
     let start = Instant::now();
+    let (mut lambda, islands) = (problem.warm_start.clone(), problem.plan.islands.clone());
     let mut attempt = Attempt::new(problem, settings);
-    let mut lambda = problem.warm_start.clone();
     let mut iterations = 0;
-    for island in &problem.plan.islands {
+    for island in &islands {
         let found = attempt.follow(island)?;
-        copy(problem, island, &found.lambda, &mut lambda);
+        copy(attempt.problem, island, &found.lambda, &mut lambda);
         iterations = iterations.max(found.iterations);
     }
-    attempt.list.sort_unstable_by_key(|r| r.constraint);
     let outcome = Outcome {
         status: SolveStatus::Converged,
         iterations,
         outer: 0,
         stage: Some(Stage::Newton),
-        v: problem.velocity(&lambda),
+        v: attempt.problem.velocity(&lambda),
         lambda,
         elapsed: start.elapsed(),
         trace: Vec::new(),
     };
-    Some((outcome, attempt.list))
+    Some((outcome, std::mem::take(&mut attempt.list)))
 }
 
 impl Attempt<'_> {
     /// The relaxed answer by Newton steps from the warm start, if there is no other; or the exact one, if this is it.
     fn follow(&mut self, island: &Island) -> Option<Found> {
         self.cap(island, 1.0);
-        let found = match newton(&self.relaxed, island, self.settings, &self.problem.warm_start) {
+        let found = match newton(self.problem, island, self.settings, &self.problem.warm_start) {
             Some(found) => found,
             None => Some(self.search(island, MOST)).filter(|found| found.solved)?,
         };
@@ -68,14 +69,15 @@ impl Attempt<'_> {
 
     /// Whether requests that gave way at K still do where they are pursued beyond reason. None: nobody can tell.
     fn is_beyond_reason(&mut self, island: &Island, gave_way: &[Relaxation], lambda: &[f64]) -> Option<bool> {
-        let of = |r: &Relaxation| &self.relaxed.constraints[r.constraint];
+        let of = |r: &Relaxation| &self.problem.constraints[r.constraint];
         let most = |by: &dyn Fn(&Relaxation) -> f64| gave_way.iter().map(by).fold(0.0, f64::max);
-        let work = most(&|r| {
-            let requests = of(r).law.requests();
-            of(r).cap / of(r).mass() * requests.map(|k| of(r).law.request(of(r).e[k]).abs()).fold(0.0, f64::max)
-        });
-        let share = HOPELESS / work;
+        let share = HOPELESS / most(&|r| work_at_cap(of(r)) / of(r).mass());
         if share <= 1.0 {
+            return Some(true);
+        }
+        let ids = self.problem.plan.constraints_of(island);
+        let all: f64 = ids.iter().map(|&i| work_at_cap(&self.problem.constraints[i as usize])).sum();
+        if is_refuted(self.problem, island, lambda, share * all) {
             return Some(true);
         }
         // An impulse at K is no solution now: what it misses must be seen.
@@ -84,8 +86,8 @@ impl Attempt<'_> {
         let settings = SolveSettings { tolerance, ..*self.settings };
         self.cap(island, share);
         let beyond: Vec<f64> = lambda.iter().map(|x| share * x).collect();
-        let found = newton(&self.relaxed, island, &settings, &beyond).or_else(|| {
-            let mut search = Search::new(&self.relaxed, island, &settings, lambda, MOST, Watch::Nothing);
+        let found = newton(self.problem, island, &settings, &beyond).or_else(|| {
+            let mut search = Search::new(self.problem, island, &settings, lambda, MOST, Watch::Nothing);
             let solved = search.sweep(SWEEPS) || search.run::<f64>().is_some();
             solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
         })?;
@@ -95,6 +97,11 @@ impl Attempt<'_> {
         self.list.truncate(before);
         Some(still)
     }
+}
+
+/// Work of the requests of a constraint at its cap, J.
+fn work_at_cap(c: &Constraint) -> f64 {
+    c.law.requests().map(|r| c.law.request(c.e[r]).abs()).filter(|&a| a != 0.0).map(|a| c.cap * a).sum()
 }
 
 /// Newton steps from these impulses; None: they are not enough.

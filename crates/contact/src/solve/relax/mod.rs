@@ -16,6 +16,7 @@
 //! says little: the exact problem is tried once more.
 
 mod follow;
+mod refute;
 
 use manyworlds_collide::organise::Island;
 use manyworlds_gpu::Instant;
@@ -124,7 +125,7 @@ pub(super) fn left_out(problem: &ContactProblem) -> Vec<Relaxation> {
 /// biases gave way. None: it stands. `gave_up`: the solver tries everything, and what it leaves unsolved with iterations to
 /// spare may have no solution.
 pub(super) fn relax(
-    problem: &ContactProblem,
+    problem: &mut ContactProblem,
     settings: &SolveSettings,
     outcome: &Outcome,
     gave_up: bool,
@@ -134,7 +135,7 @@ pub(super) fn relax(
     let left = settings.iterations.saturating_sub(outcome.iterations).min(MOST);
     let lambda = &outcome.lambda;
     // With the iterations to look for an answer.
-    let doubt = |island: &'_ Island| {
+    let mut doubt = |island: &Island| {
         let work = problem.work_of_requests(island, lambda);
         let solved = measure(problem, island, settings, lambda, &mut scratch).0;
         if problem.is_absurd(island, lambda, work) || !solved && HOPELESS < work {
@@ -142,14 +143,16 @@ pub(super) fn relax(
         }
         (!solved && gave_up && 0 < left).then_some(Doubt { most: left, certain: false })
     };
-    let doubts: Vec<Option<Doubt>> = problem.plan.islands.iter().map(doubt).collect();
-    let doubtful = || problem.plan.islands.iter().zip(&doubts).filter_map(|(island, doubt)| Some((island, (*doubt)?)));
-    doubtful().next()?;
+    let doubtful: Vec<(Island, Doubt)> =
+        problem.plan.islands.iter().filter_map(|island| Some((island.clone(), doubt(island)?))).collect();
+    if doubtful.is_empty() {
+        return None;
+    }
     let start = Instant::now();
     let mut attempt = Attempt::new(problem, settings);
     let mut outcome = outcome.clone();
     let (mut all_solved, mut iterations) = (true, 0);
-    for (island, doubt) in doubtful() {
+    for (island, doubt) in &doubtful {
         let before = attempt.list.len();
         let Some(found) = attempt.island(island, doubt.most, gave_up) else {
             all_solved = false;
@@ -157,7 +160,7 @@ pub(super) fn relax(
         };
         // What is no solution is at least bounded.
         if found.solved || doubt.certain {
-            copy(problem, island, &found.lambda, &mut outcome.lambda);
+            copy(attempt.problem, island, &found.lambda, &mut outcome.lambda);
         } else {
             attempt.list.truncate(before);
         }
@@ -168,10 +171,9 @@ pub(super) fn relax(
         outcome.status = SolveStatus::Converged;
     }
     outcome.iterations += iterations;
-    outcome.v = problem.velocity(&outcome.lambda);
+    outcome.v = attempt.problem.velocity(&outcome.lambda);
     outcome.elapsed += start.elapsed();
-    attempt.list.sort_unstable_by_key(|r| r.constraint);
-    Some((outcome, attempt.list))
+    Some((outcome, std::mem::take(&mut attempt.list)))
 }
 
 /// Why an island is looked at again.
@@ -190,25 +192,29 @@ struct Found {
     iterations: u32,
 }
 
-/// The islands of a problem, one after the other.
+/// The islands of a problem, one after the other; those that were looked at have caps while it lasts.
 struct Attempt<'a> {
-    problem: &'a ContactProblem,
+    problem: &'a mut ContactProblem,
     settings: &'a SolveSettings,
-    /// The problem, with caps of the islands that were looked at.
-    relaxed: ContactProblem,
     list: Vec<Relaxation>,
 }
 
+impl Drop for Attempt<'_> {
+    fn drop(&mut self) {
+        self.problem.constraints.iter_mut().for_each(|c| c.cap = f64::INFINITY);
+    }
+}
+
 impl<'a> Attempt<'a> {
-    fn new(problem: &'a ContactProblem, settings: &'a SolveSettings) -> Self {
-        Self { problem, settings, relaxed: problem.clone(), list: Vec::new() }
+    fn new(problem: &'a mut ContactProblem, settings: &'a SolveSettings) -> Self {
+        Self { problem, settings, list: Vec::new() }
     }
 
     /// Lets the requests of an island give way at so many times K.
     fn cap(&mut self, island: &Island, share: f64) {
-        for &i in self.problem.plan.constraints_of(island) {
-            let c = &self.relaxed.constraints[i as usize];
-            self.relaxed.constraints[i as usize].cap = share * self.relaxed.cap(c);
+        for at in island.constraints.clone() {
+            let i = self.problem.plan.constraints[at as usize] as usize;
+            self.problem.constraints[i].cap = share * self.problem.cap(&self.problem.constraints[i]);
         }
     }
 
@@ -218,8 +224,8 @@ impl<'a> Attempt<'a> {
         if !tried {
             let found = self.search(island, most);
             iterations += found.iterations;
-            let work = self.relaxed.work_of_requests(island, &found.lambda);
-            if found.solved && !self.relaxed.is_absurd(island, &found.lambda, work) {
+            let work = self.problem.work_of_requests(island, &found.lambda);
+            if found.solved && !self.problem.is_absurd(island, &found.lambda, work) {
                 return None;
             }
         }
@@ -232,7 +238,7 @@ impl<'a> Attempt<'a> {
     /// Looks for a solution of an island of the relaxed problem, from zero.
     fn search(&self, island: &Island, most: u32) -> Found {
         let zero = vec![0.0; self.problem.n_rows];
-        let mut search = Search::new(&self.relaxed, island, self.settings, &zero, most, Watch::Nothing);
+        let mut search = Search::new(self.problem, island, self.settings, &zero, most, Watch::Nothing);
         let solved = search.solves() || search.sweep(SWEEPS) || search.run::<f64>().is_some();
         Found { solved, lambda: search.best, iterations: search.iterations }
     }
@@ -241,7 +247,7 @@ impl<'a> Attempt<'a> {
     fn note(&mut self, island: &Island, lambda: &[f64]) {
         let v = self.problem.velocity(lambda);
         for &i in self.problem.plan.constraints_of(island) {
-            let c = &self.relaxed.constraints[i as usize];
+            let c = &self.problem.constraints[i as usize];
             let sigma = self.problem.sigma(c, &v);
             let mut by = [0.0; 3];
             let rho = c.mass();

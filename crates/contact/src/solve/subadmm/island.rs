@@ -5,8 +5,8 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::UNBOUNDED;
 use manyworlds_shaders::contact::local;
 
-use super::cholesky;
 use super::params::{Penalty, SubAdmmParams};
+use crate::dense;
 use crate::problem::{ContactProblem, Law};
 
 /// Effective masses below this are taken for those of constraints that move nothing.
@@ -197,7 +197,7 @@ impl<T: Scalar> IslandState<T> {
                 }
             }
         }
-        self.subsystems.iter_mut().all(|s| cholesky::factor(s.b.len(), &mut s.factor))
+        self.subsystems.iter_mut().all(|s| dense::factor(s.b.len(), &mut s.factor).is_ok())
     }
 
     /// `J_ij v_j` of every slack.
@@ -245,7 +245,7 @@ impl<T: Scalar> IslandState<T> {
             }
         }
         for s in &mut self.subsystems {
-            cholesky::solve(s.b.len(), &s.factor, &mut s.v);
+            dense::solve(s.b.len(), &s.factor, &mut s.v);
         }
     }
 

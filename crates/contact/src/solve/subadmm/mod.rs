@@ -15,7 +15,6 @@
 //! when an island is solved; it is computed in f64.
 
 mod batch;
-mod cholesky;
 mod island;
 mod pack;
 mod params;

@@ -68,7 +68,7 @@ pub(super) fn nonlinear<T: Scalar>(
             problem.problem.warm_start.copy_from_slice(&start);
         }
         problem.problem.v_start.clone_from(&v);
-        let (outcome, relaxed) = solve_sparse(shared, &problem.problem, settings, work);
+        let (outcome, relaxed) = solve_sparse(shared, &mut problem.problem, settings, work);
         let found = problem.problem.velocity(&outcome.lambda);
         if !found.iter().all(|x| x.is_finite()) {
             return None;
@@ -111,12 +111,12 @@ pub(super) fn nonlinear<T: Scalar>(
 /// Solves a problem in what contacts touch of its soft bodies.
 fn solve_sparse<T: Scalar>(
     shared: &Shared<T>,
-    problem: &ContactProblem,
+    problem: &mut ContactProblem,
     settings: &SolveSettings,
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
     match problem.condensed(shared.solver.responds()) {
-        Some(small) => finish(shared.solver, &small.problem, settings, false, work),
+        Some(mut small) => finish(shared.solver, &mut small.problem, settings, false, work),
         None => finish(shared.solver, problem, settings, false, work),
     }
 }

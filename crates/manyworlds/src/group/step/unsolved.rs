@@ -410,7 +410,7 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
             problem.problem.v_start = before;
         }
         let again = host.worlds[world].by_host;
-        let (outcome, relaxed) = finish(shared.solver, &problem.problem, &settings, again, &mut work);
+        let (outcome, relaxed) = finish(shared.solver, &mut problem.problem, &settings, again, &mut work);
         Round { problem, outcome, relaxed, momentum: 0.0 }
     } else {
         nonlinear(shared, host, worlds, world, memory, &settings, &mut work)?
