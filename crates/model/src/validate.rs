@@ -168,6 +168,7 @@ impl ModelBuilder {
                 two("geom", pair.geoms, self.geoms.len())?;
                 non_negative("friction", pair.friction)?;
                 non_negative("margin", pair.margin)?;
+                non_negative("gap", pair.gap)?;
                 check_restitution(pair.restitution)
             },
         )?;
@@ -444,6 +445,12 @@ impl ModelBuilder {
                 two("site", [crank, slider], self.sites.len())?;
                 positive("rod", rod)?;
             }
+            Transmission::Adhesion(body) => {
+                index_of("body", body, self.bodies.len())?;
+                if !actuator.is_plain() || actuator.bias[1..] != [0.0; 2] {
+                    return Err("of contacts it must have a constant gain and no dynamics".into());
+                }
+            }
             Transmission::Region { soft, region } => {
                 index_of("soft body", soft, self.soft.len())?;
                 index_of("region", region, self.soft[soft].0.regions.len())?;
@@ -562,6 +569,7 @@ fn check_inertial(inertial: &Inertial) -> Check {
 fn check_contacting(contact: &Contacting) -> Check {
     non_negative("friction", contact.friction)?;
     non_negative("margin", contact.margin)?;
+    non_negative("gap", contact.gap)?;
     if contact.stiffness.is_nan() || contact.stiffness <= 0.0 {
         return Err(format!("contact stiffness must be positive, found {}", contact.stiffness));
     }

@@ -215,6 +215,13 @@ impl<T: Scalar> Chunk<T> {
                     self.store.resize(buffer, tile_len(width, lanes, n))?;
                 }
             }
+            if let Some(adhesion) = &self.shared.host.adhesion {
+                let items = adhesion.grip_items(index, self.n_world);
+                self.store.resize(b.grip_items, items.len().max(1))?;
+                self.store.write_index(b.grip_items, 0, &items)?;
+                self.store.resize(b.adhesion, tile_len(width, lanes, n_v.max(1)))?;
+                self.store.resize(self.islands.buffers.grip, self.n_world * adhesion.len())?;
+            }
             let padded = tile_len(width, lanes, 1);
             self.store.resize(b.status, padded)?;
             self.store.resize(b.slots, SLOTS * padded / width)?;

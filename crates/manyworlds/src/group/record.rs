@@ -83,13 +83,23 @@ impl SetStep {
         self.dims.integrator != integrator::LINEARLY_IMPLICIT
     }
 
-    /// Poses and state to the free velocity. A soft body's depends on its step.
-    pub(crate) fn dynamics(&self, recording: &mut Recording) {
+    /// Forces of actuators that make bodies adhere.
+    pub(crate) fn grip(&self, grip: BufferId, recording: &mut Recording) {
+        if self.dims.is_soft() {
+            return;
+        }
+        let b = &self.buffers;
+        let buffers = [b.topology, self.params(), b.state, b.grip_items, grip];
+        recording.dispatch(&kernel::dynamics::GRIP, &self.tree(), self.dims.lanes, &buffers);
+    }
+
+    /// Poses and state to the free velocity; `grip`: forces with which bodies adhere. A soft body's depends on its step.
+    pub(crate) fn dynamics(&self, grip: Option<BufferId>, recording: &mut Recording) {
         if self.dims.is_soft() {
             return;
         }
         let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
-        use kernel::dynamics::{APPLIED, BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, PATH, STAGE};
+        use kernel::dynamics::{ADHERE, APPLIED, BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, PATH, STAGE};
         // Nothing reads the momentum matrix before it is written, and nothing the scratch afterwards.
         let work = b.momentum;
         recording
@@ -120,6 +130,11 @@ impl SetStep {
         if self.dims.n_force > 0 {
             let buffers = [b.topology, params, b.state, b.pose, b.motion, b.pull, b.momentum, b.b];
             recording.dispatch(&APPLIED, dims, lanes, &buffers);
+        }
+        if let Some(grip) = grip {
+            let (items, places) = (b.adhere_items, b.adhere_places);
+            let buffers = [b.topology, params, b.motion, items, places, grip, b.b, b.adhesion];
+            recording.dispatch(&ADHERE, dims, lanes, &buffers);
         }
         factor(recording);
         let rounds = if self.has_stage() { NEWTON_ROUNDS } else { 0 };

@@ -1,5 +1,6 @@
 //! The host's half of a step: collide every world, find islands, look up last step's impulses, pack for upload.
 
+mod adhesion;
 mod fixed;
 mod islands;
 mod loads;
@@ -26,6 +27,8 @@ use rayon::prelude::*;
 
 use crate::lanes::LaneMap;
 use crate::mocap::{MocapMap, Mocaps};
+pub(crate) use adhesion::Adhesion;
+use adhesion::AdhesionPack;
 pub(crate) use fixed::{Block, Fixed, Frames, Law, fixed};
 use islands::Step;
 pub(crate) use islands::{IslandPack, SetPart, SideTree};
@@ -78,6 +81,8 @@ pub(crate) struct HostModel<T: Scalar> {
     pub(crate) soft: Vec<SoftShape>,
     /// Where the solver's contact is compliant.
     pub(crate) surfaces: Option<Surfaces>,
+    /// What actuators make adhere.
+    pub(crate) adhesion: Option<Adhesion>,
 }
 
 /// A bilateral block of one tree.
@@ -172,6 +177,8 @@ pub(crate) struct HostStage<T: Scalar> {
     pub(crate) params: Vec<LaneParams<T>>,
     /// Of sets whose sensors feel contacts.
     pub(crate) loads: Vec<Option<LoadPack<T>>>,
+    /// Contacts that adhere, by set, where any do.
+    pub(crate) adhering: Vec<AdhesionPack<T>>,
     pub(crate) islands: IslandPack<T>,
     /// What the solver's kernels need to know of the islands; none: the host solves every world.
     pub(crate) solver: Option<Box<dyn BatchSolver>>,
@@ -198,7 +205,9 @@ impl<T: Scalar> HostStage<T> {
             .map(|set| SlotPack::new(set.trees.clone(), set.dims.n_block as usize, width, n_world))
             .collect();
         let loads = |(set, of): (usize, &SetShape)| Some(LoadPack::new(set, of.loads.clone()?, n_world));
+        let adhering = |adhesion| (0..model.sets.len()).map(move |set| AdhesionPack::new(adhesion, set, n_world));
         Self {
+            adhering: model.adhesion.iter().flat_map(adhering).collect(),
             loads: model.sets.iter().enumerate().map(loads).collect(),
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
             islands: IslandPack::new(&model, n_world, dense),
@@ -295,6 +304,10 @@ impl<T: Scalar> HostStage<T> {
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
         for loads in self.loads.iter_mut().flatten() {
             loads.pack(&self.worlds, &model.lanes, &self.packs, |world, body| model.pose(poses, width, world, body));
+        }
+        if let Some(adhesion) = &model.adhesion {
+            let origin = |world: usize, tree: usize| model.origin(poses, width, world, tree);
+            self.adhering.iter_mut().for_each(|pack| pack.pack(adhesion, &self.worlds, &model.lanes, origin));
         }
         if let Some(solver) = &mut self.solver {
             self.islands.pack_for(&mut **solver);
@@ -398,6 +411,16 @@ impl<T: Scalar> HostModel<T> {
         let first = tile_at(width, lane, POSE * set.dims.n_body as usize, POSE * place.local);
         let poses = poses(tree.set);
         std::array::from_fn(|k| poses[first + k * width])
+    }
+
+    /// World frame of the first body of a tree.
+    fn origin<'p>(&self, poses: &impl Fn(usize) -> &'p [T], width: usize, world: usize, tree: usize) -> [T; POSE]
+    where
+        T: 'p,
+    {
+        let (set, lane) = self.lane(world, tree);
+        let first = tile_at(width, lane, POSE * self.sets[set].dims.n_body as usize, 0);
+        std::array::from_fn(|k| poses(set)[first + k * width])
     }
 
     /// Tree set and lane of a tree of a world.

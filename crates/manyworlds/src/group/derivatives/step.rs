@@ -314,6 +314,11 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
                 problem = Some("a soft body that stands on a turned body".into());
             }
         }
+        let pulls =
+            |adhesion: &host::Adhesion| self.chunk.host.worlds[world].contacts.iter().any(|c| adhesion.pulls(c));
+        if problem.is_none() && shared.host.adhesion.as_ref().is_some_and(pulls) {
+            problem = Some("adhesion pulls on a contact: how that changes is not computed".into());
+        }
         Ok(WorldStep { trees, soft, first, contacts, shared_out: OnceLock::new(), blocks, problem, after })
     }
 

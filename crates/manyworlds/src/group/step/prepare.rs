@@ -86,6 +86,7 @@ impl<T: Scalar> Chunk<T> {
             self.mark_shared()?;
         }
         self.prepare_loads()?;
+        self.prepare_adhesion()?;
         self.prepare_islands()
     }
 
@@ -102,6 +103,18 @@ impl<T: Scalar> Chunk<T> {
                 // A device binds no empty buffer.
                 self.store.resize(self.islands.impulses.now, 3)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Uploads which contacts adhere, where any can.
+    fn prepare_adhesion(&mut self) -> Result<(), Error> {
+        for (set, pack) in self.sets.iter().zip(&self.host.adhering) {
+            let b = set.step.buffers;
+            self.store.resize(b.adhere_items, pack.items.len())?;
+            self.store.resize(b.adhere_places, pack.places.len())?;
+            self.store.write_index(b.adhere_items, 0, &pack.items)?;
+            self.store.write(b.adhere_places, 0, &pack.places)?;
         }
         Ok(())
     }

@@ -69,6 +69,7 @@ impl<T: Scalar> Shared<T> {
         let fits = |dims: &TreeDims| plain(dims) && dims.n_v as usize <= rules.largest_dense;
         self.solver.model() == ContactModel::Exact
             && rules.bounces == Bounces::AsStepped
+            && self.host.adhesion.is_none()
             && self.sets.iter().all(|set| fits(&set.layout.dims))
     }
 }
