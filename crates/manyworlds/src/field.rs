@@ -24,8 +24,9 @@ pub enum FieldId {
     /// Activations of actuators with dynamics, in the order of the actuators, `[worlds, activations]`.
     Activation,
     /// Position and quaternion (w, x, y, z) of each mocap body in the world's frame, `[worlds, mocap bodies, 7]`. In main
-    /// memory whatever the executor. What stands on them and what they touch follow in the next step: they push by where they are. Contacts do not see
-    /// their velocity, so friction does not drag what lies on one.
+    /// memory whatever the executor. What stands on them and what they touch follow in the next step: they push by where they are,
+    /// and contacts see the velocity and spin that brought them there since the last step, so friction drags what lies on one.
+    /// After a reset, and before the first step, they have none.
     Mocap,
     /// Position and quaternion (w, x, y, z) of each body in the world's frame, `[worlds, bodies, 7]`.
     Pose,

@@ -464,6 +464,7 @@ impl<T: Scalar> Chunk<T> {
         }
         let mut marked = vec![false; self.n_world];
         worlds.iter().for_each(|(world, _)| marked[*world] = true);
+        worlds.iter().for_each(|(world, _)| self.mocaps.stepped[*world] = false);
         self.forget(&marked)?;
         if !self.recording.dispatches().is_empty() {
             self.store.run(&self.recording)?;

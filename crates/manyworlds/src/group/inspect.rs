@@ -134,6 +134,8 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
                 }
             }
         }
+        let drift = chunk.host.worlds[world].drift(i);
+        report.velocity.iter_mut().zip(report.frame).for_each(|(sum, axis)| *sum += drift.along(axis));
         out.contacts.push(report);
     }
     inspect_soft(shared, chunk, world, &mut homes, &mut out)?;

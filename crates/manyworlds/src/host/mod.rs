@@ -16,7 +16,7 @@ use std::time::Duration;
 use manyworlds_gpu::Instant;
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch};
+use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch, Side};
 use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_model::{Pose, Quat, Vec3};
@@ -246,6 +246,8 @@ impl<T: Scalar> HostStage<T> {
                 let index = block * BLOCK + i;
                 world.contacts.clear();
                 world.soft.clear();
+                world.drifts.clear();
+                world.soft_drifts.clear();
                 if !stopped(index) {
                     let mocaps = moving.mocaps;
                     // What moves and is in no tree stands on a mocap body.
@@ -255,7 +257,10 @@ impl<T: Scalar> HostStage<T> {
                     };
                     let mut own = overrides(index);
                     let speeds = |set: usize| (moving.speeds)(set);
-                    if model.travel(&speeds, params, width, index, !own.sizes.is_empty(), &mut bench.travel) {
+                    let way = |body: usize| mocaps.way(&model.mocaps, index, body);
+                    let resized = !own.sizes.is_empty();
+                    let moving = mocaps.moving;
+                    if model.travel(&speeds, params, width, index, (resized || moving, way), &mut bench.travel) {
                         own.travel = &bench.travel;
                     }
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
@@ -272,6 +277,9 @@ impl<T: Scalar> HostStage<T> {
                             (&mut bench.scratch, &mut bench.nodes),
                             &mut world.soft,
                         );
+                    }
+                    if moving {
+                        model.drift(mocaps, params, index, world);
                     }
                 }
             }
@@ -437,14 +445,15 @@ impl<T: Scalar> HostModel<T> {
     }
 
     /// How far the bodies of a world may move and turn within a step, if any so far that the speculative distance alone
-    /// would miss what it meets. `resized`: the world has geoms of its own, of which the model's lever says nothing.
+    /// would miss what it meets. `always`: even if not, as where the world has geoms of its own, of which the model's lever says
+    /// nothing; `still`: the way and turn of a body of no tree.
     fn travel<'p>(
         &self,
         speeds: &impl Fn(usize) -> &'p [T],
         params: &[LaneParams<T>],
         width: usize,
         world: usize,
-        resized: bool,
+        (always, still): (bool, impl Fn(usize) -> [f64; 2]),
         travel: &mut Vec<[f64; 2]>,
     ) -> bool
     where
@@ -458,13 +467,13 @@ impl<T: Scalar> HostModel<T> {
             let n_body = self.sets[self.lanes.trees[tree].set].dims.n_body as usize;
             (0..n_body).map(own).any(|[moved, turned]| near < moved + lever * turned)
         };
-        if !resized && !(0..self.lanes.trees.len()).any(is_far) {
+        if !always && !(0..self.lanes.trees.len()).any(is_far) {
             return false;
         }
         travel.clear();
-        travel.extend(self.lanes.bodies.iter().map(|place| match place {
+        travel.extend(self.lanes.bodies.iter().enumerate().map(|(body, place)| match place {
             Some(place) => own(place.tree)(place.local).map(Scalar::to_f64),
-            None => [0.0; 2],
+            None => still(body),
         }));
         true
     }
@@ -502,6 +511,34 @@ impl<T: Scalar> HostModel<T> {
     {
         let Some(place) = self.lanes.bodies[body] else { return [0.0; 2] };
         self.ways(speeds, params, width, world, place.tree)(place.local).map(Scalar::to_f64)
+    }
+
+    /// What mocap bodies do at the contacts of a world.
+    fn drift(&self, mocaps: &Mocaps<T>, params: &[LaneParams<T>], index: usize, world: &mut World) {
+        let timestep = |tree: usize| {
+            let (set, lane) = self.lane(index, tree);
+            params[set].timestep(lane).to_f64()
+        };
+        let first = |bodies: [Option<u32>; 2]| {
+            bodies.into_iter().flatten().find_map(|body| Some(self.lanes.bodies[body as usize]?.tree))
+        };
+        world.drifts.extend(world.contacts.iter().map(|contact| {
+            let bodies = contact.bodies.map(Some);
+            let h = first(bodies).map_or(1.0, timestep);
+            mocaps.drift(&self.mocaps, index, bodies, contact.point.into(), h)
+        }));
+        world.soft_drifts.extend(world.soft.iter().map(|contact| {
+            let rigid = |side: &Side| match *side {
+                Side::Rigid { body, .. } => Some(body),
+                Side::Soft { .. } => None,
+            };
+            let soft = contact.sides.iter().find_map(|side| match side {
+                Side::Soft { soft, .. } => Some(self.soft[*soft as usize].tree),
+                Side::Rigid { .. } => None,
+            });
+            let h = soft.map_or(1.0, timestep);
+            mocaps.drift(&self.mocaps, index, contact.sides.each_ref().map(rigid), contact.point.into(), h)
+        }));
     }
 
     /// Islands of a world, the place of every contact, and where it was solved in the step before.

@@ -114,6 +114,7 @@ impl<T: Scalar> Chunk<T> {
             set.step.impulses.advance();
         }
         self.islands.impulses.advance();
+        self.mocaps.advance(&self.shared.host.mocaps);
         self.prepare()?;
         self.keep()?;
         self.record_step();
