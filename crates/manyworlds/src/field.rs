@@ -40,7 +40,9 @@ pub enum FieldId {
     Certificate,
     /// What the sensors show, in the order of the model's, `[worlds, readings]`; where each begins says
     /// [`Model::readings`](crate::Model::readings). Of the state that the last step began with, and of what that step did, as
-    /// MuJoCo's `sensordata` after `mj_step`; zeros before the first step.
+    /// MuJoCo's `sensordata` after `mj_step`; zeros before the first step. What is not of one tree alone (frames between trees or
+    /// of mocap bodies, bounds, zones, energies, time, actuators with states of their own) the host computes by the model's own
+    /// parameters; on a device that takes a readback of the state in each step.
     Sensor,
 }
 

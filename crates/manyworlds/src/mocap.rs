@@ -213,6 +213,13 @@ impl<T: manyworlds_shaders::Scalar> Mocaps<T> {
         drift
     }
 
+    /// Where the mocap bodies of a world are.
+    pub(crate) fn of_world(&self, map: &MocapMap, world: usize) -> impl Iterator<Item = Pose> + '_ {
+        let n = map.len();
+        let own = self.poses[world * n * POSE..(world + 1) * n * POSE].chunks_exact(POSE);
+        own.map(|own| pose(std::array::from_fn(|k| own[k].to_f64())))
+    }
+
     /// Where a body of a world is, if it stands on a mocap body.
     pub(crate) fn of(&self, map: &MocapMap, world: usize, body: usize) -> Option<[f64; POSE]> {
         let rider = map.rider[body]? as usize;

@@ -5,8 +5,8 @@ mod soft;
 use nalgebra::SymmetricEigen;
 
 use crate::{
-    Actuator, Contacting, Dynamics, EqualityKind, Frame, HeightField, Inertial, Joint, JointKind, Measures, Mesh,
-    ModelBuilder, ModelError, OfFrame, Path, Pose, Sensor, Shape, Tendon, Transmission, Vec3, Waypoint,
+    Actuator, Bounded, Contacting, Dynamics, EqualityKind, Frame, HeightField, Inertial, Joint, JointKind, Measures,
+    Mesh, ModelBuilder, ModelError, OfFrame, Path, Pose, Sensor, Shape, Tendon, Transmission, Vec3, Waypoint,
 };
 
 /// Smaller masses (kg) and moments (kg m^2) of moving bodies are as good as none, as in MuJoCo.
@@ -416,6 +416,19 @@ impl ModelBuilder {
                 reference.as_ref().map_or(Ok(()), frame)
             }
             Measures::Instrument(_, own) => frame(own),
+            Measures::Limit(_, of, margin) => {
+                finite("margin", &[*margin])?;
+                match *of {
+                    Bounded::Joint(joint) => index_of("joint", joint, self.joints.len()),
+                    Bounded::Tendon(tendon) => index_of("tendon", tendon, self.tendons.len()),
+                }
+            }
+            Measures::Inside(own, zone, shape) => {
+                frame(own)?;
+                frame(zone)?;
+                shape.sizes().into_iter().try_for_each(|size| positive("size", size))
+            }
+            Measures::Energy(_) | Measures::Clock => Ok(()),
             Measures::Magnetometer(own, field) => {
                 frame(own)?;
                 finite("magnetic field", field.as_slice())

@@ -29,6 +29,8 @@ pub(crate) struct Sensing {
     pub(crate) at: u32,
     /// Reals of a lane's readings.
     pub(crate) n_reading: usize,
+    /// Reals of a lane that the host knows.
+    pub(crate) n_given: usize,
     /// Reals of a lane's loads; 0: contacts do not matter.
     pub(crate) n_load: usize,
     /// Some show what the step does.
@@ -38,8 +40,15 @@ pub(crate) struct Sensing {
 impl Sensing {
     pub(crate) fn new(layout: &TreeLayout) -> Option<Self> {
         let (sensors, at) = (layout.sensors()?, layout.sensor_at?);
-        let [n_reading, n_load] = [sensors.header.n_reading, sensors.header.n_load].map(|n| n as usize);
-        Some(Self { at, n_reading, n_load, late: sensors.records.iter().any(|record| record.kind >= sensor::LATE) })
+        let header = &sensors.header;
+        let [n_reading, n_given, n_load] = [header.n_reading, header.n_given, header.n_load].map(|n| n as usize);
+        Some(Self {
+            at,
+            n_reading,
+            n_given,
+            n_load,
+            late: sensors.records.iter().any(|record| record.kind >= sensor::LATE),
+        })
     }
 }
 
@@ -310,7 +319,7 @@ impl SetStep {
         let Some(sensing) = self.sensing else { return };
         let b = &self.buffers;
         let dims = SensorDims { tree: self.dims, sensor_at: sensing.at };
-        let buffers = [b.topology, self.params(), b.state, b.pose, b.twist, b.pull, b.reading];
+        let buffers = [b.topology, self.params(), b.state, b.pose, b.twist, b.pull, b.given, b.reading];
         recording.dispatch(&kernel::dynamics::SENSE, &dims, self.dims.lanes, &buffers);
     }
 

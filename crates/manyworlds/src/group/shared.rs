@@ -14,7 +14,7 @@ use super::soft::Soft;
 use super::step::WholeOrder;
 use super::subsystems::Subsystems;
 use crate::host::{
-    Adhesion, Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, SoftShape, Surfaces, TreeBlock, fixed,
+    Adhesion, Block, Fixed, Frames, HostModel, Law, LoadShape, Outside, SetShape, SoftShape, Surfaces, TreeBlock, fixed,
 };
 use crate::lanes::LaneMap;
 use crate::mocap::MocapMap;
@@ -85,6 +85,7 @@ impl<T: Scalar> Shared<T> {
         let host = HostModel {
             surfaces,
             adhesion: Adhesion::new(&model, &sets),
+            outside: Outside::new(&model, &sets),
             lever: geoms::lever(&model),
             speculative: s.speculative_distance,
             blocks: fixed.iter().enumerate().filter_map(block).collect(),

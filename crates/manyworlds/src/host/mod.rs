@@ -4,6 +4,7 @@ mod adhesion;
 mod fixed;
 mod islands;
 mod loads;
+mod outside;
 mod pack;
 mod params;
 mod soft;
@@ -34,6 +35,7 @@ use islands::Step;
 pub(crate) use islands::{IslandPack, SetPart, SideTree};
 use loads::LoadPack;
 pub(crate) use loads::LoadShape;
+pub(crate) use outside::Outside;
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
 pub(crate) use soft::{Carrier, SoftShape};
@@ -81,6 +83,8 @@ pub(crate) struct HostModel<T: Scalar> {
     pub(crate) soft: Vec<SoftShape>,
     /// Where the solver's contact is compliant.
     pub(crate) surfaces: Option<Surfaces>,
+    /// Sensors that the host computes.
+    pub(crate) outside: Option<Outside>,
     /// What actuators make adhere.
     pub(crate) adhesion: Option<Adhesion>,
 }
