@@ -44,6 +44,7 @@ fn cantilever(law: MaterialLaw, damping: f64) -> SoftBody {
             stiffness: f64::INFINITY,
             dissipation: 0.0,
             margin: 0.0,
+            gap: 0.0,
             frictionless: true,
             contype: 0,
             conaffinity: 0,

@@ -282,6 +282,7 @@ impl Elastic {
                 distance: found.distance,
                 friction: self.friction,
                 restitution: 0.0,
+                drift: [[0.0; 3]; 2],
                 impulse: std::array::from_fn(|k| lambda.get(3 * i + k).copied().unwrap_or_default()),
                 give: Give::Bias,
                 slope: Ok(found.slope),

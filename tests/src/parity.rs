@@ -1,5 +1,6 @@
 //! Parity of kernels: a case is run by the mirror in f32 and f64 and by the device in both, and the results compared.
 
+mod adhesion;
 mod batch;
 mod contact;
 mod convex;
@@ -67,6 +68,7 @@ pub struct Case {
 pub fn cases() -> Vec<Case> {
     let mut cases = batch::cases();
     cases.extend(dynamics::cases());
+    cases.extend(adhesion::cases());
     cases.extend(sensors::cases());
     cases.extend(contact::cases());
     cases.extend(gradient::cases());

@@ -142,7 +142,7 @@ pub(crate) fn step(args: &StepArgs) -> Result<(), Failure> {
         v_free: inspection.v_free,
         bias: inspection.bias,
         passive: forces.passive,
-        actuator: forces.actuator,
+        actuator: forces.actuator.iter().zip(&inspection.adhesion).map(|(of, adhesion)| of + adhesion).collect(),
         act: state.act,
         tendons: tendon_names.iter().cloned().zip(forces.tendons).collect(),
         sensors: names(model.sensors.iter().map(|s| &s.name)).zip(readings).collect(),

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use manyworlds_model::{Contacting, Model, Shape};
+use manyworlds_model::{Contacting, Model, Shape, Transmission};
 
 use crate::CollideError;
 
@@ -97,6 +97,8 @@ struct Side {
     parent: usize,
     /// Whether no joint moves it.
     fixed: bool,
+    /// Whether an actuator makes its body adhere.
+    adheres: bool,
     contact: Contacting,
 }
 
@@ -114,6 +116,11 @@ pub(crate) struct Filter {
 impl Filter {
     pub(crate) fn new(model: &Model) -> Self {
         let welds = welds(model);
+        let adheres = |of: usize| model.actuators.iter().any(|a| a.transmission == Transmission::Adhesion(of));
+        // Adhesion reaches over gaps.
+        let reach = |bodies: [usize; 2], margin: f64, gap: f64| {
+            if bodies.into_iter().any(adheres) { margin + gap } else { margin }
+        };
         let sides = model
             .geoms
             .iter()
@@ -125,6 +132,7 @@ impl Filter {
                     weld,
                     parent: welds[model.bodies[weld].parent],
                     fixed: model.bodies[geom.body].tree.is_none(),
+                    adheres: adheres(geom.body),
                     contact: geom.contact,
                 }
             })
@@ -137,7 +145,7 @@ impl Filter {
                 let mixed = Mixed {
                     friction: if pair.frictionless { 0.0 } else { pair.friction },
                     restitution: pair.restitution,
-                    margin: pair.margin,
+                    margin: reach(pair.geoms.map(|geom| model.geoms[geom].body), pair.margin, pair.gap),
                     source: FrictionSource::Fixed,
                     explicit: true,
                 };
@@ -156,7 +164,8 @@ impl Filter {
 
     /// No pair has a margin above this, m.
     pub(crate) fn largest_margin(&self) -> f64 {
-        let geoms = self.sides.iter().map(|s| s.contact.margin);
+        let adheres = self.sides.iter().any(|s| s.adheres);
+        let geoms = self.sides.iter().map(|s| if adheres { 2.0 * s.contact.reach() } else { s.contact.margin });
         geoms.chain(self.explicit.values().map(|m| m.margin)).fold(0.0, f64::max)
     }
 
@@ -189,7 +198,7 @@ impl Filter {
         Some(Mixed {
             friction: if mixed.frictionless { 0.0 } else { mixed.friction },
             restitution: mixed.restitution,
-            margin: mixed.margin,
+            margin: if a.adheres || b.adheres { a.contact.reach() + b.contact.reach() } else { mixed.margin },
             source,
             explicit: false,
         })

@@ -12,8 +12,12 @@ pub struct ForcesAt {
     pub passive: Vec<f64>,
     /// Actuators, `[n_v]`.
     pub actuator: Vec<f64>,
+    /// Forces of the tree's actuators before the gear; zero for simple drives of joints.
+    pub by_actuator: Vec<f64>,
     /// Lengths of the tree's tendons, m, or rad for those of joints.
     pub tendons: Vec<f64>,
+    /// Their rates.
+    pub tendon_rates: Vec<f64>,
 }
 
 impl TreeSet {
@@ -30,8 +34,16 @@ impl TreeSet {
         let (mut passive, mut actuator) = (vec![0.0; n_v], vec![0.0; n_v]);
         momentum::efforts_at(&tree, params, state, [&mut passive, &mut actuator]);
         applied::applied_at(&tree, params, state, &pose, &motion, &pull, [&mut passive, &mut actuator]);
+        let mut by_actuator = vec![0.0; dims.n_u as usize];
+        applied::actuators_at(&tree, params, state, &pull, &mut by_actuator);
         let length = |number: usize| pull[tree.paths[number].pull as usize];
-        let tendons = (0..self.tendons[index].len()).map(length).collect();
-        ForcesAt { passive, actuator, tendons }
+        let rate = |number: usize| {
+            let path = &tree.paths[number];
+            let arms = &pull[path.pull as usize + 1..];
+            tree.path_dofs(path).iter().zip(arms).map(|(&dof, arm)| arm * state[dims.v_at() + dof as usize]).sum()
+        };
+        let tendons = 0..self.tendons[index].len();
+        let (lengths, tendon_rates) = (tendons.clone().map(length).collect(), tendons.map(rate).collect());
+        ForcesAt { passive, actuator, by_actuator, tendons: lengths, tendon_rates }
     }
 }

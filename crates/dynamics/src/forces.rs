@@ -58,7 +58,8 @@ impl Plan {
         plan.weights(tree);
         for (number, &index) in tree.actuators.iter().enumerate() {
             let actuator = &tree.model.actuators[index];
-            if is_applied(actuator) {
+            // What adheres is told by contacts, which come with each step.
+            if is_applied(actuator) && !matches!(actuator.transmission, Transmission::Adhesion(_)) {
                 plan.actuator(tree, number as u32, actuator);
             }
         }
@@ -444,6 +445,8 @@ fn transmission_path(tree: &TreeView, number: u32, transmission: &Transmission) 
             plan.dofs = changing(tree, &[plan.record.body, plan.record.other]);
             plan
         }
+        // It has no length.
+        Transmission::Adhesion(_) => empty(path::LINEAR),
         Transmission::Region { .. } => {
             unreachable!("an actuator of a region is of a soft body, which has no paths")
         }

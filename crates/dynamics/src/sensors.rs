@@ -36,7 +36,7 @@ impl SensorPlan {
         for &number in &tree.sensors {
             let sensor = &tree.model.sensors[number];
             let (at, count) = (own.header.n_reading, sensor.measures.len(tree.model) as u32);
-            own.sensor(tree, plan, sensor, at, count);
+            own.sensor(tree, plan, sensor, tree.model.is_seen_from_outside(number), [at, count]);
             own.header.n_reading += count;
         }
         own.header.n_sensor = own.entries.len() as u32;
@@ -50,10 +50,16 @@ impl SensorPlan {
         self.entries.push(Entry { record, params });
     }
 
-    fn sensor(&mut self, tree: &TreeView, plan: &mut Plan, of: &Sensor, at: u32, count: u32) {
+    /// `outside`: the host knows what it shows.
+    fn sensor(&mut self, tree: &TreeView, plan: &mut Plan, of: &Sensor, outside: bool, [at, count]: [u32; 2]) {
         let model = tree.model;
         let plain = |kind| record(kind, at, count);
         match &of.measures {
+            _ if outside => {
+                let index = self.header.n_given;
+                self.header.n_given += count;
+                self.push(SensorRecord { index, ..plain(sensor::GIVEN) }, Vec::new());
+            }
             Measures::Joint(motion, joint) => {
                 let joint = &model.joints[*joint];
                 let (kind, index) = match motion {
@@ -135,14 +141,17 @@ impl SensorPlan {
                 };
                 self.push(SensorRecord { body: tree.body(*body), ..plain(kind) }, Vec::new());
             }
+            // The host's.
+            Measures::Limit(..) | Measures::Inside(..) | Measures::Energy(_) | Measures::Clock => {}
             Measures::Touch(..) => {
                 let index = (SPATIAL * tree.tree.bodies.len()) as u32 + self.touches;
                 self.touches += 1;
                 self.push(SensorRecord { index, ..plain(sensor::LOAD) }, Vec::new());
             }
         }
-        // Quaternions and axes are never cut.
-        if of.cutoff > 0.0 && count < 4 && !matches!(of.measures, Measures::Frame(OfFrame::Axis(_), ..)) {
+        // Quaternions and axes are never cut, nor is time.
+        let whole = matches!(of.measures, Measures::Frame(OfFrame::Axis(_), ..) | Measures::Clock);
+        if of.cutoff > 0.0 && count < 4 && !whole {
             let late =
                 self.entries.last().is_some_and(|entry| entry.record.at == at && entry.record.kind >= sensor::LATE);
             let mut params = vec![0.0; param::SENSOR_CUTOFF];
@@ -203,7 +212,7 @@ fn own_frame(tree: &TreeView, own: &Frame) -> Vec<f64> {
     params
 }
 
-/// That every sensor is of one tree, and its actuators' forces are known from the state alone.
+/// That every sensor can be computed.
 pub(crate) fn check(model: &manyworlds_model::Model) -> Result<(), TreeError> {
     for (index, sensor) in model.sensors.iter().enumerate() {
         let of = |message| TreeError::Binding { what: "sensor", index, name: sensor.name.clone(), message };

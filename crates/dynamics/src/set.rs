@@ -28,6 +28,8 @@ pub struct TreeSet {
     pub tendons: Vec<Vec<usize>>,
     /// Sensors of each tree, indices in the model, in the order of its readings.
     pub sensors: Vec<Vec<usize>>,
+    /// Actuators of each tree that adhere, by their number among the tree's, `[trees]`.
+    pub adhesion: Vec<Vec<u32>>,
     /// Equalities within each tree, indices in the model, in the order of its coupling rows and blocks.
     pub equalities: Vec<Vec<usize>>,
 }
@@ -51,6 +53,7 @@ impl TreeSet {
             activations: vec![Vec::new()],
             tendons: vec![Vec::new()],
             sensors: vec![Vec::new()],
+            adhesion: vec![Vec::new()],
             equalities: vec![Vec::new()],
         }
     }
@@ -97,6 +100,7 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
                     activations: Vec::new(),
                     tendons: Vec::new(),
                     sensors: Vec::new(),
+                    adhesion: Vec::new(),
                     equalities: Vec::new(),
                 });
                 let last = sets.len() - 1;
@@ -106,6 +110,7 @@ pub fn compile(model: &Model, settings: &Settings) -> Result<Vec<TreeSet>, TreeE
         set.trees.push(index);
         set.params.push(params);
         set.activations.push(activations(model, &tree.actuators));
+        set.adhesion.push(adhesion(model, &tree.actuators));
         set.tendons.push(tree.tendons);
         set.sensors.push(tree.sensors);
         set.actuators.push(tree.actuators);
@@ -126,7 +131,21 @@ fn check_bindings(model: &Model) -> Result<(), TreeError> {
             return Err(TreeError::Binding { what, index, name: name.clone(), message });
         }
     }
+    for (index, actuator) in model.actuators.iter().enumerate() {
+        if let Transmission::Adhesion(body) = actuator.transmission
+            && model.bodies[body].tree.is_none()
+        {
+            let (name, message) = (actuator.name.clone(), "adhesion of a body that no joint moves is not supported");
+            return Err(TreeError::Binding { what: "actuator", index, name, message });
+        }
+    }
     Ok(())
+}
+
+/// Which of some actuators adhere.
+fn adhesion(model: &Model, actuators: &[usize]) -> Vec<u32> {
+    let adheres = |a: usize| matches!(model.actuators[a].transmission, Transmission::Adhesion(_));
+    (0..actuators.len() as u32).filter(|&number| adheres(actuators[number as usize])).collect()
 }
 
 /// Which of the model's activations are those of some actuators.

@@ -39,6 +39,9 @@ pub struct ContactInput {
     pub friction: f64,
     /// Restitution coefficient.
     pub restitution: f64,
+    /// What the second body's surface does relative to the first's beside what trees make it do, world axes: its velocity at the
+    /// point, m/s, and its spin, rad/s.
+    pub drift: [[f64; 3]; 2],
     /// Impulse of the step, (t1, t2, n), N s.
     pub impulse: [f64; 3],
     /// How it gives way; [`Give::Bias`] unless the model is convex.
@@ -133,7 +136,8 @@ pub(crate) fn opening(
     let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
     let nodes: Vec<Carrier> = nodes(deformables, contact).iter().map(Carrier::of_node).collect();
     let relative = |before: bool| relative(carriers.iter().flatten().chain(&nodes), before)[0];
-    let (after, approach) = (relative(false), relative(true).dot(&n));
+    let drift = Vector3::from(contact.drift[0]);
+    let (after, approach) = (relative(false) + drift, (relative(true) + drift).dot(&n));
     let opening = after.dot(&n) + bias(settings, contact, approach).value;
     let opening = match model {
         ContactModel::Exact | ContactModel::Pyramid => opening,
@@ -158,7 +162,11 @@ pub(crate) fn add_contact(
     let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
     let nodes = nodes(deformables, contact);
     let of_nodes: Vec<Carrier> = nodes.iter().map(Carrier::of_node).collect();
-    let relative = |before: bool| relative(carriers.iter().flatten().chain(&of_nodes), before);
+    let drift = contact.drift.map(Vector3::from);
+    let relative = |before: bool| {
+        let [u, w] = relative(carriers.iter().flatten().chain(&of_nodes), before);
+        [u + drift[0], w + drift[1]]
+    };
     let (e, turned) = frame(contact.normal);
     let axes: [Vector3<f64>; 3] = std::array::from_fn(|k| e.row(k).transpose());
     let [u, w] = relative(false);
@@ -220,7 +228,8 @@ pub(crate) fn add_contact(
         NodeSide { first, side: side(carrier, node.side, node.weight) }
     };
     let nodes = nodes.iter().zip(&of_nodes).map(node).collect();
-    rows.push_form(law, contact.impulse, [0.0, 0.0, value], kink, Form { sides, nodes, bounces });
+    let e = [axes[0].dot(&drift[0]), axes[1].dot(&drift[0]), axes[2].dot(&drift[0]) + value];
+    rows.push_form(law, contact.impulse, e, kink, Form { sides, nodes, bounces });
     if bounces {
         rows.bounces(approach);
     }

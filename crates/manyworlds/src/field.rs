@@ -24,8 +24,9 @@ pub enum FieldId {
     /// Activations of actuators with dynamics, in the order of the actuators, `[worlds, activations]`.
     Activation,
     /// Position and quaternion (w, x, y, z) of each mocap body in the world's frame, `[worlds, mocap bodies, 7]`. In main
-    /// memory whatever the executor. What stands on them and what they touch follow in the next step: they push by where they are. Contacts do not see
-    /// their velocity, so friction does not drag what lies on one.
+    /// memory whatever the executor. What stands on them and what they touch follow in the next step: they push by where they are,
+    /// and contacts see the velocity and spin that brought them there since the last step, so friction drags what lies on one.
+    /// After a reset, and before the first step, they have none.
     Mocap,
     /// Position and quaternion (w, x, y, z) of each body in the world's frame, `[worlds, bodies, 7]`.
     Pose,
@@ -39,7 +40,9 @@ pub enum FieldId {
     Certificate,
     /// What the sensors show, in the order of the model's, `[worlds, readings]`; where each begins says
     /// [`Model::readings`](crate::Model::readings). Of the state that the last step began with, and of what that step did, as
-    /// MuJoCo's `sensordata` after `mj_step`; zeros before the first step.
+    /// MuJoCo's `sensordata` after `mj_step`; zeros before the first step. What is not of one tree alone (frames between trees or
+    /// of mocap bodies, bounds, zones, energies, time, actuators with states of their own) the host computes by the model's own
+    /// parameters; on a device that takes a readback of the state in each step.
     Sensor,
 }
 

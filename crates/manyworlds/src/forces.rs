@@ -15,7 +15,7 @@ const MOMENT: f64 = 1e-7;
 pub struct Forces {
     /// Springs, dampers, gravity compensation, fluid, and what soft bodies do in themselves, `[n_v]`.
     pub passive: Vec<f64>,
-    /// Actuators, `[n_v]`.
+    /// Actuators, `[n_v]`; without adhesion, which hangs on contacts: [`crate::Inspection::adhesion`].
     pub actuator: Vec<f64>,
     /// Length of each tendon, m, or rad for those of joints.
     pub tendons: Vec<f64>,

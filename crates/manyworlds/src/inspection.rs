@@ -15,6 +15,8 @@ pub struct Inspection {
     pub bias: Vec<f64>,
     /// Velocity without contacts and rows, `[n_v]`.
     pub v_free: Vec<f64>,
+    /// Generalized force of adhesion, mean value over the step, N or N m, `[n_v]`.
+    pub adhesion: Vec<f64>,
     /// Contacts as they were when the step began, with what the step made of them.
     pub contacts: Vec<ContactReport>,
     /// Rows that could act.

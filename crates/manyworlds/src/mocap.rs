@@ -2,9 +2,10 @@
 //!
 //! To the kernels they are ground. What rests on a mocap body comes to them as parameters of trees: the frame of a tree whose
 //! root stands on one, frames of connects and welds that hold on to one. Those of a world follow when its poses were written.
+//! Contacts see how fast they moved between the last two steps.
 
 use manyworlds_dynamics::TreeSet;
-use manyworlds_model::{EqualityKind, Model, Pose};
+use manyworlds_model::{EqualityKind, Model, Pose, Vec3};
 use manyworlds_shaders::dynamics::tree::{POSE, param};
 use nalgebra::{Quaternion, Unit, UnitQuaternion};
 
@@ -113,12 +114,40 @@ pub(crate) struct Mocaps<T> {
     riders: Vec<[f64; POSE]>,
     /// Whether what stands on them has yet to follow.
     pub(crate) moved: bool,
+    /// As they were in the last step of each world, like `poses`.
+    pub(crate) before: Vec<T>,
+    /// Whether a world had such a step: not after a reset.
+    pub(crate) stepped: Vec<bool>,
+    /// How far each of `riders` came since then, and how far it turned, world axes, m and rad.
+    ways: Vec<[Vec3; 2]>,
+    /// Whether any did.
+    pub(crate) moving: bool,
+    /// Poses were written since the last step.
+    written: bool,
+}
+
+/// How fast one body's surface moves relative to another's beside what trees make them do: what mocap bodies do.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Drift {
+    /// At the contact's point, m/s.
+    pub(crate) velocity: Vec3,
+    /// rad/s
+    pub(crate) spin: Vec3,
 }
 
 impl<T: manyworlds_shaders::Scalar> Mocaps<T> {
     pub(crate) fn new(map: &MocapMap, n_world: usize) -> Self {
-        let poses = (0..n_world).flat_map(|_| map.initial.iter().flatten()).map(|&x| T::from_f64(x)).collect();
-        let mut mocaps = Self { poses, riders: Vec::new(), moved: false };
+        let poses: Vec<T> = (0..n_world).flat_map(|_| map.initial.iter().flatten()).map(|&x| T::from_f64(x)).collect();
+        let mut mocaps = Self {
+            before: poses.clone(),
+            poses,
+            riders: Vec::new(),
+            moved: false,
+            stepped: vec![false; n_world],
+            ways: vec![[Vec3::zeros(); 2]; n_world * map.riders.len()],
+            moving: false,
+            written: false,
+        };
         mocaps.follow(map);
         mocaps
     }
@@ -134,14 +163,61 @@ impl<T: manyworlds_shaders::Scalar> Mocaps<T> {
 
     /// Moves what stands on them.
     pub(crate) fn follow(&mut self, map: &MocapMap) {
+        self.written = true;
         self.riders.clear();
         for world in self.poses.chunks_exact((map.len() * POSE).max(1)) {
-            for rider in &map.riders {
-                let own = &world[rider.mocap * POSE..(rider.mocap + 1) * POSE];
-                let pose = pose(std::array::from_fn(|k| own[k].to_f64()));
-                self.riders.push(numbers(&(pose * rider.offset)));
-            }
+            self.riders.extend(map.riders.iter().map(|rider| numbers(&stands(world, rider))));
         }
+    }
+
+    /// A step begins: how far they came since the last one.
+    pub(crate) fn advance(&mut self, map: &MocapMap) {
+        if !std::mem::take(&mut self.written) && !self.moving {
+            self.stepped.fill(true);
+            return;
+        }
+        self.moving = false;
+        let (k, n) = (map.riders.len(), map.len() * POSE);
+        for (world, stepped) in self.stepped.iter_mut().enumerate() {
+            let [now, before] = [&self.poses, &self.before].map(|all| &all[world * n..(world + 1) * n]);
+            for (rider, way) in map.riders.iter().zip(&mut self.ways[world * k..]) {
+                *way = [Vec3::zeros(); 2];
+                if *stepped && now != before {
+                    let [now, before] = [now, before].map(|world| stands(world, rider));
+                    let turn = now.rotation * before.rotation.inverse();
+                    *way = [now.translation.vector - before.translation.vector, turn.scaled_axis()];
+                    self.moving |= *way != [Vec3::zeros(); 2];
+                }
+            }
+            *stepped = true;
+        }
+        self.before.copy_from_slice(&self.poses);
+    }
+
+    /// How far a body of a world came and turned since the last step, m and rad.
+    pub(crate) fn way(&self, map: &MocapMap, world: usize, body: usize) -> [f64; 2] {
+        let Some(rider) = map.rider[body].filter(|_| self.moving) else { return [0.0; 2] };
+        self.ways[world * map.riders.len() + rider as usize].map(|way| way.norm())
+    }
+
+    /// What the two bodies of a contact do over a step of h seconds that no tree knows of, of the second relative to the first.
+    pub(crate) fn drift(&self, map: &MocapMap, world: usize, bodies: [Option<u32>; 2], point: Vec3, h: f64) -> Drift {
+        let mut drift = Drift::default();
+        for (sign, body) in [-1.0 / h, 1.0 / h].into_iter().zip(bodies) {
+            let Some(rider) = body.and_then(|body| map.rider[body as usize]) else { continue };
+            let at = world * map.riders.len() + rider as usize;
+            let ([moved, turned], [x, y, z, ..]) = (self.ways[at], self.riders[at]);
+            drift.velocity += sign * (moved + turned.cross(&(point - Vec3::new(x, y, z))));
+            drift.spin += sign * turned;
+        }
+        drift
+    }
+
+    /// Where the mocap bodies of a world are.
+    pub(crate) fn of_world(&self, map: &MocapMap, world: usize) -> impl Iterator<Item = Pose> + '_ {
+        let n = map.len();
+        let own = self.poses[world * n * POSE..(world + 1) * n * POSE].chunks_exact(POSE);
+        own.map(|own| pose(std::array::from_fn(|k| own[k].to_f64())))
     }
 
     /// Where a body of a world is, if it stands on a mocap body.
@@ -163,6 +239,19 @@ impl<T: manyworlds_shaders::Scalar> Mocaps<T> {
     /// A frame of a tree of a world.
     pub(crate) fn frame(&self, map: &MocapMap, world: usize, frame: &TreeFrame) -> [f64; POSE] {
         numbers(&(pose(self.riders[world * map.riders.len() + frame.rider]) * frame.offset))
+    }
+}
+
+/// Where a rider is, by the poses of the mocap bodies of its world.
+fn stands<T: manyworlds_shaders::Scalar>(world: &[T], rider: &Rider) -> Pose {
+    let own = &world[rider.mocap * POSE..(rider.mocap + 1) * POSE];
+    pose(std::array::from_fn(|k| own[k].to_f64())) * rider.offset
+}
+
+impl Drift {
+    /// Its velocity along an axis, m/s.
+    pub(crate) fn along(self, axis: [f64; 3]) -> f64 {
+        self.velocity.dot(&Vec3::from(axis))
     }
 }
 

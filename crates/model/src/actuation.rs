@@ -95,6 +95,10 @@ pub enum Transmission {
         /// Length of the rod, m.
         rod: f64,
     },
+    /// Contacts of a body that are closed, or within the gap of their geoms: it pulls the two surfaces together with equal
+    /// shares of its force along their normals, whatever the gear. It has no length: its gain is constant, and it has no
+    /// dynamics.
+    Adhesion(usize),
     /// A region of a soft body: what acts is a pressure in it, Pa, on top of its own. It has no length: its gain is constant, and
     /// it has no dynamics.
     Region {
@@ -242,6 +246,7 @@ impl Model {
                 std::iter::once(site(first)).chain(reference.map(site)).collect()
             }
             Transmission::SliderCrank { crank, slider, .. } => vec![site(crank), site(slider)],
+            Transmission::Adhesion(body) => vec![body],
             Transmission::Region { .. } => Vec::new(),
         }
     }

@@ -287,6 +287,9 @@ impl Model {
             if let Transmission::Joint(joint) | Transmission::JointInParent(joint) = &mut actuator.transmission {
                 *joint = new_joint[*joint];
             }
+            if let Transmission::Adhesion(body) = &mut actuator.transmission {
+                *body = new_body[*body];
+            }
         }
         for sensor in &mut self.sensors {
             sensor.measures.renumber(new_body, new_joint);

@@ -73,6 +73,8 @@ pub struct Contacting {
     pub dissipation: f64,
     /// Contacts closer than this are generated, m; a pair takes the larger of the two.
     pub margin: f64,
+    /// Adhesion reaches as far as margin and gap of both geoms together, m.
+    pub gap: f64,
     /// Frictionless (condim 1); a pair is frictionless when both are.
     pub frictionless: bool,
     /// Bits this geom offers; a pair may touch when `(type1 & affinity2) | (type2 & affinity1)` is not zero.
@@ -84,7 +86,7 @@ pub struct Contacting {
 }
 
 impl Contacting {
-    /// Contact parameters of a pair: friction, restitution and margin the larger of the two; the geom of higher
+    /// Contact parameters of a pair: friction, restitution and margin the larger of the two, gaps added; the geom of higher
     /// priority, if there is one, decides friction and frictionlessness alone. Filter bits and compliance are this geom's.
     #[must_use]
     pub fn mix(&self, other: &Self) -> Self {
@@ -97,9 +99,16 @@ impl Contacting {
             friction,
             restitution: self.restitution.max(other.restitution),
             margin: self.margin.max(other.margin),
+            gap: self.gap + other.gap,
             frictionless,
             ..*self
         }
+    }
+
+    /// This geom's part of how far adhesion reaches, m.
+    #[must_use]
+    pub fn reach(&self) -> f64 {
+        self.margin + self.gap
     }
 
     /// Stiffness, N/m, and dissipation time, s, of a contact of two geoms, as springs with dampers one behind the other:
@@ -132,6 +141,7 @@ impl Default for Contacting {
             stiffness: f64::INFINITY,
             dissipation: 0.0,
             margin: 0.0,
+            gap: 0.0,
             frictionless: false,
             contype: 1,
             conaffinity: 1,

@@ -265,6 +265,8 @@ pub struct ExplicitPair {
     pub restitution: f64,
     /// Contacts closer than this are generated, m.
     pub margin: f64,
+    /// Adhesion reaches as far as margin and gap together, m.
+    pub gap: f64,
     /// Whether the contact is frictionless (condim 1).
     pub frictionless: bool,
 }

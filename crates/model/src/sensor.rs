@@ -49,6 +49,33 @@ pub enum Measures {
     Subtree(OfSubtree, usize),
     /// Normal force of all contacts of a body that push on a zone, N.
     Touch(Frame, Zone),
+    /// How far a joint or tendon is within its nearest bound, less a margin, or how fast that changes; 0 where it is further
+    /// within than the margin.
+    Limit(OfMotion, Bounded, f64),
+    /// 1 where the origin of the first frame is in a zone about the second, else 0.
+    Inside(Frame, Frame, Zone),
+    /// Of the whole world, J.
+    Energy(OfEnergy),
+    /// Time since the world began, s.
+    Clock,
+}
+
+/// What has bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Bounded {
+    /// A hinge, slide or ball joint.
+    Joint(usize),
+    /// A tendon.
+    Tendon(usize),
+}
+
+/// A kind of energy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfEnergy {
+    /// Of weights and springs.
+    Potential,
+    /// Of motion, armature included.
+    Kinetic,
 }
 
 /// A position, or how fast it changes.
@@ -136,14 +163,18 @@ impl Measures {
     /// Puts new numbers in the place of old ones.
     pub(crate) fn renumber(&mut self, new_body: &[usize], new_joint: &[usize]) {
         match self {
-            Self::Joint(_, joint) | Self::JointActuatorForce(joint) => *joint = new_joint[*joint],
+            Self::Joint(_, joint) | Self::JointActuatorForce(joint) | Self::Limit(_, Bounded::Joint(joint), _) => {
+                *joint = new_joint[*joint];
+            }
             Self::Frame(_, frame, reference) => {
                 std::iter::once(frame).chain(reference).for_each(|frame| frame.body = new_body[frame.body]);
             }
             Self::Instrument(_, frame) | Self::Magnetometer(frame, _) | Self::Touch(frame, _) => {
                 frame.body = new_body[frame.body];
             }
+            Self::Inside(frame, zone, _) => [frame, zone].into_iter().for_each(|of| of.body = new_body[of.body]),
             Self::Subtree(_, body) => *body = new_body[*body],
+            Self::Limit(_, Bounded::Tendon(_), _) | Self::Energy(_) | Self::Clock => {}
             Self::Tendon(..) | Self::TendonActuatorForce(_) | Self::Actuator(..) | Self::ActuatorForce(_) => {}
         }
     }
@@ -163,10 +194,12 @@ impl Measures {
     /// The bodies that it is about.
     pub(crate) fn bodies(&self, model: &Model) -> Vec<usize> {
         match self {
-            Self::Joint(_, joint) | Self::JointActuatorForce(joint) => vec![model.joints[*joint].body],
-            Self::Tendon(_, tendon) | Self::TendonActuatorForce(tendon) => {
-                model.bodies_of_path(&model.tendons[*tendon].path)
+            Self::Joint(_, joint) | Self::JointActuatorForce(joint) | Self::Limit(_, Bounded::Joint(joint), _) => {
+                vec![model.joints[*joint].body]
             }
+            Self::Tendon(_, tendon)
+            | Self::TendonActuatorForce(tendon)
+            | Self::Limit(_, Bounded::Tendon(tendon), _) => model.bodies_of_path(&model.tendons[*tendon].path),
             Self::Actuator(_, actuator) | Self::ActuatorForce(actuator) => {
                 model.bodies_of(&model.actuators[*actuator].transmission)
             }
@@ -175,39 +208,64 @@ impl Measures {
             }
             Self::Instrument(_, frame) | Self::Magnetometer(frame, _) | Self::Touch(frame, _) => vec![frame.body],
             Self::Subtree(_, body) => vec![*body],
+            Self::Inside(frame, zone, _) => vec![frame.body, zone.body],
+            Self::Energy(_) | Self::Clock => Vec::new(),
         }
     }
 }
 
 impl Model {
-    /// The tree that a sensor measures, and why none can: a reading is computed with one tree's motion and that of what
-    /// never moves.
+    /// The tree with whose readings those of a sensor are kept, and why there are none: the tree that it measures, or the first
+    /// one, where it measures what is not of one tree alone.
     ///
     /// # Errors
     /// Why it cannot be computed.
     pub fn tree_of_sensor(&self, sensor: usize) -> Result<usize, &'static str> {
         let measures = &self.sensors[sensor].measures;
-        let bodies = measures.bodies(self);
-        if bodies.iter().any(|&body| self.bodies[body].mocap.is_some()) {
-            return Err("sensors of mocap bodies are not computed");
+        let first =
+            || self.trees.iter().position(|tree| tree.soft.is_none()).ok_or("a model without joints has no steps");
+        match self.measured_trees(measures)[..] {
+            [tree] if !self.is_mocap(measures) => Ok(tree),
+            _ if self.is_seen_from_outside(sensor) => first(),
+            _ if self.is_mocap(measures) => Err("accelerations of mocap bodies and forces on them are not computed"),
+            [] if is_known_at_rest(measures) => first(),
+            [] => Err("forces on what never moves are not computed"),
+            _ => Err("forces between bodies that move apart from one another are not computed"),
         }
-        let mut trees: Vec<usize> = bodies.iter().filter_map(|&body| self.bodies[body].tree).collect();
+    }
+
+    /// Whether a sensor needs more than the motion of one tree and that of what never moves, so that the host computes it from
+    /// the state that a step begins with.
+    #[must_use]
+    pub fn is_seen_from_outside(&self, sensor: usize) -> bool {
+        let measures = &self.sensors[sensor].measures;
+        match measures {
+            Measures::Limit(..) | Measures::Inside(..) | Measures::Energy(_) | Measures::Clock => true,
+            _ if self.acting_on(measures).any(|actuator| !actuator.is_plain()) => true,
+            Measures::Touch(..) => false,
+            Measures::Instrument(Instrument::Accelerometer | Instrument::Force | Instrument::Torque, _) => false,
+            Measures::Frame(OfFrame::LinearAcceleration | OfFrame::AngularAcceleration, ..) => false,
+            _ => match self.measured_trees(measures)[..] {
+                _ if self.is_mocap(measures) => true,
+                [] => !is_known_at_rest(measures),
+                [_] => false,
+                _ => true,
+            },
+        }
+    }
+
+    /// The trees whose bodies a sensor measures.
+    fn measured_trees(&self, measures: &Measures) -> Vec<usize> {
+        let bodies = measures.bodies(self);
+        let mut trees: Vec<usize> = bodies.into_iter().filter_map(|body| self.bodies[body].tree).collect();
         trees.sort_unstable();
         trees.dedup();
-        if self.acting_on(measures).any(|actuator| !actuator.is_plain()) {
-            return Err("forces of actuators with dynamics, of muscles, and those that multiply are not computed");
-        }
-        let still = match measures {
-            Measures::Frame(..) | Measures::Magnetometer(..) => true,
-            Measures::Instrument(what, _) => !matches!(what, Instrument::Force | Instrument::Torque),
-            _ => false,
-        };
-        match trees[..] {
-            [tree] => Ok(tree),
-            [] if still && !self.trees.is_empty() => Ok(0),
-            [] => Err("sensors of what never moves are not computed"),
-            _ => Err("sensors between bodies that move apart from one another are not computed"),
-        }
+        trees
+    }
+
+    /// Whether a sensor measures a mocap body.
+    fn is_mocap(&self, measures: &Measures) -> bool {
+        measures.bodies(self).into_iter().any(|body| self.bodies[body].mocap.is_some())
     }
 
     /// The actuators whose forces a sensor shows.
@@ -234,5 +292,14 @@ impl Model {
             begin..end
         };
         self.sensors.iter().map(next).collect()
+    }
+}
+
+/// Whether a tree's kernels have what a sensor shows of something that never moves.
+fn is_known_at_rest(measures: &Measures) -> bool {
+    match measures {
+        Measures::Frame(..) | Measures::Magnetometer(..) => true,
+        Measures::Instrument(what, _) => !matches!(what, Instrument::Force | Instrument::Torque),
+        _ => false,
     }
 }

@@ -5,8 +5,8 @@ mod soft;
 use nalgebra::SymmetricEigen;
 
 use crate::{
-    Actuator, Contacting, Dynamics, EqualityKind, Frame, HeightField, Inertial, Joint, JointKind, Measures, Mesh,
-    ModelBuilder, ModelError, OfFrame, Path, Pose, Sensor, Shape, Tendon, Transmission, Vec3, Waypoint,
+    Actuator, Bounded, Contacting, Dynamics, EqualityKind, Frame, HeightField, Inertial, Joint, JointKind, Measures,
+    Mesh, ModelBuilder, ModelError, OfFrame, Path, Pose, Sensor, Shape, Tendon, Transmission, Vec3, Waypoint,
 };
 
 /// Smaller masses (kg) and moments (kg m^2) of moving bodies are as good as none, as in MuJoCo.
@@ -168,6 +168,7 @@ impl ModelBuilder {
                 two("geom", pair.geoms, self.geoms.len())?;
                 non_negative("friction", pair.friction)?;
                 non_negative("margin", pair.margin)?;
+                non_negative("gap", pair.gap)?;
                 check_restitution(pair.restitution)
             },
         )?;
@@ -415,6 +416,19 @@ impl ModelBuilder {
                 reference.as_ref().map_or(Ok(()), frame)
             }
             Measures::Instrument(_, own) => frame(own),
+            Measures::Limit(_, of, margin) => {
+                finite("margin", &[*margin])?;
+                match *of {
+                    Bounded::Joint(joint) => index_of("joint", joint, self.joints.len()),
+                    Bounded::Tendon(tendon) => index_of("tendon", tendon, self.tendons.len()),
+                }
+            }
+            Measures::Inside(own, zone, shape) => {
+                frame(own)?;
+                frame(zone)?;
+                shape.sizes().into_iter().try_for_each(|size| positive("size", size))
+            }
+            Measures::Energy(_) | Measures::Clock => Ok(()),
             Measures::Magnetometer(own, field) => {
                 frame(own)?;
                 finite("magnetic field", field.as_slice())
@@ -443,6 +457,12 @@ impl ModelBuilder {
             Transmission::SliderCrank { crank, slider, rod } => {
                 two("site", [crank, slider], self.sites.len())?;
                 positive("rod", rod)?;
+            }
+            Transmission::Adhesion(body) => {
+                index_of("body", body, self.bodies.len())?;
+                if !actuator.is_plain() || actuator.bias[1..] != [0.0; 2] {
+                    return Err("of contacts it must have a constant gain and no dynamics".into());
+                }
             }
             Transmission::Region { soft, region } => {
                 index_of("soft body", soft, self.soft.len())?;
@@ -562,6 +582,7 @@ fn check_inertial(inertial: &Inertial) -> Check {
 fn check_contacting(contact: &Contacting) -> Check {
     non_negative("friction", contact.friction)?;
     non_negative("margin", contact.margin)?;
+    non_negative("gap", contact.gap)?;
     if contact.stiffness.is_nan() || contact.stiffness <= 0.0 {
         return Err(format!("contact stiffness must be positive, found {}", contact.stiffness));
     }

@@ -116,8 +116,10 @@ pub mod contact {
     pub const COMPLIANCE: usize = 14;
     /// Contact: normal velocity at which it then carries nothing, `v_hat = -phi / (h + tau_d)`, m/s.
     pub const SEPARATION: usize = 15;
+    /// Contact: velocity of the second body's surface relative to the first's that no tree has: of mocap bodies, world, m/s, 3.
+    pub const DRIFT: usize = 16;
     /// Reals of a constraint.
-    pub const SIZE: usize = 16;
+    pub const SIZE: usize = 19;
 }
 
 /// Lanes of the workgroup that owns an island.

@@ -1,11 +1,13 @@
 //! What only the whole constraint knows: Delassus block, bias with restitution, friction, warm start. A contact that nothing
 //! moves apart is left out.
 
+use super::frame::tangents;
 use super::island::{self, IslandDims, Islands, con, contact, kind, region};
 use super::local;
 use super::tree_layout::{bias, bilateral_bias};
 use crate::Scalar;
 use crate::args::Args;
+use crate::math::{dot, load3};
 
 /// Uniform block.
 pub type Dims = IslandDims;
@@ -50,14 +52,18 @@ fn block_bias<T: Scalar>(c: &[T], sides: &[island::SideRecord], jac: &[T], befor
     }
     let (phi, rho) = (c[contact::DISTANCE], c[contact::RESTITUTION]);
     let mut normal = bias(phi, per_step, fraction, largest, c[contact::CORRECTION_SLOP]);
+    let axis = load3(c, contact::NORMAL);
+    let drift = load3(c, contact::DRIFT);
+    let drifting = dot(axis, drift);
     if zero < rho {
-        let speed = island::block_sigma(sides, jac, [zero; 3], before)[2];
+        let speed = island::block_sigma(sides, jac, [zero; 3], before)[2] + drifting;
         // Fast enough, and there within the step.
         if speed < -c[contact::RESTITUTION_THRESHOLD] && h.mul_add(speed, phi) < zero {
             normal = rho * speed;
         }
     }
-    [zero, zero, normal]
+    let [t1, t2] = tangents(axis);
+    [dot(t1, drift), dot(t2, drift), drifting + normal]
 }
 
 /// All constraints of a chunk. `impulse_in` is that of the step before.

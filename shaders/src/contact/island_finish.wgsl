@@ -1,5 +1,7 @@
 // Delassus block, bias, friction and warm start of every constraint; an invocation a constraint.
 #import index
+#import math
+#import contact/frame
 #import contact/local
 #import contact/island
 
@@ -58,6 +60,10 @@ fn normal_speed(record: ConstraintRecord) -> real {
     return speed;
 }
 
+fn contact3(at: u32) -> vec3<real> {
+    return vec3<real>(island_contact[at], island_contact[at + 1u], island_contact[at + 2u]);
+}
+
 fn store_block(at: u32, m: Block) {
     for (var k = 0u; k < 6u; k++) {
         island_con[at + k] = m.g[k];
@@ -107,19 +113,23 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let beyond = min(phi + island_contact[at + CONTACT_CORRECTION_SLOP], zero);
             normal = max(fraction * (beyond * per_step), -largest);
         }
+        let axis = contact3(at + CONTACT_NORMAL);
+        let drift = contact3(at + CONTACT_DRIFT);
+        let drifting = dot3(axis, drift);
         if zero < rho {
-            let speed = normal_speed(record);
+            let speed = normal_speed(record) + drifting;
             // Fast enough, and there within the step.
             if speed < -island_contact[at + CONTACT_RESTITUTION_THRESHOLD] && fma(h, speed, phi) < zero {
                 normal = rho * speed;
             }
         }
+        normal += drifting;
         // Compliant contact has an answer to everything.
         if island_contact[at + CONTACT_COMPLIANCE] < zero {
             normal = local_parted(mu, block, reach(record), normal);
         }
-        island_con[c] = zero;
-        island_con[c + 1u] = zero;
+        island_con[c] = dot3(contact_tangent_1(axis), drift);
+        island_con[c + 1u] = dot3(contact_tangent_2(axis), drift);
         island_con[c + 2u] = normal;
     }
     island_con[c + CON_FRICTION] = mu;

@@ -62,11 +62,13 @@ pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint
             normal = a[2].mul_add(v[i], normal);
             reach = reach.max(a[2].abs());
         }
+        let drift = head[slot::DRIFT];
         head[slot::BLOCK..slot::BLOCK + 6].copy_from_slice(&g);
         head[slot::INVERSE..slot::INVERSE + 6].copy_from_slice(&invert(&g));
         let rho = head[slot::RESTITUTION];
-        let bounces = zero.lt(rho) & normal.lt(head[slot::BOUNCE]);
-        let asked = R::select(bounces, rho * normal, head[slot::BIAS + 2]);
+        let speed = normal + drift;
+        let bounces = zero.lt(rho) & speed.lt(head[slot::BOUNCE]);
+        let asked = drift + R::select(bounces, rho * speed, head[slot::BIAS + 2]);
         head[slot::BIAS + 2] = parted(head[slot::MU], &g, reach, asked);
     }
 }

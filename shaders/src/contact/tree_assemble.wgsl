@@ -126,6 +126,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             normal = fma(j2, state[v + i * TILE], normal);
             reach = max(reach, abs(j2));
         }
+        let drift = constraint[at + SLOT_DRIFT * TILE];
         let inverse = local_invert(g);
         for (var k = 0u; k < 6u; k++) {
             constraint[at + (SLOT_BLOCK + k) * TILE] = g.g[k];
@@ -133,9 +134,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         let rho = constraint[at + SLOT_RESTITUTION * TILE];
         var asked = constraint[at + (SLOT_BIAS + 2u) * TILE];
-        if real(0.0) < rho && normal < constraint[at + SLOT_BOUNCE * TILE] {
-            asked = rho * normal;
+        let speed = normal + drift;
+        if real(0.0) < rho && speed < constraint[at + SLOT_BOUNCE * TILE] {
+            asked = rho * speed;
         }
+        asked += drift;
         let mu = constraint[at + SLOT_MU * TILE];
         constraint[at + (SLOT_BIAS + 2u) * TILE] = local_parted(mu, g, reach, asked);
     }

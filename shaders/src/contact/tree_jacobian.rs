@@ -7,7 +7,7 @@ use super::tree_layout::{bias, bilateral_bias, contact, map, slot, slot_reals, t
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, block, jacobian, moves, nth, param, tile_params};
-use crate::math::{Vec3, add, load3, quat_conjugate, quat_log, quat_mul, quat_rotate, scale, sub};
+use crate::math::{Vec3, add, dot, load3, quat_conjugate, quat_log, quat_mul, quat_rotate, scale, sub};
 use crate::{LANES, Real, Scalar};
 
 /// Frame of a body of a block: on the ground (`NONE`) that of the record itself.
@@ -76,7 +76,11 @@ pub fn tree_jacobian<R: Real>(
         let (head, rows) = out.split_at_mut(slot::J);
         jacobian(tree, motion, bodies, offset, &[t1, t2, normal], &mut rows[..3 * n_v]);
         let distance = record[contact::DISTANCE];
+        let drift = load3(record, contact::DRIFT);
+        head[slot::BIAS] = dot(t1, drift);
+        head[slot::BIAS + 1] = dot(t2, drift);
         head[slot::BIAS + 2] = bias(distance, per_step, fraction, largest, slop);
+        head[slot::DRIFT] = dot(normal, drift);
         head[slot::DISTANCE] = distance;
         head[slot::MU] = record[contact::FRICTION].max(zero);
         head[slot::RESTITUTION] = record[contact::RESTITUTION];

@@ -91,6 +91,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             t2 = contact_tangent_2(n);
             point = contact3(record, CONTACT_POINT);
             let distance = contact[record + CONTACT_DISTANCE * TILE];
+            let drift = contact3(record, CONTACT_DRIFT);
+            constraint[out + SLOT_BIAS * TILE] = dot3(t1, drift);
+            constraint[out + (SLOT_BIAS + 1u) * TILE] = dot3(t2, drift);
+            constraint[out + SLOT_DRIFT * TILE] = dot3(n, drift);
             constraint[out + (SLOT_BIAS + 2u) * TILE] = position_bias(distance, per_step, fraction, largest, slop);
             constraint[out + SLOT_DISTANCE * TILE] = distance;
             constraint[out + SLOT_MU * TILE] = max(contact[record + CONTACT_FRICTION * TILE], zero);

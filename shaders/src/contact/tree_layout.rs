@@ -90,6 +90,8 @@ pub mod contact {
     pub const FRICTION: usize = 7;
     /// Restitution coefficient.
     pub const RESTITUTION: usize = 8;
+    /// Velocity of the second body's surface relative to the first's that no tree has: of mocap bodies, world, m/s, 3.
+    pub const DRIFT: usize = 9;
     /// Reals of a slot.
     pub const SIZE: usize = 12;
 }
@@ -127,6 +129,8 @@ pub mod slot {
     pub const BOUNCE: usize = 5;
     /// G_ii = J Y^T (00 01 02 11 12 22), 1/kg.
     pub const BLOCK: usize = 6;
+    /// Until that is there: what of a contact's normal velocity no tree has, m/s.
+    pub const DRIFT: usize = 6;
     /// Its regularised inverse, kg.
     pub const INVERSE: usize = 12;
     /// Signed distance, m; zero for a block.

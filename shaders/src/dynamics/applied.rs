@@ -104,6 +104,16 @@ pub fn applied_at<R: Real>(
     }
 }
 
+/// Forces of actuators along their paths at a state, before the gear, by number of the actuator; others stay as they are. For
+/// hosts; it has no kernel.
+pub fn actuators_at<R: Real>(tree: &Tree, params: Params<R>, state: &[R], pull: &[R], out: &mut [R]) {
+    for record in tree.forces.iter().filter(|record| record.kind == force::ACTUATOR) {
+        let path = &tree.paths[record.on as usize];
+        let law = law(tree, params, record, path, gear(tree, params, record), state, pull);
+        out[record.actuator as usize] = law.force;
+    }
+}
+
 /// What scales a path's length and force.
 #[inline(always)]
 fn gear<R: Real>(tree: &Tree, params: Params<R>, record: &ForceRecord) -> R {

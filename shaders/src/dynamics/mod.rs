@@ -13,6 +13,7 @@
 pub mod accelerate;
 pub mod activate;
 pub(crate) mod activation;
+pub mod adhere;
 pub mod applied;
 pub mod balance;
 pub mod bias;
@@ -21,6 +22,7 @@ pub mod derivatives;
 pub(crate) mod effort;
 pub mod factor;
 pub mod feel;
+pub mod grip;
 pub mod inertia;
 pub mod integrate;
 pub mod kinematics;

@@ -22,7 +22,7 @@ struct Frame<R> {
     angular: Vec3<R>,
 }
 
-/// `state`, `pose`, `twist` and `pull` to `reading` `[n_reading]` of one tile of lanes.
+/// `state`, `pose`, `twist`, `pull` and `given` `[n_given]` to `reading` `[n_reading]` of one tile of lanes.
 pub fn sense<R: Real>(
     tree: &Tree,
     sensors: &Sensors,
@@ -31,6 +31,7 @@ pub fn sense<R: Real>(
     pose: &[R],
     twist: &[R],
     pull: &[R],
+    given: &[R],
     reading: &mut [R],
 ) {
     reading.fill(R::lit(0.0));
@@ -50,6 +51,7 @@ pub fn sense<R: Real>(
             sensor::CENTRE..=sensor::SPIN => {
                 store3(reading, at, subtree(tree, params, record, pose, twist));
             }
+            sensor::GIVEN => reading[at..at + count].copy_from_slice(&given[index..index + count]),
             sensor::CUT => cut(params, record, reading),
             sensor::TURN => {
                 let first = record.param as usize;
@@ -186,11 +188,11 @@ fn subtree<R: Real>(tree: &Tree, params: Params<R>, record: &SensorRecord, pose:
     }
 }
 
-/// Buffers: topology, params, state, pose, twist, pull, reading.
+/// Buffers: topology, params, state, pose, twist, pull, given, reading.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let Dims { tree: dims, sensor_at } = &args.dims::<Dims>();
     let tiles = args.tiles();
-    let [topology, params, state, pose, twist, pull, reading] = args.split();
+    let [topology, params, state, pose, twist, pull, given, reading] = args.split();
     let (tree, sensors) = (Tree::new(dims, topology.index()), Sensors::new(topology.index(), *sensor_at));
     for t in 0..tiles {
         sense(
@@ -201,6 +203,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             nth(pose.tile(), t, POSE as u32 * dims.n_body),
             nth(twist.tile(), t, SPATIAL as u32 * dims.n_body),
             nth(pull.tile(), t, dims.n_pull),
+            nth(given.tile(), t, sensors.header.n_given),
             nth_mut(reading.tile_mut(), t, sensors.header.n_reading),
         );
     }

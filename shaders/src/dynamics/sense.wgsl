@@ -10,7 +10,8 @@
 @group(0) @binding(4) var<storage, read> pose: array<real>;
 @group(0) @binding(5) var<storage, read> twist: array<real>;
 @group(0) @binding(6) var<storage, read> pull: array<real>;
-@group(0) @binding(7) var<storage, read_write> reading: array<real>;
+@group(0) @binding(7) var<storage, read> given: array<real>;
+@group(0) @binding(8) var<storage, read_write> reading: array<real>;
 
 // First elements of a lane in the buffers.
 struct Bases {
@@ -19,6 +20,7 @@ struct Bases {
     pose: u32,
     twist: u32,
     pull: u32,
+    given: u32,
     reading: u32,
 }
 
@@ -66,6 +68,11 @@ fn sense(base: Bases, record: SensorRecord) {
         }
         case SENSOR_LENGTH, SENSOR_RATE, SENSOR_ACTUATOR, SENSOR_EFFORT: { reading[at] += along(base, record); }
         case SENSOR_CENTRE, SENSOR_DRIFT, SENSOR_SPIN: { put3(at, subtree(base, record)); }
+        case SENSOR_GIVEN: {
+            for (var k = 0u; k < record.count; k++) {
+                reading[at + k * TILE] = given[base.given + (record.index + k) * TILE];
+            }
+        }
         case SENSOR_CUT: { cut(base, record); }
         case SENSOR_TURN: {
             let own = frame(base, record.param + PARAM_SENSOR_FRAME, record.body);
@@ -217,6 +224,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         tile_base(lane, POSE * dims.tree.n_body),
         tile_base(lane, SPATIAL * dims.tree.n_body),
         tile_base(lane, dims.tree.n_pull),
+        tile_base(lane, header.n_given),
         tile_base(lane, header.n_reading),
     );
     for (var i = 0u; i < header.n_reading; i++) {

@@ -2,7 +2,7 @@
 #import dynamics/sensors.rs
 fn sensor_header() -> SensorHeader {
     let at = dims.sensor_at;
-    return SensorHeader(topology[at], topology[at + 1u], topology[at + 2u]);
+    return SensorHeader(topology[at], topology[at + 1u], topology[at + 2u], topology[at + 3u]);
 }
 
 fn sensor_record(i: u32) -> SensorRecord {

@@ -45,6 +45,8 @@ pub mod sensor {
     pub const SPIN: u32 = 17;
     /// Bounds what stands there.
     pub const CUT: u32 = 18;
+    /// `count` numbers that the host knows.
+    pub const GIVEN: u32 = 19;
     /// The first of those that know what the step does.
     pub const LATE: u32 = 32;
     /// Linear acceleration of a frame, less gravity, in its own axes.
@@ -84,6 +86,8 @@ pub struct SensorHeader {
     /// Reals of a lane of `load`: of each body the moment about c and the force of its contacts, then what touches;
     /// 0 where no sensor asks for any.
     pub n_load: u32,
+    /// Reals of a lane of `given`: what the host knows.
+    pub n_given: u32,
 }
 
 /// What a sensor adds to its reading.
@@ -100,7 +104,7 @@ pub struct SensorRecord {
     pub body: u32,
     /// Body of the frame that it is seen from, or [`NONE`](crate::dynamics::names::NONE).
     pub other: u32,
-    /// First entry of q or v, an axis, a path, or a number of the loads.
+    /// First entry of q or v, an axis, a path, a number of the loads, or of what the host knows.
     pub index: u32,
     /// An actuator, or [`NONE`](crate::dynamics::names::NONE).
     pub actuator: u32,

@@ -153,7 +153,8 @@ pub(super) fn random_slots(
         let point: [f64; 3] = std::array::from_fn(|e| tile.pose[at + e] + rng.random_range(-0.1..0.1));
         reals.extend(point);
         reals.extend(normal);
-        reals.extend([rng.random_range(-0.01..0.01), 0.6, if i == 2 { 0.5 } else { 0.0 }, 0.0, 0.0, 0.0]);
+        reals.extend([rng.random_range(-0.01..0.01), 0.6, if i == 2 { 0.5 } else { 0.0 }]);
+        reals.extend(if i > 0 { [0.3, -0.2, 0.1] } else { [0.0; 3] });
         let warm = rng.random_range(0..=contacts as u32) + dims.n_block;
         words.extend([map::CONTACT, other, body, warm]);
     }

@@ -149,7 +149,11 @@ impl Islands {
         // Every fifth is rigid.
         let soft =
             if constraint % 5 == 0 { [-1.0, 0.0] } else { [rng.random_range(0.0..0.1), rng.random_range(-0.5..0.5)] };
-        numbers[contact::COMPLIANCE..].copy_from_slice(&soft);
+        numbers[contact::COMPLIANCE..contact::DRIFT].copy_from_slice(&soft);
+        // Every third drifts.
+        if constraint % 3 == 0 {
+            numbers[contact::DRIFT..].fill_with(|| rng.random_range(-0.5..0.5));
+        }
         self.contact.extend(numbers);
     }
 

@@ -20,9 +20,10 @@ const ROUNDING: Tolerance = Tolerance {
 };
 
 pub(super) fn cases() -> Vec<Case> {
-    let sets = sets("sensors");
-    assert!(sets.iter().all(|set| set.layout.sensor_at.is_some()));
-    sets.iter().enumerate().flat_map(|(at, set)| of_set(&format!("sensors, set {at}"), set)).collect()
+    let sets = [sets("sensors"), sets("outside")].concat();
+    assert!(sets.iter().any(|set| set.layout.sensors().is_some_and(|sensors| sensors.header.n_given > 0)));
+    let with_sensors = sets.iter().enumerate().filter(|(_, set)| set.layout.sensor_at.is_some());
+    with_sensors.flat_map(|(at, set)| of_set(&format!("sensors, set {at}"), set)).collect()
 }
 
 fn of_set(name: &str, set: &TreeSet) -> Vec<Case> {
@@ -50,10 +51,11 @@ fn of_set(name: &str, set: &TreeSet) -> Vec<Case> {
     let pull = if tree.n_pull > 0 { of(|tile| &tile.pull) } else { random(1) };
     let n_six = SPATIAL as u32 * tree.n_body;
     let readings = random(header.n_reading);
-    let at_state = vec![state.clone(), pose.clone(), twist.clone(), pull, readings.clone()];
+    let given = random(header.n_given);
+    let at_state = vec![state.clone(), pose.clone(), twist.clone(), pull, given, readings.clone()];
     let moving = vec![state, motion, twist.clone(), velocity, random(n_six)];
     let mut cases = vec![
-        case(&k::SENSE, dispatch(&k::SENSE, dims), at_state, 6),
+        case(&k::SENSE, dispatch(&k::SENSE, dims), at_state, 7),
         case(&k::ACCELERATE, dispatch(&k::ACCELERATE, TreeOnly { tree }), moving, 6),
     ];
     // Some lanes are held, some do not move any more.

@@ -76,6 +76,7 @@ fn body(order: Order, law: MaterialLaw, more: bool) -> SoftBody {
             stiffness: f64::INFINITY,
             dissipation: 0.0,
             margin: 0.0,
+            gap: 0.0,
             frictionless: true,
             contype: 0,
             conaffinity: 0,

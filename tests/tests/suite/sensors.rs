@@ -23,14 +23,23 @@ struct Case {
     q: Vec<f64>,
     v: Vec<f64>,
     ctrl: Vec<f64>,
+    #[serde(default)]
+    act: Vec<f64>,
+    #[serde(default)]
+    mocap: Vec<f64>,
     readings: BTreeMap<String, Vec<f64>>,
 }
 
 fn golden() -> (Model, Golden) {
+    golden_of("sensors")
+}
+
+fn golden_of(name: &str) -> (Model, Golden) {
     let folder = manyworlds_tests::root().join("tests/golden");
-    let loaded = manyworlds_model::load(folder.join("models/sensors.xml"), &Default::default()).expect("a model");
-    assert!(loaded.ignored.is_empty(), "{:?}", loaded.ignored);
-    let text = std::fs::read_to_string(folder.join("sensors.json")).expect("a record");
+    let file = folder.join(format!("models/{name}.xml"));
+    let loaded = manyworlds_model::load(file, &Default::default()).expect("a model");
+    assert!(loaded.ignored.iter().all(|part| !part.why.contains("computed")), "{:?}", loaded.ignored);
+    let text = std::fs::read_to_string(folder.join(format!("{name}.json"))).expect("a record");
     (loaded.model, serde_json::from_str(&text).expect("its keys"))
 }
 
@@ -49,10 +58,70 @@ fn readings(batch: &mut Batch, worlds: usize, model: &Model) -> Vec<f64> {
 /// Readings at a state, with a step of `dt`.
 fn at(model: &Model, case: &Case, dt: f64) -> Vec<f64> {
     let mut made = batch(model, 1, &BatchOptions { dt: Some(dt), ..exact() });
-    let state = State { q: case.q.clone(), v: case.v.clone(), ctrl: case.ctrl.clone(), ..State::default() };
-    made.reset(&[(0, state)]).expect("a start");
+    start(&mut made, 0, case);
     made.step::<f64>(&[]).expect("a step");
     readings(&mut made, 1, model)
+}
+
+fn start(made: &mut Batch, world: usize, case: &Case) {
+    let [q, v, ctrl, act] = [&case.q, &case.v, &case.ctrl, &case.act].map(Clone::clone);
+    made.reset(&[(world, State { q, v, ctrl, act, ..State::default() })]).expect("a start");
+    if !case.mocap.is_empty() {
+        made.write(0, FieldId::Mocap, &case.mocap.repeat(made.len())).expect("poses");
+    }
+}
+
+/// Those that the host computes, in worlds beside others, in both precisions, on both executors.
+#[test]
+fn readings_from_outside_are_those_of_mujoco() {
+    let (model, golden) = golden_of("outside");
+    let places = model.readings();
+    let width = places.last().expect("sensors").end;
+    for (name, options) in executors(&exact()) {
+        for (precision, tolerance) in [(Precision::F64, TOLERANCE), (Precision::F32, 1e-4)] {
+            let mut made = batch(&model, 3, &BatchOptions { precision, ..options.clone() });
+            for (number, case) in golden.cases.iter().enumerate() {
+                start(&mut made, 1, case);
+                made.step::<f64>(&[]).expect("a step");
+                let all = readings(&mut made, 3, &model);
+                for (sensor, place) in model.sensors.iter().zip(&places) {
+                    let expected = &case.readings[&sensor.name];
+                    let mut found = all[width + place.start..width + place.end].to_vec();
+                    if found.len() == 4 && found.iter().zip(expected).map(|(a, b)| a * b).sum::<f64>() < 0.0 {
+                        found.iter_mut().for_each(|x| *x = -*x);
+                    }
+                    let largest = expected.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+                    let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs() / largest).fold(0.0, f64::max);
+                    assert!(off <= tolerance, "{name}, case {number}, {}: {found:?}, not {expected:?}", sensor.name);
+                }
+            }
+        }
+    }
+    // The tests see something: bounds that act and do not, insides and outsides.
+    for part in ["limitpos", "inside"] {
+        let all = golden.cases.iter().flat_map(|case| case.readings.iter().filter(|(name, _)| name.contains(part)));
+        let zeros: Vec<bool> = all.map(|(_, reading)| reading[0] == 0.0).collect();
+        assert!(zeros.contains(&true) && zeros.contains(&false), "{part}");
+    }
+}
+
+/// Time goes on by steps, and begins anew with a reset.
+#[test]
+fn a_clock_shows_when_a_step_began() {
+    let body = "<worldbody><body><joint/><geom size=\"0.1\"/></body></worldbody><sensor><clock/></sensor>";
+    let model = mjcf(0.002, body);
+    let mut made = batch(&model, 2, &exact());
+    for _ in 0..5 {
+        made.step::<f64>(&[]).expect("a step");
+    }
+    let saved = made.checkpoint().expect("a checkpoint");
+    made.reset(&[(1, State { q: vec![0.5], ..State::default() })]).expect("a start");
+    made.step::<f64>(&[]).expect("a step");
+    let shown = readings(&mut made, 2, &model);
+    assert!((shown[0] - 0.01).abs() < 1e-12 && shown[1] == 0.0, "{shown:?}");
+    made.restore(&saved).expect("the same batch");
+    made.step::<f64>(&[]).expect("a step");
+    assert_eq!(readings(&mut made, 2, &model), [shown[0]; 2]);
 }
 
 #[test]
@@ -190,8 +259,7 @@ fn files_are_told_what_is_not_computed() {
     };
     for (sensors, why) in [
         ("<rangefinder site=\"s\"/>", "`rangefinder` are not computed"),
-        ("<framepos objtype=\"site\" objname=\"s\" reftype=\"xbody\" refname=\"b\"/>", "move apart"),
-        ("<subtreecom body=\"world\"/>", "what never moves"),
+        ("<jointlimitfrc joint=\"h\"/>", "`jointlimitfrc` are not computed"),
         ("<framepos objtype=\"geom\" objname=\"none\"/>", "do not collide"),
         ("<force site=\"still\"/>", "what never moves"),
         ("<gyro site=\"s\" noise=\"0.1\"/>", "readings are exact"),

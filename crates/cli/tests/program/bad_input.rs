@@ -57,9 +57,9 @@ fn models() {
     let tendon = "<tendon><spatial name=\"string\" stiffness=\"10\"/></tendon></mujoco>";
     let tendon = edited("tendon.xml", "</mujoco>", tendon);
     refused(&["check", &tendon], &["tendon.xml:7", "string", "two sites"]);
-    let pad = "<actuator><adhesion name=\"pad\" body=\"box\" ctrlrange=\"0 1\"/></actuator></mujoco>";
+    let pad = "<actuator><dcmotor name=\"pad\" body=\"box\"/></actuator></mujoco>";
     let pad = edited("pad.xml", "</mujoco>", pad);
-    refused(&["check", &pad], &["pad.xml:7", "pad", "adhesion"]);
+    refused(&["check", &pad], &["pad.xml:7", "pad", "dcmotor"]);
     let run = crate::support::json(&["check", &pad, "--ignore-unsupported"], &["ignored"]);
     assert!(run["ignored"].as_array().unwrap().iter().any(|i| i["line"] == 7), "{run}");
 

@@ -56,7 +56,14 @@ fn excludes_and_explicit_pairs() {
     let mut builder = chain();
     builder.exclude(4, 1);
     builder.exclude(0, 2);
-    builder.pair(ExplicitPair { geoms: [2, 1], friction: 0.25, restitution: 0.5, margin: 0.0, frictionless: false });
+    builder.pair(ExplicitPair {
+        geoms: [2, 1],
+        friction: 0.25,
+        restitution: 0.5,
+        margin: 0.0,
+        gap: 0.0,
+        frictionless: false,
+    });
     let model = builder.build().unwrap();
     let contacts = overlapping(&model);
     let pairs: Vec<_> = contacts.iter().map(|c| c.bodies).collect();

@@ -41,6 +41,8 @@ pub(crate) struct Chunk<T: Scalar> {
     pub(super) stale: bool,
     /// Where the mocap bodies are.
     pub(super) mocaps: Mocaps<T>,
+    /// Time of each world since its last reset, s; kept where the host computes sensors.
+    pub(super) clock: Vec<f64>,
     pub(super) in_flight: Option<InFlight>,
     /// Which number of a world's row stands where in its lanes.
     pub(super) columns: Arc<Columns>,
@@ -154,6 +156,7 @@ impl<T: Scalar> Chunk<T> {
             answers: Vec::new(),
             recording,
             stale: true,
+            clock: vec![0.0; n_world],
             in_flight: None,
             columns: Arc::clone(columns),
             rows,
@@ -199,6 +202,7 @@ impl<T: Scalar> Chunk<T> {
             if let Some(sensing) = set.step.sensing {
                 for (buffer, n) in [
                     (b.reading, sensing.n_reading),
+                    (b.given, sensing.n_given),
                     (b.acceleration, if sensing.late { SPATIAL * n_body } else { 0 }),
                     (b.load, sensing.n_load),
                 ] {
@@ -214,6 +218,13 @@ impl<T: Scalar> Chunk<T> {
                 ] {
                     self.store.resize(buffer, tile_len(width, lanes, n))?;
                 }
+            }
+            if let Some(adhesion) = &self.shared.host.adhesion {
+                let items = adhesion.grip_items(index, self.n_world);
+                self.store.resize(b.grip_items, items.len().max(1))?;
+                self.store.write_index(b.grip_items, 0, &items)?;
+                self.store.resize(b.adhesion, tile_len(width, lanes, n_v.max(1)))?;
+                self.store.resize(self.islands.buffers.grip, self.n_world * adhesion.len())?;
             }
             let padded = tile_len(width, lanes, 1);
             self.store.resize(b.status, padded)?;

@@ -464,6 +464,9 @@ impl<T: Scalar> Chunk<T> {
         }
         let mut marked = vec![false; self.n_world];
         worlds.iter().for_each(|(world, _)| marked[*world] = true);
+        for (world, _) in worlds {
+            (self.mocaps.stepped[*world], self.clock[*world]) = (false, 0.0);
+        }
         self.forget(&marked)?;
         if !self.recording.dispatches().is_empty() {
             self.store.run(&self.recording)?;

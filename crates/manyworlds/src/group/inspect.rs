@@ -27,6 +27,7 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
         momentum: vec![0.0; n_v * n_v],
         bias: vec![0.0; n_v],
         v_free: vec![0.0; n_v],
+        adhesion: vec![0.0; n_v],
         ..Inspection::default()
     };
     let mut lanes = Vec::new();
@@ -50,6 +51,9 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
             }
             for (buffer, to) in [(b.bias, &mut out.bias), (b.v_free, &mut out.v_free)] {
                 to[v_begin..v_begin + n].copy_from_slice(&chunk.read_lane(buffer, lane, n)?);
+            }
+            if shared.host.adhesion.is_some() {
+                out.adhesion[v_begin..v_begin + n].copy_from_slice(&chunk.read_lane(b.adhesion, lane, n)?);
             }
             let n_row = row_stride(n, dims.row_width);
             let n_real = chunk.sets[index].n_row_real();
@@ -130,6 +134,8 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
                 }
             }
         }
+        let drift = chunk.host.worlds[world].drift(i);
+        report.velocity.iter_mut().zip(report.frame).for_each(|(sum, axis)| *sum += drift.along(axis));
         out.contacts.push(report);
     }
     inspect_soft(shared, chunk, world, &mut homes, &mut out)?;

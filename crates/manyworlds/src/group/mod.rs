@@ -201,6 +201,30 @@ fn parts<'a>(
     (tree.q.clone(), tree.v.clone(), &set.actuators[index])
 }
 
+/// The state of a world of a chunk; `states`: of each tree set.
+fn read_state<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: usize, world: usize, out: &mut State) {
+    let model = &shared.model;
+    out.q.resize(model.n_q, 0.0);
+    out.v.resize(model.n_v, 0.0);
+    out.ctrl.resize(model.actuators.len(), 0.0);
+    out.tau.resize(model.n_v, 0.0);
+    out.act.resize(model.n_act(), 0.0);
+    for (set, state) in shared.sets.iter().zip(states) {
+        let dims = set.layout.dims;
+        for j in 0..set.trees.len() {
+            let lane = world * set.trees.len() + j;
+            let (q, v, actuators) = parts(model, set, j);
+            let get = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
+            q.enumerate().for_each(|(e, to)| out.q[to] = get(e));
+            v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
+            actuators.iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
+            v.enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
+            let activations = set.activations[j].iter().enumerate();
+            activations.for_each(|(e, &to)| out.act[to] = get(dims.act_at() + e));
+        }
+    }
+}
+
 impl<T: Scalar> Worlds for Group<T> {
     fn model(&self) -> &Model {
         &self.shared.model
@@ -265,34 +289,16 @@ impl<T: Scalar> Worlds for Group<T> {
 
     fn state(&mut self, world: usize) -> Result<State, Error> {
         let (c, w) = self.place(world);
-        let model = Arc::clone(&self.shared.model);
-        let mut out = State {
-            q: vec![0.0; model.n_q],
-            v: vec![0.0; model.n_v],
-            ctrl: vec![0.0; model.actuators.len()],
-            tau: vec![0.0; model.n_v],
-            act: vec![0.0; model.n_act()],
-        };
         let shared = Arc::clone(&self.shared);
         let chunk = &mut self.chunks[c];
+        chunk.finish()?;
         let width = chunk.store.tile();
-        for (index, set) in shared.sets.iter().enumerate() {
-            let (dims, buffer) = (set.layout.dims, chunk.sets[index].step.buffers.state);
-            chunk.finish()?;
-            let seen = Seen::new(&mut *chunk.store, buffer)?;
-            let state = seen.of(&*chunk.store);
-            for j in 0..set.trees.len() {
-                let lane = w * set.trees.len() + j;
-                let (q, v, actuators) = parts(&model, set, j);
-                let get = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
-                q.enumerate().for_each(|(e, to)| out.q[to] = get(e));
-                v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
-                actuators.iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
-                v.enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
-                let activations = set.activations[j].iter().enumerate();
-                activations.for_each(|(e, &to)| out.act[to] = get(dims.act_at() + e));
-            }
-        }
+        let buffers: Vec<_> = chunk.sets.iter().map(|set| set.step.buffers.state).collect();
+        let seen: Vec<_> =
+            buffers.into_iter().map(|buffer| Seen::new(&mut *chunk.store, buffer)).collect::<Result<_, _>>()?;
+        let states: Vec<&[T]> = seen.iter().map(|seen| seen.of(&*chunk.store)).collect();
+        let mut out = State::default();
+        read_state(&shared, &states, width, w, &mut out);
         Ok(out)
     }
 

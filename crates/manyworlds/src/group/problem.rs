@@ -1,6 +1,5 @@
 //! The contact problem of one world's last step, read back from the buffers its solver worked on.
 
-use manyworlds_collide::Contact;
 use manyworlds_contact::problem::{Compliance, ProblemBuilder, ProblemError};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_dynamics::TreeSet;
@@ -467,7 +466,7 @@ impl<T: Scalar> Worlds<'_, T> {
                 }
             }
             let contacts = &host.worlds[world];
-            for (contact, &place) in contacts.contacts.iter().zip(&contacts.places) {
+            for (index, (contact, &place)) in contacts.contacts.iter().zip(&contacts.places).enumerate() {
                 let bodies = contact.bodies.map(|b| shared.host.lanes.bodies[b as usize]);
                 if let (Place::Slot(slot), Some(body)) = (place, bodies.iter().flatten().next())
                     && let Some((tree, begin)) = alone[body.tree]
@@ -475,7 +474,7 @@ impl<T: Scalar> Worlds<'_, T> {
                 {
                     let bodies = bodies.map(|b| b.map_or(NONE, |b| b.local as u32));
                     let at = At::Slot { tree, begin, slot: slot as usize, bodies };
-                    let compliance = compliance(shared, host, world, contact);
+                    let compliance = compliance(shared, host, world, index);
                     all.push(Block { law: self.law(shared, at), compliance, at });
                 }
             }
@@ -499,11 +498,11 @@ impl<T: Scalar> Worlds<'_, T> {
         let groups: Vec<&[SideTree]> = sides.chunk_by(|a, b| a.constraint == b.constraint).collect();
         let mut all: Vec<Block<'b>> = groups.iter().map(|sides| block(sides)).collect();
         let own = &host.worlds[world];
-        for (contact, &place) in own.contacts.iter().zip(&own.places) {
+        for (index, &place) in own.places.iter().enumerate() {
             if let Place::Island(at) = place
                 && let Ok(found) = groups.binary_search_by_key(&Some(at as usize), |sides| number(sides))
             {
-                all[found].compliance = compliance(shared, host, world, contact);
+                all[found].compliance = compliance(shared, host, world, index);
             }
         }
         all
@@ -661,15 +660,13 @@ impl Building<'_> {
 }
 
 /// How a contact of a world gives way over a step.
-fn compliance<T: Scalar>(
-    shared: &Shared<T>,
-    host: &Packed<'_, T>,
-    world: usize,
-    contact: &Contact,
-) -> Option<Compliance> {
+fn compliance<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, world: usize, index: usize) -> Option<Compliance> {
+    let contact = &host.worlds[world].contacts[index];
+    let drift = host.worlds[world].drift(index).along(contact.normal);
     let tree = contact.bodies.iter().find_map(|&b| shared.host.lanes.bodies[b as usize])?.tree;
     let geoms = contact.geoms.map(|geom| &shared.model.geoms[geom as usize].contact);
-    host::compliance(geoms, host.timestep(world, tree), contact)
+    let compliance = host::compliance(geoms, host.timestep(world, tree), contact)?;
+    Some(Compliance { v_hat: compliance.v_hat - drift, ..compliance })
 }
 
 /// The law of three rows by what their friction says.

@@ -29,6 +29,8 @@ pub(crate) struct Sensing {
     pub(crate) at: u32,
     /// Reals of a lane's readings.
     pub(crate) n_reading: usize,
+    /// Reals of a lane that the host knows.
+    pub(crate) n_given: usize,
     /// Reals of a lane's loads; 0: contacts do not matter.
     pub(crate) n_load: usize,
     /// Some show what the step does.
@@ -38,8 +40,15 @@ pub(crate) struct Sensing {
 impl Sensing {
     pub(crate) fn new(layout: &TreeLayout) -> Option<Self> {
         let (sensors, at) = (layout.sensors()?, layout.sensor_at?);
-        let [n_reading, n_load] = [sensors.header.n_reading, sensors.header.n_load].map(|n| n as usize);
-        Some(Self { at, n_reading, n_load, late: sensors.records.iter().any(|record| record.kind >= sensor::LATE) })
+        let header = &sensors.header;
+        let [n_reading, n_given, n_load] = [header.n_reading, header.n_given, header.n_load].map(|n| n as usize);
+        Some(Self {
+            at,
+            n_reading,
+            n_given,
+            n_load,
+            late: sensors.records.iter().any(|record| record.kind >= sensor::LATE),
+        })
     }
 }
 
@@ -83,13 +92,23 @@ impl SetStep {
         self.dims.integrator != integrator::LINEARLY_IMPLICIT
     }
 
-    /// Poses and state to the free velocity. A soft body's depends on its step.
-    pub(crate) fn dynamics(&self, recording: &mut Recording) {
+    /// Forces of actuators that make bodies adhere.
+    pub(crate) fn grip(&self, grip: BufferId, recording: &mut Recording) {
+        if self.dims.is_soft() {
+            return;
+        }
+        let b = &self.buffers;
+        let buffers = [b.topology, self.params(), b.state, b.grip_items, grip];
+        recording.dispatch(&kernel::dynamics::GRIP, &self.tree(), self.dims.lanes, &buffers);
+    }
+
+    /// Poses and state to the free velocity; `grip`: forces with which bodies adhere. A soft body's depends on its step.
+    pub(crate) fn dynamics(&self, grip: Option<BufferId>, recording: &mut Recording) {
         if self.dims.is_soft() {
             return;
         }
         let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
-        use kernel::dynamics::{APPLIED, BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, PATH, STAGE};
+        use kernel::dynamics::{ADHERE, APPLIED, BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, PATH, STAGE};
         // Nothing reads the momentum matrix before it is written, and nothing the scratch afterwards.
         let work = b.momentum;
         recording
@@ -120,6 +139,11 @@ impl SetStep {
         if self.dims.n_force > 0 {
             let buffers = [b.topology, params, b.state, b.pose, b.motion, b.pull, b.momentum, b.b];
             recording.dispatch(&APPLIED, dims, lanes, &buffers);
+        }
+        if let Some(grip) = grip {
+            let (items, places) = (b.adhere_items, b.adhere_places);
+            let buffers = [b.topology, params, b.motion, items, places, grip, b.b, b.adhesion];
+            recording.dispatch(&ADHERE, dims, lanes, &buffers);
         }
         factor(recording);
         let rounds = if self.has_stage() { NEWTON_ROUNDS } else { 0 };
@@ -295,7 +319,7 @@ impl SetStep {
         let Some(sensing) = self.sensing else { return };
         let b = &self.buffers;
         let dims = SensorDims { tree: self.dims, sensor_at: sensing.at };
-        let buffers = [b.topology, self.params(), b.state, b.pose, b.twist, b.pull, b.reading];
+        let buffers = [b.topology, self.params(), b.state, b.pose, b.twist, b.pull, b.given, b.reading];
         recording.dispatch(&kernel::dynamics::SENSE, &dims, self.dims.lanes, &buffers);
     }
 

@@ -64,7 +64,9 @@ impl<T: Scalar> Chunk<T> {
         if let Some(geoms) = &self.geoms {
             geoms.save(out);
         }
-        self.mocaps.poses.iter().for_each(|&x| out.real(x));
+        self.mocaps.poses.iter().chain(&self.mocaps.before).for_each(|&x| out.real(x));
+        self.clock.iter().for_each(|time| (0..2).for_each(|half| out.word((time.to_bits() >> (32 * half)) as u32)));
+        self.mocaps.stepped.iter().for_each(|&stepped| out.word(u32::from(stepped)));
         for world in &self.host.worlds {
             out.count(world.previous().len());
             for ((geoms, feature), place) in world.previous() {
@@ -157,8 +159,14 @@ impl<T: Scalar> Chunk<T> {
         } else {
             self.geoms = None;
         }
-        for x in &mut self.mocaps.poses {
+        for x in self.mocaps.poses.iter_mut().chain(&mut self.mocaps.before) {
             *x = input.real()?;
+        }
+        for time in &mut self.clock {
+            *time = f64::from_bits(u64::from(input.word()?) | u64::from(input.word()?) << 32);
+        }
+        for stepped in &mut self.mocaps.stepped {
+            *stepped = input.word()? == 1;
         }
         self.mocaps.moved = !self.mocaps.poses.is_empty();
         for world in &mut self.host.worlds {

@@ -13,7 +13,9 @@ use manyworlds_shaders::Scalar;
 use super::soft::Soft;
 use super::step::WholeOrder;
 use super::subsystems::Subsystems;
-use crate::host::{Block, Fixed, Frames, HostModel, Law, LoadShape, SetShape, SoftShape, Surfaces, TreeBlock, fixed};
+use crate::host::{
+    Adhesion, Block, Fixed, Frames, HostModel, Law, LoadShape, Outside, SetShape, SoftShape, Surfaces, TreeBlock, fixed,
+};
 use crate::lanes::LaneMap;
 use crate::mocap::MocapMap;
 use crate::{BatchOptions, Error, Integrator, geoms};
@@ -58,11 +60,12 @@ impl<T: Scalar> Shared<T> {
             integrator: options.integrator.code(),
         };
         let sets = compile(&model, &settings)?;
-        if options.integrator != Integrator::LinearlyImplicit && sets.iter().any(|set| set.layout.dims.n_force > 0) {
+        let acts = |set: &TreeSet| set.layout.dims.n_force > 0 || set.adhesion.iter().any(|own| !own.is_empty());
+        if options.integrator != Integrator::LinearlyImplicit && sets.iter().any(acts) {
             return Err(Error::Option {
                 option: "integrator",
                 expected: "linearly-implicit for a model with tendons that pull, activations, muscles, forces at sites, \
-                           fluid or gravity compensation",
+                           adhesion, fluid or gravity compensation",
                 found: options.integrator.name().into(),
             });
         }
@@ -81,6 +84,8 @@ impl<T: Scalar> Shared<T> {
         let surfaces = (solver.model() == ContactModel::Convex).then(|| Surfaces::new(&model));
         let host = HostModel {
             surfaces,
+            adhesion: Adhesion::new(&model, &sets),
+            outside: Outside::new(&model, &sets),
             lever: geoms::lever(&model),
             speculative: s.speculative_distance,
             blocks: fixed.iter().enumerate().filter_map(block).collect(),

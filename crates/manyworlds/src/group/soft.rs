@@ -375,8 +375,10 @@ impl<T: Scalar> Worlds<'_, T> {
             let [t1, t2] = tangents(normal);
             let sides = self.sides_of(shared, world, contact, [t1, t2, normal]);
             let speed = |side: &SideRows| side.times(2, &before[shared.model.trees[side.tree].v.clone()]);
-            let approach: f64 = sides.iter().map(speed).sum();
-            let e = [0.0, 0.0, self.normal_bias(shared, host, world, contact, approach)];
+            let drift = own.soft_drift(index);
+            let drift = [t1, t2, normal].map(|axis| drift.along(axis));
+            let approach = sides.iter().map(speed).sum::<f64>() + drift[2];
+            let e = [drift[0], drift[1], drift[2] + self.normal_bias(shared, host, world, contact, approach)];
             to.builder.constraint(Law::Contact { mu: contact.friction }, e, None)?;
             for side in &sides {
                 to.side(side.tree, None, &side.dofs, &side.j)?;
@@ -391,10 +393,11 @@ impl<T: Scalar> Worlds<'_, T> {
     pub(super) fn soft_reports(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<ContactReport> {
         let after = self.after(shared, world);
         let own = &host.worlds[world];
-        let report = |(contact, impulse): (&SoftContact, &[f64; 3])| {
+        let report = |(index, (contact, impulse)): (usize, (&SoftContact, &[f64; 3]))| {
             let [t1, t2] = tangents(contact.normal);
             let frame = [t1, t2, contact.normal];
-            let mut velocity = [0.0; 3];
+            let drift = own.soft_drift(index);
+            let mut velocity = frame.map(|axis| drift.along(axis));
             for side in self.sides_of(shared, world, contact, frame) {
                 let v = &after[shared.model.trees[side.tree].v.clone()];
                 (0..3).for_each(|row| velocity[row] += side.times(row, v));
@@ -417,7 +420,7 @@ impl<T: Scalar> Worlds<'_, T> {
                 velocity,
             }
         };
-        own.soft.iter().zip(&own.soft_impulses).map(report).collect()
+        own.soft.iter().zip(&own.soft_impulses).enumerate().map(report).collect()
     }
 
     /// As trees' kernels have it: gaps may close, depths shrink, what comes fast bounces.

@@ -408,7 +408,10 @@ impl<T: Scalar> IslandPack<T> {
         let h = numbers[contact::TIMESTEP].to_f64();
         let soft = step.model.surfaces.as_ref().and_then(|of| of.compliance(&world.contacts[id], h));
         numbers[contact::COMPLIANCE] = T::from_f64(soft.map_or(-1.0, |soft| soft.r_n.min(UNBOUNDED)));
-        numbers[contact::SEPARATION] = T::from_f64(soft.map_or(0.0, |soft| soft.v_hat));
+        let drift = world.drift(id);
+        let separation = soft.map_or(0.0, |soft| soft.v_hat) - drift.along(normal);
+        numbers[contact::SEPARATION] = T::from_f64(separation);
+        numbers[contact::DRIFT..contact::DRIFT + 3].copy_from_slice(&<[f64; 3]>::from(drift.velocity).map(T::from_f64));
         self.contact.extend(numbers);
     }
 

@@ -1,8 +1,10 @@
 //! The host's half of a step: collide every world, find islands, look up last step's impulses, pack for upload.
 
+mod adhesion;
 mod fixed;
 mod islands;
 mod loads;
+mod outside;
 mod pack;
 mod params;
 mod soft;
@@ -15,7 +17,7 @@ use std::time::Duration;
 use manyworlds_gpu::Instant;
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch};
+use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch, Side};
 use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_model::{Pose, Quat, Vec3};
@@ -26,11 +28,14 @@ use rayon::prelude::*;
 
 use crate::lanes::LaneMap;
 use crate::mocap::{MocapMap, Mocaps};
+pub(crate) use adhesion::Adhesion;
+use adhesion::AdhesionPack;
 pub(crate) use fixed::{Block, Fixed, Frames, Law, fixed};
 use islands::Step;
 pub(crate) use islands::{IslandPack, SetPart, SideTree};
 use loads::LoadPack;
 pub(crate) use loads::LoadShape;
+pub(crate) use outside::Outside;
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
 pub(crate) use soft::{Carrier, SoftShape};
@@ -78,6 +83,10 @@ pub(crate) struct HostModel<T: Scalar> {
     pub(crate) soft: Vec<SoftShape>,
     /// Where the solver's contact is compliant.
     pub(crate) surfaces: Option<Surfaces>,
+    /// Sensors that the host computes.
+    pub(crate) outside: Option<Outside>,
+    /// What actuators make adhere.
+    pub(crate) adhesion: Option<Adhesion>,
 }
 
 /// A bilateral block of one tree.
@@ -172,6 +181,8 @@ pub(crate) struct HostStage<T: Scalar> {
     pub(crate) params: Vec<LaneParams<T>>,
     /// Of sets whose sensors feel contacts.
     pub(crate) loads: Vec<Option<LoadPack<T>>>,
+    /// Contacts that adhere, by set, where any do.
+    pub(crate) adhering: Vec<AdhesionPack<T>>,
     pub(crate) islands: IslandPack<T>,
     /// What the solver's kernels need to know of the islands; none: the host solves every world.
     pub(crate) solver: Option<Box<dyn BatchSolver>>,
@@ -198,7 +209,9 @@ impl<T: Scalar> HostStage<T> {
             .map(|set| SlotPack::new(set.trees.clone(), set.dims.n_block as usize, width, n_world))
             .collect();
         let loads = |(set, of): (usize, &SetShape)| Some(LoadPack::new(set, of.loads.clone()?, n_world));
+        let adhering = |adhesion| (0..model.sets.len()).map(move |set| AdhesionPack::new(adhesion, set, n_world));
         Self {
+            adhering: model.adhesion.iter().flat_map(adhering).collect(),
             loads: model.sets.iter().enumerate().map(loads).collect(),
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
             islands: IslandPack::new(&model, n_world, dense),
@@ -237,6 +250,8 @@ impl<T: Scalar> HostStage<T> {
                 let index = block * BLOCK + i;
                 world.contacts.clear();
                 world.soft.clear();
+                world.drifts.clear();
+                world.soft_drifts.clear();
                 if !stopped(index) {
                     let mocaps = moving.mocaps;
                     // What moves and is in no tree stands on a mocap body.
@@ -246,7 +261,10 @@ impl<T: Scalar> HostStage<T> {
                     };
                     let mut own = overrides(index);
                     let speeds = |set: usize| (moving.speeds)(set);
-                    if model.travel(&speeds, params, width, index, !own.sizes.is_empty(), &mut bench.travel) {
+                    let way = |body: usize| mocaps.way(&model.mocaps, index, body);
+                    let resized = !own.sizes.is_empty();
+                    let moving = mocaps.moving;
+                    if model.travel(&speeds, params, width, index, (resized || moving, way), &mut bench.travel) {
                         own.travel = &bench.travel;
                     }
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
@@ -263,6 +281,9 @@ impl<T: Scalar> HostStage<T> {
                             (&mut bench.scratch, &mut bench.nodes),
                             &mut world.soft,
                         );
+                    }
+                    if moving {
+                        model.drift(mocaps, params, index, world);
                     }
                 }
             }
@@ -295,6 +316,10 @@ impl<T: Scalar> HostStage<T> {
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
         for loads in self.loads.iter_mut().flatten() {
             loads.pack(&self.worlds, &model.lanes, &self.packs, |world, body| model.pose(poses, width, world, body));
+        }
+        if let Some(adhesion) = &model.adhesion {
+            let origin = |world: usize, tree: usize| model.origin(poses, width, world, tree);
+            self.adhering.iter_mut().for_each(|pack| pack.pack(adhesion, &self.worlds, &model.lanes, origin));
         }
         if let Some(solver) = &mut self.solver {
             self.islands.pack_for(&mut **solver);
@@ -400,6 +425,16 @@ impl<T: Scalar> HostModel<T> {
         std::array::from_fn(|k| poses[first + k * width])
     }
 
+    /// World frame of the first body of a tree.
+    fn origin<'p>(&self, poses: &impl Fn(usize) -> &'p [T], width: usize, world: usize, tree: usize) -> [T; POSE]
+    where
+        T: 'p,
+    {
+        let (set, lane) = self.lane(world, tree);
+        let first = tile_at(width, lane, POSE * self.sets[set].dims.n_body as usize, 0);
+        std::array::from_fn(|k| poses(set)[first + k * width])
+    }
+
     /// Tree set and lane of a tree of a world.
     #[inline]
     pub(crate) fn lane(&self, world: usize, tree: usize) -> (usize, usize) {
@@ -414,14 +449,15 @@ impl<T: Scalar> HostModel<T> {
     }
 
     /// How far the bodies of a world may move and turn within a step, if any so far that the speculative distance alone
-    /// would miss what it meets. `resized`: the world has geoms of its own, of which the model's lever says nothing.
+    /// would miss what it meets. `always`: even if not, as where the world has geoms of its own, of which the model's lever says
+    /// nothing; `still`: the way and turn of a body of no tree.
     fn travel<'p>(
         &self,
         speeds: &impl Fn(usize) -> &'p [T],
         params: &[LaneParams<T>],
         width: usize,
         world: usize,
-        resized: bool,
+        (always, still): (bool, impl Fn(usize) -> [f64; 2]),
         travel: &mut Vec<[f64; 2]>,
     ) -> bool
     where
@@ -435,13 +471,13 @@ impl<T: Scalar> HostModel<T> {
             let n_body = self.sets[self.lanes.trees[tree].set].dims.n_body as usize;
             (0..n_body).map(own).any(|[moved, turned]| near < moved + lever * turned)
         };
-        if !resized && !(0..self.lanes.trees.len()).any(is_far) {
+        if !always && !(0..self.lanes.trees.len()).any(is_far) {
             return false;
         }
         travel.clear();
-        travel.extend(self.lanes.bodies.iter().map(|place| match place {
+        travel.extend(self.lanes.bodies.iter().enumerate().map(|(body, place)| match place {
             Some(place) => own(place.tree)(place.local).map(Scalar::to_f64),
-            None => [0.0; 2],
+            None => still(body),
         }));
         true
     }
@@ -479,6 +515,34 @@ impl<T: Scalar> HostModel<T> {
     {
         let Some(place) = self.lanes.bodies[body] else { return [0.0; 2] };
         self.ways(speeds, params, width, world, place.tree)(place.local).map(Scalar::to_f64)
+    }
+
+    /// What mocap bodies do at the contacts of a world.
+    fn drift(&self, mocaps: &Mocaps<T>, params: &[LaneParams<T>], index: usize, world: &mut World) {
+        let timestep = |tree: usize| {
+            let (set, lane) = self.lane(index, tree);
+            params[set].timestep(lane).to_f64()
+        };
+        let first = |bodies: [Option<u32>; 2]| {
+            bodies.into_iter().flatten().find_map(|body| Some(self.lanes.bodies[body as usize]?.tree))
+        };
+        world.drifts.extend(world.contacts.iter().map(|contact| {
+            let bodies = contact.bodies.map(Some);
+            let h = first(bodies).map_or(1.0, timestep);
+            mocaps.drift(&self.mocaps, index, bodies, contact.point.into(), h)
+        }));
+        world.soft_drifts.extend(world.soft.iter().map(|contact| {
+            let rigid = |side: &Side| match *side {
+                Side::Rigid { body, .. } => Some(body),
+                Side::Soft { .. } => None,
+            };
+            let soft = contact.sides.iter().find_map(|side| match side {
+                Side::Soft { soft, .. } => Some(self.soft[*soft as usize].tree),
+                Side::Rigid { .. } => None,
+            });
+            let h = soft.map_or(1.0, timestep);
+            mocaps.drift(&self.mocaps, index, contact.sides.each_ref().map(rigid), contact.point.into(), h)
+        }));
     }
 
     /// Islands of a world, the place of every contact, and where it was solved in the step before.

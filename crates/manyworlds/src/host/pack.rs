@@ -184,7 +184,9 @@ fn fill_contacts<T: Scalar>(
         let at = slot * contact::SIZE;
         let [px, py, pz] = contact.point;
         let [nx, ny, nz] = contact.normal;
-        let fields = [px, py, pz, nx, ny, nz, contact.distance, contact.friction, contact.restitution];
+        let drift = world.drift(index as usize).velocity;
+        let [distance, friction, restitution] = [contact.distance, contact.friction, contact.restitution];
+        let fields = [px, py, pz, nx, ny, nz, distance, friction, restitution, drift.x, drift.y, drift.z];
         for (f, x) in fields.into_iter().enumerate() {
             reals[(at + f) * width + lane] = T::from_f64(x);
         }

@@ -2,6 +2,8 @@
 
 use manyworlds_collide::{Contact, SoftContact};
 
+use crate::mocap::Drift;
+
 /// Where a contact is solved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -19,6 +21,8 @@ pub(crate) type Key = ([u32; 2], u64);
 pub(crate) struct World {
     /// In the order of collision.
     pub(crate) contacts: Vec<Contact>,
+    /// What mocap bodies do at each; empty: none moves.
+    pub(crate) drifts: Vec<Drift>,
     /// Where each is solved.
     pub(crate) places: Vec<Place>,
     /// Where each was solved in the step before, if it was there.
@@ -31,6 +35,8 @@ pub(crate) struct World {
     previous: Vec<(Key, Place)>,
     /// Contacts of soft bodies, which the host solves.
     pub(crate) soft: Vec<SoftContact>,
+    /// What mocap bodies do at each; empty: none moves.
+    pub(crate) soft_drifts: Vec<Drift>,
     /// Their impulses (t1, t2, n), N s: those to start from, then those found.
     pub(crate) soft_impulses: Vec<[f64; 3]>,
     /// Those of the step before, sorted.
@@ -43,16 +49,28 @@ impl World {
     pub(crate) fn new(n_tree: usize) -> Self {
         Self {
             contacts: Vec::new(),
+            drifts: Vec::new(),
             places: Vec::new(),
             warm: Vec::new(),
             tree_begin: vec![0; n_tree + 1],
             by_tree: Vec::new(),
             previous: Vec::new(),
             soft: Vec::new(),
+            soft_drifts: Vec::new(),
             soft_impulses: Vec::new(),
             soft_previous: Vec::new(),
             by_host: false,
         }
+    }
+
+    /// What mocap bodies do at a contact.
+    pub(crate) fn drift(&self, contact: usize) -> Drift {
+        self.drifts.get(contact).copied().unwrap_or_default()
+    }
+
+    /// The same at one of soft bodies.
+    pub(crate) fn soft_drift(&self, contact: usize) -> Drift {
+        self.soft_drifts.get(contact).copied().unwrap_or_default()
     }
 
     /// Forgets the impulses of the last step.

@@ -33,7 +33,8 @@ impl Importer<'_> {
     }
 
     fn actuator(&mut self, element: &Element) -> Result<(), ModelError> {
-        let known = ["motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "general"];
+        let known =
+            ["motor", "position", "velocity", "intvelocity", "damper", "cylinder", "muscle", "adhesion", "general"];
         if !known.contains(&element.tag.as_str()) {
             return self.report.unsupported(element.location(), format!("actuator <{}>", element.tag));
         }
@@ -95,6 +96,7 @@ impl Importer<'_> {
                 }
                 site("cranksite")?.map(|crank| Transmission::SliderCrank { crank, slider, rod })
             }
+            Some("body") => Self::find(&self.names.bodies, a, "body")?.map(Transmission::Adhesion),
             Some(other) => {
                 let what = format!("the transmission {other}=\"{}\"", a.get(other).unwrap_or_default());
                 self.report.unsupported(a.element.location(), what)?;
@@ -111,7 +113,7 @@ impl Importer<'_> {
             }
             other => other,
         });
-        let what = "an actuator needs a `joint`, `jointinparent`, `tendon`, `site` or `cranksite`";
+        let what = "an actuator needs a `joint`, `jointinparent`, `tendon`, `site`, `cranksite` or `body`";
         found.map(Some).ok_or_else(|| a.error(what))
     }
 
@@ -251,7 +253,10 @@ impl Importer<'_> {
                     Path::Spatial(_) => true,
                 },
                 Transmission::Site { .. } | Transmission::SliderCrank { .. } => true,
-                Transmission::Joint(_) | Transmission::JointInParent(_) | Transmission::Region { .. } => false,
+                Transmission::Joint(_)
+                | Transmission::JointInParent(_)
+                | Transmission::Adhesion(_)
+                | Transmission::Region { .. } => false,
             });
             let mut on_joint = self.builder.actuators.iter_mut().filter(|a| a.joint() == Some(joint));
             let Some(actuator) = on_joint.next() else { continue };
@@ -367,6 +372,17 @@ impl Law {
                 self.kinds("fixed", "affine", Some("filter"));
             }
             "muscle" => self.muscle(a)?,
+            "adhesion" => {
+                self.gain[0] = a.number("gain", self.gain[0])?;
+                if self.gain[0] < 0.0 {
+                    return Err(a.error("`gain` must not be negative"));
+                }
+                if a.exactly::<2>("ctrlrange")?.is_some_and(|[low, _]| low < 0.0) {
+                    return Err(a.error("`ctrlrange` must not be negative"));
+                }
+                self.bounded = true;
+                self.kinds("fixed", "none", Some("none"));
+            }
             "general" => self.general(a)?,
             _ => {}
         }

@@ -5,7 +5,7 @@ use super::{Importer, schema};
 use crate::attributes::Attributes;
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Site, Vec3, Zone};
+use crate::{Bounded, Inertial, Joint, JointKind, Mat3, ModelError, Pose, Quat, Site, Vec3, Zone};
 
 /// Size of a site that says none, m.
 const SITE_SIZE: f64 = 0.005;
@@ -205,6 +205,7 @@ impl Importer<'_> {
         });
         Self::name(&mut self.names.joints, element, &name, joint)?;
         self.origin(Part::Joint, joint, element);
+        self.limit_margins.insert(Bounded::Joint(joint), a.number("margin", 0.0)?);
         if scalar && let Some(force) = a.range("actuatorfrcrange", "actuatorfrclimited", self.compiler.autolimits)? {
             self.joint_force.insert(joint, force);
         }

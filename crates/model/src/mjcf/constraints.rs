@@ -36,13 +36,13 @@ impl Importer<'_> {
             found.ok_or_else(|| a.error(format!("attribute `{name}` is missing")))
         };
         let geoms = [geom("geom1")?, geom("geom2")?];
-        // What the pair does not say is mixed from its geoms.
+        // Friction that the pair does not say is mixed from its geoms.
         let mixed = self.builder.geoms[geoms[0]].contact.mix(&self.builder.geoms[geoms[1]].contact);
         let friction = a.overlay::<5>("friction", [mixed.friction; 5])?[0];
-        let margin = a.number("margin", mixed.margin)?;
+        let [margin, gap] = [a.number("margin", 0.0)?, a.number("gap", 0.0)?];
         let frictionless = if a.has("condim") { self.frictionless(&a)? } else { mixed.frictionless };
         self.origin(Part::Pair, self.builder.pairs.len(), element);
-        self.builder.pair(ExplicitPair { geoms, friction, restitution: mixed.restitution, margin, frictionless });
+        self.builder.pair(ExplicitPair { geoms, friction, restitution: mixed.restitution, margin, gap, frictionless });
         Ok(())
     }
 

@@ -157,6 +157,7 @@ impl Importer<'_> {
             stiffness: custom(STIFFNESS).unwrap_or(f64::INFINITY),
             dissipation: custom(DISSIPATION).unwrap_or(0.0),
             margin: a.number("margin", 0.0)?,
+            gap: a.number("gap", 0.0)?,
             frictionless: self.frictionless(a)?,
             contype: a.integer("contype", 1)? as u32,
             conaffinity: a.integer("conaffinity", 1)? as u32,

@@ -31,7 +31,7 @@ use crate::attributes::Attributes;
 use crate::import::Report;
 use crate::validate::Part;
 use crate::xml::{self, Element};
-use crate::{Fluid, ImportOptions, Inertial, Loaded, Location, ModelBuilder, ModelError, Resolver, Vec3};
+use crate::{Bounded, Fluid, ImportOptions, Inertial, Loaded, Location, ModelBuilder, ModelError, Resolver, Vec3};
 use compiler::Compiler;
 pub(crate) use compiler::from_z;
 use defaults::Defaults;
@@ -116,6 +116,8 @@ struct Importer<'a> {
     flexcomps: HashSet<String>,
     /// Clamp on the sum of a joint's actuator forces.
     joint_force: BTreeMap<usize, [f64; 2]>,
+    /// How far from their bounds sensors of limits begin to show something, where that is not zero.
+    limit_margins: HashMap<Bounded, f64>,
     /// Wanted time constant and damping ratio of joints.
     spring_dampers: Vec<(usize, [f64; 2])>,
     /// Actuators whose velocity gain is a wanted damping ratio.
@@ -146,6 +148,7 @@ impl<'a> Importer<'a> {
             customs: HashMap::new(),
             flexcomps: HashSet::new(),
             joint_force: BTreeMap::new(),
+            limit_margins: HashMap::new(),
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),
             origins: HashMap::new(),

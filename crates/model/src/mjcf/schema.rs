@@ -9,6 +9,7 @@ use crate::xml::Element;
 const SOFTNESS: &str = "softness of constraints has no meaning here: contact is exact";
 const STEPPING: &str = "settings of MuJoCo's solver and integrator have no meaning here";
 const MARGIN: &str = "contacts and limits act at zero distance";
+const GAP: &str = "contacts act from zero distance on; adhesion does from this far";
 const OUTPUT: &str = "how MuJoCo computes or saves, without an effect on the model";
 
 /// What the attributes of one kind of element are to us.
@@ -264,7 +265,7 @@ fn rules(tag: &str) -> Option<Rules> {
                 "fluidcoef",
                 "fluidshape",
             ],
-            listed: &[(SOFTNESS, &["solref", "solimp", "solmix"]), ("contacts act from zero distance on", &["gap"])],
+            listed: &[(SOFTNESS, &["solref", "solimp", "solmix"]), (GAP, &["gap"])],
             neutral: &["shellinertia", "adhesion", "surfacevel"],
         },
         "mesh" => Rules {
@@ -297,10 +298,7 @@ fn rules(tag: &str) -> Option<Rules> {
         },
         "pair" => Rules {
             known: &["name", "class", "geom1", "geom2", "condim", "friction", "margin"],
-            listed: &[
-                (SOFTNESS, &["solref", "solimp", "solreffriction"]),
-                ("contacts act from zero distance on", &["gap"]),
-            ],
+            listed: &[(SOFTNESS, &["solref", "solimp", "solreffriction"]), (GAP, &["gap"])],
             neutral: &["adhesion"],
         },
         "fixed" | "spatial" => Rules {
@@ -362,7 +360,7 @@ pub(super) fn check_flex(element: &Element, report: &mut Report) -> Result<(), M
             known: &["friction", "condim", "contype", "conaffinity", "priority", "margin", "selfcollide"],
             listed: &[
                 (SOFTNESS, &["solref", "solimp", "solmix"]),
-                ("contacts act from zero distance on", &["gap"]),
+                (GAP, &["gap"]),
                 ("no contact of a soft body with itself", &["internal", "vertcollide", "activelayers", "passive"]),
             ],
             neutral: &[],
@@ -426,7 +424,7 @@ fn is_neutral(value: &str) -> bool {
 /// An element of a default class.
 pub(super) fn check_default(element: &Element, report: &mut Report) -> Result<(), ModelError> {
     // Unsupported kinds of elements matter only where they are used.
-    if ["adhesion", "dcmotor", "plugin", "pid", "orientation"].contains(&element.tag.as_str()) {
+    if ["dcmotor", "plugin", "pid", "orientation"].contains(&element.tag.as_str()) {
         return Ok(());
     }
     check(element, report)

@@ -2,7 +2,7 @@
 
 use super::Importer;
 use crate::attributes::Attributes;
-use crate::sensor::{Frame, Instrument, Measures, OfFrame, OfMotion, OfSubtree};
+use crate::sensor::{Bounded, Frame, Instrument, Measures, OfEnergy, OfFrame, OfMotion, OfSubtree};
 use crate::validate::Part;
 use crate::xml::Element;
 use crate::{JointKind, Mat3, ModelError, Pose, Quat, Sensor, Shape, Vec3};
@@ -63,6 +63,21 @@ impl Importer<'_> {
                 let site = Self::required(a, "site", Self::find(&self.names.sites, a, "site")?)?;
                 Measures::Touch(self.site_of(a)?, self.builder.sites[site].zone)
             }
+            "jointlimitpos" => self.limit_of_joint(a, Position)?,
+            "jointlimitvel" => self.limit_of_joint(a, Velocity)?,
+            "tendonlimitpos" => self.limit_of_tendon(a, Position)?,
+            "tendonlimitvel" => self.limit_of_tendon(a, Velocity)?,
+            "insidesite" => {
+                let site = Self::required(a, "site", Self::find(&self.names.sites, a, "site")?)?;
+                let zone = self.builder.sites[site].zone;
+                match self.frame_of(a, "objtype", "objname")? {
+                    Ok(own) => Measures::Inside(own, self.site_of(a)?, zone),
+                    Err(why) => return Ok(Err(why)),
+                }
+            }
+            "e_potential" => Measures::Energy(OfEnergy::Potential),
+            "e_kinetic" => Measures::Energy(OfEnergy::Kinetic),
+            "clock" => Measures::Clock,
             "subtreecom" => Measures::Subtree(OfSubtree::Centre, self.root_of(a)?),
             "subtreelinvel" => Measures::Subtree(OfSubtree::Velocity, self.root_of(a)?),
             "subtreeangmom" => Measures::Subtree(OfSubtree::AngularMomentum, self.root_of(a)?),
@@ -151,6 +166,18 @@ impl Importer<'_> {
         }
     }
 
+    fn limit_of_joint(&self, a: &Attributes, motion: OfMotion) -> Result<Measures, ModelError> {
+        let joint = self.joint_of(a)?;
+        let margin = self.limit_margins.get(&Bounded::Joint(joint)).copied().unwrap_or_default();
+        Ok(Measures::Limit(motion, Bounded::Joint(joint), margin))
+    }
+
+    fn limit_of_tendon(&self, a: &Attributes, motion: OfMotion) -> Result<Measures, ModelError> {
+        let tendon = self.tendon_of(a)?;
+        let margin = self.limit_margins.get(&Bounded::Tendon(tendon)).copied().unwrap_or_default();
+        Ok(Measures::Limit(motion, Bounded::Tendon(tendon), margin))
+    }
+
     fn tendon_of(&self, a: &Attributes) -> Result<usize, ModelError> {
         Self::required(a, "tendon", Self::find(&self.names.tendons, a, "tendon")?)
     }
@@ -173,24 +200,16 @@ impl Importer<'_> {
 }
 
 /// MuJoCo's sensors that are not computed.
-const NOT_COMPUTED: [&str; 20] = [
+const NOT_COMPUTED: [&str; 12] = [
     "camprojection",
     "rangefinder",
-    "jointlimitpos",
-    "jointlimitvel",
     "jointlimitfrc",
-    "tendonlimitpos",
-    "tendonlimitvel",
     "tendonlimitfrc",
-    "insidesite",
     "distance",
     "normal",
     "fromto",
     "contact",
     "tactile",
-    "e_potential",
-    "e_kinetic",
-    "clock",
     "user",
     "plugin",
     "config",

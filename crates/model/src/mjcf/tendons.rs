@@ -4,7 +4,7 @@ use super::{Importer, schema};
 use crate::attributes::Attributes;
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{ModelError, Obstacle, Path, Shape, Tendon, Waypoint};
+use crate::{Bounded, ModelError, Obstacle, Path, Shape, Tendon, Waypoint};
 
 impl Importer<'_> {
     pub(super) fn tendons(&mut self, section: &Element) -> Result<(), ModelError> {
@@ -34,6 +34,7 @@ impl Importer<'_> {
             dry_friction: a.number("frictionloss", 0.0)?,
         });
         Self::name(&mut self.names.tendons, element, &name, tendon)?;
+        self.limit_margins.insert(Bounded::Tendon(tendon), a.number("margin", 0.0)?);
         self.origin(Part::Tendon, tendon, element);
         Ok(())
     }

@@ -70,7 +70,15 @@ fn mjcf_errors_name_file_line_and_element() {
         (around("<composite/>", ""), &["m.xml:5", "composites"]),
         (around("", "<asset><mesh name=\"m\" file=\"m.stl\"/></asset>"), &["m.xml:8", "<mesh name=\"m\">", "m.stl"]),
         (around("", "<include file=\"other.xml\"/>"), &["m.xml:8", "other.xml"]),
-        (around("", "<actuator><adhesion body=\"b\"/></actuator>"), &["m.xml:8", "<adhesion"]),
+        (around("<joint/>", "<actuator><adhesion body=\"b\"/></actuator>"), &["m.xml:8", "<adhesion", "ctrlrange"]),
+        (
+            around("<joint/>", "<actuator><adhesion body=\"b\" ctrlrange=\"0 1\" gain=\"-1\"/></actuator>"),
+            &["m.xml:8", "<adhesion", "gain"],
+        ),
+        (
+            around("<joint/>", "<actuator><general body=\"b\" dyntype=\"filter\"/></actuator>"),
+            &["m.xml:8", "<general", "no dynamics"],
+        ),
         (
             around("<joint name=\"j\"/>", "<actuator><muscle joint=\"j\"/></actuator>"),
             &["m.xml:8", "without a lengthrange"],
@@ -115,7 +123,7 @@ fn mjcf_errors_name_file_line_and_element() {
 
 #[test]
 fn unsupported_elements_may_be_ignored_and_are_then_listed() {
-    let text = around("<joint name=\"j\" springyield=\"1\"/>", "<actuator><adhesion body=\"b\"/></actuator>");
+    let text = around("<joint name=\"j\" springyield=\"1\"/>", "<actuator><dcmotor joint=\"j\"/></actuator>");
     let loaded = mjcf(&text, &ImportOptions { ignore_unsupported: true, ..Default::default() }).unwrap();
     assert_eq!(loaded.model.actuators.len(), 0);
     assert_eq!(loaded.ignored.iter().map(|i| i.line).collect::<Vec<_>>(), [5, 8]);

@@ -27,6 +27,7 @@ pub(crate) fn body(nodes: Vec<Vec3>, corners: &[[u32; 4]], order: Order, law: Ma
             stiffness: f64::INFINITY,
             dissipation: 0.0,
             margin: 0.0,
+            gap: 0.0,
             frictionless: true,
             contype: 0,
             conaffinity: 0,

@@ -11,6 +11,7 @@ use manyworlds_sparse::{SparseMatrix, SparseOperator};
 use super::geometry::Geometry;
 use crate::group::shared::Shared;
 use crate::group::soft::SoftStep;
+use crate::mocap::Drift;
 
 /// What the step of a soft body was.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ pub(super) fn contact_input<T: Scalar>(
     shared: &Shared<T>,
     geometry: &Geometry,
     contact: &SoftContact,
-    impulse: [f64; 3],
+    (impulse, drift): ([f64; 3], Drift),
     pose: impl Fn(usize) -> [f64; POSE],
     sizes: &[[f64; 3]],
 ) -> ContactInput {
@@ -109,6 +110,7 @@ pub(super) fn contact_input<T: Scalar>(
         distance: contact.distance,
         friction: contact.friction,
         restitution: contact.restitution,
+        drift: [drift.velocity.into(), drift.spin.into()],
         impulse,
         give: Give::Bias,
         slope: if impulse == [0.0; 3] {

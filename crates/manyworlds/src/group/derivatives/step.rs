@@ -24,7 +24,7 @@ use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
 use crate::group::soft::SoftStep;
 use crate::host::{self, Frames, Law, Place};
-use crate::mocap::Mocaps;
+use crate::mocap::{Drift, Mocaps};
 use crate::summary::status;
 use crate::{Error, Summary};
 
@@ -314,6 +314,11 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
                 problem = Some("a soft body that stands on a turned body".into());
             }
         }
+        let pulls =
+            |adhesion: &host::Adhesion| self.chunk.host.worlds[world].contacts.iter().any(|c| adhesion.pulls(c));
+        if problem.is_none() && shared.host.adhesion.as_ref().is_some_and(pulls) {
+            problem = Some("adhesion pulls on a contact: how that changes is not computed".into());
+        }
         Ok(WorldStep { trees, soft, first, contacts, shared_out: OnceLock::new(), blocks, problem, after })
     }
 
@@ -381,8 +386,9 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let own = &self.chunk.host.worlds[world];
         let poses = Poses { trees, mocaps: &self.chunk.mocaps, world };
         let sizes = self.chunk.sizes(world);
-        to.extend(own.soft.iter().zip(&own.soft_impulses).map(|(contact, &impulse)| {
-            contact_input(shared, geometry, contact, impulse, |body| poses.of(shared, body), &sizes)
+        to.extend(own.soft.iter().zip(&own.soft_impulses).enumerate().map(|(index, (contact, &impulse))| {
+            let given = (impulse, own.soft_drift(index));
+            contact_input(shared, geometry, contact, given, |body| poses.of(shared, body), &sizes)
         }));
     }
 
@@ -461,7 +467,8 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let sizes = chunk.sizes(world);
         let exact_contacts = geometry.exact(|body| poses.of(shared, body), &sizes);
         let place = |body: u32| shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local));
-        let input = |(from, at): (&Contact, &Place)| {
+        let input = |(index, (from, at)): (usize, (&Contact, &Place))| {
+            let drift = all.drift(index);
             let exact = exact_contacts.get(from);
             let contact = exact.clone().unwrap_or(*from);
             let bodies = contact.bodies.map(place);
@@ -480,6 +487,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
                 distance: contact.distance,
                 friction: contact.friction,
                 restitution: contact.restitution,
+                drift: [drift.velocity.into(), drift.spin.into()],
                 impulse,
                 give: match shared.solver.model() {
                     Model::Convex => {
@@ -488,7 +496,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
                     Model::Exact | Model::Pyramid => Give::Bias,
                 },
                 // One that carries nothing has no say, unless it could as well.
-                slope: if impulse == [0.0; 3] && !self.is_tied(shared, trees, &contact) {
+                slope: if impulse == [0.0; 3] && !self.is_tied(shared, trees, &contact, drift) {
                     Err(Cow::Borrowed("a contact that is just about to close"))
                 } else {
                     let slope = |_| geometry.features.slope(&contact, |body| poses.of(shared, body), &sizes);
@@ -496,13 +504,13 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
                 },
             }
         };
-        all.contacts.iter().zip(&all.places).map(input).collect()
+        all.contacts.iter().zip(&all.places).enumerate().map(input).collect()
     }
 
     /// Whether a contact without impulse has no speed after the step either.
-    fn is_tied(&self, shared: &Shared<T>, trees: &[OwnTree], contact: &Contact) -> bool {
+    fn is_tied(&self, shared: &Shared<T>, trees: &[OwnTree], contact: &Contact, drift: Drift) -> bool {
         let mut settings = [0.0; 3];
-        let mut speed = 0.0;
+        let mut speed = drift.along(contact.normal);
         for (sign, body) in [-1.0, 1.0].into_iter().zip(contact.bodies) {
             let Some(place) = shared.host.lanes.bodies[body as usize] else { continue };
             let own = &trees[place.tree];

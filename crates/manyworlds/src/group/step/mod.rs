@@ -114,6 +114,7 @@ impl<T: Scalar> Chunk<T> {
             set.step.impulses.advance();
         }
         self.islands.impulses.advance();
+        self.mocaps.advance(&self.shared.host.mocaps);
         self.prepare()?;
         self.keep()?;
         self.record_step();
@@ -152,9 +153,14 @@ impl<T: Scalar> Chunk<T> {
     fn record_solution(&mut self) {
         let by_kernels = self.shared.form.is_some();
         let (pack, islands, tile) = (&self.host.islands, &self.islands, self.store.tile() as u32);
+        let grip = self.shared.host.adhesion.as_ref().map(|_| islands.buffers.grip);
+        if let Some(grip) = grip {
+            self.recording.stage("dynamics");
+            self.sets.iter().for_each(|set| set.step.grip(grip, &mut self.recording));
+        }
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             self.recording.stage("dynamics");
-            set.step.dynamics(&mut self.recording);
+            set.step.dynamics(grip, &mut self.recording);
             self.recording.stage("contact");
             let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
             set.step.contact(by_kernels, slots.most(), &mut self.recording, back);

@@ -1,13 +1,19 @@
 //! The host's stages of a step: what collides, islands, packing, uploads.
 
+use std::sync::Arc;
+
 use manyworlds_collide::Overrides;
+use manyworlds_model::Pose;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{contact, map, slot_reals};
 use manyworlds_shaders::dynamics::tree::status;
+use manyworlds_shaders::index::{tile_at, tile_len};
 
 use super::super::buffers::Turns;
-use super::super::chunk::Chunk;
+use super::super::chunk::{Chunk, ChunkSet};
+use super::super::seen::Seen;
+use super::super::{State, read_state};
 use crate::Error;
 use crate::host::Moving;
 
@@ -86,6 +92,8 @@ impl<T: Scalar> Chunk<T> {
             self.mark_shared()?;
         }
         self.prepare_loads()?;
+        self.prepare_adhesion()?;
+        self.prepare_sensors()?;
         self.prepare_islands()
     }
 
@@ -102,6 +110,61 @@ impl<T: Scalar> Chunk<T> {
                 // A device binds no empty buffer.
                 self.store.resize(self.islands.impulses.now, 3)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Computes and uploads what sensors show that no tree's kernel knows.
+    fn prepare_sensors(&mut self) -> Result<(), Error> {
+        let shared = Arc::clone(&self.shared);
+        let Some(outside) = &shared.host.outside else { return Ok(()) };
+        if self.controls_wait {
+            // They are rows on the device as yet.
+            self.recording.clear();
+            self.record_controls();
+            self.store.run(&self.recording)?;
+        }
+        let states: Vec<Seen<T>> = self
+            .sets
+            .iter()
+            .map(|set| Seen::new(&mut *self.store, set.step.buffers.state))
+            .collect::<Result<_, _>>()?;
+        let states: Vec<&[T]> = states.iter().map(|seen| seen.of(&*self.store)).collect();
+        let width = self.store.tile();
+        let n_given = |set: &ChunkSet<T>| set.step.sensing.map_or(0, |sensing| sensing.n_given);
+        let zeros = |set: &ChunkSet<T>| vec![T::default(); tile_len(width, set.step.dims.lanes as usize, n_given(set))];
+        let mut given: Vec<Vec<T>> = self.sets.iter().map(zeros).collect();
+        let (mut motions, mut state) = (Vec::new(), State::default());
+        for world in 0..self.n_world {
+            read_state(&shared, &states, width, world, &mut state);
+            let mocap: Vec<Pose> = self.mocaps.of_world(&shared.host.mocaps, world).collect();
+            let at = (&state, &mocap[..], self.clock[world]);
+            outside.show((&shared.model, &shared.sets), at, &mut motions, |item, shown| {
+                let (set, n) = (&self.sets[item.set], n_given(&self.sets[item.set]));
+                let lane = set.lane(world, item.index);
+                for (k, &x) in shown.iter().enumerate() {
+                    given[item.set][tile_at(width, lane, n, item.at + k)] = T::from_f64(x);
+                }
+            });
+            if !self.sets.iter().any(|set| set.has_stopped(world)) {
+                let set = self.sets.iter().position(|set| !set.step.dims.is_soft()).unwrap_or(0);
+                self.clock[world] += self.host.params[set].timestep(self.sets[set].lane(world, 0)).to_f64();
+            }
+        }
+        for (set, given) in self.sets.iter().zip(given).filter(|(_, given)| !given.is_empty()) {
+            self.store.write(set.step.buffers.given, 0, &given)?;
+        }
+        Ok(())
+    }
+
+    /// Uploads which contacts adhere, where any can.
+    fn prepare_adhesion(&mut self) -> Result<(), Error> {
+        for (set, pack) in self.sets.iter().zip(&self.host.adhering) {
+            let b = set.step.buffers;
+            self.store.resize(b.adhere_items, pack.items.len())?;
+            self.store.resize(b.adhere_places, pack.places.len())?;
+            self.store.write_index(b.adhere_items, 0, &pack.items)?;
+            self.store.write(b.adhere_places, 0, &pack.places)?;
         }
         Ok(())
     }

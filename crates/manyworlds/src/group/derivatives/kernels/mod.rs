@@ -69,6 +69,7 @@ impl<T: Scalar> Shared<T> {
         let fits = |dims: &TreeDims| plain(dims) && dims.n_v as usize <= rules.largest_dense;
         self.solver.model() == ContactModel::Exact
             && rules.bounces == Bounces::AsStepped
+            && self.host.adhesion.is_none()
             && self.sets.iter().all(|set| fits(&set.layout.dims))
     }
 }
@@ -109,7 +110,8 @@ impl<T: Scalar> Chunk<T> {
         requests: &mut Vec<Request<'a>>,
         result: Output,
     ) -> Result<Vec<(Request<'a>, Certificate)>, Error> {
-        if !self.shared.by_kernels(rules) || self.before.is_none() {
+        // Kernels know nothing of mocap bodies that move.
+        if !self.shared.by_kernels(rules) || self.before.is_none() || self.mocaps.moving {
             return Ok(Vec::new());
         }
         let (taken, rest): (Vec<_>, Vec<_>) =
