@@ -95,6 +95,9 @@ pub(crate) struct RunArgs {
     /// Depth up to which a penetration is left as it is, m; all is undone when absent
     #[arg(long, value_name = "M", allow_negative_numbers = true)]
     pub(crate) slop: Option<f64>,
+    /// Keeps, of each patch of a pair's contacts, the four that span it: fewer rows for the solver, the same hold
+    #[arg(long)]
+    pub(crate) reduce_contacts: bool,
     /// Threads of the CPU; all when absent
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
@@ -203,6 +206,7 @@ impl RunArgs {
             precision: self.precision.map_or(precision, PrecisionArg::precision),
             dt: self.dt,
             integrator: self.integrator.map(IntegratorArg::integrator).unwrap_or_default(),
+            reduce_contacts: self.reduce_contacts,
             ..BatchOptions::default()
         }
     }

@@ -17,11 +17,15 @@ pub struct CollisionSettings {
     /// Where two faces lie flat on each other, poses in f32 tilt them by that much, another way in each step. Depths
     /// and edges that differ by no more count as equal, so that the same features touch from step to step.
     pub pose_rounding: f64,
+    /// Of the contacts of a pair whose normals are alike, within 15 degrees, keep the four that span their patch: the deepest,
+    /// the one farthest from it and those that make the area largest. What holds a pair is the same; redundant contacts, which
+    /// cost the solver, are fewer.
+    pub reduce: bool,
 }
 
 impl Default for CollisionSettings {
     fn default() -> Self {
-        Self { speculative_distance: 0.005, pose_rounding: f64::EPSILON }
+        Self { speculative_distance: 0.005, pose_rounding: f64::EPSILON, reduce: false }
     }
 }
 

@@ -124,6 +124,9 @@ pub struct BatchOptions {
     pub substeps: u32,
     /// How penetration is undone and bounces begin.
     pub stabilisation: Stabilisation,
+    /// Whether of each patch of a pair's contacts only the four that span it are kept
+    /// ([`CollisionSettings::reduce`](manyworlds_collide::CollisionSettings::reduce)); soft bodies keep theirs.
+    pub reduce_contacts: bool,
     /// A device to run on, a trainer's own for example; `executor` is not looked at then.
     pub device: Option<Arc<GpuDevice>>,
 }
@@ -164,6 +167,7 @@ impl Default for BatchOptions {
             iterations: 200,
             substeps: 1,
             stabilisation: Stabilisation::default(),
+            reduce_contacts: false,
             device: None,
         }
     }

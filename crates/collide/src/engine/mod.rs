@@ -50,6 +50,8 @@ pub(crate) struct Engine {
     speculative: f64,
     /// Relative, of the poses.
     pose_rounding: f64,
+    /// Whether a patch has four contacts at most.
+    reduce: bool,
 }
 
 /// What one world after another is computed in.
@@ -93,6 +95,7 @@ impl Engine {
             surfaces,
             speculative: settings.speculative_distance,
             pose_rounding: settings.pose_rounding.max(f64::EPSILON),
+            reduce: settings.reduce,
         })
     }
 
@@ -112,6 +115,9 @@ impl Engine {
         self.broad.visit(placed, grid, |number, pair| {
             let first = sink.begin(number, pair, &self.geoms, placed, overrides);
             self.narrow(pair, placed, workspace, candidates, &mut sink);
+            if self.reduce {
+                sink.thin(first);
+            }
             sink.end(first);
         });
         Ok(())

@@ -1,7 +1,7 @@
 //! Contacts of distance functions against closed forms, in both orders.
 
 use crate::common::*;
-use manyworlds_collide::{CollisionModel, Contact, Scratch};
+use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Scratch};
 use manyworlds_model::{Contacting, DistanceFunction, Geom, ModelBuilder, Pose, Sdf, Shape, Vec3};
 
 /// What stands against what.
@@ -12,6 +12,10 @@ enum Side {
 
 /// Contacts of two sides, each on a free body (a plane on the ground), with at most `most` contacts.
 fn touch(sides: [&Side; 2], poses: [Pose; 2], most: usize) -> Vec<Contact> {
+    touch_with(&CollisionSettings::default(), sides, poses, most)
+}
+
+fn touch_with(settings: &CollisionSettings, sides: [&Side; 2], poses: [Pose; 2], most: usize) -> Vec<Contact> {
     let mut builder = ModelBuilder::new("test");
     let mut moving = Vec::new();
     for (side, pose) in sides.iter().zip(poses) {
@@ -31,7 +35,8 @@ fn touch(sides: [&Side; 2], poses: [Pose; 2], most: usize) -> Vec<Contact> {
         };
         builder.geom(Geom { name: String::new(), body, pose, shape, contact: Contacting::default() });
     }
-    let model = CollisionModel::new(&builder.build().expect("a model")).expect("a pair that is supported");
+    let model = builder.build().expect("a model");
+    let model = CollisionModel::with_settings(&model, settings).expect("a pair that is supported");
     let mut out = Vec::new();
     let poses = |body: usize| numbers(&moving[body - 1]);
     model.collide(poses, &mut Scratch::default(), &mut out).expect("finite poses");
@@ -244,4 +249,22 @@ fn pairs_without_contacts_are_refused() {
         let error = CollisionModel::new(&builder.build().expect("a model")).expect_err("an unsupported pair");
         assert!(error.to_string().contains("sdf on"), "{error}");
     }
+}
+
+/// A ring that lies on a plane touches along a circle: of many contacts four are kept that span it, none other than those.
+#[test]
+fn a_patch_is_reduced_to_what_spans_it() {
+    let poses = [Pose::identity(), at(0.0, 0.0, 0.0195)];
+    let sides = [&Side::Plain(Shape::Plane), &ring()];
+    let all = touch(sides, poses, 32);
+    assert!(all.len() > 12, "{all:?}");
+    let settings = CollisionSettings { reduce: true, ..CollisionSettings::default() };
+    let few = touch_with(&settings, sides, poses, 32);
+    assert_eq!(few.len(), 4, "{few:?}");
+    assert!(few.iter().all(|contact| all.iter().any(|other| other.point == contact.point)), "{few:?}");
+    // Each quarter of the circle has one.
+    let mut angles: Vec<f64> = few.iter().map(|c| c.point[1].atan2(c.point[0])).collect();
+    angles.sort_by(f64::total_cmp);
+    let gaps = (0..4).map(|i| (angles[(i + 1) % 4] - angles[i]).rem_euclid(std::f64::consts::TAU));
+    assert!(gaps.fold(0.0, f64::max) < 0.6 * std::f64::consts::PI, "{angles:?}");
 }

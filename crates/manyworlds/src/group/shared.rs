@@ -70,7 +70,8 @@ impl<T: Scalar> Shared<T> {
             });
         }
         let pose_rounding = if T::NAME == f64::NAME { f64::EPSILON } else { f64::from(f32::EPSILON) };
-        let collision = CollisionSettings { speculative_distance: s.speculative_distance, pose_rounding };
+        let (speculative_distance, reduce) = (s.speculative_distance, options.reduce_contacts);
+        let collision = CollisionSettings { speculative_distance, pose_rounding, reduce };
         let lanes = LaneMap::new(&model, &sets);
         let fixed = fixed(&model, &sets, &lanes);
         let block = |(at, of): (usize, &Fixed<T>)| match &of.law {

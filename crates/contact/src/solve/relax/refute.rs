@@ -138,3 +138,55 @@ fn short(c: &Constraint<f64>, sigma: f64) -> f64 {
     let short = -c.e[0] - sigma;
     if matches!(c.law, Law::Bilateral) { short } else { short.max(0.0) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{ConstraintInput, ProblemInput, SideInput};
+
+    /// Degrees of freedom of 1 kg each, and rows that press and ask for a speed.
+    fn asked(n: usize, rows: &[(&[f64], f64)]) -> ContactProblem {
+        let constraint = |&(jacobian, request): &(&[f64], f64)| ConstraintInput {
+            law: Law::Unilateral,
+            e: [-request, 0.0, 0.0],
+            compliance: None,
+            sides: vec![SideInput { jacobian: jacobian.to_vec(), ..SideInput::default() }],
+        };
+        let identity = (0..n * n).map(|k| if k / n == k % n { 1.0 } else { 0.0 }).collect();
+        let input = ProblemInput {
+            subsystems: vec![[0, n]],
+            a: vec![identity],
+            b: vec![0.0; n],
+            constraints: rows.iter().map(constraint).collect(),
+            ..ProblemInput::default()
+        };
+        ContactProblem::new(input).expect("a valid problem")
+    }
+
+    fn refuted(problem: &ContactProblem, most: f64) -> bool {
+        is_refuted(problem, &problem.plan.islands[0], &vec![1.0; problem.n_rows], most)
+    }
+
+    #[test]
+    fn walls_closer_than_what_is_between_them_are_refuted() {
+        assert!(refuted(&asked(1, &[(&[1.0], 0.2), (&[-1.0], 0.2)]), 1e3));
+        // One of them recedes fast enough.
+        assert!(!refuted(&asked(1, &[(&[1.0], 0.2), (&[-1.0], -0.3)]), 1e3));
+    }
+
+    /// Requests that only a lever of a thousand meets: at 200 m/s and 2e4 J.
+    #[test]
+    fn a_bound_is_what_the_slowest_motion_takes() {
+        let problem = asked(2, &[(&[1.0, 0.0], 0.1), (&[-1.0, 1e-3], 0.1)]);
+        assert!(refuted(&problem, 1.9e4) && !refuted(&problem, 2.1e4));
+    }
+
+    /// Four rows about two degrees of freedom, three of which contradict each other.
+    #[test]
+    fn what_misses_nothing_takes_no_part() {
+        let rows: [(&[f64], f64); 4] =
+            [(&[1.0, 0.0], 0.1), (&[0.0, 1.0], 0.1), (&[-1.0, -1.0], 0.1), (&[1.0, 1.0], -5.0)];
+        assert!(refuted(&asked(2, &rows), 1e3));
+        assert!(!refuted(&asked(2, &[rows[0], rows[1], rows[3]]), 1e3));
+    }
+}
