@@ -143,7 +143,17 @@ impl Serialize for Finished {
 }
 
 /// Stage names and their milliseconds a step, in the order of the step.
+#[derive(Default)]
 struct StageTimes(Vec<(&'static str, f64)>);
+
+impl StageTimes {
+    fn add(&mut self, name: &'static str, ms: f64) {
+        match self.0.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, sum)) => *sum += ms,
+            None => self.0.push((name, ms)),
+        }
+    }
+}
 
 impl Serialize for StageTimes {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -178,9 +188,9 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     let mut recorder = options.record.start(&model.name, settings.precision)?;
     let spend = Spend { settle, steps, budget: Budget::new(limited) };
     let measured = measure(&mut batch, &mut controls, &spend, &settings, &mut recorder)?;
-    let Measured { mut certificate, seconds, steps, settled } = measured;
+    let Measured { mut certificate, speed, stages, sums, steps, settled } = measured;
 
-    let world_steps = options.worlds as f64 * steps as f64;
+    let (seconds, world_steps) = (speed.seconds, options.worlds as f64 * speed.steps as f64);
     let report = Report {
         model: model.name.clone(),
         worlds: options.worlds,
@@ -205,7 +215,7 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         worlds_over_tolerance: certificate.over_tolerance.iter().filter(|&&over| over).count(),
         finished_by: certificate.finished_by,
         bytes_per_world: batch.bytes_per_world(),
-        stage_ms: StageTimes(batch.stage_ms().into_iter().map(|(name, ms)| (name, ms / steps as f64)).collect()),
+        stage_ms: StageTimes(sums.0.into_iter().map(|(name, ms)| (name, ms / stages.steps as f64)).collect()),
         device_stages: batch.times_device_stages(),
         recorded: recorder.map_or(0, |recorder| recorder.written()),
         seed: options.seed,
@@ -224,11 +234,23 @@ struct Spend {
 }
 
 /// What the timed steps gave.
+#[derive(Default)]
 struct Measured {
     certificate: Certificate,
-    seconds: f64,
+    /// Steps that were timed as a whole, and those whose stages were.
+    speed: Timed,
+    stages: Timed,
+    /// Milliseconds by stage of the latter.
+    sums: StageTimes,
     steps: u64,
     settled: u64,
+}
+
+/// Some steps and the seconds that they took.
+#[derive(Default)]
+struct Timed {
+    steps: u64,
+    seconds: f64,
 }
 
 /// Lets the worlds settle, then times steps between looks at their certificates.
@@ -242,7 +264,7 @@ fn measure(
     let Spend { settle, steps, budget } = spend;
     let (settle, steps) = (*settle, *steps);
     let bar = output::progress(settle + steps, "stepping");
-    let mut measured = Measured { certificate: Certificate::default(), seconds: 0.0, steps: 0, settled: 0 };
+    let mut measured = Measured::default();
     while measured.settled < settle && !budget.spent(SETTLING) {
         batch.step(&controls.next())?;
         measured.settled += 1;
@@ -252,9 +274,11 @@ fn measure(
         }
     }
     batch.wait()?;
-    batch.time_stages(true);
     while measured.steps < steps && (measured.steps == 0 || !budget.spent(1.0)) {
         let count = SEGMENT.min(steps - measured.steps);
+        // Looking at the clock between stages takes time too: a fifth of a step of the smallest models.
+        let by_stage = (measured.steps / SEGMENT) % BY_STAGE == 0;
+        batch.time_stages(by_stage);
         let segment: Vec<Vec<f64>> = (0..count).map(|_| controls.next()).collect();
         let clock = Instant::now();
         let mut recording = Duration::ZERO;
@@ -268,17 +292,28 @@ fn measure(
             }
         }
         batch.wait()?;
-        measured.seconds += (clock.elapsed() - recording).as_secs_f64();
+        let seconds = (clock.elapsed() - recording).as_secs_f64();
+        let timed = if by_stage { &mut measured.stages } else { &mut measured.speed };
+        *timed = Timed { steps: timed.steps + count, seconds: timed.seconds + seconds };
+        if by_stage {
+            batch.stage_ms().into_iter().for_each(|(name, ms)| measured.sums.add(name, ms));
+        }
         measured.steps += count;
         measured.certificate.sample(batch, settings)?;
         bar.inc(count);
     }
     bar.finish_and_clear();
+    // A short run has no others.
+    if measured.speed.steps == 0 {
+        measured.speed = Timed { ..measured.stages };
+    }
     Ok(measured)
 }
 
 /// Steps that are timed in one go, between two looks at the certificates (which the clock leaves out).
 const SEGMENT: u64 = 10;
+/// Of so many of those the first has its stages timed, the others all of it.
+const BY_STAGE: u64 = 4;
 
 /// Exit code 1 when worlds broke down, or missed the tolerance that was asked for.
 fn verdict(report: &Report, tolerance: Option<f64>) -> Result<(), Failure> {

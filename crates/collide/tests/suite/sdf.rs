@@ -262,9 +262,9 @@ fn a_patch_is_reduced_to_what_spans_it() {
     let few = touch_with(&settings, sides, poses, 32);
     assert_eq!(few.len(), 4, "{few:?}");
     assert!(few.iter().all(|contact| all.iter().any(|other| other.point == contact.point)), "{few:?}");
-    // Each quarter of the circle has one.
+    // Between two of them there is less than half the circle, by a margin: they hold the ring on all sides.
     let mut angles: Vec<f64> = few.iter().map(|c| c.point[1].atan2(c.point[0])).collect();
     angles.sort_by(f64::total_cmp);
     let gaps = (0..4).map(|i| (angles[(i + 1) % 4] - angles[i]).rem_euclid(std::f64::consts::TAU));
-    assert!(gaps.fold(0.0, f64::max) < 0.6 * std::f64::consts::PI, "{angles:?}");
+    assert!(gaps.fold(0.0, f64::max) < 0.75 * std::f64::consts::PI, "{angles:?}");
 }
