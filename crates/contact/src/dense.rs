@@ -44,31 +44,32 @@ fn dots<T: Scalar>(x: &[T], rows: [&[T]; WIDTH]) -> [T; WIDTH] {
     sums.map(|s| (s[0] + s[2]) + (s[1] + s[3]))
 }
 
-/// Replaces the lower triangle of `a`, `[n, n]` row-major, by the Cholesky factor L of `a = L L^T`, the inverses of its pivots on
-/// the diagonal. What stands above the diagonal is neither read nor written.
+/// Replaces the lower triangle of `a`, `[n, n]` row-major, by the Cholesky factor L of `a = L L^T`, and gives the inverses of its
+/// pivots, `[n]`. What stands above the diagonal is neither read nor written.
 ///
 /// # Errors
 /// The row whose pivot is not positive in this arithmetic, or not finite.
-pub(crate) fn factor<T: Scalar>(n: usize, a: &mut [T]) -> Result<(), usize> {
+pub(crate) fn factor<T: Scalar>(n: usize, a: &mut [T], inverses: &mut [T]) -> Result<(), usize> {
     for i in 0..n {
         let (above, own) = a.split_at_mut(i * n);
         let whole = i - i % WIDTH;
         for j in (0..whole).step_by(WIDTH) {
             let left = dots(&own[..j], std::array::from_fn(|k| &above[(j + k) * n..][..j]));
             for k in 0..WIDTH {
-                let row = &above[(j + k) * n + j..][..=k];
+                let row = &above[(j + k) * n + j..][..k];
                 let rest = (0..k).fold(own[j + k] - left[k], |rest, m| (-own[j + m]).mul_add(row[m], rest));
-                own[j + k] = rest * row[k];
+                own[j + k] = rest * inverses[j + k];
             }
         }
         for j in whole..i {
-            own[j] = (own[j] - dot(&own[..j], &above[j * n..][..j])) * above[j * n + j];
+            own[j] = (own[j] - dot(&own[..j], &above[j * n..][..j])) * inverses[j];
         }
         let pivot = own[i] - dot(&own[..i], &own[..i]);
         if !(T::lit(0.0) < pivot && pivot.is_finite()) {
             return Err(i);
         }
-        own[i] = T::lit(1.0) / pivot.sqrt();
+        own[i] = pivot.sqrt();
+        inverses[i] = T::lit(1.0) / own[i];
     }
     Ok(())
 }
@@ -78,7 +79,7 @@ pub(crate) fn factor<T: Scalar>(n: usize, a: &mut [T]) -> Result<(), usize> {
 pub(crate) fn forward<T: Scalar>(n: usize, l: &[T], x: &mut [T]) {
     for i in 0..n {
         let row = &l[i * n..=i * n + i];
-        x[i] = (x[i] - dot(&row[..i], &x[..i])) * row[i];
+        x[i] = (x[i] - dot(&row[..i], &x[..i])) / row[i];
     }
 }
 
@@ -88,7 +89,7 @@ pub(crate) fn solve<T: Scalar>(n: usize, l: &[T], x: &mut [T]) {
     forward(n, l, x);
     for i in (0..n).rev() {
         let row = &l[i * n..=i * n + i];
-        x[i] = x[i] * row[i];
+        x[i] = x[i] / row[i];
         let own = -x[i];
         add_times(&mut x[..i], own, &row[..i]);
     }
@@ -115,12 +116,12 @@ pub(crate) fn solve_beside<T: Scalar>(n: usize, l: &[T], x: &mut [[T; WIDTH]]) {
         }
         let own = &mut rest[0];
         (0..WIDTH)
-            .for_each(|r| own[r] = (own[r] - (sums[0][r] + sums[2][r]) - (sums[1][r] + sums[3][r])) * row[i - first]);
+            .for_each(|r| own[r] = (own[r] - (sums[0][r] + sums[2][r]) - (sums[1][r] + sums[3][r])) / row[i - first]);
     }
     for i in (0..n).rev() {
         let (before, rest) = x.split_at_mut(i);
         let (row, own) = (&l[i * n..=i * n + i], &mut rest[0]);
-        (0..WIDTH).for_each(|r| own[r] = own[r] * row[i]);
+        (0..WIDTH).for_each(|r| own[r] = own[r] / row[i]);
         for (x, &l) in before.iter_mut().zip(row) {
             (0..WIDTH).for_each(|r| x[r] = (-l).mul_add(own[r], x[r]));
         }
@@ -148,13 +149,14 @@ mod tests {
     #[test]
     fn a_factor_by_hand() {
         let mut a = [4.0f64, 2.0, 2.0, 5.0];
-        assert_eq!(factor(2, &mut a), Ok(()));
-        assert_eq!((a[0], a[2], a[3]), (0.5, 1.0, 0.5));
+        let mut inverses = [0.0; 2];
+        assert_eq!(factor(2, &mut a, &mut inverses), Ok(()));
+        assert_eq!((a[0], a[2], a[3], inverses), (2.0, 1.0, 2.0, [0.5, 0.5]));
         let mut x = [8.0, 12.0];
         solve(2, &a, &mut x);
         assert_eq!(x, [1.0, 2.0]);
-        assert_eq!(factor(1, &mut [-1.0f64]), Err(0));
-        assert_eq!(factor(2, &mut [1.0, 0.0, 0.0, f64::NAN]), Err(1));
+        assert_eq!(factor(1, &mut [-1.0f64], &mut [0.0]), Err(0));
+        assert_eq!(factor(2, &mut [1.0, 0.0, 0.0, f64::NAN], &mut [0.0; 2]), Err(1));
     }
 
     /// Of all sizes up to several registers, against the product.
@@ -164,7 +166,7 @@ mod tests {
             let entry = |i: usize, j: usize| if i == j { n as f64 } else { ((i * 7 + j * 7) as f64).sin() };
             let a: Vec<f64> = (0..n * n).map(|at| entry(at / n, at % n)).collect();
             let mut l = a.clone();
-            factor(n, &mut l).expect("positive definite");
+            factor(n, &mut l, &mut vec![0.0; n]).expect("positive definite");
             for lead in [0, n / 2] {
                 let b: Vec<[f64; 4]> = (0..n)
                     .map(|i| std::array::from_fn(|r| if lead <= i { ((i + 3 * r) as f64).cos() } else { 0.0 }))

@@ -494,7 +494,7 @@ impl ContactProblem {
                 for (g, (a, b)) in c.delassus.iter_mut().zip(ENTRIES) {
                     if b < rows {
                         let (j, y) = (&j[a * s.count..][..s.count], &y[b * s.count..][..s.count]);
-                        *g += dot(j, y);
+                        *g += j.iter().zip(y).map(|(j, y)| j * y).sum::<f64>();
                     }
                 }
             }
@@ -674,9 +674,30 @@ fn check_law(at: Name, law: Law, e: &[f64; 3], compliance: Option<Compliance>) -
     }
 }
 
-/// As [`dense::factor`]; of a free body the compiler is to know the size.
+/// As [`dense::factor`].
 fn factor(n: usize, a: &mut [f64]) -> Result<(), usize> {
-    if n == FREE { dense::factor(FREE, a) } else { dense::factor(n, a) }
+    match a.first_chunk_mut() {
+        Some(a) if n == FREE => factor_free(a),
+        _ => dense::factor(n, a, &mut vec![0.0; n]),
+    }
+}
+
+/// The same of a free body, its loops unrolled.
+fn factor_free(a: &mut [f64; FREE * FREE]) -> Result<(), usize> {
+    for i in 0..FREE {
+        for j in 0..=i {
+            let dot: f64 = (0..j).map(|k| a[i * FREE + k] * a[j * FREE + k]).sum();
+            let rest = a[i * FREE + j] - dot;
+            if i != j {
+                a[i * FREE + j] = rest / a[j * FREE + j];
+            } else if rest > 0.0 && rest.is_finite() {
+                a[i * FREE + i] = rest.sqrt();
+            } else {
+                return Err(i);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Rows and columns of the entries of a Delassus block.
@@ -694,22 +715,24 @@ fn solve_rows(n: usize, l: &[f64], rows: &mut [f64], beside: &mut Vec<[f64; 4]>)
     }
 }
 
-/// The same with a free body, in the same order of operations as [`solve`].
+/// [`solve`] of the rows of a contact with a free body, side by side and in the same order of operations.
 fn solve_free(l: &[f64; FREE * FREE], rows: &mut [[f64; FREE]; 3]) {
+    // A fourth row that is zero fills a vector register.
     let mut x: [[f64; 4]; FREE] =
         std::array::from_fn(|i| std::array::from_fn(|r| if r < 3 { rows[r][i] } else { 0.0 }));
     for i in 0..FREE {
         let mut dot = [0.0; 4];
         for k in 0..i {
-            (0..4).for_each(|r| dot[r] = l[i * FREE + k].mul_add(x[k][r], dot[r]));
+            (0..4).for_each(|r| dot[r] += l[i * FREE + k] * x[k][r]);
         }
-        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) * l[i * FREE + i]);
+        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) / l[i * FREE + i]);
     }
     for i in (0..FREE).rev() {
-        (0..4).for_each(|r| x[i][r] *= l[i * FREE + i]);
-        for k in 0..i {
-            (0..4).for_each(|r| x[k][r] = (-x[i][r]).mul_add(l[i * FREE + k], x[k][r]));
+        let mut dot = [0.0; 4];
+        for k in i + 1..FREE {
+            (0..4).for_each(|r| dot[r] += l[k * FREE + i] * x[k][r]);
         }
+        (0..4).for_each(|r| x[i][r] = (x[i][r] - dot[r]) / l[i * FREE + i]);
     }
     for (r, row) in rows.iter_mut().enumerate() {
         *row = std::array::from_fn(|i| x[i][r]);
@@ -725,14 +748,30 @@ fn weigh_free(l: &[f64; FREE * FREE], j: &[[f64; FREE]; 3], g: &mut [f64; 6]) {
         for k in 0..i {
             (0..4).for_each(|r| own[r] -= l[i * FREE + k] * x[k][r]);
         }
-        x[i] = own.map(|x| x * l[i * FREE + i]);
+        let inverse = 1.0 / l[i * FREE + i];
+        x[i] = own.map(|x| x * inverse);
     }
     for (g, (a, b)) in g.iter_mut().zip(ENTRIES) {
         *g += x.iter().map(|x| x[a] * x[b]).sum::<f64>();
     }
 }
 
-/// As [`dense::solve`]; of a free body the compiler is to know the size.
+/// As [`dense::solve`].
 pub(super) fn solve(n: usize, l: &[f64], x: &mut [f64]) {
-    if n == FREE { dense::solve(FREE, l, x) } else { dense::solve(n, l, x) }
+    match (l.first_chunk(), x.first_chunk_mut()) {
+        (Some(l), Some(x)) if n == FREE => solve_one_free(l, x),
+        _ => dense::solve(n, l, x),
+    }
+}
+
+/// The same of a free body, its loops unrolled.
+fn solve_one_free(l: &[f64; FREE * FREE], x: &mut [f64; FREE]) {
+    for i in 0..FREE {
+        let dot: f64 = (0..i).map(|k| l[i * FREE + k] * x[k]).sum();
+        x[i] = (x[i] - dot) / l[i * FREE + i];
+    }
+    for i in (0..FREE).rev() {
+        let dot: f64 = (i + 1..FREE).map(|k| l[k * FREE + i] * x[k]).sum();
+        x[i] = (x[i] - dot) / l[i * FREE + i];
+    }
 }

@@ -112,11 +112,7 @@ impl ContactProblem {
                 let (a, n) = (of.factor().reduced(), of.touched().len());
                 to.a.extend_from_slice(a);
                 let u = of.factor().last();
-                let lower = |k: usize| match (k / n, k % n) {
-                    (row, column) if column == row => 1.0 / u[k],
-                    (row, column) if column < row => u[column * n + row],
-                    _ => 0.0,
-                };
+                let lower = |k: usize| if k % n <= k / n { u[k % n * n + k / n] } else { 0.0 };
                 to.factor.extend((0..n * n).map(lower));
                 let free: Vec<f64> = of.touched().iter().map(|&i| self.v_free[s.begin + i as usize]).collect();
                 to.b.extend(a.chunks_exact(n.max(1)).map(|row| row.iter().zip(&free).map(|(a, v)| a * v).sum::<f64>()));

@@ -191,7 +191,7 @@ pub struct ContactProblem {
     pub subsystems: Vec<Subsystem>,
     /// Momentum matrix `A` by dense subsystem, row-major blocks, SPD.
     pub a: Vec<f64>,
-    /// Lower Cholesky factors of the blocks of `a`, the inverses of their pivots on the diagonal; what stands above is none's.
+    /// Lower Cholesky factors of the blocks of `a`; what stands above their diagonals is no part of them.
     pub factor: Vec<f64>,
     /// Those of sparse subsystems.
     pub sparse: Vec<SparseOperator>,

@@ -49,8 +49,10 @@ pub(super) struct Cholesky<T> {
     /// By position.
     shapes: Vec<Panel>,
     below: Vec<Below>,
-    /// Row-major; factored: their lower triangles are factors, the inverses of pivots on the diagonal.
+    /// Row-major; factored: their lower triangles are factors.
     diagonal: Vec<T>,
+    /// Inverses of the pivots, by row.
+    inverses: Vec<T>,
     panels: Vec<T>,
 }
 
@@ -68,7 +70,7 @@ impl<T: Scalar> Cholesky<T> {
         let (order, structure) = least_degree(sizes, pairs);
         let mut place = vec![0; order.len()];
         order.iter().enumerate().for_each(|(k, &block)| place[block] = k);
-        let (offsets, _) = begins(sizes.iter().copied());
+        let (offsets, n) = begins(sizes.iter().copied());
         let (squares, n_square) = begins(sizes.iter().map(|s| s * s));
         let (mut shapes, mut below, mut n_panel) = (Vec::with_capacity(order.len()), Vec::new(), 0);
         for (blocks, &own) in structure.iter().zip(&order) {
@@ -91,8 +93,10 @@ impl<T: Scalar> Cholesky<T> {
             list
         };
         let diagonal = zeros(&mut self.diagonal, n_square);
+        let inverses = zeros(&mut self.inverses, n);
         let panels = zeros(&mut self.panels, n_panel);
-        *self = Self { order, place, sizes: sizes.to_vec(), offsets, squares, shapes, below, diagonal, panels };
+        *self =
+            Self { order, place, sizes: sizes.to_vec(), offsets, squares, shapes, below, diagonal, inverses, panels };
     }
 
     /// Sets all values to zero.
@@ -130,12 +134,13 @@ impl<T: Scalar> Cholesky<T> {
             let own = self.order[k];
             let n = self.sizes[own];
             let d = &mut self.diagonal[self.squares[own]..][..n * n];
-            if dense::factor(n, d).is_err() {
+            let inverses = &mut self.inverses[self.offsets[own]..][..n];
+            if dense::factor(n, d, inverses).is_err() {
                 return false;
             }
             let shape = &self.shapes[k];
             let panel = &mut self.panels[shape.begin..][..n * shape.width];
-            substitute(n, d, panel, shape.width);
+            substitute(n, d, inverses, panel, shape.width);
             self.update(k, n);
         }
         true
@@ -170,8 +175,10 @@ impl<T: Scalar> Cholesky<T> {
         let mut own = Vec::new();
         for (shape, &block) in self.shapes.iter().zip(&self.order) {
             let (n, begin) = (self.sizes[block], self.offsets[block]);
-            let d = &self.diagonal[self.squares[block]..];
-            dense::forward(n, d, &mut x[begin..begin + n]);
+            let (d, inverses) = (&self.diagonal[self.squares[block]..], &self.inverses[begin..]);
+            for i in 0..n {
+                x[begin + i] = (x[begin + i] - dot(&d[i * n..][..i], &x[begin..begin + i])) * inverses[i];
+            }
             own.clear();
             own.extend_from_slice(&x[begin..begin + n]);
             for (b, to) in self.below(shape) {
@@ -180,7 +187,7 @@ impl<T: Scalar> Cholesky<T> {
         }
         for (shape, &block) in self.shapes.iter().zip(&self.order).rev() {
             let (n, begin) = (self.sizes[block], self.offsets[block]);
-            let d = &self.diagonal[self.squares[block]..];
+            let (d, inverses) = (&self.diagonal[self.squares[block]..], &self.inverses[begin..]);
             own.clear();
             own.extend_from_slice(&x[begin..begin + n]);
             for (b, from) in self.below(shape) {
@@ -188,7 +195,7 @@ impl<T: Scalar> Cholesky<T> {
             }
             for m in (0..n).rev() {
                 let rest = (m + 1..n).fold(own[m], |rest, i| rest - d[i * n + m] * own[i]);
-                own[m] = rest * d[m * n + m];
+                own[m] = rest * inverses[m];
             }
             x[begin..begin + n].copy_from_slice(&own);
         }
@@ -264,7 +271,7 @@ fn add_product<T: Scalar>(
 }
 
 /// `panel <- L^-1 panel`, `[n, width]`.
-fn substitute<T: Scalar>(n: usize, l: &[T], panel: &mut [T], width: usize) {
+fn substitute<T: Scalar>(n: usize, l: &[T], inverses: &[T], panel: &mut [T], width: usize) {
     for j in 0..n {
         let (above, own) = panel.split_at_mut(j * width);
         let own = &mut own[..width];
@@ -272,7 +279,7 @@ fn substitute<T: Scalar>(n: usize, l: &[T], panel: &mut [T], width: usize) {
             let factor = -l[j * n + m];
             own.iter_mut().zip(row).for_each(|(x, &r)| *x = factor.mul_add(r, *x));
         }
-        own.iter_mut().for_each(|x| *x = *x * l[j * n + j]);
+        own.iter_mut().for_each(|x| *x = *x * inverses[j]);
     }
 }
 

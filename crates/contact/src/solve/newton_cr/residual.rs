@@ -3,7 +3,10 @@
 
 use manyworlds_shaders::Scalar;
 
-use crate::dense::dot;
+/// Sum of products in the order of the kernel: on stacks of very unlike masses the number of steps is a matter of rounding.
+fn dot<T: Scalar>(a: &[T], b: &[T]) -> T {
+    a.iter().zip(b).fold(T::lit(0.0), |sum, (&a, &b)| a.mul_add(b, sum))
+}
 
 /// Solves `M x = b` for a symmetric, positive semidefinite M from zero, with the diagonal preconditioner `p` of `M^-1`,
 /// until `|r|_P` has fallen to `share` of what it was. `note` is told `|r|_P^2` of each iterate; it never rises.

@@ -197,7 +197,9 @@ impl<T: Scalar> IslandState<T> {
                 }
             }
         }
-        self.subsystems.iter_mut().all(|s| dense::factor(s.b.len(), &mut s.factor).is_ok())
+        self.subsystems
+            .iter_mut()
+            .all(|s| dense::factor(s.b.len(), &mut s.factor, &mut vec![T::lit(0.0); s.b.len()]).is_ok())
     }
 
     /// `J_ij v_j` of every slack.
