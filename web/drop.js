@@ -1,6 +1,4 @@
-// What was dropped: files with their paths, those in folders as well, and which of them is the model.
-
-const IS_MODEL = /\.(xml|mjcf|urdf)$/i;
+// What was dropped: files with their paths, those in folders as well.
 
 export async function dropped(transfer) {
   const items = [...transfer.items].filter((item) => item.kind === "file");
@@ -8,12 +6,7 @@ export async function dropped(transfer) {
   const found = items.map((item) => item.webkitGetAsEntry?.() ?? item.getAsFile());
   const files = [];
   for (const one of found) await collect(one, files);
-  const models = files.map(([path]) => path).filter((path) => IS_MODEL.test(path));
-  if (models.length === 0) throw new Error("There is no model in what was dropped: expected a file .xml, .mjcf or .urdf.");
-  // The one least deep in folders; of several there, the first by name.
-  const depth = (path) => path.split("/").length;
-  models.sort((a, b) => depth(a) - depth(b) || (a < b ? -1 : 1));
-  return { files, model: models[0] };
+  return files;
 }
 
 async function collect(one, files) {

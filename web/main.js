@@ -3,6 +3,7 @@
 import { load } from "./simulator.js";
 import { Renderer } from "./renderer.js";
 import { dropped } from "./drop.js";
+import { drawHistory } from "./history.js";
 
 const find = (id) => document.getElementById(id);
 const canvas = find("picture");
@@ -10,7 +11,7 @@ const canvas = find("picture");
 // Longest time of steps between two pictures, ms: where the simulator is slower than real time, time goes slower.
 const MOST = 50;
 
-const page = { paused: false, file: null, behind: 0, before: performance.now() };
+const page = { paused: false, file: null, before: performance.now() };
 // For a browser's console, and for tests.
 window.manyworlds = page;
 
@@ -32,16 +33,24 @@ function guarded(what) {
   }
 }
 
-page.open = () => {
+function solvers() {
   const solver = find("solver").value;
-  const solvers = find("beside").checked && solver !== "pgs" ? [solver, "pgs"] : [solver];
+  return find("beside").checked && solver !== "pgs" ? [solver, "pgs"] : [solver];
+}
+
+page.open = () => {
   const worlds = Number(find("worlds").value);
-  page.simulator.open({ file: page.file, scene: find("scene").value, worlds, solvers });
+  page.simulator.open({ file: page.file, scene: find("scene").value, worlds, solvers: solvers() });
   page.renderer.setCorners(page.simulator.floats(0));
   page.simulator.call("show_contacts", find("contacts").checked ? 1 : 0);
   page.fit();
   page.simulator.call("frame", canvas.width, canvas.height);
-  page.behind = 0;
+  page.report();
+};
+
+// Goes on under other solvers.
+page.change = () => {
+  page.simulator.switch(solvers());
   page.report();
 };
 
@@ -75,6 +84,7 @@ page.report = () => {
     return row;
   });
   find("certificates").replaceChildren(...rows);
+  drawHistory(find("history"), page.simulator.floats(5), certificates.map((c) => c.solver));
   const slow = page.speed !== undefined && !page.paused && page.speed < 0.95 ? `, ${page.speed.toFixed(2)} of real time` : "";
   find("said").textContent = `${time.toFixed(2)} s${slow}`;
 };
@@ -84,15 +94,15 @@ function advance(now) {
   const passed = (now - page.before) / 1000;
   page.before = now;
   if (page.paused) return;
-  const step = page.simulator.wasm.time_step();
-  page.behind += passed;
+  const { wasm } = page.simulator;
+  const step = wasm.time_step();
+  wasm.pass(passed);
   let gone = 0;
   const start = performance.now();
-  while (page.behind >= step) {
+  while (wasm.due()) {
     page.simulator.call("step");
-    page.behind -= step;
     gone += step;
-    if (performance.now() - start > MOST) page.behind = 0;
+    if (performance.now() - start > MOST) wasm.forget();
   }
   if (passed > 0) page.speed = 0.9 * (page.speed ?? 1) + (0.1 * gone) / passed;
 }
@@ -124,7 +134,14 @@ function listen() {
     again();
   });
   find("worlds").addEventListener("input", () => (find("worlds-said").textContent = find("worlds").value));
-  for (const id of ["worlds", "solver", "beside"]) find(id).addEventListener("change", again);
+  find("worlds").addEventListener("change", again);
+  find("solver").addEventListener("change", () => guarded(page.change));
+  find("beside").addEventListener("change", () =>
+    guarded(() => {
+      page.change();
+      page.simulator.call("frame", canvas.width, canvas.height);
+    }),
+  );
   find("contacts").addEventListener("change", () =>
     guarded(() => page.simulator.call("show_contacts", find("contacts").checked ? 1 : 0)),
   );
@@ -138,32 +155,48 @@ function listen() {
   });
   find("reset").addEventListener("click", () => guarded(() => page.simulator.call("reset")));
 
-  let button = null;
+  // What the mouse does: "pull" a body, "turn" or "move" the camera.
+  let drags = null;
+  // The point of the picture under the mouse: x and y from -1 to 1, to the right and upward, and the picture's size.
+  const under = (event) => [
+    (2 * event.offsetX) / canvas.clientWidth - 1,
+    1 - (2 * event.offsetY) / canvas.clientHeight,
+    canvas.width,
+    canvas.height,
+  ];
   canvas.addEventListener("contextmenu", (event) => event.preventDefault());
   canvas.addEventListener("pointerdown", (event) => {
-    button = event.button;
+    drags = "move";
     canvas.setPointerCapture(event.pointerId);
+    if (event.button !== 0) return;
+    mouse("take", ...under(event));
+    drags = page.simulator.wasm.holds() ? "pull" : "turn";
   });
-  canvas.addEventListener("pointerup", () => (button = null));
+  const released = () => {
+    if (drags === "pull") mouse("let_go");
+    drags = null;
+  };
+  canvas.addEventListener("pointerup", released);
+  canvas.addEventListener("pointercancel", released);
   canvas.addEventListener("pointermove", (event) => {
-    if (button === null) return;
     const [x, y] = [event.movementX, event.movementY].map((by) => by / canvas.clientHeight);
-    const move = button === 0 ? [Math.PI * x, -Math.PI * y, 0, 0, 1] : [0, 0, -x, y, 1];
-    guardedMove(move);
+    if (drags === "pull") mouse("drag", ...under(event));
+    if (drags === "turn") mouse("move_camera", Math.PI * x, -Math.PI * y, 0, 0, 1);
+    if (drags === "move") mouse("move_camera", 0, 0, -x, y, 1);
   });
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
-    guardedMove([0, 0, 0, 0, Math.exp(event.deltaY / 1000)]);
+    mouse("move_camera", 0, 0, 0, 0, Math.exp(event.deltaY / 1000));
   });
 
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", async (event) => {
     event.preventDefault();
     try {
-      const { files, model } = await dropped(event.dataTransfer);
+      const files = await dropped(event.dataTransfer);
       page.simulator.wasm.forget_files();
       for (const [path, bytes] of files) page.simulator.addFile(path, bytes);
-      page.file = model;
+      page.file = page.simulator.json("find_model");
       page.paused = false;
       guarded(page.open);
     } catch (problem) {
@@ -172,9 +205,9 @@ function listen() {
   });
 }
 
-function guardedMove(move) {
+function mouse(name, ...numbers) {
   try {
-    page.simulator.call("move_camera", ...move);
+    page.simulator.call(name, ...numbers);
   } catch (problem) {
     tell(problem);
   }
@@ -197,6 +230,8 @@ try {
   const address = new URLSearchParams(location.search);
   fill(find("scene"), known.scenes, address.get("scene") ?? "humanoid");
   fill(find("solver"), known.solvers.map((name) => [name, ""]), address.get("solver") ?? "auto");
+  find("worlds").value = address.get("worlds") ?? "1";
+  find("worlds-said").textContent = find("worlds").value;
   find("beside").checked = address.has("beside");
   find("contacts").checked = address.has("contacts");
   page.paused = address.has("paused");

@@ -44,6 +44,11 @@ class Simulator {
     this.call("open");
   }
 
+  switch(solvers) {
+    this.give(new TextEncoder().encode(JSON.stringify(solvers)));
+    this.call("switch");
+  }
+
   addFile(path, bytes) {
     const name = new TextEncoder().encode(path);
     const both = new Uint8Array(name.length + bytes.length);

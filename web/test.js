@@ -14,9 +14,9 @@ async function until(holds, what) {
   expect(holds(), what);
 }
 
-async function drop(name, text) {
+async function drop(name, contents) {
   const transfer = new DataTransfer();
-  transfer.items.add(new File([text], name));
+  transfer.items.add(new File([contents], name));
   document.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }
 
@@ -24,6 +24,78 @@ async function drop(name, text) {
 function choose(id, value) {
   find(id).value = value;
   find(id).dispatchEvent(new Event("change"));
+}
+
+// An archive of texts, not compressed.
+function zip(files) {
+  const encode = (text) => new TextEncoder().encode(text);
+  const crc = (bytes) => {
+    let sum = ~0;
+    for (const byte of bytes) {
+      sum ^= byte;
+      for (let bit = 0; bit < 8; bit++) sum = (sum >>> 1) ^ (sum & 1 ? 0xedb88320 : 0);
+    }
+    return ~sum;
+  };
+  // Numbers of two and of four bytes.
+  const record = (...fields) =>
+    new Uint8Array(fields.flatMap(([bytes, value]) => [...Array(bytes).keys()].map((i) => (value >>> (8 * i)) & 255)));
+  const [local, central] = [[], []];
+  let offset = 0;
+  for (const [path, text] of Object.entries(files)) {
+    const [name, bytes] = [encode(path), encode(text)];
+    const sizes = [[4, crc(bytes)], [4, bytes.length], [4, bytes.length], [2, name.length], [2, 0]];
+    const stored = [[2, 20], [2, 0], [2, 0], [2, 0], [2, 33]];
+    local.push(record([4, 0x04034b50], ...stored, ...sizes), name, bytes);
+    central.push(record([4, 0x02014b50], [2, 20], ...stored, ...sizes, [2, 0], [2, 0], [2, 0], [4, 0], [4, offset]), name);
+    offset += 30 + name.length + bytes.length;
+  }
+  const length = central.reduce((sum, part) => sum + part.length, 0);
+  const n = Object.keys(files).length;
+  const end = record([4, 0x06054b50], [2, 0], [2, 0], [2, n], [2, n], [4, length], [4, offset], [2, 0]);
+  return new Blob([...local, ...central, end]);
+}
+
+// A pointer's event at a point of the page.
+function pointer(kind, x, y) {
+  const event = new PointerEvent(kind, { clientX: x, clientY: y, pointerId: 1, button: 0, bubbles: true });
+  find("picture").dispatchEvent(event);
+}
+
+// Where the one body of a scene is: of the first solid thing drawn, the last column of its place, m.
+function place() {
+  page.draw();
+  const [runs, instances] = [page.simulator.runs(), page.simulator.floats(3)];
+  let first = 0;
+  for (let i = 0; i < runs.length; i += 4) {
+    if (runs[i + 3] === 1) return [3, 7, 11].map((at) => instances[20 * first + at]);
+    first += runs[i + 2];
+  }
+  throw new Error("nothing solid is drawn");
+}
+
+// The body in the middle of the picture follows the mouse upward, and falls when it is let go.
+function pull() {
+  choose("scene", "free-box");
+  page.paused = true;
+  const { clientWidth: width, clientHeight: height } = find("picture");
+  // From so far off that the mouse has room.
+  page.simulator.call("move_camera", 0, 0, 0, 0, 3);
+  const start = place();
+  // The pointer of a test is none that the browser knows.
+  find("picture").setPointerCapture = () => {};
+  pointer("pointerdown", width / 2, height / 2);
+  expect(page.simulator.wasm.holds() === 1, "a body under the mouse");
+  pointer("pointermove", width / 2, height / 5);
+  for (let i = 0; i < 200; i++) page.simulator.call("step");
+  const pulled = place();
+  expect(pulled[2] > start[2] + 0.1, `a body that follows the mouse: ${start} ${pulled}`);
+  pointer("pointerup", width / 2, height / 5);
+  for (let i = 0; i < 60; i++) page.simulator.call("step");
+  expect(place()[2] < pulled[2] - 0.1, "a body that falls when let go");
+  pointer("pointerdown", width - 2, 2);
+  expect(page.simulator.wasm.holds() === 0, "no body in the sky");
+  pointer("pointerup", width - 2, 2);
 }
 
 // Simulated seconds a second of steps alone, once contacts are there.
@@ -60,6 +132,17 @@ async function run() {
   expect(auto.residual < 1e-6 && pgs.residual > 100 * auto.residual, `auto far below pgs: ${auto.residual} ${pgs.residual}`);
   await picture("beside");
   find("beside").checked = false;
+  find("beside").dispatchEvent(new Event("change"));
+  choose("solver", "pgs");
+  for (let i = 0; i < 20; i++) page.simulator.call("step");
+  page.report();
+  // Of the first solver: two numbers are kept a step.
+  const history = [...page.simulator.floats(5)].filter((_, i) => i % 2 === 0);
+  const gap = history.findLastIndex(Number.isNaN);
+  expect(gap > 0 && history.at(-1) > 100 * auto.residual, `residuals of pgs after a switch: ${history}`);
+  expect(history.slice(0, gap).some((residual) => residual < 1e-6), `those of auto before it: ${history}`);
+  choose("solver", "auto");
+  pull();
 
   const ball =
     '<mujoco model="ball"><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/>' +
@@ -67,8 +150,16 @@ async function run() {
   await drop("ball.xml", ball);
   await until(() => page.file === "ball.xml" && time() > 0, "a dropped file that is stepped");
   expect(find("problem").hidden, "no problem");
+  const mesh = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+  const solid = '<mujoco><asset><mesh name="m" file="parts/m.obj"/></asset><worldbody><body><freejoint/>' +
+    '<geom type="mesh" mesh="m"/></body></worldbody></mujoco>';
+  await drop("robot.zip", zip({ "robot/parts/m.obj": mesh, "robot/robot.xml": solid }));
+  await until(() => page.file === "robot/robot.xml" && time() > 0, "an archive that is stepped");
+  await drop("bad.zip", "no archive");
+  await until(() => !find("problem").hidden, "a bad archive that is reported");
+  expect(/bad\.zip/.test(find("problem").textContent), "the archive's name");
   await drop("bad.urdf", '<robot name="r">\n<link name="a"/>\n<joint name="j" type="wheel">\n</joint></robot>');
-  await until(() => !find("problem").hidden, "a bad file that is reported");
+  await until(() => /bad\.urdf/.test(find("problem").textContent), "a bad file that is reported");
   expect(/bad\.urdf:3/.test(find("problem").textContent), "the file and the line of what is wrong");
 
   choose("scene", "soft-pinch");

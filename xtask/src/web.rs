@@ -27,7 +27,7 @@ pub(crate) struct WebArgs {
 
 const TARGET: &str = "wasm32-unknown-unknown";
 /// What a page is made of, beside the wasm.
-const FILES: [&str; 6] = ["index.html", "style.css", "main.js", "simulator.js", "renderer.js", "drop.js"];
+const FILES: [&str; 7] = ["index.html", "style.css", "main.js", "simulator.js", "renderer.js", "drop.js", "history.js"];
 const TEST: &str = "test.js";
 /// Side of the squares of pixels whose means are compared, and their largest mean difference, of 255.
 const SQUARE: usize = 8;

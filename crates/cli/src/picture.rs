@@ -1,10 +1,9 @@
 //! What pictures show of a batch: where the bodies of a world are, and its contacts.
 
-use manyworlds::kinematics::motions_with;
-use manyworlds::model::{Pose, Quat, Vec3};
-use manyworlds::{Batch, ContactReport, FieldId, Model};
+use manyworlds::model::Vec3;
+use manyworlds::{Batch, ContactReport, Model};
 use manyworlds_render::{Arrow, Placed, Size};
-use nalgebra::Quaternion;
+use manyworlds_view::placed;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -18,29 +17,8 @@ pub(crate) struct Moment {
 
 /// How a world of a batch is now.
 pub(crate) fn moment(batch: &mut Batch, world: usize, model: &Model, contacts: bool) -> Result<Moment, Failure> {
-    let state = batch.state(world)?;
-    let mut numbers = vec![0.0; 7 * model.mocaps.len() * batch.len()];
-    if !model.mocaps.is_empty() {
-        batch.read(0, FieldId::Mocap, &mut numbers)?;
-    }
-    let own = numbers.chunks_exact(7).skip(world * model.mocaps.len());
-    let mocap: Vec<Pose> = own.take(model.mocaps.len()).map(pose).collect();
     let contacts = if contacts { batch.inspect(world)?.contacts } else { Vec::new() };
-    Ok(Moment { placed: placed(model, state.q, &mocap), contacts })
-}
-
-/// Where everything of a model is in a position.
-pub(crate) fn placed(model: &Model, q: Vec<f64>, mocap: &[Pose]) -> Placed {
-    let mut bodies = Vec::new();
-    motions_with(model, &q, &vec![0.0; model.n_v], mocap, &mut bodies);
-    Placed { poses: bodies.iter().map(|body| body.pose).collect(), q }
-}
-
-/// Of position and quaternion; one of no length is no rotation, as in a step.
-fn pose(numbers: &[f64]) -> Pose {
-    let quaternion = Quaternion::new(numbers[3], numbers[4], numbers[5], numbers[6]);
-    let turn = Quat::try_new(quaternion, 1e-14).unwrap_or_else(Quat::identity);
-    Pose::from_parts([numbers[0], numbers[1], numbers[2]].into(), turn)
+    Ok(Moment { placed: placed(batch, world, model)?, contacts })
 }
 
 /// Memory that the pictures of a film may take, B.

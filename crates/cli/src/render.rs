@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use manyworlds::{Batch, Model};
 use manyworlds_render::{Format, Picture, Placed, RenderError, Renderer, Scene, Size, Viewpoint};
+use manyworlds_view::placed_at;
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::curve;
 use crate::failure::Failure;
 use crate::output;
-use crate::picture::{self, ArrowScale, Moment, moment, placed};
+use crate::picture::{self, ArrowScale, Moment, moment};
 use crate::state::Start;
 
 /// Options of `render`.
@@ -78,7 +79,7 @@ pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
     let curve = curve::of_scene(&args.model.model, args.state.as_ref(), &args.run, &model, &start)?;
     let settings = args.run.for_the_way(&args.model.model);
     let h = settings.dt.unwrap_or(model.options.timestep);
-    let initial = || placed(&model, model.initial_q(), &[]);
+    let initial = || placed_at(&model, model.initial_q(), &[]);
     let viewpoint = args.camera.as_ref().map(|name| Viewpoint::find(&model, name, &initial())).transpose()?;
     // Before the steps, which may take long: there may be no adapter.
     let mut renderer = Renderer::open(Scene::new(&model), args.size)?;

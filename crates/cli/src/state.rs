@@ -88,7 +88,7 @@ impl State {
 }
 
 /// A complete state of one world, what acts on it, and the poses of its mocap bodies, one behind the other.
-pub(crate) struct Start(pub(crate) manyworlds::State, Vec<f64>);
+pub(crate) struct Start(pub(crate) manyworlds::State, pub(crate) Vec<f64>);
 
 impl Start {
     /// The file's parts, then the keyframe's, then the model's initial position and zeros.

@@ -2,4 +2,4 @@
 
 pub mod files;
 pub mod page;
-pub mod worlds;
+pub mod scene;

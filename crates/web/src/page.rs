@@ -6,18 +6,23 @@ use std::cell::RefCell;
 
 use manyworlds::scenes;
 use manyworlds_render::{Display, Size};
+use manyworlds_view::{Certificate, Pace};
 use serde::{Deserialize, Serialize};
 
 use crate::files::Files;
-use crate::worlds::{Certificate, Worlds};
+use crate::scene::Shown;
 
 #[derive(Default)]
 struct Page {
     /// What the page hands over next.
     input: Vec<u8>,
     files: Files,
-    worlds: Option<Worlds>,
+    shown: Option<Shown>,
+    pace: Pace,
+    /// Whether the last press of the mouse took hold of a body.
+    holds: bool,
     corners: Vec<f32>,
+    history: Vec<f32>,
     display: Display,
 }
 
@@ -60,8 +65,8 @@ impl Page {
         String::from_utf8(std::mem::take(&mut self.input)).map_err(|_| "not a text".to_owned())
     }
 
-    fn worlds(&mut self) -> Result<&mut Worlds, String> {
-        self.worlds.as_mut().ok_or_else(|| "nothing is open".to_owned())
+    fn shown(&mut self) -> Result<&mut Shown, String> {
+        self.shown.as_mut().ok_or_else(|| "nothing is open".to_owned())
     }
 
     fn open(&mut self) -> Result<(), String> {
@@ -69,18 +74,20 @@ impl Page {
         if !(1..=MOST).contains(&opening.worlds) || opening.solvers.is_empty() {
             return Err(format!("expected 1 to {MOST} worlds and at least one solver"));
         }
-        let worlds = match &opening.file {
-            Some(path) => Worlds::of_model(self.files.load(path)?, opening.worlds, &opening.solvers)?,
-            None => Worlds::of_scene(&opening.scene, opening.worlds, &opening.solvers)?,
+        let shown = match &opening.file {
+            Some(path) => Shown::of_model(self.files.load(path)?, opening.worlds, &opening.solvers)?,
+            None => Shown::of_scene(&opening.scene, opening.worlds, &opening.solvers)?,
         };
-        self.corners = worlds.corners();
-        self.worlds = Some(worlds);
+        self.corners = shown.corners();
+        self.shown = Some(shown);
+        self.pace.forget();
         Ok(())
     }
 
     fn report(&mut self) -> Result<(), String> {
-        let worlds = self.worlds()?;
-        let report = Report { time: worlds.time(), certificates: worlds.certificates()? };
+        let shown = self.shown()?;
+        let report = Report { time: shown.worlds().time(), certificates: shown.certificates()? };
+        self.history = shown.history();
         say(&report)
     }
 }
@@ -142,13 +149,86 @@ pub extern "C" fn forget_files() {
     PAGE.with_borrow_mut(|page| page.files.clear());
 }
 
-/// Takes a dropped file from [`input`]: so many bytes are its path, the rest is what it holds.
+/// Takes a dropped file from [`input`]: so many bytes are its path, the rest is what it holds. Of a .zip, all that is in it.
 #[unsafe(no_mangle)]
 pub extern "C" fn add_file(path_len: usize) -> u32 {
     done(|page| {
         let mut input = std::mem::take(&mut page.input);
         let bytes = input.split_off(path_len.min(input.len()));
-        page.files.add(&String::from_utf8_lossy(&input), bytes);
+        page.files.add(&String::from_utf8_lossy(&input), bytes)
+    })
+}
+
+/// The model among the files that were dropped, as JSON in [`text`].
+#[unsafe(no_mangle)]
+pub extern "C" fn find_model() -> u32 {
+    done(|page| say(&page.files.model()?))
+}
+
+/// Goes on under the solvers that [`input`] says as JSON: `["auto", "pgs"]`.
+#[unsafe(no_mangle)]
+pub extern "C" fn switch() -> u32 {
+    done(|page| {
+        let solvers: Vec<String> = serde_json::from_str(&page.input()?).map_err(|e| e.to_string())?;
+        if solvers.is_empty() {
+            return Err("expected at least one solver".to_owned());
+        }
+        page.shown()?.switch(&solvers)
+    })
+}
+
+/// So much time passed, s: some steps may be due.
+#[unsafe(no_mangle)]
+pub extern "C" fn pass(seconds: f64) {
+    PAGE.with_borrow_mut(|page| page.pace.pass(seconds));
+}
+
+/// Whether a step is due; it then counts as taken.
+#[unsafe(no_mangle)]
+pub extern "C" fn due() -> u32 {
+    PAGE.with_borrow_mut(|page| {
+        let step = page.shown.as_ref().map_or(f64::INFINITY, Shown::time_step);
+        u32::from(page.pace.due(step))
+    })
+}
+
+/// No step is due: the machine is slower than real time.
+#[unsafe(no_mangle)]
+pub extern "C" fn forget() {
+    PAGE.with_borrow_mut(|page| page.pace.forget());
+}
+
+/// Takes hold of the body under a point of the picture (x and y from -1 to 1, to the right and upward), if there is one
+/// that moves; [`holds`] then says whether there was.
+#[unsafe(no_mangle)]
+pub extern "C" fn take(x: f64, y: f64, width: u32, height: u32) -> u32 {
+    done(|page| {
+        page.holds = page.shown()?.take([x, y], Size { width: width.max(1), height: height.max(1) })?;
+        Ok(())
+    })
+}
+
+/// Whether [`take`] took hold of a body.
+#[unsafe(no_mangle)]
+pub extern "C" fn holds() -> u32 {
+    PAGE.with_borrow(|page| u32::from(page.holds))
+}
+
+/// Pulls what is held to a point of the picture.
+#[unsafe(no_mangle)]
+pub extern "C" fn drag(x: f64, y: f64, width: u32, height: u32) -> u32 {
+    done(|page| {
+        page.shown()?.drag([x, y], Size { width: width.max(1), height: height.max(1) });
+        Ok(())
+    })
+}
+
+/// Lets go of what is held.
+#[unsafe(no_mangle)]
+pub extern "C" fn let_go() -> u32 {
+    done(|page| {
+        page.holds = false;
+        page.shown()?.worlds().let_go();
         Ok(())
     })
 }
@@ -162,19 +242,19 @@ pub extern "C" fn open() -> u32 {
 /// Back to the start.
 #[unsafe(no_mangle)]
 pub extern "C" fn reset() -> u32 {
-    done(|page| page.worlds()?.reset())
+    done(|page| page.shown()?.restart())
 }
 
 /// One step.
 #[unsafe(no_mangle)]
 pub extern "C" fn step() -> u32 {
-    done(|page| page.worlds()?.step())
+    done(|page| page.shown()?.step())
 }
 
 /// Time step, s; 0 where nothing is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn time_step() -> f64 {
-    PAGE.with_borrow(|page| page.worlds.as_ref().map_or(0.0, Worlds::time_step))
+    PAGE.with_borrow(|page| page.shown.as_ref().map_or(0.0, Shown::time_step))
 }
 
 /// Time and certificates, as JSON in [`text`].
@@ -187,7 +267,7 @@ pub extern "C" fn report() -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn show_contacts(on: u32) -> u32 {
     done(|page| {
-        page.worlds()?.arrows = on != 0;
+        page.shown()?.arrows = on != 0;
         Ok(())
     })
 }
@@ -195,14 +275,14 @@ pub extern "C" fn show_contacts(on: u32) -> u32 {
 /// Looks at everything that moves, in a picture of this size.
 #[unsafe(no_mangle)]
 pub extern "C" fn frame(width: u32, height: u32) -> u32 {
-    done(|page| page.worlds()?.frame(Size { width: width.max(1), height: height.max(1) }))
+    done(|page| page.shown()?.frame(Size { width: width.max(1), height: height.max(1) }))
 }
 
 /// Moves the camera: turned (rad), panned (parts of the picture's height), and its distance by a factor.
 #[unsafe(no_mangle)]
 pub extern "C" fn move_camera(turn: f64, lift: f64, right: f64, up: f64, distance: f64) -> u32 {
     done(|page| {
-        let camera = page.worlds()?.camera();
+        let camera = page.shown()?.camera();
         *camera = camera.orbited(turn, lift).panned(right, up).zoomed(distance);
         Ok(())
     })
@@ -213,12 +293,13 @@ pub extern "C" fn move_camera(turn: f64, lift: f64, right: f64, up: f64, distanc
 pub extern "C" fn display(width: u32, height: u32) -> u32 {
     done(|page| {
         let size = Size { width: width.max(1), height: height.max(1) };
-        page.display = page.worlds()?.display(size)?;
+        page.display = page.shown()?.display(size)?;
         Ok(())
     })
 }
 
-/// Where numbers of the picture begin: 0 corners of meshes, 1 of soft bodies, 2 runs, 3 instances, 4 the view.
+/// Where numbers of the picture begin: 0 corners of meshes, 1 of soft bodies, 2 runs, 3 instances, 4 the view, 5
+/// residuals of the last steps under the first two solvers, N s, as [`report`] found them.
 #[unsafe(no_mangle)]
 pub extern "C" fn numbers(which: u32) -> *const u8 {
     PAGE.with_borrow(|page| match which {
@@ -226,7 +307,8 @@ pub extern "C" fn numbers(which: u32) -> *const u8 {
         1 => page.display.soft.as_ptr().cast(),
         2 => page.display.runs.as_ptr().cast(),
         3 => page.display.instances.as_ptr().cast(),
-        _ => page.display.view.as_ptr().cast(),
+        4 => page.display.view.as_ptr().cast(),
+        _ => page.history.as_ptr().cast(),
     })
 }
 
@@ -238,7 +320,8 @@ pub extern "C" fn count(which: u32) -> usize {
         1 => page.display.soft.len(),
         2 => page.display.runs.len(),
         3 => page.display.instances.len(),
-        _ => page.display.view.len(),
+        4 => page.display.view.len(),
+        _ => page.history.len(),
     })
 }
 

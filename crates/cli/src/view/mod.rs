@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use manyworlds_render::{Camera, Format, Renderer, Scene, Size, Viewpoint};
+use manyworlds_view::Worlds;
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
@@ -11,14 +12,11 @@ use crate::failure::Failure;
 use crate::output;
 use crate::picture::{self, ArrowScale, Moment};
 
-// Pushing needs a mouse, and its test does not.
-#[cfg(any(feature = "window", test))]
-mod push;
 mod simulation;
 #[cfg(feature = "window")]
 mod window;
 
-use simulation::Simulation;
+use simulation::{initial, moments, worlds};
 
 /// Options of `view`.
 #[derive(Args)]
@@ -31,8 +29,8 @@ Where the program was built with a window (cargo run --release --features window
 window opens. Else, and with --out, a film is written: an .mp4 where the program ffmpeg is there, a .gif elsewhere.
 
 In the window: drag a body to push it by a spring, drag beside it to turn the camera, with the right button to move it; the
-wheel goes nearer and away. Space pauses, the right arrow takes one step, + and - change the speed, C shows contacts, R starts
-again, Escape ends. The title has the certificate of the last step and the times of its longest stages.")]
+wheel goes nearer and away. Space pauses, the right arrow takes one step, + and - change the speed, C shows contacts, S goes
+on under the next solver, R starts again, Escape ends. The title has the certificate of the last step and the times of its longest stages.")]
 pub(crate) struct ViewArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -91,9 +89,12 @@ pub(crate) fn view(args: &ViewArgs) -> Result<(), Failure> {
         return Err(Failure::Input(format!("--seconds {}: expected a finite time, 0 or more", args.seconds)));
     }
     let film = args.out.as_ref().map(|path| (path.clone(), Format::of(path)));
-    let simulation = Simulation::new(&args.model, &args.run, args.state.as_ref(), args.worlds, args.controls)?;
-    let viewpoint =
-        args.camera.as_ref().map(|name| Viewpoint::find(&simulation.model, name, &simulation.initial())).transpose()?;
+    let simulation = worlds(&args.model, &args.run, args.state.as_ref(), args.worlds, args.controls)?;
+    let viewpoint = args
+        .camera
+        .as_ref()
+        .map(|name| Viewpoint::find(simulation.model(), name, &initial(&simulation)))
+        .transpose()?;
     match film {
         Some((path, format)) => {
             let format = format?;
@@ -108,7 +109,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<(), Failure> {
 
 /// A window, or a film beside it and the reason why there is none.
 #[cfg(feature = "window")]
-fn open(args: &ViewArgs, simulation: Simulation, viewpoint: Option<Viewpoint>) -> Result<(), Failure> {
+fn open(args: &ViewArgs, simulation: Worlds, viewpoint: Option<Viewpoint>) -> Result<(), Failure> {
     match window::events() {
         Ok(events) => window::run(events, args, simulation, viewpoint),
         Err(reason) => record_here(args, simulation, viewpoint, format!("No window: {reason}.")),
@@ -117,18 +118,13 @@ fn open(args: &ViewArgs, simulation: Simulation, viewpoint: Option<Viewpoint>) -
 
 /// A film, and how to have a window.
 #[cfg(not(feature = "window"))]
-fn open(args: &ViewArgs, simulation: Simulation, viewpoint: Option<Viewpoint>) -> Result<(), Failure> {
+fn open(args: &ViewArgs, simulation: Worlds, viewpoint: Option<Viewpoint>) -> Result<(), Failure> {
     let why = "For a window, build with one: cargo run --release --features window -- view".to_owned();
     record_here(args, simulation, viewpoint, format!("{why} {}", args.model.model))
 }
 
 /// A film in the current directory, of the model's name.
-fn record_here(
-    args: &ViewArgs,
-    simulation: Simulation,
-    viewpoint: Option<Viewpoint>,
-    why: String,
-) -> Result<(), Failure> {
+fn record_here(args: &ViewArgs, simulation: Worlds, viewpoint: Option<Viewpoint>, why: String) -> Result<(), Failure> {
     let format = Format::of_films();
     let stem = Path::new(&args.model.model).file_stem().unwrap_or_default();
     let path = Path::new(stem).with_extension(format.extension());
@@ -138,13 +134,13 @@ fn record_here(
 /// Writes a film.
 fn record(
     args: &ViewArgs,
-    mut simulation: Simulation,
+    mut simulation: Worlds,
     viewpoint: Option<Viewpoint>,
     path: &Path,
     format: Format,
     why: String,
 ) -> Result<(), Failure> {
-    let mut renderer = Renderer::open(Scene::new(&simulation.model), args.size)?;
+    let mut renderer = Renderer::open(Scene::new(simulation.model()), args.size)?;
     let n = (args.seconds / format.interval()) as usize + 1;
     picture::fits("--seconds", &args.seconds.to_string(), n as u64, args.size)?;
     let mut film: Vec<Vec<Moment>> = Vec::new();
@@ -153,7 +149,7 @@ fn record(
         while simulation.time() < picture as f64 * format.interval() - 1e-9 {
             simulation.step()?;
         }
-        film.push(simulation.moments(args.contacts)?);
+        film.push(moments(&mut simulation, args.contacts)?);
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -173,7 +169,7 @@ fn record(
     let file = path.display().to_string();
     let look = format!("Look at {file} with a film player or a browser: xdg-open {file}. {why}");
     let report = Report {
-        model: simulation.model.name.clone(),
+        model: simulation.model().name.clone(),
         worlds: args.worlds,
         pictures: pictures.len(),
         time: simulation.time(),
@@ -192,11 +188,12 @@ fn seen(viewpoint: Option<&Viewpoint>, moments: &[Moment], framed: &Camera) -> C
 
 /// What is drawn of worlds.
 fn drawn(
-    simulation: &Simulation,
+    simulation: &Worlds,
     moments: &[Moment],
     scale: Option<&ArrowScale>,
 ) -> (Vec<manyworlds_render::Placed>, Vec<manyworlds_render::Arrow>) {
-    let arrows = scale.map(|scale| moments.iter().flat_map(|moment| scale.arrows(&simulation.model, moment)).collect());
+    let arrows =
+        scale.map(|scale| moments.iter().flat_map(|moment| scale.arrows(simulation.model(), moment)).collect());
     (moments.iter().map(|moment| moment.placed.clone()).collect(), arrows.unwrap_or_default())
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use manyworlds::GpuDevice;
 use manyworlds::model::Vec3;
 use manyworlds::wgpu;
-use manyworlds::{FieldId, GpuDevice, Summary};
-use manyworlds_render::{Arrow, Camera, Renderer, Scene, Size, Viewpoint};
+use manyworlds_render::{Camera, Renderer, Scene, Size, Viewpoint};
+use manyworlds_view::{Pace, Worlds};
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::{ElementState, KeyEvent, MouseButton, MouseScrollDelta, WindowEvent};
@@ -14,9 +15,7 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop};
 use winit::keyboard::{Key, NamedKey};
 use winit::window::{Window, WindowId};
 
-use super::push::Push;
-use super::simulation::Simulation;
-use super::{ViewArgs, drawn, seen};
+use super::{ViewArgs, drawn, moments, seen};
 use crate::failure::Failure;
 use crate::picture::{ArrowScale, Moment};
 
@@ -41,7 +40,7 @@ pub(super) fn events() -> Result<EventLoop<()>, String> {
 pub(super) fn run(
     events: EventLoop<()>,
     args: &ViewArgs,
-    simulation: Simulation,
+    simulation: Worlds,
     viewpoint: Option<Viewpoint>,
 ) -> Result<(), Failure> {
     let mut viewer = Viewer {
@@ -54,8 +53,7 @@ pub(super) fn run(
         contacts: args.contacts,
         scale: None,
         paused: args.paused,
-        speed: 1.0,
-        behind: 0.0,
+        pace: Pace::default(),
         before: Instant::now(),
         cursor: [0.0; 2],
         drag: None,
@@ -64,7 +62,7 @@ pub(super) fn run(
         moments: Vec::new(),
         failure: None,
     };
-    viewer.simulation.batch.time_stages(true);
+    viewer.simulation.batches()[0].1.time_stages(true);
     events.run_app(&mut viewer).map_err(|error| Failure::Input(format!("the window: {error}")))?;
     viewer.failure.map_or(Ok(()), Err)
 }
@@ -72,7 +70,7 @@ pub(super) fn run(
 /// A window and what is shown in it.
 struct Viewer<'a> {
     args: &'a ViewArgs,
-    simulation: Simulation,
+    simulation: Worlds,
     /// The camera of the file that is seen through, until the mouse takes over.
     viewpoint: Option<Viewpoint>,
     shown: Option<Shown>,
@@ -83,10 +81,7 @@ struct Viewer<'a> {
     /// What arrows stand for, once there was a contact.
     scale: Option<ArrowScale>,
     paused: bool,
-    /// Simulated seconds a second.
-    speed: f64,
-    /// Time that is still to be simulated, s.
-    behind: f64,
+    pace: Pace,
     before: Instant,
     /// Where the mouse is: x and y from -1 to 1, to the right and upward.
     cursor: [f64; 2],
@@ -103,8 +98,8 @@ struct Viewer<'a> {
 enum Drag {
     Orbit,
     Pan,
-    /// Of a body of a world.
-    Push(usize, Push),
+    /// Of a body.
+    Pull,
 }
 
 /// A window that is drawn on.
@@ -117,10 +112,10 @@ struct Shown {
 }
 
 impl Shown {
-    fn open(events: &ActiveEventLoop, simulation: &Simulation, size: Size) -> Result<Self, Failure> {
+    fn open(events: &ActiveEventLoop, simulation: &Worlds, size: Size) -> Result<Self, Failure> {
         let failed = |error: &dyn std::fmt::Display| Failure::Input(format!("the window: {error}"));
         let attributes = Window::default_attributes()
-            .with_title(simulation.model.name.clone())
+            .with_title(simulation.model().name.clone())
             .with_inner_size(PhysicalSize::new(size.width, size.height));
         let window = Arc::new(events.create_window(attributes).map_err(|e| failed(&e))?);
         let mut descriptor = wgpu::InstanceDescriptor::new_with_display_handle(Box::new(events.owned_display_handle()));
@@ -149,7 +144,7 @@ impl Shown {
         let device = GpuDevice::from_existing(device, queue);
         let size = Size { width: configuration.width, height: configuration.height };
         let renderer =
-            Renderer::with_format(Arc::clone(&device), Scene::new(&simulation.model), size, configuration.format)?;
+            Renderer::with_format(Arc::clone(&device), Scene::new(simulation.model()), size, configuration.format)?;
         Ok(Self { window, surface, configuration, device, renderer })
     }
 
@@ -177,33 +172,19 @@ impl Viewer<'_> {
         if self.paused {
             return Ok(());
         }
-        self.behind += passed * self.speed;
-        while self.behind >= self.simulation.h {
-            self.step()?;
-            self.behind -= self.simulation.h;
+        self.pace.pass(passed);
+        while self.pace.due(self.simulation.time_step()) {
+            self.simulation.step()?;
             if now.elapsed() > MOST {
-                self.behind = 0.0;
+                self.pace.forget();
             }
         }
         Ok(())
     }
 
-    fn step(&mut self) -> Result<(), Failure> {
-        let simulation = &mut self.simulation;
-        let n_v = simulation.model.n_v;
-        let mut tau = simulation.start.0.tau.repeat(simulation.shifts.len());
-        if let Some(Drag::Push(world, mut push)) = self.drag {
-            push.to -= simulation.shifts[world];
-            let state = simulation.batch.state(world)?;
-            push.add_force(&simulation.model, &state, &mut tau[world * n_v..(world + 1) * n_v]);
-        }
-        simulation.batch.write(0, FieldId::Force, &tau)?;
-        simulation.step()
-    }
-
     fn draw(&mut self) -> Result<(), Failure> {
         let Some(shown) = &mut self.shown else { return Ok(()) };
-        self.moments = self.simulation.moments(self.contacts)?;
+        self.moments = moments(&mut self.simulation, self.contacts)?;
         if !std::mem::replace(&mut self.framed, true) {
             let all: Vec<_> = self.moments.iter().map(|moment| &moment.placed).collect();
             self.camera = shown.renderer.frame(&all, self.viewpoint.is_none());
@@ -213,11 +194,7 @@ impl Viewer<'_> {
         }
         let camera = seen(self.viewpoint.as_ref(), &self.moments, &self.camera);
         let (placed, mut arrows) = drawn(&self.simulation, &self.moments, self.scale.as_ref());
-        if let Some(Drag::Push(world, push)) = self.drag {
-            let from = push.held(&placed[world]);
-            let radius = 0.006 * self.camera.radius;
-            arrows.push(Arrow { from, way: push.to - from, radius, colour: [0x30, 0x30, 0x30] });
-        }
+        arrows.extend(self.simulation.spring(&placed, self.camera.radius));
         let texture = match shown.surface.get_current_texture() {
             wgpu::CurrentSurfaceTexture::Success(texture) | wgpu::CurrentSurfaceTexture::Suboptimal(texture) => texture,
             wgpu::CurrentSurfaceTexture::Outdated => return shown.resize(shown.window.inner_size()),
@@ -239,21 +216,25 @@ impl Viewer<'_> {
     /// Time, certificate and the longest stages.
     fn title(&mut self) -> Result<String, Failure> {
         self.titled = Instant::now();
-        let certificate = self.simulation.certificate()?;
-        let steps = (self.simulation.steps - std::mem::replace(&mut self.timed, self.simulation.steps)).max(1) as f64;
-        let mut stages = self.simulation.batch.stage_ms();
-        self.simulation.batch.time_stages(true);
+        let all = self.simulation.certificates()?;
+        let Some(certificate) = all.first() else { return Ok(String::new()) };
+        let taken = self.simulation.steps();
+        let steps = taken.saturating_sub(std::mem::replace(&mut self.timed, taken)).max(1) as f64;
+        let batch = &mut self.simulation.batches()[0].1;
+        let mut stages = batch.stage_ms();
+        batch.time_stages(true);
         let all: f64 = stages.iter().map(|(_, ms)| ms / steps).sum();
         stages.sort_by(|a, b| b.1.total_cmp(&a.1));
         let longest: Vec<_> =
             stages.iter().take(STAGES).map(|(name, ms)| format!("{name} {:.2}", ms / steps)).collect();
-        let state = if self.paused { "paused".to_owned() } else { format!("{}x", self.speed) };
+        let state = if self.paused { "paused".to_owned() } else { format!("{}x", self.pace.speed) };
         let failed =
             if certificate.failed > 0 { format!(", {} worlds stopped", certificate.failed) } else { String::new() };
         Ok(format!(
-            "{}: {:.2} s, {state} | {} contacts, residual {:.1e} N s, {:.1e} m deep{failed} | {all:.2} ms a step: {}",
-            self.simulation.model.name,
+            "{}: {:.2} s, {state}, {} | {} contacts, residual {:.1e} N s, {:.1e} m deep{failed} | {all:.2} ms a step: {}",
+            self.simulation.model().name,
             self.simulation.time(),
+            certificate.solver,
             certificate.contacts,
             certificate.residual,
             certificate.penetration,
@@ -268,37 +249,39 @@ impl Viewer<'_> {
             Key::Named(NamedKey::Space) => self.paused = !self.paused,
             Key::Named(NamedKey::ArrowRight) => {
                 self.paused = true;
-                self.step()?;
+                self.simulation.step()?;
             }
-            Key::Character("+" | "=") => self.speed = (self.speed * 2.0).min(64.0),
-            Key::Character("-") => self.speed = (self.speed / 2.0).max(1.0 / 64.0),
+            Key::Character("+" | "=") => self.pace.speed = (self.pace.speed * 2.0).min(64.0),
+            Key::Character("-") => self.pace.speed = (self.pace.speed / 2.0).max(1.0 / 64.0),
             Key::Character("c") => self.contacts = !self.contacts,
             Key::Character("r") => {
                 self.drag = None;
-                self.behind = 0.0;
+                self.pace.forget();
                 self.simulation.restart()?;
             }
+            Key::Character("s") => self.next_solver()?,
             _ => {}
         }
         Ok(())
     }
 
+    /// Goes on under the next solver.
+    fn next_solver(&mut self) -> Result<(), Failure> {
+        let names: Vec<_> = manyworlds::contact::SOLVERS.iter().map(|solver| solver.name()).collect();
+        let now = names.iter().position(|name| *name == self.simulation.batches()[0].0).unwrap_or(0);
+        self.drag = None;
+        self.simulation.switch(&[names[(now + 1) % names.len()].to_owned()])?;
+        self.simulation.batches()[0].1.time_stages(true);
+        Ok(())
+    }
+
     /// What a press of the left button takes hold of: the nearest body under the mouse, or the camera.
-    fn take(&self) -> Drag {
+    fn take(&mut self) -> Drag {
         let Some(shown) = &self.shown else { return Drag::Orbit };
         let camera = seen(self.viewpoint.as_ref(), &self.moments, &self.camera);
-        let ray = camera.ray(self.cursor, shown.size());
-        let hit = |(world, moment): (usize, &Moment)| {
-            let (body, at) = shown.renderer.scene().hit(&moment.placed, camera.eye, ray)?;
-            Some((world, body, at))
-        };
-        let away = |at: &Vec3| (at - camera.eye).norm();
-        let nearest = self.moments.iter().enumerate().filter_map(hit).min_by(|a, b| away(&a.2).total_cmp(&away(&b.2)));
-        let push = nearest.and_then(|(world, body, at)| {
-            let pose = self.moments[world].placed.poses[body];
-            Some(Drag::Push(world, Push::grab(&self.simulation.model, body, &pose, at)?))
-        });
-        push.unwrap_or(Drag::Orbit)
+        let placed: Vec<_> = self.moments.iter().map(|moment| moment.placed.clone()).collect();
+        let taken = self.simulation.take(shown.renderer.scene(), &placed, &camera, self.cursor, shown.size());
+        if taken { Drag::Pull } else { Drag::Orbit }
     }
 
     /// The mouse moved: what it holds moves along.
@@ -311,17 +294,13 @@ impl Viewer<'_> {
         if matches!(self.drag, Some(Drag::Orbit | Drag::Pan)) {
             self.own_camera();
         }
-        match &mut self.drag {
+        match self.drag {
             None => {}
             Some(Drag::Orbit) => self.camera = self.camera.orbited(TURN * aspect * by[0], TURN * by[1]),
             Some(Drag::Pan) => self.camera = self.camera.panned(-aspect * by[0], -by[1]),
-            Some(Drag::Push(_, push)) => {
-                // In the plane through the point that faces the camera.
+            Some(Drag::Pull) => {
                 let camera = seen(self.viewpoint.as_ref(), &self.moments, &self.camera);
-                let [_, _, back] = camera.axes();
-                let ray = camera.ray(to, size);
-                let depth = (push.to - camera.eye).dot(&back) / ray.dot(&back);
-                push.to = camera.eye + ray * depth;
+                self.simulation.drag(&camera, to, size);
             }
         }
     }
@@ -358,7 +337,10 @@ impl Viewer<'_> {
                     self.moved([across(position.x, size.width), -across(position.y, size.height)]);
                 }
             }
-            WindowEvent::MouseInput { state: ElementState::Released, .. } => self.drag = None,
+            WindowEvent::MouseInput { state: ElementState::Released, .. } => {
+                self.drag = None;
+                self.simulation.let_go();
+            }
             WindowEvent::MouseInput { button: MouseButton::Left, .. } => self.drag = Some(self.take()),
             WindowEvent::MouseInput { .. } => self.drag = Some(Drag::Pan),
             WindowEvent::MouseWheel { delta, .. } => {
@@ -373,38 +355,6 @@ impl Viewer<'_> {
         }
         Ok(())
     }
-}
-
-impl Simulation {
-    /// Back to the start.
-    fn restart(&mut self) -> Result<(), Failure> {
-        self.steps = 0;
-        self.start.apply(&mut self.batch)
-    }
-
-    /// The worst of all worlds: contacts, residual, penetration, and how many stopped.
-    fn certificate(&mut self) -> Result<Certificate, Failure> {
-        let mut all: Vec<Summary> = Vec::new();
-        self.batch.summaries(&mut all)?;
-        let most = |of: fn(&Summary) -> f64| all.iter().map(of).fold(0.0, f64::max);
-        Ok(Certificate {
-            contacts: all.iter().map(|summary| summary.contacts).sum(),
-            residual: most(|summary| summary.residual),
-            penetration: most(|summary| summary.penetration),
-            failed: all.iter().filter(|summary| summary.failed()).count(),
-        })
-    }
-}
-
-/// What is said of the last step of all worlds.
-#[derive(Debug, Clone, Copy, Default)]
-struct Certificate {
-    contacts: u32,
-    /// N s
-    residual: f64,
-    /// m
-    penetration: f64,
-    failed: usize,
 }
 
 impl ApplicationHandler for Viewer<'_> {

@@ -3,6 +3,7 @@
 use manyworlds::kinematics::{Motion, motions_with};
 use manyworlds::model::{Pose, Vec3};
 use manyworlds::{Model, State};
+use manyworlds_render::Placed;
 use nalgebra::Point3;
 
 /// Frequency of the spring with the mass of all that it pulls, rad/s; it is damped critically.
@@ -10,29 +11,30 @@ const PULL: f64 = 12.0;
 
 /// A spring.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Push {
+pub struct Push {
     body: usize,
     /// In the body's frame, m.
     point: Vec3,
     /// Where its other end is, m.
-    pub(super) to: Vec3,
+    pub to: Vec3,
 }
 
 impl Push {
     /// Takes hold of a body at a point; not of one that nothing moves.
-    pub(super) fn grab(model: &Model, body: usize, pose: &Pose, at: Vec3) -> Option<Self> {
+    #[must_use]
+    pub fn grab(model: &Model, body: usize, pose: &Pose, at: Vec3) -> Option<Self> {
         model.bodies[body].tree?;
         Some(Self { body, point: (pose.inverse() * Point3::from(at)).coords, to: at })
     }
 
     /// Where it holds the body.
-    #[cfg(feature = "window")]
-    pub(super) fn held(&self, placed: &manyworlds_render::Placed) -> Vec3 {
+    #[must_use]
+    pub fn held(&self, placed: &Placed) -> Vec3 {
         (placed.poses[self.body] * Point3::from(self.point)).coords
     }
 
     /// Adds its generalized force to others.
-    pub(super) fn add_force(&self, model: &Model, state: &State, tau: &mut [f64]) {
+    pub fn add_force(&self, model: &Model, state: &State, tau: &mut [f64]) {
         let Some(tree) = model.bodies[self.body].tree.map(|tree| &model.trees[tree]) else { return };
         let mass: f64 = model.bodies[tree.bodies.clone()].iter().map(|body| body.inertial.mass).sum();
         let mut bodies: Vec<Motion> = Vec::new();
