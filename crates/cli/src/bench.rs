@@ -277,7 +277,7 @@ fn measure(
     while measured.steps < steps && (measured.steps == 0 || !budget.spent(1.0)) {
         let count = SEGMENT.min(steps - measured.steps);
         // Looking at the clock between stages takes time too: a fifth of a step of the smallest models.
-        let by_stage = (measured.steps / SEGMENT) % BY_STAGE == 0;
+        let by_stage = (measured.steps / SEGMENT).is_multiple_of(BY_STAGE);
         batch.time_stages(by_stage);
         let segment: Vec<Vec<f64>> = (0..count).map(|_| controls.next()).collect();
         let clock = Instant::now();
