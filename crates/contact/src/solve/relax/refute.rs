@@ -6,10 +6,11 @@
 //!
 //! `|v|_A >= s = a . y / |J^T y|_{A^-1}`.
 //!
-//! Impulses that bring the motion there from the free one do at least half the square of s less the energy of that as work, and
-//! all of it on requests: friction takes energy. Where requests contradict each other there are y for which s is beyond all reason. They are what the motion misses that
-//! comes closest: `min 1/2 |v|_A^2 + 1/2 sum w (a - J v)_+^2` has `A v = J^T y` with `y = w (a - J v)_+`. It takes a few
-//! factorizations, each for a guess of what is missed.
+//! Impulses that bring the motion there from the free one do work of at least half the square of s less the energy of that. They
+//! do it on requests: friction takes energy, and what drives add in a step is little beside it. Where requests contradict each
+//! other there are y for which s is beyond all reason. They are what the motion misses that comes closest:
+//! `min 1/2 |v|_A^2 + 1/2 sum w (a - J v)_+^2` has `A v = J^T y` with `y = w (a - J v)_+`. It takes a few factorizations, each for
+//! a guess of what is missed.
 
 use manyworlds_collide::organise::Island;
 
