@@ -125,7 +125,7 @@ def section(rows, args):
         f"file's initial state without controls. Ours is in f64 at tolerance {TOLERANCE}, with certificates: a world's share of",
         f"a batch of {args.worlds} (`bench`), and one world alone (`sim`). MuJoCo's has the file's own solver settings. Both go in",
         f"turns; the best of {args.rounds} rounds counts for each. Of the models, {len(timed) - len(free)} ask in some step for what no motion gives",
-        "(their geoms overlap by design); such steps are solved twice.",
+        "(their geoms overlap by design).",
         "",
     ]
     header = f"| ratio | target | a batch of {args.worlds} | its models without contradictions | one world alone |"

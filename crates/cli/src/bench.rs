@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use manyworlds::contact::solve::Stage;
+use manyworlds::gpu::Timings;
 use manyworlds::{Batch, BatchOptions, Precision, status};
 use serde::Serialize;
 
@@ -143,17 +144,7 @@ impl Serialize for Finished {
 }
 
 /// Stage names and their milliseconds a step, in the order of the step.
-#[derive(Default)]
 struct StageTimes(Vec<(&'static str, f64)>);
-
-impl StageTimes {
-    fn add(&mut self, name: &'static str, ms: f64) {
-        match self.0.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, sum)) => *sum += ms,
-            None => self.0.push((name, ms)),
-        }
-    }
-}
 
 impl Serialize for StageTimes {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -215,7 +206,7 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
         worlds_over_tolerance: certificate.over_tolerance.iter().filter(|&&over| over).count(),
         finished_by: certificate.finished_by,
         bytes_per_world: batch.bytes_per_world(),
-        stage_ms: StageTimes(sums.0.into_iter().map(|(name, ms)| (name, ms / stages.steps as f64)).collect()),
+        stage_ms: StageTimes(sums.stages.into_iter().map(|(name, ms)| (name, ms / stages.steps as f64)).collect()),
         device_stages: batch.times_device_stages(),
         recorded: recorder.map_or(0, |recorder| recorder.written()),
         seed: options.seed,
@@ -241,7 +232,7 @@ struct Measured {
     speed: Timed,
     stages: Timed,
     /// Milliseconds by stage of the latter.
-    sums: StageTimes,
+    sums: Timings,
     steps: u64,
     settled: u64,
 }

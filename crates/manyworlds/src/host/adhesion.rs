@@ -6,10 +6,11 @@ use manyworlds_collide::Contact;
 use manyworlds_dynamics::TreeSet;
 use manyworlds_model::{Model, Transmission};
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::dynamics::adhere::{AdhereItem, LANE, PLACE};
+use manyworlds_shaders::dynamics::adhere::{AdhereItem, PLACE};
 use manyworlds_shaders::dynamics::grip::GripItem;
 use manyworlds_shaders::dynamics::tree::POSE;
 
+use super::lists::LaneLists;
 use super::world::World;
 use crate::lanes::LaneMap;
 
@@ -109,20 +110,14 @@ impl Adhesion {
 #[derive(Debug)]
 pub(crate) struct AdhesionPack<T> {
     set: usize,
-    /// Of each lane.
-    lanes: Vec<Vec<(AdhereItem, [T; PLACE])>>,
+    pub(crate) lists: LaneLists<AdhereItem, T, PLACE>,
     /// Contacts of each force of the world at hand.
     counts: Vec<u32>,
-    /// As the kernel reads it: of each lane where it begins and how many it has, then all.
-    pub(crate) items: Vec<u32>,
-    /// `[items][PLACE]`
-    pub(crate) places: Vec<T>,
 }
 
 impl<T: Scalar> AdhesionPack<T> {
     pub(crate) fn new(adhesion: &Adhesion, set: usize, n_world: usize) -> Self {
-        let lanes = vec![Vec::new(); adhesion.grips[set].len() * n_world];
-        Self { set, lanes, counts: Vec::new(), items: Vec::new(), places: Vec::new() }
+        Self { set, lists: LaneLists::new(adhesion.grips[set].len() * n_world), counts: Vec::new() }
     }
 
     /// Lists the contacts of all worlds. `origin`: of the first body of a tree of a world.
@@ -134,7 +129,7 @@ impl<T: Scalar> AdhesionPack<T> {
         origin: impl Fn(usize, usize) -> [T; POSE],
     ) {
         let k = adhesion.grips[self.set].len();
-        self.lanes.iter_mut().for_each(Vec::clear);
+        self.lists.clear();
         for (world, own) in worlds.iter().enumerate() {
             self.counts.clear();
             self.counts.resize(adhesion.len(), 0);
@@ -155,24 +150,11 @@ impl<T: Scalar> AdhesionPack<T> {
                         let share = 1.0 / f64::from(self.counts[number]);
                         let number = (world * adhesion.len() + number) as u32;
                         let item = AdhereItem { body: at.local as u32, number, against: side as u32 };
-                        self.lanes[world * k + tree.index].push((item, [x, y, z, u, v, w, share].map(T::from_f64)));
+                        self.lists.push(world * k + tree.index, item, [x, y, z, u, v, w, share]);
                     }
                 }
             }
         }
-        self.items.clear();
-        self.places.clear();
-        self.items.resize(LANE * self.lanes.len(), 0);
-        let mut begin = 0;
-        for (lane, own) in self.lanes.iter().enumerate() {
-            self.items[LANE * lane..LANE * (lane + 1)].copy_from_slice(&[begin, own.len() as u32]);
-            begin += own.len() as u32;
-            for (item, place) in own {
-                self.items.extend(bytemuck::cast_slice::<_, u32>(&[*item]));
-                self.places.extend(place);
-            }
-        }
-        // A device binds no empty buffer.
-        self.places.resize(self.places.len().max(1), T::default());
+        self.lists.pack();
     }
 }

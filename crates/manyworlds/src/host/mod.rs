@@ -3,6 +3,7 @@
 mod adhesion;
 mod fixed;
 mod islands;
+mod lists;
 mod loads;
 mod outside;
 mod pack;

@@ -59,6 +59,8 @@ struct Misses<'a> {
     short: Vec<f64>,
     /// `1/2 |v|_A^2 + 1/2 sum w short^2`, J.
     merit: f64,
+    /// Energy of the free motion, J.
+    free: f64,
 }
 
 impl<'a> Misses<'a> {
@@ -67,7 +69,10 @@ impl<'a> Misses<'a> {
         let mut matrix = Cholesky::default();
         requests.shape(&mut matrix);
         let (v, n) = (vec![0.0; requests.free_momentum().len()], requests.constraints.len());
-        Self { problem, island, requests, matrix, v, sigma: vec![0.0; n], short: Vec::new(), merit: f64::INFINITY }
+        let (sigma, short, merit) = (vec![0.0; n], Vec::new(), f64::INFINITY);
+        let mut own = Self { problem, island, requests, matrix, v, sigma, short, merit, free: 0.0 };
+        own.free = own.energy(&own.requests.velocity_of(&problem.v_free));
+        own
     }
 
     /// The requests with an impulse.
@@ -129,8 +134,7 @@ impl<'a> Misses<'a> {
             let s = &self.problem.subsystems[s as usize];
             self.problem.solve(s, &mut response[s.begin..s.begin + s.count]);
         }
-        let free = self.energy(&self.requests.velocity_of(&self.problem.v_free));
-        0.5 * asked * asked.abs() / dot(&p, &self.requests.velocity_of(&response)) - free
+        0.5 * asked * asked.abs() / dot(&p, &self.requests.velocity_of(&response)) - self.free
     }
 }
 

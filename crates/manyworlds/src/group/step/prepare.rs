@@ -102,10 +102,10 @@ impl<T: Scalar> Chunk<T> {
         for (set, loads) in self.sets.iter().zip(&self.host.loads) {
             let Some(loads) = loads else { continue };
             let b = set.step.buffers;
-            self.store.resize(b.load_items, loads.items.len())?;
-            self.store.resize(b.load_places, loads.places.len())?;
-            self.store.write_index(b.load_items, 0, &loads.items)?;
-            self.store.write(b.load_places, 0, &loads.places)?;
+            self.store.resize(b.load_items, loads.lists.items.len())?;
+            self.store.resize(b.load_places, loads.lists.places.len())?;
+            self.store.write_index(b.load_items, 0, &loads.lists.items)?;
+            self.store.write(b.load_places, 0, &loads.lists.places)?;
             if self.store.is_empty(self.islands.impulses.now) {
                 // A device binds no empty buffer.
                 self.store.resize(self.islands.impulses.now, 3)?;
@@ -161,10 +161,10 @@ impl<T: Scalar> Chunk<T> {
     fn prepare_adhesion(&mut self) -> Result<(), Error> {
         for (set, pack) in self.sets.iter().zip(&self.host.adhering) {
             let b = set.step.buffers;
-            self.store.resize(b.adhere_items, pack.items.len())?;
-            self.store.resize(b.adhere_places, pack.places.len())?;
-            self.store.write_index(b.adhere_items, 0, &pack.items)?;
-            self.store.write(b.adhere_places, 0, &pack.places)?;
+            self.store.resize(b.adhere_items, pack.lists.items.len())?;
+            self.store.resize(b.adhere_places, pack.lists.places.len())?;
+            self.store.write_index(b.adhere_items, 0, &pack.lists.items)?;
+            self.store.write(b.adhere_places, 0, &pack.lists.places)?;
         }
         Ok(())
     }
