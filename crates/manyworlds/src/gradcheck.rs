@@ -34,7 +34,7 @@ pub struct Block {
 /// The derivatives of one step, compared.
 #[derive(Debug, Clone)]
 pub struct Comparison {
-    /// The analytic ones.
+    /// The analytic ones; where `whole`, those of the steps that are differenced.
     pub jacobian: Jacobian,
     /// Every block.
     pub blocks: Vec<Block>,
@@ -46,7 +46,8 @@ pub struct Comparison {
     /// Of each input that was compared, the error that residual and rounding of its steps could hide, relative as errors are.
     pub hidden: Vec<f64>,
     /// Gaps are just closed, and the differences are those of steps that undo violations whole, which have no kink there
-    /// ([`crate::Certificate::closed`]); the step itself is the same.
+    /// ([`crate::Certificate::closed`]); the step itself is the same. So are its derivatives, but for what else undoes
+    /// violations: couplings, limits.
     pub whole: bool,
     /// Largest residual of a solve of a differenced step, m/s; under a solver of another contact than exact its tolerance.
     pub residual: f64,
@@ -172,6 +173,11 @@ impl<'m> Checker<'m> {
         Ok(found.v.iter().zip(&after.v).all(|(a, b)| (a - b).abs() <= SAME * scale))
     }
 
+    /// The worlds of the step itself, or those that [`Self::is_whole`] made.
+    fn worlds(&mut self, whole: bool) -> &mut Worlds {
+        self.whole.as_mut().filter(|_| whole).unwrap_or(&mut self.worlds)
+    }
+
     /// What is known of the derivative at a state without differences: of products where directions are to be compared, else
     /// of the Jacobian.
     ///
@@ -214,7 +220,7 @@ impl<'m> Checker<'m> {
 
     /// The states after steps from some states, and the largest residual of these steps, m/s.
     fn steps(&mut self, states: Vec<State>, whole: bool) -> Result<(Vec<State>, f64), Error> {
-        let batch = &mut self.whole.as_mut().filter(|_| whole).unwrap_or(&mut self.worlds).batch;
+        let batch = &mut self.worlds(whole).batch;
         let (mut after, mut residual, mut summaries) = (Vec::with_capacity(states.len()), 0.0, Vec::new());
         let mut states = states.into_iter();
         while states.len() > 0 {
@@ -245,7 +251,7 @@ impl<'m> Checker<'m> {
         single.step::<f64>(&[])?;
         let step_us = clock.elapsed().as_secs_f64() * 1e6;
         let clock = Instant::now();
-        let jacobian = single.jacobian(0)?;
+        let mut jacobian = single.jacobian(0)?;
         let jacobian_us = clock.elapsed().as_secs_f64() * 1e6;
         let base = single.state(0)?;
         let largest = |block: &[f64]| block.iter().fold(0.0, |m: f64, x| m.max(x.abs()));
@@ -277,6 +283,11 @@ impl<'m> Checker<'m> {
             }
         }
         let whole = jacobian.certificate.closed > 0 && self.is_whole(state, &base)?;
+        if whole {
+            // Couplings and joint limits, too, undo their violations whole there.
+            let certificate = jacobian.certificate;
+            jacobian = Jacobian { certificate, ..self.worlds(whole).single.jacobian(0)? };
+        }
         let (after, residual) = self.steps(states, whole)?;
         let entries = [&jacobian.dq_dq, &jacobian.dq_dv, &jacobian.dq_dtau, &jacobian.dq_dctrl];
         let rates = [&jacobian.dv_dq, &jacobian.dv_dv, &jacobian.dv_dtau, &jacobian.dv_dctrl];

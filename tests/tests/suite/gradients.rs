@@ -144,6 +144,30 @@ fn bodies_held_together() {
     }
 }
 
+/// A finger that rests on a wall, its gap closed, and one beside it that a coupling pulls along and a motor pushes.
+#[test]
+fn a_coupling_whose_contact_has_just_closed() {
+    let text = r#"<mujoco><option timestep="0.002"/><worldbody>
+        <geom type="box" size="0.05 1 1" pos="0.2 0 0"/>
+        <body name="left"><joint name="left" type="slide" axis="1 0 0"/><geom type="sphere" size="0.05" mass="1"/></body>
+        <body name="right" pos="0 0.5 0"><joint name="right" type="slide" axis="1 0 0"/>
+          <geom type="sphere" size="0.05" mass="1" contype="0" conaffinity="0"/></body>
+      </worldbody>
+      <equality><joint joint1="left" joint2="right" polycoef="0 1 0 0 0"/></equality>
+      <actuator><motor joint="right"/></actuator></mujoco>"#;
+    let nothing = |path: &std::path::Path| Err(std::io::Error::other(format!("{}", path.display())));
+    let found = manyworlds::model::from_mjcf_str("pressed.xml", text, &nothing, &ImportOptions::default());
+    let model = found.expect("a model").model;
+    let state = State { q: vec![0.1, 0.1], v: vec![0.0; 2], ctrl: vec![5.0], ..State::default() };
+    let mut checker = Checker::new(&model, &precise(), 1e-6).expect("a checker");
+    let found = checker.compare(&state).expect("a comparison");
+    assert!(found.whole && found.jacobian.certificate.valid(), "{:?}", found.jacobian.certificate);
+    assert!(found.error() < 1e-6, "{:#?}", found.blocks);
+    let found = checker.compare_directions(&state, 1e-6).expect("a comparison");
+    assert!(found.whole && found.kinks < found.count, "{found:?}");
+    assert!(found.ahead < 1e-6 && found.back < 1e-12, "{found:?}");
+}
+
 /// One step of a scene and its derivative.
 fn one(scene: &str, steps: usize) -> manyworlds::Jacobian {
     let model = manyworlds::load(scene, &ImportOptions::default()).expect("a scene").model;

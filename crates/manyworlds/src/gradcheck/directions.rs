@@ -86,11 +86,18 @@ impl Checker<'_> {
         single.step::<f64>(&[])?;
         let step_us = clock.elapsed().as_secs_f64() * 1e6;
         let base = single.state(0)?;
-        let Some((mut directions, mut out)) = self.products()? else {
+        let Some((mut directions, mut out)) = self.products(false)? else {
             return Err(Error::Option { option: "directions", expected: "at least 1", found: "0".into() });
         };
-        out.step_us = step_us;
         out.whole = out.certificate.closed > 0 && self.is_whole(state, &base)?;
+        if out.whole
+            && let Some((same, of_whole)) = self.products(true)?
+        {
+            // Couplings and joint limits, too, undo their violations whole there.
+            directions = same;
+            out = Directions { certificate: out.certificate, whole: true, ..of_whole };
+        }
+        out.step_us = step_us;
         if out.certificate.fails_by_q_alone() {
             directions.retain(|direction| direction.part > 0);
         }
@@ -109,17 +116,19 @@ impl Checker<'_> {
         Ok(out)
     }
 
-    /// Products with the Jacobian of the last step, and its transpose, beside each other; none of no direction.
-    fn products(&mut self) -> Result<Option<(Vec<Direction>, Directions)>, Error> {
+    /// Products with the Jacobian of the last step, and its transpose, beside each other; none of no direction. `whole`: of the
+    /// step that undoes violations whole.
+    fn products(&mut self, whole: bool) -> Result<Option<(Vec<Direction>, Directions)>, Error> {
         let (n_v, n_u) = (self.model.n_v, self.model.actuators.len());
-        let single = &mut self.worlds.single;
+        let (compared, inputs) = (self.compared, self.inputs);
+        let single = &mut self.worlds(whole).single;
         let draw = |n: usize, which: u64| -> Vec<f64> {
-            (0..n).map(|i| random::symmetric(which, self.compared, 0, i as u64)).collect()
+            (0..n).map(|i| random::symmetric(which, compared, 0, i as u64)).collect()
         };
         let parts = if n_u > 0 { 4 } else { 3 };
         let mut out: Option<Directions> = None;
         let mut directions = Vec::new();
-        for index in 0..self.inputs {
+        for index in 0..inputs {
             let part = index % parts;
             let along = draw(if part == 3 { n_u } else { n_v }, index as u64);
             let of = |k: usize| if k == part { along.clone() } else { Vec::new() };
@@ -132,7 +141,8 @@ impl Checker<'_> {
             let here = product(&along, [&back.q, &back.v, &back.tau, &back.ctrl][part]);
             let size = (there[0][1] + there[1][1]).max(here[1]);
             let apart = (there[0][0] + there[1][0] - here[0]).abs();
-            let error = if size > 0.0 { apart / size } else { apart };
+            // What is held has products that only rounding makes.
+            let error = if size > LEAST { apart / size } else { apart };
             certificate.add_problems_of(&own);
             certificate.residual = certificate.residual.max(own.residual);
             let sum = out.get_or_insert_with(|| Directions {
