@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Golden data for sensors, by MuJoCo.
 
-Needs `pip install mujoco numpy`. Run from anywhere; it rewrites `sensors.json` and `outside.json` beside it. The same versions give the same
+Needs `pip install mujoco numpy`. Run from anywhere; it rewrites the three files beside it. The same versions give the same
 bytes. See README.md for the keys.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).resolve().parent
 STATES = 6
-MODELS = ["sensors", "outside"]
+MODELS = ["sensors", "outside", "looking"]
 
 
 def record(name):

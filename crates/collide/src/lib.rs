@@ -28,12 +28,14 @@ mod error;
 mod hull;
 pub mod organise;
 mod pairs;
+mod rays;
 mod settings;
 mod soft;
 mod zone;
 
 pub use contact::Contact;
 pub use error::{CollideError, NonFinite};
+pub use rays::{Met, Rays};
 pub use settings::{CollisionSettings, Overrides};
 pub use soft::{Side, SoftContact};
 pub use zone::ray_meets;

@@ -115,7 +115,7 @@ pub(crate) struct Filter {
 
 impl Filter {
     pub(crate) fn new(model: &Model) -> Self {
-        let welds = welds(model);
+        let welds = model.welds();
         let adheres = |of: usize| model.actuators.iter().any(|a| a.transmission == Transmission::Adhesion(of));
         // Adhesion reaches over gaps.
         let reach = |bodies: [usize; 2], margin: f64, gap: f64| {
@@ -232,15 +232,4 @@ impl Filter {
         let shapes = [self.sides[first].kind.name(), self.sides[second].kind.name()].join(" on ");
         CollideError::Unsupported { first: label(first), second: label(second), shapes }
     }
-}
-
-/// For each body the first of those welded together with it.
-fn welds(model: &Model) -> Vec<usize> {
-    let mut welds: Vec<usize> = Vec::with_capacity(model.bodies.len());
-    for (index, body) in model.bodies.iter().enumerate() {
-        let own = index == 0 || !body.joints.is_empty() || model.mocaps.contains(&index);
-        let weld = if own { index } else { welds[body.parent] };
-        welds.push(weld);
-    }
-    welds
 }

@@ -1,6 +1,6 @@
 //! Static rows and blocks: the constraints of a tree that are there at every step.
 
-use manyworlds_model::{Actuator, EqualityKind, Joint, JointKind};
+use manyworlds_model::{Actuator, Bounded, EqualityKind, Joint, JointKind};
 use manyworlds_shaders::contact::tree_layout::row as layout;
 use manyworlds_shaders::dynamics::tree::{
     BlockRecord, NONE, RowRecord, TreeDims, block, drive, integrator, param, row,
@@ -75,6 +75,18 @@ pub(crate) fn rows(tree: &TreeView, plan: &Plan) -> Vec<RowPlan> {
     }
     tendon_rows(tree, plan, &mut rows);
     rows
+}
+
+/// The row that is the limit of a joint or tendon of a tree, if it has one.
+pub(crate) fn limit(tree: &TreeView, plan: &Plan, of: Bounded) -> Option<u32> {
+    let is_its = |record: &RowRecord| match of {
+        Bounded::Joint(joint) => {
+            matches!(record.kind, row::LIMIT | row::LIMIT_BALL)
+                && record.param as usize + tree.tree.joints.start == joint
+        }
+        Bounded::Tendon(tendon) => record.kind == row::TENDON_LIMIT && plan.tendons[record.param as usize] == tendon,
+    };
+    rows(tree, plan).iter().position(|row| is_its(&row.record)).map(|row| row as u32)
 }
 
 fn tendon_rows(tree: &TreeView, plan: &Plan, rows: &mut Vec<RowPlan>) {

@@ -1,11 +1,14 @@
 //! Sensors of a tree: records and parameters.
 
-use manyworlds_model::{Frame, Instrument, Measures, OfFrame, OfMotion, OfSubtree, Pose, Sensor, Transmission};
+use manyworlds_model::{
+    Frame, Instrument, Measures, OfContact, OfFrame, OfMotion, OfNearest, OfSubtree, Pose, Sensor, Transmission,
+};
 use manyworlds_shaders::dynamics::sensors::{SensorHeader, SensorRecord, sensor};
 use manyworlds_shaders::dynamics::tree::{NONE, SPATIAL, param};
 
 use crate::error::TreeError;
 use crate::forces::{Plan, frame, push_pose};
+use crate::rows;
 use crate::view::TreeView;
 
 /// A record with its parameters.
@@ -59,6 +62,9 @@ impl SensorPlan {
                 let index = self.header.n_given;
                 self.header.n_given += count;
                 self.push(SensorRecord { index, ..plain(sensor::GIVEN) }, Vec::new());
+                if let Measures::Contacts(pick, what) = &of.measures {
+                    self.contact_forces(tree, at, pick.slots, what);
+                }
             }
             Measures::Joint(motion, joint) => {
                 let joint = &model.joints[*joint];
@@ -141,22 +147,54 @@ impl SensorPlan {
                 };
                 self.push(SensorRecord { body: tree.body(*body), ..plain(kind) }, Vec::new());
             }
+            Measures::LimitForce(of) => {
+                let row = rows::limit(tree, plan, *of);
+                row.into_iter().for_each(|index| self.push(SensorRecord { index, ..plain(sensor::BOUND) }, Vec::new()));
+            }
             // The host's.
-            Measures::Limit(..) | Measures::Inside(..) | Measures::Energy(_) | Measures::Clock => {}
+            Measures::Limit(..)
+            | Measures::Inside(..)
+            | Measures::Range(..)
+            | Measures::Projection(..)
+            | Measures::Nearest(..)
+            | Measures::Contacts(..)
+            | Measures::Energy(_)
+            | Measures::Clock => {}
             Measures::Touch(..) => {
-                let index = (SPATIAL * tree.tree.bodies.len()) as u32 + self.touches;
-                self.touches += 1;
-                self.push(SensorRecord { index, ..plain(sensor::LOAD) }, Vec::new());
+                self.load(tree, plain(sensor::LOAD));
             }
         }
-        // Quaternions and axes are never cut, nor is time.
-        let whole = matches!(of.measures, Measures::Frame(OfFrame::Axis(_), ..) | Measures::Clock);
-        if of.cutoff > 0.0 && count < 4 && !whole {
+        let whole = match of.measures {
+            Measures::Frame(what, ..) => matches!(what, OfFrame::Axis(_) | OfFrame::Orientation),
+            Measures::Joint(..) => count == 4,
+            Measures::Nearest(what, _) => what != OfNearest::Distance,
+            Measures::Contacts(..) | Measures::Clock => true,
+            _ => false,
+        };
+        if of.cutoff > 0.0 && !whole {
             let late =
                 self.entries.last().is_some_and(|entry| entry.record.at == at && entry.record.kind >= sensor::LATE);
             let mut params = vec![0.0; param::SENSOR_CUTOFF];
             params.push(of.cutoff);
             self.push(plain(if late { sensor::CUT_LATE } else { sensor::CUT }), params);
+        }
+    }
+
+    /// What shows the next number of the loads behind those of bodies.
+    fn load(&mut self, tree: &TreeView, of: SensorRecord) {
+        let index = (SPATIAL * tree.tree.bodies.len()) as u32 + self.touches;
+        self.touches += 1;
+        self.push(SensorRecord { index, count: 1, ..of }, Vec::new());
+    }
+
+    /// The forces among what is shown of contacts, which only the solution knows; three numbers of the loads for each slot.
+    fn contact_forces(&mut self, tree: &TreeView, mut at: u32, slots: usize, what: &[OfContact]) {
+        for of in std::iter::repeat_n(what, slots).flatten() {
+            let numbers = at..at + of.width() as u32;
+            at = numbers.end;
+            if *of == OfContact::Force {
+                numbers.for_each(|at| self.load(tree, record(sensor::LOAD, at, 1)));
+            }
         }
     }
 

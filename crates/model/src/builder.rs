@@ -292,7 +292,7 @@ impl Model {
             }
         }
         for sensor in &mut self.sensors {
-            sensor.measures.renumber(new_body, new_joint);
+            sensor.measures.renumber(new_body, new_joint, new_geom);
         }
         for equality in &mut self.equalities {
             match &mut equality.kind {

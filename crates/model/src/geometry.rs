@@ -177,3 +177,21 @@ pub struct HeightField {
     /// Depth of the solid base below zero height, m.
     pub base: f64,
 }
+
+impl HeightField {
+    /// A sample in the field's frame, m.
+    #[must_use]
+    pub fn vertex(&self, row: usize, col: usize) -> Vec3 {
+        let along = |i: usize, n: usize, half: f64| half * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
+        let height = self.heights[row * self.n_cols + col];
+        Vec3::new(along(col, self.n_cols, self.half[0]), along(row, self.n_rows, self.half[1]), height)
+    }
+
+    /// Row and column of the corners of the two triangles of a cell, counter-clockwise seen from above. They share the edge
+    /// from the cell's first corner to its last, as MuJoCo cuts cells.
+    #[must_use]
+    pub fn triangles(row: usize, col: usize) -> [[(usize, usize); 3]; 2] {
+        let (first, last) = ((row, col), (row + 1, col + 1));
+        [[first, (row, col + 1), last], [first, last, (row + 1, col)]]
+    }
+}

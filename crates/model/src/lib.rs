@@ -36,7 +36,10 @@ pub use model::{
     Body, Equality, EqualityKind, ExplicitPair, Inertial, Joint, JointKind, Keyframe, Model, Options, Tree,
 };
 pub use sdf::{Block, DistanceFunction, Sdf};
-pub use sensor::{Bounded, Frame, Instrument, Measures, OfEnergy, OfFrame, OfMotion, OfSubtree, Sensor, Zone};
+pub use sensor::{
+    Bounded, ContactOrder, ContactPick, Frame, Instrument, Lens, Measures, OfContact, OfEnergy, OfFrame, OfMotion,
+    OfNearest, OfRay, OfSubtree, Party, Sensor, Zone,
+};
 pub use soft::{Material, MaterialLaw, Order, Region, SoftBody};
 pub use urdf::from_urdf_str;
 

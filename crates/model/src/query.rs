@@ -3,6 +3,17 @@
 use crate::{Body, Geom, Joint, JointKind, Model, Pose};
 
 impl Model {
+    /// For each body the first of those welded together with it.
+    #[must_use]
+    pub fn welds(&self) -> Vec<usize> {
+        let mut welds: Vec<usize> = Vec::with_capacity(self.bodies.len());
+        for (index, body) in self.bodies.iter().enumerate() {
+            let own = index == 0 || !body.joints.is_empty() || self.mocaps.contains(&index);
+            welds.push(if own { index } else { welds[body.parent] });
+        }
+        welds
+    }
+
     /// The position in which the file draws the model: joints at their reference, free bodies where they stand.
     #[must_use]
     pub fn initial_q(&self) -> Vec<f64> {

@@ -25,7 +25,7 @@ pub struct Frame {
 }
 
 /// What a sensor measures, with the part of the model by its index.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Measures {
     /// Of a hinge or slide, or of a ball joint (then a quaternion, or an angular velocity).
     Joint(OfMotion, usize),
@@ -54,10 +54,127 @@ pub enum Measures {
     Limit(OfMotion, Bounded, f64),
     /// 1 where the origin of the first frame is in a zone about the second, else 0.
     Inside(Frame, Frame, Zone),
+    /// Along the ray from a frame's origin along its z axis to the first visible geom that is not on the frame's own body.
+    Range(Frame, Vec<OfRay>),
+    /// Where the origin of the first frame is in the picture of a camera that stands at the second, pixels from the upper left
+    /// corner.
+    Projection(Frame, Frame, Lens),
+    /// Of the two geoms, one of each list, that are nearest to each other, whether or not they may touch. Further apart than the
+    /// sensor's cutoff they are not seen.
+    Nearest(OfNearest, [Vec<usize>; 2]),
+    /// Of contacts.
+    Contacts(ContactPick, Vec<OfContact>),
+    /// Force of a limit, N or N m.
+    LimitForce(Bounded),
     /// Of the whole world, J.
     Energy(OfEnergy),
     /// Time since the world began, s.
     Clock,
+}
+
+/// What is measured along a ray.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfRay {
+    /// To the surface, m; -1 where there is none.
+    Distance,
+    /// Of the ray, a unit vector; 0 where it meets nothing; 3.
+    Direction,
+    /// Where the ray begins, m, 3.
+    Origin,
+    /// Where it ends, m; 0 where it meets nothing; 3.
+    Point,
+    /// Of the surface there, outward; 0 where it meets nothing; 3.
+    Normal,
+}
+
+/// How a camera draws: focal lengths and the middle of the picture, pixels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lens {
+    /// Along x and y.
+    pub focal: [f64; 2],
+    /// x and y.
+    pub middle: [f64; 2],
+}
+
+/// What is measured of the geoms that are nearest to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfNearest {
+    /// Negative where they overlap; the cutoff where none is seen, m.
+    Distance,
+    /// From the first to the second, a unit vector, 3.
+    Normal,
+    /// The point on the first and that on the second, m, 6.
+    Segment,
+}
+
+/// Which contacts a sensor sees, and how it shows them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContactPick {
+    /// What must take part; the normal points from the first to the second.
+    pub between: [Option<Party>; 2],
+    /// Where the contact must be.
+    pub within: Option<(Frame, Zone)>,
+    /// Which are shown.
+    pub order: ContactOrder,
+    /// How many are shown, one behind the other; zeros where there are not as many.
+    pub slots: usize,
+}
+
+/// Who takes part in a contact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Party {
+    /// This geom.
+    Geom(usize),
+    /// Any geom of this body.
+    Body(usize),
+    /// Any geom of this body or of one that stands on it.
+    Subtree(usize),
+}
+
+/// Which contacts are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContactOrder {
+    /// The first that collision finds.
+    Found,
+    /// The deepest.
+    Deepest,
+    /// All in one: their forces added up, in world axes.
+    Net,
+}
+
+/// What is shown of a contact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OfContact {
+    /// How many there are to be shown.
+    Count,
+    /// Along the normal and the two tangents, N, 3.
+    Force,
+    /// About them: point contacts have none, 3.
+    Torque,
+    /// Negative where the geoms overlap, m.
+    Distance,
+    /// m, 3.
+    Position,
+    /// 3.
+    Normal,
+    /// The first of them, 3.
+    Tangent,
+}
+
+impl OfContact {
+    /// Numbers that it has.
+    #[must_use]
+    pub fn width(self) -> usize {
+        if matches!(self, Self::Count | Self::Distance) { 1 } else { 3 }
+    }
+}
+
+impl OfRay {
+    /// Numbers that it has.
+    #[must_use]
+    pub fn width(self) -> usize {
+        if self == Self::Distance { 1 } else { 3 }
+    }
 }
 
 /// What has bounds.
@@ -161,20 +278,39 @@ impl Zone {
 
 impl Measures {
     /// Puts new numbers in the place of old ones.
-    pub(crate) fn renumber(&mut self, new_body: &[usize], new_joint: &[usize]) {
+    pub(crate) fn renumber(&mut self, new_body: &[usize], new_joint: &[usize], new_geom: &[usize]) {
         match self {
-            Self::Joint(_, joint) | Self::JointActuatorForce(joint) | Self::Limit(_, Bounded::Joint(joint), _) => {
+            Self::Joint(_, joint)
+            | Self::JointActuatorForce(joint)
+            | Self::Limit(_, Bounded::Joint(joint), _)
+            | Self::LimitForce(Bounded::Joint(joint)) => {
                 *joint = new_joint[*joint];
             }
             Self::Frame(_, frame, reference) => {
                 std::iter::once(frame).chain(reference).for_each(|frame| frame.body = new_body[frame.body]);
             }
-            Self::Instrument(_, frame) | Self::Magnetometer(frame, _) | Self::Touch(frame, _) => {
+            Self::Instrument(_, frame)
+            | Self::Magnetometer(frame, _)
+            | Self::Touch(frame, _)
+            | Self::Range(frame, _) => {
                 frame.body = new_body[frame.body];
             }
-            Self::Inside(frame, zone, _) => [frame, zone].into_iter().for_each(|of| of.body = new_body[of.body]),
+            Self::Inside(one, other, _) | Self::Projection(one, other, _) => {
+                [one, other].into_iter().for_each(|of| of.body = new_body[of.body]);
+            }
             Self::Subtree(_, body) => *body = new_body[*body],
-            Self::Limit(_, Bounded::Tendon(_), _) | Self::Energy(_) | Self::Clock => {}
+            Self::Nearest(_, geoms) => geoms.iter_mut().flatten().for_each(|geom| *geom = new_geom[*geom]),
+            Self::Contacts(pick, _) => {
+                for party in pick.between.iter_mut().flatten() {
+                    match party {
+                        Party::Geom(geom) => *geom = new_geom[*geom],
+                        Party::Body(body) | Party::Subtree(body) => *body = new_body[*body],
+                    }
+                }
+                pick.within.iter_mut().for_each(|(frame, _)| frame.body = new_body[frame.body]);
+            }
+            Self::Limit(_, Bounded::Tendon(_), _) | Self::LimitForce(Bounded::Tendon(_)) => {}
+            Self::Energy(_) | Self::Clock => {}
             Self::Tendon(..) | Self::TendonActuatorForce(_) | Self::Actuator(..) | Self::ActuatorForce(_) => {}
         }
     }
@@ -186,6 +322,12 @@ impl Measures {
             Self::Joint(OfMotion::Position, joint) => model.joints[*joint].kind.n_q(),
             Self::Joint(OfMotion::Velocity, joint) => model.joints[*joint].kind.n_v(),
             Self::Frame(OfFrame::Orientation, ..) => 4,
+            Self::Range(_, what) => what.iter().map(|of| of.width()).sum(),
+            Self::Contacts(pick, what) => pick.slots * what.iter().map(|of| of.width()).sum::<usize>(),
+            Self::Projection(..) => 2,
+            Self::Nearest(OfNearest::Distance, _) => 1,
+            Self::Nearest(OfNearest::Normal, _) => 3,
+            Self::Nearest(OfNearest::Segment, _) => 6,
             Self::Frame(..) | Self::Instrument(..) | Self::Magnetometer(..) | Self::Subtree(..) => 3,
             _ => 1,
         }
@@ -194,12 +336,14 @@ impl Measures {
     /// The bodies that it is about.
     pub(crate) fn bodies(&self, model: &Model) -> Vec<usize> {
         match self {
-            Self::Joint(_, joint) | Self::JointActuatorForce(joint) | Self::Limit(_, Bounded::Joint(joint), _) => {
-                vec![model.joints[*joint].body]
-            }
+            Self::Joint(_, joint)
+            | Self::JointActuatorForce(joint)
+            | Self::Limit(_, Bounded::Joint(joint), _)
+            | Self::LimitForce(Bounded::Joint(joint)) => vec![model.joints[*joint].body],
             Self::Tendon(_, tendon)
             | Self::TendonActuatorForce(tendon)
-            | Self::Limit(_, Bounded::Tendon(tendon), _) => model.bodies_of_path(&model.tendons[*tendon].path),
+            | Self::Limit(_, Bounded::Tendon(tendon), _)
+            | Self::LimitForce(Bounded::Tendon(tendon)) => model.bodies_of_path(&model.tendons[*tendon].path),
             Self::Actuator(_, actuator) | Self::ActuatorForce(actuator) => {
                 model.bodies_of(&model.actuators[*actuator].transmission)
             }
@@ -209,6 +353,16 @@ impl Measures {
             Self::Instrument(_, frame) | Self::Magnetometer(frame, _) | Self::Touch(frame, _) => vec![frame.body],
             Self::Subtree(_, body) => vec![*body],
             Self::Inside(frame, zone, _) => vec![frame.body, zone.body],
+            Self::Range(frame, _) => vec![frame.body],
+            Self::Projection(frame, camera, _) => vec![frame.body, camera.body],
+            Self::Nearest(_, geoms) => geoms.iter().flatten().map(|&geom| model.geoms[geom].body).collect(),
+            Self::Contacts(pick, _) => {
+                let body = |party: &Party| match *party {
+                    Party::Geom(geom) => model.geoms[geom].body,
+                    Party::Body(body) | Party::Subtree(body) => body,
+                };
+                pick.between.iter().flatten().map(body).collect()
+            }
             Self::Energy(_) | Self::Clock => Vec::new(),
         }
     }
@@ -224,6 +378,9 @@ impl Model {
         let measures = &self.sensors[sensor].measures;
         let first =
             || self.trees.iter().position(|tree| tree.soft.is_none()).ok_or("a model without joints has no steps");
+        if let Some(why) = self.is_unknown(measures) {
+            return Err(why);
+        }
         match self.measured_trees(measures)[..] {
             [tree] if !self.is_mocap(measures) => Ok(tree),
             _ if self.is_seen_from_outside(sensor) => first(),
@@ -241,6 +398,8 @@ impl Model {
         let measures = &self.sensors[sensor].measures;
         match measures {
             Measures::Limit(..) | Measures::Inside(..) | Measures::Energy(_) | Measures::Clock => true,
+            Measures::Range(..) | Measures::Projection(..) | Measures::Nearest(..) | Measures::Contacts(..) => true,
+            Measures::LimitForce(_) => false,
             _ if self.acting_on(measures).any(|actuator| !actuator.is_plain()) => true,
             Measures::Touch(..) => false,
             Measures::Instrument(Instrument::Accelerometer | Instrument::Force | Instrument::Torque, _) => false,
@@ -251,6 +410,25 @@ impl Model {
                 [_] => false,
                 _ => true,
             },
+        }
+    }
+
+    /// Why a sensor of geoms or contacts is not computed, if it is not.
+    fn is_unknown(&self, measures: &Measures) -> Option<&'static str> {
+        match measures {
+            Measures::Nearest(_, [first, second]) => {
+                let welds = self.welds();
+                let body = |geom: &usize| welds[self.geoms[*geom].body];
+                let moves = |geom: &usize| self.bodies[self.geoms[*geom].body].tree.is_some();
+                let fixed = first.iter().any(|a| second.iter().any(|b| body(a) == body(b) || !(moves(a) || moves(b))));
+                fixed.then_some("distances between what does not move apart are not computed")
+            }
+            Measures::Contacts(_, what) if what.contains(&OfContact::Force) => {
+                let rigid = self.trees.iter().filter(|tree| tree.soft.is_none()).count();
+                let is_any = self.measured_trees(measures).is_empty();
+                (is_any && rigid > 1).then_some("forces of contacts of any of several trees are not computed")
+            }
+            _ => None,
         }
     }
 

@@ -6,7 +6,7 @@ use nalgebra::SymmetricEigen;
 
 use crate::{
     Actuator, Bounded, Contacting, Dynamics, EqualityKind, Frame, HeightField, Inertial, Joint, JointKind, Measures,
-    Mesh, ModelBuilder, ModelError, OfFrame, Path, Pose, Sensor, Shape, Tendon, Transmission, Vec3, Waypoint,
+    Mesh, ModelBuilder, ModelError, OfFrame, Party, Path, Pose, Sensor, Shape, Tendon, Transmission, Vec3, Waypoint,
 };
 
 /// Smaller masses (kg) and moments (kg m^2) of moving bodies are as good as none, as in MuJoCo.
@@ -428,6 +428,28 @@ impl ModelBuilder {
                 frame(zone)?;
                 shape.sizes().into_iter().try_for_each(|size| positive("size", size))
             }
+            Measures::Range(own, _) => frame(own),
+            Measures::Projection(own, camera, lens) => {
+                frame(own)?;
+                frame(camera)?;
+                finite("focal length", &lens.focal)?;
+                finite("middle of the picture", &lens.middle)
+            }
+            Measures::Nearest(_, geoms) => {
+                geoms.iter().flatten().try_for_each(|&geom| index_of("geom", geom, self.geoms.len()))
+            }
+            Measures::Contacts(pick, _) => {
+                if let Some((own, zone)) = &pick.within {
+                    frame(own)?;
+                    zone.sizes().iter().try_for_each(|&size| positive("size of the zone", size))?;
+                }
+                pick.between.iter().flatten().try_for_each(|party| match *party {
+                    Party::Geom(geom) => index_of("geom", geom, self.geoms.len()),
+                    Party::Body(own) | Party::Subtree(own) => body(own),
+                })
+            }
+            Measures::LimitForce(Bounded::Joint(joint)) => index_of("joint", *joint, self.joints.len()),
+            Measures::LimitForce(Bounded::Tendon(tendon)) => index_of("tendon", *tendon, self.tendons.len()),
             Measures::Energy(_) | Measures::Clock => Ok(()),
             Measures::Magnetometer(own, field) => {
                 frame(own)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{Pose, Vec3};
+use crate::{Lens, Pose, Vec3};
 
 /// Red, green, blue, opacity, each from 0 to 1, as the file gives them.
 pub type Rgba = [f32; 4];
@@ -166,6 +166,8 @@ pub struct Camera {
     pub following: Following,
     /// Angle from the lower to the upper edge of the picture, rad.
     pub field_of_view: f64,
+    /// How it draws a picture of the resolution that the file gives it.
+    pub lens: Lens,
 }
 
 /// A light.

@@ -509,15 +509,9 @@ fn extent(mesh: &[Vertex]) -> [Vec3; 2] {
 /// The surface of a heightfield, two triangles a cell.
 fn terrain(field: &HeightField) -> Vec<Vertex> {
     let (rows, cols) = (field.n_rows, field.n_cols);
-    let along = |i: usize, n: usize, half: f64| half * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
-    let point = |at: usize| {
-        Vec3::new(along(at % cols, cols, field.half[0]), along(at / cols, rows, field.half[1]), field.heights[at])
-    };
-    let vertices: Vec<Vec3> = (0..rows * cols).map(point).collect();
-    let cell = |row: usize, col: usize| {
-        let [a, b, c, d] = [0, 1, cols, cols + 1].map(|step| (row * cols + col + step) as u32);
-        [[a, b, c], [d, c, b]]
-    };
+    let vertices: Vec<Vec3> = (0..rows * cols).map(|at| field.vertex(at / cols, at % cols)).collect();
+    let number = |(row, col): (usize, usize)| (row * cols + col) as u32;
+    let cell = |row: usize, col: usize| HeightField::triangles(row, col).map(|corners| corners.map(number));
     let triangles: Vec<_> = (0..rows - 1).flat_map(|row| (0..cols - 1).flat_map(move |col| cell(row, col))).collect();
     from_triangles(&vertices, triangles.into_iter())
 }

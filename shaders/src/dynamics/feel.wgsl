@@ -134,7 +134,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     );
     for (var i = 0u; i < header.n_sensor; i++) {
         let record = sensor_record(i);
-        if record.kind >= SENSOR_LATE {
+        // Those of limits are another kernel's.
+        if record.kind >= SENSOR_LATE && record.kind < SENSOR_BOUND {
             feel(base, record);
         }
     }

@@ -1,12 +1,13 @@
-//! What contacts exert on bodies in a step, mean values over it: by body the moment about c and the force; and normal forces
-//! that add up on zones that touch sensors feel. The host says which contacts, as it knows where they are.
+//! What contacts exert on bodies in a step, mean values over it: by body the moment about c and the force; normal forces that
+//! add up on zones that touch sensors feel; and forces along directions, for sensors that show contacts. The host says which
+//! contacts, as it knows where they are.
 
 use bytemuck::{Pod, Zeroable};
 
 use crate::args::Args;
 use crate::contact::frame::tangents;
 use crate::dynamics::tree::{POSE, Params, SPATIAL, TreeDims, nth, param, tile_params};
-use crate::math::{cross, load3, scale, scale_add, sub};
+use crate::math::{cross, dot, load3, scale, scale_add, sub};
 use crate::real::{LANES, Real, Scalar};
 
 /// Uniform block.
@@ -23,15 +24,18 @@ pub struct Dims {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]
 pub struct LoadItem {
-    /// Of a body: its first number in `load`; of a zone: its number there, which is behind those of bodies.
+    /// Of a body: its first number in `load`; of a zone or direction: its number there, which is behind those of bodies.
     pub number: u32,
     /// First number of the impulse.
     pub impulse: u32,
     /// 1: it is among the impulses of islands, 0: of the tree.
     pub island: u32,
-    /// 1: the contact pushes the body along its normal, 0: against it.
+    /// Of a body: 1 where the contact pushes it along its normal, 0: against it. Else 0 for the normal force, or [`DIRECTION`].
     pub along: u32,
 }
+
+/// In the place of the point stands a direction, along which the force on the contact's second body is added up.
+pub const DIRECTION: u32 = 2;
 
 /// Words of a lane at the start of `items`: its first item and how many it has.
 pub const LANE: usize = 2;
@@ -55,13 +59,17 @@ fn load<T: Scalar>(
         let at = item.impulse as usize;
         let lambda = [from[at], from[at + stride], from[at + 2 * stride]];
         let number = item.number as usize;
-        if number >= SPATIAL * n_body {
+        if number >= SPATIAL * n_body && item.along != DIRECTION {
             load[number * LANES] += lambda[2] * per_second;
             continue;
         }
         let normal = load3(place, 3);
         let [t1, t2] = tangents(normal);
         let push = scale_add(normal, lambda[2], scale_add(t2, lambda[1], scale(t1, lambda[0])));
+        if item.along == DIRECTION {
+            load[number * LANES] += dot(push, load3(place, 0)) * per_second;
+            continue;
+        }
         let force = scale(push, if item.along == 1 { per_second } else { -per_second });
         let moment = cross(sub(load3(place, 0), c), force);
         for k in 0..3 {

@@ -45,7 +45,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         } else {
             lambda = vec3<real>(impulse[at], impulse[at + TILE], impulse[at + 2u * TILE]);
         }
-        if item.number >= SPATIAL * dims.tree.n_body {
+        if item.number >= SPATIAL * dims.tree.n_body && item.along != DIRECTION {
             load[base + item.number * TILE] += lambda.z * per_second;
             continue;
         }
@@ -53,6 +53,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let t1 = contact_tangent_1(normal);
         let t2 = contact_tangent_2(normal);
         let push = scale_add(normal, lambda.z, scale_add(t2, lambda.y, t1 * lambda.x));
+        if item.along == DIRECTION {
+            load[base + item.number * TILE] += dot3(push, place3(i * PLACE)) * per_second;
+            continue;
+        }
         let force = push * select(-per_second, per_second, item.along == 1u);
         add3(base + item.number * TILE, cross3(place3(i * PLACE) - c, force));
         add3(base + (item.number + 3u) * TILE, force);

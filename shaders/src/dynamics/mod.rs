@@ -17,6 +17,7 @@ pub mod adhere;
 pub mod applied;
 pub mod balance;
 pub mod bias;
+pub mod bound;
 pub(crate) mod carried;
 pub mod derivatives;
 pub(crate) mod effort;

@@ -63,6 +63,8 @@ pub mod sensor {
     pub const LOAD: u32 = 37;
     /// Bounds what stands there.
     pub const CUT_LATE: u32 = 38;
+    /// Force of a limit, which is a row.
+    pub const BOUND: u32 = 39;
 }
 
 /// The uniform of a kernel of sensors.
@@ -104,7 +106,7 @@ pub struct SensorRecord {
     pub body: u32,
     /// Body of the frame that it is seen from, or [`NONE`](crate::dynamics::names::NONE).
     pub other: u32,
-    /// First entry of q or v, an axis, a path, a number of the loads, or of what the host knows.
+    /// First entry of q or v, an axis, a path, a row, a number of the loads, or of what the host knows.
     pub index: u32,
     /// An actuator, or [`NONE`](crate::dynamics::names::NONE).
     pub actuator: u32,

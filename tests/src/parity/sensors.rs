@@ -2,6 +2,7 @@
 
 use bytemuck::cast_slice;
 use manyworlds_dynamics::TreeSet;
+use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::dynamics::load::{self, LANE, LoadItem, PLACE};
 use manyworlds_shaders::dynamics::sensors::SensorDims;
 use manyworlds_shaders::dynamics::tree::{SPATIAL, TreeOnly, status};
@@ -62,8 +63,11 @@ fn of_set(name: &str, set: &TreeSet) -> Vec<Case> {
     let word = |lane: usize| [0, status::CONVERGED, status::HELD, status::FROZEN, status::SHARED][lane % 5];
     let words = Data::LaneWords((0..LANES).map(|lane| vec![word(lane)]).collect());
     let (acceleration, given) = (random(n_six), random(header.n_load));
+    let (limited, held) = (readings.clone(), words.clone());
     let buffers = vec![pose.clone(), twist, acceleration, given, readings, words];
     cases.push(case(&k::FEEL, dispatch(&k::FEEL, dims), buffers, 6));
+    let rows = random(tree.n_row * row_stride(tree.n_v as usize, tree.row_width) as u32);
+    cases.push(case(&k::BOUND, dispatch(&k::BOUND, dims), vec![rows, limited, held], 3));
     if header.n_load > 0 {
         let (items, places) = loads(tree.n_body, &mut rng);
         let flat = |n: usize, rng: &mut ChaCha8Rng| (0..n).map(|_| rng.random_range(-1.0..1.0)).collect::<Vec<f64>>();
@@ -99,7 +103,7 @@ fn loads(n_body: u32, rng: &mut ChaCha8Rng) -> (Vec<u32>, Vec<f64>) {
             let island = u32::from(lane >= 4 || k % 2 == 1);
             let impulse = if island == 1 { 3 * rng.random_range(0..ISLAND as u32) } else { lane as u32 };
             let number = SPATIAL as u32 * rng.random_range(0..n_body);
-            all.push(LoadItem { number, impulse, island, along: k % 2 });
+            all.push(LoadItem { number, impulse, island, along: k % 3 });
             let normal = nalgebra::Vector3::from_fn(|_, _| rng.random_range(-1.0..1.0)).normalize();
             places.extend((0..3).map(|_| rng.random_range(-1.0..1.0)));
             places.extend(normal.iter());

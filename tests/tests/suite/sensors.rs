@@ -8,6 +8,8 @@ use serde::Deserialize;
 
 /// Of the largest entry: both compute in double precision.
 const TOLERANCE: f64 = 1e-9;
+/// Of what rays meet: MuJoCo has meshes and heightfields in single precision.
+const TOLERANCE_OF_SURFACES: f64 = 1e-7;
 /// Of those that are mean values over a step, extrapolated to one of no length.
 const TOLERANCE_OF_MEANS: f64 = 1e-6;
 /// Time steps of the extrapolation, s.
@@ -74,11 +76,37 @@ fn start(made: &mut Batch, world: usize, case: &Case) {
 /// Those that the host computes, in worlds beside others, in both precisions, on both executors.
 #[test]
 fn readings_from_outside_are_those_of_mujoco() {
-    let (model, golden) = golden_of("outside");
+    let golden = compared("outside", TOLERANCE);
+    // The tests see something: bounds that act and do not, insides and outsides.
+    for part in ["limitpos", "inside"] {
+        let all = golden.cases.iter().flat_map(|case| case.readings.iter().filter(|(name, _)| name.contains(part)));
+        let zeros: Vec<bool> = all.map(|(_, reading)| reading[0] == 0.0).collect();
+        assert!(zeros.contains(&true) && zeros.contains(&false), "{part}");
+    }
+}
+
+/// Rays, cameras, nearest geoms and contacts.
+#[test]
+fn what_is_seen_is_what_mujoco_sees() {
+    let golden = compared("looking", TOLERANCE_OF_SURFACES);
+    let of = |sensor: &str| golden.cases.iter().map(|case| case.readings[sensor][0]).collect::<Vec<_>>();
+    // They see something, and nothing.
+    for (sensor, nothing) in
+        [("eye", -1.0), ("tail", -1.0), ("up", -1.0), ("into", 0.0), ("near", 0.4), ("touches", 0.0)]
+    {
+        let met: Vec<bool> = of(sensor).iter().map(|x| *x != nothing).collect();
+        assert!(met.contains(&true) && met.contains(&false), "{sensor}: {:?}", of(sensor));
+    }
+    assert!(["above", "under"].iter().all(|sensor| of(sensor).iter().any(|x| *x > 0.0)));
+}
+
+/// Compares the readings of a model in the states of its record with those there.
+fn compared(name: &str, tolerance: f64) -> Golden {
+    let (model, golden) = golden_of(name);
     let places = model.readings();
     let width = places.last().expect("sensors").end;
     for (name, options) in executors(&exact()) {
-        for (precision, tolerance) in [(Precision::F64, TOLERANCE), (Precision::F32, 1e-4)] {
+        for (precision, tolerance) in [(Precision::F64, tolerance), (Precision::F32, 1e-4)] {
             let mut made = batch(&model, 3, &BatchOptions { precision, ..options.clone() });
             for (number, case) in golden.cases.iter().enumerate() {
                 start(&mut made, 1, case);
@@ -97,12 +125,7 @@ fn readings_from_outside_are_those_of_mujoco() {
             }
         }
     }
-    // The tests see something: bounds that act and do not, insides and outsides.
-    for part in ["limitpos", "inside"] {
-        let all = golden.cases.iter().flat_map(|case| case.readings.iter().filter(|(name, _)| name.contains(part)));
-        let zeros: Vec<bool> = all.map(|(_, reading)| reading[0] == 0.0).collect();
-        assert!(zeros.contains(&true) && zeros.contains(&false), "{part}");
-    }
+    golden
 }
 
 /// Time goes on by steps, and begins anew with a reset.
@@ -242,6 +265,59 @@ fn what_rests_weighs() {
     }
 }
 
+/// A ball on the ground, seen from both sides, and in one and in slots; a beam on a box, between trees; a lid on its limit, and a
+/// weight on a rope.
+#[test]
+fn forces_of_contacts_and_limits_at_rest() {
+    let model = mjcf(
+        0.002,
+        r#"<worldbody><geom name="ground" type="plane" size="9 9 1"/>
+        <body name="ball" pos="0 0 0.1"><freejoint/><geom name="ball" size="0.1" mass="3"/></body>
+        <body name="box" pos="1 0 0.1"><freejoint/><geom type="box" size="0.2 0.2 0.1" mass="4"/></body>
+        <body name="beam" pos="1 0 0.3"><freejoint/><geom type="box" size="0.1 0.1 0.1" mass="2"/></body>
+        <body name="lid" pos="3 0 1"><joint name="lid" axis="0 1 0" range="0 45"/>
+          <geom type="box" size="0.1 0.1 0.01" pos="0.5 0 0" mass="2" contype="0" conaffinity="0"/></body>
+        <body name="weight" pos="5 0 1"><joint name="weight" type="slide" axis="0 0 1"/>
+          <geom size="0.1" mass="1.5"/><site name="eye"/></body>
+        <site name="hook" pos="5 0 2"/></worldbody>
+        <tendon><spatial name="rope" limited="true" range="0 1"><site site="hook"/><site site="eye"/></spatial></tendon>
+        <sensor>
+          <contact name="ball" geom1="ground" geom2="ball" data="force normal"/>
+          <contact name="ground" geom1="ball" geom2="ground" data="force normal"/>
+          <contact name="four" subtree1="box" geom2="ground" num="6" reduce="mindist" data="found force"/>
+          <contact name="net" body2="beam" reduce="netforce" data="found force"/>
+          <contact name="down" body1="beam" body2="box" reduce="netforce" data="force normal"/>
+          <jointlimitfrc name="lid" joint="lid"/><jointlimitfrc name="cut" joint="lid" cutoff="2"/>
+          <tendonlimitfrc name="rope" tendon="rope"/>
+        </sensor>"#,
+    );
+    for (name, options) in executors(&BatchOptions { tolerance: 1e-10, ..exact() }) {
+        let mut made = batch(&model, 3, &options);
+        (0..400).for_each(|_| made.step::<f64>(&[]).expect("a step"));
+        let all = readings(&mut made, 3, &model);
+        let places = model.readings();
+        let of = |sensor: &str| {
+            let at = model.sensors.iter().position(|s| s.name == sensor).expect("a sensor");
+            all[2 * all.len() / 3..][places[at].clone()].to_vec()
+        };
+        let close = |what: &str, found: &[f64], expected: &[f64]| {
+            let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(off < 1e-4, "{name}: {what} reads {found:?}, not {expected:?}");
+        };
+        close("ball", &of("ball"), &[3.0 * G, 0.0, 0.0, 0.0, 0.0, 1.0]);
+        close("ground", &of("ground"), &[3.0 * G, 0.0, 0.0, 0.0, 0.0, -1.0]);
+        let four = of("four");
+        let sum: f64 = four.chunks_exact(4).map(|slot| slot[1]).sum();
+        close("four", &[four[0], four[12], four[16], sum], &[4.0, 4.0, 0.0, 6.0 * G]);
+        close("net", &of("net"), &[4.0, 0.0, 0.0, 2.0 * G]);
+        close("down", &of("down"), &[0.0, 0.0, -2.0 * G, 1.0, 0.0, 0.0]);
+        // It hangs at half a right angle.
+        close("lid", &of("lid"), &[2.0 * G * 0.5 * std::f64::consts::FRAC_1_SQRT_2]);
+        close("cut", &of("cut"), &[2.0]);
+        close("rope", &of("rope"), &[1.5 * G]);
+    }
+}
+
 /// What a file asks for that is not computed is listed, and changes nothing; what it gets wrong is said.
 #[test]
 fn files_are_told_what_is_not_computed() {
@@ -258,9 +334,12 @@ fn files_are_told_what_is_not_computed() {
         manyworlds_model::from_mjcf_str("sensors.xml", &text(sensors), &nothing, &Default::default())
     };
     for (sensors, why) in [
-        ("<rangefinder site=\"s\"/>", "`rangefinder` are not computed"),
-        ("<jointlimitfrc joint=\"h\"/>", "`jointlimitfrc` are not computed"),
+        ("<tactile geom=\"g\" mesh=\"m\"/>", "`tactile` are not computed"),
         ("<framepos objtype=\"geom\" objname=\"none\"/>", "do not collide"),
+        ("<contact geom1=\"g\" reduce=\"maxforce\"/>", "in the order of their forces"),
+        ("<contact geom1=\"g\" reduce=\"netforce\" data=\"torque\"/>", "where a net force acts"),
+        ("<contact data=\"force\"/>", "contacts of any of several trees"),
+        ("<distance geom1=\"g\" body2=\"b\"/>", "what does not move apart"),
         ("<force site=\"still\"/>", "what never moves"),
         ("<gyro site=\"s\" noise=\"0.1\"/>", "readings are exact"),
     ] {
@@ -275,6 +354,12 @@ fn files_are_told_what_is_not_computed() {
         ("<weather/>", "unknown sensor <weather>"),
         ("<gyro site=\"s\" cutoff=\"-1\"/>", "cutoff"),
         ("<framepos objtype=\"thing\" objname=\"s\"/>", "unknown object type `thing`"),
+        ("<rangefinder site=\"s\" data=\"point dist\"/>", "`dist` is out of order"),
+        ("<rangefinder site=\"s\" data=\"colour\"/>", "found `colour`"),
+        ("<distance geom1=\"g\"/>", "either `geom2` or `body2`"),
+        ("<contact geom1=\"g\" body1=\"b\"/>", "one of `geom1`, `body1` and `subtree1`"),
+        ("<contact geom1=\"g\" num=\"0\"/>", "expected 1 to 1000"),
+        ("<contact geom1=\"g\" reduce=\"best\"/>", "found `best`"),
     ] {
         let Err(error) = read(sensors) else { panic!("{sensors}: it is not refused") };
         let error = error.to_string();

@@ -12,12 +12,6 @@ pub(super) fn size(field: &HeightField) -> f64 {
     field.half[0].hypot(field.half[1]).max(high)
 }
 
-fn corner(field: &HeightField, row: usize, col: usize) -> Vector3<f64> {
-    let along = |i: usize, n: usize, half: f64| half * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
-    let height = field.heights[row * field.n_cols + col];
-    Vector3::new(along(col, field.n_cols, field.half[0]), along(row, field.n_rows, field.half[1]), height)
-}
-
 /// Cells about a coordinate: the one it is in, and its neighbour where it is on the line between.
 fn cells(x: f64, half: f64, count: usize) -> std::ops::RangeInclusive<usize> {
     let at = (x + half) / (2.0 * half) * count as f64;
@@ -30,10 +24,9 @@ fn cells(x: f64, half: f64, count: usize) -> std::ops::RangeInclusive<usize> {
 fn for_facets(field: &HeightField, point: Vector3<f64>, mut f: impl FnMut([Vector3<f64>; 3])) {
     for row in cells(point.y, field.half[1], field.n_rows - 1) {
         for col in cells(point.x, field.half[0], field.n_cols - 1) {
-            let (a, b) = (corner(field, row, col), corner(field, row, col + 1));
-            let (c, d) = (corner(field, row + 1, col), corner(field, row + 1, col + 1));
-            f([a, b, c]);
-            f([d, c, b]);
+            for corners in HeightField::triangles(row, col) {
+                f(corners.map(|(row, col)| field.vertex(row, col)));
+            }
         }
     }
 }

@@ -16,10 +16,7 @@ const STRAY: f64 = 1e-3;
 /// Samples of a heightfield.
 #[derive(Debug)]
 pub(super) struct Terrain {
-    rows: usize,
-    cols: usize,
-    half: [f64; 2],
-    heights: Vec<f64>,
+    field: HeightField,
     low: f64,
     high: f64,
 }
@@ -44,29 +41,22 @@ impl Terrain {
         if !field.half.iter().all(|h| *h > 0.0 && h.is_finite()) || !field.heights.iter().all(|h| h.is_finite()) {
             return Err("expected positive extents and finite heights".into());
         }
-        let heights = field.heights.clone();
-        let low = heights.iter().fold(f64::INFINITY, |l, &h| l.min(h));
-        let high = heights.iter().fold(f64::NEG_INFINITY, |l, &h| l.max(h));
-        Ok(Self { rows, cols, half: field.half, heights, low, high })
+        let low = field.heights.iter().fold(f64::INFINITY, |l, &h| l.min(h));
+        let high = field.heights.iter().fold(f64::NEG_INFINITY, |l, &h| l.max(h));
+        Ok(Self { field: field.clone(), low, high })
     }
 
     /// Radius of the sphere about the frame's origin that holds the ground down to what can still be pushed out, m.
     pub(super) fn radius(&self) -> f64 {
-        let [x, y] = self.half;
+        let [x, y] = self.field.half;
         let z = self.low.abs().max(self.high.abs()) + x.max(y);
         (x * x + y * y + z * z).sqrt()
     }
 
-    fn point(&self, row: usize, col: usize) -> Vector {
-        let along = |i: usize, n: usize, half: f64| half * (2.0 * i as f64 / (n - 1) as f64 - 1.0);
-        let height = self.heights[row * self.cols + col];
-        Vector::new(along(col, self.cols, self.half[0]), along(row, self.rows, self.half[1]), height)
-    }
-
     /// Cells (first, past the last) along one direction that a stretch of it meets.
     fn cells(&self, low: f64, high: f64, axis: usize) -> (usize, usize) {
-        let count = if axis == 0 { self.cols } else { self.rows } - 1;
-        let half = self.half[axis];
+        let count = if axis == 0 { self.field.n_cols } else { self.field.n_rows } - 1;
+        let half = self.field.half[axis];
         let cell = |x: f64| (x + half) / (2.0 * half) * count as f64;
         let (low, high) = (cell(low), cell(high));
         if high < 0.0 || low > count as f64 {
@@ -76,16 +66,17 @@ impl Terrain {
         (low as usize, ((high as usize) + 1).min(count))
     }
 
-    /// Corners of a cell's triangle: 0 has the cell's first corner, 1 its last.
+    /// Corners of one of a cell's triangles.
     fn corners(&self, row: usize, col: usize, half: usize) -> [Vector; 3] {
-        let (a, b) = (self.point(row, col), self.point(row, col + 1));
-        let (c, d) = (self.point(row + 1, col), self.point(row + 1, col + 1));
-        if half == 0 { [a, b, c] } else { [d, c, b] }
+        HeightField::triangles(row, col)[half].map(|(row, col)| {
+            let corner = self.field.vertex(row, col);
+            Vector::new(corner.x, corner.y, corner.z)
+        })
     }
 
     /// The normal of a triangle, if the cell is there.
     fn normal(&self, row: usize, col: usize, half: usize) -> Option<Vector> {
-        if row + 1 >= self.rows || col + 1 >= self.cols {
+        if row + 1 >= self.field.n_rows || col + 1 >= self.field.n_cols {
             return None;
         }
         let [a, b, c] = self.corners(row, col, half);
@@ -104,13 +95,13 @@ impl Terrain {
         // Wrapping below zero leaves the field as well.
         let (row, col, half) = match (facet.half, edge) {
             (0, 0) => (row.wrapping_sub(1), col, 1),
-            (0, 1) => (row, col, 1),
-            (0, _) => (row, col.wrapping_sub(1), 1),
-            (_, 0) => (row + 1, col, 0),
-            (_, 1) => (row, col, 0),
-            (_, _) => (row, col + 1, 0),
+            (0, 1) => (row, col + 1, 1),
+            (0, _) => (row, col, 1),
+            (_, 0) => (row, col, 0),
+            (_, 1) => (row + 1, col, 0),
+            (_, _) => (row, col.wrapping_sub(1), 0),
         };
-        if row >= self.rows || col >= self.cols {
+        if row >= self.field.n_rows || col >= self.field.n_cols {
             return f64::INFINITY;
         }
         let Some(other) = self.normal(row, col, half) else { return f64::INFINITY };
@@ -189,7 +180,7 @@ pub(super) fn contacts(
     let (cols, rows) = (field.cells(x0, x1, 0), field.cells(y0, y1, 1));
     for row in rows.0..rows.1 {
         for col in cols.0..cols.1 {
-            let at = |r: usize, c: usize| field.heights[r * field.cols + c];
+            let at = |r: usize, c: usize| field.field.heights[r * field.field.n_cols + c];
             let top = at(row, col).max(at(row, col + 1)).max(at(row + 1, col)).max(at(row + 1, col + 1));
             if top < bottom {
                 continue;
@@ -226,7 +217,7 @@ fn touch(
     let placed = Placed { centre: b.centre + b.axes * middle, axes: b.axes, radius, size: [0.0; 3], travel: 0.0 };
     let triangle = Core::Triangle(about);
     let rounding = [rounding, 0.0];
-    let number = 2 * (facet.row * field.cols + facet.col) + facet.half + 1;
+    let number = 2 * (facet.row * field.field.n_cols + facet.col) + facet.half + 1;
     sink.tag = (number as u32).wrapping_mul(0x9e37_79b1);
 
     // Along the facet's own normal: where the shape is deepest, about its centre.

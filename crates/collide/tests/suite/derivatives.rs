@@ -169,7 +169,7 @@ fn contacts_with_the_ground_and_with_distance_functions_too() {
     // Points of a manifold on triangles are often where no two features pin them down.
     let pairs = [
         ("hills", hills, "sphere", shape("sphere"), 40, 20, false),
-        ("hills", hills, "capsule", shape("capsule"), 20, 20, true),
+        ("hills", hills, "capsule", shape("capsule"), 40, 20, true),
         ("hills", hills, "box", shape("box"), 20, 20, true),
         ("hills", hills, "ellipsoid", shape("ellipsoid"), 40, 20, false),
         ("hills", hills, "mesh", shape("mesh"), 20, 20, true),

@@ -35,6 +35,8 @@ pub(crate) struct Sensing {
     pub(crate) n_load: usize,
     /// Some show what the step does.
     pub(crate) late: bool,
+    /// Some show forces of limits.
+    pub(crate) bounds: bool,
 }
 
 impl Sensing {
@@ -48,6 +50,7 @@ impl Sensing {
             n_given,
             n_load,
             late: sensors.records.iter().any(|record| record.kind >= sensor::LATE),
+            bounds: sensors.records.iter().any(|record| record.kind == sensor::BOUND),
         })
     }
 }
@@ -325,7 +328,7 @@ impl SetStep {
 
     /// Sensors that show what the step does, of lanes that are about to move. `islands`: impulses of islands.
     pub(crate) fn feel(&self, islands: BufferId, recording: &mut Recording) {
-        use kernel::dynamics::{ACCELERATE, FEEL, LOAD};
+        use kernel::dynamics::{ACCELERATE, BOUND, FEEL, LOAD};
         let Some(sensing) = self.sensing.filter(|sensing| sensing.late) else { return };
         let (b, lanes, params) = (&self.buffers, self.dims.lanes, self.params());
         if sensing.n_load > 0 {
@@ -337,6 +340,9 @@ impl SetStep {
         let dims = SensorDims { tree: self.dims, sensor_at: sensing.at };
         let buffers = [b.topology, params, b.state, b.motion, b.twist, b.velocity, b.acceleration];
         recording.dispatch(&ACCELERATE, &self.tree(), lanes, &buffers);
+        if sensing.bounds {
+            recording.dispatch(&BOUND, &dims, lanes, &[b.topology, params, b.row, b.reading, b.status]);
+        }
         let buffers = [b.topology, params, b.pose, b.twist, b.acceleration, b.load, b.reading, b.status];
         recording.dispatch(&FEEL, &dims, lanes, &buffers);
     }

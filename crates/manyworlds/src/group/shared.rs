@@ -86,7 +86,7 @@ impl<T: Scalar> Shared<T> {
         let host = HostModel {
             surfaces,
             adhesion: Adhesion::new(&model, &sets),
-            outside: Outside::new(&model, &sets),
+            outside: Outside::new(&model, &sets)?,
             lever: geoms::lever(&model),
             speculative: s.speculative_distance,
             blocks: fixed.iter().enumerate().filter_map(block).collect(),

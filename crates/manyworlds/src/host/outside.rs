@@ -1,15 +1,24 @@
 //! Sensors that show more than the motion of one tree, as the state has it that a step begins with: computed on the host, in
 //! f64, by the model's own parameters, and uploaded for the kernel `sense`.
 
+use std::collections::HashMap;
+
+use manyworlds_collide::{CollideError, Contact, Rays, Scratch};
 use manyworlds_dynamics::TreeSet;
 use manyworlds_model::{
-    Bounded, Frame, Instrument, Joint, JointKind, Measures, Model, OfEnergy, OfFrame, OfMotion, OfSubtree, Pose, Quat,
-    Tendon, Transmission, Vec3, Zone,
+    Bounded, Frame, Instrument, Joint, JointKind, Measures, Model, OfEnergy, OfFrame, OfMotion, OfRay, OfSubtree, Pose,
+    Quat, Sensor, Tendon, Transmission, Vec3,
 };
 use nalgebra::{Point3, Quaternion};
 
+use super::nearest::{self, Nearest};
+use super::picks::{Picker, contains};
+
 use crate::State;
 use crate::kinematics::{Motion, motions_with};
+
+/// Depths from a camera that are smaller are taken for this, m.
+const NEAR: f64 = 1e-15;
 
 /// The sensors of a model that are computed here.
 #[derive(Debug)]
@@ -17,6 +26,19 @@ pub(crate) struct Outside {
     items: Vec<Item>,
     /// Some show forces of actuators, or what tendons do.
     forces: bool,
+    /// What rays meet, where some look along rays.
+    rays: Option<Rays>,
+    nearest: Option<Nearest>,
+    /// By sensor, of those that show contacts.
+    pickers: HashMap<usize, Picker>,
+}
+
+/// Memory that one world after another is computed in.
+#[derive(Default)]
+pub(crate) struct Sight {
+    motions: Vec<Motion>,
+    scratch: Scratch,
+    closest: Vec<Contact>,
 }
 
 /// One of them.
@@ -31,9 +53,13 @@ pub(crate) struct Item {
 
 /// The world as a sensor sees it.
 struct Seen<'a> {
+    outside: &'a Outside,
     model: &'a Model,
     state: &'a State,
     motions: &'a [Motion],
+    contacts: &'a [Contact],
+    /// Of the pairs that sensors look at.
+    closest: &'a [Contact],
     time: f64,
     /// Generalized forces of actuators, `[n_v]`; forces of each; of tendons lengths and rates.
     actuator: Vec<f64>,
@@ -43,7 +69,10 @@ struct Seen<'a> {
 
 impl Outside {
     /// `None` where kernels know everything.
-    pub(crate) fn new(model: &Model, sets: &[TreeSet]) -> Option<Self> {
+    ///
+    /// # Errors
+    /// Pairs of shapes that have no distance.
+    pub(crate) fn new(model: &Model, sets: &[TreeSet]) -> Result<Option<Self>, CollideError> {
         let mut items = Vec::new();
         for (set, own) in sets.iter().enumerate() {
             for (index, sensors) in own.sensors.iter().enumerate() {
@@ -62,26 +91,52 @@ impl Outside {
                     | Measures::Magnetometer(..)
                     | Measures::Subtree(..)
                     | Measures::Inside(..)
+                    | Measures::Range(..)
+                    | Measures::Projection(..)
+                    | Measures::Nearest(..)
+                    | Measures::Contacts(..)
                     | Measures::Clock
             )
         };
         let forces = items.iter().any(shows_forces);
-        (!items.is_empty()).then_some(Self { items, forces })
+        let sees = items.iter().any(|item| matches!(model.sensors[item.sensor].measures, Measures::Range(..)));
+        let picker = |item: &Item| match &model.sensors[item.sensor].measures {
+            Measures::Contacts(pick, _) => Some((item.sensor, Picker::new(model, pick))),
+            _ => None,
+        };
+        if items.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            forces,
+            rays: sees.then(|| Rays::new(model)),
+            nearest: Nearest::new(model)?,
+            pickers: items.iter().filter_map(picker).collect(),
+            items,
+        }))
     }
 
-    /// Computes all of a world: `put` takes what each shows. `motions`: memory.
+    /// Computes all of a world: `put` takes what each shows.
     pub(crate) fn show(
         &self,
         (model, sets): (&Model, &[TreeSet]),
         (state, mocap, time): (&State, &[Pose], f64),
-        motions: &mut Vec<Motion>,
+        contacts: &[Contact],
+        sight: &mut Sight,
         mut put: impl FnMut(&Item, &[f64]),
     ) {
+        let Sight { motions, scratch, closest } = sight;
         motions_with(model, &state.q, &state.v, mocap, motions);
+        if let Some(nearest) = &self.nearest {
+            nearest.find(|body| motions[body].pose, scratch, closest);
+        }
         let mut seen = Seen {
+            outside: self,
             model,
             state,
             motions,
+            contacts,
+            closest,
             time,
             actuator: vec![0.0; model.n_v],
             by_actuator: vec![0.0; model.actuators.len()],
@@ -91,7 +146,7 @@ impl Outside {
             seen.add_forces(sets);
         }
         for item in &self.items {
-            put(item, &seen.by(&model.sensors[item.sensor].measures));
+            put(item, &seen.by(item.sensor));
         }
     }
 }
@@ -120,9 +175,26 @@ impl Seen<'_> {
         }
     }
 
-    fn by(&self, measures: &Measures) -> Vec<f64> {
+    fn by(&self, sensor: usize) -> Vec<f64> {
         let three = |x: Vec3| x.as_slice().to_vec();
+        let Sensor { measures, cutoff, .. } = &self.model.sensors[sensor];
         match measures {
+            Measures::Range(own, what) => self.range(own, what),
+            Measures::Projection(own, camera, lens) => {
+                let at = self.pose(camera).inverse_transform_point(&self.pose(own).translation.vector.into());
+                // It looks along -z; pictures count from above.
+                let [[x, y], [across, down]] = [lens.focal, lens.middle];
+                let depth = if at.z.abs() < NEAR { NEAR.copysign(at.z) } else { at.z };
+                vec![across - x * at.x / depth, down + y * at.y / depth]
+            }
+            Measures::Nearest(of, geoms) => nearest::reading(*of, geoms, *cutoff, self.closest),
+            Measures::Contacts(_, what) => match self.outside.pickers.get(&sensor) {
+                Some(picker) => {
+                    let picked = picker.pick(self.contacts, |body| self.motions[body].pose);
+                    picker.reading(&picked, what, self.contacts)
+                }
+                None => vec![0.0; measures.len(self.model)],
+            },
             Measures::Clock => vec![self.time],
             Measures::Energy(OfEnergy::Potential) => vec![self.potential()],
             Measures::Energy(OfEnergy::Kinetic) => vec![self.kinetic()],
@@ -157,14 +229,32 @@ impl Seen<'_> {
             }
             Measures::JointActuatorForce(joint) => vec![self.actuator[self.model.joints[*joint].v_start]],
             // Kernels know these, whatever else there is.
-            Measures::Joint(..) | Measures::Tendon(..) | Measures::Actuator(..) | Measures::Touch(..) => {
-                vec![0.0; measures.len(self.model)]
-            }
+            Measures::Joint(..)
+            | Measures::Tendon(..)
+            | Measures::Actuator(..)
+            | Measures::Touch(..)
+            | Measures::LimitForce(_) => vec![0.0; measures.len(self.model)],
         }
     }
 
     fn pose(&self, frame: &Frame) -> Pose {
         self.motions[frame.body].pose * frame.pose
+    }
+
+    fn range(&self, own: &Frame, what: &[OfRay]) -> Vec<f64> {
+        let pose = self.pose(own);
+        let (from, along) = (pose.translation.vector, pose.rotation * Vec3::z());
+        let stands = |body: usize| self.motions[body].pose;
+        let met = self.outside.rays.as_ref().and_then(|rays| rays.first(stands, from, along, own.body));
+        let three = |x: Option<Vec3>| x.unwrap_or_default().as_slice().to_vec();
+        let of = |of: &OfRay| match of {
+            OfRay::Distance => vec![met.map_or(-1.0, |met| met.distance)],
+            OfRay::Direction => three(met.map(|_| along)),
+            OfRay::Origin => three(Some(from)),
+            OfRay::Point => three(met.map(|met| from + along * met.distance)),
+            OfRay::Normal => three(met.map(|met| met.normal)),
+        };
+        what.iter().flat_map(of).collect()
     }
 
     fn frame(&self, of: OfFrame, own: &Frame, reference: Option<&Frame>) -> Vec<f64> {
@@ -315,16 +405,4 @@ impl Seen<'_> {
 
 fn orientation(q: &[f64]) -> Quat {
     Quat::from_quaternion(Quaternion::new(q[0], q[1], q[2], q[3]))
-}
-
-/// Whether a point is in a zone.
-fn contains(zone: &Zone, at: Vec3) -> bool {
-    let across = at.x.hypot(at.y);
-    match *zone {
-        Zone::Sphere(radius) => at.norm() < radius,
-        Zone::Capsule(radius, half) => across.hypot((at.z.abs() - half).max(0.0)) < radius,
-        Zone::Ellipsoid(radii) => at.component_div(&radii).norm() < 1.0,
-        Zone::Cylinder(radius, half) => across < radius && at.z.abs() < half,
-        Zone::Box(half) => (0..3).all(|k| at[k].abs() < half[k]),
-    }
 }

@@ -2,8 +2,12 @@
 
 use super::Importer;
 use crate::attributes::Attributes;
-use crate::sensor::{Bounded, Frame, Instrument, Measures, OfEnergy, OfFrame, OfMotion, OfSubtree};
+use crate::sensor::{
+    Bounded, ContactOrder, ContactPick, Frame, Instrument, Lens, Measures, OfContact, OfEnergy, OfFrame, OfMotion,
+    OfNearest, OfRay, OfSubtree, Party,
+};
 use crate::validate::Part;
+use crate::visual::Following;
 use crate::xml::Element;
 use crate::{JointKind, Mat3, ModelError, Pose, Quat, Sensor, Shape, Vec3};
 
@@ -75,6 +79,17 @@ impl Importer<'_> {
                     Err(why) => return Ok(Err(why)),
                 }
             }
+            "rangefinder" => return self.rangefinder(a),
+            "camprojection" => match self.camera_of(a, "camera")? {
+                Ok((camera, lens)) => Measures::Projection(self.site_of(a)?, camera, lens),
+                Err(why) => return Ok(Err(why)),
+            },
+            "distance" => return self.nearest(a, OfNearest::Distance),
+            "normal" => return self.nearest(a, OfNearest::Normal),
+            "fromto" => return self.nearest(a, OfNearest::Segment),
+            "contact" => return self.contacts(a),
+            "jointlimitfrc" => Measures::LimitForce(Bounded::Joint(self.joint_of(a)?)),
+            "tendonlimitfrc" => Measures::LimitForce(Bounded::Tendon(self.tendon_of(a)?)),
             "e_potential" => Measures::Energy(OfEnergy::Potential),
             "e_kinetic" => Measures::Energy(OfEnergy::Kinetic),
             "clock" => Measures::Clock,
@@ -137,9 +152,120 @@ impl Importer<'_> {
                     }
                 }
             }
-            "camera" => Ok(Err("cameras are not kept".into())),
+            "camera" => Ok(self.camera_of(a, name)?.map(|(frame, _)| frame)),
             other => Err(a.error(format!("`{kind}`: unknown object type `{other}`"))),
         }
+    }
+
+    /// The frame of a camera that a given attribute names, and how it draws.
+    fn camera_of(&self, a: &Attributes, name: &str) -> Result<Result<(Frame, Lens), String>, ModelError> {
+        let found = Self::required(a, name, Self::find(&self.names.cameras, a, name)?)?;
+        let camera = &self.builder.visual.cameras[found];
+        Ok(match camera.following {
+            Following::Fixed => Ok((Frame { body: camera.body, pose: camera.pose }, camera.lens)),
+            _ => Err(format!("`{}`: of cameras that follow a body only pictures know where they are", camera.name)),
+        })
+    }
+
+    fn rangefinder(&self, a: &Attributes) -> Result<Found, ModelError> {
+        if a.has("camera") {
+            return Ok(Err("a rangefinder for every pixel of a camera is not computed: pictures have depths".into()));
+        }
+        let kinds = [
+            ("dist", OfRay::Distance),
+            ("dir", OfRay::Direction),
+            ("origin", OfRay::Origin),
+            ("point", OfRay::Point),
+            ("normal", OfRay::Normal),
+            // From a site the depth is the distance.
+            ("depth", OfRay::Distance),
+        ];
+        Ok(Ok(Measures::Range(self.site_of(a)?, Self::data(a, "dist", &kinds)?)))
+    }
+
+    /// What the attribute `data` asks for, in the order of `kinds`.
+    fn data<T: Copy>(a: &Attributes, default: &str, kinds: &[(&str, T)]) -> Result<Vec<T>, ModelError> {
+        let mut after = 0;
+        let mut all = Vec::new();
+        for word in a.get("data").unwrap_or(default).split_whitespace() {
+            let names = || kinds.iter().map(|kind| kind.0).collect::<Vec<_>>().join(", ");
+            let Some(place) = kinds.iter().position(|kind| kind.0 == word) else {
+                return Err(a.error(format!("`data`: expected {}, found `{word}`", names())));
+            };
+            if place < after {
+                return Err(
+                    a.error(format!("`data`: `{word}` is out of order or there twice; the order is {}", names()))
+                );
+            }
+            after = place + 1;
+            all.push(kinds[place].1);
+        }
+        if all.is_empty() { Err(a.error("`data` names nothing")) } else { Ok(all) }
+    }
+
+    fn nearest(&self, a: &Attributes, of: OfNearest) -> Result<Found, ModelError> {
+        let mut lists = [Vec::new(), Vec::new()];
+        for (list, [geom, body]) in lists.iter_mut().zip([["geom1", "body1"], ["geom2", "body2"]]) {
+            *list = match (a.get(geom), Self::find(&self.names.bodies, a, body)?) {
+                (Some(_), None) => vec![Self::required(a, geom, Self::find(&self.names.geoms, a, geom)?)?],
+                (None, Some(body)) => {
+                    (0..self.builder.geoms.len()).filter(|&geom| self.builder.geoms[geom].body == body).collect()
+                }
+                _ => return Err(a.error(format!("expected either `{geom}` or `{body}`"))),
+            };
+        }
+        Ok(Ok(Measures::Nearest(of, lists)))
+    }
+
+    fn contacts(&self, a: &Attributes) -> Result<Found, ModelError> {
+        let party = |number: u32| -> Result<Option<Party>, ModelError> {
+            let [geom, body, subtree] = ["geom", "body", "subtree"].map(|kind| format!("{kind}{number}"));
+            let found = [
+                Self::find(&self.names.geoms, a, &geom)?.map(Party::Geom),
+                Self::find(&self.names.bodies, a, &body)?.map(Party::Body),
+                Self::find(&self.names.bodies, a, &subtree)?.map(Party::Subtree),
+            ];
+            if found.iter().flatten().count() > 1 {
+                return Err(a.error(format!("expected one of `{geom}`, `{body}` and `{subtree}`")));
+            }
+            Ok(found.into_iter().flatten().next())
+        };
+        let between = [party(1)?, party(2)?];
+        let within = match Self::find(&self.names.sites, a, "site")? {
+            Some(_) if between[0].is_some() => return Err(a.error("`site` goes with the second party alone")),
+            Some(site) => Some((self.site_of(a)?, self.builder.sites[site].zone)),
+            None => None,
+        };
+        let kinds = [
+            ("found", OfContact::Count),
+            ("force", OfContact::Force),
+            ("torque", OfContact::Torque),
+            ("dist", OfContact::Distance),
+            ("pos", OfContact::Position),
+            ("normal", OfContact::Normal),
+            ("tangent", OfContact::Tangent),
+        ];
+        let what = Self::data(a, "found", &kinds)?;
+        let order = match a.get("reduce").unwrap_or("none") {
+            "none" => ContactOrder::Found,
+            "mindist" => ContactOrder::Deepest,
+            "netforce" if what.iter().any(|of| matches!(of, OfContact::Torque | OfContact::Position)) => {
+                return Ok(Err("where a net force acts, and its torque, are not computed".into()));
+            }
+            "netforce" => ContactOrder::Net,
+            "maxforce" => return Ok(Err("contacts in the order of their forces are not computed".into())),
+            other => {
+                return Err(a.error(format!("`reduce`: expected none, mindist, maxforce or netforce, found `{other}`")));
+            }
+        };
+        let slots = match order {
+            ContactOrder::Net => 1,
+            _ => usize::try_from(a.integer("num", 1)?)
+                .ok()
+                .filter(|&num| (1..=MOST_SLOTS).contains(&num))
+                .ok_or_else(|| a.error(format!("`num`: expected 1 to {MOST_SLOTS}")))?,
+        };
+        Ok(Ok(Measures::Contacts(ContactPick { between, within, order, slots }, what)))
     }
 
     fn required<T>(a: &Attributes, name: &str, found: Option<T>) -> Result<T, ModelError> {
@@ -199,21 +325,11 @@ impl Importer<'_> {
     }
 }
 
+/// Contacts that one sensor shows at most.
+const MOST_SLOTS: usize = 1000;
+
 /// MuJoCo's sensors that are not computed.
-const NOT_COMPUTED: [&str; 12] = [
-    "camprojection",
-    "rangefinder",
-    "jointlimitfrc",
-    "tendonlimitfrc",
-    "distance",
-    "normal",
-    "fromto",
-    "contact",
-    "tactile",
-    "user",
-    "plugin",
-    "config",
-];
+const NOT_COMPUTED: [&str; 4] = ["tactile", "user", "plugin", "config"];
 
 /// Principal axes as an orientation.
 fn right_handed(mut axes: Mat3) -> Quat {

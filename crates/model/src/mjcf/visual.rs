@@ -10,7 +10,7 @@ use crate::visual::{
     Camera, Following, GREY, Image, Light, LightKind, Look, Mark, Material, Pattern, Texture, TextureKind,
 };
 use crate::xml::Element;
-use crate::{Location, ModelError, Vec3};
+use crate::{Lens, Location, ModelError, Vec3};
 
 /// Angle of view of a camera that says none, degrees.
 const FIELD_OF_VIEW: f64 = 45.0;
@@ -148,9 +148,10 @@ impl Importer<'_> {
         }
         let pose = place.frame * self.compiler.pose(&a)?;
         let field_of_view = if orthographic { FIELD_OF_VIEW } else { degrees }.to_radians();
+        let lens = lens(&a, field_of_view)?;
         let name = named(element, place);
         Self::name(&mut self.names.cameras, element, &name, index)?;
-        self.builder.visual.cameras.push(Camera { name, body: place.body, pose, following, field_of_view });
+        self.builder.visual.cameras.push(Camera { name, body: place.body, pose, following, field_of_view, lens });
         Ok(())
     }
 
@@ -229,6 +230,21 @@ pub(super) struct Aim {
     /// Whether at its centre of mass.
     centre: bool,
     location: Location,
+}
+
+/// How a camera draws: by its angle of view, or, where it has a sensor, by its focal length.
+fn lens(a: &Attributes, field_of_view: f64) -> Result<Lens, ModelError> {
+    let pair = |name| Ok::<_, ModelError>(a.exactly::<2>(name)?.filter(|pair| *pair != [0.0; 2]));
+    let [width, height] = a.exactly::<2>("resolution")?.unwrap_or([1.0; 2]);
+    let focal = match (pair("sensorsize")?, pair("focalpixel")?, pair("focal")?) {
+        (Some(_), Some(pixels), _) => pixels,
+        (Some([across, up]), None, length) => {
+            let [x, y] = length.unwrap_or_default();
+            [x / across * width, y / up * height]
+        }
+        (None, ..) => [0.5 * height / (0.5 * field_of_view).tan(); 2],
+    };
+    Ok(Lens { focal, middle: [0.5 * width, 0.5 * height] })
 }
 
 /// An index into the list of cameras or of lights.

@@ -15,7 +15,7 @@ use super::super::chunk::{Chunk, ChunkSet};
 use super::super::seen::Seen;
 use super::super::{State, read_state};
 use crate::Error;
-use crate::host::Moving;
+use crate::host::{Moving, Sight};
 
 impl<T: Scalar> Chunk<T> {
     /// Freezes all trees of a world that has one which stopped.
@@ -134,12 +134,13 @@ impl<T: Scalar> Chunk<T> {
         let n_given = |set: &ChunkSet<T>| set.step.sensing.map_or(0, |sensing| sensing.n_given);
         let zeros = |set: &ChunkSet<T>| vec![T::default(); tile_len(width, set.step.dims.lanes as usize, n_given(set))];
         let mut given: Vec<Vec<T>> = self.sets.iter().map(zeros).collect();
-        let (mut motions, mut state) = (Vec::new(), State::default());
+        let (mut sight, mut state) = (Sight::default(), State::default());
         for world in 0..self.n_world {
             read_state(&shared, &states, width, world, &mut state);
             let mocap: Vec<Pose> = self.mocaps.of_world(&shared.host.mocaps, world).collect();
             let at = (&state, &mocap[..], self.clock[world]);
-            outside.show((&shared.model, &shared.sets), at, &mut motions, |item, shown| {
+            let contacts = &self.host.worlds[world].contacts;
+            outside.show((&shared.model, &shared.sets), at, contacts, &mut sight, |item, shown| {
                 let (set, n) = (&self.sets[item.set], n_given(&self.sets[item.set]));
                 let lane = set.lane(world, item.index);
                 for (k, &x) in shown.iter().enumerate() {
