@@ -5,8 +5,8 @@ use parry3d_f64::math::Vector;
 use parry3d_f64::query::{PointQuery, Ray, RayCast};
 use parry3d_f64::shape::{Ball, Capsule, Cuboid, Cylinder, TriMesh};
 
-/// The geoms of a model that are not transparent, as rays meet them: planes from above, meshes by their hulls, distance
-/// functions by the mesh that is drawn of them.
+/// The geoms of a model that are not transparent, as rays meet them: planes from above and as far as they are drawn,
+/// meshes by their hulls, distance functions by the mesh that is drawn of them.
 #[derive(Debug)]
 pub struct Rays {
     targets: Vec<Target>,
@@ -36,8 +36,8 @@ struct Target {
 
 #[derive(Debug)]
 enum Surface {
-    /// z = 0, seen from above.
-    Plane,
+    /// z = 0, seen from above; half its edges, without end where they are 0.
+    Plane([f64; 2]),
     Ball(Ball),
     /// Radii.
     Ellipsoid(Vec3),
@@ -81,7 +81,7 @@ impl Target {
         let geom = &model.geoms[number];
         let mut pose = geom.pose;
         let (surface, radius) = match geom.shape {
-            Shape::Plane => (Surface::Plane, f64::INFINITY),
+            Shape::Plane => (Surface::Plane(model.visual.geoms[number].extent), f64::INFINITY),
             Shape::Sphere { radius } => (Surface::Ball(Ball::new(radius)), radius),
             Shape::Capsule { radius, half_length } => {
                 (Surface::Capsule(Capsule::new_z(half_length, radius)), half_length + radius)
@@ -125,9 +125,11 @@ impl Surface {
             Some((met.time_of_impact, outward))
         };
         match self {
-            Self::Plane => {
+            Self::Plane(extent) => {
                 let distance = -from.z / along.z;
-                (along.z < 0.0 && distance >= 0.0).then_some((distance, Vec3::z()))
+                let at = from + along * distance;
+                let ends = (0..2).any(|k| extent[k] > 0.0 && at[k].abs() > extent[k]);
+                (along.z < 0.0 && distance >= 0.0 && !ends).then_some((distance, Vec3::z()))
             }
             Self::Ball(shape) => convex(shape, from, along),
             Self::Capsule(shape) => convex(shape, from, along),

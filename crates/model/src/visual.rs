@@ -44,6 +44,8 @@ pub struct Look {
     pub material: Option<usize>,
     /// Viewers show and hide geoms by group.
     pub group: i32,
+    /// Half the edges of the part of a plane that is there to be seen, m; 0: without end.
+    pub extent: [f64; 2],
 }
 
 /// How a surface answers light.

@@ -129,8 +129,10 @@ impl Importer<'_> {
                 found
             }
         };
+        let size = if a.get("type") == Some("plane") { a.list::<f64>("size")? } else { None };
+        let extent = size.map_or([0.0; 2], |size| std::array::from_fn(|k| size.get(k).copied().unwrap_or(0.0)));
         // As in MuJoCo the default grey, even written out, gives way to a material.
-        Ok(Look { rgba: Some(rgba).filter(|rgba| *rgba != GREY), material, group: a.integer("group", 0)? })
+        Ok(Look { rgba: Some(rgba).filter(|rgba| *rgba != GREY), material, group: a.integer("group", 0)?, extent })
     }
 
     pub(super) fn camera(&mut self, element: &Element, place: &Place) -> Result<(), ModelError> {
