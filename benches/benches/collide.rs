@@ -110,7 +110,7 @@ fn octagonal_prism() -> Mesh {
             triangles.extend([[0, j, i], [8, i + 8, j + 8]]);
         }
     }
-    Mesh { name: "prism".into(), vertices, triangles }
+    Mesh { name: "prism".into(), vertices, triangles, surface: None }
 }
 
 fn gentle_ground() -> HeightField {
@@ -149,7 +149,7 @@ fn long_hull() -> Mesh {
         Vec3::new(0.05 * across * turn.cos(), 0.05 * across * turn.sin(), 0.15 * z)
     };
     let triangles = (0..498).map(|i| [i, i + 1, i + 2]).collect();
-    Mesh { name: "link".into(), vertices: (0..500).map(corner).collect(), triangles }
+    Mesh { name: "link".into(), vertices: (0..500).map(corner).collect(), triangles, surface: None }
 }
 
 fn worlds(c: &mut Criterion) {

@@ -142,7 +142,7 @@ mod tests {
 
     fn mesh(vertices: &[[f64; 3]]) -> Mesh {
         let vertices = vertices.iter().map(|&v| Vec3::from(v)).collect();
-        Mesh { name: String::new(), vertices, triangles: Vec::new() }
+        Mesh { name: String::new(), vertices, triangles: Vec::new(), surface: None }
     }
 
     /// A cube of a millimetre and one of a kilometre have six square faces each, whatever lies inside.

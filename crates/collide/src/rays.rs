@@ -6,7 +6,7 @@ use parry3d_f64::query::{PointQuery, Ray, RayCast};
 use parry3d_f64::shape::{Ball, Capsule, Cuboid, Cylinder, TriMesh};
 
 /// The geoms of a model that are not transparent, as rays meet them: planes from above and as far as they are drawn,
-/// meshes by their hulls, distance functions by the mesh that is drawn of them.
+/// meshes and distance functions by the triangles that are drawn of them.
 #[derive(Debug)]
 pub struct Rays {
     targets: Vec<Target>,
@@ -92,7 +92,10 @@ impl Target {
             }
             Shape::Box { half } => (Surface::Box(Cuboid::new(vector(half))), half.norm()),
             Shape::Ellipsoid { radii } => (Surface::Ellipsoid(radii), radii.max()),
-            Shape::Mesh(mesh) => triangles(&model.meshes[mesh].vertices, &model.meshes[mesh].triangles)?,
+            Shape::Mesh(mesh) => {
+                let (vertices, faces) = model.meshes[mesh].seen();
+                triangles(vertices, faces)?
+            }
             Shape::Sdf(sdf) => {
                 let (vertices, faces) = model.sdfs[sdf].mesh();
                 triangles(vertices, faces)?

@@ -1,5 +1,7 @@
 //! Shapes and what happens when they touch.
 
+use std::sync::Arc;
+
 use crate::{Pose, Vec3};
 
 /// A shape fixed to a body.
@@ -159,6 +161,28 @@ pub struct Mesh {
     pub vertices: Vec<Vec3>,
     /// Triangles of the hull, counter-clockwise seen from outside.
     pub triangles: Vec<[u32; 3]>,
+    /// What the file holds, where that is not convex.
+    pub surface: Option<Arc<Surface>>,
+}
+
+/// A surface that need be neither closed nor convex: what pictures show and rays meet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surface {
+    /// m
+    pub vertices: Vec<Vec3>,
+    /// Counter-clockwise seen from outside.
+    pub triangles: Vec<[u32; 3]>,
+}
+
+impl Mesh {
+    /// Vertices and triangles that can be seen: of the file's surface, or of the hull.
+    #[must_use]
+    pub fn seen(&self) -> (&[Vec3], &[[u32; 3]]) {
+        match &self.surface {
+            Some(surface) => (&surface.vertices, &surface.triangles),
+            None => (&self.vertices, &self.triangles),
+        }
+    }
 }
 
 /// Terrain over a rectangle, in its own frame centred at the origin.

@@ -29,7 +29,7 @@ pub use actuation::{
 };
 pub use builder::ModelBuilder;
 pub use error::{Location, ModelError};
-pub use geometry::{Contacting, Geom, HeightField, Mesh, Shape};
+pub use geometry::{Contacting, Geom, HeightField, Mesh, Shape, Surface};
 pub use import::{Ignored, ImportOptions, Loaded, Resolver, load};
 pub use mjcf::from_mjcf_str;
 pub use model::{

@@ -164,7 +164,10 @@ impl Scene {
             shapes::cone(circle),
         ];
         let first_mesh = meshes.len();
-        meshes.extend(model.meshes.iter().map(|m| from_triangles(&m.vertices, m.triangles.iter().copied())));
+        meshes.extend(model.meshes.iter().map(|mesh| {
+            let (vertices, triangles) = mesh.seen();
+            from_triangles(vertices, triangles.iter().copied())
+        }));
         let first_sdf = meshes.len();
         meshes.extend(model.sdfs.iter().map(|sdf| {
             let (vertices, triangles) = sdf.mesh();

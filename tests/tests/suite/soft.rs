@@ -66,6 +66,7 @@ fn slab(half: Vec3) -> Mesh {
         name: "slab".into(),
         vertices: (0..8).map(|k| half.component_mul(&Vec3::from(corner(k)))).collect(),
         triangles: quads.iter().flat_map(|&[a, b, c, d]| [[a, b, c], [a, c, d]]).collect(),
+        surface: None,
     }
 }
 

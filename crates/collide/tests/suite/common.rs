@@ -78,7 +78,7 @@ pub fn add(builder: &mut ModelBuilder, body: usize, pose: Pose, solid: &Solid) -
     let shape = match solid {
         Solid::Plain(shape) => shape.clone(),
         Solid::Mesh(vertices) => {
-            let mesh = Mesh { name: String::new(), vertices: vertices.clone(), triangles: Vec::new() };
+            let mesh = Mesh { name: String::new(), vertices: vertices.clone(), triangles: Vec::new(), surface: None };
             Shape::Mesh(builder.mesh(with_triangles(mesh)))
         }
         Solid::Field(field) => Shape::HeightField(builder.heightfield(field.clone())),

@@ -5,12 +5,13 @@ mod obj;
 mod stl;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use parry3d_f64::math::Vector;
 use parry3d_f64::transformation::try_convex_hull;
 
 use crate::inertia::point_inertia;
-use crate::{Inertial, Mat3, Quat, Vec3};
+use crate::{Inertial, Mat3, Mesh, Quat, Surface, Vec3};
 
 /// Volumes and areas below this have no mass properties, m^3 or m^2 (MuJoCo's mjMINVAL).
 const MIN_MEASURE: f64 = 1e-15;
@@ -71,9 +72,7 @@ impl TriangleMesh {
 
     /// Convex hull, with only the vertices that are on it.
     pub(crate) fn hull(&self) -> Result<Self, String> {
-        let mut points: Vec<Vector> = self.vertices.iter().map(|v| Vector::new(v.x, v.y, v.z)).collect();
-        points.sort_by(|a, b| a.to_array().partial_cmp(&b.to_array()).unwrap_or(std::cmp::Ordering::Equal));
-        points.dedup();
+        let points = self.points();
         if points.len() < 4 {
             return Err(format!("a hull needs 4 different vertices, found {}", points.len()));
         }
@@ -83,6 +82,23 @@ impl TriangleMesh {
         let (vertices, triangles) = try_convex_hull(&points).map_err(|e| format!("no convex hull: {e}"))?;
         let hull = Self { vertices: vertices.iter().map(|v| Vec3::new(v.x, v.y, v.z)).collect(), triangles };
         hull.checked()
+    }
+
+    /// The asset of a model: the hull, and the surface where some of its vertices are not the hull's.
+    pub(crate) fn asset(self, name: String) -> Result<Mesh, String> {
+        let hull = self.hull()?;
+        let is_hull = self.triangles.is_empty() || self.points().len() == hull.vertices.len();
+        let surface = Surface { vertices: self.vertices, triangles: self.triangles };
+        let surface = (!is_hull).then(|| Arc::new(surface));
+        Ok(Mesh { name, vertices: hull.vertices, triangles: hull.triangles, surface })
+    }
+
+    /// The vertices in order, each once.
+    fn points(&self) -> Vec<Vector> {
+        let mut points: Vec<Vector> = self.vertices.iter().map(|v| Vector::new(v.x, v.y, v.z)).collect();
+        points.sort_by(|a, b| a.to_array().partial_cmp(&b.to_array()).unwrap_or(std::cmp::Ordering::Equal));
+        points.dedup();
+        points
     }
 
     /// Mass properties at density 1 (kg/m^3; per m^2 for a shell), in the frame of the vertices.

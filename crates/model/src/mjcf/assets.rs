@@ -9,7 +9,7 @@ use crate::attributes::Attributes;
 use crate::mesh::{Filling, TriangleMesh};
 use crate::validate::Part;
 use crate::xml::{self, Element};
-use crate::{HeightField, Mesh, ModelError, Quat, Vec3};
+use crate::{HeightField, ModelError, Quat, Vec3};
 
 /// More samples than this in a heightfield is taken for a mistake.
 const MAX_SAMPLES: usize = 100_000_000;
@@ -87,10 +87,8 @@ impl Importer<'_> {
             Some(other) => return Err(a.error(format!("unknown mesh inertia `{other}`"))),
         };
         let solid = mesh.solid(filling);
-        let (index, why_no_hull) = match mesh.hull() {
-            Ok(TriangleMesh { vertices, triangles }) => {
-                (Some(self.builder.mesh(Mesh { name: name.clone(), vertices, triangles })), String::new())
-            }
+        let (index, why_no_hull) = match mesh.asset(name.clone()) {
+            Ok(mesh) => (Some(self.builder.mesh(mesh)), String::new()),
             Err(why) => (None, why),
         };
         if let Some(index) = index {

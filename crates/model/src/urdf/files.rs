@@ -8,7 +8,7 @@ use crate::attributes::Attributes;
 use crate::mesh::TriangleMesh;
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Contacting, Geom, Mesh, ModelError, Pose, Quat, Shape, Vec3};
+use crate::{Contacting, Geom, ModelError, Pose, Quat, Shape, Vec3};
 
 impl Importer<'_> {
     pub(super) fn collisions(&mut self, link: &Link, body: usize, frame: &Pose) -> Result<(), ModelError> {
@@ -75,9 +75,8 @@ impl Importer<'_> {
         let at_path = |why: String| refuse(format!("{}: {why}", path.display()));
         let mut mesh = TriangleMesh::read(path, &bytes).map_err(at_path)?;
         mesh.transform(Vec3::zeros(), Quat::identity(), scale);
-        let TriangleMesh { vertices, triangles } = mesh.hull().map_err(at_path)?;
         let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(file).to_owned();
-        let mesh = self.builder.mesh(Mesh { name, vertices, triangles });
+        let mesh = self.builder.mesh(mesh.asset(name).map_err(at_path)?);
         self.meshes.insert(key, mesh);
         Ok(Some(Shape::Mesh(mesh)))
     }
