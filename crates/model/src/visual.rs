@@ -33,6 +33,19 @@ impl Visual {
         let of_material = || look.material.map(|material| self.materials[material].rgba);
         look.rgba.or_else(of_material).unwrap_or(GREY)
     }
+
+    /// The mean colour of a geom's texture, where it has one that is a pattern: what its colour is multiplied by, from afar.
+    #[must_use]
+    pub fn tint(&self, geom: usize) -> Option<[f32; 3]> {
+        let material = self.geoms.get(geom)?.material?;
+        match &self.textures[self.materials[material].texture?].image {
+            Image::Pattern { pattern: Pattern::Flat, colours, .. } => Some(colours[0]),
+            Image::Pattern { colours: [first, second], .. } => {
+                Some(std::array::from_fn(|k| 0.5 * (first[k] + second[k])))
+            }
+            Image::File(_) => None,
+        }
+    }
 }
 
 /// How a geom looks.

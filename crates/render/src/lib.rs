@@ -4,6 +4,7 @@ mod camera;
 mod display;
 mod error;
 mod file;
+mod looks;
 mod mesh;
 mod picture;
 mod renderer;

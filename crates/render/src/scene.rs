@@ -5,6 +5,7 @@ use manyworlds_model::{HeightField, Model, Pose, Quat, Shape, SoftBody, Vec3};
 use nalgebra::Point3;
 
 use crate::camera::ball;
+use crate::looks::{COLOURS, GROUND, colour, colours, is_drawn, linear, wall};
 use crate::mesh::{Vertex, from_triangles};
 use crate::shapes::{self, Circle};
 use crate::{Camera, Size};
@@ -44,6 +45,8 @@ pub struct Arrow {
 #[derive(Debug)]
 pub struct Scene {
     pub(crate) meshes: Vec<Vec<Vertex>>,
+    /// Of the model, drawn or not.
+    n_geoms: usize,
     /// Those of one mesh stand together.
     parts: Vec<Part>,
     soft: Vec<Soft>,
@@ -109,21 +112,6 @@ const PLAIN: f32 = 0.0;
 const GRID: f32 = 1.0;
 const BRIGHT: f32 = 2.0;
 
-/// Of bodies, as bytes of sRGB.
-const COLOURS: [[u8; 3]; 9] = [
-    [0x4c, 0x78, 0xa8],
-    [0xf5, 0x85, 0x18],
-    [0x54, 0xa2, 0x4b],
-    [0xe4, 0x57, 0x56],
-    [0x72, 0xb7, 0xb2],
-    [0xee, 0xca, 0x3b],
-    [0xb2, 0x79, 0xa2],
-    [0xff, 0x9d, 0xa6],
-    [0x9d, 0x75, 0x5d],
-];
-/// Of what never moves.
-const STILL: [u8; 3] = [0xb4, 0xb8, 0xbd];
-const GROUND: [u8; 3] = [0xb3, 0xba, 0xc0];
 /// Part of what moves that a still box may hide before it is left out.
 const HIDDEN: f64 = 0.1;
 
@@ -134,14 +122,6 @@ const CYLINDER: usize = 2;
 const CUBOID: usize = 3;
 pub(crate) const SQUARE: usize = 4;
 const CONE: usize = 5;
-
-/// The colour that the file gives a geom, itself or by its material; what is not opaque counts as opaque.
-fn own_colour(model: &Model, geom: usize) -> Option<[f32; 3]> {
-    let look = model.visual.geoms.get(geom)?;
-    let given = look.rgba.is_some() || look.material.is_some();
-    let [r, g, b, _] = model.visual.colour(geom);
-    given.then(|| linear([r, g, b].map(|x| (x * 255.0).round() as u8)))
-}
 
 impl Scene {
     /// What there is to draw of a model.
@@ -183,7 +163,9 @@ impl Scene {
                 let half = Vec3::new(x.into(), y.into(), f64::from(z) + end);
                 (mesh, [x, y, z, end as f32], Some([-half, half]))
             };
+            let wall = wall(model, number);
             let (mesh, scale, bounds) = match geom.shape {
+                Shape::Plane if wall.is_some() => sized(CUBOID, wall.unwrap_or_default(), 0.0),
                 Shape::Plane => (SQUARE, [1.0; 4], Some([Vec3::zeros(); 2])),
                 Shape::Sphere { radius } => sized(SPHERE, round(radius, radius), 0.0),
                 Shape::Capsule { radius, half_length } => sized(CAPSULE, round(radius, radius), half_length),
@@ -194,25 +176,27 @@ impl Scene {
                 Shape::Sdf(number) => of(first_sdf, number),
                 Shape::HeightField(number) => of(first_field, number),
             };
-            let surface = if geom.shape == Shape::Plane { Surface::Ground } else { Surface::Solid };
+            let is_ground = geom.shape == Shape::Plane && wall.is_none();
+            let surface = if is_ground { Surface::Ground } else { Surface::Solid };
             Part {
                 mesh,
                 geom: number,
                 body: geom.body,
                 pose: geom.pose,
                 scale,
-                colour: match own_colour(model, number) {
-                    Some(own) => own,
-                    None if surface == Surface::Ground => linear(GROUND),
-                    None => colours[geom.body],
-                },
+                colour: colour(model, number).unwrap_or(if is_ground { linear(GROUND) } else { colours[geom.body] }),
                 surface,
                 bounds: bounds.unwrap_or_else(|| extent(&meshes[mesh])),
                 moves: !model.stands_still(geom.body),
                 hides: false,
             }
         };
-        let mut parts: Vec<Part> = model.geoms.iter().enumerate().map(part).collect();
+        let all = || model.geoms.iter().enumerate();
+        let mut parts: Vec<Part> = all().filter(|(geom, _)| is_drawn(model, *geom)).map(part).collect();
+        if parts.iter().all(|part| part.surface == Surface::Ground) {
+            // A model of nothing but what collides.
+            parts = all().map(part).collect();
+        }
         parts.sort_by_key(|part| part.mesh);
         let soft = model.soft.iter().enumerate().map(|(number, body)| Soft {
             body: body.clone(),
@@ -220,7 +204,7 @@ impl Scene {
             triangles: body.surface().into_iter().map(|(corners, _)| corners).collect(),
             colour: linear(COLOURS[(number + 1) % COLOURS.len()]),
         });
-        Self { meshes, parts, soft: soft.collect() }
+        Self { meshes, parts, soft: soft.collect(), n_geoms: model.geoms.len() }
     }
 
     /// Points that a picture of everything that moves shows, or of everything that ends somewhere if nothing moves.
@@ -333,7 +317,7 @@ impl Scene {
 
     /// Geoms of the model.
     pub(crate) fn n_geoms(&self) -> usize {
-        self.parts.len()
+        self.n_geoms
     }
 
     /// Arrows, as runs of one mesh.
@@ -469,37 +453,6 @@ pub(crate) fn grid(camera: &Camera) -> f64 {
     let power = 10_f64.powf(wanted.log10().floor());
     let step = [5.0, 2.0].into_iter().find(|step| step * power <= wanted).unwrap_or(1.0);
     step * power
-}
-
-/// A colour for each body: that of its tree, alternately lighter and darker from body to body, or one of its own in a model
-/// of one tree.
-fn colours(model: &Model) -> Vec<[f32; 3]> {
-    let mut depth = vec![0; model.bodies.len()];
-    let mut carriers = 0;
-    let mut out = Vec::with_capacity(depth.len());
-    for (number, body) in model.bodies.iter().enumerate() {
-        if number > 0 {
-            depth[number] = depth[body.parent] + 1;
-        }
-        let colour = match body.tree {
-            None => linear(STILL),
-            Some(_) if model.trees.len() == 1 => linear(COLOURS[carriers % COLOURS.len()]),
-            Some(tree) => {
-                linear(COLOURS[tree % COLOURS.len()]).map(|x| if depth[number] % 2 == 0 { 0.7 * x } else { x })
-            }
-        };
-        carriers += usize::from(body.tree.is_some() && !body.geoms.is_empty());
-        out.push(colour);
-    }
-    out
-}
-
-/// Intensities of a colour of sRGB.
-fn linear(colour: [u8; 3]) -> [f32; 3] {
-    colour.map(|byte| {
-        let x = f32::from(byte) / 255.0;
-        if x <= 0.04045 { x / 12.92 } else { ((x + 0.055) / 1.055).powf(2.4) }
-    })
 }
 
 /// Lowest and highest corner of the box about a mesh.
