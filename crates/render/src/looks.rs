@@ -19,24 +19,25 @@ const STILL: [u8; 3] = [0xb4, 0xb8, 0xbd];
 /// Of the ground.
 pub(crate) const GROUND: [u8; 3] = [0xb3, 0xba, 0xc0];
 
-/// Groups of geoms from this on are not drawn: as in MuJoCo's viewers, they are there to collide.
+/// Groups of geoms from this on are there to collide: MuJoCo's viewers do not draw them.
 const COLLIDING: i32 = 3;
 
-/// Whether a geom is drawn. Those that are quite transparent are not, nor those of hidden groups, nor those without a look on a
-/// body that has others to be seen.
+/// Whether a geom is drawn: not where it is quite transparent, nor, on a body that has others to be seen, where it is in a group
+/// that is there to collide, or collides and has no look.
 pub(crate) fn is_drawn(model: &Model, geom: usize) -> bool {
-    let has_look = |geom: usize| {
-        let look = model.visual.geoms.get(geom);
-        look.is_some_and(|look| look.rgba.is_some() || look.material.is_some())
-    };
+    let body = model.bodies[model.geoms[geom].body].geoms.clone();
+    let looks = |geom: usize| model.visual.geoms.get(geom).copied().unwrap_or_default();
+    let is_shown = |geom: usize| model.visual.colour(geom)[3] > 0.0 && looks(geom).group < COLLIDING;
+    let has_look = |geom: usize| looks(geom).rgba.is_some() || looks(geom).material.is_some();
     let collides = |geom: usize| {
         let contact = &model.geoms[geom].contact;
         contact.contype != 0 || contact.conaffinity != 0
     };
-    let mut beside = model.bodies[model.geoms[geom].body].geoms.clone();
-    let only_collides = collides(geom) && !has_look(geom) && beside.any(|other| !collides(other) && has_look(other));
-    let group = model.visual.geoms.get(geom).map_or(0, |look| look.group);
-    model.visual.colour(geom)[3] > 0.0 && group < COLLIDING && !only_collides
+    let is_skin = |geom: usize| is_shown(geom) && !collides(geom) && has_look(geom);
+    if body.clone().any(is_skin) && collides(geom) && !has_look(geom) {
+        return false;
+    }
+    is_shown(geom) || (model.visual.colour(geom)[3] > 0.0 && !body.clone().any(is_shown))
 }
 
 /// The colour that the file gives a geom, itself or by its material; what is not opaque counts as opaque.
@@ -112,11 +113,12 @@ mod tests {
             <body name="link"><freejoint/><geom name="hull" size="0.1"/><geom name="group 3" size="0.1" group="3"/>
               <geom name="skin" size="0.1" material="m" contype="0" conaffinity="0"/>
               <geom name="pad" size="0.1" rgba="1 0 0 1"/></body>
-            <body name="plain"><freejoint/><geom name="plain" size="0.1"/></body>"#,
+            <body name="plain"><freejoint/><geom name="plain" size="0.1"/></body>
+            <body name="bone"><freejoint/><geom name="bone" size="0.1" group="4"/></body>"#,
         );
         let drawn = (0..model.geoms.len()).filter(|&geom| is_drawn(&model, geom));
         let names: Vec<&str> = drawn.map(|geom| &model.geoms[geom].name[..]).collect();
-        assert_eq!(names, ["floor", "skin", "pad", "plain"]);
+        assert_eq!(names, ["floor", "skin", "pad", "plain", "bone"]);
     }
 
     #[test]

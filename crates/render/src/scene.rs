@@ -191,12 +191,8 @@ impl Scene {
                 hides: false,
             }
         };
-        let all = || model.geoms.iter().enumerate();
-        let mut parts: Vec<Part> = all().filter(|(geom, _)| is_drawn(model, *geom)).map(part).collect();
-        if parts.iter().all(|part| part.surface == Surface::Ground) {
-            // A model of nothing but what collides.
-            parts = all().map(part).collect();
-        }
+        let drawn = model.geoms.iter().enumerate().filter(|(geom, _)| is_drawn(model, *geom));
+        let mut parts: Vec<Part> = drawn.map(part).collect();
         parts.sort_by_key(|part| part.mesh);
         let soft = model.soft.iter().enumerate().map(|(number, body)| Soft {
             body: body.clone(),
