@@ -279,11 +279,15 @@ fn forces_of_contacts_and_limits_at_rest() {
           <geom type="box" size="0.1 0.1 0.01" pos="0.5 0 0" mass="2" contype="0" conaffinity="0"/></body>
         <body name="weight" pos="5 0 1"><joint name="weight" type="slide" axis="0 0 1"/>
           <geom size="0.1" mass="1.5"/><site name="eye"/></body>
+        <body pos="0.5 0 0"><site name="ring" type="sphere" size="0.2" pos="-0.4 0 0"/></body>
+        <body name="hoop" mocap="true" pos="0 1 0"><site name="hoop" type="sphere" size="0.4"/></body>
         <site name="hook" pos="5 0 2"/></worldbody>
         <tendon><spatial name="rope" limited="true" range="0 1"><site site="hook"/><site site="eye"/></spatial></tendon>
         <sensor>
           <contact name="ball" geom1="ground" geom2="ball" data="force normal"/>
           <contact name="ground" geom1="ball" geom2="ground" data="force normal"/>
+          <contact name="ring" site="ring" subtree2="ball" data="found force"/>
+          <contact name="hoop" site="hoop" subtree2="ball" data="found force"/>
           <contact name="four" subtree1="box" geom2="ground" num="6" reduce="mindist" data="found force"/>
           <contact name="net" body2="beam" reduce="netforce" data="found force"/>
           <contact name="down" body1="beam" body2="box" reduce="netforce" data="force normal"/>
@@ -306,6 +310,8 @@ fn forces_of_contacts_and_limits_at_rest() {
         };
         close("ball", &of("ball"), &[3.0 * G, 0.0, 0.0, 0.0, 0.0, 1.0]);
         close("ground", &of("ground"), &[3.0 * G, 0.0, 0.0, 0.0, 0.0, -1.0]);
+        close("ring", &of("ring"), &[1.0, 3.0 * G, 0.0, 0.0]);
+        close("hoop", &of("hoop"), &[0.0; 4]);
         let four = of("four");
         let sum: f64 = four.chunks_exact(4).map(|slot| slot[1]).sum();
         close("four", &[four[0], four[12], four[16], sum], &[4.0, 4.0, 0.0, 6.0 * G]);
@@ -315,6 +321,12 @@ fn forces_of_contacts_and_limits_at_rest() {
         close("lid", &of("lid"), &[2.0 * G * 0.5 * std::f64::consts::FRAC_1_SQRT_2]);
         close("cut", &of("cut"), &[2.0]);
         close("rope", &of("rope"), &[1.5 * G]);
+        // The hoop is put about the ball.
+        made.write(0, FieldId::Mocap, &[0.0, 0.1, 0.1, 1.0, 0.0, 0.0, 0.0].repeat(3)).expect("poses");
+        made.step::<f64>(&[]).expect("a step");
+        let at = model.sensors.iter().position(|s| s.name == "hoop").expect("a sensor");
+        let all = readings(&mut made, 3, &model);
+        close("hoop", &all[places[at].clone()], &[1.0, 3.0 * G, 0.0, 0.0]);
     }
 }
 

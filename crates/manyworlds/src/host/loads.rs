@@ -86,7 +86,7 @@ impl<T: Scalar> LoadPack<T> {
         worlds: &[World],
         lanes: &LaneMap,
         packs: &[SlotPack<T>],
-        pose: impl Fn(usize, usize) -> [T; POSE],
+        pose: impl Fn(usize, usize) -> [f64; POSE],
     ) {
         self.lists.clear();
         let impulse = |lane: usize, place: Place| match place {

@@ -318,7 +318,11 @@ impl<T: Scalar> HostStage<T> {
         let step = Step { model, packs: &self.packs, params: &self.params, pose };
         self.islands.pack(&step, &mut self.worlds, |world| organisers[world].plan());
         for loads in self.loads.iter_mut().flatten() {
-            loads.pack(&self.worlds, &model.lanes, &self.packs, |world, body| model.pose(poses, width, world, body));
+            let pose = |world: usize, body: usize| match model.lanes.bodies[body] {
+                Some(_) => model.pose(poses, width, world, body).map(Scalar::to_f64),
+                None => moving.mocaps.of(&model.mocaps, world, body).unwrap_or_default(),
+            };
+            loads.pack(&self.worlds, &model.lanes, &self.packs, pose);
         }
         if let Some(adhesion) = &model.adhesion {
             let origin = |world: usize, tree: usize| model.origin(poses, width, world, tree);

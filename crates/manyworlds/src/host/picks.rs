@@ -10,6 +10,7 @@ const TOUCHING: f64 = 1e-5;
 #[derive(Debug, Clone)]
 pub(crate) struct Picker {
     between: [Option<Seen>; 2],
+    /// In the frame of the ground where its body never moves.
     within: Option<(Frame, Zone)>,
     order: ContactOrder,
     pub(crate) slots: usize,
@@ -48,7 +49,7 @@ impl Picker {
             |pair: &ExplicitPair| ([pair.geoms[0].min(pair.geoms[1]), pair.geoms[0].max(pair.geoms[1])], pair.margin);
         Self {
             between: pick.between.map(|party| party.map(seen)),
-            within: pick.within,
+            within: pick.within.map(|(frame, zone)| (grounded(model, frame), zone)),
             order: pick.order,
             slots: pick.slots,
             margins: model.geoms.iter().map(|geom| geom.contact.margin).collect(),
@@ -56,9 +57,10 @@ impl Picker {
         }
     }
 
-    /// `pose`: of a body.
+    /// `pose`: of a body that moves.
     pub(crate) fn pick(&self, contacts: &[Contact], pose: impl Fn(usize) -> Pose) -> Picked {
-        let zone = self.within.as_ref().map(|(frame, zone)| (pose(frame.body) * frame.pose, zone));
+        let stands = |frame: &Frame| if frame.body == 0 { frame.pose } else { pose(frame.body) * frame.pose };
+        let zone = self.within.as_ref().map(|(frame, zone)| (stands(frame), zone));
         let is_within = |contact: &Contact| {
             let at = |frame: &Pose| frame.inverse_transform_point(&contact.point.into()).coords;
             zone.as_ref().is_none_or(|(frame, zone)| contains(zone, at(frame)))
@@ -131,6 +133,16 @@ impl Picker {
             _ => (number, seen_frame(contact.normal.into(), flipped).map(|axis| if flipped { -axis } else { axis })),
         }
     }
+}
+
+/// A frame on a body that never moves as one on the ground.
+fn grounded(model: &Model, frame: Frame) -> Frame {
+    if !model.stands_still(frame.body) {
+        return frame;
+    }
+    let above = std::iter::successors(Some(frame.body), |&at| (at > 0).then(|| model.bodies[at].parent));
+    let pose = above.filter(|&body| body > 0).fold(frame.pose, |pose, body| model.bodies[body].pose * pose);
+    Frame { body: 0, pose }
 }
 
 /// The axes of the world.
