@@ -13,7 +13,6 @@ use nalgebra::{Point3, Quaternion};
 
 use super::nearest::{self, Nearest};
 use super::picks::{Picker, contains};
-
 use crate::State;
 use crate::kinematics::{Motion, motions_with};
 
@@ -33,14 +32,6 @@ pub(crate) struct Outside {
     pickers: HashMap<usize, Picker>,
 }
 
-/// Memory that one world after another is computed in.
-#[derive(Default)]
-pub(crate) struct Sight {
-    motions: Vec<Motion>,
-    scratch: Scratch,
-    closest: Vec<Contact>,
-}
-
 /// One of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item {
@@ -49,6 +40,15 @@ pub(crate) struct Item {
     pub(crate) set: usize,
     pub(crate) index: usize,
     pub(crate) at: usize,
+}
+
+/// Memory that one world after another is computed in.
+#[derive(Default)]
+pub(crate) struct Sight {
+    motions: Vec<Motion>,
+    scratch: Scratch,
+    /// Of the pairs that sensors look at.
+    closest: Vec<Contact>,
 }
 
 /// The world as a sensor sees it.
