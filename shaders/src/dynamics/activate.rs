@@ -3,18 +3,12 @@
 use crate::args::Args;
 use crate::dynamics::activation::{bounded_control, next_activation};
 pub use crate::dynamics::tree::TreeOnly as Dims;
-use crate::dynamics::tree::{NONE, Params, Tree, nth_mut, status, tile_params};
+use crate::dynamics::tree::{NONE, Params, Tree, moving, nth_mut, tile_params};
 use crate::real::{LANES, Real, Scalar};
 
 /// The activations in `state` of one tile of lanes; those of lanes that are flagged, frozen or held stay.
 pub fn activate<R: Real>(tree: &Tree, params: Params<R>, state: &mut [R], status: &[u32]) {
-    let mut moving = R::lit(1.0);
-    for (lane, word) in status.iter().enumerate() {
-        if *word & (status::STOPPED | status::HELD) != 0 {
-            moving.set_lane(lane, R::lit(0.0).lane(lane));
-        }
-    }
-    let moves = R::lit(0.5).lt(moving);
+    let moves = moving::<R>(status);
     for record in tree.forces.iter().filter(|record| record.act != NONE) {
         let at = tree.dims.act_at() + record.act as usize;
         let control = bounded_control(tree, params, record, state);

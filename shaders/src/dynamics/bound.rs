@@ -5,7 +5,7 @@ use crate::args::Args;
 use crate::contact::tree_layout::{row as part, row_stride};
 pub use crate::dynamics::sensors::SensorDims as Dims;
 use crate::dynamics::sensors::{Sensors, sensor};
-use crate::dynamics::tree::{Params, nth, nth_mut, param, status, tile_params};
+use crate::dynamics::tree::{Params, moving, nth, nth_mut, param, tile_params};
 use crate::real::{LANES, Real, Scalar};
 
 /// `row` and `status` to `reading` of one tile of lanes; those of lanes that are flagged, frozen or held stay. `stride`: numbers
@@ -18,13 +18,7 @@ pub fn bound<R: Real>(
     status: &[u32],
     reading: &mut [R],
 ) {
-    let mut moving = R::lit(1.0);
-    for (lane, word) in status.iter().enumerate() {
-        if word & (status::STOPPED | status::HELD) != 0 {
-            moving.set_lane(lane, R::lit(0.0).lane(lane));
-        }
-    }
-    let moves = R::lit(0.5).lt(moving);
+    let moves = moving::<R>(status);
     let per_second = R::lit(1.0) / params.at(param::TIMESTEP);
     for record in sensors.records.iter().filter(|record| record.kind == sensor::BOUND) {
         let (at, first) = (record.at as usize, record.index as usize * stride);

@@ -9,7 +9,7 @@ use crate::dynamics::carried::{orientation, place};
 use crate::dynamics::sense::cut;
 pub use crate::dynamics::sensors::SensorDims as Dims;
 use crate::dynamics::sensors::{SensorRecord, Sensors, sensor};
-use crate::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, nth, nth_mut, param, status, tile_params};
+use crate::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, moving, nth, nth_mut, param, tile_params};
 use crate::math::{Vec3, add, cross, load3, quat_conjugate, quat_mul, quat_rotate, scale, store3, sub, zero};
 use crate::real::{LANES, Mask, Real, Scalar};
 
@@ -25,13 +25,7 @@ pub fn feel<R: Real>(
     status: &[u32],
     reading: &mut [R],
 ) {
-    let mut moving = R::lit(1.0);
-    for (lane, word) in status.iter().enumerate() {
-        if word & (status::STOPPED | status::HELD) != 0 {
-            moving.set_lane(lane, R::lit(0.0).lane(lane));
-        }
-    }
-    let moves = R::lit(0.5).lt(moving);
+    let moves = moving::<R>(status);
     if !moves.any() {
         return;
     }

@@ -3,7 +3,7 @@
 
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
-use crate::dynamics::tree::{Params, Tree, integrator, joint, nth, nth_mut, param, status, tile_params};
+use crate::dynamics::tree::{Params, Tree, integrator, joint, moving, nth, nth_mut, param, status, tile_params};
 use crate::math::{Quat, Vec3, finite, quat_turn, scale};
 use crate::real::{LANES, Mask, Real, Scalar};
 
@@ -15,16 +15,12 @@ const FASTEST: f64 = 1e9;
 /// that is held keeps its state as well, whatever its velocity.
 pub fn integrate<R: Real>(tree: &Tree, params: Params<R>, velocity: &[R], state: &mut [R], status: &mut [u32]) {
     let sound = finite_velocity::<R>(&velocity[..tree.dofs.len()]);
-    let mut moving = R::lit(1.0);
     for (lane, word) in status.iter_mut().enumerate() {
         if *word & status::HELD == 0 && !sound.lane(lane) {
             *word |= status::NON_FINITE;
         }
-        if *word & (status::STOPPED | status::HELD) != 0 {
-            moving.set_lane(lane, R::lit(0.0).lane(lane));
-        }
     }
-    let moves = R::lit(0.5).lt(moving);
+    let moves = moving::<R>(status);
     let h = params.at(param::TIMESTEP);
     let put = |state: &mut [R], at: usize, value: R| state[at] = R::select(moves, value, state[at]);
     let v_at = tree.dims.v_at();

@@ -15,6 +15,18 @@ pub use crate::dynamics::names::{
 use crate::math::{Vec3, add, cross, dot, load3};
 use crate::real::{Real, Scalar};
 
+/// Which lanes of a tile move in this step, by their status words.
+#[must_use]
+pub fn moving<R: Real>(status: &[u32]) -> R::Mask {
+    let mut moving = R::lit(1.0);
+    for (lane, word) in status.iter().enumerate() {
+        if word & (status::STOPPED | status::HELD) != 0 {
+            moving.set_lane(lane, R::lit(0.0).lane(lane));
+        }
+    }
+    R::lit(0.5).lt(moving)
+}
+
 /// Reals of a body in the `pose` buffer: position, quaternion.
 pub const POSE: usize = 7;
 /// Reals of a dof in `motion` and of a body in `twist`: angular, linear.

@@ -2,7 +2,7 @@
 
 use crate::args::Args;
 use crate::dynamics::names::status;
-use crate::dynamics::tree::{Params, nth, nth_mut};
+use crate::dynamics::tree::{Params, moving, nth, nth_mut};
 use crate::math::finite;
 use crate::real::{LANES, Mask, Real, Scalar};
 pub use crate::soft::body::SoftDims as Dims;
@@ -16,16 +16,12 @@ const FASTEST: f64 = 1e9;
 pub fn integrate<R: Real>(params: Params<R>, velocity: &[R], state: &mut [R], status: &mut [u32]) {
     let n = velocity.len();
     let sound = finite_velocity::<R>(velocity);
-    let mut moving = R::lit(1.0);
     for (lane, word) in status.iter_mut().enumerate() {
         if *word & status::HELD == 0 && !sound.lane(lane) {
             *word |= status::NON_FINITE;
         }
-        if *word & (status::STOPPED | status::HELD) != 0 {
-            moving.set_lane(lane, R::lit(0.0).lane(lane));
-        }
     }
-    let moves = R::lit(0.5).lt(moving);
+    let moves = moving::<R>(status);
     let h = params.at(soft::TIMESTEP);
     let (q, rest) = state.split_at_mut(n);
     for ((q, v), &next) in q.iter_mut().zip(rest).zip(velocity) {
