@@ -8,9 +8,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::bodies::{Place, named};
-use super::tetrahedra::Tetrahedra;
-use super::{Importer, gmsh, schema, sections};
+
+use super::{Importer, schema, sections};
 use crate::attributes::Attributes;
+use crate::tetrahedra::{Tetrahedra, gmsh};
 use crate::validate::Part;
 use crate::xml::Element;
 use crate::{Actuator, Contacting, Material, MaterialLaw, ModelError, Order, Region, SoftBody, Transmission, Vec3};
@@ -134,6 +135,10 @@ impl Importer<'_> {
             "gmsh" => {
                 let file = a.get("file").ok_or_else(|| a.error("attribute `file` is missing"))?;
                 let path = self.compiler.mesh_path(&self.directory, file);
+                if path.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("vtk")) {
+                    let why = "MuJoCo reads no .vtk: `Tetrahedra::load` does, for the builder";
+                    return Err(a.error(format!("{}: {why}", path.display())));
+                }
                 let bytes = (self.resolver)(&path)
                     .map_err(|error| a.error(format!("cannot read {}: {error}", path.display())))?;
                 gmsh::read(&bytes).map_err(|why| a.error(format!("{}: {why}", path.display())))?

@@ -15,13 +15,11 @@ mod constraints;
 mod defaults;
 mod flex;
 mod geoms;
-mod gmsh;
 mod masses;
 mod schema;
 mod sdf;
 mod sensors;
 mod tendons;
-mod tetrahedra;
 mod visual;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
