@@ -134,13 +134,10 @@ impl Importer<'_> {
             "direct" => direct(a)?,
             "gmsh" => {
                 let file = a.get("file").ok_or_else(|| a.error("attribute `file` is missing"))?;
-                let path = self.compiler.mesh_path(&self.directory, file);
-                if path.extension().is_some_and(|kind| kind.eq_ignore_ascii_case("vtk")) {
-                    let why = "MuJoCo reads no .vtk: `Tetrahedra::load` does, for the builder";
-                    return Err(a.error(format!("{}: {why}", path.display())));
+                if file.to_ascii_lowercase().ends_with(".vtk") {
+                    return Err(a.error(format!("MuJoCo reads no {file}: `Tetrahedra::load` does, for the builder")));
                 }
-                let bytes = (self.resolver)(&path)
-                    .map_err(|error| a.error(format!("cannot read {}: {error}", path.display())))?;
+                let (path, bytes) = self.asset(a.element, "", file)?;
                 gmsh::read(&bytes).map_err(|why| a.error(format!("{}: {why}", path.display())))?
             }
             "mesh" | "square" | "disc" | "circle" => {

@@ -102,6 +102,7 @@ fn what_is_missing_is_listed_and_what_is_wrong_refused() {
         ("", "<geom size='1' material='gold'/>", "gold"),
         ("<material name='m' texture='none'/>", "", "none"),
         ("", "<camera mode='targetbody' target='x'/>", "points at `x`"),
+        ("", "<light mode='targetbodycom'/>", "points at no body"),
         ("<texture name='t' builtin='flat' mark='random'/>", "", "random"),
     ] {
         let loaded = within(asset, world).expect("it loads");
@@ -115,7 +116,6 @@ fn what_is_missing_is_listed_and_what_is_wrong_refused() {
         ("<material/>", "", "<material>", "`name` is missing"),
         ("<material name='m'/><material name='m'/>", "", "<material name=\"m\">", "is taken"),
         ("", "<camera fovy='180'/>", "<camera>", "found 180"),
-        ("", "<light mode='targetbodycom'/>", "<light>", "`target` is missing"),
         ("", "<camera mode='stuck'/>", "<camera>", "unknown mode `stuck`"),
         ("", "<light dir='0 0 0'/>", "<light>", "zero length"),
         ("", "<light type='laser'/>", "<light>", "unknown light type `laser`"),
