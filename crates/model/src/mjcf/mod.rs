@@ -22,6 +22,7 @@ mod sdf;
 mod sensors;
 mod tendons;
 mod tetrahedra;
+mod textures;
 mod visual;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
