@@ -12,11 +12,13 @@ use crate::{Contacting, Geom, ModelError, Pose, Quat, Shape, Vec3};
 
 impl Importer<'_> {
     pub(super) fn collisions(&mut self, link: &Link, body: usize, frame: &Pose) -> Result<(), ModelError> {
+        let look = self.look(link)?;
         for element in link.element.children.iter().filter(|c| c.tag == "collision") {
             let Some(shape) = self.shape(element)? else { continue };
             let name = element.get("name").unwrap_or("").to_owned();
             let pose = frame * origin(element)?;
             let geom = self.builder.geom(Geom { name, body, pose, shape, contact: Contacting::default() });
+            self.builder.visual.geoms[geom] = look;
             self.origins.insert((Part::Geom, geom), element.location());
         }
         Ok(())
@@ -83,7 +85,7 @@ impl Importer<'_> {
 }
 
 /// Where a file may be: beside the model, or for `package://NAME/REST` in a folder NAME at or above the model's.
-fn candidates(model: &Path, file: &str) -> Vec<PathBuf> {
+pub(super) fn candidates(model: &Path, file: &str) -> Vec<PathBuf> {
     let directory = crate::xml::directory_of(model);
     if let Some(rest) = file.strip_prefix("package://") {
         let (package, inside) = rest.split_once('/').unwrap_or(("", rest));
