@@ -133,9 +133,7 @@ impl Importer<'_> {
             "direct" => direct(a)?,
             "gmsh" => {
                 let file = a.get("file").ok_or_else(|| a.error("attribute `file` is missing"))?;
-                let path = self.compiler.mesh_path(&self.directory, file);
-                let bytes = (self.resolver)(&path)
-                    .map_err(|error| a.error(format!("cannot read {}: {error}", path.display())))?;
+                let (path, bytes) = self.asset(a.element, "", file)?;
                 gmsh::read(&bytes).map_err(|why| a.error(format!("{}: {why}", path.display())))?
             }
             "mesh" | "square" | "disc" | "circle" => {

@@ -117,6 +117,8 @@ struct Importer<'a> {
     flexcomps: HashSet<String>,
     /// Clamp on the sum of a joint's actuator forces.
     joint_force: BTreeMap<usize, [f64; 2]>,
+    /// The same of a tendon's.
+    tendon_force: BTreeMap<usize, [f64; 2]>,
     /// How far from their bounds sensors of limits begin to show something, where that is not zero.
     limit_margins: HashMap<Bounded, f64>,
     /// Wanted time constant and damping ratio of joints.
@@ -149,6 +151,7 @@ impl<'a> Importer<'a> {
             customs: HashMap::new(),
             flexcomps: HashSet::new(),
             joint_force: BTreeMap::new(),
+            tendon_force: BTreeMap::new(),
             limit_margins: HashMap::new(),
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),

@@ -163,8 +163,11 @@ impl Importer<'_> {
             Some("track") => Ok(Following::Track),
             Some("trackcom") => Ok(Following::TrackCentre),
             Some(mode @ ("targetbody" | "targetbodycom")) => {
-                let target = a.get("target").ok_or_else(|| a.error("`target` is missing"))?.to_owned();
                 let location = a.element.location();
+                let Some(target) = a.get("target").map(str::to_owned) else {
+                    self.report.ignore(location, "looks only: it points at no body");
+                    return Ok(Following::Fixed);
+                };
                 self.names.aims.push(Aim { of, target, centre: mode == "targetbodycom", location });
                 Ok(Following::Fixed)
             }

@@ -3,9 +3,9 @@
 use super::Importer;
 use super::files::candidates;
 use super::robot::{Link, child};
+use crate::ModelError;
 use crate::attributes::Attributes;
 use crate::picture;
-use crate::ModelError;
 use crate::visual::{Image, Look, Material, Texture, TextureKind};
 use crate::xml::Element;
 

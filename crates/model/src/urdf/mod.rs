@@ -7,6 +7,7 @@
 //!   to the joint's effort limit. A file without transmissions has no actuators.
 //! - A planar joint becomes two slides and a hinge about the normal, named `JOINT.x`, `JOINT.y` and `JOINT.angle`.
 //! - A revolute or prismatic joint that names neither bound turns freely.
+//! - A link without an `<inertial>` has the mass of its collision geoms at 1000 kg/m³, as in MuJoCo; ROS gives it none.
 //! - Links held by a joint to what stands fixed do not touch it, as no link touches its parent.
 //! - Of visuals the look alone is taken: what collides of a link has the colour or texture of its first visual that says one.
 //! - Velocity limits are not enforced.
@@ -50,7 +51,7 @@ pub fn from_urdf_str(
     let joints = read("joint").map(JointElement::read).collect::<Result<Vec<_>, _>>()?;
     if joints.iter().any(|j| j.parent == "world") && links.iter().all(|l| l.name != "world") {
         // Drake's files refer to the world without declaring it.
-        links.push(Link { element: &root, name: "world", inertial: Inertial::zero() });
+        links.push(Link { element: &root, name: "world", inertial: None });
     }
     let mut importer = Importer {
         path,
@@ -62,6 +63,8 @@ pub fn from_urdf_str(
         origins: HashMap::new(),
         meshes: HashMap::new(),
         materials: HashMap::new(),
+        solids: HashMap::new(),
+        inferred: Vec::new(),
         unlimited: 0,
     };
     importer.list_unread(&root)?;
@@ -87,6 +90,10 @@ struct Importer<'a> {
     meshes: HashMap<(String, [u64; 3]), usize>,
     /// Materials in the model, by name: the first of each.
     materials: HashMap<String, usize>,
+    /// Mass properties of meshes at density 1, or why they have none.
+    solids: HashMap<usize, Result<Inertial, String>>,
+    /// Links whose mass is that of their collision geoms.
+    inferred: Vec<String>,
     /// Revolute and prismatic joints that name no bounds.
     unlimited: usize,
 }
@@ -232,6 +239,10 @@ impl Importer<'_> {
         if self.unlimited > 0 {
             let what = format!("{} revolute or prismatic joints name no bounds: they are not limited", self.unlimited);
             self.report.assumptions.push(what);
+        }
+        if !self.inferred.is_empty() {
+            let what = "links without <inertial> have the mass of their collision geoms at 1000 kg/m³, which ROS does not count";
+            self.report.assumptions.push(format!("{what}: {}", self.inferred.join(", ")));
         }
         if self.options.ground {
             self.builder.geom(Geom {

@@ -146,3 +146,24 @@ fn textures_lie_where_the_file_says() {
     // Where one corner says nothing, nothing lies on the mesh.
     assert!(read(obj.replace("4/-1", "4"), "1 1 1").texture().is_empty());
 }
+
+/// Files that an included file names may lie beside it instead of in the folder of meshes, and so may what it includes.
+#[test]
+fn files_may_lie_beside_the_included_file() {
+    let text = "<mujoco><compiler meshdir=\"meshes\"/><include file=\"robot/parts.xml\"/></mujoco>";
+    let parts = "<mujoco><include file=\"more.xml\"/><asset><mesh name=\"m\" file=\"../cube.stl\"/></asset></mujoco>";
+    let more = "<mujoco><worldbody><body><freejoint/><geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>";
+    let read = |own: &'static str| {
+        let resolver = move |path: &Path| match path.to_str() {
+            Some("models/robot/parts.xml") => Ok(parts.into()),
+            Some("models/robot/more.xml") => Ok(more.into()),
+            Some(found) if found == own => Ok(binary_stl()),
+            _ => Err(io::Error::from(io::ErrorKind::NotFound)),
+        };
+        from_mjcf_str("models/m.xml", text, &resolver, &ImportOptions::default())
+    };
+    assert_eq!(read("models/robot/../cube.stl").unwrap().model.meshes.len(), 1);
+    assert_eq!(read("models/meshes/../cube.stl").unwrap().model.meshes.len(), 1);
+    let error = read("").unwrap_err().to_string();
+    assert!(error.contains("parts.xml:1") && error.contains("models/meshes/../cube.stl"), "{error}");
+}

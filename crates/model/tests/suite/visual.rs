@@ -137,6 +137,7 @@ fn what_is_missing_is_listed_and_what_is_wrong_refused() {
         ("<texture name='t' type='2d' file='far.png'/>", "", "cannot read texture far.png"),
         ("<texture name='t' fileup='broken.png'/>", "", "texture broken.png: no PNG"),
         ("<texture name='t' type='2d'/>", "", "without a file"),
+        ("", "<light mode='targetbodycom'/>", "points at no body"),
     ] {
         let loaded = within(asset, world).expect("it loads");
         let [ignored] = &loaded.ignored[..] else { panic!("{listed}: {:?}", loaded.ignored) };
@@ -153,7 +154,6 @@ fn what_is_missing_is_listed_and_what_is_wrong_refused() {
         ("<material/>", "", "<material>", "`name` is missing"),
         ("<material name='m'/><material name='m'/>", "", "<material name=\"m\">", "is taken"),
         ("", "<camera fovy='180'/>", "<camera>", "found 180"),
-        ("", "<light mode='targetbodycom'/>", "<light>", "`target` is missing"),
         ("", "<camera mode='stuck'/>", "<camera>", "unknown mode `stuck`"),
         ("", "<light dir='0 0 0'/>", "<light>", "zero length"),
         ("", "<light type='laser'/>", "<light>", "unknown light type `laser`"),
