@@ -14,6 +14,7 @@ mod inertia;
 mod mesh;
 mod mjcf;
 mod model;
+mod picture;
 mod query;
 mod reference;
 mod sdf;

@@ -150,8 +150,16 @@ fn inline_mesh(a: &Attributes, numbers: &[f64]) -> Result<TriangleMesh, ModelErr
     if !faces.len().is_multiple_of(3) {
         return Err(a.error(format!("`face` needs 3 indices a face, found {} in all", faces.len())));
     }
-    let triangles = faces.chunks_exact(3).map(|f| [f[0], f[1], f[2]]).collect();
-    TriangleMesh { vertices, triangles }.checked().map_err(|why| a.error(why))
+    let triangles: Vec<[u32; 3]> = faces.chunks_exact(3).map(|f| [f[0], f[1], f[2]]).collect();
+    let places = a.list::<f64>("texcoord")?.unwrap_or_default();
+    if !(places.is_empty() || places.len() / 2 * 3 == numbers.len() && places.len().is_multiple_of(2)) {
+        let (wanted, found) = (numbers.len() / 3 * 2, places.len());
+        return Err(a.error(format!("`texcoord` needs 2 numbers a vertex, {wanted} in all, found {found}")));
+    }
+    let place = |v: u32| Some([*places.get(2 * v as usize)? as f32, *places.get(2 * v as usize + 1)? as f32]);
+    let lie = |t: &[u32; 3]| Some([place(t[0])?, place(t[1])?, place(t[2])?]);
+    let texture = triangles.iter().map(lie).collect::<Option<_>>().unwrap_or_default();
+    TriangleMesh { vertices, triangles, texture }.checked().map_err(|why| a.error(why))
 }
 
 type Heights = (usize, usize, Vec<f64>);

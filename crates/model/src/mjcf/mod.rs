@@ -20,6 +20,7 @@ mod schema;
 mod sdf;
 mod sensors;
 mod tendons;
+mod textures;
 mod visual;
 
 use std::collections::{BTreeMap, HashMap, HashSet};

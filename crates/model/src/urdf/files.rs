@@ -16,6 +16,7 @@ const DENSITY: f64 = 1000.0;
 impl Importer<'_> {
     /// Reads them; their mass, in the body's frame, where the link has none of its own.
     pub(super) fn collisions(&mut self, link: &Link, body: usize, frame: &Pose) -> Result<Inertial, ModelError> {
+        let look = self.look(link)?;
         let mut solids = Vec::new();
         for element in link.element.children.iter().filter(|c| c.tag == "collision") {
             let Some(shape) = self.shape(element)? else { continue };
@@ -28,6 +29,7 @@ impl Importer<'_> {
                 solids.push(solid.scaled(DENSITY).moved(&pose));
             }
             let geom = self.builder.geom(Geom { name, body, pose, shape, contact: Contacting::default() });
+            self.builder.visual.geoms[geom] = look;
             self.origins.insert((Part::Geom, geom), element.location());
         }
         Ok(Inertial::sum(&solids))
@@ -104,7 +106,7 @@ impl Importer<'_> {
 }
 
 /// Where a file may be: beside the model, or for `package://NAME/REST` in a folder NAME at or above the model's.
-fn candidates(model: &Path, file: &str) -> Vec<PathBuf> {
+pub(super) fn candidates(model: &Path, file: &str) -> Vec<PathBuf> {
     let directory = crate::xml::directory_of(model);
     if let Some(rest) = file.strip_prefix("package://") {
         let (package, inside) = rest.split_once('/').unwrap_or(("", rest));
