@@ -4,6 +4,8 @@
 #![allow(dead_code)]
 
 use manyworlds_model::{Contacting, Material, MaterialLaw, Order, SoftBody, Vec3};
+use manyworlds_soft::SoftSystem;
+use manyworlds_sparse::Factor;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
@@ -103,4 +105,40 @@ pub(crate) fn displaced(body: &SoftBody, to: impl Fn(&Vec3) -> Vec3) -> Vec<f64>
 
 pub(crate) fn largest(x: &[f64]) -> f64 {
     x.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()))
+}
+
+/// Displacements at which a body is at rest under forces on its degrees of freedom: Newton's method to a step of 1e-9 of the largest,
+/// with projected stiffness where it is not positive definite.
+pub(crate) fn equilibrium(system: &SoftSystem, load: &[f64]) -> Vec<f64> {
+    let params = system.params();
+    let n = system.n_v();
+    let potential = |q: &[f64]| system.energy(params, q) - q.iter().zip(load).map(|(q, w)| q * w).sum::<f64>();
+    let (mut q, mut force, mut stiffness) = (vec![0.0; n], vec![0.0; n], system.pattern().clone());
+    for _ in 0..100 {
+        let mut step = Vec::new();
+        for projected in [false, true] {
+            system.force_and_stiffness(params, f64::INFINITY, &q, &q, projected, &mut force, &mut stiffness);
+            if let Ok(factor) = Factor::new(&stiffness, system.ordering(), &[]) {
+                step = force.iter().zip(load).map(|(f, w)| f + w).collect();
+                factor.solve(&mut step);
+                break;
+            }
+        }
+        let size = largest(&step);
+        // Rounding hides what the energy gains by the last steps.
+        let last = size < 1e-7 * largest(&q);
+        let before = potential(&q);
+        let mut share = 1.0;
+        q = loop {
+            let next: Vec<f64> = q.iter().zip(&step).map(|(q, d)| q + share * d).collect();
+            if last || potential(&next) <= before {
+                break next;
+            }
+            share *= 0.5;
+        };
+        if size < 1e-9 * largest(&q) {
+            return q;
+        }
+    }
+    panic!("no convergence");
 }
