@@ -1,5 +1,7 @@
 //! Soft bodies for tests: blocks of tetrahedra, and what lies under and on them.
 
+use std::collections::HashMap;
+
 use manyworlds_model::{
     Contacting, Geom, Inertial, Joint, JointKind, Mat3, Material, MaterialLaw, Model, ModelBuilder, Order, Pose, Shape,
     SoftBody, Vec3,
@@ -63,6 +65,25 @@ pub fn block(cells: [usize; 3], size: [f64; 3], centre: Vec3) -> SoftBody {
         q: 0..0,
         v: 0..0,
     }
+}
+
+/// A soft body of linear tetrahedra with quadratic ones: the middles of their edges follow behind the other nodes.
+#[must_use]
+pub fn quadratic(mut soft: SoftBody) -> SoftBody {
+    let mut middles: HashMap<[u32; 2], u32> = HashMap::new();
+    let (nodes, corners) = (&mut soft.nodes, std::mem::take(&mut soft.elements));
+    for element in corners.chunks_exact(4) {
+        soft.elements.extend(element);
+        for [i, j] in Order::EDGES {
+            let [a, b] = [element[i].min(element[j]), element[i].max(element[j])];
+            soft.elements.push(*middles.entry([a, b]).or_insert_with(|| {
+                nodes.push((nodes[a as usize] + nodes[b as usize]) / 2.0);
+                nodes.len() as u32 - 1
+            }));
+        }
+    }
+    soft.order = Order::Quadratic;
+    soft
 }
 
 /// A ground with a friction coefficient, turned about y by an angle.

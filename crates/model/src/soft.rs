@@ -67,6 +67,19 @@ impl Order {
         }
     }
 
+    /// Triangles between the nodes of an element's side, by the side's corners.
+    fn triangles(self, [a, b, c]: [usize; 3]) -> Vec<[usize; 3]> {
+        if self == Self::Linear {
+            return vec![[a, b, c]];
+        }
+        let middle = |i: usize, j: usize| {
+            let edge = Self::EDGES.iter().position(|edge| *edge == [i, j] || *edge == [j, i]);
+            4 + edge.expect("corners of an element are joined by edges")
+        };
+        let [ab, bc, ca] = [middle(a, b), middle(b, c), middle(c, a)];
+        vec![[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]
+    }
+
     /// Gradients of the shape functions at a point of integration by the last three barycentric coordinates.
     #[must_use]
     pub fn gradients(self, point: usize) -> Vec<Vec3> {
@@ -183,24 +196,30 @@ impl SoftBody {
             .collect()
     }
 
-    /// Sides of elements that no other element shares: corners of each, seen from outside in the order that turns left, and
-    /// the element.
+    /// Triangles of the sides of elements that no other element shares: nodes of each, seen from outside in the order that turns
+    /// left, and the element. The side of a quadratic element is four, between its corners and the middles of its edges.
     #[must_use]
     pub fn surface(&self) -> Vec<([u32; 3], u32)> {
         let n = self.order.nodes();
-        let mut sides: Vec<([u32; 3], [u32; 3], u32)> = Vec::with_capacity(4 * self.n_element());
+        let mut sides: Vec<([u32; 3], [usize; 3], u32)> = Vec::with_capacity(4 * self.n_element());
         for (number, e) in self.elements.chunks_exact(n).enumerate() {
-            for [a, b, c] in [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]] {
-                let side = [e[a], e[b], e[c]];
-                let mut sorted = side;
+            for side in [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]] {
+                let mut sorted = side.map(|k| e[k]);
                 sorted.sort_unstable();
                 sides.push((sorted, side, number as u32));
             }
         }
         sides.sort_unstable();
-        let alone = sides.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1);
-        let mut out: Vec<_> = alone.map(|same| (same[0].1, same[0].2)).collect();
-        out.sort_unstable_by_key(|&(side, element)| (element, side));
-        out
+        let mut alone: Vec<_> = sides
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter(|same| same.len() == 1)
+            .map(|same| (same[0].2, same[0].1))
+            .collect();
+        alone.sort_unstable_by_key(|&(element, side)| (element, side.map(|k| self.elements[element as usize * n + k])));
+        let triangles = alone.into_iter().flat_map(|(element, side)| {
+            let own = &self.elements[element as usize * n..][..n];
+            self.order.triangles(side).into_iter().map(move |triangle| (triangle.map(|k| own[k]), element))
+        });
+        triangles.collect()
     }
 }

@@ -19,21 +19,18 @@ const HALF: Vec3 = Vec3::new(0.0, SIDE / 2.0, SIDE / 2.0);
 fn on_the_end(body: &SoftBody, x: f64, of: impl Fn(&Vec3) -> Vec3) -> Vec<f64> {
     let at = |node: u32| body.nodes[node as usize];
     let mut areas: BTreeMap<u32, f64> = BTreeMap::new();
-    for (corners, element) in body.surface() {
-        if corners.iter().any(|&node| (at(node).x - x).abs() > 1e-9) {
-            continue;
-        }
-        let [a, b, c] = corners.map(at);
-        let third = (b - a).cross(&(c - a)).norm() / 6.0;
-        let own = &body.elements[element as usize * body.order.nodes()..][..body.order.nodes()];
-        let is_corner = |k: usize| corners.contains(&own[k]);
-        match body.order {
-            Order::Linear => corners.iter().for_each(|&node| *areas.entry(node).or_default() += third),
-            // Quadratic functions of corners have no mean over a triangle.
-            Order::Quadratic => {
-                let edges = Order::EDGES.iter().zip(&own[4..]).filter(|([i, j], _)| is_corner(*i) && is_corner(*j));
-                edges.for_each(|(_, &node)| *areas.entry(node).or_default() += third);
-            }
+    for (nodes, element) in body.surface() {
+        let [a, b, c] = nodes.map(at);
+        let corners = &body.elements[element as usize * body.order.nodes()..][..4];
+        // Quadratic functions of corners have no mean over a side: its middle triangle, a quarter of it, has all its load.
+        let share = match body.order {
+            Order::Linear => 1.0 / 3.0,
+            Order::Quadratic if nodes.iter().all(|node| !corners.contains(node)) => 4.0 / 3.0,
+            Order::Quadratic => continue,
+        };
+        if [a, b, c].iter().all(|p| (p.x - x).abs() < 1e-9) {
+            let area = 0.5 * (b - a).cross(&(c - a)).norm();
+            nodes.iter().for_each(|&node| *areas.entry(node).or_default() += share * area);
         }
     }
     let dofs = body.dofs();

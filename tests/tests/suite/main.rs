@@ -42,6 +42,7 @@ mod single_precision;
 mod smoothing;
 mod soak;
 mod soft;
+mod soft_pressed;
 mod soft_scenes;
 mod standing;
 mod step_problem;

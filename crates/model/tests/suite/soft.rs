@@ -376,6 +376,33 @@ fn wrong_soft_bodies_are_refused() {
     }
 }
 
+/// The surface is closed and seen from outside: its triangles enclose the body's volume, and each of their edges has one neighbour.
+#[test]
+fn surfaces_are_closed_and_have_all_outer_nodes() {
+    let grid = |custom: &str| soft("count=\"3 3 3\"", "", custom);
+    let bodies = [(grid(""), 1, 26), (grid("<numeric name=\"f:order\" data=\"2\"/>"), 4, 98)];
+    for (body, each, outer) in bodies {
+        let surface = body.surface();
+        assert_eq!(surface.len(), 48 * each);
+        let mut edges = std::collections::BTreeSet::new();
+        let mut nodes = std::collections::BTreeSet::new();
+        let mut volume = 0.0;
+        for (triangle, element) in &surface {
+            let own = &body.elements[*element as usize * body.order.nodes()..][..body.order.nodes()];
+            assert!(triangle.iter().all(|node| own.contains(node)));
+            let [a, b, c] = triangle.map(|node| body.nodes[node as usize]);
+            volume += a.dot(&b.cross(&c)) / 6.0;
+            nodes.extend(triangle);
+            for k in 0..3 {
+                assert!(edges.insert([triangle[k], triangle[(k + 1) % 3]]), "an edge comes twice");
+            }
+        }
+        assert!(edges.iter().all(|&[a, b]| edges.contains(&[b, a])));
+        assert!((volume / body.volume() - 1.0).abs() < 1e-12, "{volume}");
+        assert_eq!(nodes.len(), outer);
+    }
+}
+
 fn world(inside: &str) -> String {
     format!("<mujoco>\n<worldbody>\n{inside}\n</worldbody></mujoco>")
 }
