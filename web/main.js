@@ -42,6 +42,7 @@ page.open = () => {
   const worlds = Number(find("worlds").value);
   page.simulator.open({ file: page.file, scene: find("scene").value, worlds, solvers: solvers() });
   page.renderer.setCorners(page.simulator.floats(0));
+  page.renderer.setTextures(page.simulator.textures());
   page.simulator.call("show_contacts", find("contacts").checked ? 1 : 0);
   page.fit();
   page.simulator.call("frame", canvas.width, canvas.height);

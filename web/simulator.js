@@ -62,6 +62,12 @@ class Simulator {
     return new Float32Array(this.wasm.memory.buffer, this.wasm.numbers(which), this.wasm.count(which));
   }
 
+  // Pixels of the textures, four bytes each, and how many textures there are.
+  textures() {
+    const { memory, numbers, count, textures } = this.wasm;
+    return { pixels: new Uint8Array(memory.buffer, numbers(6), 4 * count(6)), count: textures() };
+  }
+
   runs() {
     return new Uint32Array(this.wasm.memory.buffer, this.wasm.numbers(2), this.wasm.count(2));
   }

@@ -1,8 +1,8 @@
-//! Any bytes read as a mesh or heightfield that a model names give a model or an error.
+//! Any bytes read as a mesh or heightfield that a model names, or as tetrahedra, give a model or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use manyworlds_model::{ImportOptions, from_mjcf_str};
+use manyworlds_model::{ImportOptions, Tetrahedra, from_mjcf_str};
 
 fuzz_target!(|input: (bool, &[u8])| {
     let (stl, bytes) = input;
@@ -16,4 +16,6 @@ fuzz_target!(|input: (bool, &[u8])| {
     let file = |_: &std::path::Path| Ok(bytes.to_vec());
     let _ = from_mjcf_str("fuzz.xml", &text, &file, &ImportOptions::default());
     let _ = from_mjcf_str("fuzz.xml", field, &file, &ImportOptions::default());
+    let _ = Tetrahedra::from_bytes("t.msh", bytes);
+    let _ = Tetrahedra::from_bytes("t.vtk", bytes);
 });

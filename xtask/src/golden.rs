@@ -26,8 +26,8 @@ pub(crate) fn golden() -> Result<()> {
         }
     }
     scripts.sort();
-    if !succeeds(Command::new("python3").args(["-c", "import mujoco, numpy, pinocchio, skfem"])) {
-        bail!("generators need Python 3 with these packages: `pip install mujoco numpy pin scikit-fem`");
+    if !succeeds(Command::new("python3").args(["-c", "import mujoco, numpy, pinocchio, skfem, vtk"])) {
+        bail!("generators need Python 3 with these packages: `pip install mujoco numpy pin scikit-fem vtk`");
     }
     for script in scripts {
         run(Command::new("python3").arg(&script).current_dir(root()))?;

@@ -32,7 +32,7 @@ enum Task {
     /// Checks and measures the GPU of this machine, and writes `docs/hardware.md`
     #[command(disable_help_flag = true)]
     Hardware(hardware::HardwareArgs),
-    /// Makes the golden data again from PyPI's `pin`, `mujoco` and `scikit-fem`
+    /// Makes the golden data again from PyPI's `pin`, `mujoco`, `scikit-fem` and `vtk`
     Golden,
     /// Records the contact problems of `tests/corpus` again from the built-in scenes
     Corpus,

@@ -29,7 +29,7 @@ SAME = 1e-6
 # Bodies that overlap by more have contacts in both programs, whatever the functions that find them, m.
 OVERLAP = 1e-3
 # What is less than this part of the bias is as good as zero: a force that one of the two leaves at rounding. Likewise a
-# bias of less than this part of what the state's velocities could make of the largest inertia.
+# bias of less than this part of what the state's velocities could make of the largest inertia, or of all weight on the least.
 FLOOR = 1e-9
 # A step of one world takes milliseconds; a minute is a step that does not end.
 SECONDS = 60
@@ -149,10 +149,10 @@ def strangers(contacts, touching, fields, m):
     return [" and ".join(m.body(b).name or str(b) for b in pair) for pair in wrong]
 
 
-def differences(mine, theirs, speed):
-    """Relative difference of every quantity that both programs give; `speed`: the largest velocity."""
+def differences(mine, theirs, speed, weight):
+    """Relative difference of every quantity that both give; `speed`: the largest velocity; `weight`: of all bodies, N."""
     inertia = np.sqrt(np.diag(theirs["M"]))
-    least = FLOOR * np.max(inertia) * speed**2
+    least = FLOOR * (np.max(inertia) * speed**2 + weight / np.min(inertia))
     found = {}
     for name, b in theirs.items():
         a = mine.get(name)
@@ -203,7 +203,8 @@ def judge(program, path):
         return verdict, message(done.stderr)
     mine, (theirs, touching, shown) = json.loads(done.stdout), reference(m, state)
     speed = np.max(np.abs(state["v"]))
-    found = differences(mine, theirs, speed)
+    weight = np.sum(m.body_mass) * np.linalg.norm(m.opt.gravity)
+    found = differences(mine, theirs, speed, weight)
     # Written so that a NaN differs.
     wrong = [f"{name} by {x:.1e}" for name, x in found.items() if not x <= SAME]
     if bodies(program, path) == m.nbody - 1:

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use manyworlds::model::Keyframe;
+use manyworlds::model::{Ignored, Keyframe};
 use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Integrator, Loaded, Model, Precision, Stabilisation};
 
 use crate::failure::Failure;
@@ -59,6 +59,17 @@ impl ModelArgs {
     /// Reads the model.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
         self.import.load(&self.model)
+    }
+
+    /// Reads the model for pictures, saying as well which textures and materials are missing from them.
+    pub(crate) fn load_to_draw(&self) -> Result<Loaded, Failure> {
+        let loaded = self.load()?;
+        for Ignored { file, line, element, why, .. } in &loaded.ignored {
+            if ["texture", "material"].iter().any(|tag| why.contains(tag)) {
+                tracing::warn!("{}:{line}: {element}: {why}", file.display());
+            }
+        }
+        Ok(loaded)
     }
 }
 

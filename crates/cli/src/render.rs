@@ -27,7 +27,7 @@ A .png shows the state after the steps, a .gif or .mp4 the way there in real tim
 program ffmpeg. The camera shows everything that moves, unless --camera names one of the file. With --contacts every contact
 of the last step has a ball and an arrow along its impulse, blue where surfaces just touch and red where they are deepest in
 each other; the command prints both scales. No display is needed; a Vulkan, Metal or DX12 adapter is, and one
-by software will do. Built-in scenes with controls of their own follow those, as in `sim`.")]
+by software will do. Textures, materials and lights are those of the file; without lights a sun shines. Built-in scenes with controls of their own follow those, as in `sim`.")]
 pub(crate) struct RenderArgs {
     #[command(flatten)]
     model: ModelArgs,
@@ -74,7 +74,7 @@ struct Report {
 pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
     args.run.set_threads()?;
     let format = Format::of(&args.out)?;
-    let model = args.model.load()?.model;
+    let model = args.model.load_to_draw()?.model;
     let start = Start::of_one(args.state.as_ref(), &args.model.model, &args.run, &model)?;
     let curve = curve::of_scene(&args.model.model, args.state.as_ref(), &args.run, &model, &start)?;
     let settings = args.run.for_the_way(&args.model.model);

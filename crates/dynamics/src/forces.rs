@@ -34,6 +34,11 @@ pub(crate) struct Plan {
     actuator_paths: Vec<(u32, u32)>,
 }
 
+/// The bodies that a tree moves, with their records: one that unites several trees has fixed bodies as well.
+fn moved(tree: &TreeView) -> impl Iterator<Item = (usize, u32)> {
+    tree.tree.bodies.clone().map(|body| (body, tree.body(body))).filter(|&(_, on)| on != NONE)
+}
+
 impl Plan {
     pub(crate) fn new(tree: &TreeView) -> Self {
         let mut plan = Self::default();
@@ -73,10 +78,9 @@ impl Plan {
     }
 
     fn weights(&mut self, tree: &TreeView) {
-        for body in tree.tree.bodies.clone() {
+        for (body, on) in moved(tree) {
             let fraction = tree.model.bodies[body].gravity_compensation;
             if fraction != 0.0 {
-                let on = tree.body(body);
                 self.force(ForceRecord { on, act: NONE, ..record(force::WEIGHT) }, vec![fraction]);
             }
         }
@@ -160,12 +164,11 @@ impl Plan {
             params.extend(fluid.wind.iter());
             params
         };
-        for index in tree.tree.bodies.clone() {
+        for (index, on) in moved(tree) {
             let body = &model.bodies[index];
             if body.inertial.mass < LEAST_MASS {
                 continue;
             }
-            let on = tree.body(index);
             let shapes = model.fluid_shapes.iter().filter(|shape| shape.body == index);
             let mut seen = false;
             for shape in shapes {

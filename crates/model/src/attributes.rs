@@ -6,12 +6,12 @@ use std::str::FromStr;
 use crate::xml::Element;
 use crate::{ModelError, Vec3};
 
-/// An element and the default elements that apply to it, the most general first.
+/// An element and the default elements that apply to it, by class, the most general first.
 ///
 /// A later element overrides an earlier one, and a shorter vector overrides only the entries it gives, as in MuJoCo.
 pub(crate) struct Attributes<'a> {
     pub(crate) element: &'a Element,
-    pub(crate) defaults: Vec<Rc<Element>>,
+    pub(crate) defaults: Vec<Vec<Rc<Element>>>,
 }
 
 impl<'a> Attributes<'a> {
@@ -22,7 +22,13 @@ impl<'a> Attributes<'a> {
 
     /// The layers, the most general first and the element itself last.
     pub(crate) fn layers(&self) -> impl DoubleEndedIterator<Item = &Element> {
-        self.defaults.iter().map(Rc::as_ref).chain(std::iter::once(self.element))
+        self.defaults.iter().flatten().map(Rc::as_ref).chain(std::iter::once(self.element))
+    }
+
+    /// The layers class by class, the element itself as the last.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = Vec<&Element>> {
+        let of_class = self.defaults.iter().map(|class| class.iter().map(Rc::as_ref).collect());
+        of_class.chain(std::iter::once(vec![self.element]))
     }
 
     /// The text of an attribute, from the most specific layer that has it.

@@ -161,7 +161,7 @@ pub struct Mesh {
     pub vertices: Vec<Vec3>,
     /// Triangles of the hull, counter-clockwise seen from outside.
     pub triangles: Vec<[u32; 3]>,
-    /// What the file holds, where that is not convex.
+    /// What the file holds, where that is not convex or says where a texture lies.
     pub surface: Option<Arc<Surface>>,
 }
 
@@ -172,6 +172,9 @@ pub struct Surface {
     pub vertices: Vec<Vec3>,
     /// Counter-clockwise seen from outside.
     pub triangles: Vec<[u32; 3]>,
+    /// Where in a texture the corners of each triangle lie, from its upper left corner on, in its width and height,
+    /// `[triangles][3][2]`; empty where the file says nothing.
+    pub texture: Vec<[[f32; 2]; 3]>,
 }
 
 impl Mesh {
@@ -182,6 +185,12 @@ impl Mesh {
             Some(surface) => (&surface.vertices, &surface.triangles),
             None => (&self.vertices, &self.triangles),
         }
+    }
+
+    /// Where in a texture the corners of these triangles lie; empty where the file says nothing.
+    #[must_use]
+    pub fn texture(&self) -> &[[[f32; 2]; 3]] {
+        self.surface.as_ref().map_or(&[], |surface| &surface.texture)
     }
 }
 

@@ -14,11 +14,13 @@ mod inertia;
 mod mesh;
 mod mjcf;
 mod model;
+mod picture;
 mod query;
 mod reference;
 mod sdf;
 mod sensor;
 mod soft;
+mod tetrahedra;
 mod urdf;
 mod validate;
 pub mod visual;
@@ -41,6 +43,7 @@ pub use sensor::{
     OfNearest, OfRay, OfSubtree, Party, Sensor, Zone,
 };
 pub use soft::{Material, MaterialLaw, Order, Region, SoftBody};
+pub use tetrahedra::Tetrahedra;
 pub use urdf::from_urdf_str;
 
 /// Host-side vector, metres or unitless.

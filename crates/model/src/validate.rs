@@ -243,17 +243,15 @@ impl ModelBuilder {
         }
         finite("anchor", joint.anchor.as_slice())?;
         finite("axis", joint.axis.as_slice())?;
+        // Some identified models have a negative one.
+        finite("damping", &[joint.damping])?;
         finite("reference", &[joint.reference, joint.spring_reference])?;
         let scalar = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
         if scalar && joint.axis.norm() < 1e-14 {
             return Err("its axis has zero length".into());
         }
-        let amounts = [
-            ("stiffness", joint.stiffness),
-            ("damping", joint.damping),
-            ("armature", joint.armature),
-            ("dry friction", joint.dry_friction),
-        ];
+        let amounts =
+            [("stiffness", joint.stiffness), ("armature", joint.armature), ("dry friction", joint.dry_friction)];
         amounts.into_iter().try_for_each(|(name, amount)| non_negative(name, amount))?;
         match (joint.kind, joint.range) {
             (_, None) => {}

@@ -1,6 +1,6 @@
 //! What pictures of a model need and its motion does not: colours, materials, textures, cameras, lights.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::{Lens, Pose, Vec3};
 
@@ -23,6 +23,8 @@ pub struct Visual {
     pub cameras: Vec<Camera>,
     /// Lights of the file.
     pub lights: Vec<Light>,
+    /// The light at the camera, which shines where the file has lights.
+    pub headlight: Headlight,
 }
 
 impl Visual {
@@ -34,17 +36,25 @@ impl Visual {
         look.rgba.or_else(of_material).unwrap_or(GREY)
     }
 
-    /// The mean colour of a geom's texture, where it has one that is a pattern: what its colour is multiplied by, from afar.
+    /// The texture of a geom's material, and the material.
+    #[must_use]
+    pub fn texture(&self, geom: usize) -> Option<(&Texture, &Material)> {
+        let material = &self.materials[self.geoms.get(geom)?.material?];
+        Some((&self.textures[material.texture?], material))
+    }
+
+    /// The mean colour of a geom's texture: what its colour is multiplied by, from afar.
     #[must_use]
     pub fn tint(&self, geom: usize) -> Option<[f32; 3]> {
-        let material = self.geoms.get(geom)?.material?;
-        match &self.textures[self.materials[material].texture?].image {
-            Image::Pattern { pattern: Pattern::Flat, colours, .. } => Some(colours[0]),
-            Image::Pattern { colours: [first, second], .. } => {
-                Some(std::array::from_fn(|k| 0.5 * (first[k] + second[k])))
+        Some(match &self.texture(geom)?.0.image {
+            Image::Pattern { pattern: Pattern::Flat, colours, .. } => colours[0],
+            Image::Pattern { colours: [first, second], .. } => std::array::from_fn(|k| 0.5 * (first[k] + second[k])),
+            Image::Pixels(pixels) => pixels.mean(),
+            Image::Sides(sides) => {
+                let means = sides.each_ref().map(Pixels::mean);
+                std::array::from_fn(|k| means.iter().map(|mean| mean[k]).sum::<f32>() / 6.0)
             }
-            Image::File(_) => None,
-        }
+        })
     }
 }
 
@@ -115,11 +125,39 @@ pub enum Image {
         pattern: Pattern,
         /// Red, green and blue, 0 to 1.
         colours: [[f32; 3]; 2],
-        /// Edges or a cross on every tile, and their colour.
+        /// Lines or dots on every tile or side of a cube, and their colour.
         mark: Option<(Mark, [f32; 3])>,
+        /// Width and height, pixels; lines are a pixel wide.
+        size: [u32; 2],
     },
-    /// A file, which has not been read.
-    File(PathBuf),
+    /// What a file shows; on a cube the same on each side.
+    Pixels(Pixels),
+    /// The sides of a cube, from outside: those of x, y and z, the positive one before the negative one.
+    Sides(Box<[Pixels; 6]>),
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pixels {
+    /// Pixels of a row.
+    pub width: usize,
+    /// Rows.
+    pub height: usize,
+    /// Red, green and blue of sRGB, from the upper left corner, row by row: `[height][width][3]`.
+    pub rgb: Arc<[u8]>,
+}
+
+impl Pixels {
+    /// Its mean colour, 0 to 1; black if it has no pixel.
+    #[must_use]
+    pub fn mean(&self) -> [f32; 3] {
+        let mut sums = [0_u64; 3];
+        for pixel in self.rgb.chunks_exact(3) {
+            sums.iter_mut().zip(pixel).for_each(|(sum, x)| *sum += u64::from(*x));
+        }
+        let count = (self.width * self.height).max(1) as f64;
+        sums.map(|sum| (sum as f64 / (255.0 * count)) as f32)
+    }
 }
 
 /// Patterns of two colours.
@@ -133,13 +171,15 @@ pub enum Pattern {
     Gradient,
 }
 
-/// Lines on a pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Lines or dots on a pattern.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Mark {
     /// Along the edges.
     Edge,
     /// Through the middle.
     Cross,
+    /// Single pixels, so many of all, 0 to 1.
+    Dots(f64),
 }
 
 /// How a camera or light follows its body.
@@ -208,6 +248,30 @@ pub struct Light {
     pub specular: [f32; 3],
     /// Everywhere.
     pub ambient: [f32; 3],
+    /// Constant, linear and quadratic part of the divisor of its strength by distance, 1, 1/m and 1/m^2.
+    pub attenuation: [f32; 3],
+    /// Within a cone, the power of the cosine of the angle from its axis that its strength goes by.
+    pub exponent: f32,
+}
+
+/// The light at the camera.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Headlight {
+    /// Red, green and blue of what it adds to a matt surface.
+    pub diffuse: [f32; 3],
+    /// To a highlight.
+    pub specular: [f32; 3],
+    /// Everywhere.
+    pub ambient: [f32; 3],
+    /// Whether it shines.
+    pub active: bool,
+}
+
+impl Default for Headlight {
+    /// As in MuJoCo.
+    fn default() -> Self {
+        Self { diffuse: [0.4; 3], specular: [0.5; 3], ambient: [0.1; 3], active: true }
+    }
 }
 
 /// What a light sends out.

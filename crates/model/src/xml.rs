@@ -1,5 +1,6 @@
 //! XML text as a tree of elements that remember where they stand, with includes put in place.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -35,6 +36,11 @@ impl Element {
         Location { file: self.file.to_path_buf(), line: self.line, element }
     }
 
+    /// The folder of the file that it stands in.
+    pub(crate) fn directory(&self) -> PathBuf {
+        directory_of(&self.file)
+    }
+
     pub(crate) fn error(&self, message: impl Into<String>) -> ModelError {
         ModelError::Import { location: self.location(), message: message.into() }
     }
@@ -51,9 +57,33 @@ pub(crate) fn parse(file: &Path, text: &str, resolver: &Resolver) -> Result<Elem
     reader.document(file, text, 0)
 }
 
+/// The text without what other parsers pass over: a declaration that is not the first thing in the file, and the zero bytes at
+/// its end. Lines and columns stay.
+fn tidied(text: &str) -> Cow<'_, str> {
+    let text = text.trim_end_matches('\0');
+    let begin = text.len() - text.trim_start().len();
+    match text[begin..].strip_prefix("<?xml").and_then(|rest| rest.find("?>")) {
+        Some(length) if begin > 0 => {
+            let end = begin + "<?xml".len() + length + "?>".len();
+            let blank = |c: char| if c == '\n' { '\n' } else { ' ' };
+            Cow::Owned(text[..end].chars().map(blank).chain(text[end..].chars()).collect())
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
 /// The folder of a file; empty for a bare name.
 pub(crate) fn directory_of(file: &Path) -> PathBuf {
     file.parent().unwrap_or(Path::new("")).to_owned()
+}
+
+/// A file, or else another; the error is the first one's.
+pub(crate) fn first_of(resolver: &Resolver, path: &Path, other: Option<&Path>) -> std::io::Result<(PathBuf, Vec<u8>)> {
+    let error = match resolver(path) {
+        Ok(bytes) => return Ok((path.to_owned(), bytes)),
+        Err(error) => error,
+    };
+    other.and_then(|other| Some((other.to_owned(), resolver(other).ok()?))).ok_or(error)
 }
 
 struct Reader<'a> {
@@ -64,6 +94,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn document(&mut self, file: &Path, text: &str, depth: usize) -> Result<Element, ModelError> {
+        let text = &tidied(text);
         let document = roxmltree::Document::parse(text).map_err(|error| {
             let location = Location { file: file.to_owned(), line: error.pos().row, element: String::new() };
             ModelError::Import { location, message: format!("malformed XML: {error}") }
@@ -102,14 +133,17 @@ impl Reader<'_> {
         Ok(element)
     }
 
-    /// The children of an included document's root. Paths count from the main file's folder, as in MuJoCo.
+    /// The children of an included document's root. Paths count from the main file's folder, or else from that of the file that
+    /// includes, as in MuJoCo.
     fn include(&mut self, include: &Element, depth: usize) -> Result<Vec<Element>, ModelError> {
-        let path = self.directory.join(include.required("file")?);
+        let file = include.required("file")?;
+        let from_main = self.directory.join(file);
+        let beside = Some(include.directory().join(file)).filter(|beside| *beside != from_main);
+        let (path, bytes) = first_of(self.resolver, &from_main, beside.as_deref())
+            .map_err(|error| include.error(format!("cannot read {}: {error}", from_main.display())))?;
         if !self.seen.insert(path.clone()) {
             return Err(include.error(format!("{} is included a second time", path.display())));
         }
-        let bytes = (self.resolver)(&path)
-            .map_err(|error| include.error(format!("cannot read {}: {error}", path.display())))?;
         let text = String::from_utf8(bytes).map_err(|_| file_error(&path, "not a text file (invalid UTF-8)"))?;
         Ok(self.document(&path, &text, depth)?.children)
     }

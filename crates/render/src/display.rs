@@ -2,8 +2,8 @@
 
 use crate::mesh::Vertex;
 use crate::renderer::View;
-use crate::scene::SQUARE;
-use crate::{Arrow, Camera, Placed, Scene, Size};
+use crate::scene::{Painted, SQUARE};
+use crate::{Arrow, Camera, Layers, Placed, Scene, Size};
 
 /// Everything of a picture: instances of meshes, run by run, and the view.
 #[derive(Debug, Clone, Default)]
@@ -13,7 +13,7 @@ pub struct Display {
     /// The runs, one behind the other: first corner, number of corners, number of instances, and what they are, one of
     /// [`Display::GROUND`], [`Display::SOLID`] and [`Display::ARROW`].
     pub runs: Vec<u32>,
-    /// Twenty numbers an instance, as `Corner` of `scene.wgsl` has them.
+    /// So many numbers an instance, [`Display::INSTANCE`], as `Corner` of `scene.wgsl` has them.
     pub instances: Vec<f32>,
     /// `View` of `scene.wgsl`.
     pub view: Vec<f32>,
@@ -26,10 +26,21 @@ impl Display {
     pub const SOLID: u32 = 1;
     /// Nothing hides it, and it casts no shadow.
     pub const ARROW: u32 = 2;
+    /// Numbers of a corner.
+    pub const CORNER: usize = size_of::<Vertex>() / 4;
+    /// Numbers of an instance.
+    pub const INSTANCE: usize = size_of::<Painted>() / 4;
 }
 
 impl Scene {
-    /// Corners of the triangles of all its meshes: position, normal, and which end of a long shape, seven numbers each.
+    /// Textures that lie on it.
+    #[must_use]
+    pub fn layers(&self) -> &Layers {
+        &self.layers
+    }
+
+    /// Corners of the triangles of all its meshes: position, normal, which end of a long shape, and where in a texture, nine
+    /// numbers each.
     #[must_use]
     pub fn corners(&self) -> Vec<f32> {
         self.meshes.iter().flat_map(|mesh| bytemuck::cast_slice::<Vertex, f32>(mesh)).copied().collect()
@@ -39,7 +50,8 @@ impl Scene {
     #[must_use]
     pub fn display(&self, worlds: &[Placed], arrows: &[Arrow], camera: &Camera, size: Size) -> Display {
         let first = |mesh: usize| self.meshes[..mesh].iter().map(|m| m.len() as u32).sum::<u32>();
-        let mut display = Display { view: View::new(camera, size).numbers(), ..Display::default() };
+        let mut display =
+            Display { view: View::new(self, worlds.first(), camera, size).numbers(), ..Display::default() };
         let (counts, mut instances) = self.instances(worlds, camera);
         for (mesh, count) in counts {
             let kind = if mesh == SQUARE { Display::GROUND } else { Display::SOLID };
@@ -50,7 +62,7 @@ impl Scene {
             display.runs.extend([next, mesh.len() as u32, 1, Display::SOLID]);
             display.soft.extend(bytemuck::cast_slice::<Vertex, f32>(&mesh));
             next += mesh.len() as u32;
-            instances.push(instance);
+            instances.push(Painted::bare(instance));
         }
         let (counts, of_arrows) = Self::arrows(arrows);
         for (mesh, count) in counts {
@@ -79,12 +91,12 @@ mod tests {
         let arrow = Arrow { from: Vec3::zeros(), way: Vec3::z(), radius: 0.01, colour: [255, 0, 0] };
         let camera = Camera::framing(&scene.outline(&placed), size);
         let display = scene.display(&[placed.clone(), placed], &[arrow], &camera, size);
-        let corners = (scene.corners().len() + display.soft.len()) / 7;
+        let corners = (scene.corners().len() + display.soft.len()) / Display::CORNER;
         let runs: Vec<&[u32]> = display.runs.chunks_exact(4).collect();
         assert!(runs.iter().all(|run| (run[0] + run[1]) as usize <= corners), "{runs:?}");
-        assert_eq!(runs.iter().map(|run| 20 * run[2] as usize).sum::<usize>(), display.instances.len());
+        assert_eq!(runs.iter().map(|run| Display::INSTANCE * run[2] as usize).sum::<usize>(), display.instances.len());
         let kinds = |kind| runs.iter().filter(|run| run[3] == kind).count();
-        assert_eq!((kinds(Display::ARROW), display.view.len()), (3, 52));
+        assert_eq!((kinds(Display::ARROW), display.view.len()), (3, 220));
         assert!(!display.soft.is_empty());
     }
 }

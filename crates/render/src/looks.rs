@@ -40,14 +40,17 @@ pub(crate) fn is_drawn(model: &Model, geom: usize) -> bool {
     is_shown(geom) || (model.visual.colour(geom)[3] > 0.0 && !body.clone().any(is_shown))
 }
 
-/// The colour that the file gives a geom, itself or by its material; what is not opaque counts as opaque.
+/// The colour that the file gives a geom, itself or by its material, under its texture; what is not opaque counts as opaque.
 pub(crate) fn colour(model: &Model, geom: usize) -> Option<[f32; 3]> {
     let look = model.visual.geoms.get(geom)?;
     let given = look.rgba.is_some() || look.material.is_some();
     let [r, g, b, _] = model.visual.colour(geom);
-    let [tint_r, tint_g, tint_b] = model.visual.tint(geom).unwrap_or([1.0; 3]);
-    let [r, g, b] = [r * tint_r, g * tint_g, b * tint_b];
     given.then(|| linear([r, g, b].map(|x| (x * 255.0).round() as u8)))
+}
+
+/// What a geom's texture makes of its colour from afar.
+pub(crate) fn tint(model: &Model, geom: usize) -> [f32; 3] {
+    model.visual.tint(geom).map_or([1.0; 3], |tint| linear(tint.map(|x| (x * 255.0).round() as u8)))
 }
 
 /// Half the edges of a plane that is drawn as a wall: one that ends and does not lie flat. The ground goes on for ever.
@@ -133,6 +136,7 @@ mod tests {
     #[test]
     fn patterns_tint_what_they_lie_on() {
         let model = model(r#"<geom size="1"/><geom size="1" material="m"/>"#);
-        assert_eq!([0, 1].map(|geom| colour(&model, geom)), [None, Some(linear([128, 0, 64]))]);
+        assert_eq!([0, 1].map(|geom| colour(&model, geom)), [None, Some(linear([255, 255, 128]))]);
+        assert_eq!([0, 1].map(|geom| tint(&model, geom)), [[1.0; 3], linear([128, 0, 128])]);
     }
 }

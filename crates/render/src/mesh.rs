@@ -13,6 +13,8 @@ pub(crate) struct Vertex {
     pub(crate) normal: [f32; 3],
     /// Which end of a long shape it belongs to: 1 the upper, -1 the lower, 0 neither.
     pub(crate) end: f32,
+    /// Where it lies in a texture, from its upper left corner on.
+    pub(crate) place: [f32; 2],
 }
 
 /// Cosine of the angle between two triangles from which on their common edge is drawn sharp.
@@ -22,6 +24,15 @@ const SHARP: f64 = 0.77;
 pub(crate) fn from_triangles(
     vertices: &[Vector3<f64>],
     triangles: impl Iterator<Item = [u32; 3]> + Clone,
+) -> Vec<Vertex> {
+    textured(vertices, triangles, &[])
+}
+
+/// The same, with the places of corners in a texture; they may be missing.
+pub(crate) fn textured(
+    vertices: &[Vector3<f64>],
+    triangles: impl Iterator<Item = [u32; 3]> + Clone,
+    places: &[[[f32; 2]; 3]],
 ) -> Vec<Vertex> {
     // Twice the area, along the normal.
     let face = |t: [u32; 3]| {
@@ -36,9 +47,10 @@ pub(crate) fn from_triangles(
         }
     }
     let mut out = Vec::with_capacity(3 * faces.len());
-    for (own, triangle) in faces.iter().zip(triangles) {
+    for (number, (own, triangle)) in faces.iter().zip(triangles).enumerate() {
         let Some(direction) = own.try_normalize(0.0) else { continue };
-        for corner in triangle {
+        let places = places.get(number).copied().unwrap_or_default();
+        for (corner, place) in triangle.into_iter().zip(places) {
             let beside = around[corner as usize].iter().map(|&face| faces[face as usize]);
             let smooth = beside.filter(|face| face.dot(&direction) >= SHARP * face.norm());
             let normal = smooth.sum::<Vector3<f64>>().try_normalize(0.0).unwrap_or(direction);
@@ -46,6 +58,7 @@ pub(crate) fn from_triangles(
                 position: vertices[corner as usize].cast::<f32>().into(),
                 normal: normal.cast::<f32>().into(),
                 end: 0.0,
+                place,
             });
         }
     }

@@ -12,9 +12,10 @@ use manyworlds_gpu::{DeviceOptions, GpuDevice, GpuError};
 use manyworlds_model::Vec3;
 use nalgebra::Matrix4;
 
-use crate::camera::view;
+use crate::light::Illumination;
 use crate::mesh::Vertex;
-use crate::scene::{Instance, SQUARE, grid};
+use crate::scene::{Painted, SQUARE, grid};
+use crate::surfaces::Surfaces;
 use crate::targets::{COLOUR, DEPTH, SAMPLES, Targets, texture};
 use crate::{Arrow, Camera, Picture, Placed, RenderError, Scene, Size};
 
@@ -22,9 +23,6 @@ use crate::{Arrow, Camera, Picture, Placed, RenderError, Scene, Size};
 const SHADOW: u32 = 2048;
 /// Part of the range of depths that is for arrows.
 const ARROWS: f32 = 0.1;
-/// To the light.
-pub(crate) const LIGHT: [f64; 3] = [-0.45, -0.4, 1.0];
-
 /// Draws pictures of one scene in one size.
 #[derive(Debug)]
 pub struct Renderer {
@@ -33,6 +31,7 @@ pub struct Renderer {
     scene: Scene,
     pipelines: Pipelines,
     meshes: Vec<wgpu::Buffer>,
+    surfaces: Surfaces,
     targets: Targets,
     format: wgpu::TextureFormat,
 }
@@ -55,10 +54,11 @@ pub(crate) struct View {
     clip_from_world: [[f32; 4]; 4],
     light_from_world: [[f32; 4]; 4],
     eye: [f32; 4],
-    light: [f32; 4],
+    sky: [f32; 4],
     right: [f32; 4],
     up: [f32; 4],
     forward: [f32; 4],
+    illumination: Illumination,
 }
 
 /// A run of instances of one mesh.
@@ -96,12 +96,13 @@ impl Renderer {
         format: wgpu::TextureFormat,
     ) -> Result<Self, RenderError> {
         let what = || "preparing to draw".to_owned();
-        let (pipelines, meshes, targets) = device.guarded(what, || {
+        let (pipelines, meshes, surfaces, targets) = device.guarded(what, || {
             let gpu = &device.device;
             let meshes = scene.meshes.iter().map(|mesh| filled(&device, "mesh", mesh, BufferUsages::VERTEX)).collect();
-            (Pipelines::new(gpu, format), meshes, Targets::new(gpu, size, format))
+            let surfaces = Surfaces::new(&device, &scene.layers);
+            (Pipelines::new(gpu, format, &surfaces), meshes, surfaces, Targets::new(gpu, size, format))
         })?;
-        Ok(Self { device, size, scene, pipelines, meshes, targets, format })
+        Ok(Self { device, size, scene, pipelines, meshes, surfaces, targets, format })
     }
 
     /// Draws pictures of another size from now on.
@@ -185,7 +186,7 @@ impl Renderer {
         let of = |&(mesh, count): &(usize, u32)| run(&self.meshes[mesh], count, mesh != SQUARE);
         let mut runs: Vec<Run> = counts.iter().map(of).collect();
         runs.extend(soft_meshes.iter().map(|mesh| run(mesh, 1, true)));
-        instances.extend(soft.iter().map(|(_, instance)| *instance));
+        instances.extend(soft.iter().map(|(_, instance)| Painted::bare(*instance)));
         let (arrow_counts, arrows) = Scene::arrows(arrows);
         let arrow_runs: Vec<Run> =
             arrow_counts.iter().map(|&(mesh, count)| run(&self.meshes[mesh], count, false)).collect();
@@ -193,7 +194,8 @@ impl Renderer {
         let instances = filled(&self.device, "instances", &instances, BufferUsages::VERTEX);
 
         let pipelines = &self.pipelines;
-        self.device.queue.write_buffer(&pipelines.view, 0, bytemuck::bytes_of(&View::new(camera, self.size)));
+        let view = View::new(&self.scene, worlds.first(), camera, self.size);
+        self.device.queue.write_buffer(&pipelines.view, 0, bytemuck::bytes_of(&view));
         let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_render_pass(&RenderPassDescriptor {
@@ -219,6 +221,7 @@ impl Renderer {
             });
             pass.set_bind_group(0, &pipelines.view_group, &[]);
             pass.set_bind_group(1, &pipelines.shadow_group, &[]);
+            pass.set_bind_group(2, &self.surfaces.group, &[]);
             pass.set_pipeline(&pipelines.solid);
             let [width, height] = [self.size.width as f32, self.size.height as f32];
             // The first depths are those of arrows, which so lie before everything else.
@@ -280,34 +283,32 @@ impl View {
         bytemuck::cast_slice(bytemuck::bytes_of(self)).to_vec()
     }
 
-    pub(crate) fn new(camera: &Camera, size: Size) -> Self {
+    /// Of a scene whose first world stands so.
+    pub(crate) fn new(scene: &Scene, world: Option<&Placed>, camera: &Camera, size: Size) -> Self {
         let [right, up, back] = camera.axes();
         let half = (camera.field_of_view / 2.0).tan();
         let aspect = f64::from(size.width) / f64::from(size.height);
-        // The light looks at a ball about the target, from outside.
-        let reach = 1.3 * camera.radius;
-        let to_light = Vec3::from(LIGHT).normalize();
-        let side = Vec3::z().cross(&to_light).normalize();
-        let depth = 4.0 * reach;
-        let scaled = Vec3::new(1.0 / reach, 1.0 / reach, -1.0 / (2.0 * depth));
-        let light_from_world = Matrix4::new_nonuniform_scaling(&scaled)
-            * view([side, to_light.cross(&side), to_light], camera.middle + to_light * depth);
+        let (illumination, shadows) = scene.lights.on(world, camera);
+        let (light_from_world, width) =
+            shadows.map_or_else(|| (Matrix4::identity(), 1.0), |shadows| (shadows.light_from_world, shadows.width));
+        let [first, stride] = scene.layers.sky.map_or([-1.0, 0.0], |sky| sky.map(|layer| layer as f32));
         let matrix = |m: Matrix4<f64>| m.cast::<f32>().into();
         let four = |v: Vec3, w: f64| v.push(w).cast::<f32>().into();
         Self {
             clip_from_world: matrix(camera.clip_from_world(size)),
             light_from_world: matrix(light_from_world),
             eye: four(camera.eye, 14.0 * camera.distance()),
-            light: four(to_light, 2.0 * reach / f64::from(SHADOW)),
+            sky: [first, stride, (width / f64::from(SHADOW)) as f32, 0.0],
             right: four(right * (half * aspect), 0.0),
             up: four(up * half, 0.0),
             forward: four(-back, grid(camera)),
+            illumination,
         }
     }
 }
 
 impl Pipelines {
-    fn new(device: &wgpu::Device, format: wgpu::TextureFormat) -> Self {
+    fn new(device: &wgpu::Device, format: wgpu::TextureFormat, surfaces: &Surfaces) -> Self {
         let module = device.create_shader_module(wgpu::include_wgsl!("scene.wgsl"));
         let entry = |binding, visibility, ty| wgpu::BindGroupLayoutEntry { binding, visibility, ty, count: None };
         let view_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
@@ -344,11 +345,13 @@ impl Pipelines {
                 immediate_size: 0,
             })
         };
-        let (lit, plain) = (layout(&[Some(&view_layout), Some(&shadow_layout)]), layout(&[Some(&view_layout)]));
+        let lit = layout(&[Some(&view_layout), Some(&shadow_layout), Some(&surfaces.layout)]);
+        let plain = layout(&[Some(&view_layout)]);
 
-        let corner = wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3, 2 => Float32];
+        let corner = wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3, 2 => Float32, 3 => Float32x2];
         let placed = wgpu::vertex_attr_array![
-            3 => Float32x4, 4 => Float32x4, 5 => Float32x4, 6 => Float32x4, 7 => Float32x4
+            4 => Float32x4, 5 => Float32x4, 6 => Float32x4, 7 => Float32x4, 8 => Float32x4, 9 => Float32x4,
+            10 => Float32x4, 11 => Float32x4
         ];
         let buffers = [
             Some(VertexBufferLayout {
@@ -357,7 +360,7 @@ impl Pipelines {
                 attributes: &corner,
             }),
             Some(VertexBufferLayout {
-                array_stride: size_of::<Instance>() as u64,
+                array_stride: size_of::<Painted>() as u64,
                 step_mode: VertexStepMode::Instance,
                 attributes: &placed,
             }),
@@ -403,8 +406,7 @@ impl Pipelines {
         let solid = pipeline("solid", &lit, [Some("place"), Some("shade")], &buffers[..], CompareFunction::Less, none);
         let shadow =
             pipeline("shadow", &plain, [Some("place_for_light"), None], &buffers[..], CompareFunction::Less, away);
-        let sky =
-            pipeline("sky", &plain, [Some("place_sky"), Some("shade_sky")], &[], CompareFunction::LessEqual, none);
+        let sky = pipeline("sky", &lit, [Some("place_sky"), Some("shade_sky")], &[], CompareFunction::LessEqual, none);
 
         let map = texture(
             device,

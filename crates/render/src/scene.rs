@@ -5,9 +5,11 @@ use manyworlds_model::{HeightField, Model, Pose, Quat, Shape, SoftBody, Vec3};
 use nalgebra::Point3;
 
 use crate::camera::ball;
-use crate::looks::{COLOURS, GROUND, colour, colours, is_drawn, linear, wall};
-use crate::mesh::{Vertex, from_triangles};
+use crate::light::Lights;
+use crate::looks::{COLOURS, GROUND, colour, colours, is_drawn, linear, tint, wall};
+use crate::mesh::{Vertex, from_triangles, textured};
 use crate::shapes::{self, Circle};
+use crate::texture::{Layers, Paint};
 use crate::{Camera, Size};
 
 /// Where everything is at one time.
@@ -50,6 +52,8 @@ pub struct Scene {
     /// Those of one mesh stand together.
     parts: Vec<Part>,
     soft: Vec<Soft>,
+    pub(crate) lights: Lights,
+    pub(crate) layers: Layers,
 }
 
 /// How finely round shapes are drawn.
@@ -73,6 +77,9 @@ struct Part {
     /// Factors of positions by axis, and how far the ends are moved along z, m.
     scale: [f32; 4],
     colour: [f32; 3],
+    /// What a texture makes of the colour from afar.
+    tint: [f32; 3],
+    paint: Paint,
     surface: Surface,
     /// Corners of a box about it in its frame, m: lowest and highest.
     bounds: [Vec3; 2],
@@ -105,6 +112,14 @@ pub(crate) struct Instance {
     rows: [[f32; 4]; 3],
     scale: [f32; 4],
     colour: [f32; 4],
+}
+
+/// An instance and how it answers light.
+#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct Painted {
+    instance: Instance,
+    paint: Paint,
 }
 
 /// Behind the colour of an instance: what is solid, the ground with its grid, and what no shadow falls on.
@@ -146,7 +161,8 @@ impl Scene {
         let first_mesh = meshes.len();
         meshes.extend(model.meshes.iter().map(|mesh| {
             let (vertices, triangles) = mesh.seen();
-            from_triangles(vertices, triangles.iter().copied())
+            let places = if detail == Detail::Fine { mesh.texture() } else { &[] };
+            textured(vertices, triangles.iter().copied(), places)
         }));
         let first_sdf = meshes.len();
         meshes.extend(model.sdfs.iter().map(|sdf| {
@@ -156,6 +172,9 @@ impl Scene {
         let first_field = meshes.len();
         meshes.extend(model.heightfields.iter().map(terrain));
         let colours = colours(model);
+        let shown: Vec<usize> = (0..model.geoms.len()).filter(|&geom| is_drawn(model, geom)).collect();
+        // Tiles show textures by their mean colours.
+        let layers = if detail == Detail::Fine { Layers::new(model, &shown) } else { Layers::default() };
         let part = |(number, geom): (usize, &manyworlds_model::Geom)| {
             let of = |first: usize, number: usize| (first + number, [1.0, 1.0, 1.0, 0.0], None);
             let round = |x: f64, z: f64| [x, x, z].map(|x| x as f32);
@@ -177,6 +196,9 @@ impl Scene {
                 Shape::HeightField(number) => of(first_field, number),
             };
             let is_ground = geom.shape == Shape::Plane && wall.is_none();
+            let bounds = bounds.unwrap_or_else(|| extent(&meshes[mesh]));
+            let has_places = matches!(geom.shape, Shape::Mesh(number) if !model.meshes[number].texture().is_empty());
+            let paint = layers.paint(model, number, has_places, (bounds[1] - bounds[0]) / 2.0);
             let surface = if is_ground { Surface::Ground } else { Surface::Solid };
             Part {
                 mesh,
@@ -185,14 +207,15 @@ impl Scene {
                 pose: geom.pose,
                 scale,
                 colour: colour(model, number).unwrap_or(if is_ground { linear(GROUND) } else { colours[geom.body] }),
+                tint: tint(model, number),
+                paint,
                 surface,
-                bounds: bounds.unwrap_or_else(|| extent(&meshes[mesh])),
+                bounds,
                 moves: !model.stands_still(geom.body),
                 hides: false,
             }
         };
-        let drawn = model.geoms.iter().enumerate().filter(|(geom, _)| is_drawn(model, *geom));
-        let mut parts: Vec<Part> = drawn.map(part).collect();
+        let mut parts: Vec<Part> = shown.iter().map(|&geom| part((geom, &model.geoms[geom]))).collect();
         parts.sort_by_key(|part| part.mesh);
         let soft = model.soft.iter().enumerate().map(|(number, body)| Soft {
             body: body.clone(),
@@ -200,7 +223,8 @@ impl Scene {
             triangles: body.surface().into_iter().map(|(corners, _)| corners).collect(),
             colour: linear(COLOURS[(number + 1) % COLOURS.len()]),
         });
-        Self { meshes, parts, soft: soft.collect(), n_geoms: model.geoms.len() }
+        let soft = soft.collect();
+        Self { meshes, parts, soft, n_geoms: model.geoms.len(), lights: Lights::new(model), layers }
     }
 
     /// Points that a picture of everything that moves shows, or of everything that ends somewhere if nothing moves.
@@ -275,7 +299,7 @@ impl Scene {
 
     /// Where everything but soft bodies stands: runs of one mesh, behind each other. The ground is drawn once, and goes with
     /// the camera.
-    pub(crate) fn instances(&self, worlds: &[Placed], camera: &Camera) -> (Vec<(usize, u32)>, Vec<Instance>) {
+    pub(crate) fn instances(&self, worlds: &[Placed], camera: &Camera) -> (Vec<(usize, u32)>, Vec<Painted>) {
         let shown: Vec<&Part> = self.parts.iter().filter(|part| !part.hides).collect();
         let mut runs = Vec::new();
         let mut instances = Vec::new();
@@ -283,7 +307,7 @@ impl Scene {
             let before = instances.len();
             for (number, placed) in worlds.iter().enumerate() {
                 let own = run.iter().filter(|part| number == 0 || part.surface == Surface::Solid);
-                instances.extend(own.map(|part| part.instance(placed, camera)));
+                instances.extend(own.map(|part| part.painted(placed, camera)));
             }
             runs.push((run[0].mesh, (instances.len() - before) as u32));
         }
@@ -308,7 +332,7 @@ impl Scene {
                 let middle = placed.poses[part.body] * part.pose * Point3::from((low + high) / 2.0);
                 inside.iter().all(|(normal, from)| normal.dot(&(middle.coords - from)) > -(high - low).norm() / 2.0)
             })
-            .map(|part| (part.mesh, part.geom as i32, part.instance(placed, camera)))
+            .map(|part| (part.mesh, part.geom as i32, part.tinted(placed, camera)))
     }
 
     /// Geoms of the model.
@@ -317,10 +341,10 @@ impl Scene {
     }
 
     /// Arrows, as runs of one mesh.
-    pub(crate) fn arrows(arrows: &[Arrow]) -> (Vec<(usize, u32)>, Vec<Instance>) {
+    pub(crate) fn arrows(arrows: &[Arrow]) -> (Vec<(usize, u32)>, Vec<Painted>) {
         let parts = [(SPHERE, Arrow::tail as fn(&Arrow) -> Instance), (CYLINDER, Arrow::shaft), (CONE, Arrow::tip)];
         let runs = parts.iter().map(|&(mesh, _)| (mesh, arrows.len() as u32)).collect();
-        (runs, parts.iter().flat_map(|(_, part)| arrows.iter().map(part)).collect())
+        (runs, parts.iter().flat_map(|(_, part)| arrows.iter().map(part)).map(Painted::bare).collect())
     }
 
     /// Surfaces of soft bodies, in the world's frame, and their colours.
@@ -341,10 +365,22 @@ impl Part {
         std::array::from_fn(|i| (pose * Point3::from(corner(i))).coords)
     }
 
-    fn instance(&self, placed: &Placed, camera: &Camera) -> Instance {
+    /// With its texture.
+    fn painted(&self, placed: &Placed, camera: &Camera) -> Painted {
+        let (instance, shift) = self.instance(placed, camera, self.colour);
+        Painted { instance, paint: self.paint.shifted(shift) }
+    }
+
+    /// With the mean colour of its texture.
+    fn tinted(&self, placed: &Placed, camera: &Camera) -> Instance {
+        self.instance(placed, camera, std::array::from_fn(|k| self.colour[k] * self.tint[k])).0
+    }
+
+    /// In a colour, and how far it was moved in its plane without what lies on it, m.
+    fn instance(&self, placed: &Placed, camera: &Camera, colour: [f32; 3]) -> (Instance, [f64; 2]) {
         let mut pose = placed.poses[self.body] * self.pose;
         if self.surface == Surface::Solid {
-            return Instance::new(&pose, self.scale, self.colour, PLAIN);
+            return (Instance::new(&pose, self.scale, colour, PLAIN), [0.0; 2]);
         }
         // By whole cells of the grid, so that lines stay where they are.
         let cells = 10.0 * grid(camera);
@@ -352,7 +388,14 @@ impl Part {
         let shift = Vec3::new((under.x / cells).round() * cells, (under.y / cells).round() * cells, 0.0);
         pose.translation.vector += pose.rotation * shift;
         let half = (15.0 * camera.distance()) as f32;
-        Instance::new(&pose, [half, half, 1.0, 0.0], self.colour, GRID)
+        (Instance::new(&pose, [half, half, 1.0, 0.0], colour, GRID), [shift.x, shift.y])
+    }
+}
+
+impl Painted {
+    /// Without a material.
+    pub(crate) fn bare(instance: Instance) -> Self {
+        Self { instance, paint: Paint::default() }
     }
 }
 

@@ -12,8 +12,9 @@ use manyworlds_gpu::wgpu::{
 use manyworlds_gpu::{GpuDevice, GpuError};
 use manyworlds_model::Model;
 
+use crate::light::SUN;
 use crate::mesh::Vertex;
-use crate::renderer::{LIGHT, depth, filled, open_device};
+use crate::renderer::{depth, filled, open_device};
 use crate::scene::{Detail, Instance, grid};
 use crate::targets::{COLOUR, DEPTH, texture};
 use crate::{Camera, Placed, RenderError, Scene, Size};
@@ -369,7 +370,7 @@ fn pitch(width: u32) -> u32 {
 
 impl View {
     fn new(camera: &Camera, size: Size) -> Self {
-        let to_light = manyworlds_model::Vec3::from(LIGHT).normalize();
+        let to_light = manyworlds_model::Vec3::from(SUN).normalize();
         Self {
             clip_from_world: camera.clip_from_world(size).cast::<f32>().into(),
             eye: camera.eye.push(14.0 * camera.distance()).cast::<f32>().into(),

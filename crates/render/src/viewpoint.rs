@@ -7,19 +7,25 @@ use nalgebra::Point3;
 use crate::camera::looking;
 use crate::{Camera, Placed, RenderError};
 
-/// A camera of the file, and how it follows what moves.
+/// A frame on a body, and how it follows what moves.
 #[derive(Debug, Clone)]
-pub struct Viewpoint {
+pub(crate) struct Follower {
     body: usize,
-    /// Its frame in the body's.
+    /// In the body's frame.
     pose: Pose,
     following: Following,
-    field_of_view: f64,
     /// From what it follows to itself, and its orientation, in the world's axes, in the model's initial position.
     offset: Vec3,
     rotation: Quat,
     /// Mass and centre of mass, kg and m, of every body, and its parent.
     masses: Vec<(f64, Vec3, usize)>,
+}
+
+/// A camera of the file.
+#[derive(Debug, Clone)]
+pub struct Viewpoint {
+    frame: Follower,
+    field_of_view: f64,
 }
 
 impl Viewpoint {
@@ -42,34 +48,14 @@ impl Viewpoint {
                 known: if names.is_empty() { "none".into() } else { names.join(", ") },
             }
         })?;
-        let masses = model.bodies.iter().map(|body| (body.inertial.mass, body.inertial.com, body.parent)).collect();
-        let mut viewpoint = Self {
-            body: camera.body,
-            pose: camera.pose,
-            following: camera.following,
-            field_of_view: camera.field_of_view,
-            offset: Vec3::zeros(),
-            rotation: Quat::identity(),
-            masses,
-        };
-        let fixed = initial.poses[camera.body] * camera.pose;
-        viewpoint.rotation = fixed.rotation;
-        viewpoint.offset = fixed.translation.vector - viewpoint.followed(initial);
-        Ok(viewpoint)
+        let frame = Follower::new(model, camera.body, camera.pose, camera.following, initial);
+        Ok(Self { frame, field_of_view: camera.field_of_view })
     }
 
     /// Its frame in a state, z backward.
     #[must_use]
     pub fn pose(&self, placed: &Placed) -> Pose {
-        let fixed = placed.poses[self.body] * self.pose;
-        match self.following {
-            Following::Fixed => fixed,
-            Following::Track | Following::TrackCentre => {
-                Pose::from_parts((self.followed(placed) + self.offset).into(), self.rotation)
-            }
-            Following::Target(body) => self.aimed(fixed.translation.vector, placed.poses[body].translation.vector),
-            Following::TargetCentre(body) => self.aimed(fixed.translation.vector, self.centre(placed, body)),
-        }
+        self.frame.pose(placed)
     }
 
     /// What it sees in a state of a scene that another camera frames.
@@ -83,6 +69,30 @@ impl Viewpoint {
             field_of_view: self.field_of_view,
             middle,
             radius,
+        }
+    }
+}
+
+impl Follower {
+    /// On a body, with a frame whose z points backward in the body's.
+    pub(crate) fn new(model: &Model, body: usize, pose: Pose, following: Following, initial: &Placed) -> Self {
+        let masses = model.bodies.iter().map(|body| (body.inertial.mass, body.inertial.com, body.parent)).collect();
+        let fixed = initial.poses[body] * pose;
+        let mut frame = Self { body, pose, following, offset: Vec3::zeros(), rotation: fixed.rotation, masses };
+        frame.offset = fixed.translation.vector - frame.followed(initial);
+        frame
+    }
+
+    /// In a state.
+    pub(crate) fn pose(&self, placed: &Placed) -> Pose {
+        let fixed = placed.poses[self.body] * self.pose;
+        match self.following {
+            Following::Fixed => fixed,
+            Following::Track | Following::TrackCentre => {
+                Pose::from_parts((self.followed(placed) + self.offset).into(), self.rotation)
+            }
+            Following::Target(body) => self.aimed(fixed.translation.vector, placed.poses[body].translation.vector),
+            Following::TargetCentre(body) => self.aimed(fixed.translation.vector, self.centre(placed, body)),
         }
     }
 

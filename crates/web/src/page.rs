@@ -22,6 +22,8 @@ struct Page {
     /// Whether the last press of the mouse took hold of a body.
     holds: bool,
     corners: Vec<f32>,
+    /// Pixels of the textures.
+    textures: Vec<u8>,
     history: Vec<f32>,
     display: Display,
 }
@@ -79,6 +81,7 @@ impl Page {
             None => Shown::of_scene(&opening.scene, opening.worlds, &opening.solvers)?,
         };
         self.corners = shown.corners();
+        self.textures.clone_from(&shown.layers().pixels);
         self.shown = Some(shown);
         self.pace.forget();
         Ok(())
@@ -299,7 +302,8 @@ pub extern "C" fn display(width: u32, height: u32) -> u32 {
 }
 
 /// Where numbers of the picture begin: 0 corners of meshes, 1 of soft bodies, 2 runs, 3 instances, 4 the view, 5
-/// residuals of the last steps under the first two solvers, N s, as [`report`] found them.
+/// residuals of the last steps under the first two solvers, N s, as [`report`] found them, 6 pixels of square textures, of which
+/// [`textures`] says how many there are.
 #[unsafe(no_mangle)]
 pub extern "C" fn numbers(which: u32) -> *const u8 {
     PAGE.with_borrow(|page| match which {
@@ -308,7 +312,8 @@ pub extern "C" fn numbers(which: u32) -> *const u8 {
         2 => page.display.runs.as_ptr().cast(),
         3 => page.display.instances.as_ptr().cast(),
         4 => page.display.view.as_ptr().cast(),
-        _ => page.history.as_ptr().cast(),
+        5 => page.history.as_ptr().cast(),
+        _ => page.textures.as_ptr(),
     })
 }
 
@@ -321,8 +326,15 @@ pub extern "C" fn count(which: u32) -> usize {
         2 => page.display.runs.len(),
         3 => page.display.instances.len(),
         4 => page.display.view.len(),
-        _ => page.history.len(),
+        5 => page.history.len(),
+        _ => page.textures.len() / 4,
     })
+}
+
+/// How many textures there are; all have the same side.
+#[unsafe(no_mangle)]
+pub extern "C" fn textures() -> u32 {
+    PAGE.with_borrow(|page| page.shown.as_ref().map_or(0, |shown| shown.layers().count()))
 }
 
 /// Puts what a panic says into [`text`], where the page finds it: the call itself ends in a trap. Called once.

@@ -6,7 +6,7 @@ use manyworlds::model::Vec3;
 use manyworlds::{
     BatchOptions, ContactImpulse, ControlCurve, Executor, ImportOptions, Loaded, Precision, State, Summary, scenes,
 };
-use manyworlds_render::{Arrow, Camera, Display, Placed, Scene, Size};
+use manyworlds_render::{Arrow, Camera, Display, Layers, Placed, Scene, Size};
 use manyworlds_view::{Certificate, Drive, Start, Worlds};
 
 /// Length of the longest arrow and radius of all shafts, as parts of the reach of what is seen.
@@ -180,6 +180,12 @@ impl Shown {
     #[must_use]
     pub fn corners(&self) -> Vec<f32> {
         self.scene.corners()
+    }
+
+    /// Textures, as [`Scene::layers`] has them.
+    #[must_use]
+    pub fn layers(&self) -> &Layers {
+        self.scene.layers()
     }
 
     /// What there is to draw now.

@@ -5,6 +5,7 @@ use std::path::Path;
 use manyworlds::gradcheck::Checker;
 use manyworlds::{Batch, BatchOptions, Executor, Forces, Precision, RowOf, Stabilisation, State};
 use manyworlds_model::{ImportOptions, Model, from_mjcf_str, load};
+use manyworlds_tests::batches::{batch, bits, executors, mjcf, state, tight};
 use serde::Deserialize;
 
 /// Of the largest entry; a way round an obstacle ends when an angle is known to 1e-6, and what that changes is its square.
@@ -268,4 +269,37 @@ fn checkpoints_hold_what_rows_start_from() {
     let first = run(&mut batch);
     batch.restore(&saved).expect("the checkpoint");
     assert_eq!(run(&mut batch), first);
+}
+
+/// A tendon unites two fingers with the palm that holds them: neither its weight, which is carried, nor the fluid acts on what does not
+/// move.
+#[test]
+fn what_holds_united_trees_bears_no_forces() {
+    let hand = |carried: u32| {
+        let finger = |name: &str, y: f64| {
+            format!(
+                "<body pos=\"0 {y} 0.1\"><joint name=\"{name}\" type=\"slide\" axis=\"0 1 0\" damping=\"1\"/>
+                 <geom type=\"box\" size=\"0.01 0.01 0.02\" contype=\"0\"/></body>"
+            )
+        };
+        let body = format!(
+            "<option density=\"1000\" viscosity=\"1e-3\"/>
+             <worldbody><body gravcomp=\"{carried}\"><geom type=\"box\" size=\"0.1 0.1 0.1\" mass=\"1\" contype=\"0\"/>{}{}</body></worldbody>
+             <tendon><fixed name=\"both\"><joint joint=\"a\" coef=\"0.5\"/><joint joint=\"b\" coef=\"0.5\"/></fixed></tendon>
+             <actuator><position tendon=\"both\" kp=\"10\" ctrlrange=\"0 1\"/></actuator>",
+            finger("a", 0.05),
+            finger("b", -0.05)
+        );
+        mjcf(0.002, &body)
+    };
+    for (name, options) in executors(&tight()) {
+        let end = |carried: u32| {
+            let mut batch = batch(&hand(carried), 1, &options);
+            (0..10).for_each(|_| batch.step(&[0.03]).expect("a step"));
+            state(&mut batch, 0)
+        };
+        let (with, without) = (end(1), end(0));
+        assert!(with.q[0] > 1e-6 && (with.q[0] - with.q[1]).abs() < 1e-9, "{name}: {with:?}");
+        assert_eq!(bits(&with), bits(&without), "{name}");
+    }
 }

@@ -20,7 +20,7 @@ pub(super) fn worlds(
     if count == 0 {
         return Err(Failure::Input("--worlds: expected at least 1, found 0".into()));
     }
-    let model = named.load()?.model;
+    let model = named.load_to_draw()?.model;
     let start = Start::of_one(state, &named.model, run, &model)?;
     let curve = curve::of_scene(&named.model, state, run, &model, &start)?;
     let of_scene = || manyworlds::scenes::find(&named.model).map(|scene| scene.bench.control_amplitude);

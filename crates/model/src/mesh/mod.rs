@@ -17,10 +17,12 @@ use crate::{Inertial, Mat3, Mesh, Quat, Surface, Vec3};
 const MIN_MEASURE: f64 = 1e-15;
 
 /// Triangles over vertices, counter-clockwise seen from outside.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct TriangleMesh {
     pub(crate) vertices: Vec<Vec3>,
     pub(crate) triangles: Vec<[u32; 3]>,
+    /// As in [`Surface::texture`].
+    pub(crate) texture: Vec<[[f32; 2]; 3]>,
 }
 
 /// How the mass of a mesh is spread, in MuJoCo's words.
@@ -67,6 +69,7 @@ impl TriangleMesh {
         }
         if scale.x * scale.y * scale.z < 0.0 {
             self.triangles.iter_mut().for_each(|t| t.swap(1, 2));
+            self.texture.iter_mut().for_each(|t| t.swap(1, 2));
         }
     }
 
@@ -80,15 +83,20 @@ impl TriangleMesh {
             return Err("all vertices lie in a plane".into());
         }
         let (vertices, triangles) = try_convex_hull(&points).map_err(|e| format!("no convex hull: {e}"))?;
-        let hull = Self { vertices: vertices.iter().map(|v| Vec3::new(v.x, v.y, v.z)).collect(), triangles };
+        let hull = Self {
+            vertices: vertices.iter().map(|v| Vec3::new(v.x, v.y, v.z)).collect(),
+            triangles,
+            ..Self::default()
+        };
         hull.checked()
     }
 
-    /// The asset of a model: the hull, and the surface where some of its vertices are not the hull's.
+    /// The asset of a model: the hull, and the surface where some of its vertices are not the hull's or textures lie on it.
     pub(crate) fn asset(self, name: String) -> Result<Mesh, String> {
         let hull = self.hull()?;
-        let is_hull = self.triangles.is_empty() || self.points().len() == hull.vertices.len();
-        let surface = Surface { vertices: self.vertices, triangles: self.triangles };
+        let is_hull =
+            self.texture.is_empty() && self.points().len() == hull.vertices.len() || self.triangles.is_empty();
+        let surface = Surface { vertices: self.vertices, triangles: self.triangles, texture: self.texture };
         let surface = (!is_hull).then(|| Arc::new(surface));
         Ok(Mesh { name, vertices: hull.vertices, triangles: hull.triangles, surface })
     }

@@ -26,9 +26,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<TriangleMesh, String> {
     let vertex = |v: &[[u8; WORD]]| Vec3::new(real(v[0]), real(v[1]), real(v[2]));
     let corners = &words[words.len() - 3 * triangles..];
     let triangle = |t: &[[u8; WORD]]| [t[0], t[1], t[2]].map(u32::from_le_bytes);
+    let triangles: Vec<[u32; 3]> = corners.chunks_exact(3).map(triangle).collect();
+    let places = &words[4 + 3 * (vertices + normals)..];
+    let place =
+        |v: u32| Some([real(*places.get(2 * v as usize)?) as f32, real(*places.get(2 * v as usize + 1)?) as f32]);
+    let lie = |t: &[u32; 3]| Some([place(t[0])?, place(t[1])?, place(t[2])?]);
     Ok(TriangleMesh {
         vertices: own.chunks_exact(3).map(vertex).collect(),
-        triangles: corners.chunks_exact(3).map(triangle).collect(),
+        texture: if texture == vertices { triangles.iter().map(lie).collect::<Option<_>>() } else { None }
+            .unwrap_or_default(),
+        triangles,
     })
 }
 

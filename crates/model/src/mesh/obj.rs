@@ -1,50 +1,72 @@
-//! Wavefront OBJ: vertices and faces; everything else in the file is about looks.
+//! Wavefront OBJ: vertices, where on a texture they lie, and faces.
 
 use super::TriangleMesh;
 use crate::Vec3;
 
-/// Reads positions and faces; polygons are split into fans.
+/// A corner of a face: the numbers of its vertex, and of where it lies on a texture if it says that.
+type Corner = (u32, Option<u32>);
+
+/// Reads positions, places on a texture and faces; polygons are split into fans.
 pub(super) fn read(bytes: &[u8]) -> Result<TriangleMesh, String> {
     let text = String::from_utf8_lossy(bytes);
-    let mut mesh = TriangleMesh { vertices: Vec::new(), triangles: Vec::new() };
+    let mut mesh = TriangleMesh::default();
+    let mut places = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let mut words = line.split_whitespace();
         let result = match words.next() {
-            Some("v") => vertex(words).map(|v| mesh.vertices.push(v)),
-            Some("f") => face(words, mesh.vertices.len()).map(|f| mesh.triangles.extend(f)),
+            Some("v") => numbers(words).map(|[x, y, z]| mesh.vertices.push(Vec3::new(x, y, z))),
+            // Counted from the lower edge of the picture, which is where a place of one number lies.
+            Some("vt") => numbers(words.chain(["0"])).map(|[u, v]| places.push([u as f32, 1.0 - v as f32])),
+            Some("f") => face(words, mesh.vertices.len(), places.len()).map(|fan| {
+                for triangle in fan {
+                    mesh.triangles.push(triangle.map(|corner| corner.0));
+                    let place = |(_, place): Corner| places[place? as usize].into();
+                    if let [Some(a), Some(b), Some(c)] = triangle.map(place) {
+                        mesh.texture.push([a, b, c]);
+                    }
+                }
+            }),
             _ => Ok(()),
         };
         result.map_err(|message| format!("line {}: {message}", index + 1))?;
     }
+    // A texture lies on all of it or nowhere.
+    if mesh.texture.len() != mesh.triangles.len() {
+        mesh.texture.clear();
+    }
     Ok(mesh)
 }
 
-fn vertex<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vec3, String> {
-    // A weight or a colour may follow.
-    let numbers: Result<Vec<f64>, _> = words.take(3).map(str::parse).collect();
+/// The first numbers of a line; a weight or a colour may follow.
+fn numbers<'a, const N: usize>(words: impl Iterator<Item = &'a str>) -> Result<[f64; N], String> {
+    let numbers: Result<Vec<f64>, _> = words.take(N).map(str::parse).collect();
     let numbers = numbers.map_err(|_| "a coordinate is not a number".to_owned())?;
-    match numbers[..] {
-        [x, y, z] => Ok(Vec3::new(x, y, z)),
-        _ => Err(format!("a vertex needs 3 numbers, found {}", numbers.len())),
-    }
+    let found = numbers.len();
+    numbers.try_into().map_err(|_| format!("a vertex needs {N} numbers, found {found}"))
 }
 
-fn face<'a>(words: impl Iterator<Item = &'a str>, count: usize) -> Result<Vec<[u32; 3]>, String> {
-    let corners = words.map(|word| corner(word, count)).collect::<Result<Vec<u32>, String>>()?;
+fn face<'a>(words: impl Iterator<Item = &'a str>, vertices: usize, places: usize) -> Result<Vec<[Corner; 3]>, String> {
+    let corners = words.map(|word| corner(word, vertices, places)).collect::<Result<Vec<Corner>, String>>()?;
     match corners[..] {
         [first, _, _, ..] => Ok(corners[1..].windows(2).map(|pair| [first, pair[0], pair[1]]).collect()),
         _ => Err(format!("a face needs 3 corners, found {}", corners.len())),
     }
 }
 
-/// `v`, `v/vt`, `v//vn` or `v/vt/vn`; counted from 1, or backwards from the last vertex.
-fn corner(word: &str, count: usize) -> Result<u32, String> {
-    let number = word.split('/').next().and_then(|w| w.parse::<i64>().ok());
-    let index = match number {
-        Some(n) if n > 0 => usize::try_from(n - 1).ok(),
-        Some(n) if n < 0 => usize::try_from(n.unsigned_abs()).ok().and_then(|back| count.checked_sub(back)),
-        _ => None,
+/// `v`, `v/vt`, `v//vn` or `v/vt/vn`.
+fn corner(word: &str, vertices: usize, places: usize) -> Result<Corner, String> {
+    let mut parts = word.split('/');
+    let vertex = index(parts.next(), vertices);
+    let vertex = vertex.ok_or_else(|| format!("a corner refers to vertex `{word}`, there are {vertices} so far"))?;
+    Ok((vertex, index(parts.next(), places)))
+}
+
+/// Counted from 1, or backwards from the last one so far.
+fn index(word: Option<&str>, count: usize) -> Option<u32> {
+    let index = match word?.parse::<i64>().ok()? {
+        n if n > 0 => usize::try_from(n - 1).ok()?,
+        0 => return None,
+        n => count.checked_sub(usize::try_from(n.unsigned_abs()).ok()?)?,
     };
-    let index = index.filter(|&i| i < count).and_then(|i| u32::try_from(i).ok());
-    index.ok_or_else(|| format!("a corner refers to vertex `{word}`, there are {count} so far"))
+    u32::try_from(index).ok().filter(|_| index < count)
 }

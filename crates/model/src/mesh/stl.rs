@@ -54,15 +54,10 @@ fn ascii(bytes: &[u8]) -> Result<TriangleMesh, String> {
     Ok(soup.mesh)
 }
 
+#[derive(Default)]
 struct Soup {
     mesh: TriangleMesh,
     index: HashMap<[u32; 3], u32>,
-}
-
-impl Default for Soup {
-    fn default() -> Self {
-        Self { mesh: TriangleMesh { vertices: Vec::new(), triangles: Vec::new() }, index: HashMap::new() }
-    }
 }
 
 impl Soup {

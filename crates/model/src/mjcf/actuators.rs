@@ -7,7 +7,7 @@ use crate::xml::Element;
 use crate::{Activation, Actuator, Dynamics, JointKind, ModelError, Muscle, Path, Transmission};
 
 /// The force law as MuJoCo keeps it, after each layer of defaults and at last the element itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Law {
     gain_type: String,
     gain: [f64; 10],
@@ -29,6 +29,7 @@ impl Importer<'_> {
         for element in &section.children {
             self.actuator(element)?;
         }
+        self.clamp_tendon_forces()?;
         self.clamp_joint_forces()
     }
 
@@ -243,9 +244,28 @@ impl Importer<'_> {
         Ok(Some([middle - reach, middle + reach]))
     }
 
+    /// A tendon's `actuatorfrcrange` becomes the force range of its only actuator, which counts without its gear, as in MuJoCo.
+    fn clamp_tendon_forces(&mut self) -> Result<(), ModelError> {
+        for (tendon, [low, high]) in std::mem::take(&mut self.tendon_force) {
+            let pulls = |a: &&mut Actuator| a.transmission == Transmission::Tendon(tendon);
+            let mut pulling = self.builder.actuators.iter_mut().filter(pulls);
+            let Some(actuator) = pulling.next() else { continue };
+            if pulling.next().is_some() {
+                if let Some(location) = self.origins.get(&(Part::Tendon, tendon)).cloned() {
+                    self.report.unsupported(location, "actuatorfrcrange over several actuators of one tendon")?;
+                }
+                continue;
+            }
+            // The actuator's own range comes behind the tendon's.
+            let [least, most] = actuator.force_range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+            actuator.force_range = Some([low, high].map(|bound| bound.clamp(least, most)));
+        }
+        Ok(())
+    }
+
     /// A joint's `actuatorfrcrange` becomes the force range of its only actuator.
     fn clamp_joint_forces(&mut self) -> Result<(), ModelError> {
-        for (&joint, &range) in &self.joint_force {
+        for (joint, range) in std::mem::take(&mut self.joint_force) {
             let tendons = &self.builder.tendons;
             let also = self.builder.actuators.iter().any(|actuator| match actuator.transmission {
                 Transmission::Tendon(tendon) => match &tendons[tendon].path {
@@ -277,7 +297,6 @@ impl Importer<'_> {
             // One clamp after the other is the clamp to the clamped bounds.
             actuator.force_range = Some(own.map(|bound| bound.clamp(low, high)));
         }
-        self.joint_force.clear();
         Ok(())
     }
 }
@@ -287,27 +306,33 @@ const LEAST_TIME: f64 = 1e-15;
 
 impl Law {
     fn fold(a: &Attributes) -> Result<Self, ModelError> {
-        let mut law = Self::new();
-        // Defaults of all kinds of actuators are one: each goes on from the last, but a shortcut begins anew behind another
-        // shortcut, and a motor or muscle always.
-        let mut last = "general";
-        for layer in a.layers() {
-            let (tag, own) = (layer.tag.as_str(), Attributes::bare(layer));
-            let fresh = matches!(tag, "motor" | "muscle") || last != "general";
-            if tag != "general" && tag != last && fresh {
-                law = Self::new();
+        // A class has one law, that of its last actuator, whatever its kind. An actuator goes on from the nearest class whose
+        // law is of its own kind or general; a general one from the nearest; a motor or muscle anew behind another kind.
+        let mut laws = vec![("general", Self::new())];
+        for class in a.classes() {
+            let outer = laws.len();
+            for layer in class {
+                let (tag, own) = (layer.tag.as_str(), Attributes::bare(layer));
+                let goes_on = |(kind, _): &&(&str, Self)| [tag, "general"].contains(kind) || tag == "general";
+                let nearest = laws
+                    .iter()
+                    .rev()
+                    .find(goes_on)
+                    .filter(|(kind, _)| *kind == tag || !matches!(tag, "motor" | "muscle"));
+                let mut law = nearest.map_or_else(Self::new, |(_, law)| law.clone());
+                if matches!(tag, "position" | "intvelocity") && nearest.is_some_and(|(kind, _)| *kind == "general") {
+                    law.dynamics_type = "none".into();
+                }
+                law.layer(&own)?;
+                if own.has("ctrlrange") {
+                    law.inherit_range = 0.0;
+                }
+                law.inherit_range = own.number("inheritrange", law.inherit_range)?;
+                laws.truncate(outer);
+                laws.push((tag, law));
             }
-            if last == "general" && matches!(tag, "position" | "intvelocity") {
-                law.dynamics_type = "none".into();
-            }
-            law.layer(&own)?;
-            if own.has("ctrlrange") {
-                law.inherit_range = 0.0;
-            }
-            law.inherit_range = own.number("inheritrange", law.inherit_range)?;
-            last = tag;
         }
-        Ok(law)
+        Ok(laws.pop().map_or_else(Self::new, |(_, law)| law))
     }
 
     fn new() -> Self {

@@ -1,6 +1,6 @@
 //! Meshes and heightfields.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::compiler::quaternion;
 use super::sdf::is_function;
@@ -68,9 +68,7 @@ impl Importer<'_> {
         let mut mesh = match (file, a.list::<f64>("vertex")?) {
             (Some(_), Some(_)) => return Err(a.error("`file` and `vertex` exclude each other")),
             (Some(file), None) => {
-                let path = self.compiler.mesh_path(&self.directory, file);
-                let bytes = (self.resolver)(&path)
-                    .map_err(|error| a.error(format!("cannot read mesh {}: {error}", path.display())))?;
+                let (path, bytes) = self.asset(element, "mesh ", file)?;
                 TriangleMesh::read(&path, &bytes).map_err(|why| a.error(format!("{}: {why}", path.display())))?
             }
             (None, Some(vertices)) => inline_mesh(&a, &vertices)?,
@@ -97,6 +95,14 @@ impl Importer<'_> {
         Self::name(&mut self.names.meshes, element, &name, MeshAsset { mesh: index, why_no_hull, solid })
     }
 
+    /// A file that an element names, and where it is: in the folder of meshes, or else beside the included file that names it.
+    pub(super) fn asset(&self, element: &Element, what: &str, file: &str) -> Result<(PathBuf, Vec<u8>), ModelError> {
+        let path = self.compiler.mesh_path(&self.directory, file);
+        let beside = Some(element.directory()).filter(|own| *own != self.directory).map(|own| own.join(file));
+        xml::first_of(self.resolver, &path, beside.as_deref())
+            .map_err(|error| element.error(format!("cannot read {what}{}: {error}", path.display())))
+    }
+
     /// The name that another model's file gives itself, or else the file's.
     fn name_of_model(&self, element: &Element, file: &str) -> Result<String, ModelError> {
         let path = self.directory.join(file);
@@ -113,9 +119,7 @@ impl Importer<'_> {
         let [x, y, elevation, base] = a.exactly::<4>("size")?.ok_or_else(|| a.error("attribute `size` is missing"))?;
         let (n_rows, n_cols, raw) = match a.get("file") {
             Some(file) => {
-                let path = self.compiler.mesh_path(&self.directory, file);
-                let bytes = (self.resolver)(&path)
-                    .map_err(|error| a.error(format!("cannot read heightfield {}: {error}", path.display())))?;
+                let (path, bytes) = self.asset(element, "heightfield ", file)?;
                 let is_png = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png"))
                     || a.get("content_type") == Some("image/png");
                 let heights = if is_png { png_heights(&bytes) } else { binary_heights(&bytes) };
@@ -146,8 +150,16 @@ fn inline_mesh(a: &Attributes, numbers: &[f64]) -> Result<TriangleMesh, ModelErr
     if !faces.len().is_multiple_of(3) {
         return Err(a.error(format!("`face` needs 3 indices a face, found {} in all", faces.len())));
     }
-    let triangles = faces.chunks_exact(3).map(|f| [f[0], f[1], f[2]]).collect();
-    TriangleMesh { vertices, triangles }.checked().map_err(|why| a.error(why))
+    let triangles: Vec<[u32; 3]> = faces.chunks_exact(3).map(|f| [f[0], f[1], f[2]]).collect();
+    let places = a.list::<f64>("texcoord")?.unwrap_or_default();
+    if !(places.is_empty() || places.len() / 2 * 3 == numbers.len() && places.len().is_multiple_of(2)) {
+        let (wanted, found) = (numbers.len() / 3 * 2, places.len());
+        return Err(a.error(format!("`texcoord` needs 2 numbers a vertex, {wanted} in all, found {found}")));
+    }
+    let place = |v: u32| Some([*places.get(2 * v as usize)? as f32, *places.get(2 * v as usize + 1)? as f32]);
+    let lie = |t: &[u32; 3]| Some([place(t[0])?, place(t[1])?, place(t[2])?]);
+    let texture = triangles.iter().map(lie).collect::<Option<_>>().unwrap_or_default();
+    TriangleMesh { vertices, triangles, texture }.checked().map_err(|why| a.error(why))
 }
 
 type Heights = (usize, usize, Vec<f64>);

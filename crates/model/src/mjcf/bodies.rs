@@ -187,6 +187,9 @@ impl Importer<'_> {
         };
         let (stiffness, damping) = (self.linear(&a, "stiffness")?, self.linear(&a, "damping")?);
         let name = named(element, place);
+        if damping < 0.0 {
+            self.report.assumptions.push(format!("the joint `{name}` has a negative damping: it adds energy"));
+        }
         let joint = self.builder.joint(Joint {
             name: name.clone(),
             body: place.body,

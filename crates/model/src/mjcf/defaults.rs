@@ -101,8 +101,8 @@ impl Defaults {
         while let Some(parent) = lineage.last().and_then(|&class| self.classes[class].parent) {
             lineage.push(parent);
         }
-        let of_class = |class: &usize| self.classes[*class].elements.iter();
-        let defaults = lineage.iter().rev().flat_map(of_class).filter(|e| tags.contains(&e.tag.as_str())).cloned();
-        Ok(Attributes { element, defaults: defaults.collect() })
+        let applies = |e: &&Rc<Element>| tags.contains(&e.tag.as_str());
+        let of_class = |class: &usize| self.classes[*class].elements.iter().filter(applies).cloned().collect();
+        Ok(Attributes { element, defaults: lineage.iter().rev().map(of_class).collect() })
     }
 }

@@ -8,9 +8,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::bodies::{Place, named};
-use super::tetrahedra::Tetrahedra;
-use super::{Importer, gmsh, schema, sections};
+
+use super::{Importer, schema, sections};
 use crate::attributes::Attributes;
+use crate::tetrahedra::{Tetrahedra, gmsh};
 use crate::validate::Part;
 use crate::xml::Element;
 use crate::{Actuator, Contacting, Material, MaterialLaw, ModelError, Order, Region, SoftBody, Transmission, Vec3};
@@ -133,9 +134,10 @@ impl Importer<'_> {
             "direct" => direct(a)?,
             "gmsh" => {
                 let file = a.get("file").ok_or_else(|| a.error("attribute `file` is missing"))?;
-                let path = self.compiler.mesh_path(&self.directory, file);
-                let bytes = (self.resolver)(&path)
-                    .map_err(|error| a.error(format!("cannot read {}: {error}", path.display())))?;
+                if file.to_ascii_lowercase().ends_with(".vtk") {
+                    return Err(a.error(format!("MuJoCo reads no {file}: `Tetrahedra::load` does, for the builder")));
+                }
+                let (path, bytes) = self.asset(a.element, "", file)?;
                 gmsh::read(&bytes).map_err(|why| a.error(format!("{}: {why}", path.display())))?
             }
             "mesh" | "square" | "disc" | "circle" => {

@@ -15,13 +15,12 @@ mod constraints;
 mod defaults;
 mod flex;
 mod geoms;
-mod gmsh;
 mod masses;
 mod schema;
 mod sdf;
 mod sensors;
 mod tendons;
-mod tetrahedra;
+mod textures;
 mod visual;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -116,6 +115,8 @@ struct Importer<'a> {
     flexcomps: HashSet<String>,
     /// Clamp on the sum of a joint's actuator forces.
     joint_force: BTreeMap<usize, [f64; 2]>,
+    /// The same of a tendon's.
+    tendon_force: BTreeMap<usize, [f64; 2]>,
     /// How far from their bounds sensors of limits begin to show something, where that is not zero.
     limit_margins: HashMap<Bounded, f64>,
     /// Wanted time constant and damping ratio of joints.
@@ -148,6 +149,7 @@ impl<'a> Importer<'a> {
             customs: HashMap::new(),
             flexcomps: HashSet::new(),
             joint_force: BTreeMap::new(),
+            tendon_force: BTreeMap::new(),
             limit_margins: HashMap::new(),
             spring_dampers: Vec::new(),
             damp_ratios: Vec::new(),

@@ -316,12 +316,14 @@ fn rules(tag: &str) -> Option<Rules> {
                 "width",
                 "material",
                 "rgba",
+                "actuatorfrcrange",
+                "actuatorfrclimited",
             ],
             listed: &[
                 (SOFTNESS, &["solreflimit", "solimplimit", "solreffriction", "solimpfriction"]),
                 (MARGIN, &["margin"]),
             ],
-            neutral: &["armature", "actuatorfrclimited", "actuatorfrcrange"],
+            neutral: &["armature"],
         },
         "equality" | "connect" | "weld" => Rules {
             known: &["name", "class", "active", "body1", "body2", "site1", "site2", "anchor", "relpose", "torquescale"],

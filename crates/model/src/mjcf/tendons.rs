@@ -36,6 +36,9 @@ impl Importer<'_> {
         Self::name(&mut self.names.tendons, element, &name, tendon)?;
         self.limit_margins.insert(Bounded::Tendon(tendon), a.number("margin", 0.0)?);
         self.origin(Part::Tendon, tendon, element);
+        if let Some(force) = a.range("actuatorfrcrange", "actuatorfrclimited", self.compiler.autolimits)? {
+            self.tendon_force.insert(tendon, force);
+        }
         Ok(())
     }
 

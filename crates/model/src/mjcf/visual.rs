@@ -1,14 +1,10 @@
-//! Looks: textures, materials, colours of geoms, cameras and lights. None of it changes how anything moves, so a reference
+//! Looks: materials, colours of geoms, cameras and lights. None of it changes how anything moves, so a reference
 //! to what is missing is listed and not refused.
-
-use std::path::Path;
 
 use super::bodies::{Place, named};
 use super::{Importer, sections};
 use crate::attributes::Attributes;
-use crate::visual::{
-    Camera, Following, GREY, Image, Light, LightKind, Look, Mark, Material, Pattern, Texture, TextureKind,
-};
+use crate::visual::{Camera, Following, GREY, Headlight, Light, LightKind, Look, Material};
 use crate::xml::Element;
 use crate::{Lens, Location, ModelError, Vec3};
 
@@ -16,6 +12,8 @@ use crate::{Lens, Location, ModelError, Vec3};
 const FIELD_OF_VIEW: f64 = 45.0;
 /// Angle from the axis of a spotlight to its side, degrees.
 const CUTOFF: f64 = 45.0;
+/// Power of a spotlight that says none.
+const EXPONENT: f64 = 10.0;
 
 impl Importer<'_> {
     /// Textures and materials of a document; the order of assets is free.
@@ -24,61 +22,25 @@ impl Importer<'_> {
             let all = sections(root, "asset").flat_map(|section| &section.children);
             all.filter(move |element: &&Element| element.tag == tag)
         };
+        for element in sections(root, "visual").flat_map(|section| &section.children) {
+            if element.tag == "headlight" {
+                self.headlight(element)?;
+            }
+        }
         assets("texture").try_for_each(|element| self.texture(element))?;
         assets("material").try_for_each(|element| self.material(element))
     }
 
-    fn texture(&mut self, element: &Element) -> Result<(), ModelError> {
+    fn headlight(&mut self, element: &Element) -> Result<(), ModelError> {
         let a = Attributes::bare(element);
-        let kind = match a.get("type") {
-            Some("2d") => TextureKind::Planar,
-            None | Some("cube") => TextureKind::Cube,
-            Some("skybox") => TextureKind::Skybox,
-            Some(other) => return Err(a.error(format!("unknown texture type `{other}`"))),
+        let before = self.builder.visual.headlight;
+        self.builder.visual.headlight = Headlight {
+            diffuse: colour(&a, "diffuse", before.diffuse)?,
+            specular: colour(&a, "specular", before.specular)?,
+            ambient: colour(&a, "ambient", before.ambient)?,
+            active: a.integer("active", i32::from(before.active))? != 0,
         };
-        let pattern = match a.get("builtin") {
-            None | Some("none") => None,
-            Some("flat") => Some(Pattern::Flat),
-            Some("checker") => Some(Pattern::Checker),
-            Some("gradient") => Some(Pattern::Gradient),
-            Some(other) => return Err(a.error(format!("unknown builtin texture `{other}`"))),
-        };
-        let image = match (pattern, a.get("file")) {
-            (Some(pattern), _) => Image::Pattern {
-                pattern,
-                colours: [colour(&a, "rgb1", [0.8; 3])?, colour(&a, "rgb2", [0.5; 3])?],
-                mark: self.mark(&a)?,
-            },
-            (None, Some(file)) => Image::File(self.compiler.texture_path(&self.directory, file)),
-            (None, None) => {
-                self.report.ignore(element.location(), "looks only: a texture of several files or of numbers");
-                return Ok(());
-            }
-        };
-        let stem = a.get("file").and_then(|file| Path::new(file).file_stem()?.to_str()).unwrap_or_default();
-        let name = a.get("name").unwrap_or(stem).to_owned();
-        let index = self.builder.visual.textures.len();
-        if a.has("name") {
-            Self::name(&mut self.names.textures, element, &name, index)?;
-        } else {
-            self.names.textures.entry(name.clone()).or_insert(index);
-        }
-        self.builder.visual.textures.push(Texture { name, kind, image });
         Ok(())
-    }
-
-    fn mark(&mut self, a: &Attributes) -> Result<Option<(Mark, [f32; 3])>, ModelError> {
-        let mark = match a.get("mark") {
-            None | Some("none") => return Ok(None),
-            Some("edge") => Mark::Edge,
-            Some("cross") => Mark::Cross,
-            Some("random") => {
-                self.report.ignore(a.element.location(), "looks only: random dots on a texture");
-                return Ok(None);
-            }
-            Some(other) => return Err(a.error(format!("unknown texture mark `{other}`"))),
-        };
-        Ok(Some((mark, colour(a, "markrgb", [0.0; 3])?)))
     }
 
     fn material(&mut self, element: &Element) -> Result<(), ModelError> {
@@ -188,6 +150,8 @@ impl Importer<'_> {
             diffuse: colour(&a, "diffuse", [0.7; 3])?,
             specular: colour(&a, "specular", [0.3; 3])?,
             ambient: colour(&a, "ambient", [0.0; 3])?,
+            attenuation: a.exactly::<3>("attenuation")?.map_or([1.0, 0.0, 0.0], |x| x.map(|x| x as f32)),
+            exponent: a.number("exponent", EXPONENT)? as f32,
         });
         Ok(())
     }
@@ -199,8 +163,11 @@ impl Importer<'_> {
             Some("track") => Ok(Following::Track),
             Some("trackcom") => Ok(Following::TrackCentre),
             Some(mode @ ("targetbody" | "targetbodycom")) => {
-                let target = a.get("target").ok_or_else(|| a.error("`target` is missing"))?.to_owned();
                 let location = a.element.location();
+                let Some(target) = a.get("target").map(str::to_owned) else {
+                    self.report.ignore(location, "looks only: it points at no body");
+                    return Ok(Following::Fixed);
+                };
                 self.names.aims.push(Aim { of, target, centre: mode == "targetbodycom", location });
                 Ok(Following::Fixed)
             }
@@ -256,6 +223,6 @@ enum Pointing {
 }
 
 /// Red, green and blue.
-fn colour(a: &Attributes, name: &str, default: [f32; 3]) -> Result<[f32; 3], ModelError> {
+pub(super) fn colour(a: &Attributes, name: &str, default: [f32; 3]) -> Result<[f32; 3], ModelError> {
     Ok(a.exactly::<3>(name)?.map_or(default, |rgb| rgb.map(|x| x as f32)))
 }

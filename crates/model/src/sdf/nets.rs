@@ -94,7 +94,7 @@ pub(super) fn mesh(function: &DistanceFunction, spacing: f64) -> Result<Triangle
     if triangles.is_empty() {
         return Err(format!("a spacing of {spacing} m is too coarse: no cell is inside the solid"));
     }
-    Ok(TriangleMesh { vertices, triangles })
+    Ok(TriangleMesh { vertices, triangles, ..TriangleMesh::default() })
 }
 
 /// Newton's method along the gradient; a vertex that strays by more than a cell (at an edge of the function) stays.

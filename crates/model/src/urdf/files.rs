@@ -5,21 +5,42 @@ use std::path::{Path, PathBuf};
 use super::Importer;
 use super::robot::{Link, child, origin};
 use crate::attributes::Attributes;
-use crate::mesh::TriangleMesh;
+use crate::mesh::{Filling, TriangleMesh};
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Contacting, Geom, ModelError, Pose, Quat, Shape, Vec3};
+use crate::{Contacting, Geom, Inertial, ModelError, Pose, Quat, Shape, Vec3};
+
+/// Of what has no `<inertial>`, kg/m³.
+const DENSITY: f64 = 1000.0;
 
 impl Importer<'_> {
-    pub(super) fn collisions(&mut self, link: &Link, body: usize, frame: &Pose) -> Result<(), ModelError> {
+    /// Reads them; their mass, in the body's frame, where the link has none of its own.
+    pub(super) fn collisions(&mut self, link: &Link, body: usize, frame: &Pose) -> Result<Inertial, ModelError> {
+        let look = self.look(link)?;
+        let mut solids = Vec::new();
         for element in link.element.children.iter().filter(|c| c.tag == "collision") {
             let Some(shape) = self.shape(element)? else { continue };
             let name = element.get("name").unwrap_or("").to_owned();
             let pose = frame * origin(element)?;
+            if link.inertial.is_none() {
+                let solid = self.solid(&shape).map_err(|why| {
+                    element.error(format!("its link has no <inertial>, and the mesh has no mass properties: {why}"))
+                })?;
+                solids.push(solid.scaled(DENSITY).moved(&pose));
+            }
             let geom = self.builder.geom(Geom { name, body, pose, shape, contact: Contacting::default() });
+            self.builder.visual.geoms[geom] = look;
             self.origins.insert((Part::Geom, geom), element.location());
         }
-        Ok(())
+        Ok(Inertial::sum(&solids))
+    }
+
+    /// Mass properties at density 1.
+    fn solid(&self, shape: &Shape) -> Result<Inertial, String> {
+        match shape {
+            Shape::Mesh(mesh) => self.solids.get(mesh).cloned().unwrap_or_else(|| Ok(Inertial::zero())),
+            _ => Ok(Inertial::of_shape(shape, 1.0)),
+        }
     }
 
     /// `None` for an unsupported shape that may be left out.
@@ -76,14 +97,16 @@ impl Importer<'_> {
         let mut mesh = TriangleMesh::read(path, &bytes).map_err(at_path)?;
         mesh.transform(Vec3::zeros(), Quat::identity(), scale);
         let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(file).to_owned();
+        let solid = mesh.solid(Filling::Legacy);
         let mesh = self.builder.mesh(mesh.asset(name).map_err(at_path)?);
+        self.solids.insert(mesh, solid);
         self.meshes.insert(key, mesh);
         Ok(Some(Shape::Mesh(mesh)))
     }
 }
 
 /// Where a file may be: beside the model, or for `package://NAME/REST` in a folder NAME at or above the model's.
-fn candidates(model: &Path, file: &str) -> Vec<PathBuf> {
+pub(super) fn candidates(model: &Path, file: &str) -> Vec<PathBuf> {
     let directory = crate::xml::directory_of(model);
     if let Some(rest) = file.strip_prefix("package://") {
         let (package, inside) = rest.split_once('/').unwrap_or(("", rest));

@@ -83,21 +83,22 @@ impl Importer<'_> {
         }
         let merged = is_ground || self.options.merge_fixed && fixed && joint.is_some() && parent > 0;
         let (body, frame) = if merged {
-            let sum = Inertial::sum(&[self.builder.bodies[parent].inertial, link.inertial.moved(&placed)]);
-            if parent > 0 {
-                self.builder.bodies[parent].inertial = sum;
-            }
+            self.add_mass(parent, &link.inertial.unwrap_or_else(Inertial::zero).moved(&placed));
             (parent, placed)
         } else {
             let (parent, placed) = match joint {
                 Some(joint) if joint.kind == Kind::Floating => (0, self.grounded(joint, parent)? * placed),
                 _ => (parent, placed),
             };
-            let body = self.builder.body(link.name, parent, placed, link.inertial);
+            let body = self.builder.body(link.name, parent, placed, link.inertial.unwrap_or_else(Inertial::zero));
             self.origins.insert((Part::Body, body), link.element.location());
             (body, Pose::identity())
         };
-        self.collisions(link, body, &frame)?;
+        let solid = self.collisions(link, body, &frame)?;
+        if solid.mass > 0.0 && body > 0 {
+            self.add_mass(body, &solid);
+            self.inferred.push(link.name.to_owned());
+        }
         match joint {
             None if is_ground => {}
             None if self.options.free_root => {
@@ -113,6 +114,14 @@ impl Importer<'_> {
             Some(joint) => self.joint(joint, body)?,
         }
         Ok((body, frame))
+    }
+
+    fn add_mass(&mut self, body: usize, inertial: &Inertial) {
+        // The world has none.
+        if body > 0 {
+            let own = &mut self.builder.bodies[body].inertial;
+            *own = Inertial::sum(&[*own, *inertial]);
+        }
     }
 
     /// World pose of a static body, which a floating joint may stand on.

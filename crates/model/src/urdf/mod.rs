@@ -7,11 +7,14 @@
 //!   to the joint's effort limit. A file without transmissions has no actuators.
 //! - A planar joint becomes two slides and a hinge about the normal, named `JOINT.x`, `JOINT.y` and `JOINT.angle`.
 //! - A revolute or prismatic joint that names neither bound turns freely.
+//! - A link without an `<inertial>` has the mass of its collision geoms at 1000 kg/m³, as in MuJoCo; ROS gives it none.
 //! - Links held by a joint to what stands fixed do not touch it, as no link touches its parent.
-//! - Visuals are left out, and velocity limits are not enforced.
+//! - Of visuals the look alone is taken: what collides of a link has the colour or texture of its first visual that says one.
+//! - Velocity limits are not enforced.
 
 mod files;
 mod links;
+mod looks;
 mod robot;
 
 use std::collections::HashMap;
@@ -48,7 +51,7 @@ pub fn from_urdf_str(
     let joints = read("joint").map(JointElement::read).collect::<Result<Vec<_>, _>>()?;
     if joints.iter().any(|j| j.parent == "world") && links.iter().all(|l| l.name != "world") {
         // Drake's files refer to the world without declaring it.
-        links.push(Link { element: &root, name: "world", inertial: Inertial::zero() });
+        links.push(Link { element: &root, name: "world", inertial: None });
     }
     let mut importer = Importer {
         path,
@@ -59,9 +62,13 @@ pub fn from_urdf_str(
         joints: HashMap::new(),
         origins: HashMap::new(),
         meshes: HashMap::new(),
+        materials: HashMap::new(),
+        solids: HashMap::new(),
+        inferred: Vec::new(),
         unlimited: 0,
     };
     importer.list_unread(&root)?;
+    importer.materials(&root)?;
     importer.tree(&links, &joints)?;
     importer.mimics(&joints)?;
     importer.transmissions(&root, &joints)?;
@@ -81,6 +88,12 @@ struct Importer<'a> {
     origins: HashMap<(Part, usize), Location>,
     /// Meshes in the model, by file and scale.
     meshes: HashMap<(String, [u64; 3]), usize>,
+    /// Materials in the model, by name: the first of each.
+    materials: HashMap<String, usize>,
+    /// Mass properties of meshes at density 1, or why they have none.
+    solids: HashMap<usize, Result<Inertial, String>>,
+    /// Links whose mass is that of their collision geoms.
+    inferred: Vec<String>,
     /// Revolute and prismatic joints that name no bounds.
     unlimited: usize,
 }
@@ -90,8 +103,7 @@ impl Importer<'_> {
     fn list_unread(&mut self, root: &Element) -> Result<(), ModelError> {
         for element in &root.children {
             match element.tag.as_str() {
-                "link" | "joint" | "transmission" | "force_element" => {}
-                "material" => self.report.ignore(element.location(), "looks only"),
+                "link" | "joint" | "transmission" | "force_element" | "material" => {}
                 "gazebo" | "mujoco" | "sensor" => {
                     self.report.ignore(element.location(), "an extension for another program");
                 }
@@ -107,7 +119,7 @@ impl Importer<'_> {
                 self.report.ignore(element.location(), "a link without mass has no inertia");
             }
             for child in element.children.iter().filter(|child| child.tag == "visual") {
-                self.report.ignore(child.location(), "looks only");
+                self.report.ignore(child.location(), "looks only: what collides has its colour or texture");
             }
             let velocity = element.children.iter().find(|c| c.tag == "limit").and_then(|c| c.get("velocity"));
             if velocity.is_some() {
@@ -227,6 +239,10 @@ impl Importer<'_> {
         if self.unlimited > 0 {
             let what = format!("{} revolute or prismatic joints name no bounds: they are not limited", self.unlimited);
             self.report.assumptions.push(what);
+        }
+        if !self.inferred.is_empty() {
+            let what = "links without <inertial> have the mass of their collision geoms at 1000 kg/m³, which ROS does not count";
+            self.report.assumptions.push(format!("{what}: {}", self.inferred.join(", ")));
         }
         if self.options.ground {
             self.builder.geom(Geom {

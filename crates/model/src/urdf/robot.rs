@@ -11,8 +11,8 @@ use crate::{Inertial, Mat3, ModelError, Pose, Quat, Vec3};
 pub(super) struct Link<'e> {
     pub(super) element: &'e Element,
     pub(super) name: &'e str,
-    /// In the link's frame; none at all without an `<inertial>`.
-    pub(super) inertial: Inertial,
+    /// In the link's frame.
+    pub(super) inertial: Option<Inertial>,
 }
 
 /// The kinds of joints of the format.
@@ -69,7 +69,7 @@ fn number(element: &Element, tag: &str, attribute: &str, default: f64) -> Result
 impl<'e> Link<'e> {
     pub(super) fn read(element: &'e Element) -> Result<Self, ModelError> {
         let inertial = match child(element, "inertial") {
-            None => Inertial::zero(),
+            None => None,
             Some(inertial) => {
                 let mass = number(inertial, "mass", "value", 0.0)?;
                 let moment = |name: &str| number(inertial, "inertia", name, 0.0);
@@ -78,7 +78,7 @@ impl<'e> Link<'e> {
                 let inertia = Mat3::new(xx, xy, xz, xy, yy, yz, xz, yz, zz);
                 // Some files give moments to links without mass, which nothing has.
                 let inertia = if mass == 0.0 { Mat3::zeros() } else { inertia };
-                Inertial { mass, com: Vec3::zeros(), inertia }.moved(&origin(inertial)?)
+                Some(Inertial { mass, com: Vec3::zeros(), inertia }.moved(&origin(inertial)?))
             }
         };
         Ok(Self { element, name: element.required("name")?, inertial })

@@ -51,3 +51,39 @@ fn a_shortcut_begins_anew_behind_another() {
         assert!(found.activation.is_none(), "{defaults} {element}");
     }
 }
+
+/// A class keeps the law of its last actuator; an actuator goes on from the nearest class whose law is of its kind or general, and
+/// takes all else from the nearest class, whatever its kind.
+#[test]
+fn a_shortcut_goes_on_from_the_nearest_class_of_its_kind() {
+    let (ten, none) = ([10.0, 0.0, 0.0], [0.0; 3]);
+    let kp = "<position kp=\"10\"/>";
+    type Case<'a> = (&'a str, &'a str, &'a str, [f64; 3], [f64; 3]);
+    let cases: [Case; 15] = [
+        (kp, "<motor gear=\"2\"/>", "position", ten, [0.0, -10.0, 0.0]),
+        (kp, "<velocity kv=\"7\"/>", "position", ten, [0.0, -10.0, 0.0]),
+        (kp, "<motor/>", "general", [1.0, 0.0, 0.0], none),
+        (kp, "<general gainprm=\"5\"/>", "position", [5.0, 0.0, 0.0], [0.0, -5.0, 0.0]),
+        (kp, "<general gainprm=\"5\"/>", "velocity", [5.0, 0.0, 0.0], [0.0, 0.0, -5.0]),
+        (kp, "<general ctrlrange=\"-1 5\"/>", "velocity", ten, [0.0, 0.0, -10.0]),
+        (kp, "<velocity kv=\"3\"/><general ctrlrange=\"-1 5\"/>", "position", [3.0, 0.0, 0.0], [0.0, -3.0, -3.0]),
+        (kp, "<intvelocity kp=\"3\"/>", "position", ten, [0.0, -10.0, 0.0]),
+        (kp, "<position kv=\"1\"/>", "position", ten, [0.0, -10.0, -1.0]),
+        ("<position kp=\"10\" kv=\"3\"/>", "<motor/>", "position", ten, [0.0, -10.0, -3.0]),
+        ("<position kp=\"10\"/><motor/>", "", "position", [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]),
+        ("<position kp=\"10\"/><velocity kv=\"7\"/>", "", "velocity", [7.0, 0.0, 0.0], [0.0, 0.0, -7.0]),
+        ("<general gainprm=\"10\"/>", "<velocity kv=\"4\"/>", "position", ten, [0.0, -10.0, 0.0]),
+        ("<general gainprm=\"10\"/>", "<velocity kv=\"4\"/>", "motor", [1.0, 0.0, 0.0], none),
+        ("<velocity kv=\"10\"/>", "<position/>", "position", [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]),
+    ];
+    for (main, class, tag, gain, bias) in cases {
+        let defaults = format!("{main}<default class=\"c\">{class}</default>");
+        let found = actuator(&defaults, &format!("<{tag} class=\"c\" joint=\"a\"/>"));
+        assert_eq!((found.gain, found.bias), (gain, bias), "{defaults} {tag}");
+    }
+    let found = actuator(
+        &format!("{kp}<default class=\"c\"><motor gear=\"2\"/></default>"),
+        "<position class=\"c\" joint=\"a\"/>",
+    );
+    assert_eq!(found.gear[0], 2.0);
+}

@@ -43,7 +43,7 @@ fn mjcf_errors_name_file_line_and_element() {
         ("<robot/>".into(), &["m.xml:1", "expected <mujoco>"]),
         (around("<joint name=\"j\" range=\"30 -30\"/>", ""), &["m.xml:5", "<joint name=\"j\">", "reversed"]),
         (around("<joint axis=\"0 0 0\"/>", ""), &["m.xml:5", "zero length"]),
-        (around("<joint damping=\"-1\"/>", ""), &["m.xml:5", "damping", "-1"]),
+        (around("<joint armature=\"-1\"/>", ""), &["m.xml:5", "armature", "-1"]),
         (around("<joint armature=\"nan\"/>", ""), &["m.xml:5", "armature", "nan"]),
         (around("<joint dampin=\"1\"/>", ""), &["m.xml:5", "unknown attribute `dampin`"]),
         (around("<joint springyield=\"1\"/>", ""), &["m.xml:5", "springyield"]),
@@ -137,6 +137,35 @@ fn meaningless_attributes_are_listed_and_not_refused() {
     let why: Vec<&str> = loaded.ignored.iter().map(|i| i.why.as_str()).collect();
     assert!(why.iter().any(|w| w.contains("solreflimit")) && why.iter().any(|w| w.contains("condim 6")), "{why:?}");
     assert!(why.iter().any(|w| w.contains("solver")), "{why:?}");
+}
+
+/// A clamp on the sum of a tendon's actuators is a clamp on its only one; MuJoCo takes negative damping, and cameras that look at
+/// nothing.
+#[test]
+fn what_is_unusual_and_has_a_meaning_is_read() {
+    let text = |motors: usize| {
+        let motors = "<motor tendon=\"t\" gear=\"3\" forcerange=\"-2 1\"/>".repeat(motors);
+        around(
+            "<joint name=\"j\" damping=\"-0.01\"/><geom size=\"1\"/><camera mode=\"targetbody\"/>",
+            &format!(
+                "<tendon><fixed name=\"t\" actuatorfrcrange=\"-1 3\"><joint joint=\"j\" coef=\"1\"/></fixed></tendon>
+                 <actuator>{motors}</actuator>"
+            ),
+        )
+    };
+    let loaded = mjcf(&text(1), &ImportOptions::default()).unwrap();
+    assert_eq!(loaded.model.actuators[0].force_range, Some([-1.0, 1.0]));
+    assert_eq!(loaded.model.joints[0].damping, -0.01);
+    assert!(
+        loaded.assumptions.iter().any(|what| what.contains("`j` has a negative damping")),
+        "{:?}",
+        loaded.assumptions
+    );
+    assert!(loaded.ignored.iter().any(|i| i.why.contains("points at no body")), "{:?}", loaded.ignored);
+    refused(
+        mjcf(&text(2), &ImportOptions::default()),
+        &["m.xml:", "fixed name=\"t\"", "several actuators of one tendon"],
+    );
 }
 
 #[test]

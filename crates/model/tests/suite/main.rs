@@ -7,5 +7,6 @@ mod meshes;
 mod properties;
 mod sdf;
 mod soft;
+mod tetrahedra;
 mod urdf;
 mod visual;

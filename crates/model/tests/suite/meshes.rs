@@ -124,3 +124,46 @@ fn wrong_files_are_refused() {
     let error = load("flat.obj", flat, "").expect_err("flat").to_string();
     assert!(error.contains("volume"), "{error}");
 }
+
+#[test]
+fn textures_lie_where_the_file_says() {
+    let obj = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nvt 0.25 0.75\nvt 1 0\nvt 0.5\n\
+        f 1/1 3/2 2/3\nf 1/1 2/2 4/-1\nf 2/1 3/2 4/3\nf 3/1 1/2 4/3\n";
+    let read = |obj: String, scale: &str| {
+        let text = format!(
+            r#"<mujoco><asset><mesh name="m" file="m.obj" scale="{scale}"/></asset>
+            <worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>"#
+        );
+        let file = |_: &Path| Ok(obj.clone().into_bytes());
+        from_mjcf_str("m.xml", &text, &file, &ImportOptions::default()).unwrap().model.meshes[0].clone()
+    };
+    let [a, b, c] = [[0.25, 0.25], [1.0, 1.0], [0.5, 1.0]];
+    assert_eq!(read(obj.to_owned(), "1 1 1").texture(), [[a, b, c]; 4]);
+    // A mirrored mesh turns its triangles.
+    let mirrored = read(obj.to_owned(), "1 1 -1");
+    assert_eq!(mirrored.texture(), [[a, c, b]; 4]);
+    assert_eq!(mirrored.seen().1[0], [0, 1, 2]);
+    // Where one corner says nothing, nothing lies on the mesh.
+    assert!(read(obj.replace("4/-1", "4"), "1 1 1").texture().is_empty());
+}
+
+/// Files that an included file names may lie beside it instead of in the folder of meshes, and so may what it includes.
+#[test]
+fn files_may_lie_beside_the_included_file() {
+    let text = "<mujoco><compiler meshdir=\"meshes\"/><include file=\"robot/parts.xml\"/></mujoco>";
+    let parts = "<mujoco><include file=\"more.xml\"/><asset><mesh name=\"m\" file=\"../cube.stl\"/></asset></mujoco>";
+    let more = "<mujoco><worldbody><body><freejoint/><geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>";
+    let read = |own: &'static str| {
+        let resolver = move |path: &Path| match path.to_str() {
+            Some("models/robot/parts.xml") => Ok(parts.into()),
+            Some("models/robot/more.xml") => Ok(more.into()),
+            Some(found) if found == own => Ok(binary_stl()),
+            _ => Err(io::Error::from(io::ErrorKind::NotFound)),
+        };
+        from_mjcf_str("models/m.xml", text, &resolver, &ImportOptions::default())
+    };
+    assert_eq!(read("models/robot/../cube.stl").unwrap().model.meshes.len(), 1);
+    assert_eq!(read("models/meshes/../cube.stl").unwrap().model.meshes.len(), 1);
+    let error = read("").unwrap_err().to_string();
+    assert!(error.contains("parts.xml:1") && error.contains("models/meshes/../cube.stl"), "{error}");
+}

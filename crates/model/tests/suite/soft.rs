@@ -236,6 +236,7 @@ fn what_is_not_read_is_refused_by_name() {
         (flex("type=\"gmsh\"", ""), &["m.xml:3", "`file` is missing"]),
         (flex("type=\"gmsh\" file=\"no.msh\"", ""), &["m.xml:3", "cannot read no.msh"]),
         (flex("type=\"gmsh\" file=\"t.msh\"", ""), &["m.xml:3", "t.msh", "$MeshFormat"]),
+        (flex("type=\"gmsh\" file=\"t.vtk\"", ""), &["m.xml:3", "t.vtk", "MuJoCo reads no t.vtk", "Tetrahedra::load"]),
         (flex("type=\"direct\" point=\"0 0\"", ""), &["m.xml:3", "`point` needs 3"]),
         (flex("type=\"direct\" point=\"0 0 0\" element=\"0 1 2 3\"", ""), &["m.xml:3", "point 1, there are 1"]),
         (

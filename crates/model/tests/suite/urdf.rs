@@ -70,3 +70,74 @@ fn links_do_not_touch_the_fixed_links_that_hold_them() {
     let floating = robot(&ImportOptions { free_root: true, ..ImportOptions::default() });
     assert!(floating.excludes.is_empty());
 }
+
+#[test]
+fn links_look_as_their_visuals() {
+    let link = |name: &str, material: &str| {
+        format!(
+            "<link name=\"{name}\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" \
+             iyz=\"0\"/></inertial><visual><geometry><sphere radius=\"1\"/></geometry>{material}</visual><collision><geometry>\
+             <sphere radius=\"0.1\"/></geometry></collision></link>"
+        )
+    };
+    let joint = |child: &str| {
+        format!("<joint name=\"{child}\" type=\"continuous\"><parent link=\"a\"/><child link=\"{child}\"/></joint>")
+    };
+    let text = [
+        "<robot name=\"r\"><material name=\"red\"><color rgba=\"1 0 0 1\"/></material>".to_owned(),
+        link("a", "<material name=\"red\"/>"),
+        link("b", "<material name=\"green\"><color rgba=\"0 1 0 1\"/></material>"),
+        link("c", "<material name=\"green\"/>"),
+        link("d", "<material><color rgba=\"0 0 1 1\"/></material>"),
+        link("e", "<material name=\"wood\"><texture filename=\"package://r/wood.png\"/></material>"),
+        link("f", ""),
+        ["b", "c", "d", "e", "f"].map(joint).concat(),
+        "</robot>".to_owned(),
+    ]
+    .concat();
+    let no_files = |path: &Path| Err(std::io::Error::other(path.display().to_string()));
+    let loaded = from_urdf_str("r.urdf", &text, &no_files, &ImportOptions::default()).expect("a valid robot");
+    let (model, visual) = (&loaded.model, &loaded.model.visual);
+    let colour = |link: &str| {
+        let geom = model.geoms.iter().position(|geom| model.bodies[geom.body].name == link).expect(link);
+        (visual.geoms[geom].material.is_some(), visual.colour(geom))
+    };
+    let plain = |link: &str| colour(link).1;
+    assert_eq!(
+        ["a", "b", "c", "d"].map(plain),
+        [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0], [0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0]]
+    );
+    assert_eq!([colour("e").0, colour("f").0], [true, false]);
+    let listed =
+        loaded.ignored.iter().any(|ignored| ignored.element.contains("wood") && ignored.why.contains("wood.png"));
+    assert!(listed, "{:?}", loaded.ignored);
+}
+
+/// A link without an inertial has the mass of its collision geoms; one that has an inertial, or no geoms, has not.
+#[test]
+fn mass_that_is_not_named_is_that_of_the_collision_geoms() {
+    let text = "\n<?xml version=\"1.0\"?>\n<robot name=\"r\"><link name=\"base\"/>
+        <link name=\"arm\"><collision><origin xyz=\"0 0 1\"/><geometry><box size=\"0.2 0.4 0.6\"/></geometry></collision></link>
+        <link name=\"hand\"><collision><geometry><sphere radius=\"0.1\"/></geometry></collision></link>
+        <link name=\"tip\"><inertial><mass value=\"0.5\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/>
+        </inertial><collision><geometry><sphere radius=\"0.1\"/></geometry></collision></link><link name=\"frame\"/>
+        <joint name=\"a\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/></joint>
+        <joint name=\"b\" type=\"fixed\"><parent link=\"arm\"/><child link=\"hand\"/></joint>
+        <joint name=\"c\" type=\"continuous\"><parent link=\"arm\"/><child link=\"tip\"/></joint>
+        <joint name=\"d\" type=\"fixed\"><parent link=\"tip\"/><child link=\"frame\"/></joint></robot>\0";
+    let no_files = |path: &Path| Err(std::io::Error::other(path.display().to_string()));
+    let options = ImportOptions { merge_fixed: true, ..ImportOptions::default() };
+    let loaded = from_urdf_str("r.urdf", text, &no_files, &options).expect("a valid robot");
+    let body = |name: &str| loaded.model.bodies.iter().find(|body| body.name == name).expect("a body").inertial;
+    let (cuboid, ball) = (1000.0 * 0.2 * 0.4 * 0.6, 1000.0 * 4.0 / 3.0 * std::f64::consts::PI * 1e-3);
+    let arm = body("arm");
+    assert!((arm.mass - cuboid - ball).abs() < 1e-9 && (arm.com.z - cuboid / arm.mass).abs() < 1e-12, "{arm:?}");
+    // About x: both parts' own, and what the distance between them adds.
+    let apart = cuboid * ball / arm.mass;
+    let expected = cuboid * (0.4_f64.powi(2) + 0.6_f64.powi(2)) / 12.0 + 0.4 * ball * 0.01 + apart;
+    assert!((arm.inertia[(0, 0)] - expected).abs() < 1e-9, "{arm:?}, {expected}");
+    assert_eq!(body("tip").mass, 0.5);
+    let said =
+        loaded.assumptions.iter().any(|what| what.contains("without <inertial>") && what.ends_with(": arm, hand"));
+    assert!(said, "{:?}", loaded.assumptions);
+}

@@ -1,23 +1,65 @@
-//! Meshes of tetrahedra, as flexcomps make them.
+//! Meshes of tetrahedra: from files, and as flexcomps make them.
+
+pub(crate) mod gmsh;
+mod vtk;
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
-use crate::{Order, Vec3};
+use crate::{Location, ModelError, Order, Vec3};
 
 /// Tetrahedra of a cell between its corners, numbered 4 x + 2 y + z: MuJoCo's.
 const CELL: [[usize; 4]; 6] = [[0, 2, 4, 3], [0, 4, 1, 3], [4, 2, 6, 3], [4, 6, 7, 3], [4, 5, 1, 3], [4, 7, 5, 3]];
 
-/// Nodes and tetrahedra, as in [`crate::SoftBody`].
-#[derive(Debug)]
-pub(super) struct Tetrahedra {
-    pub(super) nodes: Vec<Vec3>,
-    pub(super) elements: Vec<u32>,
-    pub(super) order: Order,
+/// Nodes and tetrahedra, as in [`crate::SoftBody`]: what a file of them holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tetrahedra {
+    /// Positions in the file's order and unit (a soft body wants m).
+    pub nodes: Vec<Vec3>,
+    /// Nodes of each tetrahedron, [`Order::nodes`] each, in the order of [`crate::SoftBody::elements`].
+    pub elements: Vec<u32>,
+    /// Linear with four nodes, quadratic with ten.
+    pub order: Order,
 }
 
 impl Tetrahedra {
+    /// Reads a file, by its extension: Gmsh's `.msh` (text of version 2.2 or 4.1) or VTK's legacy `.vtk` (an unstructured grid,
+    /// text or binary).
+    ///
+    /// # Errors
+    /// As [`Self::from_bytes`], and what the system says of a file that cannot be read.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|source| ModelError::Io { path: path.to_owned(), source })?;
+        Self::from_bytes(path, &bytes)
+    }
+
+    /// Reads the content of the file `path`. Triangles, lines and points are left out; tetrahedra that are inside out are
+    /// turned round. Whether the mesh will do for a soft body is checked when the model is built.
+    ///
+    /// # Errors
+    /// A [`ModelError::Import`] names the file, the line where the format tells, and the element, where the file is of another
+    /// kind, broken, or holds other cells than tetrahedra, or those of four nodes and of ten.
+    pub fn from_bytes(path: impl AsRef<Path>, bytes: &[u8]) -> Result<Self, ModelError> {
+        let path = path.as_ref();
+        let read = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
+            Some("msh") => gmsh::read(bytes).map_err(|message| (0, message)),
+            Some("vtk") => vtk::read(bytes),
+            _ => Err((
+                0,
+                "unknown kind of file of tetrahedra: expected .msh (Gmsh) or .vtk (VTK's legacy format)".into(),
+            )),
+        };
+        let mut mesh = read.map_err(|(line, message)| {
+            let location = Location { file: path.to_owned(), line, element: String::new() };
+            ModelError::Import { location, message }
+        })?;
+        mesh.orient();
+        Ok(mesh)
+    }
+
     /// Cells of six tetrahedra each between points about the origin, the last axis fastest.
-    pub(super) fn grid(count: [usize; 3], spacing: Vec3) -> Self {
+    pub(crate) fn grid(count: [usize; 3], spacing: Vec3) -> Self {
         let [nx, ny, nz] = count;
         let mut nodes = Vec::with_capacity(nx * ny * nz);
         let mut elements = Vec::new();
@@ -33,7 +75,7 @@ impl Tetrahedra {
 
     /// MuJoCo's box, cylinder or ellipsoid: the centre first, then points on the surface, each triangle of which makes a
     /// tetrahedron with the centre.
-    pub(super) fn shell(kind: &str, count: [usize; 3], spacing: Vec3) -> Self {
+    pub(crate) fn shell(kind: &str, count: [usize; 3], spacing: Vec3) -> Self {
         let mut points: Vec<[usize; 3]> = Vec::new();
         let last = count.map(|n| n - 1);
         let outside = |p: &[usize; 3], k: usize| p[k] == 0 || p[k] == last[k];
@@ -82,7 +124,7 @@ impl Tetrahedra {
     }
 
     /// Turns round the elements that are inside out. Nodes must be there.
-    pub(super) fn orient(&mut self) {
+    pub(crate) fn orient(&mut self) {
         for element in self.elements.chunks_exact_mut(self.order.nodes()) {
             let [a, b, c, d] = [0, 1, 2, 3].map(|k| self.nodes[element[k] as usize]);
             if (b - a).cross(&(c - a)).dot(&(d - a)) < 0.0 {
@@ -97,7 +139,7 @@ impl Tetrahedra {
     }
 
     /// Makes linear elements quadratic: middles of edges become nodes behind the others, pinned where both ends are.
-    pub(super) fn refine(&mut self, pinned: &mut BTreeSet<u32>) {
+    pub(crate) fn refine(&mut self, pinned: &mut BTreeSet<u32>) {
         let mut middles: HashMap<[u32; 2], u32> = HashMap::new();
         let mut elements = Vec::with_capacity(self.elements.len() / 4 * 10);
         for element in self.elements.chunks_exact(4) {
