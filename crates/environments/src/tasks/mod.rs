@@ -3,6 +3,7 @@
 mod ant;
 mod drawer;
 mod humanoid;
+mod nut_turning;
 mod pendulums;
 mod pinch;
 mod planar;
@@ -159,7 +160,7 @@ macro_rules! spec {
 }
 
 /// All of them.
-pub static TASKS: [Spec; 13] = [
+pub static TASKS: [Spec; 14] = [
     spec!("InvertedPendulum", "inverted_pendulum.xml", 2, 1000, pendulums::Single),
     spec!("InvertedDoublePendulum", "inverted_double_pendulum.xml", 5, 1000, pendulums::Double),
     spec!("Reacher", "reacher.xml", 2, 50, reacher::Reacher),
@@ -172,6 +173,7 @@ pub static TASKS: [Spec; 13] = [
     spec!("Humanoid", "humanoid.xml", 5, 1000, humanoid::Humanoid),
     spec!("Pinch", "pinch.xml", 5, 250, pinch::Pinch),
     spec!("Drawer", "drawer.xml", 5, 200, drawer::Drawer),
+    spec!("NutTurning", "nut_turning.xml", 5, 400, nut_turning::NutTurning),
     spec!("Quadruped", "quadruped.xml", 4, 1000, quadruped::Quadruped),
 ];
 

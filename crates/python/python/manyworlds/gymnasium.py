@@ -1,5 +1,5 @@
-"""Gymnasium's environments: the tasks of its MuJoCo environments, version 5, with this simulator's contact, and three of our own:
-"Pinch" and "Drawer", on which soft contact cheats, and "Quadruped", a robot that walks as it is told.
+"""Gymnasium's environments: the tasks of its MuJoCo environments, version 5, with this simulator's contact, and four of our own:
+"Pinch", "Drawer" and "NutTurning", on which soft contact cheats, and "Quadruped", a robot that walks as it is told.
 
     import gymnasium
     import manyworlds
