@@ -1,16 +1,18 @@
 //! Many environments of one task, stepped together.
 
+mod starts;
+
 use std::ops::Range;
 use std::path::Path;
 
 use manyworlds::kinematics::{self, Motion};
 use manyworlds::model::{Model, from_mjcf_str};
-use manyworlds::{Batch, BatchOptions, ContactImpulse, FieldId, ImportOptions, Number, RowOf, StateRows, Which};
+use manyworlds::{Batch, BatchOptions, ContactImpulse, FieldId, ImportOptions, Number, RowOf};
 use rayon::prelude::*;
 
 use crate::draws::Draws;
 use crate::tasks::{TASKS, View};
-use crate::{Error, Spec};
+use crate::{Error, Spec, TaskOptions};
 
 /// When an environment whose episode is over starts the next one (Gymnasium's `AutoresetMode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -103,6 +105,12 @@ pub struct Environments {
     /// Before the last of a step's steps, where the task needs it.
     late_q: Vec<f64>,
     late_v: Vec<f64>,
+    /// `[environments][n_action]`: of the last step, zeros after a start.
+    actions_before: Vec<f64>,
+    /// `[environments][n_drawn]`: what their episodes drew.
+    drawn: Vec<f64>,
+    /// Whether what they drew changes their worlds.
+    randomize: bool,
     contacts: Vec<ContactImpulse>,
 }
 
@@ -120,17 +128,40 @@ impl Environments {
     /// # Errors
     /// [`Error::UnknownTask`], and what [`Batch::new`] has to say.
     pub fn new(task: &str, count: usize, autoreset: Autoreset, options: &BatchOptions) -> Result<Self, Error> {
+        Self::with(task, count, autoreset, &TaskOptions::default(), options)
+    }
+
+    /// The same with options of the task.
+    ///
+    /// # Errors
+    /// As [`Environments::new`], and [`Error::Option`].
+    pub fn with(
+        task: &str,
+        count: usize,
+        autoreset: Autoreset,
+        task_options: &TaskOptions,
+        options: &BatchOptions,
+    ) -> Result<Self, Error> {
         let spec = TASKS.iter().find(|spec| spec.name == task).ok_or_else(|| Error::UnknownTask {
             found: task.into(),
             known: TASKS.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", "),
         })?;
         let none = |path: &Path| Err(std::io::Error::other(format!("{}: the model is one file", path.display())));
         let loaded = from_mjcf_str(spec.file, spec.mjcf, &none, &ImportOptions::default());
-        let model = loaded.map_err(manyworlds::Error::from)?.model;
+        let mut model = loaded.map_err(manyworlds::Error::from)?.model;
+        check(spec, task_options)?;
+        spec.task.shape(&mut model, task_options);
         let batch = Batch::new(&[(&model, count)], options)?;
         let dt = options.dt.unwrap_or(model.options.timestep);
         let late = spec.task.needs().late;
         let zeros = |n: usize| vec![0.0; n * count];
+        let episodes: Vec<_> =
+            (0..count as u64).map(|seed| Episode { seed, over: true, ..Episode::default() }).collect();
+        // Before its first start a world is as the model has it.
+        let mut drawn = zeros(spec.task.n_drawn());
+        for (drawn, episode) in drawn.chunks_exact_mut(spec.task.n_drawn().max(1)).zip(&episodes) {
+            spec.task.draw(&mut Draws::new(episode.seed, 0), false, drawn);
+        }
         Ok(Self {
             spec,
             batch,
@@ -138,11 +169,14 @@ impl Environments {
             dt,
             frame_skip: spec.frame_skip,
             max_episode_steps: spec.max_episode_steps,
-            episodes: (0..count as u64).map(|seed| Episode { seed, over: true, ..Episode::default() }).collect(),
+            episodes,
             q: zeros(model.n_q),
             v: zeros(model.n_v),
             late_q: zeros(if late { model.n_q } else { 0 }),
             late_v: zeros(if late { model.n_v } else { 0 }),
+            actions_before: zeros(model.actuators.len()),
+            drawn,
+            randomize: spec.task.takes().randomize && task_options.randomize.unwrap_or(true),
             contacts: Vec::new(),
             model,
         })
@@ -222,55 +256,6 @@ impl Environments {
     #[must_use]
     pub fn v(&self) -> &[f64] {
         &self.v
-    }
-
-    /// Starts episodes: of all environments, or of those of a mask. With a seed environment `i` has the seed `seed + i` from
-    /// now on; without one its next episode follows. `observations` of the others stay as they are.
-    ///
-    /// # Errors
-    /// [`Error::Length`], or a device that fails.
-    pub fn reset<T: Real>(
-        &mut self,
-        mask: Option<&[bool]>,
-        seed: Option<u64>,
-        observations: &mut [T],
-    ) -> Result<(), Error> {
-        self.expect("observations", self.n_observation(), observations.len())?;
-        if let Some(mask) = mask {
-            self.expect("mask", 1, mask.len())?;
-        }
-        let chosen: Vec<usize> = (0..self.len()).filter(|&i| mask.is_none_or(|mask| mask[i])).collect();
-        if let Some(seed) = seed {
-            for &i in &chosen {
-                (self.episodes[i].seed, self.episodes[i].number) = (seed.wrapping_add(i as u64), 0);
-            }
-        }
-        self.start(&chosen)?;
-        self.see_starts(&chosen, observations);
-        Ok(())
-    }
-
-    /// Puts environments into states of the caller's, `[environments][n_q]` and `[environments][n_v]`: episodes of their own.
-    ///
-    /// # Errors
-    /// [`Error::Length`], numbers that are not finite, or a device that fails.
-    pub fn set_state<T: Real>(&mut self, q: &[f64], v: &[f64], observations: &mut [T]) -> Result<(), Error> {
-        self.expect("observations", self.n_observation(), observations.len())?;
-        self.expect("q", self.model.n_q, q.len())?;
-        self.expect("v", self.model.n_v, v.len())?;
-        let ctrl = vec![0.0; self.batch.n_controls()];
-        self.batch.restart_worlds(Which::All, StateRows { q, v, ctrl: &ctrl, ..StateRows::default() })?;
-        self.q.copy_from_slice(q);
-        self.v.copy_from_slice(v);
-        for q in self.q.chunks_exact_mut(self.model.n_q) {
-            self.model.normalize_quaternions(q);
-        }
-        for episode in &mut self.episodes {
-            (episode.steps, episode.over) = (0, false);
-        }
-        let all: Vec<usize> = (0..self.len()).collect();
-        self.see_starts(&all, observations);
-        Ok(())
     }
 
     /// Steps all environments: `actions` `[environments][n_action]`, `observations` `[environments][n_observation]`.
@@ -361,11 +346,13 @@ impl Environments {
         let (motion_q, motion_v) = if needs.late { (&self.late_q, &self.late_v) } else { (&self.q, &self.v) };
         let (q, v, contacts, failed) = (&self.q, &self.v, &self.contacts, &outcome.failed);
         let n_observation = task.n_observation(model);
+        let (drawn, n_drawn) = (&self.drawn, task.n_drawn());
         let each = self.episodes.par_iter_mut().zip(observations.par_chunks_exact_mut(n_observation));
         let each = each.zip(outcome.rewards.par_iter_mut()).zip(outcome.info.par_chunks_exact_mut(n_info));
         let each = each.zip(outcome.terminated.par_iter_mut().zip(outcome.truncated.par_iter_mut()));
+        let each = each.zip(self.actions_before.par_chunks_exact_mut(n_u));
         each.enumerate().with_min_len(SIDE_BY_SIDE).for_each_init(Scratch::default, |scratch, (i, part)| {
-            let ((((episode, seen), reward), info), (terminated, truncated)) = part;
+            let (((((episode, seen), reward), info), (terminated, truncated)), action_before) = part;
             let Scratch { motions, action, observation } = scratch;
             episode.steps += 1;
             *truncated = episode.steps >= most;
@@ -388,6 +375,8 @@ impl Environments {
                 v: &v[i * n_v..(i + 1) * n_v],
                 motions,
                 action,
+                action_before,
+                drawn: &drawn[i * n_drawn..(i + 1) * n_drawn],
                 contacts: ranges.get(i).map_or(&[], |range| &contacts[range.clone()]),
                 first_limit: limits.get(i).copied().unwrap_or(0.0),
                 dt,
@@ -398,6 +387,7 @@ impl Environments {
             (*reward, *terminated) = (verdict.reward, verdict.terminated);
             (episode.place, episode.over) = (place, verdict.terminated || *truncated);
             write(&view, self.spec, observation, seen);
+            action_before.copy_from_slice(action);
         });
         Ok(())
     }
@@ -419,46 +409,6 @@ impl Environments {
         }
         Ok(forces)
     }
-
-    /// Starts the next episode of some environments.
-    fn start(&mut self, chosen: &[usize]) -> Result<(), Error> {
-        if chosen.is_empty() {
-            return Ok(());
-        }
-        let (n_q, n_v) = (self.model.n_q, self.model.n_v);
-        let initial = self.model.initial_q();
-        let (mut q, mut v) = (Vec::with_capacity(chosen.len() * n_q), vec![0.0; chosen.len() * n_v]);
-        for (&i, v) in chosen.iter().zip(v.chunks_exact_mut(n_v)) {
-            let episode = &mut self.episodes[i];
-            episode.number += 1;
-            (episode.steps, episode.over) = (0, false);
-            let begin = q.len();
-            q.extend_from_slice(&initial);
-            self.spec.task.start(&mut Draws::new(episode.seed, episode.number), &mut q[begin..], v);
-            self.model.normalize_quaternions(&mut q[begin..]);
-            self.q[i * n_q..(i + 1) * n_q].copy_from_slice(&q[begin..]);
-            self.v[i * n_v..(i + 1) * n_v].copy_from_slice(v);
-        }
-        let ctrl = vec![0.0; chosen.len() * self.n_action()];
-        let rows = StateRows { q: &q, v: &v, ctrl: &ctrl, ..StateRows::default() };
-        Ok(self.batch.restart_worlds(Which::Listed(chosen), rows)?)
-    }
-
-    /// What environments see that have just started.
-    fn see_starts<T: Real>(&mut self, chosen: &[usize], observations: &mut [T]) {
-        let (model, n) = (&self.model, self.n_observation());
-        let mut scratch = Scratch::default();
-        for &i in chosen {
-            let (q, v) = (&self.q[i * model.n_q..(i + 1) * model.n_q], &self.v[i * model.n_v..(i + 1) * model.n_v]);
-            if self.spec.task.needs().motions {
-                kinematics::motions(model, q, v, &mut scratch.motions);
-            }
-            let motions = &scratch.motions;
-            let view = View { model, q, v, motions, action: &[], contacts: &[], first_limit: 0.0, dt: self.dt };
-            self.episodes[i].place = self.spec.task.place(&view);
-            write(&view, self.spec, &mut scratch.observation, &mut observations[i * n..(i + 1) * n]);
-        }
-    }
 }
 
 /// How near its bound the first joint is looked at for a force that holds it, m.
@@ -466,6 +416,25 @@ const NEAR: f64 = 0.02;
 
 /// Least environments of a thread: a few microseconds' work.
 const SIDE_BY_SIDE: usize = 16;
+
+/// Refuses options that a task does not have.
+fn check(spec: &Spec, options: &TaskOptions) -> Result<(), Error> {
+    let takes = spec.task.takes();
+    let given = [
+        ("randomize", options.randomize.is_some(), takes.randomize),
+        ("roughness", options.roughness.is_some(), takes.roughness),
+    ];
+    if let Some((option, ..)) = given.into_iter().find(|(_, given, taken)| *given && !taken) {
+        return Err(Error::Option { option, message: format!("{} has no such option", spec.name) });
+    }
+    match options.roughness {
+        Some(found) if !(found.is_finite() && found >= 0.0) => {
+            let message = format!("expected a height in m that is not below zero, found {found}");
+            Err(Error::Option { option: "roughness", message })
+        }
+        _ => Ok(()),
+    }
+}
 
 fn write<T: Real>(view: &View, spec: &Spec, numbers: &mut Vec<f64>, out: &mut [T]) {
     numbers.resize(out.len(), 0.0);

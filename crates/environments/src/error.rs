@@ -21,6 +21,14 @@ pub enum Error {
         /// Given.
         found: usize,
     },
+    /// An option that the task does not have, or a value that it cannot take.
+    #[error("{option}: {message}")]
+    Option {
+        /// Which.
+        option: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
     /// A world was stepped that is over, though nobody resets it.
     #[error("environment {0} is over: reset it before the next step, as autoreset is disabled")]
     Over(usize),

@@ -1,8 +1,8 @@
 //! Learning environments over batches of worlds: observations, rewards, terminations and resets of all worlds at once.
 //!
-//! The tasks are two of our own (`Pinch`: a box held by friction, `Drawer`: one opened by it) and those of Gymnasium's MuJoCo environments, version 5: the
-//! same models, observations, rewards, terminations and
-//! distributions of starts. Contact is this simulator's, and so is time stepping (Gymnasium's models ask for RK4, mostly). What
+//! The tasks are some of our own (`Pinch`: a box held by friction, `Drawer`: one opened by it, `NutTurning`: a nut turned down its
+//! bolt by it, `Quadruped`: a robot that walks as it is told) and those of Gymnasium's MuJoCo environments, version 5: the same models, observations, rewards, terminations
+//! and distributions of starts. Contact is this simulator's, and so is time stepping (Gymnasium's models ask for RK4, mostly). What
 //! MuJoCo derives from a state (positions of bodies, velocities, contact forces) its environments see as of the last stage of
 //! the step, which under RK4 is the new state up to the square of the time step; here it is the new state's.
 //!
@@ -24,9 +24,12 @@
 mod draws;
 mod environments;
 mod error;
+mod options;
 mod spatial;
 mod tasks;
+mod terrain;
 
 pub use environments::{Autoreset, Environments, Outcome, Real};
 pub use error::Error;
+pub use options::TaskOptions;
 pub use tasks::{Spec, TASKS};

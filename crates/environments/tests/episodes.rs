@@ -1,5 +1,7 @@
 //! Episodes begin and end as they should. That the tasks are Gymnasium's is checked beside it, from Python.
 
+use std::f64::consts::{PI, TAU};
+
 use manyworlds::{BatchOptions, Executor, GeomParameter, Precision};
 use manyworlds_environments::{Autoreset, Environments, Error, Outcome, TASKS};
 
@@ -157,4 +159,42 @@ fn a_drawer_is_opened_by_friction_alone() {
     play(30, &|_| 0.6, &|share| share);
     let open = play(100, &|share| 0.6 - 0.2 * share, &|_| 1.0);
     assert!(open[0] > 0.15 && open[1] < 0.02, "{open:?}");
+}
+
+/// Strokes of the wrist turn the nut home, a pitch a turn, by friction alone: a hand whose pads are slippery turns nothing.
+#[test]
+fn a_nut_is_turned_home_by_friction_alone() {
+    const PITCH: f64 = 0.005;
+    let (mut environments, mut seen, mut outcome) = make("NutTurning", 2, Autoreset::SameStep);
+    environments.reset(None, Some(8), &mut seen).unwrap();
+    for name in ["finger1", "finger2", "finger3", "rim"] {
+        let geom = environments.model().geoms.iter().position(|geom| geom.name == name).unwrap();
+        environments.batch().set_geom(1, geom, GeomParameter::Friction, &[0.001]).unwrap();
+    }
+    let n = environments.n_observation();
+    let angle_left = |seen: &[f64], i: usize| seen[i * n + 6];
+    let begin = [angle_left(&seen, 0), angle_left(&seen, 1)];
+    assert!(begin.iter().all(|turns| (4.0 * PI..6.0 * PI).contains(turns)), "{begin:?}");
+    let mut returned = 0.0;
+    // Back with open fingers, close, turn.
+    let stroke = [(1.0, -5.0, 12), (1.0, 20.0, 8), (-1.0, 20.0, 25)];
+    for (wrist, grip, steps) in stroke.into_iter().cycle().take(30) {
+        for _ in 0..steps {
+            environments.step(&[wrist, grip, wrist, grip], &mut seen, &mut outcome).unwrap();
+            returned += 0.025 * (outcome.rewards[0] + 0.02 * f64::abs(grip));
+            assert!(!outcome.failed.contains(&true) && !outcome.terminated[1]);
+            if outcome.terminated[0] {
+                let last = &outcome.final_observations;
+                // All of the turning was rewarded. It is home within the play of the thread, 0.1 mm each way.
+                assert!((returned - (begin[0] - angle_left(last, 0))).abs() < 1e-9);
+                assert!(angle_left(last, 0).abs() < 0.3, "{}", angle_left(last, 0));
+                assert!((angle_left(&seen, 1) - begin[1]).abs() < 0.3, "{} of {}", angle_left(&seen, 1), begin[1]);
+                return;
+            }
+            // Its height above home, seen before the angle, follows the thread within its play of some 0.1 mm.
+            let height = PITCH / TAU * angle_left(&seen, 0);
+            assert!((seen[5] - height).abs() < 2e-4, "{} m at {height} m", seen[5]);
+        }
+    }
+    panic!("{} rad are left", angle_left(&seen, 0));
 }

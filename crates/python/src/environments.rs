@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use manyworlds::BatchOptions;
-use manyworlds_environments::{Autoreset, Error, Outcome, TASKS};
+use manyworlds_environments::{Autoreset, Error, Outcome, TASKS, TaskOptions};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,6 +28,7 @@ pub(crate) struct Environments {
     n_observation: usize,
     n_q: usize,
     n_v: usize,
+    n_goal: usize,
     studio: Mutex<Studio>,
 }
 
@@ -134,7 +135,7 @@ fn rows<'py, T: Real>(py: Python<'py>, numbers: Vec<T>, n: usize, width: usize) 
 #[pymethods]
 impl Environments {
     #[new]
-    #[pyo3(signature = (task, count, autoreset, executor, precision, threads=None, max_episode_steps=None, *, frame_skip=None, dt=None, solver="auto", tolerance=None, integrator="linearly-implicit"))]
+    #[pyo3(signature = (task, count, autoreset, executor, precision, threads=None, max_episode_steps=None, *, frame_skip=None, dt=None, solver="auto", tolerance=None, integrator="linearly-implicit", randomize=None, roughness=None))]
     fn new(
         py: Python<'_>,
         task: &str,
@@ -149,6 +150,8 @@ impl Environments {
         solver: &str,
         tolerance: Option<f64>,
         integrator: &str,
+        randomize: Option<bool>,
+        roughness: Option<f64>,
     ) -> PyResult<Self> {
         let modes =
             [("NextStep", Autoreset::NextStep), ("SameStep", Autoreset::SameStep), ("Disabled", Autoreset::Disabled)];
@@ -164,7 +167,8 @@ impl Environments {
             ..defaults
         };
         let pool = self::threads(threads)?;
-        let build = || manyworlds_environments::Environments::new(task, count, autoreset, &options);
+        let chosen = TaskOptions { randomize, roughness };
+        let build = || manyworlds_environments::Environments::with(task, count, autoreset, &chosen, &options);
         let inner = py.detach(|| pool.as_ref().map_or_else(build, |pool| pool.install(build)));
         let mut inner = inner.map_err(raised_by)?;
         if let Some(steps) = max_episode_steps {
@@ -181,6 +185,7 @@ impl Environments {
             n_observation: inner.n_observation(),
             n_q: inner.model().n_q,
             n_v: inner.model().n_v,
+            n_goal: inner.n_goal(),
             inner: Mutex::new(inner),
             pool,
             precision: options.precision,
@@ -222,6 +227,23 @@ impl Environments {
     fn state<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let (q, v) = self.with(py, |inner| Ok((inner.q().to_vec(), inner.v().to_vec())))?;
         Ok((rows(py, q, self.count, self.n_q)?, rows(py, v, self.count, self.n_v)?))
+    }
+
+    /// What environments are told to do, `(environments, n_goal)`; of most tasks nothing. A copy.
+    #[getter]
+    fn goals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let goals = self.with(py, |inner| Ok(inner.goals()))?;
+        rows(py, goals, self.count, self.n_goal)
+    }
+
+    /// Gives all environments goals for the rest of their episodes.
+    fn set_goals(&self, py: Python<'_>, goals: &Bound<'_, PyAny>) -> PyResult<()> {
+        let goals = given::<f64>(goals, &[self.count, self.n_goal], "goals")?;
+        let goals = slice(&goals, "goals")?;
+        if let Some(at) = goals.iter().position(|x| !x.is_finite()) {
+            return Err(PyValueError::new_err(format!("goals: expected finite numbers, found {} at {at}", goals[at])));
+        }
+        self.with(py, |inner| inner.set_goals(goals))
     }
 
     /// As `Batch.set_parameter`: gives environments a parameter of their own.

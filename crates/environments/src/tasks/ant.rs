@@ -40,7 +40,7 @@ impl Task for Ant {
         ]
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         shake(draws, q, 0.1);
         shake_normally(draws, v, 0.1);
     }

@@ -36,7 +36,7 @@ impl Task for Drawer {
         &["opening", "distance"]
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
         q[..ARM].copy_from_slice(&START);
         shake(draws, &mut q[..ARM], 0.02);
     }

@@ -37,7 +37,7 @@ impl Task for Humanoid {
         ]
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         shake(draws, q, 0.01);
         shake(draws, v, 0.01);
     }

@@ -3,17 +3,21 @@
 mod ant;
 mod drawer;
 mod humanoid;
+mod nut_turning;
 mod pendulums;
 mod pinch;
 mod planar;
 mod pusher;
+mod quadruped;
 mod reacher;
 
 use manyworlds::ContactImpulse;
 use manyworlds::kinematics::Motion;
 use manyworlds::model::Model;
+use manyworlds::{GeomParameter, Parameter};
 
 use crate::draws::Draws;
+use crate::options::TaskOptions;
 
 /// What a task needs to be told of a state beside q and v.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,6 +41,10 @@ pub(crate) struct View<'a> {
     pub(crate) motions: &'a [Motion],
     /// Controls of the last step; empty after a start.
     pub(crate) action: &'a [f64],
+    /// Controls of the step before that; zeros in an episode's first.
+    pub(crate) action_before: &'a [f64],
+    /// What the episode drew, [`Task::n_drawn`] numbers.
+    pub(crate) drawn: &'a [f64],
     pub(crate) contacts: &'a [ContactImpulse],
     /// Force in the last step, N.
     pub(crate) first_limit: f64,
@@ -58,6 +66,20 @@ pub(crate) struct Verdict {
     pub(crate) terminated: bool,
 }
 
+/// Options that a task takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Takes {
+    pub(crate) randomize: bool,
+    pub(crate) roughness: bool,
+}
+
+/// A parameter of one world, changed for an episode.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Change {
+    Tree { tree: usize, parameter: Parameter, values: Vec<f64> },
+    Geom { geom: usize, parameter: GeomParameter, value: f64 },
+}
+
 /// A task. All of them are without state of their own.
 pub(crate) trait Task: Sync {
     /// Numbers of an observation.
@@ -71,8 +93,34 @@ pub(crate) trait Task: Sync {
     /// Names of the numbers that [`Task::judge`] gives beside the reward.
     fn info(&self) -> &'static [&'static str];
 
+    /// Which options it takes.
+    fn takes(&self) -> Takes {
+        Takes::default()
+    }
+
+    /// Makes the model what the options ask for.
+    fn shape(&self, _: &mut Model, _: &TaskOptions) {}
+
+    /// Numbers that an episode keeps: its goal first, then what is different about its world.
+    fn n_drawn(&self) -> usize {
+        0
+    }
+
+    /// How many of these are its goal.
+    fn n_goal(&self) -> usize {
+        0
+    }
+
+    /// Draws them; without `randomize` worlds are as the model has them, and only goals differ.
+    fn draw(&self, _: &mut Draws, _randomize: bool, _drawn: &mut [f64]) {}
+
+    /// What they change in a world, of all that any episode changes.
+    fn changes(&self, _: &Model, _drawn: &[f64]) -> Vec<Change> {
+        Vec::new()
+    }
+
     /// A start: `q` and `v` hold the model's initial state.
-    fn start(&self, draws: &mut Draws, q: &mut [f64], v: &mut [f64]);
+    fn start(&self, model: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]);
 
     /// What counts as the place whose velocity is rewarded, m.
     fn place(&self, view: &View) -> [f64; 2];
@@ -112,7 +160,7 @@ macro_rules! spec {
 }
 
 /// All of them.
-pub static TASKS: [Spec; 12] = [
+pub static TASKS: [Spec; 14] = [
     spec!("InvertedPendulum", "inverted_pendulum.xml", 2, 1000, pendulums::Single),
     spec!("InvertedDoublePendulum", "inverted_double_pendulum.xml", 5, 1000, pendulums::Double),
     spec!("Reacher", "reacher.xml", 2, 50, reacher::Reacher),
@@ -125,6 +173,8 @@ pub static TASKS: [Spec; 12] = [
     spec!("Humanoid", "humanoid.xml", 5, 1000, humanoid::Humanoid),
     spec!("Pinch", "pinch.xml", 5, 250, pinch::Pinch),
     spec!("Drawer", "drawer.xml", 5, 200, drawer::Drawer),
+    spec!("NutTurning", "nut_turning.xml", 5, 400, nut_turning::NutTurning),
+    spec!("Quadruped", "quadruped.xml", 4, 1000, quadruped::Quadruped),
 ];
 
 /// Adds evenly distributed noise to every number.

@@ -16,7 +16,7 @@ impl Task for Single {
         &["reward_survive"]
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         shake(draws, q, 0.01);
         shake(draws, v, 0.01);
     }
@@ -58,7 +58,7 @@ impl Task for Double {
         &["reward_survive", "distance_penalty", "velocity_penalty"]
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         shake(draws, q, 0.1);
         shake_normally(draws, v, 0.1);
     }

@@ -36,7 +36,7 @@ impl Task for Pinch {
         &["reward_height", "reward_force"]
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
         shake(draws, &mut q[HAND..HAND + 2], 0.003);
         let half_turn = draws.uniform(-0.05, 0.05);
         (q[HAND + 3], q[HAND + 6]) = (half_turn.cos(), half_turn.sin());

@@ -72,7 +72,7 @@ impl Task for Planar {
         }
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         shake(draws, q, self.noise);
         if self.normal {
             shake_normally(draws, v, self.noise);

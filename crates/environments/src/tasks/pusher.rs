@@ -29,7 +29,7 @@ impl Task for Pusher {
         &["reward_dist", "reward_ctrl", "reward_near"]
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         // Not where the goal is.
         let object = loop {
             let object = [draws.uniform(-0.3, 0.0), draws.uniform(-0.2, 0.2)];

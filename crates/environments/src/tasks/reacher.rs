@@ -27,7 +27,7 @@ impl Task for Reacher {
         &["reward_dist", "reward_ctrl"]
     }
 
-    fn start(&self, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         shake(draws, q, 0.1);
         shake(draws, v, 0.005);
         // The target stands still, within the arm's reach.

@@ -1,5 +1,5 @@
-"""Gymnasium's environments: the tasks of its MuJoCo environments, version 5, with this simulator's contact, and two of our own
-on which soft contact cheats, "Pinch" and "Drawer".
+"""Gymnasium's environments: the tasks of its MuJoCo environments, version 5, with this simulator's contact, and four of our own:
+"Pinch", "Drawer" and "NutTurning", on which soft contact cheats, and "Quadruped", a robot that walks as it is told.
 
     import gymnasium
     import manyworlds
@@ -8,7 +8,8 @@ on which soft contact cheats, "Pinch" and "Drawer".
 
 Of those that Gymnasium has, too, observations, rewards, terminations, frame skip and distributions of starts are its own; the numbers of a seed are not, as the generator is another. Settings beside Gymnasium's own: `precision` ("f32", and
 with it float32 observations, or "f64"), `executor`, `threads`, `solver`, `tolerance`, `integrator`, `dt`, as of
-`manyworlds.Batch`, and `frame_skip`, the steps of the simulation that one of the environment is. With
+`manyworlds.Batch`, and `frame_skip`, the steps of the simulation that one of the environment is. "Quadruped" also has
+`randomize` (False: all worlds are alike) and `roughness` (of the ground, m). With
 `render_mode="rgb_array"` `render()` gives pictures, arrays `(height, width, 3)` of uint8, of size `width` and `height`, from a
 camera that goes along with the robot or the one of the file that `camera_name` names.
 """
@@ -106,6 +107,15 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         """Gives environments a parameter of their own, as `manyworlds.Batch.set_parameter`: domain randomisation."""
         self._core.set_parameter(parameter, of, values, environments)
 
+    @property
+    def goals(self):
+        """What environments are told to do, `(num_envs, n_goal)`: of "Quadruped" the commands, of most tasks nothing. A copy."""
+        return self._core.goals
+
+    def set_goals(self, goals):
+        """Gives all environments goals for the rest of their episodes; observations show them from the next step on."""
+        self._core.set_goals(goals)
+
     def reset(self, *, seed=None, options=None):
         """Starts episodes: with `seed`, environment i from `seed + i`; `options={"reset_mask": mask}`: only these."""
         if isinstance(seed, (list, tuple)):
@@ -170,6 +180,15 @@ class Env(gymnasium.Env):
     def set_state(self, q, v):
         """Puts the environment into a state, at the start of an episode; gives its observation."""
         return self._core.set_state([q], [v])[0]
+
+    @property
+    def goal(self):
+        """What the environment is told to do, `(n_goal,)`: of "Quadruped" the command. A copy."""
+        return self._core.goals[0]
+
+    def set_goal(self, goal):
+        """Gives a goal for the rest of the episode; the observation shows it from the next step on."""
+        self._core.set_goals([goal])
 
     def reset(self, *, seed=None, options=None):
         """Starts an episode."""
