@@ -385,14 +385,14 @@ fn surfaces_are_closed_and_have_all_outer_nodes() {
         let surface = body.surface();
         assert_eq!(surface.len(), 48 * each);
         let mut edges = std::collections::BTreeSet::new();
-        let mut nodes = std::collections::BTreeSet::new();
+        let mut nodes: std::collections::BTreeSet<u32> = std::collections::BTreeSet::new();
         let mut volume = 0.0;
         for (triangle, element) in &surface {
             let own = &body.elements[*element as usize * body.order.nodes()..][..body.order.nodes()];
             assert!(triangle.iter().all(|node| own.contains(node)));
             let [a, b, c] = triangle.map(|node| body.nodes[node as usize]);
             volume += a.dot(&b.cross(&c)) / 6.0;
-            nodes.extend(triangle);
+            nodes.extend(*triangle);
             for k in 0..3 {
                 assert!(edges.insert([triangle[k], triangle[(k + 1) % 3]]), "an edge comes twice");
             }
