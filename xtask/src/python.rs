@@ -27,6 +27,7 @@ enum Extra {
     Torch,
     Jax,
     StableBaselines3,
+    RslRl,
 }
 
 impl Extra {
@@ -36,6 +37,7 @@ impl Extra {
             Self::Torch => "torch>=2",
             Self::Jax => "jax",
             Self::StableBaselines3 => "stable-baselines3>=2.4",
+            Self::RslRl => "rsl-rl-lib>=3",
         }
     }
 }

@@ -187,6 +187,12 @@ impl Environments {
         self.max_episode_steps = steps;
     }
 
+    /// Steps after which an episode is cut off.
+    #[must_use]
+    pub fn max_episode_steps(&self) -> u32 {
+        self.max_episode_steps
+    }
+
     /// Makes a step of the environment so many steps of the simulation from now on, at least one, instead of the task's own
     /// number.
     pub fn set_frame_skip(&mut self, steps: usize) {
@@ -354,7 +360,7 @@ impl Environments {
         each.enumerate().with_min_len(SIDE_BY_SIDE).for_each_init(Scratch::default, |scratch, (i, part)| {
             let (((((episode, seen), reward), info), (terminated, truncated)), action_before) = part;
             let Scratch { motions, action, observation } = scratch;
-            episode.steps += 1;
+            episode.steps = episode.steps.saturating_add(1);
             *truncated = episode.steps >= most;
             if failed[i] {
                 // Nothing that could be seen is finite.

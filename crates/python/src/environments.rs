@@ -216,6 +216,12 @@ impl Environments {
         Ok(PyArray2::from_vec2(py, &bounds)?)
     }
 
+    /// Steps after which an episode is cut off.
+    #[getter]
+    fn max_episode_steps(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |inner| Ok(inner.max_episode_steps()))
+    }
+
     /// Time of one step of the environment, s.
     #[getter]
     fn dt(&self, py: Python<'_>) -> PyResult<f64> {
@@ -244,6 +250,21 @@ impl Environments {
             return Err(PyValueError::new_err(format!("goals: expected finite numbers, found {} at {at}", goals[at])));
         }
         self.with(py, |inner| inner.set_goals(goals))
+    }
+
+    /// Steps that each environment's episode is old. A copy.
+    #[getter]
+    fn ages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let ages = self.with(py, |inner| Ok(inner.ages()))?;
+        Ok(PyArray1::from_iter(py, ages.into_iter().map(i64::from)))
+    }
+
+    /// Makes episodes as old as these whole numbers say.
+    fn set_ages(&self, py: Python<'_>, ages: Vec<i64>) -> PyResult<()> {
+        let wrong = |age: i64| PyValueError::new_err(format!("ages: expected numbers of steps, found {age}"));
+        let ages = ages.into_iter().map(|age| u32::try_from(age).map_err(|_| wrong(age)));
+        let ages = ages.collect::<PyResult<Vec<_>>>()?;
+        self.with(py, |inner| inner.set_ages(&ages))
     }
 
     /// As `Batch.set_parameter`: gives environments a parameter of their own.

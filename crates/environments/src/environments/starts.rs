@@ -33,6 +33,22 @@ impl Environments {
         Ok(())
     }
 
+    /// Steps that each environment's episode is old.
+    #[must_use]
+    pub fn ages(&self) -> Vec<u32> {
+        self.episodes.iter().map(|episode| episode.steps).collect()
+    }
+
+    /// Makes episodes as old as the caller says, so that not all are cut off at once: an entry an environment.
+    ///
+    /// # Errors
+    /// [`Error::Length`].
+    pub fn set_ages(&mut self, ages: &[u32]) -> Result<(), Error> {
+        self.expect("ages", 1, ages.len())?;
+        self.episodes.iter_mut().zip(ages).for_each(|(episode, &age)| episode.steps = age);
+        Ok(())
+    }
+
     /// Starts episodes: of all environments, or of those of a mask. With a seed environment `i` has the seed `seed + i` from
     /// now on; without one its next episode follows. `observations` of the others stay as they are.
     ///

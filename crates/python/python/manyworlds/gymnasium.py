@@ -94,6 +94,20 @@ class VectorEnv(gymnasium.vector.VectorEnv):
         return self._core.dt
 
     @property
+    def max_episode_steps(self):
+        """Steps after which an episode is cut off."""
+        return self._core.max_episode_steps
+
+    @property
+    def ages(self):
+        """Steps that each environment's episode is old, `(num_envs,)`. A copy."""
+        return self._core.ages
+
+    def set_ages(self, ages):
+        """Makes episodes as old as `ages` says, `(num_envs,)`, so that not all are cut off in the same step."""
+        self._core.set_ages([int(age) for age in ages])
+
+    @property
     def state(self):
         """Positions `(num_envs, n_q)` and velocities `(num_envs, n_v)`, in MuJoCo's conventions."""
         return self._core.state
