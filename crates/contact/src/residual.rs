@@ -73,8 +73,8 @@ fn scaled_defect(c: &Constraint, lambda: &[f64], sigma: [f64; 3]) -> f64 {
     if rho == 0.0 { 0.0 } else { defect(c, rho, lambda, sigma) / rho }
 }
 
-/// Residual (number 1, N s) and scaled residual (m/s) of one island at impulses `[n_rows]`; `v`, `[n_v]`, is scratch.
-pub(crate) fn island_residual(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &mut [f64]) -> (f64, f64) {
+/// Residual (number 1) of one island at impulses `[n_rows]`, N s; writes the velocity that they give to `v`, `[n_v]`.
+pub(crate) fn island_residual(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &mut [f64]) -> f64 {
     let plan = &problem.plan;
     for &s in plan.members_of(island) {
         let s = &problem.subsystems[s as usize];
@@ -82,8 +82,21 @@ pub(crate) fn island_residual(problem: &ContactProblem, island: &Island, lambda:
     }
     let ids = plan.constraints_of(island);
     ids.iter().for_each(|&i| problem.push(&problem.constraints[i as usize], lambda, v));
-    let left = laws(problem, island, lambda, v);
-    (left.residual, left.residual_scaled)
+    let (mut square, mut contacts) = (0.0, 0);
+    for c in ids.iter().map(|&i| &problem.constraints[i as usize]) {
+        square += defect(c, 1.0, lambda, problem.sigma(c, v)).powi(2);
+        contacts += usize::from(matches!(c.law, Law::Contact { .. }));
+    }
+    square.sqrt() / contacts.max(1) as f64
+}
+
+/// Scaled residual of one island at impulses `[n_rows]` and the velocity that they give, m/s.
+pub(crate) fn island_scaled_residual(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &[f64]) -> f64 {
+    let of = |&i: &u32| {
+        let c = &problem.constraints[i as usize];
+        scaled_defect(c, lambda, problem.sigma(c, v))
+    };
+    problem.plan.constraints_of(island).iter().map(of).fold(0.0, f64::max)
 }
 
 /// What impulses and a velocity leave of the laws of an island.

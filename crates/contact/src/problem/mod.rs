@@ -306,9 +306,12 @@ impl ContactProblem {
     pub(crate) fn push(&self, c: &Constraint, lambda: &[f64], v: &mut [f64]) {
         for side in &self.sides[c.sides.clone()] {
             let span = self.span(side);
-            for r in 0..c.law.rows() {
-                let row = &self.response[side.offset + r * span.len()..][..span.len()];
-                add_times(&mut v[span.clone()], lambda[c.row + r], row);
+            for (r, &x) in lambda[c.row..c.row + c.law.rows()].iter().enumerate() {
+                // Many contacts are open.
+                if x != 0.0 {
+                    let row = &self.response[side.offset + r * span.len()..][..span.len()];
+                    add_times(&mut v[span.clone()], x, row);
+                }
             }
         }
     }

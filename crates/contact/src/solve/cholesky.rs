@@ -1,5 +1,5 @@
-//! Sparse symmetric positive definite matrices of dense blocks, one row and column of blocks per subsystem, and their
-//! Cholesky factorization `L L^T`, block by block in the order of least degree.
+//! Sparse symmetric positive definite matrices of dense blocks, one row and column of blocks per limb ([`super::limbs`]), and
+//! their Cholesky factorization `L L^T`, block by block in the order of least degree.
 //!
 //! The blocks below a diagonal one lie transposed and side by side: a *panel*, `[n, width]`, so that its rows are long and
 //! whoever is eliminated, substituted or taken off runs along them. What is not positive in this arithmetic breaks down:
@@ -111,6 +111,26 @@ impl<T: Scalar> Cholesky<T> {
         &mut self.diagonal[self.squares[block]..][..n * n]
     }
 
+    /// Sets the block off the diagonal at row `a`, column `b`, row-major, and its mirror image.
+    pub(super) fn set_mirrored(&mut self, a: usize, b: usize, block: &[T]) {
+        let (at, to) = (self.place[a], self.place[b]);
+        let (begin, stride) = self.find(at.min(to), at.max(to));
+        let panel = &mut self.panels[begin..];
+        let columns = self.sizes[b];
+        for (i, &x) in block.iter().enumerate() {
+            let (row, column) = if at < to { (i / columns, i % columns) } else { (i % columns, i / columns) };
+            panel[row * stride + column] = x;
+        }
+    }
+
+    /// Where the block of the panel at a position begins that stands at another, and how far its rows are apart.
+    fn find(&self, at: usize, to: usize) -> (usize, usize) {
+        let shape = &self.shapes[at];
+        let blocks = &self.below[shape.first..shape.end];
+        let column = blocks[blocks.partition_point(|block| block.position < to)].column;
+        (shape.begin + column, shape.width)
+    }
+
     /// Adds `left^T right` to the block at row `a`, column `b`; both are `[rows, n]`, row-major. Of two blocks that mirror
     /// each other one is kept, and what goes to the other is left out.
     pub(super) fn add(&mut self, (a, left): (usize, &[T]), (b, right): (usize, &[T])) {
@@ -120,10 +140,8 @@ impl<T: Scalar> Cholesky<T> {
             let square = self.squares[a];
             add_product(&mut self.diagonal[square..], n_a, (left, n_a), (right, n_b));
         } else if at < to {
-            let shape = &self.shapes[at];
-            let blocks = &self.below[shape.first..shape.end];
-            let column = blocks[blocks.partition_point(|block| block.position < to)].column;
-            add_product(&mut self.panels[shape.begin + column..], shape.width, (left, n_a), (right, n_b));
+            let (begin, stride) = self.find(at, to);
+            add_product(&mut self.panels[begin..], stride, (left, n_a), (right, n_b));
         }
     }
 

@@ -6,19 +6,20 @@ use manyworlds_collide::organise::Island;
 
 use super::{Outcome, Precision, SolveSettings, SolveStatus};
 use crate::problem::ContactProblem;
-use crate::residual::island_residual;
+use crate::residual::{island_residual, island_scaled_residual};
 
-/// Whether an island is solved at these impulses, and its residual, N s; `scratch` is `[n_v]`.
+/// Whether an island is solved at these impulses, and its residual, N s; `v`, `[n_v]`, gets the velocity that they give.
 pub(super) fn measure(
     problem: &ContactProblem,
     island: &Island,
     settings: &SolveSettings,
     lambda: &[f64],
-    scratch: &mut [f64],
+    v: &mut [f64],
 ) -> (bool, f64) {
-    let (residual, scaled) = island_residual(problem, island, lambda, scratch);
-    let single = settings.precision == Precision::F32;
-    (residual <= settings.tolerance || (single && scaled <= settings.tolerance), residual)
+    let residual = island_residual(problem, island, lambda, v);
+    let by_scale = || residual.is_finite() && island_scaled_residual(problem, island, lambda, v) <= settings.tolerance;
+    let solved = residual <= settings.tolerance || settings.precision == Precision::F32 && by_scale();
+    (solved, residual)
 }
 
 /// Copies the impulses of one island, `[n_rows]` of the problem.

@@ -8,6 +8,7 @@ pub mod convex;
 mod dantzig;
 mod iterate;
 mod law;
+mod limbs;
 mod newton;
 pub mod newton_cr;
 pub mod pgs;

@@ -1,9 +1,9 @@
-//! Sparse matrices of dense blocks, one row and column of blocks per subsystem, and their factorization `L D U` without
-//! pivoting between blocks.
+//! Sparse matrices of dense blocks, one row and column of blocks per limb ([`super::limbs`]), and their factorization `L D U`
+//! without pivoting between blocks.
 //!
-//! The pattern is symmetric, the values need not be; those that are have [`super::cholesky`]. Blocks are eliminated in the order of least degree, found together
-//! with the fill (Tinney & Walker 1967): a chain fills nothing, and a single subsystem is a dense matrix. Within a block
-//! rows are pivoted, so that only a singular block breaks down.
+//! The pattern is symmetric, the values need not be; those that are have [`super::cholesky`]. Blocks are eliminated in the order of
+//! least degree, found together with the fill (Tinney & Walker 1967): a chain fills nothing, and a single limb is a dense matrix.
+//! Within a block rows are pivoted, so that only a singular block breaks down.
 
 use manyworlds_shaders::Scalar;
 
@@ -129,6 +129,23 @@ impl<T: Scalar> BlockMatrix<T> {
     pub(super) fn diagonal_mut(&mut self, block: usize) -> &mut [T] {
         let n = self.sizes[block];
         &mut self.diagonal[self.squares[block]..][..n * n]
+    }
+
+    /// Sets the block off the diagonal at row `a`, column `b`, row-major, and its mirror image.
+    pub(super) fn set_mirrored(&mut self, a: usize, b: usize, block: &[T]) {
+        let (at, to) = (self.place[a], self.place[b]);
+        if to < at {
+            let begin = self.find(at, to);
+            for values in [&mut self.lower, &mut self.upper] {
+                values[begin..][..block.len()].copy_from_slice(block);
+            }
+        } else {
+            let (begin, n_a, n_b) = (self.find(to, at), self.sizes[a], self.sizes[b]);
+            for (i, &x) in block.iter().enumerate() {
+                let mirrored = begin + i % n_b * n_a + i / n_b;
+                (self.lower[mirrored], self.upper[mirrored]) = (x, x);
+            }
+        }
     }
 
     /// Adds `left^T w right` to the block at row `a`, column `b`; `left` and `right` are `[rows, n]`, row-major.

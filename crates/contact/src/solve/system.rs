@@ -8,6 +8,7 @@ use manyworlds_shaders::contact::island::UNBOUNDED;
 
 use super::cholesky::Cholesky;
 use super::law::Cap;
+use super::limbs::cut;
 use super::sparse::BlockMatrix;
 use crate::dense::dot;
 use crate::problem::{Compliance, ContactProblem, Law};
@@ -23,8 +24,8 @@ const TINY: f64 = 1e-30;
 /// Degrees of freedom of a free body: most sides of a pile are of such.
 const FREE: usize = 6;
 
-/// A subsystem of the island.
-struct Body {
+/// A limb of a subsystem of the island: all of it, or what [`cut`] makes of it.
+struct Limb {
     /// First entry in the problem's velocity.
     begin: usize,
     /// First entry in the island's.
@@ -35,15 +36,34 @@ struct Body {
     block: usize,
 }
 
-/// What a constraint sees of one subsystem.
+/// A block of A between two limbs of a subsystem.
+struct Between {
+    /// The limbs of its rows and of its columns; the rows' is the later one.
+    row: usize,
+    column: usize,
+    /// Where it begins, `[n_row, n_column]`.
+    block: usize,
+}
+
+/// What a constraint sees of one limb.
 #[derive(Clone, Copy)]
 struct Side {
-    /// Which of the island's subsystems.
-    body: usize,
+    /// Which of the island's limbs.
+    limb: usize,
     /// First entry of that in the island's velocity, and how many there are.
     first: usize,
     n: usize,
-    /// Where `J` and `Y^T = (A^-1 J^T)^T` begin, `[rows, n]`.
+    /// Where `J` begins, `[rows, n]`.
+    at: usize,
+}
+
+/// What an impulse of a constraint does to one subsystem.
+#[derive(Clone, Copy)]
+struct Response {
+    /// First entry of that in the island's velocity, and how many there are.
+    first: usize,
+    n: usize,
+    /// Where `Y^T = (A^-1 J^T)^T` begins, `[rows, n]`.
     at: usize,
 }
 
@@ -59,8 +79,9 @@ pub(super) struct Constraint<T> {
     pub(super) cap: Cap<T>,
     /// First entry in the problem's impulses.
     row: usize,
-    /// Which sides are its.
+    /// Which sides are its, and which responses where there are any.
     sides: Range<usize>,
+    responses: Range<usize>,
     /// Inverse mean of the diagonal of `G_ii`: its effective mass, kg; zero where it moves nothing.
     pub(super) mass: T,
     /// `G_ii`: 00 01 02 11 12 22; one row: the first.
@@ -69,7 +90,10 @@ pub(super) struct Constraint<T> {
 
 /// An island: `A v = b + J^T lambda`.
 pub(super) struct System<T> {
-    bodies: Vec<Body>,
+    limbs: Vec<Limb>,
+    between: Vec<Between>,
+    /// By member of the island: the first of its limbs, and behind the last member's the number of all.
+    members: Vec<usize>,
     /// Blocks of A.
     a: Vec<T>,
     /// `[n_v]`
@@ -79,7 +103,8 @@ pub(super) struct System<T> {
     pub(super) constraints: Vec<Constraint<T>>,
     sides: Vec<Side>,
     jacobian: Vec<T>,
-    /// Empty where nobody asks for it.
+    /// Empty where nobody asks for them.
+    responses: Vec<Response>,
     response: Vec<T>,
 }
 
@@ -91,9 +116,20 @@ pub(super) fn cast<T: Scalar>(x: f64) -> T {
 impl<T> Default for System<T> {
     /// Nothing.
     fn default() -> Self {
-        let (sides, constraints) = (Vec::new(), Vec::new());
         let [a, b, inverse_diagonal, jacobian, response] = [const { Vec::new() }; 5];
-        Self { bodies: Vec::new(), a, b, inverse_diagonal, constraints, sides, jacobian, response }
+        Self {
+            limbs: Vec::new(),
+            between: Vec::new(),
+            members: Vec::new(),
+            a,
+            b,
+            inverse_diagonal,
+            constraints: Vec::new(),
+            sides: Vec::new(),
+            jacobian,
+            responses: Vec::new(),
+            response,
+        }
     }
 }
 
@@ -101,12 +137,18 @@ impl<T: Scalar> System<T> {
     /// With responses, which [`Self::push`] asks for.
     pub(super) fn new(problem: &ContactProblem, island: &Island) -> Self {
         let mut own = Self::without_responses(problem, island);
-        for &i in problem.plan.constraints_of(island) {
-            let c = &problem.constraints[i as usize];
-            for s in &problem.sides[c.sides.clone()] {
-                let n = c.law.rows() * problem.subsystems[s.subsystem].count;
-                own.response.extend(problem.response[s.offset..s.offset + n].iter().map(|&x| cast::<T>(x)));
+        let Self { limbs, members, constraints, responses, response, .. } = &mut own;
+        let of_island = problem.plan.members_of(island);
+        for (c, &i) in constraints.iter_mut().zip(problem.plan.constraints_of(island)) {
+            let of = &problem.constraints[i as usize];
+            let begin = responses.len();
+            for s in &problem.sides[of.sides.clone()] {
+                let n = problem.subsystems[s.subsystem].count;
+                let first = limbs[members[member(of_island, s.subsystem)]].first;
+                responses.push(Response { first, n, at: response.len() });
+                response.extend(problem.response[s.offset..][..of.law.rows() * n].iter().map(|&x| cast::<T>(x)));
             }
+            c.responses = begin..responses.len();
         }
         own
     }
@@ -136,8 +178,9 @@ impl<T: Scalar> System<T> {
                 let mass = if cast::<T>(TINY) < g { T::lit(1.0) / g } else { T::lit(0.0) };
                 let (mut e, mut delassus) = ([T::lit(0.0); 3], [T::lit(0.0); 6]);
                 (e[0], delassus[0]) = (c.e[r], g);
-                let (row, sides) = (c.row + r, begin..own.sides.len());
-                own.constraints.push(Constraint { law, e, mass, delassus, row, sides, cap: c.cap, compliance: None });
+                let (row, sides, responses) = (c.row + r, begin..own.sides.len(), 0..0);
+                let (cap, compliance) = (c.cap, None);
+                own.constraints.push(Constraint { law, e, mass, delassus, row, sides, responses, cap, compliance });
             }
         }
         own
@@ -145,42 +188,67 @@ impl<T: Scalar> System<T> {
 
     /// As [`Self::without_responses`] in the memory of another.
     pub(super) fn refill(&mut self, problem: &ContactProblem, island: &Island) {
-        let plan = &problem.plan;
-        let members = plan.members_of(island);
-        let Self { bodies, a, b, inverse_diagonal, constraints, sides, jacobian, response } = self;
+        let Self { limbs, between, members, a, b, inverse_diagonal, constraints, sides, jacobian, responses, response } =
+            self;
         [&mut *a, &mut *b, &mut *inverse_diagonal, &mut *jacobian, response].into_iter().for_each(Vec::clear);
-        bodies.clear();
+        limbs.clear();
+        between.clear();
+        members.clear();
         constraints.clear();
         sides.clear();
-        bodies.extend(members.iter().map(|&s| {
+        responses.clear();
+        let of_island = problem.plan.members_of(island);
+        for &s in of_island {
             let s = &problem.subsystems[s as usize];
-            let (first, block) = (b.len(), a.len());
-            b.extend(problem.b[s.begin..s.begin + s.count].iter().map(|&x| cast::<T>(x)));
-            a.extend(problem.block(s).iter().map(|&x| cast::<T>(x)));
-            let diagonal = a[block..].iter().step_by(s.count + 1);
-            inverse_diagonal.extend(diagonal.map(|&a| T::lit(1.0) / a));
-            Body { begin: s.begin, first, n: s.count, block }
-        }));
-        let ids = plan.constraints_of(island);
+            let before = limbs.len();
+            members.push(before);
+            let matrix = problem.block(s);
+            for own in cut(problem, s) {
+                let (first, block) = (b.len(), a.len());
+                b.extend(problem.b[s.begin..][own.clone()].iter().map(|&x| cast::<T>(x)));
+                add_block(a, matrix, s.count, own.clone(), own.clone());
+                inverse_diagonal.extend(a[block..].iter().step_by(own.len() + 1).map(|&a| T::lit(1.0) / a));
+                let row = limbs.len();
+                for (column, limb) in limbs.iter().enumerate().skip(before) {
+                    let columns = limb.begin - s.begin..limb.begin - s.begin + limb.n;
+                    let block = a.len();
+                    if add_block(a, matrix, s.count, own.clone(), columns) {
+                        between.push(Between { row, column, block });
+                    } else {
+                        a.truncate(block);
+                    }
+                }
+                limbs.push(Limb { begin: s.begin + own.start, first, n: own.len(), block });
+            }
+        }
+        members.push(limbs.len());
+        let ids = problem.plan.constraints_of(island);
         sides.reserve(2 * ids.len());
         jacobian.reserve(6 * FREE * ids.len());
         constraints.extend(ids.iter().map(|&i| {
             let c = &problem.constraints[i as usize];
             let begin = sides.len();
             for s in &problem.sides[c.sides.clone()] {
-                // Members are ascending.
-                let body = members.partition_point(|&m| (m as usize) < s.subsystem);
-                let Body { first, n, .. } = bodies[body];
-                sides.push(Side { body, first, n, at: jacobian.len() });
-                jacobian.extend(problem.jacobian[s.offset..s.offset + c.law.rows() * n].iter().map(|&x| cast::<T>(x)));
+                let member = member(of_island, s.subsystem);
+                let s = (&problem.subsystems[s.subsystem], &problem.jacobian[s.offset..]);
+                let own = members[member]..members[member + 1];
+                let is_whole = own.len() == 1;
+                for (limb, &Limb { begin, first, n, .. }) in own.clone().zip(&limbs[own]) {
+                    let (at, columns) = (jacobian.len(), begin - s.0.begin..begin - s.0.begin + n);
+                    let rows = s.1.chunks(s.0.count).take(c.law.rows()).map(|row| &row[columns.clone()]);
+                    if is_whole || rows.clone().flatten().any(|&j| j != 0.0) {
+                        jacobian.extend(rows.flatten().map(|&x| cast::<T>(x)));
+                        sides.push(Side { limb, first, n, at });
+                    }
+                }
             }
             let g = &c.delassus;
             let mean = if c.law.rows() == 3 { (g[0] + g[3] + g[5]) / 3.0 } else { g[0] };
             let mass = if mean > TINY { 1.0 / mean } else { 0.0 };
             let (e, delassus) = (c.e.map(cast), c.delassus.map(cast));
-            let sides = begin..sides.len();
+            let (sides, responses) = (begin..sides.len(), 0..0);
             let (mass, cap) = (cast(mass), Cap::new(c));
-            Constraint { law: c.law, e, compliance: c.compliance, cap, row: c.row, sides, mass, delassus }
+            Constraint { law: c.law, e, compliance: c.compliance, cap, row: c.row, sides, responses, mass, delassus }
         }));
     }
 
@@ -200,12 +268,12 @@ impl<T: Scalar> System<T> {
     /// The same into `out`.
     pub(super) fn read_velocity(&self, v: &[f64], out: &mut Vec<T>) {
         out.clear();
-        out.extend(self.bodies.iter().flat_map(|s| &v[s.begin..s.begin + s.n]).map(|&x| cast::<T>(x)));
+        out.extend(self.limbs.iter().flat_map(|s| &v[s.begin..s.begin + s.n]).map(|&x| cast::<T>(x)));
     }
 
     /// Writes the island's velocity where the problem has it.
     pub(super) fn write_velocity(&self, own: &[T], v: &mut [f64]) {
-        for s in &self.bodies {
+        for s in &self.limbs {
             let own = &own[s.first..s.first + s.n];
             v[s.begin..s.begin + s.n].iter_mut().zip(own).for_each(|(v, x)| *v = x.to_f64());
         }
@@ -259,7 +327,7 @@ impl<T: Scalar> System<T> {
 
     /// `v += A^-1 J_i^T lambda_i` of one constraint.
     pub(super) fn push(&self, c: &Constraint<T>, lambda: &Rows<T>, v: &mut [T]) {
-        for s in &self.sides[c.sides.clone()] {
+        for s in &self.responses[c.responses.clone()] {
             let response = &self.response[s.at..s.at + c.law.rows() * s.n];
             for (&x, row) in lambda.iter().zip(response.chunks_exact(s.n)) {
                 v[s.first..s.first + s.n].iter_mut().zip(row).for_each(|(v, &y)| *v = y.mul_add(x, *v));
@@ -269,7 +337,7 @@ impl<T: Scalar> System<T> {
 
     /// `A v` into `out`, `[n_v]`.
     pub(super) fn momentum(&self, v: &[T], out: &mut [T]) {
-        for s in &self.bodies {
+        for s in &self.limbs {
             let (own, out) = (&v[s.first..s.first + s.n], &mut out[s.first..s.first + s.n]);
             let a = &self.a[s.block..s.block + s.n * s.n];
             if let ((a, []), Some(own), ([out], [])) = (a.as_chunks(), own.first_chunk(), out.as_chunks_mut())
@@ -280,6 +348,21 @@ impl<T: Scalar> System<T> {
             }
             out.iter_mut().zip(a.chunks_exact(s.n)).for_each(|(out, row)| *out = dot(row, own));
         }
+        for (block, row, column) in self.between() {
+            for (i, a) in block.chunks_exact(column.n).enumerate() {
+                out[row.first + i] += dot(a, &v[column.first..][..column.n]);
+                let x = v[row.first + i];
+                out[column.first..].iter_mut().zip(a).for_each(|(out, &a)| *out = a.mul_add(x, *out));
+            }
+        }
+    }
+
+    /// Blocks of A between limbs, with those of their rows and of their columns.
+    fn between(&self) -> impl Iterator<Item = (&[T], &Limb, &Limb)> {
+        self.between.iter().map(|b| {
+            let (row, column) = (&self.limbs[b.row], &self.limbs[b.column]);
+            (&self.a[b.block..][..row.n * column.n], row, column)
+        })
     }
 
     /// `out += J^T lambda`.
@@ -321,12 +404,13 @@ impl<T: Scalar> System<T> {
 
     /// Sizes of the blocks of `A + J^T W J`, and which of them there are off the diagonal.
     fn pattern(&self) -> (Vec<usize>, Vec<(usize, usize)>) {
-        let sizes: Vec<usize> = self.bodies.iter().map(|s| s.n).collect();
-        let mut pairs = Vec::with_capacity(self.constraints.len());
+        let sizes: Vec<usize> = self.limbs.iter().map(|s| s.n).collect();
+        let mut pairs: Vec<(usize, usize)> = self.between.iter().map(|b| (b.column, b.row)).collect();
+        pairs.reserve(self.constraints.len());
         for c in &self.constraints {
             let sides = &self.sides[c.sides.clone()];
             for (i, a) in sides.iter().enumerate() {
-                pairs.extend(sides[i + 1..].iter().map(|b| (a.body, b.body)));
+                pairs.extend(sides[i + 1..].iter().map(|b| (a.limb, b.limb)));
             }
         }
         pairs.sort_unstable();
@@ -349,8 +433,11 @@ impl<T: Scalar> System<T> {
     /// `A + J^T W J`, W one block a constraint.
     pub(super) fn assemble(&self, w: &[Block<T>], matrix: &mut BlockMatrix<T>) {
         matrix.clear();
-        for (i, s) in self.bodies.iter().enumerate() {
+        for (i, s) in self.limbs.iter().enumerate() {
             matrix.diagonal_mut(i).copy_from_slice(&self.a[s.block..s.block + s.n * s.n]);
+        }
+        for (b, (block, ..)) in self.between.iter().zip(self.between()) {
+            matrix.set_mirrored(b.row, b.column, block);
         }
         for (c, w) in self.constraints.iter().zip(w) {
             if w.iter().flatten().all(|&x| x == T::lit(0.0)) {
@@ -358,7 +445,7 @@ impl<T: Scalar> System<T> {
             }
             for (a, left) in self.sides_of(c) {
                 for (b, right) in self.sides_of(c) {
-                    matrix.add((a.body, left), w, (b.body, right));
+                    matrix.add((a.limb, left), w, (b.limb, right));
                 }
             }
         }
@@ -367,8 +454,11 @@ impl<T: Scalar> System<T> {
     /// The same where every W is symmetric and positive semidefinite.
     pub(super) fn assemble_symmetric(&self, w: &[Block<T>], matrix: &mut Cholesky<T>) {
         matrix.clear();
-        for (i, s) in self.bodies.iter().enumerate() {
+        for (i, s) in self.limbs.iter().enumerate() {
             matrix.diagonal_mut(i).copy_from_slice(&self.a[s.block..s.block + s.n * s.n]);
+        }
+        for (b, (block, ..)) in self.between.iter().zip(self.between()) {
+            matrix.set_mirrored(b.row, b.column, block);
         }
         let mut weighted = Vec::new();
         for (c, w) in self.constraints.iter().zip(w) {
@@ -378,11 +468,27 @@ impl<T: Scalar> System<T> {
             for (b, right) in self.sides_of(c) {
                 weigh(w, right, b.n, &mut weighted);
                 for (a, left) in self.sides_of(c) {
-                    matrix.add((a.body, left), (b.body, &weighted));
+                    matrix.add((a.limb, left), (b.limb, &weighted));
                 }
             }
         }
     }
+}
+
+/// Which member of an island a subsystem is: members are ascending.
+fn member(members: &[u32], subsystem: usize) -> usize {
+    members.partition_point(|&m| (m as usize) < subsystem)
+}
+
+/// Adds a block of a matrix of `n` columns to a list: whether it has an entry that is not zero.
+fn add_block<T: Scalar>(list: &mut Vec<T>, a: &[f64], n: usize, rows: Range<usize>, columns: Range<usize>) -> bool {
+    let own = rows.flat_map(|row| &a[row * n..][columns.clone()]);
+    let mut any = false;
+    list.extend(own.map(|&x| {
+        any |= x != 0.0;
+        cast::<T>(x)
+    }));
+    any
 }
 
 /// A contact's `J` of a free body, row by row.

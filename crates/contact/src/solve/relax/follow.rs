@@ -17,6 +17,8 @@ use super::refute::is_refuted;
 use super::{Attempt, Found, HOPELESS, MOST, Relaxation, SWEEPS};
 use crate::problem::{Constraint, ContactProblem};
 
+/// Newton steps, in the order in which they are tried.
+const NEWTON: [Trust; 3] = [Trust::HASTY, Trust::PATIENT, Trust::QUICK];
 /// Share of what a request that gave way misses that counts as a solution.
 const SEEN: f64 = 0.1;
 
@@ -52,9 +54,13 @@ impl Attempt<'_> {
     /// The relaxed answer by Newton steps from the warm start, if there is no other; or the exact one, if this is it.
     fn follow(&mut self, island: &Island) -> Option<Found> {
         self.cap(island, 1.0);
-        let found = match newton(self.problem, island, self.settings, &self.problem.warm_start) {
-            Some(found) => found,
-            None => Some(self.search(island, MOST)).filter(|found| found.solved)?,
+        let warm = &self.problem.warm_start;
+        let mut search = Search::new(self.problem, island, self.settings, warm, MOST, Watch::Nothing);
+        let solved = search.solves() || NEWTON.into_iter().any(|trust| search.polish::<f64>(warm, trust));
+        let found = if solved {
+            Found { solved, lambda: search.best, iterations: search.iterations }
+        } else {
+            Some(self.search(island, MOST)).filter(|found| found.solved)?
         };
         let before = self.list.len();
         self.note(island, &found.lambda);
@@ -86,13 +92,18 @@ impl Attempt<'_> {
         let settings = SolveSettings { tolerance, ..*self.settings };
         self.cap(island, share);
         let beyond: Vec<f64> = lambda.iter().map(|x| share * x).collect();
-        let found = newton(self.problem, island, &settings, &beyond).or_else(|| {
-            let mut search = Search::new(self.problem, island, &settings, lambda, MOST, Watch::Nothing);
-            let solved = search.sweep(SWEEPS) || search.run::<f64>().is_some();
-            solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
-        })?;
+        let mut search = Search::new(self.problem, island, &settings, lambda, MOST, Watch::Nothing);
+        let solved = search.solves()
+            || search.sweep(1)
+            || NEWTON.into_iter().any(|trust| search.polish::<f64>(&beyond, trust))
+            || search.sweep(SWEEPS)
+            || search.run::<f64>().is_some();
+        if !solved {
+            return None;
+        }
+        let found = search.best;
         let before = self.list.len();
-        self.note(island, &found.lambda);
+        self.note(island, &found);
         let still = before < self.list.len();
         self.list.truncate(before);
         Some(still)
@@ -102,12 +113,4 @@ impl Attempt<'_> {
 /// Work of the requests of a constraint at its cap, J.
 fn work_at_cap(c: &Constraint) -> f64 {
     c.law.requests().map(|r| c.law.request(c.e[r]).abs()).filter(|&a| a != 0.0).map(|a| c.cap * a).sum()
-}
-
-/// Newton steps from these impulses; None: they are not enough.
-fn newton(problem: &ContactProblem, island: &Island, settings: &SolveSettings, lambda: &[f64]) -> Option<Found> {
-    let mut search = Search::new(problem, island, settings, lambda, MOST, Watch::Nothing);
-    let solved =
-        search.solves() || search.polish::<f64>(lambda, Trust::QUICK) || search.polish::<f64>(lambda, Trust::PATIENT);
-    solved.then_some(Found { solved, lambda: search.best, iterations: search.iterations })
 }
