@@ -346,17 +346,30 @@ impl<'a> Islands<'a> {
     }
 }
 
-/// `y += J x` for three rows of one side.
+/// Sums of a row side by side: one alone would wait for each of its terms.
+const SUMS: usize = 4;
+/// Rows so short, as those of free bodies, are summed in order.
+const SHORT: usize = 6;
+
+/// `y += J x` for the rows of one side.
 #[inline(always)]
-fn add_rows<T: Scalar>(y: &mut [T; 3], j: &[T], x: &[T]) {
+pub(super) fn add_rows<T: Scalar, const R: usize>(y: &mut [T; R], j: &[T], x: &[T]) {
     let n = x.len();
-    for r in 0..3 {
-        let row = &j[r * n..(r + 1) * n];
-        let mut sum = y[r];
-        for k in 0..n {
+    let rows: [&[T]; R] = std::array::from_fn(|r| &j[r * n..(r + 1) * n]);
+    let mut sums = [[T::lit(0.0); SUMS]; R];
+    let whole = if n <= SHORT { 0 } else { n - n % SUMS };
+    for k in (0..whole).step_by(SUMS) {
+        let x: &[T; SUMS] = x[k..k + SUMS].try_into().expect("as many");
+        for (sums, row) in sums.iter_mut().zip(rows) {
+            (0..SUMS).for_each(|i| sums[i] = row[k..k + SUMS][i].mul_add(x[i], sums[i]));
+        }
+    }
+    for (y, (sums, row)) in y.iter_mut().zip(sums.iter().zip(rows)) {
+        let mut sum = if whole == 0 { *y } else { *y + ((sums[0] + sums[2]) + (sums[1] + sums[3])) };
+        for k in whole..n {
             sum = row[k].mul_add(x[k], sum);
         }
-        y[r] = sum;
+        *y = sum;
     }
 }
 
@@ -392,6 +405,10 @@ pub fn block_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], e: [T; 3], v: &[T
 /// `v += Y d` of a block.
 #[inline(always)]
 pub fn block_apply<T: Scalar>(sides: &[SideRecord], jac: &[T], d: [T; 3], v: &mut [T]) {
+    // Most of what does not act now did not before.
+    if d == [T::lit(0.0); 3] {
+        return;
+    }
     for side in sides {
         let (at, n) = (side.jac as usize, side.count as usize);
         let y = &jac[at + 3 * n..at + 6 * n];
@@ -406,26 +423,33 @@ pub fn block_apply<T: Scalar>(sides: &[SideRecord], jac: &[T], d: [T; 3], v: &mu
 /// `J v` of a row.
 #[inline(always)]
 pub fn row_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
-    let mut sigma = T::lit(0.0);
+    let mut sigma = [T::lit(0.0)];
     for side in sides {
-        let (at, n, x) = (side.jac as usize, side.count as usize, side.velocity as usize);
-        for k in 0..n {
-            sigma = jac[at + k].mul_add(v[x + k], sigma);
-        }
+        let (at, n) = (side.jac as usize, side.count as usize);
+        add_rows(&mut sigma, &jac[at..at + n], &v[side.velocity as usize..][..n]);
     }
-    sigma
+    sigma[0]
 }
 
 /// `v += Y d` of a row.
 #[inline(always)]
 pub fn row_apply<T: Scalar>(sides: &[SideRecord], jac: &[T], d: T, v: &mut [T]) {
-    for side in sides {
-        let (n, x) = (side.count as usize, side.velocity as usize);
-        let at = side.jac as usize + n;
-        for k in 0..n {
-            v[x + k] = jac[at + k].mul_add(d, v[x + k]);
-        }
+    if d == T::lit(0.0) {
+        return;
     }
+    for side in sides {
+        let n = side.count as usize;
+        let y = &jac[side.jac as usize + n..][..n];
+        let v = &mut v[side.velocity as usize..][..n];
+        v.iter_mut().zip(y).for_each(|(v, &y)| *v = y.mul_add(d, *v));
+    }
+}
+
+/// Whether a row cannot act in this step, and carries nothing.
+#[inline(always)]
+pub(super) fn row_is_idle<T: Scalar>(c: &[T], lambda: T) -> bool {
+    let zero = T::lit(0.0);
+    c[con::ROW_LOWER] == zero && c[con::ROW_UPPER] == zero && lambda == zero
 }
 
 /// Clamp to a row's bounds.
@@ -520,6 +544,8 @@ pub fn measure<T: Scalar>(
         let lambda = [impulse[3 * i], impulse[3 * i + 1], impulse[3 * i + 2]];
         let sigma = if record.kind == kind::BLOCK {
             block_sigma(sides, jac, [c[0], c[1], c[2]], v)
+        } else if row_is_idle(c, lambda[0]) {
+            continue;
         } else {
             [row_sigma(sides, jac, v), T::lit(0.0), T::lit(0.0)]
         };

@@ -33,7 +33,7 @@ pub fn directions<T: Scalar>(c: &[T]) -> [Vec3<T>; 3] {
     [t1, t2, n]
 }
 
-/// One side: `jac` is `[2][3][n_v]`, J then Y. `pose`, `motion` and `factor` are the tile of its lane.
+/// One side: `jac` is `[2][3][n_v]`, J then Y. `pose`, `motion` and `factor` are the tile of its lane; `y` is scratch memory.
 pub fn side<T: Scalar>(
     tree: &Tree,
     item: &SideItem,
@@ -42,6 +42,7 @@ pub fn side<T: Scalar>(
     factor: &[T::Pack],
     c: &[T],
     jac: &mut [T],
+    y: &mut Vec<[T; 4]>,
 ) {
     let (lane, n) = (item.lane as usize % LANES, tree.dofs.len());
     // Number by number: a pack is wide.
@@ -79,45 +80,45 @@ pub fn side<T: Scalar>(
         }
         return;
     }
-    let (j, y) = jac.split_at_mut(3 * n);
+    // By degree of freedom, the three rows side by side in a register.
+    y.clear();
     for (i, dof) in tree.dofs.iter().enumerate() {
-        let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * LANES + lane]);
-        let u = if item.angular != 0 { load3(&s, 0) } else { point_motion(&s, 0, offset) };
         let weight = weight(dof);
-        let x = axes.map(|axis| weight * dot(axis, u));
-        for r in 0..3 {
-            j[r * n + i] = x[r];
-            y[r * n + i] = x[r];
+        let mut own = [T::lit(0.0); 4];
+        // Most of a large tree is not between the root and the body.
+        if weight != T::lit(0.0) {
+            let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * LANES + lane]);
+            let u = if item.angular != 0 { load3(&s, 0) } else { point_motion(&s, 0, offset) };
+            (0..3).for_each(|r| own[r] = weight * dot(axes[r], u));
         }
+        (0..3).for_each(|r| jac[r * n + i] = own[r]);
+        y.push(own);
     }
-    // The three rows at once through the factor: see `dynamics::tree::solve`.
+    // Through the factor: see `dynamics::tree::solve`.
     for i in (0..n).rev() {
-        let dof = &tree.dofs[i];
-        let x = [y[i], y[n + i], y[2 * n + i]];
+        let (dof, x) = (&tree.dofs[i], y[i]);
+        if x == [T::lit(0.0); 4] {
+            continue;
+        }
         let mut above = dof.parent as usize;
         for k in 1..dof.chain as usize {
             let l = -factor[(dof.m_begin as usize + k) * LANES + lane];
-            for r in 0..3 {
-                y[r * n + above] = l.mul_add(x[r], y[r * n + above]);
-            }
+            (0..4).for_each(|r| y[above][r] = l.mul_add(x[r], y[above][r]));
             above = tree.dofs[above].parent as usize;
         }
     }
     for i in 0..n {
         let dof = &tree.dofs[i];
         let d = factor[dof.m_begin as usize * LANES + lane];
-        let mut x = [y[i] * d, y[n + i] * d, y[2 * n + i] * d];
+        let mut x = y[i].map(|y| y * d);
         let mut above = dof.parent as usize;
         for k in 1..dof.chain as usize {
             let l = -factor[(dof.m_begin as usize + k) * LANES + lane];
-            for r in 0..3 {
-                x[r] = l.mul_add(y[r * n + above], x[r]);
-            }
+            (0..4).for_each(|r| x[r] = l.mul_add(y[above][r], x[r]));
             above = tree.dofs[above].parent as usize;
         }
-        for r in 0..3 {
-            y[r * n + i] = x[r];
-        }
+        y[i] = x;
+        (0..3).for_each(|r| jac[(3 + r) * n + i] = x[r]);
     }
 }
 
@@ -173,13 +174,14 @@ pub fn island_assemble<T: Scalar>(
     let tree = Tree::new(&dims.tree, topology);
     let (n_v, n_m) = (dims.tree.n_v as usize, dims.tree.n_m as usize);
     let (n_pose, n_motion) = (POSE * dims.tree.n_body as usize, SPATIAL * n_v);
+    let mut y = Vec::with_capacity(n_v);
     for item in items::<SideItem>(index, dims.items_at, dims.n_items) {
         let tile = item.lane as usize / LANES;
         let c = &contacts[contact::SIZE * item.constraint as usize..][..contact::SIZE];
         let pose = &pose[tile * n_pose..][..n_pose];
         let motion = &motion[tile * n_motion..][..n_motion];
         let out = &mut jac[item.jac as usize..][..6 * n_v];
-        side(&tree, item, pose, motion, &factor[tile * n_m..][..n_m], c, out);
+        side(&tree, item, pose, motion, &factor[tile * n_m..][..n_m], c, out, &mut y);
     }
 }
 

@@ -182,9 +182,10 @@ impl<T: Scalar> Problem<'_, T> {
     fn gather_delassus(&self, dense: &mut Dense<T>) {
         let (shape, n) = (dense.shape, dense.shape.groups() * LANES);
         let g = real_mut(dense.delassus);
+        let moves = |i: usize| self.is_block(i) || T::lit(0.0) < self.con(i)[con::ROW_DELASSUS];
         for i in self.range() {
             let (rows, n_rows) = self.rows(shape, i);
-            for k in i..self.record.constraint_end as usize {
+            for k in (i..self.record.constraint_end as usize).filter(|&k| moves(i) && moves(k)) {
                 let (columns, n_columns) = self.rows(shape, k);
                 for (a, b) in shared(self.sides(i), self.sides(k)) {
                     let count = a.count as usize;
@@ -192,7 +193,9 @@ impl<T: Scalar> Problem<'_, T> {
                         let j = &self.jac[a.jac as usize + r * count..][..count];
                         for c in 0..n_columns {
                             let y = &self.jac[b.jac as usize + (n_columns + c) * count..][..count];
-                            let x = j.iter().zip(y).fold(T::lit(0.0), |sum, (&j, &y)| j.mul_add(y, sum));
+                            let mut x = [T::lit(0.0)];
+                            island::add_rows(&mut x, j, y);
+                            let [x] = x;
                             g[rows[r] * n + columns[c]] += x;
                             if k > i {
                                 g[columns[c] * n + rows[r]] += x;

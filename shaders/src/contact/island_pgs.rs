@@ -75,6 +75,8 @@ fn sweep<T: Scalar>(
             own.copy_from_slice(&next);
             let length = d[0].mul_add(d[0], d[1].mul_add(d[1], d[2] * d[2])).sqrt();
             length * (g[0] + g[3] + g[5]) * T::lit(1.0 / 3.0)
+        } else if island::row_is_idle(c, own[0]) {
+            continue;
         } else {
             let lambda = own[0];
             let sigma = island::row_sigma(sides, jac, v);

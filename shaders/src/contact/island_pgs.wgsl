@@ -34,6 +34,9 @@ fn visit(i: u32, region: u32) -> Residuals {
         let trace = block.g[0] + block.g[3] + block.g[5];
         return Residuals(fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)), length * trace / real(3.0));
     }
+    if row_is_idle(c, lambda.x) {
+        return Residuals(real(0.0), real(0.0));
+    }
     let sigma = row_sigma(record, region);
     let r = row_residual(c, real(1.0), lambda.x, sigma);
     let next = row_solve(c, lambda.x, sigma);

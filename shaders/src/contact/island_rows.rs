@@ -27,10 +27,12 @@ pub fn island_rows<T: Scalar>(dims: &SetDims, index: &[u32], rows: &[T::Pack], j
         out[con::ROW_DELASSUS] = get(row::BLOCK);
         out[con::ROW_WARM] = get(row::IMPULSE);
         let (j, y) = jac[item.jac as usize..][..2 * n_v].split_at_mut(n_v);
-        for i in 0..n_v {
-            j[i] = T::lit(0.0);
-            y[i] = if acts { get(head + i) } else { T::lit(0.0) };
+        j.fill(T::lit(0.0));
+        if !acts {
+            y.fill(T::lit(0.0));
+            continue;
         }
+        (0..n_v).for_each(|i| y[i] = get(head + i));
         for k in 0..dims.row_width as usize {
             j[row_dof(from, k)] += row_coefficient(from, k).lane(lane);
         }

@@ -28,6 +28,10 @@ fn block_sigma(c: ConstraintRecord, e: vec3<real>, region: u32) -> vec3<real> {
 
 // `v += Y d` of a block.
 fn block_apply(c: ConstraintRecord, d: vec3<real>, region: u32) {
+    // Most of what does not act now did not before.
+    if d.x == real(0.0) && d.y == real(0.0) && d.z == real(0.0) {
+        return;
+    }
     for (var s = c.side_begin; s < c.side_end; s++) {
         let side = side_record(s);
         for (var k = 0u; k < side.count; k++) {
@@ -55,6 +59,9 @@ fn row_sigma(c: ConstraintRecord, region: u32) -> real {
 
 // `v += Y d` of a row.
 fn row_apply(c: ConstraintRecord, d: real, region: u32) {
+    if d == real(0.0) {
+        return;
+    }
     for (var s = c.side_begin; s < c.side_end; s++) {
         let side = side_record(s);
         for (var k = 0u; k < side.count; k++) {
@@ -62,6 +69,11 @@ fn row_apply(c: ConstraintRecord, d: real, region: u32) {
             velocity[to] = fma(island_jac[side.jac + side.count + k], d, velocity[to]);
         }
     }
+}
+
+// Whether a row cannot act in this step, and carries nothing.
+fn row_is_idle(c: u32, lambda: real) -> bool {
+    return island_con[c + CON_ROW_LOWER] == real(0.0) && island_con[c + CON_ROW_UPPER] == real(0.0) && lambda == real(0.0);
 }
 
 fn row_bounded(c: u32, x: real) -> real {
@@ -183,6 +195,8 @@ fn island_measure(own: IslandRecord, local: u32, region: u32) -> Residuals {
         var sigma = vec3<real>(real(0.0), real(0.0), real(0.0));
         if record.kind == KIND_BLOCK {
             sigma = block_sigma(record, con_bias(c), region);
+        } else if row_is_idle(c, impulse[3u * i]) {
+            continue;
         } else {
             sigma.x = row_sigma(record, region);
         }
