@@ -62,9 +62,30 @@ pub fn block(cells: [usize; 3], size: [f64; 3], centre: Vec3) -> SoftBody {
         regions: Vec::new(),
         contacting: Contacting { friction: 0.5, ..Contacting::default() },
         radius: 0.0,
+        touches_itself: false,
         q: 0..0,
         v: 0..0,
     }
+}
+
+/// Cells of [`folded`] along, across and up, and their edge, m.
+const FOLDED: ([usize; 3], f64) = ([6, 2, 3], 0.02);
+
+/// A bar folded back over itself: two arms with a gap of a cell between them that are one at an end. The lower is pinned, and
+/// wider; the upper is too soft to stay up.
+#[must_use]
+pub fn folded(touches_itself: bool) -> SoftBody {
+    let ([nx, ny, nz], edge) = FOLDED;
+    let mut soft = block([nx, ny, nz], [nx, ny, nz].map(|n| n as f64 * edge), Vec3::zeros());
+    let cells = std::mem::take(&mut soft.elements);
+    let is_gap = |cell: usize| cell / (ny * nz) > 0 && cell % nz == 1;
+    let kept = cells.chunks_exact(24).enumerate().filter(|(cell, _)| !is_gap(*cell));
+    soft.elements = kept.flat_map(|(_, elements)| elements.iter().copied()).collect();
+    soft.pinned = (0..soft.nodes.len() as u32).filter(|node| node % (nz as u32 + 1) <= 1).collect();
+    soft.pinned.iter().for_each(|&node| soft.nodes[node as usize].y *= 1.5);
+    soft.material.young = 2e4;
+    soft.touches_itself = touches_itself;
+    soft
 }
 
 /// A soft body of linear tetrahedra with quadratic ones: the middles of their edges follow behind the other nodes.

@@ -30,6 +30,8 @@ pub struct SoftBody {
     pub contacting: Contacting,
     /// The surface lies this far outside of the outer nodes, m.
     pub radius: f64,
+    /// Whether its surface touches itself.
+    pub touches_itself: bool,
     /// Its entries of `q`; [`crate::ModelBuilder::build`] sets it.
     pub q: Range<usize>,
     /// Its entries of `v`; [`crate::ModelBuilder::build`] sets it.

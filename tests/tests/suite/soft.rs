@@ -8,7 +8,7 @@ use manyworlds_model::{
     Actuator, Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Region, Shape, Transmission, Vec3,
 };
 use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
-use manyworlds_tests::soft::{DENSITY, YOUNG, add_box, block, ground, on_the_ground, pinched};
+use manyworlds_tests::soft::{DENSITY, YOUNG, add_box, block, folded, ground, on_the_ground, pinched};
 
 const G: f64 = 9.81;
 
@@ -449,4 +449,40 @@ fn a_region_is_pressed_by_its_control() {
     assert!(found.error() < 1e-6, "{:?}", found.blocks);
     let along = checker.compare_directions(&start, 1e-11).expect("a comparison");
     assert!(along.back < 1e-12, "{}", along.back);
+}
+
+/// The upper arm of a folded bar sinks onto the lower one and rests there; where it does not touch itself it goes through.
+#[test]
+fn a_folded_bar_comes_to_rest_on_itself() {
+    // Height of the upper arm's free end above the lower arm's top, m.
+    let lie = |touches_itself: bool| {
+        let soft = folded(touches_itself);
+        let (nodes, pinned) = (soft.nodes.clone(), soft.pinned.len());
+        let top = soft.pinned.iter().map(|&node| nodes[node as usize].z).fold(f64::MIN, f64::max);
+        let mut builder = ModelBuilder::new("folded");
+        builder.options.timestep = 0.002;
+        let number = builder.soft_body(soft);
+        let model = builder.build().expect("a model without faults");
+        let mut made = batch(&model, 1, &tight());
+        let mut lowest = f64::MAX;
+        for _ in 0..30 {
+            run(&mut made, 20);
+            let own = summary(&mut made);
+            assert!(own.residual <= 1e-10 && own.status & status::CONVERGED != 0, "{own:?}");
+            let now = made.soft(0).expect("soft bodies");
+            let free = now[number].nodes.iter().zip(&nodes).filter(|(_, rest)| rest.z > top + 1e-6);
+            lowest = free.map(|(node, _)| node[2] - top).fold(lowest, f64::min);
+        }
+        let mut touching = Vec::new();
+        made.contact_impulses(&mut touching).expect("impulses");
+        let itself = model.bodies.len() + number;
+        assert!(pinned > 0 && touching.iter().all(|contact| contact.bodies == [itself; 2]), "{touching:?}");
+        let carried: f64 = touching.iter().map(|contact| contact.impulse[2]).sum();
+        (lowest, carried, fastest(&state(&mut made, 0).v), summary(&mut made).contacts)
+    };
+    let (through, nothing, ..) = lie(false);
+    assert!(through < -0.01 && nothing == 0.0, "it must sag by more than the gap: {through}");
+    let (lowest, carried, speed, contacts) = lie(true);
+    assert!(lowest > -1e-4 && contacts > 3, "{lowest} m, {contacts} contacts");
+    assert!(carried.abs() > 1e-5 && speed < 0.05, "{carried} N s, {speed} m/s");
 }

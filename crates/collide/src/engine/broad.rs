@@ -1,6 +1,6 @@
 //! Which pairs come near each other: a list known beforehand for small models, a grid for large ones.
 
-use super::grid::Grid;
+use super::grid::{Ball, Grid};
 use super::place::{Geom, Placed};
 use super::{CollideError, Filter, Kind};
 use crate::pairs::{FrictionSource, Mixed};
@@ -133,7 +133,11 @@ impl Search {
         // Whatever moves most may meet whatever moves as much.
         let farthest = placed.iter().fold(0.0, |most: f64, shape| most.max(shape.travel));
         let reach = self.reach + 2.0 * farthest;
-        grid.find(placed, &self.others, reach);
+        let ball = |geom: u32| {
+            let Placed { centre, radius, .. } = placed[geom as usize];
+            Ball { centre, radius }
+        };
+        grid.find(self.others.iter().copied(), ball, reach);
         for &plane in &self.planes {
             let (normal, origin) = (placed[plane as usize].axis(), placed[plane as usize].centre);
             for &other in &self.others {

@@ -171,9 +171,6 @@ impl Couple<'_> {
     /// by more than their nearest points are apart.
     fn quick(&self, start: Vector, within: f64, simplex: &mut VoronoiSimplex) -> Quick {
         let Self { first, second, rounding, pose_rounding } = self;
-        if first.separation(second, start) > within {
-            return Quick::Beyond;
-        }
         simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
         match gjk::closest_points(&Pose::IDENTITY, first, second, within, true, simplex) {
             GJKResult::ClosestPoints(p, q, _) => {
@@ -230,21 +227,25 @@ impl Couple<'_> {
         Some(if rough.separation() > close.separation() { rough } else { close })
     }
 
-    /// The best of the directions that cost nothing to find: between the centres, and of faces that look all ways.
-    fn guess(&self, start: Vector) -> Vector {
-        let mut best = (self.first.separation(&self.second, start), start);
+    /// The best of the directions that cost nothing to find: `start`, along which they are so far apart, and of faces that look
+    /// all ways. `None`: one parts them by more than was asked about.
+    fn guess(&self, start: (f64, Vector), within: f64) -> Option<(f64, Vector)> {
+        let (mut best, (_, start)) = (start, start);
         for (shape, sign) in [(&self.first, 1.0), (&self.second, -1.0)] {
             let ahead = shape.placed.local(start * sign);
             for face in std::iter::once(shape.core.face_normal(ahead)).chain(shape.core.sides()) {
                 let Some(face) = face else { break };
                 let direction = shape.placed.axes * face * sign;
                 let apart = self.first.separation(&self.second, direction);
+                if apart > within {
+                    return None;
+                }
                 if apart > best.0 + 1e-3 {
                     best = (apart, direction);
                 }
             }
         }
-        best.1
+        Some(best)
     }
 
     /// The direction that parts the two the most, of small polyhedra: it is normal to a face of one, or to an edge of each.
@@ -324,6 +325,11 @@ pub(super) fn nearest(
     let Couple { first, second, .. } = &couple;
     let Workspace { simplex, epa, polytope, points } = workspace;
     let start = offset.try_normalize().unwrap_or(Vector::Z);
+    // Most that are near each other are parted by the direction between their middles.
+    let between = first.separation(second, start);
+    if between > within * scale {
+        return None;
+    }
     if core_a.is_polyhedron() && core_b.is_polyhedron() {
         match couple.quick(start, within * scale, simplex) {
             Quick::Beyond => return None,
@@ -337,11 +343,7 @@ pub(super) fn nearest(
             }
         }
     }
-    let guess = couple.guess(start);
-    let apart = first.separation(second, guess);
-    if apart > within * scale {
-        return None;
-    }
+    let (apart, guess) = couple.guess((between, start), within * scale)?;
     // What is near a deep guess is seldom the way out.
     let near = (apart > -PARTED).then(|| couple.refine(guess, simplex, points));
     let other = match &near {

@@ -1,12 +1,11 @@
-//! Near pairs among many geoms, in time about linear in their number.
+//! Near pairs among many things with bounding spheres, geoms or triangles, in time about linear in their number.
 //!
-//! Geoms are sorted by size into levels; level k has cells of edge 2^k, at least the diameter of its bounding spheres
-//! (grown by the reach). A geom lies in the one cell of its level that holds its centre. Two geoms can only touch if
-//! their centres are in the same or adjacent cells of the coarser level of the two. So each geom looks at the 27 cells
+//! They are sorted by size into levels; level k has cells of edge 2^k, at least the diameter of its bounding spheres
+//! (grown by the reach). Each lies in the one cell of its level that holds its centre. Two can only touch if
+//! their centres are in the same or adjacent cells of the coarser level of the two. So each looks at the 27 cells
 //! about it, on its own level and on every coarser one that is in use.
 
 use super::Vector;
-use super::place::Placed;
 
 /// Coordinates of cells are kept to 18 bits; beyond, the world wraps round, which costs false neighbours only.
 const BITS: u32 = 18;
@@ -16,12 +15,19 @@ const LOWEST: i32 = 24;
 const LEVELS: usize = 64;
 const EMPTY: u32 = u32::MAX;
 
+/// A bounding sphere.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ball {
+    pub(super) centre: Vector,
+    pub(super) radius: f64,
+}
+
 /// Memory of the search.
 #[derive(Default)]
 pub(super) struct Grid {
     /// Pairs found, smaller index first; the search may find one that is not near, never miss one that is.
     pub(super) near: Vec<(u32, u32)>,
-    /// Geoms by cell: (cell, geom), sorted.
+    /// (cell, which), sorted.
     entries: Vec<(u64, u32)>,
     /// Open-addressing table from a cell to the first of its entries.
     table: Vec<u32>,
@@ -54,23 +60,23 @@ fn slot_of(key: u64, slots: usize) -> usize {
 
 impl Grid {
     /// Fills `near` with the pairs whose bounding spheres come within `reach`.
-    pub(super) fn find(&mut self, placed: &[Placed], geoms: &[u32], reach: f64) {
+    pub(super) fn find(&mut self, all: impl Iterator<Item = u32>, ball: impl Fn(u32) -> Ball, reach: f64) {
         self.near.clear();
         self.entries.clear();
         let mut in_use = [false; LEVELS];
-        for &geom in geoms {
-            let shape = &placed[geom as usize];
-            let level = level_of(2.0 * shape.radius + reach);
+        for which in all {
+            let Ball { centre, radius } = ball(which);
+            let level = level_of(2.0 * radius + reach);
             in_use[level] = true;
-            self.entries.push((key_of(cell_of(shape.centre, level), level), geom));
+            self.entries.push((key_of(cell_of(centre, level), level), which));
         }
         self.entries.sort_unstable();
         self.hash();
         for index in 0..self.entries.len() {
-            let (key, geom) = self.entries[index];
+            let (key, which) = self.entries[index];
             let own = (key >> (3 * BITS)) as usize;
             for level in (own..LEVELS).filter(|&l| in_use[l]) {
-                self.look_about(geom, placed, level, level == own, reach);
+                self.look_about(which, &ball, level, level == own, reach);
             }
         }
     }
@@ -106,10 +112,10 @@ impl Grid {
         }
     }
 
-    /// Pairs of a geom with those of the 27 cells about it on a level; on its own level each pair is met twice.
-    fn look_about(&mut self, geom: u32, placed: &[Placed], level: usize, own: bool, reach: f64) {
-        let shape = placed[geom as usize];
-        let [x, y, z] = cell_of(shape.centre, level);
+    /// Pairs of one with those of the 27 cells about it on a level; on its own level each pair is met twice.
+    fn look_about(&mut self, which: u32, ball: &impl Fn(u32) -> Ball, level: usize, own: bool, reach: f64) {
+        let Ball { centre, radius } = ball(which);
+        let [x, y, z] = cell_of(centre, level);
         for offset in 0..27 {
             let cell = [x + offset / 9 - 1, y + offset / 3 % 3 - 1, z + offset % 3 - 1];
             let key = key_of(cell, level);
@@ -119,12 +125,13 @@ impl Grid {
                 if found != key {
                     break;
                 }
-                if other == geom || (own && other < geom) {
+                if other == which || (own && other < which) {
                     continue;
                 }
-                let near = shape.radius + placed[other as usize].radius + reach;
-                if (placed[other as usize].centre - shape.centre).length_squared() < near * near {
-                    self.near.push((geom.min(other), geom.max(other)));
+                let of_other = ball(other);
+                let near = radius + of_other.radius + reach;
+                if (of_other.centre - centre).length_squared() < near * near {
+                    self.near.push((which.min(other), which.max(other)));
                 }
             }
         }

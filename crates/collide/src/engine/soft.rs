@@ -2,14 +2,18 @@
 //!
 //! What is flat or given by a function meets the nodes of a surface, one contact a node. A convex shape meets every
 //! triangle near it, with as many points as their features overlap in; points that triangles share are one contact.
-//! The surface is one-sided: a triangle is pushed inwards only.
+//! Triangles of two surfaces, or of one that touches itself, are paired by a grid. The surface is one-sided: a triangle is
+//! pushed inwards only. Two triangles have no thickness, so the nearest way out of an overlap may lead through one of them: then
+//! it is one of the two faces' normals instead.
 
 use std::collections::BTreeMap;
 
 use manyworlds_model::{Contacting, Model};
 
-use super::convex::{self, Workspace};
+use super::boxes;
+use super::convex::{self, Nearest, Workspace};
 use super::core_shape::Core;
+use super::grid::{Ball, Grid};
 use super::place::{Geom, Placed};
 use super::sdf;
 use super::terrain;
@@ -20,6 +24,12 @@ use crate::{Contact, Overrides};
 /// A triangle takes a push along directions within this of its inward normal: cosine of the angle.
 const INWARD: f64 = 0.2;
 
+/// So far, of the smaller one's radius, two triangles may be within each other: beyond, they are on other sides of their bodies.
+const BEHIND: f64 = 0.25;
+
+/// Triangles nearer than this, of the smaller one's radius, may be within each other: which way out is the nearest says nothing.
+const CLOSED: f64 = 1e-6;
+
 /// Weights below this, of one, count as none: the point lies on an edge or a node.
 const SNAP: f64 = 1e-6;
 
@@ -29,7 +39,7 @@ pub(crate) struct Surfaces {
     bodies: Vec<Surface>,
     /// Pairs of a soft body and a rigid geom that may touch.
     rigid: Vec<Pair>,
-    /// Pairs of soft bodies that may touch, the smaller number first.
+    /// Pairs of soft bodies that may touch, the smaller number first, or the same twice.
     soft: Vec<Pair>,
 }
 
@@ -41,6 +51,9 @@ struct Surface {
     nodes: Vec<u32>,
     radius: f64,
     contacting: Contacting,
+    /// Of one that touches itself, the pairs of triangles near each other at rest that are back to back there, ascending: the two
+    /// sides of something thin.
+    back_to_back: Vec<(u32, u32)>,
 }
 
 /// A soft body of a world as collision takes it.
@@ -75,14 +88,8 @@ struct Pair {
 pub(super) struct Scratch {
     points: Vec<Contact>,
     spheres: Vec<Vec<Ball>>,
+    grid: Grid,
     seen: BTreeMap<(u64, u64), usize>,
-}
-
-/// A sphere about a triangle.
-#[derive(Debug, Clone, Copy)]
-struct Ball {
-    centre: Vector,
-    radius: f64,
 }
 
 impl Surfaces {
@@ -109,7 +116,8 @@ impl Surfaces {
                 }
                 rigid.extend(pair(index, geom, &body.contacting, &of.contact));
             }
-            for (other, second) in bodies.iter().enumerate().skip(index + 1) {
+            let first = if own.touches_itself { index } else { index + 1 };
+            for (other, second) in bodies.iter().enumerate().skip(first) {
                 soft.extend(pair(index, other, &body.contacting, &second.contacting));
             }
         }
@@ -143,7 +151,28 @@ impl Surface {
         let mut nodes: Vec<u32> = triangles.iter().flatten().copied().collect();
         nodes.sort_unstable();
         nodes.dedup();
-        Self { triangles, nodes, radius: soft.radius, contacting: soft.contacting }
+        let mut own =
+            Self { triangles, nodes, radius: soft.radius, contacting: soft.contacting, back_to_back: Vec::new() };
+        if soft.touches_itself {
+            let at: Vec<[f64; 3]> = soft.nodes.iter().map(|node| (*node).into()).collect();
+            own.back_to_back = own.pairs_back_to_back(&at);
+        }
+        own
+    }
+
+    /// See the field.
+    fn pairs_back_to_back(&self, at: &[[f64; 3]]) -> Vec<(u32, u32)> {
+        let (mut balls, mut grid) = (Vec::new(), Grid::default());
+        self.spheres(at, &mut balls);
+        let largest = balls.iter().fold(0.0, |most: f64, ball| most.max(ball.radius));
+        near_pairs([balls.len() as u32; 2], true, |which| balls[which as usize], BEHIND * largest, &mut grid);
+        let facets: Vec<Option<Facet>> =
+            self.triangles.iter().zip(&balls).map(|(&corners, ball)| Facet::new(corners, at, ball)).collect();
+        let is_back_to_back = |&(a, b): &(u32, u32)| match (&facets[a as usize], &facets[b as usize]) {
+            (Some(a), Some(b)) => !(a.is_before(b, 0.0) && b.is_before(a, 0.0)),
+            _ => true,
+        };
+        grid.near.into_iter().filter(is_back_to_back).collect()
     }
 
     /// Spheres about the triangles where they are now.
@@ -173,6 +202,43 @@ impl Facet {
         let placed =
             Placed { centre: ball.centre, axes: Matrix::IDENTITY, radius: ball.radius, size: [0.0; 3], travel: 0.0 };
         Some(Self { about, placed, normal })
+    }
+
+    /// Whether a part of another triangle is on the outer side of this one's plane, or behind it by less than so much.
+    fn is_before(&self, other: &Self, behind: f64) -> bool {
+        let offset = other.placed.centre - self.placed.centre - self.about[0];
+        let highest = other.about.iter().map(|corner| (offset + *corner).dot(self.normal));
+        highest.fold(f64::NEG_INFINITY, f64::max) > -behind
+    }
+
+    /// Whether a normal from this triangle to another pushes both inwards.
+    fn is_inward(&self, other: &Self, normal: Vector) -> bool {
+        normal.dot(self.normal) >= INWARD && -normal.dot(other.normal) >= INWARD
+    }
+
+    /// What pushes this triangle and another inwards where the nearest way does not: the better of the two faces' normals, if they
+    /// are not too far within each other. Apart, they do not face each other.
+    fn facing(&self, other: &Self, nearest: Nearest) -> Option<Nearest> {
+        if self.is_inward(other, nearest.normal) {
+            return Some(nearest);
+        }
+        let size = self.placed.radius.min(other.placed.radius);
+        if nearest.distance > CLOSED * size {
+            return None;
+        }
+        let offset = other.placed.centre - self.placed.centre;
+        let by = |normal: Vector, of_other: bool| {
+            let along = |a: &Vector, b: &Vector| a.dot(normal).total_cmp(&b.dot(normal));
+            let top = self.about.into_iter().max_by(along)?;
+            let bottom = offset + other.about.into_iter().min_by(along)?;
+            let distance = (bottom - top).dot(normal);
+            // The corner of the other one is the point, and the face is where it is.
+            let middle = if of_other { top + normal * (0.5 * distance) } else { bottom - normal * (0.5 * distance) };
+            Some(Nearest { normal, distance, middle })
+        };
+        let both = [by(self.normal, false), by(-other.normal, true)].into_iter().flatten();
+        both.filter(|found| self.is_inward(other, found.normal) && found.distance > -BEHIND * size)
+            .max_by(|a, b| a.distance.total_cmp(&b.distance))
     }
 
     /// Weights of the corners at a point of the triangle's plane, brought into the triangle; those that are next to none
@@ -206,7 +272,7 @@ impl Engine {
         out.clear();
         let Memory { placed, workspace, soft: scratch, .. } = memory;
         workspace.points.rounding.relative = self.pose_rounding;
-        let Scratch { points, spheres, seen } = scratch;
+        let Scratch { points, spheres, grid, seen } = scratch;
         spheres.resize_with(self.surfaces.bodies.len(), Vec::new);
         for (index, (surface, spheres)) in self.surfaces.bodies.iter().zip(&mut *spheres).enumerate() {
             surface.spheres(places(index).nodes, spheres);
@@ -254,7 +320,7 @@ impl Engine {
             let own = [pair.soft, pair.other].map(&places);
             let mut found =
                 Found::new(out, seen, (number, pair), pair.friction(own[0].friction, own[1].friction), None);
-            self.soft_on_soft(pair, own, spheres, workspace, points, &mut found);
+            self.soft_on_soft(pair, own, spheres, grid, workspace, points, &mut found);
         }
     }
 
@@ -303,12 +369,13 @@ impl Engine {
         }
     }
 
-    /// Contacts of two surfaces.
+    /// Contacts of two surfaces, or of one with itself.
     fn soft_on_soft(
         &self,
         pair: &Pair,
         places: [SoftPlace<'_>; 2],
         spheres: &[Vec<Ball>],
+        grid: &mut Grid,
         workspace: &mut Workspace,
         points: &mut Vec<Contact>,
         found: &mut Found<'_>,
@@ -317,44 +384,91 @@ impl Engine {
         let surfaces = bodies.map(|body| &self.surfaces.bodies[body]);
         let radii = surfaces.map(|surface| surface.radius);
         let reach = pair.reach + places[0].travel + places[1].travel;
-        let near_of = |ball: &Ball, other: &Ball| {
-            let near = ball.radius + other.radius + reach + radii[0] + radii[1];
-            (ball.centre - other.centre).length_squared() < near * near
+        let counts = surfaces.map(|surface| surface.triangles.len() as u32);
+        let itself = bodies[0] == bodies[1];
+        // Triangles of the second body are numbered behind those of the first.
+        let second = if itself { 0 } else { counts[0] };
+        let ball = |number: u32| {
+            if number < counts[0] {
+                spheres[bodies[0]][number as usize]
+            } else {
+                spheres[bodies[1]][(number - second) as usize]
+            }
         };
-        for (first, (ball, &corners)) in spheres[bodies[0]].iter().zip(&surfaces[0].triangles).enumerate() {
-            let mut own = None;
-            for (second, (other, &others)) in spheres[bodies[1]].iter().zip(&surfaces[1].triangles).enumerate() {
-                if !near_of(ball, other) {
+        near_pairs(counts, itself, ball, reach + radii[0] + radii[1], grid);
+        let mut own: Option<(u32, Facet)> = None;
+        for &(first, other) in &grid.near {
+            if own.as_ref().is_none_or(|own| own.0 != first) {
+                let corners = surfaces[0].triangles[first as usize];
+                own = Facet::new(corners, places[0].nodes, &ball(first)).map(|facet| (first, facet));
+            }
+            let Some((_, a)) = &own else { continue };
+            let corners = surfaces[0].triangles[first as usize];
+            let others = surfaces[1].triangles[(other - second) as usize];
+            if itself && corners.iter().any(|node| others.contains(node)) {
+                continue;
+            }
+            let Some(b) = Facet::new(others, places[1].nodes, &ball(other)) else { continue };
+            if itself {
+                let behind = BEHIND * a.placed.radius.min(b.placed.radius);
+                if !(a.is_before(&b, behind) && b.is_before(a, behind))
+                    || surfaces[0].back_to_back.binary_search(&(first, other)).is_ok()
+                {
                     continue;
                 }
-                if own.is_none() {
-                    own = Facet::new(corners, places[0].nodes, ball);
-                }
-                let (Some(a), Some(b)) = (&own, Facet::new(others, places[1].nodes, other)) else { continue };
-                points.clear();
-                let mut sink = Sink::new(points, self.pose_rounding);
-                sink.reach = reach;
-                let (core, triangle) = (Core::Triangle(a.about), Core::Triangle(b.about));
-                convex::convex_convex(core, &a.placed, radii, triangle, &b.placed, workspace, &mut sink);
-                for contact in points.iter() {
-                    let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
-                    if normal.dot(a.normal) < INWARD || -normal.dot(b.normal) < INWARD {
-                        continue;
-                    }
-                    let half = 0.5 * contact.distance;
-                    let side = |body: usize, nodes: [u32; 3], facet: &Facet, on: Vector| Side::Soft {
-                        soft: body as u32,
-                        nodes,
-                        weights: facet.weights(on),
-                    };
-                    let on_first = side(bodies[0], corners, a, point - normal * (half + radii[0]));
-                    let on_second = side(bodies[1], others, &b, point + normal * (half + radii[1]));
-                    let number = (first * surfaces[1].triangles.len() + second) as u64;
-                    found.push(contact, on_second, Some(on_first), number);
-                }
+            }
+            points.clear();
+            let mut sink = Sink::new(points, self.pose_rounding);
+            sink.reach = reach;
+            let (core, triangle) = (Core::Triangle(a.about), Core::Triangle(b.about));
+            let within = reach + radii[0] + radii[1];
+            if boxes::bounds_are_apart(&core, &a.placed, &triangle, &b.placed, within) {
+                continue;
+            }
+            let nearest = convex::nearest(&core, &a.placed, &triangle, &b.placed, within, workspace);
+            let Some(nearest) = nearest.and_then(|nearest| a.facing(&b, nearest)) else { continue };
+            convex::touch(&core, &a.placed, &triangle, &b.placed, radii, &nearest, workspace, &mut sink);
+            for contact in points.iter() {
+                let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
+                let half = 0.5 * contact.distance;
+                let side = |body: usize, nodes: [u32; 3], facet: &Facet, on: Vector| Side::Soft {
+                    soft: body as u32,
+                    nodes,
+                    weights: facet.weights(on),
+                };
+                let on_first = side(bodies[0], corners, a, point - normal * (half + radii[0]));
+                let on_second = side(bodies[1], others, &b, point + normal * (half + radii[1]));
+                let number = u64::from(first) * u64::from(counts[1]) + u64::from(other - second);
+                found.push(contact, on_second, Some(on_first), number);
             }
         }
     }
+}
+
+/// Fills the grid's list with the pairs of triangles of two surfaces whose spheres come within reach, in order.
+fn near_pairs([first, second]: [u32; 2], itself: bool, ball: impl Fn(u32) -> Ball, reach: f64, grid: &mut Grid) {
+    if itself {
+        grid.find(0..first, ball, reach);
+    } else {
+        // Those that come near the other's box at all.
+        let bounds = |mut all: std::ops::Range<u32>| {
+            let wide = |at: u32| {
+                let Ball { centre, radius } = ball(at);
+                [centre - Vector::splat(radius), centre + Vector::splat(radius)]
+            };
+            let one = all.next().map_or([Vector::ZERO; 2], wide);
+            all.map(wide).fold(one, |[low, high], [a, b]| [low.min(a), high.max(b)])
+        };
+        let (of_first, of_second) = (bounds(0..first), bounds(first..first + second));
+        let is_near = |at: &u32| {
+            let (Ball { centre, radius }, [low, high]) = (ball(*at), if *at < first { of_second } else { of_first });
+            let outside = (low - centre).max(centre - high).max_element();
+            outside < radius + reach
+        };
+        grid.find((0..first + second).filter(is_near), &ball, reach);
+        grid.near.retain(|&(a, b)| a < first && first <= b);
+    }
+    grid.near.sort_unstable();
 }
 
 /// Where the contacts of one pair go.

@@ -14,7 +14,7 @@ use crate::attributes::Attributes;
 use crate::tetrahedra::{Tetrahedra, gmsh};
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Actuator, Contacting, Material, MaterialLaw, ModelError, Order, Region, SoftBody, Transmission, Vec3};
+use crate::{Actuator, Material, MaterialLaw, ModelError, Order, Region, SoftBody, Transmission, Vec3};
 
 /// MuJoCo's defaults of a flexcomp.
 const COUNT: [i32; 3] = [10; 3];
@@ -92,7 +92,9 @@ impl Importer<'_> {
         mesh.nodes.iter_mut().for_each(|x| *x = (pose * nalgebra::Point3::from(*x)).coords);
         let law = self.law(own)?;
         let contact = child("contact");
-        let contacting = self.flex_contacting(contact.as_ref().unwrap_or(&a), &name)?;
+        let contact = contact.as_ref().unwrap_or(&a);
+        let contacting = self.contacting(contact, &name)?;
+        let touches_itself = contacting.contype & contacting.conaffinity != 0 && touches_itself(contact)?;
         let mut soft = SoftBody {
             name: name.clone(),
             body: place.body,
@@ -104,6 +106,7 @@ impl Importer<'_> {
             regions,
             contacting,
             radius: a.number("radius", RADIUS)?,
+            touches_itself,
             q: 0..0,
             v: 0..0,
         };
@@ -225,16 +228,6 @@ impl Importer<'_> {
         }
     }
 
-    fn flex_contacting(&mut self, a: &Attributes, name: &str) -> Result<Contacting, ModelError> {
-        let contacting = self.contacting(a, name)?;
-        let itself = a.element.tag != "contact" || a.get("selfcollide").is_none_or(|how| how != "none");
-        if itself && contacting.contype & contacting.conaffinity != 0 {
-            let why = "selfcollide taken as none: a soft body does not touch itself";
-            self.report.leave_out(a.element.location(), why);
-        }
-        Ok(contacting)
-    }
-
     /// Settings of the whole model that soft bodies do not follow.
     pub(super) fn check_soft(&mut self) -> Result<(), ModelError> {
         let Some(location) = self.origins.get(&(Part::SoftBody, 0)).cloned() else { return Ok(()) };
@@ -252,6 +245,17 @@ impl Importer<'_> {
         let unused = self.customs.iter().filter(|((name, _), _)| !self.flexcomps.contains(name));
         for (_, element) in unused {
             self.report.ignore(element.location(), "there is no flexcomp of that name");
+        }
+    }
+}
+
+/// On unless it is turned off, as in MuJoCo; the other words say how MuJoCo finds the pairs.
+fn touches_itself(contact: &Attributes) -> Result<bool, ModelError> {
+    match contact.get("selfcollide") {
+        Some("none") => Ok(false),
+        None | Some("narrow" | "bvh" | "sap" | "auto") => Ok(true),
+        Some(other) => {
+            Err(contact.error(format!("`selfcollide` must be none, narrow, bvh, sap or auto, found `{other}`")))
         }
     }
 }

@@ -275,12 +275,19 @@ fn what_is_left_out_is_listed() {
     let text = flexcomp("count=\"2 2 2\"", ELASTIC, "<text name=\"g:material\" data=\"linear\"/>");
     let loaded = read(&text, "").unwrap();
     let why: Vec<&str> = loaded.ignored.iter().map(|i| i.why.as_str()).collect();
-    assert_eq!(
-        why,
-        ["there is no flexcomp of that name", "selfcollide taken as none: a soft body does not touch itself"]
-    );
-    assert!(loaded.ignored[1].unsupported);
+    assert_eq!(why, ["there is no flexcomp of that name"]);
     assert!(loaded.assumptions[0].contains("by volume"));
+}
+
+/// On by default, as in MuJoCo.
+#[test]
+fn a_surface_touches_itself_unless_told_not_to() {
+    let of = |contact: &str| soft("count=\"2 2 2\"", &format!("{ELASTIC}{contact}"), "").touches_itself;
+    assert!(of("") && of("<contact friction=\"0.5\"/>") && of("<contact selfcollide=\"bvh\"/>"));
+    assert!(!of("<contact selfcollide=\"none\"/>") && !of("<contact contype=\"0\"/>"));
+    let text = flexcomp("count=\"2 2 2\"", &format!("{ELASTIC}<contact selfcollide=\"some\"/>"), "");
+    let error = read(&text, "").expect_err("no such word").to_string();
+    assert!(error.contains("selfcollide") && error.contains("found `some`"), "{error}");
 }
 
 #[test]
@@ -325,6 +332,7 @@ fn pair() -> SoftBody {
         regions: Vec::new(),
         contacting: Contacting::default(),
         radius: 0.0,
+        touches_itself: false,
         q: 0..0,
         v: 0..0,
     }

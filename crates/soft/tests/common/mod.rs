@@ -36,6 +36,7 @@ pub(crate) fn body(nodes: Vec<Vec3>, corners: &[[u32; 4]], order: Order, law: Ma
             priority: 0,
         },
         radius: 0.0,
+        touches_itself: false,
         q: 0..0,
         v: 0..0,
     };
