@@ -11,6 +11,7 @@ policy is played, without noise, in the simulators of --play.
 import argparse
 import csv
 import json
+import math
 import time
 import warnings
 
@@ -21,7 +22,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import nn
 
-DISCOUNT, TRACE, CLIP, ENTROPY, VALUE, NORM = 0.99, 0.95, 0.2, 0.0, 0.5, 0.5
+TRACE, CLIP, ENTROPY, VALUE, NORM = 0.95, 0.2, 0.0, 0.5, 0.5
 
 
 def make(simulator, task, num_envs, threads=None, options={}):
@@ -69,10 +70,10 @@ def network(widths, scale):
 
 
 class Agent(nn.Module):
-    def __init__(self, n_seen, n_action):
+    def __init__(self, n_seen, n_action, deviation):
         super().__init__()
         self.policy, self.value = network([n_seen, 64, 64, n_action], 0.01), network([n_seen, 64, 64, 1], 1.0)
-        self.log_deviation = nn.Parameter(torch.zeros(n_action))
+        self.log_deviation = nn.Parameter(torch.full((n_action,), math.log(deviation)))
 
     def distribution(self, seen):
         return torch.distributions.Normal(self.policy(seen), self.log_deviation.exp())
@@ -113,6 +114,8 @@ def main():
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batches", type=int, default=8)
     parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--discount", type=float, default=0.99)
+    parser.add_argument("--deviation", type=float, default=1.0, help="of actions at first; their range is from -1 to 1")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=None, help="of the environments; 1: Gymnasium's take turns in this process")
     parser.add_argument(
@@ -135,7 +138,7 @@ def main():
     envs = make(asked.simulator, asked.task, asked.num_envs, asked.threads, asked.options)
     n, steps = asked.num_envs, asked.num_steps
     n_seen, n_action = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
-    agent, look = Agent(n_seen, n_action), Normalizer(n_seen)
+    agent, look = Agent(n_seen, n_action, asked.deviation), Normalizer(n_seen)
     optimizer = torch.optim.Adam(agent.parameters(), asked.learning_rate, eps=1e-5)
     # Rewards are divided by the deviation of their discounted sums.
     sums, spread = np.zeros(n), Normalizer(1)
@@ -162,7 +165,7 @@ def main():
                 nexts[step] = agent.value(look(after))[:, 0] * torch.from_numpy(~terminated)
                 stops[step] = torch.from_numpy(over)
                 returns += reward
-                sums = sums * DISCOUNT + reward
+                sums = sums * asked.discount + reward
                 spread.update(sums[:, None])
                 rewards[step] = torch.from_numpy((reward / np.sqrt(spread.variance + 1e-8)).clip(-10, 10))
                 ended.extend(returns[over])
@@ -171,8 +174,8 @@ def main():
             values = agent.value(seen)[..., 0]
             advantages, trace = torch.zeros(steps, n), torch.zeros(n)
             for step in reversed(range(steps)):
-                error = rewards[step] + DISCOUNT * nexts[step] - values[step]
-                trace = error + DISCOUNT * TRACE * (1 - stops[step]) * trace
+                error = rewards[step] + asked.discount * nexts[step] - values[step]
+                trace = error + asked.discount * TRACE * (1 - stops[step]) * trace
                 advantages[step] = trace
         taken += steps * n
         flat = [x.reshape(steps * n, *x.shape[2:]) for x in (seen, actions, chances, advantages, advantages + values)]

@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use rayon::ThreadPool;
 
 use crate::arrays::{Real, given, given_or_empty, slice, with_real};
-use crate::batch::{executor, one_of, precision, threads};
+use crate::batch::{count, executor, one_of, precision, threads};
 use crate::errors::raised;
 use crate::parameters::Override;
 use crate::pictures::{self, Shot, Studio};
@@ -160,23 +160,24 @@ fn rows<'py, T: Real>(py: Python<'py>, numbers: Vec<T>, n: usize, width: usize) 
 #[pymethods]
 impl Environments {
     #[new]
-    #[pyo3(signature = (task, count, autoreset, executor, precision, threads=None, max_episode_steps=None, *, frame_skip=None, dt=None, solver="auto", tolerance=None, integrator="linearly-implicit", **options))]
+    #[pyo3(signature = (task, num_envs, autoreset, executor, precision, threads=None, max_episode_steps=None, *, frame_skip=None, dt=None, solver="auto", tolerance=None, integrator="linearly-implicit", **options))]
     fn new(
         py: Python<'_>,
         task: &str,
-        count: usize,
+        num_envs: i64,
         autoreset: &str,
         executor: &str,
         precision: &str,
-        threads: Option<usize>,
+        threads: Option<i64>,
         max_episode_steps: Option<u32>,
-        frame_skip: Option<usize>,
+        frame_skip: Option<i64>,
         dt: Option<f64>,
         solver: &str,
         tolerance: Option<f64>,
         integrator: &str,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let count = count("num_envs", num_envs, 1)?;
         let chosen = task_options(options)?;
         let modes =
             [("NextStep", Autoreset::NextStep), ("SameStep", Autoreset::SameStep), ("Disabled", Autoreset::Disabled)];
@@ -198,10 +199,8 @@ impl Environments {
         if let Some(steps) = max_episode_steps {
             inner.set_max_episode_steps(steps);
         }
-        match frame_skip {
-            Some(0) => return Err(PyValueError::new_err("frame_skip: expected at least 1, found 0")),
-            Some(steps) => inner.set_frame_skip(steps),
-            None => {}
+        if let Some(steps) = frame_skip {
+            inner.set_frame_skip(self::count("frame_skip", steps, 1)?);
         }
         Ok(Self {
             count,
@@ -335,9 +334,10 @@ impl Environments {
         &self,
         py: Python<'py>,
         mask: Option<&Bound<'py, PyAny>>,
-        seed: Option<u64>,
+        seed: Option<i64>,
         observations: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let seed = seed.map(|seed| count("seed", seed, 0)).transpose()?.map(|seed| seed as u64);
         with_real!(self.precision, T => self.reset_with::<T>(py, mask, seed, observations))
     }
 

@@ -467,6 +467,10 @@ def test_wrong_calls_are_refused():
     envs = make("Hopper", 2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="seed: expected at least 0, found -1"):
+        envs.reset(seed=-1)
+    with pytest.raises(ValueError, match="num_envs: expected at least 1, found 0"):
+        make("Hopper", 0)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match="actions"):
         envs.step(np.zeros((2, 4)))
