@@ -68,12 +68,14 @@ def main():
     parser.add_argument("policies", nargs="+", metavar="POLICY.npz")
     parser.add_argument("--simulator", nargs="+", default=["manyworlds"], choices=["manyworlds", "gymnasium"])
     parser.add_argument("--episodes", type=int, default=16)
+    parser.add_argument("--settings", default="{}", metavar="JSON", type=json.loads, help="further arguments of the environments here")
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
     for path in asked.policies:
         policy = Policy(path)
         for simulator in asked.simulator:
-            found, _ = play(policy, simulator, asked.episodes)
+            settings = asked.settings if simulator == "manyworlds" else {}
+            found, _ = play(policy, simulator, asked.episodes, **settings)
             told = f"return {found.mean():.0f}, from {found.min():.0f} to {found.max():.0f}"
             print(f"{path}, {policy.task} in {simulator}: {told}", flush=True)
 
