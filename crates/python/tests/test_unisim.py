@@ -1,5 +1,7 @@
 """The backend for UniSim, where that is installed."""
 
+from pathlib import Path
+
 import manyworlds as mw
 import numpy as np
 import pytest
@@ -56,8 +58,22 @@ def start(made, count):
 
 
 @pytest.mark.parametrize("precision", ["f32", "f64"])
-def test_unisim_s_conformance_helper(file, precision):
-    assert_backend_conformance(backend(file, precision=precision))
+@pytest.mark.parametrize("sensors", [True, False])
+def test_unisim_s_conformance_helper(tmp_path, precision, sensors):
+    begin, end = ROBOT.index("<sensor>"), ROBOT.index("<keyframe>")
+    path = tmp_path / "robot.xml"
+    path.write_text(ROBOT if sensors else ROBOT[:begin] + ROBOT[end:])
+    made = backend(str(path), precision=precision)
+    capabilities = made.get_tensor_capabilities()
+    # What a reset shows at once: all, where there are no sensors.
+    assert capabilities.mask_selected_reset is not sensors and capabilities.packed_reset
+    assert_backend_conformance(made)
+
+
+@pytest.mark.parametrize("task", ["ant", "half_cheetah", "humanoid", "pusher", "quadruped", "drawer"])
+def test_it_holds_for_the_environments_models(task):
+    folder = Path(__file__).parents[2] / "environments" / "assets"
+    assert_backend_conformance(backend(str(folder / f"{task}.xml")))
 
 
 def test_the_helper_finds_a_backend_that_resets_too_much(file):
