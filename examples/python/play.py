@@ -33,14 +33,20 @@ class Policy:
         return x
 
 
-def play(policy, simulator="manyworlds", episodes=16, seed=1000, **settings):
-    """Returns of as many episodes, `(episodes,)`, and what the environment told beside rewards in the last step of each."""
+def play(policy, simulator="manyworlds", episodes=16, seed=1000, refine=1, **settings):
+    """Returns of as many episodes, `(episodes,)`, and what the environment told beside rewards in the last step of each.
+
+    refine: how many times shorter Gymnasium's time steps are than its own. settings: further arguments of the environments here.
+    """
     mode = {"autoreset_mode": AutoresetMode.DISABLED}
     if simulator == "manyworlds":
         name, kind = f"manyworlds/{policy.task}-v0", "vector_entry_point"
         envs = gymnasium.make_vec(name, episodes, kind, **mode, **policy.options, **settings)
     else:
-        envs = gymnasium.make_vec(f"{policy.task}-v5", episodes, "sync", mode, **policy.options, **settings)
+        envs = gymnasium.make_vec(f"{policy.task}-v5", episodes, "sync", mode, **policy.options)
+        for env in envs.envs:
+            env.unwrapped.model.opt.timestep /= refine
+            env.unwrapped.frame_skip *= refine
     space = envs.single_action_space
     middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
     seen, _ = envs.reset(seed=seed)
@@ -69,12 +75,13 @@ def main():
     parser.add_argument("--simulator", nargs="+", default=["manyworlds"], choices=["manyworlds", "gymnasium"])
     parser.add_argument("--episodes", type=int, default=16)
     parser.add_argument("--settings", default="{}", metavar="JSON", type=json.loads, help="further arguments of the environments here")
+    parser.add_argument("--refine", type=int, default=1, help="how many times shorter Gymnasium's time steps are than its own")
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
     for path in asked.policies:
         policy = Policy(path)
         for simulator in asked.simulator:
-            settings = asked.settings if simulator == "manyworlds" else {}
+            settings = asked.settings if simulator == "manyworlds" else {"refine": asked.refine}
             found, _ = play(policy, simulator, asked.episodes, **settings)
             told = f"return {found.mean():.0f}, from {found.min():.0f} to {found.max():.0f}"
             print(f"{path}, {policy.task} in {simulator}: {told}", flush=True)
