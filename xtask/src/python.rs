@@ -28,6 +28,8 @@ enum Extra {
     Jax,
     StableBaselines3,
     RslRl,
+    Ray,
+    Unisim,
 }
 
 impl Extra {
@@ -38,6 +40,8 @@ impl Extra {
             Self::Jax => "jax",
             Self::StableBaselines3 => "stable-baselines3>=2.4",
             Self::RslRl => "rsl-rl-lib>=3",
+            Self::Ray => "ray[rllib]>=2.40",
+            Self::Unisim => "unisim-core>=2.2",
         }
     }
 }

@@ -11,6 +11,7 @@ use manyworlds::{Batch, BatchOptions, ContactImpulse, FieldId, ImportOptions, Nu
 use rayon::prelude::*;
 
 use crate::draws::Draws;
+use crate::options::Settings;
 use crate::tasks::{TASKS, View};
 use crate::{Error, Spec, TaskOptions};
 
@@ -92,6 +93,7 @@ struct Episode {
 /// Many environments of one task.
 pub struct Environments {
     spec: &'static Spec,
+    settings: Settings,
     model: Model,
     batch: Batch,
     autoreset: Autoreset,
@@ -149,8 +151,8 @@ impl Environments {
         let none = |path: &Path| Err(std::io::Error::other(format!("{}: the model is one file", path.display())));
         let loaded = from_mjcf_str(spec.file, spec.mjcf, &none, &ImportOptions::default());
         let mut model = loaded.map_err(manyworlds::Error::from)?.model;
-        check(spec, task_options)?;
-        spec.task.shape(&mut model, task_options);
+        let settings = task_options.settings(spec.name, &spec.task.defaults())?;
+        spec.task.shape(&mut model, &settings);
         let batch = Batch::new(&[(&model, count)], options)?;
         let dt = options.dt.unwrap_or(model.options.timestep);
         let late = spec.task.needs().late;
@@ -164,6 +166,7 @@ impl Environments {
         }
         Ok(Self {
             spec,
+            settings,
             batch,
             autoreset,
             dt,
@@ -176,7 +179,7 @@ impl Environments {
             late_v: zeros(if late { model.n_v } else { 0 }),
             actions_before: zeros(model.actuators.len()),
             drawn,
-            randomize: spec.task.takes().randomize && task_options.randomize.unwrap_or(true),
+            randomize: settings.randomize,
             contacts: Vec::new(),
             model,
         })
@@ -231,7 +234,7 @@ impl Environments {
     /// Numbers of an observation.
     #[must_use]
     pub fn n_observation(&self) -> usize {
-        self.spec.task.n_observation(&self.model)
+        self.spec.task.n_observation(&self.model, &self.settings)
     }
 
     /// Numbers of an action.
@@ -347,11 +350,12 @@ impl Environments {
         let limits = self.limits()?;
         let ranges = ranges(&self.contacts, self.len());
         let (model, task, needs) = (&self.model, self.spec.task, self.spec.task.needs());
+        let settings = &self.settings;
         let (n_q, n_v, n_u, n_info) = (model.n_q, model.n_v, model.actuators.len(), task.info().len());
         let (dt, step_time, most) = (self.dt, self.dt(), self.max_episode_steps);
         let (motion_q, motion_v) = if needs.late { (&self.late_q, &self.late_v) } else { (&self.q, &self.v) };
         let (q, v, contacts, failed) = (&self.q, &self.v, &self.contacts, &outcome.failed);
-        let n_observation = task.n_observation(model);
+        let n_observation = task.n_observation(model, settings);
         let (drawn, n_drawn) = (&self.drawn, task.n_drawn());
         let each = self.episodes.par_iter_mut().zip(observations.par_chunks_exact_mut(n_observation));
         let each = each.zip(outcome.rewards.par_iter_mut()).zip(outcome.info.par_chunks_exact_mut(n_info));
@@ -377,6 +381,7 @@ impl Environments {
             }
             let view = View {
                 model,
+                settings,
                 q: &q[i * n_q..(i + 1) * n_q],
                 v: &v[i * n_v..(i + 1) * n_v],
                 motions,
@@ -422,25 +427,6 @@ const NEAR: f64 = 0.02;
 
 /// Least environments of a thread: a few microseconds' work.
 const SIDE_BY_SIDE: usize = 16;
-
-/// Refuses options that a task does not have.
-fn check(spec: &Spec, options: &TaskOptions) -> Result<(), Error> {
-    let takes = spec.task.takes();
-    let given = [
-        ("randomize", options.randomize.is_some(), takes.randomize),
-        ("roughness", options.roughness.is_some(), takes.roughness),
-    ];
-    if let Some((option, ..)) = given.into_iter().find(|(_, given, taken)| *given && !taken) {
-        return Err(Error::Option { option, message: format!("{} has no such option", spec.name) });
-    }
-    match options.roughness {
-        Some(found) if !(found.is_finite() && found >= 0.0) => {
-            let message = format!("expected a height in m that is not below zero, found {found}");
-            Err(Error::Option { option: "roughness", message })
-        }
-        _ => Ok(()),
-    }
-}
 
 fn write<T: Real>(view: &View, spec: &Spec, numbers: &mut Vec<f64>, out: &mut [T]) {
     numbers.resize(out.len(), 0.0);

@@ -21,6 +21,14 @@ pub enum Error {
         /// Given.
         found: usize,
     },
+    /// No task has such an option.
+    #[error("{found}: no environment has such an option; there are {known}")]
+    UnknownOption {
+        /// What was given.
+        found: String,
+        /// The ones there are.
+        known: String,
+    },
     /// An option that the task does not have, or a value that it cannot take.
     #[error("{option}: {message}")]
     Option {

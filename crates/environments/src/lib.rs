@@ -31,5 +31,5 @@ mod terrain;
 
 pub use environments::{Autoreset, Environments, Outcome, Real};
 pub use error::Error;
-pub use options::TaskOptions;
+pub use options::{Choice, TaskOptions};
 pub use tasks::{Spec, TASKS};

@@ -3,15 +3,18 @@
 use std::f64::consts::{PI, TAU};
 
 use manyworlds::{BatchOptions, Executor, GeomParameter, Precision};
-use manyworlds_environments::{Autoreset, Environments, Error, Outcome, TASKS};
+use manyworlds_environments::{Autoreset, Choice, Environments, Error, Outcome, TASKS, TaskOptions};
 
 fn make(task: &str, count: usize, autoreset: Autoreset) -> (Environments, Vec<f64>, Outcome<f64>) {
     make_to(BatchOptions::default().tolerance, task, count, autoreset)
 }
 
+fn cpu() -> BatchOptions {
+    BatchOptions { executor: Executor::Cpu, precision: Precision::F64, ..BatchOptions::default() }
+}
+
 fn make_to(tolerance: f64, task: &str, count: usize, autoreset: Autoreset) -> (Environments, Vec<f64>, Outcome<f64>) {
-    let options =
-        BatchOptions { executor: Executor::Cpu, precision: Precision::F64, tolerance, ..BatchOptions::default() };
+    let options = BatchOptions { tolerance, ..cpu() };
     let environments = Environments::new(task, count, autoreset, &options).unwrap();
     let observations = vec![0.0; count * environments.n_observation()];
     let outcome = Outcome::new(&environments);
@@ -197,4 +200,70 @@ fn a_nut_is_turned_home_by_friction_alone() {
         }
     }
     panic!("{} rad are left", angle_left(&seen, 0));
+}
+
+#[test]
+fn options_change_rewards_ends_and_what_is_seen() {
+    let mut chosen = TaskOptions::default();
+    for (name, value) in [
+        ("forward_reward_weight", Choice::Number(2.0)),
+        ("ctrl_cost_weight", Choice::Number(0.01)),
+        ("healthy_reward", Choice::Number(3.0)),
+        ("terminate_when_unhealthy", Choice::Flag(false)),
+        ("healthy_z_range", Choice::Range([1.2, 2.0])),
+        ("exclude_current_positions_from_observation", Choice::Flag(false)),
+    ] {
+        chosen.set(name, value).unwrap();
+    }
+    let play = |options: &TaskOptions| {
+        let mut hoppers = Environments::with("Hopper", 4, Autoreset::NextStep, options, &cpu()).unwrap();
+        let mut seen = vec![0.0_f64; 4 * hoppers.n_observation()];
+        hoppers.reset(None, Some(1), &mut seen).unwrap();
+        let mut outcome = Outcome::new(&hoppers);
+        let mut steps = Vec::new();
+        for step in 0..30 {
+            hoppers.step(&[0.1 * f64::from(step % 7), -0.4, 0.3].repeat(4), &mut seen, &mut outcome).unwrap();
+            steps.push(outcome.clone());
+        }
+        (hoppers.n_observation(), steps)
+    };
+    let (width, own) = play(&TaskOptions::default());
+    let (wider, changed) = play(&chosen);
+    assert_eq!((width, wider), (11, 12));
+    let mut unhealthy = 0;
+    for (own, changed) in own.iter().zip(&changed) {
+        // Until one falls, worlds are the same.
+        if own.terminated.contains(&true) {
+            break;
+        }
+        for (own, changed) in own.info.chunks_exact(5).zip(changed.info.chunks_exact(5)) {
+            assert_eq!(changed[..2], own[..2]);
+            assert!((changed[2] - 2.0 * own[2]).abs() < 1e-12 && (changed[3] - 10.0 * own[3]).abs() < 1e-12);
+            assert!(changed[4] == 0.0 || changed[4] == 3.0);
+            unhealthy += u32::from(changed[4] == 0.0);
+        }
+        for (reward, info) in changed.rewards.iter().zip(changed.info.chunks_exact(5)) {
+            assert!((reward - info[2..].iter().sum::<f64>()).abs() < 1e-12);
+        }
+        assert!(!changed.terminated.contains(&true));
+    }
+    assert!(unhealthy > 0);
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    let mut options = TaskOptions::default();
+    let told = |found: Result<(), Error>| found.unwrap_err().to_string();
+    assert!(
+        told(options.set("gravity", Choice::Number(1.0))).starts_with("gravity: no environment has such an option")
+    );
+    assert!(told(options.set("healthy_reward", Choice::Number(f64::NAN))).contains("expected a finite number"));
+    assert!(told(options.set("healthy_reward", Choice::Flag(true))).contains("expected a finite number"));
+    assert!(told(options.set("healthy_z_range", Choice::Range([2.0, 1.0]))).contains("the lower first"));
+    options.set("healthy_reward", Choice::Number(1.0)).unwrap();
+    let refused = Environments::with("HalfCheetah", 1, Autoreset::NextStep, &options, &cpu());
+    assert_eq!(refused.err().unwrap().to_string(), "healthy_reward: HalfCheetah has no such option");
+    let noise = TaskOptions { reset_noise_scale: Some(-1.0), ..TaskOptions::default() };
+    let refused = Environments::with("Hopper", 1, Autoreset::NextStep, &noise, &cpu());
+    assert!(refused.err().unwrap().to_string().contains("not below zero"));
 }

@@ -4,7 +4,8 @@
     python crates/python/benches/environments.py --envs 256 --rounds 5
 
 Each round runs each contender for a while, so that what else the machine does hits all of them; the median counts. Random actions
-are drawn before the clock starts. The last column is the fixed cost of a call from Python: a step of one inverted pendulum,
+are drawn before the clock starts. "core us" is what a step of one environment takes of all cores together, which other programs
+change little: they take turns at cores. The last column is the fixed cost of a call from Python: a step of one inverted pendulum,
 all of it, beside the time of a step of all environments.
 """
 
@@ -52,13 +53,13 @@ def actions(made, envs, dtype):
 
 
 def rate(step, drawn, envs, seconds):
-    """Steps of environments a second, and of the call, us."""
-    begin, count = time.perf_counter(), 0
+    """Steps of environments a second; of the call, us; of a step on all cores together, us."""
+    begin, busy, count = time.perf_counter(), time.process_time(), 0
     while time.perf_counter() - begin < seconds:
         step(drawn[count % DRAWN])
         count += 1
-    passed = time.perf_counter() - begin
-    return envs * count / passed, 1e6 * passed / count
+    passed, busy = time.perf_counter() - begin, time.process_time() - busy
+    return envs * count / passed, 1e6 * passed / count, 1e6 * busy / (envs * count)
 
 
 def main():
@@ -76,7 +77,7 @@ def main():
     fixed = min(rates)
 
     print(f"{asked.envs} environments, {os.cpu_count()} threads, random actions, median of {asked.rounds} rounds")
-    print(f"{'task':14}{'contender':16}{'steps/s':>12}{'ratio':>8}{'us/call':>10}{'fixed cost':>12}")
+    print(f"{'task':14}{'contender':16}{'steps/s':>12}{'ratio':>8}{'us/call':>10}{'core us':>10}{'ratio':>8}{'fixed cost':>12}")
     for task in asked.tasks:
         contenders = {"ours, f32": ours(task, asked.envs, "f32"), "ours, f64": ours(task, asked.envs, "f64")}
         if "envpool" not in asked.without:
@@ -90,11 +91,12 @@ def main():
         for _ in range(asked.rounds):
             for step, drawn, found in runs.values():
                 found.append(rate(step, drawn, asked.envs, asked.seconds))
-        first = statistics.median(found[0] for found in runs["ours, f32"][2])
+        first, first_busy = (statistics.median(column) for column in list(zip(*runs["ours, f32"][2]))[::2])
         for name, (_, _, found) in runs.items():
-            steps, micros = (statistics.median(column) for column in zip(*found))
+            steps, micros, busy = (statistics.median(column) for column in zip(*found))
             cost = f"{100 * fixed / micros:.1f} %" if name.startswith("ours") else ""
-            print(f"{task:14}{name:16}{steps:12.0f}{first / steps:8.1f}{micros:10.0f}{cost:>12}")
+            ratios = f"{steps:12.0f}{first / steps:8.1f}{micros:10.0f}{busy:10.2f}{busy / first_busy:8.1f}"
+            print(f"{task:14}{name:16}{ratios}{cost:>12}")
 
 
 if __name__ == "__main__":

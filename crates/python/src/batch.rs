@@ -84,12 +84,23 @@ pub(crate) fn executor(name: &str) -> PyResult<Executor> {
 }
 
 /// Threads of their own for a batch; none: those of the whole program.
-pub(crate) fn threads(count: Option<usize>) -> PyResult<Option<ThreadPool>> {
+/// Threads that a batch may ask for: more than any machine has, fewer than would stop one.
+const MOST_THREADS: i64 = 1024;
+
+/// A number of things, as Python has it, where it is at least `least`.
+pub(crate) fn count(what: &str, found: i64, least: i64) -> PyResult<usize> {
+    let wrong = || PyValueError::new_err(format!("{what}: expected at least {least}, found {found}"));
+    if found < least { Err(wrong()) } else { usize::try_from(found).map_err(|_| wrong()) }
+}
+
+pub(crate) fn threads(count: Option<i64>) -> PyResult<Option<ThreadPool>> {
     match count {
         None => Ok(None),
-        Some(0) => Err(PyValueError::new_err("threads: expected at least 1, found 0")),
+        Some(count) if !(1..=MOST_THREADS).contains(&count) => {
+            Err(PyValueError::new_err(format!("threads: expected 1 to {MOST_THREADS}, found {count}")))
+        }
         Some(count) => {
-            let pool = ThreadPoolBuilder::new().num_threads(count).build();
+            let pool = ThreadPoolBuilder::new().num_threads(count as usize).build();
             Ok(Some(pool.map_err(|error| PyRuntimeError::new_err(format!("threads: {error}")))?))
         }
     }
@@ -104,10 +115,10 @@ pub(crate) fn precision(name: &str) -> PyResult<Precision> {
 type Groups = Vec<(Py<Model>, usize)>;
 
 /// What a caller gave as such, and whether it was a list.
-fn groups(model: &Bound<'_, PyAny>, worlds: Option<usize>) -> PyResult<(Groups, bool)> {
+fn groups(model: &Bound<'_, PyAny>, worlds: Option<i64>) -> PyResult<(Groups, bool)> {
     if let Ok(model) = model.cast::<Model>() {
         let worlds = worlds.ok_or_else(|| PyTypeError::new_err("worlds: expected a number of worlds, found none"))?;
-        return Ok((vec![(model.clone().unbind(), worlds)], false));
+        return Ok((vec![(model.clone().unbind(), count("worlds", worlds, 1)?)], false));
     }
     let groups = model.extract::<Groups>().map_err(|_| {
         PyTypeError::new_err("model: expected a manyworlds.Model, or a list of (model, worlds) for a mixed batch")
@@ -292,12 +303,12 @@ impl Batch {
     fn new(
         py: Python<'_>,
         model: &Bound<'_, PyAny>,
-        worlds: Option<usize>,
+        worlds: Option<i64>,
         executor: &str,
         precision: &str,
         solver: &str,
         tolerance: Option<f64>,
-        threads: Option<usize>,
+        threads: Option<i64>,
         dt: Option<f64>,
         iterations: Option<u32>,
         integrator: &str,
@@ -390,7 +401,8 @@ impl Batch {
     /// Raises ValueError for controls of another shape or that are not finite. A world that fails raises nothing: it stops,
     /// and its entry of `certificates.status` says so.
     #[pyo3(signature = (ctrl=None, steps=1))]
-    fn step(&self, py: Python<'_>, ctrl: Option<&Bound<'_, PyAny>>, steps: usize) -> PyResult<()> {
+    fn step(&self, py: Python<'_>, ctrl: Option<&Bound<'_, PyAny>>, steps: i64) -> PyResult<()> {
+        let steps = count("steps", steps, 0)?;
         with_real!(self.precision, T => self.step_with::<T>(py, ctrl, steps))
     }
 

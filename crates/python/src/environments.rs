@@ -3,15 +3,15 @@
 use std::sync::Mutex;
 
 use manyworlds::BatchOptions;
-use manyworlds_environments::{Autoreset, Error, Outcome, TASKS, TaskOptions};
+use manyworlds_environments::{Autoreset, Choice, Error, Outcome, TASKS, TaskOptions};
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
-use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use rayon::ThreadPool;
 
 use crate::arrays::{Real, given, given_or_empty, slice, with_real};
-use crate::batch::{executor, one_of, precision, threads};
+use crate::batch::{count, executor, one_of, precision, threads};
 use crate::errors::raised;
 use crate::parameters::Override;
 use crate::pictures::{self, Shot, Studio};
@@ -37,6 +37,7 @@ fn raised_by(error: Error) -> PyErr {
     match error {
         Error::Simulator(error) => raised(error),
         Error::Over(_) => PyRuntimeError::new_err(error.to_string()),
+        Error::UnknownOption { .. } => PyTypeError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
 }
@@ -127,6 +128,30 @@ impl Environments {
     }
 }
 
+/// Options of a task as keywords; None: the task's own.
+fn task_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<TaskOptions> {
+    let mut options = TaskOptions::default();
+    for (name, value) in given.into_iter().flatten() {
+        let name: String = name.extract()?;
+        let known = TaskOptions::NAMES.contains(&name.as_str());
+        if known && value.is_none() {
+            continue;
+        }
+        let range = || value.extract::<(f64, f64)>().map(|(low, high)| [low, high]).or_else(|_| value.extract());
+        let choice = value.extract().map(Choice::Flag).or_else(|_| value.extract().map(Choice::Number));
+        match choice.or_else(|_: PyErr| range().map(Choice::Range)) {
+            Ok(choice) => options.set(&name, choice).map_err(raised_by)?,
+            Err(_) if known => {
+                let message = format!("{name}: expected True, False, one number or two, found {}", value.repr()?);
+                return Err(PyTypeError::new_err(message));
+            }
+            // Whatever the value: it is the name that is refused.
+            Err(_) => options.set(&name, Choice::Flag(false)).map_err(raised_by)?,
+        }
+    }
+    Ok(options)
+}
+
 /// Numbers as a matrix of so many rows; they are not copied.
 fn rows<'py, T: Real>(py: Python<'py>, numbers: Vec<T>, n: usize, width: usize) -> PyResult<Bound<'py, PyAny>> {
     Ok(PyArray1::from_vec(py, numbers).reshape([n, width])?.into_any())
@@ -135,24 +160,25 @@ fn rows<'py, T: Real>(py: Python<'py>, numbers: Vec<T>, n: usize, width: usize) 
 #[pymethods]
 impl Environments {
     #[new]
-    #[pyo3(signature = (task, count, autoreset, executor, precision, threads=None, max_episode_steps=None, *, frame_skip=None, dt=None, solver="auto", tolerance=None, integrator="linearly-implicit", randomize=None, roughness=None))]
+    #[pyo3(signature = (task, num_envs, autoreset, executor, precision, threads=None, max_episode_steps=None, *, frame_skip=None, dt=None, solver="auto", tolerance=None, integrator="linearly-implicit", **options))]
     fn new(
         py: Python<'_>,
         task: &str,
-        count: usize,
+        num_envs: i64,
         autoreset: &str,
         executor: &str,
         precision: &str,
-        threads: Option<usize>,
+        threads: Option<i64>,
         max_episode_steps: Option<u32>,
-        frame_skip: Option<usize>,
+        frame_skip: Option<i64>,
         dt: Option<f64>,
         solver: &str,
         tolerance: Option<f64>,
         integrator: &str,
-        randomize: Option<bool>,
-        roughness: Option<f64>,
+        options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        let count = count("num_envs", num_envs, 1)?;
+        let chosen = task_options(options)?;
         let modes =
             [("NextStep", Autoreset::NextStep), ("SameStep", Autoreset::SameStep), ("Disabled", Autoreset::Disabled)];
         let autoreset = one_of("autoreset_mode", autoreset, &modes)?;
@@ -167,17 +193,14 @@ impl Environments {
             ..defaults
         };
         let pool = self::threads(threads)?;
-        let chosen = TaskOptions { randomize, roughness };
         let build = || manyworlds_environments::Environments::with(task, count, autoreset, &chosen, &options);
         let inner = py.detach(|| pool.as_ref().map_or_else(build, |pool| pool.install(build)));
         let mut inner = inner.map_err(raised_by)?;
         if let Some(steps) = max_episode_steps {
             inner.set_max_episode_steps(steps);
         }
-        match frame_skip {
-            Some(0) => return Err(PyValueError::new_err("frame_skip: expected at least 1, found 0")),
-            Some(steps) => inner.set_frame_skip(steps),
-            None => {}
+        if let Some(steps) = frame_skip {
+            inner.set_frame_skip(self::count("frame_skip", steps, 1)?);
         }
         Ok(Self {
             count,
@@ -311,9 +334,10 @@ impl Environments {
         &self,
         py: Python<'py>,
         mask: Option<&Bound<'py, PyAny>>,
-        seed: Option<u64>,
+        seed: Option<i64>,
         observations: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let seed = seed.map(|seed| count("seed", seed, 0)).transpose()?.map(|seed| seed as u64);
         with_real!(self.precision, T => self.reset_with::<T>(py, mask, seed, observations))
     }
 

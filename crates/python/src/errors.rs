@@ -13,6 +13,9 @@ pub(crate) fn raised(error: Error) -> PyErr {
         Error::File { ref reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => {
             PyFileNotFoundError::new_err(message)
         }
+        Error::Model(ModelError::Io { ref source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            PyFileNotFoundError::new_err(message)
+        }
         Error::Model(ModelError::Io { .. }) | Error::File { .. } => PyOSError::new_err(message),
         Error::Index { .. } => PyIndexError::new_err(message),
         Error::Memory { .. } => PyMemoryError::new_err(message),

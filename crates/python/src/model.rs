@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use manyworlds::ImportOptions;
+use manyworlds::model::{Joint, JointKind};
 use numpy::{PyArray1, PyArray2};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -101,6 +102,31 @@ impl Model {
     #[getter]
     fn joint_names(&self) -> Vec<&str> {
         self.inner.joints.iter().map(|joint| joint.name.as_str()).collect()
+    }
+
+    /// The joints, depth first: records of `name`, `body` (its number), `kind` ("free", "ball", "hinge", "slide"), `q` and `v`
+    /// (slices of a world's position and velocity), `range` `(2,)` (rad or m; infinite where there are no limits).
+    #[getter]
+    fn joints<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let slice = |begin: usize, count: usize| PySlice::new(py, begin as isize, (begin + count) as isize, 1);
+        let one = |joint: &Joint| {
+            let kind = match joint.kind {
+                JointKind::Free => "free",
+                JointKind::Ball => "ball",
+                JointKind::Hinge => "hinge",
+                JointKind::Slide => "slide",
+            };
+            let parts = PyDict::new(py);
+            parts.set_item("name", &joint.name)?;
+            parts.set_item("body", joint.body)?;
+            parts.set_item("kind", kind)?;
+            parts.set_item("q", slice(joint.q_start, joint.kind.n_q()))?;
+            parts.set_item("v", slice(joint.v_start, joint.kind.n_v()))?;
+            let range = joint.range.unwrap_or([f64::NEG_INFINITY, f64::INFINITY]);
+            parts.set_item("range", PyArray1::from_slice(py, &range))?;
+            record(&parts)
+        };
+        self.inner.joints.iter().map(one).collect()
     }
 
     /// Names of the actuators, in the order of the controls.

@@ -1,5 +1,6 @@
 """Models, batches and single contact problems."""
 
+import gc
 import pickle
 import threading
 
@@ -41,6 +42,43 @@ def test_a_model_says_what_it_is(cheetah):
     assert cheetah.timestep > 0
 
 
+def test_joints_say_where_their_numbers_are(cheetah):
+    thigh = next(joint for joint in cheetah.joints if joint.name == "back_hip")
+    assert (thigh.kind, thigh.q, thigh.v) == ("hinge", slice(3, 4, 1), slice(3, 4, 1))
+    assert cheetah.body_names[thigh.body] == "back_thigh" and thigh.range == pytest.approx([-0.52, 1.05])
+    root = mw.load("ant").joints[0]
+    assert (root.kind, root.q, root.v) == ("free", slice(0, 7, 1), slice(0, 6, 1)) and np.isinf(root.range).all()
+
+
+def test_arrays_outlive_their_batch(cheetah):
+    batch = mw.Batch(cheetah, 2, executor="cpu", precision="f64")
+    batch.keep_steps(True)
+    batch.step(np.full((2, 6), 0.5))
+    q, kept, copy = batch.q, batch.kept_step(), batch.q.copy()
+    expected = batch.vjp(None, np.ones((2, 9))).ctrl
+    del batch
+    gc.collect()
+    assert np.array_equal(q, copy)
+    assert kept.vjp(None, np.ones((2, 9))).ctrl == pytest.approx(expected, rel=1e-9) and np.abs(expected).max() > 0
+
+
+def test_damaged_checkpoints_are_refused_or_taken_and_never_crash(batch):
+    batch.step(random_controls(batch))
+    whole = batch.checkpoint()
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        damaged = bytearray(whole[: rng.integers(1, len(whole) + 1)])
+        for at in rng.integers(0, len(damaged), 3):
+            damaged[at] ^= int(rng.integers(1, 256))
+        try:
+            batch.restore(bytes(damaged))
+        except ValueError:
+            pass
+    batch.restore(whole)
+    batch.step(random_controls(batch))
+    assert np.isfinite(batch.q).all()
+
+
 def test_a_model_goes_to_another_process(cheetah):
     again = pickle.loads(pickle.dumps(cheetah))
     assert again.joint_names == cheetah.joint_names
@@ -53,8 +91,10 @@ def test_models_that_are_none_are_refused(tmp_path):
     wrong.write_text('<mujoco><worldbody><body><geom type="ball" size="1"/></body></worldbody></mujoco>')
     with pytest.raises(ValueError, match="wrong.xml:1.*ball"):
         mw.load(wrong)
-    with pytest.raises(OSError, match="absent.xml"):
+    with pytest.raises(FileNotFoundError, match="absent.xml"):
         mw.load(tmp_path / "absent.xml")
+    with pytest.raises(OSError, match="directory"):
+        mw.load(tmp_path)
 
 
 def test_arrays_have_the_batch_s_precision_and_shapes(batch, cheetah):
@@ -151,19 +191,23 @@ def test_wrong_arrays_are_refused_and_change_nothing(batch):
         batch.reset(np.zeros(5))
     with pytest.raises(ValueError, match="q"):
         batch.set_state(np.full((5, 9), np.inf))
-    with pytest.raises((OverflowError, TypeError)):
+    with pytest.raises(ValueError, match="steps: expected at least 0, found -1"):
         batch.step(None, steps=-1)
+    with pytest.raises(TypeError, match="steps"):
+        batch.step(None, steps=1.5)
     assert np.array_equal(batch.q, before) and batch.steps == 0
 
 
 def test_wrong_settings_are_refused(cheetah):
     for wrong, words in [
-        ({"worlds": 0}, "at least one world"),
+        ({"worlds": 0}, "worlds: expected at least 1, found 0"),
+        ({"worlds": -1}, "worlds: expected at least 1, found -1"),
         ({"executor": "tpu"}, "executor"),
         ({"precision": "f16"}, "precision"),
         ({"solver": "magic"}, "magic"),
         ({"tolerance": -1.0}, "tolerance"),
         ({"threads": 0}, "threads"),
+        ({"threads": 100_000}, "threads: expected 1 to 1024"),
         ({"integrator": "rk4"}, "integrator"),
     ]:
         with pytest.raises(ValueError, match=words):

@@ -34,14 +34,14 @@ def make(task, num_envs=3, **settings):
     return gymnasium.make_vec(f"manyworlds/{task}-v0", num_envs=num_envs, vectorization_mode=mode, **settings)
 
 
-def reference(task, refine=1):
+def reference(task, refine=1, **arguments):
     """Gymnasium's environment, with the time stepping nearest to ours, and `refine` times the steps.
 
     What MuJoCo derives from a state is left behind by its steps: under RK4, which these models ask for, at the last stage,
     under other rules at the state before the last step. Here it is that of the new state, but for Pusher, which asks for
     Euler's rule.
     """
-    env = gymnasium.make(f"{task}-v5").unwrapped
+    env = gymnasium.make(f"{task}-v5", **arguments).unwrapped
     env.model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     env.model.opt.timestep /= refine
     env.frame_skip *= refine
@@ -123,6 +123,205 @@ def test_time_stepping_of_its_own_goes_to_the_same_limit(task):
 def test_a_comparison_with_another_state_fails():
     before, seen, _, _ = one_step("Ant", make("Ant"), reference("Ant"))
     assert seen[0] + 1e-6 != pytest.approx(before, abs=1e-9)
+
+
+# Arguments of Gymnasium's constructors, none of them at its default.
+ARGUMENTS = {
+    "InvertedPendulum": {"reset_noise_scale": 0.02},
+    "InvertedDoublePendulum": {"healthy_reward": 7.0, "reset_noise_scale": 0.05},
+    "Reacher": {"reward_dist_weight": 2.0, "reward_control_weight": 0.5},
+    "Pusher": {"reward_near_weight": 0.7, "reward_dist_weight": 1.5, "reward_control_weight": 0.3},
+    "Swimmer": {
+        "forward_reward_weight": 2.0,
+        "ctrl_cost_weight": 0.01,
+        "reset_noise_scale": 0.2,
+        "exclude_current_positions_from_observation": False,
+    },
+    "Hopper": {
+        "forward_reward_weight": 2.0,
+        "ctrl_cost_weight": 0.01,
+        "healthy_reward": 3.0,
+        "terminate_when_unhealthy": False,
+        "healthy_state_range": (-50.0, 60.0),
+        "healthy_z_range": (0.5, 2.0),
+        "healthy_angle_range": (-0.3, 0.4),
+        "exclude_current_positions_from_observation": False,
+    },
+    "HalfCheetah": {
+        "forward_reward_weight": 2.0,
+        "ctrl_cost_weight": 0.05,
+        "reset_noise_scale": 0.2,
+        "exclude_current_positions_from_observation": False,
+    },
+    "Walker2d": {
+        "forward_reward_weight": 0.5,
+        "ctrl_cost_weight": 0.01,
+        "healthy_reward": 2.0,
+        "terminate_when_unhealthy": False,
+        "healthy_z_range": (0.5, 9.0),
+        "healthy_angle_range": (-2.0, 1.5),
+        "exclude_current_positions_from_observation": False,
+    },
+    "Ant": {
+        "forward_reward_weight": 0.5,
+        "ctrl_cost_weight": 0.1,
+        "contact_cost_weight": 1e-3,
+        "healthy_reward": 2.0,
+        "terminate_when_unhealthy": False,
+        "healthy_z_range": (0.3, 9.0),
+        "contact_force_range": (-0.5, 2.0),
+        "exclude_current_positions_from_observation": False,
+        "include_cfrc_ext_in_observation": False,
+    },
+    "Humanoid": {
+        "forward_reward_weight": 2.0,
+        "ctrl_cost_weight": 0.2,
+        "contact_cost_weight": 1e-6,
+        "contact_cost_range": (0.5, 3.0),
+        "healthy_reward": 2.0,
+        "terminate_when_unhealthy": False,
+        "healthy_z_range": (0.5, 9.0),
+        "exclude_current_positions_from_observation": False,
+        "include_cinert_in_observation": False,
+        "include_cvel_in_observation": False,
+        "include_qfrc_actuator_in_observation": False,
+        "include_cfrc_ext_in_observation": False,
+    },
+}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_arguments_mean_what_they_mean_to_gymnasium(task):
+    arguments = ARGUMENTS[task]
+    ours, theirs = make(task, **arguments), reference(task, 1, **arguments)
+    assert ours.single_observation_space.shape == theirs.observation_space.shape
+    before, seen, (after, reward, info), (observations, rewards, infos) = one_step(task, ours, theirs)
+    assert seen == pytest.approx(np.tile(before, (3, 1)), abs=1e-9)
+    if task not in OWN_TIME_STEPPING:
+        assert observations == pytest.approx(np.tile(after, (3, 1)), abs=1e-9)
+        assert rewards == pytest.approx([reward] * 3, abs=1e-9)
+        return
+    # Where time stepping is another, all but the velocity is the same; and rewards are what the arguments make of that.
+    own = {name: numbers[0] for name, numbers in infos.items()}
+    assert own["reward_ctrl"] == pytest.approx(info["reward_ctrl"], abs=1e-9)
+    assert own["reward_forward"] == pytest.approx(arguments["forward_reward_weight"] * own["x_velocity"], abs=1e-9)
+    assert own.get("reward_survive", 0) == info.get("reward_survive", 0)
+    # Without contact the cost of contact is the least there is.
+    assert own.get("reward_contact", 0) == info.get("reward_contact", 0) == -arguments.get("contact_cost_range", [0])[0]
+    parts = ["reward_forward", "reward_ctrl", "reward_survive", "reward_contact"]
+    assert rewards[0] == pytest.approx(sum(own.get(part, 0) for part in parts), abs=1e-9)
+
+
+@pytest.mark.parametrize("task", ["Hopper", "Walker2d", "Ant", "Humanoid"])
+def test_what_has_fallen_goes_on_where_it_is_told_to(task):
+    q = {"Hopper": [0, 0.3, 0, 0, 0, 0], "Walker2d": [0, 0.3] + [0] * 7}.get(task)
+    if q is None:
+        theirs = gymnasium.make(f"{task}-v5").unwrapped
+        theirs.reset(seed=0)
+        q = theirs.data.qpos.copy()
+        q[2] = 0.15
+    for arguments, over in [({}, True), ({"terminate_when_unhealthy": False}, False)]:
+        envs = make(task, 2, **arguments)
+        envs.reset(seed=0)
+        n_v = envs.unwrapped.state[1].shape[1]
+        envs.unwrapped.set_state([q] * 2, np.zeros((2, n_v)))
+        *_, terminated, _, info = envs.step(np.zeros(envs.action_space.shape))
+        assert terminated.tolist() == [over] * 2 and info["reward_survive"].tolist() == [0, 0]
+
+
+def test_noise_of_starts_is_what_it_is_told_to_be():
+    for task, normal in [("Hopper", False), ("HalfCheetah", True)]:
+        envs = make(task, 300, reset_noise_scale=0.3)
+        envs.reset(seed=0)
+        q, v = envs.unwrapped.state
+        assert 0.27 < np.abs(q - manyworlds_start({"Hopper": "hopper.xml", "HalfCheetah": "half_cheetah.xml"}[task])).max() <= 0.3
+        assert v.std() == pytest.approx(0.3 if normal else 0.3 / np.sqrt(3), rel=0.05)
+
+
+def test_arguments_that_a_task_does_not_have_are_refused_by_name():
+    with pytest.raises(ValueError, match="healthy_reward: HalfCheetah has no such option"):
+        make("HalfCheetah", healthy_reward=1.0)
+    with pytest.raises(TypeError, match="xml_file: no environment has such an option; there are randomize, "):
+        make("Ant", xml_file="ant.xml")
+    with pytest.raises(TypeError, match="main_body"):
+        make("Ant", main_body=1)
+    with pytest.raises(ValueError, match="ctrl_cost_weight: expected a finite number"):
+        make("Ant", ctrl_cost_weight=np.nan)
+    with pytest.raises(ValueError, match="healthy_z_range: expected two numbers, the lower first"):
+        make("Ant", healthy_z_range=(2, 1))
+    with pytest.raises(ValueError, match="healthy_z_range: expected two numbers"):
+        make("Ant", healthy_z_range=2.0)
+    with pytest.raises(ValueError, match="reset_noise_scale: expected a number that is not below zero"):
+        make("Ant", reset_noise_scale=-1.0)
+    with pytest.raises(TypeError, match="healthy_z_range"):
+        make("Ant", healthy_z_range="high")
+
+
+def hard(env):
+    """Makes MuJoCo's contacts and limits as hard as its time step allows, with friction cones that are round.
+
+    Margins are taken away: with one, MuJoCo's bodies rest above each other.
+    """
+    model, dt = env.model, env.model.opt.timestep
+    model.opt.cone, model.opt.impratio = mujoco.mjtCone.mjCONE_ELLIPTIC, 100
+    model.opt.iterations, model.opt.tolerance = 200, 1e-12
+    model.geom_margin[:] = 0
+    for reference, impedance in [(model.geom_solref, model.geom_solimp), (model.jnt_solref, model.jnt_solimp)]:
+        reference[:] = [2 * dt, 1]
+        impedance[:] = [0.99, 0.9999, 1e-4, 0.5, 2]
+
+
+def differences_in_contact(task, refine, harden, count=16):
+    """How far positions are apart after a step from states that random actions led to, `(count,)`, m and rad.
+
+    States in which a joint is beyond its limit are left out: MuJoCo throws it back with a force that grows as contact hardens.
+    """
+    envs = make(task, count)
+    envs.reset(seed=0)
+    rng, high = np.random.default_rng(0), envs.single_action_space.high
+    for _ in range(15):
+        envs.step(rng.uniform(-1, 1, envs.action_space.shape) * high)
+    q, v = envs.unwrapped.state
+    actions = rng.uniform(-1, 1, envs.action_space.shape) * high
+    theirs = reference(task, refine)
+    near = reference(task).model
+    near.geom_margin[:] = 1e-3
+    state = mujoco.MjData(near)
+    if harden:
+        hard(theirs)
+    ours = make(task, count, dt=theirs.model.opt.timestep, frame_skip=theirs.frame_skip)
+    ours.reset(seed=0)
+    ours.unwrapped.set_state(q, v)
+    ours.step(actions)
+    found, touching = [], 0
+    for own_q, own_v, action, after in zip(q, v, actions, ours.unwrapped.state[0]):
+        state.qpos[:] = own_q
+        mujoco.mj_forward(near, state)
+        limits = [i for i in range(state.nefc) if state.efc_type[i] == mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT]
+        if any(state.efc_pos[i] < -1e-6 for i in limits):
+            continue
+        touching += state.ncon > 0
+        theirs.reset(seed=0)
+        theirs.set_state(own_q, own_v)
+        theirs.step(action)
+        found.append(np.abs(theirs.data.qpos - after).max())
+    assert len(found) >= count / 2 and touching >= count / 4
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    "task, bound, nearer",
+    [("Hopper", 1e-4, 10), ("Walker2d", 1e-3, 10), ("Humanoid", 1e-4, 10), ("HalfCheetah", 2e-2, 3), ("Ant", 4e-2, 2)],
+)
+def test_a_step_in_contact_is_gymnasium_s_as_its_contact_hardens(task, bound, nearer):
+    """What is left where MuJoCo's contacts are hard and time steps small: `bound`, of three states in four.
+
+    In the others, and in most of HalfCheetah's and Ant's, several feet touch one after the other within the step, and bounce or
+    slide in one simulator and not in the other.
+    """
+    soft = np.quantile(differences_in_contact(task, 1, False), 0.75)
+    hardened = np.quantile(differences_in_contact(task, 40, True), 0.75)
+    assert hardened < bound and hardened < soft / nearer
 
 
 def test_contact_forces_are_what_changes_momentum():
@@ -268,6 +467,10 @@ def test_wrong_calls_are_refused():
     envs = make("Hopper", 2)
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.step(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="seed: expected at least 0, found -1"):
+        envs.reset(seed=-1)
+    with pytest.raises(ValueError, match="num_envs: expected at least 1, found 0"):
+        make("Hopper", 0)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match="actions"):
         envs.step(np.zeros((2, 4)))

@@ -120,7 +120,7 @@ impl Environments {
             if self.randomize {
                 change(&mut self.batch, i, self.spec.task.changes(&self.model, drawn))?;
             }
-            self.spec.task.start(&self.model, &mut draws, &mut q[begin..], v);
+            self.spec.task.start(&self.model, &self.settings, &mut draws, &mut q[begin..], v);
             self.model.normalize_quaternions(&mut q[begin..]);
             self.q[i * n_q..(i + 1) * n_q].copy_from_slice(&q[begin..]);
             self.v[i * n_v..(i + 1) * n_v].copy_from_slice(v);
@@ -146,6 +146,7 @@ impl Environments {
             let (action, contacts) = (&[][..], &[][..]);
             let view = View {
                 model,
+                settings: &self.settings,
                 q,
                 v,
                 motions,

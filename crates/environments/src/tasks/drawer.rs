@@ -4,6 +4,7 @@ use manyworlds::model::{Model, Vec3};
 
 use super::{Needs, Task, Verdict, View, shake};
 use crate::draws::Draws;
+use crate::options::Settings;
 
 pub(super) struct Drawer;
 
@@ -24,7 +25,7 @@ fn offset(view: &View) -> Vec3 {
 }
 
 impl Task for Drawer {
-    fn n_observation(&self, model: &Model) -> usize {
+    fn n_observation(&self, model: &Model, _: &Settings) -> usize {
         model.n_q + model.n_v + 3
     }
 
@@ -36,7 +37,7 @@ impl Task for Drawer {
         &["opening", "distance"]
     }
 
-    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
+    fn start(&self, _: &Model, _: &Settings, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
         q[..ARM].copy_from_slice(&START);
         shake(draws, &mut q[..ARM], 0.02);
     }

@@ -17,7 +17,7 @@ use manyworlds::model::Model;
 use manyworlds::{GeomParameter, Parameter};
 
 use crate::draws::Draws;
-use crate::options::TaskOptions;
+use crate::options::{Settings, TaskOptions};
 
 /// What a task needs to be told of a state beside q and v.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub(crate) struct Needs {
 /// A world as a task sees it.
 pub(crate) struct View<'a> {
     pub(crate) model: &'a Model,
+    pub(crate) settings: &'a Settings,
     pub(crate) q: &'a [f64],
     pub(crate) v: &'a [f64],
     /// Of all bodies, where the task needs them.
@@ -66,13 +67,6 @@ pub(crate) struct Verdict {
     pub(crate) terminated: bool,
 }
 
-/// Options that a task takes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Takes {
-    pub(crate) randomize: bool,
-    pub(crate) roughness: bool,
-}
-
 /// A parameter of one world, changed for an episode.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Change {
@@ -83,7 +77,7 @@ pub(crate) enum Change {
 /// A task. All of them are without state of their own.
 pub(crate) trait Task: Sync {
     /// Numbers of an observation.
-    fn n_observation(&self, model: &Model) -> usize;
+    fn n_observation(&self, model: &Model, settings: &Settings) -> usize;
 
     /// What it has to be told.
     fn needs(&self) -> Needs {
@@ -93,13 +87,13 @@ pub(crate) trait Task: Sync {
     /// Names of the numbers that [`Task::judge`] gives beside the reward.
     fn info(&self) -> &'static [&'static str];
 
-    /// Which options it takes.
-    fn takes(&self) -> Takes {
-        Takes::default()
+    /// Its options and what they are when nobody says.
+    fn defaults(&self) -> TaskOptions {
+        TaskOptions::NONE
     }
 
     /// Makes the model what the options ask for.
-    fn shape(&self, _: &mut Model, _: &TaskOptions) {}
+    fn shape(&self, _: &mut Model, _: &Settings) {}
 
     /// Numbers that an episode keeps: its goal first, then what is different about its world.
     fn n_drawn(&self) -> usize {
@@ -120,7 +114,7 @@ pub(crate) trait Task: Sync {
     }
 
     /// A start: `q` and `v` hold the model's initial state.
-    fn start(&self, model: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]);
+    fn start(&self, model: &Model, settings: &Settings, draws: &mut Draws, q: &mut [f64], v: &mut [f64]);
 
     /// What counts as the place whose velocity is rewarded, m.
     fn place(&self, view: &View) -> [f64; 2];
@@ -176,6 +170,11 @@ pub static TASKS: [Spec; 14] = [
     spec!("NutTurning", "nut_turning.xml", 5, 400, nut_turning::NutTurning),
     spec!("Quadruped", "quadruped.xml", 4, 1000, quadruped::Quadruped),
 ];
+
+/// Numbers of the place along the ground that are not seen, of so many that there are.
+fn hidden(settings: &Settings, place: usize) -> usize {
+    if settings.exclude_current_positions_from_observation { place } else { 0 }
+}
 
 /// Adds evenly distributed noise to every number.
 fn shake(draws: &mut Draws, numbers: &mut [f64], scale: f64) {

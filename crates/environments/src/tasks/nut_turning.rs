@@ -6,6 +6,7 @@ use manyworlds::model::Model;
 
 use super::{Task, Verdict, View, shake};
 use crate::draws::Draws;
+use crate::options::Settings;
 
 pub(super) struct NutTurning;
 
@@ -40,7 +41,7 @@ fn angle_left(view: &View) -> f64 {
 }
 
 impl Task for NutTurning {
-    fn n_observation(&self, model: &Model) -> usize {
+    fn n_observation(&self, model: &Model, _: &Settings) -> usize {
         HAND + 2 + model.n_v
     }
 
@@ -48,7 +49,7 @@ impl Task for NutTurning {
         &["angle_left", "reward_turning", "reward_force"]
     }
 
-    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
+    fn start(&self, _: &Model, _: &Settings, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
         shake(draws, &mut q[WRIST..=WRIST], 0.5);
         let angle = draws.uniform(-0.5, 0.5) * TAU;
         (q[QUATERNION], q[QUATERNION + 3]) = ((angle / 2.0).cos(), (angle / 2.0).sin());

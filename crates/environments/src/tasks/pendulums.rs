@@ -4,11 +4,12 @@ use manyworlds::model::{Model, Vec3};
 
 use super::{Needs, Task, Verdict, View, shake, shake_normally};
 use crate::draws::Draws;
+use crate::options::{Settings, TaskOptions};
 
 pub(super) struct Single;
 
 impl Task for Single {
-    fn n_observation(&self, model: &Model) -> usize {
+    fn n_observation(&self, model: &Model, _: &Settings) -> usize {
         model.n_q + model.n_v
     }
 
@@ -16,9 +17,13 @@ impl Task for Single {
         &["reward_survive"]
     }
 
-    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
-        shake(draws, q, 0.01);
-        shake(draws, v, 0.01);
+    fn defaults(&self) -> TaskOptions {
+        TaskOptions { reset_noise_scale: Some(0.01), ..TaskOptions::NONE }
+    }
+
+    fn start(&self, _: &Model, settings: &Settings, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+        shake(draws, q, settings.reset_noise_scale);
+        shake(draws, v, settings.reset_noise_scale);
     }
 
     fn place(&self, _: &View) -> [f64; 2] {
@@ -46,7 +51,7 @@ fn tip(view: &View) -> Vec3 {
 }
 
 impl Task for Double {
-    fn n_observation(&self, _: &Model) -> usize {
+    fn n_observation(&self, _: &Model, _: &Settings) -> usize {
         9
     }
 
@@ -58,9 +63,13 @@ impl Task for Double {
         &["reward_survive", "distance_penalty", "velocity_penalty"]
     }
 
-    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
-        shake(draws, q, 0.1);
-        shake_normally(draws, v, 0.1);
+    fn defaults(&self) -> TaskOptions {
+        TaskOptions { healthy_reward: Some(10.0), reset_noise_scale: Some(0.1), ..TaskOptions::NONE }
+    }
+
+    fn start(&self, _: &Model, settings: &Settings, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+        shake(draws, q, settings.reset_noise_scale);
+        shake_normally(draws, v, settings.reset_noise_scale);
     }
 
     fn place(&self, _: &View) -> [f64; 2] {
@@ -77,7 +86,7 @@ impl Task for Double {
     fn judge(&self, view: &View, _: [f64; 2], info: &mut [f64]) -> Verdict {
         let tip = tip(view);
         let terminated = tip.z <= 1.0;
-        let survive = if terminated { 0.0 } else { 10.0 };
+        let survive = if terminated { 0.0 } else { view.settings.healthy_reward };
         let distance = 0.01 * tip.x * tip.x + (tip.z - 2.0) * (tip.z - 2.0);
         let speed = 1e-3 * view.v[1] * view.v[1] + 5e-3 * view.v[2] * view.v[2];
         info.copy_from_slice(&[survive, -distance, -speed]);

@@ -6,6 +6,7 @@ use manyworlds::model::Model;
 
 use super::{Task, Verdict, View, shake};
 use crate::draws::Draws;
+use crate::options::Settings;
 
 pub(super) struct Pinch;
 
@@ -28,7 +29,7 @@ fn offset(view: &View) -> [f64; 3] {
 }
 
 impl Task for Pinch {
-    fn n_observation(&self, model: &Model) -> usize {
+    fn n_observation(&self, model: &Model, _: &Settings) -> usize {
         model.n_q + model.n_v
     }
 
@@ -36,7 +37,7 @@ impl Task for Pinch {
         &["reward_height", "reward_force"]
     }
 
-    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
+    fn start(&self, _: &Model, _: &Settings, draws: &mut Draws, q: &mut [f64], _: &mut [f64]) {
         shake(draws, &mut q[HAND..HAND + 2], 0.003);
         let half_turn = draws.uniform(-0.05, 0.05);
         (q[HAND + 3], q[HAND + 6]) = (half_turn.cos(), half_turn.sin());

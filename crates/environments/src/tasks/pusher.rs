@@ -4,6 +4,7 @@ use manyworlds::model::{Model, Vec3};
 
 use super::{Needs, Task, Verdict, View, shake};
 use crate::draws::Draws;
+use crate::options::{Settings, TaskOptions};
 
 pub(super) struct Pusher;
 
@@ -17,7 +18,7 @@ fn places(view: &View) -> [Vec3; 3] {
 }
 
 impl Task for Pusher {
-    fn n_observation(&self, _: &Model) -> usize {
+    fn n_observation(&self, _: &Model, _: &Settings) -> usize {
         2 * ARM + 9
     }
 
@@ -29,7 +30,16 @@ impl Task for Pusher {
         &["reward_dist", "reward_ctrl", "reward_near"]
     }
 
-    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn defaults(&self) -> TaskOptions {
+        TaskOptions {
+            reward_near_weight: Some(0.5),
+            reward_dist_weight: Some(1.0),
+            reward_control_weight: Some(0.1),
+            ..TaskOptions::NONE
+        }
+    }
+
+    fn start(&self, _: &Model, _: &Settings, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         // Not where the goal is.
         let object = loop {
             let object = [draws.uniform(-0.3, 0.0), draws.uniform(-0.2, 0.2)];
@@ -55,7 +65,10 @@ impl Task for Pusher {
 
     fn judge(&self, view: &View, _: [f64; 2], info: &mut [f64]) -> Verdict {
         let [tip, object, goal] = places(view);
-        let (near, distance, effort) = (0.5 * (object - tip).norm(), (object - goal).norm(), 0.1 * view.effort());
+        let settings = view.settings;
+        let near = settings.reward_near_weight * (object - tip).norm();
+        let distance = settings.reward_dist_weight * (object - goal).norm();
+        let effort = settings.reward_control_weight * view.effort();
         info.copy_from_slice(&[-distance, -effort, -near]);
         Verdict { reward: -distance - effort - near, terminated: false }
     }

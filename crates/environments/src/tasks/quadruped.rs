@@ -7,9 +7,9 @@ use manyworlds::model::{HeightField, Model, Quat, Vec3};
 use manyworlds::{GeomParameter, Parameter};
 use nalgebra::Quaternion;
 
-use super::{Change, Takes, Task, Verdict, View, shake, shake_normally};
+use super::{Change, Task, Verdict, View, shake, shake_normally};
 use crate::draws::Draws;
-use crate::options::TaskOptions;
+use crate::options::{Settings, TaskOptions};
 use crate::terrain;
 
 pub(super) struct Quadruped;
@@ -90,7 +90,7 @@ fn effort(view: &View) -> f64 {
 }
 
 impl Task for Quadruped {
-    fn n_observation(&self, _: &Model) -> usize {
+    fn n_observation(&self, _: &Model, _: &Settings) -> usize {
         BEFORE_SCAN + SCAN[0] * SCAN[1]
     }
 
@@ -109,12 +109,12 @@ impl Task for Quadruped {
         ]
     }
 
-    fn takes(&self) -> Takes {
-        Takes { randomize: true, roughness: true }
+    fn defaults(&self) -> TaskOptions {
+        TaskOptions { randomize: Some(true), roughness: Some(ROUGHNESS), ..TaskOptions::NONE }
     }
 
-    fn shape(&self, model: &mut Model, options: &TaskOptions) {
-        terrain::fill(&mut model.heightfields[0], options.roughness.unwrap_or(ROUGHNESS));
+    fn shape(&self, model: &mut Model, settings: &Settings) {
+        terrain::fill(&mut model.heightfields[0], settings.roughness);
     }
 
     fn n_drawn(&self) -> usize {
@@ -156,7 +156,7 @@ impl Task for Quadruped {
         changes
     }
 
-    fn start(&self, model: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn start(&self, model: &Model, _: &Settings, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         shake(draws, &mut q[..2], SPREAD);
         let half_turn = draws.uniform(-0.5, 0.5) * std::f64::consts::PI;
         (q[3], q[6]) = (half_turn.cos(), half_turn.sin());

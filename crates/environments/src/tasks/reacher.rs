@@ -4,6 +4,7 @@ use manyworlds::model::{Model, Vec3};
 
 use super::{Needs, Task, Verdict, View, shake};
 use crate::draws::Draws;
+use crate::options::{Settings, TaskOptions};
 
 pub(super) struct Reacher;
 
@@ -15,7 +16,7 @@ fn miss(view: &View) -> Vec3 {
 }
 
 impl Task for Reacher {
-    fn n_observation(&self, _: &Model) -> usize {
+    fn n_observation(&self, _: &Model, _: &Settings) -> usize {
         10
     }
 
@@ -27,7 +28,11 @@ impl Task for Reacher {
         &["reward_dist", "reward_ctrl"]
     }
 
-    fn start(&self, _: &Model, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
+    fn defaults(&self) -> TaskOptions {
+        TaskOptions { reward_dist_weight: Some(1.0), reward_control_weight: Some(1.0), ..TaskOptions::NONE }
+    }
+
+    fn start(&self, _: &Model, _: &Settings, draws: &mut Draws, q: &mut [f64], v: &mut [f64]) {
         shake(draws, q, 0.1);
         shake(draws, v, 0.005);
         // The target stands still, within the arm's reach.
@@ -52,7 +57,8 @@ impl Task for Reacher {
     }
 
     fn judge(&self, view: &View, _: [f64; 2], info: &mut [f64]) -> Verdict {
-        let (distance, effort) = (miss(view).norm(), view.effort());
+        let distance = view.settings.reward_dist_weight * miss(view).norm();
+        let effort = view.settings.reward_control_weight * view.effort();
         info.copy_from_slice(&[-distance, -effort]);
         Verdict { reward: -distance - effort, terminated: false }
     }

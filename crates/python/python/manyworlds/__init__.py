@@ -29,7 +29,7 @@ from manyworlds._solve import solve
 
 __all__ = ["Batch", "KeptStep", "Model", "Record", "load", "scenes", "show", "solve"]
 
-_EXTRAS = {"torch", "jax", "sb3", "rsl_rl"}
+_EXTRAS = {"torch", "jax", "sb3", "rllib", "rsl_rl", "unisim"}
 
 
 def __getattr__(name):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ type _Array = Any
 # A name or a number; of a pressure a soft body and a region, of what contacts have two geoms.
 type _Of = str | int | tuple[str | int, str | int]
 
+@final
 class Model:
     @property
     def name(self) -> str: ...
@@ -35,6 +36,8 @@ class Model:
     def body_names(self) -> list[str]: ...
     @property
     def joint_names(self) -> list[str]: ...
+    @property
+    def joints(self) -> list[Record]: ...
     @property
     def actuator_names(self) -> list[str]: ...
     @property
@@ -56,6 +59,7 @@ class Model:
     @property
     def ignored(self) -> list[Record]: ...
 
+@final
 class Batch:
     parameters: list[str]
     status_bits: dict[str, int]
@@ -131,6 +135,7 @@ class Batch:
     def parameter(self, parameter: str, of: _Of | None, world: int) -> list[float]: ...
     def parameter_derivatives(self, world: int, parameters: Sequence[str | tuple[str, _Of]]) -> Record: ...
 
+@final
 class KeptStep:
     def vjp(self, dq: _Given | None = None, dv: _Given | None = None) -> Record: ...
     @property
@@ -148,3 +153,54 @@ def scenes() -> list[str]: ...
 def solve(
     text: str, solver: str, precision: str, tolerance: float | None, iterations: int | None, history: bool
 ) -> Record: ...
+def encode(pictures: list[NDArray[np.uint8]]) -> bytes: ...
+
+# What `manyworlds.gymnasium` is made of.
+@final
+class Environments:
+    def __new__(
+        cls,
+        task: str,
+        num_envs: int,
+        autoreset: Literal["NextStep", "SameStep", "Disabled"],
+        executor: Literal["auto", "cpu", "gpu"],
+        precision: Literal["f32", "f64"],
+        threads: int | None = None,
+        max_episode_steps: int | None = None,
+        *,
+        frame_skip: int | None = None,
+        dt: float | None = None,
+        solver: str = "auto",
+        tolerance: float | None = None,
+        integrator: str = "linearly-implicit",
+        **options: Any,
+    ) -> Environments: ...
+    @staticmethod
+    def tasks() -> list[tuple[str, int]]: ...
+    @property
+    def n_observation(self) -> int: ...
+    @property
+    def action_range(self) -> NDArray[np.float64]: ...
+    @property
+    def max_episode_steps(self) -> int: ...
+    @property
+    def dt(self) -> float: ...
+    @property
+    def state(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    @property
+    def goals(self) -> NDArray[np.float64]: ...
+    def set_goals(self, goals: _Numbers) -> None: ...
+    @property
+    def ages(self) -> NDArray[np.int64]: ...
+    def set_ages(self, ages: Sequence[int]) -> None: ...
+    def set_parameter(
+        self, parameter: str, of: _Of | None, values: _Numbers, environments: Sequence[int] | None = None
+    ) -> None: ...
+    def render(
+        self, environments: Sequence[int], camera: str | None, width: int, height: int
+    ) -> list[NDArray[np.uint8]]: ...
+    def reset(
+        self, mask: _Numbers | None = None, seed: int | None = None, observations: _Numbers | None = None
+    ) -> _Array: ...
+    def set_state(self, q: _Numbers, v: _Numbers) -> _Array: ...
+    def step(self, actions: _Numbers) -> tuple[Any, ...]: ...

@@ -6,10 +6,17 @@
     envs = gymnasium.make_vec("manyworlds/Ant-v0", num_envs=256, vectorization_mode="vector_entry_point")
     env = gymnasium.make("manyworlds/Ant-v0")
 
-Of those that Gymnasium has, too, observations, rewards, terminations, frame skip and distributions of starts are its own; the numbers of a seed are not, as the generator is another. Settings beside Gymnasium's own: `precision` ("f32", and
-with it float32 observations, or "f64"), `executor`, `threads`, `solver`, `tolerance`, `integrator`, `dt`, as of
-`manyworlds.Batch`, and `frame_skip`, the steps of the simulation that one of the environment is. "Quadruped" also has
-`randomize` (False: all worlds are alike) and `roughness` (of the ground, m). With
+Of those that Gymnasium has, too, observations, rewards, terminations, frame skip and distributions of starts are its own; the
+numbers of a seed are not, as the generator is another. They take Gymnasium's arguments, each those that it has there:
+`forward_reward_weight`, `ctrl_cost_weight`, `contact_cost_weight`, `contact_cost_range`, `contact_force_range`, `healthy_reward`,
+`terminate_when_unhealthy`, `healthy_z_range`, `healthy_angle_range`, `healthy_state_range`, `reset_noise_scale`,
+`exclude_current_positions_from_observation`, `include_cinert_in_observation`, `include_cvel_in_observation`,
+`include_qfrc_actuator_in_observation`, `include_cfrc_ext_in_observation`, `reward_dist_weight`, `reward_near_weight`,
+`reward_control_weight`, `frame_skip`; not `xml_file`, `main_body` and `default_camera_config`, which are refused.
+
+Settings beside Gymnasium's own: `precision` ("f32", and with it float32 observations, or "f64"), `executor`, `threads`, `solver`,
+`tolerance`, `integrator`, `dt`, as of `manyworlds.Batch`. "Quadruped" also has `randomize` (False: all worlds are alike) and
+`roughness` (of the ground, m). With
 `render_mode="rgb_array"` `render()` gives pictures, arrays `(height, width, 3)` of uint8, of size `width` and `height`, from a
 camera that goes along with the robot or the one of the file that `camera_name` names.
 """

@@ -1,0 +1,91 @@
+"""Plays a policy that ppo.py saved, without noise and without torch, here or in Gymnasium's own environment.
+
+    python examples/python/play.py examples/python/policies/humanoid.npz --simulator manyworlds gymnasium
+"""
+
+import argparse
+import json
+import warnings
+
+import gymnasium
+import manyworlds  # noqa: F401 (registers the environments)
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+
+class Policy:
+    """A network of hyperbolic tangents: observations `(n, n_seen)` to actions of -1 to 1, `(n, n_action)`."""
+
+    def __init__(self, path):
+        with np.load(path, allow_pickle=False) as parts:
+            self.task, self.options = str(parts["task"]), json.loads(str(parts["options"]))
+            self.mean, self.deviation = parts["mean"], parts["deviation"]
+            count = sum(name.startswith("weight") for name in parts.files)
+            layers = [(parts[f"weight{i}"], parts[f"bias{i}"]) for i in range(count)]
+        self.layers = [(weight.astype(np.float32), bias.astype(np.float32)) for weight, bias in layers]
+
+    def __call__(self, seen):
+        x = ((seen - self.mean) / self.deviation).clip(-10, 10).astype(np.float32)
+        for number, (weight, bias) in enumerate(self.layers):
+            x = x @ weight.T + bias
+            if number < len(self.layers) - 1:
+                x = np.tanh(x)
+        return x
+
+
+def play(policy, simulator="manyworlds", episodes=16, seed=1000, refine=1, **settings):
+    """Returns of as many episodes, `(episodes,)`, and what the environment told beside rewards in the last step of each.
+
+    refine: how many times shorter Gymnasium's time steps are than its own. settings: further arguments of the environments here.
+    """
+    mode = {"autoreset_mode": AutoresetMode.DISABLED}
+    if simulator == "manyworlds":
+        name, kind = f"manyworlds/{policy.task}-v0", "vector_entry_point"
+        envs = gymnasium.make_vec(name, episodes, kind, **mode, **policy.options, **settings)
+    else:
+        envs = gymnasium.make_vec(f"{policy.task}-v5", episodes, "sync", mode, **policy.options)
+        for env in envs.envs:
+            env.unwrapped.model.opt.timestep /= refine
+            env.unwrapped.frame_skip *= refine
+    space = envs.single_action_space
+    middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
+    seen, _ = envs.reset(seed=seed)
+    returns, last = np.zeros(episodes), {}
+    running = np.ones(episodes, bool)
+    while running.any():
+        seen, rewards, terminated, truncated, info = envs.step(middle + half * policy(seen).clip(-1, 1))
+        returns += rewards * running
+        over = (terminated | truncated) & running
+        for name, numbers in info.items():
+            if over.any() and not name.startswith("_") and np.shape(numbers) == (episodes,):
+                last.setdefault(name, np.zeros(episodes))[over] = numbers[over]
+        running &= ~over
+        if running.any() and not running.all():
+            # Episodes that are over go on unseen, from a new start.
+            ended = terminated | truncated
+            if ended.any():
+                seen, _ = envs.reset(options={"reset_mask": ended})
+    envs.close()
+    return returns, last
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("policies", nargs="+", metavar="POLICY.npz")
+    parser.add_argument("--simulator", nargs="+", default=["manyworlds"], choices=["manyworlds", "gymnasium"])
+    parser.add_argument("--episodes", type=int, default=16)
+    parser.add_argument("--settings", default="{}", metavar="JSON", type=json.loads, help="further arguments of the environments here")
+    parser.add_argument("--refine", type=int, default=1, help="how many times shorter Gymnasium's time steps are than its own")
+    asked = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    for path in asked.policies:
+        policy = Policy(path)
+        for simulator in asked.simulator:
+            settings = asked.settings if simulator == "manyworlds" else {"refine": asked.refine}
+            found, _ = play(policy, simulator, asked.episodes, **settings)
+            told = f"return {found.mean():.0f}, from {found.min():.0f} to {found.max():.0f}"
+            print(f"{path}, {policy.task} in {simulator}: {told}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
