@@ -5,7 +5,7 @@
 //! and when more than the pair's number are left, clusters of them are thinned to their deepest. Functions are evaluated
 //! in f64 in both precisions.
 
-use manyworlds_model::{DistanceFunction, Sdf, Vec3};
+use manyworlds_model::{Block, DistanceFunction, Sdf, Vec3};
 
 use super::place::{Placed, vector};
 use super::{Kind, Sink, Vector};
@@ -32,10 +32,61 @@ struct Candidate {
 #[derive(Default)]
 pub(super) struct Candidates {
     found: Vec<Candidate>,
-    /// By candidate: to which cluster it belongs, and how far it is from the cluster's first (squared).
-    cluster: Vec<(u32, f64)>,
+    clusters: Clusters,
     /// By cluster: its deepest.
     kept: Vec<Option<Candidate>>,
+}
+
+/// Candidates on their way into clusters, number by number, so that registers hold several.
+#[derive(Default)]
+struct Clusters {
+    /// Points and normals, by coordinate.
+    places: [Vec<f64>; 6],
+    /// To which cluster each belongs, and how far it is from the cluster's first (squared).
+    own: Vec<u64>,
+    apart: Vec<f64>,
+}
+
+impl Clusters {
+    fn begin(&mut self, found: &[Candidate]) {
+        for (axis, places) in self.places.iter_mut().enumerate() {
+            places.clear();
+            places.extend(found.iter().map(|c| if axis < 3 { c.point[axis] } else { c.normal[axis - 3] }));
+        }
+        self.own.clear();
+        self.own.resize(found.len(), 0);
+        self.apart.clear();
+        self.apart.resize(found.len(), f64::INFINITY);
+    }
+
+    /// Gives a new cluster, about a candidate, all that are nearer to it than to theirs; `scale` makes places beside normals.
+    fn grow(&mut self, number: u64, middle: &Candidate, scale: f64) {
+        let n = self.own.len();
+        let [x, y, z, a, b, c] = self.places.each_ref().map(|places| &places[..n]);
+        let (own, apart) = (&mut self.own[..n], &mut self.apart[..n]);
+        let (point, normal) = (middle.point, middle.normal);
+        for i in 0..n {
+            let (x, y, z) = (x[i] - point.x, y[i] - point.y, z[i] - point.z);
+            let (a, b, c) = (a[i] - normal.x, b[i] - normal.y, c[i] - normal.z);
+            let now = (x * x + y * y + z * z) * (scale * scale) + (a * a + b * b + c * c);
+            let nearer = now < apart[i];
+            apart[i] = if nearer { now } else { apart[i] };
+            own[i] = if nearer { number } else { own[i] };
+        }
+    }
+
+    /// The first of those that are farthest from the first of their cluster.
+    fn farthest(&self) -> usize {
+        let mut most = [-1.0; 8];
+        let larger = |a: f64, b: f64| if a > b { a } else { b };
+        let parts = self.apart.chunks_exact(most.len());
+        let rest = parts.remainder().iter().fold(-1.0, |most, &apart| larger(apart, most));
+        for part in parts {
+            most.iter_mut().zip(part).for_each(|(most, &apart)| *most = larger(apart, *most));
+        }
+        let most = most.into_iter().fold(rest, larger);
+        self.apart.iter().position(|&apart| apart == most).unwrap_or(0)
+    }
 }
 
 fn vec3(v: Vector) -> Vec3 {
@@ -75,14 +126,14 @@ pub(super) fn solid_sdf(
     candidates.found.clear();
     let size = a.size;
     match kind {
-        Kind::Plane => points(sdf, b, a, |p| (p.z, Vec3::z()), SECOND, sink.reach, candidates),
+        Kind::Plane => points(sdf, b, a, &|p: &Vec3| (p.z, Vec3::z()), SECOND, sink.reach, candidates),
         Kind::Capsule => {
-            points(sdf, b, a, |p| capsule(p, size), SECOND, sink.reach, candidates);
+            points(sdf, b, a, &|p: &Vec3| capsule(p, size), SECOND, sink.reach, candidates);
             let axis = a.axis() * a.size[1];
             line(a.centre - axis, a.centre + axis, a.size[0], b, sdf, 0, sink.reach, candidates);
         }
         _ => {
-            points(sdf, b, a, |p| cuboid(p, size), SECOND, sink.reach, candidates);
+            points(sdf, b, a, &|p: &Vec3| cuboid(p, size), SECOND, sink.reach, candidates);
             for edge in 0..12 {
                 // Along each axis the four edges with either sign across it.
                 let (axis, signs) = (edge % 3, edge / 3);
@@ -105,9 +156,46 @@ pub(super) fn solid_sdf(
 pub(super) fn sdf_sdf(placed: [&Placed; 2], sdfs: [&Sdf; 2], candidates: &mut Candidates, sink: &mut Sink<'_>) {
     let [a, b] = placed;
     candidates.found.clear();
-    points(sdfs[1], b, a, |p| sdfs[0].function().distance(p), SECOND, sink.reach, candidates);
-    points(sdfs[0], a, b, |p| sdfs[1].function().distance(p), 0, sink.reach, candidates);
+    points(sdfs[1], b, a, sdfs[0].function(), SECOND, sink.reach, candidates);
+    points(sdfs[0], a, b, sdfs[1].function(), 0, sink.reach, candidates);
     candidates.emit(sdfs[0].contacts.min(sdfs[1].contacts), a.radius.min(b.radius), sink);
+}
+
+/// What points of a surface are held against: a distance and its gradient.
+trait Distance {
+    fn distance(&self, p: &Vec3) -> (f64, Vec3);
+
+    /// The distances at some points, by coordinate.
+    fn values<const N: usize>(&self, [x, y, z]: &[[f64; N]; 3], out: &mut [f64; N]) {
+        for (i, value) in out.iter_mut().enumerate() {
+            *value = self.distance(&Vec3::new(x[i], y[i], z[i])).0;
+        }
+    }
+
+    /// The distance where it is below a limit.
+    fn value_below(&self, p: &Vec3, limit: f64) -> Option<f64> {
+        Some(self.distance(p).0).filter(|distance| *distance < limit)
+    }
+}
+
+impl Distance for DistanceFunction {
+    fn distance(&self, p: &Vec3) -> (f64, Vec3) {
+        Self::distance(self, p)
+    }
+
+    fn values<const N: usize>(&self, points: &[[f64; N]; 3], out: &mut [f64; N]) {
+        Self::values(self, points, out);
+    }
+
+    fn value_below(&self, p: &Vec3, limit: f64) -> Option<f64> {
+        Self::value_below(self, p, limit)
+    }
+}
+
+impl<F: Fn(&Vec3) -> (f64, Vec3)> Distance for F {
+    fn distance(&self, p: &Vec3) -> (f64, Vec3) {
+        self(p)
+    }
 }
 
 /// Points of a sampled surface where another shape's function is below the reach, the deepest of each block.
@@ -115,7 +203,7 @@ fn points(
     sdf: &Sdf,
     own: &Placed,
     other: &Placed,
-    function: impl Fn(&Vec3) -> (f64, Vec3),
+    function: &impl Distance,
     side: u32,
     reach: f64,
     candidates: &mut Candidates,
@@ -126,15 +214,26 @@ fn points(
     let turn = |v: &Vec3| columns[0] * v.x + columns[1] * v.y + columns[2] * v.z;
     let limit = reach;
     for (number, block) in sdf.blocks().iter().enumerate() {
-        if function(&(turn(&block.centre) + offset)).0 >= limit + SLACK * block.radius {
+        if function.value_below(&(turn(&block.centre) + offset), limit + SLACK * block.radius).is_none() {
             continue;
         }
+        // Places beyond the last point repeat it.
+        let (points, normals) = (&sdf.points()[block.points.clone()], &sdf.normals()[block.points.clone()]);
+        let mut places = [[0.0; Block::MOST]; 3];
+        for i in 0..Block::MOST {
+            let at = turn(&points[i.min(points.len() - 1)]) + offset;
+            (0..3).for_each(|axis| places[axis][i] = at[axis]);
+        }
+        let mut values = [0.0; Block::MOST];
+        function.values(&places, &mut values);
         let mut deepest: Option<(f64, Vec3, Vec3)> = None;
-        for (point, normal) in sdf.points()[block.points.clone()].iter().zip(&sdf.normals()[block.points.clone()]) {
-            let at = turn(point) + offset;
-            let (distance, gradient) = function(&at);
-            let least = deepest.map_or(limit, |d| d.0);
-            if distance < least && turn(normal).dot(&gradient) < FACING {
+        for (i, normal) in normals.iter().enumerate() {
+            if values[i] >= deepest.map_or(limit, |d| d.0) {
+                continue;
+            }
+            let at = Vec3::new(places[0][i], places[1][i], places[2][i]);
+            let (distance, gradient) = function.distance(&at);
+            if turn(normal).dot(&gradient) < FACING {
                 deepest = Some((distance, at, gradient));
             }
         }
@@ -223,7 +322,7 @@ impl Candidates {
     }
 
     fn thin(&mut self, most: usize, size: f64) {
-        let Self { found, cluster, kept } = self;
+        let Self { found, clusters, kept } = self;
         let depth = |c: &Candidate| (c.distance, c.feature);
         let deeper = |a: &Candidate, b: &Candidate| depth(a) < depth(b);
         let mut first = 0;
@@ -233,26 +332,14 @@ impl Candidates {
             }
         }
         let scale = if size.is_finite() { size.recip() } else { 1.0 };
-        cluster.clear();
-        cluster.resize(found.len(), (0, f64::INFINITY));
-        for number in 0..most as u32 {
-            let middle = found[first];
-            let mut farthest = (0, -1.0);
-            for (index, (own, apart)) in cluster.iter_mut().enumerate() {
-                let (point, normal) = (found[index].point - middle.point, found[index].normal - middle.normal);
-                let now = point.length_squared() * (scale * scale) + normal.length_squared();
-                if now < *apart {
-                    (*own, *apart) = (number, now);
-                }
-                if *apart > farthest.1 {
-                    farthest = (index, *apart);
-                }
-            }
-            first = farthest.0;
+        clusters.begin(found);
+        for number in 0..most as u64 {
+            clusters.grow(number, &found[first], scale);
+            first = clusters.farthest();
         }
         kept.clear();
         kept.resize(most, None);
-        for (candidate, (own, _)) in found.iter().zip(cluster.iter()) {
+        for (candidate, own) in found.iter().zip(&clusters.own) {
             let best = &mut kept[*own as usize];
             if best.as_ref().is_none_or(|b| deeper(candidate, b)) {
                 *best = Some(*candidate);
