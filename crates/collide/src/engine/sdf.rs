@@ -37,55 +37,109 @@ pub(super) struct Candidates {
     kept: Vec<Option<Candidate>>,
 }
 
-/// Candidates on their way into clusters, number by number, so that registers hold several.
+/// Candidates on their way into clusters, by point and normal in one space.
 #[derive(Default)]
 struct Clusters {
-    /// Points and normals, by coordinate.
-    places: [Vec<f64>; 6],
-    /// To which cluster each belongs, and how far it is from the cluster's first (squared).
-    own: Vec<u64>,
+    places: Vec<[f64; 6]>,
+    /// How far each is from the first of its cluster (squared).
     apart: Vec<f64>,
+    /// Those behind the number in use are memory.
+    all: Vec<Cluster>,
+}
+
+/// A cluster.
+#[derive(Default)]
+struct Cluster {
+    /// Where its first is.
+    middle: [f64; 6],
+    members: Vec<u32>,
+    /// Largest distance of one of them (squared), and the first that has it.
+    farthest: (f64, u32),
+}
+
+/// More than rounding can do to a comparison of distances.
+const ROUNDING: f64 = 1e-9;
+
+fn squared(a: &[f64; 6], b: &[f64; 6]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+impl Cluster {
+    /// Takes one more.
+    fn add(&mut self, member: u32, apart: f64) {
+        self.members.push(member);
+        self.see(member, apart);
+    }
+
+    fn see(&mut self, member: u32, apart: f64) {
+        let (most, first) = self.farthest;
+        if apart > most || (apart == most && member < first) {
+            self.farthest = (apart, member);
+        }
+    }
 }
 
 impl Clusters {
-    fn begin(&mut self, found: &[Candidate]) {
-        for (axis, places) in self.places.iter_mut().enumerate() {
-            places.clear();
-            places.extend(found.iter().map(|c| if axis < 3 { c.point[axis] } else { c.normal[axis - 3] }));
-        }
-        self.own.clear();
-        self.own.resize(found.len(), 0);
+    /// `scale` makes places beside normals.
+    fn begin(&mut self, found: &[Candidate], scale: f64) {
+        self.places.clear();
+        self.places.extend(found.iter().map(|c| {
+            let [point, normal] = [(c.point * scale).to_array(), c.normal.to_array()];
+            [point[0], point[1], point[2], normal[0], normal[1], normal[2]]
+        }));
         self.apart.clear();
         self.apart.resize(found.len(), f64::INFINITY);
     }
 
-    /// Gives a new cluster, about a candidate, all that are nearer to it than to theirs; `scale` makes places beside normals.
-    fn grow(&mut self, number: u64, middle: &Candidate, scale: f64) {
-        let n = self.own.len();
-        let [x, y, z, a, b, c] = self.places.each_ref().map(|places| &places[..n]);
-        let (own, apart) = (&mut self.own[..n], &mut self.apart[..n]);
-        let (point, normal) = (middle.point, middle.normal);
-        for i in 0..n {
-            let (x, y, z) = (x[i] - point.x, y[i] - point.y, z[i] - point.z);
-            let (a, b, c) = (a[i] - normal.x, b[i] - normal.y, c[i] - normal.z);
-            let now = (x * x + y * y + z * z) * (scale * scale) + (a * a + b * b + c * c);
-            let nearer = now < apart[i];
-            apart[i] = if nearer { now } else { apart[i] };
-            own[i] = if nearer { number } else { own[i] };
+    /// Makes a new cluster about a candidate, of all that are nearer to it than to the first of theirs.
+    fn grow(&mut self, number: usize, first: usize) {
+        if self.all.len() == number {
+            self.all.push(Cluster::default());
+        }
+        let Self { places, apart, all } = self;
+        let (before, rest) = all.split_at_mut(number);
+        let new = &mut rest[0];
+        new.middle = places[first];
+        new.members.clear();
+        new.farthest = (-1.0, u32::MAX);
+        if number == 0 {
+            for (member, place) in places.iter().enumerate() {
+                apart[member] = squared(place, &new.middle);
+                new.add(member as u32, apart[member]);
+            }
+        }
+        for cluster in before {
+            // By the triangle's inequality none of its members is nearer to a place more than twice as far as all of them.
+            if squared(&cluster.middle, &new.middle) > (4.0 + ROUNDING) * cluster.farthest.0 {
+                continue;
+            }
+            cluster.farthest = (-1.0, u32::MAX);
+            let mut members = std::mem::take(&mut cluster.members);
+            members.retain(|&member| {
+                let now = squared(&places[member as usize], &new.middle);
+                let own = &mut apart[member as usize];
+                let leaves = now < *own;
+                if leaves {
+                    *own = now;
+                    new.add(member, now);
+                } else {
+                    cluster.see(member, *own);
+                }
+                !leaves
+            });
+            cluster.members = members;
         }
     }
 
-    /// The first of those that are farthest from the first of their cluster.
-    fn farthest(&self) -> usize {
-        let mut most = [-1.0; 8];
-        let larger = |a: f64, b: f64| if a > b { a } else { b };
-        let parts = self.apart.chunks_exact(most.len());
-        let rest = parts.remainder().iter().fold(-1.0, |most, &apart| larger(apart, most));
-        for part in parts {
-            most.iter_mut().zip(part).for_each(|(most, &apart)| *most = larger(apart, *most));
+    /// Of so many clusters the first of those that are farthest from the first of theirs.
+    fn farthest(&self, count: usize) -> usize {
+        let mut found = (-1.0, u32::MAX);
+        for &(apart, member) in self.all[..count].iter().map(|cluster| &cluster.farthest) {
+            if apart > found.0 || (apart == found.0 && member < found.1) {
+                found = (apart, member);
+            }
         }
-        let most = most.into_iter().fold(rest, larger);
-        self.apart.iter().position(|&apart| apart == most).unwrap_or(0)
+        if found.1 == u32::MAX { 0 } else { found.1 as usize }
     }
 }
 
@@ -226,14 +280,21 @@ fn points(
         }
         let mut values = [0.0; Block::MOST];
         function.values(&places, &mut values);
+        // The deepest that looks at the other's faces: mostly the deepest of all.
         let mut deepest: Option<(f64, Vec3, Vec3)> = None;
-        for (i, normal) in normals.iter().enumerate() {
-            if values[i] >= deepest.map_or(limit, |d| d.0) {
-                continue;
+        while deepest.is_none() {
+            let mut least = (limit, usize::MAX);
+            for (i, &value) in values.iter().enumerate().take(points.len()) {
+                if value < least.0 {
+                    least = (value, i);
+                }
             }
+            let Some(normal) = normals.get(least.1) else { break };
+            let i = least.1;
+            values[i] = f64::INFINITY;
             let at = Vec3::new(places[0][i], places[1][i], places[2][i]);
             let (distance, gradient) = function.distance(&at);
-            if turn(normal).dot(&gradient) < FACING {
+            if distance < limit && turn(normal).dot(&gradient) < FACING {
                 deepest = Some((distance, at, gradient));
             }
         }
@@ -332,18 +393,15 @@ impl Candidates {
             }
         }
         let scale = if size.is_finite() { size.recip() } else { 1.0 };
-        clusters.begin(found);
-        for number in 0..most as u64 {
-            clusters.grow(number, &found[first], scale);
-            first = clusters.farthest();
+        clusters.begin(found, scale);
+        for number in 0..most {
+            clusters.grow(number, first);
+            first = clusters.farthest(number + 1);
         }
         kept.clear();
-        kept.resize(most, None);
-        for (candidate, own) in found.iter().zip(&clusters.own) {
-            let best = &mut kept[*own as usize];
-            if best.as_ref().is_none_or(|b| deeper(candidate, b)) {
-                *best = Some(*candidate);
-            }
+        for cluster in &clusters.all[..most] {
+            let members = cluster.members.iter().map(|&member| found[member as usize]);
+            kept.push(members.reduce(|a, b| if deeper(&b, &a) { b } else { a }));
         }
         found.clear();
         found.extend(kept.iter().copied().flatten());
