@@ -9,16 +9,17 @@ export function drawHistory(canvas, rows, names) {
   const { width, height } = canvas;
   const y = (power) => height * (1 - (power - LOWEST) / (HIGHEST - LOWEST));
   context.clearRect(0, 0, width, height);
-  context.font = "9px sans-serif";
+  context.font = "20px sans-serif";
+  context.lineWidth = 2.5;
   for (const power of [-12, -8, -4, 0]) {
     context.fillStyle = "#999";
-    context.fillRect(0, y(power), width, 0.5);
-    context.fillText(`1e${power} N s`, 2, y(power) - 2);
+    context.fillRect(0, y(power), width, 1);
+    context.fillText(`1e${power} N s`, 4, y(power) - 4);
   }
   const steps = Math.max(rows.length / 2, 300);
   names.slice(0, 2).forEach((name, solver) => {
     context.strokeStyle = context.fillStyle = COLOURS[solver];
-    context.fillText(name, width - 60, 10 + 10 * solver);
+    context.fillText(name, width - 120, 22 + 22 * solver);
     context.beginPath();
     let joined = false;
     for (let i = solver; i < rows.length; i += 2) {

@@ -1,7 +1,8 @@
 // The page: what is open, stepped in real time, looked at and told about.
 
 import { load } from "./simulator.js";
-import { Renderer } from "./renderer.js";
+import { openWebGpu } from "./webgpu.js";
+import { WebGl } from "./webgl.js";
 import { dropped } from "./drop.js";
 import { drawHistory } from "./history.js";
 
@@ -10,6 +11,9 @@ const canvas = find("picture");
 
 // Longest time of steps between two pictures, ms: where the simulator is slower than real time, time goes slower.
 const MOST = 50;
+
+// What contacts are coloured by, as the simulator numbers it.
+const CONTACTS = ["", "penetration", "residual"];
 
 const page = { paused: false, file: null, before: performance.now() };
 // For a browser's console, and for tests.
@@ -43,10 +47,16 @@ page.open = () => {
   page.simulator.open({ file: page.file, scene: find("scene").value, worlds, solvers: solvers() });
   page.renderer.setCorners(page.simulator.floats(0));
   page.renderer.setTextures(page.simulator.textures());
-  page.simulator.call("show_contacts", find("contacts").checked ? 1 : 0);
+  page.mark();
   page.fit();
   page.simulator.call("frame", canvas.width, canvas.height);
   page.report();
+};
+
+// What is shown beside shapes.
+page.mark = () => {
+  const [centres, axes] = ["centres", "axes"].map((id) => (find(id).checked ? 1 : 0));
+  page.simulator.call("show_marks", CONTACTS.indexOf(find("contacts").value), centres, axes);
 };
 
 // Goes on under other solvers.
@@ -68,7 +78,7 @@ page.draw = () => {
 };
 
 page.report = () => {
-  const { time, certificates } = page.simulator.json("report");
+  const { time, certificates, scale } = page.simulator.json("report");
   const rows = ["solver", "residual", "contacts", "deepest", "status"].map((name) => {
     const cell = (c) =>
       ({
@@ -87,7 +97,8 @@ page.report = () => {
   find("certificates").replaceChildren(...rows);
   drawHistory(find("history"), page.simulator.floats(5), certificates.map((c) => c.solver));
   const slow = page.speed !== undefined && !page.paused && page.speed < 0.95 ? `, ${page.speed.toFixed(2)} of real time` : "";
-  find("said").textContent = `${time.toFixed(2)} s${slow}`;
+  find("said").textContent = `${time.toFixed(2)} s${slow}; drawn with ${page.renderer.name}`;
+  find("scale").textContent = scale ?? "";
 };
 
 // Steps for as long as passed since the last picture.
@@ -143,9 +154,7 @@ function listen() {
       page.simulator.call("frame", canvas.width, canvas.height);
     }),
   );
-  find("contacts").addEventListener("change", () =>
-    guarded(() => page.simulator.call("show_contacts", find("contacts").checked ? 1 : 0)),
-  );
+  for (const id of ["contacts", "centres", "axes"]) find(id).addEventListener("change", () => guarded(page.mark));
   find("pause").addEventListener("click", () => {
     page.paused = !page.paused;
     tell(null);
@@ -225,16 +234,19 @@ function fill(select, entries, chosen) {
 
 // The address may say what to begin with: ?scene=bolt-nut&solver=pgs&paused
 try {
-  page.simulator = await load();
-  page.renderer = new Renderer(canvas);
-  const known = page.simulator.json("known");
   const address = new URLSearchParams(location.search);
+  page.simulator = await load();
+  const wanted = address.get("renderer") !== "webgl";
+  page.renderer = (wanted && (await openWebGpu(canvas, tell))) || new WebGl(canvas);
+  const known = page.simulator.json("known");
   fill(find("scene"), known.scenes, address.get("scene") ?? "humanoid");
   fill(find("solver"), known.solvers.map((name) => [name, ""]), address.get("solver") ?? "auto");
   find("worlds").value = address.get("worlds") ?? "1";
   find("worlds-said").textContent = find("worlds").value;
   find("beside").checked = address.has("beside");
-  find("contacts").checked = address.has("contacts");
+  // `?contacts` alone is by penetration.
+  find("contacts").value = address.has("contacts") ? address.get("contacts") || CONTACTS[1] : CONTACTS[0];
+  for (const id of ["centres", "axes"]) find(id).checked = address.has(id);
   page.paused = address.has("paused");
   listen();
   guarded(page.open);

@@ -56,9 +56,10 @@ function zip(files) {
   return new Blob([...local, ...central, end]);
 }
 
-// A pointer's event at a point of the page.
+// A pointer's event at a point of the picture.
 function pointer(kind, x, y) {
-  const event = new PointerEvent(kind, { clientX: x, clientY: y, pointerId: 1, button: 0, bubbles: true });
+  const { left, top } = find("picture").getBoundingClientRect();
+  const event = new PointerEvent(kind, { clientX: left + x, clientY: top + y, pointerId: 1, button: 0, bubbles: true });
   find("picture").dispatchEvent(event);
 }
 
@@ -98,6 +99,31 @@ function pull() {
   pointer("pointerup", width - 2, 2);
 }
 
+// Instances of arrows: a ball, a shaft and a tip each.
+function arrows() {
+  page.draw();
+  const runs = page.simulator.runs();
+  let count = 0;
+  for (let i = 0; i < runs.length; i += 4) count += runs[i + 3] === 2 ? runs[i + 2] : 0;
+  return count / 3;
+}
+
+// Contacts, centres and axes are drawn when they are asked for, and the page says what colours stand for.
+function marks() {
+  expect(arrows() === 0, "no arrows unasked");
+  choose("contacts", "residual");
+  expect(arrows() > 10, "contacts of two stacks");
+  page.report();
+  expect(/blue is solved to/.test(find("scale").textContent), "what colours stand for");
+  choose("contacts", "");
+  find("centres").checked = true;
+  find("centres").dispatchEvent(new Event("change"));
+  expect(arrows() === 10, `a ball for each of ten boxes: ${arrows()}`);
+  find("centres").checked = false;
+  find("centres").dispatchEvent(new Event("change"));
+  expect(arrows() === 0, "no arrows any more");
+}
+
 // Simulated seconds a second of steps alone, once contacts are there.
 function speed(scene, settle, measured) {
   choose("scene", scene);
@@ -122,6 +148,12 @@ async function run() {
   const time = () => page.simulator.json("report").time;
   await until(() => time() > 0, "steps without being asked");
 
+  // The server that serves this test says by the address which renderer there must be.
+  const renderer = location.search === "?renderer=webgl" ? "WebGL 2" : "WebGPU";
+  expect(page.renderer.name === renderer, `${renderer}, found ${page.renderer.name}`);
+  page.report();
+  expect(find("said").textContent.includes(renderer), "the renderer's name on the page");
+
   choose("scene", "heavy-stack");
   page.paused = true;
   await picture("start");
@@ -131,6 +163,7 @@ async function run() {
   const [auto, pgs] = page.simulator.json("report").certificates;
   expect(auto.residual < 1e-6 && pgs.residual > 100 * auto.residual, `auto far below pgs: ${auto.residual} ${pgs.residual}`);
   await picture("beside");
+  marks();
   find("beside").checked = false;
   find("beside").dispatchEvent(new Event("change"));
   choose("solver", "pgs");
@@ -165,7 +198,7 @@ async function run() {
   choose("scene", "soft-pinch");
   expect(find("problem").hidden, "a soft body that opens");
   const speeds = { humanoid: speed("humanoid", 1200, 1000), "bolt-nut": speed("bolt-nut", 240, 200) };
-  await post("/done", JSON.stringify({ speeds, auto, pgs }));
+  await post("/done", JSON.stringify({ renderer, speeds, auto, pgs }));
 }
 
 run().catch((problem) => post("/failed", String(problem.stack ?? problem)));

@@ -27,7 +27,11 @@ pub(crate) struct WebArgs {
 
 const TARGET: &str = "wasm32-unknown-unknown";
 /// What a page is made of, beside the wasm.
-const FILES: [&str; 7] = ["index.html", "style.css", "main.js", "simulator.js", "renderer.js", "drop.js", "history.js"];
+const FILES: [&str; 8] =
+    ["index.html", "style.css", "main.js", "simulator.js", "webgpu.js", "webgl.js", "drop.js", "history.js"];
+/// The renderer's shader, which WebGPU takes as it is.
+const SHADER: &str = "scene.wgsl";
+const WASM: &str = "manyworlds.wasm";
 const TEST: &str = "test.js";
 /// Side of the squares of pixels whose means are compared, and their largest mean difference, of 255.
 const SQUARE: usize = 8;
@@ -47,7 +51,8 @@ pub(crate) fn web(args: &WebArgs) -> Result<()> {
     let copy = |from: PathBuf, name: &str| {
         fs::copy(&from, out.join(name)).map(|_| ()).with_context(|| from.display().to_string())
     };
-    copy(target().join(TARGET).join("release").join("manyworlds_web.wasm"), "manyworlds.wasm")?;
+    copy(target().join(TARGET).join("release").join("manyworlds_web.wasm"), WASM)?;
+    copy(root().join("crates/render/src").join(SHADER), SHADER)?;
     FILES.iter().try_for_each(|name| copy(root().join("web").join(name), name))?;
     eprintln!("The page is in {0}; serve it, for example: python3 -m http.server --directory {0}", out.display());
     if args.test { test(&out) } else { Ok(()) }
@@ -64,18 +69,46 @@ impl Drop for Running {
     }
 }
 
-/// Opens the page with `web/test.js` in it, and looks at what that posts.
+/// A renderer of the page: what its address says, and what Chromium needs to have it by software.
+struct Drawn {
+    name: &'static str,
+    address: &'static str,
+    flags: &'static [&'static str],
+}
+
+const RENDERERS: [Drawn; 2] = [
+    Drawn { name: "webgl", address: "?renderer=webgl", flags: &[] },
+    Drawn {
+        name: "webgpu",
+        address: "",
+        // Without the last two the page's canvas takes nothing that WebGPU draws.
+        flags: &[
+            "--enable-unsafe-webgpu",
+            "--use-webgpu-adapter=swiftshader",
+            "--enable-features=Vulkan",
+            "--use-vulkan=swiftshader",
+        ],
+    },
+];
+
+/// Tries the page with each renderer.
 fn test(page: &Path) -> Result<()> {
+    RENDERERS.iter().try_for_each(|drawn| test_with(page, drawn).with_context(|| drawn.name))
+}
+
+/// Opens the page with `web/test.js` in it, and looks at what that posts.
+fn test_with(page: &Path, drawn: &Drawn) -> Result<()> {
     let chromium = ["chromium", "chromium-browser", "google-chrome"]
         .into_iter()
         .find(|name| succeeds(Command::new(name).arg("--version")))
         .context("no Chromium was found: apt-get install chromium")?;
     let server = TcpListener::bind("127.0.0.1:0")?;
-    let address = format!("http://{}/", server.local_addr()?);
-    let folder = target().join("web-test");
+    let address = format!("http://{}/{}", server.local_addr()?, drawn.address);
+    let folder = target().join("web-test").join(drawn.name);
     fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
     let child = Command::new(chromium)
         .args(["--headless=new", "--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"])
+        .args(drawn.flags)
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .arg(&address)
         .stdout(Stdio::null())
@@ -127,7 +160,7 @@ fn serve(server: &TcpListener, page: &Path, folder: &Path) -> Result<String> {
             (_, path) => {
                 let name = path.trim_start_matches('/');
                 let from = if name == TEST { root().join("web") } else { page.to_path_buf() };
-                let known = FILES.contains(&name) || name == TEST || name == "manyworlds.wasm";
+                let known = FILES.contains(&name) || [TEST, WASM, SHADER].contains(&name);
                 match known.then(|| fs::read(from.join(name))) {
                     Some(bytes) => answer(&stream, "200 OK", kind(name), &bytes?)?,
                     None => answer(&stream, "404 Not Found", "text/plain", b"")?,

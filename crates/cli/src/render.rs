@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use manyworlds::{Batch, Model};
 use manyworlds_render::{Format, Picture, Placed, RenderError, Renderer, Scene, Size, Viewpoint};
-use manyworlds_view::placed_at;
+use manyworlds_view::{Moment, Scale, placed_at};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::curve;
 use crate::failure::Failure;
 use crate::output;
-use crate::picture::{self, ArrowScale, Moment, moment};
+use crate::picture::{self, MarkArgs, moment};
 use crate::state::Start;
 
 /// Options of `render`.
@@ -23,10 +23,13 @@ Examples:
   manyworlds render clutter --steps 300 --out clutter.gif --size 480x360
   manyworlds render my_robot.xml --state pose.json --out pose.png
   manyworlds render my_robot.xml --camera front --steps 100 --contacts --out touch.png
+  manyworlds render heavy-stack --solver pgs --steps 60 --contacts=residual --out unsolved.png
+  manyworlds render humanoid --centres-of-mass --joint-axes --out inside.png
 A .png shows the state after the steps, a .gif or .mp4 the way there in real time, 25 pictures a second; an .mp4 needs the
 program ffmpeg. The camera shows everything that moves, unless --camera names one of the file. With --contacts every contact
 of the last step has a ball and an arrow along its impulse, blue where surfaces just touch and red where they are deepest in
-each other; the command prints both scales. No display is needed; a Vulkan, Metal or DX12 adapter is, and one
+each other; with --contacts=residual blue where the contact is solved to the solver's tolerance and red where it is worst solved,
+by powers of ten; the command prints the scales. Arrows, centres of mass and axes show through what lies before them. No display is needed; a Vulkan, Metal or DX12 adapter is, and one
 by software will do. Textures, materials and lights are those of the file; without lights a sun shines. Built-in scenes with controls of their own follow those, as in `sim`.")]
 pub(crate) struct RenderArgs {
     #[command(flatten)]
@@ -43,9 +46,8 @@ pub(crate) struct RenderArgs {
     /// A camera of the file, by name or number; one that shows everything that moves when absent
     #[arg(long, value_name = "NAME")]
     camera: Option<String>,
-    /// Draws contacts: arrows are impulses, colours penetrations
-    #[arg(long)]
-    contacts: bool,
+    #[command(flatten)]
+    marks: MarkArgs,
     /// Width and height, pixels
     #[arg(long, value_name = "WxH", default_value = "640x480")]
     size: Size,
@@ -67,7 +69,7 @@ struct Report {
     time: f64,
     adapter: String,
     #[serde(flatten)]
-    arrows: Option<ArrowScale>,
+    arrows: Option<Scale>,
 }
 
 /// Steps one world, draws it, and writes the file.
@@ -91,7 +93,7 @@ pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
     let bar = output::progress(args.steps, "stepping");
     for i in 0..=args.steps {
         if shown.shows(i) {
-            moments.push(moment(&mut batch, 0, &model, args.contacts && i > 0)?);
+            moments.push(moment(&mut batch, &model, args.marks.contacts.is_some() && i > 0)?);
         }
         if i == args.steps {
             break;
@@ -104,7 +106,8 @@ pub(crate) fn render(args: &RenderArgs) -> Result<(), Failure> {
     }
     bar.finish_and_clear();
 
-    let (pictures, arrows) = draw(&mut renderer, &moments, viewpoint.as_ref(), &model, args)?;
+    let drawn = Drawn { model: &model, viewpoint: viewpoint.as_ref(), tolerance: settings.tolerance };
+    let (pictures, arrows) = draw(&mut renderer, &moments, &drawn, args)?;
     format.write(&args.out, &pictures)?;
 
     let report = Report {
@@ -148,24 +151,29 @@ impl Shown {
     }
 }
 
+/// What is drawn, and from where.
+struct Drawn<'a> {
+    model: &'a Model,
+    viewpoint: Option<&'a Viewpoint>,
+    /// Of the solver, N s.
+    tolerance: f64,
+}
+
 /// The pictures of all these moments, and what their arrows stand for.
 fn draw(
     renderer: &mut Renderer,
     moments: &[Moment],
-    viewpoint: Option<&Viewpoint>,
-    model: &Model,
+    drawn: &Drawn,
     args: &RenderArgs,
-) -> Result<(Vec<Picture>, Option<ArrowScale>), Failure> {
+) -> Result<(Vec<Picture>, Option<Scale>), Failure> {
     let film: Vec<&Placed> = moments.iter().map(|moment| &moment.placed).collect();
-    let framed = renderer.frame(&film, viewpoint.is_none());
-    let scale = args.contacts.then(|| ArrowScale::of(moments.iter(), framed.radius));
+    let framed = renderer.frame(&film, drawn.viewpoint.is_none());
+    let marks = args.marks.marks();
+    let scale = marks.contacts.map(|colour| Scale::of(colour, drawn.tolerance, moments.iter(), framed.radius));
     let bar = output::progress(moments.len() as u64, "drawing");
     let draw = |moment: &Moment| {
-        let camera = match viewpoint {
-            Some(viewpoint) => viewpoint.camera(&moment.placed, &framed),
-            None => framed,
-        };
-        let arrows = scale.map(|scale| scale.arrows(model, moment)).unwrap_or_default();
+        let camera = drawn.viewpoint.map_or(framed, |viewpoint| viewpoint.camera(&moment.placed, &framed));
+        let arrows = marks.arrows(drawn.model, moment, scale.as_ref(), framed.radius);
         renderer.draw(std::slice::from_ref(&moment.placed), &arrows, &camera).inspect(|_| bar.inc(1))
     };
     let pictures = moments.iter().map(draw).collect::<Result<Vec<_>, _>>()?;

@@ -132,6 +132,15 @@ fn laws(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &[f64]) ->
     IslandResidual { residual: f64::sqrt(square) / contacts.max(1) as f64, residual_scaled: scaled, contacts }
 }
 
+/// By constraint, `|lambda_i - T(..)|`, N s, whose squares [`Quality::residual`] sums up; `v` as in [`by_island`].
+pub fn by_constraint<'a>(
+    problem: &'a ContactProblem,
+    lambda: &'a [f64],
+    v: &'a [f64],
+) -> impl Iterator<Item = f64> + 'a {
+    problem.constraints.iter().map(|c| defect(c, 1.0, lambda, problem.sigma(c, v)))
+}
+
 /// Measures impulses, and the velocity that a solver gave with them.
 ///
 /// `lambda` is `[n_rows]`, `v` is `[n_v]`; only `momentum_error` looks at `v`.

@@ -21,8 +21,8 @@ use crate::checkpoint::{Reader, Writer};
 use crate::field::{Field, FieldId, FieldMut, Number, Rows, rows, rows_mut};
 use crate::group::{Backend, Group, State, Worlds};
 use crate::{
-    BatchOptions, ContactImpulse, Error, Executor, GeomParameter, Inspection, Precision, SoftReport, StepProblem,
-    Summary, memory,
+    BatchOptions, ContactImpulse, Error, Executor, GeomParameter, Inspection, Precision, SoftReport, SolvedContact,
+    StepProblem, Summary, memory,
 };
 
 pub use derivatives::{DerivativesBy, InputSlices, InputsMut, JacobiansMut, OutputSlices, OutputsMut, Product};
@@ -403,6 +403,19 @@ impl Batch {
     pub fn contact_impulses(&mut self, out: &mut Vec<ContactImpulse>) -> Result<(), Error> {
         let starts = &self.starts;
         self.groups.iter_mut().zip(starts).try_for_each(|(group, &first)| group.contact_impulses(first, out))
+    }
+
+    /// All contacts of all worlds in the last step, world by world, appended to `out`, each with how well it was solved. For
+    /// pictures: their laws are evaluated anew. Before the first step there are none.
+    ///
+    /// # Errors
+    /// [`Error::NoProblem`] for a world that broke down, or a device that fails.
+    pub fn solved_contacts(&mut self, out: &mut Vec<SolvedContact>) -> Result<(), Error> {
+        if self.steps == 0 {
+            return Ok(());
+        }
+        let starts = &self.starts;
+        self.groups.iter_mut().zip(starts).try_for_each(|(group, &first)| group.solved_contacts(first, out))
     }
 
     /// The contact problem that the last step of one world solved, and how: what a solver is tried on. Its numbers are

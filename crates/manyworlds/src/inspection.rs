@@ -70,6 +70,18 @@ pub struct ContactImpulse {
     pub point: [f64; 3],
     /// Impulse on the second body, world frame, N s; over the time step it is a force.
     pub impulse: [f64; 3],
+    /// Signed distance of the surfaces as the step began, m.
+    pub distance: f64,
+}
+
+/// What a contact did in the last step, and how well it was solved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SolvedContact {
+    /// What it did; those that did nothing are among them.
+    pub contact: ContactImpulse,
+    /// How far its impulse is from what the law makes of it, N s: the certificate's residual is the root of the sum of the
+    /// squares of these, over the number of contacts.
+    pub residual: f64,
 }
 
 /// One scalar constraint.

@@ -53,17 +53,39 @@ pub fn motions_with(model: &Model, q: &[f64], v: &[f64], mocap: &[Pose], out: &m
     }
 }
 
-/// A body moved by its joints, in their order.
-fn moved(model: &Model, body: usize, parent: &Motion, q: &[f64], v: &[f64]) -> Motion {
-    let body = &model.bodies[body];
-    let mut pose = parent.pose * body.pose;
-    let joints = &model.joints[body.joints.clone()];
-    // World axis and anchor of each scalar joint, as they are when its turn comes.
-    let mut lines = Vec::with_capacity(joints.len());
-    for joint in joints {
-        let anchor = pose * Point3::from(joint.anchor);
+/// Where a joint is, in the world frame.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct JointLine {
+    /// Its number in the model.
+    pub joint: usize,
+    /// Its anchor, m.
+    pub anchor: Vec3,
+    /// Its axis (hinge, slide), as it is when its turn comes.
+    pub axis: Vec3,
+}
+
+/// Anchors and axes of all joints; `poses` are those of the bodies, the ground first.
+///
+/// # Panics
+/// When `q` does not have the model's length, or a body has no pose.
+#[must_use]
+pub fn joint_lines(model: &Model, q: &[f64], poses: &[Pose]) -> Vec<JointLine> {
+    let mut all = Vec::with_capacity(model.joints.len());
+    for body in 1..model.bodies.len() {
+        place(model, body, &poses[model.bodies[body].parent], q, &mut all);
+    }
+    all
+}
+
+/// Where a body's joints put it on its parent, in their order, and where these are, appended to `lines`.
+fn place(model: &Model, body: usize, parent: &Pose, q: &[f64], lines: &mut Vec<JointLine>) -> Pose {
+    let own = &model.bodies[body];
+    let mut pose = parent * own.pose;
+    for number in own.joints.clone() {
+        let joint = &model.joints[number];
+        let anchor = (pose * Point3::from(joint.anchor)).coords;
         let axis = pose.rotation * joint.axis;
-        lines.push((axis, anchor));
+        lines.push(JointLine { joint: number, anchor, axis });
         let q = &q[joint.q_start..joint.q_start + joint.kind.n_q()];
         let quaternion = |w: &[f64]| Quat::from_quaternion(Quaternion::new(w[0], w[1], w[2], w[3]));
         match joint.kind {
@@ -78,12 +100,21 @@ fn moved(model: &Model, body: usize, parent: &Motion, q: &[f64], v: &[f64]) -> M
             JointKind::Hinge => pose.rotation *= Quat::from_scaled_axis(joint.axis * (q[0] - joint.reference)),
             JointKind::Ball => pose.rotation *= quaternion(q),
         }
-        pose.translation.vector = anchor.coords - pose.rotation * joint.anchor;
+        pose.translation.vector = anchor - pose.rotation * joint.anchor;
     }
+    pose
+}
+
+/// A body moved by its joints, in their order.
+fn moved(model: &Model, body: usize, parent: &Motion, q: &[f64], v: &[f64]) -> Motion {
+    // Each as it is when its turn comes.
+    let mut lines = Vec::new();
+    let pose = place(model, body, &parent.pose, q, &mut lines);
     let origin = pose.translation.vector;
     let mut angular = parent.angular;
     let mut linear = parent.velocity_at(&origin);
-    for (joint, (axis, anchor)) in joints.iter().zip(lines) {
+    for JointLine { joint, anchor, axis } in lines {
+        let joint = &model.joints[joint];
         let v = &v[joint.v_start..joint.v_start + joint.kind.n_v()];
         let spin = match joint.kind {
             JointKind::Free => {
@@ -99,7 +130,7 @@ fn moved(model: &Model, body: usize, parent: &Motion, q: &[f64], v: &[f64]) -> M
             JointKind::Ball => pose.rotation * Vec3::new(v[0], v[1], v[2]),
         };
         angular += spin;
-        linear += spin.cross(&(origin - anchor.coords));
+        linear += spin.cross(&(origin - anchor));
     }
     Motion { pose, linear, angular }
 }

@@ -53,7 +53,8 @@ pub use forces::Forces;
 pub use geoms::GeomParameter;
 pub use group::State;
 pub use inspection::{
-    ContactImpulse, ContactReport, Inspection, RelaxedOf, RelaxedReport, RowOf, RowReport, SoftReport, StepProblem,
+    ContactImpulse, ContactReport, Inspection, RelaxedOf, RelaxedReport, RowOf, RowReport, SoftReport, SolvedContact,
+    StepProblem,
 };
 pub use load::load;
 pub use manyworlds_contact as contact;

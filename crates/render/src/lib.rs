@@ -23,7 +23,7 @@ pub use error::RenderError;
 pub use file::Format;
 pub use picture::{Picture, Size};
 pub use renderer::Renderer;
-pub use scene::{Arrow, Placed, Scene};
+pub use scene::{Arrow, Piece, Placed, Scene};
 pub use texture::Layers;
 pub use tiles::{Observations, Observer};
 pub use viewpoint::Viewpoint;

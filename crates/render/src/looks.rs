@@ -95,9 +95,23 @@ pub(crate) fn linear(colour: [u8; 3]) -> [f32; 3] {
     })
 }
 
+/// The colour of sRGB of intensities.
+pub(crate) fn bytes(colour: [f32; 3]) -> [u8; 3] {
+    colour.map(|x| {
+        let x = x.clamp(0.0, 1.0);
+        let y = if x <= 0.003_130_8 { 12.92 * x } else { 1.055 * x.powf(1.0 / 2.4) - 0.055 };
+        (255.0 * y).round() as u8
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intensities_of_colours_are_colours_again() {
+        (0..=255).for_each(|byte| assert_eq!(bytes(linear([byte; 3])), [byte; 3]));
+    }
 
     /// A model whose material `m` has a pattern of red and blue.
     fn model(bodies: &str) -> Model {

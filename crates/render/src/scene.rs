@@ -6,7 +6,7 @@ use nalgebra::Point3;
 
 use crate::camera::ball;
 use crate::light::Lights;
-use crate::looks::{COLOURS, GROUND, colour, colours, is_drawn, linear, tint, wall};
+use crate::looks::{COLOURS, GROUND, bytes, colour, colours, is_drawn, linear, tint, wall};
 use crate::mesh::{Vertex, from_triangles, textured};
 use crate::shapes::{self, Circle};
 use crate::texture::{Layers, Paint};
@@ -40,6 +40,19 @@ pub struct Arrow {
     /// Radius of its shaft, m.
     pub radius: f64,
     /// Red, green and blue of sRGB.
+    pub colour: [u8; 3],
+}
+
+/// A shape as plain triangles, for programs that draw by themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Piece {
+    /// Of the model, soft bodies numbered behind all others.
+    pub body: usize,
+    /// Of the model, soft bodies numbered behind them.
+    pub geom: usize,
+    /// Corners of triangles, three each, counter-clockwise seen from outside, m.
+    pub corners: Vec<[f32; 3]>,
+    /// Red, green and blue of sRGB; of a texture the mean.
     pub colour: [u8; 3],
 }
 
@@ -335,6 +348,37 @@ impl Scene {
             .map(|part| (part.mesh, part.geom as i32, part.tinted(placed, camera)))
     }
 
+    /// Shapes of all bodies in their bodies' frames; the ground is a square of this half width, m.
+    #[must_use]
+    pub fn pieces(&self, ground: f64) -> Vec<Piece> {
+        let piece = |part: &Part| {
+            let half = ground as f32;
+            let scale = if part.surface == Surface::Ground { [half, half, 1.0, 0.0] } else { part.scale };
+            let corner = |v: &Vertex| {
+                let local: [f32; 3] = std::array::from_fn(|axis| v.position[axis] * scale[axis]);
+                let local = Vec3::new(local[0].into(), local[1].into(), f64::from(local[2] + v.end * scale[3]));
+                (part.pose * Point3::from(local)).coords.cast::<f32>().into()
+            };
+            let corners = self.meshes[part.mesh].iter().map(corner).collect();
+            let colour = bytes(std::array::from_fn(|k| part.colour[k] * part.tint[k]));
+            Piece { body: part.body, geom: part.geom, corners, colour }
+        };
+        self.parts.iter().map(piece).collect()
+    }
+
+    /// Surfaces of soft bodies now, in the world's frame.
+    #[must_use]
+    pub fn soft_pieces(&self, placed: &Placed) -> Vec<Piece> {
+        let piece = |(number, soft): (usize, &Soft)| {
+            let nodes = soft.nodes(placed);
+            let corners =
+                soft.triangles.iter().flatten().map(|&node| nodes[node as usize].cast::<f32>().into()).collect();
+            let (body, geom) = (placed.poses.len() + number, self.n_geoms + number);
+            Piece { body, geom, corners, colour: bytes(soft.colour) }
+        };
+        self.soft.iter().enumerate().map(piece).collect()
+    }
+
     /// Geoms of the model.
     pub(crate) fn n_geoms(&self) -> usize {
         self.n_geoms
@@ -400,6 +444,8 @@ impl Painted {
 }
 
 impl Arrow {
+    /// Radius of the ball at its tail, in radii of the shaft.
+    pub const BALL: f64 = 1.8;
     /// Length and largest radius of the tip, in radii of the shaft.
     const TIP: [f64; 2] = [7.0, 2.5];
 
@@ -419,7 +465,7 @@ impl Arrow {
     }
 
     fn tail(&self) -> Instance {
-        self.along(0.0, [1.8 * self.radius; 2])
+        self.along(0.0, [Self::BALL * self.radius; 2])
     }
 
     fn shaft(&self) -> Instance {
@@ -514,6 +560,33 @@ fn terrain(field: &HeightField) -> Vec<Vertex> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_are_closed_shapes_where_bodies_have_them() {
+        let model = manyworlds::load("soft-pinch", &manyworlds::ImportOptions::default()).unwrap().model;
+        let scene = Scene::new(&model);
+        let volume = |piece: &Piece| -> f32 {
+            let at = |p: &[f32; 3]| nalgebra::Vector3::from(*p);
+            piece.corners.chunks_exact(3).map(|t| at(&t[0]).dot(&at(&t[1]).cross(&at(&t[2]))) / 6.0).sum()
+        };
+        let pieces = scene.pieces(3.0);
+        let boxes = model.geoms.iter().enumerate().filter_map(|(number, geom)| match geom.shape {
+            Shape::Box { half } => Some((number, 8.0 * half.product() as f32)),
+            _ => None,
+        });
+        let mut seen = 0;
+        for (geom, expected) in boxes {
+            let piece = pieces.iter().find(|piece| piece.geom == geom).unwrap();
+            assert!((volume(piece) / expected - 1.0).abs() < 1e-4, "{geom}: {} {expected}", volume(piece));
+            assert_eq!(piece.body, model.geoms[geom].body);
+            seen += 1;
+        }
+        assert!(seen >= 2);
+        let placed = Placed { poses: vec![Pose::identity(); model.bodies.len()], q: model.initial_q() };
+        let soft = scene.soft_pieces(&placed);
+        assert_eq!((soft.len(), soft[0].body), (1, model.bodies.len()));
+        assert!((volume(&soft[0]) / 0.05_f32.powi(3) - 1.0).abs() < 1e-3, "{}", volume(&soft[0]));
+    }
 
     #[test]
     fn a_ray_meets_a_triangle_or_passes_it() {

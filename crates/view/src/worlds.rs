@@ -5,7 +5,7 @@ use manyworlds::{Batch, BatchOptions, ControlCurve, Error, FieldId, Model, State
 use manyworlds_render::{Arrow, Camera, Placed, Scene, Size};
 use serde::Serialize;
 
-use crate::{Push, placed};
+use crate::{Moment, Push, placed};
 
 /// Distance of worlds, in widths of one.
 const APART: f64 = 1.3;
@@ -238,6 +238,36 @@ impl Worlds {
             }
         }
         Ok(all)
+    }
+
+    /// All worlds as they are now, each in its place, with the contacts of the last step if these are to be shown.
+    ///
+    /// # Errors
+    /// What a batch refuses.
+    pub fn moments(&mut self, contacts: bool) -> Result<Vec<Moment>, Error> {
+        let mut all: Vec<_> =
+            self.placed()?.into_iter().map(|placed| Moment { placed, contacts: Vec::new() }).collect();
+        if !contacts || self.steps == 0 {
+            return Ok(all);
+        }
+        let (mut first, mut found) = (0, Vec::new());
+        for (_, batch) in &mut self.batches {
+            found.clear();
+            batch.solved_contacts(&mut found)?;
+            for mut solved in found.drain(..) {
+                let world = first + solved.contact.world;
+                (0..3).for_each(|axis| solved.contact.point[axis] += self.shifts[world][axis]);
+                all[world].contacts.push(solved);
+            }
+            first += batch.len();
+        }
+        Ok(all)
+    }
+
+    /// The solvers' tolerance, N s.
+    #[must_use]
+    pub fn tolerance(&self) -> f64 {
+        self.options.tolerance
     }
 
     /// Takes hold of the nearest body under a point of the picture (x and y from -1 to 1, to the right and upward), where

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use manyworlds::scenes;
 use manyworlds_render::{Display, Size};
-use manyworlds_view::{Certificate, Pace};
+use manyworlds_view::{Certificate, ContactColour, Marks, Pace};
 use serde::{Deserialize, Serialize};
 
 use crate::files::Files;
@@ -55,6 +55,8 @@ struct Known {
 struct Report {
     time: f64,
     certificates: Vec<Certificate>,
+    /// What arrows stand for, where contacts are shown.
+    scale: Option<String>,
 }
 
 /// Most worlds at once.
@@ -89,7 +91,8 @@ impl Page {
 
     fn report(&mut self) -> Result<(), String> {
         let shown = self.shown()?;
-        let report = Report { time: shown.worlds().time(), certificates: shown.certificates()? };
+        let (time, certificates) = (shown.worlds().time(), shown.certificates()?);
+        let report = Report { time, certificates, scale: shown.scale() };
         self.history = shown.history();
         say(&report)
     }
@@ -266,11 +269,12 @@ pub extern "C" fn report() -> u32 {
     done(Page::report)
 }
 
-/// Whether contacts are drawn.
+/// What is shown beside shapes: contacts (0 not, 1 by penetration, 2 by residual), centres of mass, axes of joints.
 #[unsafe(no_mangle)]
-pub extern "C" fn show_contacts(on: u32) -> u32 {
+pub extern "C" fn show_marks(contacts: u32, centres: u32, axes: u32) -> u32 {
     done(|page| {
-        page.shown()?.arrows = on != 0;
+        let contacts = contacts.checked_sub(1).and_then(|number| ContactColour::ALL.get(number as usize)).copied();
+        page.shown()?.mark(Marks { contacts, centres: centres != 0, axes: axes != 0 });
         Ok(())
     })
 }

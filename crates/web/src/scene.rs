@@ -3,16 +3,10 @@
 use std::collections::VecDeque;
 
 use manyworlds::model::Vec3;
-use manyworlds::{
-    BatchOptions, ContactImpulse, ControlCurve, Executor, ImportOptions, Loaded, Precision, State, Summary, scenes,
-};
-use manyworlds_render::{Arrow, Camera, Display, Layers, Placed, Scene, Size};
-use manyworlds_view::{Certificate, Drive, Start, Worlds};
+use manyworlds::{BatchOptions, ControlCurve, Executor, ImportOptions, Loaded, Precision, State, Summary, scenes};
+use manyworlds_render::{Camera, Display, Layers, Placed, Scene, Size};
+use manyworlds_view::{Certificate, Drive, Marks, Scale, Start, Worlds};
 
-/// Length of the longest arrow and radius of all shafts, as parts of the reach of what is seen.
-const LONGEST: f64 = 0.5;
-const SHAFT: f64 = 0.008;
-const ARROWS: [u8; 3] = [0xd6, 0x27, 0x28];
 /// Steps whose residuals are kept.
 const KEPT: usize = 300;
 
@@ -21,10 +15,9 @@ pub struct Shown {
     worlds: Worlds,
     scene: Scene,
     camera: Camera,
-    /// Longest impulse so far, N s: arrows do not flicker.
-    impulse: f64,
-    /// Whether arrows are drawn.
-    pub arrows: bool,
+    marks: Marks,
+    /// What arrows stand for: all that was shown since contacts are.
+    scale: Option<Scale>,
     /// Largest residual of the first and of the second solver in the last steps, N s; the second may be none.
     history: VecDeque<[f32; 2]>,
 }
@@ -80,7 +73,7 @@ impl Shown {
         let start = Start { state, mocap: Vec::new() };
         let worlds = Worlds::new(model, options, count, solvers, start, drive).map_err(|e| e.to_string())?;
         let camera = Camera::looking(Vec3::repeat(1.0), Vec3::zeros(), 1.0);
-        Ok(Self { worlds, scene, camera, impulse: 0.0, arrows: false, history: VecDeque::new() })
+        Ok(Self { worlds, scene, camera, marks: Marks::default(), scale: None, history: VecDeque::new() })
     }
 
     /// The worlds alone.
@@ -100,6 +93,7 @@ impl Shown {
     /// What a batch refuses.
     pub fn restart(&mut self) -> Result<(), String> {
         self.history.clear();
+        self.scale = None;
         self.worlds.restart().map_err(|e| e.to_string())
     }
 
@@ -193,35 +187,29 @@ impl Shown {
     /// # Errors
     /// What a batch refuses.
     pub fn display(&mut self, size: Size) -> Result<Display, String> {
-        let placed = self.placed()?;
-        let mut arrows = if self.arrows && self.worlds.steps() > 0 { self.contacts()? } else { Vec::new() };
-        arrows.extend(self.worlds.spring(&placed, self.camera.radius));
+        let moments = self.worlds.moments(self.marks.contacts.is_some()).map_err(|e| e.to_string())?;
+        let reach = self.camera.radius;
+        if let Some(colour) = self.marks.contacts {
+            let now = Scale::of(colour, self.worlds.tolerance(), moments.iter(), reach);
+            self.scale = Some(now.and(self.scale.as_ref()));
+        }
+        let of = |moment| self.marks.arrows(self.worlds.model(), moment, self.scale.as_ref(), reach);
+        let mut arrows: Vec<_> = moments.iter().flat_map(of).collect();
+        let placed: Vec<Placed> = moments.into_iter().map(|moment| moment.placed).collect();
+        arrows.extend(self.worlds.spring(&placed, reach));
         Ok(self.scene.display(&placed, &arrows, &self.camera, size))
     }
 
-    /// Impulses of the last step, on bodies that move.
-    fn contacts(&mut self) -> Result<Vec<Arrow>, String> {
-        let mut found: Vec<(Vec3, ContactImpulse)> = Vec::new();
-        let mut first = 0;
-        let shifts = self.worlds.shifts().to_vec();
-        for (_, batch) in self.worlds.batches() {
-            let mut all = Vec::new();
-            batch.contact_impulses(&mut all).map_err(|e| e.to_string())?;
-            found.extend(all.into_iter().map(|contact| (shifts[first + contact.world], contact)));
-            first += batch.len();
-        }
-        let longest = found.iter().map(|(_, c)| Vec3::from(c.impulse).norm()).fold(0.0, f64::max);
-        self.impulse = self.impulse.max(longest);
-        let scale = LONGEST * self.camera.radius / self.impulse.max(f64::MIN_POSITIVE);
-        let model = self.worlds.model();
-        let arrow = |(shift, contact): &(Vec3, ContactImpulse)| {
-            let second = contact.bodies[1];
-            let still = second < model.bodies.len() && model.stands_still(second);
-            let way = Vec3::from(contact.impulse) * if still { -scale } else { scale };
-            let from = Vec3::from(contact.point) + shift;
-            Arrow { from, way, radius: SHAFT * self.camera.radius, colour: ARROWS }
-        };
-        Ok(found.iter().map(arrow).collect())
+    /// Shows this beside shapes from now on.
+    pub fn mark(&mut self, marks: Marks) {
+        self.marks = marks;
+        self.scale = None;
+    }
+
+    /// What arrows and their colours stand for, where contacts are shown.
+    #[must_use]
+    pub fn scale(&self) -> Option<String> {
+        self.scale.as_ref().map(Scale::text)
     }
 
     /// The certificate of the last step under each solver.
@@ -235,13 +223,15 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
+    use manyworlds_view::ContactColour;
+
     use super::*;
 
     #[test]
     fn solvers_stand_beside_each_other_and_tell_apart() {
         let solvers = ["auto", "pgs"].map(str::to_owned);
         let mut shown = Shown::of_scene("heavy-stack", 1, &solvers).unwrap();
-        shown.arrows = true;
+        shown.mark(Marks { contacts: Some(ContactColour::Residual), centres: true, axes: true });
         (0..5).for_each(|_| shown.step().unwrap());
         let [auto, pgs] = &shown.certificates().unwrap()[..] else { panic!("two solvers") };
         assert!(auto.residual <= 1e-6 && pgs.residual > 100.0 * auto.residual, "{auto:?} {pgs:?}");
@@ -251,6 +241,15 @@ mod tests {
         // Five boxes under each solver.
         let boxes = display.runs.chunks_exact(4).find(|run| run[3] == Display::SOLID).unwrap();
         assert_eq!(boxes[2], 10);
+        // Under `auto` every contact is solved, under `pgs` some are far from it.
+        let arrows =
+            display.runs.chunks_exact(4).filter(|run| run[3] == Display::ARROW).map(|run| run[2]).max().unwrap();
+        assert!(arrows > 10, "{arrows}");
+        assert!(shown.scale().unwrap().contains("blue is solved to"), "{:?}", shown.scale());
+        shown.mark(Marks::default());
+        let plain = shown.display(size).unwrap();
+        assert!(plain.runs.chunks_exact(4).all(|run| run[3] != Display::ARROW || run[2] == 0));
+        assert!(shown.scale().is_none());
         let shifts = shown.worlds().shifts();
         assert!(shifts[1].x > 3.2, "they do not meet: {shifts:?}");
     }

@@ -158,6 +158,49 @@ fn every_scene_gives_the_problems_of_its_steps() {
     }
 }
 
+/// Largest residual of one contact, once those of all add up to the certificate's, of a model that is one island of contacts.
+fn worst_contact(name: &str, solver: &str, iterations: u32, precision: Precision) -> f64 {
+    let model = load(name, &ImportOptions::default()).expect("a scene loads").model;
+    let solver = solver.to_owned();
+    let options = BatchOptions { executor: Executor::Cpu, precision, solver, iterations, ..Default::default() };
+    let mut batch = Batch::new(&[(&model, 2)], &options).expect("the batch is made");
+    let (mut all, mut summaries) = (Vec::new(), Vec::new());
+    batch.solved_contacts(&mut all).expect("no contacts yet");
+    assert!(all.is_empty());
+    (0..30).for_each(|_| batch.step::<f64>(&[]).expect("a step"));
+    batch.solved_contacts(&mut all).expect("contacts");
+    batch.summaries(&mut summaries).expect("certificates");
+    let mut worst: f64 = 0.0;
+    for (world, summary) in summaries.iter().enumerate() {
+        let own = || all.iter().filter(|solved| solved.contact.world == world);
+        assert_eq!(own().count(), summary.contacts as usize);
+        let squares: f64 = own().map(|solved| solved.residual.powi(2)).sum();
+        let together = squares.sqrt() / own().count() as f64;
+        let rounding = if precision == Precision::F32 { 1e-5 } else { 1e-12 };
+        // That of a soft body is of the last linear problem, this of where its nonlinear step ended: a hundredth of the tolerance.
+        let linear = if model.soft.is_empty() { 0.0 } else { 1e-8 };
+        let off = (together - summary.residual).abs();
+        assert!(off < 1e-6 * summary.residual + rounding + linear, "{name}: {together} {}", summary.residual);
+        worst = own().map(|solved| solved.residual).fold(worst, f64::max);
+        for solved in own() {
+            let deep = -solved.contact.distance;
+            assert!(deep <= summary.penetration * (1.0 + 1e-6) + 1e-12, "{deep} {}", summary.penetration);
+        }
+    }
+    worst
+}
+
+#[test]
+fn contacts_say_how_well_each_is_solved() {
+    let auto = worst_contact("heavy-stack", "auto", 200, Precision::F64);
+    let pgs = worst_contact("heavy-stack", "pgs", 20, Precision::F64);
+    assert!(auto < 2e-5 && pgs > 1e-3, "{auto} {pgs}");
+    worst_contact("heavy-stack", "pgs", 20, Precision::F32);
+    // Of a soft body.
+    let soft = worst_contact("soft-pinch", "auto", 200, Precision::F64);
+    assert!(soft < 1e-3, "{soft}");
+}
+
 #[test]
 fn solving_it_gives_the_steps_impulses_where_they_are_unique() {
     // One box on a corner: as many contact rows as its impulses have ways to differ.

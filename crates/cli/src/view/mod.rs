@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use manyworlds_render::{Camera, Format, Renderer, Scene, Size, Viewpoint};
-use manyworlds_view::Worlds;
+use manyworlds_view::{Marks, Moment, Scale, Worlds};
 use serde::Serialize;
 
 use crate::args::{ModelArgs, OutputArgs, RunArgs};
 use crate::failure::Failure;
 use crate::output;
-use crate::picture::{self, ArrowScale, Moment};
+use crate::picture::{self, MarkArgs};
 
 mod simulation;
 #[cfg(feature = "window")]
 mod window;
 
-use simulation::{initial, moments, worlds};
+use simulation::{initial, worlds};
 
 /// Options of `view`.
 #[derive(Args)]
@@ -25,17 +25,19 @@ Examples:
   manyworlds view humanoid
   manyworlds view half-cheetah --worlds 9
   manyworlds view my_robot.xml --seconds 10 --out walk.gif
+  manyworlds view humanoid --worlds 64 --seconds 1 --out many.png
+  manyworlds view quadruped-drop --contacts=residual --joint-axes
 Where the program was built with a window (cargo run --release --features window -- view humanoid) and there is a display, a
 window opens. Else, and with --out, a film is written: an .mp4 where the program ffmpeg is there, a .gif elsewhere.
 
 In the window: drag a body to push it by a spring, drag beside it to turn the camera, with the right button to move it; the
-wheel goes nearer and away. Space pauses, the right arrow takes one step, + and - change the speed, C shows contacts, S goes
-on under the next solver, R starts again, Escape ends. The title has the certificate of the last step and the times of its longest stages.")]
+wheel goes nearer and away. Space pauses, the right arrow takes one step, + and - change the speed, C shows contacts by penetration, then
+by residual, then not; M shows centres of mass, J axes of joints; S goes on under the next solver, R starts again, Escape ends. The title has the certificate of the last step and the times of its longest stages.")]
 pub(crate) struct ViewArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// Writes a film here rather than open a window
-    #[arg(long, value_name = "FILE.gif|mp4")]
+    /// Writes a film here, or a picture of its end, rather than open a window
+    #[arg(long, value_name = "FILE.png|gif|mp4")]
     out: Option<PathBuf>,
     /// Length of the film, s
     #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
@@ -52,9 +54,8 @@ pub(crate) struct ViewArgs {
     /// A camera of the file, by name or number; one that shows everything that moves when absent
     #[arg(long, value_name = "NAME")]
     camera: Option<String>,
-    /// Draws contacts: arrows are impulses, colours penetrations
-    #[arg(long)]
-    contacts: bool,
+    #[command(flatten)]
+    marks: MarkArgs,
     /// The window waits at the start
     #[arg(long)]
     paused: bool,
@@ -77,7 +78,7 @@ struct Report {
     time: f64,
     adapter: String,
     #[serde(flatten)]
-    arrows: Option<ArrowScale>,
+    arrows: Option<Scale>,
     /// How to look at it.
     look: String,
 }
@@ -96,13 +97,7 @@ pub(crate) fn view(args: &ViewArgs) -> Result<(), Failure> {
         .map(|name| Viewpoint::find(simulation.model(), name, &initial(&simulation)))
         .transpose()?;
     match film {
-        Some((path, format)) => {
-            let format = format?;
-            if !format.is_film() {
-                return Err(Failure::Input(format!("--out {}: a film is a .gif or an .mp4", path.display())));
-            }
-            record(args, simulation, viewpoint, &path, format, String::new())
-        }
+        Some((path, format)) => record(args, simulation, viewpoint, &path, format?, String::new()),
         None => open(args, simulation, viewpoint),
     }
 }
@@ -141,33 +136,43 @@ fn record(
     why: String,
 ) -> Result<(), Failure> {
     let mut renderer = Renderer::open(Scene::new(simulation.model()), args.size)?;
-    let n = (args.seconds / format.interval()) as usize + 1;
-    picture::fits("--seconds", &args.seconds.to_string(), n as u64, args.size)?;
+    // A picture shows the end, a film the way there.
+    let times: Vec<f64> = if format.is_film() {
+        let n = (args.seconds / format.interval()) as usize + 1;
+        picture::fits("--seconds", &args.seconds.to_string(), n as u64, args.size)?;
+        (0..n).map(|number| number as f64 * format.interval()).collect()
+    } else {
+        vec![args.seconds]
+    };
+    let n = times.len();
     let mut film: Vec<Vec<Moment>> = Vec::new();
     let bar = output::progress(n as u64, "stepping");
-    for picture in 0..n {
-        while simulation.time() < picture as f64 * format.interval() - 1e-9 {
+    for time in times {
+        while simulation.time() < time - 1e-9 {
             simulation.step()?;
         }
-        film.push(moments(&mut simulation, args.contacts)?);
+        film.push(simulation.moments(args.marks.contacts.is_some())?);
         bar.inc(1);
     }
     bar.finish_and_clear();
     let all: Vec<_> = film.iter().flatten().map(|moment| &moment.placed).collect();
     let framed = renderer.frame(&all, viewpoint.is_none());
-    let arrows = args.contacts.then(|| ArrowScale::of(film.iter().flatten(), framed.radius));
+    let marks = args.marks.marks();
+    let arrows =
+        marks.contacts.map(|colour| Scale::of(colour, simulation.tolerance(), film.iter().flatten(), framed.radius));
     let bar = output::progress(n as u64, "drawing");
     let mut pictures = Vec::with_capacity(n);
     for moments in &film {
         let camera = seen(viewpoint.as_ref(), moments, &framed);
-        let drawn = drawn(&simulation, moments, arrows.as_ref());
+        let drawn = drawn(&simulation, moments, marks, arrows.as_ref(), framed.radius);
         pictures.push(renderer.draw(&drawn.0, &drawn.1, &camera)?);
         bar.inc(1);
     }
     bar.finish_and_clear();
     format.write(path, &pictures)?;
     let file = path.display().to_string();
-    let look = format!("Look at {file} with a film player or a browser: xdg-open {file}. {why}");
+    let what = if format.is_film() { "a film player" } else { "a viewer of pictures" };
+    let look = format!("Look at {file} with {what} or a browser: xdg-open {file}. {why}");
     let report = Report {
         model: simulation.model().name.clone(),
         worlds: args.worlds,
@@ -186,15 +191,16 @@ fn seen(viewpoint: Option<&Viewpoint>, moments: &[Moment], framed: &Camera) -> C
     viewpoint.map_or(*framed, |viewpoint| viewpoint.camera(&moments[0].placed, framed))
 }
 
-/// What is drawn of worlds.
+/// What is drawn of worlds, in pictures of so far a reach, m.
 fn drawn(
     simulation: &Worlds,
     moments: &[Moment],
-    scale: Option<&ArrowScale>,
+    marks: Marks,
+    scale: Option<&Scale>,
+    reach: f64,
 ) -> (Vec<manyworlds_render::Placed>, Vec<manyworlds_render::Arrow>) {
-    let arrows =
-        scale.map(|scale| moments.iter().flat_map(|moment| scale.arrows(simulation.model(), moment)).collect());
-    (moments.iter().map(|moment| moment.placed.clone()).collect(), arrows.unwrap_or_default())
+    let arrows = moments.iter().flat_map(|moment| marks.arrows(simulation.model(), moment, scale, reach)).collect();
+    (moments.iter().map(|moment| moment.placed.clone()).collect(), arrows)
 }
 
 fn human(report: &Report) -> String {

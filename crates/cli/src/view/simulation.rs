@@ -6,7 +6,6 @@ use manyworlds_view::{Drive, Start as First, Worlds, placed_at};
 use crate::args::{ModelArgs, RunArgs};
 use crate::curve;
 use crate::failure::Failure;
-use crate::picture::Moment;
 use crate::state::Start;
 
 /// Worlds of a model under the solver that was asked for.
@@ -29,23 +28,6 @@ pub(super) fn worlds(
     let solvers = [options.solver.clone()];
     let first = First { state: start.0, mocap: start.1 };
     Ok(Worlds::new(model, options, count, &solvers, first, Drive { curve, amplitude })?)
-}
-
-/// All worlds as they are now, each in its place.
-pub(super) fn moments(worlds: &mut Worlds, contacts: bool) -> Result<Vec<Moment>, Failure> {
-    let contacts = contacts && worlds.steps() > 0;
-    let shifts = worlds.shifts().to_vec();
-    let placed = worlds.placed()?;
-    let batch = &mut worlds.batches()[0].1;
-    let mut all = Vec::with_capacity(shifts.len());
-    for (world, (placed, shift)) in placed.into_iter().zip(shifts).enumerate() {
-        let mut contacts = if contacts { batch.inspect(world)?.contacts } else { Vec::new() };
-        for contact in &mut contacts {
-            contact.point = std::array::from_fn(|axis| contact.point[axis] + shift[axis]);
-        }
-        all.push(Moment { placed, contacts });
-    }
-    Ok(all)
 }
 
 /// The cameras of the file are about one world alone: this model in its initial position.

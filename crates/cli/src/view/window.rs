@@ -7,7 +7,7 @@ use manyworlds::GpuDevice;
 use manyworlds::model::Vec3;
 use manyworlds::wgpu;
 use manyworlds_render::{Camera, Renderer, Scene, Size, Viewpoint};
-use manyworlds_view::{Pace, Worlds};
+use manyworlds_view::{ContactColour, Marks, Moment, Pace, Scale, Worlds};
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
 use winit::event::{ElementState, KeyEvent, MouseButton, MouseScrollDelta, WindowEvent};
@@ -15,9 +15,8 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop};
 use winit::keyboard::{Key, NamedKey};
 use winit::window::{Window, WindowId};
 
-use super::{ViewArgs, drawn, moments, seen};
+use super::{ViewArgs, drawn, seen};
 use crate::failure::Failure;
-use crate::picture::{ArrowScale, Moment};
 
 /// Longest time for steps between two pictures: where the machine is slower than real time, so is the simulation.
 const MOST: Duration = Duration::from_millis(40);
@@ -50,7 +49,7 @@ pub(super) fn run(
         shown: None,
         camera: Camera::looking(Vec3::new(1.0, -1.0, 1.0), Vec3::zeros(), 1.0),
         framed: false,
-        contacts: args.contacts,
+        marks: args.marks.marks(),
         scale: None,
         paused: args.paused,
         pace: Pace::default(),
@@ -77,9 +76,9 @@ struct Viewer<'a> {
     camera: Camera,
     /// Whether the camera has looked for what there is to see.
     framed: bool,
-    contacts: bool,
-    /// What arrows stand for, once there was a contact.
-    scale: Option<ArrowScale>,
+    marks: Marks,
+    /// What arrows stand for: all that was shown since contacts are.
+    scale: Option<Scale>,
     paused: bool,
     pace: Pace,
     before: Instant,
@@ -184,16 +183,19 @@ impl Viewer<'_> {
 
     fn draw(&mut self) -> Result<(), Failure> {
         let Some(shown) = &mut self.shown else { return Ok(()) };
-        self.moments = moments(&mut self.simulation, self.contacts)?;
+        self.moments = self.simulation.moments(self.marks.contacts.is_some())?;
         if !std::mem::replace(&mut self.framed, true) {
             let all: Vec<_> = self.moments.iter().map(|moment| &moment.placed).collect();
             self.camera = shown.renderer.frame(&all, self.viewpoint.is_none());
         }
-        if self.scale.is_none() && self.moments.iter().any(|moment| !moment.contacts.is_empty()) {
-            self.scale = Some(ArrowScale::of(self.moments.iter(), self.camera.radius));
+        if let Some(colour) = self.marks.contacts {
+            let (tolerance, reach) = (self.simulation.tolerance(), self.camera.radius);
+            let now = Scale::of(colour, tolerance, self.moments.iter(), reach);
+            self.scale = Some(now.and(self.scale.as_ref()));
         }
         let camera = seen(self.viewpoint.as_ref(), &self.moments, &self.camera);
-        let (placed, mut arrows) = drawn(&self.simulation, &self.moments, self.scale.as_ref());
+        let (placed, mut arrows) =
+            drawn(&self.simulation, &self.moments, self.marks, self.scale.as_ref(), self.camera.radius);
         arrows.extend(self.simulation.spring(&placed, self.camera.radius));
         let texture = match shown.surface.get_current_texture() {
             wgpu::CurrentSurfaceTexture::Success(texture) | wgpu::CurrentSurfaceTexture::Suboptimal(texture) => texture,
@@ -253,7 +255,12 @@ impl Viewer<'_> {
             }
             Key::Character("+" | "=") => self.pace.speed = (self.pace.speed * 2.0).min(64.0),
             Key::Character("-") => self.pace.speed = (self.pace.speed / 2.0).max(1.0 / 64.0),
-            Key::Character("c") => self.contacts = !self.contacts,
+            Key::Character("c") => {
+                self.marks.contacts = ContactColour::after(self.marks.contacts);
+                self.scale = None;
+            }
+            Key::Character("m") => self.marks.centres = !self.marks.centres,
+            Key::Character("j") => self.marks.axes = !self.marks.axes,
             Key::Character("r") => {
                 self.drag = None;
                 self.pace.forget();

@@ -80,8 +80,48 @@ fn cameras_of_the_file_and_arrows_of_contacts() {
     let scale = report["impulse_per_metre"].as_f64().unwrap();
     let length = 2.0 * 9.81 * 0.002 / scale;
     assert!((0.05..0.2).contains(&length), "{report}");
+    // It is solved: the arrow is as blue, by another scale.
+    let (report, _, solved) = render(&["--camera", "near", "--contacts=residual"]);
+    assert!(solved > without + 10 && report.get("red_penetration").is_none(), "{without} {solved} {report}");
+    assert!(report["red_residual"].as_f64().unwrap() >= 1e3 * report["blue_residual"].as_f64().unwrap(), "{report}");
+    refused(&["render", &model, "--out", &out, "--contacts=red"], &["--contacts", "red", "penetration or residual"]);
     refused(&["render", &model, "--out", &out, "--camera", "top"], &["\"top\"", "\"ball\"", "\"near\", \"far\""]);
     refused(&["render", "free-box", "--out", &out, "--camera", "0"], &["\"0\"", "none"]);
+}
+
+#[test]
+fn centres_of_mass_and_joint_axes_are_drawn_when_asked_for() {
+    if none() {
+        return;
+    }
+    let files = Files::new();
+    let model = files.write(
+        "arm.xml",
+        r#"<mujoco model="arm"><worldbody>
+          <body><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 1 0 0" size=".1" rgba="1 1 1 1"/>
+            <body pos="1 0 0"><joint type="slide" axis="0 0 1"/><geom size=".2" rgba="1 1 1 1"/></body></body>
+        </worldbody></mujoco>"#,
+    );
+    let out = files.path("arm.png").display().to_string();
+    // Pixels of magenta, of blue and of green.
+    let render = |options: &[&str]| {
+        json(&[&["render", &model, "--out", &out, "--size", "200x150"], options].concat(), &["pictures"]);
+        let mut reader = png::Decoder::new(std::io::Cursor::new(fs::read(&out).unwrap())).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut pixels).unwrap();
+        let count =
+            |is: fn(&[i32]) -> bool| pixels.chunks_exact(3).filter(|p| is(&[0, 1, 2].map(|k| i32::from(p[k])))).count();
+        [
+            count(|p| p[0] > p[1] + 60 && p[2] > p[1] + 60),
+            count(|p| p[2] > p[0] + 80 && p[2] > p[1] + 50),
+            count(|p| p[1] > p[0] + 60 && p[1] > p[2] + 50),
+        ]
+    };
+    assert_eq!(render(&[]), [0; 3]);
+    let [magenta, blue, green] = render(&["--centres-of-mass"]);
+    assert!(magenta > 3 && blue == 0 && green == 0, "{magenta} {blue} {green}");
+    let [magenta, blue, green] = render(&["--joint-axes"]);
+    assert!(magenta == 0 && blue > 3 && green > 3, "{magenta} {blue} {green}");
 }
 
 #[test]
@@ -97,6 +137,14 @@ fn a_view_without_a_window_is_a_film() {
     assert_eq!((&report["worlds"], &report["pictures"]), (&3.into(), &6.into()));
     assert!((report["time"].as_f64().unwrap() - 0.2).abs() < 1e-9, "{report}");
     assert_eq!(fs::read(&out).unwrap()[..10], [b"GIF89a".as_slice(), &[64, 0, 48, 0]].concat());
+
+    // A picture of the end.
+    let out = files.path("boxes.png").display().to_string();
+    let report =
+        json(&["view", "free-box", "--out", &out, "--worlds", "2", "--seconds", "0.1", "--size", "64x48"], &keys);
+    assert_eq!(report["pictures"], 1);
+    assert!((report["time"].as_f64().unwrap() - 0.1).abs() < 1e-9, "{report}");
+    assert_eq!(fs::read(&out).unwrap()[..4], *b"\x89PNG");
 
     // Without --out and without a display: here, under the model's name, and it says how to have a window.
     let here = files.path("");
@@ -115,9 +163,10 @@ fn a_view_without_a_window_is_a_film() {
 
     refused(&["view", "free-box", "--worlds", "0"], &["--worlds", "0"]);
     refused(&["view", "free-box", "--seconds", "-1"], &["--seconds"]);
-    refused(&["view", "free-box", "--out", "box.png"], &["box.png", ".gif", ".mp4"]);
+    refused(&["view", "free-box", "--out", "box.jpg"], &["box.jpg", ".png", ".gif", ".mp4"]);
     refused(&["view", "free-box", "--out", &out, "--camera", "top"], &["\"top\"", "none"]);
-    refused(&["view", "free-box", "--out", &out, "--seconds", "1e9"], &["--seconds", "memory"]);
+    let film = files.path("long.gif").display().to_string();
+    refused(&["view", "free-box", "--out", &film, "--seconds", "1e9"], &["--seconds", "memory"]);
 }
 
 #[test]

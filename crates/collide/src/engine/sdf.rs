@@ -5,7 +5,7 @@
 //! and when more than the pair's number are left, clusters of them are thinned to their deepest. Functions are evaluated
 //! in f64 in both precisions.
 
-use manyworlds_model::{DistanceFunction, Sdf, Vec3};
+use manyworlds_model::{Block, DistanceFunction, Sdf, Vec3};
 
 use super::place::{Placed, vector};
 use super::{Kind, Sink, Vector};
@@ -32,10 +32,115 @@ struct Candidate {
 #[derive(Default)]
 pub(super) struct Candidates {
     found: Vec<Candidate>,
-    /// By candidate: to which cluster it belongs, and how far it is from the cluster's first (squared).
-    cluster: Vec<(u32, f64)>,
+    clusters: Clusters,
     /// By cluster: its deepest.
     kept: Vec<Option<Candidate>>,
+}
+
+/// Candidates on their way into clusters, by point and normal in one space.
+#[derive(Default)]
+struct Clusters {
+    places: Vec<[f64; 6]>,
+    /// How far each is from the first of its cluster (squared).
+    apart: Vec<f64>,
+    /// Those behind the number in use are memory.
+    all: Vec<Cluster>,
+}
+
+/// A cluster.
+#[derive(Default)]
+struct Cluster {
+    /// Where its first is.
+    middle: [f64; 6],
+    members: Vec<u32>,
+    /// Largest distance of one of them (squared), and the first that has it.
+    farthest: (f64, u32),
+}
+
+/// More than rounding can do to a comparison of distances.
+const ROUNDING: f64 = 1e-9;
+
+fn squared(a: &[f64; 6], b: &[f64; 6]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+impl Cluster {
+    /// Takes one more.
+    fn add(&mut self, member: u32, apart: f64) {
+        self.members.push(member);
+        self.see(member, apart);
+    }
+
+    fn see(&mut self, member: u32, apart: f64) {
+        let (most, first) = self.farthest;
+        if apart > most || (apart == most && member < first) {
+            self.farthest = (apart, member);
+        }
+    }
+}
+
+impl Clusters {
+    /// `scale` makes places beside normals.
+    fn begin(&mut self, found: &[Candidate], scale: f64) {
+        self.places.clear();
+        self.places.extend(found.iter().map(|c| {
+            let [point, normal] = [(c.point * scale).to_array(), c.normal.to_array()];
+            [point[0], point[1], point[2], normal[0], normal[1], normal[2]]
+        }));
+        self.apart.clear();
+        self.apart.resize(found.len(), f64::INFINITY);
+    }
+
+    /// Makes a new cluster about a candidate, of all that are nearer to it than to the first of theirs.
+    fn grow(&mut self, number: usize, first: usize) {
+        if self.all.len() == number {
+            self.all.push(Cluster::default());
+        }
+        let Self { places, apart, all } = self;
+        let (before, rest) = all.split_at_mut(number);
+        let new = &mut rest[0];
+        new.middle = places[first];
+        new.members.clear();
+        new.farthest = (-1.0, u32::MAX);
+        if number == 0 {
+            for (member, place) in places.iter().enumerate() {
+                apart[member] = squared(place, &new.middle);
+                new.add(member as u32, apart[member]);
+            }
+        }
+        for cluster in before {
+            // By the triangle's inequality none of its members is nearer to a place more than twice as far as all of them.
+            if squared(&cluster.middle, &new.middle) > (4.0 + ROUNDING) * cluster.farthest.0 {
+                continue;
+            }
+            cluster.farthest = (-1.0, u32::MAX);
+            let mut members = std::mem::take(&mut cluster.members);
+            members.retain(|&member| {
+                let now = squared(&places[member as usize], &new.middle);
+                let own = &mut apart[member as usize];
+                let leaves = now < *own;
+                if leaves {
+                    *own = now;
+                    new.add(member, now);
+                } else {
+                    cluster.see(member, *own);
+                }
+                !leaves
+            });
+            cluster.members = members;
+        }
+    }
+
+    /// Of so many clusters the first of those that are farthest from the first of theirs.
+    fn farthest(&self, count: usize) -> usize {
+        let mut found = (-1.0, u32::MAX);
+        for &(apart, member) in self.all[..count].iter().map(|cluster| &cluster.farthest) {
+            if apart > found.0 || (apart == found.0 && member < found.1) {
+                found = (apart, member);
+            }
+        }
+        if found.1 == u32::MAX { 0 } else { found.1 as usize }
+    }
 }
 
 fn vec3(v: Vector) -> Vec3 {
@@ -75,14 +180,14 @@ pub(super) fn solid_sdf(
     candidates.found.clear();
     let size = a.size;
     match kind {
-        Kind::Plane => points(sdf, b, a, |p| (p.z, Vec3::z()), SECOND, sink.reach, candidates),
+        Kind::Plane => points(sdf, b, a, &|p: &Vec3| (p.z, Vec3::z()), SECOND, sink.reach, candidates),
         Kind::Capsule => {
-            points(sdf, b, a, |p| capsule(p, size), SECOND, sink.reach, candidates);
+            points(sdf, b, a, &|p: &Vec3| capsule(p, size), SECOND, sink.reach, candidates);
             let axis = a.axis() * a.size[1];
             line(a.centre - axis, a.centre + axis, a.size[0], b, sdf, 0, sink.reach, candidates);
         }
         _ => {
-            points(sdf, b, a, |p| cuboid(p, size), SECOND, sink.reach, candidates);
+            points(sdf, b, a, &|p: &Vec3| cuboid(p, size), SECOND, sink.reach, candidates);
             for edge in 0..12 {
                 // Along each axis the four edges with either sign across it.
                 let (axis, signs) = (edge % 3, edge / 3);
@@ -105,9 +210,46 @@ pub(super) fn solid_sdf(
 pub(super) fn sdf_sdf(placed: [&Placed; 2], sdfs: [&Sdf; 2], candidates: &mut Candidates, sink: &mut Sink<'_>) {
     let [a, b] = placed;
     candidates.found.clear();
-    points(sdfs[1], b, a, |p| sdfs[0].function().distance(p), SECOND, sink.reach, candidates);
-    points(sdfs[0], a, b, |p| sdfs[1].function().distance(p), 0, sink.reach, candidates);
+    points(sdfs[1], b, a, sdfs[0].function(), SECOND, sink.reach, candidates);
+    points(sdfs[0], a, b, sdfs[1].function(), 0, sink.reach, candidates);
     candidates.emit(sdfs[0].contacts.min(sdfs[1].contacts), a.radius.min(b.radius), sink);
+}
+
+/// What points of a surface are held against: a distance and its gradient.
+trait Distance {
+    fn distance(&self, p: &Vec3) -> (f64, Vec3);
+
+    /// The distances at some points, by coordinate.
+    fn values<const N: usize>(&self, [x, y, z]: &[[f64; N]; 3], out: &mut [f64; N]) {
+        for (i, value) in out.iter_mut().enumerate() {
+            *value = self.distance(&Vec3::new(x[i], y[i], z[i])).0;
+        }
+    }
+
+    /// The distance where it is below a limit.
+    fn value_below(&self, p: &Vec3, limit: f64) -> Option<f64> {
+        Some(self.distance(p).0).filter(|distance| *distance < limit)
+    }
+}
+
+impl Distance for DistanceFunction {
+    fn distance(&self, p: &Vec3) -> (f64, Vec3) {
+        Self::distance(self, p)
+    }
+
+    fn values<const N: usize>(&self, points: &[[f64; N]; 3], out: &mut [f64; N]) {
+        Self::values(self, points, out);
+    }
+
+    fn value_below(&self, p: &Vec3, limit: f64) -> Option<f64> {
+        Self::value_below(self, p, limit)
+    }
+}
+
+impl<F: Fn(&Vec3) -> (f64, Vec3)> Distance for F {
+    fn distance(&self, p: &Vec3) -> (f64, Vec3) {
+        self(p)
+    }
 }
 
 /// Points of a sampled surface where another shape's function is below the reach, the deepest of each block.
@@ -115,7 +257,7 @@ fn points(
     sdf: &Sdf,
     own: &Placed,
     other: &Placed,
-    function: impl Fn(&Vec3) -> (f64, Vec3),
+    function: &impl Distance,
     side: u32,
     reach: f64,
     candidates: &mut Candidates,
@@ -126,15 +268,33 @@ fn points(
     let turn = |v: &Vec3| columns[0] * v.x + columns[1] * v.y + columns[2] * v.z;
     let limit = reach;
     for (number, block) in sdf.blocks().iter().enumerate() {
-        if function(&(turn(&block.centre) + offset)).0 >= limit + SLACK * block.radius {
+        if function.value_below(&(turn(&block.centre) + offset), limit + SLACK * block.radius).is_none() {
             continue;
         }
+        // Places beyond the last point repeat it.
+        let (points, normals) = (&sdf.points()[block.points.clone()], &sdf.normals()[block.points.clone()]);
+        let mut places = [[0.0; Block::MOST]; 3];
+        for i in 0..Block::MOST {
+            let at = turn(&points[i.min(points.len() - 1)]) + offset;
+            (0..3).for_each(|axis| places[axis][i] = at[axis]);
+        }
+        let mut values = [0.0; Block::MOST];
+        function.values(&places, &mut values);
+        // The deepest that looks at the other's faces: mostly the deepest of all.
         let mut deepest: Option<(f64, Vec3, Vec3)> = None;
-        for (point, normal) in sdf.points()[block.points.clone()].iter().zip(&sdf.normals()[block.points.clone()]) {
-            let at = turn(point) + offset;
-            let (distance, gradient) = function(&at);
-            let least = deepest.map_or(limit, |d| d.0);
-            if distance < least && turn(normal).dot(&gradient) < FACING {
+        while deepest.is_none() {
+            let mut least = (limit, usize::MAX);
+            for (i, &value) in values.iter().enumerate().take(points.len()) {
+                if value < least.0 {
+                    least = (value, i);
+                }
+            }
+            let Some(normal) = normals.get(least.1) else { break };
+            let i = least.1;
+            values[i] = f64::INFINITY;
+            let at = Vec3::new(places[0][i], places[1][i], places[2][i]);
+            let (distance, gradient) = function.distance(&at);
+            if distance < limit && turn(normal).dot(&gradient) < FACING {
                 deepest = Some((distance, at, gradient));
             }
         }
@@ -223,7 +383,7 @@ impl Candidates {
     }
 
     fn thin(&mut self, most: usize, size: f64) {
-        let Self { found, cluster, kept } = self;
+        let Self { found, clusters, kept } = self;
         let depth = |c: &Candidate| (c.distance, c.feature);
         let deeper = |a: &Candidate, b: &Candidate| depth(a) < depth(b);
         let mut first = 0;
@@ -233,30 +393,15 @@ impl Candidates {
             }
         }
         let scale = if size.is_finite() { size.recip() } else { 1.0 };
-        cluster.clear();
-        cluster.resize(found.len(), (0, f64::INFINITY));
-        for number in 0..most as u32 {
-            let middle = found[first];
-            let mut farthest = (0, -1.0);
-            for (index, (own, apart)) in cluster.iter_mut().enumerate() {
-                let (point, normal) = (found[index].point - middle.point, found[index].normal - middle.normal);
-                let now = point.length_squared() * (scale * scale) + normal.length_squared();
-                if now < *apart {
-                    (*own, *apart) = (number, now);
-                }
-                if *apart > farthest.1 {
-                    farthest = (index, *apart);
-                }
-            }
-            first = farthest.0;
+        clusters.begin(found, scale);
+        for number in 0..most {
+            clusters.grow(number, first);
+            first = clusters.farthest(number + 1);
         }
         kept.clear();
-        kept.resize(most, None);
-        for (candidate, (own, _)) in found.iter().zip(cluster.iter()) {
-            let best = &mut kept[*own as usize];
-            if best.as_ref().is_none_or(|b| deeper(candidate, b)) {
-                *best = Some(*candidate);
-            }
+        for cluster in &clusters.all[..most] {
+            let members = cluster.members.iter().map(|&member| found[member as usize]);
+            kept.push(members.reduce(|a, b| if deeper(&b, &a) { b } else { a }));
         }
         found.clear();
         found.extend(kept.iter().copied().flatten());

@@ -66,6 +66,8 @@ pub(crate) trait Worlds: Send + Differentiable {
     fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
     /// Appends the contacts that acted; `first` is the group's first world.
     fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error>;
+    /// Appends all contacts; `first` is the group's first world.
+    fn solved_contacts(&mut self, first: usize, out: &mut Vec<crate::SolvedContact>) -> Result<(), Error>;
     /// Shape of a world's row.
     fn row_shape(&self, id: FieldId) -> Vec<usize>;
     fn n_blocks(&self, id: FieldId) -> usize;
@@ -362,6 +364,13 @@ impl<T: Scalar> Worlds for Group<T> {
     fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error> {
         for (number, chunk) in self.chunks.iter_mut().enumerate() {
             contacts::impulses(&self.shared, chunk, first + number * self.chunk_worlds, out)?;
+        }
+        Ok(())
+    }
+
+    fn solved_contacts(&mut self, first: usize, out: &mut Vec<crate::SolvedContact>) -> Result<(), Error> {
+        for (number, chunk) in self.chunks.iter_mut().enumerate() {
+            contacts::solved(&self.shared, chunk, first + number * self.chunk_worlds, out)?;
         }
         Ok(())
     }

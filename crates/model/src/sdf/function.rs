@@ -104,6 +104,55 @@ impl DistanceFunction {
         }
     }
 
+    /// The value of [`DistanceFunction::distance`] where that is below a limit, to rounding: of most points that are not, this
+    /// is known at once.
+    #[must_use]
+    pub fn value_below(&self, p: &Vec3, limit: f64) -> Option<f64> {
+        let value = match *self {
+            Self::Bolt { radius, pitch, half_length } => {
+                let (thread, end) = (Thread { radius, pitch }, p.z.abs() - half_length);
+                if end >= limit || thread.at_least(from_axis(p)) >= limit {
+                    return None;
+                }
+                thread.value(p).max(end)
+            }
+            Self::Nut { radius, pitch, half_height, half_width, clearance } => {
+                let (thread, end, rho) = (Thread { radius, pitch }, p.z.abs() - half_height, from_axis(p));
+                // The middle of a side is nearest to the axis, an edge farthest.
+                let side = 0.75_f64.sqrt() * rho - half_width;
+                if end.max(side).max(clearance - thread.at_most(rho)) >= limit {
+                    return None;
+                }
+                nut(p, clearance - thread.value(p), half_height, half_width)
+            }
+            _ => self.distance(p).0,
+        };
+        (value < limit).then_some(value)
+    }
+
+    /// The values of [`DistanceFunction::distance`] at some points, by coordinate, to rounding: as fast as it goes.
+    pub fn values<const N: usize>(&self, points: &[[f64; N]; 3], out: &mut [f64; N]) {
+        let [x, y, z] = points;
+        match *self {
+            Self::Bolt { radius, pitch, half_length } => {
+                Thread { radius, pitch }.values(points, out);
+                out.iter_mut().zip(z).for_each(|(value, z)| *value = value.max(z.abs() - half_length));
+            }
+            Self::Nut { radius, pitch, half_height, half_width, clearance } => {
+                Thread { radius, pitch }.values(points, out);
+                for (i, value) in out.iter_mut().enumerate() {
+                    let p = Vec3::new(x[i], y[i], z[i]);
+                    *value = nut(&p, clearance - *value, half_height, half_width);
+                }
+            }
+            _ => {
+                for (i, value) in out.iter_mut().enumerate() {
+                    *value = self.distance(&Vec3::new(x[i], y[i], z[i])).0;
+                }
+            }
+        }
+    }
+
     /// As [`DistanceFunction::distance`] for each part of the surface that has a nearest point of its own, numbered: the
     /// segments of a dish, of which a ball in its corner touches two; one part for the others.
     pub fn parts(&self, p: &Vec3, mut found: impl FnMut(u32, f64, Vec3)) {
@@ -209,6 +258,21 @@ fn less(what: &str, x: f64, bound: &str, most: f64) -> Result<(), String> {
     if x < most { Ok(()) } else { Err(format!("{what} must be below {bound} ({most}), found {x}")) }
 }
 
+/// Distance to a nut where that to its thread is known.
+fn nut(p: &Vec3, thread: f64, half_height: f64, half_width: f64) -> f64 {
+    let (rho, end) = (from_axis(p), p.z.abs() - half_height);
+    // Within the circle that touches all sides these are not nearer than it.
+    if rho <= half_width && thread >= end && thread >= rho - half_width {
+        return thread;
+    }
+    thread.max(square_intersection(hexagon(p, half_width), slab(p, half_height)).0)
+}
+
+/// Distance from the axis.
+fn from_axis(p: &Vec3) -> f64 {
+    (p.x * p.x + p.y * p.y).sqrt()
+}
+
 /// A function of `(rho, z)` and its gradient, turned about z.
 fn revolved(p: &Vec3, plane: impl Fn(f64, f64) -> (f64, [f64; 2])) -> (f64, Vec3) {
     let rho = p.x.hypot(p.y);
@@ -239,10 +303,17 @@ fn slab(p: &Vec3, half: f64) -> (f64, Vec3) {
 
 /// The endless prism over a regular hexagon with two sides across y.
 fn hexagon(p: &Vec3, half_width: f64) -> (f64, Vec3) {
-    // The sector in which |y| is the largest of the three distances from the middle: its side is y = half_width.
-    let third = std::f64::consts::FRAC_PI_3;
-    let turn = ((p.y.atan2(p.x) - std::f64::consts::FRAC_PI_2) / third).round() * third;
-    let (sine, cosine) = turn.sin_cos();
+    // The side that is farthest along its own normal: y's, turned by a multiple of 60 degrees.
+    let (half, root) = (0.5, 0.75_f64.sqrt());
+    let turns: [[f64; 2]; 3] = [[0.0, 1.0], [root, half], [-root, half]];
+    let along = turns.map(|[sine, cosine]| cosine * p.y - sine * p.x);
+    let mut side = 0;
+    for other in [1, 2] {
+        if along[other].abs() > along[side].abs() {
+            side = other;
+        }
+    }
+    let [sine, cosine] = if along[side] < 0.0 { turns[side].map(|x| -x) } else { turns[side] };
     let (across, out) = (cosine * p.x + sine * p.y, cosine * p.y - sine * p.x);
     let corner = half_width / 3.0_f64.sqrt();
     let beyond = across - across.clamp(-corner, corner);

@@ -6,9 +6,6 @@ use super::{DistanceFunction, nets};
 use crate::mesh::{Filling, TriangleMesh};
 use crate::{Inertial, Vec3};
 
-/// Points of a block at most: what is between cost of the test of a block and of the points in blocks that pass it.
-const BLOCK: usize = 16;
-
 /// A solid by its distance function, with a mesh of its surface whose vertices meet other shapes' functions.
 ///
 /// Made by [`Sdf::new`], once for a model. Of each block of vertices (neighbours that look the same way) at most one is a
@@ -45,6 +42,11 @@ pub struct Block {
     pub radius: f64,
     /// Where they are in [`Sdf::points`].
     pub points: std::ops::Range<usize>,
+}
+
+impl Block {
+    /// Points of a block at most: what is between cost of the test of a block and of the points in blocks that pass it.
+    pub const MOST: usize = 16;
 }
 
 impl Sdf {
@@ -150,7 +152,7 @@ fn blocks(function: &DistanceFunction, vertices: &[Vec3]) -> (Vec<Vec3>, Vec<Blo
     let mut start = 0;
     while start < points.len() {
         let facing = keyed[start].0 >> 60;
-        let alike = keyed[start..].iter().take(BLOCK).take_while(|k| k.0 >> 60 == facing).count();
+        let alike = keyed[start..].iter().take(Block::MOST).take_while(|k| k.0 >> 60 == facing).count();
         let range = start..start + alike;
         let (mut low, mut high) = (points[start], points[start]);
         for point in &points[range.clone()] {

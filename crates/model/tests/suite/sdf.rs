@@ -98,6 +98,27 @@ fn values_never_exceed_the_distance_by_more_than_is_promised() {
     }
 }
 
+/// The quick ways to a value give the same, and say of a limit on which side it is.
+#[test]
+fn values_are_those_of_the_distance() {
+    let mut rng = rng();
+    for (function, ..) in functions() {
+        for _ in 0..500 {
+            let p = [0; 3].map(|_| near(&function, &mut rng, 1.5));
+            let exact = p.map(|p| function.distance(&p).0);
+            let mut values = [0.0; 3];
+            function.values(&[0, 1, 2].map(|axis| p.map(|p| p[axis])), &mut values);
+            let rounding = 1e-14 * function.half_extents().max();
+            for ((p, exact), value) in p.iter().zip(exact).zip(values) {
+                assert!((value - exact).abs() <= rounding, "{function:?} at {p:?}: {value} {exact}");
+                let found = function.value_below(p, exact + 2.0 * rounding).expect("below the limit");
+                assert!((found - exact).abs() <= rounding, "{function:?} at {p:?}: {found} {exact}");
+                assert_eq!(function.value_below(p, exact - 2.0 * rounding), None, "{function:?} at {p:?}");
+            }
+        }
+    }
+}
+
 /// Away from where two parts are equally near, the gradient is that of central differences and of norm 1.
 #[test]
 fn gradients_are_those_of_differences() {

@@ -1,4 +1,4 @@
-// Draws with WebGL 2 what crates/render draws with wgpu: its scene.wgsl in GLSL.
+// Draws with WebGL 2 what crates/render draws with wgpu: its scene.wgsl in GLSL, for browsers without WebGPU.
 
 const VIEW = `
 precision highp float;
@@ -177,10 +177,12 @@ const INSTANCE_PARTS = [4, 4, 4, 4, 4, 4, 4, 4];
 // Units of textures.
 const [MAP, TEXTURES, SIDES] = [0, 1, 2];
 
-export class Renderer {
+export class WebGl {
+  name = "WebGL 2";
+
   constructor(canvas) {
     const gl = canvas.getContext("webgl2", { antialias: true });
-    if (!gl) throw new Error("This browser does not draw with WebGL 2.");
+    if (!gl) throw new Error("This browser draws neither with WebGPU nor with WebGL 2.");
     this.gl = gl;
     this.solid = program(gl, PLACE, SHADE);
     this.shadow = program(gl, PLACE_FOR_LIGHT, NOTHING);
