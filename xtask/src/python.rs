@@ -28,6 +28,7 @@ enum Extra {
     Jax,
     StableBaselines3,
     RslRl,
+    RerunSdk,
 }
 
 impl Extra {
@@ -38,6 +39,7 @@ impl Extra {
             Self::Jax => "jax",
             Self::StableBaselines3 => "stable-baselines3>=2.4",
             Self::RslRl => "rsl-rl-lib>=3",
+            Self::RerunSdk => "rerun-sdk>=0.41",
         }
     }
 }
