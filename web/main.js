@@ -15,7 +15,8 @@ const MOST = 50;
 // What contacts are coloured by, as the simulator numbers it.
 const CONTACTS = ["", "penetration", "residual"];
 
-const page = { paused: false, file: null, before: performance.now() };
+// What is shown, and whether it changed since it was drawn.
+const page = { changed: true, paused: false, file: null, before: performance.now() };
 // For a browser's console, and for tests.
 window.manyworlds = page;
 
@@ -29,6 +30,7 @@ function tell(problem) {
 
 // Runs something and shows what goes wrong.
 function guarded(what) {
+  page.changed = true;
   try {
     tell(null);
     what();
@@ -68,7 +70,9 @@ page.change = () => {
 page.fit = () => {
   const scale = window.devicePixelRatio || 1;
   const [width, height] = [canvas.clientWidth, canvas.clientHeight].map((side) => Math.max(1, Math.round(side * scale)));
-  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+  if (canvas.width === width && canvas.height === height) return;
+  [canvas.width, canvas.height] = [width, height];
+  page.changed = true;
 };
 
 page.draw = () => {
@@ -124,7 +128,9 @@ function turn(now) {
   try {
     page.fit();
     advance(now);
-    page.draw();
+    // A page that waits does not draw the same again and again.
+    if (page.changed || !page.paused) page.draw();
+    page.changed = false;
     if (now - told > 200) {
       told = now;
       page.report();
@@ -216,6 +222,7 @@ function listen() {
 }
 
 function mouse(name, ...numbers) {
+  page.changed = true;
   try {
     page.simulator.call(name, ...numbers);
   } catch (problem) {

@@ -30,6 +30,7 @@ enum Extra {
     RslRl,
     Ray,
     Unisim,
+    RerunSdk,
 }
 
 impl Extra {
@@ -42,6 +43,7 @@ impl Extra {
             Self::RslRl => "rsl-rl-lib>=3",
             Self::Ray => "ray[rllib]>=2.40",
             Self::Unisim => "unisim-core>=2.2",
+            Self::RerunSdk => "rerun-sdk>=0.41",
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use manyworlds::{BatchOptions, Error, Executor, FieldId, Integrator, Precision, Start, StateRows, Which, status};
+use manyworlds_view::{ContactColour, Marks, Moment};
 use numpy::{PyArrayDyn, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -44,6 +45,8 @@ pub(crate) struct Batch {
     precision: Precision,
     /// Made from a list of models: arrays come in lists.
     mixed: bool,
+    /// Of the solver, N s.
+    tolerance: f64,
     studio: Mutex<Studio>,
 }
 
@@ -347,6 +350,7 @@ impl Batch {
             models: groups.into_iter().map(|(model, _)| model).collect(),
             precision: options.precision,
             mixed,
+            tolerance: options.tolerance,
             studio: Mutex::default(),
         })
     }
@@ -561,7 +565,12 @@ impl Batch {
     /// camera: one of the file, by name or number as a string; None: one that shows all that moves. follow: that one keeps
     /// its distance and goes along with what moves, steady from picture to picture. Raises ValueError for a camera that is
     /// not there, and names those there are; RuntimeError where no adapter draws, not even by software.
-    #[pyo3(signature = (world=0, camera=None, width=640, height=480, *, follow=false))]
+    ///
+    /// contacts: those of the last step as arrows along their impulses, "penetration" coloured from blue, where surfaces touch,
+    /// to red, where they are deepest in each other; "residual" from blue, where a contact is solved to the tolerance, to red,
+    /// where it is worst solved. centres_of_mass: small balls those of bodies, large ones those of trees. joint_axes: hinges
+    /// blue, slides green, the three of balls.
+    #[pyo3(signature = (world=0, camera=None, width=640, height=480, *, follow=false, contacts=None, centres_of_mass=false, joint_axes=false))]
     fn render<'py>(
         &self,
         py: Python<'py>,
@@ -570,14 +579,39 @@ impl Batch {
         width: u32,
         height: u32,
         follow: bool,
+        contacts: Option<&str>,
+        centres_of_mass: bool,
+        joint_axes: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let size = pictures::size(width, height)?;
+        let colours = ContactColour::ALL.map(|colour| (colour.name(), colour));
+        let contacts = contacts.map(|name| one_of("contacts", name, &colours)).transpose()?;
+        let marks = Marks { contacts, centres: centres_of_mass, axes: joint_axes };
+        let (world, group) = self.world(world)?;
+        let model = self.model(group);
+        let moment = self.with(py, |batch| {
+            let mut solved = Vec::new();
+            if contacts.is_some() {
+                batch.solved_contacts(&mut solved)?;
+                solved.retain(|of| of.contact.world == world);
+            }
+            let first = batch.worlds(group).start;
+            let placed = pictures::worlds_of(batch, group, &model)?.swap_remove(world - first);
+            Ok(Moment { placed, contacts: solved })
+        })?;
+        let shot = Shot { group, model: &model, camera, size, follow, marks, tolerance: self.tolerance };
+        shot.picture(py, &self.studio, &moment)
+    }
+
+    /// Surfaces of a world's soft bodies now: as `Model.shapes`, in the world's frame; numbers of bodies and geoms go on behind
+    /// those of all others.
+    #[pyo3(signature = (world=0))]
+    fn soft_shapes<'py>(&self, py: Python<'py>, world: i64) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let (world, group) = self.world(world)?;
         let model = self.model(group);
         let (all, first) =
             self.with(py, |batch| Ok((pictures::worlds_of(batch, group, &model)?, batch.worlds(group).start)))?;
-        let shot = Shot { group, model: &model, camera, size, follow };
-        shot.picture(py, &self.studio, &all[world - first])
+        pictures::soft_pieces(py, &model, &all[world - first])
     }
 
     /// What a camera sees in every world, a record of arrays: `rgb` `(worlds, height, width, 3)` of uint8; `depth` `(worlds,
@@ -598,7 +632,7 @@ impl Batch {
         self.by_group(py, |group| {
             let model = self.model(group);
             let worlds = self.with(py, |batch| pictures::worlds_of(batch, group, &model))?;
-            Shot { group, model: &model, camera, size, follow: true }.observations(py, &self.studio, &worlds)
+            Shot::plain(group, &model, camera, size).observations(py, &self.studio, &worlds)
         })
     }
 

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use manyworlds::BatchOptions;
 use manyworlds_environments::{Autoreset, Choice, Error, Outcome, TASKS, TaskOptions};
+use manyworlds_view::Moment;
 use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -320,10 +321,11 @@ impl Environments {
             let model = inner.model().clone();
             Ok((model.clone(), pictures::worlds_of(inner.batch(), 0, &model)?))
         })?;
-        let shot = Shot { group: 0, model: &model, camera, size, follow: true };
+        let shot = Shot::plain(0, &model, camera, size);
         let one = |environment: usize| {
             let missing = || PyIndexError::new_err(format!("environment {environment}: there are {}", worlds.len()));
-            shot.picture(py, &self.studio, worlds.get(environment).ok_or_else(missing)?)
+            let placed = worlds.get(environment).ok_or_else(missing)?.clone();
+            shot.picture(py, &self.studio, &Moment { placed, contacts: Vec::new() })
         };
         environments.into_iter().map(one).collect()
     }

@@ -1,6 +1,7 @@
 //! One world's last step laid open, as records of arrays.
 
-use manyworlds::{Inspection, RelaxedOf, RowOf};
+use manyworlds::{Inspection, RelaxedOf, RowOf, SolvedContact};
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -21,6 +22,33 @@ impl Batch {
         let n_v = self.shapes()[group].n_v;
         let found = self.with(py, |batch| batch.inspect(world))?;
         with_real!(self.precision(), T => laid_open::<T>(py, n_v, &found))
+    }
+
+    /// All contacts of all worlds in the last step, a record of arrays: `world` `(contacts,)`, `bodies` `(contacts, 2)`, soft bodies
+    /// numbered behind all others, `point` and `impulse` `(contacts, 3)` in the world's frame, m and N s, the impulse on the second
+    /// body, `distance` `(contacts,)`, m, and `residual` `(contacts,)`: how far each impulse is from what its law makes of it, N s.
+    fn contacts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.with(py, |batch| {
+            let mut found = Vec::new();
+            batch.solved_contacts(&mut found)?;
+            Ok(found)
+        })?;
+        let n = found.len();
+        let whole = |of: fn(&SolvedContact) -> Vec<usize>| -> Vec<i64> {
+            found.iter().flat_map(of).map(|number| number as i64).collect()
+        };
+        let all = |of: fn(&SolvedContact) -> [f64; 3]| found.iter().flat_map(of).collect::<Vec<_>>();
+        let one = |of: fn(&SolvedContact) -> f64| found.iter().map(of).collect::<Vec<_>>();
+        let parts = PyDict::new(py);
+        parts.set_item("world", PyArray1::from_vec(py, whole(|of| vec![of.contact.world])))?;
+        parts.set_item("bodies", PyArray1::from_vec(py, whole(|of| of.contact.bodies.to_vec())).reshape([n, 2])?)?;
+        with_real!(self.precision(), T => {
+            parts.set_item("point", reals::<T>(py, &[n, 3], &all(|of| of.contact.point))?)?;
+            parts.set_item("impulse", reals::<T>(py, &[n, 3], &all(|of| of.contact.impulse))?)?;
+            parts.set_item("distance", reals::<T>(py, &[n], &one(|of| of.contact.distance))?)?;
+            parts.set_item("residual", reals::<T>(py, &[n], &one(|of| of.residual))?)?;
+        });
+        record(&parts)
     }
 
     /// The soft bodies of one world as they are now, a list of records of name, nodes `(nodes, 3)` in the world's frame, volume

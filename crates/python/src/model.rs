@@ -68,6 +68,14 @@ impl Model {
         &self.inner.name
     }
 
+    /// What pictures show of it: a list of records `body`, `geom` (numbers; soft bodies are not among them), `corners`
+    /// `(triangles, 3, 3)` of float32 in the body's frame, m, and `colour` `(3,)` of uint8. Grounds are squares of half width
+    /// `ground`, m.
+    #[pyo3(signature = (ground=10.0))]
+    fn shapes<'py>(&self, py: Python<'py>, ground: f64) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        crate::pictures::pieces(py, &self.inner, ground)
+    }
+
     /// Length of the generalized position q.
     #[getter]
     fn n_q(&self) -> usize {

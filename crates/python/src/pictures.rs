@@ -5,8 +5,9 @@ use std::sync::{Mutex, PoisonError};
 use manyworlds::model::{Model, Pose, Quat};
 use manyworlds::{Batch, Error, FieldId};
 use manyworlds_render::{
-    Camera, Format, Observations, Observer, Picture, Placed, RenderError, Renderer, Scene, Size, Viewpoint,
+    Camera, Format, Observations, Observer, Picture, Piece, Placed, RenderError, Renderer, Scene, Size, Viewpoint,
 };
+use manyworlds_view::{Marks, Moment, Scale};
 use nalgebra::Quaternion;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -38,8 +39,9 @@ pub(crate) fn size(width: u32, height: u32) -> PyResult<Size> {
 
 impl Studio {
     /// The picture of a world of a group: red, green and blue, row by row from the top.
-    fn picture(&mut self, of: &Shot, placed: &Placed) -> Result<Vec<u8>, RenderError> {
-        let Shot { group, model, camera, size, follow } = *of;
+    fn picture(&mut self, of: &Shot, moment: &Moment) -> Result<Vec<u8>, RenderError> {
+        let Shot { group, model, camera, size, follow, marks, tolerance } = *of;
+        let placed = &moment.placed;
         if !matches!(&self.pictures, Some((of, with, _)) if (*of, *with) == (group, size)) {
             self.pictures = Some((group, size, Renderer::open(Scene::new(model), size)?));
         }
@@ -54,7 +56,10 @@ impl Studio {
                 .frame(&[&first], true)
                 .along(renderer.scene().middle(placed) - renderer.scene().middle(&first));
         }
-        let picture = renderer.draw(std::slice::from_ref(placed), &[], &view)?;
+        let reach = view.radius;
+        let scale = marks.contacts.map(|colour| Scale::of(colour, tolerance, std::iter::once(moment), reach));
+        let arrows = marks.arrows(model, moment, scale.as_ref(), reach);
+        let picture = renderer.draw(std::slice::from_ref(placed), &arrows, &view)?;
         Ok(picture.pixels.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect())
     }
 
@@ -87,17 +92,26 @@ pub(crate) struct Shot<'a> {
     pub(crate) size: Size,
     /// Whether the camera keeps its distance from what moves, rather than shows all of it.
     pub(crate) follow: bool,
+    /// What is shown beside shapes.
+    pub(crate) marks: Marks,
+    /// Of the solver, N s: what colours of residuals start from.
+    pub(crate) tolerance: f64,
 }
 
-impl Shot<'_> {
+impl<'a> Shot<'a> {
+    /// Shapes alone, by a camera that goes along.
+    pub(crate) fn plain(group: usize, model: &'a Model, camera: Option<&'a str>, size: Size) -> Self {
+        Self { group, model, camera, size, follow: true, marks: Marks::default(), tolerance: 0.0 }
+    }
+
     /// A picture as an array `(height, width, 3)`.
     pub(crate) fn picture<'py>(
         &self,
         py: Python<'py>,
         studio: &Mutex<Studio>,
-        placed: &Placed,
+        moment: &Moment,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let draw = || studio.lock().unwrap_or_else(PoisonError::into_inner).picture(self, placed);
+        let draw = || studio.lock().unwrap_or_else(PoisonError::into_inner).picture(self, moment);
         let pixels = py.detach(draw).map_err(no_picture)?;
         let shape = [self.size.height as usize, self.size.width as usize, 3];
         Ok(PyArray1::from_vec(py, pixels).reshape(shape)?.into_any())
@@ -171,4 +185,28 @@ pub(crate) fn encode<'py>(py: Python<'py>, pictures: Vec<Bound<'py, PyAny>>) -> 
     }
     let bytes = py.detach(|| Format::encode(&all)).map_err(no_picture)?;
     Ok(PyBytes::new(py, &bytes))
+}
+
+/// Shapes as records `body`, `geom`, `corners` `(triangles, 3, 3)` of float32 and `colour` `(3,)` of uint8.
+fn records(py: Python<'_>, pieces: Vec<Piece>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    let one = |piece: Piece| {
+        let parts = PyDict::new(py);
+        parts.set_item("body", piece.body)?;
+        parts.set_item("geom", piece.geom)?;
+        let triangles = piece.corners.len() / 3;
+        parts.set_item("corners", PyArray1::from_vec(py, piece.corners.concat()).reshape([triangles, 3, 3])?)?;
+        parts.set_item("colour", PyArray1::from_slice(py, &piece.colour))?;
+        record(&parts)
+    };
+    pieces.into_iter().map(one).collect()
+}
+
+/// Shapes of a model's bodies in their bodies' frames; the ground is a square of some half width, m.
+pub(crate) fn pieces<'py>(py: Python<'py>, model: &Model, ground: f64) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    records(py, Scene::new(model).pieces(ground))
+}
+
+/// Surfaces of a world's soft bodies now, in the world's frame.
+pub(crate) fn soft_pieces<'py>(py: Python<'py>, model: &Model, placed: &Placed) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    records(py, Scene::new(model).soft_pieces(placed))
 }

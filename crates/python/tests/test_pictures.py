@@ -67,6 +67,23 @@ def test_a_camera_that_follows_is_steady(batch):
     assert (is_red(before) != is_red(after)).mean() < 0.01
 
 
+def test_contacts_centres_and_axes_are_drawn_when_asked_for(batch):
+    q = batch.q
+    q[:, [2, 9]] = 0.3
+    batch.set_state(q=q)
+    batch.step()
+    plain = batch.render(0)
+    blue = batch.render(0, contacts="penetration")
+    is_blue = (blue[..., 2] > 150) & (blue[..., 0] < 90)
+    assert is_blue.sum() > 50 and not ((plain[..., 2] > 150) & (plain[..., 0] < 90)).any()
+    assert (batch.render(0, contacts="residual") != plain).any(axis=2).sum() > 50
+    assert (batch.render(0, centres_of_mass=True) != plain).any()
+    # Free joints have no axes.
+    assert (batch.render(0, joint_axes=True) == plain).all()
+    with pytest.raises(ValueError, match="contacts.*penetration, residual.*red"):
+        batch.render(0, contacts="red")
+
+
 def test_what_is_not_there_is_named(batch):
     with pytest.raises(ValueError, match='"top".*"side"'):
         batch.render(0, "top")
