@@ -66,7 +66,7 @@ def draw(curves, path):
     import matplotlib
 
     matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "manyworlds"
+    matplotlib.rcParams.update({"svg.hashsalt": "manyworlds", "svg.fonttype": "none"})
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(1, len(curves), figsize=(3.4 * len(curves), 2.9), squeeze=False)
@@ -82,7 +82,7 @@ def draw(curves, path):
                 axis.plot(seconds, one, color=colour, linewidth=0.5, alpha=0.6)
         axis.set(title=task, xlabel="seconds of one core", ylabel="return")
         axis.grid(alpha=0.3)
-        axis.legend(frameon=False, fontsize=7)
+        axis.legend(frameon=False, fontsize=7, loc="lower right")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None} if str(path).endswith("svg") else None)
 
