@@ -1,9 +1,10 @@
 //! Jacobians of contacts and bilateral blocks with respect to the trees of one set, and their responses Y = A^-1 J^T.
 
-use bytemuck::{Pod, Zeroable, cast_slice};
+use bytemuck::{Pod, Zeroable, cast_slice, cast_slice_mut};
 
 use super::frame::tangents;
 use super::island::{SideItem, contact, items};
+use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::tree::{DofRecord, NONE, POSE, SPATIAL, Tree, TreeDims, point_motion};
 use crate::math::{Vec3, dot, load3, sub};
@@ -33,7 +34,7 @@ pub fn directions<T: Scalar>(c: &[T]) -> [Vec3<T>; 3] {
     [t1, t2, n]
 }
 
-/// One side: `jac` is `[2][3][n_v]`, J then Y. `pose`, `motion` and `factor` are the tile of its lane; `y` is scratch memory.
+/// One side: `jac` is `[2][3][n_v]`, J then Y. `pose`, `motion` and `factor` are the tile of its lane; `y`, `[n_v]`, is scratch memory.
 pub fn side<T: Scalar>(
     tree: &Tree,
     item: &SideItem,
@@ -42,7 +43,7 @@ pub fn side<T: Scalar>(
     factor: &[T::Pack],
     c: &[T],
     jac: &mut [T],
-    y: &mut Vec<[T; 4]>,
+    y: &mut [[T; 4]],
 ) {
     let (lane, n) = (item.lane as usize % LANES, tree.dofs.len());
     // Number by number: a pack is wide.
@@ -81,7 +82,6 @@ pub fn side<T: Scalar>(
         return;
     }
     // By degree of freedom, the three rows side by side in a register.
-    y.clear();
     for (i, dof) in tree.dofs.iter().enumerate() {
         let weight = weight(dof);
         let mut own = [T::lit(0.0); 4];
@@ -92,7 +92,7 @@ pub fn side<T: Scalar>(
             (0..3).for_each(|r| own[r] = weight * dot(axes[r], u));
         }
         (0..3).for_each(|r| jac[r * n + i] = own[r]);
-        y.push(own);
+        y[i] = own;
     }
     // Through the factor: see `dynamics::tree::solve`.
     for i in (0..n).rev() {
@@ -174,15 +174,17 @@ pub fn island_assemble<T: Scalar>(
     let tree = Tree::new(&dims.tree, topology);
     let (n_v, n_m) = (dims.tree.n_v as usize, dims.tree.n_m as usize);
     let (n_pose, n_motion) = (POSE * dims.tree.n_body as usize, SPATIAL * n_v);
-    let mut y = Vec::with_capacity(n_v);
-    for item in items::<SideItem>(index, dims.items_at, dims.n_items) {
-        let tile = item.lane as usize / LANES;
-        let c = &contacts[contact::SIZE * item.constraint as usize..][..contact::SIZE];
-        let pose = &pose[tile * n_pose..][..n_pose];
-        let motion = &motion[tile * n_motion..][..n_motion];
-        let out = &mut jac[item.jac as usize..][..6 * n_v];
-        side(&tree, item, pose, motion, &factor[tile * n_m..][..n_m], c, out, &mut y);
-    }
+    with_workspace::<T, _>((4 * n_v).div_ceil(LANES), |work| {
+        let (y, _) = cast_slice_mut::<T::Pack, T>(work).as_chunks_mut();
+        for item in items::<SideItem>(index, dims.items_at, dims.n_items) {
+            let tile = item.lane as usize / LANES;
+            let c = &contacts[contact::SIZE * item.constraint as usize..][..contact::SIZE];
+            let pose = &pose[tile * n_pose..][..n_pose];
+            let motion = &motion[tile * n_motion..][..n_motion];
+            let out = &mut jac[item.jac as usize..][..6 * n_v];
+            side(&tree, item, pose, motion, &factor[tile * n_m..][..n_m], c, out, y);
+        }
+    });
 }
 
 /// Buffers: topology, params, pose, motion, factor, island_index, island_contact -> island_jac.
