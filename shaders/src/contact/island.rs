@@ -351,21 +351,37 @@ const SUMS: usize = 4;
 /// Rows so short, as those of free bodies, are summed in order.
 const SHORT: usize = 6;
 
-/// `y += J x` for the rows of one side.
+/// `y += J x` for the rows of one side, each summed in order.
 #[inline(always)]
-pub(super) fn add_rows<T: Scalar, const R: usize>(y: &mut [T; R], j: &[T], x: &[T]) {
+fn add_rows<T: Scalar, const R: usize>(y: &mut [T; R], j: &[T], x: &[T]) {
     let n = x.len();
+    for (y, row) in y.iter_mut().zip(j.chunks_exact(n.max(1))) {
+        let mut sum = *y;
+        for k in 0..n {
+            sum = row[k].mul_add(x[k], sum);
+        }
+        *y = sum;
+    }
+}
+
+/// The same by several sums a row, which rounds otherwise.
+#[inline(always)]
+pub(super) fn add_rows_by_sums<T: Scalar, const R: usize>(y: &mut [T; R], j: &[T], x: &[T]) {
+    let n = x.len();
+    if n <= SHORT {
+        return add_rows(y, j, x);
+    }
     let rows: [&[T]; R] = std::array::from_fn(|r| &j[r * n..(r + 1) * n]);
     let mut sums = [[T::lit(0.0); SUMS]; R];
-    let whole = if n <= SHORT { 0 } else { n - n % SUMS };
+    let whole = n - n % SUMS;
     for k in (0..whole).step_by(SUMS) {
-        let x: &[T; SUMS] = x[k..k + SUMS].try_into().expect("as many");
         for (sums, row) in sums.iter_mut().zip(rows) {
-            (0..SUMS).for_each(|i| sums[i] = row[k..k + SUMS][i].mul_add(x[i], sums[i]));
+            let (row, x) = (&row[k..k + SUMS], &x[k..k + SUMS]);
+            (0..SUMS).for_each(|i| sums[i] = row[i].mul_add(x[i], sums[i]));
         }
     }
     for (y, (sums, row)) in y.iter_mut().zip(sums.iter().zip(rows)) {
-        let mut sum = if whole == 0 { *y } else { *y + ((sums[0] + sums[2]) + (sums[1] + sums[3])) };
+        let mut sum = *y + ((sums[0] + sums[2]) + (sums[1] + sums[3]));
         for k in whole..n {
             sum = row[k].mul_add(x[k], sum);
         }
@@ -390,9 +406,7 @@ fn add_columns<T: Scalar>(x: &mut [T], y: &[T], d: [T; 3]) {
 pub fn block_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], e: [T; 3], v: &[T]) -> [T; 3] {
     let mut sigma = e;
     for side in sides {
-        let (at, n) = (side.jac as usize, side.count as usize);
-        let x = &v[side.velocity as usize..][..n];
-        let j = &jac[at..at + 3 * n];
+        let (j, x) = side_of::<T, 3>(side, jac, v);
         // A free body: lengths known to the compiler.
         match (<&[T; 18]>::try_from(j), <&[T; 6]>::try_from(x)) {
             (Ok(j), Ok(x)) => add_rows(&mut sigma, j, x),
@@ -400,6 +414,28 @@ pub fn block_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], e: [T; 3], v: &[T
         }
     }
     sigma
+}
+
+/// The same for sweeps, which take most of a step: by several sums a row. What CANAL and certificates measure stays in order: at
+/// 1e-10 N s CANAL ends at the limits of double precision, and of 138 recorded problems it solves one fewer by these.
+#[inline(always)]
+pub(super) fn block_sigma_by_sums<T: Scalar>(sides: &[SideRecord], jac: &[T], e: [T; 3], v: &[T]) -> [T; 3] {
+    let mut sigma = e;
+    for side in sides {
+        let (j, x) = side_of::<T, 3>(side, jac, v);
+        match (<&[T; 18]>::try_from(j), <&[T; 6]>::try_from(x)) {
+            (Ok(j), Ok(x)) => add_rows(&mut sigma, j, x),
+            _ => add_rows_by_sums(&mut sigma, j, x),
+        }
+    }
+    sigma
+}
+
+/// J of a side of so many rows, and its part of a velocity.
+#[inline(always)]
+fn side_of<'a, T, const R: usize>(side: &SideRecord, jac: &'a [T], v: &'a [T]) -> (&'a [T], &'a [T]) {
+    let (at, n) = (side.jac as usize, side.count as usize);
+    (&jac[at..at + R * n], &v[side.velocity as usize..][..n])
 }
 
 /// `v += Y d` of a block.
@@ -425,8 +461,19 @@ pub fn block_apply<T: Scalar>(sides: &[SideRecord], jac: &[T], d: [T; 3], v: &mu
 pub fn row_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
     let mut sigma = [T::lit(0.0)];
     for side in sides {
-        let (at, n) = (side.jac as usize, side.count as usize);
-        add_rows(&mut sigma, &jac[at..at + n], &v[side.velocity as usize..][..n]);
+        let (j, x) = side_of::<T, 1>(side, jac, v);
+        add_rows(&mut sigma, j, x);
+    }
+    sigma[0]
+}
+
+/// The same for sweeps: see [`block_sigma_by_sums`].
+#[inline(always)]
+pub(super) fn row_sigma_by_sums<T: Scalar>(sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
+    let mut sigma = [T::lit(0.0)];
+    for side in sides {
+        let (j, x) = side_of::<T, 1>(side, jac, v);
+        add_rows_by_sums(&mut sigma, j, x);
     }
     sigma[0]
 }

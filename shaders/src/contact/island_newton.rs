@@ -194,7 +194,7 @@ impl<T: Scalar> Problem<'_, T> {
                         for c in 0..n_columns {
                             let y = &self.jac[b.jac as usize + (n_columns + c) * count..][..count];
                             let mut x = [T::lit(0.0)];
-                            island::add_rows(&mut x, j, y);
+                            island::add_rows_by_sums(&mut x, j, y);
                             let [x] = x;
                             g[rows[r] * n + columns[c]] += x;
                             if k > i {

@@ -66,7 +66,7 @@ fn sweep<T: Scalar>(
         let change = if constraint.kind == kind::BLOCK {
             let (mu, g) = (c[con::FRICTION], island::load6(c, con::DELASSUS));
             let lambda = [own[0], own[1], own[2]];
-            let sigma = island::block_sigma(sides, jac, [c[0], c[1], c[2]], v);
+            let sigma = island::block_sigma_by_sums(sides, jac, [c[0], c[1], c[2]], v);
             let r = local::residual(mu, one, &lambda, &sigma);
             square += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2]));
             let next = local::solve(mu, &g, &island::load6(c, con::INVERSE), &lambda, &sigma);
@@ -79,7 +79,7 @@ fn sweep<T: Scalar>(
             continue;
         } else {
             let lambda = own[0];
-            let sigma = island::row_sigma(sides, jac, v);
+            let sigma = island::row_sigma_by_sums(sides, jac, v);
             let r = island::row_residual(c, one, lambda, sigma);
             square += r * r;
             own[0] = island::row_solve(c, lambda, sigma);
