@@ -43,8 +43,9 @@ enum Task {
     Zoo(zoo::ZooArgs),
     /// Builds the Python package, installs it into a fresh environment and runs its tests (needs Python and network)
     Python(python::PythonArgs),
-    /// Opens the window of `manyworlds view` on a display without a screen and compares it with a picture (needs Xvfb)
-    View,
+    /// Opens the window of `manyworlds view` on a display without a screen and compares it with a picture (needs Xvfb); --rerun: checks
+    /// recordings for Rerun instead
+    View(view::ViewArgs),
     /// Builds the page of `web/` that runs the simulator in a browser; --test tries it (needs Chromium)
     Web(web::WebArgs),
 }
@@ -60,7 +61,7 @@ fn main() -> ExitCode {
         Task::Install(args) => adapter::install(&args),
         Task::Zoo(args) => zoo::zoo(&args),
         Task::Python(args) => python::python(&args),
-        Task::View => view::view(),
+        Task::View(args) => view::view(&args),
         Task::Web(args) => web::web(&args),
     };
     match done {

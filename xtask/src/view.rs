@@ -3,12 +3,13 @@
 //! No part of `.ci/run`: the window is not built by default, and a display is one more thing to install.
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, BufWriter};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
 
 use crate::run::{cargo, program, root, run, succeeds};
 
@@ -32,8 +33,26 @@ impl Drop for Running {
     }
 }
 
+/// Options of `view`.
+#[derive(Args)]
+pub(crate) struct ViewArgs {
+    /// Checks and tests recordings for Rerun rather than the window: builds their packages, which takes long
+    #[arg(long)]
+    rerun: bool,
+}
+
+/// Checks and tests what the feature `rerun` adds.
+fn recordings() -> Result<()> {
+    let package = ["--profile", "checked", "-p", "manyworlds-cli", "--features", "rerun"];
+    run(cargo().arg("clippy").args(package).args(["--all-targets", "--", "-D", "warnings"]))?;
+    run(cargo().arg("test").args(package).args(["--bins", "recording"]))
+}
+
 /// Opens the window and compares.
-pub(crate) fn view() -> Result<()> {
+pub(crate) fn view(args: &ViewArgs) -> Result<()> {
+    if args.rerun {
+        return recordings();
+    }
     ensure!(
         succeeds(Command::new("Xvfb").arg("-help")),
         "Xvfb, a display without a screen, was not found: apt-get install xvfb"
@@ -57,32 +76,74 @@ pub(crate) fn view() -> Result<()> {
     xvfb.arg(&display).args(["-screen", "0", &screen, "-nocursor", "-fbdir"]).arg(&folder);
     let _xvfb = quiet(&mut xvfb).context("Xvfb")?;
     std::thread::sleep(Duration::from_secs(1));
+    let screen = folder.join("Xvfb_screen0");
+
+    let off = |shown: &Image| difference(shown, &expected, [0, 0]);
+    let shown = wait_for(&display, &screen, &["--plain"], |shown| off(shown) < ALIKE)?;
+    eprintln!("  the window differs by {:.2} of 255 from the picture of `render`", off(&shown));
+    let moved = difference(&shown, &later, [0, 0]);
+    ensure!(
+        moved > ALIKE,
+        "a picture three hundred steps later differs by {moved:.2} alone: the comparison sees nothing"
+    );
+
+    let is_written =
+        |shown: &Image| overlay(shown, &expected).is_some_and(|(panel, _)| difference(shown, &expected, panel) < ALIKE);
+    let written = wait_for(&display, &screen, &[], is_written)?;
+    to_png(&folder.join("window.png"), &written)?;
+    if let Some(([width, height], letters)) = overlay(&written, &expected) {
+        eprintln!("  text covers {width} x {height} pixels; {letters} of them are of letters");
+    }
+    ensure!(overlay(&shown, &expected).is_none(), "a window without text passes as one with it");
+    Ok(())
+}
+
+/// What a window with these options shows once it is as expected.
+fn wait_for(display: &str, screen: &Path, options: &[&str], done: impl Fn(&Image) -> bool) -> Result<Image> {
     let size = format!("{}x{}", SIZE[0], SIZE[1]);
     let child = Command::new(program())
         .args(["view", SCENE, "--paused", "--size", &size])
-        .env("DISPLAY", &display)
+        .args(options)
+        .env("DISPLAY", display)
         .current_dir(root())
         .spawn()
         .context("manyworlds view")?;
     let mut window = Running(child);
-
     let start = Instant::now();
-    let shown = loop {
+    loop {
         std::thread::sleep(Duration::from_millis(200));
         if let Some(status) = window.0.try_wait()? {
             bail!("the window closed by itself: {status}");
         }
-        let shown = from_screen(&folder.join("Xvfb_screen0"))?;
-        let off = difference(&shown, &expected);
-        if off < ALIKE {
-            eprintln!("  the window differs by {off:.2} of 255 from the picture of `render`");
-            break shown;
+        let shown = from_screen(screen)?;
+        if done(&shown) {
+            return Ok(shown);
         }
-        ensure!(start.elapsed() < LIMIT, "the window differs by {off:.1} of 255 from {}/start.png", folder.display());
-    };
-    let off = difference(&shown, &later);
-    ensure!(off > ALIKE, "a picture three hundred steps later differs by {off:.2} alone: the comparison sees nothing");
-    Ok(())
+        if start.elapsed() > LIMIT {
+            let path = screen.with_file_name("unexpected.png");
+            to_png(&path, &shown)?;
+            bail!("with options {options:?} the window shows {}, which is not {SCENE} at its start", path.display());
+        }
+    }
+}
+
+/// Width and height of what covers the picture from its upper left corner on: the darker rows and columns there.
+fn panel(shown: &Image, expected: &Image) -> [usize; 2] {
+    let light = |pixel: &[u8; 3]| pixel.iter().map(|&c| f64::from(c)).sum::<f64>();
+    let darker = |x: usize, y: usize| light(&shown[y * SIZE[0] + x]) < 0.85 * light(&expected[y * SIZE[0] + x]);
+    let side = |n: usize, at: &dyn Fn(usize) -> bool| (0..n).take_while(|&i| at(i)).count();
+    // Along the margin, where there are no letters.
+    [side(SIZE[0], &|x| darker(x, 2)), side(SIZE[1], &|y| darker(2, y))]
+}
+
+/// Size of a dark panel in the upper left corner, and its pixels that are of light letters, if it has as many as certificate and
+/// times.
+fn overlay(shown: &Image, expected: &Image) -> Option<([usize; 2], usize)> {
+    let [width, height] = panel(shown, expected);
+    let inside = (0..height).flat_map(|y| (0..width).map(move |x| y * SIZE[0] + x));
+    let letters = inside.filter(|&i| shown[i].iter().all(|&c| c > 200)).count();
+    let fits = (100..SIZE[0] / 2).contains(&width) && (80..SIZE[1] / 2).contains(&height);
+    (fits && letters > 1000).then_some(([width, height], letters))
 }
 
 /// Red, green and blue, row by row.
@@ -94,6 +155,13 @@ fn from_png(path: &Path) -> Result<Image> {
     let mut pixels = vec![0; reader.output_buffer_size().context("a picture too large")?];
     reader.next_frame(&mut pixels)?;
     Ok(pixels.chunks_exact(3).map(|p| [p[0], p[1], p[2]]).collect())
+}
+
+fn to_png(path: &Path, image: &Image) -> Result<()> {
+    let file = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
+    let mut encoder = png::Encoder::new(file, SIZE[0] as u32, SIZE[1] as u32);
+    encoder.set_color(png::ColorType::Rgb);
+    Ok(encoder.write_header()?.write_image_data(image.as_flattened())?)
 }
 
 /// What a display shows, from Xvfb's file: a header of words, highest byte first, colours, pixels of four bytes (X11's
@@ -115,12 +183,13 @@ fn from_screen(path: &Path) -> Result<Image> {
     Ok(out)
 }
 
-/// Mean difference of two pictures looked at coarsely, of 255.
-fn difference(a: &Image, b: &Image) -> f64 {
+/// Mean difference of two pictures looked at coarsely, of 255, but for what a panel of this size covers.
+fn difference(a: &Image, b: &Image, panel: [usize; 2]) -> f64 {
     let across = SIZE[0] / SQUARE;
     let coarse = |image: &Image| {
         let mut sums = vec![0.0; 3 * across * (SIZE[1] / SQUARE)];
-        for (i, pixel) in image.iter().enumerate() {
+        let bare = |i: &usize| i % SIZE[0] >= panel[0] || i / SIZE[0] >= panel[1];
+        for (i, pixel) in image.iter().enumerate().filter(|(i, _)| bare(i)) {
             let square = i / SIZE[0] / SQUARE * across + i % SIZE[0] / SQUARE;
             (0..3).for_each(|c| sums[3 * square + c] += f64::from(pixel[c]) / (SQUARE * SQUARE) as f64);
         }

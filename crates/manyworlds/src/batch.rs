@@ -445,6 +445,15 @@ impl Batch {
         self.groups.iter_mut().try_for_each(|group| group.finish())
     }
 
+    /// Brings [`FieldId::Pose`] up to the states where these were written or reset since the last step, for those who look at
+    /// [`Batch::field`]; [`Batch::read`] does so by itself.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        self.groups.iter_mut().try_for_each(|group| group.refresh())
+    }
+
     /// Turns the timing of stages on or off, and forgets what was timed.
     pub fn time_stages(&mut self, on: bool) {
         self.groups.iter_mut().for_each(|group| group.time(on));

@@ -619,7 +619,8 @@ impl Batch {
     /// `(worlds, height, width)` of int32, numbers of geoms, soft bodies numbered behind them, -1 where nothing is.
     ///
     /// camera: as of `render`; None goes along with what moves. Plainer than `render`, without shadows, and fast: all worlds
-    /// are drawn at once. A mixed batch gives a list of records.
+    /// are drawn at once. On a GPU, in single precision, a camera that stands still is drawn from poses where the batch keeps
+    /// them, which so never leave the device. A mixed batch gives a list of records.
     #[pyo3(signature = (camera=None, width=64, height=64))]
     fn observe<'py>(
         &self,
@@ -631,8 +632,9 @@ impl Batch {
         let size = pictures::size(width, height)?;
         self.by_group(py, |group| {
             let model = self.model(group);
-            let worlds = self.with(py, |batch| pictures::worlds_of(batch, group, &model))?;
-            Shot::plain(group, &model, camera, size).observations(py, &self.studio, &worlds)
+            let shot = Shot::plain(group, &model, camera, size);
+            let seen = self.with(py, |batch| shot.observe(&self.studio, batch))?;
+            shot.observations(py, seen)
         })
     }
 

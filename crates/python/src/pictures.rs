@@ -1,13 +1,13 @@
 //! Pictures of worlds and camera observations, for batches and learning environments.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use manyworlds::model::{Model, Pose, Quat};
-use manyworlds::{Batch, Error, FieldId};
+use manyworlds::{Batch, Error, FieldId, GpuDevice};
 use manyworlds_render::{
     Camera, Format, Observations, Observer, Picture, Piece, Placed, RenderError, Renderer, Scene, Size, Viewpoint,
 };
-use manyworlds_view::{Marks, Moment, Scale};
+use manyworlds_view::{Marks, Moment, Scale, lanes};
 use nalgebra::Quaternion;
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -63,22 +63,50 @@ impl Studio {
         Ok(picture.pixels.chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect())
     }
 
-    /// What a camera sees in every world of a group.
-    fn observe(&mut self, of: &Shot, worlds: &[Placed]) -> Result<Observations, RenderError> {
+    /// What a camera sees in every world of a group: from poses on the batch's device where it keeps them and the camera stands
+    /// still. The inner error is the renderer's.
+    fn observe(&mut self, of: &Shot, batch: &mut Batch) -> Result<Result<Observations, RenderError>, Error> {
         let Shot { group, model, camera, size, .. } = *of;
-        if !matches!(&self.observations, Some((of, with, _)) if (*of, *with) == (group, size)) {
-            self.observations = Some((group, size, Observer::open(model, size)?));
-        }
-        let Some((.., observer)) = &mut self.observations else { unreachable!("made above") };
+        let observer = match self.observer(of, batch.device()) {
+            Ok(observer) => observer,
+            Err(error) => return Ok(Err(error)),
+        };
         let first = initial(model);
         let (framed, middle) = (observer.frame(std::slice::from_ref(&first)), observer.scene().middle(&first));
-        let viewpoint = camera.map(|name| Viewpoint::find(model, name, &first)).transpose()?;
+        let viewpoint = match camera.map(|name| Viewpoint::find(model, name, &first)).transpose() {
+            Ok(viewpoint) => viewpoint,
+            Err(error) => return Ok(Err(error)),
+        };
+        let still = viewpoint.as_ref().filter(|viewpoint| viewpoint.stands_still(model));
+        if let Some(viewpoint) = still {
+            batch.refresh()?;
+            let cameras = vec![viewpoint.camera(&first, &framed); batch.worlds(group).len()];
+            if let Some(lanes) = lanes(batch, group, model)? {
+                return Ok(observer.observe_lanes(&lanes, &first, &cameras));
+            }
+            return Ok(observer.observe(&worlds_of(batch, group, model)?, &cameras));
+        }
+        let worlds = worlds_of(batch, group, model)?;
         let camera = |placed: &Placed| {
             let beside = framed.along(observer.scene().middle(placed) - middle);
             viewpoint.as_ref().map_or(beside, |viewpoint| viewpoint.camera(placed, &beside))
         };
         let cameras: Vec<Camera> = worlds.iter().map(camera).collect();
-        observer.observe(worlds, &cameras)
+        Ok(observer.observe(&worlds, &cameras))
+    }
+
+    /// For a group and size: on the batch's device, or on the best adapter where it has none.
+    fn observer(&mut self, of: &Shot, device: Option<&Arc<GpuDevice>>) -> Result<&mut Observer, RenderError> {
+        let wanted = (of.group, of.size);
+        if !matches!(&self.observations, Some((group, size, _)) if (*group, *size) == wanted) {
+            let observer = match device {
+                Some(device) => Observer::new(Arc::clone(device), of.model, of.size),
+                None => Observer::open(of.model, of.size),
+            };
+            self.observations = Some((of.group, of.size, observer?));
+        }
+        let Some((.., observer)) = &mut self.observations else { unreachable!("made above") };
+        Ok(observer)
     }
 }
 
@@ -117,16 +145,24 @@ impl<'a> Shot<'a> {
         Ok(PyArray1::from_vec(py, pixels).reshape(shape)?.into_any())
     }
 
-    /// Observations of worlds as a record of arrays.
+    /// Observations of a group of a batch.
+    pub(crate) fn observe(
+        &self,
+        studio: &Mutex<Studio>,
+        batch: &mut Batch,
+    ) -> Result<Result<Observations, RenderError>, Error> {
+        studio.lock().unwrap_or_else(PoisonError::into_inner).observe(self, batch)
+    }
+
+    /// Observations as a record of arrays.
     pub(crate) fn observations<'py>(
         &self,
         py: Python<'py>,
-        studio: &Mutex<Studio>,
-        worlds: &[Placed],
+        seen: Result<Observations, RenderError>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let draw = || studio.lock().unwrap_or_else(PoisonError::into_inner).observe(self, worlds);
-        let seen = py.detach(draw).map_err(no_picture)?;
-        let (n, height, width) = (worlds.len(), self.size.height as usize, self.size.width as usize);
+        let seen = seen.map_err(no_picture)?;
+        let (height, width) = (self.size.height as usize, self.size.width as usize);
+        let n = seen.depth.len() / (height * width);
         let parts = PyDict::new(py);
         parts.set_item("rgb", PyArray1::from_vec(py, seen.rgb).reshape([n, height, width, 3])?)?;
         parts.set_item("depth", PyArray1::from_vec(py, seen.depth).reshape([n, height, width])?)?;

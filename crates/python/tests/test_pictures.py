@@ -113,6 +113,21 @@ def test_observations_of_all_worlds(batch):
     assert nothing.any() and np.isinf(seen.depth[nothing]).all() and np.isfinite(seen.depth[~nothing]).all()
 
 
+def test_observations_where_a_device_has_the_poses(batch):
+    # Two groups, so that worlds of the second are counted from its first.
+    device = mw.Batch([(batch.model, 2), (batch.model, 3)], executor="gpu", precision="f32")
+    q = batch.q
+    q[:, 1] = [0.0, 1.0, 2.0]
+    batch.set_state(q=q)
+    start = device.q
+    start[1][:, 1] = [0.0, 1.0, 2.0]
+    device.set_state(q=start)
+    expected, seen = batch.observe("side", 64, 48), device.observe("side", 64, 48)[1]
+    # Rounding decides on edges.
+    assert (seen.segmentation != expected.segmentation).mean() < 1e-3
+    assert len({(one == 1).sum() for one in seen.segmentation}) == 3
+
+
 def test_mixed_batches_give_lists(batch):
     cheetah = mw.load("half-cheetah")
     mixed = mw.Batch([(batch.model, 2), (cheetah, 1)], executor="cpu")

@@ -32,6 +32,9 @@ pub enum RenderError {
         /// The cameras there are.
         known: String,
     },
+    /// Surfaces of soft bodies are not where the poses of others are.
+    #[error("soft bodies are not drawn from poses on a device: read the worlds and observe these")]
+    Soft,
     /// A name of a file that says nothing of its format.
     #[error("{0}: expected a name that ends in .png, .gif or .mp4")]
     Extension(String),

@@ -1,12 +1,15 @@
 //! Pictures of worlds: a [`Scene`] made of a model once, a [`Renderer`] that draws it from a [`Camera`] wherever its bodies
 //! are, and files of the [`Picture`]s. It needs an adapter that draws, by software as well, and no display.
 mod camera;
+mod device_poses;
 mod display;
 mod error;
 mod file;
 mod light;
 mod looks;
 mod mesh;
+#[cfg(feature = "text")]
+mod panel;
 mod picture;
 mod renderer;
 mod scene;
@@ -18,9 +21,12 @@ mod tiles;
 mod viewpoint;
 
 pub use camera::Camera;
+pub use device_poses::{Lanes, Seat};
 pub use display::Display;
 pub use error::RenderError;
 pub use file::Format;
+#[cfg(feature = "text")]
+pub use panel::Panel;
 pub use picture::{Picture, Size};
 pub use renderer::Renderer;
 pub use scene::{Arrow, Piece, Placed, Scene};

@@ -5,11 +5,13 @@ use manyworlds_model::{HeightField, Model, Pose, Quat, Shape, SoftBody, Vec3};
 use nalgebra::Point3;
 
 use crate::camera::ball;
+use crate::device_poses::Fixture;
 use crate::light::Lights;
 use crate::looks::{COLOURS, GROUND, bytes, colour, colours, is_drawn, linear, tint, wall};
 use crate::mesh::{Vertex, from_triangles, textured};
 use crate::shapes::{self, Circle};
 use crate::texture::{Layers, Paint};
+use crate::tiles::Placement;
 use crate::{Camera, Size};
 
 /// Where everything is at one time.
@@ -348,6 +350,36 @@ impl Scene {
             .map(|part| (part.mesh, part.geom as i32, part.tinted(placed, camera)))
     }
 
+    /// Whether it has soft bodies.
+    pub(crate) fn has_soft(&self) -> bool {
+        !self.soft.is_empty()
+    }
+
+    /// All that ends somewhere, in the frames of its bodies, in the order in which [`Self::seen`] has it.
+    pub(crate) fn fixtures(&self) -> Vec<Fixture> {
+        let fixture = |part: &Part| {
+            let instance = Instance::new(&part.pose, part.scale, part.mean(), PLAIN);
+            Fixture { body: part.body, placement: Placement { instance, tile: 0, what: part.geom as i32 } }
+        };
+        self.parts.iter().filter(|part| part.surface == Surface::Solid).map(fixture).collect()
+    }
+
+    /// Geom and place of each ground under a camera.
+    pub(crate) fn grounds<'a>(
+        &'a self,
+        placed: &'a Placed,
+        camera: &'a Camera,
+    ) -> impl Iterator<Item = (i32, Instance)> + use<'a> {
+        let grounds = self.parts.iter().filter(|part| part.surface == Surface::Ground);
+        grounds.map(|part| (part.geom as i32, part.tinted(placed, camera)))
+    }
+
+    /// Runs of one mesh in a world: the mesh, how many, and whether they are grounds.
+    pub(crate) fn runs(&self) -> Vec<(usize, u32, bool)> {
+        let runs = self.parts.chunk_by(|a, b| (a.mesh, a.surface) == (b.mesh, b.surface));
+        runs.map(|run| (run[0].mesh, run.len() as u32, run[0].surface == Surface::Ground)).collect()
+    }
+
     /// Shapes of all bodies in their bodies' frames; the ground is a square of this half width, m.
     #[must_use]
     pub fn pieces(&self, ground: f64) -> Vec<Piece> {
@@ -360,7 +392,7 @@ impl Scene {
                 (part.pose * Point3::from(local)).coords.cast::<f32>().into()
             };
             let corners = self.meshes[part.mesh].iter().map(corner).collect();
-            let colour = bytes(std::array::from_fn(|k| part.colour[k] * part.tint[k]));
+            let colour = bytes(part.mean());
             Piece { body: part.body, geom: part.geom, corners, colour }
         };
         self.parts.iter().map(piece).collect()
@@ -417,7 +449,12 @@ impl Part {
 
     /// With the mean colour of its texture.
     fn tinted(&self, placed: &Placed, camera: &Camera) -> Instance {
-        self.instance(placed, camera, std::array::from_fn(|k| self.colour[k] * self.tint[k])).0
+        self.instance(placed, camera, self.mean()).0
+    }
+
+    /// The mean colour of its texture.
+    fn mean(&self) -> [f32; 3] {
+        std::array::from_fn(|k| self.colour[k] * self.tint[k])
     }
 
     /// In a colour, and how far it was moved in its plane without what lies on it, m.

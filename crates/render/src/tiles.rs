@@ -1,6 +1,7 @@
 //! Camera observations: many worlds at once, a tile of one texture each, with colours, distances and what is seen where.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc;
 
@@ -12,6 +13,7 @@ use manyworlds_gpu::wgpu::{
 use manyworlds_gpu::{GpuDevice, GpuError};
 use manyworlds_model::Model;
 
+use crate::device_poses::{Composer, Lanes};
 use crate::light::SUN;
 use crate::mesh::Vertex;
 use crate::renderer::{depth, filled, open_device};
@@ -37,6 +39,8 @@ pub struct Observer {
     layout: wgpu::BindGroupLayout,
     /// For as many worlds as were observed last.
     sheet: Option<Sheet>,
+    /// Made when poses come from the device.
+    composer: Option<Composer>,
 }
 
 /// What cameras see: a picture a world, rows from the top.
@@ -62,12 +66,20 @@ struct View {
 }
 
 /// An instance in a tile.
-#[derive(Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct Placement {
-    instance: Instance,
+pub(crate) struct Placement {
+    pub(crate) instance: Instance,
+    pub(crate) tile: u32,
+    pub(crate) what: i32,
+}
+
+/// Instances of one mesh in one tile.
+struct Run<'a> {
     tile: u32,
-    what: i32,
+    mesh: &'a Indexed,
+    placements: &'a wgpu::Buffer,
+    instances: Range<u32>,
 }
 
 /// A mesh whose triangles share corners: each corner is placed once.
@@ -130,7 +142,7 @@ impl Observer {
             let meshes = scene.meshes.iter().map(|mesh| Indexed::new(&device, mesh)).collect();
             (meshes, pipeline(&device.device))
         })?;
-        Ok(Self { device, size, scene, meshes, pipeline, layout, sheet: None })
+        Ok(Self { device, size, scene, meshes, pipeline, layout, sheet: None, composer: None })
     }
 
     /// A camera that shows everything that moves in these worlds.
@@ -161,33 +173,64 @@ impl Observer {
     /// If there are not as many cameras as worlds.
     pub fn observe(&mut self, worlds: &[Placed], cameras: &[Camera]) -> Result<Observations, RenderError> {
         assert_eq!(worlds.len(), cameras.len(), "a camera for each world");
+        self.sheets(worlds.len(), |observer, some| observer.draw(&worlds[some.clone()], &cameras[some]))
+    }
+
+    /// What each camera sees of its world, where a batch on the same device keeps the poses: none goes to the host. `still`
+    /// has the poses of bodies that no lanes have, the same in all worlds; worlds of lanes are counted as the cameras.
+    ///
+    /// # Errors
+    /// [`RenderError::Soft`] if the model has soft bodies, whose surfaces the host makes, or if the device reports an error.
+    pub fn observe_lanes(
+        &mut self,
+        lanes: &[Lanes],
+        still: &Placed,
+        cameras: &[Camera],
+    ) -> Result<Observations, RenderError> {
+        if self.scene.has_soft() {
+            return Err(RenderError::Soft);
+        }
+        if self.composer.is_none() {
+            let fixtures = self.scene.fixtures();
+            let composer = || Composer::new(&self.device, &fixtures);
+            self.composer = Some(self.device.guarded(|| "preparing to place shapes".to_owned(), composer)?);
+        }
+        self.sheets(cameras.len(), |observer, some| observer.draw_lanes(lanes, still, some.clone(), &cameras[some]))
+    }
+
+    /// Draws worlds sheet by sheet, and reads them.
+    fn sheets(
+        &mut self,
+        worlds: usize,
+        draw: impl Fn(&Self, Range<usize>) -> Result<wgpu::SubmissionIndex, RenderError>,
+    ) -> Result<Observations, RenderError> {
         let pixels = self.size.bytes() / 4;
         let mut out = Observations {
             size: self.size,
-            rgb: vec![0; 3 * pixels * worlds.len()],
-            depth: vec![0.0; pixels * worlds.len()],
-            segmentation: vec![0; pixels * worlds.len()],
+            rgb: vec![0; 3 * pixels * worlds],
+            depth: vec![0.0; pixels * worlds],
+            segmentation: vec![0; pixels * worlds],
         };
         let most = (SIDE / self.size.width) as usize * (SIDE / self.size.height) as usize;
-        for first in (0..worlds.len()).step_by(most) {
-            let some = first..(first + most).min(worlds.len());
-            let submission = self.draw(&worlds[some.clone()], &cameras[some.clone()])?;
+        for first in (0..worlds).step_by(most) {
+            let some = first..(first + most).min(worlds);
+            let columns = (SIDE / self.size.width).min(some.len() as u32);
+            let rows = (some.len() as u32).div_ceil(columns);
+            if self.sheet.as_ref().is_none_or(|sheet| (sheet.columns, sheet.rows) != (columns, rows)) {
+                let new = || Sheet::new(&self.device.device, self.size, columns, rows);
+                self.sheet = Some(self.device.guarded(|| "tiles".to_owned(), new)?);
+            }
+            let submission = draw(self, some.clone())?;
             self.read(submission, some, &mut out)?;
         }
         Ok(out)
     }
 
     /// Draws at most a sheet of worlds.
-    fn draw(&mut self, worlds: &[Placed], cameras: &[Camera]) -> Result<wgpu::SubmissionIndex, RenderError> {
-        let columns = (SIDE / self.size.width).min(worlds.len() as u32);
-        let rows = (worlds.len() as u32).div_ceil(columns);
-        if self.sheet.as_ref().is_none_or(|sheet| (sheet.columns, sheet.rows) != (columns, rows)) {
-            let new = || Sheet::new(&self.device.device, self.size, columns, rows);
-            self.sheet = Some(self.device.guarded(|| "tiles".to_owned(), new)?);
-        }
+    fn draw(&self, worlds: &[Placed], cameras: &[Camera]) -> Result<wgpu::SubmissionIndex, RenderError> {
         let mut placements = Vec::new();
         // Runs of one mesh in one tile.
-        let mut runs: Vec<(u32, usize, std::ops::Range<u32>)> = Vec::new();
+        let mut runs: Vec<(u32, usize, Range<u32>)> = Vec::new();
         let mut soft = Vec::new();
         for (tile, (placed, camera)) in (0_u32..).zip(worlds.iter().zip(cameras)) {
             for (mesh, what, instance) in self.scene.seen(placed, camera, self.size) {
@@ -206,63 +249,114 @@ impl Observer {
                 soft.push(mesh);
             }
         }
-        let views: Vec<View> = cameras.iter().map(|camera| View::new(camera, self.size)).collect();
-        let encode = || {
-            let Some(sheet) = &self.sheet else { unreachable!("made above") };
+        let submit = || {
             let soft: Vec<_> = soft.iter().map(|mesh| Indexed::new(&self.device, mesh)).collect();
             let placements = filled(&self.device, "placements", &placements, BufferUsages::VERTEX);
-            let views = filled(&self.device, "views", &views, BufferUsages::STORAGE);
-            let group = self.device.device.create_bind_group(&wgpu::BindGroupDescriptor {
-                label: Some("views"),
-                layout: &self.layout,
-                entries: &[wgpu::BindGroupEntry { binding: 0, resource: views.as_entire_binding() }],
-            });
+            let run = |(tile, mesh, instances): (u32, usize, Range<u32>)| {
+                let mesh = self.meshes.get(mesh).unwrap_or_else(|| &soft[mesh - self.meshes.len()]);
+                Run { tile, mesh, placements: &placements, instances }
+            };
+            let encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+            self.encode(encoder, cameras, runs.into_iter().map(run))
+        };
+        Ok(self.device.guarded(|| "observing".to_owned(), submit)?)
+    }
+
+    /// Draws at most a sheet of worlds whose poses the device has; grounds go with the cameras, which the host has.
+    fn draw_lanes(
+        &self,
+        lanes: &[Lanes],
+        still: &Placed,
+        worlds: Range<usize>,
+        cameras: &[Camera],
+    ) -> Result<wgpu::SubmissionIndex, RenderError> {
+        let Some(composer) = &self.composer else { unreachable!("made before") };
+        let grounds: Vec<Placement> = (0..)
+            .zip(cameras)
+            .flat_map(|(tile, camera)| {
+                let place = move |(what, instance)| Placement { instance, tile, what };
+                self.scene.grounds(still, camera).map(place)
+            })
+            .collect();
+        let runs = self.scene.runs();
+        let count = |ground: bool| runs.iter().filter(|run| run.2 == ground).map(|run| run.1).sum::<u32>();
+        let per_world = [count(false), count(true)];
+        let submit = || {
             let mut encoder = self.device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-            let clear = |number: usize, colour| {
-                Some(RenderPassColorAttachment {
-                    view: &sheet.views[number],
-                    depth_slice: None,
-                    resolve_target: None,
-                    ops: Operations { load: LoadOp::Clear(colour), store: StoreOp::Store },
+            let solids = composer.encode(&self.device, &mut encoder, lanes, still, &worlds);
+            let grounds = filled(&self.device, "grounds", &grounds, BufferUsages::VERTEX);
+            let of_tile = |tile: u32| {
+                let mut next = per_world.map(|n| n * tile);
+                let (runs, solids, grounds) = (&runs, &solids, &grounds);
+                runs.iter().map(move |&(mesh, count, ground)| {
+                    let first = next[usize::from(ground)];
+                    next[usize::from(ground)] += count;
+                    let placements = if ground { grounds } else { solids };
+                    Run { tile, mesh: &self.meshes[mesh], placements, instances: first..first + count }
                 })
             };
-            let nothing = wgpu::Color { r: -1.0, ..wgpu::Color::BLACK };
-            {
-                let mut pass = encoder.begin_render_pass(&RenderPassDescriptor {
-                    label: Some("tiles"),
-                    color_attachments: &[clear(0, HORIZON), clear(1, wgpu::Color::BLACK), clear(2, nothing)],
-                    depth_stencil_attachment: Some(depth(&sheet.depth, StoreOp::Discard)),
-                    ..RenderPassDescriptor::default()
-                });
-                pass.set_pipeline(&self.pipeline);
-                pass.set_bind_group(0, &group, &[]);
-                pass.set_vertex_buffer(1, placements.slice(..));
-                let mut before = None;
-                for (tile, mesh, instances) in runs {
-                    if before.replace(tile) != Some(tile) {
-                        // Nothing is drawn outside of its tile.
-                        let [x, y] = sheet.corner(tile, self.size);
-                        let Size { width, height } = self.size;
-                        pass.set_viewport(x as f32, y as f32, width as f32, height as f32, 0.0, 1.0);
-                        pass.set_scissor_rect(x, y, width, height);
-                    }
-                    let mesh = self.meshes.get(mesh).unwrap_or_else(|| &soft[mesh - self.meshes.len()]);
-                    pass.set_vertex_buffer(0, mesh.corners.slice(..));
-                    pass.set_index_buffer(mesh.indices.slice(..), wgpu::IndexFormat::Uint32);
-                    pass.draw_indexed(0..(mesh.indices.size() / 4) as u32, 0, instances);
-                }
-            }
-            sheet.copy(&mut encoder);
-            self.device.queue.submit([encoder.finish()])
+            self.encode(encoder, cameras, (0..worlds.len() as u32).flat_map(of_tile))
         };
-        Ok(self.device.guarded(|| "observing".to_owned(), encode)?)
+        Ok(self.device.guarded(|| "observing".to_owned(), submit)?)
+    }
+
+    /// Encodes runs tile by tile, and submits them.
+    fn encode<'a>(
+        &self,
+        mut encoder: wgpu::CommandEncoder,
+        cameras: &[Camera],
+        runs: impl Iterator<Item = Run<'a>>,
+    ) -> wgpu::SubmissionIndex {
+        let Some(sheet) = &self.sheet else { unreachable!("made before") };
+        let views: Vec<View> = cameras.iter().map(|camera| View::new(camera, self.size)).collect();
+        let views = filled(&self.device, "views", &views, BufferUsages::STORAGE);
+        let group = self.device.device.create_bind_group(&wgpu::BindGroupDescriptor {
+            label: Some("views"),
+            layout: &self.layout,
+            entries: &[wgpu::BindGroupEntry { binding: 0, resource: views.as_entire_binding() }],
+        });
+        let clear = |number: usize, colour| {
+            Some(RenderPassColorAttachment {
+                view: &sheet.views[number],
+                depth_slice: None,
+                resolve_target: None,
+                ops: Operations { load: LoadOp::Clear(colour), store: StoreOp::Store },
+            })
+        };
+        let nothing = wgpu::Color { r: -1.0, ..wgpu::Color::BLACK };
+        {
+            let mut pass = encoder.begin_render_pass(&RenderPassDescriptor {
+                label: Some("tiles"),
+                color_attachments: &[clear(0, HORIZON), clear(1, wgpu::Color::BLACK), clear(2, nothing)],
+                depth_stencil_attachment: Some(depth(&sheet.depth, StoreOp::Discard)),
+                ..RenderPassDescriptor::default()
+            });
+            pass.set_pipeline(&self.pipeline);
+            pass.set_bind_group(0, &group, &[]);
+            let mut before = None;
+            for Run { tile, mesh, placements, instances } in runs {
+                if before.replace(tile) != Some(tile) {
+                    // Nothing is drawn outside of its tile.
+                    let [x, y] = sheet.corner(tile, self.size);
+                    let Size { width, height } = self.size;
+                    pass.set_viewport(x as f32, y as f32, width as f32, height as f32, 0.0, 1.0);
+                    pass.set_scissor_rect(x, y, width, height);
+                }
+                pass.set_vertex_buffer(0, mesh.corners.slice(..));
+                pass.set_vertex_buffer(1, placements.slice(..));
+                pass.set_index_buffer(mesh.indices.slice(..), wgpu::IndexFormat::Uint32);
+                pass.draw_indexed(0..(mesh.indices.size() / 4) as u32, 0, instances);
+            }
+        }
+        sheet.copy(&mut encoder);
+        self.device.queue.submit([encoder.finish()])
     }
 
     /// Waits, and takes the tiles apart.
     fn read(
         &self,
         submission: wgpu::SubmissionIndex,
-        worlds: std::ops::Range<usize>,
+        worlds: Range<usize>,
         out: &mut Observations,
     ) -> Result<(), RenderError> {
         let Some(sheet) = &self.sheet else { return Ok(()) };

@@ -52,6 +52,12 @@ impl Viewpoint {
         Ok(Self { frame, field_of_view: camera.field_of_view })
     }
 
+    /// Whether it is in one place in all states.
+    #[must_use]
+    pub fn stands_still(&self, model: &Model) -> bool {
+        self.frame.following == Following::Fixed && model.stands_still(self.frame.body)
+    }
+
     /// Its frame in a state, z backward.
     #[must_use]
     pub fn pose(&self, placed: &Placed) -> Pose {

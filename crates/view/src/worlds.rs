@@ -63,6 +63,8 @@ pub struct Certificate {
     pub residual: f64,
     /// m
     pub penetration: f64,
+    /// Worlds whose step asked for what no motion gives: their certificate is that of a relaxed problem.
+    pub relaxed: usize,
     /// Worlds that stopped.
     pub failed: usize,
     /// Status of the world with the largest residual.
@@ -310,6 +312,16 @@ impl Worlds {
         Some(Arrow { from, way: push.to + self.shifts[world] - from, radius: SPRING * reach, colour: SPRING_COLOUR })
     }
 
+    /// What is known of the last step of each world, solver by solver.
+    ///
+    /// # Errors
+    /// What a batch refuses.
+    pub fn summaries(&mut self) -> Result<Vec<Summary>, Error> {
+        let mut all = Vec::new();
+        self.batches.iter_mut().try_for_each(|(_, batch)| batch.summaries(&mut all))?;
+        Ok(all)
+    }
+
     /// The certificate of the last step under each solver.
     ///
     /// # Errors
@@ -325,6 +337,7 @@ impl Worlds {
                 contacts: all.iter().map(|summary| summary.contacts).sum(),
                 residual: most(|summary| summary.residual),
                 penetration: most(|summary| summary.penetration),
+                relaxed: all.iter().filter(|summary| summary.is_relaxed()).count(),
                 failed: all.iter().filter(|summary| summary.failed()).count(),
                 status: worst.map_or("", Summary::status_name),
             })

@@ -12,6 +12,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::picture::{self, MarkArgs};
 
+#[cfg(feature = "window")]
+mod overlay;
+#[cfg(feature = "rerun")]
+mod recording;
 mod simulation;
 #[cfg(feature = "window")]
 mod window;
@@ -27,19 +31,25 @@ Examples:
   manyworlds view my_robot.xml --seconds 10 --out walk.gif
   manyworlds view humanoid --worlds 64 --seconds 1 --out many.png
   manyworlds view quadruped-drop --contacts=residual --joint-axes
+  manyworlds view humanoid --worlds 4 --rerun humanoid.rrd
 Where the program was built with a window (cargo run --release --features window -- view humanoid) and there is a display, a
 window opens. Else, and with --out, a film is written: an .mp4 where the program ffmpeg is there, a .gif elsewhere.
 
 In the window: drag a body to push it by a spring, drag beside it to turn the camera, with the right button to move it; the
 wheel goes nearer and away. Space pauses, the right arrow takes one step, + and - change the speed, C shows contacts by penetration, then
-by residual, then not; M shows centres of mass, J axes of joints; S goes on under the next solver, R starts again, Escape ends. The title has the certificate of the last step and the times of its longest stages.")]
+by residual, then not; M shows centres of mass, J axes of joints; S goes on under the next solver, R starts again, Escape ends.
+The upper left corner has the certificate of the last step (contacts, largest residual, deepest penetration, how many worlds
+were relaxed or failed) and the times of the longest stages of a step; I hides it and shows it again.")]
 pub(crate) struct ViewArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Writes a film here, or a picture of its end, rather than open a window
     #[arg(long, value_name = "FILE.png|gif|mp4")]
     out: Option<PathBuf>,
-    /// Length of the film, s
+    /// Writes a recording for the viewer Rerun (rerun.io) instead, each step of it; needs a build with --features rerun
+    #[arg(long, value_name = "FILE.rrd", conflicts_with = "out")]
+    rerun: Option<PathBuf>,
+    /// Length of the film, or of the recording, s
     #[arg(long, value_name = "S", default_value_t = 5.0, allow_negative_numbers = true)]
     seconds: f64,
     /// Worlds, side by side
@@ -59,6 +69,9 @@ pub(crate) struct ViewArgs {
     /// The window waits at the start
     #[arg(long)]
     paused: bool,
+    /// The window starts without text on its picture
+    #[arg(long)]
+    plain: bool,
     /// Width and height, pixels
     #[arg(long, value_name = "WxH", default_value = "640x480")]
     size: Size,
@@ -91,6 +104,9 @@ pub(crate) fn view(args: &ViewArgs) -> Result<(), Failure> {
     }
     let film = args.out.as_ref().map(|path| (path.clone(), Format::of(path)));
     let simulation = worlds(&args.model, &args.run, args.state.as_ref(), args.worlds, args.controls)?;
+    if let Some(path) = &args.rerun {
+        return record_for_rerun(args, simulation, path);
+    }
     let viewpoint = args
         .camera
         .as_ref()
@@ -116,6 +132,44 @@ fn open(args: &ViewArgs, simulation: Worlds, viewpoint: Option<Viewpoint>) -> Re
 fn open(args: &ViewArgs, simulation: Worlds, viewpoint: Option<Viewpoint>) -> Result<(), Failure> {
     let why = "For a window, build with one: cargo run --release --features window -- view".to_owned();
     record_here(args, simulation, viewpoint, format!("{why} {}", args.model.model))
+}
+
+/// What `view --rerun` prints.
+#[cfg(feature = "rerun")]
+#[derive(Serialize)]
+struct Recorded {
+    model: String,
+    file: String,
+    worlds: usize,
+    steps: u64,
+    time: f64,
+    /// How to look at it.
+    look: String,
+}
+
+/// A recording for Rerun.
+#[cfg(feature = "rerun")]
+fn record_for_rerun(args: &ViewArgs, mut simulation: Worlds, path: &Path) -> Result<(), Failure> {
+    let steps = recording::record(&mut simulation, path, args.seconds)?;
+    let file = path.display().to_string();
+    let report = Recorded {
+        model: simulation.model().name.clone(),
+        worlds: args.worlds,
+        steps,
+        time: simulation.time(),
+        look: format!("Look at it with Rerun's viewer (pip install rerun-sdk): rerun {file}"),
+        file,
+    };
+    output::print(args.output.json, &report, |report: &Recorded| {
+        format!("{}: {} steps, {:.2} s. {}", report.file, report.steps, report.time, report.look)
+    })
+}
+
+/// How to have one.
+#[cfg(not(feature = "rerun"))]
+fn record_for_rerun(args: &ViewArgs, _: Worlds, path: &Path) -> Result<(), Failure> {
+    let how = format!("cargo run --release --features rerun -- view {} --rerun {}", args.model.model, path.display());
+    Err(Failure::Input(format!("--rerun: this program was built without it; build it with: {how}")))
 }
 
 /// A film in the current directory, of the model's name.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use manyworlds::GpuDevice;
 use manyworlds::model::Vec3;
 use manyworlds::wgpu;
-use manyworlds_render::{Camera, Renderer, Scene, Size, Viewpoint};
+use manyworlds_render::{Camera, Panel, Renderer, Scene, Size, Viewpoint};
 use manyworlds_view::{ContactColour, Marks, Moment, Pace, Scale, Worlds};
 use winit::application::ApplicationHandler;
 use winit::dpi::PhysicalSize;
@@ -15,17 +15,14 @@ use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop};
 use winit::keyboard::{Key, NamedKey};
 use winit::window::{Window, WindowId};
 
+use super::overlay::Overlay;
 use super::{ViewArgs, drawn, seen};
 use crate::failure::Failure;
 
 /// Longest time for steps between two pictures: where the machine is slower than real time, so is the simulation.
 const MOST: Duration = Duration::from_millis(40);
-/// Time between two titles.
-const TITLE: Duration = Duration::from_millis(500);
 /// Turn of the camera by a drag across the window's height, rad.
 const TURN: f64 = 3.0;
-/// Stages in the title: the longest.
-const STAGES: usize = 3;
 
 /// What the window's system sends.
 ///
@@ -39,11 +36,13 @@ pub(super) fn events() -> Result<EventLoop<()>, String> {
 pub(super) fn run(
     events: EventLoop<()>,
     args: &ViewArgs,
-    simulation: Worlds,
+    mut simulation: Worlds,
     viewpoint: Option<Viewpoint>,
 ) -> Result<(), Failure> {
     let mut viewer = Viewer {
         args,
+        overlay: Overlay::new(&mut simulation),
+        overlaid: !args.plain,
         simulation,
         viewpoint,
         shown: None,
@@ -56,12 +55,9 @@ pub(super) fn run(
         before: Instant::now(),
         cursor: [0.0; 2],
         drag: None,
-        titled: Instant::now(),
-        timed: 0,
         moments: Vec::new(),
         failure: None,
     };
-    viewer.simulation.batches()[0].1.time_stages(true);
     events.run_app(&mut viewer).map_err(|error| Failure::Input(format!("the window: {error}")))?;
     viewer.failure.map_or(Ok(()), Err)
 }
@@ -76,6 +72,9 @@ struct Viewer<'a> {
     camera: Camera,
     /// Whether the camera has looked for what there is to see.
     framed: bool,
+    overlay: Overlay,
+    /// Whether it is shown.
+    overlaid: bool,
     marks: Marks,
     /// What arrows stand for: all that was shown since contacts are.
     scale: Option<Scale>,
@@ -85,9 +84,6 @@ struct Viewer<'a> {
     /// Where the mouse is: x and y from -1 to 1, to the right and upward.
     cursor: [f64; 2],
     drag: Option<Drag>,
-    titled: Instant,
-    /// Steps when the title was written.
-    timed: u64,
     moments: Vec<Moment>,
     failure: Option<Failure>,
 }
@@ -108,6 +104,7 @@ struct Shown {
     configuration: wgpu::SurfaceConfiguration,
     device: Arc<GpuDevice>,
     renderer: Renderer,
+    panel: Panel,
 }
 
 impl Shown {
@@ -144,7 +141,8 @@ impl Shown {
         let size = Size { width: configuration.width, height: configuration.height };
         let renderer =
             Renderer::with_format(Arc::clone(&device), Scene::new(simulation.model()), size, configuration.format)?;
-        Ok(Self { window, surface, configuration, device, renderer })
+        let panel = Panel::new(Arc::clone(&device), configuration.format)?;
+        Ok(Self { window, surface, configuration, device, renderer, panel })
     }
 
     fn resize(&mut self, size: PhysicalSize<u32>) -> Result<(), Failure> {
@@ -182,6 +180,9 @@ impl Viewer<'_> {
     }
 
     fn draw(&mut self) -> Result<(), Failure> {
+        if self.overlaid {
+            self.write()?;
+        }
         let Some(shown) = &mut self.shown else { return Ok(()) };
         self.moments = self.simulation.moments(self.marks.contacts.is_some())?;
         if !std::mem::replace(&mut self.framed, true) {
@@ -205,43 +206,22 @@ impl Viewer<'_> {
         };
         let view = texture.texture.create_view(&wgpu::TextureViewDescriptor::default());
         shown.renderer.draw_on(&view, &placed, &arrows, &camera)?;
-        shown.device.queue.present(texture);
-        if self.titled.elapsed() > TITLE {
-            let title = self.title()?;
-            if let Some(shown) = &self.shown {
-                shown.window.set_title(&title);
-            }
+        if self.overlaid {
+            // Letters are as large as the display's other text.
+            shown.panel.draw_on(&view, shown.size(), shown.window.scale_factor().round() as u32)?;
         }
+        shown.device.queue.present(texture);
         Ok(())
     }
 
-    /// Time, certificate and the longest stages.
-    fn title(&mut self) -> Result<String, Failure> {
-        self.titled = Instant::now();
-        let all = self.simulation.certificates()?;
-        let Some(certificate) = all.first() else { return Ok(String::new()) };
-        let taken = self.simulation.steps();
-        let steps = taken.saturating_sub(std::mem::replace(&mut self.timed, taken)).max(1) as f64;
-        let batch = &mut self.simulation.batches()[0].1;
-        let mut stages = batch.stage_ms();
-        batch.time_stages(true);
-        let all: f64 = stages.iter().map(|(_, ms)| ms / steps).sum();
-        stages.sort_by(|a, b| b.1.total_cmp(&a.1));
-        let longest: Vec<_> =
-            stages.iter().take(STAGES).map(|(name, ms)| format!("{name} {:.2}", ms / steps)).collect();
+    /// Writes the overlay anew when it is time.
+    fn write(&mut self) -> Result<(), Failure> {
         let state = if self.paused { "paused".to_owned() } else { format!("{}x", self.pace.speed) };
-        let failed =
-            if certificate.failed > 0 { format!(", {} worlds stopped", certificate.failed) } else { String::new() };
-        Ok(format!(
-            "{}: {:.2} s, {state}, {} | {} contacts, residual {:.1e} N s, {:.1e} m deep{failed} | {all:.2} ms a step: {}",
-            self.simulation.model().name,
-            self.simulation.time(),
-            certificate.solver,
-            certificate.contacts,
-            certificate.residual,
-            certificate.penetration,
-            longest.join(", ")
-        ))
+        let lines = self.overlay.lines(&mut self.simulation, &state)?;
+        if let (Some(lines), Some(shown)) = (lines, &mut self.shown) {
+            shown.panel.write(&lines)?;
+        }
+        Ok(())
     }
 
     /// A key that was pressed.
@@ -261,6 +241,10 @@ impl Viewer<'_> {
             }
             Key::Character("m") => self.marks.centres = !self.marks.centres,
             Key::Character("j") => self.marks.axes = !self.marks.axes,
+            Key::Character("i") => {
+                self.overlaid = !self.overlaid;
+                self.overlay.stale();
+            }
             Key::Character("r") => {
                 self.drag = None;
                 self.pace.forget();
@@ -278,7 +262,7 @@ impl Viewer<'_> {
         let now = names.iter().position(|name| *name == self.simulation.batches()[0].0).unwrap_or(0);
         self.drag = None;
         self.simulation.switch(&[names[(now + 1) % names.len()].to_owned()])?;
-        self.simulation.batches()[0].1.time_stages(true);
+        self.overlay = Overlay::new(&mut self.simulation);
         Ok(())
     }
 

@@ -54,6 +54,8 @@ pub(crate) trait Worlds: Send + Differentiable {
     /// `controls`: `[worlds][actuators]`, where they change.
     fn step(&mut self, controls: Option<Rows<'_>>) -> Result<(), Error>;
     fn finish(&mut self) -> Result<(), Error>;
+    /// Brings poses up to the states, where these were written since the last step.
+    fn refresh(&mut self) -> Result<(), Error>;
     fn restart(&mut self, new: NewStates) -> Result<(), Error>;
     fn state(&mut self, world: usize) -> Result<State, Error>;
     fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
@@ -263,6 +265,10 @@ impl<T: Scalar> Worlds for Group<T> {
 
     fn finish(&mut self) -> Result<(), Error> {
         self.chunks.iter_mut().try_for_each(Chunk::finish)
+    }
+
+    fn refresh(&mut self) -> Result<(), Error> {
+        self.chunks.iter_mut().try_for_each(Chunk::refresh)
     }
 
     fn restart(&mut self, mut new: NewStates) -> Result<(), Error> {
