@@ -174,21 +174,22 @@ fn pipeline(device: &wgpu::Device, format: TextureFormat) -> wgpu::RenderPipelin
 
 #[cfg(test)]
 mod tests {
-    use super::{MARGIN, raster};
+    use super::{HEIGHT, MARGIN, WEIGHT, get_raster_width, raster};
 
     #[test]
     fn letters_lie_where_their_lines_are() {
+        let across = get_raster_width(WEIGHT, HEIGHT);
         let lines = ["il".to_owned(), String::new(), "W".to_owned()];
         let ([width, height], cover) = raster(&lines);
-        assert_eq!([width, height], [2 * 8 + 2 * MARGIN, 3 * 16 + 2 * MARGIN]);
+        assert_eq!([width, height], [2 * across + 2 * MARGIN, 3 * 16 + 2 * MARGIN]);
         let ink = |x: std::ops::Range<usize>, y: std::ops::Range<usize>| -> u32 {
             y.flat_map(|y| x.clone().map(move |x| (x, y))).map(|(x, y)| u32::from(cover[y * width + x])).sum()
         };
         let line = |number: usize| MARGIN + 16 * number..MARGIN + 16 * (number + 1);
         assert_eq!((ink(0..width, 0..MARGIN), ink(0..width, line(1))), (0, 0));
-        let (narrow, wide) = (ink(MARGIN..MARGIN + 8, line(0)), ink(MARGIN..MARGIN + 8, line(2)));
+        let (narrow, wide) = (ink(MARGIN..MARGIN + across, line(0)), ink(MARGIN..MARGIN + across, line(2)));
         assert!(0 < narrow && narrow < wide, "{narrow} {wide}");
-        assert_eq!(ink(MARGIN + 8..width, line(2)), 0);
+        assert_eq!(ink(MARGIN + across..width, line(2)), 0);
     }
 
     #[test]
