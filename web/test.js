@@ -20,6 +20,19 @@ async function drop(name, contents) {
   document.dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
 }
 
+// A folder as a browser hands it over: its reader gives one entry at a time, and nothing at the end.
+function folder(entries) {
+  return { isFile: false, createReader: () => ({ readEntries: (done) => done(entries.splice(0, 1)) }) };
+}
+
+const entry = (fullPath, text) => ({ isFile: true, fullPath, file: (done) => done(new File([text], fullPath)) });
+
+function dropFolder(top) {
+  const event = new Event("drop", { bubbles: true, cancelable: true });
+  event.dataTransfer = { items: [{ kind: "file", webkitGetAsEntry: () => top }] };
+  document.dispatchEvent(event);
+}
+
 // Chooses as a hand does.
 function choose(id, value) {
   find(id).value = value;
@@ -99,14 +112,18 @@ function pull() {
   pointer("pointerup", width - 2, 2);
 }
 
-// Instances of arrows: a ball, a shaft and a tip each.
-function arrows() {
+// Instances of a kind, as the simulator numbers them.
+function instances(kind) {
   page.draw();
   const runs = page.simulator.runs();
   let count = 0;
-  for (let i = 0; i < runs.length; i += 4) count += runs[i + 3] === 2 ? runs[i + 2] : 0;
-  return count / 3;
+  for (let i = 0; i < runs.length; i += 4) count += runs[i + 3] === kind ? runs[i + 2] : 0;
+  return count;
 }
+
+const solids = () => instances(1);
+// A ball, a shaft and a tip each.
+const arrows = () => instances(2) / 3;
 
 // Contacts, centres and axes are drawn when they are asked for, and the page says what colours stand for.
 function marks() {
@@ -188,6 +205,16 @@ async function run() {
     '<geom type="mesh" mesh="m"/></body></worldbody></mujoco>';
   await drop("robot.zip", zip({ "robot/parts/m.obj": mesh, "robot/robot.xml": solid }));
   await until(() => page.file === "robot/robot.xml" && time() > 0, "an archive that is stepped");
+  dropFolder(folder([folder([entry("/two/parts/m.obj", mesh)]), entry("/two/two.xml", solid)]));
+  await until(() => page.file === "two/two.xml" && time() > 0, "a folder that is stepped");
+  expect(find("problem").hidden, "no problem with the folder");
+  choose("scene", "free-box");
+  find("worlds").value = "5";
+  find("worlds").dispatchEvent(new Event("change"));
+  expect(solids() === 5, `a box in each of five worlds: ${solids()}`);
+  find("worlds").value = "1";
+  find("worlds").dispatchEvent(new Event("change"));
+  expect(solids() === 1, `one box again: ${solids()}`);
   await drop("bad.zip", "no archive");
   await until(() => !find("problem").hidden, "a bad archive that is reported");
   expect(/bad\.zip/.test(find("problem").textContent), "the archive's name");
@@ -197,7 +224,12 @@ async function run() {
 
   choose("scene", "soft-pinch");
   expect(find("problem").hidden, "a soft body that opens");
-  const speeds = { humanoid: speed("humanoid", 1200, 1000), "bolt-nut": speed("bolt-nut", 240, 200) };
+  const speeds = {
+    humanoid: speed("humanoid", 1200, 1000),
+    "bolt-nut": speed("bolt-nut", 240, 200),
+    "soft-ball-hand": speed("soft-ball-hand", 60, 120),
+    "dish-pile": speed("dish-pile", 120, 60),
+  };
   await post("/done", JSON.stringify({ renderer, speeds, auto, pgs }));
 }
 

@@ -25,8 +25,8 @@ Examples:
   manyworlds render my_robot.xml --camera front --steps 100 --contacts --out touch.png
   manyworlds render heavy-stack --solver pgs --steps 60 --contacts=residual --out unsolved.png
   manyworlds render humanoid --centres-of-mass --joint-axes --out inside.png
-A .png shows the state after the steps, a .gif or .mp4 the way there in real time, 25 pictures a second; an .mp4 needs the
-program ffmpeg. The camera shows everything that moves, unless --camera names one of the file. With --contacts every contact
+A .png shows the state after the steps, a .gif, .mp4 or .webp the way there in real time, 25 pictures a second; .mp4 and .webp
+need the program ffmpeg. The camera shows everything that moves, unless --camera names one of the file. With --contacts every contact
 of the last step has a ball and an arrow along its impulse, blue where surfaces just touch and red where they are deepest in
 each other; with --contacts=residual blue where the contact is solved to the solver's tolerance and red where it is worst solved,
 by powers of ten; the command prints the scales. Arrows, centres of mass and axes show through what lies before them. No display is needed; a Vulkan, Metal or DX12 adapter is, and one
@@ -35,7 +35,7 @@ pub(crate) struct RenderArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Where the picture or film goes
-    #[arg(long, value_name = "FILE.png|gif|mp4")]
+    #[arg(long, value_name = "FILE.png|gif|mp4|webp")]
     out: PathBuf,
     /// State to start from (JSON, as in `sim`)
     #[arg(long, value_name = "FILE")]

@@ -66,7 +66,7 @@ impl Studio {
     /// What a camera sees in every world of a group: from poses on the batch's device where it keeps them and the camera stands
     /// still. The inner error is the renderer's.
     fn observe(&mut self, of: &Shot, batch: &mut Batch) -> Result<Result<Observations, RenderError>, Error> {
-        let Shot { group, model, camera, size, .. } = *of;
+        let Shot { group, model, camera, .. } = *of;
         let observer = match self.observer(of, batch.device()) {
             Ok(observer) => observer,
             Err(error) => return Ok(Err(error)),

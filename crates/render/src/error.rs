@@ -36,7 +36,7 @@ pub enum RenderError {
     #[error("soft bodies are not drawn from poses on a device: read the worlds and observe these")]
     Soft,
     /// A name of a file that says nothing of its format.
-    #[error("{0}: expected a name that ends in .png, .gif or .mp4")]
+    #[error("{0}: expected a name that ends in .png, .gif, .mp4 or .webp")]
     Extension(String),
     /// A file that cannot be written.
     #[error("{path}: {reason}")]

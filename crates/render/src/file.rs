@@ -19,6 +19,8 @@ pub enum Format {
     Gif,
     /// A film, by the program `ffmpeg`.
     Mp4,
+    /// A film that pages of browsers show as a picture, by the program `ffmpeg`.
+    WebP,
 }
 
 /// Pictures a second of a film. A GIF counts hundredths of a second.
@@ -34,6 +36,7 @@ impl Format {
             Some("png") => Ok(Self::Png),
             Some("gif") => Ok(Self::Gif),
             Some("mp4") => Ok(Self::Mp4),
+            Some("webp") => Ok(Self::WebP),
             _ => Err(RenderError::Extension(path.display().to_string())),
         }
     }
@@ -53,6 +56,7 @@ impl Format {
             Self::Png => "png",
             Self::Gif => "gif",
             Self::Mp4 => "mp4",
+            Self::WebP => "webp",
         }
     }
 
@@ -71,7 +75,7 @@ impl Format {
     /// Writes pictures of one size, at least one; of several a PNG holds the last.
     ///
     /// # Errors
-    /// If the file cannot be written, or there is no `ffmpeg` for an MP4.
+    /// If the file cannot be written, or there is no `ffmpeg` for an MP4 or WebP.
     pub fn write(self, path: &Path, pictures: &[Picture]) -> Result<(), RenderError> {
         let failed = |reason: String| RenderError::File { path: path.display().to_string(), reason };
         let last = pictures.last().ok_or_else(|| failed("there is no picture to write".into()))?;
@@ -79,7 +83,12 @@ impl Format {
         match self {
             Self::Png => write_png(file()?, last).map_err(|error| failed(error.to_string())),
             Self::Gif => write_gif(file()?, pictures).map_err(|error| failed(error.to_string())),
-            Self::Mp4 => write_mp4(path, pictures).map_err(failed),
+            // Players want halved colours, and so even sides.
+            Self::Mp4 => by_ffmpeg(path, pictures, &["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"])
+                .map_err(failed),
+            Self::WebP => {
+                by_ffmpeg(path, pictures, &["-c:v", "libwebp_anim", "-loop", "0", "-quality", "80"]).map_err(failed)
+            }
         }
     }
 
@@ -162,13 +171,13 @@ fn palette(pictures: &[Picture]) -> NeuQuant {
     NeuQuant::new(3, COLOURS, &sample)
 }
 
-fn write_mp4(path: &Path, pictures: &[Picture]) -> Result<(), String> {
+/// Has the program `ffmpeg` write a film, with options for its kind.
+fn by_ffmpeg(path: &Path, pictures: &[Picture], options: &[&str]) -> Result<(), String> {
     let size = pictures[0].size;
     let mut child = Command::new("ffmpeg")
         .args(["-loglevel", "error", "-y", "-f", "rawvideo", "-pix_fmt", "rgba"])
         .args(["-s", &format!("{}x{}", size.width, size.height), "-r", &RATE.to_string(), "-i", "-"])
-        // Players want halved colours, and so even sides.
-        .args(["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"])
+        .args(options)
         .arg(path)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -176,7 +185,7 @@ fn write_mp4(path: &Path, pictures: &[Picture]) -> Result<(), String> {
         .spawn()
         .map_err(|error| match error.kind() {
             ErrorKind::NotFound => {
-                "an .mp4 is written by the program ffmpeg, which was not found; a .gif needs no other program"
+                "an .mp4 or .webp is written by the program ffmpeg, which was not found; a .gif needs no other program"
                     .to_owned()
             }
             _ => format!("ffmpeg: {error}"),

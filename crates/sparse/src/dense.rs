@@ -1,5 +1,7 @@
 //! Dense symmetric matrices, of which the upper triangle counts, row-major.
 
+use crate::product::mul_add;
+
 /// Rows that are eliminated before what follows is updated by all of them.
 const STEP: usize = 32;
 /// Rows and columns of the result that are held in registers.
@@ -17,7 +19,7 @@ pub(crate) fn eliminate(a: &mut [f64], m: usize, w: usize) -> Result<(), usize> 
             for k in first..i {
                 let row = &above[k * m + i..k * m + m];
                 let x = -row[0];
-                own.iter_mut().zip(row).for_each(|(own, u)| *own = x.mul_add(*u, *own));
+                own.iter_mut().zip(row).for_each(|(own, u)| *own = mul_add(x, *u, *own));
             }
             let pivot = own[0];
             if !(pivot > 0.0 && pivot.is_finite()) {
@@ -65,7 +67,7 @@ fn tile(u: &[f64], m: usize, i: usize, j: usize, out: &mut [f64]) {
             return;
         };
         for (sums, left) in sums.iter_mut().zip(left) {
-            (0..WIDE).for_each(|c| sums[c] = left.mul_add(right[c], sums[c]));
+            (0..WIDE).for_each(|c| sums[c] = mul_add(*left, right[c], sums[c]));
         }
     }
     for (r, sums) in sums.iter().enumerate() {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::dense::eliminate;
 use crate::matrix::SparseMatrix;
+use crate::product::mul_add;
 use crate::symbolic::{Front, Ordering, Symbolic};
 
 /// A matrix that is not positive definite.
@@ -128,7 +129,7 @@ impl Factor {
         for (i, row) in u.chunks_exact(m).enumerate().skip(x.iter().take_while(|x| **x == 0.0).count()) {
             x[i] /= row[i];
             let own = -x[i];
-            x[i + 1..].iter_mut().zip(&row[i + 1..]).for_each(|(x, u)| *x = own.mul_add(*u, *x));
+            x[i + 1..].iter_mut().zip(&row[i + 1..]).for_each(|(x, u)| *x = mul_add(own, *u, *x));
         }
     }
 
@@ -160,8 +161,8 @@ impl Factor {
             for (i, row) in u.chunks_exact(m.max(1)).enumerate() {
                 own[i] /= row[i];
                 let x = -own[i];
-                own[i + 1..].iter_mut().zip(&row[i + 1..w]).for_each(|(y, u)| *y = x.mul_add(*u, *y));
-                below.iter_mut().zip(&row[w..]).for_each(|(y, u)| *y = x.mul_add(*u, *y));
+                own[i + 1..].iter_mut().zip(&row[i + 1..w]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
+                below.iter_mut().zip(&row[w..]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
             }
             rows.iter().zip(&below).for_each(|(&at, x)| y[at as usize] += x);
         }
@@ -197,7 +198,7 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     let ((x, x_end), (y, y_end)) = (x.as_chunks::<4>(), y.as_chunks::<4>());
     let mut sums = [0.0; 4];
     for (x, y) in x.iter().zip(y) {
-        (0..4).for_each(|k| sums[k] = x[k].mul_add(y[k], sums[k]));
+        (0..4).for_each(|k| sums[k] = mul_add(x[k], y[k], sums[k]));
     }
     sums.iter().sum::<f64>() + x_end.iter().zip(y_end).map(|(x, y)| x * y).sum::<f64>()
 }

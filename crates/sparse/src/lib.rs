@@ -11,6 +11,7 @@ mod factor;
 mod matrix;
 mod operator;
 mod plan;
+mod product;
 mod symbolic;
 
 pub use factor::{Factor, FactorWork, NotPositive};

@@ -44,7 +44,7 @@ pub(crate) struct ViewArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Writes a film here, or a picture of its end, rather than open a window
-    #[arg(long, value_name = "FILE.png|gif|mp4")]
+    #[arg(long, value_name = "FILE.png|gif|mp4|webp")]
     out: Option<PathBuf>,
     /// Writes a recording for the viewer Rerun (rerun.io) instead, each step of it; needs a build with --features rerun
     #[arg(long, value_name = "FILE.rrd", conflicts_with = "out")]

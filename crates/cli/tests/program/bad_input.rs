@@ -167,7 +167,7 @@ fn controls() {
 #[test]
 fn pictures() {
     refused(&["render", "free-box"], &["--out"]);
-    refused(&["render", "free-box", "--out", "box.jpg"], &["box.jpg", ".png", ".gif", ".mp4"]);
+    refused(&["render", "free-box", "--out", "box.jpg"], &["box.jpg", ".png", ".gif", ".mp4", ".webp"]);
     refused(&["render", "free-box", "--out", "box"], &["box", ".png"]);
     refused(&["render", "free-box", "--out", "box.png", "--size", "0x10"], &["--size", "0x10", "WIDTHxHEIGHT"]);
     refused(&["render", "free-box", "--out", "box.png", "--size", "9000x10"], &["9000x10", "8192"]);

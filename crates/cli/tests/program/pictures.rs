@@ -163,8 +163,10 @@ fn a_view_without_a_window_is_a_film() {
 
     refused(&["view", "free-box", "--worlds", "0"], &["--worlds", "0"]);
     refused(&["view", "free-box", "--seconds", "-1"], &["--seconds"]);
-    refused(&["view", "free-box", "--out", "box.jpg"], &["box.jpg", ".png", ".gif", ".mp4"]);
+    refused(&["view", "free-box", "--out", "box.jpg"], &["box.jpg", ".png", ".gif", ".mp4", ".webp"]);
     refused(&["view", "free-box", "--out", &out, "--camera", "top"], &["\"top\"", "none"]);
+    #[cfg(not(feature = "rerun"))]
+    refused(&["view", "free-box", "--rerun", "box.rrd"], &["--rerun", "--features rerun", "view free-box"]);
     let film = files.path("long.gif").display().to_string();
     refused(&["view", "free-box", "--out", &film, "--seconds", "1e9"], &["--seconds", "memory"]);
 }
@@ -201,13 +203,18 @@ fn without_an_adapter() {
 
 #[cfg(unix)]
 #[test]
-fn an_mp4_is_what_ffmpeg_makes_of_the_pictures() {
-    use std::os::unix::fs::PermissionsExt;
+fn films_of_two_kinds_are_what_ffmpeg_makes_of_the_pictures() {
     if none() {
         return;
     }
+    ["box.mp4", "box.webp"].into_iter().for_each(film_by_ffmpeg);
+}
+
+#[cfg(unix)]
+fn film_by_ffmpeg(name: &str) {
+    use std::os::unix::fs::PermissionsExt;
     let files = Files::new();
-    let out = files.path("box.mp4").display().to_string();
+    let out = files.path(name).display().to_string();
     let args = ["render", "free-box", "--out", &out, "--size", "8x6", "--steps", "40"];
     let empty = files.path("").display().to_string();
     let output = run_with("PATH", &empty, &args);
