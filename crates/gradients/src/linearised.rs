@@ -326,9 +326,13 @@ impl<'a> Linearised<'a> {
                     }
                 }
                 StepParameter::Contacts { changes } => [force, rows] = equations.by_contacts(changes),
-                StepParameter::Balance { body, change } => {
+                StepParameter::Balance { body, change, carrier } => {
                     let Some(own) = equations.deformables.iter().find(|own| own.number == *body) else { continue };
                     force[own.dofs()].copy_from_slice(change);
+                    if let Some(input) = own.input.carrier.filter(|_| !carrier.is_empty()) {
+                        let member = &equations.members[equations.island.member_of(input.tree)];
+                        force[member.dofs()].copy_from_slice(carrier);
+                    }
                 }
             }
             let ([q, v], solved) = system.respond(force, &rows);

@@ -4,6 +4,7 @@ use nalgebra::Matrix3;
 
 use crate::form::Form;
 use crate::grid::Grid;
+use crate::joined::Joined;
 use crate::member::Member;
 use crate::rows::Rows;
 use crate::sparse::Deformable;
@@ -78,7 +79,13 @@ impl Link {
 
     /// Its own block of `J A^-1 J^T`; of one row alone the first entry. `owner`: member of each
     /// dof of a tree.
-    pub(super) fn delassus(&self, members: &[Member], deformables: &[Deformable], owner: &[usize]) -> Matrix3<f64> {
+    pub(super) fn delassus(
+        &self,
+        members: &[Member],
+        deformables: &[Deformable],
+        joined: &[Joined],
+        owner: &[usize],
+    ) -> Matrix3<f64> {
         let mut out = Matrix3::zeros();
         let height = self.height();
         for body in deformables {
@@ -88,10 +95,15 @@ impl Link {
             }
             let dofs: Vec<u32> = columns.iter().map(|&a| (self.dofs[a] - body.at[0]) as u32).collect();
             let rows: Vec<f64> = (0..height).flat_map(|r| columns.iter().map(move |&a| self.j[(r, a)])).collect();
-            let own = body.input.operator.compliance(&dofs, &rows);
+            let own = body.compliance(&dofs, &rows);
             own.iter().enumerate().for_each(|(k, x)| out[(k / height, k % height)] += x);
         }
-        for (a, &i) in self.dofs.iter().enumerate().filter(|(_, i)| **i < owner.len()) {
+        for joined in joined {
+            let j = |row, at| self.j[(row, at)];
+            joined.add_compliance(members, deformables, (height, &self.dofs), j, |r, c, x| out[(r, c)] += x);
+        }
+        let alone = |i: &usize| *i < owner.len() && joined.iter().all(|joined| joined.member != owner[*i]);
+        for (a, &i) in self.dofs.iter().enumerate().filter(|(_, i)| alone(i)) {
             let member = &members[owner[i]];
             let inverse = member.inverse().row(i - member.at[0]);
             for (b, &j) in self.dofs.iter().enumerate().filter(|(_, j)| owner.get(**j) == Some(&owner[i])) {
