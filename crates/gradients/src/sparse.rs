@@ -189,18 +189,6 @@ impl<'a> Deformable<'a> {
         }
     }
 
-    /// `J A^-1 J^T` of rows over some of what is touched, `[rows, rows]`.
-    pub(crate) fn compliance(&self, dofs: &[u32], rows: &[f64]) -> Vec<f64> {
-        let operator = self.input.operator;
-        if self.released.is_none() {
-            return operator.compliance(dofs, rows);
-        }
-        let (j, n) = (operator.spread(dofs, rows), operator.touched().len().max(1));
-        let mut x = j.clone();
-        x.chunks_exact_mut(n).for_each(|row| self.solve_touched(row));
-        j.chunks_exact(n).flat_map(|a| x.chunks_exact(n).map(move |b| dot(a, b))).collect()
-    }
-
     pub(crate) fn n_v(&self) -> usize {
         self.input.b.len()
     }

@@ -77,8 +77,8 @@ impl Link {
         self.dofs.iter().zip(m.row(r)).for_each(|(&dof, m)| to[dof] += a * m);
     }
 
-    /// Its own block of `J A^-1 J^T`; of one row alone the first entry. `owner`: member of each
-    /// dof of a tree.
+    /// Its own block of `J A^-1 J^T`; of one row alone the first entry. `owner`: member of each dof of a tree. Where A is not positive
+    /// definite that is no measure of anything: then it is that of what has a factor, and of trees without what they carry.
     pub(super) fn delassus(
         &self,
         members: &[Member],
@@ -88,6 +88,7 @@ impl Link {
     ) -> Matrix3<f64> {
         let mut out = Matrix3::zeros();
         let height = self.height();
+        let joined = if deformables.iter().all(Deformable::is_definite) { joined } else { &[] };
         for body in deformables {
             let columns: Vec<usize> = (0..self.dofs.len()).filter(|&a| body.dofs().contains(&self.dofs[a])).collect();
             if columns.is_empty() {
@@ -95,7 +96,7 @@ impl Link {
             }
             let dofs: Vec<u32> = columns.iter().map(|&a| (self.dofs[a] - body.at[0]) as u32).collect();
             let rows: Vec<f64> = (0..height).flat_map(|r| columns.iter().map(move |&a| self.j[(r, a)])).collect();
-            let own = body.compliance(&dofs, &rows);
+            let own = body.input.operator.compliance(&dofs, &rows);
             own.iter().enumerate().for_each(|(k, x)| out[(k / height, k % height)] += x);
         }
         for joined in joined {
