@@ -230,7 +230,8 @@ pub(crate) fn add_contact(
         Side { member, body, sign, arm, speed, turned, force, moment, bounce }
     };
     let sides = std::array::from_fn(|index| {
-        let own: Vec<&Carrier> = nodes.iter().zip(&of_nodes).filter(|(node, _)| node.side == index).map(|(_, c)| c).collect();
+        let own: Vec<&Carrier> =
+            nodes.iter().zip(&of_nodes).filter(|(node, _)| node.side == index).map(|(_, c)| c).collect();
         let carried = [false, true].map(|before| relative_of(own.iter().copied(), before)[0]);
         carriers[index].as_ref().map(|carrier| side(carrier, index, 1.0, carried))
     });

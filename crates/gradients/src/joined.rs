@@ -40,11 +40,7 @@ impl Carried {
 }
 
 /// The bodies of an island by the trees that carry them; `place`: where a tree stands among the members.
-pub(crate) fn joined(
-    members: &[Member],
-    deformables: &[Deformable],
-    place: impl Fn(usize) -> usize,
-) -> Vec<Joined> {
+pub(crate) fn joined(members: &[Member], deformables: &[Deformable], place: impl Fn(usize) -> usize) -> Vec<Joined> {
     let carrier = |body: &Deformable| body.input.carrier.map(|carrier| place(carrier.tree));
     let of = |index: usize| {
         let n = members[index].forward.n_v();

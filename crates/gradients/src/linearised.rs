@@ -210,8 +210,7 @@ impl<'a> Linearised<'a> {
     #[must_use]
     pub fn jacobian(&self) -> Jacobian {
         // What an island fills as a whole is not filled with zeros before.
-        let is_dense = self.certificate.iterated == 0;
-        let empty = is_dense && matches!(&self.islands[..], [part] if part.place.is_whole());
+        let empty = matches!(&self.islands[..], [part] if part.place.is_whole() && part.system.is_dense());
         let mut out = if empty { Jacobian::empty(self.n_v, self.n_u) } else { Jacobian::zeros(self.n_v, self.n_u) };
         (out.modes, out.certificate) = (self.modes.clone(), self.certificate.clone());
         for Part { system, place } in &self.islands {

@@ -86,7 +86,10 @@ impl CarrierInput<'_> {
     ) {
         let n = tree.len();
         tree.iter().zip(self.tree_by_tree[which].chunks_exact(n)).for_each(|(x, row)| axpy(*x, row, to_tree));
-        to_own.iter_mut().zip(self.tree_by_own[which].chunks_exact(n)).for_each(|(to, column)| *to += dot(column, tree));
+        to_own
+            .iter_mut()
+            .zip(self.tree_by_own[which].chunks_exact(n))
+            .for_each(|(to, column)| *to += dot(column, tree));
         own.iter().zip(self.own_by_tree[which].chunks_exact(n)).for_each(|(x, row)| axpy(*x, row, to_tree));
     }
 }

@@ -109,6 +109,10 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
         }
     }
 
+    fn is_dense(&self) -> bool {
+        false
+    }
+
     /// Its rank is not known.
     fn may_be_redundant(&self) -> bool {
         true

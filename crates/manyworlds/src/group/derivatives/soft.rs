@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use manyworlds_collide::{Side, SoftContact};
 use manyworlds_gradients::{CarrierInput, ContactInput, ContactSettings, Give, PointInput, SparseInput};
+use manyworlds_model::Vec3;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::POSE;
-use manyworlds_model::Vec3;
 use manyworlds_sparse::{SparseMatrix, SparseOperator};
 
 use super::geometry::Geometry;
-use crate::group::shared::Shared;
 use crate::group::carried::{CarriedChanges, CarrierTree};
+use crate::group::shared::Shared;
 use crate::group::soft::SoftStep;
 use crate::host::Carrier;
 use crate::mocap::Drift;
@@ -117,19 +117,7 @@ impl OwnSoft {
             tree_by_own: changes.tree_by_own.each_ref().map(Vec::as_slice),
             own_by_tree: changes.own_by_tree.each_ref().map(Vec::as_slice),
         });
-        SparseInput {
-            operator,
-            added,
-            b,
-            by_q,
-            by_v,
-            by_ctrl,
-            controls,
-            v,
-            settings: *settings,
-            axes: *axes,
-            carrier,
-        }
+        SparseInput { operator, added, b, by_q, by_v, by_ctrl, controls, v, settings: *settings, axes: *axes, carrier }
     }
 }
 
