@@ -40,7 +40,7 @@ pub use settings::{CollisionSettings, Overrides};
 pub use soft::{Side, SoftContact};
 pub use zone::ray_meets;
 
-pub use engine::SoftPlace;
+pub use engine::{Hints, SoftPlace};
 
 use engine::{Engine, Memory};
 use manyworlds_model::Model;
@@ -90,10 +90,11 @@ impl CollisionModel {
         scratch: &mut Scratch,
         out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
-        self.collide_with(poses, &Overrides::default(), scratch, out)
+        self.collide_with(poses, &Overrides::default(), &mut Hints::default(), scratch, out)
     }
 
-    /// As [`CollisionModel::collide`], with geometry, contact parameters or speeds of this world's own.
+    /// As [`CollisionModel::collide`], with geometry, contact parameters or speeds of this world's own, and hints that save
+    /// work where the same world was collided with them a step ago.
     ///
     /// # Errors
     /// As [`CollisionModel::collide`].
@@ -102,11 +103,13 @@ impl CollisionModel {
         &self,
         poses: impl Fn(usize) -> [f64; 7],
         overrides: &Overrides<'_>,
+        hints: &mut Hints,
         scratch: &mut Scratch,
         out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
-        self.engine.collide(poses, overrides, &mut scratch.memory, out)
+        self.engine.collide(poses, overrides, hints, &mut scratch.memory, out)
     }
+
     /// Finds the contacts of the soft bodies of the world that was collided last with this scratch, into `out`, with the
     /// same overrides. `places` says of each soft body where it is.
     pub fn collide_soft<'n>(

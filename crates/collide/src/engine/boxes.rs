@@ -93,7 +93,8 @@ pub(super) fn box_box(a: &Placed, b: &Placed, workspace: &mut Workspace, sink: &
     // Boxes apart may be nearest at corners, whose direction is none of the axes.
     let size = half_a.length().min(half_b.length());
     if points.closest() > best.separation + 1e-5 * size {
-        return convex::convex_convex(core_a, a, [0.0; 2], core_b, b, workspace, sink);
+        convex::convex_convex(core_a, a, [0.0; 2], core_b, b, None, workspace, sink);
+        return;
     }
     points.emit(best.normal, a.centre, size, sink);
 }

@@ -5,6 +5,7 @@ use super::boxes;
 use super::clip::{Candidate, Points};
 use super::core_shape::{Core, Feature, Polyhedron};
 use super::expand::{Polytope, Way};
+use super::hints::Hint;
 use super::place::Placed;
 use super::polish::{Normal, Scaled, polish};
 use super::{Sink, Vector};
@@ -156,10 +157,16 @@ struct Couple<'a> {
     pose_rounding: f64,
 }
 
+/// Two shapes farther apart than was asked about.
+pub(super) struct Parted {
+    /// A direction that shows it: unit, from the first to the second.
+    along: Vector,
+}
+
 /// What GJK says of two polyhedra.
 enum Quick {
     /// Farther apart than was asked about.
-    Beyond,
+    Beyond(Parted),
     /// Exact.
     Apart(Nearest),
     /// They overlap, or nearly: then points of the two are no farther apart than this.
@@ -184,7 +191,9 @@ impl Couple<'_> {
                     .map_or((direction, length), |face| (face.normal, face.separation));
                 Quick::Apart(Nearest { normal, distance, middle: 0.5 * (p + q) })
             }
-            GJKResult::NoIntersection(normal) if first.separation(second, normal) > within => Quick::Beyond,
+            GJKResult::NoIntersection(along) if first.separation(second, along) > within => {
+                Quick::Beyond(Parted { along })
+            }
             _ => Quick::Unknown(None),
         }
     }
@@ -228,8 +237,8 @@ impl Couple<'_> {
     }
 
     /// The best of the directions that cost nothing to find: `start`, along which they are so far apart, and of faces that look
-    /// all ways. `None`: one parts them by more than was asked about.
-    fn guess(&self, start: (f64, Vector), within: f64) -> Option<(f64, Vector)> {
+    /// all ways.
+    fn guess(&self, start: (f64, Vector), within: f64) -> Result<(f64, Vector), Parted> {
         let (mut best, (_, start)) = (start, start);
         for (shape, sign) in [(&self.first, 1.0), (&self.second, -1.0)] {
             let ahead = shape.placed.local(start * sign);
@@ -238,14 +247,14 @@ impl Couple<'_> {
                 let direction = shape.placed.axes * face * sign;
                 let apart = self.first.separation(&self.second, direction);
                 if apart > within {
-                    return None;
+                    return Err(Parted { along: direction });
                 }
                 if apart > best.0 + 1e-3 {
                     best = (apart, direction);
                 }
             }
         }
-        Some(best)
+        Ok(best)
     }
 
     /// The direction that parts the two the most, of small polyhedra: it is normal to a face of one, or to an edge of each.
@@ -304,15 +313,16 @@ impl Couple<'_> {
     }
 }
 
-/// The nearest points of two cores within a distance.
+/// The nearest points of two cores within a distance; `hint`: what the step before found of them, if anything.
 pub(super) fn nearest(
     core_a: &Core<'_>,
     a: &Placed,
     core_b: &Core<'_>,
     b: &Placed,
     within: f64,
+    hint: Option<Hint>,
     workspace: &mut Workspace,
-) -> Option<Nearest> {
+) -> Result<Nearest, Parted> {
     let offset = b.centre - a.centre;
     let scale = a.radius.min(b.radius).max(f64::MIN_POSITIVE.sqrt()).recip();
     let size = 2.0 + offset.length() * scale;
@@ -325,20 +335,31 @@ pub(super) fn nearest(
     let Couple { first, second, .. } = &couple;
     let Workspace { simplex, epa, polytope, points } = workspace;
     let start = offset.try_normalize().unwrap_or(Vector::Z);
+    let in_metres =
+        |Nearest { normal, distance, middle }| Nearest { normal, distance: distance / scale, middle: middle / scale };
+    let polyhedra = core_a.is_polyhedron() && core_b.is_polyhedron();
+    match hint {
+        Some(Hint::Parted(along)) if first.separation(second, along) > within * scale => return Err(Parted { along }),
+        // GJK would only say that they overlap.
+        Some(Hint::Deep) if polyhedra => {
+            if let Some(nearest) = couple.overlap(start, None, polytope).filter(|nearest| nearest.distance < -APART) {
+                return Ok(in_metres(nearest));
+            }
+        }
+        _ => {}
+    }
     // Most that are near each other are parted by the direction between their middles.
     let between = first.separation(second, start);
     if between > within * scale {
-        return None;
+        return Err(Parted { along: start });
     }
-    if core_a.is_polyhedron() && core_b.is_polyhedron() {
+    if polyhedra {
         match couple.quick(start, within * scale, simplex) {
-            Quick::Beyond => return None,
-            Quick::Apart(Nearest { normal, distance, middle }) => {
-                return Some(Nearest { normal, distance: distance / scale, middle: middle / scale });
-            }
+            Quick::Beyond(parted) => return Err(parted),
+            Quick::Apart(nearest) => return Ok(in_metres(nearest)),
             Quick::Unknown(apart) => {
-                if let Some(Nearest { normal, distance, middle }) = couple.overlap(start, apart, polytope) {
-                    return Some(Nearest { normal, distance: distance / scale, middle: middle / scale });
+                if let Some(nearest) = couple.overlap(start, apart, polytope) {
+                    return Ok(in_metres(nearest));
                 }
             }
         }
@@ -357,7 +378,9 @@ pub(super) fn nearest(
         _ => {
             simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
             let normal = match gjk::closest_points(&Pose::IDENTITY, first, second, within * scale, true, simplex) {
-                GJKResult::NoIntersection(normal) if first.separation(second, normal) > within * scale => return None,
+                GJKResult::NoIntersection(along) if first.separation(second, along) > within * scale => {
+                    return Err(Parted { along });
+                }
                 GJKResult::ClosestPoints(_, _, normal) | GJKResult::NoIntersection(normal) => Some(normal),
                 GJKResult::Intersection | GJKResult::Proximity(_) => None,
             };
@@ -389,25 +412,31 @@ pub(super) fn nearest(
         let (p, q) = answer.polished.points(first, second);
         0.5 * (p + q)
     };
-    Some(Nearest { normal, distance: best / scale, middle: middle / scale })
+    Ok(in_metres(Nearest { normal, distance: best, middle }))
 }
 
-/// Contacts of two convex shapes by their cores.
+/// Contacts of two convex shapes by their cores, and a hint for the next step.
 pub(super) fn convex_convex(
     core_a: Core<'_>,
     a: &Placed,
     rounding: [f64; 2],
     core_b: Core<'_>,
     b: &Placed,
+    hint: Option<Hint>,
     workspace: &mut Workspace,
     sink: &mut Sink<'_>,
-) {
+) -> Option<Hint> {
     let within = sink.reach + rounding[0] + rounding[1];
     if boxes::bounds_are_apart(&core_a, a, &core_b, b, within) {
-        return;
+        return None;
     }
-    let Some(nearest) = nearest(&core_a, a, &core_b, b, within, workspace) else { return };
-    touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);
+    match nearest(&core_a, a, &core_b, b, within, hint, workspace) {
+        Ok(nearest) => {
+            touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);
+            (nearest.distance < -APART * a.radius.min(b.radius)).then_some(Hint::Deep)
+        }
+        Err(Parted { along }) => Some(Hint::Parted(along)),
+    }
 }
 
 /// The points of contact along a normal: where the features that face each other overlap, and the nearest points

@@ -44,6 +44,18 @@ pub(super) struct Way {
     pub(super) middle: Vector,
 }
 
+/// The lowest height, and the first face that has it. Eight at a time: this is asked for every point, of all faces.
+fn lowest(heights: &[f64]) -> (f64, usize) {
+    let lower = |a: f64, b: f64| if b < a { b } else { a };
+    let (eights, rest) = heights.as_chunks::<8>();
+    let mut least = [f64::INFINITY; 8];
+    for eight in eights {
+        least = std::array::from_fn(|k| lower(least[k], eight[k]));
+    }
+    let least = least.iter().chain(rest).copied().fold(f64::INFINITY, lower);
+    (least, heights.iter().position(|&height| height == least).unwrap_or(0))
+}
+
 /// Memory of the algorithm.
 #[derive(Default)]
 pub(super) struct Polytope {
@@ -70,13 +82,7 @@ impl Polytope {
         };
         self.begin(&corner, start)?;
         for _ in 0..MOST {
-            let mut lowest = (f64::INFINITY, 0);
-            for (face, &height) in self.heights.iter().enumerate() {
-                if height < lowest.0 {
-                    lowest = (height, face);
-                }
-            }
-            let (height, face) = lowest;
+            let (height, face) = lowest(&self.heights);
             let normal = self.faces[face].normal;
             let next = corner(normal);
             let reach = next.at.dot(normal);

@@ -9,6 +9,7 @@ mod core_shape;
 mod expand;
 mod extremes;
 mod grid;
+mod hints;
 mod narrow;
 mod place;
 mod polish;
@@ -26,6 +27,7 @@ use broad::Broad;
 use convex::Workspace;
 use core_shape::Polyhedron;
 use grid::Grid;
+pub use hints::Hints;
 use parry3d_f64::math::{Matrix, Rotation, Vector};
 use place::{Geom, Placed};
 use rayon::prelude::*;
@@ -104,17 +106,21 @@ impl Engine {
         &self,
         poses: impl Fn(usize) -> [f64; 7],
         overrides: &Overrides<'_>,
+        hints: &mut Hints,
         memory: &mut Memory,
         out: &mut Vec<Contact>,
     ) -> Result<(), NonFinite> {
         out.clear();
+        hints.begin();
         let Memory { placed, grid, workspace, candidates, .. } = memory;
         self.place(poses, overrides, placed)?;
         workspace.points.rounding.relative = self.pose_rounding;
         let mut sink = Sink::new(out, self.pose_rounding);
         self.broad.visit(placed, grid, |number, pair| {
             let first = sink.begin(number, pair, &self.geoms, placed, overrides);
-            self.narrow(pair, placed, workspace, candidates, &mut sink);
+            let hint = hints.of(number);
+            let hint = self.narrow(pair, placed, hint, workspace, candidates, &mut sink);
+            hints.leave(number, hint);
             if self.reduce {
                 sink.thin(first);
             }

@@ -3,21 +3,23 @@
 use super::broad::Pair;
 use super::convex::Workspace;
 use super::core_shape::Core;
+use super::hints::Hint;
 use super::place::Placed;
 use super::sdf::{self, Candidates};
 use super::{Engine, Kind, Sink, analytic, boxes, convex, terrain};
 
 impl Engine {
-    /// Contacts of one pair.
+    /// Contacts of one pair, by what the step before found of it; what this one found.
     #[inline]
     pub(super) fn narrow(
         &self,
         pair: &Pair,
         placed: &[Placed],
+        hint: Option<Hint>,
         workspace: &mut Workspace,
         candidates: &mut Candidates,
         sink: &mut Sink<'_>,
-    ) {
+    ) -> Option<Hint> {
         let (a, b) = (&placed[pair.a as usize], &placed[pair.b as usize]);
         let (first, second) = (&self.geoms[pair.a as usize], &self.geoms[pair.b as usize]);
         workspace.points.rounding.origin = a.centre.abs().max(b.centre.abs()).max_element();
@@ -59,8 +61,9 @@ impl Engine {
                 let core_a = Core::of(one, a, self.meshes.get(first.asset as usize));
                 let core_b = Core::of(other, b, self.meshes.get(second.asset as usize));
                 let rounding = [Core::rounding(one, a), Core::rounding(other, b)];
-                convex::convex_convex(core_a, a, rounding, core_b, b, workspace, sink);
+                return convex::convex_convex(core_a, a, rounding, core_b, b, hint, workspace, sink);
             }
         }
+        None
     }
 }

@@ -303,7 +303,7 @@ impl Engine {
                 let mut sink = Sink::new(points, self.pose_rounding);
                 sink.reach = reach;
                 let triangle = Core::Triangle(facet.about);
-                convex::convex_convex(core, shape, rounding, triangle, &facet.placed, workspace, &mut sink);
+                convex::convex_convex(core, shape, rounding, triangle, &facet.placed, None, workspace, &mut sink);
                 for contact in points.iter() {
                     let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
                     if -normal.dot(facet.normal) < INWARD {
@@ -425,8 +425,8 @@ impl Engine {
             if boxes::bounds_are_apart(&core, &a.placed, &triangle, &b.placed, within) {
                 continue;
             }
-            let nearest = convex::nearest(&core, &a.placed, &triangle, &b.placed, within, workspace);
-            let Some(nearest) = nearest.and_then(|nearest| a.facing(&b, nearest)) else { continue };
+            let nearest = convex::nearest(&core, &a.placed, &triangle, &b.placed, within, None, workspace);
+            let Some(nearest) = nearest.ok().and_then(|nearest| a.facing(&b, nearest)) else { continue };
             convex::touch(&core, &a.placed, &triangle, &b.placed, radii, &nearest, workspace, &mut sink);
             for contact in points.iter() {
                 let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));

@@ -1,7 +1,7 @@
 //! Which pairs are looked at: filters, overrides, and the two broad phases.
 
 use crate::common::*;
-use manyworlds_collide::{CollideError, CollisionModel, CollisionSettings, Contact, Overrides, Scratch};
+use manyworlds_collide::{CollideError, CollisionModel, CollisionSettings, Contact, Hints, Overrides, Scratch};
 use manyworlds_model::{Contacting, ExplicitPair, Geom, Model, ModelBuilder, Pose, Shape};
 
 fn ball(builder: &mut ModelBuilder, body: usize, contact: Contacting) -> usize {
@@ -110,7 +110,9 @@ fn priority() {
     let own = Overrides { friction: &[0.2, 0.9, 0.4], ..Overrides::default() };
     let mut out = Vec::new();
     let collision = CollisionModel::new(&model).unwrap();
-    collision.collide_with(|_| numbers(&Pose::identity()), &own, &mut Scratch::default(), &mut out).unwrap();
+    collision
+        .collide_with(|_| numbers(&Pose::identity()), &own, &mut Hints::default(), &mut Scratch::default(), &mut out)
+        .unwrap();
     assert_eq!(frictions(&out), [0.2, 0.0, 0.0]);
 }
 
@@ -150,7 +152,7 @@ fn a_world_of_its_own_sizes_and_friction() {
     collision.collide(poses, &mut scratch, &mut out).unwrap();
     assert!(out.is_empty());
     let own = Overrides { sizes: &[[0.2, 0.0, 0.0], [0.1, 0.1, 0.1]], friction: &[0.1, 0.3], ..Overrides::default() };
-    collision.collide_with(poses, &own, &mut scratch, &mut out).unwrap();
+    collision.collide_with(poses, &own, &mut Hints::default(), &mut scratch, &mut out).unwrap();
     assert_eq!(out.len(), 1);
     assert!((out[0].distance + 0.05).abs() < 1e-12 && out[0].friction == 0.3);
     collision.collide(poses, &mut scratch, &mut out).unwrap();

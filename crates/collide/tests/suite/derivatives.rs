@@ -1,7 +1,7 @@
 //! Derivatives of contacts against central differences of collision itself.
 
 use manyworlds_collide::derivatives::ContactGeometry;
-use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Overrides, Scratch};
+use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Hints, Overrides, Scratch};
 use manyworlds_model::{ImportOptions, Model, Shape, from_mjcf_str};
 use nalgebra::{UnitQuaternion, Vector3};
 
@@ -215,7 +215,9 @@ fn compare_sizes(first: &str, second: &str, cases: usize) -> (f64, usize) {
         let mut collide = |sizes: &[[f64; 3]]| {
             let mut out: Vec<Contact> = Vec::new();
             let overrides = Overrides { sizes, ..Overrides::default() };
-            collision.collide_with(|body| poses[body], &overrides, &mut scratch, &mut out).expect("finite poses");
+            collision
+                .collide_with(|body| poses[body], &overrides, &mut Hints::default(), &mut scratch, &mut out)
+                .expect("finite poses");
             out
         };
         for contact in collide(&own) {

@@ -2,7 +2,7 @@
 //! the world and in the other precision.
 
 use crate::common::*;
-use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Scratch};
+use manyworlds_collide::{CollisionModel, CollisionSettings, Contact, Hints, Overrides, Scratch};
 use manyworlds_model::{Pose, Vec3};
 use proptest::prelude::*;
 
@@ -208,6 +208,32 @@ fn a_pure_function_of_the_poses() {
     assert_eq!(before, out);
     model.collide(|b| numbers(&poses[b - 1]), &mut Scratch::default(), &mut out).unwrap();
     assert_eq!(before, out);
+}
+
+/// Hints of the steps before save work, and change no bit of what is found.
+#[test]
+fn hints_change_no_contact() {
+    let solids = [movable(), movable()].concat();
+    let n = solids.len();
+    let settings = CollisionSettings { speculative_distance: REACH, ..CollisionSettings::default() };
+    let model = CollisionModel::with_settings(&model(&solids, &vec![Pose::identity(); n]), &settings).unwrap();
+    // Each goes round a place of its own and turns as it goes, so that all meet, pass through each other and part.
+    let pose = |k: usize, time: f64| {
+        let (phase, pace) = (k as f64, 1.0 + 0.1 * k as f64);
+        let way = Vec3::new((pace * time + phase).sin(), (1.3 * time + phase).cos(), (0.7 * pace * time).sin());
+        let place = at(0.1 * (k % 4) as f64, 0.1 * (k / 4 % 4) as f64, 0.1 * (k / 16) as f64);
+        turned(place * at(0.1 * way.x, 0.1 * way.y, 0.1 * way.z), Vec3::new(1.0, phase, 2.0), phase + pace * time)
+    };
+    let (mut hints, mut scratch) = (Hints::default(), Scratch::default());
+    let (mut with, mut without, mut deep) = (Vec::new(), Vec::new(), 0);
+    for step in 0..400 {
+        let poses = |b: usize| numbers(&pose(b - 1, 0.01 * step as f64));
+        model.collide_with(poses, &Overrides::default(), &mut hints, &mut scratch, &mut with).unwrap();
+        model.collide(poses, &mut scratch, &mut without).unwrap();
+        assert_eq!(with, without, "step {step}");
+        deep += with.iter().filter(|contact| contact.distance < -0.02).count();
+    }
+    assert!(deep > 1000, "{deep} deep contacts");
 }
 
 #[test]

@@ -271,7 +271,8 @@ impl<T: Scalar> HostStage<T> {
                         own.travel = &bench.travel;
                     }
                     // A pose that is not finite leaves the world without contacts; the kernels flag it.
-                    let found = model.collision.collide_with(pose, &own, &mut bench.scratch, &mut world.contacts);
+                    let World { hints, contacts, .. } = &mut *world;
+                    let found = model.collision.collide_with(pose, &own, hints, &mut bench.scratch, contacts);
                     if found.is_ok() && !model.soft.is_empty() {
                         let stands = |body| frame(unit(model.pose(poses, width, index, body)));
                         let way = |body| model.way(&speeds, params, width, index, body);

@@ -1,6 +1,6 @@
 //! What the host knows of one world between two halves of a step.
 
-use manyworlds_collide::{Contact, SoftContact};
+use manyworlds_collide::{Contact, Hints, SoftContact};
 
 use crate::mocap::Drift;
 
@@ -21,6 +21,8 @@ pub(crate) type Key = ([u32; 2], u64);
 pub(crate) struct World {
     /// In the order of collision.
     pub(crate) contacts: Vec<Contact>,
+    /// What collision found of pairs, to be quicker in the next step.
+    pub(crate) hints: Hints,
     /// What mocap bodies do at each; empty: none moves.
     pub(crate) drifts: Vec<Drift>,
     /// Where each is solved.
@@ -49,6 +51,7 @@ impl World {
     pub(crate) fn new(n_tree: usize) -> Self {
         Self {
             contacts: Vec::new(),
+            hints: Hints::default(),
             drifts: Vec::new(),
             places: Vec::new(),
             warm: Vec::new(),

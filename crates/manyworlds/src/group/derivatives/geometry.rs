@@ -1,7 +1,7 @@
 //! Contacts of a model as their derivatives need them: by the features that touch, in double precision.
 
 use manyworlds_collide::derivatives::ContactGeometry;
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch};
+use manyworlds_collide::{CollisionModel, Contact, Hints, Overrides, Scratch};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::POSE;
 
@@ -29,7 +29,7 @@ impl Geometry {
         let mut found = Vec::new();
         let overrides = Overrides { sizes, ..Overrides::default() };
         // Poses that are not finite have no contacts.
-        let _ = exact.collide_with(pose, &overrides, &mut Scratch::default(), &mut found);
+        let _ = exact.collide_with(pose, &overrides, &mut Hints::default(), &mut Scratch::default(), &mut found);
         found.sort_by_key(|contact| (contact.geoms, contact.feature));
         ExactContacts(Some(found))
     }
