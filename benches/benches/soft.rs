@@ -28,7 +28,7 @@ fn cantilever(cells: [usize; 3], order: Order) -> Model {
 fn propped(cells: [usize; 3]) -> Model {
     let mut model = cantilever(cells, Order::Linear);
     let mut builder = ModelBuilder::new("propped");
-    builder.options = model.options.clone();
+    builder.options = model.options;
     let contact = Contacting::default();
     let pose = Pose::translation(0.19, 0.004, -0.026 - 0.02);
     builder.geom(Geom { name: "ball".into(), body: 0, shape: Shape::Sphere { radius: 0.02 }, pose, contact });
