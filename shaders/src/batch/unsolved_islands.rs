@@ -16,16 +16,19 @@ pub struct Dims {
     pub worlds: u32,
     /// Islands, which stand by world.
     pub n_islands: u32,
+    /// As [`super::unsolved_lanes::Dims::wanted`].
+    pub wanted: u32,
 }
 
 /// Buffers: island_index, island_status, unsolved `[worlds]`.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
-    let Dims { n_islands, .. } = args.dims();
+    let Dims { n_islands, wanted, .. } = args.dims();
     let [island_index, island_status, unsolved] = args.split();
     let islands: &[IslandRecord] = items(island_index.index(), 0, n_islands);
     let unsolved = unsolved.index_mut();
     for (island, word) in islands.iter().zip(island_status.index()) {
-        if word & status::ITERATION_LIMIT != 0 {
+        let is_wanted = word & wanted != 0 || island.by_host == 1;
+        if word & status::ITERATION_LIMIT != 0 && is_wanted {
             unsolved[island.world as usize] |= found::UNSOLVED;
         }
     }

@@ -30,7 +30,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if island_index[island * ISLAND_RECORD_SIZE + ISLAND_RECORD_WORLD] != world {
             break;
         }
-        if (island_status[island] & STATUS_ITERATION_LIMIT) != 0u {
+        let word = island_status[island];
+        let by_host = island_index[island * ISLAND_RECORD_SIZE + ISLAND_RECORD_BY_HOST] == 1u;
+        if (word & STATUS_ITERATION_LIMIT) != 0u && ((word & dims.wanted) != 0u || by_host) {
             unsolved[world] |= FOUND_UNSOLVED;
         }
     }

@@ -19,12 +19,16 @@ pub struct Dims {
     pub k: u32,
     /// 1: the first set, which knows nothing of the worlds yet; 0: adds to what is known.
     pub first: u32,
+    /// Bits of which an unsolved lane must have one: [`status::ITERATION_LIMIT`], which all have, or [`status::DOUBTFUL`].
+    /// What the host solves anyway needs none.
+    pub wanted: u32,
 }
 
 /// What one lane's status says of its world.
-fn of_lane(word: u32) -> u32 {
+fn of_lane(word: u32, wanted: u32) -> u32 {
     let mut bits = 0;
-    if word & (status::ITERATION_LIMIT | status::SHARED) == status::ITERATION_LIMIT {
+    let is_wanted = word & (wanted | status::BY_HOST) != 0;
+    if word & (status::ITERATION_LIMIT | status::SHARED) == status::ITERATION_LIMIT && is_wanted {
         bits |= found::UNSOLVED;
     }
     if word & (status::STOPPED | status::BREAKDOWN) != 0 {
@@ -35,11 +39,11 @@ fn of_lane(word: u32) -> u32 {
 
 /// Buffers: status `[worlds * k]`, unsolved `[worlds]`.
 pub fn mirror<T: Scalar>(args: &mut Args<T>) {
-    let Dims { worlds, k, first } = args.dims();
+    let Dims { worlds, k, first, wanted } = args.dims();
     let [status, unsolved] = args.split();
     let lanes = status.index().chunks(k as usize);
     for (lanes, word) in lanes.zip(&mut unsolved.index_mut()[..worlds as usize]) {
         let known = if first == 1 { 0 } else { *word };
-        *word = lanes.iter().fold(known, |bits, &lane| bits | of_lane(lane));
+        *word = lanes.iter().fold(known, |bits, &lane| bits | of_lane(lane, wanted));
     }
 }

@@ -10,7 +10,8 @@
 // What one lane's status says of its world.
 fn of_lane(word: u32) -> u32 {
     var bits = 0u;
-    if (word & (STATUS_ITERATION_LIMIT | STATUS_SHARED)) == STATUS_ITERATION_LIMIT {
+    let wanted = (word & (dims.wanted | STATUS_BY_HOST)) != 0u;
+    if (word & (STATUS_ITERATION_LIMIT | STATUS_SHARED)) == STATUS_ITERATION_LIMIT && wanted {
         bits |= FOUND_UNSOLVED;
     }
     if (word & (STATUS_STOPPED | STATUS_BREAKDOWN)) != 0u {

@@ -2,7 +2,7 @@
 //! the problem and the impulses: the velocity is recomputed.
 
 use super::island::{self, IslandDims, Islands, con, contact, info, kind, region};
-use super::local::{ABSURD, APART};
+use super::local::{ABSURD, APART, HOPELESS};
 use crate::Scalar;
 use crate::args::Args;
 use crate::dynamics::tree::status;
@@ -27,8 +27,11 @@ pub fn island_certify<T: Scalar>(
         let (residual, scaled) = island::measure(&all, record, jac, cons, impulse, &rest[..n]);
         let (zero, one) = (T::lit(0.0), T::lit(1.0));
         let (mut deepest, mut largest, mut left_out) = (zero, zero, zero);
+        let mut sensible = true;
         for k in record.constraint_begin as usize..record.constraint_end as usize {
-            largest = impulse[3 * k..3 * k + 3].iter().fold(largest, |most, x| most.max(x.abs()));
+            let (lambda, con) = (&impulse[3 * k..3 * k + 3], &cons[con::SIZE * k..con::SIZE * (k + 1)]);
+            largest = lambda.iter().fold(largest, |most, x| most.max(x.abs()));
+            sensible &= is_sensible(all.constraints[k].kind, con, lambda);
             let held = cons[con::SIZE * k + con::FRICTION] < zero;
             if all.constraints[k].kind == kind::BLOCK && !held {
                 left_out += if T::lit(APART) <= cons[con::SIZE * k + con::BIAS + 2] { one } else { zero };
@@ -50,10 +53,25 @@ pub fn island_certify<T: Scalar>(
             status::NON_FINITE
         } else if solved && largest <= T::lit(ABSURD) {
             status::CONVERGED
-        } else {
+        } else if sensible {
             status::ITERATION_LIMIT
+        } else {
+            status::ITERATION_LIMIT | status::DOUBTFUL
         };
     }
+}
+
+/// Whether the impulses of a constraint make sense: an unsolved step of others asks for the impossible, see [`HOPELESS`].
+fn is_sensible<T: Scalar>(kind: u32, con: &[T], lambda: &[T]) -> bool {
+    let (zero, most) = (T::lit(0.0), T::lit(HOPELESS));
+    if kind == kind::ROW {
+        let work = -(lambda[0] * con[con::ROW_BIAS]) * con[con::ROW_DELASSUS];
+        return zero < con[con::ROW_COMPLIANCE] || work <= most;
+    }
+    // A contact asks for nothing but to separate; the inverse mass is the mean of the diagonal.
+    let inverse_mass = (con[con::DELASSUS] + con[con::DELASSUS + 3] + con[con::DELASSUS + 5]) * T::lit(1.0 / 3.0);
+    let [t1, t2, n] = [0, 1, 2].map(|r| -(lambda[r] * con[con::BIAS + r]) * inverse_mass <= most);
+    n && (zero <= con[con::FRICTION] || t1 && t2)
 }
 
 /// Uniform block.

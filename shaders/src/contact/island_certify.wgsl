@@ -14,6 +14,22 @@
 @group(0) @binding(7) var<storage, read_write> island_info: array<real>;
 @group(0) @binding(8) var<storage, read_write> island_status: array<u32>;
 
+// Whether the impulses of a constraint make sense: an unsolved step of others asks for the impossible.
+fn is_sensible(k: u32) -> bool {
+    let c = CON_SIZE * k;
+    let lambda = impulse_at(k);
+    if constraint_record(k).kind == KIND_ROW {
+        let work = -(lambda.x * island_con[c + CON_ROW_BIAS]) * island_con[c + CON_ROW_DELASSUS];
+        return real(0.0) < island_con[c + CON_ROW_COMPLIANCE] || work <= HOPELESS;
+    }
+    // A contact asks for nothing but to separate; the inverse mass is the mean of the diagonal.
+    let trace = island_con[c + CON_DELASSUS] + island_con[c + CON_DELASSUS + 3u] + island_con[c + CON_DELASSUS + 5u];
+    let bias = vec3<real>(island_con[c], island_con[c + 1u], island_con[c + 2u]);
+    let work = -(lambda * bias) * (trace * real(1.0 / 3.0));
+    let is_contact = real(0.0) <= island_con[c + CON_FRICTION];
+    return work.z <= HOPELESS && (is_contact || (work.x <= HOPELESS && work.y <= HOPELESS));
+}
+
 @compute @workgroup_size(ISLAND_WIDTH)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let island = group_index(group);
@@ -30,9 +46,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var deepest = real(0.0);
     var largest = real(0.0);
     var left_out = real(0.0);
+    var sensible = true;
     for (var k = own.constraint_begin; k < own.constraint_end; k++) {
         let lambda = abs(impulse_at(k));
         largest = max(largest, max(lambda.x, max(lambda.y, lambda.z)));
+        sensible = sensible && is_sensible(k);
         if constraint_record(k).kind == KIND_BLOCK && island_con[CON_SIZE * k + CON_FRICTION] >= real(0.0) {
             left_out += select(real(0.0), real(1.0), APART <= island_con[CON_SIZE * k + CON_BIAS + 2u]);
             deepest = max(deepest, -island_contact[CONTACT_SIZE * k + CONTACT_DISTANCE]);
@@ -48,7 +66,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if dims.by_solver == 1u {
         solved = island_info[at + INFO_STOPPED] == real(1.0);
     }
-    var status = STATUS_ITERATION_LIMIT;
+    var status = STATUS_ITERATION_LIMIT | select(STATUS_DOUBTFUL, 0u, sensible);
     if !(is_finite(r.square) && is_finite(r.scaled)) {
         status = STATUS_NON_FINITE;
     } else if solved && largest <= ABSURD {

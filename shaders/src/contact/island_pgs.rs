@@ -110,6 +110,7 @@ pub fn island_pgs<T: Scalar>(
             continue;
         }
         if record.by_host == 1 {
+            island::recompute(&all, record, jac, impulse, free, &mut rest[..n]);
             own[info::ITERATIONS] = T::lit(0.0);
             own[info::STOPPED] = T::lit(1.0);
             continue;

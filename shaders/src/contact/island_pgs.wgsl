@@ -77,6 +77,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     if own.by_host == 1u {
+        island_recompute(own, local, region);
         if local == 0u {
             island_info[INFO_SIZE * island + INFO_ITERATIONS] = real(0.0);
             island_info[INFO_SIZE * island + INFO_STOPPED] = real(1.0);

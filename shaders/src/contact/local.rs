@@ -17,6 +17,9 @@ const LOCAL_SLIP_ITERATIONS: usize = 3;
 const LOCAL_START: f64 = 10.0;
 /// A larger impulse, N s, is none: a contact that next to nothing moves asked for it, and its residual is lost in rounding.
 pub const ABSURD: f64 = 1e12;
+/// An unsolved step in which so much work is spent on what a bias asks for, by the mass that it moves, is taken for one that
+/// asks for the impossible, J/kg.
+pub const HOPELESS: f64 = 1e3;
 /// Bias of a contact that is left out, m/s: beyond any speed.
 pub const APART: f64 = 1e6;
 /// A contact that is to part is left out where bodies slide a metre for less than a millimetre of separation: smallest share of

@@ -17,7 +17,7 @@
 //! first and its first sweeps use that, which differs from the mirror's by rounding only: each lane has its own memory.
 
 use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape, real_mut, total};
-use super::local::{ABSURD, residual, solve};
+use super::local::{ABSURD, HOPELESS, residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{
     LaneDims, info, load3, load6, none, row, row_coefficient, row_dof, row_head, slot, tile_slots,
@@ -441,6 +441,24 @@ fn hopeless<R: Real>(dims: &LaneDims, impulse: &[R], rows: &[R]) -> R::Mask {
     most.lt(largest)
 }
 
+/// Lanes whose impulses make sense: an unsolved step of others asks for the impossible, see [`HOPELESS`].
+fn sensible<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R]) -> R::Mask {
+    let (zero, most) = (R::lit(0.0), R::lit(HOPELESS));
+    let mut sensible = zero.le(zero);
+    for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact(3)) {
+        // A contact asks for nothing but to separate; the inverse mass is the mean of the diagonal.
+        let inverse_mass = trace(c) * R::lit(1.0 / 3.0);
+        let [t1, t2, n] = [0, 1, 2].map(|r| (-(lambda[r] * c[slot::BIAS + r]) * inverse_mass).le(most));
+        sensible = sensible & n & (zero.le(c[slot::MU]) | t1 & t2);
+    }
+    for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
+        let is_hard = zero.lt(r[row::ACTIVE]) & r[row::COMPLIANCE].le(zero);
+        let work = -(r[row::IMPULSE] * r[row::BIAS]) * r[row::BLOCK];
+        sensible = sensible & R::select(is_hard, work, zero).le(most);
+    }
+    sensible
+}
+
 /// Whether any lane is not zero (or is a NaN).
 #[inline(always)]
 fn nonzero<R: Real>(x: R) -> bool {
@@ -517,9 +535,23 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
                 work,
             )
         });
+        let sensible = (0..LANES).any(|lane| !converged[lane] && !stopped[lane]).then(|| {
+            let slots = begin..begin + count;
+            sensible(
+                &dims,
+                &constraint.tile()[slots.start * dims.slot()..slots.end * dims.slot()],
+                &impulse.tile()[3 * slots.start..3 * slots.end],
+                &row.tile()[t * n_row_real..(t + 1) * n_row_real],
+            )
+        });
         for (lane, word) in words.iter_mut().enumerate() {
-            let outcome = if converged[lane] { status::CONVERGED } else { status::ITERATION_LIMIT };
-            *word = *word & !(status::CONVERGED | status::ITERATION_LIMIT) | outcome;
+            let doubtful = sensible.is_some_and(|sensible| !stopped[lane] && !sensible.lane(lane));
+            let outcome = match (converged[lane], doubtful) {
+                (true, _) => status::CONVERGED,
+                (false, true) => status::ITERATION_LIMIT | status::DOUBTFUL,
+                (false, false) => status::ITERATION_LIMIT,
+            };
+            *word = *word & !(status::CONVERGED | status::ITERATION_LIMIT | status::DOUBTFUL) | outcome;
         }
     }
 }

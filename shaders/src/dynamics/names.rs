@@ -165,6 +165,8 @@ pub mod status {
     pub const RELAXED: u32 = 256;
     /// The host solves the lane's world, whose last step was relaxed: kernels leave it alone. Set and cleared by the host.
     pub const BY_HOST: u32 = 512;
+    /// Beside [`ITERATION_LIMIT`]: impulses have grown as they do where biases ask for what no motion gives.
+    pub const DOUBTFUL: u32 = 1024;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
     /// Lanes with any of these are not solved by themselves; a step begins with no other bits.

@@ -33,8 +33,10 @@ pub(super) fn cases() -> Vec<Case> {
         single: true,
         reversible: true,
     }];
-    cases.extend([1, 0].map(unsolved_lanes));
-    cases.push(unsolved_islands());
+    for wanted in [status::ITERATION_LIMIT, status::DOUBTFUL] {
+        cases.extend([1, 0].map(|first| unsolved_lanes(first, wanted)));
+        cases.push(unsolved_islands(wanted));
+    }
     cases.extend([hold::whom::UNSOLVED, hold::whom::OTHERS, hold::whom::NOBODY].map(hold));
     cases.extend([scattered(), gathered()]);
     cases
@@ -53,6 +55,8 @@ fn status_words() -> Vec<u32> {
         status::FROZEN | status::HELD,
         status::NON_FINITE | status::ITERATION_LIMIT,
         status::HELD | status::CONVERGED,
+        status::ITERATION_LIMIT | status::DOUBTFUL,
+        status::ITERATION_LIMIT | status::BY_HOST,
     ];
     (0..WORLDS * LANES_OF_A_WORLD).map(|lane| bits[(lane * lane / 5) as usize % bits.len()]).collect()
 }
@@ -68,33 +72,37 @@ fn words_case(name: String, kernel: &'static Kernel, buffers: Vec<Data>, record:
     Case { name, kernel, lanes: WORLDS as usize, buffers, record, outputs, single: true, reversible: false }
 }
 
-fn unsolved_lanes(first: u32) -> Case {
+fn unsolved_lanes(first: u32, wanted: u32) -> Case {
     let kernel = &kernel::batch::UNSOLVED_LANES;
     let buffers = vec![Data::Words(status_words()), Data::Words(worlds())];
     let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
-        let dims = unsolved_lanes::Dims { worlds: WORLDS, k: LANES_OF_A_WORLD, first };
+        let dims = unsolved_lanes::Dims { worlds: WORLDS, k: LANES_OF_A_WORLD, first, wanted };
         recording.dispatch(kernel, &dims, WORLDS, ids);
     });
-    words_case(format!("first {first}"), kernel, buffers, record)
+    words_case(format!("first {first}, wanted {wanted}"), kernel, buffers, record)
 }
 
 /// Islands of some worlds, none or several of one.
-fn unsolved_islands() -> Case {
+fn unsolved_islands(wanted: u32) -> Case {
     let kernel = &kernel::batch::UNSOLVED_ISLANDS;
-    let of_world = |world: u32| (0..world % 4).map(move |_| IslandRecord { world, ..IslandRecord::default() });
+    let of_world = |world: u32| {
+        let by_host = u32::from(world % 5 == 3);
+        (0..world % 4).map(move |_| IslandRecord { world, by_host, ..IslandRecord::default() })
+    };
     let islands: Vec<IslandRecord> = (0..WORLDS).flat_map(of_world).collect();
     let n_islands = islands.len() as u32;
-    let bits = [status::CONVERGED, status::ITERATION_LIMIT, status::CONVERGED];
+    let doubtful = status::ITERATION_LIMIT | status::DOUBTFUL;
+    let bits = [status::CONVERGED, status::ITERATION_LIMIT, status::CONVERGED, doubtful, status::CONVERGED];
     let buffers = vec![
         Data::Words(cast_slice(&islands).to_vec()),
-        Data::Words((0..islands.len()).map(|island| bits[island * island % 3]).collect()),
+        Data::Words((0..islands.len()).map(|island| bits[island * island / 2 % 5]).collect()),
         Data::Words(worlds()),
     ];
     let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
-        let dims = unsolved_islands::Dims { worlds: WORLDS, n_islands };
+        let dims = unsolved_islands::Dims { worlds: WORLDS, n_islands, wanted };
         recording.dispatch(kernel, &dims, WORLDS, ids);
     });
-    words_case("none, one and several a world".into(), kernel, buffers, record)
+    words_case(format!("none, one and several a world, wanted {wanted}"), kernel, buffers, record)
 }
 
 fn hold(whom: u32) -> Case {

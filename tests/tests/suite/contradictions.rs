@@ -41,6 +41,9 @@ const JOINTED: &str = r#"
 /// A ball that falls on a plane.
 const BALL: &str = r#"<geom type="plane" size="1 1 1"/><body pos="0 0 1"><freejoint/><geom size="0.1"/></body>"#;
 
+/// Steps in which every solver has seen that there is no answer; sweeps alone take some hundred.
+const UNTIL_SEEN: usize = 400;
+
 const CLOSED: &str = r#"<equality><connect body1="end" anchor="0.202 0 0"/></equality>"#;
 
 fn model(bodies: &str, equalities: &str) -> Model {
@@ -149,6 +152,49 @@ fn a_loop_that_cannot_close_stays_bounded() {
         let state = batch.state(0).expect("a state");
         assert!(state.q.iter().all(|q| q.abs() < 0.05) && state.v.iter().all(|v| v.abs() < 1.0), "{step}: {state:?}");
     }
+}
+
+/// Whichever solver of exact contact is asked: kernels see that their impulses grow without end, and hand over to the host.
+#[test]
+fn every_solver_of_exact_contact_has_an_answer() {
+    let hand =
+        format!(r#"<body><joint type="slide" axis="0 0 1" stiffness="1e4"/><geom size="0.01"/>{FINGERS}</body>"#);
+    for (what, bodies) in [("an island of two trees", FINGERS), ("a tree", &hand)] {
+        let model = model(bodies, "");
+        for solver in ["newton", "pgs", "subadmm", "canal", "newton-cr"] {
+            for precision in [Precision::F64, Precision::F32] {
+                let options =
+                    BatchOptions { solver: solver.into(), executor: Executor::Cpu, precision, ..Default::default() };
+                settles(&model, &options, &format!("{what}, {solver}, {precision:?}"));
+            }
+        }
+    }
+}
+
+/// The same of the kernels of a device.
+#[test]
+fn kernels_hand_over_what_has_no_answer() {
+    let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
+    let model = model(FINGERS, "");
+    for solver in ["newton", "subadmm"] {
+        let options = BatchOptions { solver: solver.into(), device: Some(device.clone()), ..Default::default() };
+        settles(&model, &options, solver);
+    }
+}
+
+/// Overlapping fingers stay where they are, and from some step on each is relaxed and certified.
+fn settles(model: &Model, options: &BatchOptions, what: &str) {
+    let mut batch = Batch::new(&[(model, 2)], options).expect("the batch is made");
+    let mut all = Vec::new();
+    for step in 0..UNTIL_SEEN {
+        batch.step::<f64>(&[]).expect("a step");
+        all.clear();
+        batch.summaries(&mut all).expect("summaries");
+        assert!(all.iter().all(|found| !found.failed()), "{what}, step {step}: {all:?}");
+    }
+    wedged(&mut batch, 20);
+    let state = batch.state(1).expect("a state");
+    assert!(state.q.iter().chain(&state.v).all(|x| x.abs() < 1e-2), "{what}: {state:?}");
 }
 
 /// Worlds beside a wedged one go on bit for bit as without it.

@@ -177,6 +177,22 @@ pub struct Outcome {
     pub trace: Vec<Vec<f64>>,
 }
 
+impl Outcome {
+    /// What a problem starts from.
+    fn unsolved(problem: &ContactProblem) -> Self {
+        Self {
+            status: SolveStatus::IterationLimit,
+            iterations: 0,
+            outer: 0,
+            stage: None,
+            v: problem.velocity(&problem.warm_start),
+            lambda: problem.warm_start.clone(),
+            elapsed: Duration::ZERO,
+            trace: Vec::new(),
+        }
+    }
+}
+
 /// Which contact a solver solves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContactModel {
@@ -207,7 +223,8 @@ pub trait Solver: Sync {
     fn batch(&self, _substeps: u32) -> Option<BatchForm> {
         None
     }
-    /// In batches: whether worlds that the kernels left unsolved are given to [`Self::finish`].
+    /// In batches: whether worlds that the kernels left unsolved are given to [`Self::finish`]. Of a solver of exact contact that
+    /// has none the host looks at steps that may ask for the impossible, and at no others.
     fn finishes(&self) -> bool {
         self.batch(1).is_none()
     }
@@ -390,7 +407,9 @@ pub fn finish(
     again: bool,
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
-    relaxed(problem, solver, settings, again, |problem| solver.finish(problem, settings, work))
+    relaxed(problem, solver, settings, again, |problem| {
+        if solver.finishes() { solver.finish(problem, settings, work) } else { Outcome::unsolved(problem) }
+    })
 }
 
 /// What a solver gave back, measured in f64.

@@ -9,6 +9,7 @@ use manyworlds_contact::solve::{BatchForm, BatchSetup, BatchSolver, ContactModel
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::dynamics::tree::status;
 
 use super::soft::Soft;
 use super::step::WholeOrder;
@@ -130,9 +131,15 @@ impl<T: Scalar> Shared<T> {
         carrier.map_or(0..0, |tree| self.model.trees[tree].v.clone())
     }
 
-    /// Whether worlds that kernels leave unsolved are solved on the host; all are, where kernels solve none.
-    pub(crate) fn finishes(&self) -> bool {
-        self.form.is_none() || self.solver.finishes()
+    /// Whether the host has a part in solving: all of it, where kernels solve nothing; what they leave unsolved; or what asks for
+    /// the impossible.
+    pub(crate) fn host_solves(&self) -> bool {
+        self.form.is_none() || self.solver.finishes() || self.solver.model() == ContactModel::Exact
+    }
+
+    /// Bits of a status word of which an unsolved lane or island must have one to be solved by the host.
+    pub(crate) fn left_to_host(&self) -> u32 {
+        if self.solver.finishes() { status::ITERATION_LIMIT } else { status::DOUBTFUL }
     }
 
     /// Iterations of the kernels at most.

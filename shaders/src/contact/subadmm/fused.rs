@@ -43,7 +43,7 @@ impl<T: Scalar> State<'_, T> {
     /// Iterations of one island.
     fn solve(&mut self, all: &Split, number: usize, own: &SplitIsland) {
         let dims = all.dims;
-        if dims.done == 0 && self.check(all, number, own, 0) {
+        if dims.done == 0 && self.check(all, number, own, 0) || own.by_host == 1 {
             return;
         }
         for now in dims.done + 1..=dims.iterations {

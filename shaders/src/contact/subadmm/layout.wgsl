@@ -26,7 +26,7 @@ fn split_island(i: u32) -> SplitIsland {
     let at = dims.islands_at + i * SPLIT_ISLAND_SIZE;
     return SplitIsland(
         split_index[at], split_index[at + 1u], split_index[at + 2u], split_index[at + 3u], split_index[at + 4u],
-        split_index[at + 5u],
+        split_index[at + 5u], split_index[at + 6u],
     );
 }
 

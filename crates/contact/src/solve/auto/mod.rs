@@ -15,8 +15,6 @@
 
 mod stages;
 
-use std::time::Duration;
-
 use manyworlds_gpu::Instant;
 
 use manyworlds_shaders::Scalar;
@@ -95,17 +93,7 @@ fn run<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings) -> Outcome
 
 /// The stages that batches do not have as kernels, with so many iterations at most.
 pub(super) fn finish<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, most: u32) -> Outcome {
-    let outcome = Outcome {
-        status: SolveStatus::IterationLimit,
-        iterations: 0,
-        outer: 0,
-        stage: None,
-        v: problem.velocity(&problem.warm_start),
-        lambda: problem.warm_start.clone(),
-        elapsed: Duration::ZERO,
-        trace: Vec::new(),
-    };
-    go_on::<T>(problem, settings, most, outcome)
+    go_on::<T>(problem, settings, most, Outcome::unsolved(problem))
 }
 
 /// Stages 2 to 4, with so many iterations left.

@@ -126,7 +126,8 @@ impl ConvexPack {
         (row != NONE).then_some(row as usize)
     }
 
-    /// Where an island's numbers are to lie: nowhere, if it is too large for a workgroup or for what its world has left.
+    /// Where an island's numbers are to lie: nowhere, if the host solves it, or if it is too large for a workgroup or for what
+    /// its world has left.
     fn place(&mut self, all: &Islands, island: &IslandRecord, world_real: usize) -> PlaceRecord {
         let first = island.velocity_begin;
         self.envelope(all, island);
@@ -139,7 +140,7 @@ impl ConvexPack {
         let counts = Counts::new(all, island, dofs);
         let [group, large] = self.most;
         let mut found = None;
-        if n <= large {
+        if n <= large && island.by_host == 0 {
             let (form, matrix) = if n <= group { (form::GROUP, 0) } else { (form::LARGE, packed(n)) };
             let (loops, end) = (counts.written_out(dofs), begin + state::SIZE + n + matrix);
             if loops <= LOOPS as usize && end - world_real <= WORLD_REALS {
@@ -147,7 +148,7 @@ impl ConvexPack {
                 found = Some((form, end));
             }
         }
-        if found.is_none() && self.iterative {
+        if found.is_none() && self.iterative && island.by_host == 0 {
             let end = begin + state::SIZE + conjugate::SIZE * n + blocks;
             let (fixed, round) = counts.by_rounds(dofs);
             let rounds = self.rounds.min((LOOPS as usize).saturating_sub(fixed) / round);

@@ -31,8 +31,7 @@ use crate::problem::{Constraint, ContactProblem, Law, Place, Side, Steps};
 
 /// A bias that gave way by less did not, m/s.
 const LEAST: f64 = 1e-12;
-/// A request on which so much work is spent is taken for one that nothing can meet, J/kg.
-pub(super) const HOPELESS: f64 = 1e3;
+pub(super) use local::HOPELESS;
 /// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
 const ABSURD: [f64; 2] = [local::ABSURD, 1e9];
 /// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.

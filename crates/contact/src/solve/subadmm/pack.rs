@@ -146,7 +146,8 @@ impl SplitPack {
                 self.trees[tree_end as usize].island = number as u32;
                 tree_end += 1;
             }
-            let wide = self.fused_most < record.constraint_end - record.constraint_begin;
+            // To leave one as it is takes no more than one look.
+            let wide = self.fused_most < record.constraint_end - record.constraint_begin && record.by_host == 0;
             self.forms[usize::from(wide)] = true;
             self.islands.push(SplitIsland {
                 tree_begin,
@@ -155,6 +156,7 @@ impl SplitPack {
                 constraint_end: record.constraint_end,
                 n_contacts: record.n_contacts,
                 wide: u32::from(wide),
+                by_host: record.by_host,
             });
             tree_begin = tree_end;
         }
@@ -254,7 +256,7 @@ impl SplitPack {
     /// Bounds of what a lane of a workgroup goes through.
     fn count_loops(&mut self) {
         self.loops = [0; 2];
-        for island in self.islands.iter().filter(|island| island.wide == 0) {
+        for island in self.islands.iter().filter(|island| island.wide == 0 && island.by_host == 0) {
             let (mut solve, mut check) = (0, 0);
             for tree in island.tree_begin as usize..island.tree_end as usize {
                 let (record, set) = (&self.trees[tree], self.set_of[tree] as usize);

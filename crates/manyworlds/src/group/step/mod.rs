@@ -100,7 +100,7 @@ impl<T: Scalar> Chunk<T> {
         self.record_controls();
         self.record_solution();
         if self.shared.form.is_some() {
-            if self.shared.finishes() {
+            if self.shared.host_solves() {
                 self.record_hold();
             }
             self.record_motion();
@@ -125,7 +125,7 @@ impl<T: Scalar> Chunk<T> {
     /// The rest of a step that was begun. Where the host may have a part in it this waits, so that whoever reads the state
     /// on the device afterwards finds the whole step.
     pub(crate) fn complete(&mut self) -> Result<(), Error> {
-        if self.shared.finishes()
+        if self.shared.host_solves()
             && let Some(InFlight::Step(ticket)) = self.in_flight.take_if(|f| matches!(f, InFlight::Step(_)))
         {
             self.store.wait(ticket)?;
@@ -137,7 +137,7 @@ impl<T: Scalar> Chunk<T> {
 
     /// The step is solved: by its kernels, or by the host now.
     fn settle(&mut self) -> Result<(), Error> {
-        if self.shared.finishes() {
+        if self.shared.host_solves() {
             let changed = self.solve_rest()?;
             if changed || self.shared.form.is_none() {
                 self.recording.clear();
@@ -173,13 +173,13 @@ impl<T: Scalar> Chunk<T> {
     /// Worlds that are not solved do not move.
     fn record_hold(&mut self) {
         self.recording.stage("hold");
-        let (worlds, b) = (self.n_world as u32, self.islands.buffers);
+        let (worlds, b, wanted) = (self.n_world as u32, self.islands.buffers, self.shared.left_to_host());
         for (number, set) in self.sets.iter().enumerate() {
-            let dims = unsolved_lanes::Dims { worlds, k: set.k as u32, first: u32::from(number == 0) };
+            let dims = unsolved_lanes::Dims { worlds, k: set.k as u32, first: u32::from(number == 0), wanted };
             self.recording.dispatch(&UNSOLVED_LANES, &dims, worlds, &[set.step.buffers.status, b.unsolved]);
         }
         if !self.host.islands.is_empty() {
-            let dims = unsolved_islands::Dims { worlds, n_islands: self.host.islands.dims.n_islands };
+            let dims = unsolved_islands::Dims { worlds, n_islands: self.host.islands.dims.n_islands, wanted };
             self.recording.dispatch(&UNSOLVED_ISLANDS, &dims, worlds, &[b.index, b.status, b.unsolved]);
         }
         self.record_held(whom::UNSOLVED);
@@ -286,13 +286,13 @@ mod tests {
                 SetBuffers::declare(&mut names);
             }
             IslandBuffers::declare(&mut names);
-            let finishes = group.shared.finishes();
+            let host_solves = group.shared.host_solves();
             let chunk = &mut group.chunks[0];
             chunk.begin().expect("a step begins");
             let mut order: Vec<&str> = chunk.recording.stages().map(|(stage, _)| stage).collect();
             order.dedup();
             // Only where the host has a part is anything held; each tree set has dynamics and contact of its own.
-            let held: &[&str] = if finishes { &["hold"] } else { &[] };
+            let held: &[&str] = if host_solves { &["hold"] } else { &[] };
             let wanted = [&["dynamics", "contact"], held, &["motion"]].concat();
             assert!(order.ends_with(&wanted), "{name}: {order:?}");
             let mut written = BTreeSet::new();

@@ -250,7 +250,7 @@ impl<T: Scalar> Chunk<T> {
             }
         }
         let width = self.store.tile();
-        let by_host = if self.shared.solver.gives_up() && !relaxed.is_empty() { status::BY_HOST } else { 0 };
+        let by_host = if relaxed.is_empty() { 0 } else { status::BY_HOST };
         for ((set, own), trees) in self.sets.iter_mut().zip(&mut answers.sets).zip(&self.shared.sets) {
             let n_v = set.step.dims.n_v as usize;
             for (j, &tree) in trees.trees.iter().enumerate() {
@@ -260,7 +260,7 @@ impl<T: Scalar> Chunk<T> {
                     own.velocity[tile_at(width, lane, n_v, i)] = T::from_f64(x);
                 }
                 let word = &mut set.status[lane];
-                *word = *word & !status::BY_HOST | by_host;
+                *word = *word & !(status::BY_HOST | status::DOUBTFUL) | by_host;
                 if outcome.status == SolveStatus::Converged {
                     *word = *word & !status::ITERATION_LIMIT | status::CONVERGED;
                 }
