@@ -369,6 +369,9 @@ impl Elastic {
             rows: &[],
         });
         let sparse = SparseInput {
+            added: &[],
+            axes: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
+            carrier: None,
             operator: &problem.sparse[0],
             b: &b,
             by_q: &self.by_q,

@@ -10,6 +10,7 @@ pub mod parity;
 pub mod random_problems;
 pub mod runs;
 pub mod soft;
+pub mod soft_soak;
 pub mod wrenches;
 
 use std::path::PathBuf;

@@ -12,7 +12,7 @@ use manyworlds_shaders::dynamics::tree::SPATIAL;
 use nalgebra::{Matrix3, Vector3};
 
 use crate::bias::{Kink, bias_kink, bias_slope};
-use crate::carrier::{Carrier, add_fixed, add_weights, relative};
+use crate::carrier::{Carrier, add_fixed, add_weights, relative as relative_of};
 use crate::constraint::Law;
 use crate::form::{Form, Map, NodeSide, Side};
 use crate::member::{BodyOfTree, Member, vector};
@@ -27,7 +27,7 @@ pub struct ContactInput {
     pub geoms: [usize; 2],
     /// The two bodies; `None`: what does not move.
     pub bodies: [Option<BodyOfTree>; 2],
-    /// What deforms of the two, instead of a body: the point that touches.
+    /// What deforms of the two: the point that touches. Its body is what carries it, if that moves.
     pub points: [Option<PointInput>; 2],
     /// Midway between the surfaces, m.
     pub point: [f64; 3],
@@ -65,13 +65,13 @@ fn settings_of(
     place: impl Fn(usize) -> usize,
     contact: &ContactInput,
 ) -> Option<(ContactSettings, f64)> {
-    if let Some((tree, _)) = contact.bodies.iter().flatten().next() {
-        let forward = &members[place(*tree)].forward;
-        return Some((ContactSettings::of(forward), forward.closed));
+    if let Some(point) = contact.points.iter().flatten().next() {
+        let body = deformables.iter().find(|body| body.number == point.body)?;
+        return Some((body.input.settings, body.closed));
     }
-    let point = contact.points.iter().flatten().next()?;
-    let body = deformables.iter().find(|body| body.number == point.body)?;
-    Some((body.input.settings, body.closed))
+    let (tree, _) = contact.bodies.iter().flatten().next()?;
+    let forward = &members[place(*tree)].forward;
+    Some((ContactSettings::of(forward), forward.closed))
 }
 
 /// Adds the impulses of a contact to its bodies.
@@ -135,7 +135,7 @@ pub(crate) fn opening(
     let n = Vector3::from(contact.normal);
     let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
     let nodes: Vec<Carrier> = nodes(deformables, contact).iter().map(Carrier::of_node).collect();
-    let relative = |before: bool| relative(carriers.iter().flatten().chain(&nodes), before)[0];
+    let relative = |before: bool| relative_of(carriers.iter().flatten().chain(&nodes), before)[0];
     let drift = Vector3::from(contact.drift[0]);
     let (after, approach) = (relative(false) + drift, (relative(true) + drift).dot(&n));
     let opening = after.dot(&n) + bias(settings, contact, approach).value;
@@ -164,7 +164,7 @@ pub(crate) fn add_contact(
     let of_nodes: Vec<Carrier> = nodes.iter().map(Carrier::of_node).collect();
     let drift = contact.drift.map(Vector3::from);
     let relative = |before: bool| {
-        let [u, w] = relative(carriers.iter().flatten().chain(&of_nodes), before);
+        let [u, w] = relative_of(carriers.iter().flatten().chain(&of_nodes), before);
         [u + drift[0], w + drift[1]]
     };
     let (e, turned) = frame(contact.normal);
@@ -180,8 +180,9 @@ pub(crate) fn add_contact(
     // Force by a change of the normal, the axes being its functions; and how fast the tangents' speeds change by it.
     let bent = turned[0] * impulse.x + turned[1] * impulse.y + Matrix3::identity() * impulse.z;
     let by_normal = [turned[0].transpose() * u, turned[1].transpose() * u, u];
-    // `weight`: what of its motion the contact's point has.
-    let side = |carrier: &Carrier, index: usize, weight: f64| {
+    // `weight`: what of its motion the contact's point has; `carried`: how the nodes that the body carries move in it, after the step
+    // and before it.
+    let side = |carrier: &Carrier, index: usize, weight: f64, carried: [Vector3<f64>; 2]| {
         let speed = axes.map(|axis| carrier.here([axis * carrier.sign, Vector3::zeros()]));
         let mut change = speed.map(|row| carrier.swept(row, false));
         let (mut force, mut moment, mut bounce) =
@@ -193,6 +194,12 @@ pub(crate) fn add_contact(
                 (bounce[k], bounce[3 + k]) = (restitution * speed[2][0][k], restitution * speed[2][1][k])
             });
         }
+        // What moves along the carrier's axes turns with them: `ds x u`.
+        let [carried, carried_before] = carried;
+        for k in 0..3 {
+            change[k][0] += carried.cross(&axes[k]);
+        }
+        change[2][0] += carried_before.cross(&axes[2]) * restitution;
         if let Ok(slope_of) = &contact.slope {
             // Change of point, normal and distance by what the body does.
             let of_twist = slope_of.side(index).map(|row| [vector(&row, 0), vector(&row, 3)]);
@@ -222,10 +229,18 @@ pub(crate) fn add_contact(
         let ((member, body), Carrier { sign, arm, .. }) = (carrier.place, *carrier);
         Side { member, body, sign, arm, speed, turned, force, moment, bounce }
     };
-    let sides = std::array::from_fn(|index| carriers[index].as_ref().map(|carrier| side(carrier, index, 1.0)));
-    let node = |(node, carrier): (&Node, &Carrier)| {
-        let first = node.first;
-        NodeSide { first, side: side(carrier, node.side, node.weight) }
+    let sides = std::array::from_fn(|index| {
+        let own: Vec<&Carrier> =
+            nodes.iter().zip(&of_nodes).filter(|(node, _)| node.side == index).map(|(_, c)| c).collect();
+        let carried = [false, true].map(|before| relative_of(own.iter().copied(), before)[0]);
+        carriers[index].as_ref().map(|carrier| side(carrier, index, 1.0, carried))
+    });
+    let node = |(node, carrier): (&Node, &Carrier)| NodeSide {
+        first: node.first,
+        axes: node.axes,
+        carried_by: carriers[node.side].as_ref().map(|_| node.side),
+        pushed: f * carrier.sign,
+        side: side(carrier, node.side, node.weight, [Vector3::zeros(); 2]),
     };
     let nodes = nodes.iter().zip(&of_nodes).map(node).collect();
     let e = [axes[0].dot(&drift[0]), axes[1].dot(&drift[0]), axes[2].dot(&drift[0]) + value];

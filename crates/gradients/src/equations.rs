@@ -5,6 +5,8 @@
 //! velocities while v+ and the impulses are held, both linear in what goes in:
 //! `A dv+ = dF + J^T R x` and `B x = -L (J A^-1 dF + ds)`, `B = L J A^-1 J^T R + D` (see [`crate::unknown`]).
 
+use std::ops::Range;
+
 use manyworlds_shaders::contact::tree_layout::row;
 use manyworlds_shaders::dynamics::tree::SPATIAL;
 
@@ -15,12 +17,14 @@ use crate::grid::{axpy, dot};
 use crate::input::StepInput;
 use crate::integrate::integrate_back;
 use crate::island::Island;
+use crate::joined::{self, Joined, joined};
 use crate::member::{Member, Motion};
 use crate::mode::{Mode, local};
 use crate::model::ContactModel;
+use crate::pool::Pooled;
 use crate::row::{add_row, leaving};
 use crate::rows::Rows;
-use crate::sparse::Deformable;
+use crate::sparse::{CarrierInput, Deformable};
 use crate::unknown::{Unknown, unknowns};
 
 /// The equations of an island; columns are its own dofs (then its controls).
@@ -30,6 +34,8 @@ pub(crate) struct Equations<'a> {
     pub(crate) members: Vec<Member<'a>>,
     /// Bodies that deform; their dofs follow those of the members.
     pub(crate) deformables: Vec<Deformable<'a>>,
+    /// Members that carry some of them.
+    pub(crate) joined: Vec<Joined>,
     pub(crate) n_v: usize,
     pub(crate) n_u: usize,
     /// The constraints that have a say: contacts, blocks, then rows of trees.
@@ -61,7 +67,7 @@ impl<'a> Equations<'a> {
     pub(crate) fn new<J: Rectangle>(
         input: &StepInput<'a>,
         island: Island,
-        rectangle: impl FnOnce(&[Member<'a>], &[Deformable<'a>], &Rows) -> J,
+        rectangle: impl FnOnce(&[Member<'a>], &[Deformable<'a>], &[Joined], &Rows) -> J,
     ) -> (Self, J) {
         let (contacts, blocks, model) = (input.contacts, input.blocks, input.model);
         let place = |tree: usize| island.member_of(tree);
@@ -73,8 +79,8 @@ impl<'a> Equations<'a> {
         for &b in &island.blocks {
             add_block_impulse(&mut members, place, &blocks[b]);
         }
-        set_velocities(&mut members);
-        deformables.iter_mut().for_each(Deformable::settle);
+        let joined = joined(&members, &deformables, place);
+        set_velocities(&mut members, &mut deformables, &joined, place);
 
         // Constraints, less those that open or leave their bounds: these have no say, and how fast they do is a margin.
         let (mut rows, mut sources, mut margin) = (Rows::default(), Vec::new(), f64::INFINITY);
@@ -107,7 +113,7 @@ impl<'a> Equations<'a> {
         }
 
         // Modes at the solution.
-        let jacobian = rectangle(&members, &deformables, &rows);
+        let jacobian = rectangle(&members, &deformables, &joined, &rows);
         let of_trees = members.iter().flat_map(|m| m.after.iter());
         let after: Vec<f64> = of_trees.chain(deformables.iter().flat_map(|body| &body.after)).copied().collect();
         let mut sigma = jacobian.times(&after);
@@ -134,6 +140,7 @@ impl<'a> Equations<'a> {
                 + deformables.iter().map(|body| body.controls().len()).sum::<usize>(),
             members,
             deformables,
+            joined,
             unknowns: unknowns(&rows.constraints, &locals, &sigma),
             rows,
             sources,
@@ -164,31 +171,20 @@ impl<'a> Equations<'a> {
 
     /// `A x = x`
     pub(crate) fn solve(&self, x: &mut [f64]) {
-        for member in &self.members {
-            let own = &mut x[member.dofs()];
-            if own.iter().any(|&x| x != 0.0) {
-                member.forward.solve(own);
-            }
-        }
-        for body in &self.deformables {
-            body.input.operator.factor().solve(&mut x[body.dofs()]);
-        }
+        joined::solve(&self.members, &self.deformables, &self.joined, x);
+    }
+
+    /// What carries a body that deforms and moves: dofs of the tree, of the body, and what is between them.
+    pub(crate) fn carried(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, &CarrierInput<'a>)> {
+        self.deformables.iter().filter_map(|body| {
+            let carrier = body.input.carrier.as_ref()?;
+            Some((self.members[self.island.member_of(carrier.tree)].dofs(), body.dofs(), carrier))
+        })
     }
 
     /// The same where constraints alone act and nobody looks at what they do not touch.
     pub(crate) fn solve_touched(&self, x: &mut [f64]) {
-        for member in &self.members {
-            let own = &mut x[member.dofs()];
-            if own.iter().any(|&x| x != 0.0) {
-                member.forward.solve(own);
-            }
-        }
-        for body in &self.deformables {
-            let (operator, own) = (body.input.operator, &mut x[body.dofs()]);
-            let mut touched: Vec<f64> = operator.touched().iter().map(|&dof| own[dof as usize]).collect();
-            operator.factor().solve_reduced(&mut touched);
-            operator.touched().iter().zip(touched).for_each(|(&dof, x)| own[dof as usize] = x);
-        }
+        joined::solve_touched(&self.members, &self.deformables, &self.joined, x);
     }
 
     /// Through the end of the step, `q+ = q (+) h v+`: from the gradient of a loss by q+ and v+ to that by v+ and by q.
@@ -250,8 +246,14 @@ fn deformables<'a>(input: &StepInput<'a>, island: &Island, members: &[Member]) -
 }
 
 /// v+ from the impulses: `A v+ = b + J^T lambda`.
-fn set_velocities(members: &mut [Member]) {
-    for member in members {
+fn set_velocities(
+    members: &mut [Member],
+    deformables: &mut [Deformable],
+    joined: &[Joined],
+    place: impl Fn(usize) -> usize,
+) {
+    let mut all = Vec::new();
+    for member in &*members {
         let forward = &member.forward;
         let mut after = forward.b.clone();
         for b in 0..forward.tree.bodies.len() {
@@ -264,8 +266,22 @@ fn set_velocities(members: &mut [Member]) {
         for (index, impulse) in forward.impulses.iter().enumerate() {
             forward.row_terms(index).for_each(|(dof, j)| after[dof] += j * impulse);
         }
-        forward.solve(&mut after);
-        member.motion = Motion::new(forward, &after);
+        all.extend_from_slice(&after);
+    }
+    for body in &*deformables {
+        all.extend_from_slice(&body.after);
+        if let Some(carrier) = &body.input.carrier {
+            axpy(1.0, carrier.b, &mut all[members[place(carrier.tree)].dofs()]);
+        }
+    }
+    joined::solve(members, deformables, joined, &mut all);
+    for member in members {
+        let after = Pooled::copy(&all[member.dofs()]);
+        member.motion = Motion::new(&member.forward, &after);
         member.after = after;
+    }
+    for body in deformables {
+        let own = body.dofs();
+        body.after.copy_from_slice(&all[own]);
     }
 }

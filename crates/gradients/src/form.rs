@@ -6,7 +6,7 @@
 //! Six columns each, whatever the number of dofs: matrices over the dofs are made of them, or products with vectors, O(n).
 
 use manyworlds_shaders::dynamics::tree::{NONE, SPATIAL};
-use nalgebra::Vector3;
+use nalgebra::{Matrix3, Vector3};
 
 use crate::grid::{Grid, dot};
 use crate::member::Member;
@@ -44,6 +44,11 @@ impl Map {
         }
     }
 
+    /// What it makes of a motion without turning.
+    fn along(&self, way: &Vector3<f64>) -> Vector3<f64> {
+        (0..3).map(|k| self.column(3 + k) * way[k]).sum()
+    }
+
     fn column(&self, k: usize) -> Vector3<f64> {
         Vector3::new(self.0[k][0], self.0[k][1], self.0[k][2])
     }
@@ -71,20 +76,27 @@ pub(crate) struct Side {
     pub(crate) bounce: [f64; SPATIAL],
 }
 
-/// One of the nodes that a constraint's point on a body that deforms moves with: its three dofs are motions along the axes
-/// of the world, without psi.
+/// One of the nodes that a constraint's point on a body that deforms moves with: its three dofs are motions along axes, without
+/// psi.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeSide {
     /// First dof in the island.
     pub(crate) first: usize,
+    /// Columns: the axes in the world.
+    pub(crate) axes: Matrix3<f64>,
+    /// Which of the constraint's sides carries it, if that moves: the axes turn with it.
+    pub(crate) carried_by: Option<usize>,
+    /// What pushes it, N s.
+    pub(crate) pushed: Vector3<f64>,
     /// What it does, as of a body at the point; its sign is times the node's weight.
     pub(crate) side: Side,
 }
 
 impl NodeSide {
-    /// Its dofs, and the component of a motion that each is.
-    fn dofs(&self) -> impl Iterator<Item = (usize, usize)> {
-        (self.first..self.first + 3).zip(SPATIAL - 3..SPATIAL)
+    /// Its dofs, and the axis of each.
+    fn dofs(&self) -> impl Iterator<Item = (usize, Vector3<f64>)> {
+        let axes = self.axes;
+        (0..3).map(move |k| (self.first + k, axes.column(k).into_owned()))
     }
 }
 
@@ -138,8 +150,8 @@ impl Form {
             });
         }
         for node in &self.nodes {
-            for (dof, component) in node.dofs() {
-                let speed = node.side.speed.column(component);
+            for (dof, axis) in node.dofs() {
+                let speed = node.side.speed.along(&axis);
                 (0..3).for_each(|k| j[(first + k, at(dof))] += speed[k]);
             }
         }
@@ -169,11 +181,11 @@ impl Form {
             });
         }
         for node in &self.nodes {
-            for (dof, component) in node.dofs() {
-                let (turned, column) = (node.side.turned.column(component), at(dof));
+            for (dof, axis) in node.dofs() {
+                let (turned, column) = (node.side.turned.along(&axis), at(dof));
                 (0..3).for_each(|k| by_q[(first + k, column)] += turned[k]);
                 if self.bounces {
-                    by_v[(first + 2, column)] += node.side.bounce[component];
+                    by_v[(first + 2, column)] += (0..3).map(|k| node.side.bounce[3 + k] * axis[k]).sum::<f64>();
                 }
             }
         }
@@ -201,7 +213,8 @@ impl Form {
             }
             for node in &self.nodes {
                 let wrench = node.side.wrench(force, moment);
-                node.dofs().for_each(|(dof, component)| push[(at(dof), column)] += wrench[component]);
+                let force = Vector3::new(wrench[3], wrench[4], wrench[5]);
+                node.dofs().for_each(|(dof, axis)| push[(at(dof), column)] += force.dot(&axis));
             }
         };
         for moved in self.sides() {
@@ -216,9 +229,21 @@ impl Form {
             });
         }
         for moved in &self.nodes {
-            for (dof, component) in moved.dofs() {
-                act(at(dof), moved.side.force.column(component), moved.side.moment.column(component));
+            for (dof, axis) in moved.dofs() {
+                act(at(dof), moved.side.force.along(&axis), moved.side.moment.along(&axis));
             }
+        }
+        // The axes of what is carried turn with the carrier.
+        for node in &self.nodes {
+            let Some(carrier) = node.carried_by.and_then(|side| self.sides[side].as_ref()) else { continue };
+            let own = &members[carrier.member];
+            own.forward.for_dofs(carrier.body, |i| {
+                let s = spatial(&own.forward.motion, i);
+                let turn = Vector3::new(s[0], s[1], s[2]);
+                node.dofs().for_each(|(dof, axis)| {
+                    push[(at(dof), at(own.at[0] + i))] += turn.cross(&axis).dot(&node.pushed);
+                });
+            });
         }
     }
 }

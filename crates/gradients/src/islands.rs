@@ -19,7 +19,9 @@ pub(crate) fn islands(input: &StepInput) -> Vec<Island> {
         })
     };
     let blocks = || input.blocks.iter().map(|b| b.bodies.map(|body| body.map(|(tree, _)| tree)));
-    for pair in contacts().chain(blocks()) {
+    let carriers = input.sparse.iter().enumerate();
+    let carriers = carriers.map(|(body, own)| [own.carrier.map(|carrier| carrier.tree), Some(n_trees + body)]);
+    for pair in contacts().chain(blocks()).chain(carriers) {
         if let [Some(a), Some(b)] = pair {
             components.join(a as u32, b as u32);
         }

@@ -210,8 +210,7 @@ impl<'a> Linearised<'a> {
     #[must_use]
     pub fn jacobian(&self) -> Jacobian {
         // What an island fills as a whole is not filled with zeros before.
-        let is_dense = self.certificate.iterated == 0;
-        let empty = is_dense && matches!(&self.islands[..], [part] if part.place.is_whole());
+        let empty = matches!(&self.islands[..], [part] if part.place.is_whole() && part.system.is_dense());
         let mut out = if empty { Jacobian::empty(self.n_v, self.n_u) } else { Jacobian::zeros(self.n_v, self.n_u) };
         (out.modes, out.certificate) = (self.modes.clone(), self.certificate.clone());
         for Part { system, place } in &self.islands {
@@ -326,9 +325,13 @@ impl<'a> Linearised<'a> {
                     }
                 }
                 StepParameter::Contacts { changes } => [force, rows] = equations.by_contacts(changes),
-                StepParameter::Balance { body, change } => {
+                StepParameter::Balance { body, change, carrier } => {
                     let Some(own) = equations.deformables.iter().find(|own| own.number == *body) else { continue };
                     force[own.dofs()].copy_from_slice(change);
+                    if let Some(input) = own.input.carrier.filter(|_| !carrier.is_empty()) {
+                        let member = &equations.members[equations.island.member_of(input.tree)];
+                        force[member.dofs()].copy_from_slice(carrier);
+                    }
                 }
             }
             let ([q, v], solved) = system.respond(force, &rows);

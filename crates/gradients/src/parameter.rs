@@ -69,6 +69,8 @@ pub enum StepParameter {
         body: usize,
         /// By how much `b - A v+` grows at the velocity after the step, `[n_v]` of the body, N s a unit.
         change: Vec<f64>,
+        /// The same of the tree that carries it, `[n_v]` of that; empty where that stands.
+        carrier: Vec<f64>,
     },
 }
 

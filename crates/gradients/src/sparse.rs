@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use manyworlds_shaders::dynamics::tree::param;
 use manyworlds_sparse::{SparseMatrix, SparseOperator};
-use nalgebra::Vector3;
+use nalgebra::{Matrix3, Vector3};
 
 use crate::bias::closed_below;
 use crate::contact::ContactInput;
+use crate::grid::{axpy, dot};
+use crate::released::Released;
 use crate::tree::Forward;
 
 /// A body that deforms: what its step was, `A v+ = b + J^T lambda`, `q+ = q + h v+`.
@@ -15,6 +17,9 @@ use crate::tree::Forward;
 pub struct SparseInput<'a> {
     /// A, symmetric, with its factor; what the step's contacts touch is what it calls touched.
     pub operator: &'a SparseOperator,
+    /// What its factor has on the diagonal that A has not, by row. Where a body that is pressed would buckle without its contacts, A
+    /// is not positive definite.
+    pub added: &'a [(u32, f64)],
     /// b, `[n_v]`.
     pub b: &'a [f64],
     /// `d(b - A v+)/dq` with v+ held.
@@ -27,8 +32,66 @@ pub struct SparseInput<'a> {
     pub controls: &'a [usize],
     /// Velocity before the step, `[n_v]`.
     pub v: &'a [f64],
-    /// What its contacts with things that do not move go by.
+    /// What its contacts go by.
     pub settings: ContactSettings,
+    /// The axes of its displacements and velocities in the world.
+    pub axes: [[f64; 3]; 3],
+    /// The tree that carries it, if that moves.
+    pub carrier: Option<CarrierInput<'a>>,
+}
+
+/// What a body that deforms does to the tree that carries it: its nodes move with the carrier and have their inertia.
+///
+/// The balance of momentum of the tree is `(A_t + mass) v_t+ + coupling^T v+ = b_t + b + J^T lambda`, that of the body
+/// `coupling v_t+ + A v+ = b + J^T lambda`. Velocities after the step are held in what changes here.
+#[derive(Debug, Clone, Copy)]
+pub struct CarrierInput<'a> {
+    /// Which tree.
+    pub tree: usize,
+    /// `[n_t, n_t]`
+    pub mass: &'a [f64],
+    /// `[n_t]`
+    pub b: &'a [f64],
+    /// `[n_v, n_t]`
+    pub coupling: &'a [f64],
+    /// How what is left of the tree's balance, right less left, changes with the tree's own q and v, `[n_t, n_t]`.
+    pub tree_by_tree: [&'a [f64]; 2],
+    /// The same with the body's, transposed: `[n_v, n_t]`.
+    pub tree_by_own: [&'a [f64]; 2],
+    /// How that of the body's changes with the tree's, `[n_v, n_t]`.
+    pub own_by_tree: [&'a [f64]; 2],
+}
+
+impl CarrierInput<'_> {
+    /// Adds what changes of q and v, of the tree and of the body, change in the balances of the two.
+    pub(crate) fn add_times(&self, tree: [&[f64]; 2], own: [&[f64]; 2], [to_tree, to_own]: [&mut [f64]; 2]) {
+        let n = to_tree.len();
+        for which in 0..2 {
+            let (tree, own) = (tree[which], own[which]);
+            let rows = self.tree_by_tree[which].chunks_exact(n);
+            to_tree.iter_mut().zip(rows).for_each(|(to, row)| *to += dot(row, tree));
+            let columns = self.tree_by_own[which].chunks_exact(n);
+            own.iter().zip(columns).for_each(|(x, column)| axpy(*x, column, to_tree));
+            let rows = self.own_by_tree[which].chunks_exact(n);
+            to_own.iter_mut().zip(rows).for_each(|(to, row)| *to += dot(row, tree));
+        }
+    }
+
+    /// From weights of the balances to those of q (0) or v (1).
+    pub(crate) fn add_transposed_times(
+        &self,
+        which: usize,
+        [tree, own]: [&[f64]; 2],
+        [to_tree, to_own]: [&mut [f64]; 2],
+    ) {
+        let n = tree.len();
+        tree.iter().zip(self.tree_by_tree[which].chunks_exact(n)).for_each(|(x, row)| axpy(*x, row, to_tree));
+        to_own
+            .iter_mut()
+            .zip(self.tree_by_own[which].chunks_exact(n))
+            .for_each(|(to, column)| *to += dot(column, tree));
+        own.iter().zip(self.own_by_tree[which].chunks_exact(n)).for_each(|(x, row)| axpy(*x, row, to_tree));
+    }
 }
 
 /// What contacts go by in a step.
@@ -82,6 +145,8 @@ pub(crate) struct Deformable<'a> {
     pub(crate) after: Vec<f64>,
     /// Gaps that a step would close at less than this are closed, m/s.
     pub(crate) closed: f64,
+    /// Where the factor is of more than A.
+    released: Option<Released>,
 }
 
 /// A node at a contact.
@@ -93,13 +158,38 @@ pub(crate) struct Node {
     pub(crate) first: usize,
     /// What of its motion the contact's point has.
     pub(crate) weight: f64,
-    /// After the step and before it, m/s.
+    /// After the step and before it, without what its carrier does, m/s.
     pub(crate) velocity: [Vector3<f64>; 2],
+    /// Columns: which way in the world its dofs move it.
+    pub(crate) axes: Matrix3<f64>,
 }
 
 impl<'a> Deformable<'a> {
     pub(crate) fn new(input: SparseInput<'a>, number: usize, at: [usize; 2], single: bool) -> Self {
-        Self { input, number, at, after: input.b.to_vec(), closed: closed_below(single) }
+        let released = (!input.added.is_empty()).then(|| Released::new(input.operator, input.added));
+        Self { input, number, at, after: input.b.to_vec(), closed: closed_below(single), released }
+    }
+
+    /// Whether A is known to be positive definite.
+    pub(crate) fn is_definite(&self) -> bool {
+        self.released.is_none()
+    }
+
+    /// `A x = x`
+    pub(crate) fn solve(&self, x: &mut [f64]) {
+        self.input.operator.factor().solve(x);
+        if let Some(released) = &self.released {
+            released.release(x);
+        }
+    }
+
+    /// The same of what is touched, where only that is pushed.
+    pub(crate) fn solve_touched(&self, x: &mut [f64]) {
+        let more = self.released.as_ref().map(|released| released.of_touched(x));
+        self.input.operator.factor().solve_reduced(x);
+        if let Some(more) = more {
+            x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
+        }
     }
 
     pub(crate) fn n_v(&self) -> usize {
@@ -124,16 +214,16 @@ impl<'a> Deformable<'a> {
     pub(crate) fn add_impulse(&mut self, contact: &ContactInput, f: Vector3<f64>) {
         for (side, point) in contact.points.iter().enumerate() {
             let Some(point) = point.as_ref().filter(|point| point.body == self.number) else { continue };
-            let sign = if side == 1 { 1.0 } else { -1.0 };
+            let f = self.axes().transpose() * f * if side == 1 { 1.0 } else { -1.0 };
             for &(first, weight) in &point.nodes {
-                (0..3).for_each(|k| self.after[first + k] += sign * weight * f[k]);
+                (0..3).for_each(|k| self.after[first + k] += weight * f[k]);
             }
         }
     }
 
-    /// From `b + J^T lambda` to v+.
-    pub(crate) fn settle(&mut self) {
-        self.input.operator.factor().solve(&mut self.after);
+    /// See [`Node::axes`].
+    fn axes(&self) -> Matrix3<f64> {
+        Matrix3::from_columns(&self.input.axes.map(Vector3::from))
     }
 }
 
@@ -143,10 +233,11 @@ pub(crate) fn nodes(deformables: &[Deformable], contact: &ContactInput) -> Vec<N
     for (side, point) in contact.points.iter().enumerate() {
         let Some(point) = point else { continue };
         let Some(body) = deformables.iter().find(|body| body.number == point.body) else { continue };
+        let axes = body.axes();
         for &(first, weight) in &point.nodes {
-            let of = |v: &[f64]| Vector3::new(v[first], v[first + 1], v[first + 2]);
+            let of = |v: &[f64]| axes * Vector3::new(v[first], v[first + 1], v[first + 2]);
             let velocity = [of(&body.after), of(body.input.v)];
-            out.push(Node { side, first: body.at[0] + first, weight, velocity });
+            out.push(Node { side, first: body.at[0] + first, weight, velocity, axes });
         }
     }
     out

@@ -44,6 +44,9 @@ pub(crate) trait LinearSystem<'a> {
     /// island is all of it.
     fn write_jacobian(&self, place: &Place, empty: bool, out: &mut Jacobian);
 
+    /// Whether it fills a Jacobian that has no entries yet.
+    fn is_dense(&self) -> bool;
+
     /// Whether the unknown impulses are known not to be independent, or may not be.
     fn may_be_redundant(&self) -> bool;
 }

@@ -183,6 +183,27 @@ impl<'a> Forward<'a> {
         }
     }
 
+    /// A
+    pub(crate) fn matrix(&self) -> Grid {
+        let dofs = self.tree.dofs;
+        let n = dofs.len();
+        let mut out = Grid::zeros(n, n);
+        for i in 0..n {
+            // `l_i d_i l_i^T`, l_i a row of the factor over the dofs before it.
+            let row = self.factor_row(i);
+            let mut terms = vec![(i, 1.0)];
+            let mut j = dofs[i].parent as usize;
+            for &l in &row[1..] {
+                terms.push((j, l));
+                j = dofs[j].parent as usize;
+            }
+            for &(a, x) in &terms {
+                terms.iter().for_each(|&(b, y)| out[(a, b)] += x * y / row[0]);
+            }
+        }
+        out
+    }
+
     /// `A^-1`.
     pub(crate) fn inverse(&self) -> Grid {
         let dofs = self.tree.dofs;

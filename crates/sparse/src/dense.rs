@@ -9,8 +9,14 @@ const TALL: usize = 4;
 const WIDE: usize = 8;
 
 /// Eliminates the first `w` rows of a matrix `[m, m]`: they become `U` of `A = U^T U`, the triangle behind them is what is
-/// left of the matrix. `Err`: the row whose pivot is not positive and finite.
-pub(crate) fn eliminate(a: &mut [f64], m: usize, w: usize) -> Result<(), usize> {
+/// left of the matrix. `pivot_of`: what stands for the pivot of a row, that is from it on, and must be positive; `Err`: the row that
+/// has none.
+pub(crate) fn eliminate(
+    a: &mut [f64],
+    m: usize,
+    w: usize,
+    mut pivot_of: impl FnMut(usize, &[f64]) -> Option<f64>,
+) -> Result<(), usize> {
     for first in (0..w).step_by(STEP) {
         let end = (first + STEP).min(w);
         for i in first..end {
@@ -21,10 +27,8 @@ pub(crate) fn eliminate(a: &mut [f64], m: usize, w: usize) -> Result<(), usize> 
                 let x = -row[0];
                 own.iter_mut().zip(row).for_each(|(own, u)| *own = mul_add(x, *u, *own));
             }
-            let pivot = own[0];
-            if !(pivot > 0.0 && pivot.is_finite()) {
-                return Err(i);
-            }
+            let pivot = pivot_of(i, own).ok_or(i)?;
+            own[0] = pivot;
             let inverse = 1.0 / pivot.sqrt();
             own.iter_mut().for_each(|x| *x *= inverse);
         }
@@ -32,6 +36,11 @@ pub(crate) fn eliminate(a: &mut [f64], m: usize, w: usize) -> Result<(), usize> 
         subtract(&head[first * m..], m, end, tail);
     }
     Ok(())
+}
+
+/// A pivot as it is.
+pub(crate) fn positive(_: usize, row: &[f64]) -> Option<f64> {
+    row.first().copied().filter(|pivot| *pivot > 0.0 && pivot.is_finite())
 }
 
 /// `out -= U^T U` in the upper triangle of the rows from `end` on, which `out` begins with; U has the rows in `u`.
@@ -82,7 +91,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    use super::eliminate;
+    use super::{eliminate, positive};
 
     #[test]
     fn what_is_left_is_the_schur_complement() {
@@ -91,7 +100,7 @@ mod tests {
             let random = DMatrix::from_fn(m, m, |_, _| rng.random_range(-1.0..1.0));
             let a = &random * random.transpose() + DMatrix::identity(m, m);
             let mut own = a.transpose().as_slice().to_vec();
-            eliminate(&mut own, m, w).unwrap();
+            eliminate(&mut own, m, w, positive).unwrap();
             // What is left, and U^T U, against the definition.
             let (a11, a12) = (a.view((0, 0), (w, w)), a.view((0, w), (w, m - w)));
             let left = a.view((w, w), (m - w, m - w)) - a12.transpose() * a11.into_owned().try_inverse().unwrap() * a12;
@@ -110,7 +119,7 @@ mod tests {
     #[test]
     fn what_is_not_positive_says_where() {
         let mut a = vec![1.0, 2.0, 0.0, 4.0];
-        assert_eq!(eliminate(&mut a, 2, 2), Err(1));
-        assert_eq!(eliminate(&mut [f64::NAN], 1, 1), Err(0));
+        assert_eq!(eliminate(&mut a, 2, 2, positive), Err(1));
+        assert_eq!(eliminate(&mut [f64::NAN], 1, 1, positive), Err(0));
     }
 }

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::dense::eliminate;
+use crate::dense::{eliminate, positive};
 use crate::matrix::SparseMatrix;
 use crate::product::mul_add;
 use crate::symbolic::{Front, Ordering, Symbolic};
+
+/// Pivots below this share of the largest entry of the diagonal are mended.
+const MENDED: f64 = 1e-8;
 
 /// A matrix that is not positive definite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -42,8 +45,36 @@ impl Factor {
     pub fn new(matrix: &SparseMatrix, ordering: &Ordering, last: &[u32]) -> Result<Self, NotPositive> {
         let mut factor =
             Self { symbolic: Arc::new(Symbolic::new(matrix, ordering, last)), values: Vec::new(), reduced: Vec::new() };
-        factor.eliminate(matrix, &mut FactorWork::default(), true)?;
+        factor.eliminate(matrix, &mut FactorWork::default(), true, |_, at, row| positive(at, row))?;
         Ok(factor)
+    }
+
+    /// The same of a symmetric matrix that need not be positive definite: of one that has more on the diagonal where a pivot would
+    /// not be positive, or too small beside its row (P. Gill and W. Murray 1974). Gives what it has more, by row.
+    ///
+    /// # Errors
+    /// A matrix whose numbers are not finite.
+    pub fn mended(
+        matrix: &SparseMatrix,
+        ordering: &Ordering,
+        last: &[u32],
+    ) -> Result<(Self, Vec<(u32, f64)>), NotPositive> {
+        let symbolic = Arc::new(Symbolic::new(matrix, ordering, last));
+        let mut factor = Self { symbolic: Arc::clone(&symbolic), values: Vec::new(), reduced: Vec::new() };
+        let mut added = Vec::new();
+        let size = (0..matrix.n()).filter_map(|i| matrix.get(i, i)).fold(0.0, |most: f64, x| most.max(x.abs()));
+        factor.eliminate(matrix, &mut FactorWork::default(), false, |front, at, row| {
+            // In a positive definite matrix no entry is larger than the root of the product of its two on the diagonal.
+            let (pivot, largest) = (row[0], row[1..].iter().fold(0.0, |most: f64, x| most.max(x.abs())));
+            let least = largest * (largest / size);
+            if pivot >= (1.0 - MENDED) * least && pivot > MENDED * size {
+                return positive(at, row);
+            }
+            let mended = least.max(size);
+            added.push((symbolic.order[front.columns.start + at], mended - pivot));
+            positive(at, &[mended]).filter(|_| pivot.is_finite())
+        })?;
+        Ok((factor, added))
     }
 
     /// Nothing yet of matrices of one pattern.
@@ -57,10 +88,17 @@ impl Factor {
     /// # Errors
     /// A matrix that is not positive definite.
     pub fn refactor(&mut self, matrix: &SparseMatrix, work: &mut FactorWork) -> Result<(), NotPositive> {
-        self.eliminate(matrix, work, false)
+        self.eliminate(matrix, work, false, |_, at, row| positive(at, row))
     }
 
-    fn eliminate(&mut self, matrix: &SparseMatrix, work: &mut FactorWork, reduce: bool) -> Result<(), NotPositive> {
+    /// `pivot_of`: as in [`eliminate`], within a front.
+    fn eliminate(
+        &mut self,
+        matrix: &SparseMatrix,
+        work: &mut FactorWork,
+        reduce: bool,
+        mut pivot_of: impl FnMut(&Front, usize, &[f64]) -> Option<f64>,
+    ) -> Result<(), NotPositive> {
         let Self { symbolic, values, reduced } = self;
         let FactorWork { left, local, a } = work;
         values.resize(symbolic.size, 0.0);
@@ -94,7 +132,7 @@ impl Factor {
             if reduce && f + 1 == symbolic.fronts.len() {
                 *reduced = mirrored(a, m);
             }
-            if let Err(at) = eliminate(a, m, w) {
+            if let Err(at) = eliminate(a, m, w, |at, row| pivot_of(front, at, row)) {
                 return Err(NotPositive { row: symbolic.order[front.columns.start + at] as usize });
             }
             values[front.begin..front.begin + w * m].copy_from_slice(&a[..w * m]);
@@ -269,6 +307,25 @@ mod tests {
                 let worst = (left * block - DMatrix::identity(k, k)).iter().fold(0.0, |l: f64, x| l.max(x.abs()));
                 assert!(worst < 1e-10, "{edge} {k}: {worst}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_mended_is_the_matrix_and_what_it_has_more() {
+        for (edge, seed, shift) in [(3, 2, 0.0), (3, 2, 3.0), (4, 5, 8.0)] {
+            let mut m = grid(edge, seed);
+            (0..m.n()).for_each(|i| m.add_diagonal(i, -shift));
+            let last: Vec<u32> = (0..m.n() as u32).step_by(4).collect();
+            let (factor, added) = Factor::mended(&m, &Ordering::of(&m), &last).unwrap();
+            let mut exact = dense(&m);
+            let negative = exact.clone().symmetric_eigen().eigenvalues.iter().filter(|x| **x < 0.0).count();
+            assert!(added.len() >= negative && (negative > 0) == (shift > 0.0), "{} {negative}", added.len());
+            added.iter().for_each(|&(dof, x)| exact[(dof as usize, dof as usize)] += x);
+            let b = DVector::from_fn(m.n(), |i, _| (i as f64 * 1.7).sin());
+            let mut x = b.as_slice().to_vec();
+            factor.solve(&mut x);
+            let worst = (exact * DVector::from_vec(x) - &b).amax();
+            assert!(worst < 1e-9, "{edge} {shift}: {worst}");
         }
     }
 

@@ -6,7 +6,7 @@ use crate::factor::{Factor, NotPositive, dot};
 use crate::matrix::SparseMatrix;
 use crate::symbolic::Ordering;
 
-/// A sparse symmetric positive definite matrix, factored so that what constraints touch comes last.
+/// A sparse symmetric matrix, positive definite but for [`SparseOperator::mended`], factored so that what constraints touch comes last.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SparseOperator {
     matrix: SparseMatrix,
@@ -26,6 +26,22 @@ impl SparseOperator {
         touched.dedup();
         let factor = Factor::new(&matrix, &ordering, &touched)?;
         Ok(Self { matrix, ordering, factor, touched })
+    }
+
+    /// The same of a matrix that need not be positive definite: its factor is of one that has more on the diagonal. Gives what it has
+    /// more, by row; nothing where it need not.
+    ///
+    /// # Errors
+    /// A matrix whose numbers are not finite.
+    pub fn mended(
+        matrix: SparseMatrix,
+        ordering: Arc<Ordering>,
+        mut touched: Vec<u32>,
+    ) -> Result<(Self, Vec<(u32, f64)>), NotPositive> {
+        touched.sort_unstable();
+        touched.dedup();
+        let (factor, added) = Factor::mended(&matrix, &ordering, &touched)?;
+        Ok((Self { matrix, ordering, factor, touched }, added))
     }
 
     /// The matrix.

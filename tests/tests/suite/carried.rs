@@ -7,14 +7,14 @@ use manyworlds_tests::batches::{batch, executors, run, state, tight};
 use manyworlds_tests::soft::{add_box, block, ground, on_the_ground, pinched};
 
 /// A soft block of eight nodes, those on its left side pinned to a body.
-fn pad(body: usize, centre: Vec3, size: f64) -> SoftBody {
+pub(super) fn pad(body: usize, centre: Vec3, size: f64) -> SoftBody {
     let mut pad = block([1, 1, 1], [size; 3], centre);
     pad.body = body;
     pad.pinned = (0..8).filter(|&node| pad.nodes[node as usize].x < centre.x).collect();
     pad
 }
 
-fn link(to: &mut ModelBuilder, name: &str, parent: usize, mass: f64, joint: JointKind, axis: Vec3) -> usize {
+pub(super) fn link(to: &mut ModelBuilder, name: &str, parent: usize, mass: f64, joint: JointKind, axis: Vec3) -> usize {
     let inertia = Mat3::from_diagonal(&Vec3::new(2e-3, 3e-3, 4e-3));
     let inertial = Inertial { mass, com: Vec3::new(0.01, 0.02, 0.05), inertia };
     let pose = Pose::from_parts(Vec3::new(0.05, 0.1, 0.2).into(), Pose::rotation(Vec3::new(0.2, 0.3, -0.1)).rotation);
@@ -27,7 +27,7 @@ fn link(to: &mut ModelBuilder, name: &str, parent: usize, mass: f64, joint: Join
 }
 
 /// A chain of three bodies, the last of which carries a soft block; another one on the first.
-fn chain() -> Model {
+pub(super) fn chain() -> Model {
     let mut builder = ModelBuilder::new("carried");
     builder.options.timestep = 1e-3;
     let first = link(&mut builder, "a", 0, 0.5, JointKind::Hinge, Vec3::new(0.1, 1.0, 0.2));
@@ -79,7 +79,7 @@ fn masses(soft: &SoftBody) -> Vec<f64> {
     out
 }
 
-fn wave(n: usize, scale: f64, phase: f64) -> Vec<f64> {
+pub(super) fn wave(n: usize, scale: f64, phase: f64) -> Vec<f64> {
     (0..n).map(|i| scale * (1.7 * i as f64 + phase).sin()).collect()
 }
 
@@ -184,7 +184,7 @@ fn momentum_is_kept_as_steps_get_short() {
 }
 
 /// Two fingers with soft pads, which 5 N push together, and a free box between them.
-fn gripper() -> Model {
+pub(super) fn gripper() -> Model {
     let mut builder = ModelBuilder::new("gripper");
     builder.options.timestep = 0.002;
     builder.geom(ground(0.5, 0.0));

@@ -80,6 +80,10 @@ impl<'a> LinearSystem<'a> for Dense<'a> {
         self.write_blocks(place, empty, out);
     }
 
+    fn is_dense(&self) -> bool {
+        true
+    }
+
     fn may_be_redundant(&self) -> bool {
         self.rank < self.equations.unknowns.len()
     }

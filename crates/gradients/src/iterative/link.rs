@@ -4,6 +4,7 @@ use nalgebra::Matrix3;
 
 use crate::form::Form;
 use crate::grid::Grid;
+use crate::joined::Joined;
 use crate::member::Member;
 use crate::rows::Rows;
 use crate::sparse::Deformable;
@@ -76,11 +77,18 @@ impl Link {
         self.dofs.iter().zip(m.row(r)).for_each(|(&dof, m)| to[dof] += a * m);
     }
 
-    /// Its own block of `J A^-1 J^T`; of one row alone the first entry. `owner`: member of each
-    /// dof of a tree.
-    pub(super) fn delassus(&self, members: &[Member], deformables: &[Deformable], owner: &[usize]) -> Matrix3<f64> {
+    /// Its own block of `J A^-1 J^T`; of one row alone the first entry. `owner`: member of each dof of a tree. Where A is not positive
+    /// definite that is no measure of anything: then it is that of what has a factor, and of trees without what they carry.
+    pub(super) fn delassus(
+        &self,
+        members: &[Member],
+        deformables: &[Deformable],
+        joined: &[Joined],
+        owner: &[usize],
+    ) -> Matrix3<f64> {
         let mut out = Matrix3::zeros();
         let height = self.height();
+        let joined = if deformables.iter().all(Deformable::is_definite) { joined } else { &[] };
         for body in deformables {
             let columns: Vec<usize> = (0..self.dofs.len()).filter(|&a| body.dofs().contains(&self.dofs[a])).collect();
             if columns.is_empty() {
@@ -91,7 +99,12 @@ impl Link {
             let own = body.input.operator.compliance(&dofs, &rows);
             own.iter().enumerate().for_each(|(k, x)| out[(k / height, k % height)] += x);
         }
-        for (a, &i) in self.dofs.iter().enumerate().filter(|(_, i)| **i < owner.len()) {
+        for joined in joined {
+            let j = |row, at| self.j[(row, at)];
+            joined.add_compliance(members, deformables, (height, &self.dofs), j, |r, c, x| out[(r, c)] += x);
+        }
+        let alone = |i: &usize| *i < owner.len() && joined.iter().all(|joined| joined.member != owner[*i]);
+        for (a, &i) in self.dofs.iter().enumerate().filter(|(_, i)| alone(i)) {
             let member = &members[owner[i]];
             let inverse = member.inverse().row(i - member.at[0]);
             for (b, &j) in self.dofs.iter().enumerate().filter(|(_, j)| owner.get(**j) == Some(&owner[i])) {

@@ -12,6 +12,7 @@ use crate::input::StepInput;
 use crate::island::Island;
 use crate::krylov::Operator;
 use crate::momentum::Momentum;
+use crate::sparse::Deformable;
 use crate::unknown::Unknown;
 use link::Link;
 
@@ -56,18 +57,19 @@ impl Rectangle for Links {
 
 impl<'a> Iterative<'a> {
     pub(crate) fn new(input: &StepInput<'a>, island: Island) -> Self {
-        let (equations, Links { links, own }) = Equations::new(input, island, |members, deformables, rows| {
+        let (equations, Links { links, own }) = Equations::new(input, island, |members, deformables, joined, rows| {
             let links = link::links(members, rows);
             let owner: Vec<usize> =
                 members.iter().enumerate().flat_map(|(m, member)| vec![m; member.forward.n_v()]).collect();
-            Links { own: links.iter().map(|link| link.delassus(members, deformables, &owner)).collect(), links }
+            Links { own: links.iter().map(|link| link.delassus(members, deformables, joined, &owner)).collect(), links }
         });
         let constraints = &equations.rows.constraints;
         let owner = |u: &Unknown| constraints.binary_search_by_key(&u.first(), |c| c.first).unwrap_or_default();
         let owners: Vec<usize> = equations.unknowns.iter().map(owner).collect();
         Self {
             momenta: equations.members.iter().map(Momentum::of_tree).collect(),
-            symmetric: equations.unknowns.iter().all(|u| u.parts()[0] == u.parts()[1]),
+            symmetric: equations.unknowns.iter().all(|u| u.parts()[0] == u.parts()[1])
+                && equations.deformables.iter().all(Deformable::is_definite),
             preconditioner: preconditioner(&equations.unknowns, &owners, &own),
             equations,
             links,

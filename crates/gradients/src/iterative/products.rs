@@ -109,6 +109,10 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
         }
     }
 
+    fn is_dense(&self) -> bool {
+        false
+    }
+
     /// Its rank is not known.
     fn may_be_redundant(&self) -> bool {
         true
@@ -126,16 +130,17 @@ impl Iterative<'_> {
         }
         for body in &self.equations.deformables {
             // The largest entry of the inverse of a positive definite matrix is on its diagonal.
-            let mut x = vec![0.0; body.n_v()];
-            for i in 0..x.len() {
+            let mut x = vec![0.0; self.equations.n_v];
+            for i in body.dofs() {
                 x.fill(0.0);
                 x[i] = 1.0;
-                body.input.operator.factor().solve(&mut x);
+                self.equations.solve(&mut x);
                 out[0] = out[0].max(body.h() * x[i]);
             }
             for by in body.input.by_ctrl {
-                x.copy_from_slice(by);
-                body.input.operator.factor().solve(&mut x);
+                x.fill(0.0);
+                x[body.dofs()].copy_from_slice(by);
+                self.equations.solve(&mut x);
                 out[1] = x.iter().fold(out[1], |most, x| most.max(x.abs()));
             }
         }
@@ -193,6 +198,12 @@ impl Iterative<'_> {
             axpy(body.h(), &tau[own], force);
             body.controls().zip(body.input.by_ctrl).for_each(|(k, by)| axpy(ctrl[k], by, force));
         }
+        for (tree, own, carrier) in self.equations.carried() {
+            let parts = [tree.clone(), own.clone()];
+            let [of_tree, of_own] = parts.map(|dofs| [&q[dofs.clone()], &v[dofs]]);
+            let (before, after) = force.split_at_mut(own.start);
+            carrier.add_times(of_tree, of_own, [&mut before[tree], &mut after[..own.len()]]);
+        }
         for (link, constraint) in self.links.iter().zip(&rows.constraints) {
             let Some(slopes) = &link.slopes else { continue };
             for r in 0..link.height() {
@@ -246,6 +257,13 @@ impl Iterative<'_> {
             body.input.by_q.add_transposed_times(&v[own.clone()], &mut by_q[own.clone()]);
             body.input.by_v.add_transposed_times(&v[own.clone()], &mut by_v[own.clone()]);
             body.controls().zip(body.input.by_ctrl).for_each(|(k, by)| by_ctrl[k] += dot(by, &v[own.clone()]));
+        }
+        for (tree, own, carrier) in self.equations.carried() {
+            let weights = [&v[tree.clone()], &v[own.clone()]];
+            for (which, by) in [&mut by_q, &mut by_v].into_iter().enumerate() {
+                let (before, after) = by.split_at_mut(own.start);
+                carrier.add_transposed_times(which, weights, [&mut before[tree.clone()], &mut after[..own.len()]]);
+            }
         }
         // `-z^T L` by row.
         let mut y = vec![0.0; rows.height()];

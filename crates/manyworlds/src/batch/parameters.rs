@@ -165,8 +165,8 @@ impl Batch {
                             return Err(refuse("a step has no derivative by it yet"));
                         }
                         for entry in entries {
-                            let change = group.by_soft_parameter(local, body, entry)?;
-                            numbers.push(StepParameter::Balance { body, change });
+                            let [change, carrier] = group.by_soft_parameter(local, body, entry)?;
+                            numbers.push(StepParameter::Balance { body, change, carrier });
                         }
                         continue;
                     }

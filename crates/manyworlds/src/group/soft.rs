@@ -16,8 +16,9 @@ use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, jacobian, param};
 use manyworlds_shaders::index::{gather, tile_at};
 use manyworlds_soft::{FreeStart, SoftLayout, SoftParams, SoftSystem};
 use manyworlds_sparse::SparseMatrix;
+use nalgebra::UnitQuaternion;
 
-use super::carried::{Carried, CarrierTree};
+use super::carried::{Carried, CarriedChanges, CarrierTree};
 use super::chunk::Chunk;
 use super::problem::{Building, Home, Reading, Sides, Worlds};
 use super::shared::Shared;
@@ -56,6 +57,9 @@ impl Soft {
     }
 }
 
+/// A rotation of axes.
+type Rotation = UnitQuaternion<f64>;
+
 /// A soft body of one world at the start of a step, in the axes of the body that carries it.
 pub(super) struct SoftStep {
     /// s
@@ -71,6 +75,8 @@ pub(super) struct SoftStep {
     tau: Vec<f64>,
     /// In the axes of the displacements, m/s^2.
     gravity: Vec3,
+    /// From these axes to the world's.
+    turn: Rotation,
     /// What its mass does to the tree of that, where it moves.
     carried: Option<Carried>,
     /// Of each control its region, and how much pressure comes with it, Pa a unit.
@@ -135,15 +141,21 @@ impl SoftStep {
                 carried.map_or((Pose::identity(), None), |(carrier, carried)| (carrier, Some(carried)))
             }
         };
-        let gravity = carrier.rotation.inverse() * gravity;
+        let turn = carrier.rotation;
+        let gravity = turn.inverse() * gravity;
         let mass = soft.system.mass(&params);
-        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity, carried, controls }
+        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity, turn, carried, controls }
     }
 
     /// The step of a body that nothing touches.
     pub(super) fn free(&self) -> FreeStart<'_> {
         let Self { h, params, q, v, tau, gravity, .. } = self;
         FreeStart { params, h: *h, gravity: (*gravity).into(), q, v, force: tau }
+    }
+
+    /// From the axes of the displacements to the world's.
+    pub(super) fn turn(&self) -> Rotation {
+        self.turn
     }
 
     /// The velocity before the step.
@@ -165,31 +177,48 @@ impl SoftStep {
     }
 
     /// How `b - A v+` changes with one of the body's parameters, as [`soft_param`] numbers them, by differences: it is linear in all
-    /// but Poisson's ratio. `[n_v]`, N s a unit.
-    pub(super) fn by_parameter(&self, system: &SoftSystem, number: usize, after: &[f64]) -> Vec<f64> {
+    /// but Poisson's ratio. `[n_v]` of the body and of the tree that carries it, N s a unit. `tree`: v+ of that.
+    pub(super) fn by_parameter(
+        &self,
+        system: &SoftSystem,
+        number: usize,
+        after: &[f64],
+        tree: &[f64],
+    ) -> [Vec<f64>; 2] {
         let value = *parameter(&mut self.params.clone(), number);
         let by = DIFFERENCE * if value == 0.0 { 1.0 } else { value.abs() };
         let [ahead, behind] = [by, -by].map(|by| {
             let mut params = self.params.clone();
             *parameter(&mut params, number) += by;
             let mass = system.mass(&params);
-            let Self { h, q, v, tau, gravity, .. } = self;
+            let Self { h, q, v, tau, gravity, turn, .. } = self;
             let (q, v, tau) = (q.clone(), v.clone(), tau.clone());
-            let changed =
-                Self { h: *h, params, q, v, mass, tau, gravity: *gravity, carried: None, controls: Vec::new() };
-            changed.momentum(system, after, &[])
+            let carried = self.carried.as_ref().map(|carried| carried.weighing(&system.node_masses(&params)));
+            let of_tree =
+                carried.as_ref().map_or_else(Vec::new, |carried| carried.balance_of_tree(*h, gravity, [tree, after]));
+            let (h, gravity, turn) = (*h, *gravity, *turn);
+            let changed = Self { h, params, q, v, mass, tau, gravity, turn, carried, controls: Vec::new() };
+            [changed.momentum(system, after, tree), of_tree]
         });
-        behind.iter().zip(ahead).map(|(behind, ahead)| (behind - ahead) / (2.0 * by)).collect()
+        [0, 1].map(|part| {
+            behind[part].iter().zip(&ahead[part]).map(|(behind, ahead)| (behind - ahead) / (2.0 * by)).collect()
+        })
     }
 
     /// The same with each of its controls.
-    pub(super) fn by_controls(&self, system: &SoftSystem, after: &[f64]) -> Vec<Vec<f64>> {
+    pub(super) fn by_controls(&self, system: &SoftSystem, after: &[f64], tree: &[f64]) -> Vec<Vec<f64>> {
         let one = |&(region, slope): &(usize, f64)| {
-            let mut by = self.by_parameter(system, soft_param::PRESSURE + region, after);
+            let [mut by, _] = self.by_parameter(system, soft_param::PRESSURE + region, after, tree);
             by.iter_mut().for_each(|x| *x *= slope);
             by
         };
         self.controls.iter().map(one).collect()
+    }
+
+    /// How the balances of the body and of the tree that carries it, if that moves, change beside what the body's own forces and
+    /// masses do. `after`: v+ of the tree, and of the body.
+    pub(super) fn by_carrier(&self, tree: &CarrierTree<'_>, after: [&[f64]; 2]) -> Option<CarriedChanges> {
+        Some(self.carried.as_ref()?.changes(&tree.tree, self.h, &self.gravity, after))
     }
 
     /// What acts on a degree of freedom beside the body's own forces, N.

@@ -30,11 +30,6 @@ pub(crate) enum Carrier {
 }
 
 impl SoftShape {
-    /// Whether it stands with axes that are not the world's.
-    pub(crate) fn is_turned(&self) -> bool {
-        matches!(self.carrier, Carrier::Fixed(pose) if pose.rotation.angle() != 0.0)
-    }
-
     /// Those of a model.
     pub(crate) fn all(model: &Model) -> Vec<Self> {
         let frame = |body: usize| {

@@ -50,9 +50,10 @@ pub(crate) trait Differentiable {
     fn lineariser(&self) -> Arc<dyn Lineariser>;
     /// How contacts of the last step of a world move with each size of a geom, by size.
     fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error>;
-    /// How the balance of momentum of a soft body of the last step of a world changes with one of its parameters, an entry among
-    /// those of its tree, at the velocity after the step: `[n_v]` of the body, N s a unit.
-    fn by_soft_parameter(&mut self, world: usize, soft: usize, entry: usize) -> Result<Vec<f64>, Error>;
+    /// How the balances of momentum of a soft body of the last step of a world, and of the tree that carries it, change with one of
+    /// its parameters, an entry among those of its tree, at the velocity after the step: `[n_v]` of each, N s a unit; none of a
+    /// carrier that stands.
+    fn by_soft_parameter(&mut self, world: usize, soft: usize, entry: usize) -> Result<[Vec<f64>; 2], Error>;
     /// Memory that the last steps of all worlds take, B.
     fn tape_bytes(&self) -> usize;
 }
@@ -187,7 +188,7 @@ impl<T: Scalar> Differentiable for Group<T> {
         found.map_err(|message| Error::Parameter { parameter: format!("size of geom {geom}"), message })
     }
 
-    fn by_soft_parameter(&mut self, world: usize, soft: usize, entry: usize) -> Result<Vec<f64>, Error> {
+    fn by_soft_parameter(&mut self, world: usize, soft: usize, entry: usize) -> Result<[Vec<f64>; 2], Error> {
         let (c, w) = self.place(world);
         self.chunks[c].step_numbers()?.by_soft_parameter(&self.shared, w, soft, entry)
     }

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 
 use manyworlds_collide::{Side, SoftContact};
-use manyworlds_gradients::{ContactInput, ContactSettings, Give, PointInput, SparseInput};
+use manyworlds_gradients::{CarrierInput, ContactInput, ContactSettings, Give, PointInput, SparseInput};
+use manyworlds_model::Vec3;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::POSE;
 use manyworlds_sparse::{SparseMatrix, SparseOperator};
 
 use super::geometry::Geometry;
+use crate::group::carried::{CarriedChanges, CarrierTree};
 use crate::group::shared::Shared;
 use crate::group::soft::SoftStep;
+use crate::host::Carrier;
 use crate::mocap::Drift;
 
 /// What the step of a soft body was.
@@ -24,18 +27,31 @@ pub(super) struct OwnSoft {
     controls: Vec<usize>,
     v: Vec<f64>,
     settings: ContactSettings,
+    axes: [[f64; 3]; 3],
+    added: Vec<(u32, f64)>,
+    carrier: Option<OwnCarrier>,
+}
+
+/// What it does to the tree that carries it.
+#[derive(Debug)]
+struct OwnCarrier {
+    tree: usize,
+    mass: Vec<f64>,
+    b: Vec<f64>,
+    coupling: Vec<f64>,
+    changes: CarriedChanges,
 }
 
 impl OwnSoft {
-    /// At the velocity that the step ended with; `contacts`: those of the world. Why not, where the derivative has no
-    /// equations.
+    /// At the velocity that the step ended with; `contacts`: those of the world; `carrier`: the tree that carries it, by its number,
+    /// and v+ of that. Why not, where the derivative has no equations.
     pub(super) fn new<T: Scalar>(
         shared: &Shared<T>,
         soft: usize,
         step: &SoftStep,
         after: &[f64],
-        contacts: &[SoftContact],
-        settings: ContactSettings,
+        (contacts, settings): (&[SoftContact], ContactSettings),
+        carrier: Option<(usize, &CarrierTree<'_>, &[f64])>,
     ) -> Result<Self, String> {
         let own = &shared.soft[soft];
         let shape = &shared.host.soft[soft];
@@ -50,24 +66,58 @@ impl OwnSoft {
                 touched.extend(nodes.filter_map(|(&node, _)| shape.dofs[node as usize]).flat_map(|dof| dof..dof + 3));
             }
         }
-        let operator = SparseOperator::new(about.matrix, own.system.ordering().clone(), touched)
-            .map_err(|error| format!("soft body \"{name}\": its step is not one of least energy: {error}"))?;
-        let by_v: Vec<_> = step.mass_and_weight().enumerate().map(|(i, (m, _))| (i, i, m)).collect();
+        let (operator, added) = SparseOperator::mended(about.matrix, own.system.ordering().clone(), touched)
+            .map_err(|error| format!("soft body \"{name}\": its matrix has no factor: {error}"))?;
+        let n = after.len();
+        let mut by_q = step.by_q(&own.system, after);
+        let mut by_v: Vec<_> = step.mass_and_weight().enumerate().map(|(i, (m, _))| (i, i, m)).collect();
+        let of_tree = carrier.map_or(&[][..], |(.., after)| after);
+        let carrier = carrier.and_then(|(tree, of, of_tree)| {
+            let changes = step.by_carrier(of, [of_tree, after])?;
+            let (mut mass, mut b) = (vec![0.0; of_tree.len().pow(2)], vec![0.0; of_tree.len()]);
+            step.add_to_tree(&mut mass, &mut b);
+            Some(OwnCarrier { tree, mass, b, coupling: step.coupling().flatten().collect(), changes })
+        });
+        if let Some(carrier) = &carrier {
+            // Masses are in the velocities' part already.
+            by_v.clear();
+            for &(first, [of_q, of_v]) in &carrier.changes.own_by_own {
+                for (row, column) in (0..9).map(|k| (k / 3, k % 3)) {
+                    if let Some(at) = by_q.position(first + row, first + column) {
+                        by_q.values_mut()[at] += of_q[row][column];
+                    }
+                    by_v.push((first + row, first + column, of_v[row][column]));
+                }
+            }
+        }
+        let turn = step.turn();
         Ok(Self {
             operator,
+            added,
             b: about.b,
-            by_q: step.by_q(&own.system, after),
-            by_v: SparseMatrix::from_triplets(after.len(), &by_v).unwrap_or_default(),
-            by_ctrl: step.by_controls(&own.system, after),
+            by_q,
+            by_v: SparseMatrix::from_triplets(n, &by_v).unwrap_or_default(),
+            by_ctrl: step.by_controls(&own.system, after, of_tree),
             controls: shared.sets[shared.host.lanes.trees[own.tree].set].actuators[0].clone(),
             v: step.before().to_vec(),
             settings,
+            axes: [0, 1, 2].map(|k| (turn * Vec3::ith(k, 1.0)).into()),
+            carrier,
         })
     }
 
     pub(super) fn input(&self) -> SparseInput<'_> {
-        let Self { operator, b, by_q, by_v, by_ctrl, controls, v, settings } = self;
-        SparseInput { operator, b, by_q, by_v, by_ctrl, controls, v, settings: *settings }
+        let Self { operator, added, b, by_q, by_v, by_ctrl, controls, v, settings, axes, carrier } = self;
+        let carrier = carrier.as_ref().map(|OwnCarrier { tree, mass, b, coupling, changes }| CarrierInput {
+            tree: *tree,
+            mass,
+            b,
+            coupling,
+            tree_by_tree: changes.tree_by_tree.each_ref().map(Vec::as_slice),
+            tree_by_own: changes.tree_by_own.each_ref().map(Vec::as_slice),
+            own_by_tree: changes.own_by_tree.each_ref().map(Vec::as_slice),
+        });
+        SparseInput { operator, added, b, by_q, by_v, by_ctrl, controls, v, settings: *settings, axes: *axes, carrier }
     }
 }
 
@@ -86,7 +136,10 @@ pub(super) fn contact_input<T: Scalar>(
     };
     let body = |side: &Side| match *side {
         Side::Rigid { body, .. } => shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local)),
-        Side::Soft { .. } => None,
+        Side::Soft { soft, .. } => match shared.host.soft[soft as usize].carrier {
+            Carrier::Moving(body) => shared.host.lanes.bodies[body].map(|place| (place.tree, place.local)),
+            Carrier::Fixed(_) => None,
+        },
     };
     let point = |side: &Side| match side {
         Side::Rigid { .. } => None,

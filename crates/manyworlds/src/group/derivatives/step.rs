@@ -19,6 +19,7 @@ use manyworlds_shaders::math::{cross, dot};
 use super::geometry::Geometry;
 use super::soft::{OwnSoft, contact_input};
 use crate::group::State;
+use crate::group::carried::CarrierTree;
 use crate::group::chunk::Chunk;
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
@@ -98,6 +99,23 @@ struct OwnTree {
 impl OwnTree {
     fn params<'a, T: Scalar>(&'a self, shared: &'a Shared<T>) -> &'a [f64] {
         self.params.as_deref().unwrap_or(&shared.sets[self.set].params[self.index])
+    }
+
+    /// As one that carries a soft body.
+    fn carrier<'s, T: Scalar>(&self, shared: &'s Shared<T>) -> CarrierTree<'s> {
+        let layout = &shared.sets[self.set].layout;
+        let dims = layout.dims;
+        let (pose, motion) = self.frames.split_at(POSE * dims.n_body as usize);
+        let v = self.state[dims.v_at()..dims.v_at() + dims.n_v as usize].to_vec();
+        CarrierTree { tree: layout.tree(), pose: pose.to_vec(), motion: motion.to_vec(), v }
+    }
+}
+
+/// The tree that carries a soft body, if that moves.
+fn carrier_of<T: Scalar>(shared: &Shared<T>, soft: usize) -> Option<usize> {
+    match shared.host.soft[soft].carrier {
+        host::Carrier::Moving(body) => shared.host.lanes.bodies[body].map(|place| place.tree),
+        host::Carrier::Fixed(_) => None,
     }
 }
 
@@ -295,12 +313,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         }
         let mut soft = Vec::with_capacity(shared.soft.len());
         for index in 0..shared.soft.len() {
-            if !shared.carrier_dofs(index).is_empty() {
-                let name = &model.soft[index].name;
-                let why = format!("soft body \"{name}\" stands on a body that moves: its derivatives are not known");
-                return Err(Error::NoProblem { world, why });
-            }
-            match self.soft(shared, world, index, &mut after)? {
+            match self.soft(shared, world, index, &trees, &mut after)? {
                 Ok(own) => soft.push(own),
                 // Nothing of the world is linearised then.
                 Err(why) => return Err(Error::NoProblem { world, why }),
@@ -310,9 +323,6 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         if !soft.is_empty() {
             first.extend(model.trees.iter().map(|tree| tree.v.start));
             self.soft_contacts(shared, geometry, world, &trees, &mut contacts);
-            if shared.host.soft.iter().any(|shape| shape.is_turned()) {
-                problem = Some("a soft body that stands on a turned body".into());
-            }
         }
         let pulls =
             |adhesion: &host::Adhesion| self.chunk.host.worlds[world].contacts.iter().any(|c| adhesion.pulls(c));
@@ -328,13 +338,15 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         shared: &Shared<T>,
         world: usize,
         index: usize,
+        trees: &[OwnTree],
         after: &mut State,
     ) -> Result<Result<OwnSoft, String>, Error> {
         let (chunk, own) = (self.chunk, &shared.soft[index]);
         let set = shared.host.lanes.trees[own.tree].set;
         let dims = shared.sets[set].layout.dims;
         let host = chunk.host.packed();
-        let step = self.soft_step(shared, world, index)?;
+        let carrier = carrier_of(shared, index).map(|tree| (tree, trees[tree].carrier(shared)));
+        let step = self.soft_step(shared, world, index, carrier.as_ref().map(|(_, of)| of))?;
         let tree = &shared.model.trees[own.tree];
         let ended = self.numbers(&self.sets[set].states, world, dims.n_state());
         tree.q.clone().zip(ended.some(0, tree.q.len())).for_each(|(to, x)| after.q[to] = x);
@@ -343,35 +355,48 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
             host.settings(set, world).map(|x| x.to_f64());
         let settings = ContactSettings { timestep, correction, largest_correction, restitution_threshold };
         let contacts = &chunk.host.worlds[world].soft;
-        Ok(OwnSoft::new(shared, index, &step, &after.v[tree.v.clone()], contacts, settings))
+        let of_tree = |tree: usize| &after.v[shared.model.trees[tree].v.clone()];
+        let carrier = carrier.as_ref().map(|(tree, of)| (*tree, of, of_tree(*tree)));
+        Ok(OwnSoft::new(shared, index, &step, &after.v[tree.v.clone()], (contacts, settings), carrier))
     }
 
     /// What a soft body was before the step.
-    fn soft_step(&self, shared: &Shared<T>, world: usize, index: usize) -> Result<SoftStep, Error> {
+    fn soft_step(
+        &self,
+        shared: &Shared<T>,
+        world: usize,
+        index: usize,
+        carrier: Option<&CarrierTree<'_>>,
+    ) -> Result<SoftStep, Error> {
         let (chunk, own) = (self.chunk, &shared.soft[index]);
         let set = shared.host.lanes.trees[own.tree].set;
         let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
         let before = kept.and_then(|kept| kept.states.get(set)).ok_or(Error::NoGradient)?;
         let mut state = vec![T::default(); shared.sets[set].layout.dims.n_state()];
         gather(chunk.store.tile(), world, before, &mut state);
-        Ok(SoftStep::new(shared, &chunk.host.packed(), (own, &shared.host.soft[index]), world, &state, None))
+        Ok(SoftStep::new(shared, &chunk.host.packed(), (own, &shared.host.soft[index]), world, &state, carrier))
     }
 
-    /// How the balance of a soft body changes with an entry of its parameters, at the velocity after the step: `[n_v]`, N s a unit.
+    /// How the balances of a soft body, and of the tree that carries it, change with an entry of its parameters, at the velocity after
+    /// the step: `[n_v]` of each, N s a unit.
     pub(super) fn by_soft_parameter(
         &self,
         shared: &Shared<T>,
         world: usize,
         index: usize,
         entry: usize,
-    ) -> Result<Vec<f64>, Error> {
+    ) -> Result<[Vec<f64>; 2], Error> {
         let own = &shared.soft[index];
-        let set = shared.host.lanes.trees[own.tree].set;
-        let dims = shared.sets[set].layout.dims;
-        let ended = self.numbers(&self.sets[set].states, world, dims.n_state());
-        let after: Vec<f64> = ended.some(dims.v_at(), dims.n_v as usize).collect();
-        let step = self.soft_step(shared, world, index)?;
-        Ok(step.by_parameter(&own.system, entry.saturating_sub(param::HEADER), &after))
+        let after = |set: usize, lane: usize| -> Vec<f64> {
+            let dims = shared.sets[set].layout.dims;
+            self.numbers(&self.sets[set].states, lane, dims.n_state()).some(dims.v_at(), dims.n_v as usize).collect()
+        };
+        let carrier = carrier_of(shared, index).map(|tree| self.tree(shared, world, tree, true)).transpose()?;
+        let of_tree = carrier.as_ref().map_or_else(Vec::new, |tree| after(tree.set, tree.lane));
+        let carrier = carrier.as_ref().map(|tree| tree.carrier(shared));
+        let step = self.soft_step(shared, world, index, carrier.as_ref())?;
+        let of_body = after(shared.host.lanes.trees[own.tree].set, world);
+        Ok(step.by_parameter(&own.system, entry.saturating_sub(param::HEADER), &of_body, &of_tree))
     }
 
     /// Appends the contacts of soft bodies.

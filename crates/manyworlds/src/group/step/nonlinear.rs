@@ -17,7 +17,13 @@ use crate::host::Packed;
 const ROUNDS: usize = 40;
 
 /// How often a round's way is halved at most.
-const HALVINGS: usize = 5;
+const HALVINGS: usize = 20;
+
+/// What a whole way must take at least off what there was where it began, for the impulses that it found.
+const ENOUGH: f64 = 0.1;
+
+/// Ways shorter than this share make the next round one of positive definite elements.
+const SHORT: f64 = 0.25;
 
 /// A problem and its answer.
 pub(super) struct Round {
@@ -26,6 +32,8 @@ pub(super) struct Round {
     pub(super) relaxed: Vec<Relaxation>,
     /// What is left of the nonlinear balance of momentum, N s.
     pub(super) momentum: f64,
+    /// The velocity where the way to that of the answer was not gone to its end.
+    pub(super) on_the_way: Option<Vec<f64>>,
 }
 
 /// Solves a world's step. None: its numbers are not finite, or no round has a problem.
@@ -48,7 +56,7 @@ pub(super) fn nonlinear<T: Scalar>(
     let mut v = before.clone();
     let mut memory = Some(memory);
     let (mut impulse, mut last) = (None, f64::INFINITY);
-    let mut best = None;
+    let (mut best, mut careful) = (None, false);
     for round in 0..ROUNDS {
         let about = |projected: bool| -> Vec<Linearised> {
             let each = steps.iter().zip(&shared.soft).enumerate();
@@ -59,9 +67,9 @@ pub(super) fn nonlinear<T: Scalar>(
         };
         // Where a stretched or buckled body has no positive definite matrix, its elements are made so: that only slows the
         // rounds down.
-        let mut problem = match problem_of(false, memory.take().unwrap_or_default()) {
-            Ok(problem) => problem,
-            Err(_) => problem_of(true, ContactProblem::default()).ok()?,
+        let (mut problem, projected) = match problem_of(careful, memory.take().unwrap_or_default()) {
+            Ok(problem) => (problem, careful),
+            Err(_) => (problem_of(true, ContactProblem::default()).ok()?, true),
         };
         let start = impulse.take().unwrap_or_else(|| problem.impulse.clone());
         if start.iter().all(|x: &f64| x.is_finite()) {
@@ -81,23 +89,32 @@ pub(super) fn nonlinear<T: Scalar>(
             };
             steps.iter().enumerate().map(square).sum::<f64>().sqrt()
         };
+        // A way that leaves more than there was before, and more than there was where it began, is halved: what is inside out, or
+        // far from where it ends, is not what a line makes of it.
+        let (begun, mut share) = (left(&v), 1.0);
         let mut residual = left(&found);
         let mut next = found;
-        let mut whole = true;
-        // Beyond the first round a way that leaves more than there was is halved.
+        let is_less = |residual: f64, share: f64| {
+            residual <= settings.tolerance
+                || (round > 0 && residual <= last)
+                || residual <= (1.0 - ENOUGH * share) * begun
+        };
         for _ in 0..HALVINGS {
-            if round == 0 || residual <= last || residual <= settings.tolerance {
+            if is_less(residual, share) {
                 break;
             }
-            whole = false;
+            share *= 0.5;
             next.iter_mut().zip(&v).for_each(|(next, v)| *next = 0.5 * (*next + v));
             residual = left(&next);
         }
         last = residual;
         v = next;
+        let whole = share == 1.0;
+        careful = share < SHORT && !projected;
         let done = whole && residual <= settings.tolerance;
         impulse = Some(outcome.lambda.clone());
-        best = Some(Round { problem, outcome, relaxed, momentum: residual });
+        let on_the_way = (!whole).then(|| v.clone());
+        best = Some(Round { problem, outcome, relaxed, momentum: residual, on_the_way });
         if done {
             break;
         }

@@ -399,7 +399,7 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
             return solved;
         }
     }
-    let Round { mut problem, mut outcome, relaxed, momentum } = if shared.soft.is_empty() {
+    let Round { mut problem, mut outcome, relaxed, momentum, on_the_way } = if shared.soft.is_empty() {
         let mut problem =
             worlds.world(shared, host, world, memory, shared.solver.responds(), (&[], Vec::new())).ok()?;
         if problem.impulse.iter().all(|x| x.is_finite()) {
@@ -411,13 +411,13 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         }
         let again = host.worlds[world].by_host;
         let (outcome, relaxed) = finish(shared.solver, &mut problem.problem, &settings, again, &mut work);
-        Round { problem, outcome, relaxed, momentum: 0.0 }
+        Round { problem, outcome, relaxed, momentum: 0.0, on_the_way: None }
     } else {
         nonlinear(shared, host, worlds, world, memory, &settings, &mut work)?
     };
     problem.problem.relax(&relaxed);
     // What the certificate is about: a solver's own velocity may lag behind its impulses.
-    outcome.v = problem.problem.velocity(&outcome.lambda);
+    outcome.v = on_the_way.unwrap_or_else(|| problem.problem.velocity(&outcome.lambda));
     let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
     let rows = problem.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
     let homes = problem.homes.iter().copied().zip(rows).collect();

@@ -6,11 +6,14 @@
 //! is `a = C' v_t + 2 w x q'`, Coriolis' and the centripetal one. So each node, those that are pinned too, adds
 //! `m [C 1]^T (C dv_t + dq' + h a)` to the balance of momentum of the tree and of itself.
 
+mod changes;
+
 use manyworlds_model::{Pose, Vec3};
 use manyworlds_shaders::dynamics::bias::add_joint;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, Tree, moves};
 
 use crate::host::frame;
+pub(super) use changes::CarriedChanges;
 
 /// The tree of a carrier at the start of a step.
 pub(super) struct CarrierTree<'a> {
@@ -24,6 +27,7 @@ pub(super) struct CarrierTree<'a> {
 }
 
 /// See the module. All along the carrier's axes.
+#[derive(Clone)]
 pub(super) struct Carried {
     /// `v_t` before the step.
     v: Vec<f64>,
@@ -33,13 +37,20 @@ pub(super) struct Carried {
     free: Vec<usize>,
     /// `C`, `[node, 3, n_t]`.
     columns: Vec<f64>,
+    /// How each degree of freedom moves the carrier's origin, and turns it.
+    parts: Vec<[Vec3; 2]>,
 }
 
+#[derive(Clone)]
 struct Node {
     /// kg
     mass: f64,
     /// First degree of freedom; `None`: pinned.
     dof: Option<usize>,
+    /// r
+    at: Vec3,
+    /// q'
+    relative: Vec3,
     /// `C v_t + q'`, m/s.
     velocity: Vec3,
     /// `a`, m/s^2.
@@ -101,10 +112,18 @@ impl Carried {
                 (0..3).for_each(|k| columns[(3 * index + k) * n + i] = column[k]);
             }
             let acceleration = origin + turning.cross(&r) + spin.cross(&spin.cross(&r)) + 2.0 * spin.cross(&relative);
-            nodes.push(Node { mass, dof, velocity: linear + spin.cross(&r) + relative, acceleration });
+            let velocity = linear + spin.cross(&r) + relative;
+            nodes.push(Node { mass, dof, at: r, relative, velocity, acceleration });
         }
         let free = (0..nodes.len()).filter(|&node| nodes[node].dof.is_some()).collect();
-        Self { v: of.v.clone(), nodes, free, columns }
+        Self { v: of.v.clone(), nodes, free, columns, parts }
+    }
+
+    /// The same with other masses of its nodes.
+    pub(super) fn weighing(&self, masses: &[f64]) -> Self {
+        let mut out = self.clone();
+        out.nodes.iter_mut().zip(masses).for_each(|(node, mass)| node.mass = *mass);
+        out
     }
 
     /// Degrees of freedom of the tree.
@@ -171,6 +190,28 @@ impl Carried {
             })
         };
         self.free.iter().flat_map(of).collect()
+    }
+
+    /// What all nodes take part of in the balance of momentum of the tree: `sum m C^T (C (v_t+ - v_t) + q'+ - q' + h (a - g))`,
+    /// `[n_t]`, N s. `after`: v+ of the tree, and of the body.
+    pub(super) fn balance_of_tree(&self, h: f64, gravity: &Vec3, after: [&[f64]; 2]) -> Vec<f64> {
+        let mut out = vec![0.0; self.n()];
+        for (index, node) in self.nodes.iter().enumerate() {
+            let change = node.mass * self.change(index, h, gravity, after);
+            (0..3).for_each(|k| out.iter_mut().zip(self.row(index, k)).for_each(|(out, c)| *out += change[k] * c));
+        }
+        out
+    }
+
+    /// `C (v_t+ - v_t) + q'+ - q' + h (a - g)` of a node.
+    fn change(&self, index: usize, h: f64, gravity: &Vec3, [tree, own]: [&[f64]; 2]) -> Vec3 {
+        let node = &self.nodes[index];
+        let carried = Vec3::from_fn(|k, _| {
+            let change = tree.iter().zip(&self.v).map(|(after, before)| after - before);
+            self.row(index, k).iter().zip(change).map(|(c, v)| c * v).sum()
+        });
+        let after = node.dof.map_or_else(Vec3::zeros, |dof| Vec3::from_fn(|k, _| own[dof + k]));
+        carried + after - node.relative + h * (node.acceleration - gravity)
     }
 
     /// `m a` of each of the body's degrees of freedom, N.
