@@ -407,9 +407,18 @@ pub fn finish(
     again: bool,
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
-    relaxed(problem, solver, settings, again, |problem| {
-        if solver.finishes() { solver.finish(problem, settings, work) } else { Outcome::unsolved(problem) }
-    })
+    relaxed(problem, solver, settings, again, |problem| solver.finish(problem, settings, work))
+}
+
+/// As [`finish`] for a solver that does not go on from where its kernels were: the problem stays as they left it, its warm start,
+/// unless it asks for the impossible.
+pub fn leave(
+    solver: &dyn Solver,
+    problem: &mut ContactProblem,
+    settings: &SolveSettings,
+    again: bool,
+) -> (Outcome, Vec<Relaxation>) {
+    relaxed(problem, solver, settings, again, Outcome::unsolved)
 }
 
 /// What a solver gave back, measured in f64.

@@ -10,7 +10,7 @@ use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
 use manyworlds_contact::solve::whole::newton;
 use manyworlds_contact::solve::{
-    ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish,
+    ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish, leave,
 };
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -410,7 +410,11 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
             problem.problem.v_start = before;
         }
         let again = host.worlds[world].by_host;
-        let (outcome, relaxed) = finish(shared.solver, &mut problem.problem, &settings, again, &mut work);
+        let (outcome, relaxed) = if shared.form.is_some() && !shared.solver.finishes() {
+            leave(shared.solver, &mut problem.problem, &settings, again)
+        } else {
+            finish(shared.solver, &mut problem.problem, &settings, again, &mut work)
+        };
         Round { problem, outcome, relaxed, momentum: 0.0, on_the_way: None }
     } else {
         nonlinear(shared, host, worlds, world, memory, &settings, &mut work)?
