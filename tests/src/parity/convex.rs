@@ -18,7 +18,8 @@ use super::{Case, Data, EXACT};
 /// The kernels on islands packed in one way: with the matrix in workgroup memory and in storage, or never written out.
 fn packed(of: &Assembled, pack: &ConvexPack, written_out: bool) -> Vec<Case> {
     let IslandDims { n_islands, n_constraints, .. } = *of.islands.dims;
-    assert_eq!(pack.forms, [written_out, false, !written_out], "every island is of one form");
+    // The island that the host solves is the first form's to look at.
+    assert_eq!(pack.forms, [true, false, !written_out], "every other island is of one form");
     let left = |case: &Case, at: usize| case.after().expect("the mirror runs")[at].clone();
     let zeros = |n: usize, period: usize| Data::Flat { values: vec![0.0; n], period };
     let named = |name: &str, case: Case| Case { name: name.into(), ..case };

@@ -1,6 +1,6 @@
 //! Random scenes with soft bodies: no world fails, nothing is lost, no energy comes from nowhere.
 //!
-//! Ten million steps, by hand: `cargo run --release -p manyworlds-tests --bin soft_soak -- 10000000`
+//! Ten million steps, by hand: `cargo run --release -p manyworlds-tests --example soft_soak -- 10000000`
 
 use manyworlds_tests::soft_soak::soak;
 
