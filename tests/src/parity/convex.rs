@@ -72,10 +72,10 @@ fn packed(of: &Assembled, pack: &ConvexPack, written_out: bool) -> Vec<Case> {
             continue;
         }
         let solve = named(name, case(&k::CONVEX_SOLVE, all, n_islands, ready, &outputs));
-        // The same with the matrix of every island behind all else.
+        // The same with the matrix of every island behind all else; the host's has none.
         let mut index = pack.index.clone();
         let Data::Flat { mut values, period } = left(&terms, 4) else { unreachable!("plain numbers") };
-        for (island, own) in of.islands.islands.iter().enumerate() {
+        for (island, own) in of.islands.islands.iter().enumerate().filter(|(_, own)| own.by_host == 0) {
             let n = (own.velocity_end - own.velocity_begin) as usize;
             let at = pack.dims.places_at as usize + island * words::<[u32; 2]>();
             (index[at], index[at + 1]) = (form::LARGE, values.len() as u32);
