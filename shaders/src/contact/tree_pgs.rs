@@ -29,6 +29,8 @@ use crate::{LANES, Mask, Real, Scalar};
 
 /// Sweeps of all lanes together before any is solved by itself: where contacts are few that is all it takes.
 const FIRST: u32 = 4;
+/// A sweep sees each row before those after it change: what it saw must be that far below the tolerance.
+const MARGIN: f64 = 0.25;
 
 /// Packs of workspace of a tile: velocity and `J v + e` at the warm start; one lane's velocity, its A^-1 J^T by dof, and
 /// its problem.
@@ -127,7 +129,7 @@ fn sweeps<R: Real>(
 ) -> R::Mask {
     let (zero, one, all) = (R::lit(0.0), R::lit(1.0), live);
     let per_contact = one / contacts.max(one);
-    let tolerance: R = dims.tolerance();
+    let tolerance = dims.tolerance::<R>() * R::lit(MARGIN);
     let (mut error, mut count) = (info_out[info::STOPPED_AT], zero);
     for _ in 0..most {
         let before = sweep(dims, constraint, impulse, rows, velocity, live).sqrt() * per_contact;

@@ -167,10 +167,14 @@ pub mod status {
     pub const BY_HOST: u32 = 512;
     /// Beside [`ITERATION_LIMIT`]: impulses have grown as they do where biases ask for what no motion gives.
     pub const DOUBTFUL: u32 = 1024;
+    /// Beside [`BY_HOST`], a number of three bits: relaxed steps since it was asked whether there is another answer.
+    pub const SINCE_ASKED: u32 = 14336;
+    /// Its lowest bit.
+    pub const SINCE_ASKED_ONE: u32 = 2048;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
     /// Lanes with any of these are not solved by themselves; a step begins with no other bits.
-    pub const KEPT: u32 = STOPPED | SHARED | BY_HOST;
+    pub const KEPT: u32 = STOPPED | SHARED | BY_HOST | SINCE_ASKED;
 }
 
 /// Offsets in `params`, in reals.

@@ -57,6 +57,7 @@ fn status_words() -> Vec<u32> {
         status::HELD | status::CONVERGED,
         status::ITERATION_LIMIT | status::DOUBTFUL,
         status::ITERATION_LIMIT | status::BY_HOST,
+        status::ITERATION_LIMIT | status::BY_HOST | status::SINCE_ASKED_ONE,
     ];
     (0..WORLDS * LANES_OF_A_WORLD).map(|lane| bits[(lane * lane / 5) as usize % bits.len()]).collect()
 }

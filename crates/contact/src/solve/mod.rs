@@ -314,7 +314,7 @@ impl SolveSettings {
 pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> Result<Solution, SolveError> {
     let solver = solver(name)?;
     settings.validate()?;
-    let solve = |problem: &mut _| relaxed(problem, solver, settings, false, |problem| solver.solve(problem, settings));
+    let solve = |problem: &mut _| relaxed(problem, solver, settings, Before::Solved, |problem| solver.solve(problem, settings));
     let (outcome, relaxed) = on_dense(problem, solver.responds(), solve);
     Ok(measured(problem, solver.name(), outcome, relaxed))
 }
@@ -356,7 +356,7 @@ pub fn solve_with(
     settings.validate()?;
     params.validate()?;
     let solver = solver(params.solver())?;
-    let solve = |problem: &mut _| relaxed(problem, solver, settings, false, |problem| params.run(problem, settings));
+    let solve = |problem: &mut _| relaxed(problem, solver, settings, Before::Solved, |problem| params.run(problem, settings));
     let (outcome, relaxed) = on_dense(problem, true, solve);
     Ok(measured(problem, solver.name(), outcome, relaxed))
 }
@@ -373,12 +373,12 @@ fn on_dense(
 }
 
 /// What a solver makes of a problem, or where that asks for the impossible of the nearest one which does not, and what gave way.
-/// Solvers of another contact have an answer to everything. `again`: so did the step before, whose impulses are the warm start.
+/// Solvers of another contact have an answer to everything.
 fn relaxed(
     problem: &mut ContactProblem,
     solver: &dyn Solver,
     settings: &SolveSettings,
-    again: bool,
+    before: Before,
     run: impl FnOnce(&ContactProblem) -> Outcome,
 ) -> (Outcome, Vec<Relaxation>) {
     if solver.model() != ContactModel::Exact {
@@ -387,7 +387,11 @@ fn relaxed(
     let mut list = relax::left_out(problem);
     let biases: Vec<_> = list.iter().map(|r| (r.constraint, problem.constraints[r.constraint].e)).collect();
     problem.relax(&list);
-    let (outcome, gave_way) = again.then(|| relax::again(problem, settings)).flatten().unwrap_or_else(|| {
+    let again = match before {
+        Before::Solved => None,
+        Before::Relaxed { ask } => relax::again(problem, settings, ask),
+    };
+    let (outcome, gave_way) = again.unwrap_or_else(|| {
         let outcome = run(problem);
         relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new()))
     });
@@ -397,17 +401,30 @@ fn relaxed(
     (outcome, list)
 }
 
+/// How the step before ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Before {
+    /// Like any other.
+    #[default]
+    Solved,
+    /// It was relaxed, and its impulses are the warm start.
+    Relaxed {
+        /// Whether a relaxed answer is only taken if there is no other.
+        ask: bool,
+    },
+}
+
 /// Goes on from where the kernels of a batch left a problem of dense subsystems: as [`Solver::finish`], and where the problem
-/// asks for the impossible as [`solve`], in whose memory it is relaxed meanwhile. `again`: the step before did, and the kernels
-/// left the problem alone.
+/// asks for the impossible as [`solve`], in whose memory it is relaxed meanwhile. After a relaxed step the kernels have left the
+/// problem alone.
 pub fn finish(
     solver: &dyn Solver,
     problem: &mut ContactProblem,
     settings: &SolveSettings,
-    again: bool,
+    before: Before,
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
-    relaxed(problem, solver, settings, again, |problem| solver.finish(problem, settings, work))
+    relaxed(problem, solver, settings, before, |problem| solver.finish(problem, settings, work))
 }
 
 /// As [`finish`] for a solver that does not go on from where its kernels were: the problem stays as they left it, its warm start,
@@ -416,9 +433,9 @@ pub fn leave(
     solver: &dyn Solver,
     problem: &mut ContactProblem,
     settings: &SolveSettings,
-    again: bool,
+    before: Before,
 ) -> (Outcome, Vec<Relaxation>) {
-    relaxed(problem, solver, settings, again, Outcome::unsolved)
+    relaxed(problem, solver, settings, before, Outcome::unsolved)
 }
 
 /// What a solver gave back, measured in f64.

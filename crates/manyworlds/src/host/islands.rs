@@ -7,7 +7,7 @@ use bytemuck::{Pod, cast_slice};
 use manyworlds_collide::Contact;
 use manyworlds_collide::organise::{self, Plan};
 use manyworlds_contact::island::{Islands, SetItems};
-use manyworlds_contact::solve::BatchSolver;
+use manyworlds_contact::solve::{BatchSolver, Before};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, UNBOUNDED,
@@ -376,7 +376,7 @@ impl<T: Scalar> IslandPack<T> {
                 n_contacts,
                 world: index as u32,
                 work: if self.dense { self.workspaces.place(self.counts) } else { NONE },
-                by_host: u32::from(world.by_host),
+                by_host: u32::from(world.before != Before::Solved),
             });
         }
         self.colours.extend(plan.colours.iter().map(|end| first + end));

@@ -1,6 +1,7 @@
 //! What the host knows of one world between two halves of a step.
 
 use manyworlds_collide::{Contact, Hints, SoftContact};
+use manyworlds_contact::solve::Before;
 
 use crate::mocap::Drift;
 
@@ -43,8 +44,8 @@ pub(crate) struct World {
     pub(crate) soft_impulses: Vec<[f64; 3]>,
     /// Those of the step before, sorted.
     soft_previous: Vec<([u64; 3], [f64; 3])>,
-    /// Whether the host solves its contacts from the start: its last step was relaxed.
-    pub(crate) by_host: bool,
+    /// What the host knows of the step before; where that was relaxed it solves the contacts from the start.
+    pub(crate) before: Before,
 }
 
 impl World {
@@ -62,7 +63,7 @@ impl World {
             soft_drifts: Vec::new(),
             soft_impulses: Vec::new(),
             soft_previous: Vec::new(),
-            by_host: false,
+            before: Before::Solved,
         }
     }
 

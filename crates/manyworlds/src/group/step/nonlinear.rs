@@ -5,7 +5,7 @@
 //! freedom of soft bodies, is at most the solver's tolerance.
 
 use manyworlds_contact::ContactProblem;
-use manyworlds_contact::solve::{Outcome, Relaxation, SolveSettings, Workspace, finish};
+use manyworlds_contact::solve::{Before, Outcome, Relaxation, SolveSettings, Workspace, finish};
 use manyworlds_shaders::Scalar;
 
 use super::super::problem::{WorldProblem, Worlds};
@@ -133,7 +133,7 @@ fn solve_sparse<T: Scalar>(
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
     match problem.condensed(shared.solver.responds()) {
-        Some(mut small) => finish(shared.solver, &mut small.problem, settings, false, work),
-        None => finish(shared.solver, problem, settings, false, work),
+        Some(mut small) => finish(shared.solver, &mut small.problem, settings, Before::Solved, work),
+        None => finish(shared.solver, problem, settings, Before::Solved, work),
     }
 }

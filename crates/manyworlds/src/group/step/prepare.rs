@@ -14,6 +14,7 @@ use super::super::buffers::Turns;
 use super::super::chunk::{Chunk, ChunkSet};
 use super::super::seen::Seen;
 use super::super::{State, read_state};
+use super::unsolved::before;
 use crate::Error;
 use crate::host::{Moving, Sight};
 
@@ -60,7 +61,7 @@ impl<T: Scalar> Chunk<T> {
         self.freeze()?;
         let sets = &self.sets;
         for (index, world) in self.host.worlds.iter_mut().enumerate() {
-            world.by_host = sets.iter().any(|set| set.status[index * set.k] & status::BY_HOST != 0);
+            world.before = sets.iter().map(|set| before(set.status[index * set.k])).max().unwrap_or_default();
         }
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
         let geoms = &self.geoms;

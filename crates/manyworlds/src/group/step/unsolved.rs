@@ -10,7 +10,7 @@ use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
 use manyworlds_contact::solve::whole::newton;
 use manyworlds_contact::solve::{
-    ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish, leave,
+    Before, ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish, leave,
 };
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -155,7 +155,7 @@ impl<T: Scalar> Chunk<T> {
             for lane in 0..self.n_world * set.k {
                 let word = &mut set.status[lane];
                 if *word & status::BY_HOST != 0 && wanted.binary_search(&(lane / set.k)).is_err() {
-                    *word &= !status::BY_HOST;
+                    *word &= !(status::BY_HOST | status::SINCE_ASKED);
                     changed = true;
                 }
             }
@@ -250,7 +250,7 @@ impl<T: Scalar> Chunk<T> {
             }
         }
         let width = self.store.tile();
-        let by_host = if relaxed.is_empty() { 0 } else { status::BY_HOST };
+        let by_host = |word: u32| if relaxed.is_empty() { 0 } else { status::BY_HOST | since_asked(word) };
         for ((set, own), trees) in self.sets.iter_mut().zip(&mut answers.sets).zip(&self.shared.sets) {
             let n_v = set.step.dims.n_v as usize;
             for (j, &tree) in trees.trees.iter().enumerate() {
@@ -260,7 +260,8 @@ impl<T: Scalar> Chunk<T> {
                     own.velocity[tile_at(width, lane, n_v, i)] = T::from_f64(x);
                 }
                 let word = &mut set.status[lane];
-                *word = *word & !(status::BY_HOST | status::DOUBTFUL) | by_host;
+                let host = by_host(*word);
+                *word = *word & !(status::BY_HOST | status::SINCE_ASKED | status::DOUBTFUL) | host;
                 if outcome.status == SolveStatus::Converged {
                     *word = *word & !status::ITERATION_LIMIT | status::CONVERGED;
                 }
@@ -327,6 +328,20 @@ impl<T: Scalar> Chunk<T> {
         self.store.write(b.info, 0, &infos)?;
         Ok(())
     }
+}
+
+/// What a lane's status says of the step before.
+pub(super) fn before(word: u32) -> Before {
+    if word & status::BY_HOST == 0 {
+        return Before::Solved;
+    }
+    // The number runs over once in as many steps as it can count.
+    Before::Relaxed { ask: since_asked(word) == 0 }
+}
+
+/// [`status::SINCE_ASKED`] after one more relaxed step.
+fn since_asked(word: u32) -> u32 {
+    if word & status::BY_HOST == 0 { 0 } else { (word + status::SINCE_ASKED_ONE) & status::SINCE_ASKED }
 }
 
 /// Worlds in packs, in their order: those of soft bodies that nothing touches by [`LANES`], each other one by itself.
@@ -409,11 +424,11 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         if before.iter().all(|x| x.is_finite()) {
             problem.problem.v_start = before;
         }
-        let again = host.worlds[world].by_host;
+        let before = host.worlds[world].before;
         let (outcome, relaxed) = if shared.form.is_some() && !shared.solver.finishes() {
-            leave(shared.solver, &mut problem.problem, &settings, again)
+            leave(shared.solver, &mut problem.problem, &settings, before)
         } else {
-            finish(shared.solver, &mut problem.problem, &settings, again, &mut work)
+            finish(shared.solver, &mut problem.problem, &settings, before, &mut work)
         };
         Round { problem, outcome, relaxed, momentum: 0.0, on_the_way: None }
     } else {
