@@ -70,9 +70,9 @@ def network(widths, scale):
 
 
 class Agent(nn.Module):
-    def __init__(self, n_seen, n_action, deviation):
+    def __init__(self, n_seen, n_action, width, deviation):
         super().__init__()
-        self.policy, self.value = network([n_seen, 64, 64, n_action], 0.01), network([n_seen, 64, 64, 1], 1.0)
+        self.policy, self.value = network([n_seen, width, width, n_action], 0.01), network([n_seen, width, width, 1], 1.0)
         self.log_deviation = nn.Parameter(torch.full((n_action,), math.log(deviation)))
 
     def distribution(self, seen):
@@ -113,6 +113,7 @@ def main():
     parser.add_argument("--num-steps", type=int, default=128, help="of each environment between updates")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batches", type=int, default=8)
+    parser.add_argument("--width", type=int, default=64, help="of the networks' two hidden layers")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--discount", type=float, default=0.99)
     parser.add_argument("--deviation", type=float, default=1.0, help="of actions at first; their range is from -1 to 1")
@@ -138,7 +139,7 @@ def main():
     envs = make(asked.simulator, asked.task, asked.num_envs, asked.threads, asked.options)
     n, steps = asked.num_envs, asked.num_steps
     n_seen, n_action = envs.single_observation_space.shape[0], envs.single_action_space.shape[0]
-    agent, look = Agent(n_seen, n_action, asked.deviation), Normalizer(n_seen)
+    agent, look = Agent(n_seen, n_action, asked.width, asked.deviation), Normalizer(n_seen)
     optimizer = torch.optim.Adam(agent.parameters(), asked.learning_rate, eps=1e-5)
     # Rewards are divided by the deviation of their discounted sums.
     sums, spread = np.zeros(n), Normalizer(1)

@@ -20,6 +20,17 @@ def example(name):
     return module
 
 
+def test_the_humanoid_runs():
+    player = example("play")
+    policy = player.Policy(EXAMPLES / "policies" / "humanoid.npz")
+    returns, _ = player.play(policy, episodes=8, executor="cpu")
+    # 5 a step for not falling; what is beyond 5,000 is the way that it runs in 15 s.
+    assert returns.min() > 7000
+    policy.layers = [(np.zeros_like(weight), np.zeros_like(bias)) for weight, bias in policy.layers]
+    returns, _ = player.play(policy, episodes=8, executor="cpu")
+    assert returns.max() < 1000
+
+
 def test_the_drawer_is_opened_by_friction():
     player = example("play")
     policy = player.Policy(EXAMPLES / "policies" / "drawer.npz")

@@ -151,6 +151,8 @@ pub struct ProblemBuilder {
     sparse: Vec<(SparseMatrix, Arc<Ordering>)>,
     /// Whether responses are wanted.
     responses: bool,
+    /// Where the side that was added last has its numbers.
+    last: Range<usize>,
 }
 
 impl ProblemBuilder {
@@ -198,7 +200,7 @@ impl ProblemBuilder {
         p.parts.clear();
         p.sparse.clear();
         p.touched.clear();
-        Ok(Self { problem, n_three: 0, n_given: 0, n_blocks: 0, sparse: Vec::new(), responses: true })
+        Ok(Self { problem, n_three: 0, n_given: 0, n_blocks: 0, sparse: Vec::new(), responses: true, last: 0..0 })
     }
 
     /// Leaves the responses out, for a solver that says that it does without ([`Solver::responds`]).
@@ -354,15 +356,34 @@ impl ProblemBuilder {
         }
         match p.sides[c.sides.clone()].iter().find(|s| s.subsystem == subsystem) {
             Some(same) => {
-                let own = &mut p.jacobian[same.offset..same.offset + n];
+                self.last = same.offset..same.offset + n;
+                let own = &mut p.jacobian[self.last.clone()];
                 own.iter_mut().zip(jacobian).for_each(|(sum, j)| *sum += j);
             }
             None => {
                 p.sides.push(Side { subsystem, offset: p.jacobian.len(), dofs: 0..0 });
                 p.jacobian.extend_from_slice(jacobian);
+                self.last = p.jacobian.len() - n..p.jacobian.len();
                 c.sides.end += 1;
             }
         }
+        Ok(())
+    }
+
+    /// What the side that was just added responds with, `Y^T = (A^-1 J^T)^T`, `[rows, count]`, where it is known: of all sides or
+    /// of none.
+    ///
+    /// # Errors
+    /// A response of a wrong length or that is not finite.
+    pub fn response(&mut self, response: &[f64]) -> Result<(), ProblemError> {
+        let name = self.name();
+        if response.len() != self.last.len() {
+            return Err(ProblemError::length(format!("{name}.Y"), self.last.len(), response.len()));
+        }
+        finite(|| format!("{name}.Y"), response)?;
+        let known = &mut self.problem.response;
+        known.resize(known.len().max(self.last.end), 0.0);
+        known[self.last.clone()].iter_mut().zip(response).for_each(|(sum, y)| *sum += y);
         Ok(())
     }
 
@@ -475,9 +496,13 @@ impl ProblemBuilder {
 }
 
 impl ContactProblem {
-    /// Responses of all sides, and the constraints' own blocks of the Delassus operator.
+    /// Responses of all sides where they are not known, and the constraints' own blocks of the Delassus operator.
     fn respond(&mut self) {
-        self.response.extend_from_slice(&self.jacobian);
+        let known = self.response.len() == self.jacobian.len();
+        if !known {
+            self.response.clear();
+            self.response.extend_from_slice(&self.jacobian);
+        }
         let mut beside = Vec::new();
         for c in &mut self.constraints {
             let rows = c.law.rows();
@@ -487,6 +512,7 @@ impl ContactProblem {
                 let own = side.offset..side.offset + rows * s.count;
                 let (l, j, y) = (&self.factor[block..], &self.jacobian[own.clone()], &mut self.response[own]);
                 match (l.first_chunk(), y.as_chunks_mut().0.first_chunk_mut()) {
+                    _ if known => {}
                     (Some(l), Some(y)) if s.count == FREE => solve_free(l, y),
                     _ if rows == 1 => solve(s.count, l, y),
                     _ => solve_rows(s.count, l, y, &mut beside),

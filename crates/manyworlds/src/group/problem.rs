@@ -7,7 +7,7 @@ use manyworlds_gpu::Store;
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{UNBOUNDED, con};
-use manyworlds_shaders::contact::tree_layout::{row, row_stride, slot, slot_reals};
+use manyworlds_shaders::contact::tree_layout::{row, row_head, row_stride, slot, slot_reals};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree};
 use manyworlds_shaders::index::{gather, slot_at, tile_at};
@@ -250,8 +250,10 @@ pub(super) struct Building<'s> {
     subsystems: &'s Subsystems,
     pub(super) impulse: Vec<f64>,
     pub(super) homes: Vec<Home>,
-    /// The side at hand, `[rows, count]`.
-    jacobian: Vec<f64>,
+    /// Whether the kernels' responses are taken.
+    responds: bool,
+    /// The side at hand, `[rows, count]`, and where responses are taken its response.
+    side: Vec<f64>,
 }
 
 impl<T: Scalar> Worlds<'_, T> {
@@ -269,7 +271,10 @@ impl<T: Scalar> Worlds<'_, T> {
         let fault = |error: ProblemError| Error::NoProblem { world, why: error.to_string() };
         let builder = self.begin(shared, world, memory, soft).map_err(fault)?;
         let builder = if responses { builder } else { builder.without_responses() };
-        let Building { builder, impulse, homes, .. } = self.constrain(shared, host, world, builder).map_err(fault)?;
+        // In single precision they would not be those of the blocks.
+        let responds = responses && T::NAME == "f64" && self.sides_as == Sides::Whole && shared.soft.is_empty();
+        let building = self.constrain(shared, host, world, builder, responds).map_err(fault)?;
+        let Building { builder, impulse, homes, .. } = building;
         let problem = builder.finish(Vec::new()).map_err(fault)?;
         let velocity = self.after(shared, world);
         Ok(WorldProblem { problem, impulse, homes, velocity })
@@ -295,7 +300,8 @@ impl<T: Scalar> Worlds<'_, T> {
             }
             .map_err(fault)?;
         }
-        let Building { builder, impulse, homes, .. } = self.constrain(shared, host, world, builder).map_err(fault)?;
+        let building = self.constrain(shared, host, world, builder, false).map_err(fault)?;
+        let Building { builder, impulse, homes, .. } = building;
         Ok(WorldProblem { problem: builder.constraints(), impulse, homes, velocity: Vec::new() })
     }
 
@@ -306,6 +312,7 @@ impl<T: Scalar> Worlds<'_, T> {
         host: &Packed<'_, T>,
         world: usize,
         mut builder: ProblemBuilder,
+        responds: bool,
     ) -> Result<Building<'s>, ProblemError> {
         let sides = host.islands.sides_of(world);
         let mut blocks = self.slots(shared, host, world);
@@ -316,7 +323,7 @@ impl<T: Scalar> Worlds<'_, T> {
         builder.reserve(blocks.len(), 6 * widest * blocks.len());
         let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
         let (model, subsystems) = (&*shared.model, &shared.subsystems);
-        let mut building = Building { builder, model, subsystems, impulse, homes, jacobian: Vec::new() };
+        let mut building = Building { builder, model, subsystems, impulse, homes, responds, side: Vec::new() };
         let (contacts, held) = blocks.split_at(blocks.partition_point(|b| matches!(b.law, Law::Contact { .. })));
         for block in contacts {
             self.block(shared, block, &mut building)?;
@@ -534,7 +541,7 @@ impl<T: Scalar> Worlds<'_, T> {
                 if self.sides_as == Sides::ByBody {
                     to.parts(&own.layout.tree(), tree, bodies, |k| read(slot::J + k))?;
                 } else {
-                    to.whole(tree, (0..3 * own.layout.dims.n_v as usize).map(|k| read(slot::J + k)))?;
+                    to.whole(tree, (0..to.numbers(own.layout.dims.n_v)).map(|k| read(slot::J + k)))?;
                 }
                 let first = slot_at(self.width, at.lane, begin, slot, 3, 0);
                 let impulse = self.sets[at.set].impulse[first..].iter().step_by(self.width);
@@ -546,7 +553,7 @@ impl<T: Scalar> Worlds<'_, T> {
                 to.builder.constraint(block.law, e, block.compliance)?;
                 for side in sides {
                     let own = &shared.sets[side.set];
-                    let j = &self.islands.jac[side.jac..][..3 * own.layout.dims.n_v as usize];
+                    let j = &self.islands.jac[side.jac..][..to.numbers(own.layout.dims.n_v)];
                     let tree = own.trees[side.lane % own.trees.len()];
                     if self.sides_as == Sides::ByBody {
                         to.parts(&own.layout.tree(), tree, side.bodies, |k| j[k].to_f64())?;
@@ -583,14 +590,18 @@ impl<T: Scalar> Worlds<'_, T> {
             }
             let law = row_law(read(row::COMPLIANCE), read(row::LOWER), read(row::UPPER));
             to.builder.constraint(law, [read(row::BIAS), 0.0, 0.0], None)?;
-            to.jacobian.clear();
-            to.jacobian.resize(n_v, 0.0);
+            let mut side = std::mem::take(&mut to.side);
+            side.clear();
+            side.resize(n_v, 0.0);
             for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
-                to.jacobian[dof as usize] += read(row::COEFFICIENT + row::TERM * k);
+                side[dof as usize] += read(row::COEFFICIENT + row::TERM * k);
             }
-            let row = std::mem::take(&mut to.jacobian);
-            to.side(of, None, &[], &row)?;
-            to.jacobian = row;
+            if to.responds {
+                let y = row_head(set.layout.dims.row_width);
+                side.extend((y..y + n_v).map(read));
+            }
+            to.responding(of, &side)?;
+            to.side = side;
             to.impulse.push(read(row::IMPULSE));
             let constraint = if is_shared { host.islands.row_of(at.set, set.trees.len(), at.lane, i) } else { None };
             to.homes.push(Home::Row { set: at.set, at: place(row::IMPULSE), constraint });
@@ -601,7 +612,7 @@ impl<T: Scalar> Worlds<'_, T> {
 
 impl Building<'_> {
     /// Adds what the constraint at hand sees of a tree of the model: of all its degrees of freedom, or of those named.
-    pub(super) fn side(
+    pub(super) fn add(
         &mut self,
         tree: usize,
         part: Option<Option<usize>>,
@@ -621,14 +632,26 @@ impl Building<'_> {
         self.builder.sparse_side(subsystem, part, &dofs, jacobian)
     }
 
-    /// `J`, `[3, n_v]`, of one tree.
-    fn whole(&mut self, tree: usize, j: impl Iterator<Item = f64>) -> Result<(), ProblemError> {
-        let mut jacobian = std::mem::take(&mut self.jacobian);
-        jacobian.clear();
-        jacobian.extend(j);
-        self.side(tree, None, &[], &jacobian)?;
-        self.jacobian = jacobian;
+    /// Numbers of a side of three rows.
+    fn numbers(&self, n_v: u32) -> usize {
+        if self.responds { 6 * n_v as usize } else { 3 * n_v as usize }
+    }
+
+    /// `J`, `[3, n_v]`, of one tree, and where responses are taken `Y` as well.
+    fn whole(&mut self, tree: usize, numbers: impl Iterator<Item = f64>) -> Result<(), ProblemError> {
+        let mut side = std::mem::take(&mut self.side);
+        side.clear();
+        side.extend(numbers);
+        self.responding(tree, &side)?;
+        self.side = side;
         Ok(())
+    }
+
+    /// Adds a side of a whole tree, with the response behind it where responses are taken.
+    fn responding(&mut self, tree: usize, numbers: &[f64]) -> Result<(), ProblemError> {
+        let (j, y) = numbers.split_at(if self.responds { numbers.len() / 2 } else { numbers.len() });
+        self.add(tree, None, &[], j)?;
+        if self.responds { self.builder.response(y) } else { Ok(()) }
     }
 
     /// The same by the bodies that it is about. Dofs that move both bodies move neither relative to
@@ -642,7 +665,7 @@ impl Building<'_> {
     ) -> Result<(), ProblemError> {
         let n_v = tree.dofs.len();
         for body in bodies.into_iter().filter(|&body| body != NONE) {
-            let mut jacobian = std::mem::take(&mut self.jacobian);
+            let mut jacobian = std::mem::take(&mut self.side);
             jacobian.clear();
             for r in 0..3 {
                 jacobian.extend(
@@ -652,8 +675,8 @@ impl Building<'_> {
                         .map(|(i, dof)| if dof.body <= body && body < dof.subtree_end { j(r * n_v + i) } else { 0.0 }),
                 );
             }
-            self.side(number, Some(Some(body as usize)), &[], &jacobian)?;
-            self.jacobian = jacobian;
+            self.add(number, Some(Some(body as usize)), &[], &jacobian)?;
+            self.side = jacobian;
         }
         Ok(())
     }

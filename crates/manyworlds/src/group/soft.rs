@@ -410,7 +410,7 @@ impl<T: Scalar> Worlds<'_, T> {
             let e = [drift[0], drift[1], drift[2] + self.normal_bias(shared, host, world, contact, approach)];
             to.builder.constraint(Law::Contact { mu: contact.friction }, e, None)?;
             for side in &sides {
-                to.side(side.tree, None, &side.dofs, &side.j)?;
+                to.add(side.tree, None, &side.dofs, &side.j)?;
             }
             to.impulse.extend(own.soft_impulses[index]);
             to.homes.push(Home::Soft { contact: index });
