@@ -77,3 +77,16 @@ pub fn state(batch: &mut Batch, world: usize) -> State {
 pub fn bits(state: &State) -> Vec<u64> {
     state.q.iter().chain(&state.v).map(|x| x.to_bits()).collect()
 }
+
+/// A world one step on from a state, with what `set` sets before; the step is kept.
+///
+/// # Panics
+/// If a call fails.
+pub fn stepped(model: &Model, from: &State, set: &dyn Fn(&mut Batch)) -> Batch {
+    let mut made = batch(model, 1, &tight());
+    made.keep_steps(true).expect("kept");
+    set(&mut made);
+    made.reset(&[(0, from.clone())]).expect("a state");
+    run(&mut made, 1);
+    made
+}

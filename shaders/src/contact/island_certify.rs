@@ -2,10 +2,11 @@
 //! the problem and the impulses: the velocity is recomputed.
 
 use super::island::{self, IslandDims, Islands, con, contact, info, kind, region};
-use super::local::{ABSURD, APART, HOPELESS};
+use super::local::{self, ABSURD, APART};
 use crate::Scalar;
 use crate::args::Args;
 use crate::dynamics::tree::status;
+use crate::math::load3;
 
 /// All islands of a chunk: residuals, penetration and status.
 pub fn island_certify<T: Scalar>(
@@ -61,17 +62,14 @@ pub fn island_certify<T: Scalar>(
     }
 }
 
-/// Whether the impulses of a constraint make sense: an unsolved step of others asks for the impossible, see [`HOPELESS`].
+/// Whether the impulses of a constraint make sense.
 fn is_sensible<T: Scalar>(kind: u32, con: &[T], lambda: &[T]) -> bool {
-    let (zero, most) = (T::lit(0.0), T::lit(HOPELESS));
     if kind == kind::ROW {
-        let work = -(lambda[0] * con[con::ROW_BIAS]) * con[con::ROW_DELASSUS];
-        return zero < con[con::ROW_COMPLIANCE] || work <= most;
+        let is_hard = con[con::ROW_COMPLIANCE] <= T::lit(0.0);
+        return !is_hard || local::is_sensible_row(con[con::ROW_DELASSUS], lambda[0], con[con::ROW_BIAS]);
     }
-    // A contact asks for nothing but to separate; the inverse mass is the mean of the diagonal.
-    let inverse_mass = (con[con::DELASSUS] + con[con::DELASSUS + 3] + con[con::DELASSUS + 5]) * T::lit(1.0 / 3.0);
-    let [t1, t2, n] = [0, 1, 2].map(|r| -(lambda[r] * con[con::BIAS + r]) * inverse_mass <= most);
-    n && (zero <= con[con::FRICTION] || t1 && t2)
+    let trace = con[con::DELASSUS] + con[con::DELASSUS + 3] + con[con::DELASSUS + 5];
+    local::is_sensible(con[con::FRICTION], trace, &load3(lambda, 0), &load3(con, con::BIAS))
 }
 
 /// Uniform block.

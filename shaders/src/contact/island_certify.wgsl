@@ -14,20 +14,17 @@
 @group(0) @binding(7) var<storage, read_write> island_info: array<real>;
 @group(0) @binding(8) var<storage, read_write> island_status: array<u32>;
 
-// Whether the impulses of a constraint make sense: an unsolved step of others asks for the impossible.
+// Whether the impulses of a constraint make sense.
 fn is_sensible(k: u32) -> bool {
     let c = CON_SIZE * k;
     let lambda = impulse_at(k);
     if constraint_record(k).kind == KIND_ROW {
-        let work = -(lambda.x * island_con[c + CON_ROW_BIAS]) * island_con[c + CON_ROW_DELASSUS];
-        return real(0.0) < island_con[c + CON_ROW_COMPLIANCE] || work <= HOPELESS;
+        let is_hard = island_con[c + CON_ROW_COMPLIANCE] <= real(0.0);
+        return !is_hard || local_is_sensible_row(island_con[c + CON_ROW_DELASSUS], lambda.x, island_con[c + CON_ROW_BIAS]);
     }
-    // A contact asks for nothing but to separate; the inverse mass is the mean of the diagonal.
     let trace = island_con[c + CON_DELASSUS] + island_con[c + CON_DELASSUS + 3u] + island_con[c + CON_DELASSUS + 5u];
     let bias = vec3<real>(island_con[c], island_con[c + 1u], island_con[c + 2u]);
-    let work = -(lambda * bias) * (trace * real(1.0 / 3.0));
-    let is_contact = real(0.0) <= island_con[c + CON_FRICTION];
-    return work.z <= HOPELESS && (is_contact || (work.x <= HOPELESS && work.y <= HOPELESS));
+    return local_is_sensible(island_con[c + CON_FRICTION], trace, lambda, bias);
 }
 
 @compute @workgroup_size(ISLAND_WIDTH)

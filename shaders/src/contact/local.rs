@@ -195,5 +195,21 @@ fn tangential<R: Real>(a: R, b: R, c: R, w: &[R; 2], kappa: R) -> [R; 2] {
     [scale * (c * w[0] - b * w[1]), scale * (a * w[1] - b * w[0])]
 }
 
+/// Whether the impulses of three rows make sense: an unsolved step with others asks for the impossible, see [`HOPELESS`]. A
+/// contact asks for nothing but to separate.
+#[inline(always)]
+pub fn is_sensible<R: Real>(mu: R, trace: R, lambda: &[R; 3], bias: &[R; 3]) -> R::Mask {
+    // The inverse mass is the mean of the diagonal.
+    let inverse_mass = trace * R::lit(1.0 / 3.0);
+    let row = |r: usize| is_sensible_row(inverse_mass, lambda[r], bias[r]);
+    row(2) & (R::lit(0.0).le(mu) | row(0) & row(1))
+}
+
+/// The same of one row.
+#[inline(always)]
+pub fn is_sensible_row<R: Real>(inverse_mass: R, lambda: R, bias: R) -> R::Mask {
+    (-(lambda * bias) * inverse_mass).le(R::lit(HOPELESS))
+}
+
 #[cfg(test)]
 mod tests;

@@ -131,3 +131,17 @@ fn local_tangential(a_in: real, b: real, c_in: real, w: vec2<real>, kappa: real)
     let scale = real(1.0) / max(a * c - b * b, TINY);
     return vec2<real>(scale * (c * w.x - b * w.y), scale * (a * w.y - b * w.x));
 }
+
+// Whether the impulses of three rows make sense: an unsolved step with others asks for the impossible. A contact asks for nothing
+// but to separate.
+fn local_is_sensible(mu: real, trace: real, lambda: vec3<real>, bias: vec3<real>) -> bool {
+    // The inverse mass is the mean of the diagonal.
+    let inverse_mass = trace * real(1.0 / 3.0);
+    let tangents = local_is_sensible_row(inverse_mass, lambda.x, bias.x) && local_is_sensible_row(inverse_mass, lambda.y, bias.y);
+    return local_is_sensible_row(inverse_mass, lambda.z, bias.z) && (real(0.0) <= mu || tangents);
+}
+
+// The same of one row.
+fn local_is_sensible_row(inverse_mass: real, lambda: real, bias: real) -> bool {
+    return -(lambda * bias) * inverse_mass <= HOPELESS;
+}

@@ -17,7 +17,7 @@
 //! first and its first sweeps use that, which differs from the mirror's by rounding only: each lane has its own memory.
 
 use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape, real_mut, total};
-use super::local::{ABSURD, HOPELESS, residual, solve};
+use super::local::{ABSURD, is_sensible, is_sensible_row, residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{
     LaneDims, info, load3, load6, none, row, row_coefficient, row_dof, row_head, slot, tile_slots,
@@ -443,20 +443,16 @@ fn hopeless<R: Real>(dims: &LaneDims, impulse: &[R], rows: &[R]) -> R::Mask {
     most.lt(largest)
 }
 
-/// Lanes whose impulses make sense: an unsolved step of others asks for the impossible, see [`HOPELESS`].
+/// Lanes whose impulses make sense.
 fn sensible<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R]) -> R::Mask {
-    let (zero, most) = (R::lit(0.0), R::lit(HOPELESS));
+    let zero = R::lit(0.0);
     let mut sensible = zero.le(zero);
     for (c, lambda) in constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact(3)) {
-        // A contact asks for nothing but to separate; the inverse mass is the mean of the diagonal.
-        let inverse_mass = trace(c) * R::lit(1.0 / 3.0);
-        let [t1, t2, n] = [0, 1, 2].map(|r| (-(lambda[r] * c[slot::BIAS + r]) * inverse_mass).le(most));
-        sensible = sensible & n & (zero.le(c[slot::MU]) | t1 & t2);
+        sensible = sensible & is_sensible(c[slot::MU], trace(c), &load3(lambda, 0), &load3(c, slot::BIAS));
     }
     for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
         let is_hard = zero.lt(r[row::ACTIVE]) & r[row::COMPLIANCE].le(zero);
-        let work = -(r[row::IMPULSE] * r[row::BIAS]) * r[row::BLOCK];
-        sensible = sensible & R::select(is_hard, work, zero).le(most);
+        sensible = sensible & (!is_hard | is_sensible_row(r[row::BLOCK], r[row::IMPULSE], r[row::BIAS]));
     }
     sensible
 }

@@ -460,26 +460,22 @@ fn hopeless() -> bool {
     return ABSURD < largest;
 }
 
-// Whether the impulses of a lane make sense: an unsolved step of others asks for the impossible.
+// Whether the impulses of a lane make sense.
 fn sensible() -> bool {
     for (var s = 0u; s < slot_count; s++) {
         let c = slot_address(s);
         let lambda = load_lambda(s);
         let bias = vec3<real>(constraint[c], constraint[c + TILE], constraint[c + 2u * TILE]);
-        // A contact asks for nothing but to separate; the inverse mass is the mean of the diagonal.
         let trace = constraint[c + SLOT_BLOCK * TILE] + constraint[c + (SLOT_BLOCK + 3u) * TILE]
             + constraint[c + (SLOT_BLOCK + 5u) * TILE];
-        let work = -(lambda * bias) * (trace * real(1.0 / 3.0));
-        let is_contact = real(0.0) <= constraint[c + SLOT_MU * TILE];
-        if !(work.z <= HOPELESS && (is_contact || (work.x <= HOPELESS && work.y <= HOPELESS))) {
+        if !local_is_sensible(constraint[c + SLOT_MU * TILE], trace, lambda, bias) {
             return false;
         }
     }
     for (var k = 0u; k < dims.n_row; k++) {
         let r = row_address(k);
         let is_hard = real(0.0) < row[r + ROW_ACTIVE * TILE] && row[r + ROW_COMPLIANCE * TILE] <= real(0.0);
-        let work = -(row[r + ROW_IMPULSE * TILE] * row[r + ROW_BIAS * TILE]) * row[r + ROW_BLOCK * TILE];
-        if is_hard && !(work <= HOPELESS) {
+        if is_hard && !local_is_sensible_row(row[r + ROW_BLOCK * TILE], row[r + ROW_IMPULSE * TILE], row[r + ROW_BIAS * TILE]) {
             return false;
         }
     }

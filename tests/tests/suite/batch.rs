@@ -148,6 +148,24 @@ fn a_software_adapter_refuses_a_tree_whose_loops_it_would_end() {
     assert!(if device.is_software() { matches!(long, Err(Error::Option { .. })) } else { long.is_ok() });
 }
 
+/// What a lane's solver takes for solved meets the tolerance by the certificate, too, however few sweeps it took.
+#[test]
+fn certificates_meet_loose_tolerances() {
+    let model = scene("humanoid");
+    for tolerance in [1e-6, 1e-4] {
+        let mut lies = Batch::new(&[(&model, 1)], &BatchOptions { tolerance, ..options(Precision::F64) }).expect("a batch");
+        let (mut worlds, mut touched) = (Vec::new(), 0);
+        for step in 0..400 {
+            lies.step::<f64>(&[]).expect("a step");
+            worlds.clear();
+            lies.summaries(&mut worlds).expect("summaries");
+            assert!(worlds[0].residual <= tolerance, "{step}: {:e} beside {tolerance:e}", worlds[0].residual);
+            touched += usize::from(worlds[0].contacts > 3);
+        }
+        assert!(touched > 100);
+    }
+}
+
 #[test]
 fn both_executors_agree() {
     let Some(device) = device().expect("an adapter, or the switch that says there is none") else { return };

@@ -5,7 +5,7 @@ use manyworlds::{Batch, BatchOptions, Mode, ModelParameter, Outputs, Parameter, 
 use manyworlds_model::{
     Actuator, Contacting, Geom, Inertial, Joint, JointKind, Mat3, Model, ModelBuilder, Pose, Shape, Transmission, Vec3,
 };
-use manyworlds_tests::batches::{batch, run, state, tight};
+use manyworlds_tests::batches::{batch, run, state, stepped, tight};
 use manyworlds_tests::soft::{DENSITY, YOUNG, block, ground};
 
 use super::carried::{chain, gripper, link, pad, wave};
@@ -134,14 +134,6 @@ fn derivatives_by_the_material_of_what_is_carried_are_those_of_differences() {
     made.reset(&[(0, State { q: wave(model.n_q, 0.01, 0.3), v, ..State::default() })]).expect("a state");
     run(&mut made, 10);
     let from = state(&mut made, 0);
-    let stepped = |set: &dyn Fn(&mut Batch)| {
-        let mut made = batch(&model, 1, &tight());
-        made.keep_steps(true).expect("kept");
-        set(&mut made);
-        made.reset(&[(0, from.clone())]).expect("a state");
-        run(&mut made, 1);
-        made
-    };
     let tree = model.trees.iter().position(|tree| tree.soft == Some(0)).expect("a soft body");
     let parameters = [
         (Parameter::Young, YOUNG),
@@ -151,13 +143,13 @@ fn derivatives_by_the_material_of_what_is_carried_are_those_of_differences() {
     ];
     let wanted: Vec<ModelParameter> =
         parameters.iter().map(|&(parameter, _)| ModelParameter::Tree { tree, parameter }).collect();
-    let found = stepped(&|_| ()).parameter_derivatives(0, &wanted).expect("derivatives");
+    let found = stepped(&model, &from, &|_| ()).parameter_derivatives(0, &wanted).expect("derivatives");
     assert!(found.certificate.problems.is_empty(), "{:?}", found.certificate);
     for (column, (parameter, value)) in found.columns.iter().zip(parameters) {
         let by = 1e-4 * value;
         let [ahead, behind] = [by, -by].map(|by| {
             let set = |made: &mut Batch| made.set_parameter(0, tree, parameter, &[value + by]).expect("a parameter");
-            state(&mut stepped(&set), 0).v
+            state(&mut stepped(&model, &from, &set), 0).v
         });
         let differences: Vec<f64> = ahead.iter().zip(&behind).map(|(a, b)| (a - b) / (2.0 * by)).collect();
         for dofs in [0..3, model.trees[tree].v.clone()] {

@@ -7,7 +7,7 @@ use manyworlds::{
 use manyworlds_model::{
     Actuator, Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Region, Shape, Transmission, Vec3,
 };
-use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
+use manyworlds_tests::batches::{batch, bits, executors, run, state, stepped, tight};
 use manyworlds_tests::soft::{DENSITY, YOUNG, add_box, block, folded, ground, on_the_ground, pinched};
 
 const G: f64 = 9.81;
@@ -285,18 +285,10 @@ fn derivatives_by_parameters_are_those_of_differences() {
         (Parameter::MassDamping, 0.5),
         (Parameter::Pressure(0), 500.0),
     ];
-    let stepped = |set: &dyn Fn(&mut Batch)| {
-        let mut made = batch(&model, 1, &tight());
-        made.keep_steps(true).expect("kept");
-        set(&mut made);
-        made.reset(&[(0, from.clone())]).expect("a state");
-        run(&mut made, 1);
-        made
-    };
     let mut wanted: Vec<ModelParameter> =
         parameters.iter().map(|&(parameter, _)| ModelParameter::Tree { tree, parameter }).collect();
     wanted.push(ModelParameter::Friction { geoms: [0, 1] });
-    let found = stepped(&|_| ()).parameter_derivatives(0, &wanted).expect("derivatives");
+    let found = stepped(&model, &from, &|_| ()).parameter_derivatives(0, &wanted).expect("derivatives");
     assert!(found.certificate.problems.is_empty(), "{:?}", found.certificate);
     let mut sets: Vec<(f64, SetParameter)> = Vec::new();
     for (parameter, value) in parameters {
@@ -310,7 +302,7 @@ fn derivatives_by_parameters_are_those_of_differences() {
     sets.push((0.5, Box::new(friction)));
     for ((column, (value, set)), parameter) in found.columns.iter().zip(&sets).zip(&wanted) {
         let by = 1e-4 * value;
-        let [ahead, behind] = [by, -by].map(|by| state(&mut stepped(&|made| set(made, value + by)), 0).v);
+        let [ahead, behind] = [by, -by].map(|by| state(&mut stepped(&model, &from, &|made| set(made, value + by)), 0).v);
         let differences: Vec<f64> = ahead.iter().zip(&behind).map(|(a, b)| (a - b) / (2.0 * by)).collect();
         let (size, off) = (fastest(&differences), column.v.iter().zip(&differences).map(|(a, b)| (a - b).abs()));
         let off = off.fold(0.0, f64::max);
