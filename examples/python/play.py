@@ -1,6 +1,7 @@
 """Plays a policy that ppo.py saved, without noise and without torch, here or in Gymnasium's own environment.
 
     python examples/python/play.py examples/python/policies/humanoid.npz --simulator manyworlds gymnasium
+    python examples/python/play.py examples/python/policies/humanoid.npz --film humanoid.webp     # needs Pillow
 """
 
 import argparse
@@ -33,6 +34,12 @@ class Policy:
         return x
 
 
+def stretched(actions, space):
+    """Actions of -1 to 1 over the range of the environment's; what is beyond is clipped."""
+    middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
+    return middle + half * actions.clip(-1, 1)
+
+
 def play(policy, simulator="manyworlds", episodes=16, seed=1000, refine=1, **settings):
     """Returns of as many episodes, `(episodes,)`, and what the environment told beside rewards in the last step of each.
 
@@ -47,13 +54,11 @@ def play(policy, simulator="manyworlds", episodes=16, seed=1000, refine=1, **set
         for env in envs.envs:
             env.unwrapped.model.opt.timestep /= refine
             env.unwrapped.frame_skip *= refine
-    space = envs.single_action_space
-    middle, half = (space.high + space.low) / 2, (space.high - space.low) / 2
     seen, _ = envs.reset(seed=seed)
     returns, last = np.zeros(episodes), {}
     running = np.ones(episodes, bool)
     while running.any():
-        seen, rewards, terminated, truncated, info = envs.step(middle + half * policy(seen).clip(-1, 1))
+        seen, rewards, terminated, truncated, info = envs.step(stretched(policy(seen), envs.single_action_space))
         returns += rewards * running
         over = (terminated | truncated) & running
         for name, numbers in info.items():
@@ -69,6 +74,23 @@ def play(policy, simulator="manyworlds", episodes=16, seed=1000, refine=1, **set
     return returns, last
 
 
+def film(policy, out, start=1.0, seconds=2.0, rate=15, seed=1000, **settings):
+    """Writes an animated picture of one episode from `start` seconds on, at the speed at which it happens."""
+    from PIL import Image
+
+    kind = {"render_mode": "rgb_array", "width": 320, "height": 240}
+    env = gymnasium.make(f"manyworlds/{policy.task}-v0", **kind, **policy.options, **settings)
+    seen, _ = env.reset(seed=seed)
+    frames, time, over = [], 0.0, False
+    while time < start + seconds and not over:
+        seen, _, terminated, truncated, _ = env.step(stretched(policy(seen[None])[0], env.action_space))
+        time, over = time + env.unwrapped.dt, terminated or truncated
+        if start + len(frames) / rate <= time:
+            frames.append(Image.fromarray(env.render()))
+    env.close()
+    frames[0].save(out, save_all=True, append_images=frames[1:], duration=round(1000 / rate), loop=0, quality=30)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("policies", nargs="+", metavar="POLICY.npz")
@@ -76,8 +98,12 @@ def main():
     parser.add_argument("--episodes", type=int, default=16)
     parser.add_argument("--settings", default="{}", metavar="JSON", type=json.loads, help="further arguments of the environments here")
     parser.add_argument("--refine", type=int, default=1, help="how many times shorter Gymnasium's time steps are than its own")
+    parser.add_argument("--film", default=None, metavar="OUT", help="an animated picture (.gif, .webp) of the first policy instead")
     asked = parser.parse_args()
     warnings.filterwarnings("ignore")
+    if asked.film:
+        film(Policy(asked.policies[0]), asked.film, **asked.settings)
+        return
     for path in asked.policies:
         policy = Policy(path)
         for simulator in asked.simulator:

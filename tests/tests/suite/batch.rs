@@ -155,7 +155,7 @@ fn certificates_meet_loose_tolerances() {
     for tolerance in [1e-6, 1e-4] {
         let mut lies = Batch::new(&[(&model, 1)], &BatchOptions { tolerance, ..options(Precision::F64) }).expect("a batch");
         let (mut worlds, mut touched) = (Vec::new(), 0);
-        for step in 0..400 {
+        for step in 0..600 {
             lies.step::<f64>(&[]).expect("a step");
             worlds.clear();
             lies.summaries(&mut worlds).expect("summaries");
