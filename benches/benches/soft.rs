@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use manyworlds::{Batch, BatchOptions, Executor, Outputs, Precision};
+use manyworlds::{Batch, BatchOptions, Executor, JacobiansMut, Outputs, Precision, Product};
 use manyworlds_model::{Contacting, Geom, Model, ModelBuilder, Order, Pose, Shape, Vec3};
 use manyworlds_tests::runs::Run;
 use manyworlds_tests::soft::{block, on_the_ground, pinched};
@@ -36,7 +36,8 @@ fn propped(cells: [usize; 3]) -> Model {
     builder.build().expect("a model")
 }
 
-/// Time by world of a step that a world makes over and over, and of its product with the transposed Jacobian.
+/// Time by world of a step that a world makes over and over, of its product with the transposed Jacobian and of its Jacobian by all
+/// controls.
 fn derivative(c: &mut Criterion, name: &str, batch: &mut Batch, controls: &[f64]) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let model = batch.model(0).expect("a model").clone();
@@ -50,6 +51,16 @@ fn derivative(c: &mut Criterion, name: &str, batch: &mut Batch, controls: &[f64]
     let weights: Vec<f64> = (0..model.n_v).map(|i| (1.7 * i as f64).sin()).collect();
     let outputs = Outputs { q: vec![0.0; model.n_v], v: weights };
     group.bench_function(id("product"), |b| b.iter(|| pool.install(|| batch.back(0, &outputs).expect("a gradient"))));
+    let n_u = model.actuators.len();
+    if n_u > 0 {
+        let [mut dq, mut dv] = [vec![0.0; model.n_v * n_u], vec![0.0; model.n_v * n_u]];
+        group.bench_function(id("Jacobian by controls"), |b| {
+            b.iter(|| {
+                let to = JacobiansMut { dq_dctrl: &mut dq, dv_dctrl: &mut dv, ..JacobiansMut::default() };
+                pool.install(|| batch.differentiate(&[0], Product::Jacobian(to)).expect("a Jacobian"));
+            });
+        });
+    }
     group.finish();
 }
 

@@ -369,10 +369,11 @@ impl Elastic {
             rows: &[],
         });
         let sparse = SparseInput {
-            added: &[],
             axes: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
             carrier: None,
-            operator: &problem.sparse[0],
+            matrix: problem.sparse[0].matrix(),
+            ordering: problem.sparse[0].ordering(),
+            touched: problem.sparse[0].touched(),
             b: &b,
             by_q: &self.by_q,
             by_ctrl: &[],
@@ -390,6 +391,7 @@ impl Elastic {
             first: Vec::new(),
             trees: trees.collect(),
             sparse: vec![sparse],
+            whole: None,
             contacts: &contacts,
             blocks: &[],
             model: ContactModel::Exact,

@@ -5,6 +5,7 @@
 //! velocities while v+ and the impulses are held, both linear in what goes in:
 //! `A dv+ = dF + J^T R x` and `B x = -L (J A^-1 dF + ds)`, `B = L J A^-1 J^T R + D` (see [`crate::unknown`]).
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use manyworlds_shaders::contact::tree_layout::row;
@@ -17,7 +18,7 @@ use crate::grid::{axpy, dot};
 use crate::input::StepInput;
 use crate::integrate::integrate_back;
 use crate::island::Island;
-use crate::joined::{self, Joined, joined};
+use crate::joined::{self, Joined};
 use crate::member::{Member, Motion};
 use crate::mode::{Mode, local};
 use crate::model::ContactModel;
@@ -34,8 +35,8 @@ pub(crate) struct Equations<'a> {
     pub(crate) members: Vec<Member<'a>>,
     /// Bodies that deform; their dofs follow those of the members.
     pub(crate) deformables: Vec<Deformable<'a>>,
-    /// Members that carry some of them.
-    pub(crate) joined: Vec<Joined>,
+    /// [`Equations::joined`], once it was asked for.
+    joined: OnceCell<Vec<Joined>>,
     pub(crate) n_v: usize,
     pub(crate) n_u: usize,
     /// The constraints that have a say: contacts, blocks, then rows of trees.
@@ -63,10 +64,12 @@ pub(crate) trait Rectangle {
 }
 
 impl<'a> Equations<'a> {
-    /// `rectangle` makes J of what moves and its rows.
+    /// `after`: v+ of the island, where that need not be found from the impulses; `rectangle` makes J of what moves, what carries
+    /// some of it, and its rows.
     pub(crate) fn new<J: Rectangle>(
         input: &StepInput<'a>,
         island: Island,
+        after: Option<&[f64]>,
         rectangle: impl FnOnce(&[Member<'a>], &[Deformable<'a>], &[Joined], &Rows) -> J,
     ) -> (Self, J) {
         let (contacts, blocks, model) = (input.contacts, input.blocks, input.model);
@@ -79,8 +82,14 @@ impl<'a> Equations<'a> {
         for &b in &island.blocks {
             add_block_impulse(&mut members, place, &blocks[b]);
         }
-        let joined = joined(&members, &deformables, place);
-        set_velocities(&mut members, &mut deformables, &joined, place);
+        let joined = OnceCell::new();
+        if let Some(after) = after {
+            set_velocities(&mut members, &mut deformables, after);
+        } else {
+            let own = joined.get_or_init(|| joined::joined(&members, &deformables, place));
+            let after = velocities(&members, &deformables, own, place);
+            set_velocities(&mut members, &mut deformables, &after);
+        }
 
         // Constraints, less those that open or leave their bounds: these have no say, and how fast they do is a margin.
         let (mut rows, mut sources, mut margin) = (Rows::default(), Vec::new(), f64::INFINITY);
@@ -113,7 +122,7 @@ impl<'a> Equations<'a> {
         }
 
         // Modes at the solution.
-        let jacobian = rectangle(&members, &deformables, &joined, &rows);
+        let jacobian = rectangle(&members, &deformables, joined.get().map_or(&[], Vec::as_slice), &rows);
         let of_trees = members.iter().flat_map(|m| m.after.iter());
         let after: Vec<f64> = of_trees.chain(deformables.iter().flat_map(|body| &body.after)).copied().collect();
         let mut sigma = jacobian.times(&after);
@@ -169,9 +178,15 @@ impl<'a> Equations<'a> {
         constraints.any(|(constraint, mode)| constraint.approach != 0.0 && *mode != Mode::Breaking)
     }
 
+    /// Members that carry some of the bodies that deform, with these solved.
+    pub(crate) fn joined(&self) -> &[Joined] {
+        let place = |tree: usize| self.island.member_of(tree);
+        self.joined.get_or_init(|| joined::joined(&self.members, &self.deformables, place))
+    }
+
     /// `A x = x`
     pub(crate) fn solve(&self, x: &mut [f64]) {
-        joined::solve(&self.members, &self.deformables, &self.joined, x);
+        joined::solve(&self.members, &self.deformables, self.joined(), x);
     }
 
     /// What carries a body that deforms and moves: dofs of the tree, of the body, and what is between them.
@@ -184,7 +199,7 @@ impl<'a> Equations<'a> {
 
     /// The same where constraints alone act and nobody looks at what they do not touch.
     pub(crate) fn solve_touched(&self, x: &mut [f64]) {
-        joined::solve_touched(&self.members, &self.deformables, &self.joined, x);
+        joined::solve_touched(&self.members, &self.deformables, self.joined(), x);
     }
 
     /// Through the end of the step, `q+ = q (+) h v+`: from the gradient of a loss by q+ and v+ to that by v+ and by q.
@@ -246,14 +261,14 @@ fn deformables<'a>(input: &StepInput<'a>, island: &Island, members: &[Member]) -
 }
 
 /// v+ from the impulses: `A v+ = b + J^T lambda`.
-fn set_velocities(
-    members: &mut [Member],
-    deformables: &mut [Deformable],
+fn velocities(
+    members: &[Member],
+    deformables: &[Deformable],
     joined: &[Joined],
     place: impl Fn(usize) -> usize,
-) {
+) -> Vec<f64> {
     let mut all = Vec::new();
-    for member in &*members {
+    for member in members {
         let forward = &member.forward;
         let mut after = forward.b.clone();
         for b in 0..forward.tree.bodies.len() {
@@ -268,13 +283,17 @@ fn set_velocities(
         }
         all.extend_from_slice(&after);
     }
-    for body in &*deformables {
+    for body in deformables {
         all.extend_from_slice(&body.after);
         if let Some(carrier) = &body.input.carrier {
             axpy(1.0, carrier.b, &mut all[members[place(carrier.tree)].dofs()]);
         }
     }
     joined::solve(members, deformables, joined, &mut all);
+    all
+}
+
+fn set_velocities(members: &mut [Member], deformables: &mut [Deformable], all: &[f64]) {
     for member in members {
         let after = Pooled::copy(&all[member.dofs()]);
         member.motion = Motion::new(&member.forward, &after);

@@ -352,6 +352,28 @@ pub(crate) fn add_back(
             velocity += (v + w.cross(&side.arm)) * side.sign;
             angular += w * side.sign;
         }
+        for node in &form.nodes {
+            velocity += node.axes * Vector3::from_row_slice(&x[node.first..node.first + 3]) * node.side.sign;
+        }
+        for node in &form.nodes {
+            let mut weights = [0.0; SPATIAL];
+            node.side.turned.add_back(y, &mut weights);
+            node.side.force.add_back(velocity.into(), &mut weights);
+            node.side.moment.add_back(angular.into(), &mut weights);
+            let by_axis = node.axes.tr_mul(&Vector3::from_row_slice(&weights[3..]));
+            (0..3).for_each(|k| by_q[node.first + k] += by_axis[k]);
+            if form.bounces {
+                let by_axis = node.axes.tr_mul(&Vector3::from_row_slice(&node.side.bounce[3..])) * y[2];
+                (0..3).for_each(|k| by_v[node.first + k] += by_axis[k]);
+            }
+            // Its axes turn with the carrier, what pushes it does not.
+            if let Some(carrier) = node.carried_by.and_then(|side| form.sides[side].as_ref()) {
+                let along = node.axes * Vector3::from_row_slice(&x[node.first..node.first + 3]);
+                let turning = along.cross(&node.pushed);
+                let own = &mut sums[starts[carrier.member] + EACH * carrier.body + BY_MOTION..][..3];
+                own.iter_mut().zip(&turning).for_each(|(to, x)| *to += x);
+            }
+        }
         for side in form.sides() {
             let own = &mut sums[starts[side.member] + EACH * side.body..][..EACH];
             side.turned.add_back(y, &mut own[BY_MOTION..BY_PSI]);

@@ -1,10 +1,30 @@
 //! What a step of a world was.
 
+use std::sync::Arc;
+
+use manyworlds_sparse::{SparseMatrix, Symbolic};
+
 use crate::block::BlockInput;
 use crate::contact::ContactInput;
 use crate::model::ContactModel;
 use crate::sparse::SparseInput;
 use crate::tree::TreeInput;
+
+/// What all trees and bodies of a world have in one sparse matrix, and where the step ended: with these no body needs a factor of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct WholeInput<'a> {
+    /// Place in the matrix of each dof of the world: first those of trees, then those of bodies that deform, each one's together and in
+    /// their order.
+    pub place: &'a [u32],
+    /// How many are of trees.
+    pub n_first: usize,
+    /// A matrix of its pattern: rows have a column for each dof of the trees, those of trees for all.
+    pub pattern: &'a SparseMatrix,
+    /// The order of elimination of that.
+    pub symbolic: &'a Arc<Symbolic>,
+    /// v+ by dof of the world, as exact as the impulses are.
+    pub after: &'a [f64],
+}
 
 /// What a step of a world was: its trees before it, its contacts and blocks with their impulses.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +35,8 @@ pub struct StepInput<'a> {
     pub trees: Vec<TreeInput<'a>>,
     /// Bodies that deform.
     pub sparse: Vec<SparseInput<'a>>,
+    /// All of them together, where there are bodies that deform; without, or where that does not do, each body is factored by itself.
+    pub whole: Option<WholeInput<'a>>,
     /// Contacts.
     pub contacts: &'a [ContactInput],
     /// Bilateral blocks, of one tree or of two.

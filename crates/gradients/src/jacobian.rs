@@ -58,18 +58,13 @@ fn transposed_times(m: &[f64], x: &[f64], y: &mut [f64]) {
 }
 
 impl Jacobian {
-    pub(crate) fn zeros(n_v: usize, n_u: usize) -> Self {
-        let (square, wide) = (|| vec![0.0; n_v * n_v], || vec![0.0; n_v * n_u]);
-        Self {
-            dq_dq: square(),
-            dq_dv: square(),
-            dq_dtau: square(),
-            dq_dctrl: wide(),
-            dv_dq: square(),
-            dv_dv: square(),
-            dv_dtau: square(),
-            dv_dctrl: wide(),
-            ..Self::empty(n_v, n_u)
+    /// Makes zeros of the entries by q, v, tau and ctrl that are wanted.
+    pub(crate) fn fill_with_zeros(&mut self, wanted: [bool; 4]) {
+        let Self { dq_dq, dq_dv, dq_dtau, dq_dctrl, dv_dq, dv_dv, dv_dtau, dv_dctrl, .. } = self;
+        let blocks = [[dq_dq, dv_dq], [dq_dv, dv_dv], [dq_dtau, dv_dtau], [dq_dctrl, dv_dctrl]];
+        for (which, blocks) in blocks.into_iter().enumerate().filter(|&(which, _)| wanted[which]) {
+            let width = if which == 3 { self.n_u } else { self.n_v };
+            blocks.into_iter().for_each(|block| *block = vec![0.0; self.n_v * width]);
         }
     }
 

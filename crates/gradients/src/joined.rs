@@ -42,10 +42,9 @@ impl Carried {
 /// The bodies of an island by the trees that carry them; `place`: where a tree stands among the members.
 pub(crate) fn joined(members: &[Member], deformables: &[Deformable], place: impl Fn(usize) -> usize) -> Vec<Joined> {
     let carrier = |body: &Deformable| body.input.carrier.map(|carrier| place(carrier.tree));
-    let of = |index: usize| {
+    let of = |(index, mut schur): (usize, Grid)| {
         let n = members[index].forward.n_v();
         let own = deformables.iter().enumerate().filter(|(_, body)| carrier(body) == Some(index));
-        let mut schur = members[index].forward.matrix();
         let mut bodies = Vec::new();
         for (body, deformable) in own {
             let Some(input) = &deformable.input.carrier else { continue };
@@ -53,7 +52,6 @@ pub(crate) fn joined(members: &[Member], deformables: &[Deformable], place: impl
             let response = &bodies[bodies.len() - 1].response;
             for i in 0..n {
                 let row = schur.row_mut(i);
-                axpy(1.0, &input.mass[i * n..(i + 1) * n], row);
                 for (dof, c) in input.coupling.chunks_exact(n).enumerate() {
                     axpy(-c[i], &response.row(dof)[..n], &mut row[..n]);
                 }
@@ -64,7 +62,22 @@ pub(crate) fn joined(members: &[Member], deformables: &[Deformable], place: impl
             Joined { member: index, bodies, schur }
         })
     };
-    (0..members.len()).filter_map(of).collect()
+    tree_matrices(members, deformables, &place).into_iter().enumerate().filter_map(of).collect()
+}
+
+/// A of each tree, with what it carries.
+pub(crate) fn tree_matrices(
+    members: &[Member],
+    deformables: &[Deformable],
+    place: impl Fn(usize) -> usize,
+) -> Vec<Grid> {
+    let mut out: Vec<Grid> = members.iter().map(|member| member.forward.matrix()).collect();
+    for carrier in deformables.iter().filter_map(|body| body.input.carrier.as_ref()) {
+        let own = &mut out[place(carrier.tree)];
+        let n = own.height();
+        (0..n).for_each(|i| axpy(1.0, &carrier.mass[i * n..(i + 1) * n], &mut own.row_mut(i)[..n]));
+    }
+    out
 }
 
 fn response(body: &Deformable, input: &CarrierInput, n: usize) -> Grid {
@@ -126,7 +139,7 @@ impl Joined {
 
 /// The dofs of a body that constraints touch.
 fn touched<'a>(body: &'a Deformable) -> impl Iterator<Item = usize> + 'a {
-    body.input.operator.touched().iter().map(|&dof| dof as usize)
+    body.input.touched.iter().map(|&dof| dof as usize)
 }
 
 /// `A x = x` of an island.

@@ -102,7 +102,7 @@ impl<'a> Linearised<'a> {
             };
             let is_large = place.dofs.len().max(rows(input, &island)) > most || !island.sparse.is_empty();
             let system: Box<dyn LinearSystem<'a>> = if is_large {
-                let system = Iterative::new(input, island);
+                let system = Iterative::new(input, island, &place.dofs);
                 out.note_iterative(&system, rules);
                 Box::new(system)
             } else {
@@ -209,12 +209,21 @@ impl<'a> Linearised<'a> {
     /// All derivatives.
     #[must_use]
     pub fn jacobian(&self) -> Jacobian {
+        self.jacobian_by([true; 4])
+    }
+
+    /// Those by q, v, tau and ctrl that are wanted; blocks of others may be empty, and [`Jacobian::free`] zero.
+    #[must_use]
+    pub fn jacobian_by(&self, wanted: [bool; 4]) -> Jacobian {
         // What an island fills as a whole is not filled with zeros before.
         let empty = matches!(&self.islands[..], [part] if part.place.is_whole() && part.system.is_dense());
-        let mut out = if empty { Jacobian::empty(self.n_v, self.n_u) } else { Jacobian::zeros(self.n_v, self.n_u) };
+        let mut out = Jacobian::empty(self.n_v, self.n_u);
+        if !empty {
+            out.fill_with_zeros(wanted);
+        }
         (out.modes, out.certificate) = (self.modes.clone(), self.certificate.clone());
         for Part { system, place } in &self.islands {
-            system.write_jacobian(place, empty, &mut out);
+            system.write_jacobian(place, empty, wanted, &mut out);
         }
         out.make_finite();
         out

@@ -1,9 +1,11 @@
 //! Bodies that deform, in a step: subsystems whose matrices are sparse, touched at points of their surface.
 
+use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::Arc;
 
 use manyworlds_shaders::dynamics::tree::param;
-use manyworlds_sparse::{SparseMatrix, SparseOperator};
+use manyworlds_sparse::{Ordering, SparseMatrix, SparseOperator};
 use nalgebra::{Matrix3, Vector3};
 
 use crate::bias::closed_below;
@@ -12,18 +14,37 @@ use crate::grid::{axpy, dot};
 use crate::released::Released;
 use crate::tree::Forward;
 
+/// A square matrix that is known by its products.
+pub trait LinearMap: std::fmt::Debug + Sync {
+    /// `y += M x`
+    fn add_times(&self, x: &[f64], y: &mut [f64]);
+    /// `y += M^T x`
+    fn add_transposed_times(&self, x: &[f64], y: &mut [f64]);
+}
+
+impl LinearMap for SparseMatrix {
+    fn add_times(&self, x: &[f64], y: &mut [f64]) {
+        self.add_times(x, y);
+    }
+
+    fn add_transposed_times(&self, x: &[f64], y: &mut [f64]) {
+        self.add_transposed_times(x, y);
+    }
+}
+
 /// A body that deforms: what its step was, `A v+ = b + J^T lambda`, `q+ = q + h v+`.
 #[derive(Debug, Clone, Copy)]
 pub struct SparseInput<'a> {
-    /// A, symmetric, with its factor; what the step's contacts touch is what it calls touched.
-    pub operator: &'a SparseOperator,
-    /// What its factor has on the diagonal that A has not, by row. Where a body that is pressed would buckle without its contacts, A
-    /// is not positive definite.
-    pub added: &'a [(u32, f64)],
+    /// A, symmetric. Where a body that is pressed would buckle without its contacts it is not positive definite.
+    pub matrix: &'a SparseMatrix,
+    /// The order of elimination of its pattern.
+    pub ordering: &'a Arc<Ordering>,
+    /// What the step's contacts touch, ascending.
+    pub touched: &'a [u32],
     /// b, `[n_v]`.
     pub b: &'a [f64],
     /// `d(b - A v+)/dq` with v+ held.
-    pub by_q: &'a SparseMatrix,
+    pub by_q: &'a dyn LinearMap,
     /// `db/dv`
     pub by_v: &'a SparseMatrix,
     /// `db` by each of its controls.
@@ -145,6 +166,13 @@ pub(crate) struct Deformable<'a> {
     pub(crate) after: Vec<f64>,
     /// Gaps that a step would close at less than this are closed, m/s.
     pub(crate) closed: f64,
+    /// [`Deformable::factored`], once it was asked for.
+    factored: OnceCell<Option<Factored>>,
+}
+
+/// A with its factor.
+struct Factored {
+    operator: SparseOperator,
     /// Where the factor is of more than A.
     released: Option<Released>,
 }
@@ -166,30 +194,48 @@ pub(crate) struct Node {
 
 impl<'a> Deformable<'a> {
     pub(crate) fn new(input: SparseInput<'a>, number: usize, at: [usize; 2], single: bool) -> Self {
-        let released = (!input.added.is_empty()).then(|| Released::new(input.operator, input.added));
-        Self { input, number, at, after: input.b.to_vec(), closed: closed_below(single), released }
+        Self { input, number, at, after: input.b.to_vec(), closed: closed_below(single), factored: OnceCell::new() }
+    }
+
+    /// A with its factor; none where that is not finite.
+    fn factored(&self) -> Option<&Factored> {
+        let SparseInput { matrix, ordering, touched, .. } = self.input;
+        let make = || {
+            let (operator, added) = SparseOperator::mended(matrix.clone(), ordering.clone(), touched.to_vec()).ok()?;
+            let released = (!added.is_empty()).then(|| Released::new(&operator, &added));
+            Some(Factored { operator, released })
+        };
+        self.factored.get_or_init(make).as_ref()
     }
 
     /// Whether A is known to be positive definite.
     pub(crate) fn is_definite(&self) -> bool {
-        self.released.is_none()
+        self.factored().is_some_and(|own| own.released.is_none())
     }
 
     /// `A x = x`
     pub(crate) fn solve(&self, x: &mut [f64]) {
-        self.input.operator.factor().solve(x);
-        if let Some(released) = &self.released {
+        // Numbers that are not finite are noticed by whoever asked.
+        let Some(Factored { operator, released }) = self.factored() else { return x.fill(f64::NAN) };
+        operator.factor().solve(x);
+        if let Some(released) = released {
             released.release(x);
         }
     }
 
     /// The same of what is touched, where only that is pushed.
     pub(crate) fn solve_touched(&self, x: &mut [f64]) {
-        let more = self.released.as_ref().map(|released| released.of_touched(x));
-        self.input.operator.factor().solve_reduced(x);
+        let Some(Factored { operator, released }) = self.factored() else { return x.fill(f64::NAN) };
+        let more = released.as_ref().map(|released| released.of_touched(x));
+        operator.factor().solve_reduced(x);
         if let Some(more) = more {
             x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
         }
+    }
+
+    /// `J A^-1 J^T` of rows over some touched dofs, `[rows, rows]`, by the factor.
+    pub(crate) fn compliance(&self, dofs: &[u32], rows: &[f64]) -> Vec<f64> {
+        self.factored().map_or_else(Vec::new, |own| own.operator.compliance(dofs, rows))
     }
 
     pub(crate) fn n_v(&self) -> usize {

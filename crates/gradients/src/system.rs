@@ -41,8 +41,8 @@ pub(crate) trait LinearSystem<'a> {
     fn contradiction(&self) -> Solved;
 
     /// Writes the island's part of the Jacobian of a world; `empty`: the blocks of the world have no entries yet, and the
-    /// island is all of it.
-    fn write_jacobian(&self, place: &Place, empty: bool, out: &mut Jacobian);
+    /// island is all of it; `wanted`: which of those by q, v, tau and ctrl at least.
+    fn write_jacobian(&self, place: &Place, empty: bool, wanted: [bool; 4], out: &mut Jacobian);
 
     /// Whether it fills a Jacobian that has no entries yet.
     fn is_dense(&self) -> bool;

@@ -15,6 +15,9 @@ use crate::grid::{Grid, axpy};
 use crate::mode::{Local, Mode};
 use crate::model::ContactModel;
 
+/// Sine of the angle between an equation and a direction below which they are along each other.
+const PARALLEL: f64 = 1e-12;
+
 /// One unknown and its equation, over at most three rows.
 #[derive(Debug, Clone)]
 pub(crate) struct Unknown {
@@ -39,6 +42,14 @@ impl Unknown {
     /// Its entries of L over its rows; of R.
     pub(crate) fn parts(&self) -> [&[f64]; 2] {
         [&self.equation[..self.count], &self.direction[..self.count]]
+    }
+
+    /// Whether its equation is along its direction.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        let [[l0, l1, l2], [r0, r1, r2]] = [self.equation, self.direction];
+        let across = [l1 * r2 - l2 * r1, l2 * r0 - l0 * r2, l0 * r1 - l1 * r0];
+        let square = |x: [f64; 3]| x.iter().map(|x| x * x).sum::<f64>();
+        square(across) <= PARALLEL * PARALLEL * square(self.equation) * square(self.direction)
     }
 
     /// Its row of L, times `a`, added by row.

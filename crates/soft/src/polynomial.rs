@@ -8,6 +8,12 @@ use nalgebra::{Matrix3, Vector3};
 
 use crate::law::{Moduli, green_strain};
 
+/// `cof F`
+pub(crate) fn cofactor(f: &Matrix3<f64>) -> Matrix3<f64> {
+    let [f0, f1, f2]: [Vector3<f64>; 3] = std::array::from_fn(|k| f.column(k).into());
+    Matrix3::from_columns(&[f1.cross(&f2), f2.cross(&f0), f0.cross(&f1)])
+}
+
 /// First and second derivatives at one F: `P = F S + c cof F`, S of the Green strain.
 pub(crate) struct Polynomial {
     f: Matrix3<f64>,
@@ -23,12 +29,23 @@ pub(crate) struct Polynomial {
     left: Matrix3<f64>,
 }
 
+/// A gradient with what a [`Polynomial`] makes of it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Along {
+    gradient: Vector3<f64>,
+    /// By S.
+    pushed: Vector3<f64>,
+    /// By `cof F`, where that counts.
+    area: Vector3<f64>,
+    /// By F, where that counts.
+    moved: Vector3<f64>,
+}
+
 impl Polynomial {
     /// `None` for the laws that are none.
     pub(crate) fn new(moduli: &Moduli, f: &Matrix3<f64>) -> Option<Self> {
         let Moduli { law, mu, lambda, pressure } = *moduli;
-        let [f0, f1, f2]: [Vector3<f64>; 3] = std::array::from_fn(|k| f.column(k).into());
-        let cofactor = Matrix3::from_columns(&[f1.cross(&f2), f2.cross(&f0), f0.cross(&f1)]);
+        let cofactor = cofactor(f);
         match law {
             MaterialLaw::NeoHookean => {
                 let bulk = lambda + mu;
@@ -50,17 +67,29 @@ impl Polynomial {
         self.f * self.s + self.cofactor * self.c
     }
 
+    /// A gradient of a shape function with what this makes of it.
+    pub(crate) fn along(&self, gradient: &Vector3<f64>) -> Along {
+        let own = |is_used: bool, m: &Matrix3<f64>| if is_used { m * gradient } else { Vector3::zeros() };
+        Along {
+            gradient: *gradient,
+            pushed: self.s * gradient,
+            area: own(self.bulk != 0.0, &self.cofactor),
+            moved: own(self.mu != 0.0, &self.f),
+        }
+    }
+
     /// As [`crate::law::Response::block`].
-    pub(crate) fn block(&self, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
-        let w = self.f * a.cross(b) * self.c;
+    pub(crate) fn block(&self, a: &Along, b: &Along) -> Matrix3<f64> {
+        let w = self.f * a.gradient.cross(&b.gradient) * self.c;
         let mut out = Matrix3::new(0.0, w[2], -w[1], -w[2], 0.0, w[0], w[1], -w[0], 0.0);
-        out += Matrix3::from_diagonal_element(b.dot(&(self.s * a)));
+        out += Matrix3::from_diagonal_element(b.gradient.dot(&a.pushed));
         if self.bulk != 0.0 {
-            out += (self.cofactor * a) * (self.cofactor * b).transpose() * self.bulk;
+            out += a.area * b.area.transpose() * self.bulk;
         }
         if self.mu != 0.0 {
-            let (fa, fb) = (self.f * a, self.f * b);
-            out += self.left * (self.mu * a.dot(b)) + fb * fa.transpose() * self.mu + fa * fb.transpose() * self.lambda;
+            out += self.left * (self.mu * a.gradient.dot(&b.gradient))
+                + b.moved * a.moved.transpose() * self.mu
+                + a.moved * b.moved.transpose() * self.lambda;
         }
         out
     }

@@ -9,7 +9,10 @@ use nalgebra::{Matrix3, Vector3};
 use crate::element::{rest, share};
 use crate::error::SoftError;
 use crate::law::{Moduli, green_strain, positive, small_strain};
-use crate::polynomial::Polynomial;
+use crate::polynomial::{Polynomial, cofactor};
+
+/// Nodes of an element at most.
+const MOST_NODES: usize = 10;
 
 /// In place of the first degree of freedom of a node that is pinned.
 pub(crate) const PINNED: u32 = u32::MAX;
@@ -230,6 +233,22 @@ impl SoftSystem {
         }
     }
 
+    /// The derivative of [`Self::force`] by the pressure in a region, `[n_v]`, m^2; of the law, not of its numbers.
+    #[must_use]
+    pub fn force_by_pressure(&self, region: usize, q_next: &[f64]) -> Vec<f64> {
+        let mut out = vec![0.0; self.n_v()];
+        let is_linear = self.params.material.law == MaterialLaw::Linear;
+        let own = |element: &usize| self.regions_of(*element).contains(&(region as u32));
+        for element in (0..self.n_element()).filter(own) {
+            for point in 0..self.points {
+                let stress =
+                    if is_linear { -Matrix3::identity() } else { -cofactor(&self.deformation(element, point, q_next)) };
+                self.add_force(element, point, &stress, &mut out);
+            }
+        }
+        out
+    }
+
     /// [`Self::force`] and its negative derivative by `q_next`, N/m, into a matrix of the pattern [`Self::pattern`].
     /// `projected`: negative eigenvalues of the material's and the damping's second derivatives left out at each point of
     /// integration, so that the matrix is positive semidefinite.
@@ -261,9 +280,13 @@ impl SoftSystem {
                         stress += damping.stress();
                     }
                     self.add_force(element, point, &stress, force);
-                    self.add_blocks(element, point, values, true, |a, b| {
-                        let block = polynomial.block(a, b);
-                        damping.as_ref().map_or(block, |damping| block + damping.block(a, b))
+                    let along = self.of_nodes(element, point, |gradient| polynomial.along(gradient));
+                    let damped = self.of_nodes(element, point, |gradient| {
+                        damping.as_ref().map_or_else(Damped::default, |damping| damping.along(gradient))
+                    });
+                    self.add_blocks(element, point, values, |a, b| {
+                        let block = polynomial.block(&along[a], &along[b]);
+                        damping.as_ref().map_or(block, |damping| block + damping.block(&damped[a], &damped[b]))
                     });
                     continue;
                 }
@@ -277,29 +300,31 @@ impl SoftSystem {
                     response.project();
                     damping.iter_mut().for_each(Damping::project);
                 }
-                self.add_blocks(element, point, values, true, |a, b| {
-                    let block = response.block(a, b);
-                    damping.as_ref().map_or(block, |damping| block + damping.block(a, b))
+                let gradients = self.gradients_at(element, point);
+                self.add_blocks(element, point, values, |a, b| {
+                    let block = response.block(&gradients[a], &gradients[b]);
+                    let along = |damping: &Damping, node: usize| damping.along(&gradients[node]);
+                    damping.as_ref().map_or(block, |own| block + own.block(&along(own, a), &along(own, b)))
                 });
             }
         }
     }
 
-    /// The derivative of [`Self::force`] by `q`, where the step begins, N/m, into a matrix of the pattern
-    /// [`Self::pattern`]: zero without damping.
-    ///
-    /// # Panics
-    /// For a matrix of another pattern.
-    pub fn force_by_start(&self, params: &SoftParams, h: f64, q: &[f64], q_next: &[f64], out: &mut SparseMatrix) {
-        let values = out.values_mut();
-        assert_eq!(values.len(), self.pattern.values().len(), "a matrix of another pattern");
-        values.fill(0.0);
+    /// Adds `a` times the derivative of [`Self::force`] by `q`, where the step begins, times a vector, N/m: nothing without damping.
+    /// `transposed`: of the transpose.
+    pub fn add_by_start(
+        &self,
+        (params, h): (&SoftParams, f64),
+        [q, q_next]: [&[f64]; 2],
+        (a, x, transposed): (f64, &[f64], bool),
+        out: &mut [f64],
+    ) {
         for element in 0..self.n_element() {
             for point in 0..self.points {
                 let f = self.deformation(element, point, q_next);
-                if let Some(damping) = self.damping(params, h, element, point, q, &f) {
-                    self.add_blocks(element, point, values, false, |a, b| damping.block_by_start(a, b));
-                }
+                let Some(damping) = self.damping(params, h, element, point, q, &f) else { return };
+                let change = self.change(element, point, x);
+                self.add_force(element, point, &(damping.stress_by_start(&change, transposed) * a), out);
             }
         }
     }
@@ -362,6 +387,17 @@ impl SoftSystem {
         f
     }
 
+    /// `sum q_a g_a^T`
+    fn change(&self, element: usize, point: usize, q: &[f64]) -> Matrix3<f64> {
+        let mut change = Matrix3::zeros();
+        for (&dof, gradient) in self.dofs_of(element).iter().zip(self.gradients_at(element, point)) {
+            if dof != PINNED {
+                change += vector(&q[dof as usize..]) * gradient.transpose();
+            }
+        }
+        change
+    }
+
     /// What damps at a point; `None` where nothing does.
     fn damping(
         &self,
@@ -386,26 +422,36 @@ impl SoftSystem {
         }
     }
 
-    /// Adds a point's blocks, times its volume, each between two gradients. `symmetric`: the one the other way is the transpose.
+    /// Something of the gradient of each node of an element.
+    fn of_nodes<T: Copy + Default>(
+        &self,
+        element: usize,
+        point: usize,
+        of: impl Fn(&Vector3<f64>) -> T,
+    ) -> [T; MOST_NODES] {
+        let mut out = [T::default(); MOST_NODES];
+        out.iter_mut().zip(self.gradients_at(element, point)).for_each(|(out, gradient)| *out = of(gradient));
+        out
+    }
+
+    /// Adds a point's blocks, times its volume, each between two nodes of the element; the one the other way is the transpose.
     fn add_blocks(
         &self,
         element: usize,
         point: usize,
         values: &mut [f64],
-        symmetric: bool,
-        block: impl Fn(&Vector3<f64>, &Vector3<f64>) -> Matrix3<f64>,
+        block: impl Fn(usize, usize) -> Matrix3<f64>,
     ) {
         let volume = self.volumes[element * self.points + point];
-        let gradients = self.gradients_at(element, point);
-        for (a, left) in gradients.iter().enumerate() {
-            for (b, right) in gradients.iter().enumerate().skip(if symmetric { a } else { 0 }) {
+        for a in 0..self.each {
+            for b in a..self.each {
                 let place = self.places[(element * self.each + a) * self.each + b];
                 if place == PINNED {
                     continue;
                 }
-                let own = block(left, right) * volume;
+                let own = block(a, b) * volume;
                 self.add_block([element, a, b], &own, values);
-                if symmetric && a != b {
+                if a != b {
                     self.add_block([element, b, a], &own.transpose(), values);
                 }
             }
@@ -463,21 +509,35 @@ impl Damping {
     }
 
     /// As [`crate::law::Response::block`].
-    fn block(&self, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
-        let (la, lb) = (self.end * a, self.end * b);
-        let block =
-            self.left * (self.mu * a.dot(b)) + la * lb.transpose() * self.lambda + lb * la.transpose() * self.mu;
-        if self.is_linear { block } else { block + Matrix3::from_diagonal_element(a.dot(&(self.own * b))) }
+    fn block(&self, a: &Damped, b: &Damped) -> Matrix3<f64> {
+        let block = self.left * (self.mu * a.gradient.dot(&b.gradient))
+            + a.moved * b.moved.transpose() * self.lambda
+            + b.moved * a.moved.transpose() * self.mu;
+        if self.is_linear { block } else { block + Matrix3::from_diagonal_element(a.gradient.dot(&b.pushed)) }
     }
 
-    /// The derivative of `-P a` by the start.
-    fn block_by_start(&self, a: &Vector3<f64>, b: &Vector3<f64>) -> Matrix3<f64> {
-        let [la, lb] = [a, b].map(|g| self.end * g);
-        let [ra, rb] = [a, b].map(|g| self.start * g);
-        self.end * self.start.transpose() * (self.mu * a.dot(b))
-            + la * rb.transpose() * self.lambda
-            + lb * ra.transpose() * self.mu
+    /// See [`Damped`].
+    fn along(&self, gradient: &Vector3<f64>) -> Damped {
+        Damped { gradient: *gradient, moved: self.end * gradient, pushed: self.own * gradient }
     }
+
+    /// Change of the stress with that of F where the step begins; of the transposed derivative.
+    fn stress_by_start(&self, change: &Matrix3<f64>, transposed: bool) -> Matrix3<f64> {
+        let (from, to) = if transposed { (&self.end, &self.start) } else { (&self.start, &self.end) };
+        let turned = from.tr_mul(change);
+        let strain = (turned + turned.transpose()) * 0.5;
+        -(to * (strain * (2.0 * self.mu) + Matrix3::from_diagonal_element(self.lambda * strain.trace())))
+    }
+}
+
+/// A gradient with what a [`Damping`] makes of it.
+#[derive(Clone, Copy, Default)]
+struct Damped {
+    gradient: Vector3<f64>,
+    /// By [`Damping::end`].
+    moved: Vector3<f64>,
+    /// By [`Damping::own`].
+    pushed: Vector3<f64>,
 }
 
 /// A matrix of zeros wherever two nodes share an element.

@@ -65,6 +65,15 @@ fn forces_and_stiffness_are_derivatives() {
                 let exact = differences(&q_next, 1e-3, &energy);
                 let worst = (exact.transpose() + DVector::from_row_slice(&force)).amax();
                 assert!(worst < 1e-7 * largest(&force).max(1.0), "{context}: {worst}");
+                let at = |pressure: f64| {
+                    let (mut pressed, mut out) = (params.clone(), vec![0.0; n]);
+                    pressed.pressures[0] = pressure;
+                    system.force(&pressed, f64::INFINITY, &q, &q_next, &mut out);
+                    DVector::from_vec(out)
+                };
+                let by_pressure = DVector::from_vec(system.force_by_pressure(0, &q_next));
+                let worst = (at(1.0) - at(0.0) - by_pressure).amax();
+                assert!(worst < 1e-11 * largest(&force).max(1.0), "{context}: {worst}");
                 for (params, h) in [(&params, f64::INFINITY), (&damped, 0.01)] {
                     let at = |start: &[f64], end: &[f64]| {
                         let mut out = vec![0.0; n];
@@ -79,10 +88,15 @@ fn forces_and_stiffness_are_derivatives() {
                     let own = dense(&stiffness);
                     let worst = (differences(&q_next, 1e-4, &|x| at(&q, x)) + &own).amax() / own.amax();
                     assert!(worst < 1e-7, "{context}: {worst}");
-                    let mut by_start = system.pattern().clone();
-                    system.force_by_start(params, h, &q, &q_next, &mut by_start);
-                    let worst = (differences(&q, 1e-3, &|x| at(x, &q_next)) - dense(&by_start)).amax() / own.amax();
-                    assert!(worst < 1e-7, "{context}: {worst}");
+                    let by_start = differences(&q, 1e-3, &|x| at(x, &q_next));
+                    let x = random(&mut rng, n, 1.0);
+                    for (transposed, exact) in [(false, &by_start), (true, &by_start.transpose())] {
+                        let mut product = vec![0.0; n];
+                        system.add_by_start((params, h), [&q, &q_next], (2.0, &x, transposed), &mut product);
+                        let exact = exact * DVector::from_column_slice(&x) * 2.0;
+                        let worst = (exact - DVector::from_vec(product)).amax() / own.amax();
+                        assert!(worst < 1e-7, "{context}: {worst}");
+                    }
                 }
             }
         }

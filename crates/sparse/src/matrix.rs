@@ -1,12 +1,20 @@
 //! Square sparse matrices.
 
-/// A square matrix, its entries by row and, within a row, by ascending column.
+use std::sync::Arc;
+
+/// A square matrix, its entries by row and, within a row, by ascending column. Clones share where these are.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SparseMatrix {
+    pattern: Arc<Pattern>,
+    values: Vec<f64>,
+}
+
+/// Where a matrix has entries.
+#[derive(Debug, PartialEq, Default)]
+struct Pattern {
     /// Where each row's entries begin, and where the last one's end: `[n + 1]`.
     begins: Vec<usize>,
     columns: Vec<u32>,
-    values: Vec<f64>,
 }
 
 impl SparseMatrix {
@@ -25,36 +33,36 @@ impl SparseMatrix {
             entries[next[i]] = (j as u32, x);
             next[i] += 1;
         }
-        let mut out = Self { begins: vec![0], columns: Vec::new(), values: Vec::new() };
+        let (mut pattern, mut values) = (Pattern { begins: vec![0], columns: Vec::new() }, Vec::new());
         for i in 0..n {
             let row = &mut entries[begins[i]..begins[i + 1]];
             row.sort_by_key(|&(j, _)| j);
-            let first = out.columns.len();
+            let first = pattern.columns.len();
             for &(j, x) in &*row {
-                if out.columns.len() > first && out.columns.last() == Some(&j) {
-                    let last = out.values.len() - 1;
-                    out.values[last] += x;
+                if pattern.columns.len() > first && pattern.columns.last() == Some(&j) {
+                    let last = values.len() - 1;
+                    values[last] += x;
                 } else {
-                    out.columns.push(j);
-                    out.values.push(x);
+                    pattern.columns.push(j);
+                    values.push(x);
                 }
             }
-            out.begins.push(out.columns.len());
+            pattern.begins.push(pattern.columns.len());
         }
-        Some(out)
+        Some(Self { pattern: Arc::new(pattern), values })
     }
 
     /// Rows, and columns.
     #[must_use]
     pub fn n(&self) -> usize {
-        self.begins.len().saturating_sub(1)
+        self.pattern.begins.len().saturating_sub(1)
     }
 
     /// Columns and values of a row.
     #[must_use]
     pub fn row(&self, i: usize) -> (&[u32], &[f64]) {
-        let own = self.begins[i]..self.begins[i + 1];
-        (&self.columns[own.clone()], &self.values[own])
+        let own = self.pattern.begins[i]..self.pattern.begins[i + 1];
+        (&self.pattern.columns[own.clone()], &self.values[own])
     }
 
     /// Where among [`Self::values`] a row begins.
@@ -63,7 +71,7 @@ impl SparseMatrix {
     /// For a row that there is not.
     #[must_use]
     pub fn row_begin(&self, i: usize) -> usize {
-        self.begins[i]
+        self.pattern.begins[i]
     }
 
     /// An entry, where there is one.
@@ -75,8 +83,8 @@ impl SparseMatrix {
     /// Where among [`Self::values`] an entry is.
     #[must_use]
     pub fn position(&self, i: usize, j: usize) -> Option<usize> {
-        let own = self.begins.get(i).copied()?..self.begins.get(i + 1).copied()?;
-        self.columns[own.clone()].binary_search(&(j as u32)).ok().map(|at| own.start + at)
+        let own = self.pattern.begins.get(i).copied()?..self.pattern.begins.get(i + 1).copied()?;
+        self.pattern.columns[own.clone()].binary_search(&(j as u32)).ok().map(|at| own.start + at)
     }
 
     /// Values in the order of [`Self::entries`].

@@ -74,7 +74,7 @@ impl Dense<'_> {
     }
 
     /// Writes the island's part of the Jacobian of a world, as [`crate::system::LinearSystem::write_jacobian`] says.
-    pub(super) fn write_blocks(&self, place: &Place, empty: bool, out: &mut Jacobian) {
+    pub(super) fn write_blocks(&self, place: &Place, empty: bool, wanted: [bool; 4], out: &mut Jacobian) {
         let (dense, free) = self.dense();
         out.free.iter_mut().zip(free).for_each(|(most, own)| *most = most.max(own));
         let (n_v, n_u) = (out.n_v, out.n_u);
@@ -85,6 +85,9 @@ impl Dense<'_> {
             (&mut out.dq_dctrl, &mut out.dv_dctrl, &place.controls),
         ];
         for (which, (mut dv, (to_q, to_v, columns))) in dense.into_iter().zip(blocks).enumerate() {
+            if !wanted[which] {
+                continue;
+            }
             let width = if which == 3 { n_u } else { n_v };
             let impact = self.impact.as_ref().filter(|_| which == 0);
             if let Some(Impact { tau, change, .. }) = impact {

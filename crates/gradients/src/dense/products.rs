@@ -76,8 +76,8 @@ impl<'a> LinearSystem<'a> for Dense<'a> {
         Solved::default()
     }
 
-    fn write_jacobian(&self, place: &Place, empty: bool, out: &mut Jacobian) {
-        self.write_blocks(place, empty, out);
+    fn write_jacobian(&self, place: &Place, empty: bool, wanted: [bool; 4], out: &mut Jacobian) {
+        self.write_blocks(place, empty, wanted, out);
     }
 
     fn is_dense(&self) -> bool {

@@ -15,11 +15,9 @@ pub(super) struct Link {
     pub(super) dofs: Vec<usize>,
     /// `[rows, dofs]`
     pub(super) j: Grid,
-    /// Of a constraint between bodies; what moves a row of a tree is with the island's rows.
-    pub(super) slopes: Option<Slopes>,
 }
 
-/// What moves a constraint between bodies.
+/// What moves a constraint between bodies; columns are its dofs.
 pub(super) struct Slopes {
     /// Change of `sigma^` while v+ is held: by q, by the velocity before, `[rows, dofs]`.
     pub(super) by_q: Grid,
@@ -38,28 +36,32 @@ pub(super) fn links(members: &[Member], rows: &Rows) -> Vec<Link> {
     rows.constraints.iter().map(|constraint| constraint.first).map(own).collect()
 }
 
+impl Slopes {
+    /// `link`: that of the constraint.
+    pub(super) fn new(members: &[Member], form: &Form, link: &Link) -> Self {
+        let n = link.dofs.len();
+        let at = |dof: usize| link.dofs.binary_search(&dof).unwrap_or_default();
+        let (mut by_q, mut by_v, mut push) = (Grid::zeros(3, n), Grid::zeros(3, n), Grid::zeros(n, n));
+        form.add_slopes(members, at, 0, &mut by_q, &mut by_v);
+        form.add_push(members, at, &mut push);
+        Self { by_q, by_v, push: (!push.is_zero()).then_some(push) }
+    }
+}
+
 impl Link {
     fn of_bodies(members: &[Member], form: &Form) -> Self {
         let dofs = form.dofs(members);
-        let n = dofs.len();
         let at = |dof: usize| dofs.binary_search(&dof).unwrap_or_default();
-        let zeros = || Grid::zeros(3, n);
-        let (mut j, mut by_q, mut by_v, mut push) = (zeros(), zeros(), zeros(), Grid::zeros(n, n));
+        let mut j = Grid::zeros(3, dofs.len());
         form.add_rows(members, at, 0, &mut j);
-        form.add_slopes(members, at, 0, &mut by_q, &mut by_v);
-        form.add_push(members, at, &mut push);
-        Self { j, slopes: Some(Slopes { by_q, by_v, push: (!push.is_zero()).then_some(push) }), dofs }
+        Self { j, dofs }
     }
 
     /// Of a row of a tree.
     fn of_row(rows: &Rows, row: usize) -> Self {
         let entries = rows.entries_of(row);
         let coefficients: Vec<f64> = entries.iter().map(|entry| entry.2).collect();
-        Self {
-            dofs: entries.iter().map(|entry| entry.1).collect(),
-            j: Grid::from_rows(entries.len(), &coefficients),
-            slopes: None,
-        }
+        Self { dofs: entries.iter().map(|entry| entry.1).collect(), j: Grid::from_rows(entries.len(), &coefficients) }
     }
 
     /// How many rows.
@@ -75,6 +77,16 @@ impl Link {
     /// Adds a row of a matrix, times a number, to a vector of the island.
     pub(super) fn add(&self, m: &Grid, r: usize, a: f64, to: &mut [f64]) {
         self.dofs.iter().zip(m.row(r)).for_each(|(&dof, m)| to[dof] += a * m);
+    }
+
+    /// About its own block of `J A^-1 J^T`, by how each dof of the island gives way where all others are held.
+    pub(super) fn roughly(&self, mobilities: &[f64]) -> Matrix3<f64> {
+        let height = self.height();
+        let entry = |r: usize, c: usize| {
+            let terms = self.dofs.iter().enumerate().map(|(a, &dof)| self.j[(r, a)] * mobilities[dof] * self.j[(c, a)]);
+            terms.sum()
+        };
+        Matrix3::from_fn(|r, c| if r < height && c < height { entry(r, c) } else { 0.0 })
     }
 
     /// Its own block of `J A^-1 J^T`; of one row alone the first entry. `owner`: member of each dof of a tree. Where A is not positive
@@ -96,7 +108,7 @@ impl Link {
             }
             let dofs: Vec<u32> = columns.iter().map(|&a| (self.dofs[a] - body.at[0]) as u32).collect();
             let rows: Vec<f64> = (0..height).flat_map(|r| columns.iter().map(move |&a| self.j[(r, a)])).collect();
-            let own = body.input.operator.compliance(&dofs, &rows);
+            let own = body.compliance(&dofs, &rows);
             own.iter().enumerate().for_each(|(k, x)| out[(k / height, k % height)] += x);
         }
         for joined in joined {

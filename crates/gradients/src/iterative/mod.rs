@@ -1,20 +1,29 @@
 //! An island too large for dense matrices, or with bodies that deform: each constraint has its rows over the dofs that it
 //! touches, subsystems have their own derivatives, and the system of the impulses is known by its products with vectors,
-//! through their factors.
+//! through their factors ([`Condensed`]). With bodies that deform motion and impulses are found at once where that can be
+//! ([`Saddle`]).
 
 mod link;
 mod products;
+mod saddle;
+
+use std::cell::OnceCell;
 
 use nalgebra::Matrix3;
 
 use crate::equations::{Equations, Rectangle};
+use crate::form::Form;
+use crate::grid::Grid;
 use crate::input::StepInput;
 use crate::island::Island;
+use crate::joined::{Joined, tree_matrices};
 use crate::krylov::Operator;
+use crate::member::Member;
 use crate::momentum::Momentum;
 use crate::sparse::Deformable;
 use crate::unknown::Unknown;
-use link::Link;
+use link::{Link, Slopes};
+use saddle::Saddle;
 
 /// An island whose linear system is solved by iterations.
 pub(crate) struct Iterative<'a> {
@@ -23,8 +32,19 @@ pub(crate) struct Iterative<'a> {
     momenta: Vec<Momentum>,
     /// By constraint.
     links: Vec<Link>,
+    /// [`Iterative::slopes`], once they were asked for.
+    slopes: OnceCell<Vec<Slopes>>,
     /// Constraint of each unknown.
     owners: Vec<usize>,
+    saddle: Option<Saddle>,
+    /// How each dof gives way where all others are held, where there is a saddle.
+    mobilities: Vec<f64>,
+    /// [`Iterative::condensed`], once it was asked for.
+    condensed: OnceCell<Condensed>,
+}
+
+/// What it takes to solve for the impulses alone.
+struct Condensed {
     preconditioner: Vec<Block>,
     /// Whether every equation is along its own direction.
     symmetric: bool,
@@ -39,10 +59,12 @@ struct Block {
     inverse: Matrix3<f64>,
 }
 
-/// J by constraint, and each one's own block of `J A^-1 J^T`; of one row alone the first entry.
+/// J by constraint, and each one's own block of `J A^-1 J^T`, or about that; of one row alone the first entry.
 struct Links {
     links: Vec<Link>,
     own: Vec<Matrix3<f64>>,
+    /// A of each tree with what it carries, and how each dof gives way where all others are held; where blocks are made of that.
+    rough: Option<(Vec<Grid>, Vec<f64>)>,
 }
 
 impl Rectangle for Links {
@@ -56,25 +78,72 @@ impl Rectangle for Links {
 }
 
 impl<'a> Iterative<'a> {
-    pub(crate) fn new(input: &StepInput<'a>, island: Island) -> Self {
-        let (equations, Links { links, own }) = Equations::new(input, island, |members, deformables, joined, rows| {
-            let links = link::links(members, rows);
-            let owner: Vec<usize> =
-                members.iter().enumerate().flat_map(|(m, member)| vec![m; member.forward.n_v()]).collect();
-            Links { own: links.iter().map(|link| link.delassus(members, deformables, joined, &owner)).collect(), links }
-        });
+    /// `dofs`: those of the island in the world.
+    pub(crate) fn new(input: &StepInput<'a>, island: Island, dofs: &[usize]) -> Self {
+        let whole = input.whole.as_ref().filter(|_| !island.sparse.is_empty());
+        let after: Option<Vec<f64>> = whole.map(|whole| dofs.iter().map(|&dof| whole.after[dof]).collect());
+        let trees = island.trees.clone();
+        let place = |tree: usize| trees.binary_search(&tree).unwrap_or_default();
+        let (equations, Links { links, own, rough }) =
+            Equations::new(input, island, after.as_deref(), |members, deformables, joined, rows| {
+                let links = link::links(members, rows);
+                if after.is_some() {
+                    let trees = tree_matrices(members, deformables, place);
+                    let mobilities = mobilities(&trees, deformables);
+                    let own = links.iter().map(|link| link.roughly(&mobilities)).collect();
+                    return Links { own, links, rough: Some((trees, mobilities)) };
+                }
+                let own = delassus(&links, members, deformables, joined);
+                Links { own, links, rough: None }
+            });
         let constraints = &equations.rows.constraints;
         let owner = |u: &Unknown| constraints.binary_search_by_key(&u.first(), |c| c.first).unwrap_or_default();
         let owners: Vec<usize> = equations.unknowns.iter().map(owner).collect();
+        let (mut saddle, mut mobilities, condensed) = (None, Vec::new(), OnceCell::new());
+        match whole.zip(rough) {
+            Some((whole, (trees, rough))) => {
+                saddle = Saddle::new(whole, dofs, trees, &own, (&equations, &links, &owners));
+                mobilities = rough;
+            }
+            None => {
+                condensed.get_or_init(|| Condensed::new(&equations, &owners, &own));
+            }
+        }
         Self {
             momenta: equations.members.iter().map(Momentum::of_tree).collect(),
-            symmetric: equations.unknowns.iter().all(|u| u.parts()[0] == u.parts()[1])
-                && equations.deformables.iter().all(Deformable::is_definite),
-            preconditioner: preconditioner(&equations.unknowns, &owners, &own),
             equations,
             links,
+            slopes: OnceCell::new(),
             owners,
+            saddle,
+            mobilities,
+            condensed,
         }
+    }
+
+    /// What moves the constraints between bodies, each with its link; what moves a row of a tree is with the island's rows.
+    fn slopes(&self) -> impl Iterator<Item = (&Link, &Slopes)> {
+        let rows = &self.equations.rows;
+        let at = |first: usize| rows.constraints.binary_search_by_key(&first, |c| c.first).unwrap_or_default();
+        let own = self.slopes.get_or_init(|| {
+            let one =
+                |(first, form): &(usize, Form)| Slopes::new(&self.equations.members, form, &self.links[at(*first)]);
+            rows.forms.iter().map(one).collect()
+        });
+        rows.forms.iter().zip(own).map(move |((first, _), slopes)| (&self.links[at(*first)], slopes))
+    }
+
+    fn condensed(&self) -> &Condensed {
+        self.condensed.get_or_init(|| {
+            let Equations { members, deformables, .. } = &self.equations;
+            let own = delassus(&self.links, members, deformables, self.equations.joined());
+            Condensed::new(&self.equations, &self.owners, &own)
+        })
+    }
+
+    /// About `A^-1 f`: by how each dof gives way where all others are held.
+    fn roughly_moved(&self, f: &[f64]) -> Vec<f64> {
+        self.mobilities.iter().zip(f).map(|(mobility, f)| mobility * f).collect()
     }
 
     /// `f += J^T R x`, or `J^T L^T x`.
@@ -94,6 +163,34 @@ impl<'a> Iterative<'a> {
             *y = part.iter().enumerate().filter(|p| *p.1 != 0.0).map(|(r, p)| p * link.times(&link.j, r, v)).sum();
         }
     }
+}
+
+impl Condensed {
+    /// `own`: of each constraint its block of `J A^-1 J^T`.
+    fn new(equations: &Equations, owners: &[usize], own: &[Matrix3<f64>]) -> Self {
+        Self {
+            symmetric: equations.unknowns.iter().all(|u| u.parts()[0] == u.parts()[1])
+                && equations.deformables.iter().all(Deformable::is_definite),
+            preconditioner: preconditioner(&equations.unknowns, owners, own),
+        }
+    }
+}
+
+/// Of each constraint its own block of `J A^-1 J^T`.
+fn delassus(links: &[Link], members: &[Member], deformables: &[Deformable], joined: &[Joined]) -> Vec<Matrix3<f64>> {
+    let owner: Vec<usize> = members.iter().enumerate().flat_map(|(m, member)| vec![m; member.forward.n_v()]).collect();
+    links.iter().map(|link| link.delassus(members, deformables, joined, &owner)).collect()
+}
+
+/// One over the diagonal of A, of each dof of an island.
+fn mobilities(trees: &[Grid], deformables: &[Deformable]) -> Vec<f64> {
+    let of_trees = trees.iter().flat_map(|tree| (0..tree.height()).map(move |i| tree[(i, i)]));
+    let own = |body: &Deformable<'_>| -> Vec<f64> {
+        let matrix = body.input.matrix;
+        (0..body.n_v()).map(|i| matrix.get(i, i).unwrap_or(0.0)).collect()
+    };
+    let diagonal = of_trees.chain(deformables.iter().flat_map(own));
+    diagonal.map(|x| if x > 0.0 { x.recip() } else { 0.0 }).collect()
 }
 
 /// The system of an island, or its transpose; of all unknowns or of some.
@@ -124,7 +221,7 @@ impl Operator for System<'_, '_> {
 
     fn precondition(&self, x: &[f64], y: &mut [f64]) {
         y.fill(0.0);
-        for Block { first, count, inverse } in &self.island.preconditioner {
+        for Block { first, count, inverse } in &self.island.condensed().preconditioner {
             for r in 0..*count {
                 for c in 0..*count {
                     let entry = if self.transposed { inverse[(c, r)] } else { inverse[(r, c)] };
@@ -136,7 +233,7 @@ impl Operator for System<'_, '_> {
     }
 
     fn symmetric(&self) -> bool {
-        self.island.symmetric
+        self.island.condensed().symmetric
     }
 }
 

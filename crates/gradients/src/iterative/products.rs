@@ -2,15 +2,29 @@
 
 use super::{Iterative, System};
 use crate::equations::Equations;
+use crate::form::add_back;
 use crate::grid::{axpy, dot};
 use crate::integrate::{carried, integrate_along};
 use crate::jacobian::Jacobian;
 use crate::krylov::{self, Solved};
 use crate::mode::Mode;
 use crate::system::{LinearSystem, Place};
+use crate::unknown::Unknown;
 
 /// Products of an island's system for one solve at most.
 const MOST_PRODUCTS: usize = 20_000;
+
+/// Left-overs of a saddle above this, relative, are not left to it.
+const FAIR: f64 = 1e-9;
+
+/// What solves both kinds of equations.
+pub(super) struct Answer {
+    /// Change of the velocity, or the adjoint of the momentum balance.
+    pub(super) v: Vec<f64>,
+    /// By unknown.
+    pub(super) x: Vec<f64>,
+    pub(super) solved: Solved,
+}
 
 impl<'a> LinearSystem<'a> for Iterative<'a> {
     fn equations(&self) -> &Equations<'a> {
@@ -45,18 +59,14 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
 
     fn back(&self, outputs: [&[f64]; 2], escape: bool) -> ([Vec<f64>; 4], Solved) {
         let [v, by_q] = self.equations.before_integration(outputs);
-        let mut response = v.clone();
-        self.equations.solve(&mut response);
-        let mut z = vec![0.0; self.equations.unknowns.len()];
-        self.pull(&response, true, &mut z);
-        let kept = if escape { self.kept(&response) } else { None };
+        let nothing = vec![0.0; self.equations.unknowns.len()];
+        let kept = if escape { self.kept(v.clone()) } else { None };
         let other = kept.map(|kept| {
-            let mut z: Vec<f64> = z.iter().zip(&kept).map(|(z, kept)| if *kept { *z } else { 0.0 }).collect();
-            let solved = self.solve_impulses(&mut z, true, &kept);
-            (self.through(by_q.clone(), v.clone(), &z), solved)
+            let Answer { v, x, solved } = self.answer_of_some(true, v.clone(), nothing.clone(), &kept);
+            (self.through(by_q.clone(), v, &x), solved)
         });
-        let solved = self.solve_impulses(&mut z, true, &[]);
-        let found = (self.through(by_q, v, &z), solved);
+        let Answer { v, x, solved } = self.answer(true, v, nothing);
+        let found = (self.through(by_q, v, &x), solved);
         let size = |([_, v, tau, _], _): &([Vec<f64>; 4], Solved)| dot(v, v) + dot(tau, tau);
         match other {
             Some(other) if size(&other) > size(&found) => other,
@@ -66,6 +76,9 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
 
     /// Along a direction without pattern, by q, v and ctrl in equal parts.
     fn contradiction(&self) -> Solved {
+        if self.saddle.as_ref().is_some_and(|saddle| saddle.regular) {
+            return Solved::default();
+        }
         let zeros = |n: usize| vec![0.0; n];
         let (n, n_u) = (self.equations.n_v, self.equations.n_u);
         let directions = [
@@ -73,24 +86,35 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
             [zeros(n), noise(n, 2), zeros(n), zeros(n_u)],
             [zeros(n), zeros(n), zeros(n), noise(n_u, 3)],
         ];
-        let mut sum = zeros(self.equations.unknowns.len());
+        let (mut force, mut right) = (zeros(n), zeros(self.equations.unknowns.len()));
         for direction in &directions {
-            let [mut dv, rows] = self.changes(direction.each_ref().map(|x| &x[..]));
-            self.equations.solve(&mut dv);
-            let own = self.right_hand_side(&dv, &rows);
-            let size = dot(&own, &own).sqrt();
+            let [own, rows] = self.changes(direction.each_ref().map(|x| &x[..]));
+            let own_right = self.of_unknowns(&rows);
+            let mut moved = own.clone();
+            if self.saddle.is_some() {
+                moved = self.roughly_moved(&own);
+            } else {
+                self.equations.solve(&mut moved);
+            }
+            let mut along = zeros(right.len());
+            self.pull(&moved, false, &mut along);
+            axpy(1.0, &own_right, &mut along);
+            let size = dot(&along, &along).sqrt();
             if size > 0.0 {
-                sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += own / size);
+                axpy(1.0 / size, &own, &mut force);
+                axpy(1.0 / size, &own_right, &mut right);
             }
         }
-        self.solve_impulses(&mut sum, false, &[])
+        self.answer(false, force, right).solved
     }
 
     /// A solve a column.
-    fn write_jacobian(&self, place: &Place, _: bool, out: &mut Jacobian) {
+    fn write_jacobian(&self, place: &Place, _: bool, wanted: [bool; 4], out: &mut Jacobian) {
         let (n, n_u) = (place.dofs.len(), place.controls.len());
-        out.free.iter_mut().zip(self.free()).for_each(|(most, own)| *most = most.max(own));
-        for (which, count) in [n, n, n, n_u].into_iter().enumerate() {
+        if wanted == [true; 4] {
+            out.free.iter_mut().zip(self.free()).for_each(|(most, own)| *most = most.max(own));
+        }
+        for (which, count) in [n, n, n, n_u].into_iter().enumerate().filter(|&(which, _)| wanted[which]) {
             for k in 0..count {
                 let mut inputs = [vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n_u]];
                 inputs[which][k] = 1.0;
@@ -147,6 +171,33 @@ impl Iterative<'_> {
         out
     }
 
+    /// `A v + J^T R x = f`, `L J v - D x = -g`; transposed with L and R exchanged.
+    fn answer(&self, transposed: bool, f: Vec<f64>, g: Vec<f64>) -> Answer {
+        if let Some(saddle) = &self.saddle {
+            let answer = saddle.solve(self, transposed, &f, &g);
+            if answer.solved.residual <= FAIR {
+                return answer;
+            }
+        }
+        self.answer_of_some(transposed, f, g, &[])
+    }
+
+    /// The same by the impulses alone, of the unknowns that `kept` leaves; empty: of all.
+    fn answer_of_some(&self, transposed: bool, f: Vec<f64>, g: Vec<f64>, kept: &[bool]) -> Answer {
+        let mut v = f.clone();
+        self.equations.solve(&mut v);
+        let mut x = vec![0.0; g.len()];
+        self.pull(&v, transposed, &mut x);
+        axpy(1.0, &g, &mut x);
+        x.iter_mut().zip(kept).filter(|(_, kept)| !**kept).for_each(|(x, _)| *x = 0.0);
+        let solved = self.solve_impulses(&mut x, transposed, kept);
+        let minus: Vec<f64> = x.iter().map(|x| -x).collect();
+        let mut v = f;
+        self.add_push(&minus, transposed, &mut v);
+        self.equations.solve(&mut v);
+        Answer { v, x, solved }
+    }
+
     /// `B x = x`, or `B^T x = x`; of some unknowns alone where `kept` says so.
     fn solve_impulses(&self, x: &mut [f64], transposed: bool, kept: &[bool]) -> Solved {
         krylov::solve(&System { island: self, transposed, kept }, x, MOST_PRODUCTS)
@@ -154,15 +205,8 @@ impl Iterative<'_> {
 
     /// dv+ for a given dF and ds.
     fn velocities(&self, force: Vec<f64>, rows: &[f64]) -> (Vec<f64>, Solved) {
-        let mut dv = force;
-        self.equations.solve(&mut dv);
-        let mut x = self.right_hand_side(&dv, rows);
-        let solved = self.solve_impulses(&mut x, false, &[]);
-        let mut pushed = vec![0.0; self.equations.n_v];
-        self.add_push(&x, false, &mut pushed);
-        self.equations.solve(&mut pushed);
-        dv.iter_mut().zip(pushed).for_each(|(dv, x)| *dv -= x);
-        (dv, solved)
+        let Answer { v, solved, .. } = self.answer(false, force, self.of_unknowns(rows));
+        (v, solved)
     }
 
     /// dq+ and dv+ from dv+ and what q adds to dq+ by itself.
@@ -204,10 +248,9 @@ impl Iterative<'_> {
             let (before, after) = force.split_at_mut(own.start);
             carrier.add_times(of_tree, of_own, [&mut before[tree], &mut after[..own.len()]]);
         }
-        for (link, constraint) in self.links.iter().zip(&rows.constraints) {
-            let Some(slopes) = &link.slopes else { continue };
+        for ((link, slopes), (first, _)) in self.slopes().zip(&rows.forms) {
             for r in 0..link.height() {
-                by_row[constraint.first + r] = link.times(&slopes.by_q, r, q) + link.times(&slopes.by_v, r, v);
+                by_row[first + r] = link.times(&slopes.by_q, r, q) + link.times(&slopes.by_v, r, v);
             }
             if let Some(push) = &slopes.push {
                 link.dofs.iter().enumerate().for_each(|(i, &dof)| force[dof] += link.times(push, i, q));
@@ -219,34 +262,30 @@ impl Iterative<'_> {
         [force, by_row]
     }
 
-    /// `L (J A^-1 dF + ds)`, with `A^-1 dF` given.
-    fn right_hand_side(&self, dv: &[f64], rows: &[f64]) -> Vec<f64> {
-        let mut x = vec![0.0; self.equations.unknowns.len()];
-        self.pull(dv, false, &mut x);
-        for (x, unknown) in x.iter_mut().zip(&self.equations.unknowns) {
-            *x += unknown.parts()[0].iter().zip(&rows[unknown.first()..]).map(|(l, s)| l * s).sum::<f64>();
-        }
-        x
+    /// `L ds`
+    fn of_unknowns(&self, rows: &[f64]) -> Vec<f64> {
+        let own = |unknown: &Unknown| {
+            unknown.parts()[0].iter().zip(&rows[unknown.first()..]).map(|(l, s)| l * s).sum::<f64>()
+        };
+        self.equations.unknowns.iter().map(own).collect()
     }
 
-    /// Unknowns that are left when contacts let go that hold back a loss, whose gradient by v+, solved by A, is given.
-    fn kept(&self, response: &[f64]) -> Option<Vec<bool>> {
+    /// Unknowns that are left when contacts let go that hold back a loss, whose gradient by v+ is given.
+    fn kept(&self, mut v: Vec<f64>) -> Option<Vec<bool>> {
+        self.equations.solve(&mut v);
         let leaves = |at: usize| {
             matches!(self.equations.modes[at], Mode::Sticking | Mode::Sliding)
-                && self.links[at].times(&self.links[at].j, 2, response) < 0.0
+                && self.links[at].times(&self.links[at].j, 2, &v) < 0.0
         };
         let left: Vec<bool> = (0..self.links.len()).map(leaves).collect();
         left.contains(&true).then(|| self.owners.iter().map(|&owner| !left[owner]).collect())
     }
 
-    /// With the adjoint z of the impulses' system: from the gradient by v+ to those by what goes in; that by q so far is
-    /// given.
+    /// With the adjoints, v of the momentum balance and z of the constraints: from these to the gradients by what goes in; that by q
+    /// so far is given.
     fn through(&self, mut by_q: Vec<f64>, mut v: Vec<f64>, z: &[f64]) -> [Vec<f64>; 4] {
         let rows = &self.equations.rows;
         let [mut by_v, mut by_ctrl] = [vec![0.0; self.equations.n_v], vec![0.0; self.equations.n_u]];
-        let minus: Vec<f64> = z.iter().map(|z| -z).collect();
-        self.add_push(&minus, true, &mut v);
-        self.equations.solve(&mut v);
         for (member, momentum) in self.equations.members.iter().zip(&self.momenta) {
             let own = member.dofs();
             let to = [&mut by_q[own.clone()], &mut by_v[own.clone()], &mut by_ctrl[member.controls()]];
@@ -267,20 +306,8 @@ impl Iterative<'_> {
         }
         // `-z^T L` by row.
         let mut y = vec![0.0; rows.height()];
-        self.equations.unknowns.iter().zip(&minus).for_each(|(unknown, z)| unknown.add_parts(*z, &mut y));
-        for (link, constraint) in self.links.iter().zip(&rows.constraints) {
-            let Some(slopes) = &link.slopes else { continue };
-            for r in 0..link.height() {
-                let own = y[constraint.first + r];
-                if own != 0.0 {
-                    link.add(&slopes.by_q, r, own, &mut by_q);
-                    link.add(&slopes.by_v, r, own, &mut by_v);
-                }
-            }
-            if let Some(push) = &slopes.push {
-                link.dofs.iter().enumerate().for_each(|(i, &dof)| link.add(push, i, v[dof], &mut by_q));
-            }
-        }
+        self.equations.unknowns.iter().zip(z).for_each(|(unknown, z)| unknown.add_parts(-z, &mut y));
+        add_back(&self.equations.members, &rows.forms, &y, &v, [&mut by_q, &mut by_v]);
         rows.by_q.iter().chain(&rows.compliance).for_each(|&(row, dof, x)| by_q[dof] += x * y[row]);
         rows.by_ctrl.iter().for_each(|&(row, control, x)| by_ctrl[control] += x * y[row]);
         rows.push.iter().for_each(|&(to, dof, x)| by_q[dof] += v[to] * x);

@@ -4,6 +4,8 @@
 //! is `A v+ = b + J^T lambda` with `K = -df/dq+`, `A = (1 + h alpha) M + h^2 K` and
 //! `b = M v + h (f(q + h v_k) + M g + tau) + h^2 K v_k`.
 
+use std::sync::Arc;
+
 use manyworlds_collide::{Side, SoftContact};
 use manyworlds_contact::Law;
 use manyworlds_contact::problem::ProblemError;
@@ -20,6 +22,7 @@ use nalgebra::UnitQuaternion;
 
 use super::carried::{Carried, CarriedChanges, CarrierTree};
 use super::chunk::Chunk;
+use super::derivatives::ByStart;
 use super::problem::{Building, Home, Reading, Sides, Worlds};
 use super::shared::Shared;
 use crate::host::{Carrier, Packed, SoftShape, frame};
@@ -31,7 +34,7 @@ use crate::{ContactReport, Error, SoftReport};
 pub(super) struct Soft {
     /// Among the trees of the model.
     pub(super) tree: usize,
-    pub(super) system: SoftSystem,
+    pub(super) system: Arc<SoftSystem>,
     /// For steps of many worlds side by side that nothing touches; bodies whose plan would be long do without.
     pub(super) layout: Option<SoftLayout>,
 }
@@ -48,7 +51,7 @@ impl Soft {
         let trees = model.trees.iter().enumerate().filter_map(|(tree, of)| Some((tree, of.soft?)));
         let alone = model.trees.iter().all(|tree| tree.soft.is_some());
         let one = |(tree, soft): (usize, usize)| {
-            let system = SoftSystem::new(&model.soft[soft])?;
+            let system = Arc::new(SoftSystem::new(&model.soft[soft])?);
             let planned = alone && system.n_v() <= 3 * PLANNED;
             let layout = planned.then(|| SoftLayout::new(&system, [system.params()]));
             Ok(Self { tree, system, layout })
@@ -163,17 +166,28 @@ impl SoftStep {
         &self.v
     }
 
-    /// How the balance of momentum changes with the positions before the step while the velocity after it is held:
-    /// `h df(q + h v+; q)/dq`, N s/m.
-    pub(super) fn by_q(&self, system: &SoftSystem, after: &[f64]) -> SparseMatrix {
-        let h = self.h;
-        let next: Vec<f64> = self.q.iter().zip(after).map(|(q, v)| q + h * v).collect();
-        let (mut force, mut stiffness) = (vec![0.0; after.len()], system.pattern().clone());
-        system.force_and_stiffness(&self.params, h, &self.q, &next, false, &mut force, &mut stiffness);
-        let mut out = system.pattern().clone();
-        system.force_by_start(&self.params, h, &self.q, &next, &mut out);
-        out.values_mut().iter_mut().zip(stiffness.values()).for_each(|(x, k)| *x = h * (*x - k));
-        out
+    /// How the balance of momentum changes with the positions before the step while the velocity after it is held, but for what a carrier
+    /// that moves does; `matrix`: A about that velocity.
+    pub(super) fn by_start(&self, system: &Arc<SoftSystem>, matrix: SparseMatrix, after: &[f64]) -> ByStart {
+        ByStart {
+            system: Arc::clone(system),
+            h: self.h,
+            params: self.params.clone(),
+            ends: [self.q.clone(), self.next(after)],
+            matrix,
+            mass: self.mass.iter().map(|mass| self.damped() * mass).collect(),
+            carried: Vec::new(),
+        }
+    }
+
+    /// Displacements after a step with a velocity, m.
+    fn next(&self, v: &[f64]) -> Vec<f64> {
+        self.q.iter().zip(v).map(|(q, v)| q + self.h * v).collect()
+    }
+
+    /// What the mass that resists a step is of the mass.
+    fn damped(&self) -> f64 {
+        1.0 + self.h * self.params.material.mass_damping
     }
 
     /// How `b - A v+` changes with one of the body's parameters, as [`soft_param`] numbers them, by differences: it is linear in all
@@ -205,11 +219,12 @@ impl SoftStep {
         })
     }
 
-    /// The same with each of its controls.
-    pub(super) fn by_controls(&self, system: &SoftSystem, after: &[f64], tree: &[f64]) -> Vec<Vec<f64>> {
+    /// How `b - A v+` changes with each of its controls, `[n_v]`, N s a unit.
+    pub(super) fn by_controls(&self, system: &SoftSystem, after: &[f64]) -> Vec<Vec<f64>> {
+        let next = self.next(after);
         let one = |&(region, slope): &(usize, f64)| {
-            let [mut by, _] = self.by_parameter(system, soft_param::PRESSURE + region, after, tree);
-            by.iter_mut().for_each(|x| *x *= slope);
+            let mut by = system.force_by_pressure(region, &next);
+            by.iter_mut().for_each(|x| *x *= self.h * slope);
             by
         };
         self.controls.iter().map(one).collect()
@@ -256,9 +271,8 @@ impl SoftStep {
     /// `A` and `b` about a velocity.
     pub(super) fn about(&self, system: &SoftSystem, v: &[f64], projected: bool) -> Linearised {
         let h = self.h;
-        let next: Vec<f64> = self.q.iter().zip(v).map(|(q, v)| q + h * v).collect();
         let (mut force, mut matrix) = (vec![0.0; v.len()], system.pattern().clone());
-        system.force_and_stiffness(&self.params, h, &self.q, &next, projected, &mut force, &mut matrix);
+        system.force_and_stiffness(&self.params, h, &self.q, &self.next(v), projected, &mut force, &mut matrix);
         let mut b = vec![0.0; v.len()];
         matrix.add_times(v, &mut b);
         for (i, b) in b.iter_mut().enumerate() {
@@ -269,7 +283,7 @@ impl SoftStep {
             b.iter_mut().zip(carried.balance(h, &still)).for_each(|(b, taken)| *b -= taken);
         }
         matrix.values_mut().iter_mut().for_each(|k| *k *= h * h);
-        let damped = 1.0 + h * self.params.material.mass_damping;
+        let damped = self.damped();
         self.mass.iter().enumerate().for_each(|(i, m)| matrix.add_diagonal(i, damped * m));
         Linearised { matrix, b }
     }
@@ -278,9 +292,8 @@ impl SoftStep {
     /// step of the tree that carries it.
     pub(super) fn momentum(&self, system: &SoftSystem, v: &[f64], tree: &[f64]) -> Vec<f64> {
         let h = self.h;
-        let next: Vec<f64> = self.q.iter().zip(v).map(|(q, v)| q + h * v).collect();
         let mut force = vec![0.0; v.len()];
-        system.force(&self.params, h, &self.q, &next, &mut force);
+        system.force(&self.params, h, &self.q, &self.next(v), &mut force);
         let damping = self.params.material.mass_damping;
         let given = |i: usize| {
             let m = self.mass[i];

@@ -11,6 +11,7 @@ mod keep;
 mod kernels;
 mod request;
 mod soft;
+mod start;
 mod step;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ use crate::{DerivativesBy, Error, Integrator};
 pub(super) use geometry::Geometry;
 pub(crate) use host::Lineariser;
 pub(crate) use request::{Request, WorldProduct};
+pub(super) use start::ByStart;
 pub(crate) use step::{ContactChanges, WorldStep};
 
 /// Certificates of worlds, each with its number in the order that was asked for.

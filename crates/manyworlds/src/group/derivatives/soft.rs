@@ -1,34 +1,38 @@
 //! Soft bodies of a world's last step, and their contacts, as derivatives need them.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use manyworlds_collide::{Side, SoftContact};
 use manyworlds_gradients::{CarrierInput, ContactInput, ContactSettings, Give, PointInput, SparseInput};
 use manyworlds_model::Vec3;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::POSE;
-use manyworlds_sparse::{SparseMatrix, SparseOperator};
+use manyworlds_sparse::{Ordering, SparseMatrix};
 
 use super::geometry::Geometry;
+use super::start::ByStart;
 use crate::group::carried::{CarriedChanges, CarrierTree};
 use crate::group::shared::Shared;
-use crate::group::soft::SoftStep;
+use crate::group::soft::{Linearised, SoftStep};
 use crate::host::Carrier;
 use crate::mocap::Drift;
 
 /// What the step of a soft body was.
 #[derive(Debug)]
 pub(super) struct OwnSoft {
-    operator: SparseOperator,
+    ordering: Arc<Ordering>,
+    /// Ascending.
+    touched: Vec<u32>,
     b: Vec<f64>,
-    by_q: SparseMatrix,
+    /// With A.
+    by_q: ByStart,
     by_v: SparseMatrix,
     by_ctrl: Vec<Vec<f64>>,
     controls: Vec<usize>,
     v: Vec<f64>,
     settings: ContactSettings,
     axes: [[f64; 3]; 3],
-    added: Vec<(u32, f64)>,
     carrier: Option<OwnCarrier>,
 }
 
@@ -56,7 +60,10 @@ impl OwnSoft {
         let own = &shared.soft[soft];
         let shape = &shared.host.soft[soft];
         let name = &shared.model.soft[soft].name;
-        let about = step.about(&own.system, after, false);
+        let Linearised { matrix, b } = step.about(&own.system, after, false);
+        if !matrix.values().iter().all(|x| x.is_finite()) {
+            return Err(format!("soft body \"{name}\": its matrix is not finite"));
+        }
         let mut touched = Vec::new();
         for side in contacts.iter().flat_map(|contact| &contact.sides) {
             if let Side::Soft { soft: of, nodes, weights } = side
@@ -66,12 +73,11 @@ impl OwnSoft {
                 touched.extend(nodes.filter_map(|(&node, _)| shape.dofs[node as usize]).flat_map(|dof| dof..dof + 3));
             }
         }
-        let (operator, added) = SparseOperator::mended(about.matrix, own.system.ordering().clone(), touched)
-            .map_err(|error| format!("soft body \"{name}\": its matrix has no factor: {error}"))?;
+        touched.sort_unstable();
+        touched.dedup();
         let n = after.len();
-        let mut by_q = step.by_q(&own.system, after);
+        let mut by_q = step.by_start(&own.system, matrix, after);
         let mut by_v: Vec<_> = step.mass_and_weight().enumerate().map(|(i, (m, _))| (i, i, m)).collect();
-        let of_tree = carrier.map_or(&[][..], |(.., after)| after);
         let carrier = carrier.and_then(|(tree, of, of_tree)| {
             let changes = step.by_carrier(of, [of_tree, after])?;
             let (mut mass, mut b) = (vec![0.0; of_tree.len().pow(2)], vec![0.0; of_tree.len()]);
@@ -82,22 +88,18 @@ impl OwnSoft {
             // Masses are in the velocities' part already.
             by_v.clear();
             for &(first, [of_q, of_v]) in &carrier.changes.own_by_own {
-                for (row, column) in (0..9).map(|k| (k / 3, k % 3)) {
-                    if let Some(at) = by_q.position(first + row, first + column) {
-                        by_q.values_mut()[at] += of_q[row][column];
-                    }
-                    by_v.push((first + row, first + column, of_v[row][column]));
-                }
+                by_q.carried.push((first, of_q));
+                by_v.extend((0..9).map(|k| (first + k / 3, first + k % 3, of_v[k / 3][k % 3])));
             }
         }
         let turn = step.turn();
         Ok(Self {
-            operator,
-            added,
-            b: about.b,
+            ordering: own.system.ordering().clone(),
+            touched,
+            b,
             by_q,
             by_v: SparseMatrix::from_triplets(n, &by_v).unwrap_or_default(),
-            by_ctrl: step.by_controls(&own.system, after, of_tree),
+            by_ctrl: step.by_controls(&own.system, after),
             controls: shared.sets[shared.host.lanes.trees[own.tree].set].actuators[0].clone(),
             v: step.before().to_vec(),
             settings,
@@ -107,7 +109,7 @@ impl OwnSoft {
     }
 
     pub(super) fn input(&self) -> SparseInput<'_> {
-        let Self { operator, added, b, by_q, by_v, by_ctrl, controls, v, settings, axes, carrier } = self;
+        let Self { ordering, touched, b, by_q, by_v, by_ctrl, controls, v, settings, axes, carrier } = self;
         let carrier = carrier.as_ref().map(|OwnCarrier { tree, mass, b, coupling, changes }| CarrierInput {
             tree: *tree,
             mass,
@@ -117,7 +119,20 @@ impl OwnSoft {
             tree_by_own: changes.tree_by_own.each_ref().map(Vec::as_slice),
             own_by_tree: changes.own_by_tree.each_ref().map(Vec::as_slice),
         });
-        SparseInput { operator, added, b, by_q, by_v, by_ctrl, controls, v, settings: *settings, axes: *axes, carrier }
+        SparseInput {
+            matrix: &by_q.matrix,
+            ordering,
+            touched,
+            b,
+            by_q,
+            by_v,
+            by_ctrl,
+            controls,
+            v,
+            settings: *settings,
+            axes: *axes,
+            carrier,
+        }
     }
 }
 

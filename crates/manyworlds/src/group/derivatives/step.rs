@@ -182,6 +182,8 @@ impl WorldStep {
             first: self.first.clone(),
             trees: self.trees.iter().map(tree).collect(),
             sparse: self.soft.iter().map(OwnSoft::input).collect(),
+            // What is rounded to single precision is where the step ended nearly.
+            whole: shared.whole.as_ref().filter(|_| T::NAME == f64::NAME).map(|order| order.input(&self.after.v)),
             contacts: &self.contacts,
             blocks: &self.blocks,
             model: contact_model(shared.solver),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use manyworlds_contact::solve::whole::Motion;
+use manyworlds_gradients::WholeInput;
 use manyworlds_model::Model;
 use manyworlds_sparse::{Ordering, SparseMatrix, Symbolic};
 
@@ -72,6 +73,12 @@ impl WholeOrder {
         let last: Vec<u32> = (0..n_first as u32).collect();
         let symbolic = Arc::new(Symbolic::new(&pattern, &Ordering::of(&pattern), &last));
         Some(Self { place, n_first, begins, pattern, symbolic })
+    }
+
+    /// As derivatives take it; `after`: v+ in the order of the model.
+    pub(in crate::group) fn input<'a>(&'a self, after: &'a [f64]) -> WholeInput<'a> {
+        let Self { place, n_first, pattern, symbolic, .. } = self;
+        WholeInput { place, n_first: *n_first, pattern, symbolic, after }
     }
 
     /// From the order of the model.
