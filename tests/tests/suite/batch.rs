@@ -153,7 +153,8 @@ fn a_software_adapter_refuses_a_tree_whose_loops_it_would_end() {
 fn certificates_meet_loose_tolerances() {
     let model = scene("humanoid");
     for tolerance in [1e-6, 1e-4] {
-        let mut lies = Batch::new(&[(&model, 1)], &BatchOptions { tolerance, ..options(Precision::F64) }).expect("a batch");
+        let mut lies =
+            Batch::new(&[(&model, 1)], &BatchOptions { tolerance, ..options(Precision::F64) }).expect("a batch");
         let (mut worlds, mut touched) = (Vec::new(), 0);
         for step in 0..600 {
             lies.step::<f64>(&[]).expect("a step");

@@ -302,7 +302,8 @@ fn derivatives_by_parameters_are_those_of_differences() {
     sets.push((0.5, Box::new(friction)));
     for ((column, (value, set)), parameter) in found.columns.iter().zip(&sets).zip(&wanted) {
         let by = 1e-4 * value;
-        let [ahead, behind] = [by, -by].map(|by| state(&mut stepped(&model, &from, &|made| set(made, value + by)), 0).v);
+        let [ahead, behind] =
+            [by, -by].map(|by| state(&mut stepped(&model, &from, &|made| set(made, value + by)), 0).v);
         let differences: Vec<f64> = ahead.iter().zip(&behind).map(|(a, b)| (a - b) / (2.0 * by)).collect();
         let (size, off) = (fastest(&differences), column.v.iter().zip(&differences).map(|(a, b)| (a - b).abs()));
         let off = off.fold(0.0, f64::max);

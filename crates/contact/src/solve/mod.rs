@@ -314,7 +314,8 @@ impl SolveSettings {
 pub fn solve(problem: &ContactProblem, name: &str, settings: &SolveSettings) -> Result<Solution, SolveError> {
     let solver = solver(name)?;
     settings.validate()?;
-    let solve = |problem: &mut _| relaxed(problem, solver, settings, Before::Solved, |problem| solver.solve(problem, settings));
+    let solve =
+        |problem: &mut _| relaxed(problem, solver, settings, Before::Solved, |problem| solver.solve(problem, settings));
     let (outcome, relaxed) = on_dense(problem, solver.responds(), solve);
     Ok(measured(problem, solver.name(), outcome, relaxed))
 }
@@ -356,7 +357,8 @@ pub fn solve_with(
     settings.validate()?;
     params.validate()?;
     let solver = solver(params.solver())?;
-    let solve = |problem: &mut _| relaxed(problem, solver, settings, Before::Solved, |problem| params.run(problem, settings));
+    let solve =
+        |problem: &mut _| relaxed(problem, solver, settings, Before::Solved, |problem| params.run(problem, settings));
     let (outcome, relaxed) = on_dense(problem, true, solve);
     Ok(measured(problem, solver.name(), outcome, relaxed))
 }
