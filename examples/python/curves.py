@@ -82,7 +82,7 @@ def draw(curves, path):
                 axis.plot(seconds, one, color=colour, linewidth=0.5, alpha=0.6)
         axis.set(title=task, xlabel="seconds of one core", ylabel="return")
         axis.grid(alpha=0.3)
-        axis.legend(frameon=False, fontsize=7, loc="lower right")
+        axis.legend(frameon=False, fontsize=7, loc="best")
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None} if str(path).endswith("svg") else None)
 
