@@ -29,8 +29,6 @@ use crate::{LANES, Mask, Real, Scalar};
 
 /// Sweeps of all lanes together before any is solved by itself: where contacts are few that is all it takes.
 const FIRST: u32 = 4;
-/// A sweep sees each row before those after it change: what it saw must be that far below the tolerance.
-const MARGIN: f64 = 0.25;
 
 /// Packs of workspace of a tile: velocity and `J v + e` at the warm start; one lane's velocity, its A^-1 J^T by dof, and
 /// its problem.
@@ -62,10 +60,11 @@ pub fn tree_pgs<T: Scalar>(
     info_out[info::SWEEPS] = T::Pack::lit(0.0);
     let first = FIRST.min(dims.sweeps);
     let swept = sweeps(dims, first, live::<T::Pack>(stopped), contacts, constraint, impulse, rows, v, info_out);
-    let mut converged: [bool; LANES] = std::array::from_fn(|lane| swept.lane(lane));
-    if (0..LANES).any(|lane| !stopped[lane] && !converged[lane]) {
-        biased(dims, constraint, rows, v, sigma);
-    }
+    biased(dims, constraint, rows, v, sigma);
+    // A sweep sees each row before those after it change.
+    let left = natural(dims, constraint, impulse, rows, sigma) / contacts.max(T::Pack::lit(1.0));
+    let solved = swept & left.le(dims.tolerance());
+    let mut converged: [bool; LANES] = std::array::from_fn(|lane| solved.lane(lane));
     let mut large = T::Pack::lit(0.0);
     for lane in 0..LANES {
         if stopped[lane] || converged[lane] {
@@ -129,7 +128,7 @@ fn sweeps<R: Real>(
 ) -> R::Mask {
     let (zero, one, all) = (R::lit(0.0), R::lit(1.0), live);
     let per_contact = one / contacts.max(one);
-    let tolerance = dims.tolerance::<R>() * R::lit(MARGIN);
+    let tolerance = dims.tolerance::<R>();
     let (mut error, mut count) = (info_out[info::STOPPED_AT], zero);
     for _ in 0..most {
         let before = sweep(dims, constraint, impulse, rows, velocity, live).sqrt() * per_contact;
@@ -346,6 +345,34 @@ fn biased<R: Real>(dims: &LaneDims, constraint: &[R], rows: &[R], v: &[R], sigma
     }
 }
 
+/// Norm of the natural residual; `sigma`: `J v + e` of slots and rows.
+#[inline(always)]
+fn natural<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R], sigma: &[R]) -> R {
+    let (zero, one) = (R::lit(0.0), R::lit(1.0));
+    let (slots, singles) = sigma.split_at(3 * (constraint.len() / dims.slot()));
+    let mut square = zero;
+    for (c, (lambda, sigma)) in
+        constraint.chunks_exact(dims.slot()).zip(impulse.chunks_exact(3).zip(slots.chunks_exact(3)))
+    {
+        let left = residual(c[slot::MU], one, &load3(lambda, 0), &load3(sigma, 0));
+        let own = left[0].mul_add(left[0], left[1].mul_add(left[1], left[2] * left[2]));
+        square += R::select(zero.lt(trace(c)), own, zero);
+    }
+    let rows = rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row());
+    for (r, &sigma) in rows.zip(singles) {
+        let left = row_residual(r, sigma);
+        square += R::select(zero.lt(r[row::ACTIVE]), left * left, zero);
+    }
+    square.sqrt()
+}
+
+/// What is left of a row's law at its `J v + e`, N s.
+#[inline(always)]
+fn row_residual<R: Real>(r: &[R], sigma: R) -> R {
+    let (lambda, one) = (r[row::IMPULSE], R::lit(1.0));
+    lambda - ((lambda - sigma) / (one + r[row::COMPLIANCE])).max(r[row::LOWER]).min(r[row::UPPER])
+}
+
 /// Number of contacts of a lane: slots with a response, blocks left out.
 #[inline(always)]
 pub(super) fn contacts<R: Real>(dims: &LaneDims, constraint: &[R]) -> R {
@@ -403,7 +430,7 @@ fn sweep<R: Real>(
         let sigma = row_velocity(dims.row_width, r, velocity) + r[row::BIAS];
         let (lambda, compliance) = (r[row::IMPULSE], r[row::COMPLIANCE]);
         let bound = |x: R| x.max(r[row::LOWER]).min(r[row::UPPER]);
-        let left = lambda - bound((lambda - sigma) / (one + compliance));
+        let left = row_residual(r, sigma);
         square += R::select(active, left * left, zero);
         let next = bound(lambda - compliance.mul_add(lambda, sigma) / (r[row::BLOCK] + compliance));
         let change = R::select(active, next - lambda, zero);

@@ -1,6 +1,7 @@
 //! The contact problem of one world's last step, read back from the buffers its solver worked on.
 
 use manyworlds_contact::problem::{Compliance, ProblemBuilder, ProblemError};
+use manyworlds_contact::solve::Solver;
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::Store;
@@ -52,7 +53,7 @@ pub(super) fn problem<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
     let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
     let SoftAbout { steps, about } = worlds.soft_about(shared, &host, world);
     let WorldProblem { problem, mut impulse, velocity, .. } =
-        worlds.world(shared, &host, world, ContactProblem::default(), true, (&steps, about))?;
+        worlds.world(shared, &host, world, ContactProblem::default(), Responses::Found, (&steps, about))?;
     // Those of a world that was reset are gone.
     let answer = chunk.answers.get(world).and_then(Option::as_ref);
     if let Some(answer) = answer.filter(|answer| !answer.impulse.is_empty()) {
@@ -243,6 +244,17 @@ pub(super) struct Inertia {
     parent: Vec<i64>,
 }
 
+/// The responses `A^-1 J^T` of a problem.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Responses {
+    /// None.
+    Without,
+    /// Found by the problem's own factors.
+    Found,
+    /// Those of the kernels where they are in double precision: to find them takes a tenth to a third of a relaxed step.
+    Taken,
+}
+
 /// A problem on its way, with what its constraints carry.
 pub(super) struct Building<'s> {
     pub(super) builder: ProblemBuilder,
@@ -256,8 +268,15 @@ pub(super) struct Building<'s> {
     side: Vec<f64>,
 }
 
+impl Responses {
+    /// What a solver asks for.
+    pub(super) fn of(solver: &dyn Solver) -> Self {
+        if solver.responds() { Self::Found } else { Self::Without }
+    }
+}
+
 impl<T: Scalar> Worlds<'_, T> {
-    /// The problem of one world, in the memory of another, with the responses or without; `soft`: the steps of its soft bodies
+    /// The problem of one world, in the memory of another; `soft`: the steps of its soft bodies
     /// about some velocity.
     pub(super) fn world(
         &self,
@@ -265,14 +284,17 @@ impl<T: Scalar> Worlds<'_, T> {
         host: &Packed<'_, T>,
         world: usize,
         memory: ContactProblem,
-        responses: bool,
+        responses: Responses,
         soft: (&[SoftStep], Vec<Linearised>),
     ) -> Result<WorldProblem, Error> {
         let fault = |error: ProblemError| Error::NoProblem { world, why: error.to_string() };
         let builder = self.begin(shared, world, memory, soft).map_err(fault)?;
-        let builder = if responses { builder } else { builder.without_responses() };
+        let builder = if responses == Responses::Without { builder.without_responses() } else { builder };
         // In single precision they would not be those of the blocks.
-        let responds = responses && T::NAME == "f64" && self.sides_as == Sides::Whole && shared.soft.is_empty();
+        let responds = responses == Responses::Taken
+            && T::NAME == "f64"
+            && self.sides_as == Sides::Whole
+            && shared.soft.is_empty();
         let building = self.constrain(shared, host, world, builder, responds).map_err(fault)?;
         let Building { builder, impulse, homes, .. } = building;
         let problem = builder.finish(Vec::new()).map_err(fault)?;

@@ -8,7 +8,7 @@ use manyworlds_contact::ContactProblem;
 use manyworlds_contact::solve::{Before, Outcome, Relaxation, SolveSettings, Workspace, finish};
 use manyworlds_shaders::Scalar;
 
-use super::super::problem::{WorldProblem, Worlds};
+use super::super::problem::{Responses, WorldProblem, Worlds};
 use super::super::shared::Shared;
 use super::super::soft::{Linearised, SoftStep};
 use crate::host::Packed;
@@ -63,7 +63,7 @@ pub(super) fn nonlinear<T: Scalar>(
             each.map(|(i, (step, soft))| step.about(&soft.system, &v[span(i)], projected)).collect()
         };
         let problem_of = |projected, memory| {
-            worlds.world(shared, host, world, memory, shared.solver.responds(), (&steps, about(projected)))
+            worlds.world(shared, host, world, memory, Responses::of(shared.solver), (&steps, about(projected)))
         };
         // Where a stretched or buckled body has no positive definite matrix, its elements are made so: that only slows the
         // rounds down.

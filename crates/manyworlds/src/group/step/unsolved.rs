@@ -22,7 +22,7 @@ use manyworlds_sparse::FactorWork;
 use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
-use super::super::problem::{Home, Reading, Sides, WorldProblem, Worlds};
+use super::super::problem::{Home, Reading, Responses, Sides, WorldProblem, Worlds};
 use super::super::seen::whole;
 use super::super::shared::Shared;
 use super::super::soft::SoftStep;
@@ -415,8 +415,12 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         }
     }
     let Round { mut problem, mut outcome, relaxed, momentum, on_the_way } = if shared.soft.is_empty() {
-        let mut problem =
-            worlds.world(shared, host, world, memory, shared.solver.responds(), (&[], Vec::new())).ok()?;
+        let last = host.worlds[world].before;
+        let responses = match (Responses::of(shared.solver), last) {
+            (Responses::Found, Before::Relaxed { .. }) => Responses::Taken,
+            (asked, _) => asked,
+        };
+        let mut problem = worlds.world(shared, host, world, memory, responses, (&[], Vec::new())).ok()?;
         if problem.impulse.iter().all(|x| x.is_finite()) {
             problem.problem.warm_start.copy_from_slice(&problem.impulse);
         }
@@ -424,11 +428,10 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         if before.iter().all(|x| x.is_finite()) {
             problem.problem.v_start = before;
         }
-        let before = host.worlds[world].before;
         let (outcome, relaxed) = if shared.form.is_some() && !shared.solver.finishes() {
-            leave(shared.solver, &mut problem.problem, &settings, before)
+            leave(shared.solver, &mut problem.problem, &settings, last)
         } else {
-            finish(shared.solver, &mut problem.problem, &settings, before, &mut work)
+            finish(shared.solver, &mut problem.problem, &settings, last, &mut work)
         };
         Round { problem, outcome, relaxed, momentum: 0.0, on_the_way: None }
     } else {
