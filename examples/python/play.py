@@ -88,6 +88,8 @@ def film(policy, out, start=1.0, seconds=2.0, rate=15, seed=1000, **settings):
         if start + len(frames) / rate <= time:
             frames.append(Image.fromarray(env.render()))
     env.close()
+    if not frames:
+        raise SystemExit(f"{policy.task}: the episode was over before {start:g} s")
     frames[0].save(out, save_all=True, append_images=frames[1:], duration=round(1000 / rate), loop=0, quality=30)
 
 

@@ -6,7 +6,7 @@
 
 use super::local::{APART, residual, scaled_residual};
 use super::tree_layout::{info, load3, none, row, row_stride, slot, slot_reals, tile_slots};
-use super::tree_pgs::{row_velocity, slot_velocity, trace};
+use super::tree_pgs::{row_residual, row_velocity, slot_velocity, trace};
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, nth, solve};
@@ -47,7 +47,7 @@ pub fn tree_certify<R: Real>(
         let sigma = row_velocity(tree.dims.row_width, r, v) + r[row::BIAS];
         let (lambda, compliance) = (r[row::IMPULSE], r[row::COMPLIANCE]);
         let bound = |x: R| x.max(r[row::LOWER]).min(r[row::UPPER]);
-        let left = lambda - bound((lambda - sigma) / (one + compliance));
+        let left = row_residual(r, sigma);
         square += R::select(active, left * left, zero);
         let whole = r[row::BLOCK] + compliance;
         let left = lambda - bound(lambda - compliance.mul_add(lambda, sigma) / whole);

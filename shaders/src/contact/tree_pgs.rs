@@ -128,7 +128,7 @@ fn sweeps<R: Real>(
 ) -> R::Mask {
     let (zero, one, all) = (R::lit(0.0), R::lit(1.0), live);
     let per_contact = one / contacts.max(one);
-    let tolerance = dims.tolerance::<R>();
+    let tolerance: R = dims.tolerance();
     let (mut error, mut count) = (info_out[info::STOPPED_AT], zero);
     for _ in 0..most {
         let before = sweep(dims, constraint, impulse, rows, velocity, live).sqrt() * per_contact;
@@ -368,7 +368,7 @@ fn natural<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R]
 
 /// What is left of a row's law at its `J v + e`, N s.
 #[inline(always)]
-fn row_residual<R: Real>(r: &[R], sigma: R) -> R {
+pub(super) fn row_residual<R: Real>(r: &[R], sigma: R) -> R {
     let (lambda, one) = (r[row::IMPULSE], R::lit(1.0));
     lambda - ((lambda - sigma) / (one + r[row::COMPLIANCE])).max(r[row::LOWER]).min(r[row::UPPER])
 }

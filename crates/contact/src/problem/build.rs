@@ -370,23 +370,6 @@ impl ProblemBuilder {
         Ok(())
     }
 
-    /// What the side that was just added responds with, `Y^T = (A^-1 J^T)^T`, `[rows, count]`, where it is known: of all sides or
-    /// of none.
-    ///
-    /// # Errors
-    /// A response of a wrong length or that is not finite.
-    pub fn response(&mut self, response: &[f64]) -> Result<(), ProblemError> {
-        let name = self.name();
-        if response.len() != self.last.len() {
-            return Err(ProblemError::length(format!("{name}.Y"), self.last.len(), response.len()));
-        }
-        finite(|| format!("{name}.Y"), response)?;
-        let known = &mut self.problem.response;
-        known.resize(known.len().max(self.last.end), 0.0);
-        known[self.last.clone()].iter_mut().zip(response).for_each(|(sum, y)| *sum += y);
-        Ok(())
-    }
-
     /// The same of a sparse subsystem, of which it touches `dofs`: `[rows, dofs]`.
     ///
     /// # Errors
@@ -451,6 +434,7 @@ impl ProblemBuilder {
         }
         p.touched.extend(all);
         let side = Side { subsystem, offset: begin, dofs: first..p.touched.len() };
+        self.last = 0..0;
         match same {
             Some(same) => *same = side,
             None => {
@@ -458,6 +442,26 @@ impl ProblemBuilder {
                 c.sides.end += 1;
             }
         }
+        Ok(())
+    }
+
+    /// What the dense side that was just added responds with, `Y^T = (A^-1 J^T)^T`, `[rows, count]`, where it is known: of all sides
+    /// or of none.
+    ///
+    /// # Errors
+    /// A response of a wrong length, that is not finite, or behind a side without one.
+    pub fn response(&mut self, response: &[f64]) -> Result<(), ProblemError> {
+        let name = self.name();
+        if response.len() != self.last.len() {
+            return Err(ProblemError::length(format!("{name}.Y"), self.last.len(), response.len()));
+        }
+        finite(|| format!("{name}.Y"), response)?;
+        let known = &mut self.problem.response;
+        if known.len() < self.last.start {
+            return Err(ProblemError::new(format!("{name}.Y"), "a side before it has none"));
+        }
+        known.resize(known.len().max(self.last.end), 0.0);
+        known[self.last.clone()].iter_mut().zip(response).for_each(|(sum, y)| *sum += y);
         Ok(())
     }
 

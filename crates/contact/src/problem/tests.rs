@@ -49,6 +49,35 @@ fn rebuilt(memory: ContactProblem, input: &ProblemInput, responses: bool) -> Con
     builder.finish(input.warm_start.clone()).unwrap()
 }
 
+/// They are not found again, and a side without one is told.
+#[test]
+fn known_responses_are_taken() {
+    let input = stack(&[1.0; 4], 0.5);
+    let exact = problem(input.clone());
+    let begun = || {
+        let mut builder = ProblemBuilder::new(&input.subsystems, input.b.clone(), input.parent.clone()).unwrap();
+        input.a.iter().for_each(|block| builder.block(block).unwrap());
+        builder
+    };
+    let mut builder = begun();
+    for (c, own) in input.constraints.iter().zip(&exact.constraints) {
+        builder.constraint(c.law, c.e, c.compliance).unwrap();
+        for (s, side) in c.sides.iter().zip(&exact.sides[own.sides.clone()]) {
+            builder.side(s.subsystem, None, &s.jacobian).unwrap();
+            let doubled: Vec<f64> = exact.response[side.offset..][..s.jacobian.len()].iter().map(|y| 2.0 * y).collect();
+            builder.response(&doubled).unwrap();
+        }
+    }
+    let found = builder.finish(Vec::new()).unwrap();
+    assert!(found.response.iter().zip(&exact.response).all(|(found, exact)| *found == 2.0 * exact));
+    let mut builder = begun();
+    let sides = input.constraints.iter().find(|c| c.sides.len() > 1).expect("a contact of two bodies");
+    builder.constraint(sides.law, sides.e, sides.compliance).unwrap();
+    sides.sides.iter().for_each(|s| builder.side(s.subsystem, None, &s.jacobian).unwrap());
+    let response = vec![0.0; sides.sides[1].jacobian.len()];
+    assert!(builder.response(&response[1..]).is_err() && builder.response(&response).is_err());
+}
+
 #[test]
 fn another_problems_memory_leaves_no_trace() {
     let mut memory = ContactProblem::default();
