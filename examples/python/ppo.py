@@ -116,7 +116,7 @@ def main():
     parser.add_argument("--width", type=int, default=64, help="of the networks' two hidden layers")
     parser.add_argument("--learning-rate", type=float, default=1e-3)
     parser.add_argument("--discount", type=float, default=0.99)
-    parser.add_argument("--deviation", type=float, default=1.0, help="of actions at first; their range is from -1 to 1")
+    parser.add_argument("--deviation", type=float, default=0.5, help="of actions at first; their range is from -1 to 1")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=None, help="of the environments; 1: Gymnasium's take turns in this process")
     parser.add_argument(

@@ -375,7 +375,7 @@ fn on_dense(
 }
 
 /// What a solver makes of a problem, or where that asks for the impossible of the nearest one which does not, and what gave way.
-/// Solvers of another contact have an answer to everything.
+/// Compliant contact has an answer to everything.
 fn relaxed(
     problem: &mut ContactProblem,
     solver: &dyn Solver,
@@ -383,20 +383,24 @@ fn relaxed(
     before: Before,
     run: impl FnOnce(&ContactProblem) -> Outcome,
 ) -> (Outcome, Vec<Relaxation>) {
-    if solver.model() != ContactModel::Exact {
+    if solver.model() == ContactModel::Convex {
         return (run(problem), Vec::new());
     }
     let mut list = relax::left_out(problem);
     let biases: Vec<_> = list.iter().map(|r| (r.constraint, problem.constraints[r.constraint].e)).collect();
     problem.relax(&list);
-    let again = match before {
-        Before::Solved => None,
-        Before::Relaxed { ask } => relax::again(problem, settings, ask),
+    let (outcome, gave_way) = if solver.model() == ContactModel::Pyramid {
+        relax::of_pyramids(problem, settings, run)
+    } else {
+        let again = match before {
+            Before::Solved => None,
+            Before::Relaxed { ask } => relax::again(problem, settings, ask),
+        };
+        again.unwrap_or_else(|| {
+            let outcome = run(problem);
+            relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new()))
+        })
     };
-    let (outcome, gave_way) = again.unwrap_or_else(|| {
-        let outcome = run(problem);
-        relax::relax(problem, settings, &outcome, solver.gives_up()).unwrap_or((outcome, Vec::new()))
-    });
     biases.into_iter().for_each(|(constraint, e)| problem.constraints[constraint].e = e);
     list.extend(gave_way);
     list.sort_unstable_by_key(|r| r.constraint);

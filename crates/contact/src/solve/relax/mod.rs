@@ -24,9 +24,9 @@ use manyworlds_shaders::contact::local;
 
 pub(super) use follow::again;
 
-use super::auto::{Search, Watch};
+use super::auto::{Auto, Search, Watch};
 use super::iterate::{copy, measure};
-use super::{Outcome, SolveSettings, SolveStatus};
+use super::{Outcome, SolveSettings, SolveStatus, Solver};
 use crate::problem::{Constraint, ContactProblem, Law, Place, Side, Steps};
 
 /// A bias that gave way by less did not, m/s.
@@ -173,6 +173,27 @@ pub(super) fn relax(
     outcome.v = attempt.problem.velocity(&outcome.lambda);
     outcome.elapsed += start.elapsed();
     Some((outcome, std::mem::take(&mut attempt.list)))
+}
+
+/// What a solver of friction pyramids makes of a problem. What it leaves unsolved is asked of exact contact: where that has no
+/// answer either, the relaxed one with friction cones is taken, since pivots break down on most such problems.
+pub(super) fn of_pyramids(
+    problem: &mut ContactProblem,
+    settings: &SolveSettings,
+    solve: impl FnOnce(&ContactProblem) -> Outcome,
+) -> (Outcome, Vec<Relaxation>) {
+    let outcome = solve(problem);
+    if outcome.status == SolveStatus::Converged {
+        return (outcome, Vec::new());
+    }
+    let exact = Auto.solve(problem, settings);
+    match relax(problem, settings, &exact, true) {
+        Some((exact, gave_way)) if !gave_way.is_empty() => {
+            let iterations = outcome.iterations + exact.iterations;
+            (Outcome { iterations, elapsed: outcome.elapsed + exact.elapsed, ..exact }, gave_way)
+        }
+        _ => (outcome, Vec::new()),
+    }
 }
 
 /// Why an island is looked at again.

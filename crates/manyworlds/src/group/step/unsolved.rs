@@ -443,8 +443,9 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
     let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
     let rows = problem.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
     let homes = problem.homes.iter().copied().zip(rows).collect();
-    let relaxed = relaxed.into_iter().map(|how| Relaxed { home: problem.homes[how.constraint], how }).collect();
-    let is_exact = shared.solver.model() == ContactModel::Exact;
+    let relaxed: Vec<_> = relaxed.into_iter().map(|how| Relaxed { home: problem.homes[how.constraint], how }).collect();
+    // What is relaxed is exact contact, whoever asked.
+    let is_exact = shared.solver.model() == ContactModel::Exact || !relaxed.is_empty();
     let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, momentum, shared.tolerance));
     DESK.set(Desk { problem: problem.problem, work, factor });
     sound.then_some(Solved { world, homes, outcome, relaxed, left })
