@@ -15,7 +15,8 @@ pub struct CollisionSettings {
     /// Relative rounding of the poses that will be given: the machine epsilon of the numbers they are kept in.
     ///
     /// Where two faces lie flat on each other, poses in f32 tilt them by that much, another way in each step. Depths
-    /// and edges that differ by no more count as equal, so that the same features touch from step to step.
+    /// and edges that differ by no more count as equal, so that the same features touch from step to step. Their rotations
+    /// are scaled to unit length first.
     pub pose_rounding: f64,
     /// Of the contacts of a pair whose normals are alike, within 15 degrees, keep the four that span their patch: the deepest,
     /// the one farthest from it and those that make the area largest. What holds a pair is the same; redundant contacts, which

@@ -8,6 +8,7 @@ mod convex;
 mod core_shape;
 mod expand;
 mod extremes;
+mod frames;
 mod grid;
 mod hints;
 mod narrow;
@@ -26,9 +27,10 @@ use crate::{CollideError, CollisionSettings, Contact, NonFinite, Overrides};
 use broad::Broad;
 use convex::Workspace;
 use core_shape::Polyhedron;
+use frames::Frame;
 use grid::Grid;
 pub use hints::Hints;
-use parry3d_f64::math::{Matrix, Rotation, Vector};
+use parry3d_f64::math::{Matrix, Vector};
 use place::{Geom, Placed};
 use rayon::prelude::*;
 use sink::Sink;
@@ -41,8 +43,10 @@ pub(crate) struct Engine {
     geoms: Vec<Geom>,
     /// Static geoms where they stand; movable ones with the model's sizes at the origin.
     rest: Vec<Placed>,
-    /// Movable geoms that some pair may concern, in order.
-    moving: Vec<u32>,
+    /// Movable geoms that some pair may concern, in order, and the places of their bodies in `bodies`.
+    moving: Vec<(u32, u32)>,
+    /// Bodies of those geoms.
+    bodies: Vec<u32>,
     broad: Broad,
     meshes: Vec<Polyhedron>,
     fields: Vec<Terrain>,
@@ -59,6 +63,7 @@ pub(crate) struct Engine {
 /// What one world after another is computed in.
 #[derive(Default)]
 pub(crate) struct Memory {
+    frames: Vec<Frame>,
     placed: Vec<Placed>,
     grid: Grid,
     workspace: Workspace,
@@ -86,10 +91,19 @@ impl Engine {
             pairs.iter().for_each(|p| (used[p.a as usize], used[p.b as usize]) = (true, true));
             moving.retain(|&g| used[g as usize]);
         }
+        let mut bodies: Vec<u32> = moving.iter().map(|&g| geoms[g as usize].owner).collect();
+        bodies.dedup();
+        let mut at = 0;
+        let placed = moving.into_iter().map(|g| {
+            at += usize::from(bodies[at] != geoms[g as usize].owner);
+            (g, at as u32)
+        });
+        let moving = placed.collect();
         Ok(Self {
             geoms,
             rest,
             moving,
+            bodies,
             broad,
             meshes,
             fields,
@@ -112,8 +126,8 @@ impl Engine {
     ) -> Result<(), NonFinite> {
         out.clear();
         hints.begin();
-        let Memory { placed, grid, workspace, candidates, .. } = memory;
-        self.place(poses, overrides, placed)?;
+        let Memory { frames, placed, grid, workspace, candidates, .. } = memory;
+        self.place(poses, overrides, frames, placed)?;
         workspace.points.rounding.relative = self.pose_rounding;
         let mut sink = Sink::new(out, self.pose_rounding);
         self.broad.visit(placed, grid, |number, pair| {

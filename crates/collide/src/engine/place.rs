@@ -2,7 +2,8 @@
 
 use manyworlds_model::{Model, Pose, Shape};
 
-use super::{Engine, Filter, Kind, Matrix, NonFinite, Overrides, Polyhedron, Rotation, Terrain, Vector};
+use super::frames::{self, Frame};
+use super::{Engine, Filter, Kind, Matrix, NonFinite, Overrides, Polyhedron, Terrain, Vector};
 use crate::hull::Hull;
 
 /// What is constant of a geom.
@@ -142,34 +143,22 @@ pub(super) fn prepare(
 }
 
 impl Engine {
-    /// Puts every geom where the bodies' poses have it.
+    /// Puts every geom where the bodies' poses have it; `frames` is memory.
     pub(super) fn place(
         &self,
         poses: impl Fn(usize) -> [f64; 7],
         overrides: &Overrides<'_>,
+        frames: &mut Vec<Frame>,
         placed: &mut Vec<Placed>,
     ) -> Result<(), NonFinite> {
+        frames::frames(&self.bodies, poses, f64::EPSILON < self.pose_rounding, frames)?;
         placed.clear();
         placed.extend_from_slice(&self.rest);
-        let mut last = None;
-        let (mut origin, mut frame) = (Vector::ZERO, Matrix::IDENTITY);
-        for &index in &self.moving {
-            let geom = &self.geoms[index as usize];
-            if geom.body != last {
-                last = geom.body;
-                let body = geom.owner as usize;
-                let pose = poses(body);
-                // Zero for numbers, NaN for infinities and NaNs.
-                if pose.iter().map(|x| x * 0.0).sum::<f64>() != 0.0 {
-                    return Err(NonFinite { body });
-                }
-                let [x, y, z, qw, qx, qy, qz] = pose;
-                origin = Vector::new(x, y, z);
-                frame = Matrix::from_quat(Rotation::from_xyzw(qx, qy, qz, qw));
-            }
+        for &(index, body) in &self.moving {
+            let (geom, frame) = (&self.geoms[index as usize], &frames[body as usize]);
             let target = &mut placed[index as usize];
-            target.centre = origin + frame * geom.offset;
-            target.axes = if geom.aligned { frame } else { frame * geom.axes };
+            target.centre = frame.origin + frame.axes * geom.offset;
+            target.axes = if geom.aligned { frame.axes } else { frame.axes * geom.axes };
         }
         for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(overrides.sizes)) {
             if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf) {
@@ -177,7 +166,7 @@ impl Engine {
                 target.radius = bounding_radius(geom.kind, size, 0.0);
             }
         }
-        for &index in &self.moving {
+        for &(index, _) in &self.moving {
             let geom = &self.geoms[index as usize];
             let Some([moved, turned]) = overrides.travel.get(geom.owner as usize) else { continue };
             let target = &mut placed[index as usize];

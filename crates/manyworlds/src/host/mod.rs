@@ -259,7 +259,7 @@ impl<T: Scalar> HostStage<T> {
                     let mocaps = moving.mocaps;
                     // What moves and is in no tree stands on a mocap body.
                     let pose = |body: usize| match model.lanes.bodies[body] {
-                        Some(_) => unit(model.pose(poses, width, index, body)),
+                        Some(_) => model.pose(poses, width, index, body).map(Scalar::to_f64),
                         None => mocaps.of(&model.mocaps, index, body).unwrap_or_default(),
                     };
                     let mut own = overrides(index);
@@ -416,7 +416,7 @@ fn is_shared(organiser: &Organiser, tree: usize) -> bool {
 
 impl<T: Scalar> HostModel<T> {
     /// World frame of a body of a model.
-    #[inline]
+    #[inline(always)]
     fn pose<'p>(&self, poses: &impl Fn(usize) -> &'p [T], width: usize, world: usize, body: usize) -> [T; POSE]
     where
         T: 'p,
