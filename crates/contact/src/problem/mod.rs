@@ -7,10 +7,14 @@
 //! A tree's block of `A` is dense. A body that deforms has thousands of degrees of freedom, its block is sparse and a side
 //! names the few that it touches; solvers take such a problem [`condensed`](ContactProblem::condensed) to what is touched.
 
+mod block;
 mod build;
+mod check;
+mod complete;
 mod condense;
 mod error;
 mod file;
+mod input;
 mod operator;
 mod short;
 mod steps;
@@ -23,10 +27,11 @@ use std::ops::Range;
 use manyworlds_collide::organise::Plan;
 use manyworlds_sparse::SparseOperator;
 
-pub use build::{ConstraintInput, ProblemBuilder, ProblemInput, SideInput};
+pub use build::ProblemBuilder;
 pub use condense::Condensed;
 pub use error::ProblemError;
 pub use file::{read, write, write_rounded};
+pub use input::{ConstraintInput, ProblemInput, SideInput};
 pub use operator::Operator;
 pub use short::DIGITS;
 pub use steps::{Place, Steps};
@@ -280,7 +285,7 @@ impl ContactProblem {
     /// `A x = x` of one subsystem, `[count]`.
     pub fn solve(&self, s: &Subsystem, x: &mut [f64]) {
         match s.operator {
-            Operator::Dense { block } => build::solve(s.count, &self.factor[block..], x),
+            Operator::Dense { block } => block::solve(s.count, &self.factor[block..], x),
             Operator::Sparse { index } => self.sparse[index].factor().solve(x),
         }
     }
