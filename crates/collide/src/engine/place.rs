@@ -143,12 +143,7 @@ pub(super) fn prepare(
 
 impl Engine {
     /// Puts every geom where the bodies' poses have it.
-    pub(super) fn place(
-        &self,
-        poses: impl Fn(usize) -> [f64; 7],
-        overrides: &Overrides<'_>,
-        placed: &mut Vec<Placed>,
-    ) -> Result<(), NonFinite> {
+    pub(super) fn place(&self, poses: impl Fn(usize) -> [f64; 7], placed: &mut Vec<Placed>) -> Result<(), NonFinite> {
         placed.clear();
         placed.extend_from_slice(&self.rest);
         let mut last = None;
@@ -171,6 +166,11 @@ impl Engine {
             target.centre = origin + frame * geom.offset;
             target.axes = if geom.aligned { frame } else { frame * geom.axes };
         }
+        Ok(())
+    }
+
+    /// Gives placed geoms the sizes and speeds that this world has of its own.
+    pub(super) fn resize(&self, overrides: &Overrides<'_>, placed: &mut [Placed]) {
         for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(overrides.sizes)) {
             if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf) {
                 target.size = *size;
@@ -185,6 +185,5 @@ impl Engine {
             let lever = geom.offset.length() + if geom.kind == Kind::Plane { 0.0 } else { target.radius };
             target.travel = (moved + turned * lever - 0.5 * self.speculative).max(0.0);
         }
-        Ok(())
     }
 }
