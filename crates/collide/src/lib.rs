@@ -119,6 +119,6 @@ impl CollisionModel {
         scratch: &mut Scratch,
         out: &mut Vec<SoftContact>,
     ) {
-        self.engine.collide_soft(places, overrides, &mut scratch.memory, out);
+        self.engine.collide_soft(&places, overrides, &mut scratch.memory, out);
     }
 }

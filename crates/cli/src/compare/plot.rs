@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
 use super::measure::{Point, Run};
 use super::report::Problem;
 use crate::failure::Failure;
-use crate::figure::{COLOURS, FONT, Figure, Format, GRID, decades, power};
+use crate::figure::{Area, Axis, COLOURS, Drawn, FONT, Figure, Format, GRID, decades, power};
 
 /// Pixels of a figure.
 const SIZE: (u32, u32) = (1100, 480);
@@ -68,10 +67,7 @@ impl Figure for Problem {
     }
 
     /// Both panels.
-    fn draw<B: DrawingBackend>(&self, root: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-    where
-        B::ErrorType: 'static,
-    {
+    fn draw(&self, root: &Area) -> Drawn {
         let Self { problem: name, n_v, contacts, rows, runs, .. } = self;
         let title = format!("{name}: {n_v} degrees of freedom, {contacts} contacts, {rows} rows");
         let root = root.titled(&title, (FONT, 18))?;
@@ -82,15 +78,7 @@ impl Figure for Problem {
 }
 
 /// Residual against one number of the points.
-fn panel<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    axis: &str,
-    runs: &[Run],
-    x: impl Fn(&Point) -> f64,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-where
-    B::ErrorType: 'static,
-{
+fn panel(area: &Area, axis: &str, runs: &[Run], x: fn(&Point) -> f64) -> Drawn {
     let line = |run: &Run| -> Vec<(f64, f64)> {
         let drawn = run.curve.iter().filter(|p| x(p) > 0.0 && p.residual.is_finite());
         drawn.map(|p| (x(p), p.residual.max(FLOOR))).collect()
@@ -101,7 +89,7 @@ where
         .margin(12)
         .x_label_area_size(42)
         .y_label_area_size(72)
-        .build_cartesian_2d((x0..x1).log_scale(), (y0..y1).log_scale())?;
+        .build_cartesian_2d(Axis::logarithmic(x0..x1), Axis::logarithmic(y0..y1))?;
     chart
         .configure_mesh()
         .max_light_lines(0)

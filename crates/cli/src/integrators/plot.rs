@@ -1,11 +1,9 @@
 //! Energy against time, error against the step.
 
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::Report;
-use crate::figure::{COLOURS, FONT, Figure, GRID, decades, power};
+use crate::figure::{Area, Axis, COLOURS, Drawn, FONT, Figure, GRID, decades, power};
 
 /// Pixels of a figure.
 const SIZE: (u32, u32) = (1100, 480);
@@ -17,10 +15,7 @@ impl Figure for Report {
         SIZE
     }
 
-    fn draw<B: DrawingBackend>(&self, root: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-    where
-        B::ErrorType: 'static,
-    {
+    fn draw(&self, root: &Area) -> Drawn {
         let title = format!("{}, solver {}, steps of {} s and less", self.model, self.solver, self.steps[0]);
         let root = root.titled(&title, (FONT, 18))?;
         let (left, right) = root.split_horizontally(SIZE.0 / 2);
@@ -30,8 +25,8 @@ impl Figure for Report {
             (low, high) = (low.min(y), high.max(y));
         }
         let margin = (0.05 * (high - low)).max(1e-9);
-        let across = 0.0..self.seconds;
-        let up = low - margin..high + margin;
+        let across = Axis::linear(0.0..self.seconds);
+        let up = Axis::linear(low - margin..high + margin);
         let labels: [Label; 2] = [&|t| format!("{t:.1}"), &|y| format!("{y:.3}")];
         let middle = SeriesLabelPosition::MiddleRight;
         panel(&left, ["time, s", "energy, J"], (across, up), &energies, labels, middle)?;
@@ -46,7 +41,7 @@ impl Figure for Report {
         }
         let all = || errors.iter().flat_map(|(_, points)| points);
         let ((x0, x1), (y0, y1)) = (decades(all().map(|p| p.0)), decades(all().map(|p| p.1)));
-        let (across, up) = ((x0..x1).log_scale(), (y0..y1).log_scale());
+        let (across, up) = (Axis::logarithmic(x0..x1), Axis::logarithmic(y0..y1));
         panel(
             &right,
             ["step, s", "error of q"],
@@ -62,21 +57,14 @@ impl Figure for Report {
 type Label<'a> = &'a dyn Fn(&f64) -> String;
 
 /// Curves with their names.
-fn panel<B: DrawingBackend, X, Y>(
-    area: &DrawingArea<B, Shift>,
+fn panel(
+    area: &Area,
     [across, up]: [&str; 2],
-    (x, y): (X, Y),
+    (x, y): (Axis, Axis),
     curves: &[(&str, Vec<(f64, f64)>)],
     [x_label, y_label]: [Label; 2],
     legend: SeriesLabelPosition,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-where
-    B::ErrorType: 'static,
-    X: AsRangedCoord<Value = f64>,
-    X::CoordDescType: ValueFormatter<f64>,
-    Y: AsRangedCoord<Value = f64>,
-    Y::CoordDescType: ValueFormatter<f64>,
-{
+) -> Drawn {
     let mut chart =
         ChartBuilder::on(area).margin(12).x_label_area_size(42).y_label_area_size(72).build_cartesian_2d(x, y)?;
     chart

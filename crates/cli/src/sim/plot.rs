@@ -1,11 +1,9 @@
 //! A run as a figure: what it did, and how well it was solved, against time.
 
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::trace::{Moment, SolverClock, Trace};
-use crate::figure::{COLOURS, FONT, Figure, GRID, decades, power};
+use crate::figure::{Area, Axis, COLOURS, Drawn, FONT, Figure, GRID, decades, power};
 
 /// Pixels of a figure of two columns and three rows.
 const SIZE: (u32, u32) = (1100, 900);
@@ -34,10 +32,7 @@ impl Figure for Run<'_> {
         SIZE
     }
 
-    fn draw<B: DrawingBackend>(&self, root: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-    where
-        B::ErrorType: 'static,
-    {
+    fn draw(&self, root: &Area) -> Drawn {
         let panels = root.titled(&self.title, (FONT, 18))?.split_evenly((3, 2));
         linear(&panels[0], self.trace.what, &self.heights())?;
         linear(&panels[1], "energy, J", &self.curve(last, |m| m.energy))?;
@@ -100,14 +95,7 @@ impl Curve {
     }
 }
 
-fn linear<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    what: &str,
-    curves: &[Curve],
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-where
-    B::ErrorType: 'static,
-{
+fn linear(area: &Area, what: &str, curves: &[Curve]) -> Drawn {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for (_, y) in curves.iter().flat_map(|curve| &curve.points) {
         (low, high) = (low.min(*y), high.max(*y));
@@ -117,40 +105,22 @@ where
     }
     // A constant gets an axis of its own size, not of its rounding.
     let margin = (0.05 * (high - low)).max(1e-3 * high.abs()).max(1e-9);
-    panel(area, what, curves, low - margin..high + margin, &|y| short(*y))
+    panel(area, what, curves, Axis::linear(low - margin..high + margin), &|y| short(*y))
 }
 
-fn logarithmic<B: DrawingBackend>(
-    area: &DrawingArea<B, Shift>,
-    what: &str,
-    curves: &[Curve],
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-where
-    B::ErrorType: 'static,
-{
+fn logarithmic(area: &Area, what: &str, curves: &[Curve]) -> Drawn {
     let (low, high) = decades(curves.iter().flat_map(|curve| &curve.points).map(|p| p.1).filter(|&y| y > 0.0));
-    panel(area, what, curves, (low..high).log_scale(), &power)
+    panel(area, what, curves, Axis::logarithmic(low..high), &power)
 }
 
 /// Curves against time.
-fn panel<B: DrawingBackend, Y>(
-    area: &DrawingArea<B, Shift>,
-    what: &str,
-    curves: &[Curve],
-    y: Y,
-    label: &dyn Fn(&f64) -> String,
-) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-where
-    B::ErrorType: 'static,
-    Y: AsRangedCoord<Value = f64>,
-    Y::CoordDescType: ValueFormatter<f64>,
-{
+fn panel(area: &Area, what: &str, curves: &[Curve], y: Axis, label: &dyn Fn(&f64) -> String) -> Drawn {
     let end = curves.iter().flat_map(|curve| &curve.points).map(|p| p.0).fold(0.0, f64::max);
     let mut chart = ChartBuilder::on(area)
         .margin(10)
         .x_label_area_size(38)
         .y_label_area_size(72)
-        .build_cartesian_2d(0.0..if end > 0.0 { end } else { 1.0 }, y)?;
+        .build_cartesian_2d(Axis::linear(0.0..if end > 0.0 { end } else { 1.0 }), y)?;
     chart
         .configure_mesh()
         .max_light_lines(0)

@@ -95,7 +95,7 @@ impl ContactGeometry {
         }
     }
 
-    fn place(&self, geom: usize, pose: &impl Fn(usize) -> [f64; 7]) -> Pose {
+    fn place(&self, geom: usize, pose: Poses<'_>) -> Pose {
         let (body, moves) = self.bodies[geom];
         let frame = if moves {
             let [x, y, z, w, i, j, k] = pose(body);
@@ -162,7 +162,7 @@ impl ContactGeometry {
     fn of_function(
         &self,
         contact: &Contact,
-        pose: &impl Fn(usize) -> [f64; 7],
+        pose: Poses<'_>,
         sizes: &[[f64; 3]],
     ) -> Result<ContactSlope, &'static str> {
         let geoms = contact.geoms.map(|g| g as usize);
@@ -180,7 +180,7 @@ impl ContactGeometry {
     fn touch(
         &self,
         contact: &Contact,
-        pose: &impl Fn(usize) -> [f64; 7],
+        pose: Poses<'_>,
         sizes: &[[f64; 3]],
     ) -> Result<(Touch, [Pose; 2]), &'static str> {
         let geoms = contact.geoms.map(|g| g as usize);
@@ -235,7 +235,7 @@ impl ContactGeometry {
         geom: usize,
         sign: f64,
         at: &At,
-        pose: &impl Fn(usize) -> [f64; 7],
+        pose: Poses<'_>,
         sizes: &[[f64; 3]],
     ) -> Result<GeomSide, &'static str> {
         let solid = self.solid(geom, sizes.get(geom).copied()).ok_or(NO_SIZES)?;
@@ -258,6 +258,9 @@ impl ContactGeometry {
         Ok(GeomSide { local: feature, side, edges, place })
     }
 }
+
+/// The frames of bodies that move.
+type Poses<'p> = &'p dyn Fn(usize) -> [f64; 7];
 
 /// Where a contact is.
 struct At {

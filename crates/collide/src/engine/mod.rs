@@ -126,8 +126,21 @@ impl Engine {
     ) -> Result<(), NonFinite> {
         out.clear();
         hints.begin();
-        let Memory { frames, placed, grid, workspace, candidates, .. } = memory;
-        self.place(poses, overrides, frames, placed)?;
+        self.place(poses, memory)?;
+        self.collide_placed(overrides, hints, memory, out);
+        Ok(())
+    }
+
+    /// Contacts of geoms that are placed. By itself, so that it is not compiled again for each kind of poses.
+    fn collide_placed(
+        &self,
+        overrides: &Overrides<'_>,
+        hints: &mut Hints,
+        memory: &mut Memory,
+        out: &mut Vec<Contact>,
+    ) {
+        let Memory { placed, grid, workspace, candidates, .. } = memory;
+        self.resize(overrides, placed);
         workspace.points.rounding.relative = self.pose_rounding;
         let mut sink = Sink::new(out, self.pose_rounding);
         self.broad.visit(placed, grid, |number, pair| {
@@ -140,7 +153,6 @@ impl Engine {
             }
             sink.end(first);
         });
-        Ok(())
     }
 }
 

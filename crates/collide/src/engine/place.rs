@@ -2,8 +2,8 @@
 
 use manyworlds_model::{Model, Pose, Shape};
 
-use super::frames::{self, Frame};
-use super::{Engine, Filter, Kind, Matrix, NonFinite, Overrides, Polyhedron, Terrain, Vector};
+use super::frames;
+use super::{Engine, Filter, Kind, Matrix, Memory, NonFinite, Overrides, Polyhedron, Terrain, Vector};
 use crate::hull::Hull;
 
 /// What is constant of a geom.
@@ -143,14 +143,9 @@ pub(super) fn prepare(
 }
 
 impl Engine {
-    /// Puts every geom where the bodies' poses have it; `frames` is memory.
-    pub(super) fn place(
-        &self,
-        poses: impl Fn(usize) -> [f64; 7],
-        overrides: &Overrides<'_>,
-        frames: &mut Vec<Frame>,
-        placed: &mut Vec<Placed>,
-    ) -> Result<(), NonFinite> {
+    /// Puts every geom where the bodies' poses have it.
+    pub(super) fn place(&self, poses: impl Fn(usize) -> [f64; 7], memory: &mut Memory) -> Result<(), NonFinite> {
+        let Memory { frames, placed, .. } = memory;
         frames::frames(&self.bodies, poses, f64::EPSILON < self.pose_rounding, frames)?;
         placed.clear();
         placed.extend_from_slice(&self.rest);
@@ -160,6 +155,11 @@ impl Engine {
             target.centre = frame.origin + frame.axes * geom.offset;
             target.axes = if geom.aligned { frame.axes } else { frame.axes * geom.axes };
         }
+        Ok(())
+    }
+
+    /// Gives placed geoms the sizes and speeds that this world has of its own.
+    pub(super) fn resize(&self, overrides: &Overrides<'_>, placed: &mut [Placed]) {
         for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(overrides.sizes)) {
             if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf) {
                 target.size = *size;
@@ -174,6 +174,5 @@ impl Engine {
             let lever = geom.offset.length() + if geom.kind == Kind::Plane { 0.0 } else { target.radius };
             target.travel = (moved + turned * lever - 0.5 * self.speculative).max(0.0);
         }
-        Ok(())
     }
 }

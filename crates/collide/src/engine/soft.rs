@@ -264,7 +264,7 @@ impl Engine {
     /// Contacts of the soft bodies of the world whose geoms were placed last; `overrides` as then.
     pub(crate) fn collide_soft<'n>(
         &self,
-        places: impl Fn(usize) -> SoftPlace<'n>,
+        places: &dyn Fn(usize) -> SoftPlace<'n>,
         overrides: &Overrides<'_>,
         memory: &mut Memory,
         out: &mut Vec<SoftContact>,
@@ -317,7 +317,7 @@ impl Engine {
         }
         for (number, pair) in self.surfaces.soft.iter().enumerate() {
             let number = (self.surfaces.rigid.len() + number) as u64;
-            let own = [pair.soft, pair.other].map(&places);
+            let own = [pair.soft, pair.other].map(places);
             let mut found =
                 Found::new(out, seen, (number, pair), pair.friction(own[0].friction, own[1].friction), None);
             self.soft_on_soft(pair, own, spheres, grid, workspace, points, &mut found);

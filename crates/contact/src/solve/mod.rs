@@ -336,12 +336,16 @@ pub trait SolverParams {
         settings: &SolveSettings,
         trace: Option<&mut Vec<Vec<f64>>>,
     ) -> Outcome;
-    /// The same in the precision that is asked for, timed.
-    fn run(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
-        match settings.precision {
-            Precision::F32 => timed(settings, |trace| self.iterate::<f32>(problem, settings, trace)),
-            Precision::F64 => timed(settings, |trace| self.iterate::<f64>(problem, settings, trace)),
-        }
+    /// The same in the precision that is asked for, timed. Each solver has it as its own, so that it is compiled here and not
+    /// in every crate that solves.
+    fn run(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome;
+}
+
+/// [`SolverParams::run`] of any solver.
+fn run(params: &impl SolverParams, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+    match settings.precision {
+        Precision::F32 => timed(settings, |trace| params.iterate::<f32>(problem, settings, trace)),
+        Precision::F64 => timed(settings, |trace| params.iterate::<f64>(problem, settings, trace)),
     }
 }
 

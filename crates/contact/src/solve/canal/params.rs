@@ -104,6 +104,10 @@ impl SolverParams for CanalParams {
     ) -> Outcome {
         iterate::<T>(problem, settings, self, trace)
     }
+
+    fn run(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        crate::solve::run(self, problem, settings)
+    }
 }
 
 #[cfg(test)]

@@ -102,4 +102,8 @@ impl SolverParams for NewtonCrParams {
     ) -> Outcome {
         iterate::<T>(problem, settings, self, trace)
     }
+
+    fn run(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        crate::solve::run(self, problem, settings)
+    }
 }

@@ -64,4 +64,8 @@ impl SolverParams for SapParams {
     ) -> Outcome {
         iterate(problem, settings, self, &mut Work::<T>::default(), trace)
     }
+
+    fn run(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        crate::solve::run(self, problem, settings)
+    }
 }

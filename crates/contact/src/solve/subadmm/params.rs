@@ -64,6 +64,10 @@ impl SolverParams for SubAdmmParams {
     ) -> Outcome {
         iterate::<T>(problem, settings, self, trace)
     }
+
+    fn run(&self, problem: &ContactProblem, settings: &SolveSettings) -> Outcome {
+        crate::solve::run(self, problem, settings)
+    }
 }
 
 #[cfg(test)]

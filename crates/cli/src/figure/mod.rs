@@ -1,5 +1,8 @@
 //! Figures as SVG or PNG files; nothing needs to be installed.
 
+mod axis;
+mod canvas;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::BufWriter;
@@ -11,6 +14,8 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 
 use crate::failure::Failure;
+pub(crate) use axis::Axis;
+use canvas::Canvas;
 
 /// A line for each curve in turn; beyond the last they begin anew.
 pub(crate) const COLOURS: [RGBColor; 6] = [
@@ -25,7 +30,12 @@ pub(crate) const COLOURS: [RGBColor; 6] = [
 pub(crate) const GRID: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 /// The font of bitmaps, and what an SVG measures its text by.
 pub(crate) const FONT: &str = "DejaVu Sans";
-static FONT_FILE: &[u8] = include_bytes!("../assets/DejaVuSans-ascii.ttf");
+static FONT_FILE: &[u8] = include_bytes!("../../assets/DejaVuSans-ascii.ttf");
+
+/// A part of a figure's ground.
+pub(crate) type Area<'a> = DrawingArea<Canvas<'a>, Shift>;
+/// Whether a part could be drawn.
+pub(crate) type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// What can be drawn, on bitmaps as well as in vectors.
 pub(crate) trait Figure {
@@ -33,9 +43,7 @@ pub(crate) trait Figure {
     fn size(&self) -> (u32, u32);
 
     /// Draws on a white ground of that size.
-    fn draw<B: DrawingBackend>(&self, root: &DrawingArea<B, Shift>) -> Result<(), DrawingAreaErrorKind<B::ErrorType>>
-    where
-        B::ErrorType: 'static;
+    fn draw(&self, root: &Area) -> Drawn;
 }
 
 /// The file formats, by the endings of paths.
@@ -56,7 +64,7 @@ impl Format {
     }
 
     /// Draws and writes a figure.
-    pub(crate) fn write(self, path: &Path, figure: &impl Figure) -> Result<(), Failure> {
+    pub(crate) fn write(self, path: &Path, figure: &dyn Figure) -> Result<(), Failure> {
         match self {
             Self::Svg => svg(path, figure),
             Self::Png => png(path, figure),
@@ -64,17 +72,17 @@ impl Format {
     }
 }
 
-fn svg(path: &Path, figure: &impl Figure) -> Result<(), Failure> {
+fn svg(path: &Path, figure: &dyn Figure) -> Result<(), Failure> {
     let mut text = String::new();
-    on_white(&SVGBackend::with_string(&mut text, figure.size()).into_drawing_area(), figure)
+    on_white(Canvas::Vectors(SVGBackend::with_string(&mut text, figure.size())), figure)
         .map_err(|error| Failure::file(path, error))?;
     std::fs::write(path, text).map_err(|error| Failure::file(path, error))
 }
 
-fn png(path: &Path, figure: &impl Figure) -> Result<(), Failure> {
+fn png(path: &Path, figure: &dyn Figure) -> Result<(), Failure> {
     let size = figure.size();
     let mut pixels = vec![0; 3 * (size.0 * size.1) as usize];
-    on_white(&BitMapBackend::with_buffer(&mut pixels, size).into_drawing_area(), figure)
+    on_white(Canvas::Pixels(BitMapBackend::with_buffer(&mut pixels, size)), figure)
         .map_err(|error| Failure::file(path, error))?;
     let file = File::create(path).map_err(|error| Failure::file(path, error))?;
     let mut encoder = png::Encoder::new(BufWriter::new(file), size.0, size.1);
@@ -86,17 +94,15 @@ fn png(path: &Path, figure: &impl Figure) -> Result<(), Failure> {
     written.map_err(|error| Failure::file(path, error))
 }
 
-fn on_white<B: DrawingBackend>(root: &DrawingArea<B, Shift>, figure: &impl Figure) -> Result<(), String>
-where
-    B::ErrorType: 'static,
-{
+fn on_white(canvas: Canvas, figure: &dyn Figure) -> Result<(), String> {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     if !KNOWN.get_or_init(|| register_font(FONT, FontStyle::Normal, FONT_FILE).is_ok()) {
         return Err("the built-in font cannot be read".into());
     }
-    let said = |error: DrawingAreaErrorKind<B::ErrorType>| error.to_string();
+    let root = canvas.into_drawing_area();
+    let said = |error: DrawingAreaErrorKind<std::io::Error>| error.to_string();
     root.fill(&WHITE).map_err(said)?;
-    figure.draw(root).map_err(said)?;
+    figure.draw(&root).map_err(said)?;
     root.present().map_err(said)
 }
 
