@@ -39,9 +39,14 @@ def settings():
     p.add_argument("--steps", type=int, default=2000, help="steps a repeat (default 2000)")
     p.add_argument("--repeats", type=int, default=7, help="repeats; the median counts (default 7)")
     p.add_argument("--seed", type=int, default=0, help="of the controls (default 0)")
-    p.add_argument("--integrator", choices=("euler", "implicitfast", "implicit"), help="default: the scene's, Euler")
+    p.add_argument(
+        "--integrator",
+        choices=("euler", "implicitfast", "implicit", "discrete"),
+        help="default: the scene's, Euler; soft bodies that are stiff need discrete",
+    )
     p.add_argument("--solver", choices=("newton", "cg", "pgs"), help="default: MuJoCo's, Newton")
     p.add_argument("--cone", choices=("pyramidal", "elliptic"), help="default: MuJoCo's, pyramidal")
+    p.add_argument("--impratio", type=float, help="how much stiffer friction is than normals; default: MuJoCo's, 1")
     p.add_argument("--tolerance", type=float, help="of the solver; default: MuJoCo's, 1e-8")
     p.add_argument("--iterations", type=int, help="limit of the solver; default: MuJoCo's, 100")
     p.add_argument(
@@ -63,6 +68,8 @@ def load(scene, args):
         m.opt.solver = getattr(mujoco.mjtSolver, f"mjSOL_{args.solver.upper()}")
     if args.cone:
         m.opt.cone = getattr(mujoco.mjtCone, f"mjCONE_{args.cone.upper()}")
+    if args.impratio is not None:
+        m.opt.impratio = args.impratio
     if args.tolerance is not None:
         m.opt.tolerance = args.tolerance
     if args.iterations is not None:
@@ -205,7 +212,7 @@ def main():
         "mujoco": mujoco.__version__,
         "cpu": cpu_name(),
         "settings": {
-            k: getattr(args, k) for k in ("integrator", "solver", "cone", "tolerance", "iterations", "seed")
+            k: getattr(args, k) for k in ("integrator", "solver", "cone", "impratio", "tolerance", "iterations", "seed")
         },
         "scenes": rows,
     }

@@ -12,6 +12,8 @@ pub struct Summary {
     pub residual: f64,
     /// Largest scaled residual of a constraint, m/s.
     pub residual_scaled: f64,
+    /// What is left of the balance of momentum of bodies that deform, N s: a part of `residual`, but not of `residual_scaled`.
+    pub balance: f64,
     /// Deepest penetration, m.
     pub penetration: f64,
     /// Contacts, open ones within the speculative distance included.

@@ -188,33 +188,52 @@ impl Factor {
 
     /// `A x = x`.
     pub fn solve(&self, x: &mut [f64]) {
-        let mut y: Vec<f64> = self.symbolic.order.iter().map(|&dof| x[dof as usize]).collect();
-        let mut below = Vec::new();
+        self.solve_columns(&mut [x]);
+    }
+
+    /// The same of several right-hand sides: U is gone through once for all of them. Each has the bits that it has alone.
+    pub fn solve_columns(&self, columns: &mut [&mut [f64]]) {
+        let order = &self.symbolic.order;
+        let ordered = |x: &&mut [f64]| order.iter().map(|&dof| x[dof as usize]).collect();
+        let mut all: Vec<Vec<f64>> = columns.iter().map(ordered).collect();
+        let mut below = vec![Vec::new(); all.len()];
         for front in &self.symbolic.fronts {
             let (u, rows) = self.front(front);
             let (w, m) = (front.columns.len(), front.columns.len() + rows.len());
-            below.clear();
-            below.resize(rows.len(), 0.0);
-            let own = &mut y[front.columns.clone()];
-            for (i, row) in u.chunks_exact(m.max(1)).enumerate() {
-                own[i] /= row[i];
-                let x = -own[i];
-                own[i + 1..].iter_mut().zip(&row[i + 1..w]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
-                below.iter_mut().zip(&row[w..]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
+            for below in &mut below {
+                below.clear();
+                below.resize(rows.len(), 0.0);
             }
-            rows.iter().zip(&below).for_each(|(&at, x)| y[at as usize] += x);
+            for (i, row) in u.chunks_exact(m.max(1)).enumerate() {
+                for (y, below) in all.iter_mut().zip(&mut below) {
+                    let own = &mut y[front.columns.clone()];
+                    own[i] /= row[i];
+                    let x = -own[i];
+                    own[i + 1..].iter_mut().zip(&row[i + 1..w]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
+                    below.iter_mut().zip(&row[w..]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
+                }
+            }
+            for (y, below) in all.iter_mut().zip(&below) {
+                rows.iter().zip(below).for_each(|(&at, x)| y[at as usize] += x);
+            }
         }
         for front in self.symbolic.fronts.iter().rev() {
             let (u, rows) = self.front(front);
             let (w, m) = (front.columns.len(), front.columns.len() + rows.len());
-            below.clear();
-            below.extend(rows.iter().map(|&at| y[at as usize]));
-            let own = &mut y[front.columns.clone()];
+            for (y, below) in all.iter().zip(&mut below) {
+                below.clear();
+                below.extend(rows.iter().map(|&at| y[at as usize]));
+            }
             for (i, row) in u.chunks_exact(m.max(1)).enumerate().rev() {
-                own[i] = (own[i] - dot(&row[i + 1..w], &own[i + 1..]) - dot(&row[w..], &below)) / row[i];
+                for (y, below) in all.iter_mut().zip(&below) {
+                    let own = &mut y[front.columns.clone()];
+                    own[i] = (own[i] - dot(&row[i + 1..w], &own[i + 1..]) - dot(&row[w..], below)) / row[i];
+                }
             }
         }
-        self.symbolic.order.iter().zip(&y).for_each(|(&dof, y)| x[dof as usize] = *y);
+        for (x, y) in columns.iter_mut().zip(&all) {
+            order.iter().zip(y).for_each(|(&dof, y)| x[dof as usize] = *y);
+        }
     }
 
     /// Rows of U of a front, and the positions of what stands below its columns.
@@ -293,8 +312,15 @@ mod tests {
                 let b = DVector::from_fn(n, |i, _| (i as f64 * 1.7).sin());
                 let mut x = b.as_slice().to_vec();
                 factor.solve(&mut x);
+                let alone = x.clone();
                 let worst = (DVector::from_vec(x) - cholesky.solve(&b)).amax();
                 assert!(worst < 1e-11, "{edge} {}: {worst}", last.len());
+                // Others beside it change nothing.
+                let (mut first, mut second) = (vec![1.0; n], b.as_slice().to_vec());
+                factor.solve_columns(&mut [&mut first, &mut second]);
+                let mut ones = vec![1.0; n];
+                factor.solve(&mut ones);
+                assert!(first == ones && second == alone, "{edge} {}", last.len());
                 // The inverse's block is the inverse of what is left.
                 let k = last.len();
                 let left = DMatrix::from_row_slice(k, k, factor.reduced());

@@ -2,7 +2,8 @@
 
 use manyworlds::gradcheck::Checker;
 use manyworlds::{
-    Batch, BatchOptions, GeomParameter, ModelBuilder, ModelParameter, Parameter, Precision, State, Summary, status,
+    Batch, BatchOptions, GeomParameter, ModelBuilder, ModelParameter, Outputs, Parameter, Precision, State, Summary,
+    status,
 };
 use manyworlds_model::{
     Actuator, Contacting, Geom, HeightField, MaterialLaw, Mesh, Pose, Region, Shape, Transmission, Vec3,
@@ -258,6 +259,36 @@ fn derivatives_are_those_of_differences() {
 
 /// Sets a parameter of world 0 to a value.
 type SetParameter = Box<dyn Fn(&mut Batch, f64)>;
+
+/// A step whose balance of momentum was not solved says so, and its derivative is not taken for one, though no contact is violated.
+#[test]
+fn a_step_that_missed_its_balance_has_no_valid_derivative() {
+    for with_a_box in [false, true] {
+        let mut builder = ModelBuilder::new("thrown");
+        builder.soft_body(block([2; 3], [0.1; 3], Vec3::new(0.0, 0.0, 1.0)));
+        if with_a_box {
+            // Then the bodies are not solved side by side.
+            add_box(&mut builder, Vec3::repeat(0.1), 1.0, Vec3::new(0.0, 0.0, 2.0));
+        }
+        let model = builder.build().expect("a model");
+        let v = (0..model.n_v).map(|i| (1.7 * i as f64).sin()).collect();
+        let start = State { q: model.initial_q(), v, ..State::default() };
+        // What rounding leaves is above the last of these by far.
+        for (tolerance, solved) in [(1e-10, true), (1e-20, false)] {
+            let mut made = batch(&model, 1, &BatchOptions { tolerance, ..tight() });
+            made.keep_steps(true).expect("kept");
+            made.reset(&[(0, start.clone())]).expect("a state");
+            made.step::<f64>(&[]).expect("a step");
+            let own = summary(&mut made);
+            assert_eq!(own.contacts, 0);
+            assert_eq!(own.balance <= 10.0 * tolerance, solved, "{with_a_box}: {own:?}");
+            assert_eq!(own.residual, own.balance, "{with_a_box}");
+            let outputs = Outputs { q: vec![0.0; model.n_v], v: vec![1.0; model.n_v] };
+            let certificate = made.back(0, &outputs).expect("a product").1;
+            assert_eq!(certificate.valid(), solved, "{with_a_box}: {:?}", certificate.problems);
+        }
+    }
+}
 
 /// Derivatives by what a block is made of, by a pressure in it and by friction, where it slides, beside central differences.
 #[test]

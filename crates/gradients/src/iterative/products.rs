@@ -17,6 +17,9 @@ const MOST_PRODUCTS: usize = 20_000;
 /// Left-overs of a saddle above this, relative, are not left to it.
 const FAIR: f64 = 1e-9;
 
+/// Columns of a Jacobian that are solved at once.
+const ABREAST: usize = 16;
+
 /// What solves both kinds of equations.
 pub(super) struct Answer {
     /// Change of the velocity, or the adjoint of the momentum balance.
@@ -46,15 +49,7 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
     fn along(&self, inputs: [&[f64]; 4]) -> ([Vec<f64>; 2], Solved) {
         let [force, rows] = self.changes(inputs);
         let (dv, solved) = self.velocities(force, &rows);
-        let mut dq = vec![0.0; self.equations.n_v];
-        for member in &self.equations.members {
-            let own = member.dofs();
-            carried(&member.forward, &member.after, &inputs[0][own.clone()], &mut dq[own]);
-        }
-        for body in &self.equations.deformables {
-            dq[body.dofs()].copy_from_slice(&inputs[0][body.dofs()]);
-        }
-        (self.moved(dv, dq), solved)
+        (self.moved(dv, self.carried(inputs[0])), solved)
     }
 
     fn back(&self, outputs: [&[f64]; 2], escape: bool) -> ([Vec<f64>; 4], Solved) {
@@ -108,26 +103,41 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
         self.answer(false, force, right).solved
     }
 
-    /// A solve a column.
+    /// Some columns at a time.
     fn write_jacobian(&self, place: &Place, _: bool, wanted: [bool; 4], out: &mut Jacobian) {
         let (n, n_u) = (place.dofs.len(), place.controls.len());
         if wanted == [true; 4] {
             out.free.iter_mut().zip(self.free()).for_each(|(most, own)| *most = most.max(own));
         }
         for (which, count) in [n, n, n, n_u].into_iter().enumerate().filter(|&(which, _)| wanted[which]) {
-            for k in 0..count {
-                let mut inputs = [vec![0.0; n], vec![0.0; n], vec![0.0; n], vec![0.0; n_u]];
-                inputs[which][k] = 1.0;
-                let ([q, v], solved) = self.along(inputs.each_ref().map(|x| &x[..]));
-                out.certificate.add_solved(solved);
-                let (by_q, by_v, width, column) = match which {
-                    0 => (&mut out.dq_dq, &mut out.dv_dq, out.n_v, place.dofs[k]),
-                    1 => (&mut out.dq_dv, &mut out.dv_dv, out.n_v, place.dofs[k]),
-                    2 => (&mut out.dq_dtau, &mut out.dv_dtau, out.n_v, place.dofs[k]),
-                    _ => (&mut out.dq_dctrl, &mut out.dv_dctrl, out.n_u, place.controls[k]),
-                };
-                for ((&row, q), v) in place.dofs.iter().zip(q).zip(v) {
-                    (by_q[row * width + column], by_v[row * width + column]) = (q, v);
+            let unit = |n: usize, k: usize| {
+                let mut out = vec![0.0; n];
+                out[k] = 1.0;
+                out
+            };
+            let nothing = [vec![0.0; n], vec![0.0; n_u]];
+            for first in (0..count).step_by(ABREAST) {
+                let columns = first..count.min(first + ABREAST);
+                let sides = columns.clone().map(|k| {
+                    let unit = unit(count, k);
+                    let input = |of: usize| if of == which { &unit } else { &nothing[usize::from(of == 3)] };
+                    let [force, rows] = self.changes([0, 1, 2, 3].map(|of| &input(of)[..]));
+                    [force, self.of_unknowns(&rows)]
+                });
+                let answers = self.answers(false, sides.collect());
+                for (k, Answer { v: dv, solved, .. }) in columns.zip(answers) {
+                    out.certificate.add_solved(solved);
+                    let dq = if which == 0 { self.carried(&unit(n, k)) } else { vec![0.0; n] };
+                    let [q, v] = self.moved(dv, dq);
+                    let (by_q, by_v, width, column) = match which {
+                        0 => (&mut out.dq_dq, &mut out.dv_dq, out.n_v, place.dofs[k]),
+                        1 => (&mut out.dq_dv, &mut out.dv_dv, out.n_v, place.dofs[k]),
+                        2 => (&mut out.dq_dtau, &mut out.dv_dtau, out.n_v, place.dofs[k]),
+                        _ => (&mut out.dq_dctrl, &mut out.dv_dctrl, out.n_u, place.controls[k]),
+                    };
+                    for ((&row, q), v) in place.dofs.iter().zip(q).zip(v) {
+                        (by_q[row * width + column], by_v[row * width + column]) = (q, v);
+                    }
                 }
             }
         }
@@ -173,13 +183,25 @@ impl Iterative<'_> {
 
     /// `A v + J^T R x = f`, `L J v - D x = -g`; transposed with L and R exchanged.
     fn answer(&self, transposed: bool, f: Vec<f64>, g: Vec<f64>) -> Answer {
-        if let Some(saddle) = &self.saddle {
-            let answer = saddle.solve(self, transposed, &f, &g);
-            if answer.solved.residual <= FAIR {
-                return answer;
-            }
+        if let Some(saddle) = &self.saddle
+            && let Some(answer) = saddle.solve(self, transposed, vec![[f.clone(), g.clone()]]).pop()
+            && answer.solved.residual <= FAIR
+        {
+            return answer;
         }
         self.answer_of_some(transposed, f, g, &[])
+    }
+
+    /// The same of several right-hand sides, f and g each.
+    fn answers(&self, transposed: bool, sides: Vec<[Vec<f64>; 2]>) -> Vec<Answer> {
+        let Some(saddle) = &self.saddle else {
+            return sides.into_iter().map(|[f, g]| self.answer_of_some(transposed, f, g, &[])).collect();
+        };
+        let found = saddle.solve(self, transposed, sides.clone());
+        let settled = |(answer, [f, g]): (Answer, [Vec<f64>; 2])| {
+            if answer.solved.residual <= FAIR { answer } else { self.answer_of_some(transposed, f, g, &[]) }
+        };
+        found.into_iter().zip(sides).map(settled).collect()
     }
 
     /// The same by the impulses alone, of the unknowns that `kept` leaves; empty: of all.
@@ -221,26 +243,40 @@ impl Iterative<'_> {
         [dq, dv]
     }
 
+    /// What q adds to dq+ by itself.
+    fn carried(&self, q: &[f64]) -> Vec<f64> {
+        let mut dq = vec![0.0; self.equations.n_v];
+        for member in &self.equations.members {
+            let own = member.dofs();
+            carried(&member.forward, &member.after, &q[own.clone()], &mut dq[own]);
+        }
+        for body in &self.equations.deformables {
+            dq[body.dofs()].copy_from_slice(&q[body.dofs()]);
+        }
+        dq
+    }
+
     /// dF and ds along a change of q, v, tau and ctrl.
-    fn changes(&self, [q, v, tau, ctrl]: [&[f64]; 4]) -> [Vec<f64>; 2] {
+    fn changes(&self, inputs: [&[f64]; 4]) -> [Vec<f64>; 2] {
+        let [q, v, tau, ctrl] = inputs;
         let rows = &self.equations.rows;
         let (mut force, mut by_row) = (vec![0.0; self.equations.n_v], vec![0.0; rows.height()]);
+        if [q, v].into_iter().flatten().all(|x| *x == 0.0) {
+            self.add_acting(tau, ctrl, &mut force);
+            rows.by_ctrl.iter().for_each(|&(row, control, x)| by_row[row] += x * ctrl[control]);
+            return [force, by_row];
+        }
         for (member, momentum) in self.equations.members.iter().zip(&self.momenta) {
             let own = member.dofs();
             for (i, dof) in own.clone().enumerate() {
-                force[dof] = dot(momentum.q.row(i), &q[own.clone()])
-                    + dot(momentum.v.row(i), &v[own.clone()])
-                    + member.forward.h() * tau[dof];
+                force[dof] = dot(momentum.q.row(i), &q[own.clone()]) + dot(momentum.v.row(i), &v[own.clone()]);
             }
-            momentum.ctrl.iter().for_each(|&(i, k, x)| force[own.start + i] += x * ctrl[member.at[1] + k]);
         }
         for body in &self.equations.deformables {
             let own = body.dofs();
             let force = &mut force[own.clone()];
             body.input.by_q.add_times(&q[own.clone()], force);
-            body.input.by_v.add_times(&v[own.clone()], force);
-            axpy(body.h(), &tau[own], force);
-            body.controls().zip(body.input.by_ctrl).for_each(|(k, by)| axpy(ctrl[k], by, force));
+            body.input.by_v.add_times(&v[own], force);
         }
         for (tree, own, carrier) in self.equations.carried() {
             let parts = [tree.clone(), own.clone()];
@@ -259,7 +295,22 @@ impl Iterative<'_> {
         rows.by_q.iter().chain(&rows.compliance).for_each(|&(row, dof, x)| by_row[row] += x * q[dof]);
         rows.by_ctrl.iter().for_each(|&(row, control, x)| by_row[row] += x * ctrl[control]);
         rows.push.iter().for_each(|&(to, dof, x)| force[to] += x * q[dof]);
+        self.add_acting(tau, ctrl, &mut force);
         [force, by_row]
+    }
+
+    /// Adds what forces and controls do to momenta.
+    fn add_acting(&self, tau: &[f64], ctrl: &[f64], force: &mut [f64]) {
+        for (member, momentum) in self.equations.members.iter().zip(&self.momenta) {
+            let own = member.dofs();
+            axpy(member.forward.h(), &tau[own.clone()], &mut force[own.clone()]);
+            momentum.ctrl.iter().for_each(|&(i, k, x)| force[own.start + i] += x * ctrl[member.at[1] + k]);
+        }
+        for body in &self.equations.deformables {
+            let own = body.dofs();
+            axpy(body.h(), &tau[own.clone()], &mut force[own.clone()]);
+            body.controls().zip(body.input.by_ctrl).for_each(|(k, by)| axpy(ctrl[k], by, &mut force[own.clone()]));
+        }
     }
 
     /// `L ds`

@@ -19,7 +19,6 @@ use crate::equations::Equations;
 use crate::grid::{Grid, axpy, dot};
 use crate::input::WholeInput;
 use crate::krylov::Solved;
-use crate::unknown::Unknown;
 
 /// W, relative to what a constraint's impulse does to its own velocity.
 const WEIGHT: f64 = 1e-9;
@@ -60,6 +59,37 @@ struct Sliding {
     small: LU<f64, Dyn, Dyn>,
     /// The same transposed.
     small_transposed: LU<f64, Dyn, Dyn>,
+}
+
+/// A right-hand side, and how far it is solved.
+struct Column {
+    f: Vec<f64>,
+    g: Vec<f64>,
+    v: Vec<f64>,
+    x: Vec<f64>,
+    /// What is left of the two equations.
+    left_f: Vec<f64>,
+    left_g: Vec<f64>,
+    /// What f and g do to constraints, about: what is left of x' equations counts beside this and what x does.
+    given: f64,
+    solved: Solved,
+}
+
+impl Column {
+    fn new(island: &Iterative, transposed: bool, [f, g]: [Vec<f64>; 2]) -> Self {
+        let mut pulled = vec![0.0; g.len()];
+        island.pull(&island.roughly_moved(&f), transposed, &mut pulled);
+        Self {
+            v: vec![0.0; f.len()],
+            x: vec![0.0; g.len()],
+            left_f: f.clone(),
+            left_g: g.iter().map(|g| -g).collect(),
+            given: largest(&g).max(largest(&pulled)),
+            solved: Solved { iterations: 0, residual: f64::INFINITY },
+            f,
+            g,
+        }
+    }
 }
 
 impl Saddle {
@@ -115,10 +145,10 @@ impl Saddle {
             let (link, [l, r]) = (&links[owners[index]], equations.unknowns[index].parts());
             let mut x = vec![0.0; equations.n_v];
             l.iter().zip(r).enumerate().for_each(|(k, (l, r))| link.add(&link.j, k, r - l, &mut x));
-            self.solve_symmetric(&mut x);
             x
         };
-        let answers: Vec<Vec<f64>> = of.iter().map(column).collect();
+        let mut answers: Vec<Vec<f64>> = of.iter().map(column).collect();
+        self.solve_symmetric(&mut answers);
         let small = DMatrix::from_fn(of.len(), of.len(), |i, j| {
             let (index, link) = (of[i], &links[owners[of[i]]]);
             let own = if i == j { equations.unknowns[index].diagonal + self.weights[index] } else { 0.0 };
@@ -128,62 +158,79 @@ impl Saddle {
         Sliding { unknowns: of, answers, small_transposed: small.transpose().lu(), small: small.lu() }
     }
 
-    /// Solves for dv and x; gives these and what was left before the last round.
-    pub(super) fn solve(&self, island: &Iterative, transposed: bool, f: &[f64], g: &[f64]) -> Answer {
-        let unknowns = &island.equations.unknowns;
-        let (mut v, mut x) = (vec![0.0; f.len()], vec![0.0; g.len()]);
-        let (mut left_f, mut left_g): (Vec<f64>, Vec<f64>) = (f.to_vec(), g.iter().map(|g| -g).collect());
-        let mut solved = Solved { iterations: 0, residual: f64::INFINITY };
-        // What is left of x' equations counts beside what f, g and x do to constraints, about.
-        let mut pulled = vec![0.0; g.len()];
-        island.pull(&island.roughly_moved(f), transposed, &mut pulled);
-        let given = largest(g).max(largest(&pulled));
+    /// Solves for dv and x, of several f and g at once; gives these and what was left before the last round.
+    pub(super) fn solve(&self, island: &Iterative, transposed: bool, columns: Vec<[Vec<f64>; 2]>) -> Vec<Answer> {
+        let mut all: Vec<Column> = columns.into_iter().map(|column| Column::new(island, transposed, column)).collect();
+        let mut open: Vec<&mut Column> = all.iter_mut().collect();
         for _ in 0..ROUNDS {
-            let share = |((left, unknown), w): ((&f64, &Unknown), &f64)| left / (unknown.diagonal + w);
-            let pushes: Vec<f64> = left_g.iter().zip(unknowns).zip(&self.weights).map(share).collect();
-            let mut dv = left_f.clone();
-            island.add_push(&pushes, transposed, &mut dv);
-            self.solve_whole(island, transposed, &mut dv);
-            island.pull(&dv, transposed, &mut pulled);
-            let next_v: Vec<f64> = v.iter().zip(&dv).map(|(v, dv)| v + dv).collect();
-            let dx = pulled.iter().zip(unknowns).zip(&self.weights).map(share).zip(&pushes).map(|(a, b)| a - b);
-            let next_x: Vec<f64> = x.iter().zip(dx).map(|(x, dx)| x + dx).collect();
-            solved.iterations += 1;
-            if solved.residual <= ENOUGH {
-                (v, x) = (next_v, next_x);
-                break;
+            let pushes: Vec<Vec<f64>> = open.iter().map(|column| self.shares(island, &column.left_g)).collect();
+            let mut moved: Vec<Vec<f64>> = open.iter().map(|column| column.left_f.clone()).collect();
+            for (pushes, dv) in pushes.iter().zip(&mut moved) {
+                island.add_push(pushes, transposed, dv);
             }
-
-            let mut pushed = vec![0.0; f.len()];
-            island.add_push(&next_x, transposed, &mut pushed);
-            left_f.copy_from_slice(f);
-            self.subtract_momentum(island, &next_v, &mut left_f);
-            axpy(-1.0, &pushed, &mut left_f);
-            island.pull(&next_v, transposed, &mut left_g);
-            for (i, left) in left_g.iter_mut().enumerate() {
-                *left = unknowns[i].diagonal * next_x[i] - g[i] - *left;
-            }
-            island.pull(&island.roughly_moved(&pushed), transposed, &mut pulled);
-            let scale = given.max(largest(&pulled));
-            let relative = |left: f64, scale: f64| if left == 0.0 { 0.0 } else { left / scale };
-            let of_f = relative(largest(&left_f), largest(f).max(largest(&pushed)));
-            let now = of_f.max(relative(largest(&left_g), scale));
-            let before = solved.residual;
-            if now.is_nan() || now >= before {
-                break;
-            }
-            (v, x, solved.residual) = (next_v, next_x, now);
-            if now > ENOUGH && now > 0.1 * before {
+            self.solve_whole(island, transposed, &mut moved);
+            let mut steps = pushes.into_iter().zip(moved);
+            open.retain_mut(|column| steps.next().is_some_and(|step| self.take(island, transposed, step, column)));
+            if open.is_empty() {
                 break;
             }
         }
-        Answer { v, x, solved }
+        all.into_iter().map(|Column { v, x, solved, .. }| Answer { v, x, solved }).collect()
     }
 
-    /// `H x = x`, or `H^T x = x`.
-    fn solve_whole(&self, island: &Iterative, transposed: bool, x: &mut [f64]) {
+    /// `(D + W)^-1 y`
+    fn shares(&self, island: &Iterative, y: &[f64]) -> Vec<f64> {
+        let diagonals = island.equations.unknowns.iter().zip(&self.weights);
+        y.iter().zip(diagonals).map(|(y, (unknown, w))| y / (unknown.diagonal + w)).collect()
+    }
+
+    /// Ends a round of a column, whose change of v and what of x was known before are given; whether there is to be another.
+    fn take(
+        &self,
+        island: &Iterative,
+        transposed: bool,
+        (pushes, dv): (Vec<f64>, Vec<f64>),
+        column: &mut Column,
+    ) -> bool {
+        let Column { f, g, v, x, left_f, left_g, given, solved } = column;
+        let unknowns = &island.equations.unknowns;
+        let mut pulled = vec![0.0; g.len()];
+        island.pull(&dv, transposed, &mut pulled);
+        let next_v: Vec<f64> = v.iter().zip(&dv).map(|(v, dv)| v + dv).collect();
+        let dx = self.shares(island, &pulled).into_iter().zip(&pushes).map(|(a, b)| a - b);
+        let next_x: Vec<f64> = x.iter().zip(dx).map(|(x, dx)| x + dx).collect();
+        solved.iterations += 1;
+        if solved.residual <= ENOUGH {
+            (*v, *x) = (next_v, next_x);
+            return false;
+        }
+
+        let mut pushed = vec![0.0; f.len()];
+        island.add_push(&next_x, transposed, &mut pushed);
+        left_f.copy_from_slice(f);
+        self.subtract_momentum(island, &next_v, left_f);
+        axpy(-1.0, &pushed, left_f);
+        island.pull(&next_v, transposed, left_g);
+        for (i, left) in left_g.iter_mut().enumerate() {
+            *left = unknowns[i].diagonal * next_x[i] - g[i] - *left;
+        }
+        island.pull(&island.roughly_moved(&pushed), transposed, &mut pulled);
+        let scale = given.max(largest(&pulled));
+        let relative = |left: f64, scale: f64| if left == 0.0 { 0.0 } else { left / scale };
+        let of_f = relative(largest(left_f), largest(f).max(largest(&pushed)));
+        let now = of_f.max(relative(largest(left_g), scale));
+        let before = solved.residual;
+        if now.is_nan() || now >= before {
+            return false;
+        }
+        (*v, *x, solved.residual) = (next_v, next_x, now);
+        now <= ENOUGH || now <= 0.1 * before
+    }
+
+    /// `H x = x`, or `H^T x = x`, of several x.
+    fn solve_whole(&self, island: &Iterative, transposed: bool, columns: &mut [Vec<f64>]) {
         let Some(Sliding { unknowns, answers, small, small_transposed }) = &self.sliding else {
-            self.solve_symmetric(x);
+            self.solve_symmetric(columns);
             return;
         };
         let parts = |index: usize| (&island.links[island.owners[index]], island.equations.unknowns[index].parts()[0]);
@@ -195,28 +242,38 @@ impl Saddle {
             shares
         };
         if transposed {
-            let shares = DVector::from_fn(answers.len(), |i, _| dot(&answers[i], x));
-            for (index, share) in unknowns.iter().zip(&solve(small_transposed, shares)) {
-                let (link, l) = parts(*index);
-                l.iter().enumerate().for_each(|(k, l)| link.add(&link.j, k, -share * l, x));
+            for x in &mut *columns {
+                let shares = DVector::from_fn(answers.len(), |i, _| dot(&answers[i], x));
+                for (index, share) in unknowns.iter().zip(&solve(small_transposed, shares)) {
+                    let (link, l) = parts(*index);
+                    l.iter().enumerate().for_each(|(k, l)| link.add(&link.j, k, -share * l, x));
+                }
             }
-            self.solve_symmetric(x);
+            self.solve_symmetric(columns);
         } else {
-            self.solve_symmetric(x);
-            let shares = DVector::from_fn(answers.len(), |i, _| {
-                let (link, l) = parts(unknowns[i]);
-                l.iter().enumerate().map(|(k, l)| l * link.times(&link.j, k, x)).sum()
-            });
-            answers.iter().zip(&solve(small, shares)).for_each(|(answer, share)| axpy(-share, answer, x));
+            self.solve_symmetric(columns);
+            for x in columns {
+                let shares = DVector::from_fn(answers.len(), |i, _| {
+                    let (link, l) = parts(unknowns[i]);
+                    l.iter().enumerate().map(|(k, l)| l * link.times(&link.j, k, x)).sum()
+                });
+                answers.iter().zip(&solve(small, shares)).for_each(|(answer, share)| axpy(-share, answer, x));
+            }
         }
     }
 
     /// The same by the symmetric part.
-    fn solve_symmetric(&self, x: &mut [f64]) {
-        let mut all = vec![0.0; self.factor.n()];
-        self.places.iter().zip(&*x).for_each(|(&place, x)| all[place as usize] = *x);
-        self.factor.solve(&mut all);
-        self.places.iter().zip(x).for_each(|(&place, x)| *x = all[place as usize]);
+    fn solve_symmetric(&self, columns: &mut [Vec<f64>]) {
+        let placed = |x: &Vec<f64>| {
+            let mut all = vec![0.0; self.factor.n()];
+            self.places.iter().zip(x).for_each(|(&place, x)| all[place as usize] = *x);
+            all
+        };
+        let mut all: Vec<Vec<f64>> = columns.iter().map(placed).collect();
+        self.factor.solve_columns(&mut all.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
+        for (x, all) in columns.iter_mut().zip(&all) {
+            self.places.iter().zip(x).for_each(|(&place, x)| *x = all[place as usize]);
+        }
     }
 
     /// `out -= A v`

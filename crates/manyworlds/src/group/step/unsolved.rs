@@ -368,7 +368,10 @@ fn solve_free<T: Scalar>(
         for (solved, end) in out.iter_mut().zip(ends) {
             *solved = solved.take().zip(end).map(|(mut solved, end)| {
                 solved.outcome.v[span.clone()].copy_from_slice(&end.v);
-                solved.left.iter_mut().for_each(|left| left.square += end.momentum.powi(2));
+                if let Some(left) = &mut solved.left {
+                    left.square += end.momentum.powi(2);
+                    left.momentum = left.momentum.hypot(end.momentum);
+                }
                 solved
             });
         }
@@ -391,7 +394,7 @@ impl Solved {
             trace: Vec::new(),
         };
         let is_exact = shared.solver.model() == ContactModel::Exact;
-        let left = is_exact.then_some(Left { square: 0.0, scaled: 0.0, solved: true });
+        let left = is_exact.then_some(Left { square: 0.0, scaled: 0.0, momentum: 0.0, solved: true });
         Self { world, homes: Vec::new(), outcome, relaxed: Vec::new(), left }
     }
 }
@@ -478,6 +481,7 @@ fn at_once<T: Scalar>(
     let left = Left {
         square: found.laws.powi(2) + found.momentum.powi(2),
         scaled: found.scaled,
+        momentum: found.momentum,
         solved: found.laws / problem.n_contacts.max(1) as f64 <= shared.tolerance
             || (T::NAME != f64::NAME && found.scaled <= shared.tolerance),
     };
@@ -507,6 +511,8 @@ struct Left {
     square: f64,
     /// m/s
     scaled: f64,
+    /// What is left of the balance of soft bodies, N s; in `square`, too.
+    momentum: f64,
     /// Whether every island meets what a batch of this precision promises.
     solved: bool,
 }
@@ -524,7 +530,7 @@ impl Left {
                 found.residual_scaled = found.residual_scaled.max(stored.residual_scaled);
             }
         }
-        let mut sum = Self { square: momentum.powi(2), scaled: 0.0, solved: momentum <= tolerance };
+        let mut sum = Self { square: momentum.powi(2), scaled: 0.0, momentum, solved: momentum <= tolerance };
         for island in found {
             sum.square += (island.residual * island.contacts.max(1) as f64).powi(2);
             sum.scaled = sum.scaled.max(island.residual_scaled);
@@ -562,6 +568,7 @@ impl Answer {
         summary.stage = self.stage;
         if let Some(left) = &self.left {
             summary.replace(left.square, left.scaled);
+            summary.balance = left.momentum;
         }
         let converged = self.left.as_ref().map_or(self.status == SolveStatus::Converged, |left| left.solved);
         let word = if converged { status::CONVERGED } else { status::ITERATION_LIMIT };
