@@ -183,16 +183,10 @@ impl Iterative<'_> {
 
     /// `A v + J^T R x = f`, `L J v - D x = -g`; transposed with L and R exchanged.
     fn answer(&self, transposed: bool, f: Vec<f64>, g: Vec<f64>) -> Answer {
-        if let Some(saddle) = &self.saddle
-            && let Some(answer) = saddle.solve(self, transposed, vec![[f.clone(), g.clone()]]).pop()
-            && answer.solved.residual <= FAIR
-        {
-            return answer;
-        }
-        self.answer_of_some(transposed, f, g, &[])
+        self.answers(transposed, vec![[f, g]]).swap_remove(0)
     }
 
-    /// The same of several right-hand sides, f and g each.
+    /// The same of several right-hand sides, f and g each: an answer for each.
     fn answers(&self, transposed: bool, sides: Vec<[Vec<f64>; 2]>) -> Vec<Answer> {
         let Some(saddle) = &self.saddle else {
             return sides.into_iter().map(|[f, g]| self.answer_of_some(transposed, f, g, &[])).collect();
