@@ -20,6 +20,14 @@ pub(crate) fn cargo() -> Command {
     command
 }
 
+/// The same for what is built with every assertion of our own crates; those of others are the program's (`Cargo.toml`).
+pub(crate) fn checked() -> Command {
+    let mut command = cargo();
+    command
+        .envs([("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true"), ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true")]);
+    command
+}
+
 /// The built program, where `cargo build --release` puts it.
 pub(crate) fn program() -> PathBuf {
     target().join("release").join(format!("manyworlds{}", std::env::consts::EXE_SUFFIX))

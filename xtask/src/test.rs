@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::adapter;
-use crate::run::{cargo, root, run_within, succeeds};
+use crate::run::{cargo, checked, root, run_within, succeeds};
 
 /// Options of `cargo xtask test`.
 #[derive(clap::Args)]
@@ -16,6 +16,12 @@ pub(crate) struct TestArgs {
     /// Leaves out, and names, the tests that need an adapter
     #[arg(long)]
     no_adapter: bool,
+    /// Only the tests that a filter of nextest's takes, such as 'test(faults::)' or 'package(manyworlds-soft)'
+    #[arg(long, value_name = "FILTER")]
+    only: Option<String>,
+    /// Of these, those that are ignored because they take long; their output is shown
+    #[arg(long, requires = "only")]
+    ignored: bool,
 }
 
 /// Longest time for building and running one group of tests; nextest has finer limits of its own.
@@ -27,7 +33,7 @@ pub(crate) fn test(args: &TestArgs) -> Result<()> {
         adapter::ensure()?;
     }
     let command = || {
-        let mut command = cargo();
+        let mut command = checked();
         // Property tests draw the same cases in every run; a plain `cargo test` draws new ones.
         command.env("PROPTEST_RNG_SEED", "1");
         if args.no_adapter {
@@ -35,14 +41,25 @@ pub(crate) fn test(args: &TestArgs) -> Result<()> {
         }
         command
     };
-    if succeeds(cargo().args(["nextest", "--version"])) {
+    let nextest = || {
         let mut nextest = command();
-        nextest.args(["nextest", "run", "--cargo-profile", "checked", "--workspace", "--no-fail-fast"]);
-        run_within(&mut nextest, LIMIT)?;
-        run_within(command().args(["test", "--profile", "checked", "--workspace", "--doc"]), LIMIT)?;
+        nextest.args(["nextest", "run", "--release", "--workspace", "--no-fail-fast"]);
+        nextest
+    };
+    let has_nextest = succeeds(cargo().args(["nextest", "--version"]));
+    if let Some(filter) = &args.only {
+        if !has_nextest {
+            bail!("--only takes filters of cargo-nextest, which is not installed: cargo install cargo-nextest");
+        }
+        let ignored: &[&str] = if args.ignored { &["--run-ignored", "only", "--no-capture"] } else { &[] };
+        return run_within(nextest().args(["-E", filter]).args(ignored), LIMIT);
+    }
+    if has_nextest {
+        run_within(&mut nextest(), LIMIT)?;
+        run_within(command().args(["test", "--release", "--workspace", "--doc"]), LIMIT)?;
     } else {
         eprintln!("cargo-nextest is not installed: cargo test it is, without a time limit per test");
-        run_within(command().args(["test", "--profile", "checked", "--workspace", "--no-fail-fast"]), LIMIT)?;
+        run_within(command().args(["test", "--release", "--workspace", "--no-fail-fast"]), LIMIT)?;
     }
     examples(command)
 }
@@ -52,7 +69,7 @@ fn examples(command: impl Fn() -> Command) -> Result<()> {
     // With the whole workspace, as the tests were built: one package alone would build its dependencies anew, with
     // other features.
     let mut build = command();
-    build.args(["build", "--profile", "checked", "--workspace", "--examples", "--message-format=json"]);
+    build.args(["build", "--release", "--workspace", "--examples", "--message-format=json"]);
     let output = build.stderr(Stdio::inherit()).output().context("cargo build --examples")?;
     if !output.status.success() {
         bail!("the examples do not build");

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
-use crate::run::{cargo, program, root, run, succeeds};
+use crate::run::{cargo, checked, program, root, run, succeeds};
 
 /// What is shown, and how large.
 const SCENE: &str = "quadruped-drop";
@@ -43,9 +43,9 @@ pub(crate) struct ViewArgs {
 
 /// Checks and tests what the feature `rerun` adds.
 fn recordings() -> Result<()> {
-    let package = ["--profile", "checked", "-p", "manyworlds-cli", "--features", "rerun"];
-    run(cargo().arg("clippy").args(package).args(["--all-targets", "--", "-D", "warnings"]))?;
-    run(cargo().arg("test").args(package).args(["--bins", "recording"]))
+    let package = ["--release", "-p", "manyworlds-cli", "--features", "rerun"];
+    run(checked().arg("clippy").args(package).args(["--all-targets", "--", "-D", "warnings"]))?;
+    run(checked().arg("test").args(package).args(["--bins", "recording"]))
 }
 
 /// Opens the window and compares.

@@ -303,7 +303,7 @@ fn a_world_that_fails_gets_finite_numbers_and_a_flag() {
     assert!(found.worlds.iter().all(|w| w.q.iter().chain(&w.v).chain(&w.ctrl).all(|x| x.is_finite())));
 }
 
-/// `cargo nextest run --cargo-profile checked --workspace --run-ignored only --no-capture rollout::`
+/// `cargo xtask test --only 'test(rollout::)' --ignored`
 #[test]
 #[ignore = "a minute of work: 256 worlds, 1000 steps"]
 fn a_long_rollout_of_many_worlds_fits_into_little_memory() {

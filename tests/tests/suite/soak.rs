@@ -1,6 +1,6 @@
 //! A hundred million steps with resets, run by hand: flat memory, and no world that fails.
 //!
-//! `cargo nextest run --cargo-profile checked --workspace --run-ignored only -E 'test(soak)' --no-capture`
+//! `cargo xtask test --only 'test(soak)' --ignored`
 
 use manyworlds::{Batch, BatchOptions, Executor, FieldId, ImportOptions, StateRows, Which, load, random};
 
