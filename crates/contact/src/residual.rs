@@ -75,15 +75,9 @@ fn scaled_defect(c: &Constraint, lambda: &[f64], sigma: [f64; 3]) -> f64 {
 
 /// Residual (number 1) of one island at impulses `[n_rows]`, N s; writes the velocity that they give to `v`, `[n_v]`.
 pub(crate) fn island_residual(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &mut [f64]) -> f64 {
-    let plan = &problem.plan;
-    for &s in plan.members_of(island) {
-        let s = &problem.subsystems[s as usize];
-        v[s.begin..s.begin + s.count].copy_from_slice(&problem.v_free[s.begin..s.begin + s.count]);
-    }
-    let ids = plan.constraints_of(island);
-    ids.iter().for_each(|&i| problem.push(&problem.constraints[i as usize], lambda, v));
+    problem.island_velocity(island, lambda, v);
     let (mut square, mut contacts) = (0.0, 0);
-    for c in ids.iter().map(|&i| &problem.constraints[i as usize]) {
+    for c in problem.plan.constraints_of(island).iter().map(|&i| &problem.constraints[i as usize]) {
         square += defect(c, 1.0, lambda, problem.sigma(c, v)).powi(2);
         contacts += usize::from(matches!(c.law, Law::Contact { .. }));
     }

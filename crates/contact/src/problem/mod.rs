@@ -24,7 +24,7 @@ mod tests;
 
 use std::ops::Range;
 
-use manyworlds_collide::organise::Plan;
+use manyworlds_collide::organise::{Island, Plan};
 use manyworlds_sparse::SparseOperator;
 
 pub use build::ProblemBuilder;
@@ -304,6 +304,18 @@ impl ContactProblem {
         match s.operator {
             Operator::Dense { block } => self.a[block + i * (s.count + 1)],
             Operator::Sparse { index } => self.sparse[index].matrix().get(i, i).unwrap_or_default(),
+        }
+    }
+
+    /// The velocity that impulses, `[n_rows]`, give to what is in an island, in a problem with responses; `v` is `[n_v]`.
+    pub(crate) fn island_velocity(&self, island: &Island, lambda: &[f64], v: &mut [f64]) {
+        for &s in self.plan.members_of(island) {
+            let s = &self.subsystems[s as usize];
+            let own = s.begin..s.begin + s.count;
+            v[own.clone()].copy_from_slice(&self.v_free[own]);
+        }
+        for &i in self.plan.constraints_of(island) {
+            self.push(&self.constraints[i as usize], lambda, v);
         }
     }
 

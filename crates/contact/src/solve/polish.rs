@@ -41,9 +41,9 @@ impl Trust {
     /// From near the solution, and where masses are very unlike.
     pub(super) const QUICK: Self =
         Self { stiffness: 1.0, proximal: 1e-3, shrink: 0.1, grow: 10.0, sweeps: 1, memory: 4, most_short: u32::MAX };
-    /// The same where something else is tried next: of 6,618 solves that succeeded 6,219 took all steps in full, of 747 that
-    /// failed 25.
-    pub(super) const HASTY: Self = Self { most_short: 1, ..Self::QUICK };
+    /// The same from nearer, where something else is tried next: of 6,618 solves that succeeded 6,219 took all steps in full, of 747
+    /// that failed 25.
+    pub(super) const HASTY: Self = Self { proximal: 1e-5, most_short: 1, ..Self::QUICK };
     /// Limbs pressed against each other with friction 1: 96 such problems that kernels had left unsolved took 111
     /// iterations in the mean by [`Self::QUICK`] and what had to come after it, 15 by this.
     pub(super) const PATIENT: Self =
@@ -61,6 +61,9 @@ const SHARES: [f64; 6] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
 /// The weight shrinks as often as that many full steps in a row came closer, so often at most: stiff contacts are only told
 /// apart by small weights.
 const FASTEST: u32 = 3;
+/// A step may leave so many times the least of the merits that are kept, and may leave the present one: with no such bound steps
+/// that ask for the impossible took twice as many.
+const MOST_RISE: f64 = 30.0;
 /// Most merits that are kept.
 const MEMORY: usize = 8;
 
@@ -70,6 +73,8 @@ pub(super) struct Polish<T> {
     matrix: BlockMatrix<T>,
     /// Velocity that the impulses give, `[n_v]`.
     v: Vec<T>,
+    /// `J v` by constraint, m/s; empty where it is not known.
+    sigma: Vec<Rows<T>>,
     lambda: Vec<Rows<T>>,
     /// Regularised inverses of the blocks `G_ii`, kg.
     inverses: Vec<[T; 6]>,
@@ -79,6 +84,10 @@ pub(super) struct Polish<T> {
     proximal: T,
     least: T,
     merits: [T; MEMORY],
+    /// The merit where it is now; None: not known.
+    reached: Option<T>,
+    /// The square of what is left of the laws, as the residual has it, is at least this share of the merit, kg.
+    least_share: T,
     rounds: usize,
     /// Steps in a row that were taken in full and came closer, [`FASTEST`] at most.
     full: u32,
@@ -90,27 +99,44 @@ impl<T: Scalar> Polish<T> {
     /// Starts from impulses of the problem, `[n_rows]`.
     pub(super) fn new(problem: &ContactProblem, island: &Island, lambda: &[f64], trust: Trust) -> Self {
         let system = System::<T>::new(problem, island);
-        let one = T::lit(1.0);
-        Self {
+        let mut own = Self {
             matrix: system.matrix(),
-            v: system.velocity_of(&problem.velocity(lambda)),
-            lambda: system.impulses_of(lambda),
             inverses: system.constraints.iter().map(|c| local::invert(&c.delassus)).collect(),
-            // The mass is the inverse mean of the diagonal. What moves nothing may have any step.
-            rho: system
-                .constraints
-                .iter()
-                .map(|c| T::lit(trust.stiffness) * if T::lit(0.0) < c.mass { c.mass } else { one })
-                .collect(),
+            v: Vec::new(),
+            sigma: Vec::new(),
+            lambda: Vec::new(),
+            rho: Vec::new(),
             trust,
-            proximal: T::lit(trust.proximal),
+            proximal: T::lit(0.0),
             least: T::lit(if T::NAME == "f64" { LEAST_PROXIMAL } else { LEAST_SINGLE }),
             merits: [T::lit(0.0); MEMORY],
+            reached: None,
+            least_share: T::lit(0.0),
             rounds: 0,
             full: 0,
             short: 0,
             system,
-        }
+        };
+        own.start(problem, island, lambda, trust);
+        own
+    }
+
+    /// Starts anew, in the same island of the same problem.
+    pub(super) fn start(&mut self, problem: &ContactProblem, island: &Island, lambda: &[f64], trust: Trust) {
+        let mut v = vec![0.0; problem.n_v];
+        problem.island_velocity(island, lambda, &mut v);
+        self.system.read_velocity(&v, &mut self.v);
+        self.lambda = self.system.impulses_of(lambda);
+        self.sigma.clear();
+        let one = T::lit(1.0);
+        // The mass is the inverse mean of the diagonal. What moves nothing may have any step.
+        let step = |mass: T| T::lit(trust.stiffness) * if T::lit(0.0) < mass { mass } else { one };
+        self.rho = self.system.constraints.iter().map(|c| step(c.mass)).collect();
+        // By a projection `|lambda - T|` grows with the step, and by it over the step falls: of steps one and rho the one is at least
+        // `min(1, 1 / rho)` of the other.
+        self.least_share = self.rho.iter().fold(one, |least, &rho| least.min(rho).min(one / rho));
+        (self.trust, self.proximal, self.reached) = (trust, T::lit(trust.proximal), None);
+        (self.rounds, self.full, self.short) = (0, 0, 0);
     }
 
     /// `T - lambda` by constraint and the derivatives, at these impulses and `J v`.
@@ -127,8 +153,10 @@ impl<T: Scalar> Polish<T> {
         if self.trust.most_short <= self.short {
             return false;
         }
-        let sigma = self.system.relative(&self.v);
-        let Some((merit, step)) = self.newton(&sigma) else { return false };
+        if self.sigma.is_empty() {
+            self.system.relative_into(&self.v, &mut self.sigma);
+        }
+        let Some((merit, step)) = self.newton() else { return false };
         let mut dv = vec![T::lit(0.0); self.v.len()];
         for (c, step) in self.system.constraints.iter().zip(&step) {
             self.system.push(c, step, &mut dv);
@@ -136,10 +164,12 @@ impl<T: Scalar> Polish<T> {
         let slope = self.system.relative(&dv);
         self.merits[self.rounds % self.trust.memory] = merit;
         self.rounds += 1;
-        let bar = self.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
+        let kept = &self.merits[..self.rounds.min(self.trust.memory)];
+        let [least, most] = [kept.iter().fold(merit, |a, &b| a.min(b)), kept.iter().fold(merit, |a, &b| a.max(b))];
+        let bar = most.min(least * T::lit(MOST_RISE)).max(merit);
         let mut reached = merit;
         let share = SHARES.map(T::lit).into_iter().find(|&s| {
-            reached = self.merit(s, &sigma, &step, &slope);
+            reached = self.merit(s, &step, &slope);
             reached < bar
         });
         if let Some(share) = share {
@@ -147,6 +177,9 @@ impl<T: Scalar> Polish<T> {
                 (0..3).for_each(|r| lambda[r] += share * step[r]);
             }
             self.v.iter_mut().zip(&dv).for_each(|(v, &d)| *v += share * d);
+            for (sigma, slope) in self.sigma.iter_mut().zip(&slope) {
+                (0..3).for_each(|r| sigma[r] += share * slope[r]);
+            }
         }
         let one = T::lit(1.0);
         let is_full = share.is_some_and(|share| one <= share);
@@ -158,24 +191,36 @@ impl<T: Scalar> Polish<T> {
             }
             None => (self.proximal * T::lit(self.trust.grow)).min(one),
         };
+        self.reached = share.map(|_| reached);
         if !is_full {
             self.short += 1;
-            (0..self.trust.sweeps).for_each(|_| self.sweep());
+            self.sweep_unless_worse();
         }
         self.v.iter().all(|v| v.is_finite())
     }
 
+    /// The sweeps after a short step; they do not stay where the step alone comes closer, or the next one would often be this one again.
+    fn sweep_unless_worse(&mut self) {
+        let before = self.reached.map(|merit| (merit, self.v.clone(), self.lambda.clone(), self.sigma.clone()));
+        (0..self.trust.sweeps).for_each(|_| self.sweep());
+        let Some((merit, v, lambda, sigma)) = before else { return };
+        self.system.relative_into(&self.v, &mut self.sigma);
+        if merit <= self.merit_here() {
+            (self.v, self.lambda, self.sigma) = (v, lambda, sigma);
+            self.reached = Some(merit);
+        }
+    }
+
     /// The merit where it begins, and the change of the impulses of a whole step.
-    fn newton(&mut self, sigma: &[Rows<T>]) -> Option<(T, Vec<Rows<T>>)> {
+    fn newton(&mut self) -> Option<(T, Vec<Rows<T>>)> {
         let zero = T::lit(0.0);
         let mut merit = zero;
         let one = T::lit(1.0) + self.proximal;
         let n = self.lambda.len();
         let mut pushed = vec![[zero; 3]; n];
-        let mut inverses = Vec::with_capacity(n);
         let mut weights = Vec::with_capacity(n);
         for i in 0..n {
-            let (left, p) = self.map(i, self.lambda[i], sigma[i]);
+            let (left, p) = self.map(i, self.lambda[i], self.sigma[i]);
             let e: Block<T> =
                 std::array::from_fn(|r| std::array::from_fn(|s| if r == s { one } else { zero } - p[r][s]));
             let e = invert(&e);
@@ -185,7 +230,6 @@ impl<T: Scalar> Polish<T> {
                 std::array::from_fn(|s| rho * (e[r][0] * p[0][s] + e[r][1] * p[1][s] + e[r][2] * p[2][s]))
             }));
             pushed[i] = times(&e, &left);
-            inverses.push(e);
         }
         self.system.assemble(&weights, &mut self.matrix);
         if !self.matrix.factor() {
@@ -203,19 +247,26 @@ impl<T: Scalar> Polish<T> {
     }
 
     /// Sum of squares of the map over rho, J, a share of the step on.
-    fn merit(&self, share: T, sigma: &[Rows<T>], step: &[Rows<T>], slope: &[Rows<T>]) -> T {
-        let mut sum = T::lit(0.0);
-        for i in 0..step.len() {
-            let lambda = std::array::from_fn(|r| self.lambda[i][r] + share * step[i][r]);
-            let sigma = std::array::from_fn(|r| sigma[i][r] + share * slope[i][r]);
-            let left = self.map(i, lambda, sigma).0;
-            sum += square(&left) / self.rho[i];
-        }
-        sum
+    fn merit(&self, share: T, step: &[Rows<T>], slope: &[Rows<T>]) -> T {
+        let on = |at: &Rows<T>, by: &Rows<T>| std::array::from_fn(|r| at[r] + share * by[r]);
+        let of = |i: usize| self.merit_of(i, on(&self.lambda[i], &step[i]), on(&self.sigma[i], &slope[i]));
+        (0..step.len()).fold(T::lit(0.0), |sum, i| sum + of(i))
+    }
+
+    /// The same where it is.
+    fn merit_here(&self) -> T {
+        let of = |i: usize| self.merit_of(i, self.lambda[i], self.sigma[i]);
+        (0..self.lambda.len()).fold(T::lit(0.0), |sum, i| sum + of(i))
+    }
+
+    fn merit_of(&self, i: usize, lambda: Rows<T>, sigma: Rows<T>) -> T {
+        square(&self.map(i, lambda, sigma).0) / self.rho[i]
     }
 
     /// Every row, then every contact, solved exactly with the others held.
     pub(super) fn sweep(&mut self) {
+        self.sigma.clear();
+        self.reached = None;
         for i in (0..self.lambda.len()).rev() {
             let c = &self.system.constraints[i];
             let before = self.lambda[i];
@@ -225,6 +276,11 @@ impl<T: Scalar> Polish<T> {
             self.lambda[i] = next;
             self.system.push(c, &change, &mut self.v);
         }
+    }
+
+    /// What is left of the laws by steps of one is no less, N s, nearly: friction's disc is no projection. Zero where nothing is known.
+    pub(super) fn least_left(&self) -> f64 {
+        self.reached.map_or(0.0, |merit| (merit * self.least_share).sqrt().to_f64())
     }
 
     /// Writes the impulses where the problem has them.
@@ -301,15 +357,15 @@ mod tests {
                 let mut state = Polish::<f64>::new(&p, island, &p.warm_start, Trust::QUICK);
                 // Off the zero impulse, so that contacts stick, slip and open.
                 assert!(state.round());
-                let sigma = state.system.relative(&state.v);
-                let d = state.newton(&sigma).unwrap().1;
+                state.sigma = state.system.relative(&state.v);
+                let d = state.newton().unwrap().1;
                 let mut dv = vec![0.0; state.v.len()];
                 for (c, d) in state.system.constraints.iter().zip(&d) {
                     state.system.push(c, d, &mut dv);
                 }
                 let moved = state.system.relative(&dv);
                 for i in 0..d.len() {
-                    let (left, slope) = state.map(i, state.lambda[i], sigma[i]);
+                    let (left, slope) = state.map(i, state.lambda[i], state.sigma[i]);
                     let ahead = std::array::from_fn(|r| d[i][r] - state.rho[i] * moved[i][r]);
                     let mapped = times(&slope, &ahead);
                     for r in 0..3 {

@@ -6,9 +6,9 @@ use manyworlds_shaders::Scalar;
 use super::super::canal::{CanalParams, IslandState, Step};
 use super::super::iterate::measure;
 use super::super::polish::{Polish, Trust};
-use crate::problem::ContactProblem;
+use crate::problem::{ContactProblem, Law};
 use crate::solve::relax::HOPELESS;
-use crate::solve::{SolveSettings, Stage};
+use crate::solve::{Precision, SolveSettings, Stage};
 
 /// Outer iterations of CANAL after which Newton steps are tried: most islands need no more than the first, bodies wedged in
 /// a corner with friction 1, where cones of wall and floor just touch, hundreds.
@@ -20,6 +20,9 @@ const STIFF_FROM: u32 = 64;
 const STALL: u32 = 64;
 /// So many tolerances are near.
 const NEAR: f64 = 100.0;
+/// Where Newton steps are so many tolerances off by their own measure, they are not measured by the certificate's, which takes as long as
+/// a fourth of a step.
+const FAR: f64 = 3.0;
 /// Newton steps at each, and before the first: from near they are enough, from far away none would be.
 const LOOK_ROUNDS: u32 = 12;
 /// Rows a degree of freedom from which on there are none before CANAL: most of so many contacts say the same, and what Newton
@@ -121,7 +124,7 @@ impl<'a> Search<'a> {
     /// The stages in turn; the one that solved the island.
     pub(in crate::solve) fn run<T: Scalar>(&mut self) -> Option<Stage> {
         let start = self.best.clone();
-        if !self.is_crowded() && self.polish::<T>(&start, Trust::QUICK) {
+        if !self.is_crowded() && self.polish::<T>(&start, &[Trust::QUICK]) {
             return Some(Stage::Newton);
         }
         self.canal::<T>()
@@ -137,16 +140,14 @@ impl<'a> Search<'a> {
 
     /// Takes in the impulses of one iteration: whether they solve the island.
     fn note(&mut self, lambda: &[f64]) -> bool {
-        self.left -= 1;
-        self.iterations += 1;
-        if self.settings.history {
-            self.trace.push(lambda.to_vec());
-        }
+        let solved = self.keep(lambda);
+        self.count(lambda, solved);
+        solved
+    }
+
+    /// Measures impulses, and keeps the best: whether they solve the island.
+    fn keep(&mut self, lambda: &[f64]) -> bool {
         let (solved, residual) = measure(self.problem, self.island, self.settings, lambda, &mut self.scratch);
-        if self.watch == Watch::Requests && !solved {
-            let is_hopeless = self.problem.work_of_requests(self.island, lambda) > HOPELESS;
-            self.hopeless = if is_hopeless { self.hopeless + 1 } else { 0 };
-        }
         self.solved |= solved;
         // A NaN is no improvement.
         if solved || residual < self.residual {
@@ -156,20 +157,62 @@ impl<'a> Search<'a> {
         solved
     }
 
-    /// Newton steps on the strict map: whether they solve the island.
-    pub(in crate::solve) fn polish<T: Scalar>(&mut self, from: &[f64], trust: Trust) -> bool {
-        let mut state = Polish::<T>::new(self.problem, self.island, from, trust);
+    /// Counts an iteration, and looks whether there is hope.
+    fn count(&mut self, lambda: &[f64], solved: bool) {
+        self.left -= 1;
+        self.iterations += 1;
+        if self.settings.history {
+            self.trace.push(lambda.to_vec());
+        }
+        if self.watch == Watch::Requests && !solved {
+            let is_hopeless = self.problem.work_of_requests(self.island, lambda) > HOPELESS;
+            self.hopeless = if is_hopeless { self.hopeless + 1 } else { 0 };
+        }
+    }
+
+    /// Newton steps on the strict map, in each of these ways until one solves the island: whether one does.
+    pub(in crate::solve) fn polish<T: Scalar>(&mut self, from: &[f64], ways: &[Trust]) -> bool {
+        let Some((first, others)) = ways.split_first() else { return false };
+        let mut state = Polish::<T>::new(self.problem, self.island, from, *first);
+        let far = self.far();
+        if self.rounds(&mut state, from, far) {
+            return true;
+        }
+        others.iter().any(|trust| {
+            state.start(self.problem, self.island, from, *trust);
+            self.rounds(&mut state, from, far)
+        })
+    }
+
+    /// Rounds from impulses until they solve the island, or will not; what leaves more of the laws than `far`, N s, is no solution.
+    fn rounds<T: Scalar>(&mut self, state: &mut Polish<T>, from: &[f64], far: f64) -> bool {
         let mut lambda = from.to_vec();
+        let mut is_measured = true;
         for _ in 0..LOOK_ROUNDS {
             if self.is_over() || !state.round() {
-                return false;
+                break;
             }
             state.impulses(&mut lambda);
-            if self.note(&lambda) {
+            is_measured = state.least_left() <= far;
+            let solved = is_measured && self.keep(&lambda);
+            self.count(&lambda, solved);
+            if solved {
                 return true;
             }
         }
-        false
+        // What is far off is measured only where it was the last.
+        !is_measured && self.keep(&lambda)
+    }
+
+    /// What leaves more of the laws than this, N s, is no solution; infinite where nobody can tell.
+    fn far(&self) -> f64 {
+        if self.settings.precision == Precision::F32 {
+            return f64::INFINITY;
+        }
+        let ContactProblem { plan, constraints, .. } = self.problem;
+        let is_contact = |c: &&u32| matches!(constraints[**c as usize].law, Law::Contact { .. });
+        let contacts = plan.constraints_of(self.island).iter().filter(is_contact).count();
+        FAR * self.settings.tolerance * contacts.max(1) as f64
     }
 
     /// CANAL, and Newton steps from where it is.
@@ -192,11 +235,10 @@ impl<'a> Search<'a> {
             }
             self.outer = state.outer;
             if LOOKS.contains(&state.outer) {
-                let stiff = Some(Trust::STIFF).filter(|_| STIFF_FROM <= state.outer);
-                for trust in std::iter::once(Trust::QUICK).chain(stiff) {
-                    if self.polish::<T>(&lambda, trust) {
-                        return Some(Stage::CanalNewton);
-                    }
+                let ways = [Trust::QUICK, Trust::STIFF];
+                let ways = if STIFF_FROM <= state.outer { &ways[..] } else { &ways[..1] };
+                if self.polish::<T>(&lambda, ways) {
+                    return Some(Stage::CanalNewton);
                 }
             }
             if self.residual < half {
@@ -205,7 +247,7 @@ impl<'a> Search<'a> {
             let stalled = STALL <= state.outer - halved && self.residual <= NEAR * self.settings.tolerance;
             if state.outer == params.outer || stalled {
                 let best = self.best.clone();
-                return self.polish::<T>(&best, Trust::STIFF).then_some(Stage::CanalNewton);
+                return self.polish::<T>(&best, &[Trust::STIFF]).then_some(Stage::CanalNewton);
             }
             state.update();
         }

@@ -59,7 +59,7 @@ impl Attempt<'_> {
         self.cap(island, 1.0);
         let warm = &self.problem.warm_start;
         let mut search = Search::new(self.problem, island, self.settings, warm, MOST, Watch::Nothing);
-        let solved = search.solves() || NEWTON.into_iter().any(|trust| search.polish::<f64>(warm, trust));
+        let solved = search.solves() || search.polish::<f64>(warm, &NEWTON);
         let found = if solved {
             Found { solved, lambda: search.best, iterations: search.iterations }
         } else {
@@ -98,7 +98,7 @@ impl Attempt<'_> {
         let mut search = Search::new(self.problem, island, &settings, lambda, MOST, Watch::Nothing);
         let solved = search.solves()
             || search.sweep(1)
-            || NEWTON.into_iter().any(|trust| search.polish::<f64>(&beyond, trust))
+            || search.polish::<f64>(&beyond, &NEWTON)
             || search.sweep(SWEEPS)
             || search.run::<f64>().is_some();
         if !solved {

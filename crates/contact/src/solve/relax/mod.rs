@@ -265,7 +265,8 @@ impl<'a> Attempt<'a> {
 
     /// By how much the biases of an island give way at these impulses.
     fn note(&mut self, island: &Island, lambda: &[f64]) {
-        let v = self.problem.velocity(lambda);
+        let mut v = vec![0.0; self.problem.n_v];
+        self.problem.island_velocity(island, lambda, &mut v);
         for &i in self.problem.plan.constraints_of(island) {
             let c = &self.problem.constraints[i as usize];
             let sigma = self.problem.sigma(c, &v);
