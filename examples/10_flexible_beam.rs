@@ -105,7 +105,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (solver, iterations) in runs {
         let sags = run(solver, iterations)?;
         let [a, b] = sags[STEPS - 1].map(|sag| 1e3 * sag);
-        println!("{solver}, at most {iterations} iterations: {a:.4} mm, {b:.4} mm");
+        if a.is_finite() && b.is_finite() {
+            println!("{solver}, at most {iterations} iterations: {a:.4} mm, {b:.4} mm");
+        } else {
+            println!("{solver}, at most {iterations} iterations: its numbers left every bound, and the worlds stopped");
+        }
         for (beam, panel) in panels.iter_mut().enumerate() {
             let point = |(step, sag): (usize, &[f64; 2])| [0.0083 * (step + 1) as f64, 1e3 * sag[beam]];
             let points = sags.iter().enumerate().map(point).collect();

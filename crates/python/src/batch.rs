@@ -517,7 +517,8 @@ impl Batch {
 
     /// How well the last step of each world was solved, a record of arrays `(worlds,)`, whatever the models:
     ///
-    /// residual: contact residual, N s; residual_scaled: largest of a constraint, m/s; penetration: deepest, m;
+    /// residual: contact residual, N s; residual_scaled: largest of a constraint, m/s; balance: what is left of the balance of
+    /// momentum of bodies that deform, a part of residual, N s; penetration: deepest, m;
     /// contacts: number, open ones within the speculative distance included; iterations; status: bits, by name in
     /// `Batch.status_bits`; relaxed: the step asked for what no motion gives, and biases gave way; failed: the world stopped,
     /// until it is reset.
@@ -536,6 +537,7 @@ impl Batch {
         };
         parts.set_item("residual", numbers(|s| s.residual)?)?;
         parts.set_item("residual_scaled", numbers(|s| s.residual_scaled)?)?;
+        parts.set_item("balance", numbers(|s| s.balance)?)?;
         parts.set_item("penetration", numbers(|s| s.penetration)?)?;
         let words = |of: fn(&manyworlds::Summary) -> u32| numpy::PyArray1::from_iter(py, all.iter().map(of));
         parts.set_item("contacts", words(|s| s.contacts))?;
