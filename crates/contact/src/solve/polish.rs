@@ -93,6 +93,24 @@ pub(super) struct Polish<T> {
     full: u32,
     /// Steps that were not taken in full.
     short: u32,
+    step: Step<T>,
+}
+
+/// A whole step.
+struct Step<T> {
+    /// By constraint: of the impulses, N s.
+    lambda: Vec<Rows<T>>,
+    /// Of the velocity, `[n_v]`, and of `J v` by constraint, m/s.
+    v: Vec<T>,
+    sigma: Vec<Rows<T>>,
+    /// Of its matrix, by constraint, kg.
+    weights: Vec<Block<T>>,
+}
+
+impl<T> Default for Step<T> {
+    fn default() -> Self {
+        Self { lambda: Vec::new(), v: Vec::new(), sigma: Vec::new(), weights: Vec::new() }
+    }
 }
 
 impl<T: Scalar> Polish<T> {
@@ -115,6 +133,7 @@ impl<T: Scalar> Polish<T> {
             rounds: 0,
             full: 0,
             short: 0,
+            step: Step::default(),
             system,
         };
         own.start(problem, island, lambda, trust);
@@ -156,12 +175,7 @@ impl<T: Scalar> Polish<T> {
         if self.sigma.is_empty() {
             self.system.relative_into(&self.v, &mut self.sigma);
         }
-        let Some((merit, step)) = self.newton() else { return false };
-        let mut dv = vec![T::lit(0.0); self.v.len()];
-        for (c, step) in self.system.constraints.iter().zip(&step) {
-            self.system.push(c, step, &mut dv);
-        }
-        let slope = self.system.relative(&dv);
+        let Some(merit) = self.newton() else { return false };
         self.merits[self.rounds % self.trust.memory] = merit;
         self.rounds += 1;
         let kept = &self.merits[..self.rounds.min(self.trust.memory)];
@@ -169,17 +183,16 @@ impl<T: Scalar> Polish<T> {
         let bar = most.min(least * T::lit(MOST_RISE)).max(merit);
         let mut reached = merit;
         let share = SHARES.map(T::lit).into_iter().find(|&s| {
-            reached = self.merit(s, &step, &slope);
+            reached = self.merit(s);
             reached < bar
         });
         if let Some(share) = share {
-            for (lambda, step) in self.lambda.iter_mut().zip(&step) {
-                (0..3).for_each(|r| lambda[r] += share * step[r]);
-            }
-            self.v.iter_mut().zip(&dv).for_each(|(v, &d)| *v += share * d);
-            for (sigma, slope) in self.sigma.iter_mut().zip(&slope) {
-                (0..3).for_each(|r| sigma[r] += share * slope[r]);
-            }
+            let add = |to: &mut [Rows<T>], step: &[Rows<T>]| {
+                to.iter_mut().zip(step).for_each(|(to, by)| (0..3).for_each(|r| to[r] += share * by[r]));
+            };
+            add(&mut self.lambda, &self.step.lambda);
+            add(&mut self.sigma, &self.step.sigma);
+            self.v.iter_mut().zip(&self.step.v).for_each(|(v, &by)| *v += share * by);
         }
         let one = T::lit(1.0);
         let is_full = share.is_some_and(|share| one <= share);
@@ -211,14 +224,15 @@ impl<T: Scalar> Polish<T> {
         }
     }
 
-    /// The merit where it begins, and the change of the impulses of a whole step.
-    fn newton(&mut self) -> Option<(T, Vec<Rows<T>>)> {
+    /// The merit where it begins; the whole step into `step`.
+    fn newton(&mut self) -> Option<T> {
         let zero = T::lit(0.0);
         let mut merit = zero;
         let one = T::lit(1.0) + self.proximal;
         let n = self.lambda.len();
-        let mut pushed = vec![[zero; 3]; n];
-        let mut weights = Vec::with_capacity(n);
+        let Step { lambda: mut pushed, mut v, sigma: mut moved, mut weights } = std::mem::take(&mut self.step);
+        pushed.clear();
+        weights.clear();
         for i in 0..n {
             let (left, p) = self.map(i, self.lambda[i], self.sigma[i]);
             let e: Block<T> =
@@ -229,28 +243,38 @@ impl<T: Scalar> Polish<T> {
             weights.push(std::array::from_fn(|r| {
                 std::array::from_fn(|s| rho * (e[r][0] * p[0][s] + e[r][1] * p[1][s] + e[r][2] * p[2][s]))
             }));
-            pushed[i] = times(&e, &left);
+            pushed.push(times(&e, &left));
         }
         self.system.assemble(&weights, &mut self.matrix);
         if !self.matrix.factor() {
             return None;
         }
-        let mut dv = vec![zero; self.v.len()];
-        self.system.add_impulse(&pushed, &mut dv);
-        self.matrix.solve(&mut dv);
-        let moved = self.system.relative(&dv);
+        let clear = |v: &mut Vec<T>| {
+            v.clear();
+            v.resize(self.v.len(), zero);
+        };
+        clear(&mut v);
+        self.system.add_impulse(&pushed, &mut v);
+        self.matrix.solve(&mut v);
+        self.system.relative_into(&v, &mut moved);
         for i in 0..n {
             let back = times(&weights[i], &moved[i]);
             (0..3).for_each(|r| pushed[i][r] -= back[r]);
         }
-        pushed.iter().flatten().all(|x| x.is_finite()).then_some((merit, pushed))
+        // What the impulses do, rather than what the matrix says: that is as stiff as the contacts.
+        clear(&mut v);
+        self.system.constraints.iter().zip(&pushed).for_each(|(c, change)| self.system.push(c, change, &mut v));
+        self.system.relative_into(&v, &mut moved);
+        self.step = Step { lambda: pushed, v, sigma: moved, weights };
+        self.step.lambda.iter().flatten().all(|x| x.is_finite()).then_some(merit)
     }
 
     /// Sum of squares of the map over rho, J, a share of the step on.
-    fn merit(&self, share: T, step: &[Rows<T>], slope: &[Rows<T>]) -> T {
+    fn merit(&self, share: T) -> T {
         let on = |at: &Rows<T>, by: &Rows<T>| std::array::from_fn(|r| at[r] + share * by[r]);
-        let of = |i: usize| self.merit_of(i, on(&self.lambda[i], &step[i]), on(&self.sigma[i], &slope[i]));
-        (0..step.len()).fold(T::lit(0.0), |sum, i| sum + of(i))
+        let Step { lambda, sigma, .. } = &self.step;
+        let of = |i: usize| self.merit_of(i, on(&self.lambda[i], &lambda[i]), on(&self.sigma[i], &sigma[i]));
+        (0..self.lambda.len()).fold(T::lit(0.0), |sum, i| sum + of(i))
     }
 
     /// The same where it is.
@@ -358,12 +382,8 @@ mod tests {
                 // Off the zero impulse, so that contacts stick, slip and open.
                 assert!(state.round());
                 state.sigma = state.system.relative(&state.v);
-                let d = state.newton().unwrap().1;
-                let mut dv = vec![0.0; state.v.len()];
-                for (c, d) in state.system.constraints.iter().zip(&d) {
-                    state.system.push(c, d, &mut dv);
-                }
-                let moved = state.system.relative(&dv);
+                assert!(state.newton().is_some());
+                let (d, moved) = (&state.step.lambda, &state.step.sigma);
                 for i in 0..d.len() {
                     let (left, slope) = state.map(i, state.lambda[i], state.sigma[i]);
                     let ahead = std::array::from_fn(|r| d[i][r] - state.rho[i] * moved[i][r]);
