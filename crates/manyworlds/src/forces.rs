@@ -15,7 +15,8 @@ const MOMENT: f64 = 1e-7;
 pub struct Forces {
     /// Springs, dampers, gravity compensation, fluid, and what soft bodies do in themselves, `[n_v]`.
     pub passive: Vec<f64>,
-    /// Actuators, `[n_v]`; without adhesion, which hangs on contacts: [`crate::Inspection::adhesion`].
+    /// Actuators, `[n_v]`, and gravity compensation of joints that count it here ([`manyworlds_model::Joint::lifted_by_actuators`]);
+    /// without adhesion, which hangs on contacts: [`crate::Inspection::adhesion`].
     pub actuator: Vec<f64>,
     /// Length of each tendon, m, or rad for those of joints.
     pub tendons: Vec<f64>,
@@ -52,7 +53,7 @@ impl Forces {
                 own.extend(set.actuators[index].iter().map(|&a| ctrl[a]));
                 own.extend(tree.v.clone().map(|_| 0.0));
                 own.extend(set.activations[index].iter().map(|&a| act[a]));
-                let found = set.forces_at(index, &own);
+                let found = set.forces_at(model, index, &own);
                 out.passive[tree.v.clone()].copy_from_slice(&found.passive);
                 out.actuator[tree.v.clone()].copy_from_slice(&found.actuator);
                 set.tendons[index].iter().zip(found.tendons).for_each(|(&to, length)| out.tendons[to] = length);

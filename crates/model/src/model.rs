@@ -175,6 +175,8 @@ pub struct Joint {
     pub armature: f64,
     /// Dry friction, N m or N.
     pub dry_friction: f64,
+    /// Whether what compensates gravity there counts as a force of actuators, where forces are told apart.
+    pub lifted_by_actuators: bool,
     /// First entry in `q`.
     pub q_start: usize,
     /// First entry in `v`.
@@ -200,6 +202,7 @@ impl Joint {
             damping: 0.0,
             armature: 0.0,
             dry_friction: 0.0,
+            lifted_by_actuators: false,
             q_start: 0,
             v_start: 0,
         }

@@ -74,8 +74,8 @@ pub fn applied<R: Real>(
     }
 }
 
-/// Adds applied forces at a state as they are: `passive` ones, and those of actuators; `[n_v]` both. For hosts; it has no
-/// kernel.
+/// Adds applied forces at a state as they are: `passive` ones, those of actuators, and what compensates gravity; `[n_v]` each. For
+/// hosts; it has no kernel.
 pub fn applied_at<R: Real>(
     tree: &Tree,
     params: Params<R>,
@@ -83,11 +83,11 @@ pub fn applied_at<R: Real>(
     pose: &[R],
     motion: &[R],
     pull: &[R],
-    [passive, active]: [&mut [R]; 2],
+    [passive, active, lift]: [&mut [R]; 3],
 ) {
     for record in tree.forces {
         match record.kind {
-            force::WEIGHT => weight(tree, params, record, pose, motion, R::lit(1.0), passive),
+            force::WEIGHT => weight(tree, params, record, pose, motion, R::lit(1.0), lift),
             force::SPRING | force::ACTUATOR => {
                 let path = &tree.paths[record.on as usize];
                 let gear = gear(tree, params, record);

@@ -160,7 +160,7 @@ impl Seen<'_> {
                 own.extend(set.actuators[index].iter().map(|&a| state.ctrl[a]));
                 own.extend(&state.tau[tree.v.clone()]);
                 own.extend(set.activations[index].iter().map(|&a| state.act[a]));
-                let found = set.forces_at(index, &own);
+                let found = set.forces_at(self.model, index, &own);
                 self.actuator[tree.v.clone()].copy_from_slice(&found.actuator);
                 set.actuators[index]
                     .iter()

@@ -263,6 +263,17 @@ impl Importer<'_> {
         Ok(())
     }
 
+    /// Without actuators MuJoCo leaves out what their joints would compensate gravity by; a body's is here for all joints or none.
+    pub(super) fn check_lifted(&mut self) -> Result<(), ModelError> {
+        if !self.builder.actuators.is_empty() || self.builder.bodies.iter().all(|body| body.gravity_compensation == 0.0)
+        {
+            return Ok(());
+        }
+        let Some(joint) = self.builder.joints.iter().position(|joint| joint.lifted_by_actuators) else { return Ok(()) };
+        let Some(location) = self.origins.get(&(Part::Joint, joint)).cloned() else { return Ok(()) };
+        self.report.unsupported(location, "actuatorgravcomp=\"true\" without actuators")
+    }
+
     /// A joint's `actuatorfrcrange` becomes the force range of its only actuator.
     fn clamp_joint_forces(&mut self) -> Result<(), ModelError> {
         for (joint, range) in std::mem::take(&mut self.joint_force) {

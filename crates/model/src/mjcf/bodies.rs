@@ -203,6 +203,7 @@ impl Importer<'_> {
             damping,
             armature: a.number("armature", 0.0)?,
             dry_friction: a.number("frictionloss", 0.0)?,
+            lifted_by_actuators: a.flag("actuatorgravcomp", false)?,
             q_start: 0,
             v_start: 0,
         });
@@ -210,6 +211,9 @@ impl Importer<'_> {
         self.origin(Part::Joint, joint, element);
         self.limit_margins.insert(Bounded::Joint(joint), a.number("margin", 0.0)?);
         if scalar && let Some(force) = a.range("actuatorfrcrange", "actuatorfrclimited", self.compiler.autolimits)? {
+            if self.builder.joints[joint].lifted_by_actuators {
+                self.report.unsupported(a.element.location(), "actuatorgravcomp=\"true\" beside actuatorfrcrange")?;
+            }
             self.joint_force.insert(joint, force);
         }
         let wanted = a.exactly::<2>("springdamper")?.unwrap_or_default();

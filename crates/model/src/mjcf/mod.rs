@@ -205,6 +205,7 @@ impl<'a> Importer<'a> {
         for element in sections(root, "actuator") {
             self.actuators(element)?;
         }
+        self.check_lifted()?;
         self.activation_controls();
         for element in sections(root, "sensor") {
             self.sensors(element)?;

@@ -230,6 +230,7 @@ fn rules(tag: &str) -> Option<Rules> {
                 "user",
                 "actuatorfrcrange",
                 "actuatorfrclimited",
+                "actuatorgravcomp",
                 "align",
                 "springdamper",
             ],
@@ -237,7 +238,7 @@ fn rules(tag: &str) -> Option<Rules> {
                 (SOFTNESS, &["solreflimit", "solimplimit", "solreffriction", "solimpfriction"]),
                 (MARGIN, &["margin"]),
             ],
-            neutral: &["springyield", "actuatorgravcomp"],
+            neutral: &["springyield"],
         },
         "geom" => Rules {
             known: &[

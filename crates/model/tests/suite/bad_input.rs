@@ -66,6 +66,14 @@ fn mjcf_errors_name_file_line_and_element() {
         (around("<joint/><geom type=\"plane\" size=\"1 1 1\"/>", ""), &["m.xml:5", "fixed to the ground"]),
         (around("<body gravcomp=\"nan\"/>", ""), &["m.xml:5", "gravcomp"]),
         (around("<geom size=\"1\" fluidshape=\"box\"/>", ""), &["m.xml:5", "fluidshape"]),
+        (
+            around("<body gravcomp=\"1\"><joint actuatorgravcomp=\"true\"/><geom size=\"1\"/></body>", ""),
+            &["m.xml:5", "actuatorgravcomp", "without actuators"],
+        ),
+        (
+            around("<joint actuatorgravcomp=\"true\" actuatorfrcrange=\"-1 1\"/>", ""),
+            &["m.xml:5", "actuatorgravcomp", "actuatorfrcrange"],
+        ),
         (around("<replicate count=\"2000000000\"><geom/></replicate>", ""), &["m.xml:5", "too large"]),
         (around("<composite/>", ""), &["m.xml:5", "composites"]),
         (around("", "<asset><mesh name=\"m\" file=\"m.stl\"/></asset>"), &["m.xml:8", "<mesh name=\"m\">", "m.stl"]),
