@@ -83,6 +83,7 @@ fn body(order: Order, law: MaterialLaw, more: bool) -> SoftBody {
             priority: 0,
         },
         radius: 0.0,
+        embedding: None,
         touches_itself: false,
         q: 0..0,
         v: 0..0,
