@@ -230,11 +230,11 @@ fn what_files_say_wrong_of_cages_is_named() {
     }
 }
 
-/// A pressure in the half of the cells whose middles lie in a box of the flexcomp's own frame.
+/// A pressure in the half of the cells whose middles lie in a box of the flexcomp's own frame, whose x axis is the parent's y axis.
 #[test]
 fn activations_choose_cells() {
     let text = "<mujoco><custom><numeric name='f:activation' data='5000 -1 -1 -1 0 1 1'/></custom><worldbody><flexcomp name='f' dim='3' \
                 dof='trilinear' count='3 3 3' cellcount='1 4 1' euler='0 0 90'><elasticity young='1e5'/></flexcomp></worldbody></mujoco>";
     let soft = read(text).unwrap().model.soft.remove(0);
-    assert_eq!(soft.regions[0].elements, [2, 3]);
+    assert_eq!(soft.regions[0].elements, [0, 1]);
 }
