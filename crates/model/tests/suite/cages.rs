@@ -183,7 +183,8 @@ fn wrong_cages_are_refused() {
 
 #[test]
 fn bricks_want_the_embedding_of_their_cage() {
-    let build = |change: fn(&mut SoftBody)| {
+    type Change = fn(&mut SoftBody);
+    let build = |change: Change| {
         let mut soft = caged(&ball(), [2, 2, 2], Order::Trilinear);
         change(&mut soft);
         let mut builder = manyworlds_model::ModelBuilder::new("cage");
@@ -191,7 +192,7 @@ fn bricks_want_the_embedding_of_their_cage() {
         builder.build()
     };
     assert_eq!(build(|_| ()).unwrap().n_v, 81);
-    let cases: [(fn(&mut SoftBody), &str); 4] = [
+    let cases: [(Change, &str); 4] = [
         (|s| s.embedding = None, "bricks, which want an embedding"),
         (|s| s.order = Order::Linear, "its elements are tetrahedra"),
         (|s| s.embedding = caged(&ball(), [1, 1, 1], Order::Trilinear).embedding, "that of another cage"),
