@@ -14,6 +14,9 @@ use super::carried::{link, wave};
 
 const G: f64 = 9.81;
 
+/// Central differences are as far off: shorter steps show the solver's tolerance, longer ones how what slides bends.
+const DIFFERENCES: f64 = 2e-6;
+
 fn summary(batch: &mut Batch) -> Summary {
     let mut all = Vec::new();
     batch.summaries(&mut all).expect("certificates");
@@ -143,7 +146,7 @@ fn derivatives_are_those_of_differences() {
             made.reset(&[(0, State { q: vec![0.0; model.n_v], v, ..State::default() })]).expect("a state");
             run(&mut made, 20);
             let from = state(&mut made, 0);
-            let mut checker = Checker::sampled(&model, &tight(), 1e-5, 60).expect("a checker");
+            let mut checker = Checker::sampled(&model, &tight(), 5e-6, 60).expect("a checker");
             let found = checker.compare(&from).expect("a comparison");
             let certificate = &found.jacobian.certificate;
             assert!(found.jacobian.modes.contains(&mode), "{what}: {:?}", found.jacobian.modes);
@@ -156,7 +159,7 @@ fn derivatives_are_those_of_differences() {
             // Some vertices are left without impulse, though they stick: so the certificate calls them on the verge of leaving.
             let idle = |problem: &String| redundant && problem.contains("at a switch of its mode");
             assert!(certificate.problems.iter().all(idle), "{what}: {certificate:?}");
-            assert!(found.error() < 1e-6, "{what} {mode:?}: {:?}", found.blocks);
+            assert!(found.error() < DIFFERENCES, "{what} {mode:?}: {:?}", found.blocks);
         }
     }
     assert!(said > 0);

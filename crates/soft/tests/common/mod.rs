@@ -139,7 +139,7 @@ pub(crate) fn equilibrium(system: &SoftSystem, load: &[f64]) -> Vec<f64> {
         }
         let size = largest(&step);
         // Rounding hides what the energy gains by the last steps.
-        let last = size < 1e-7 * largest(&q);
+        let last = size < 1e-5 * largest(&q);
         let before = potential(&q);
         let mut share = 1.0;
         q = loop {
