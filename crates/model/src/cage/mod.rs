@@ -29,8 +29,8 @@ const LEAST: f64 = 0.01;
 /// Least mass of a node of a cell, of what Bernstein's polynomials give; a full triquadratic brick's corners have 1/8.
 const LIGHTEST: f64 = 0.1;
 
-/// Most nodes of a cage.
-const MOST_NODES: usize = 1 << 20;
+/// Most nodes of a cage: more are far beyond what a step can take.
+const MOST_NODES: usize = 1 << 17;
 
 /// Bricks about a mesh, for a [`crate::SoftBody`].
 #[derive(Debug, Clone, PartialEq)]
