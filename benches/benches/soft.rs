@@ -1,5 +1,5 @@
-//! Steps of soft bodies, one thread: a cantilever without contact, a cube pinched between pads, a block with a box on it, bars of
-//! more and more elements that rest on a ball; and what derivatives cost beside steps.
+//! Steps of soft bodies, one thread: a cantilever without contact, also in a cage, a cube pinched between pads, a block with a
+//! box on it, bars of more and more elements that rest on a ball; and what derivatives cost beside steps.
 //!
 //! `cargo bench --package manyworlds-benches --bench soft`
 
@@ -9,7 +9,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use manyworlds::{Batch, BatchOptions, Executor, JacobiansMut, Outputs, Precision, Product};
 use manyworlds_model::{Contacting, Geom, Model, ModelBuilder, Order, Pose, Shape, Vec3};
 use manyworlds_tests::runs::Run;
-use manyworlds_tests::soft::{block, on_the_ground, pinched};
+use manyworlds_tests::soft::{block, caged, on_the_ground, pinched};
 
 /// A bar of 0.4 m, held at one end.
 fn cantilever(cells: [usize; 3], order: Order) -> Model {
@@ -20,6 +20,17 @@ fn cantilever(cells: [usize; 3], order: Order) -> Model {
     soft.pinned = (0..soft.nodes.len() as u32).filter(|&node| soft.nodes[node as usize].x < -0.2 + 1e-9).collect();
     let mut builder = ModelBuilder::new("cantilever");
     builder.options.timestep = 0.001;
+    builder.soft_body(soft);
+    builder.build().expect("a model")
+}
+
+/// The same in a cage of bricks of 27 nodes.
+fn in_a_cage(cells: [usize; 3]) -> Model {
+    let mut model = cantilever(cells, Order::Linear);
+    let mut builder = ModelBuilder::new("in a cage");
+    builder.options = model.options;
+    let mut soft = caged(model.soft.remove(0), cells, Order::Triquadratic);
+    soft.pinned = (0..soft.nodes.len() as u32).filter(|&node| soft.nodes[node as usize].x < -0.2 + 1e-9).collect();
     builder.soft_body(soft);
     builder.build().expect("a model")
 }
@@ -84,6 +95,7 @@ fn step(c: &mut Criterion, name: &str, model: &Model, worlds: usize) {
 fn all(c: &mut Criterion) {
     step(c, "cantilever", &cantilever([16, 2, 2], Order::Linear), 64);
     step(c, "cantilever", &cantilever([32, 4, 4], Order::Linear), 8);
+    step(c, "cantilever in a cage", &in_a_cage([4, 1, 1]), 64);
     step(c, "block on the ground", &on_the_ground(4, false), 16);
     step(c, "box on a block", &on_the_ground(4, true), 16);
     step(c, "pinch", &pinched(4, 0.75), 16);

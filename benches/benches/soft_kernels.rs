@@ -51,6 +51,7 @@ fn cantilever(law: MaterialLaw, damping: f64) -> SoftBody {
             priority: 0,
         },
         radius: 0.0,
+        embedding: None,
         touches_itself: false,
         q: 0..0,
         v: 0..0,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use manyworlds_model::{
-    Contacting, Geom, Inertial, Joint, JointKind, Mat3, Material, MaterialLaw, Model, ModelBuilder, Order, Pose, Shape,
-    SoftBody, Vec3,
+    Cage, Contacting, Geom, Inertial, Joint, JointKind, Mat3, Material, MaterialLaw, Model, ModelBuilder, Order, Pose,
+    Shape, SoftBody, Tetrahedra, Vec3,
 };
 
 /// Young's modulus of a block, Pa.
@@ -62,10 +62,32 @@ pub fn block(cells: [usize; 3], size: [f64; 3], centre: Vec3) -> SoftBody {
         regions: Vec::new(),
         contacting: Contacting { friction: 0.5, ..Contacting::default() },
         radius: 0.0,
+        embedding: None,
         touches_itself: false,
         q: 0..0,
         v: 0..0,
     }
+}
+
+/// A cage about a body of linear tetrahedra, of the same material.
+#[must_use]
+pub fn caged(mesh: SoftBody, cells: [usize; 3], order: Order) -> SoftBody {
+    let tetrahedra = Tetrahedra { nodes: mesh.nodes.clone(), elements: mesh.elements.clone(), order: mesh.order };
+    let Cage { nodes, elements, order, embedding, .. } = Cage::about(&tetrahedra, cells, order).expect("a cage");
+    SoftBody { nodes, elements, order, embedding: Some(embedding), ..mesh }
+}
+
+/// A block of tetrahedra whose cells across the z axis are drawn in to a cylinder.
+#[must_use]
+pub fn cylinder(cells: [usize; 3], size: [f64; 3], centre: Vec3) -> SoftBody {
+    let mut out = block(cells, size, centre);
+    for node in &mut out.nodes {
+        let across = Vec3::new((node.x - centre.x) / size[0], (node.y - centre.y) / size[1], 0.0);
+        let drawn = if across.norm() > 0.0 { across.amax() / across.norm() } else { 1.0 };
+        node.x = centre.x + (node.x - centre.x) * drawn;
+        node.y = centre.y + (node.y - centre.y) * drawn;
+    }
+    out
 }
 
 /// Cells of [`folded`] along, across and up, and their edge, m.

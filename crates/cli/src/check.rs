@@ -162,9 +162,11 @@ fn human(report: &Report, model: &Model) -> String {
 /// A soft body in a line.
 fn describe(soft: &SoftBody) -> String {
     let material = &soft.material;
-    let order = match soft.order {
-        Order::Linear => "linear",
-        Order::Quadratic => "quadratic",
+    let elements = match soft.order {
+        Order::Linear => "linear tetrahedra",
+        Order::Quadratic => "quadratic tetrahedra",
+        Order::Trilinear => "trilinear bricks of a cage",
+        Order::Triquadratic => "triquadratic bricks of a cage",
     };
     let law = match material.law {
         MaterialLaw::Linear => "linear",
@@ -173,7 +175,7 @@ fn describe(soft: &SoftBody) -> String {
         MaterialLaw::NeoHookean => "neo-Hookean",
     };
     format!(
-        "\"{}\": {} nodes ({} pinned), {} {order} tetrahedra, {law}, {} Pa, Poisson {}, {:.4} kg",
+        "\"{}\": {} nodes ({} pinned), {} {elements}, {law}, {} Pa, Poisson {}, {:.4} kg",
         soft.name,
         soft.nodes.len(),
         soft.pinned.len(),

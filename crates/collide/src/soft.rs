@@ -29,12 +29,12 @@ pub enum Side {
         /// The geom.
         geom: u32,
     },
-    /// A point of a soft body's surface, which moves with the weighted mean of three nodes.
+    /// A point of a soft body's surface, which moves with the weighted mean of three of its vertices.
     Soft {
         /// The soft body.
         soft: u32,
-        /// The nodes.
-        nodes: [u32; 3],
+        /// The vertices.
+        vertices: [u32; 3],
         /// Their weights, which sum to one.
         weights: [f64; 3],
     },

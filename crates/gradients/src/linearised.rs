@@ -134,6 +134,9 @@ impl<'a> Linearised<'a> {
             let what = "how convex contacts with a body that deforms give way is left out";
             certificate.problems.push(what.into());
         }
+        if system.shares_decide() {
+            certificate.problems.push("how redundant contacts share their impulses decides the motion".into());
+        }
     }
 
     /// What speaks against the derivative.

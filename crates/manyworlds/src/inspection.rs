@@ -53,6 +53,9 @@ pub struct ContactReport {
 pub struct SoftReport {
     /// Where its nodes are, those that are pinned as well, world frame, m.
     pub nodes: Vec<[f64; 3]>,
+    /// Where the vertices of its surface are, as `model::SoftBody::vertices` numbers them, world frame, m: the nodes, or what moves with
+    /// those of a cage.
+    pub vertices: Vec<[f64; 3]>,
     /// m^3
     pub volume: f64,
     /// Energy of its deformation, J.

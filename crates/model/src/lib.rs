@@ -6,7 +6,9 @@
 
 mod actuation;
 mod attributes;
+mod brick;
 mod builder;
+mod cage;
 mod error;
 mod geometry;
 mod import;
@@ -30,6 +32,7 @@ pub use actuation::{
     Activation, Actuator, Dynamics, Fluid, FluidShape, Muscle, Obstacle, Path, Site, Tendon, Transmission, Waypoint,
 };
 pub use builder::ModelBuilder;
+pub use cage::{Cage, Embedding};
 pub use error::{Location, ModelError};
 pub use geometry::{Contacting, Geom, HeightField, Mesh, Shape, Surface};
 pub use import::{Ignored, ImportOptions, Loaded, Resolver, load};

@@ -1,8 +1,10 @@
-//! Bodies that deform: nodes and the tetrahedra between them.
+//! Bodies that deform: nodes and the tetrahedra or bricks between them.
 
 use std::ops::Range;
 
-use crate::{Contacting, Mat3, Vec3};
+use crate::cage::Embedding;
+use crate::tetrahedra::outside;
+use crate::{Contacting, Mat3, Vec3, brick};
 
 /// A body that deforms. Every node that is not pinned has three degrees of freedom, its displacement from where it is at
 /// rest, along the axes of the body that carries it.
@@ -19,16 +21,19 @@ pub struct SoftBody {
     pub pinned: Vec<u32>,
     /// How displacements are interpolated.
     pub order: Order,
-    /// Nodes of each tetrahedron, [`Order::nodes`] each: its corners, so that `(x1 - x0) x (x2 - x0) . (x3 - x0)` is
-    /// positive, then, where it is quadratic, the middles of the edges 01, 12, 20, 03, 13, 23.
+    /// Nodes of each element, [`Order::nodes`] each. Of a tetrahedron: its corners, so that `(x1 - x0) x (x2 - x0) . (x3 - x0)`
+    /// is positive, then, where it is quadratic, the middles of the edges 01, 12, 20, 03, 13, 23. Of a brick: as
+    /// [`crate::Cage`] has them.
     pub elements: Vec<u32>,
+    /// Of bricks the mesh that moves with them, whose surface is the body's; see [`crate::Cage`].
+    pub embedding: Option<Embedding>,
     /// What it is made of.
     pub material: Material,
     /// Parts under a pressure of their own.
     pub regions: Vec<Region>,
     /// How its surface takes part in contacts.
     pub contacting: Contacting,
-    /// The surface lies this far outside of the outer nodes, m.
+    /// The surface lies this far outside of its triangles, m.
     pub radius: f64,
     /// Whether its surface touches itself.
     pub touches_itself: bool,
@@ -38,13 +43,17 @@ pub struct SoftBody {
     pub v: Range<usize>,
 }
 
-/// How displacements are interpolated in a tetrahedron.
+/// How displacements are interpolated in an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Between its four corners: one strain an element, which is stiff in bending and where volume is kept.
+    /// Between the four corners of a tetrahedron: one strain an element, which is stiff in bending and where volume is kept.
     Linear,
     /// Between these and the middles of its six edges, with four points of integration.
     Quadratic,
+    /// Between the eight corners of a brick, with as many points of integration.
+    Trilinear,
+    /// Between these and the middles of a brick's edges, sides and itself, 27 nodes and as many points of integration.
+    Triquadratic,
 }
 
 impl Order {
@@ -57,6 +66,8 @@ impl Order {
         match self {
             Self::Linear => 4,
             Self::Quadratic => 10,
+            Self::Trilinear => 8,
+            Self::Triquadratic => 27,
         }
     }
 
@@ -66,11 +77,31 @@ impl Order {
         match self {
             Self::Linear => 1,
             Self::Quadratic => 4,
+            Self::Trilinear => 8,
+            Self::Triquadratic => 27,
         }
     }
 
-    /// Triangles between the nodes of an element's side, by the side's corners.
-    fn triangles(self, [a, b, c]: [usize; 3]) -> Vec<[usize; 3]> {
+    /// Of a brick's shape functions along each axis.
+    pub(crate) fn degree(self) -> Option<usize> {
+        match self {
+            Self::Linear | Self::Quadratic => None,
+            Self::Trilinear => Some(1),
+            Self::Triquadratic => Some(2),
+        }
+    }
+
+    /// Which of an element's nodes are its corners.
+    pub(crate) fn corners(self) -> &'static [usize] {
+        match self {
+            Self::Linear | Self::Quadratic => &[0, 1, 2, 3],
+            Self::Trilinear => &[0, 1, 2, 3, 4, 5, 6, 7],
+            Self::Triquadratic => &[0, 2, 6, 8, 18, 20, 24, 26],
+        }
+    }
+
+    /// Triangles between the nodes of a tetrahedron's side, by the side's corners.
+    pub(crate) fn triangles(self, [a, b, c]: [usize; 3]) -> Vec<[usize; 3]> {
         if self == Self::Linear {
             return vec![[a, b, c]];
         }
@@ -82,9 +113,13 @@ impl Order {
         vec![[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]
     }
 
-    /// Gradients of the shape functions at a point of integration by the last three barycentric coordinates.
+    /// Gradients of the shape functions at a point of integration, by the last three barycentric coordinates of a tetrahedron, by
+    /// those of the unit cube of a brick.
     #[must_use]
     pub fn gradients(self, point: usize) -> Vec<Vec3> {
+        if let Some(degree) = self.degree() {
+            return brick::gradients(degree, brick::point(degree, point));
+        }
         let corners = CORNERS.map(Vec3::from);
         if self == Self::Linear {
             return corners.to_vec();
@@ -166,8 +201,17 @@ impl SoftBody {
             let gradients = self.order.gradients(point);
             let at = nodes.iter().map(|&node| self.nodes[node as usize]);
             let jacobian: Mat3 = at.zip(&gradients).map(|(x, g)| x * g.transpose()).sum();
-            jacobian.determinant() / (6 * self.order.points()) as f64
+            jacobian.determinant() * self.weight(element, point)
         })
+    }
+
+    /// Weight of a point of integration of an element, in the volume of the element that [`Order::gradients`] are of.
+    #[must_use]
+    pub fn weight(&self, element: usize, point: usize) -> f64 {
+        match &self.embedding {
+            Some(embedding) => embedding.weights()[element * self.order.points() + point],
+            None => 1.0 / (6 * self.order.points()) as f64,
+        }
     }
 
     /// Volume at rest, m^3.
@@ -198,30 +242,23 @@ impl SoftBody {
             .collect()
     }
 
-    /// Triangles of the sides of elements that no other element shares: nodes of each, seen from outside in the order that turns
-    /// left, and the element. The side of a quadratic element is four, between its corners and the middles of its edges.
+    /// Where the vertices of [`Self::surface`] are at rest: the nodes, or what moves with them.
     #[must_use]
-    pub fn surface(&self) -> Vec<([u32; 3], u32)> {
-        let n = self.order.nodes();
-        let mut sides: Vec<([u32; 3], [usize; 3], u32)> = Vec::with_capacity(4 * self.n_element());
-        for (number, e) in self.elements.chunks_exact(n).enumerate() {
-            for side in [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]] {
-                let mut sorted = side.map(|k| e[k]);
-                sorted.sort_unstable();
-                sides.push((sorted, side, number as u32));
-            }
+    pub fn vertices(&self) -> Vec<Vec3> {
+        match &self.embedding {
+            Some(embedding) => embedding.positions(|node| self.nodes[node]).collect(),
+            None => self.nodes.clone(),
         }
-        sides.sort_unstable();
-        let mut alone: Vec<_> = sides
-            .chunk_by(|a, b| a.0 == b.0)
-            .filter(|same| same.len() == 1)
-            .map(|same| (same[0].2, same[0].1))
-            .collect();
-        alone.sort_unstable_by_key(|&(element, side)| (element, side.map(|k| self.elements[element as usize * n + k])));
-        let triangles = alone.into_iter().flat_map(|(element, side)| {
-            let own = &self.elements[element as usize * n..][..n];
-            self.order.triangles(side).into_iter().map(move |triangle| (triangle.map(|k| own[k]), element))
-        });
-        triangles.collect()
+    }
+
+    /// Triangles of the surface: vertices of each, seen from outside in the order that turns left. They are the sides of tetrahedra
+    /// that no other one shares (that of a quadratic one is four, between its corners and the middles of its edges), or those of the
+    /// mesh that moves with bricks.
+    #[must_use]
+    pub fn surface(&self) -> Vec<[u32; 3]> {
+        match &self.embedding {
+            Some(embedding) => embedding.triangles().to_vec(),
+            None => outside(&self.elements, self.order),
+        }
     }
 }

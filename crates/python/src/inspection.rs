@@ -51,17 +51,18 @@ impl Batch {
         record(&parts)
     }
 
-    /// The soft bodies of one world as they are now, a list of records of name, nodes `(nodes, 3)` in the world's frame, volume
-    /// and energy of deformation.
+    /// The soft bodies of one world as they are now, a list of records of name, nodes `(nodes, 3)` and vertices of the surface
+    /// `(vertices, 3)` in the world's frame, volume and energy of deformation. Where there is no cage the vertices are the nodes.
     fn soft<'py>(&self, py: Python<'py>, world: i64) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let (world, group) = self.world(world)?;
         let found = self.with(py, |batch| batch.soft(world))?;
         let one = |(soft, body): (manyworlds::SoftReport, &manyworlds::model::SoftBody)| {
             let parts = PyDict::new(py);
             parts.set_item("name", &body.name)?;
-            let nodes = soft.nodes.as_flattened();
-            let shape = [soft.nodes.len(), 3];
-            parts.set_item("nodes", with_real!(self.precision(), T => reals::<T>(py, &shape, nodes))?)?;
+            for (name, points) in [("nodes", &soft.nodes), ("vertices", &soft.vertices)] {
+                let (flat, shape) = (points.as_flattened(), [points.len(), 3]);
+                parts.set_item(name, with_real!(self.precision(), T => reals::<T>(py, &shape, flat))?)?;
+            }
             parts.set_item("volume", soft.volume)?;
             parts.set_item("energy", soft.energy)?;
             record(&parts)

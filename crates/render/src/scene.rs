@@ -235,7 +235,7 @@ impl Scene {
         let soft = model.soft.iter().enumerate().map(|(number, body)| Soft {
             body: body.clone(),
             dofs: body.dofs(),
-            triangles: body.surface().into_iter().map(|(corners, _)| corners).collect(),
+            triangles: body.surface(),
             colour: linear(COLOURS[(number + 1) % COLOURS.len()]),
         });
         let soft = soft.collect();
@@ -248,7 +248,7 @@ impl Scene {
         let finite = || self.parts.iter().filter(|part| part.surface == Surface::Solid);
         let corners = |part: &Part| part.corners(placed);
         let mut points: Vec<Vec3> = finite().filter(|part| part.moves).flat_map(corners).collect();
-        points.extend(self.soft.iter().flat_map(|soft| soft.nodes(placed)));
+        points.extend(self.soft.iter().flat_map(|soft| soft.vertices(placed)));
         if points.is_empty() {
             points.extend(finite().flat_map(corners));
         }
@@ -266,7 +266,7 @@ impl Scene {
     pub fn footprint(&self, placed: &Placed) -> [f64; 2] {
         let finite = self.parts.iter().filter(|part| part.surface == Surface::Solid);
         let mut points: Vec<Vec3> = finite.flat_map(|part| part.corners(placed)).collect();
-        points.extend(self.soft.iter().flat_map(|soft| soft.nodes(placed)));
+        points.extend(self.soft.iter().flat_map(|soft| soft.vertices(placed)));
         let all = |axis: usize| points.iter().map(move |p| p[axis]).filter(|x| x.is_finite());
         [0, 1].map(|axis| (all(axis).fold(f64::MIN, f64::max) - all(axis).fold(f64::MAX, f64::min)).max(1e-3))
     }
@@ -402,9 +402,9 @@ impl Scene {
     #[must_use]
     pub fn soft_pieces(&self, placed: &Placed) -> Vec<Piece> {
         let piece = |(number, soft): (usize, &Soft)| {
-            let nodes = soft.nodes(placed);
-            let corners =
-                soft.triangles.iter().flatten().map(|&node| nodes[node as usize].cast::<f32>().into()).collect();
+            let vertices = soft.vertices(placed);
+            let at = |&vertex: &u32| vertices[vertex as usize].cast::<f32>().into();
+            let corners = soft.triangles.iter().flatten().map(at).collect();
             let (body, geom) = (placed.poses.len() + number, self.n_geoms + number);
             Piece { body, geom, corners, colour: bytes(soft.colour) }
         };
@@ -426,7 +426,7 @@ impl Scene {
     /// Surfaces of soft bodies, in the world's frame, and their colours.
     pub(crate) fn soft(&self, placed: &Placed) -> Vec<(Vec<Vertex>, Instance)> {
         let surface = |soft: &Soft| {
-            let mesh = from_triangles(&soft.nodes(placed), soft.triangles.iter().copied());
+            let mesh = from_triangles(&soft.vertices(placed), soft.triangles.iter().copied());
             (mesh, Instance::new(&Pose::identity(), [1.0, 1.0, 1.0, 0.0], soft.colour, PLAIN))
         };
         self.soft.iter().map(surface).collect()
@@ -518,15 +518,19 @@ impl Arrow {
 }
 
 impl Soft {
-    /// Where its nodes are, m.
-    fn nodes(&self, placed: &Placed) -> Vec<Vec3> {
+    /// Where the vertices of its surface are, m.
+    fn vertices(&self, placed: &Placed) -> Vec<Vec3> {
         let pose = placed.poses[self.body.body];
         let q = &placed.q[self.body.q.clone()];
         let moved = |(at, dof): (&Vec3, &Option<u32>)| {
             let shift = dof.map_or_else(Vec3::zeros, |dof| Vec3::from_column_slice(&q[dof as usize..dof as usize + 3]));
             (pose * Point3::from(at + shift)).coords
         };
-        self.body.nodes.iter().zip(&self.dofs).map(moved).collect()
+        let nodes: Vec<Vec3> = self.body.nodes.iter().zip(&self.dofs).map(moved).collect();
+        match &self.body.embedding {
+            Some(embedding) => embedding.positions(|node| nodes[node]).collect(),
+            None => nodes,
+        }
     }
 }
 

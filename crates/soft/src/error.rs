@@ -35,6 +35,12 @@ pub enum SoftError {
         /// Nodes of an element.
         each: usize,
     },
+    /// Bricks without an embedding, or with that of others, or tetrahedra with one.
+    #[error("soft body `{body}`: bricks want the embedding of their cage, and tetrahedra have none")]
+    Embedding {
+        /// Name of the body.
+        body: String,
+    },
     /// A region names an element that there is not.
     #[error("soft body `{body}`: region `{region}` names element {element} of {elements}")]
     Region {

@@ -30,7 +30,7 @@ pub(crate) struct Polynomial {
 }
 
 /// A gradient with what a [`Polynomial`] makes of it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(crate) struct Along {
     gradient: Vector3<f64>,
     /// By S.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manyworlds_model::{Material, MaterialLaw, SoftBody};
+use manyworlds_model::{Material, MaterialLaw, Order, SoftBody};
 use manyworlds_sparse::{Ordering, SparseMatrix};
 use nalgebra::{Matrix3, Vector3};
 
@@ -10,9 +10,6 @@ use crate::element::{rest, share};
 use crate::error::SoftError;
 use crate::law::{Moduli, green_strain, positive, small_strain};
 use crate::polynomial::{Polynomial, cofactor};
-
-/// Nodes of an element at most.
-const MOST_NODES: usize = 10;
 
 /// In place of the first degree of freedom of a node that is pinned.
 pub(crate) const PINNED: u32 = u32::MAX;
@@ -67,10 +64,16 @@ impl SoftSystem {
     /// Of a soft body.
     ///
     /// # Errors
-    /// Elements without volume, turned inside out or of nodes that there are not, and regions of such elements.
+    /// Elements without volume, turned inside out or of nodes that there are not, regions of such elements, and bricks without
+    /// an embedding of theirs.
     pub fn new(body: &SoftBody) -> Result<Self, SoftError> {
         let (each, points) = (body.order.nodes(), body.order.points());
         let name = || body.name.clone();
+        let bricks = matches!(body.order, Order::Trilinear | Order::Triquadratic);
+        let weights = body.embedding.as_ref().map(|own| own.weights().len());
+        if weights != bricks.then_some(body.n_element() * points) {
+            return Err(SoftError::Embedding { body: name() });
+        }
         if !body.elements.len().is_multiple_of(each) {
             return Err(SoftError::Length { body: name(), length: body.elements.len(), each });
         }
@@ -88,7 +91,7 @@ impl SoftSystem {
             let at: Vec<Vector3<f64>> = nodes.iter().map(|&node| body.nodes[node as usize]).collect();
             let mut whole = 0.0;
             for point in 0..points {
-                let (volume, own) = rest(body.order, point, &at);
+                let (volume, own) = rest(body, (element, point), &at);
                 if !(volume > 0.0 && volume.is_finite()) {
                     return Err(SoftError::Volume { body: name(), element, volume });
                 }
@@ -97,7 +100,7 @@ impl SoftSystem {
                 gradients.extend(own);
             }
             for (k, &node) in nodes.iter().enumerate() {
-                node_volumes[node as usize] += whole * share(body.order, k);
+                node_volumes[node as usize] += whole * share(body, element, k);
                 dofs.push(node_dofs[node as usize].unwrap_or(PINNED));
             }
         }
@@ -169,8 +172,9 @@ impl SoftSystem {
         &self.ordering
     }
 
-    /// Lumped mass of each degree of freedom, kg: a quarter of each linear element for each node; of a quadratic one 1/36
-    /// for each corner and 4/27 for the middle of each edge, in proportion to the diagonal of its consistent mass.
+    /// Lumped mass of each degree of freedom, kg: a quarter of each linear tetrahedron for each node; of a quadratic one 1/36
+    /// for each corner and 4/27 for the middle of each edge, in proportion to the diagonal of its consistent mass; of bricks the
+    /// integral of the node's shape function over what fills them (see `manyworlds_model::Cage`).
     #[must_use]
     pub fn mass(&self, params: &SoftParams) -> Vec<f64> {
         self.node_volumes().flat_map(|volume| [volume * params.material.density; 3]).collect()
@@ -201,7 +205,7 @@ impl SoftSystem {
         self.sum(&self.params, q, |_, f| f.determinant())
     }
 
-    /// Cauchy stress in the middle of an element (quadratic ones: the mean of their points), Pa. Without damping; that of
+    /// Cauchy stress in the middle of an element (where it has several points: their mean), Pa. Without damping; that of
     /// a pressure is in it.
     #[must_use]
     pub fn stress(&self, params: &SoftParams, q: &[f64], element: usize) -> Matrix3<f64> {
@@ -266,6 +270,7 @@ impl SoftSystem {
         stiffness: &mut SparseMatrix,
     ) {
         force.fill(0.0);
+        let (mut along, mut damped) = (Vec::with_capacity(self.each), Vec::with_capacity(self.each));
         let values = stiffness.values_mut();
         assert_eq!(values.len(), self.pattern.values().len(), "a matrix of another pattern");
         values.fill(0.0);
@@ -280,10 +285,11 @@ impl SoftSystem {
                         stress += damping.stress();
                     }
                     self.add_force(element, point, &stress, force);
-                    let along = self.of_nodes(element, point, |gradient| polynomial.along(gradient));
-                    let damped = self.of_nodes(element, point, |gradient| {
-                        damping.as_ref().map_or_else(Damped::default, |damping| damping.along(gradient))
-                    });
+                    let gradients = self.gradients_at(element, point);
+                    along.clear();
+                    along.extend(gradients.iter().map(|gradient| polynomial.along(gradient)));
+                    damped.clear();
+                    damped.extend(damping.iter().flat_map(|own| gradients.iter().map(|gradient| own.along(gradient))));
                     self.add_blocks(element, point, values, |a, b| {
                         let block = polynomial.block(&along[a], &along[b]);
                         damping.as_ref().map_or(block, |damping| block + damping.block(&damped[a], &damped[b]))
@@ -422,18 +428,6 @@ impl SoftSystem {
         }
     }
 
-    /// Something of the gradient of each node of an element.
-    fn of_nodes<T: Copy + Default>(
-        &self,
-        element: usize,
-        point: usize,
-        of: impl Fn(&Vector3<f64>) -> T,
-    ) -> [T; MOST_NODES] {
-        let mut out = [T::default(); MOST_NODES];
-        out.iter_mut().zip(self.gradients_at(element, point)).for_each(|(out, gradient)| *out = of(gradient));
-        out
-    }
-
     /// Adds a point's blocks, times its volume, each between two nodes of the element; the one the other way is the transpose.
     fn add_blocks(
         &self,
@@ -531,7 +525,7 @@ impl Damping {
 }
 
 /// A gradient with what a [`Damping`] makes of it.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Damped {
     gradient: Vector3<f64>,
     /// By [`Damping::end`].

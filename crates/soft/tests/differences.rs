@@ -2,17 +2,24 @@
 
 mod common;
 
-use common::{LAWS, block, body, largest, random};
+use common::{LAWS, block, body, caged, is_brick, largest, random};
 use manyworlds_model::{MaterialLaw, Order, Region, SoftBody, Vec3};
 use manyworlds_soft::SoftSystem;
 use nalgebra::{DMatrix, DVector};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// Two elements of an edge of about 1 m, one of their nodes pinned, one of them under pressure.
+const ORDERS: [Order; 4] = [Order::Linear, Order::Quadratic, Order::Trilinear, Order::Triquadratic];
+
+/// Two elements of an edge of about 1 m, or two bricks about these, one of their nodes pinned, one of them under pressure.
 fn pair(order: Order, law: MaterialLaw) -> SoftBody {
     let nodes = [[0.0, 0.0, 0.0], [1.0, 0.1, 0.0], [0.2, 0.9, 0.1], [0.1, 0.3, 1.1], [1.0, 1.2, 0.9]];
-    let mut out = body(nodes.map(Vec3::from).to_vec(), &[[0, 1, 2, 3], [1, 2, 3, 4]], order, law);
+    let (nodes, corners) = (nodes.map(Vec3::from).to_vec(), [[0, 1, 2, 3], [1, 2, 3, 4]]);
+    let mut out = if is_brick(order) {
+        caged(&body(nodes, &corners, Order::Linear, law), [2, 1, 1], order)
+    } else {
+        body(nodes, &corners, order, law)
+    };
     out.pinned = vec![2];
     out.material.young = 10.0;
     out.regions = vec![Region { name: String::new(), elements: vec![1], pressure: 0.7 }];
@@ -47,7 +54,7 @@ fn dense(m: &manyworlds_sparse::SparseMatrix) -> DMatrix<f64> {
 fn forces_and_stiffness_are_derivatives() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut inverted = 0;
-    for order in [Order::Linear, Order::Quadratic] {
+    for order in ORDERS {
         for law in LAWS {
             let body = pair(order, law);
             let system = SoftSystem::new(&body).unwrap();
@@ -108,7 +115,7 @@ fn forces_and_stiffness_are_derivatives() {
 fn projected_stiffness_is_semidefinite_and_else_the_same() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
     let mut indefinite = 0;
-    for order in [Order::Linear, Order::Quadratic] {
+    for order in ORDERS {
         for law in LAWS {
             let mut body = pair(order, law);
             body.material.damping = 0.02;

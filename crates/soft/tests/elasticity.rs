@@ -2,23 +2,27 @@
 
 mod common;
 
-use common::{LAWS, block, body, displaced, largest, random};
+use common::{LAWS, block, body, caged, displaced, is_brick, largest, random};
 use manyworlds_model::{MaterialLaw, Order, Region, Vec3};
 use manyworlds_soft::{SoftError, SoftSystem};
 use nalgebra::{Matrix3, Rotation3};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const ORDERS: [Order; 2] = [Order::Linear, Order::Quadratic];
+const ORDERS: [Order; 4] = [Order::Linear, Order::Quadratic, Order::Trilinear, Order::Triquadratic];
 
-/// A unit block whose inner nodes are where chance put them.
+/// A unit block whose inner nodes are where chance put them; of bricks, a cage about it of cells that are full.
 fn uneven(order: Order, law: MaterialLaw) -> manyworlds_model::SoftBody {
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let whole = block([2, 2, 2], Vec3::repeat(1.0), Order::Linear, law);
     let corners: Vec<[u32; 4]> = whole.elements.as_chunks().0.to_vec();
     let inner = |x: &Vec3| x.iter().all(|&x| x > 0.1 && x < 0.9);
     let moved = |x: &Vec3| if inner(x) { x + Vec3::from_fn(|_, _| rng.random_range(-0.1..0.1)) } else { *x };
-    body(whole.nodes.iter().map(moved).collect(), &corners, order, law)
+    let nodes = whole.nodes.iter().map(moved).collect();
+    if is_brick(order) {
+        return caged(&body(nodes, &corners, Order::Linear, law), [2, 2, 2], order);
+    }
+    body(nodes, &corners, order, law)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{LAWS, block, largest, random};
+use common::{LAWS, block, caged, largest, random};
 use manyworlds_model::{Order, Region, Vec3};
 use manyworlds_shaders::dynamics::tree::Params;
 use manyworlds_shaders::soft::{elements::elements, factor, integrate::integrate};
@@ -66,10 +66,14 @@ fn host(system: &SoftSystem, params: &SoftParams, state: &[f64], rounds: usize) 
 #[test]
 fn packs_step_as_the_host_does() {
     let mut rng = ChaCha8Rng::seed_from_u64(5);
-    for order in [Order::Linear, Order::Quadratic] {
+    let size = Vec3::new(0.3, 0.1, 0.2);
+    for order in [Order::Linear, Order::Quadratic, Order::Trilinear, Order::Triquadratic] {
         for law in LAWS {
             for damping in [0.0, 0.004] {
-                let mut body = block([3, 1, 2], Vec3::new(0.3, 0.1, 0.2), order, law);
+                let mut body = match order {
+                    Order::Linear | Order::Quadratic => block([3, 1, 2], size, order, law),
+                    _ => caged(&block([3, 1, 2], size, Order::Linear, law), [4, 1, 2], order),
+                };
                 body.pinned = vec![0, 1, 5];
                 (body.material.damping, body.material.mass_damping) = (damping, 10.0 * damping);
                 let region =

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use common::{block, body, equilibrium};
@@ -19,14 +19,15 @@ const HALF: Vec3 = Vec3::new(0.0, SIDE / 2.0, SIDE / 2.0);
 fn on_the_end(body: &SoftBody, x: f64, of: impl Fn(&Vec3) -> Vec3) -> Vec<f64> {
     let at = |node: u32| body.nodes[node as usize];
     let mut areas: BTreeMap<u32, f64> = BTreeMap::new();
-    for (nodes, element) in body.surface() {
+    let corners: BTreeSet<u32> =
+        body.elements.chunks_exact(body.order.nodes()).flat_map(|own| &own[..4]).copied().collect();
+    for nodes in body.surface() {
         let [a, b, c] = nodes.map(at);
-        let corners = &body.elements[element as usize * body.order.nodes()..][..4];
         // Quadratic functions of corners have no mean over a side: its middle triangle, a quarter of it, has all its load.
         let share = match body.order {
             Order::Linear => 1.0 / 3.0,
-            Order::Quadratic if nodes.iter().all(|node| !corners.contains(node)) => 4.0 / 3.0,
-            Order::Quadratic => continue,
+            _ if nodes.iter().all(|node| !corners.contains(node)) => 4.0 / 3.0,
+            _ => continue,
         };
         if [a, b, c].iter().all(|p| (p.x - x).abs() < 1e-9) {
             let area = 0.5 * (b - a).cross(&(c - a)).norm();

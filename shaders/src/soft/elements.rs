@@ -19,7 +19,7 @@ use crate::soft::body::{BLOCK, law, soft, soft_params};
 use crate::soft::svd::svd;
 
 /// Nodes of an element at most.
-const MOST_NODES: usize = 10;
+const MOST_NODES: usize = 27;
 /// Two stretches whose sum is smaller turn into each other by any rotation; the derivative of the rotation is held there.
 const NO_SUM: f64 = 1e-6;
 
@@ -77,6 +77,9 @@ pub fn elements<R: Real>(
     let square = h * h;
     let rate = params.at(soft::DAMPING) / h;
     let (mut words, mut rest) = (&topology[n_node..], &rest[n_node..]);
+    // Of the nodes of an element: displacements at the start, by how much they grow, and what gradients come to.
+    let none = [[R::lit(0.0); 3]; MOST_NODES];
+    let (mut start, mut by, mut pushed) = (none, none, [none; 2]);
     for _ in 0..dims.n_element {
         let (n, n_region) = (words[0] as usize, words[1] as usize);
         let (regions, tail) = words[2..].split_at(n_region);
@@ -85,8 +88,6 @@ pub fn elements<R: Real>(
         words = tail;
         let pressure = pressure(params, regions);
         let moduli = Moduli { mu: params.at(soft::MU), lambda: params.at(soft::LAMBDA), pressure, rate };
-        // Displacements at the start, and by how much they grow.
-        let (mut start, mut by) = ([[R::lit(0.0); 3]; MOST_NODES], [[R::lit(0.0); 3]; MOST_NODES]);
         for (i, &node) in nodes.iter().enumerate() {
             for k in 0..3 {
                 let dof = 3 * node as usize + k;
@@ -110,7 +111,7 @@ pub fn elements<R: Real>(
                     b[dof] = (-force).mul_add(p[k], b[dof]);
                 }
             }
-            stiffness(dims, &response, &f, gradients, places, n, square * volume, matrix);
+            stiffness(dims, &response, &f, gradients, places, n, square * volume, &mut pushed, matrix);
         }
     }
 }
@@ -319,7 +320,7 @@ fn strain<R: Real>(law: u32, f: &Mat3<R>) -> [R; 6] {
     ]
 }
 
-/// Adds a point's stiffness, times `scale`.
+/// Adds a point's stiffness, times `scale`. `along`, `left`: memory.
 #[inline(always)]
 fn stiffness<R: Real>(
     dims: &Dims,
@@ -329,13 +330,13 @@ fn stiffness<R: Real>(
     places: &[u32],
     n: usize,
     scale: R,
+    [along, left]: &mut [[Vec3<R>; MOST_NODES]; 2],
     matrix: &mut [R],
 ) {
     let isotropic = dims.law == law::COROTATED || dims.law == law::NEO_HOOKEAN;
     let swells = dims.law == law::NEO_HOOKEAN || dims.pressed == 1 && dims.law != law::LINEAR;
     let strains = dims.law == law::LINEAR || dims.law == law::SAINT_VENANT || dims.damped == 1;
     let zero = R::lit(0.0);
-    let (mut along, mut left) = ([[zero; 3]; MOST_NODES], [[zero; 3]; MOST_NODES]);
     for i in 0..n {
         let g = gradient(gradients, i);
         if isotropic {

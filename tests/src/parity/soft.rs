@@ -1,4 +1,5 @@
-//! Cases of soft bodies: a step of one round, kernel by kernel, each law, both orders.
+//! Cases of soft bodies: a step of one round, kernel by kernel, each law, both orders of tetrahedra; and bricks, which have
+//! nothing of their own but more nodes.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +12,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Case, Data, EXACT, Tolerance};
+use crate::soft::caged;
 
 const ROUNDING: Tolerance = Tolerance {
     f32: 2e-4,
@@ -33,7 +35,9 @@ pub(super) fn cases() -> Vec<Case> {
         [MaterialLaw::Linear, MaterialLaw::Corotated, MaterialLaw::SaintVenantKirchhoff, MaterialLaw::NeoHookean];
     let orders = [Order::Linear, Order::Quadratic];
     let all = orders.into_iter().flat_map(|order| laws.map(|law| (order, law)));
-    all.flat_map(|(order, law)| [false, true].into_iter().flat_map(move |more| of_body(order, law, more))).collect()
+    let each = all.flat_map(|(order, law)| [false, true].map(|more| (body(order, law, more), more)));
+    let bricks = [Order::Trilinear, Order::Triquadratic].map(|order| (brick(order), true));
+    each.chain(bricks).flat_map(|(body, more)| of_body(&body, more)).collect()
 }
 
 /// A cell of six tetrahedra, 0.1 m wide, two corners pinned. `more`: damped and under pressure.
@@ -83,17 +87,25 @@ fn body(order: Order, law: MaterialLaw, more: bool) -> SoftBody {
             priority: 0,
         },
         radius: 0.0,
+        embedding: None,
         touches_itself: false,
         q: 0..0,
         v: 0..0,
     }
 }
 
+/// A brick about such a cell, two of its nodes pinned, damped and under pressure.
+fn brick(order: Order) -> SoftBody {
+    let mut own = caged(body(Order::Linear, MaterialLaw::NeoHookean, true), [1; 3], order);
+    own.regions.iter_mut().for_each(|region| region.elements = vec![0]);
+    own
+}
+
 /// The kernels of a step, each with what the one before it has left.
-fn of_body(order: Order, law: MaterialLaw, more: bool) -> Vec<Case> {
+fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
     use kernel::soft::{ELEMENTS, FACTOR, INTEGRATE, START};
     let mut rng = ChaCha8Rng::seed_from_u64(12);
-    let system = SoftSystem::new(&body(order, law, more)).expect("a body");
+    let system = SoftSystem::new(body).expect("a body");
     let layout = SoftLayout::new(&system, [system.params()]);
     let mut dims = SoftDims { lanes: LANES as u32, ..layout.dims };
     let params = SoftLayout::params(system.params(), H, [1.0, 2.0, -9.81]);
@@ -115,7 +127,12 @@ fn of_body(order: Order, law: MaterialLaw, more: bool) -> Vec<Case> {
     let words = Data::LaneWords((0..LANES).map(|lane| vec![flags[lane % 4]]).collect());
     let (topology, rest) = (Data::Words(layout.topology), Data::Shared(layout.rest));
     let case = |kernel: &'static Kernel, buffers: Vec<Data>, outputs: &[usize], tolerance: Tolerance| Case {
-        name: format!("{order:?}, {law:?}{}", if more { ", damped, under pressure" } else { "" }),
+        name: format!(
+            "{:?}, {:?}{}",
+            body.order,
+            body.material.law,
+            if more { ", damped, under pressure" } else { "" }
+        ),
         kernel,
         lanes: LANES,
         buffers,

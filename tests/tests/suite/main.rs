@@ -4,6 +4,7 @@ mod adhesion;
 mod bad_problems;
 mod bad_surfaces;
 mod batch;
+mod cages;
 mod carried;
 mod carried_gradients;
 mod closed_forms;

@@ -67,9 +67,9 @@ offset="0"/></joint></robot>"#;
 /// Every model file of the scenes and of the golden numbers, by where it lies.
 fn sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = ["scenes", "tests/golden/models", "crates/model/tests/golden", "crates/model/tests/golden/soft"];
+    let golden = ["", "/soft", "/cages"].map(|folder| format!("crates/model/tests/golden{folder}"));
+    let folders = ["scenes", "tests/golden/models"].map(String::from).into_iter().chain(golden);
     let mut files: Vec<PathBuf> = folders
-        .iter()
         .flat_map(|folder| fs::read_dir(root.join(folder)).expect("a folder of models"))
         .map(|entry| entry.expect("an entry").path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "xml"))

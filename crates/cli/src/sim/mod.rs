@@ -111,6 +111,9 @@ struct Soft {
     name: String,
     /// Where its nodes are, world frame, m.
     nodes: Vec<[f64; 3]>,
+    /// Of a cage, where the vertices of its surface are, world frame, m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vertices: Option<Vec<[f64; 3]>>,
     /// m^3
     volume: f64,
     /// Energy of its deformation, J.
@@ -192,6 +195,7 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
     let soft = model.soft.iter().zip(batch.soft(0)?).map(|(body, report)| Soft {
         name: body.name.clone(),
         nodes: report.nodes,
+        vertices: body.embedding.is_some().then_some(report.vertices),
         volume: report.volume,
         energy: report.energy,
     });

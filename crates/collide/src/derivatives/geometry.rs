@@ -192,8 +192,8 @@ impl ContactGeometry {
         Ok((Touch { sides, normal, point, distance }, [a.place, b.place]))
     }
 
-    /// Derivative of a contact of a rigid geom and a node of a soft body, whose surface lies `radius` outside of it: by the
-    /// twists of the geom's body and of the node, which only moves. `pose` and `sizes`: as for [`Self::slope`].
+    /// Derivative of a contact of a rigid geom and a vertex of a soft body, whose surface lies `radius` outside of it: by the
+    /// twists of the geom's body and of the vertex, which only moves. `pose` and `sizes`: as for [`Self::slope`].
     ///
     /// # Errors
     /// Why the contact has none: it is one inside of a triangle or of two soft bodies, and as for [`Self::slope`].
@@ -217,7 +217,7 @@ impl ContactGeometry {
         let at = At { point: contact.point.into(), normal: contact.normal.into(), distance: contact.distance };
         let a = self.geom_side(geom, 1.0, &at, &pose, sizes).map_err(why)?;
         let At { point, normal, distance } = at;
-        let node = Side {
+        let vertex = Side {
             core: point + normal * (0.5 * distance + radius),
             rounding: radius,
             bend: Matrix3::zeros(),
@@ -225,7 +225,7 @@ impl ContactGeometry {
             holds: Few::default(),
         };
         let edges = [a.edges, Few::default()];
-        let sides = tie([a.local, Local::default()], [a.side, node], &edges, normal).map_err(why)?;
+        let sides = tie([a.local, Local::default()], [a.side, vertex], &edges, normal).map_err(why)?;
         Touch { sides, normal, point, distance }.slope().ok_or_else(|| why(UNDETERMINED))
     }
 

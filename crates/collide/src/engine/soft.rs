@@ -1,6 +1,6 @@
 //! Contacts of soft bodies: the triangles of their surfaces against rigid shapes and against each other's.
 //!
-//! What is flat or given by a function meets the nodes of a surface, one contact a node. A convex shape meets every
+//! What is flat or given by a function meets the vertices of a surface, one contact a vertex. A convex shape meets every
 //! triangle near it, with as many points as their features overlap in; points that triangles share are one contact.
 //! Triangles of two surfaces, or of one that touches itself, are paired by a grid. The surface is one-sided: a triangle is
 //! pushed inwards only. Two triangles have no thickness, so the nearest way out of an overlap may lead through one of them: then
@@ -30,7 +30,7 @@ const BEHIND: f64 = 0.25;
 /// Triangles nearer than this, of the smaller one's radius, may be within each other: which way out is the nearest says nothing.
 const CLOSED: f64 = 1e-6;
 
-/// Weights below this, of one, count as none: the point lies on an edge or a node.
+/// Weights below this, of one, count as none: the point lies on an edge or a vertex.
 const SNAP: f64 = 1e-6;
 
 /// The surfaces of a model's soft bodies.
@@ -48,7 +48,7 @@ pub(crate) struct Surfaces {
 struct Surface {
     triangles: Vec<[u32; 3]>,
     /// Nodes on it, ascending.
-    nodes: Vec<u32>,
+    vertices: Vec<u32>,
     radius: f64,
     contacting: Contacting,
     /// Of one that touches itself, the pairs of triangles near each other at rest that are back to back there, ascending: the two
@@ -59,8 +59,8 @@ struct Surface {
 /// A soft body of a world as collision takes it.
 #[derive(Debug, Clone, Copy)]
 pub struct SoftPlace<'a> {
-    /// Where its nodes are in the world, m.
-    pub nodes: &'a [[f64; 3]],
+    /// Where the vertices of its surface are in the world, as `manyworlds_model::SoftBody::vertices` numbers them, m.
+    pub vertices: &'a [[f64; 3]],
     /// How much farther they may move before contacts are looked for again than the speculative distance allows for, m.
     pub travel: f64,
     /// Coulomb friction coefficient of its surface.
@@ -147,14 +147,14 @@ impl Pair {
 
 impl Surface {
     fn new(soft: &manyworlds_model::SoftBody) -> Self {
-        let triangles: Vec<[u32; 3]> = soft.surface().into_iter().map(|(corners, _)| corners).collect();
-        let mut nodes: Vec<u32> = triangles.iter().flatten().copied().collect();
-        nodes.sort_unstable();
-        nodes.dedup();
+        let triangles = soft.surface();
+        let mut vertices: Vec<u32> = triangles.iter().flatten().copied().collect();
+        vertices.sort_unstable();
+        vertices.dedup();
         let mut own =
-            Self { triangles, nodes, radius: soft.radius, contacting: soft.contacting, back_to_back: Vec::new() };
+            Self { triangles, vertices, radius: soft.radius, contacting: soft.contacting, back_to_back: Vec::new() };
         if soft.touches_itself {
-            let at: Vec<[f64; 3]> = soft.nodes.iter().map(|node| (*node).into()).collect();
+            let at: Vec<[f64; 3]> = soft.vertices().into_iter().map(Into::into).collect();
             own.back_to_back = own.pairs_back_to_back(&at);
         }
         own
@@ -179,7 +179,7 @@ impl Surface {
     fn spheres(&self, at: &[[f64; 3]], out: &mut Vec<Ball>) {
         out.clear();
         out.extend(self.triangles.iter().map(|corners| {
-            let corners = corners.map(|node| Vector::from_array(at[node as usize]));
+            let corners = corners.map(|vertex| Vector::from_array(at[vertex as usize]));
             let centre = (corners[0] + corners[1] + corners[2]) / 3.0;
             let square = corners.iter().fold(0.0, |r: f64, &corner| r.max((corner - centre).length_squared()));
             Ball { centre, radius: square.sqrt() }
@@ -196,8 +196,8 @@ struct Facet {
 
 impl Facet {
     /// None where it has no area.
-    fn new(nodes: [u32; 3], at: &[[f64; 3]], ball: &Ball) -> Option<Self> {
-        let about = nodes.map(|node| Vector::from_array(at[node as usize]) - ball.centre);
+    fn new(vertices: [u32; 3], at: &[[f64; 3]], ball: &Ball) -> Option<Self> {
+        let about = vertices.map(|vertex| Vector::from_array(at[vertex as usize]) - ball.centre);
         let normal = (about[1] - about[0]).cross(about[2] - about[0]).try_normalize()?;
         let placed =
             Placed { centre: ball.centre, axes: Matrix::IDENTITY, radius: ball.radius, size: [0.0; 3], travel: 0.0 };
@@ -275,11 +275,11 @@ impl Engine {
         let Scratch { points, spheres, grid, seen } = scratch;
         spheres.resize_with(self.surfaces.bodies.len(), Vec::new);
         for (index, (surface, spheres)) in self.surfaces.bodies.iter().zip(&mut *spheres).enumerate() {
-            surface.spheres(places(index).nodes, spheres);
+            surface.spheres(places(index).vertices, spheres);
         }
         for (number, pair) in self.surfaces.rigid.iter().enumerate() {
             let (surface, place) = (&self.surfaces.bodies[pair.soft], places(pair.soft));
-            let at = place.nodes;
+            let at = place.vertices;
             let (geom, shape) = (&self.geoms[pair.other], &placed[pair.other]);
             let reach = pair.reach + place.travel + shape.travel;
             let friction =
@@ -287,7 +287,7 @@ impl Engine {
             let first = Some(Side::Rigid { body: geom.owner, geom: pair.other as u32 });
             let mut found = Found::new(out, seen, (number as u64, pair), friction, first);
             if matches!(geom.kind, Kind::Plane | Kind::HeightField | Kind::Sdf) {
-                self.nodes_on(surface, (pair.soft, at), (geom, shape), reach, workspace, points, &mut found);
+                self.vertices_on(surface, (pair.soft, at), (geom, shape), reach, workspace, points, &mut found);
                 continue;
             }
             let core = Core::of(geom.kind, shape, self.meshes.get(geom.asset as usize));
@@ -310,7 +310,7 @@ impl Engine {
                         continue;
                     }
                     let on = point + normal * (0.5 * contact.distance + surface.radius);
-                    let side = Side::Soft { soft: pair.soft as u32, nodes: corners, weights: facet.weights(on) };
+                    let side = Side::Soft { soft: pair.soft as u32, vertices: corners, weights: facet.weights(on) };
                     found.push(contact, side, None, number as u64);
                 }
             }
@@ -324,8 +324,8 @@ impl Engine {
         }
     }
 
-    /// Contacts of a surface's nodes with something that is not convex.
-    fn nodes_on(
+    /// Contacts of a surface's vertices with something that is not convex.
+    fn vertices_on(
         &self,
         surface: &Surface,
         (soft, at): (usize, &[[f64; 3]]),
@@ -335,8 +335,8 @@ impl Engine {
         points: &mut Vec<Contact>,
         found: &mut Found<'_>,
     ) {
-        for &node in &surface.nodes {
-            let centre = Vector::from_array(at[node as usize]);
+        for &vertex in &surface.vertices {
+            let centre = Vector::from_array(at[vertex as usize]);
             let radius = surface.radius;
             if geom.kind != Kind::Plane {
                 let near = shape.radius + reach + radius;
@@ -363,7 +363,7 @@ impl Engine {
             }
             for (part, contact) in points.iter().enumerate() {
                 let contact = Contact { normal: contact.normal.map(|x| -x), ..*contact };
-                let side = Side::Soft { soft: soft as u32, nodes: [node; 3], weights: [1.0, 0.0, 0.0] };
+                let side = Side::Soft { soft: soft as u32, vertices: [vertex; 3], weights: [1.0, 0.0, 0.0] };
                 found.push(&contact, side, None, part as u64);
             }
         }
@@ -400,15 +400,15 @@ impl Engine {
         for &(first, other) in &grid.near {
             if own.as_ref().is_none_or(|own| own.0 != first) {
                 let corners = surfaces[0].triangles[first as usize];
-                own = Facet::new(corners, places[0].nodes, &ball(first)).map(|facet| (first, facet));
+                own = Facet::new(corners, places[0].vertices, &ball(first)).map(|facet| (first, facet));
             }
             let Some((_, a)) = &own else { continue };
             let corners = surfaces[0].triangles[first as usize];
             let others = surfaces[1].triangles[(other - second) as usize];
-            if itself && corners.iter().any(|node| others.contains(node)) {
+            if itself && corners.iter().any(|vertex| others.contains(vertex)) {
                 continue;
             }
-            let Some(b) = Facet::new(others, places[1].nodes, &ball(other)) else { continue };
+            let Some(b) = Facet::new(others, places[1].vertices, &ball(other)) else { continue };
             if itself {
                 let behind = BEHIND * a.placed.radius.min(b.placed.radius);
                 if !(a.is_before(&b, behind) && b.is_before(a, behind))
@@ -431,9 +431,9 @@ impl Engine {
             for contact in points.iter() {
                 let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
                 let half = 0.5 * contact.distance;
-                let side = |body: usize, nodes: [u32; 3], facet: &Facet, on: Vector| Side::Soft {
+                let side = |body: usize, vertices: [u32; 3], facet: &Facet, on: Vector| Side::Soft {
                     soft: body as u32,
-                    nodes,
+                    vertices,
                     weights: facet.weights(on),
                 };
                 let on_first = side(bodies[0], corners, a, point - normal * (half + radii[0]));
@@ -497,18 +497,18 @@ impl<'a> Found<'a> {
         Self { out, seen, begin, number, friction, restitution: pair.restitution, rigid }
     }
 
-    /// Adds a contact, the normal into `second`. A point on a node or an edge is found from every triangle about it and is
+    /// Adds a contact, the normal into `second`. A point on a vertex or an edge is found from every triangle about it and is
     /// one contact, the deepest found. `triangle` tells points inside of triangles apart.
     fn push(&mut self, contact: &Contact, second: Side, first: Option<Side>, triangle: u64) {
         let Some(first) = first.or(self.rigid) else { return };
         let place = |side: &Side| match side {
             Side::Rigid { .. } => Some(0),
-            Side::Soft { nodes, weights, .. } => {
-                (0..3).find(|&k| weights[k] == 1.0).map(|corner| u64::from(nodes[corner]) + 1)
+            Side::Soft { vertices, weights, .. } => {
+                (0..3).find(|&k| weights[k] == 1.0).map(|corner| u64::from(vertices[corner]) + 1)
             }
         };
-        let on_node = place(&second);
-        let key = match (place(&first), on_node) {
+        let on_vertex = place(&second);
+        let key = match (place(&first), on_vertex) {
             (Some(a), Some(b)) => (a << 32 | b, 0),
             // Inside of a triangle or on an edge: by the triangle, and the feature that the shapes' overlap has there.
             _ => (1 << 63 | triangle, contact.feature + 1),
@@ -540,15 +540,15 @@ impl<'a> Found<'a> {
 
     /// One that was found from a neighbouring triangle at the same point.
     fn near_on_an_edge(&self, found: &SoftContact) -> Option<usize> {
-        let Side::Soft { weights, nodes, .. } = &found.sides[1] else { return None };
+        let Side::Soft { weights, vertices, .. } = &found.sides[1] else { return None };
         let on_edge = weights.contains(&0.0);
         if !on_edge {
             return None;
         }
         let same = |other: &SoftContact| {
-            let Side::Soft { nodes: others, weights: theirs, .. } = &other.sides[1] else { return false };
-            let weight_of = |node: u32| (0..3).find(|&k| others[k] == node).map_or(0.0, |k| theirs[k]);
-            let alike = (0..3).all(|k| (weights[k] - weight_of(nodes[k])).abs() < 1e-3);
+            let Side::Soft { vertices: others, weights: theirs, .. } = &other.sides[1] else { return false };
+            let weight_of = |vertex: u32| (0..3).find(|&k| others[k] == vertex).map_or(0.0, |k| theirs[k]);
+            let alike = (0..3).all(|k| (weights[k] - weight_of(vertices[k])).abs() < 1e-3);
             let gap = |k: usize| other.normal[k] * found.normal[k];
             alike && gap(0) + gap(1) + gap(2) > 0.99
         };

@@ -5,6 +5,7 @@
 
 mod link;
 mod products;
+mod redundancy;
 mod saddle;
 
 use std::cell::OnceCell;

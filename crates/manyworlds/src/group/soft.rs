@@ -345,8 +345,9 @@ pub(super) fn report<T: Scalar>(
             Carrier::Moving(body) => motions[body].pose,
         };
         shape.nodes(carrier, |i| step.q[i], &mut nodes);
+        let vertices = shape.vertices(&nodes, &mut Vec::new()).to_vec();
         let energy = own.system.energy(&step.params, &step.q);
-        SoftReport { nodes, volume: own.system.volume(&step.q), energy }
+        SoftReport { nodes, vertices, volume: own.system.volume(&step.q), energy }
     };
     Ok(shared.soft.iter().zip(&steps).zip(&shared.host.soft).map(one).collect())
 }
@@ -496,7 +497,7 @@ impl<T: Scalar> Worlds<'_, T> {
                 Side::Rigid { body, .. } => {
                     out.extend(self.rigid_side(shared, world, *body as usize, sign, contact.point, &axes));
                 }
-                Side::Soft { soft, nodes, weights } => {
+                Side::Soft { soft, vertices, weights } => {
                     let shape = &shared.host.soft[*soft as usize];
                     let carrier = match shape.carrier {
                         Carrier::Fixed(pose) => pose.rotation,
@@ -506,12 +507,8 @@ impl<T: Scalar> Worlds<'_, T> {
                         }
                     };
                     let turned = axes.map(|axis| carrier.inverse() * Vec3::from(axis));
-                    let terms: Vec<(u32, f64)> = nodes
-                        .iter()
-                        .zip(weights)
-                        .filter(|(_, w)| **w != 0.0)
-                        .filter_map(|(&node, &w)| Some((shape.dofs[node as usize]?, sign * w)))
-                        .collect();
+                    let mut terms = shape.follows(*vertices, *weights);
+                    terms.iter_mut().for_each(|(_, w)| *w *= sign);
                     if terms.is_empty() {
                         continue;
                     }

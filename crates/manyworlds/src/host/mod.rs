@@ -121,8 +121,8 @@ struct Bench {
     spent: [Duration; 2],
     begins: Vec<u32>,
     touched: Vec<u32>,
-    /// Where the nodes of each soft body are.
-    nodes: Vec<Vec<[f64; 3]>>,
+    /// Where the nodes of each soft body are, and what moves with those of cages.
+    nodes: [Vec<Vec<[f64; 3]>>; 2],
 }
 
 /// Where the bodies are and how fast they move: of a tree set, in tile layout, and of mocap bodies. Of a soft body the poses

@@ -2,7 +2,7 @@
 
 use manyworlds_collide::{Overrides, Scratch, SoftContact, SoftPlace};
 use manyworlds_dynamics::soft_param;
-use manyworlds_model::{Model, Pose, SoftBody, Vec3};
+use manyworlds_model::{Embedding, Model, Pose, SoftBody, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::tile_at;
 
@@ -18,6 +18,10 @@ pub(crate) struct SoftShape {
     /// First degree of freedom of each node; `None`: pinned.
     pub(crate) dofs: Vec<Option<u32>>,
     pub(crate) carrier: Carrier,
+    /// Of a cage, what moves with its nodes: the vertices of its surface are no nodes then.
+    embedding: Option<Embedding>,
+    /// How much farther than the nodes a vertex moves at most: the largest sum of weights' sizes.
+    lever: f64,
 }
 
 /// What carries a soft body.
@@ -47,7 +51,10 @@ impl SoftShape {
                 Some(_) => Carrier::Moving(soft.body),
                 None => Carrier::Fixed(frame(soft.body)),
             };
-            Some(Self { tree: index, rest: soft.nodes.clone(), dofs: soft.dofs(), carrier })
+            let embedding = soft.embedding.clone();
+            let levers = embedding.iter().flat_map(|own| (0..own.n_vertex()).map(|vertex| lever(own.follows(vertex))));
+            let lever = levers.fold(1.0, f64::max);
+            Some(Self { tree: index, rest: soft.nodes.clone(), dofs: soft.dofs(), carrier, embedding, lever })
         };
         model.trees.iter().enumerate().filter_map(of).collect()
     }
@@ -60,6 +67,38 @@ impl SoftShape {
             <[f64; 3]>::from((carrier * nalgebra::Point3::from(rest + moved)).coords)
         }));
     }
+
+    /// Where the vertices of the surface are, by where the nodes are.
+    pub(crate) fn vertices<'n>(&self, nodes: &'n [[f64; 3]], memory: &'n mut Vec<[f64; 3]>) -> &'n [[f64; 3]] {
+        let Some(embedding) = &self.embedding else { return nodes };
+        memory.clear();
+        memory.extend(embedding.positions(|node| nodes[node].into()).map(<[f64; 3]>::from));
+        memory
+    }
+
+    /// The free nodes that a point of the surface follows, by their first degrees of freedom, and their weights. `vertices`, `weights`:
+    /// those of the point.
+    pub(crate) fn follows(&self, vertices: [u32; 3], weights: [f64; 3]) -> Vec<(u32, f64)> {
+        let used = vertices.into_iter().zip(weights).filter(|(_, weight)| *weight != 0.0);
+        let dof = |(node, weight): (u32, f64)| Some((self.dofs[node as usize]?, weight));
+        let Some(embedding) = &self.embedding else { return used.filter_map(dof).collect() };
+        let nodes = used
+            .flat_map(|(vertex, of)| embedding.follows(vertex as usize).iter().map(move |&(node, w)| (node, of * w)));
+        let mut all: Vec<(u32, f64)> = nodes.filter_map(dof).collect();
+        all.sort_by_key(|&(dof, _)| dof);
+        // Vertices of a triangle share most of their nodes.
+        all.dedup_by(|next, first| {
+            let same = next.0 == first.0;
+            first.1 += if same { next.1 } else { 0.0 };
+            same
+        });
+        all
+    }
+}
+
+/// How far a vertex may move where the nodes that it follows move by one.
+fn lever(follows: &[(u32, f64)]) -> f64 {
+    follows.iter().map(|(_, weight)| weight.abs()).sum()
 }
 
 impl<T: Scalar> HostModel<T> {
@@ -72,15 +111,16 @@ impl<T: Scalar> HostModel<T> {
         (width, world): (usize, usize),
         (pose, way): (impl Fn(usize) -> Pose, impl Fn(usize) -> [f64; 2]),
         overrides: &Overrides<'_>,
-        (scratch, nodes): (&mut Scratch, &mut Vec<Vec<[f64; 3]>>),
+        (scratch, [nodes, skins]): (&mut Scratch, &mut [Vec<Vec<[f64; 3]>>; 2]),
         out: &mut Vec<SoftContact>,
     ) where
         T: 'p,
     {
         nodes.resize_with(self.soft.len(), Vec::new);
+        skins.resize_with(self.soft.len(), Vec::new);
         let mut finite = true;
         let mut own = Vec::with_capacity(self.soft.len());
-        for (shape, nodes) in self.soft.iter().zip(&mut *nodes) {
+        for ((shape, nodes), skin) in self.soft.iter().zip(&mut *nodes).zip(&mut *skins) {
             let (set, lane) = self.lane(world, shape.tree);
             let dims = &self.sets[set].dims;
             let state = states(set);
@@ -94,19 +134,20 @@ impl<T: Scalar> HostModel<T> {
                 (0..dims.n_v as usize).map(|e| at(dims.v_at() + e)).fold(0.0, |most: f64, v| most.max(v.abs()));
             finite &= nodes.iter().flatten().all(|x| x.is_finite()) && fastest.is_finite();
             let centre = carrier.translation.vector;
-            let reach = nodes.iter().map(|node| (Vec3::from(*node) - centre).norm()).fold(0.0, f64::max);
-            let own_way = AHEAD * 3f64.sqrt() * fastest * params[set].timestep(lane).to_f64();
+            let vertices = shape.vertices(nodes, skin);
+            let reach = vertices.iter().map(|vertex| (Vec3::from(*vertex) - centre).norm()).fold(0.0, f64::max);
+            let own_way = AHEAD * 3f64.sqrt() * shape.lever * fastest * params[set].timestep(lane).to_f64();
             let way = own_way + carried[0] + reach * carried[1];
             let travel = (way - 0.5 * self.speculative).max(0.0);
-            own.push((travel, params[set].soft(lane)[soft_param::FRICTION].to_f64()));
+            own.push((vertices, travel, params[set].soft(lane)[soft_param::FRICTION].to_f64()));
         }
         if !finite {
             // Kernels flag the world.
             return;
         }
         let place = |soft: usize| {
-            let (travel, friction) = own[soft];
-            SoftPlace { nodes: &nodes[soft], travel, friction }
+            let (vertices, travel, friction) = own[soft];
+            SoftPlace { vertices, travel, friction }
         };
         self.collision.collide_soft(place, overrides, scratch, out);
     }

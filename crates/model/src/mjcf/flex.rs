@@ -1,4 +1,4 @@
-//! `<flexcomp dim="3">`: soft bodies of tetrahedra.
+//! `<flexcomp dim="3">`: soft bodies of tetrahedra, and cages about these (`dof` trilinear and quadratic).
 //!
 //! What MJCF lacks is read from `<custom>`: `<text name="NAME:material" data="neo-hookean"/>` (or corotated, linear, stvk),
 //! `<numeric name="NAME:order" data="2"/>` (quadratic tetrahedra) and `<numeric name="NAME:activation" data="1000"/>` (a
@@ -7,14 +7,19 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use nalgebra::Point3;
+
 use super::bodies::{Place, named};
 
 use super::{Importer, schema, sections};
 use crate::attributes::Attributes;
+use crate::cage::node_counts;
 use crate::tetrahedra::{Tetrahedra, gmsh};
 use crate::validate::Part;
 use crate::xml::Element;
-use crate::{Actuator, Material, MaterialLaw, ModelError, Order, Region, SoftBody, Transmission, Vec3};
+use crate::{
+    Actuator, Cage, Embedding, Material, MaterialLaw, ModelError, Order, Pose, Region, SoftBody, Transmission, Vec3,
+};
 
 /// MuJoCo's defaults of a flexcomp.
 const COUNT: [i32; 3] = [10; 3];
@@ -25,6 +30,16 @@ const MASS: f64 = 1.0;
 const MATERIAL: &str = "material";
 const ORDER: &str = "order";
 const ACTIVATION: &str = "activation";
+
+/// What a soft body is made of, in the frame of the body that carries it.
+struct Parts {
+    nodes: Vec<Vec3>,
+    pinned: Vec<u32>,
+    order: Order,
+    elements: Vec<u32>,
+    embedding: Option<Embedding>,
+    regions: Vec<Region>,
+}
 
 /// What `<custom>` says of flexcomps: their names and what is said, to the element that says it.
 pub(super) type Customs = HashMap<(String, &'static str), Element>;
@@ -76,20 +91,12 @@ impl Importer<'_> {
             let what = "a flexcomp without elasticity: give <elasticity young=\"...\"/>";
             return self.report.unsupported(element.location(), what);
         }
-        let Some(mut mesh) = self.flex_mesh(&a)? else { return Ok(()) };
-        let mut pinned = pins(&a, mesh.nodes.len())?;
-        if let Some(order) = self.customs.get(&(own.to_owned(), ORDER)) {
-            let wanted = Attributes::bare(order);
-            match (wanted.integer("data", 1)?, mesh.order) {
-                (1, Order::Linear) | (2, Order::Quadratic) => {}
-                (2, Order::Linear) => mesh.refine(&mut pinned),
-                (1, Order::Quadratic) => return Err(wanted.error("the file's elements are quadratic already")),
-                (other, _) => return Err(wanted.error(format!("`data` must be 1 or 2, found {other}"))),
-            }
-        }
-        let regions = self.activation(own, &mesh)?;
+        let Some(mesh) = self.flex_mesh(&a)? else { return Ok(()) };
         let pose = place.frame * self.compiler.pose(&a)?;
-        mesh.nodes.iter_mut().for_each(|x| *x = (pose * nalgebra::Point3::from(*x)).coords);
+        let parts = match cage_order(&a) {
+            Some(order) => self.cage(&a, own, (mesh, pose), order)?,
+            None => self.tetrahedra(&a, own, (mesh, pose))?,
+        };
         let law = self.law(own)?;
         let contact = child("contact");
         let contact = contact.as_ref().unwrap_or(&a);
@@ -98,12 +105,13 @@ impl Importer<'_> {
         let mut soft = SoftBody {
             name: name.clone(),
             body: place.body,
-            nodes: mesh.nodes,
-            pinned: pinned.into_iter().collect(),
-            order: mesh.order,
-            elements: mesh.elements,
+            nodes: parts.nodes,
+            pinned: parts.pinned,
+            order: parts.order,
+            elements: parts.elements,
+            embedding: parts.embedding,
             material: Material { law, young, poisson, density: 1.0, damping, mass_damping: 0.0 },
-            regions,
+            regions: parts.regions,
             contacting,
             radius: a.number("radius", RADIUS)?,
             touches_itself,
@@ -119,13 +127,69 @@ impl Importer<'_> {
         if volume > 0.0 {
             soft.material.density = mass / volume;
         }
-        self.report.assumptions.push(format!(
-            "flexcomp `{name}`: its mass is spread by volume, MuJoCo gives every point the same; what is pinned keeps its part"
-        ));
+        let theirs = match soft.embedding {
+            Some(_) => {
+                "MuJoCo samples it and gives what is pinned none, and its energy is linear but for a turn a cell"
+            }
+            None => "MuJoCo gives every point the same; what is pinned keeps its part",
+        };
+        self.report.assumptions.push(format!("flexcomp `{name}`: its mass is spread by volume, {theirs}"));
         let index = self.builder.soft_body(soft);
         Self::name(&mut self.names.soft, element, &name, index)?;
         self.origin(Part::SoftBody, index, element);
         Ok(())
+    }
+
+    /// A body of tetrahedra; points, in the flexcomp's frame, are its nodes.
+    fn tetrahedra(&self, a: &Attributes, own: &str, (mut mesh, pose): (Tetrahedra, Pose)) -> Result<Parts, ModelError> {
+        let grid = match a.get("type") {
+            None | Some("grid") => Some(count(a)?),
+            Some(_) => None,
+        };
+        let mut pinned = pins(a, mesh.nodes.len(), grid)?;
+        if let Some(order) = self.customs.get(&(own.to_owned(), ORDER)) {
+            let wanted = Attributes::bare(order);
+            match (wanted.integer("data", 1)?, mesh.order) {
+                (1, Order::Linear) | (2, Order::Quadratic) => {}
+                (2, Order::Linear) => mesh.refine(&mut pinned),
+                (1, _) => return Err(wanted.error("the file's elements are quadratic already")),
+                (other, _) => return Err(wanted.error(format!("`data` must be 1 or 2, found {other}"))),
+            }
+        }
+        let regions = self.activation(own, &middles(&mesh.nodes, &mesh.elements, (mesh.order.nodes(), 4)))?;
+        let nodes = mesh.nodes.iter().map(|x| pose * Point3::from(*x)).map(|x| x.coords).collect();
+        let pinned = pinned.into_iter().collect();
+        Ok(Parts { nodes, pinned, order: mesh.order, elements: mesh.elements, embedding: None, regions })
+    }
+
+    /// A cage about the points where they are placed, along the axes of the body that carries it.
+    fn cage(
+        &self,
+        a: &Attributes,
+        own: &str,
+        (mut mesh, pose): (Tetrahedra, Pose),
+        order: Order,
+    ) -> Result<Parts, ModelError> {
+        if let Some(order) = self.customs.get(&(own.to_owned(), ORDER)) {
+            return Err(Attributes::bare(order).error(format!("`{own}` is a cage, whose order is its `dof`")));
+        }
+        let cells = cell_counts(a)?;
+        mesh.nodes.iter_mut().for_each(|x| *x = (pose * Point3::from(*x)).coords);
+        let counts = node_counts(cells, order).map_err(|why| a.error(why))?;
+        let n_node = counts.iter().product();
+        if n_node > self.budget {
+            return Err(a.error(format!("`cellcount` is too large: {n_node} nodes")));
+        }
+        let cage = Cage::around(&mesh, cells, order).map_err(|why| a.error(why))?;
+        let pinned = pins(a, n_node, Some(counts))?;
+        let pinned =
+            (0..).zip(&cage.numbers).filter(|(_, number)| pinned.contains(number)).map(|(node, _)| node).collect();
+        let back = pose.inverse();
+        let mut middles = middles(&cage.nodes, &cage.elements, (order.nodes(), order.nodes()));
+        middles.iter_mut().for_each(|x| *x = (back * Point3::from(*x)).coords);
+        let regions = self.activation(own, &middles)?;
+        let Cage { nodes, elements, embedding, .. } = cage;
+        Ok(Parts { nodes, pinned, order, elements, embedding: Some(embedding), regions })
     }
 
     /// Points and tetrahedra in the flexcomp's own frame; `None` where a type that is not read may be left out.
@@ -183,8 +247,8 @@ impl Importer<'_> {
         })
     }
 
-    /// The elements under the pressure that `<custom>` gives: all, or those whose corners' middle lies in a box.
-    fn activation(&self, name: &str, mesh: &Tetrahedra) -> Result<Vec<Region>, ModelError> {
+    /// The elements under the pressure that `<custom>` gives: all, or those whose middle lies in a box.
+    fn activation(&self, name: &str, middles: &[Vec3]) -> Result<Vec<Region>, ModelError> {
         let Some(element) = self.customs.get(&(name.to_owned(), ACTIVATION)) else { return Ok(Vec::new()) };
         let a = Attributes::bare(element);
         let data = a.list::<f64>("data")?.unwrap_or_default();
@@ -198,16 +262,11 @@ impl Importer<'_> {
                 );
             }
         };
-        let each = mesh.order.nodes();
-        let within = |own: &[u32]| {
-            let middle = own[..4].iter().map(|&node| mesh.nodes[node as usize]).sum::<Vec3>() / 4.0;
+        let within = |middle: &Vec3| {
             corners.is_none_or(|[p, q]| (0..3).all(|k| middle[k] >= p[k].min(q[k]) && middle[k] <= p[k].max(q[k])))
         };
-        let elements: Vec<u32> = (0..)
-            .zip(mesh.elements.chunks_exact(each))
-            .filter(|(_, own)| within(own))
-            .map(|(element, _)| element)
-            .collect();
+        let elements: Vec<u32> =
+            (0..).zip(middles).filter(|(_, middle)| within(middle)).map(|(element, _)| element).collect();
         if elements.is_empty() {
             return Err(a.error("no element has its middle between these corners"));
         }
@@ -267,7 +326,23 @@ fn unread(a: &Attributes) -> Result<Option<String>, ModelError> {
         let default = if a.has("dim") { "" } else { " (the default)" };
         return Ok(Some(format!("a flexcomp of dim=\"{dim}\"{default}; only those of dim=\"3\" are read")));
     }
-    Ok(a.get("dof").filter(|dof| *dof != "full").map(|dof| format!("dof=\"{dof}\" of a flexcomp, only full is read")))
+    let dof = a.get("dof").filter(|dof| *dof != "full" && cage_order(a).is_none());
+    Ok(dof.map(|dof| format!("dof=\"{dof}\" of a flexcomp; full, trilinear and quadratic are read")))
+}
+
+/// The bricks of the cage that a flexcomp asks for.
+fn cage_order(a: &Attributes) -> Option<Order> {
+    match a.get("dof") {
+        Some("trilinear") => Some(Order::Trilinear),
+        Some("quadratic") => Some(Order::Triquadratic),
+        _ => None,
+    }
+}
+
+/// Means of the first nodes of elements that have `each`.
+fn middles(nodes: &[Vec3], elements: &[u32], (each, first): (usize, usize)) -> Vec<Vec3> {
+    let middle = |own: &[u32]| own[..first].iter().map(|&node| nodes[node as usize]).sum::<Vec3>() / first as f64;
+    elements.chunks_exact(each).map(middle).collect()
 }
 
 fn count(a: &Attributes) -> Result<[usize; 3], ModelError> {
@@ -278,6 +353,18 @@ fn count(a: &Attributes) -> Result<[usize; 3], ModelError> {
     }
     count[..given.len()].copy_from_slice(&given);
     Ok(count.map(|n| usize::try_from(n).unwrap_or(0)))
+}
+
+/// Cells of a cage along each axis.
+fn cell_counts(a: &Attributes) -> Result<[usize; 3], ModelError> {
+    let Some(given) = a.list::<i32>("cellcount")? else { return Ok([1; 3]) };
+    let [x, y, z] = given[..] else {
+        return Err(a.error(format!("`cellcount` needs 3 numbers, found {}", given.len())));
+    };
+    match [x, y, z].iter().find(|&&n| n < 1) {
+        Some(few) => Err(a.error(format!("`cellcount` must be at least 1 along each axis, found {few}"))),
+        None => Ok([x, y, z].map(|n| n as usize)),
+    }
 }
 
 fn spacing(a: &Attributes) -> Result<Vec3, ModelError> {
@@ -305,8 +392,8 @@ fn direct(a: &Attributes) -> Result<Tetrahedra, ModelError> {
     Ok(Tetrahedra { nodes, elements, order: Order::Linear })
 }
 
-/// Points that `<pin>` fixes.
-fn pins(flex: &Attributes, points: usize) -> Result<BTreeSet<u32>, ModelError> {
+/// Points, or nodes of a cage, that `<pin>` fixes; `grid`: how many there are along each axis, where they make one.
+fn pins(flex: &Attributes, points: usize, grid: Option<[usize; 3]>) -> Result<BTreeSet<u32>, ModelError> {
     let mut pinned = BTreeSet::new();
     for element in flex.element.children.iter().filter(|c| c.tag == "pin") {
         let a = Attributes::bare(element);
@@ -337,10 +424,10 @@ fn pins(flex: &Attributes, points: usize) -> Result<BTreeSet<u32>, ModelError> {
         if cells.is_empty() {
             continue;
         }
-        if flex.get("type").is_some_and(|kind| kind != "grid") {
-            return Err(a.error("`grid` and `gridrange` are for flexcomps of type grid"));
-        }
-        let count = count(flex)?.map(|n| n as i32);
+        let Some(count) = grid else {
+            return Err(a.error("`grid` and `gridrange` are for flexcomps of type grid and for cages"));
+        };
+        let count = count.map(|n| n as i32);
         for (attribute, low, high) in cells {
             for corner in [low, high] {
                 if (0..3).any(|k| !(0..count[k]).contains(&corner[k])) {

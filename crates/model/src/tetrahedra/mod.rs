@@ -170,3 +170,37 @@ fn lattice([nx, ny, nz]: [usize; 3]) -> impl Iterator<Item = [usize; 3]> {
 fn from_centre(point: [usize; 3], count: [usize; 3]) -> Vec3 {
     Vec3::from_fn(|k, _| point[k] as f64 - (count[k] - 1) as f64 / 2.0)
 }
+
+/// Triangles of the sides of tetrahedra that no other one shares, seen from outside in the order that turns left. The side of a
+/// quadratic one is four, between its corners and the middles of its edges.
+pub(crate) fn outside(elements: &[u32], order: Order) -> Vec<[u32; 3]> {
+    let n = order.nodes();
+    let mut sides: Vec<([u32; 3], [usize; 3], usize)> = Vec::with_capacity(4 * elements.len() / n);
+    for (number, e) in elements.chunks_exact(n).enumerate() {
+        for side in [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]] {
+            let mut sorted = side.map(|k| e[k]);
+            sorted.sort_unstable();
+            sides.push((sorted, side, number));
+        }
+    }
+    sides.sort_unstable();
+    let mut alone: Vec<_> =
+        sides.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() == 1).map(|same| (same[0].2, same[0].1)).collect();
+    alone.sort_unstable_by_key(|&(element, side)| (element, side.map(|k| elements[element * n + k])));
+    let triangles = alone.into_iter().flat_map(|(element, side)| {
+        let own = &elements[element * n..][..n];
+        order.triangles(side).into_iter().map(move |triangle| triangle.map(|k| own[k]))
+    });
+    triangles.collect()
+}
+
+/// The points that are in an element, ascending, and the elements by these points' numbers among them.
+pub(crate) fn used(mesh: &Tetrahedra) -> (Vec<u32>, Vec<u32>) {
+    let mut points = mesh.elements.clone();
+    points.sort_unstable();
+    points.dedup();
+    let mut places = vec![0; mesh.nodes.len()];
+    points.iter().zip(0..).for_each(|(&point, place)| places[point as usize] = place);
+    let elements = mesh.elements.iter().map(|&point| places[point as usize]).collect();
+    (points, elements)
+}

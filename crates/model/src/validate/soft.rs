@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Check, check_contacting, finite, index_of, non_negative, positive};
-use crate::{ModelBuilder, SoftBody};
+use crate::{ModelBuilder, SoftBody, Vec3};
 
 /// Volumes at rest below this share of the cube of an element's longest edge are as good as none.
 const FLAT: f64 = 1e-9;
@@ -47,6 +47,7 @@ fn check_elements(soft: &SoftBody) -> Check {
     if soft.elements.is_empty() || !soft.elements.len().is_multiple_of(each) {
         return Err(format!("its elements must have {each} nodes each, found {} in all", soft.elements.len()));
     }
+    check_embedding(soft)?;
     let mut used = vec![false; n];
     let mut seen = HashMap::with_capacity(soft.n_element());
     for (element, nodes) in soft.elements.chunks_exact(each).enumerate() {
@@ -58,9 +59,9 @@ fn check_elements(soft: &SoftBody) -> Check {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("element {element} has node {} twice", pair[0]));
         }
-        let mut corners = [nodes[0], nodes[1], nodes[2], nodes[3]];
-        let at = corners.map(|node| soft.nodes[node as usize]);
-        let edge = (0..4).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| (at[i] - at[j]).norm());
+        let mut corners: Vec<u32> = soft.order.corners().iter().map(|&k| nodes[k]).collect();
+        let at: Vec<Vec3> = corners.iter().map(|&node| soft.nodes[node as usize]).collect();
+        let edge = (0..at.len()).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| (at[i] - at[j]).norm());
         let least = FLAT * edge.fold(0.0, f64::max).powi(3);
         if let Some(volume) = soft.volumes(element).find(|&volume| volume.is_nan() || volume <= least) {
             return Err(format!("element {element} is flat or inside out (volume {volume:e} m^3)"));
@@ -74,6 +75,19 @@ fn check_elements(soft: &SoftBody) -> Check {
     match used.iter().position(|used| !used) {
         Some(node) => Err(format!("node {node} is in no element")),
         None => Ok(()),
+    }
+}
+
+fn check_embedding(soft: &SoftBody) -> Check {
+    match (&soft.embedding, soft.order.degree()) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => Err("its elements are bricks, which want an embedding: a cage has one".into()),
+        (Some(_), None) => Err("it has an embedding, which is for bricks, and its elements are tetrahedra".into()),
+        (Some(own), Some(_)) => {
+            let [theirs, here] =
+                [[own.n_node(), own.weights().len()], [soft.nodes.len(), soft.n_element() * soft.order.points()]];
+            if theirs == here { Ok(()) } else { Err("its embedding is that of another cage".into()) }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod actuator_defaults;
 mod bad_input;
+mod cages;
 mod golden;
 mod meshes;
 mod properties;

@@ -78,6 +78,7 @@ fn body(mesh: Tetrahedra) -> SoftBody {
         regions: Vec::new(),
         contacting: Contacting::default(),
         radius: 0.0,
+        embedding: None,
         touches_itself: false,
         q: 0..0,
         v: 0..0,

@@ -66,11 +66,10 @@ impl OwnSoft {
         }
         let mut touched = Vec::new();
         for side in contacts.iter().flat_map(|contact| &contact.sides) {
-            if let Side::Soft { soft: of, nodes, weights } = side
+            if let Side::Soft { soft: of, vertices, weights } = side
                 && *of as usize == soft
             {
-                let nodes = nodes.iter().zip(weights).filter(|(_, weight)| **weight != 0.0);
-                touched.extend(nodes.filter_map(|(&node, _)| shape.dofs[node as usize]).flat_map(|dof| dof..dof + 3));
+                touched.extend(shape.follows(*vertices, *weights).into_iter().flat_map(|(dof, _)| dof..dof + 3));
             }
         }
         touched.sort_unstable();
@@ -158,11 +157,10 @@ pub(super) fn contact_input<T: Scalar>(
     };
     let point = |side: &Side| match side {
         Side::Rigid { .. } => None,
-        Side::Soft { soft, nodes, weights } => {
-            let shape = &shared.host.soft[*soft as usize];
-            let of = |(&node, &weight): (&u32, &f64)| Some((shape.dofs[node as usize]? as usize, weight));
-            let used = nodes.iter().zip(weights).filter(|(_, weight)| **weight != 0.0);
-            Some(PointInput { body: *soft as usize, nodes: used.filter_map(of).collect() })
+        Side::Soft { soft, vertices, weights } => {
+            let nodes = shared.host.soft[*soft as usize].follows(*vertices, *weights);
+            let nodes = nodes.into_iter().map(|(dof, weight)| (dof as usize, weight)).collect();
+            Some(PointInput { body: *soft as usize, nodes })
         }
     };
     let radius = match contact.sides[1] {
