@@ -311,7 +311,12 @@ fn slack(edge: [f64; 4], rounding: Rounding) -> f64 {
 
 /// B clipped by the edges of A (Sutherland and Hodgman, Reentrant Polygon Clipping).
 fn faces(a: &Feature, b: &Feature, frame: &Frame, rounding: Rounding) -> Ring {
-    let mut ring: Ring = ([Corner::default(); MOST], b.len);
+    // Rings take turns: to fill and copy them for each edge would be most of the work.
+    let mut rings: [Ring; 2] = [([Corner::default(); MOST], 0); 2];
+    let [ring, next] = &mut rings;
+    let (mut ring, mut next) = (ring, next);
+    let mut inside_by = [0.0; MOST];
+    ring.1 = b.len;
     for i in 0..b.len {
         let (u, v) = frame.flat(b.points[i]);
         let feature = CORNER_OF_B | u32::from(b.corners[i]);
@@ -323,16 +328,25 @@ fn faces(a: &Feature, b: &Feature, frame: &Frame, rounding: Rounding) -> Ring {
         let (u1, v1) = frame.flat(a.points[(edge + 1) % a.len]);
         let slack = slack([u0, v0, u1, v1], rounding);
         let inside = |c: &Corner| inward * ((u1 - u0) * (c.v - v0) - (v1 - v0) * (c.u - u0)) + slack;
-        let mut next: Ring = ([Corner::default(); MOST], 0);
+        let count = ring.1;
+        for (inside_by, corner) in inside_by.iter_mut().zip(&ring.0[..count]) {
+            *inside_by = inside(corner);
+        }
+        // Most edges cut nothing off.
+        if inside_by[..count].iter().all(|&d| d >= 0.0) {
+            continue;
+        }
+        next.1 = 0;
         let mut push = |corner: Corner| {
             if next.1 < MOST {
                 next.0[next.1] = corner;
                 next.1 += 1;
             }
         };
-        for i in 0..ring.1 {
-            let (from, to) = (ring.0[i], ring.0[(i + 1) % ring.1]);
-            let (d0, d1) = (inside(&from), inside(&to));
+        for i in 0..count {
+            let after = if i + 1 == count { 0 } else { i + 1 };
+            let (from, to) = (ring.0[i], ring.0[after]);
+            let (d0, d1) = (inside_by[i], inside_by[after]);
             if d0 >= 0.0 {
                 push(from);
             }
@@ -344,12 +358,12 @@ fn faces(a: &Feature, b: &Feature, frame: &Frame, rounding: Rounding) -> Ring {
                 push(Corner { u, v, feature, edge: follows });
             }
         }
-        ring = next;
+        std::mem::swap(&mut ring, &mut next);
         if ring.1 == 0 {
             break;
         }
     }
-    ring
+    *ring
 }
 
 /// The part of a segment over a face; `swapped` when the segment is A's.

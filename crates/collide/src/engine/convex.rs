@@ -2,10 +2,12 @@
 //! points.
 
 use super::boxes;
-use super::clip::{Candidate, Points};
+use super::clip::{Candidate, Points, Rounding};
 use super::core_shape::{Core, Feature, Polyhedron};
-use super::expand::{Polytope, Way};
-use super::hints::Hint;
+use super::expand::{Corner, Polytope, Way};
+use super::facet::{Facets, Parting, Settled, snap};
+use super::hints::{Found, Hint};
+use super::kept::Kept;
 use super::place::Placed;
 use super::polish::{Normal, Scaled, polish};
 use super::{Sink, Vector};
@@ -37,7 +39,7 @@ const DIRECTIONS: usize = 512;
 pub(super) struct Workspace {
     simplex: VoronoiSimplex,
     epa: EPA,
-    polytope: Polytope,
+    pub(super) polytope: Polytope,
     pub(super) points: Points,
 }
 
@@ -107,33 +109,6 @@ fn held_apart(first: &Scaled<'_>, second: &Scaled<'_>, along: Vector, simplex: &
     }
 }
 
-/// A face that parts two shapes.
-#[derive(Clone, Copy)]
-struct Parting {
-    /// Unit, from the first shape to the second.
-    normal: Vector,
-    separation: f64,
-    /// Whose it is.
-    of_first: bool,
-}
-
-/// The face that parts the shapes as far as a normal does, to rounding: iteration ends near a flat contact's normal, and
-/// the face's own is exact.
-fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) -> Option<Parting> {
-    let mut found = None;
-    let mut best = near.separation - rounding;
-    for (shape, sign) in [(first, 1.0), (second, -1.0)] {
-        let Some(axis) = shape.core.face_normal(shape.placed.local(near.direction * sign)) else { continue };
-        let direction = shape.placed.axes * axis * sign;
-        let apart = first.separation(second, direction);
-        if apart >= best {
-            (best, found) =
-                (apart - rounding, Some(Parting { normal: direction, separation: apart, of_first: sign > 0.0 }));
-        }
-    }
-    found
-}
-
 /// What is known of a pair: a normal, the face it belongs to if one parts the shapes as far, and whether it is certain.
 struct Answer {
     polished: Normal,
@@ -169,11 +144,30 @@ enum Quick {
     Beyond(Parted),
     /// Exact.
     Apart(Nearest),
+    /// This far, about along this direction: the algorithm ends early where shapes have many corners in about one plane.
+    About(f64, Vector),
     /// They overlap, or nearly: then points of the two are no farther apart than this.
     Unknown(Option<f64>),
 }
 
-impl Couple<'_> {
+impl<'a> Couple<'a> {
+    fn new(core_a: &'a Core<'a>, a: &'a Placed, core_b: &'a Core<'a>, b: &'a Placed, rounding: Rounding) -> Self {
+        let offset = b.centre - a.centre;
+        let scale = a.radius.min(b.radius).max(f64::MIN_POSITIVE.sqrt()).recip();
+        let size = 2.0 + offset.length() * scale;
+        Self {
+            first: Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale },
+            second: Scaled { core: core_b, placed: b, offset, scale },
+            rounding: 8.0 * f64::EPSILON * size,
+            pose_rounding: 8.0 * rounding.relative * (size + rounding.origin * scale),
+        }
+    }
+
+    fn in_metres(&self, Nearest { normal, distance, middle }: Nearest) -> Nearest {
+        let scale = self.first.scale;
+        Nearest { normal, distance: distance / scale, middle: middle / scale }
+    }
+
     /// Between polyhedra apart GJK ends at the features that are nearest, and is exact then: no direction parts the two
     /// by more than their nearest points are apart.
     fn quick(&self, start: Vector, within: f64, simplex: &mut VoronoiSimplex) -> Quick {
@@ -184,8 +178,11 @@ impl Couple<'_> {
                 let length = (q - p).length();
                 let direction = (q - p) / length.max(APART);
                 let near = Normal { direction, separation: first.separation(second, direction), edges: [None; 2] };
-                if length < APART || near.separation < length - rounding {
+                if length < APART {
                     return Quick::Unknown(Some(length));
+                }
+                if near.separation < length - rounding {
+                    return Quick::About(length, direction);
                 }
                 let (normal, distance) = snap(first, second, near, *pose_rounding)
                     .map_or((direction, length), |face| (face.normal, face.separation));
@@ -201,22 +198,48 @@ impl Couple<'_> {
     /// The shortest way out of the overlap of two polyhedra, or the face between two of which points were found that are
     /// hardly apart.
     fn overlap(&self, start: Vector, apart: Option<f64>, polytope: &mut Polytope) -> Option<Nearest> {
-        let Self { first, second, rounding, pose_rounding } = self;
-        let Way { normal, separation, middle } = self.way_out(start, 4.0 * rounding, polytope)?;
+        let rounding = self.rounding;
+        let Way { normal, separation, middle, of } = self.way_out(start, self.tolerance(), polytope)?;
         // Else they are nearest at corners or edges, along which no face looks.
         if apart.is_some_and(|apart| separation < apart - rounding) {
             return None;
         }
         let near = Normal { direction: normal, separation, edges: [None; 2] };
-        let (normal, distance) = snap(first, second, near, *pose_rounding)
-            .map_or((normal, separation), |face| (face.normal, face.separation));
-        Some(Nearest { normal, distance, middle })
+        let settled = self.facets().settle(near, of);
+        let middle = settled.middle.unwrap_or(middle);
+        Some(Nearest { normal: settled.normal, distance: settled.separation, middle })
+    }
+
+    /// What [`Couple::overlap`] finds of two polyhedra deep in each other, where a polytope of the step before still proves
+    /// it; and whether the middle is known too.
+    fn overlap_again(&self, kept: Kept<'_>, polytope: &mut Polytope) -> Option<(Nearest, bool)> {
+        let at = |[i, j]: [u16; 2]| Corner::new((self.first.corner(i), i), (self.second.corner(j), j));
+        let lowest = polytope.resume(self.corner(), at, kept, self.tolerance())?;
+        let Settled { normal, separation, middle } = self.facets().settle_surely(polytope, &lowest)?;
+        let nearest = Nearest { normal, distance: separation, middle: middle.unwrap_or_default() };
+        (lowest.height > APART && separation < -APART).then_some((nearest, middle.is_some()))
+    }
+
+    fn facets(&self) -> Facets<'_> {
+        let Self { first, second, pose_rounding, .. } = self;
+        Facets { first, second, pose_rounding: *pose_rounding, tolerance: self.tolerance() }
+    }
+
+    /// To what the way out of an overlap is found exactly.
+    fn tolerance(&self) -> f64 {
+        4.0 * self.rounding
+    }
+
+    /// The corner of the difference of the two that is farthest along a direction.
+    fn corner(&self) -> impl Fn(Vector) -> Corner {
+        |direction| Corner::new(self.first.farthest(direction), self.second.farthest(-direction))
     }
 
     /// The shortest way out of the overlap, to a tolerance.
     fn way_out(&self, start: Vector, tolerance: f64, polytope: &mut Polytope) -> Option<Way> {
-        let support = |direction: Vector| (self.first.support(direction), self.second.support(-direction));
-        polytope.way_out(support, start, tolerance)
+        // Rounding can spoil a polytope; from somewhere else it is another one.
+        let mut from = |start: Vector| polytope.way_out(self.corner(), start, tolerance);
+        from(start).or_else(|| from(start.any_orthonormal_vector()))
     }
 
     /// The best normal near the shortest way out of the overlap.
@@ -231,7 +254,7 @@ impl Couple<'_> {
         if rough.face.is_some() || rough.polished.is_exact(&self.first, &self.second) {
             return Some(rough);
         }
-        let Some(way) = self.way_out(rough.polished.direction, CLOSELY, polytope) else { return Some(rough) };
+        let Some(way) = polytope.farther(self.corner(), CLOSELY) else { return Some(rough) };
         let close = self.refine(way.normal, simplex, points);
         Some(if rough.separation() > close.separation() { rough } else { close })
     }
@@ -278,6 +301,26 @@ impl Couple<'_> {
         best.1
     }
 
+    /// What an answer says.
+    fn answer(&self, answer: &Answer) -> Nearest {
+        let Self { first, second, .. } = self;
+        let (normal, distance) = match answer.face {
+            Some(face) => (face.normal, face.separation),
+            None => (answer.polished.direction, answer.polished.separation),
+        };
+        // A strictly convex surface has one support point, and what touches a face is the other shape's.
+        let of_first = answer.face.map(|face| face.of_first);
+        let middle = if first.core.is_strict() || (of_first == Some(false) && !second.core.is_strict()) {
+            first.support(normal) + normal * (0.5 * distance)
+        } else if second.core.is_strict() || of_first == Some(true) {
+            second.support(-normal) - normal * (0.5 * distance)
+        } else {
+            let (p, q) = answer.polished.points(first, second);
+            0.5 * (p + q)
+        };
+        Nearest { normal, distance, middle }
+    }
+
     /// The best normal near a direction.
     ///
     /// It is certain where points of the two shapes lie opposite each other along it, as far apart as it says.
@@ -320,28 +363,21 @@ pub(super) fn nearest(
     core_b: &Core<'_>,
     b: &Placed,
     within: f64,
-    hint: Option<Hint>,
+    hint: Option<Hint<'_>>,
     workspace: &mut Workspace,
 ) -> Result<Nearest, Parted> {
-    let offset = b.centre - a.centre;
-    let scale = a.radius.min(b.radius).max(f64::MIN_POSITIVE.sqrt()).recip();
-    let size = 2.0 + offset.length() * scale;
-    let couple = Couple {
-        first: Scaled { core: core_a, placed: a, offset: Vector::ZERO, scale },
-        second: Scaled { core: core_b, placed: b, offset, scale },
-        rounding: 8.0 * f64::EPSILON * size,
-        pose_rounding: 8.0 * workspace.points.rounding.relative * (size + workspace.points.rounding.origin * scale),
-    };
+    let couple = Couple::new(core_a, a, core_b, b, workspace.points.rounding);
     let Couple { first, second, .. } = &couple;
+    let scale = first.scale;
     let Workspace { simplex, epa, polytope, points } = workspace;
-    let start = offset.try_normalize().unwrap_or(Vector::Z);
-    let in_metres =
-        |Nearest { normal, distance, middle }| Nearest { normal, distance: distance / scale, middle: middle / scale };
+    polytope.clear();
+    let start = second.offset.try_normalize().unwrap_or(Vector::Z);
+    let in_metres = |nearest| couple.in_metres(nearest);
     let polyhedra = core_a.is_polyhedron() && core_b.is_polyhedron();
     match hint {
         Some(Hint::Parted(along)) if first.separation(second, along) > within * scale => return Err(Parted { along }),
         // GJK would only say that they overlap.
-        Some(Hint::Deep) if polyhedra => {
+        Some(Hint::Deep(_)) if polyhedra => {
             if let Some(nearest) = couple.overlap(start, None, polytope).filter(|nearest| nearest.distance < -APART) {
                 return Ok(in_metres(nearest));
             }
@@ -354,14 +390,21 @@ pub(super) fn nearest(
         return Err(Parted { along: start });
     }
     if polyhedra {
-        match couple.quick(start, within * scale, simplex) {
+        let apart = match couple.quick(start, within * scale, simplex) {
             Quick::Beyond(parted) => return Err(parted),
             Quick::Apart(nearest) => return Ok(in_metres(nearest)),
-            Quick::Unknown(apart) => {
-                if let Some(nearest) = couple.overlap(start, apart, polytope) {
-                    return Ok(in_metres(nearest));
+            Quick::About(length, direction) => {
+                // Of shapes that are apart, what is the best near a direction is the best.
+                let answer = couple.refine(direction, simplex, points);
+                if answer.certain && answer.separation() > 0.0 {
+                    return Ok(in_metres(couple.answer(&answer)));
                 }
+                Some(length)
             }
+            Quick::Unknown(apart) => apart,
+        };
+        if let Some(nearest) = couple.overlap(start, apart, polytope) {
+            return Ok(in_metres(nearest));
         }
     }
     let (apart, guess) = couple.guess((between, start), within * scale)?;
@@ -398,34 +441,31 @@ pub(super) fn nearest(
         (_, Some(other)) => other,
         (near, None) => near.unwrap_or_else(|| couple.refine(guess, simplex, points)),
     };
-    let (normal, best) = match answer.face {
-        Some(face) => (face.normal, face.separation),
-        None => (answer.polished.direction, answer.polished.separation),
-    };
-    // A strictly convex surface has one support point, and what touches a face is the other shape's.
-    let of_first = answer.face.map(|face| face.of_first);
-    let middle = if core_a.is_strict() || (of_first == Some(false) && !core_b.is_strict()) {
-        first.support(normal) + normal * (0.5 * best)
-    } else if core_b.is_strict() || of_first == Some(true) {
-        second.support(-normal) - normal * (0.5 * best)
-    } else {
-        let (p, q) = answer.polished.points(first, second);
-        0.5 * (p + q)
-    };
-    Ok(in_metres(Nearest { normal, distance: best, middle }))
+    Ok(in_metres(couple.answer(&answer)))
 }
 
-/// Contacts of two convex shapes by their cores, and a hint for the next step.
+/// Contacts of two convex shapes by their cores, and what was found of them.
 pub(super) fn convex_convex(
     core_a: Core<'_>,
     a: &Placed,
     rounding: [f64; 2],
     core_b: Core<'_>,
     b: &Placed,
-    hint: Option<Hint>,
+    hint: Option<Hint<'_>>,
     workspace: &mut Workspace,
     sink: &mut Sink<'_>,
-) -> Option<Hint> {
+) -> Option<Found> {
+    if let Some(Hint::Deep(Some(kept))) = hint {
+        let couple = Couple::new(&core_a, a, &core_b, b, workspace.points.rounding);
+        if let Some((nearest, with_middle)) = couple.overlap_again(kept, &mut workspace.polytope) {
+            let nearest = couple.in_metres(nearest);
+            let held = facing_points(&core_a, a, &core_b, b, rounding, &nearest, sink.reach, &mut workspace.points);
+            if held || with_middle {
+                emit(a, b, &nearest, rounding, !held, workspace, sink);
+                return Some(Found::Proven);
+            }
+        }
+    }
     let within = sink.reach + rounding[0] + rounding[1];
     if boxes::bounds_are_apart(&core_a, a, &core_b, b, within) {
         return None;
@@ -433,9 +473,10 @@ pub(super) fn convex_convex(
     match nearest(&core_a, a, &core_b, b, within, hint, workspace) {
         Ok(nearest) => {
             touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);
-            (nearest.distance < -APART * a.radius.min(b.radius)).then_some(Hint::Deep)
+            let deep = nearest.distance < -APART * a.radius.min(b.radius);
+            (deep && core_a.is_polyhedron() && core_b.is_polyhedron()).then_some(Found::Searched)
         }
-        Err(Parted { along }) => Some(Hint::Parted(along)),
+        Err(Parted { along }) => Some(Found::Parted(along)),
     }
 }
 

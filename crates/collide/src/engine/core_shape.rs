@@ -2,6 +2,8 @@
 //! direction.
 
 use super::extremes::Extremes;
+#[cfg(doc)]
+use super::extremes::TIE;
 use super::place::Placed;
 use super::{Kind, Vector};
 use crate::hull::{Face, Hull};
@@ -109,6 +111,24 @@ impl<'a> Core<'a> {
         }
     }
 
+    /// The same along a unit direction, and how much more that face looks along it than any other: by the cosines, up to
+    /// [`TIE`]; of more, no more than it is.
+    pub(super) fn leading_face(&self, direction: Vector) -> Option<(Vector, f64)> {
+        let normal = self.face_normal(direction)?;
+        let lead = match self {
+            Self::Mesh(mesh) => mesh.foremost.leading(&mesh.normals, direction).1,
+            Self::Box(_) => {
+                let size = direction.abs();
+                let most = size.max_element();
+                // Of equals, the second is among the others.
+                let others = size.to_array().into_iter().filter(|&x| x < most).fold(0.0, f64::max);
+                if size.to_array().iter().filter(|&&x| x == most).count() > 1 { 0.0 } else { most - others }
+            }
+            _ => 2.0 * normal.dot(direction),
+        };
+        Some((normal, lead))
+    }
+
     /// The outward normals of the faces that look most along the axes, both ways; nothing of what has no faces.
     pub(super) fn sides(&self) -> [Option<Vector>; 6] {
         match self {
@@ -188,14 +208,105 @@ impl<'a> Core<'a> {
         }
     }
 
+    /// The corner of a polyhedron that is farthest along a direction of any length; 0 for what has no corners.
+    #[inline]
+    pub(super) fn farthest(&self, direction: Vector) -> u16 {
+        match *self {
+            Self::Point | Self::Cylinder(..) | Self::Ellipsoid(_) => 0,
+            Self::Segment(_) => u16::from(direction.z.is_sign_positive()),
+            Self::Box(_) => {
+                let up = direction.to_array().map(|x| u16::from(x.is_sign_positive()));
+                up[0] | up[1] << 1 | up[2] << 2
+            }
+            Self::Mesh(mesh) => mesh.farthest.farthest(&mesh.vertices, direction) as u16,
+            Self::Triangle(corners) => {
+                let along = corners.map(|c| c.dot(direction));
+                if along[0] >= along[1] && along[0] >= along[2] {
+                    0
+                } else if along[1] >= along[2] {
+                    1
+                } else {
+                    2
+                }
+            }
+        }
+    }
+
+    /// A corner of a polyhedron; the origin for what has none, and for numbers that no corner has.
+    #[inline]
+    pub(super) fn corner(&self, number: u16) -> Vector {
+        let sign = |axis: u32| if number >> axis & 1 == 1 { 1.0 } else { -1.0 };
+        match self {
+            Self::Point | Self::Cylinder(..) | Self::Ellipsoid(_) => Vector::ZERO,
+            Self::Segment(half) => Vector::new(0.0, 0.0, half * sign(0)),
+            Self::Box(half) => Vector::new(half.x * sign(0), half.y * sign(1), half.z * sign(2)),
+            Self::Mesh(mesh) => mesh.vertices.get(usize::from(number)).copied().unwrap_or_default(),
+            Self::Triangle(corners) => corners.get(usize::from(number)).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Calls back with the corners of a polyhedron that are farthest along a direction, to [`TIE`] in units of the shape, and
+    /// others.
+    #[inline]
+    fn foremost(&self, direction: Vector, mut look_at: impl FnMut(Vector)) {
+        match self {
+            Self::Point | Self::Cylinder(..) | Self::Ellipsoid(_) => look_at(Vector::ZERO),
+            Self::Segment(_) => (0..2).for_each(|number| look_at(self.corner(number))),
+            Self::Box(_) => (0..8).for_each(|number| look_at(self.corner(number))),
+            Self::Mesh(mesh) => mesh.farthest.each(mesh.vertices.len(), direction, |v| look_at(mesh.vertices[v])),
+            Self::Triangle(corners) => corners.iter().copied().for_each(look_at),
+        }
+    }
+
+    fn top(&self, direction: Vector) -> f64 {
+        let mut top = f64::NEG_INFINITY;
+        self.foremost(direction, |corner| top = corner.dot(direction).max(top));
+        top
+    }
+
+    /// How many corners of a polyhedron are no more than so far behind the one that is farthest along a unit direction; less
+    /// than [`TIE`] in units of the shape.
+    pub(super) fn level(&self, direction: Vector, behind: f64) -> usize {
+        let (low, mut count) = (self.top(direction) - behind, 0);
+        self.foremost(direction, |corner| count += usize::from(corner.dot(direction) >= low));
+        count
+    }
+
+    /// Across those corners, if they span a plane: by three that lie far from each other, the same ones for the same corners.
+    pub(super) fn across_level(&self, direction: Vector, behind: f64) -> Vector {
+        let low = self.top(direction) - behind;
+        let each = |look_at: &mut dyn FnMut(Vector)| {
+            self.foremost(direction, |corner| {
+                if corner.dot(direction) >= low {
+                    look_at(corner);
+                }
+            });
+        };
+        let mut first = None;
+        each(&mut |corner| first = first.or(Some(corner)));
+        let first = first.unwrap_or_default();
+        let mut edge = Vector::ZERO;
+        each(&mut |corner| {
+            if (corner - first).length_squared() > edge.length_squared() {
+                edge = corner - first;
+            }
+        });
+        let mut across = Vector::ZERO;
+        each(&mut |corner| {
+            let other = edge.cross(corner - first);
+            if other.length_squared() > across.length_squared() {
+                across = other;
+            }
+        });
+        across
+    }
+
     /// The point farthest along a direction (of any length).
     #[inline]
     pub(super) fn support(&self, direction: Vector) -> Vector {
         match *self {
-            Self::Point => Vector::ZERO,
-            Self::Segment(half) => Vector::Z * half.copysign(direction.z),
-            Self::Box(half) => {
-                Vector::new(half.x.copysign(direction.x), half.y.copysign(direction.y), half.z.copysign(direction.z))
+            Self::Point | Self::Segment(_) | Self::Box(_) | Self::Mesh(_) | Self::Triangle(_) => {
+                self.corner(self.farthest(direction))
             }
             Self::Cylinder(radius, half) => {
                 let across = (direction.x * direction.x + direction.y * direction.y).sqrt();
@@ -206,17 +317,6 @@ impl<'a> Core<'a> {
                 let scaled = radii * direction;
                 let length = scaled.length();
                 if length > 0.0 { radii * scaled / length } else { Vector::new(0.0, 0.0, radii.z) }
-            }
-            Self::Mesh(mesh) => mesh.support(direction),
-            Self::Triangle(corners) => {
-                let along = corners.map(|c| c.dot(direction));
-                if along[0] >= along[1] && along[0] >= along[2] {
-                    corners[0]
-                } else if along[1] >= along[2] {
-                    corners[1]
-                } else {
-                    corners[2]
-                }
             }
         }
     }
@@ -353,11 +453,6 @@ impl Polyhedron {
         let sides = AXES.map(|axis| foremost.farthest(&normals, axis));
         let edges = edge_directions(&hull.faces, &vertices);
         Self { vertices, normals, farthest, foremost, sides, edges, faces, corners, radius, bounds }
-    }
-
-    #[inline]
-    fn support(&self, direction: Vector) -> Vector {
-        self.vertices[self.farthest.farthest(&self.vertices, direction)]
     }
 
     /// The face that looks most along a direction.

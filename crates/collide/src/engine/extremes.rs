@@ -17,7 +17,7 @@ const ENOUGH: usize = 4;
 /// Marks a cell that is divided, in the place of its entries' end.
 const DIVIDED: u32 = u32::MAX;
 /// What is taken to be as far along a direction, relative to the farthest point: more than rounding.
-const TIE: f64 = 1e-12;
+pub(super) const TIE: f64 = 1e-7;
 
 /// A table of directions for a set of points.
 #[derive(Debug, Default)]
@@ -171,23 +171,44 @@ impl Extremes {
         &self.entries[cell[0] as usize..cell[1] as usize]
     }
 
+    /// Calls back with the numbers of those of so many points that may be farthest along a direction, ascending; among them
+    /// are all that are no more than [`TIE`] behind, in units of the farthest point.
+    #[inline]
+    pub(super) fn each(&self, count: usize, direction: Vector, mut look_at: impl FnMut(usize)) {
+        if self.cells.is_empty() {
+            (0..count).for_each(look_at);
+        } else {
+            self.among(direction).iter().for_each(|&number| look_at(number as usize));
+        }
+    }
+
     /// The number of the point that is farthest along a direction of any length; the first one among equals. `points` are
     /// those that the table was made of.
     #[inline]
     pub(super) fn farthest(&self, points: &[Vector], direction: Vector) -> usize {
         let mut best = (f64::NEG_INFINITY, 0);
-        let mut look_at = |number: usize| {
+        self.each(points.len(), direction, |number| {
             let along = points[number].dot(direction);
             if along > best.0 {
                 best = (along, number);
             }
-        };
-        if self.cells.is_empty() {
-            (0..points.len()).for_each(look_at);
-        } else {
-            self.among(direction).iter().for_each(|&number| look_at(number as usize));
-        }
+        });
         best.1
+    }
+
+    /// The same along a unit direction, and how far the next one is behind; at least [`TIE`] in units of the farthest point
+    /// where that is more.
+    pub(super) fn leading(&self, points: &[Vector], direction: Vector) -> (usize, f64) {
+        let (mut best, mut next) = ((f64::NEG_INFINITY, 0), f64::NEG_INFINITY);
+        self.each(points.len(), direction, |number| {
+            let along = points[number].dot(direction);
+            if along > best.0 {
+                (next, best) = (best.0, (along, number));
+            } else if along > next {
+                next = along;
+            }
+        });
+        (best.1, best.0 - next)
     }
 }
 
@@ -239,6 +260,22 @@ mod tests {
             }
             // What the table is for; along a needle many are nearly as far across it.
             assert!(5 * looked < points.len() * directions.len(), "{looked} of {} points are looked at", points.len());
+        }
+    }
+
+    /// Of a square's corners, those of a side are as far along a direction across it; turned a little, one leads.
+    #[test]
+    fn how_far_the_next_one_is_behind() {
+        let corners = [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]];
+        let square: Vec<Vector> = corners.iter().map(|&[x, y]| Vector::new(x, y, 0.0)).collect();
+        // Many more, that never are in front.
+        let padded: Vec<Vector> = square.iter().copied().chain((0..50).map(|i| square[i % 4] * 0.5)).collect();
+        for points in [square, padded] {
+            let table = Extremes::new(&points);
+            for lean in [0.0, 1e-9, 3e-8] {
+                let (leader, lead) = table.leading(&points, Vector::new(lean, 1.0, 0.0));
+                assert!(leader == 0 && (lead - 2.0 * lean).abs() < 1e-15, "{leader} leads by {lead} at {lean}");
+            }
         }
     }
 

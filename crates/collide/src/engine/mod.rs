@@ -8,9 +8,11 @@ mod convex;
 mod core_shape;
 mod expand;
 mod extremes;
+mod facet;
 mod frames;
 mod grid;
 mod hints;
+mod kept;
 mod narrow;
 mod place;
 mod polish;
@@ -145,9 +147,8 @@ impl Engine {
         let mut sink = Sink::new(out, self.pose_rounding);
         self.broad.visit(placed, grid, |number, pair| {
             let first = sink.begin(number, pair, &self.geoms, placed, overrides);
-            let hint = hints.of(number);
-            let hint = self.narrow(pair, placed, hint, workspace, candidates, &mut sink);
-            hints.leave(number, hint);
+            let found = self.narrow(pair, placed, hints.of(number), workspace, candidates, &mut sink);
+            hints.leave(number, found, &mut workspace.polytope);
             if self.reduce {
                 sink.thin(first);
             }

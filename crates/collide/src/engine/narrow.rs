@@ -3,7 +3,7 @@
 use super::broad::Pair;
 use super::convex::Workspace;
 use super::core_shape::Core;
-use super::hints::Hint;
+use super::hints::{Found, Hint};
 use super::place::Placed;
 use super::sdf::{self, Candidates};
 use super::{Engine, Kind, Sink, analytic, boxes, convex, terrain};
@@ -15,11 +15,11 @@ impl Engine {
         &self,
         pair: &Pair,
         placed: &[Placed],
-        hint: Option<Hint>,
+        hint: Option<Hint<'_>>,
         workspace: &mut Workspace,
         candidates: &mut Candidates,
         sink: &mut Sink<'_>,
-    ) -> Option<Hint> {
+    ) -> Option<Found> {
         let (a, b) = (&placed[pair.a as usize], &placed[pair.b as usize]);
         let (first, second) = (&self.geoms[pair.a as usize], &self.geoms[pair.b as usize]);
         workspace.points.rounding.origin = a.centre.abs().max(b.centre.abs()).max_element();

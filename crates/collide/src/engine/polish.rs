@@ -42,6 +42,23 @@ impl Scaled<'_> {
         (self.offset + self.placed.axes * point) * self.scale
     }
 
+    /// A corner of a polyhedron.
+    #[inline]
+    pub(super) fn corner(&self, number: u16) -> Vector {
+        (self.offset + self.placed.axes * self.core.corner(number)) * self.scale
+    }
+
+    /// The point farthest along a direction, and its number if it is a corner of a polyhedron.
+    #[inline]
+    pub(super) fn farthest(&self, direction: Vector) -> (Vector, u16) {
+        if self.core.is_polyhedron() {
+            let number = self.core.farthest(self.placed.local(direction));
+            (self.corner(number), number)
+        } else {
+            (self.support(direction), 0)
+        }
+    }
+
     /// How far the other shape is apart along a unit direction, in scaled units.
     pub(super) fn separation(&self, other: &Self, direction: Vector) -> f64 {
         (other.support(-direction) - self.support(direction)).dot(direction)

@@ -210,30 +210,98 @@ fn a_pure_function_of_the_poses() {
     assert_eq!(before, out);
 }
 
-/// Hints of the steps before save work, and change no bit of what is found.
-#[test]
-fn hints_change_no_contact() {
-    let solids = [movable(), movable()].concat();
-    let n = solids.len();
-    let settings = CollisionSettings { speculative_distance: REACH, ..CollisionSettings::default() };
-    let model = CollisionModel::with_settings(&model(&solids, &vec![Pose::identity(); n]), &settings).unwrap();
-    // Each goes round a place of its own and turns as it goes, so that all meet, pass through each other and part.
-    let pose = |k: usize, time: f64| {
-        let (phase, pace) = (k as f64, 1.0 + 0.1 * k as f64);
-        let way = Vec3::new((pace * time + phase).sin(), (1.3 * time + phase).cos(), (0.7 * pace * time).sin());
-        let place = at(0.1 * (k % 4) as f64, 0.1 * (k / 4 % 4) as f64, 0.1 * (k / 16) as f64);
-        turned(place * at(0.1 * way.x, 0.1 * way.y, 0.1 * way.z), Vec3::new(1.0, phase, 2.0), phase + pace * time)
-    };
+/// Collides a model along some motion with hints and without, which is to be the same; how many contacts were deep.
+fn with_and_without_hints(
+    solids: &[Solid],
+    pose_rounding: f64,
+    steps: usize,
+    pose: impl Fn(usize, usize) -> Pose,
+) -> usize {
+    let settings = CollisionSettings { speculative_distance: REACH, pose_rounding, ..CollisionSettings::default() };
+    let model =
+        CollisionModel::with_settings(&model(solids, &vec![Pose::identity(); solids.len()]), &settings).unwrap();
     let (mut hints, mut scratch) = (Hints::default(), Scratch::default());
     let (mut with, mut without, mut deep) = (Vec::new(), Vec::new(), 0);
-    for step in 0..400 {
-        let poses = |b: usize| numbers(&pose(b - 1, 0.01 * step as f64));
+    for step in 0..steps {
+        let poses = |b: usize| numbers(&pose(b - 1, step));
         model.collide_with(poses, &Overrides::default(), &mut hints, &mut scratch, &mut with).unwrap();
         model.collide(poses, &mut scratch, &mut without).unwrap();
         assert_eq!(with, without, "step {step}");
         deep += with.iter().filter(|contact| contact.distance < -0.02).count();
     }
+    deep
+}
+
+/// Hints of the steps before save work, and change no bit of what is found.
+#[test]
+fn hints_change_no_contact() {
+    let solids = [movable(), movable()].concat();
+    // Each goes round a place of its own and turns as it goes, so that all meet, pass through each other and part.
+    let pose = |k: usize, step: usize| {
+        let (phase, pace, time) = (k as f64, 1.0 + 0.1 * k as f64, 0.01 * step as f64);
+        let way = Vec3::new((pace * time + phase).sin(), (1.3 * time + phase).cos(), (0.7 * pace * time).sin());
+        let place = at(0.1 * (k % 4) as f64, 0.1 * (k / 4 % 4) as f64, 0.1 * (k / 16) as f64);
+        turned(place * at(0.1 * way.x, 0.1 * way.y, 0.1 * way.z), Vec3::new(1.0, phase, 2.0), phase + pace * time)
+    };
+    let deep = with_and_without_hints(&solids, f64::EPSILON, 400, pose);
     assert!(deep > 1000, "{deep} deep contacts");
+}
+
+/// A round hull of corners at random.
+fn pebble(seed: u64, radii: Vec3) -> Solid {
+    let mut state = seed;
+    let mut noise = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
+    };
+    Solid::Mesh((0..150).map(|_| Vec3::new(noise(), noise(), noise()).normalize().component_mul(&radii)).collect())
+}
+
+/// A prism of so many sides, its corners as a file in single precision has them.
+fn prism(sides: usize, radius: f64, half: f64, tilt: f64) -> Solid {
+    let corner = |k: usize| {
+        let angle = std::f64::consts::TAU * (k / 2) as f64 / sides as f64;
+        let end = if k.is_multiple_of(2) { half } else { -half };
+        let corner =
+            turned(Pose::identity(), Vec3::x(), tilt) * Vec3::new(radius * angle.cos(), radius * angle.sin(), end);
+        corner.map(|x| f64::from(x as f32))
+    };
+    Solid::Mesh((0..2 * sides).map(corner).collect())
+}
+
+/// What stays deep in each other: at rest, creeping, swinging fast; on one axis and askew; in poses of both precisions.
+#[test]
+fn hints_of_what_stays_deep_change_no_contact() {
+    let solids = [
+        pebble(1, Vec3::new(0.1, 0.08, 0.06)),
+        prism(24, 0.08, 0.1, 0.0),
+        prism(24, 0.08, 0.1, 0.0),
+        prism(32, 0.06, 0.12, 0.7),
+        pebble(2, Vec3::new(0.05, 0.08, 0.09)),
+        cuboid_mesh(0.08, 0.07, 0.06),
+        cuboid(0.08, 0.07, 0.06),
+        tetrahedron(),
+        capsule(0.03, 0.1),
+        sphere(0.05),
+    ];
+    for (pace, size) in [(0.0, 1.0), (1e-3, 1.0), (0.1, 0.3), (1.0, 1.0)] {
+        for single in [false, true] {
+            let pose = |k: usize, step: usize| {
+                let (phase, time) = (k as f64, pace * step as f64);
+                let way = Vec3::new((time + phase).sin(), (1.3 * time + phase).cos(), (0.7 * time + phase).sin());
+                let place = way * (0.04 * size) + Vec3::z() * (0.01 * phase);
+                // The first prisms turn about the axis that they share.
+                let pose = match k {
+                    1 | 2 => turned(at(0.0, 0.0, place.z), Vec3::z(), phase + time),
+                    _ => turned(Pose::from(place), Vec3::new(1.0, phase, 2.0), phase + size * (time + phase).sin()),
+                };
+                if single { rounded(pose) } else { pose }
+            };
+            let rounding = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            let deep = with_and_without_hints(&solids, rounding, 100, pose);
+            assert!(deep > 1000, "{deep} deep contacts");
+        }
+    }
 }
 
 #[test]

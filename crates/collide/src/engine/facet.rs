@@ -1,0 +1,235 @@
+//! Faces of the difference of two polyhedra, of which one is across the shortest way out of their overlap: a face of one over
+//! a corner, edge or face of the other, or an edge of each.
+//!
+//! A polytope knows such a face by some three of its corners, and its normal to rounding. Here the normal is computed from the
+//! features of the two shapes themselves, so that it is the same to the last bit whichever corners were found.
+
+use super::Vector;
+use super::expand::{Lowest, Polytope};
+use super::extremes::TIE;
+use super::polish::{Normal, Scaled};
+
+/// Corners of a shape are level with the farthest if they are no more than this behind it, in units of the shape: less than
+/// what single precision leaves of a flat face in a file.
+const LEVEL: f64 = 1e-10;
+/// How far in a face's plane its rim counts, in units of the smaller shape.
+const WIDE: f64 = 0.03;
+/// Where normals are known no better than to this, nothing is certain.
+const UNSURE: f64 = 0.2 * TIE;
+
+/// A face that parts two shapes.
+#[derive(Clone, Copy)]
+pub(super) struct Parting {
+    /// Unit, from the first shape to the second.
+    pub(super) normal: Vector,
+    pub(super) separation: f64,
+    /// Whose it is.
+    pub(super) of_first: bool,
+}
+
+/// The face that parts the shapes as far as a normal does, to rounding: iteration ends near a flat contact's normal, and
+/// the face's own is exact.
+pub(super) fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, rounding: f64) -> Option<Parting> {
+    let mut found = None;
+    let mut best = near.separation - rounding;
+    for (shape, sign) in [(first, 1.0), (second, -1.0)] {
+        let Some(axis) = shape.core.face_normal(shape.placed.local(near.direction * sign)) else { continue };
+        let direction = shape.placed.axes * axis * sign;
+        let apart = first.separation(second, direction);
+        if apart >= best {
+            (best, found) =
+                (apart - rounding, Some(Parting { normal: direction, separation: apart, of_first: sign > 0.0 }));
+        }
+    }
+    found
+}
+
+/// Different ones of three numbers, ascending, and how many they are.
+fn different(mut numbers: [u16; 3]) -> ([u16; 3], usize) {
+    numbers.sort_unstable();
+    let [a, b, c] = numbers;
+    match (a == b, b == c) {
+        (false, false) => (numbers, 3),
+        (true, true) => (numbers, 1),
+        _ => ([a, c, c], 2),
+    }
+}
+
+/// What spans a face of the difference.
+enum Span {
+    /// A face of the first shape over a corner of the second.
+    First(u16),
+    /// A corner of the first shape over a face of the second.
+    Second(u16),
+    /// An edge of each, by its ends.
+    Edges([u16; 2], [u16; 2]),
+    /// An edge or a face, and another face.
+    Flat,
+}
+
+impl Span {
+    fn new(of: [[u16; 2]; 3]) -> Self {
+        let [(i, of_first), (j, of_second)] = [0, 1].map(|shape| different(of.map(|of| of[shape])));
+        match (of_first, of_second) {
+            (_, 1) => Self::First(j[0]),
+            (1, _) => Self::Second(i[0]),
+            (2, 2) => Self::Edges([i[0], i[1]], [j[0], j[1]]),
+            _ => Self::Flat,
+        }
+    }
+}
+
+/// A way out of an overlap.
+pub(super) struct Settled {
+    /// Unit, from the first shape to the second.
+    pub(super) normal: Vector,
+    pub(super) separation: f64,
+    /// Midway between the points that are deepest in each other, where there is but one.
+    pub(super) middle: Option<Vector>,
+}
+
+/// Two polyhedra, and how well their poses and the ways out of their overlap are known.
+pub(super) struct Facets<'a> {
+    pub(super) first: &'a Scaled<'a>,
+    pub(super) second: &'a Scaled<'a>,
+    pub(super) pose_rounding: f64,
+    /// A search ends where the overlap is no more than this over the least.
+    pub(super) tolerance: f64,
+}
+
+impl Facets<'_> {
+    /// The way out along a normal that a search ended at, across a face of the difference of which it knows three corners.
+    pub(super) fn settle(&self, near: Normal, of: [[u16; 2]; 3]) -> Settled {
+        let span = Span::new(of);
+        if let Some(face) = snap(self.first, self.second, near, self.pose_rounding) {
+            return self.along(face.normal, face.separation, &span, true);
+        }
+        let normal =
+            self.normal(&span, near.direction).map(|normal| (normal, self.first.separation(self.second, normal)));
+        match normal.filter(|&(_, separation)| separation >= near.separation - self.tolerance) {
+            Some((normal, separation)) => self.along(normal, separation, &span, false),
+            None => Settled { normal: near.direction, separation: near.separation, middle: None },
+        }
+    }
+
+    /// What [`Facets::settle`] makes of the normal that any search ends at, where a polytope leaves no doubt of it.
+    ///
+    /// Along that normal n the overlap is no more than the tolerance t over the least. So n leaves the polytope through a face
+    /// that is no farther from the origin. Say that only faces level with the lowest are, and that they span a disc about
+    /// the way out, of radius r and at height h. The overlap along what leans from its normal by an angle a is at least
+    /// `h cos a + r sin a`, so that n leans by no more than about `2 t / r`. Corners and faces that are the best by more
+    /// than that lets them differ are the best along n too, so that a search settles on the same features.
+    pub(super) fn settle_surely(&self, polytope: &Polytope, lowest: &Lowest) -> Option<Settled> {
+        let Self { first, second, pose_rounding, tolerance } = *self;
+        let &Lowest { normal: near, height, reach, of } = lowest;
+        // What is snapped to overlaps by no more than this over the least.
+        let loose = 2.0 * pose_rounding + tolerance;
+        let next = polytope.next_nearest(lowest, tolerance, height.hypot(WIDE));
+        let rim = ((next - height) * (next + height)).sqrt();
+        let unsure = 4.0 * tolerance / rim;
+        if next.is_nan() || next < height + 2.0 * loose || unsure > UNSURE {
+            return None;
+        }
+        let span = Span::new(of);
+        let mut found: Option<(Vector, f64)> = None;
+        for (shape, sign) in [(first, 1.0), (second, -1.0)] {
+            let along = shape.placed.local(near * sign);
+            let Some((axis, lead)) = shape.core.leading_face(along) else { continue };
+            // A way out through the lowest face that is no longer than that leans no more.
+            if axis.dot(along) < 1.0 - 2.0 * loose / height {
+                continue;
+            }
+            if lead < 4.0 * unsure {
+                return None;
+            }
+            let direction = shape.placed.axes * axis * sign;
+            let apart = first.separation(second, direction);
+            let accepted = match found {
+                Some((_, separation)) => apart >= separation - pose_rounding,
+                None if apart >= -height - 0.5 * pose_rounding => true,
+                None if apart < -reach - loose => false,
+                None => return None,
+            };
+            if accepted {
+                found = Some((direction, apart));
+            }
+        }
+        let certain = Certain { unsure: 4.0 * unsure, near };
+        if let Some((normal, separation)) = found {
+            let settled = self.along(normal, separation, &span, true);
+            let alone = match span {
+                Span::First(_) => certain.corners(second, -1.0) == 1,
+                Span::Second(_) => certain.corners(first, 1.0) == 1,
+                _ => false,
+            };
+            return Some(Settled { middle: settled.middle.filter(|_| alone), ..settled });
+        }
+        let same = match span {
+            Span::First(_) => certain.corners(second, -1.0) == 1 && certain.has_face(first, 1.0),
+            Span::Second(_) => certain.corners(first, 1.0) == 1 && certain.has_face(second, -1.0),
+            Span::Edges(..) => certain.corners(first, 1.0) == 2 && certain.corners(second, -1.0) == 2,
+            Span::Flat => false,
+        };
+        let normal = self.normal(&span, near).filter(|_| same)?;
+        let separation = first.separation(second, normal);
+        (separation >= -height - 0.5 * tolerance).then(|| self.along(normal, separation, &span, false))
+    }
+
+    /// Across the features that span a face of the difference, on the side of another normal.
+    fn normal(&self, span: &Span, near: Vector) -> Option<Vector> {
+        let across = |shape: &Scaled<'_>, sign: f64| {
+            shape.placed.axes * shape.core.across_level(shape.placed.local(near * sign), LEVEL * shape.placed.radius)
+        };
+        let edge = |shape: &Scaled<'_>, [from, to]: [u16; 2]| shape.corner(to) - shape.corner(from);
+        let across = match *span {
+            Span::First(_) => across(self.first, 1.0),
+            Span::Second(_) => across(self.second, -1.0),
+            Span::Edges(one, other) => edge(self.first, one).cross(edge(self.second, other)),
+            Span::Flat => return None,
+        };
+        let normal = across.try_normalize()?;
+        Some(if normal.dot(near) < 0.0 { -normal } else { normal })
+    }
+
+    /// The way out along a normal; `snapped`: it is a face's own, not that of what spans a face.
+    fn along(&self, normal: Vector, separation: f64, span: &Span, snapped: bool) -> Settled {
+        let half = 0.5 * separation * normal;
+        let middle = match *span {
+            Span::First(corner) => Some(self.second.corner(corner) - half),
+            Span::Second(corner) => Some(self.first.corner(corner) + half),
+            Span::Edges([i, k], [j, l]) if !snapped => {
+                let (p, q) = (self.first.corner(i), self.second.corner(j));
+                let (u, v) = (self.first.corner(k) - p, self.second.corner(l) - q);
+                let across = u.cross(v);
+                Some(p + u * ((q - p).cross(v).dot(across) / across.length_squared()) + half)
+            }
+            Span::Edges(..) | Span::Flat => None,
+        };
+        Settled { normal, separation, middle }
+    }
+}
+
+/// What is the same of all normals about one.
+struct Certain {
+    near: Vector,
+    /// How much they differ, with a margin.
+    unsure: f64,
+}
+
+impl Certain {
+    /// Corners of a shape that may be farthest along them, or against them.
+    fn corners(&self, shape: &Scaled<'_>, sign: f64) -> usize {
+        self.level(shape, sign, LEVEL + self.unsure)
+    }
+
+    /// Whether the same corners are level with the farthest along each.
+    fn has_face(&self, shape: &Scaled<'_>, sign: f64) -> bool {
+        // A search knows three of them.
+        let corners = self.corners(shape, sign);
+        corners == 3 || (self.unsure < LEVEL && corners == self.level(shape, sign, LEVEL - self.unsure))
+    }
+
+    fn level(&self, shape: &Scaled<'_>, sign: f64, behind: f64) -> usize {
+        shape.core.level(shape.placed.local(self.near * sign), behind * shape.placed.radius)
+    }
+}
