@@ -56,9 +56,8 @@ proptest! {
             builder.body("", parent, Pose::translation(x, 0.0, 1.0), inertial);
             let kind = [JointKind::Free, JointKind::Ball, JointKind::Hinge, JointKind::Slide][usize::from(kind)];
             builder.joint(Joint {
-                name: String::new(), body: on, kind, anchor: Vec3::zeros(), axis: Vec3::new(x, 1.0, 0.0),
-                range: range.map(|(a, b)| [a, b]), reference: x, stiffness: 0.0, spring_reference: 0.0,
-                damping: x.abs(), armature: 0.0, dry_friction: 0.0, q_start: 0, v_start: 0,
+                axis: Vec3::new(x, 1.0, 0.0), range: range.map(|(a, b)| [a, b]), reference: x, damping: x.abs(),
+                ..Joint::new("", on, kind)
             });
         }
         if let Ok(model) = builder.build() {
