@@ -104,7 +104,7 @@ def test_arrays_have_the_batch_s_precision_and_shapes(batch, cheetah):
     assert batch.v.shape == (5, 9) and batch.v.dtype == real
     assert batch.poses.shape == (5, len(cheetah.body_names), 7)
     found = batch.certificates
-    for name in ["residual", "residual_scaled", "contacts", "penetration", "status", "relaxed"]:
+    for name in ["residual", "residual_scaled", "balance", "contacts", "penetration", "status", "relaxed"]:
         assert found[name].shape == (5,), name
         assert getattr(found, name) is found[name]
     assert found.residual.dtype == real
