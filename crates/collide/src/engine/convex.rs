@@ -213,7 +213,7 @@ impl<'a> Couple<'a> {
     /// What [`Couple::overlap`] finds of two polyhedra deep in each other, where a polytope of the step before still proves
     /// it; and whether the middle is known too.
     fn overlap_again(&self, kept: Kept<'_>, polytope: &mut Polytope) -> Option<(Nearest, bool)> {
-        let at = |[i, j]: [u32; 2]| Corner::new((self.first.corner(i), i), (self.second.corner(j), j));
+        let at = |[i, j]: [u16; 2]| Corner::new((self.first.corner(i), i), (self.second.corner(j), j));
         let lowest = polytope.resume(self.corner(), at, kept, self.tolerance())?;
         let Settled { normal, separation, middle } = self.facets().settle_surely(polytope, &lowest)?;
         let nearest = Nearest { normal, distance: separation, middle: middle.unwrap_or_default() };

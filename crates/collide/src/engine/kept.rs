@@ -5,7 +5,7 @@
 #[derive(Clone, Copy)]
 pub(super) struct Kept<'a> {
     /// Of each corner the numbers of the two shapes' corners whose difference it is.
-    pub(super) corners: &'a [[u32; 2]],
+    pub(super) corners: &'a [[u16; 2]],
     /// Corners of each face.
     pub(super) faces: &'a [[u8; 3]],
 }
@@ -20,7 +20,7 @@ pub(super) struct Place {
 /// Polytopes, one behind the other.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Store {
-    corners: Vec<[u32; 2]>,
+    corners: Vec<[u16; 2]>,
     faces: Vec<[u8; 3]>,
 }
 
@@ -41,7 +41,7 @@ impl Store {
     }
 
     /// Adds a polytope, unless it has no corners.
-    pub(super) fn add(&mut self, corners: &[[u32; 2]], faces: impl Iterator<Item = [u8; 3]>) -> Option<Place> {
+    pub(super) fn add(&mut self, corners: &[[u16; 2]], faces: impl Iterator<Item = [u8; 3]>) -> Option<Place> {
         if corners.is_empty() {
             return None;
         }

@@ -44,13 +44,13 @@ impl Scaled<'_> {
 
     /// A corner of a polyhedron.
     #[inline]
-    pub(super) fn corner(&self, number: u32) -> Vector {
+    pub(super) fn corner(&self, number: u16) -> Vector {
         (self.offset + self.placed.axes * self.core.corner(number)) * self.scale
     }
 
     /// The point farthest along a direction, and its number if it is a corner of a polyhedron.
     #[inline]
-    pub(super) fn farthest(&self, direction: Vector) -> (Vector, u32) {
+    pub(super) fn farthest(&self, direction: Vector) -> (Vector, u16) {
         if self.core.is_polyhedron() {
             let number = self.core.farthest(self.placed.local(direction));
             (self.corner(number), number)
