@@ -99,7 +99,7 @@ fn all(c: &mut Criterion) {
     step(c, "block on the ground", &on_the_ground(4, false), 16);
     step(c, "box on a block", &on_the_ground(4, true), 16);
     step(c, "pinch", &pinched(4, 0.75), 16);
-    for cells in [[16, 2, 2], [24, 3, 3], [32, 4, 4], [48, 6, 6], [64, 8, 8]] {
+    for cells in [[16, 2, 2], [24, 3, 3], [32, 4, 4], [48, 6, 6], [64, 8, 8], [80, 10, 10]] {
         step(c, &format!("bar of {} elements on a ball", 6 * cells.iter().product::<usize>()), &propped(cells), 1);
     }
     let options = BatchOptions { executor: Executor::Cpu, precision: Precision::F64, ..BatchOptions::default() };

@@ -8,6 +8,7 @@
 
 mod dense;
 mod factor;
+mod iterated;
 mod matrix;
 mod operator;
 mod plan;
@@ -15,6 +16,7 @@ mod product;
 mod symbolic;
 
 pub use factor::{Factor, FactorWork, NotPositive};
+pub use iterated::{Added, Iterated, Until};
 pub use matrix::SparseMatrix;
 pub use operator::SparseOperator;
 pub use plan::BlockPlan;

@@ -186,8 +186,37 @@ fn solvers_agree() {
         }
         let apart = v.iter().zip(&reference).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
         // A residual is an impulse; nodes weigh down to 5 g.
-        // A residual is an impulse; nodes weigh down to 5 g.
         assert!(apart < 1e4 * tolerance, "{solver}: {apart}");
+    }
+}
+
+/// A body of more degrees of freedom than are factored ends a step at the velocity that a factor gives: one that sticks, and one that
+/// slides.
+#[test]
+fn a_large_body_moves_as_by_a_factor() {
+    for angle in [0.0_f64, 0.7] {
+        let mut builder = ModelBuilder::new("large");
+        builder.options.timestep = 0.002;
+        builder.options.gravity = Vec3::new(G * angle.sin(), 0.0, -G * angle.cos());
+        builder.geom(ground(0.5, 0.0));
+        builder.soft_body(block([11; 3], [0.1; 3], Vec3::new(0.0, 0.0, 0.0505)));
+        let model = builder.build().expect("a model");
+        let mut first = batch(&model, 1, &BatchOptions { tolerance: 1e-9, ..tight() });
+        run(&mut first, 25);
+        let from = state(&mut first, 0);
+        let ends = ["auto", "canal"].map(|solver| {
+            let options = BatchOptions { solver: solver.into(), tolerance: 1e-9, ..tight() };
+            let mut made = batch(&model, 1, &options);
+            made.reset(&[(0, from.clone())]).expect("a state");
+            run(&mut made, 1);
+            let own = summary(&mut made);
+            assert!(own.residual <= 1e-9 && own.status & status::CONVERGED != 0, "{solver}: {own:?}");
+            assert!(own.contacts > 100, "{solver}: {own:?}");
+            state(&mut made, 0).v
+        });
+        let apart = ends[0].iter().zip(&ends[1]).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+        // A residual is an impulse; nodes weigh down to 0.03 g.
+        assert!(apart < 1e-5 && fastest(&ends[0]) > 1e-3, "{angle}: {apart} of {}", fastest(&ends[0]));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The step of a world with soft bodies as Newton's method on all of it sees it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use manyworlds_contact::solve::whole::Motion;
 use manyworlds_gradients::WholeInput;
@@ -23,7 +23,8 @@ pub(in crate::group) struct WholeOrder {
     /// First of each soft body.
     begins: Vec<usize>,
     pattern: SparseMatrix,
-    symbolic: Arc<Symbolic>,
+    /// Found when it is asked for: large bodies do without.
+    symbolic: OnceLock<Arc<Symbolic>>,
 }
 
 /// One world.
@@ -70,15 +71,20 @@ impl WholeOrder {
             entries.extend(pattern.entries().map(|(i, j, _)| (begin + i, begin + j, 0.0)));
         }
         let pattern = SparseMatrix::from_triplets(n, &entries)?;
-        let last: Vec<u32> = (0..n_first as u32).collect();
-        let symbolic = Arc::new(Symbolic::new(&pattern, &Ordering::of(&pattern), &last));
-        Some(Self { place, n_first, begins, pattern, symbolic })
+        Some(Self { place, n_first, begins, pattern, symbolic: OnceLock::new() })
+    }
+
+    fn symbolic(&self) -> &Arc<Symbolic> {
+        self.symbolic.get_or_init(|| {
+            let last: Vec<u32> = (0..self.n_first as u32).collect();
+            Arc::new(Symbolic::new(&self.pattern, &Ordering::of(&self.pattern), &last))
+        })
     }
 
     /// As derivatives take it; `after`: v+ in the order of the model.
     pub(in crate::group) fn input<'a>(&'a self, after: &'a [f64]) -> WholeInput<'a> {
-        let Self { place, n_first, pattern, symbolic, .. } = self;
-        WholeInput { place, n_first: *n_first, pattern, symbolic, after }
+        let Self { place, n_first, pattern, .. } = self;
+        WholeInput { place, n_first: *n_first, pattern, symbolic: self.symbolic(), after }
     }
 
     /// From the order of the model.
@@ -176,7 +182,7 @@ impl Motion for WholeStep<'_> {
     }
 
     fn symbolic(&self) -> &Arc<Symbolic> {
-        &self.order.symbolic
+        self.order.symbolic()
     }
 
     fn balance(&self, v: &[f64], r: &mut [f64]) {

@@ -1,0 +1,121 @@
+//! Constraints as Newton's method on a whole step sees them.
+
+use manyworlds_sparse::SparseMatrix;
+
+use super::Motion;
+use crate::problem::{ContactProblem, Law};
+use crate::solve::system::{Block, Rows};
+
+/// A constraint over the motion's degrees of freedom.
+pub(super) struct Touch {
+    pub(super) law: Law,
+    pub(super) e: Rows<f64>,
+    /// First row in lambda.
+    pub(super) row: usize,
+    /// kg
+    pub(super) rho: f64,
+    /// The same by inertia alone.
+    pub(super) mass: f64,
+    pub(super) dofs: Vec<u32>,
+    /// `[3, dofs]`
+    j: Vec<f64>,
+}
+
+impl Touch {
+    pub(super) fn row(&self, k: usize) -> &[f64] {
+        &self.j[k * self.dofs.len()..(k + 1) * self.dofs.len()]
+    }
+
+    /// `J v`
+    pub(super) fn relative(&self, v: &[f64]) -> Rows<f64> {
+        std::array::from_fn(|k| self.row(k).iter().zip(&self.dofs).map(|(j, &dof)| j * v[dof as usize]).sum())
+    }
+
+    /// `out += J^T x`
+    pub(super) fn add_transposed(&self, x: &Rows<f64>, out: &mut [f64]) {
+        for (k, x) in x.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+            self.row(k).iter().zip(&self.dofs).for_each(|(j, &dof)| out[dof as usize] += j * x);
+        }
+    }
+
+    /// `out += J^T w J`; rows and columns beyond the first are those of nodes, three together.
+    pub(super) fn add_to(&self, w: &Block<f64>, n_first: usize, out: &mut SparseMatrix) {
+        let m = self.dofs.len();
+        let weighted: Vec<f64> = (0..3)
+            .flat_map(|r| (0..m).map(move |b| (r, b)))
+            .map(|(r, b)| (0..3).map(|s| w[r][s] * self.j[s * m + b]).sum())
+            .collect();
+        for (a, &row) in self.dofs.iter().enumerate() {
+            let own: Rows<f64> = std::array::from_fn(|r| self.j[r * m + a]);
+            if own == [0.0; 3] {
+                continue;
+            }
+            let begin = out.row_begin(row as usize);
+            let mut b = 0;
+            while b < m {
+                let column = self.dofs[b] as usize;
+                // The first degrees of freedom have a column each in every row; nodes' stand in threes.
+                let (at, count) = if column < n_first || (row as usize) < n_first {
+                    (begin + column, 1)
+                } else {
+                    match out.position(row as usize, column) {
+                        Some(at) => (at, 3),
+                        None => return,
+                    }
+                };
+                for k in 0..count {
+                    let x: f64 = (0..3).map(|r| own[r] * weighted[r * m + b + k]).sum();
+                    out.values_mut()[at + k] += x;
+                }
+                b += count;
+            }
+        }
+    }
+}
+
+/// The constraints in the motion's order; `None` where two nodes that no element joins would be coupled.
+pub(super) fn touches(problem: &ContactProblem, motion: &impl Motion, diagonal: &[f64]) -> Option<Vec<Touch>> {
+    let mut out = Vec::with_capacity(problem.constraints.len());
+    let n_first = motion.n_first();
+    for constraint in &problem.constraints {
+        if constraint.cap != f64::INFINITY {
+            return None;
+        }
+        let rows = constraint.law.rows();
+        let (mut dofs, mut parts) = (Vec::new(), Vec::new());
+        for side in &problem.sides[constraint.sides.clone()] {
+            let s = &problem.subsystems[side.subsystem];
+            let of = |dof: usize| motion.place(s.begin + dof) as u32;
+            let count = if side.dofs.is_empty() {
+                dofs.extend((0..s.count).map(of));
+                s.count
+            } else {
+                dofs.extend(problem.touched[side.dofs.clone()].iter().map(|&dof| of(dof as usize)));
+                side.dofs.len()
+            };
+            parts.push((count, &problem.jacobian[side.offset..][..rows * count]));
+        }
+        let m = dofs.len();
+        let mut j = vec![0.0; 3 * m];
+        let mut first = 0;
+        for (count, part) in parts {
+            for (r, row) in part.chunks_exact(count.max(1)).enumerate() {
+                j[r * m + first..r * m + first + count].copy_from_slice(row);
+            }
+            first += count;
+        }
+        let nodes: Vec<u32> = dofs.iter().copied().filter(|&dof| dof as usize >= n_first).step_by(3).collect();
+        let joined = |a: u32, b: u32| motion.pattern().position(a as usize, b as usize).is_some();
+        if nodes.iter().any(|&a| nodes.iter().any(|&b| !joined(a, b))) {
+            return None;
+        }
+        let trace = |weights: &[f64]| -> f64 {
+            (0..rows * m).map(|k| j[k / m * m + k % m].powi(2) / weights[dofs[k % m] as usize]).sum()
+        };
+        let of = |trace: f64| if trace > 0.0 { rows as f64 / trace } else { 0.0 };
+        let (rho, mass) = (of(trace(diagonal)), of(trace(motion.inertia())));
+        let rho = if rho > 0.0 { rho } else { 1.0 };
+        out.push(Touch { law: constraint.law, e: constraint.e, row: constraint.row, rho, mass, dofs, j });
+    }
+    Some(out)
+}
