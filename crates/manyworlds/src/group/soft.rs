@@ -101,6 +101,16 @@ pub(super) struct Linearised {
     pub(super) b: Vec<f64>,
 }
 
+impl Linearised {
+    /// A share of another, and the rest of this.
+    pub(super) fn mixed(mut self, other: &Self, share: f64) -> Self {
+        let mix = |a: &mut f64, b: &f64| *a += share * (b - *a);
+        self.matrix.values_mut().iter_mut().zip(other.matrix.values()).for_each(|(a, b)| mix(a, b));
+        self.b.iter_mut().zip(&other.b).for_each(|(a, b)| mix(a, b));
+        self
+    }
+}
+
 impl SoftStep {
     /// From a lane's state. `tree`: that of a carrier that moves.
     pub(super) fn new<T: Scalar>(

@@ -16,6 +16,7 @@
 mod nonlinear;
 mod prepare;
 pub(super) mod unsolved;
+mod way;
 mod whole;
 
 pub(super) use whole::WholeOrder;

@@ -10,17 +10,16 @@ use manyworlds_shaders::Scalar;
 
 use super::super::problem::{Responses, WorldProblem, Worlds};
 use super::super::shared::Shared;
-use super::super::soft::{Linearised, SoftStep};
+use super::super::soft::{Linearised, Soft, SoftStep};
+use super::way::{closer, down, norm};
 use crate::host::Packed;
 
 /// Rounds at most.
 const ROUNDS: usize = 40;
 
-/// How often a round's way is halved at most.
-const HALVINGS: usize = 20;
-
-/// What a whole way must take at least off what there was where it began, for the impulses that it found.
-const ENOUGH: f64 = 0.1;
+/// Where a stretched or buckled body has no positive definite matrix, its elements are made so, by the least of these shares that does:
+/// that only slows the rounds down.
+const POSITIVE: [f64; 4] = [0.0, 0.1, 0.3, 1.0];
 
 /// Ways shorter than this share make the next round one of positive definite elements.
 const SHORT: f64 = 0.25;
@@ -57,56 +56,52 @@ pub(super) fn nonlinear<T: Scalar>(
     let mut memory = Some(memory);
     let (mut impulse, mut last) = (None, f64::INFINITY);
     let (mut best, mut careful) = (None, false);
+    // What gives way in one round does so in the next, or they would contradict each other for ever.
+    let mut relaxes = host.worlds[world].before;
     for round in 0..ROUNDS {
-        let about = |projected: bool| -> Vec<Linearised> {
+        let about = |share: f64| -> Vec<Linearised> {
             let each = steps.iter().zip(&shared.soft).enumerate();
-            each.map(|(i, (step, soft))| step.about(&soft.system, &v[span(i)], projected)).collect()
+            let of = |i: usize, step: &SoftStep, soft: &Soft| {
+                let about = |projected| step.about(&soft.system, &v[span(i)], projected);
+                if share == 0.0 || share == 1.0 { about(share == 1.0) } else { about(false).mixed(&about(true), share) }
+            };
+            each.map(|(i, (step, soft))| of(i, step, soft)).collect()
         };
-        let problem_of = |projected, memory| {
-            worlds.world(shared, host, world, memory, Responses::of(shared.solver), (&steps, about(projected)))
+        let mut problem_of = |share: f64| {
+            let memory = memory.take().unwrap_or_default();
+            worlds.world(shared, host, world, memory, Responses::of(shared.solver), (&steps, about(share))).ok()
         };
-        // Where a stretched or buckled body has no positive definite matrix, its elements are made so: that only slows the
-        // rounds down.
-        let (mut problem, projected) = match problem_of(careful, memory.take().unwrap_or_default()) {
-            Ok(problem) => (problem, careful),
-            Err(_) => (problem_of(true, ContactProblem::default()).ok()?, true),
-        };
+        let shares = if careful { &POSITIVE[POSITIVE.len() - 1..] } else { &POSITIVE[..] };
+        let (mut problem, projected) =
+            shares.iter().find_map(|&share| problem_of(share).map(|problem| (problem, share > 0.0)))?;
         let start = impulse.take().unwrap_or_else(|| problem.impulse.clone());
         if start.iter().all(|x: &f64| x.is_finite()) {
             problem.problem.warm_start.copy_from_slice(&start);
         }
         problem.problem.v_start.clone_from(&v);
-        let (outcome, relaxed) = solve_sparse(shared, &mut problem.problem, settings, work);
+        let (outcome, relaxed) = solve_sparse(shared, &mut problem.problem, settings, relaxes, work);
+        if !relaxed.is_empty() {
+            relaxes = Before::Relaxed { ask: false };
+        }
         let found = problem.problem.velocity(&outcome.lambda);
         if !found.iter().all(|x| x.is_finite()) {
             return None;
         }
         let push = problem.problem.generalized_impulse(&outcome.lambda);
-        let left = |v: &[f64]| -> f64 {
-            let square = |(i, step): (usize, &SoftStep)| -> f64 {
+        let balance = |v: &[f64]| -> Vec<f64> {
+            let each = |(i, step): (usize, &SoftStep)| -> Vec<f64> {
                 let given = step.momentum(&shared.soft[i].system, &v[span(i)], &v[tree(i)]);
-                given.iter().zip(&push[span(i)]).map(|(p, j)| (p - j).powi(2)).sum()
+                given.iter().zip(&push[span(i)]).map(|(p, j)| p - j).collect()
             };
-            steps.iter().enumerate().map(square).sum::<f64>().sqrt()
+            steps.iter().enumerate().flat_map(each).collect()
         };
-        // A way that leaves more than there was before, and more than there was where it began, is halved: what is inside out, or
-        // far from where it ends, is not what a line makes of it.
-        let (begun, mut share) = (left(&v), 1.0);
-        let mut residual = left(&found);
-        let mut next = found;
-        let is_less = |residual: f64, share: f64| {
-            residual <= settings.tolerance
-                || (round > 0 && residual <= last)
-                || residual <= (1.0 - ENOUGH * share) * begun
+        let (next, share, residual) = if projected {
+            let way: Vec<f64> = (0..steps.len()).flat_map(|i| span(i).map(|k| found[k] - v[k])).collect();
+            down(&v, &found, &way, balance, settings.tolerance)
+        } else {
+            let last = (round > 0).then_some(last);
+            closer(&v, found, |v| norm(&balance(v)), last, settings.tolerance)
         };
-        for _ in 0..HALVINGS {
-            if is_less(residual, share) {
-                break;
-            }
-            share *= 0.5;
-            next.iter_mut().zip(&v).for_each(|(next, v)| *next = 0.5 * (*next + v));
-            residual = left(&next);
-        }
         last = residual;
         v = next;
         let whole = share == 1.0;
@@ -130,10 +125,11 @@ fn solve_sparse<T: Scalar>(
     shared: &Shared<T>,
     problem: &mut ContactProblem,
     settings: &SolveSettings,
+    before: Before,
     work: &mut Workspace,
 ) -> (Outcome, Vec<Relaxation>) {
     match problem.condensed(shared.solver.responds()) {
-        Some(mut small) => finish(shared.solver, &mut small.problem, settings, Before::Solved, work),
-        None => finish(shared.solver, problem, settings, Before::Solved, work),
+        Some(mut small) => finish(shared.solver, &mut small.problem, settings, before, work),
+        None => finish(shared.solver, problem, settings, before, work),
     }
 }

@@ -411,7 +411,7 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         history: false,
     };
     if let Some(order) = &shared.whole {
-        let solved = at_once(shared, order, host, worlds, world, &mut memory, &mut factor);
+        let solved = at_once(shared, order, host, worlds, world, None, (&mut memory, &mut factor));
         if solved.is_some() {
             DESK.set(Desk { problem: memory, work, factor });
             return solved;
@@ -438,7 +438,20 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
         };
         Round { problem, outcome, relaxed, momentum: 0.0, on_the_way: None }
     } else {
-        nonlinear(shared, host, worlds, world, memory, &settings, &mut work)?
+        let round = nonlinear(shared, host, worlds, world, memory, &settings, &mut work)?;
+        // Near a solution whose matrix is not positive definite but for what touches it, rounds come closer slowly.
+        let solved = round.outcome.status == SolveStatus::Converged && round.momentum <= shared.tolerance;
+        if let (Some(order), false, true) = (&shared.whole, solved, round.relaxed.is_empty()) {
+            let (mut again, lambda) = (ContactProblem::default(), &round.outcome.lambda);
+            let velocity = round.on_the_way.clone().unwrap_or_else(|| round.problem.problem.velocity(lambda));
+            let start = Some((velocity, lambda.clone()));
+            let solved = at_once(shared, order, host, worlds, world, start, (&mut again, &mut factor));
+            if solved.is_some() {
+                DESK.set(Desk { problem: again, work, factor });
+                return solved;
+            }
+        }
+        round
     };
     problem.problem.relax(&relaxed);
     // What the certificate is about: a solver's own velocity may lag behind its impulses.
@@ -454,20 +467,21 @@ fn solve<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, worlds: &Worlds<'_
     sound.then_some(Solved { world, homes, outcome, relaxed, left })
 }
 
-/// A world with soft bodies by Newton's method on all of its step, in the memory of a problem; `None`: it wants more care.
+/// A world with soft bodies by Newton's method on all of its step, from a velocity and impulses or those of the last step, in the memory
+/// of a problem; `None`: it wants more care.
 fn at_once<T: Scalar>(
     shared: &Shared<T>,
     order: &WholeOrder,
     host: &Packed<'_, T>,
     worlds: &Worlds<'_, T>,
     world: usize,
-    memory: &mut ContactProblem,
-    work: &mut FactorWork,
+    start: Option<(Vec<f64>, Vec<f64>)>,
+    (memory, work): (&mut ContactProblem, &mut FactorWork),
 ) -> Option<Solved> {
-    let before = worlds.before(shared, world);
     let WorldProblem { problem, impulse, homes, .. } =
         worlds.constraints(shared, host, world, std::mem::take(memory)).ok()?;
     *memory = problem;
+    let (before, impulse) = start.unwrap_or_else(|| (worlds.before(shared, world), impulse));
     if !before.iter().chain(&impulse).all(|x| x.is_finite()) {
         return None;
     }
