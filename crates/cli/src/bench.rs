@@ -15,6 +15,7 @@ use crate::output;
 use crate::record::{RecordArgs, Recorder};
 use crate::state::{Start, State};
 use crate::statistics::{median, worse};
+use crate::traffic::traffic;
 
 /// Untimed steps of a model that says nothing of it: enough for the buffers to grow and a robot to land.
 const SETTLE: u64 = 200;
@@ -30,6 +31,7 @@ Examples:
   manyworlds bench half-cheetah --worlds 4096 --executor gpu
   manyworlds bench my_robot.xml --worlds 256 --precision f64 --tolerance 1e-6
   manyworlds bench ant --worlds 8 --settle 0 --steps 400 --record problems/ --record-worlds 2
+  manyworlds bench humanoid --worlds 64 --steps 20 --traffic   bytes that kernels load and store, on a device
   manyworlds bench quadruped.urdf --free-root --ground --json")]
 pub(crate) struct BenchArgs {
     /// Path (.xml MJCF, .urdf) or the name of a built-in scene
@@ -56,6 +58,9 @@ pub(crate) struct BenchOptions {
     /// Largest random control beside the start's, in units of the control; a built-in scene has its own default
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     controls: Option<f64>,
+    /// Count what kernels load and store on a device instead of timing them
+    #[arg(long, conflicts_with = "record")]
+    traffic: bool,
     #[command(flatten)]
     import: ImportArgs,
     #[command(flatten)]
@@ -170,11 +175,14 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     let model = options.import.load(spec)?.model;
     let settings = options.run.for_many(spec);
     let keyframe = options.run.keyframe(spec, &model)?;
-    let mut batch = Batch::new(&[(&model, options.worlds)], &settings)?;
     let start = Start::new(State::default(), keyframe, &model);
+    let middle = start.0.ctrl.clone();
+    let mut controls = Controls { middle, amplitude, worlds: options.worlds, seed: options.seed, step: 0 };
+    if options.traffic {
+        return traffic(&model, settings, &start, controls, Steps { settle, steps }, options.output.json);
+    }
+    let mut batch = Batch::new(&[(&model, options.worlds)], &settings)?;
     start.apply(&mut batch)?;
-    let mut controls =
-        Controls { middle: start.0.ctrl, amplitude, worlds: options.worlds, seed: options.seed, step: 0 };
 
     let mut recorder = options.record.start(&model.name, settings.precision)?;
     let spend = Spend { settle, steps, budget: Budget::new(limited) };
@@ -215,6 +223,12 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     };
     output::print(options.output.json, &report, |r| human(r, options.run.fell_back(&batch)))?;
     verdict(&report, options.run.tolerance)
+}
+
+/// Steps of a run, and those before them.
+pub(crate) struct Steps {
+    pub(crate) settle: u64,
+    pub(crate) steps: u64,
 }
 
 /// What a run may take.
@@ -322,7 +336,7 @@ fn verdict(report: &Report, tolerance: Option<f64>) -> Result<(), Failure> {
 }
 
 /// Random controls around those of the initial state, drawn evenly; the model clamps them to their range.
-struct Controls {
+pub(crate) struct Controls {
     middle: Vec<f64>,
     amplitude: f64,
     worlds: usize,
@@ -331,8 +345,12 @@ struct Controls {
 }
 
 impl Controls {
+    pub(crate) fn worlds(&self) -> usize {
+        self.worlds
+    }
+
     /// Those of the next step, world by world.
-    fn next(&mut self) -> Vec<f64> {
+    pub(crate) fn next(&mut self) -> Vec<f64> {
         let mut controls = Vec::with_capacity(self.worlds * self.middle.len());
         for world in 0..self.worlds as u64 {
             for (u, middle) in self.middle.iter().enumerate() {

@@ -23,6 +23,7 @@ mod solve;
 mod state;
 mod statistics;
 mod step;
+mod traffic;
 mod view;
 
 use std::io::IsTerminal;

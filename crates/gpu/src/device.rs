@@ -6,6 +6,7 @@ use manyworlds_shaders::Precision;
 use rayon::prelude::*;
 use wgpu::{DeviceDescriptor, ErrorFilter, Features, Limits};
 
+use crate::accesses::{Accesses, Counter};
 use crate::adapter::{choose, features_of, tile_for};
 use crate::error::GpuError;
 use crate::pipelines::{Pipeline, Pipelines, Variant};
@@ -19,6 +20,8 @@ pub struct DeviceOptions {
     pub tile: Option<u32>,
     /// Keep wgpu's guards against endless loops and divisions by zero, which our kernels do without.
     pub guarded_shaders: bool,
+    /// Kernels count what they load and store ([`GpuDevice::accesses`]), which makes them slower.
+    pub count_accesses: bool,
 }
 
 /// A device, its queue, and the pipelines compiled so far; shared by the stores on it.
@@ -32,6 +35,7 @@ pub struct GpuDevice {
     tile: u32,
     timestamps: bool,
     pipelines: Pipelines,
+    counter: Option<Counter>,
     /// The first error that no scope caught.
     uncaught: Arc<Mutex<Option<String>>>,
     /// Why the device is gone, once it is.
@@ -48,10 +52,14 @@ impl GpuDevice {
         let info = adapter.get_info();
         let wanted = features_of(Precision::F64) | Features::TIMESTAMP_QUERY | Features::PIPELINE_CACHE;
         let sizes = adapter.limits();
+        // Sums are one buffer more than kernels have.
+        let portable = Limits::default().max_storage_buffers_per_shader_stage;
+        let storage = if options.count_accesses { sizes.max_storage_buffers_per_shader_stage } else { portable };
         let descriptor = DeviceDescriptor {
             label: Some("manyworlds"),
             required_features: adapter.features() & wanted,
             required_limits: Limits {
+                max_storage_buffers_per_shader_stage: storage,
                 max_buffer_size: sizes.max_buffer_size,
                 max_storage_buffer_binding_size: sizes.max_storage_buffer_binding_size,
                 ..Limits::default()
@@ -85,7 +93,9 @@ impl GpuDevice {
         let tile = options.tile.unwrap_or_else(|| tile_for(&info));
         let timestamps = device.features().contains(Features::TIMESTAMP_QUERY);
         let pipelines = Pipelines::new(&device, &info, options.guarded_shaders);
-        Self { device, queue, info, tile, timestamps, pipelines, uncaught: Arc::default(), lost: Arc::default() }
+        let counter = options.count_accesses.then(|| Counter::new(&device));
+        let (uncaught, lost) = (Arc::default(), Arc::default());
+        Self { device, queue, info, tile, timestamps, pipelines, counter, uncaught, lost }
     }
 
     /// Name of the adapter.
@@ -130,6 +140,19 @@ impl GpuDevice {
         Err(GpuError::Precision { adapter: self.info.name.clone(), precision: precision.name() })
     }
 
+    /// What kernels loaded and stored since the last call, by kernel; call it before one of them moves 4 GiB. Empty where they do not
+    /// count ([`DeviceOptions::count_accesses`]).
+    ///
+    /// # Errors
+    /// If the device reports one.
+    pub fn accesses(&self) -> Result<Vec<Accesses>, GpuError> {
+        self.counter.as_ref().map_or(Ok(Vec::new()), |counter| counter.take(self))
+    }
+
+    pub(crate) fn counter(&self) -> Option<&Counter> {
+        self.counter.as_ref()
+    }
+
     /// The pipeline of a kernel with these values of its constants, compiled at its first use.
     pub(crate) fn pipeline(&self, of: &Variant) -> Result<Arc<Pipeline>, GpuError> {
         if let Some(found) = self.pipelines.find(of) {
@@ -137,7 +160,7 @@ impl GpuDevice {
         }
         self.require(of.precision)?;
         let what = || format!("compiling {} in {}", of.kernel.name, of.precision.name());
-        let pipeline = self.guarded(what, || self.pipelines.build(&self.device, self.tile, of))?;
+        let pipeline = self.guarded(what, || self.pipelines.build(self, of))?;
         Ok(self.pipelines.keep(of, pipeline))
     }
 

@@ -247,6 +247,9 @@ impl<T: Scalar> GpuStore<T> {
         let groups = groups(dispatch.kernel, dispatch.count, self.device.tile());
         pass.set_pipeline(&bound.pipeline.pipeline);
         pass.set_bind_group(0, &bound.group, &[(at * DIMS_STRIDE) as u32]);
+        if let Some(counter) = self.device.counter() {
+            pass.set_bind_group(1, &counter.group, &[]);
+        }
         pass.dispatch_workgroups(groups.min(GROUPS_X), groups.div_ceil(GROUPS_X), 1);
     }
 

@@ -4,6 +4,7 @@
 //! stores run the same recording: [`CpuStore`] at once on the calling thread (chunks are spread over threads by their
 //! owner), [`GpuStore`] by [`Store::submit`] and [`Store::wait`], so that a host works on one chunk while the device
 //! works on another.
+mod accesses;
 mod adapter;
 mod allocation;
 mod clock;
@@ -17,6 +18,7 @@ mod recording;
 mod store;
 mod timestamps;
 
+pub use accesses::Accesses;
 pub use adapter::{AdapterReport, adapters};
 pub use clock::Instant;
 pub use cpu::CpuStore;

@@ -1,5 +1,6 @@
 //! Kernels compiled for a device: each once, and the driver's part of it kept on disk where wgpu can.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +11,9 @@ use wgpu::{
     Features, PipelineCacheDescriptor, PipelineCompilationOptions, PipelineLayoutDescriptor, ShaderModuleDescriptor,
     ShaderRuntimeChecks, ShaderStages,
 };
+
+use crate::accesses::counting;
+use crate::device::GpuDevice;
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -80,8 +84,8 @@ impl Pipelines {
         }
     }
 
-    pub(crate) fn build(&self, device: &wgpu::Device, tile: u32, of: &Variant) -> Pipeline {
-        let kernel = of.kernel;
+    pub(crate) fn build(&self, on: &GpuDevice, of: &Variant) -> Pipeline {
+        let (device, tile, kernel) = (&on.device, on.tile(), of.kernel);
         let label = Some(kernel.name);
         let entry = |binding, ty, has_dynamic_offset| BindGroupLayoutEntry {
             binding,
@@ -94,12 +98,18 @@ impl Pipelines {
             entries.push(entry(at, BufferBindingType::Storage { read_only: !binding.write }, false));
         }
         let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor { label, entries: &entries });
+        let mut groups = vec![Some(&layout)];
+        groups.extend(on.counter().map(|counter| Some(&counter.layout)));
         let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
             label,
-            bind_group_layouts: &[Some(&layout)],
+            bind_group_layouts: &groups,
             immediate_size: 0,
         });
-        let source = prelude(of.precision, tile) + kernel.wgsl;
+        let wgsl = match on.counter() {
+            Some(_) => counting(kernel, of.precision).into(),
+            None => Cow::Borrowed(kernel.wgsl),
+        };
+        let source = prelude(of.precision, tile) + &wgsl;
         let names = kernel.constants.iter().map(|(name, _)| *name);
         let constants: Vec<_> = names.zip(of.constants.iter().map(|&value| f64::from(value))).collect();
         let module =

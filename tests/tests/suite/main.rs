@@ -1,5 +1,6 @@
 //! The whole crate from outside: physics against closed forms and golden numbers, batches, solvers, gradients, parity.
 
+mod accesses;
 mod adhesion;
 mod bad_problems;
 mod bad_surfaces;
