@@ -9,7 +9,7 @@ use manyworlds_tests::batches::{bits, state};
 use manyworlds_tests::parity::device;
 
 const WORLDS: usize = 5;
-const STEPS: usize = 60;
+const STEPS: usize = 40;
 
 /// Bits of all states after some steps.
 fn run(scene: &str, device: Arc<GpuDevice>) -> Vec<Vec<u64>> {
@@ -31,7 +31,7 @@ fn kernels_that_count_compute_the_same() {
         let counting = counting.expect("a device");
         assert_eq!(run(scene, Arc::clone(&counting)), run(scene, Arc::clone(&plain)), "{scene}");
         let accesses = counting.accesses().expect("sums");
-        assert!(accesses.iter().all(|own| own.loaded > 0 && own.stored > 0), "{scene}: {accesses:?}");
+        assert!(accesses.iter().all(|own| own.loaded > 0), "{scene}: {accesses:?}");
         assert!(counting.accesses().expect("none since").is_empty());
         let by_name: BTreeMap<_, _> = accesses.iter().map(|own| (own.kernel, own)).collect();
         if scene == "half-cheetah" {
