@@ -31,6 +31,21 @@ pub(crate) fn add_times<T: Scalar>(out: &mut [T], x: T, row: &[T]) {
     out.iter_mut().zip(row).for_each(|(out, &r)| *out = x.mul_add(r, *out));
 }
 
+/// `out += x^T rows` of three rows one behind the other.
+#[inline]
+pub(crate) fn add_three_times<T: Scalar>(out: &mut [T], x: [T; 3], rows: &[T]) {
+    let (a, rest) = rows.split_at(out.len());
+    let (b, c) = rest.split_at(out.len());
+    let sum = |out: T, a: T, b: T, c: T| x[0].mul_add(a, x[1].mul_add(b, x[2].mul_add(c, out)));
+    let ((out, out_rest), (a, a_rest)) = (out.as_chunks_mut::<WIDTH>(), a.as_chunks::<WIDTH>());
+    let ((b, b_rest), (c, c_rest)) = (b.as_chunks::<WIDTH>(), c.as_chunks::<WIDTH>());
+    for (((out, a), b), c) in out.iter_mut().zip(a).zip(b).zip(c) {
+        *out = std::array::from_fn(|k| sum(out[k], a[k], b[k], c[k]));
+    }
+    let rest = out_rest.iter_mut().zip(a_rest).zip(b_rest).zip(c_rest);
+    rest.for_each(|(((out, &a), &b), &c)| *out = sum(*out, a, b, c));
+}
+
 /// Products of a list, whole registers long, with four others.
 #[inline(always)]
 fn dots<T: Scalar>(x: &[T], rows: [&[T]; WIDTH]) -> [T; WIDTH] {
@@ -143,6 +158,10 @@ mod tests {
             let mut out = b.clone();
             add_times(&mut out, 3.0, &a);
             assert!((0..a.len()).all(|i| out[i] == b[i] + 3.0 * a[i]));
+            let rows = [&a[..], &b[..], &out[..]].concat();
+            let mut sums = vec![1.0; a.len()];
+            add_three_times(&mut sums, [2.0, 3.0, -1.0], &rows);
+            assert!((0..a.len()).all(|i| sums[i] == 1.0 + 2.0 * a[i] + 3.0 * b[i] - out[i]));
         }
     }
 

@@ -59,12 +59,19 @@ pub(crate) fn defect_of(law: Law, step: f64, lambda: [f64; 3], sigma: [f64; 3], 
     lambda.iter().zip(t).map(|(l, t)| (l - t).powi(2)).sum::<f64>().sqrt()
 }
 
-/// `|lambda_i - T(..)|` of one constraint.
-fn defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
-    let mut own = [0.0; 3];
-    own[..c.law.rows()].copy_from_slice(&lambda[c.row..c.row + c.law.rows()]);
+/// `|lambda_i - T(..)|^2` of one constraint.
+fn squared_defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
+    let own = match lambda[c.row..c.row + c.law.rows()] {
+        [a, b, c] => [a, b, c],
+        ref row => [row[0], 0.0, 0.0],
+    };
     let t = capped_form(c.law, c.cap, step, own, sigma, c.e);
-    own.iter().zip(t).map(|(l, t)| (l - t).powi(2)).sum::<f64>().sqrt()
+    own.iter().zip(t).map(|(l, t)| (l - t).powi(2)).sum()
+}
+
+/// Its root.
+fn defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
+    squared_defect(c, step, lambda, sigma).sqrt()
 }
 
 /// `|lambda_i - T(..)| / rho_i`, m/s; zero where the constraint moves nothing.
@@ -78,7 +85,7 @@ pub(crate) fn island_residual(problem: &ContactProblem, island: &Island, lambda:
     problem.island_velocity(island, lambda, v);
     let (mut square, mut contacts) = (0.0, 0);
     for c in problem.plan.constraints_of(island).iter().map(|&i| &problem.constraints[i as usize]) {
-        square += defect(c, 1.0, lambda, problem.sigma(c, v)).powi(2);
+        square += squared_defect(c, 1.0, lambda, problem.sigma(c, v));
         contacts += usize::from(matches!(c.law, Law::Contact { .. }));
     }
     square.sqrt() / contacts.max(1) as f64
@@ -119,7 +126,7 @@ fn laws(problem: &ContactProblem, island: &Island, lambda: &[f64], v: &[f64]) ->
     for &i in problem.plan.constraints_of(island) {
         let c = &problem.constraints[i as usize];
         let sigma = problem.sigma(c, v);
-        square += defect(c, 1.0, lambda, sigma).powi(2);
+        square += squared_defect(c, 1.0, lambda, sigma);
         scaled = scaled.max(scaled_defect(c, lambda, sigma));
         contacts += usize::from(matches!(c.law, Law::Contact { .. }));
     }
@@ -144,7 +151,7 @@ pub fn quality(problem: &ContactProblem, lambda: &[f64], v: &[f64]) -> Quality {
     let (mut square, mut scaled, mut slack) = (0.0, 0.0f64, 0.0);
     for c in &problem.constraints {
         let sigma = problem.sigma(c, &exact);
-        square += defect(c, 1.0, lambda, sigma).powi(2);
+        square += squared_defect(c, 1.0, lambda, sigma);
         scaled = scaled.max(scaled_defect(c, lambda, sigma));
         if let Law::Contact { mu } = c.law {
             let hat: [f64; 3] = std::array::from_fn(|r| sigma[r] + c.e[r]);

@@ -36,7 +36,7 @@ pub use operator::Operator;
 pub use short::DIGITS;
 pub use steps::{Place, Steps};
 
-use crate::dense::{add_times, dot};
+use crate::dense::{add_three_times, add_times, dot};
 
 /// What a constraint demands of its impulse `lambda` and biased velocity `sigma^ = J v + e` (Lee 2024, eqs. 14-18).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -321,14 +321,17 @@ impl ContactProblem {
 
     /// `v += A^-1 J_i^T lambda_i`, in a problem with responses.
     pub(crate) fn push(&self, c: &Constraint, lambda: &[f64], v: &mut [f64]) {
+        let own = &lambda[c.row..c.row + c.law.rows()];
+        // Many contacts are open.
+        if own.iter().all(|&x| x == 0.0) {
+            return;
+        }
         for side in &self.sides[c.sides.clone()] {
             let span = self.span(side);
-            for (r, &x) in lambda[c.row..c.row + c.law.rows()].iter().enumerate() {
-                // Many contacts are open.
-                if x != 0.0 {
-                    let row = &self.response[side.offset + r * span.len()..][..span.len()];
-                    add_times(&mut v[span.clone()], x, row);
-                }
+            let rows = &self.response[side.offset..][..own.len() * span.len()];
+            match *own {
+                [a, b, c] => add_three_times(&mut v[span], [a, b, c], rows),
+                _ => add_times(&mut v[span], own[0], rows),
             }
         }
     }

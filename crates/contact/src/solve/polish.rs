@@ -10,12 +10,14 @@
 //! in a row, and grows where no share helps.
 
 use manyworlds_collide::organise::Island;
-use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::local;
+use manyworlds_shaders::{Real, Scalar};
 
-use super::law::{Cap, Map, impulse};
+use super::columns::{Columns, Places};
+use super::law::Cap;
+use super::octet::{Octet, Triples, Upper, sum, times};
 use super::sparse::BlockMatrix;
-use super::system::{Block, Constraint, Rows, System, cast};
+use super::system::{Constraint, Rows, System, cast};
 use crate::problem::{ContactProblem, Law, Steps};
 
 /// How the proximal weight goes, and what helps a step that is not taken in full.
@@ -68,18 +70,22 @@ const MOST_RISE: f64 = 30.0;
 const MEMORY: usize = 8;
 
 /// One island.
-pub(super) struct Polish<T> {
+pub(super) struct Polish<T: Scalar> {
     system: System<T>,
     matrix: BlockMatrix<T>,
+    /// Where constraints stand in all that is by octet, and the place of each.
+    places: Places,
+    place: Vec<usize>,
+    columns: Columns<T>,
+    octets: Vec<Octet<T::Pack>>,
     /// Velocity that the impulses give, `[n_v]`.
     v: Vec<T>,
-    /// `J v` by constraint, m/s; empty where it is not known.
-    sigma: Vec<Rows<T>>,
-    lambda: Vec<Rows<T>>,
+    /// `J v`, m/s, and whether it is known.
+    sigma: Triples<T>,
+    is_known: bool,
+    lambda: Triples<T>,
     /// Regularised inverses of the blocks `G_ii`, kg.
     inverses: Vec<[T; 6]>,
-    /// Steps of the map, kg.
-    rho: Vec<T>,
     trust: Trust,
     proximal: T,
     least: T,
@@ -97,33 +103,33 @@ pub(super) struct Polish<T> {
 }
 
 /// A whole step.
-struct Step<T> {
-    /// By constraint: of the impulses, N s.
-    lambda: Vec<Rows<T>>,
-    /// Of the velocity, `[n_v]`, and of `J v` by constraint, m/s.
+struct Step<T: Scalar> {
+    /// Of the impulses, N s.
+    lambda: Triples<T>,
+    /// Of the velocity, `[n_v]`, and of `J v`, m/s.
     v: Vec<T>,
-    sigma: Vec<Rows<T>>,
-    /// Of its matrix, by constraint, kg.
-    weights: Vec<Block<T>>,
-}
-
-impl<T> Default for Step<T> {
-    fn default() -> Self {
-        Self { lambda: Vec::new(), v: Vec::new(), sigma: Vec::new(), weights: Vec::new() }
-    }
+    sigma: Triples<T>,
+    /// Of its matrix, by octet, kg.
+    weights: Vec<Upper<T::Pack>>,
 }
 
 impl<T: Scalar> Polish<T> {
     /// Starts from impulses of the problem, `[n_rows]`.
     pub(super) fn new(problem: &ContactProblem, island: &Island, lambda: &[f64], trust: Trust) -> Self {
         let system = System::<T>::new(problem, island);
+        let places = Places::new(&system);
+        let zeros = Triples::new(places.octets().count());
         let mut own = Self {
             matrix: system.matrix(),
+            columns: Columns::new(&system, &places),
+            place: places.by_constraint(),
+            places,
+            octets: Vec::new(),
             inverses: system.constraints.iter().map(|c| local::invert(&c.delassus)).collect(),
             v: Vec::new(),
-            sigma: Vec::new(),
-            lambda: Vec::new(),
-            rho: Vec::new(),
+            sigma: zeros.clone(),
+            is_known: false,
+            lambda: zeros.clone(),
             trust,
             proximal: T::lit(0.0),
             least: T::lit(if T::NAME == "f64" { LEAST_PROXIMAL } else { LEAST_SINGLE }),
@@ -133,7 +139,7 @@ impl<T: Scalar> Polish<T> {
             rounds: 0,
             full: 0,
             short: 0,
-            step: Step::default(),
+            step: Step { lambda: zeros.clone(), v: Vec::new(), sigma: zeros, weights: Vec::new() },
             system,
         };
         own.start(problem, island, lambda, trust);
@@ -145,24 +151,20 @@ impl<T: Scalar> Polish<T> {
         let mut v = vec![0.0; problem.n_v];
         problem.island_velocity(island, lambda, &mut v);
         self.system.read_velocity(&v, &mut self.v);
-        self.lambda = self.system.impulses_of(lambda);
-        self.sigma.clear();
+        let impulses = self.system.impulses_of(lambda);
+        self.place.iter().zip(&impulses).for_each(|(&place, lambda)| self.lambda.set(place, lambda));
+        self.is_known = false;
         let one = T::lit(1.0);
         // The mass is the inverse mean of the diagonal. What moves nothing may have any step.
         let step = |mass: T| T::lit(trust.stiffness) * if T::lit(0.0) < mass { mass } else { one };
-        self.rho = self.system.constraints.iter().map(|c| step(c.mass)).collect();
+        let of = |&i: &usize| (&self.system.constraints[i], step(self.system.constraints[i].mass));
+        self.octets = self.places.octets().map(|own| Octet::new(own.iter().map(of))).collect();
         // By a projection `|lambda - T|` grows with the step, and by it over the step falls: of steps one and rho the one is at least
         // `min(1, 1 / rho)` of the other.
-        self.least_share = self.rho.iter().fold(one, |least, &rho| least.min(rho).min(one / rho));
+        let steps = self.system.constraints.iter().map(|c| step(c.mass));
+        self.least_share = steps.fold(one, |least, rho| least.min(rho).min(one / rho));
         (self.trust, self.proximal, self.reached) = (trust, T::lit(trust.proximal), None);
         (self.rounds, self.full, self.short) = (0, 0, 0);
-    }
-
-    /// `T - lambda` by constraint and the derivatives, at these impulses and `J v`.
-    fn map(&self, i: usize, lambda: Rows<T>, sigma: Rows<T>) -> (Rows<T>, Block<T>) {
-        let c = &self.system.constraints[i];
-        let (t, p) = impulse(Map::Strict, c.law, c.cap, [self.rho[i]; 3], lambda, sigma, c.e);
-        (std::array::from_fn(|r| t[r] - lambda[r]), p)
     }
 
     /// One round: a Newton step, a sweep, or both. False when a number is not finite any more, the matrix is singular
@@ -172,8 +174,9 @@ impl<T: Scalar> Polish<T> {
         if self.trust.most_short <= self.short {
             return false;
         }
-        if self.sigma.is_empty() {
-            self.system.relative_into(&self.v, &mut self.sigma);
+        if !self.is_known {
+            self.columns.relative(&self.v, &mut self.sigma.0);
+            self.is_known = true;
         }
         let Some(merit) = self.newton() else { return false };
         self.merits[self.rounds % self.trust.memory] = merit;
@@ -187,11 +190,8 @@ impl<T: Scalar> Polish<T> {
             reached < bar
         });
         if let Some(share) = share {
-            let add = |to: &mut [Rows<T>], step: &[Rows<T>]| {
-                to.iter_mut().zip(step).for_each(|(to, by)| (0..3).for_each(|r| to[r] += share * by[r]));
-            };
-            add(&mut self.lambda, &self.step.lambda);
-            add(&mut self.sigma, &self.step.sigma);
+            self.lambda.add(share, &self.step.lambda);
+            self.sigma.add(share, &self.step.sigma);
             self.v.iter_mut().zip(&self.step.v).for_each(|(v, &by)| *v += share * by);
         }
         let one = T::lit(1.0);
@@ -217,7 +217,8 @@ impl<T: Scalar> Polish<T> {
         let before = self.reached.map(|merit| (merit, self.v.clone(), self.lambda.clone(), self.sigma.clone()));
         (0..self.trust.sweeps).for_each(|_| self.sweep());
         let Some((merit, v, lambda, sigma)) = before else { return };
-        self.system.relative_into(&self.v, &mut self.sigma);
+        self.columns.relative(&self.v, &mut self.sigma.0);
+        self.is_known = true;
         if merit <= self.merit_here() {
             (self.v, self.lambda, self.sigma) = (v, lambda, sigma);
             self.reached = Some(merit);
@@ -227,25 +228,19 @@ impl<T: Scalar> Polish<T> {
     /// The merit where it begins; the whole step into `step`.
     fn newton(&mut self) -> Option<T> {
         let zero = T::lit(0.0);
-        let mut merit = zero;
-        let one = T::lit(1.0) + self.proximal;
-        let n = self.lambda.len();
-        let Step { lambda: mut pushed, mut v, sigma: mut moved, mut weights } = std::mem::take(&mut self.step);
-        pushed.clear();
+        let (mut merit, one) = (T::Pack::lit(0.0), T::Pack::splat(T::lit(1.0) + self.proximal));
+        let Step { lambda, v, sigma, weights } = &mut self.step;
         weights.clear();
-        for i in 0..n {
-            let (left, p) = self.map(i, self.lambda[i], self.sigma[i]);
-            let e: Block<T> =
-                std::array::from_fn(|r| std::array::from_fn(|s| if r == s { one } else { zero } - p[r][s]));
-            let e = invert(&e);
-            let rho = self.rho[i];
-            merit += square(&left) / rho;
-            weights.push(std::array::from_fn(|r| {
-                std::array::from_fn(|s| rho * (e[r][0] * p[0][s] + e[r][1] * p[1][s] + e[r][2] * p[2][s]))
-            }));
-            pushed.push(times(&e, &left));
+        let at = self.lambda.0.iter().zip(&self.sigma.0);
+        for ((octet, (own, sigma)), pushed) in self.octets.iter().zip(at).zip(&mut lambda.0) {
+            let (left, p) = octet.map(own, sigma);
+            merit += octet.merit(&left);
+            let (weight, push) = octet.weigh(one, &left, &p);
+            weights.push(weight);
+            *pushed = push;
         }
-        self.system.assemble(&weights, &mut self.matrix);
+        self.system.set(&mut self.matrix);
+        self.columns.add_weighted(weights, &mut self.matrix);
         if !self.matrix.factor() {
             return None;
         }
@@ -253,51 +248,52 @@ impl<T: Scalar> Polish<T> {
             v.clear();
             v.resize(self.v.len(), zero);
         };
-        clear(&mut v);
-        self.system.add_impulse(&pushed, &mut v);
-        self.matrix.solve(&mut v);
-        self.system.relative_into(&v, &mut moved);
-        for i in 0..n {
-            let back = times(&weights[i], &moved[i]);
-            (0..3).for_each(|r| pushed[i][r] -= back[r]);
+        clear(v);
+        self.columns.add_transposed(&lambda.0, v);
+        self.matrix.solve(v);
+        self.columns.relative(v, &mut sigma.0);
+        for ((lambda, weight), moved) in lambda.0.iter_mut().zip(weights).zip(&sigma.0) {
+            let back = times(weight, moved);
+            (0..3).for_each(|r| lambda[r] -= back[r]);
         }
         // What the impulses do, rather than what the matrix says: that is as stiff as the contacts.
-        clear(&mut v);
-        self.system.constraints.iter().zip(&pushed).for_each(|(c, change)| self.system.push(c, change, &mut v));
-        self.system.relative_into(&v, &mut moved);
-        self.step = Step { lambda: pushed, v, sigma: moved, weights };
-        self.step.lambda.iter().flatten().all(|x| x.is_finite()).then_some(merit)
+        clear(v);
+        let changes = self.system.constraints.iter().zip(&self.place);
+        changes.for_each(|(c, &place)| self.system.push(c, &lambda.get(place), v));
+        self.columns.relative(v, &mut sigma.0);
+        v.iter().all(|x| x.is_finite()).then_some(sum(merit))
     }
 
     /// Sum of squares of the map over rho, J, a share of the step on.
     fn merit(&self, share: T) -> T {
-        let on = |at: &Rows<T>, by: &Rows<T>| std::array::from_fn(|r| at[r] + share * by[r]);
-        let Step { lambda, sigma, .. } = &self.step;
-        let of = |i: usize| self.merit_of(i, on(&self.lambda[i], &lambda[i]), on(&self.sigma[i], &sigma[i]));
-        (0..self.lambda.len()).fold(T::lit(0.0), |sum, i| sum + of(i))
+        let share = T::Pack::splat(share);
+        let on = |at: &[T::Pack; 3], by: &[T::Pack; 3]| std::array::from_fn(|r| share.mul_add(by[r], at[r]));
+        let at = self.lambda.0.iter().zip(&self.sigma.0);
+        let by = self.step.lambda.0.iter().zip(&self.step.sigma.0);
+        let of = |(octet, ((lambda, sigma), (step, moved))): (&Octet<_>, _)| {
+            octet.merit(&octet.map(&on(lambda, step), &on(sigma, moved)).0)
+        };
+        sum(self.octets.iter().zip(at.zip(by)).map(of).fold(T::Pack::lit(0.0), |sum, of| sum + of))
     }
 
     /// The same where it is.
     fn merit_here(&self) -> T {
-        let of = |i: usize| self.merit_of(i, self.lambda[i], self.sigma[i]);
-        (0..self.lambda.len()).fold(T::lit(0.0), |sum, i| sum + of(i))
-    }
-
-    fn merit_of(&self, i: usize, lambda: Rows<T>, sigma: Rows<T>) -> T {
-        square(&self.map(i, lambda, sigma).0) / self.rho[i]
+        let at = self.lambda.0.iter().zip(&self.sigma.0);
+        let all = self.octets.iter().zip(at).map(|(octet, (lambda, sigma))| octet.merit(&octet.map(lambda, sigma).0));
+        sum(all.fold(T::Pack::lit(0.0), |sum, of| sum + of))
     }
 
     /// Every row, then every contact, solved exactly with the others held.
     pub(super) fn sweep(&mut self) {
-        self.sigma.clear();
+        self.is_known = false;
         self.reached = None;
-        for i in (0..self.lambda.len()).rev() {
+        for (i, &place) in self.place.iter().enumerate().rev() {
             let c = &self.system.constraints[i];
-            let before = self.lambda[i];
+            let before = self.lambda.get(place);
             let sigma = self.system.relative_of(c, &self.v);
             let next = alone(c, &self.inverses[i], &before, &sigma);
             let change = std::array::from_fn(|r| next[r] - before[r]);
-            self.lambda[i] = next;
+            self.lambda.set(place, &next);
             self.system.push(c, &change, &mut self.v);
         }
     }
@@ -309,7 +305,7 @@ impl<T: Scalar> Polish<T> {
 
     /// Writes the impulses where the problem has them.
     pub(super) fn impulses(&self, lambda: &mut [f64]) {
-        self.system.write_impulses(&self.lambda, lambda);
+        self.system.write_impulses(self.place.iter().map(|&place| self.lambda.get(place)), lambda);
     }
 }
 
@@ -347,28 +343,9 @@ fn alone<T: Scalar>(c: &Constraint<T>, inverse: &[T; 6], lambda: &Rows<T>, sigma
     }
 }
 
-/// `|x|^2`
-fn square<T: Scalar>(x: &Rows<T>) -> T {
-    x[0] * x[0] + x[1] * x[1] + x[2] * x[2]
-}
-
-/// `m x`
-pub(super) fn times<T: Scalar>(m: &Block<T>, x: &Rows<T>) -> Rows<T> {
-    std::array::from_fn(|r| m[r][0] * x[0] + m[r][1] * x[1] + m[r][2] * x[2])
-}
-
-/// Inverse of `1 + eps - P`: its last row has the diagonal alone, since no tangential impulse moves a strict normal one.
-pub(super) fn invert<T: Scalar>(e: &Block<T>) -> Block<T> {
-    let zero = T::lit(0.0);
-    let scale = T::lit(1.0) / (e[0][0] * e[1][1] - e[0][1] * e[1][0]);
-    let normal = T::lit(1.0) / e[2][2];
-    let t = [[e[1][1] * scale, -(e[0][1] * scale)], [-(e[1][0] * scale), e[0][0] * scale]];
-    let last = |r: usize| -((t[r][0] * e[0][2] + t[r][1] * e[1][2]) * normal);
-    [[t[0][0], t[0][1], last(0)], [t[1][0], t[1][1], last(1)], [zero, zero, normal]]
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::law::{Map, impulse};
     use super::*;
     use crate::samples::{problem, random, stack};
 
@@ -381,16 +358,17 @@ mod tests {
                 let mut state = Polish::<f64>::new(&p, island, &p.warm_start, Trust::QUICK);
                 // Off the zero impulse, so that contacts stick, slip and open.
                 assert!(state.round());
-                state.sigma = state.system.relative(&state.v);
+                state.columns.relative(&state.v, &mut state.sigma.0);
                 assert!(state.newton().is_some());
-                let (d, moved) = (&state.step.lambda, &state.step.sigma);
-                for i in 0..d.len() {
-                    let (left, slope) = state.map(i, state.lambda[i], state.sigma[i]);
-                    let ahead = std::array::from_fn(|r| d[i][r] - state.rho[i] * moved[i][r]);
-                    let mapped = times(&slope, &ahead);
+                for (c, &place) in state.system.constraints.iter().zip(&state.place) {
+                    let [d, moved] = [&state.step.lambda, &state.step.sigma].map(|of| of.get(place));
+                    let [lambda, sigma] = [&state.lambda, &state.sigma].map(|of| of.get(place));
+                    let rho = if c.mass > 0.0 { c.mass } else { 1.0 };
+                    let (to, slope) = impulse(Map::Strict, c.law, c.cap, [rho; 3], lambda, sigma, c.e);
                     for r in 0..3 {
-                        let off = (1.0 + state.proximal) * d[i][r] - mapped[r] - left[r];
-                        assert!(off.abs() < 1e-9 * (1.0 + d[i][r].abs()), "seed {seed}, {i}: {off}");
+                        let mapped: f64 = (0..3).map(|s| slope[r][s] * (d[s] - rho * moved[s])).sum();
+                        let off = (1.0 + state.proximal) * d[r] - mapped - (to[r] - lambda[r]);
+                        assert!(off.abs() < 1e-9 * (1.0 + d[r].abs()), "seed {seed}, {:?}: {off}", c.law);
                     }
                 }
             }

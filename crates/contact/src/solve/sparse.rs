@@ -164,6 +164,20 @@ impl<T: Scalar> BlockMatrix<T> {
         }
     }
 
+    /// The block at row `a`, column `b`, which there is, and how far its rows are apart, and its columns.
+    pub(super) fn block_mut(&mut self, a: usize, b: usize) -> (&mut [T], usize, usize) {
+        let (at, to) = (self.place[a], self.place[b]);
+        if at == to {
+            (&mut self.diagonal[self.squares[a]..], self.sizes[a], 1)
+        } else if to < at {
+            let begin = self.find(at, to);
+            (&mut self.lower[begin..], self.sizes[b], 1)
+        } else {
+            let begin = self.find(to, at);
+            (&mut self.upper[begin..], 1, self.sizes[a])
+        }
+    }
+
     /// Where the block at positions `(row, column)` begins.
     fn find(&self, row: usize, column: usize) -> usize {
         let column = &self.columns[column];

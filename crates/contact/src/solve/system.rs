@@ -10,7 +10,7 @@ use super::cholesky::Cholesky;
 use super::law::Cap;
 use super::limbs::cut;
 use super::sparse::BlockMatrix;
-use crate::dense::dot;
+use crate::dense::{add_three_times, add_times, dot};
 use crate::problem::{Compliance, ContactProblem, Law};
 
 /// Three rows of a constraint; those beyond its law's are zero.
@@ -25,13 +25,13 @@ const TINY: f64 = 1e-30;
 const FREE: usize = 6;
 
 /// A limb of a subsystem of the island: all of it, or what [`cut`] makes of it.
-struct Limb {
+pub(super) struct Limb {
     /// First entry in the problem's velocity.
     begin: usize,
     /// First entry in the island's.
-    first: usize,
+    pub(super) first: usize,
     /// Entries.
-    n: usize,
+    pub(super) n: usize,
     /// Its block of A, `[n, n]`: where it begins.
     block: usize,
 }
@@ -47,12 +47,12 @@ struct Between {
 
 /// What a constraint sees of one limb.
 #[derive(Clone, Copy)]
-struct Side {
+pub(super) struct Side {
     /// Which of the island's limbs.
-    limb: usize,
+    pub(super) limb: usize,
     /// First entry of that in the island's velocity, and how many there are.
-    first: usize,
-    n: usize,
+    pub(super) first: usize,
+    pub(super) n: usize,
     /// Where `J` begins, `[rows, n]`.
     at: usize,
 }
@@ -90,7 +90,7 @@ pub(super) struct Constraint<T> {
 
 /// An island: `A v = b + J^T lambda`.
 pub(super) struct System<T> {
-    limbs: Vec<Limb>,
+    pub(super) limbs: Vec<Limb>,
     between: Vec<Between>,
     /// By member of the island: the first of its limbs, and behind the last member's the number of all.
     members: Vec<usize>,
@@ -211,11 +211,9 @@ impl<T: Scalar> System<T> {
                 let row = limbs.len();
                 for (column, limb) in limbs.iter().enumerate().skip(before) {
                     let columns = limb.begin - s.begin..limb.begin - s.begin + limb.n;
-                    let block = a.len();
-                    if add_block(a, matrix, s.count, own.clone(), columns) {
-                        between.push(Between { row, column, block });
-                    } else {
-                        a.truncate(block);
+                    if is_any(matrix, s.count, own.clone(), columns.clone()) {
+                        between.push(Between { row, column, block: a.len() });
+                        add_block(a, matrix, s.count, own.clone(), columns);
                     }
                 }
                 limbs.push(Limb { begin: s.begin + own.start, first, n: own.len(), block });
@@ -253,7 +251,7 @@ impl<T: Scalar> System<T> {
     }
 
     /// Its sides, each with its `J`, `[rows, n]`.
-    fn sides_of(&self, c: &Constraint<T>) -> impl Iterator<Item = (&Side, &[T])> {
+    pub(super) fn sides_of(&self, c: &Constraint<T>) -> impl Iterator<Item = (&Side, &[T])> {
         let rows = c.law.rows();
         self.sides[c.sides.clone()].iter().map(move |s| (s, &self.jacobian[s.at..s.at + rows * s.n]))
     }
@@ -288,7 +286,7 @@ impl<T: Scalar> System<T> {
     }
 
     /// Writes the island's impulses where the problem has them.
-    pub(super) fn write_impulses(&self, own: &[Rows<T>], lambda: &mut [f64]) {
+    pub(super) fn write_impulses(&self, own: impl IntoIterator<Item = Rows<T>>, lambda: &mut [f64]) {
         for (c, own) in self.constraints.iter().zip(own) {
             (0..c.law.rows()).for_each(|r| lambda[c.row + r] = own[r].to_f64());
         }
@@ -327,10 +325,17 @@ impl<T: Scalar> System<T> {
 
     /// `v += A^-1 J_i^T lambda_i` of one constraint.
     pub(super) fn push(&self, c: &Constraint<T>, lambda: &Rows<T>, v: &mut [T]) {
+        // Many contacts are open and stay so.
+        if lambda.iter().all(|&x| x == T::lit(0.0)) {
+            return;
+        }
         for s in &self.responses[c.responses.clone()] {
             let response = &self.response[s.at..s.at + c.law.rows() * s.n];
-            for (&x, row) in lambda.iter().zip(response.chunks_exact(s.n)) {
-                v[s.first..s.first + s.n].iter_mut().zip(row).for_each(|(v, &y)| *v = y.mul_add(x, *v));
+            let v = &mut v[s.first..s.first + s.n];
+            if c.law.rows() == 3 {
+                add_three_times(v, *lambda, response);
+            } else {
+                add_times(v, lambda[0], response);
             }
         }
     }
@@ -430,8 +435,8 @@ impl<T: Scalar> System<T> {
         matrix.reshape(&sizes, &pairs);
     }
 
-    /// `A + J^T W J`, W one block a constraint.
-    pub(super) fn assemble(&self, w: &[Block<T>], matrix: &mut BlockMatrix<T>) {
+    /// `A` in a matrix with that pattern.
+    pub(super) fn set(&self, matrix: &mut BlockMatrix<T>) {
         matrix.clear();
         for (i, s) in self.limbs.iter().enumerate() {
             matrix.diagonal_mut(i).copy_from_slice(&self.a[s.block..s.block + s.n * s.n]);
@@ -439,6 +444,11 @@ impl<T: Scalar> System<T> {
         for (b, (block, ..)) in self.between.iter().zip(self.between()) {
             matrix.set_mirrored(b.row, b.column, block);
         }
+    }
+
+    /// `A + J^T W J`, W one block a constraint.
+    pub(super) fn assemble(&self, w: &[Block<T>], matrix: &mut BlockMatrix<T>) {
+        self.set(matrix);
         for (c, w) in self.constraints.iter().zip(w) {
             if w.iter().flatten().all(|&x| x == T::lit(0.0)) {
                 continue;
@@ -480,15 +490,15 @@ fn member(members: &[u32], subsystem: usize) -> usize {
     members.partition_point(|&m| (m as usize) < subsystem)
 }
 
-/// Adds a block of a matrix of `n` columns to a list: whether it has an entry that is not zero.
-fn add_block<T: Scalar>(list: &mut Vec<T>, a: &[f64], n: usize, rows: Range<usize>, columns: Range<usize>) -> bool {
-    let own = rows.flat_map(|row| &a[row * n..][columns.clone()]);
-    let mut any = false;
-    list.extend(own.map(|&x| {
-        any |= x != 0.0;
-        cast::<T>(x)
-    }));
-    any
+/// Whether a block of a matrix of `n` columns has an entry that is not zero.
+fn is_any(a: &[f64], n: usize, rows: Range<usize>, columns: Range<usize>) -> bool {
+    // Row by row, which takes less than to stop at the first.
+    rows.map(|row| &a[row * n..][columns.clone()]).any(|row| row.iter().fold(false, |any, &x| any | (x != 0.0)))
+}
+
+/// Adds a block of a matrix of `n` columns to a list.
+fn add_block<T: Scalar>(list: &mut Vec<T>, a: &[f64], n: usize, rows: Range<usize>, columns: Range<usize>) {
+    rows.for_each(|row| list.extend(a[row * n..][columns.clone()].iter().map(|&x| cast::<T>(x))));
 }
 
 /// A contact's `J` of a free body, row by row.

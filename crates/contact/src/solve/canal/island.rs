@@ -202,7 +202,7 @@ impl<T: Scalar> IslandState<T> {
 
     /// Writes the impulses where the problem has them.
     pub(in crate::solve) fn impulses(&self, lambda: &mut [f64]) {
-        self.convex.system.write_impulses(&self.convex.lambda, lambda);
+        self.convex.system.write_impulses(self.convex.lambda.iter().copied(), lambda);
     }
 
     /// Writes the velocity where the problem has it.

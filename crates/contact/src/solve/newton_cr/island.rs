@@ -153,7 +153,7 @@ impl<T: Scalar> IslandState<T> {
 
     /// Writes the impulses where the problem has them.
     pub(super) fn impulses(&self, lambda: &mut [f64]) {
-        self.system.write_impulses(&self.lambda, lambda);
+        self.system.write_impulses(self.lambda.iter().copied(), lambda);
     }
 }
 

@@ -90,7 +90,7 @@ impl Solver for NewtonCr {
 }
 
 /// What takes the steps of an island.
-enum Method<T> {
+enum Method<T: Scalar> {
     /// Steps on NCP functions.
     Ncp(Box<IslandState<T>>),
     /// Steps on the strict map, so many so far, and whether they are the careful ones.
@@ -98,7 +98,7 @@ enum Method<T> {
 }
 
 /// An island while it is solved.
-struct Search<'a, T> {
+struct Search<'a, T: Scalar> {
     problem: &'a ContactProblem,
     island: &'a Island,
     params: &'a NewtonCrParams,

@@ -137,6 +137,6 @@ fn iterate<T: Scalar>(
 
 /// Puts velocity and impulses of an island where the problem has them.
 fn write<T: Scalar>(state: &IslandState<T>, lambda: &mut [f64], v: &mut [f64]) {
-    state.convex.system.write_impulses(&state.convex.lambda, lambda);
+    state.convex.system.write_impulses(state.convex.lambda.iter().copied(), lambda);
     state.convex.system.write_velocity(&state.convex.v, v);
 }

@@ -7,7 +7,6 @@ use nalgebra::{DMatrix, DVector};
 
 use super::touch::Touch;
 use super::{Motion, Point, map};
-use crate::solve::polish::{invert, times};
 use crate::solve::system::{Block, Rows};
 
 /// Degrees of freedom at most whose matrix is factored. Bars of linear tetrahedra on a ball, ms a step by a factor and by conjugate
@@ -144,4 +143,18 @@ pub(super) fn step(
     });
     let change: Vec<Rows<f64>> = change.collect();
     dv.iter().chain(change.iter().flatten()).all(|x| x.is_finite()).then_some((dv, change))
+}
+
+/// `m x`
+fn times(m: &Block<f64>, x: &Rows<f64>) -> Rows<f64> {
+    std::array::from_fn(|r| m[r][0] * x[0] + m[r][1] * x[1] + m[r][2] * x[2])
+}
+
+/// Inverse of `1 + eps - P`: its last row has the diagonal alone, since no tangential impulse moves a strict normal one.
+fn invert(e: &Block<f64>) -> Block<f64> {
+    let scale = 1.0 / (e[0][0] * e[1][1] - e[0][1] * e[1][0]);
+    let normal = 1.0 / e[2][2];
+    let t = [[e[1][1] * scale, -(e[0][1] * scale)], [-(e[1][0] * scale), e[0][0] * scale]];
+    let last = |r: usize| -((t[r][0] * e[0][2] + t[r][1] * e[1][2]) * normal);
+    [[t[0][0], t[0][1], last(0)], [t[1][0], t[1][1], last(1)], [0.0, 0.0, normal]]
 }
