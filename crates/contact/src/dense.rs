@@ -36,7 +36,8 @@ pub(crate) fn add_times<T: Scalar>(out: &mut [T], x: T, row: &[T]) {
 pub(crate) fn add_three_times<T: Scalar>(out: &mut [T], x: [T; 3], rows: &[T]) {
     let (a, rest) = rows.split_at(out.len());
     let (b, c) = rest.split_at(out.len());
-    let sum = |out: T, a: T, b: T, c: T| x[0].mul_add(a, x[1].mul_add(b, x[2].mul_add(c, out)));
+    // What is added to comes last: the next one waits for it.
+    let sum = |out: T, a: T, b: T, c: T| out + x[0].mul_add(a, x[1].mul_add(b, x[2] * c));
     let ((out, out_rest), (a, a_rest)) = (out.as_chunks_mut::<WIDTH>(), a.as_chunks::<WIDTH>());
     let ((b, b_rest), (c, c_rest)) = (b.as_chunks::<WIDTH>(), c.as_chunks::<WIDTH>());
     for (((out, a), b), c) in out.iter_mut().zip(a).zip(b).zip(c) {

@@ -29,17 +29,23 @@ pub fn closed_form(law: Law, step: f64, lambda: [f64; 3], sigma: [f64; 3], e: [f
 }
 
 /// The same where the bias may give way: see [`Steps`].
+#[inline(always)]
 fn capped_form(law: Law, cap: f64, step: f64, lambda: [f64; 3], sigma: [f64; 3], e: [f64; 3]) -> [f64; 3] {
     let mut star: [f64; 3] = std::array::from_fn(|r| lambda[r] - step * (sigma[r] + e[r]));
-    if cap.is_finite() {
-        law.requests().for_each(|r| star[r] = Steps { cap, request: law.request(e[r]) }.map(step, star[r]).0);
+    match law {
+        // A contact asks for one direction alone: below the cap, at it, beyond.
+        Law::Contact { .. } => star[2] = star[2].min(cap.max(star[2] - step * law.request(e[2]))),
+        _ if cap.is_finite() => {
+            law.requests().for_each(|r| star[r] = Steps { cap, request: law.request(e[r]) }.map(step, star[r]).0);
+        }
+        _ => {}
     }
     match law {
         Law::Contact { mu } => {
             let n = star[2].max(0.0);
-            // Not `hypot`: its care for numbers whose squares overflow takes an eighth of a hard step.
-            let length = (star[0] * star[0] + star[1] * star[1]).sqrt();
-            let shrink = if length > mu * n { mu * n / length } else { 1.0 };
+            // Not `hypot`: its care for numbers whose squares overflow takes an eighth of a hard step. Nor a root where it sticks.
+            let (square, radius) = (star[0] * star[0] + star[1] * star[1], mu * n);
+            let shrink = if square > radius * radius { radius / square.sqrt() } else { 1.0 };
             [star[0] * shrink, star[1] * shrink, n]
         }
         Law::Block => star,
@@ -60,6 +66,7 @@ pub(crate) fn defect_of(law: Law, step: f64, lambda: [f64; 3], sigma: [f64; 3], 
 }
 
 /// `|lambda_i - T(..)|^2` of one constraint.
+#[inline(always)]
 fn squared_defect(c: &Constraint, step: f64, lambda: &[f64], sigma: [f64; 3]) -> f64 {
     let own = match lambda[c.row..c.row + c.law.rows()] {
         [a, b, c] => [a, b, c],

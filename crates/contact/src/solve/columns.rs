@@ -10,6 +10,9 @@ use super::octet::{Upper, sum, times};
 use super::sparse::BlockMatrix;
 use super::system::System;
 
+/// Columns that an octet has, more or less.
+const COLUMNS: usize = 8;
+
 /// Which constraints stand side by side: those that the same degrees of freedom move, as far as may be.
 pub(super) struct Places {
     /// Constraints of three rows, then those of one.
@@ -93,6 +96,10 @@ pub(super) struct Columns<T: Scalar> {
 impl<T: Scalar> Columns<T> {
     pub(super) fn new(system: &System<T>, places: &Places) -> Self {
         let mut own = Self { octets: Vec::new(), parts: Vec::new(), values: Vec::new() };
+        let octets = places.octets().count();
+        own.octets.reserve(octets);
+        own.parts.reserve(2 * octets);
+        own.values.reserve(COLUMNS * 3 * octets);
         places.octets().for_each(|constraints| own.add(system, constraints));
         own
     }

@@ -84,7 +84,7 @@ pub(super) struct Polish<T: Scalar> {
     sigma: Triples<T>,
     is_known: bool,
     lambda: Triples<T>,
-    /// Regularised inverses of the blocks `G_ii`, kg.
+    /// Regularised inverses of the blocks `G_ii`, kg; empty before the first sweep.
     inverses: Vec<[T; 6]>,
     trust: Trust,
     proximal: T,
@@ -125,7 +125,7 @@ impl<T: Scalar> Polish<T> {
             place: places.by_constraint(),
             places,
             octets: Vec::new(),
-            inverses: system.constraints.iter().map(|c| local::invert(&c.delassus)).collect(),
+            inverses: Vec::new(),
             v: Vec::new(),
             sigma: zeros.clone(),
             is_known: false,
@@ -207,7 +207,10 @@ impl<T: Scalar> Polish<T> {
         self.reached = share.map(|_| reached);
         if !is_full {
             self.short += 1;
-            self.sweep_unless_worse();
+            // What ends here has no use for a better start.
+            if self.short < self.trust.most_short {
+                self.sweep_unless_worse();
+            }
         }
         self.v.iter().all(|v| v.is_finite())
     }
@@ -287,6 +290,9 @@ impl<T: Scalar> Polish<T> {
     pub(super) fn sweep(&mut self) {
         self.is_known = false;
         self.reached = None;
+        if self.inverses.is_empty() {
+            self.inverses.extend(self.system.constraints.iter().map(|c| local::invert(&c.delassus)));
+        }
         for (i, &place) in self.place.iter().enumerate().rev() {
             let c = &self.system.constraints[i];
             let before = self.lambda.get(place);

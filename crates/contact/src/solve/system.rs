@@ -139,6 +139,7 @@ impl<T: Scalar> System<T> {
         let mut own = Self::without_responses(problem, island);
         let Self { limbs, members, constraints, responses, response, .. } = &mut own;
         let of_island = problem.plan.members_of(island);
+        response.reserve(if problem.plan.islands.len() == 1 { problem.response.len() } else { 0 });
         for (c, &i) in constraints.iter_mut().zip(problem.plan.constraints_of(island)) {
             let of = &problem.constraints[i as usize];
             let begin = responses.len();
