@@ -260,7 +260,7 @@ mod tests {
                 let mut moved = Triples::new(places.octets().count());
                 columns.relative(&v, &mut moved.0);
                 // Some have no weight.
-                let numbers = |i: usize| if i % 3 == 0 { [0.0; 6] } else { [2.0, 0.3, 1.0, 0.7, -0.4, 1.5] };
+                let numbers = |i: usize| if i.is_multiple_of(3) { [0.0; 6] } else { [2.0, 0.3, 1.0, 0.7, -0.4, 1.5] };
                 let (mut impulses, mut weights) = (moved.clone(), vec![[Real::lit(0.0); 6]; moved.0.len()]);
                 let mut blocks = Vec::<Block<f64>>::new();
                 let mut rows = Vec::<Rows<f64>>::new();

@@ -1,5 +1,7 @@
-//! The strict map of eight constraints side by side: what [`super::law`] says of one, without branches. Of forty contacts it
-//! takes a sixth of the time.
+//! The strict map of eight constraints side by side: what [`super::law`] says of one, without branches.
+//!
+//! One at a time, maps and merits are half of a Newton round of an arm with forty contacts, which takes 13 us with them and with
+//! rows of `J` one by one, 3 us with octets and [`super::columns`].
 //!
 //! Contacts and blocks share octets, single rows have their own. Derivatives have the pattern of a contact's: tangential rows
 //! that are symmetric and follow the normal one, which follows nothing.

@@ -137,9 +137,9 @@ impl<T: Scalar> System<T> {
     /// With responses, which [`Self::push`] asks for.
     pub(super) fn new(problem: &ContactProblem, island: &Island) -> Self {
         let mut own = Self::without_responses(problem, island);
-        let Self { limbs, members, constraints, responses, response, .. } = &mut own;
+        let Self { limbs, members, constraints, responses, response, jacobian, .. } = &mut own;
         let of_island = problem.plan.members_of(island);
-        response.reserve(if problem.plan.islands.len() == 1 { problem.response.len() } else { 0 });
+        response.reserve(jacobian.len());
         for (c, &i) in constraints.iter_mut().zip(problem.plan.constraints_of(island)) {
             let of = &problem.constraints[i as usize];
             let begin = responses.len();
