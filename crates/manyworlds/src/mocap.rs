@@ -2,7 +2,7 @@
 //!
 //! To the kernels they are ground. What rests on a mocap body comes to them as parameters of trees: the frame of a tree whose
 //! root stands on one, frames of connects and welds that hold on to one. Those of a world follow when its poses were written.
-//! Contacts see how fast they moved between the last two steps.
+//! Contacts see how fast they moved between the last two steps, and so do the nodes of soft bodies on them.
 
 use manyworlds_dynamics::TreeSet;
 use manyworlds_model::{EqualityKind, Model, Pose, Vec3};
@@ -63,7 +63,8 @@ impl MocapMap {
                 frames.push(TreeFrame { set: place.set, index: place.index, at, rider: rider as usize, offset });
             }
         };
-        for (tree, record) in model.trees.iter().enumerate() {
+        // Soft bodies follow by themselves.
+        for (tree, record) in model.trees.iter().enumerate().filter(|(_, record)| record.soft.is_none()) {
             // The root's frame is the world's, and so is that of a mocap body among the tree's, which stands on the ground.
             let root = record.bodies.start;
             let at = |body: usize| param::HEADER + (body - root) * param::BODY + param::BODY_POSITION;
@@ -198,6 +199,12 @@ impl<T: manyworlds_shaders::Scalar> Mocaps<T> {
     pub(crate) fn way(&self, map: &MocapMap, world: usize, body: usize) -> [f64; 2] {
         let Some(rider) = map.rider[body].filter(|_| self.moving) else { return [0.0; 2] };
         self.ways[world * map.riders.len() + rider as usize].map(|way| way.norm())
+    }
+
+    /// Where a body of a world is, if it stands on a mocap body, and how far it came and turned since the last step, m and rad.
+    pub(crate) fn motion(&self, map: &MocapMap, world: usize, body: usize) -> Option<(Pose, [Vec3; 2])> {
+        let at = world * map.riders.len() + map.rider[body]? as usize;
+        Some((pose(self.riders[at]), self.ways[at]))
     }
 
     /// What the two bodies of a contact do over a step of h seconds that no tree knows of, of the second relative to the first.

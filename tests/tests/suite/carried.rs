@@ -69,7 +69,7 @@ fn energies(model: &Model, q: &[f64], v: &[f64]) -> [f64; 2] {
 }
 
 /// A quarter of each tetrahedron for each of its corners, kg.
-fn masses(soft: &SoftBody) -> Vec<f64> {
+pub(super) fn masses(soft: &SoftBody) -> Vec<f64> {
     let mut out = vec![0.0; soft.nodes.len()];
     for corners in soft.elements.chunks_exact(4) {
         let [a, b, c, d] = [0, 1, 2, 3].map(|k| soft.nodes[corners[k] as usize]);

@@ -45,6 +45,7 @@ mod single_precision;
 mod smoothing;
 mod soak;
 mod soft;
+mod soft_mocap;
 mod soft_pressed;
 mod soft_scenes;
 mod soft_soak;

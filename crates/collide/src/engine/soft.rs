@@ -105,12 +105,13 @@ impl Surfaces {
         };
         let mut rigid = Vec::new();
         let mut soft = Vec::new();
+        let welds = model.welds();
         for (index, body) in bodies.iter().enumerate() {
             let own = &model.soft[index];
-            let (pinned, carrier) = (!own.pinned.is_empty(), bearing(model, own.body));
+            let (pinned, carrier) = (!own.pinned.is_empty(), welds[own.body]);
             for (geom, of) in model.geoms.iter().enumerate() {
                 // What it grows out of it does not touch, nor what moves with that.
-                let is_carrier = of.body == own.body || (carrier != 0 && bearing(model, of.body) == carrier);
+                let is_carrier = of.body == own.body || (carrier != 0 && welds[of.body] == carrier);
                 if pinned && is_carrier && of.body != 0 {
                     continue;
                 }
@@ -127,14 +128,6 @@ impl Surfaces {
     pub(super) fn is_empty(&self) -> bool {
         self.rigid.is_empty() && self.soft.is_empty()
     }
-}
-
-/// The body with joints that a body is fixed to; 0: the world.
-fn bearing(model: &Model, mut body: usize) -> usize {
-    while body != 0 && model.bodies[body].joints.is_empty() {
-        body = model.bodies[body].parent;
-    }
-    body
 }
 
 impl Pair {

@@ -183,6 +183,7 @@ fn inspect_soft<T: Scalar>(
             out.mass[(span.start + i) * (n_v + 1)] = m;
             out.bias[span.start + i] = -weight;
         }
+        span.clone().zip(step.inertial_forces()).for_each(|(i, force)| out.bias[i] -= force);
         let Some(carried) = step.carried() else { continue };
         let tree = shared.carrier_dofs(index);
         carried.add_mass(&mut out.mass[tree.start * (n_v + 1)..], n_v);

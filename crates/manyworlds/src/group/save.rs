@@ -84,6 +84,7 @@ impl<T: Scalar> Chunk<T> {
                 // In double precision whatever the batch's.
                 impulse.iter().for_each(|&x| out.real(x));
             }
+            world.rides.iter().flat_map(|ride| ride.now).for_each(|way| way.iter().for_each(|&x| out.real(x)));
         }
         Ok(())
     }
@@ -197,6 +198,9 @@ impl<T: Scalar> Chunk<T> {
                 soft.push((feature, impulse));
             }
             world.set_soft_previous(soft);
+            for x in world.rides.iter_mut().flat_map(|ride| &mut ride.now).flat_map(|way| way.iter_mut()) {
+                *x = input.real::<f64>()?;
+            }
         }
         self.mark_stale();
         self.forget_kept();

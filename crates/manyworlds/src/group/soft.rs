@@ -20,13 +20,13 @@ use manyworlds_soft::{FreeStart, SoftLayout, SoftParams, SoftSystem};
 use manyworlds_sparse::SparseMatrix;
 use nalgebra::UnitQuaternion;
 
-use super::carried::{Carried, CarriedChanges, CarrierTree};
+use super::carried::{Carried, CarriedChanges, CarrierTree, NodeBlocks, Ridden};
 use super::chunk::Chunk;
 use super::derivatives::ByStart;
 use super::problem::{Building, Home, Reading, Sides, Worlds};
 use super::shared::Shared;
 use crate::host::{Carrier, Packed, SoftShape, frame};
-use crate::kinematics::motions as motions_of;
+use crate::kinematics::motions_with;
 use crate::{ContactReport, Error, SoftReport};
 
 /// A soft body of a model, compiled.
@@ -72,6 +72,8 @@ pub(super) struct SoftStep {
     q: Vec<f64>,
     /// Velocity before, `[n_v]`, m/s.
     v: Vec<f64>,
+    /// The same as the balance of momentum takes it: other than `v` where a mocap body that moves carries the body.
+    begin: Vec<f64>,
     /// One a degree of freedom, kg.
     mass: Vec<f64>,
     /// Applied force, `[n_v]`, N.
@@ -82,6 +84,8 @@ pub(super) struct SoftStep {
     turn: Rotation,
     /// What its mass does to the tree of that, where it moves.
     carried: Option<Carried>,
+    /// What the motion of a mocap body that carries it does.
+    ridden: Option<Ridden>,
     /// Of each control its region, and how much pressure comes with it, Pa a unit.
     controls: Vec<(usize, f64)>,
 }
@@ -112,15 +116,16 @@ impl Linearised {
 }
 
 impl SoftStep {
-    /// From a lane's state. `tree`: that of a carrier that moves.
+    /// Of a soft body by its number, from a lane's state. `tree`: that of a carrier that moves.
     pub(super) fn new<T: Scalar>(
         shared: &Shared<T>,
         host: &Packed<'_, T>,
-        (soft, shape): (&Soft, &SoftShape),
+        index: usize,
         world: usize,
         state: &[T],
         tree: Option<&CarrierTree<'_>>,
     ) -> Self {
+        let (soft, shape) = (&shared.soft[index], &shared.host.soft[index]);
         let set = shared.host.lanes.trees[soft.tree].set;
         let dims = &shared.sets[set].layout.dims;
         let n = dims.n_v as usize;
@@ -142,28 +147,35 @@ impl SoftStep {
         let controls = controls.collect();
         let gravity = Vec3::from(host.gravity(set, world).map(|x| x.to_f64()));
         let (q, v, tau) = (part(0), part(dims.v_at()), part(dims.tau_at()));
-        let (carrier, carried) = match (shape.carrier, tree) {
-            (Carrier::Fixed(carrier), _) => (carrier, None),
-            (Carrier::Moving(body), tree) => {
+        let h = host.timestep(world, soft.tree);
+        let (mut carried, mut ridden) = (None, None);
+        let carrier = match shape.carrier {
+            Carrier::Fixed(carrier) => carrier,
+            Carrier::Moving(body) => {
                 let place = shared.host.lanes.bodies[body].zip(tree);
-                let carried = place.map(|(place, tree)| {
+                place.map_or_else(Pose::identity, |(place, tree)| {
                     let masses = soft.system.node_masses(&params);
-                    let carried = Carried::new(tree, place.local, &shape.rest, (&masses, &shape.dofs), (&q, &v));
-                    (tree.frame(place.local), carried)
-                });
-                carried.map_or((Pose::identity(), None), |(carrier, carried)| (carrier, Some(carried)))
+                    carried = Some(Carried::new(tree, place.local, &shape.rest, (&masses, &shape.dofs), (&q, &v)));
+                    tree.frame(place.local)
+                })
+            }
+            Carrier::Mocap(_) => {
+                let ride = &host.worlds[world].rides[index];
+                ridden = Ridden::new(ride, h);
+                ride.pose
             }
         };
+        let begin = ridden.as_ref().map_or_else(|| v.clone(), |of| of.begin(&shape.rest, &shape.dofs, [&q, &v]));
         let turn = carrier.rotation;
         let gravity = turn.inverse() * gravity;
         let mass = soft.system.mass(&params);
-        Self { h: host.timestep(world, soft.tree), params, q, v, mass, tau, gravity, turn, carried, controls }
+        Self { h, params, q, v, begin, mass, tau, gravity, turn, carried, ridden, controls }
     }
 
     /// The step of a body that nothing touches.
     pub(super) fn free(&self) -> FreeStart<'_> {
-        let Self { h, params, q, v, tau, gravity, .. } = self;
-        FreeStart { params, h: *h, gravity: (*gravity).into(), q, v, force: tau }
+        let Self { h, params, q, begin, tau, gravity, .. } = self;
+        FreeStart { params, h: *h, gravity: (*gravity).into(), q, v: begin, force: tau }
     }
 
     /// From the axes of the displacements to the world's.
@@ -215,13 +227,13 @@ impl SoftStep {
             let mut params = self.params.clone();
             *parameter(&mut params, number) += by;
             let mass = system.mass(&params);
-            let Self { h, q, v, tau, gravity, turn, .. } = self;
-            let (q, v, tau) = (q.clone(), v.clone(), tau.clone());
+            let Self { h, q, v, begin, tau, gravity, turn, .. } = self;
+            let (q, v, begin, tau) = (q.clone(), v.clone(), begin.clone(), tau.clone());
             let carried = self.carried.as_ref().map(|carried| carried.weighing(&system.node_masses(&params)));
             let of_tree =
                 carried.as_ref().map_or_else(Vec::new, |carried| carried.balance_of_tree(*h, gravity, [tree, after]));
-            let (h, gravity, turn) = (*h, *gravity, *turn);
-            let changed = Self { h, params, q, v, mass, tau, gravity, turn, carried, controls: Vec::new() };
+            let (h, gravity, turn, ridden, controls) = (*h, *gravity, *turn, None, Vec::new());
+            let changed = Self { h, params, q, v, begin, mass, tau, gravity, turn, carried, ridden, controls };
             [changed.momentum(system, after, tree), of_tree]
         });
         [0, 1].map(|part| {
@@ -244,6 +256,20 @@ impl SoftStep {
     /// masses do. `after`: v+ of the tree, and of the body.
     pub(super) fn by_carrier(&self, tree: &CarrierTree<'_>, after: [&[f64]; 2]) -> Option<CarriedChanges> {
         Some(self.carried.as_ref()?.changes(&tree.tree, self.h, &self.gravity, after))
+    }
+
+    /// How the balance of a body on a mocap body that moves changes with q and v by what that does: first degree of freedom of each
+    /// node, and the blocks on the diagonal.
+    pub(super) fn by_ride(&self) -> Option<Vec<NodeBlocks>> {
+        let slopes = self.ridden.as_ref()?.slopes();
+        let block = |mass: f64| slopes.map(|slope| [0, 1, 2].map(|i| [0, 1, 2].map(|j| mass * slope[(i, j)])));
+        Some(self.mass.iter().enumerate().step_by(3).map(|(dof, &mass)| (dof, block(mass))).collect())
+    }
+
+    /// The forces of inertia that the motion of a mocap body makes, N.
+    pub(super) fn inertial_forces(&self) -> impl Iterator<Item = f64> + '_ {
+        let gained = self.begin.iter().zip(&self.v).zip(&self.mass);
+        gained.map(|((begin, v), mass)| mass * (begin - v) / self.h)
     }
 
     /// What acts on a degree of freedom beside the body's own forces, N.
@@ -286,7 +312,7 @@ impl SoftStep {
         let mut b = vec![0.0; v.len()];
         matrix.add_times(v, &mut b);
         for (i, b) in b.iter_mut().enumerate() {
-            *b = self.mass[i] * self.v[i] + h * (force[i] + self.load(i)) + h * h * *b;
+            *b = self.mass[i] * self.begin[i] + h * (force[i] + self.load(i)) + h * h * *b;
         }
         if let Some(carried) = &self.carried {
             let still = vec![0.0; carried.n()];
@@ -307,7 +333,7 @@ impl SoftStep {
         let damping = self.params.material.mass_damping;
         let given = |i: usize| {
             let m = self.mass[i];
-            m * (v[i] - self.v[i]) - h * (force[i] + self.load(i) - damping * m * v[i])
+            m * (v[i] - self.begin[i]) - h * (force[i] + self.load(i) - damping * m * v[i])
         };
         let mut out: Vec<f64> = (0..v.len()).map(given).collect();
         if let Some(carried) = &self.carried {
@@ -345,14 +371,15 @@ pub(super) fn report<T: Scalar>(
     let steps = worlds.soft(shared, &host, world);
     // Frames in the buffers are those that the last step began with.
     let (mut motions, model) = (Vec::new(), &shared.model);
-    if shared.host.soft.iter().any(|shape| matches!(shape.carrier, Carrier::Moving(_))) {
-        motions_of(model, &worlds.q(shared, world), &vec![0.0; model.n_v], &mut motions);
+    if shared.host.soft.iter().any(|shape| !matches!(shape.carrier, Carrier::Fixed(_))) {
+        let mocaps: Vec<Pose> = chunk.mocaps.of_world(&shared.host.mocaps, world).collect();
+        motions_with(model, &worlds.q(shared, world), &vec![0.0; model.n_v], &mocaps, &mut motions);
     }
     let one = |((own, step), shape): ((&Soft, &SoftStep), &SoftShape)| {
         let mut nodes = Vec::new();
         let carrier = match shape.carrier {
             Carrier::Fixed(pose) => pose,
-            Carrier::Moving(body) => motions[body].pose,
+            Carrier::Moving(body) | Carrier::Mocap(body) => motions[body].pose,
         };
         shape.nodes(carrier, |i| step.q[i], &mut nodes);
         let vertices = shape.vertices(&nodes, &mut Vec::new()).to_vec();
@@ -365,20 +392,20 @@ pub(super) fn report<T: Scalar>(
 impl<T: Scalar> Worlds<'_, T> {
     /// The soft bodies of a world at the start of its step.
     pub(super) fn soft(&self, shared: &Shared<T>, host: &Packed<'_, T>, world: usize) -> Vec<SoftStep> {
-        let of = |(soft, shape): (&Soft, &SoftShape)| {
+        let of = |(index, (soft, shape)): (usize, (&Soft, &SoftShape))| {
             let place = shared.host.lanes.trees[soft.tree];
             let dims = &shared.sets[place.set].layout.dims;
             let mut state = vec![T::default(); dims.n_state()];
             gather(self.width, world, self.sets[place.set].state, &mut state);
             let tree = match shape.carrier {
-                Carrier::Fixed(_) => None,
+                Carrier::Fixed(_) | Carrier::Mocap(_) => None,
                 Carrier::Moving(body) => {
                     shared.host.lanes.bodies[body].map(|place| self.carrier(shared, world, place.tree))
                 }
             };
-            SoftStep::new(shared, host, (soft, shape), world, &state, tree.as_ref())
+            SoftStep::new(shared, host, index, world, &state, tree.as_ref())
         };
-        shared.soft.iter().zip(&shared.host.soft).map(of).collect()
+        shared.soft.iter().zip(&shared.host.soft).enumerate().map(of).collect()
     }
 
     /// A tree that carries a soft body.
@@ -426,7 +453,7 @@ impl<T: Scalar> Worlds<'_, T> {
         for (index, contact) in own.soft.iter().enumerate() {
             let normal = contact.normal;
             let [t1, t2] = tangents(normal);
-            let sides = self.sides_of(shared, world, contact, [t1, t2, normal]);
+            let sides = self.sides_of(shared, host, world, contact, [t1, t2, normal]);
             let speed = |side: &SideRows| side.times(2, &before[shared.model.trees[side.tree].v.clone()]);
             let drift = own.soft_drift(index);
             let drift = [t1, t2, normal].map(|axis| drift.along(axis));
@@ -451,7 +478,7 @@ impl<T: Scalar> Worlds<'_, T> {
             let frame = [t1, t2, contact.normal];
             let drift = own.soft_drift(index);
             let mut velocity = frame.map(|axis| drift.along(axis));
-            for side in self.sides_of(shared, world, contact, frame) {
+            for side in self.sides_of(shared, host, world, contact, frame) {
                 let v = &after[shared.model.trees[side.tree].v.clone()];
                 (0..3).for_each(|row| velocity[row] += side.times(row, v));
             }
@@ -500,7 +527,14 @@ impl<T: Scalar> Worlds<'_, T> {
     }
 
     /// The rows of a contact over the trees that it touches.
-    fn sides_of(&self, shared: &Shared<T>, world: usize, contact: &SoftContact, axes: [[f64; 3]; 3]) -> Vec<SideRows> {
+    fn sides_of(
+        &self,
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        contact: &SoftContact,
+        axes: [[f64; 3]; 3],
+    ) -> Vec<SideRows> {
         let mut out = Vec::with_capacity(2);
         for (side, sign) in contact.sides.iter().zip([-1.0, 1.0]) {
             match side {
@@ -511,6 +545,7 @@ impl<T: Scalar> Worlds<'_, T> {
                     let shape = &shared.host.soft[*soft as usize];
                     let carrier = match shape.carrier {
                         Carrier::Fixed(pose) => pose.rotation,
+                        Carrier::Mocap(_) => host.worlds[world].rides[*soft as usize].pose.rotation,
                         Carrier::Moving(body) => {
                             out.extend(self.rigid_side(shared, world, body, sign, contact.point, &axes));
                             self.frame(shared, world, body).rotation

@@ -10,6 +10,7 @@ mod outside;
 mod pack;
 mod params;
 mod picks;
+mod ride;
 mod soft;
 mod surfaces;
 mod world;
@@ -41,6 +42,7 @@ pub(crate) use loads::LoadShape;
 pub(crate) use outside::{Outside, Sight};
 pub(crate) use pack::SlotPack;
 pub(crate) use params::LaneParams;
+pub(crate) use ride::Ride;
 pub(crate) use soft::{Carrier, SoftShape};
 pub(crate) use surfaces::{Surfaces, compliance, give};
 pub(crate) use world::{Place, World};
@@ -221,7 +223,7 @@ impl<T: Scalar> HostStage<T> {
             solver,
             timings: None,
             width,
-            worlds: (0..n_world).map(|_| World::new(n_tree)).collect(),
+            worlds: (0..n_world).map(|_| World::new(n_tree, model.n_ride())).collect(),
             organisers: (0..n_world).map(|_| Organiser::default()).collect(),
             benches: (0..n_world.div_ceil(BLOCK)).map(|_| Bench::default()).collect(),
             packs,
@@ -274,8 +276,16 @@ impl<T: Scalar> HostStage<T> {
                     let World { hints, contacts, .. } = &mut *world;
                     let found = model.collision.collide_with(pose, &own, hints, &mut bench.scratch, contacts);
                     if found.is_ok() && !model.soft.is_empty() {
-                        let stands = |body| frame(unit(model.pose(poses, width, index, body)));
-                        let way = |body| model.way(&speeds, params, width, index, body);
+                        model.ride(mocaps, params, index, &mut world.rides);
+                        let motion = |body| mocaps.motion(&model.mocaps, index, body);
+                        let stands = |body| match motion(body) {
+                            Some((pose, _)) => pose,
+                            None => frame(unit(model.pose(poses, width, index, body))),
+                        };
+                        let way = |body| match motion(body) {
+                            Some((_, way)) => way.map(|way| way.norm()),
+                            None => model.way(&speeds, params, width, index, body),
+                        };
                         model.collide_soft(
                             poses,
                             params,
@@ -540,16 +550,19 @@ impl<T: Scalar> HostModel<T> {
             mocaps.drift(&self.mocaps, index, bodies, contact.point.into(), h)
         }));
         world.soft_drifts.extend(world.soft.iter().map(|contact| {
-            let rigid = |side: &Side| match *side {
+            let body = |side: &Side| match *side {
                 Side::Rigid { body, .. } => Some(body),
-                Side::Soft { .. } => None,
+                Side::Soft { soft, .. } => match self.soft[soft as usize].carrier {
+                    Carrier::Mocap(body) => Some(body as u32),
+                    Carrier::Fixed(_) | Carrier::Moving(_) => None,
+                },
             };
             let soft = contact.sides.iter().find_map(|side| match side {
                 Side::Soft { soft, .. } => Some(self.soft[*soft as usize].tree),
                 Side::Rigid { .. } => None,
             });
             let h = soft.map_or(1.0, timestep);
-            mocaps.drift(&self.mocaps, index, contact.sides.each_ref().map(rigid), contact.point.into(), h)
+            mocaps.drift(&self.mocaps, index, contact.sides.each_ref().map(body), contact.point.into(), h)
         }));
     }
 

@@ -1,12 +1,13 @@
 //! Soft bodies as collision sees them.
 
-use manyworlds_collide::{Overrides, Scratch, SoftContact, SoftPlace};
+use manyworlds_collide::{Overrides, Scratch, Side, SoftContact, SoftPlace};
 use manyworlds_dynamics::soft_param;
 use manyworlds_model::{Embedding, Model, Pose, SoftBody, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::tile_at;
 
-use super::{AHEAD, HostModel, LaneParams};
+use super::{AHEAD, HostModel, LaneParams, Ride};
+use crate::mocap::Mocaps;
 
 /// What is constant of a soft body.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub(crate) enum Carrier {
     Fixed(Pose),
     /// A body of a tree, by its number in the model.
     Moving(usize),
+    /// A mocap body, or what is welded to one, by its number in the model.
+    Mocap(usize),
 }
 
 impl SoftShape {
@@ -47,9 +50,11 @@ impl SoftShape {
         };
         let of = |(index, tree): (usize, &manyworlds_model::Tree)| {
             let soft: &SoftBody = &model.soft[tree.soft?];
-            let carrier = match model.bodies[soft.body].tree {
-                Some(_) => Carrier::Moving(soft.body),
-                None => Carrier::Fixed(frame(soft.body)),
+            let body = &model.bodies[soft.body];
+            let carrier = match (body.tree, body.mocap) {
+                (Some(_), _) => Carrier::Moving(soft.body),
+                (None, Some(_)) => Carrier::Mocap(soft.body),
+                (None, None) => Carrier::Fixed(frame(soft.body)),
             };
             let embedding = soft.embedding.clone();
             let levers = embedding.iter().flat_map(|own| (0..own.n_vertex()).map(|vertex| lever(own.follows(vertex))));
@@ -127,7 +132,7 @@ impl<T: Scalar> HostModel<T> {
             let at = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
             let (carrier, carried) = match shape.carrier {
                 Carrier::Fixed(carrier) => (carrier, [0.0; 2]),
-                Carrier::Moving(body) => (pose(body), way(body)),
+                Carrier::Moving(body) | Carrier::Mocap(body) => (pose(body), way(body)),
             };
             shape.nodes(carrier, at, nodes);
             let fastest =
@@ -150,5 +155,34 @@ impl<T: Scalar> HostModel<T> {
             SoftPlace { vertices, travel, friction }
         };
         self.collision.collide_soft(place, overrides, scratch, out);
+        out.retain(|contact| contact.sides.iter().any(|side| self.moves(side)));
+    }
+
+    /// Whether a side of a contact has degrees of freedom.
+    fn moves(&self, side: &Side) -> bool {
+        match side {
+            Side::Rigid { body, .. } => self.lanes.bodies[*body as usize].is_some(),
+            Side::Soft { soft, vertices, weights } => {
+                let shape = &self.soft[*soft as usize];
+                matches!(shape.carrier, Carrier::Moving(_)) || !shape.follows(*vertices, *weights).is_empty()
+            }
+        }
+    }
+
+    /// Soft bodies of a model that keep how their carriers move: all, or none.
+    pub(super) fn n_ride(&self) -> usize {
+        let rides = self.soft.iter().any(|shape| matches!(shape.carrier, Carrier::Mocap(_)));
+        if rides { self.soft.len() } else { 0 }
+    }
+
+    /// A step of a world begins: how the carriers of soft bodies that are mocap bodies move in it.
+    pub(super) fn ride(&self, mocaps: &Mocaps<T>, params: &[LaneParams<T>], world: usize, rides: &mut [Ride]) {
+        for (shape, ride) in self.soft.iter().zip(rides) {
+            let Carrier::Mocap(body) = shape.carrier else { continue };
+            let (set, lane) = self.lane(world, shape.tree);
+            if let Some((pose, way)) = mocaps.motion(&self.mocaps, world, body) {
+                ride.advance(pose, way, params[set].timestep(lane).to_f64());
+            }
+        }
     }
 }

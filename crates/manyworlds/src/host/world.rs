@@ -3,6 +3,7 @@
 use manyworlds_collide::{Contact, Hints, SoftContact};
 use manyworlds_contact::solve::Before;
 
+use super::Ride;
 use crate::mocap::Drift;
 
 /// Where a contact is solved.
@@ -44,12 +45,15 @@ pub(crate) struct World {
     pub(crate) soft_impulses: Vec<[f64; 3]>,
     /// Those of the step before, sorted.
     soft_previous: Vec<([u64; 3], [f64; 3])>,
+    /// How the mocap bodies that carry soft ones move, by soft body; empty: there are none.
+    pub(crate) rides: Vec<Ride>,
     /// What the host knows of the step before; where that was relaxed it solves the contacts from the start.
     pub(crate) before: Before,
 }
 
 impl World {
-    pub(crate) fn new(n_tree: usize) -> Self {
+    /// `n_ride`: see `rides`.
+    pub(crate) fn new(n_tree: usize, n_ride: usize) -> Self {
         Self {
             contacts: Vec::new(),
             hints: Hints::default(),
@@ -63,6 +67,7 @@ impl World {
             soft_drifts: Vec::new(),
             soft_impulses: Vec::new(),
             soft_previous: Vec::new(),
+            rides: vec![Ride::default(); n_ride],
             before: Before::Solved,
         }
     }
@@ -77,8 +82,9 @@ impl World {
         self.soft_drifts.get(contact).copied().unwrap_or_default()
     }
 
-    /// Forgets the impulses of the last step.
+    /// Forgets the impulses of the last step, and that anything moved.
     pub(crate) fn forget(&mut self) {
+        self.rides.iter_mut().for_each(Ride::forget);
         self.previous.clear();
         self.soft_previous.clear();
     }

@@ -11,14 +11,6 @@ const FLAT: f64 = 1e-9;
 impl ModelBuilder {
     pub(super) fn check_soft_body(&self, soft: &SoftBody) -> Check {
         index_of("body", soft.body, self.bodies.len())?;
-        let mut body = soft.body;
-        while body != 0 && !self.mocaps.contains(&body) {
-            body = self.bodies[body].parent;
-        }
-        if body != 0 {
-            let name = &self.bodies[soft.body].name;
-            return Err(format!("it stands on mocap body {} \"{name}\": that is not supported", soft.body));
-        }
         check_material(soft)?;
         if let Some((node, x)) = soft.nodes.iter().enumerate().find(|(_, x)| !x.iter().all(|c| c.is_finite())) {
             return Err(format!("node {node} must be finite, found ({}, {}, {})", x.x, x.y, x.z));

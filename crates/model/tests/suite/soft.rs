@@ -254,12 +254,6 @@ fn what_is_not_read_is_refused_by_name() {
         (flex("", "<bend/>"), &["m.xml:4", "unknown element <bend>"]),
         (flexcomp("", ELASTIC, "<text name=\"f:material\" data=\"jelly\"/>"), &["m.xml:1", "found `jelly`"]),
         (flexcomp("", ELASTIC, "<numeric name=\"f:order\" data=\"3\"/>"), &["m.xml:1", "1 or 2, found 3"]),
-        (
-            world(&format!(
-                "<body mocap=\"true\"><flexcomp name=\"f\" dim=\"3\" count=\"2 2 2\">{ELASTIC}</flexcomp></body>"
-            )),
-            &["m.xml:3", "mocap body 1"],
-        ),
         ("<mujoco><deformable><flex/></deformable></mujoco>".into(), &["m.xml:1", "<deformable>"]),
     ];
     for (text, wanted) in cases {
@@ -268,6 +262,18 @@ fn what_is_not_read_is_refused_by_name() {
             assert!(error.contains(word), "`{word}` is missing from: {error}\n{text}");
         }
     }
+}
+
+/// A mocap body carries one as the ground does: its degrees of freedom come where they are in the file.
+#[test]
+fn a_mocap_body_carries_a_flexcomp() {
+    let flex = format!("<flexcomp name=\"f\" dim=\"3\" count=\"2 2 2\">{ELASTIC}<pin id=\"0 1\"/></flexcomp>");
+    let text = world(&format!(
+        "<body mocap=\"true\"><body pos=\"0 0 1\">{flex}<body><joint/><geom size=\"0.1\"/></body></body></body>"
+    ));
+    let model = read(&text, "").unwrap().model;
+    assert_eq!(model.bodies[model.soft[0].body].mocap, Some(0));
+    assert_eq!((model.n_v, model.soft[0].v.clone()), (19, 0..18));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::ops::AddAssign;
 use manyworlds_model::Vec3;
 use manyworlds_shaders::dynamics::tree::{Tree, joint};
 
-use super::{Carried, Node};
+use super::{Carried, Node, NodeBlocks};
 
 /// Right less left of both balances, by what is before the step while the velocities after it are held. N s/m and so on.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(in crate::group) struct CarriedChanges {
     /// Of the body by the tree's, `[n_v, n_t]`.
     pub(in crate::group) own_by_tree: [Vec<f64>; 2],
     /// Of each free node by its own, `[3, 3]` each, from its first degree of freedom on.
-    pub(in crate::group) own_by_own: Vec<(usize, [[[f64; 3]; 3]; 2])>,
+    pub(in crate::group) own_by_own: Vec<NodeBlocks>,
 }
 
 /// A motion of the carrier about its origin.

@@ -7,6 +7,7 @@
 //! `m [C 1]^T (C dv_t + dq' + h a)` to the balance of momentum of the tree and of itself.
 
 mod changes;
+mod ridden;
 
 use manyworlds_model::{Pose, Vec3};
 use manyworlds_shaders::dynamics::bias::add_joint;
@@ -14,6 +15,10 @@ use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, Tree, moves};
 
 use crate::host::frame;
 pub(super) use changes::CarriedChanges;
+pub(super) use ridden::Ridden;
+
+/// First degree of freedom of a node, and how its own balance changes with its q and v.
+pub(super) type NodeBlocks = (usize, [[[f64; 3]; 3]; 2]);
 
 /// The tree of a carrier at the start of a step.
 pub(super) struct CarrierTree<'a> {

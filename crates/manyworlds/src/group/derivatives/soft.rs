@@ -83,10 +83,11 @@ impl OwnSoft {
             step.add_to_tree(&mut mass, &mut b);
             Some(OwnCarrier { tree, mass, b, coupling: step.coupling().flatten().collect(), changes })
         });
-        if let Some(carrier) = &carrier {
+        let blocks = carrier.as_ref().map(|carrier| carrier.changes.own_by_own.clone()).or_else(|| step.by_ride());
+        if let Some(blocks) = blocks {
             // Masses are in the velocities' part already.
             by_v.clear();
-            for &(first, [of_q, of_v]) in &carrier.changes.own_by_own {
+            for (first, [of_q, of_v]) in blocks {
                 by_q.carried.push((first, of_q));
                 by_v.extend((0..9).map(|k| (first + k / 3, first + k % 3, of_v[k / 3][k % 3])));
             }
@@ -152,7 +153,7 @@ pub(super) fn contact_input<T: Scalar>(
         Side::Rigid { body, .. } => shared.host.lanes.bodies[body as usize].map(|place| (place.tree, place.local)),
         Side::Soft { soft, .. } => match shared.host.soft[soft as usize].carrier {
             Carrier::Moving(body) => shared.host.lanes.bodies[body].map(|place| (place.tree, place.local)),
-            Carrier::Fixed(_) => None,
+            Carrier::Fixed(_) | Carrier::Mocap(_) => None,
         },
     };
     let point = |side: &Side| match side {

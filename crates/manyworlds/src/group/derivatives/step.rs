@@ -120,7 +120,7 @@ impl OwnTree {
 fn carrier_of<T: Scalar>(shared: &Shared<T>, soft: usize) -> Option<usize> {
     match shared.host.soft[soft].carrier {
         host::Carrier::Moving(body) => shared.host.lanes.bodies[body].map(|place| place.tree),
-        host::Carrier::Fixed(_) => None,
+        host::Carrier::Fixed(_) | host::Carrier::Mocap(_) => None,
     }
 }
 
@@ -381,7 +381,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let before = kept.and_then(|kept| kept.states.get(set)).ok_or(Error::NoGradient)?;
         let mut state = vec![T::default(); shared.sets[set].layout.dims.n_state()];
         gather(chunk.store.tile(), world, before, &mut state);
-        Ok(SoftStep::new(shared, &chunk.host.packed(), (own, &shared.host.soft[index]), world, &state, carrier))
+        Ok(SoftStep::new(shared, &chunk.host.packed(), index, world, &state, carrier))
     }
 
     /// How the balances of a soft body, and of the tree that carries it, change with an entry of its parameters, at the velocity after
