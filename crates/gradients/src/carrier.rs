@@ -47,7 +47,7 @@ impl Carrier {
     /// A node moves with the point, without turning.
     pub(crate) fn of_node(node: &Node) -> Self {
         let twists = node.velocity.map(|v| [Vector3::zeros(), v]);
-        Self { place: (0, 0), sign: node.weight * sign(node.side), arm: Vector3::zeros(), twists }
+        Self { place: (0, 0), sign: node.pushed(), arm: Vector3::zeros(), twists }
     }
 
     /// Its twist (angular, linear at c): of v+, or of the velocity before where that is known.

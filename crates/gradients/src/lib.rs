@@ -63,7 +63,7 @@ pub use linearised::{Linearised, jacobian};
 pub use member::BodyOfTree;
 pub use mode::Mode;
 pub use model::{ContactModel, Give};
-pub use parameter::StepParameter;
+pub use parameter::{BodyChange, StepParameter};
 pub use product::{Inputs, Outputs};
 pub use rules::{Bounces, GradientRules};
 pub use sparse::{CarrierInput, ContactSettings, LinearMap, PointInput, SparseInput};

@@ -290,8 +290,7 @@ impl<'a> Linearised<'a> {
         (out, certificate)
     }
 
-    /// Change of the state after the step by a parameter, `[n_v]` each; zeros of what hangs together with a body that
-    /// deforms. What iterations leave, and that, is noted in `certificate`.
+    /// Change of the state after the step by a parameter, `[n_v]` each. What iterations leave is noted in `certificate`.
     ///
     /// # Panics
     /// For a tree or an entry of its parameters that is not there.
@@ -300,11 +299,6 @@ impl<'a> Linearised<'a> {
         let mut out = Outputs { q: vec![0.0; self.n_v], v: vec![0.0; self.n_v] };
         for Part { system, place } in &self.islands {
             let equations = system.equations();
-            let is_known = matches!(parameter, StepParameter::Friction { .. } | StepParameter::Balance { .. });
-            if !equations.deformables.is_empty() && !is_known {
-                certificate.add_problem("how a body that deforms follows a parameter of other bodies is not known");
-                continue;
-            }
             let between = |[a, b]: [usize; 2]| {
                 equations.sources.iter().enumerate().filter_map(move |(at, source)| {
                     let Source::Contact(_, contact) = source else { return None };
@@ -314,12 +308,14 @@ impl<'a> Linearised<'a> {
             let (mut force, mut rows) = (vec![0.0; equations.n_v], vec![0.0; equations.rows.height()]);
             let mut by_time = 0.0;
             match parameter {
-                StepParameter::Tree { tree, entry, scale } => {
+                StepParameter::Tree { tree, entry, scale, bodies } => {
                     let Ok(own) = equations.island.trees.binary_search(tree) else { continue };
-                    [force, rows] = equations.by_tree_parameter(|member| member == own, *entry, *scale);
+                    [force, rows] = equations.by_tree_parameter(Some(own), *entry, *scale);
+                    equations.add_changes(bodies, &mut force);
                 }
-                StepParameter::Every { entry, scale } => {
-                    [force, rows] = equations.by_tree_parameter(|_| true, *entry, *scale);
+                StepParameter::Every { entry, scale, bodies } => {
+                    [force, rows] = equations.by_tree_parameter(None, *entry, *scale);
+                    equations.add_changes(bodies, &mut force);
                     by_time = if *entry == param::TIMESTEP { 1.0 } else { 0.0 };
                 }
                 StepParameter::Friction { geoms } => {
@@ -337,14 +333,7 @@ impl<'a> Linearised<'a> {
                     }
                 }
                 StepParameter::Contacts { changes } => [force, rows] = equations.by_contacts(changes),
-                StepParameter::Balance { body, change, carrier } => {
-                    let Some(own) = equations.deformables.iter().find(|own| own.number == *body) else { continue };
-                    force[own.dofs()].copy_from_slice(change);
-                    if let Some(input) = own.input.carrier.filter(|_| !carrier.is_empty()) {
-                        let member = &equations.members[equations.island.member_of(input.tree)];
-                        force[member.dofs()].copy_from_slice(carrier);
-                    }
-                }
+                StepParameter::Balance(change) => equations.add_changes(std::slice::from_ref(change), &mut force),
             }
             let ([q, v], solved) = system.respond(force, &rows);
             certificate.add_solved(solved);

@@ -2,7 +2,7 @@
 //! and the impulses are held.
 //!
 //! A parameter of a tree changes the balance and the rows, and where it moves bodies also where contacts are and what their
-//! impulses do: points, normals and distances move by the slopes of their features. From there on it is one more right-hand
+//! impulses do: points, normals and distances move by the slopes of their features, and what the tree carries turns with it. From there on it is one more right-hand
 //! side of the linearised island. The slopes of balance and rows are differences of fourth order of the kernels' own results
 //! (polynomials in most parameters): no step is solved anew.
 
@@ -14,7 +14,7 @@ use manyworlds_shaders::dynamics::inertia::inertia;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::momentum::momentum;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, multiply, param};
-use nalgebra::{Matrix3, Vector3};
+use nalgebra::{Matrix3, Quaternion, UnitQuaternion, Vector3};
 
 use crate::bias::{Branch, closed_below};
 use crate::block::{BlockInput, block_error};
@@ -23,10 +23,12 @@ use crate::constraint::Law;
 use crate::contact::ContactInput;
 use crate::differences::DIFFERENCES;
 use crate::equations::Equations;
+use crate::grid::axpy;
 use crate::member::{BodyOfTree, settings, vector};
 use crate::mode::Mode;
 use crate::model::ContactModel;
 use crate::pool::Pooled;
+use crate::sparse::{ContactSettings, Node, nodes};
 use crate::tree::{Forward, pull};
 
 /// A number that a step depends on beside its state.
@@ -40,6 +42,8 @@ pub enum StepParameter {
         entry: usize,
         /// Size of what the number belongs to, in its unit; above zero.
         scale: f64,
+        /// What it changes of the bodies that deform.
+        bodies: Vec<BodyChange>,
     },
     /// A number that is the same in the parameters of all trees: the time step, how violations are undone.
     Every {
@@ -47,6 +51,8 @@ pub enum StepParameter {
         entry: usize,
         /// As of one tree.
         scale: f64,
+        /// What it changes of the bodies that deform.
+        bodies: Vec<BodyChange>,
     },
     /// Friction coefficient of the contacts between two geoms.
     Friction {
@@ -64,14 +70,18 @@ pub enum StepParameter {
         changes: Vec<(usize, [f64; 7])>,
     },
     /// What a body that deforms alone knows, as its material.
-    Balance {
-        /// The body, numbered as in the world.
-        body: usize,
-        /// By how much `b - A v+` grows at the velocity after the step, `[n_v]` of the body, N s a unit.
-        change: Vec<f64>,
-        /// The same of the tree that carries it, `[n_v]` of that; empty where that stands.
-        carrier: Vec<f64>,
-    },
+    Balance(BodyChange),
+}
+
+/// How a body that deforms changes what it does in a step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BodyChange {
+    /// The body, numbered as in the world.
+    pub body: usize,
+    /// By how much `b - A v+` grows at the velocity after the step, `[n_v]` of the body, N s a unit.
+    pub change: Vec<f64>,
+    /// The same of the tree that carries it, `[n_v]` of that; empty where that stands.
+    pub carrier: Vec<f64>,
 }
 
 /// Differences are taken this far apart, relative to the parameter's size.
@@ -133,6 +143,8 @@ struct Scene<'s, 'i> {
     equations: &'s Equations<'i>,
     /// By member.
     moved: Vec<Option<Moved>>,
+    /// By how much a number that all have alike is another: its entry, and that.
+    common: Option<(usize, f64)>,
 }
 
 impl Scene<'_, '_> {
@@ -199,6 +211,44 @@ impl Scene<'_, '_> {
         [1.0 / params[param::TIMESTEP], params[param::CORRECTION_FRACTION], params[param::CORRECTION_MAX]]
     }
 
+    /// Those of a contact.
+    fn contact_settings(&self, contact: &ContactInput) -> [f64; 3] {
+        let Some((mut settings, _)) = self.equations.soft_settings(contact) else {
+            return self.settings(contact.bodies);
+        };
+        if let Some((entry, by)) = self.common {
+            match entry {
+                param::TIMESTEP => settings.timestep += by,
+                param::CORRECTION_FRACTION => settings.correction += by,
+                param::CORRECTION_MAX => settings.largest_correction += by,
+                _ => {}
+            }
+        }
+        settings.correction()
+    }
+
+    /// The nodes at a contact; their axes and velocities turn with what carries them.
+    fn nodes(&self, contact: &ContactInput) -> Vec<Node> {
+        let mut nodes = nodes(&self.equations.deformables, contact);
+        for (side, body) in contact.bodies.iter().enumerate().filter(|(side, _)| contact.points[*side].is_some()) {
+            let Some((tree, body)) = *body else { continue };
+            let member = self.place(tree);
+            if self.moved[member].is_none() {
+                continue;
+            }
+            let axes = |pose: &[f64]| {
+                let [w, x, y, z] = [0, 1, 2, 3].map(|k| pose[POSE * body + 3 + k]);
+                UnitQuaternion::from_quaternion(Quaternion::new(w, x, y, z)).to_rotation_matrix().into_inner()
+            };
+            let turn = axes(self.frames(member).0) * axes(&self.equations.members[member].forward.pose).transpose();
+            for node in nodes.iter_mut().filter(|node| node.side == side) {
+                node.axes = turn * node.axes;
+                node.velocity = node.velocity.map(|v| turn * v);
+            }
+        }
+        nodes
+    }
+
     /// Adds what the constraints give way, `weight` times, where their points are moved.
     fn add_given(&self, weight: f64, moved: impl Fn(usize) -> Vector3<f64>, out: &mut [f64]) {
         let members = &self.equations.members;
@@ -230,22 +280,36 @@ impl Scene<'_, '_> {
         let normal = (Vector3::from(contact.normal) + vector(change, 3)).normalize();
         let [t1, t2] = tangents(normal.into());
         let e = Matrix3::from_rows(&[Vector3::from(t1), Vector3::from(t2), normal].map(|row| row.transpose()));
-        let mut sigma = e * self.relative(contact.bodies, point, false)[0];
+        let (own, settings) = (self.contact_settings(contact), self.equations.contact_settings(contact));
+        let nodes = self.nodes(contact);
+        // What mocap bodies do is a way over a step.
+        let drift = contact.drift.map(|drift| Vector3::from(drift) * (own[0] / settings[0]));
+        let drift = drift[0] + drift[1].cross(&vector(change, 0));
+        let relative = |before: bool| {
+            let of_nodes: Vector3<f64> =
+                nodes.iter().map(|node| node.velocity[usize::from(before)] * node.pushed()).sum();
+            self.relative(contact.bodies, point, before)[0] + of_nodes + drift
+        };
+        let mut sigma = e * relative(false);
         sigma.z += if record.approach == 0.0 {
-            let own = self.settings(contact.bodies);
             if let Some(span) = contact.give.span(1.0 / own[0]) {
                 (contact.distance + change[6]) / span
             } else {
-                let settings = self.equations.settings(contact.bodies);
-                let closed = self.equations.members.first().map_or(closed_below(false), |member| member.forward.closed);
+                let of_trees = self.equations.members.first().map(|member| member.forward.closed);
+                let of_nodes = self.equations.soft_settings(contact).map(|(_, closed)| closed);
+                let closed = of_nodes.or(of_trees).unwrap_or_else(|| closed_below(false));
                 Branch::of(contact.distance, settings, closed).bias(contact.distance + change[6], own)
             }
         } else {
-            contact.restitution * (e * self.relative(contact.bodies, point, true)[0]).z
+            contact.restitution * (e * relative(true)).z
         };
         (0..3).for_each(|k| rows[record.first + k] = sigma[k]);
         let f = e.transpose() * Vector3::from(contact.impulse);
         self.push(contact.bodies, point, f, Vector3::zeros(), left);
+        for node in &nodes {
+            let push = node.axes.transpose() * f * node.pushed();
+            (0..3).for_each(|k| left[node.first + k] -= push[k]);
+        }
     }
 
     /// The same of a block.
@@ -278,11 +342,13 @@ fn rate(poses: &[[f64; POSE]; 4], here: &[f64; POSE], step: f64) -> [Vector3<f64
 }
 
 impl Equations<'_> {
-    /// dF and ds by an entry of the parameters of some trees of the island.
-    pub(crate) fn by_tree_parameter(&self, which: impl Fn(usize) -> bool, entry: usize, scale: f64) -> [Vec<f64>; 2] {
+    /// dF and ds by an entry of the parameters of one member of the island, or of all that is in it.
+    pub(crate) fn by_tree_parameter(&self, one: Option<usize>, entry: usize, scale: f64) -> [Vec<f64>; 2] {
         let step = STEP * scale;
+        let which = |member: usize| one.is_none_or(|one| one == member);
         let scenes = DIFFERENCES.map(|(times, _)| Scene {
             equations: self,
+            common: one.is_none().then_some((entry, times * step)),
             moved: self
                 .members
                 .iter()
@@ -376,7 +442,7 @@ impl Equations<'_> {
 
     /// dF and ds by what moves contacts but no body.
     pub(crate) fn by_contacts(&self, changes: &[(usize, [f64; 7])]) -> [Vec<f64>; 2] {
-        let scene = Scene { equations: self, moved: self.members.iter().map(|_| None).collect() };
+        let scene = Scene { equations: self, moved: self.members.iter().map(|_| None).collect(), common: None };
         let (mut by_force, mut by_rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);
         let (mut left, mut rows) = (vec![0.0; self.n_v], vec![0.0; self.rows.height()]);
         for (constraint, source) in self.sources.iter().enumerate() {
@@ -401,9 +467,33 @@ impl Equations<'_> {
         [by_force, by_rows]
     }
 
-    /// Whether what is rigid gives way.
+    /// Whether what is rigid gives way; with what deforms that is not known.
     fn is_convex(&self) -> bool {
-        matches!(self.model, ContactModel::Convex { .. })
+        matches!(self.model, ContactModel::Convex { .. }) && self.deformables.is_empty()
+    }
+
+    /// What a contact of a body that deforms goes by, and below which speed a gap is closed.
+    fn soft_settings(&self, contact: &ContactInput) -> Option<(ContactSettings, f64)> {
+        let point = contact.points.iter().flatten().next()?;
+        let body = self.deformables.iter().find(|body| body.number == point.body)?;
+        Some((body.input.settings, body.closed))
+    }
+
+    /// 1/h, fraction and largest speed that a contact goes by.
+    fn contact_settings(&self, contact: &ContactInput) -> [f64; 3] {
+        let soft = self.soft_settings(contact).map(|(settings, _)| settings.correction());
+        soft.unwrap_or_else(|| self.settings(contact.bodies))
+    }
+
+    /// Adds what changes of bodies that deform, and of the trees that carry them, to dF.
+    pub(crate) fn add_changes(&self, bodies: &[BodyChange], force: &mut [f64]) {
+        for BodyChange { body, change, carrier } in bodies {
+            let Some(own) = self.deformables.iter().find(|own| own.number == *body) else { continue };
+            axpy(1.0, change, &mut force[own.dofs()]);
+            if let Some(input) = own.input.carrier.filter(|_| !carrier.is_empty()) {
+                axpy(1.0, carrier, &mut force[self.members[self.island.member_of(input.tree)].dofs()]);
+            }
+        }
     }
 
     /// 1/h, fraction and largest speed of the first tree among bodies.

@@ -58,7 +58,7 @@ fn derivatives_of_what_is_carried_are_those_of_differences() {
 }
 
 /// An arm that swings while a motor presses its soft pad on the ground.
-fn pressing(friction: f64) -> Model {
+pub(super) fn pressing(friction: f64) -> Model {
     let mut builder = ModelBuilder::new("pressing");
     builder.options.timestep = 2e-3;
     builder.geom(ground(friction, 0.0));

@@ -46,6 +46,7 @@ mod smoothing;
 mod soak;
 mod soft;
 mod soft_mocap;
+mod soft_parameters;
 mod soft_pressed;
 mod soft_scenes;
 mod soft_soak;

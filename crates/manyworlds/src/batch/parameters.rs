@@ -96,7 +96,7 @@ impl Batch {
     ///
     /// # Errors
     /// [`Error::Index`] for a world, tree or geom that is not there; [`Error::Parameter`] for a parameter that the tree
-    /// lacks, a shape without sizes or of which a contact has no known derivative, and what has none here (the threshold of
+    /// lacks, a shape without sizes or of which a contact has no known derivative, as those with soft bodies, and what has none here (the threshold of
     /// bounces; of one tree alone, what all have alike); [`Error::NoGradient`] where no step was kept; a device that fails.
     pub fn parameter_derivatives(
         &mut self,
@@ -144,7 +144,9 @@ impl Batch {
                     };
                     let scale = values.iter().fold(0.0, |l: f64, x| l.max(x.abs()));
                     let scale = if scale > 0.0 { scale } else { 1.0 };
-                    numbers.extend(entries.map(|entry| StepParameter::Every { entry, scale }));
+                    let timed = parameter == Parameter::Timestep;
+                    let bodies = if timed { group.by_timestep(local)? } else { Vec::new() };
+                    numbers.extend(entries.map(|entry| StepParameter::Every { entry, scale, bodies: bodies.clone() }));
                 }
                 ModelParameter::Tree { tree, parameter } => {
                     let refuse = |message: &str| {
@@ -165,8 +167,7 @@ impl Batch {
                             return Err(refuse("a step has no derivative by it yet"));
                         }
                         for entry in entries {
-                            let [change, carrier] = group.by_soft_parameter(local, body, entry)?;
-                            numbers.push(StepParameter::Balance { body, change, carrier });
+                            numbers.push(StepParameter::Balance(group.by_soft_parameter(local, body, entry)?));
                         }
                         continue;
                     }
@@ -179,7 +180,10 @@ impl Batch {
                         // Of zeros nothing says how large they might be.
                         _ => 1.0,
                     };
-                    numbers.extend(entries.map(|entry| StepParameter::Tree { tree, entry, scale }));
+                    for entry in entries {
+                        let bodies = group.by_carrier(local, tree, (entry, scale))?;
+                        numbers.push(StepParameter::Tree { tree, entry, scale, bodies });
+                    }
                 }
             }
         }

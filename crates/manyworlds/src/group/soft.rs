@@ -40,7 +40,7 @@ pub(super) struct Soft {
 }
 
 /// Differences by a parameter are taken so far to either side, relative to its size.
-const DIFFERENCE: f64 = 1e-5;
+pub(super) const DIFFERENCE: f64 = 1e-5;
 
 /// Most free nodes of a body with a plan: it grows with the square of what a column of the factor fills.
 const PLANNED: usize = 600;
@@ -64,6 +64,7 @@ impl Soft {
 type Rotation = UnitQuaternion<f64>;
 
 /// A soft body of one world at the start of a step, in the axes of the body that carries it.
+#[derive(Clone)]
 pub(super) struct SoftStep {
     /// s
     h: f64,
@@ -223,22 +224,41 @@ impl SoftStep {
     ) -> [Vec<f64>; 2] {
         let value = *parameter(&mut self.params.clone(), number);
         let by = DIFFERENCE * if value == 0.0 { 1.0 } else { value.abs() };
-        let [ahead, behind] = [by, -by].map(|by| {
-            let mut params = self.params.clone();
-            *parameter(&mut params, number) += by;
-            let mass = system.mass(&params);
-            let Self { h, q, v, begin, tau, gravity, turn, .. } = self;
-            let (q, v, begin, tau) = (q.clone(), v.clone(), begin.clone(), tau.clone());
-            let carried = self.carried.as_ref().map(|carried| carried.weighing(&system.node_masses(&params)));
-            let of_tree =
-                carried.as_ref().map_or_else(Vec::new, |carried| carried.balance_of_tree(*h, gravity, [tree, after]));
-            let (h, gravity, turn, ridden, controls) = (*h, *gravity, *turn, None, Vec::new());
-            let changed = Self { h, params, q, v, begin, mass, tau, gravity, turn, carried, ridden, controls };
-            [changed.momentum(system, after, tree), of_tree]
+        let ends = [by, -by].map(|by| {
+            let mut changed = self.clone();
+            *parameter(&mut changed.params, number) += by;
+            changed.mass = system.mass(&changed.params);
+            let masses = system.node_masses(&changed.params);
+            changed.carried = self.carried.as_ref().map(|carried| carried.weighing(&masses));
+            changed.left(system, after, tree)
         });
-        [0, 1].map(|part| {
-            behind[part].iter().zip(&ahead[part]).map(|(behind, ahead)| (behind - ahead) / (2.0 * by)).collect()
-        })
+        slope(&ends, by)
+    }
+
+    /// The same with the time step. `shape`: what is constant of the body.
+    pub(super) fn by_timestep(
+        &self,
+        (system, shape): (&SoftSystem, &SoftShape),
+        after: &[f64],
+        tree: &[f64],
+    ) -> [Vec<f64>; 2] {
+        let by = DIFFERENCE * self.h;
+        let ends = [by, -by].map(|by| {
+            let mut changed = self.clone();
+            changed.h += by;
+            changed.ridden = self.ridden.as_ref().and_then(|ridden| ridden.over(changed.h));
+            if let Some(ridden) = &changed.ridden {
+                changed.begin = ridden.begin(&shape.rest, &shape.dofs, [&self.q, &self.v]);
+            }
+            changed.left(system, after, tree)
+        });
+        slope(&ends, by)
+    }
+
+    /// `A v+ - b` of the body and of the tree that carries it, N s. `tree`: v+ of that.
+    pub(super) fn left(&self, system: &SoftSystem, after: &[f64], tree: &[f64]) -> [Vec<f64>; 2] {
+        let of_tree = |carried: &Carried| carried.balance_of_tree(self.h, &self.gravity, [tree, after]);
+        [self.momentum(system, after, tree), self.carried.as_ref().map_or_else(Vec::new, of_tree)]
     }
 
     /// How `b - A v+` changes with each of its controls, `[n_v]`, N s a unit.
@@ -341,6 +361,13 @@ impl SoftStep {
         }
         out
     }
+}
+
+/// How `b - A v+` grows by a number, from [`SoftStep::left`] so far ahead and as far behind.
+pub(super) fn slope([ahead, behind]: &[[Vec<f64>; 2]; 2], by: f64) -> [Vec<f64>; 2] {
+    [0, 1].map(|part| {
+        behind[part].iter().zip(&ahead[part]).map(|(behind, ahead)| (behind - ahead) / (2.0 * by)).collect()
+    })
 }
 
 /// A parameter of a soft body, as [`soft_param`] numbers them; friction has no part in its balance.

@@ -13,6 +13,9 @@ use crate::host::Ride;
 /// `q'_0` as a function of q and q'.
 #[derive(Debug, Clone)]
 pub(in crate::group) struct Ridden {
+    ride: Ride,
+    /// s
+    h: f64,
     /// `P' - P'-`
     gained: Vec3,
     by_q: Mat3,
@@ -30,10 +33,17 @@ impl Ridden {
         let [before, now] = [ride.before, ride.now].map(|twist| twist.map(|x| axes * x));
         let [turned, turning] = [before[1], now[1]].map(|spin| spin.cross_matrix());
         Some(Self {
+            ride: *ride,
+            h,
             gained: now[0] - before[0],
             by_q: turned - turning - turned * turning * h,
             by_v: Mat3::identity() - (turned + turning) * h,
         })
+    }
+
+    /// The same way in a step of another time.
+    pub(in crate::group) fn over(&self, h: f64) -> Option<Self> {
+        Self::new(&Ride { now: self.ride.now.map(|x| x * (self.h / h)), ..self.ride }, h)
     }
 
     /// `q'_0`, by the nodes' `rest` and first degrees of freedom, and q and q' of the free ones.

@@ -16,7 +16,7 @@ mod step;
 
 use std::sync::Arc;
 
-use manyworlds_gradients::{Certificate, GradientRules};
+use manyworlds_gradients::{BodyChange, Certificate, GradientRules};
 use manyworlds_shaders::Scalar;
 use rayon::prelude::*;
 
@@ -53,9 +53,12 @@ pub(crate) trait Differentiable {
     /// How contacts of the last step of a world move with each size of a geom, by size.
     fn by_size(&mut self, world: usize, geom: usize, step: &WorldStep) -> Result<Vec<ContactChanges>, Error>;
     /// How the balances of momentum of a soft body of the last step of a world, and of the tree that carries it, change with one of
-    /// its parameters, an entry among those of its tree, at the velocity after the step: `[n_v]` of each, N s a unit; none of a
-    /// carrier that stands.
-    fn by_soft_parameter(&mut self, world: usize, soft: usize, entry: usize) -> Result<[Vec<f64>; 2], Error>;
+    /// its parameters, an entry among those of its tree, at the velocity after the step.
+    fn by_soft_parameter(&mut self, world: usize, soft: usize, entry: usize) -> Result<BodyChange, Error>;
+    /// The same of the soft bodies that a tree carries with an entry of its parameters, of some scale.
+    fn by_carrier(&mut self, world: usize, tree: usize, entry: (usize, f64)) -> Result<Vec<BodyChange>, Error>;
+    /// The same of all soft bodies with the time step.
+    fn by_timestep(&mut self, world: usize) -> Result<Vec<BodyChange>, Error>;
     /// Memory that the last steps of all worlds take, B.
     fn tape_bytes(&self) -> usize;
 }
@@ -190,9 +193,25 @@ impl<T: Scalar> Differentiable for Group<T> {
         found.map_err(|message| Error::Parameter { parameter: format!("size of geom {geom}"), message })
     }
 
-    fn by_soft_parameter(&mut self, world: usize, soft: usize, entry: usize) -> Result<[Vec<f64>; 2], Error> {
+    fn by_soft_parameter(&mut self, world: usize, soft: usize, entry: usize) -> Result<BodyChange, Error> {
         let (c, w) = self.place(world);
         self.chunks[c].step_numbers()?.by_soft_parameter(&self.shared, w, soft, entry)
+    }
+
+    fn by_carrier(&mut self, world: usize, tree: usize, entry: (usize, f64)) -> Result<Vec<BodyChange>, Error> {
+        if self.shared.soft.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (c, w) = self.place(world);
+        self.chunks[c].step_numbers()?.by_carrier(&self.shared, w, tree, entry)
+    }
+
+    fn by_timestep(&mut self, world: usize) -> Result<Vec<BodyChange>, Error> {
+        if self.shared.soft.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (c, w) = self.place(world);
+        self.chunks[c].step_numbers()?.by_timestep(&self.shared, w)
     }
 
     fn tape_bytes(&self) -> usize {

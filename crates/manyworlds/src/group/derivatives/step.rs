@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-use manyworlds_collide::Contact;
+use manyworlds_collide::{Contact, Side, SoftContact};
 use manyworlds_contact::SapParams;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gradients::{
-    BlockInput, ContactInput, ContactModel, ContactSettings, Give, StepInput, TreeInput, TreeMade, closed_below,
+    BlockInput, BodyChange, ContactInput, ContactModel, ContactSettings, Give, StepInput, TreeInput, TreeMade,
+    closed_below,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{bias, load3, row as row_part, row_head, row_stride};
@@ -23,7 +24,7 @@ use crate::group::carried::CarrierTree;
 use crate::group::chunk::Chunk;
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
-use crate::group::soft::SoftStep;
+use crate::group::soft::{DIFFERENCE, SoftStep, slope};
 use crate::host::{self, Frames, Law, Place};
 use crate::mocap::{Drift, Mocaps};
 use crate::summary::status;
@@ -85,7 +86,7 @@ pub(crate) struct WorldStep {
 }
 
 /// One tree of the world.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OwnTree {
     /// Set, and number within it.
     set: usize,
@@ -104,6 +105,24 @@ struct OwnTree {
 impl OwnTree {
     fn params<'a, T: Scalar>(&'a self, shared: &'a Shared<T>) -> &'a [f64] {
         self.params.as_deref().unwrap_or(&shared.sets[self.set].params[self.index])
+    }
+
+    /// Finds the frames.
+    fn place<T: Scalar>(&mut self, shared: &Shared<T>) {
+        let layout = &shared.sets[self.set].layout;
+        let mut frames = vec![0.0; frames_reals(layout.dims)];
+        let (pose, motion) = frames.split_at_mut(POSE * layout.dims.n_body as usize);
+        kinematics(&layout.tree(), Params::<f64>::Shared(self.params(shared)), &self.state, pose, motion);
+        self.frames = frames;
+    }
+
+    /// The same with another number among its parameters.
+    fn moved<T: Scalar>(&self, shared: &Shared<T>, entry: usize, by: f64) -> Self {
+        let mut params = self.params(shared).to_vec();
+        params[entry] += by;
+        let mut out = Self { params: Some(params), ..self.clone() };
+        out.place(shared);
+        out
     }
 
     /// As one that carries a soft body.
@@ -384,26 +403,84 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         Ok(SoftStep::new(shared, &chunk.host.packed(), index, world, &state, carrier))
     }
 
-    /// How the balances of a soft body, and of the tree that carries it, change with an entry of its parameters, at the velocity after
-    /// the step: `[n_v]` of each, N s a unit.
+    /// How the balances of a soft body, and of the tree that carries it, change with an entry of its parameters.
     pub(super) fn by_soft_parameter(
         &self,
         shared: &Shared<T>,
         world: usize,
         index: usize,
         entry: usize,
-    ) -> Result<[Vec<f64>; 2], Error> {
-        let own = &shared.soft[index];
-        let after = |set: usize, lane: usize| -> Vec<f64> {
-            let dims = shared.sets[set].layout.dims;
-            self.numbers(&self.sets[set].states, lane, dims.n_state()).some(dims.v_at(), dims.n_v as usize).collect()
+    ) -> Result<BodyChange, Error> {
+        let (step, of_body, of_tree) = self.soft_between(shared, world, index)?;
+        let number = entry.saturating_sub(param::HEADER);
+        let [change, carrier] = step.by_parameter(&shared.soft[index].system, number, &of_body, &of_tree);
+        Ok(BodyChange { body: index, change, carrier })
+    }
+
+    /// The same of all soft bodies with the time step.
+    pub(super) fn by_timestep(&self, shared: &Shared<T>, world: usize) -> Result<Vec<BodyChange>, Error> {
+        let one = |index: usize| {
+            let (step, of_body, of_tree) = self.soft_between(shared, world, index)?;
+            let own = (&*shared.soft[index].system, &shared.host.soft[index]);
+            let [change, carrier] = step.by_timestep(own, &of_body, &of_tree);
+            Ok(BodyChange { body: index, change, carrier })
         };
+        (0..shared.soft.len()).map(one).collect()
+    }
+
+    /// The same of the soft bodies that a tree carries with an entry of its parameters, where that moves what carries them. `scale`: size of
+    /// the number.
+    pub(super) fn by_carrier(
+        &self,
+        shared: &Shared<T>,
+        world: usize,
+        tree: usize,
+        (entry, scale): (usize, f64),
+    ) -> Result<Vec<BodyChange>, Error> {
+        let carried: Vec<usize> =
+            (0..shared.soft.len()).filter(|&index| carrier_of(shared, index) == Some(tree)).collect();
+        if carried.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = self.tree(shared, world, tree, true)?;
+        let by = DIFFERENCE * scale;
+        let ends = [by, -by].map(|by| own.moved(shared, entry, by));
+        if ends.iter().all(|end| end.frames == own.frames) {
+            return Ok(Vec::new());
+        }
+        let of_tree = self.after(shared, own.set, own.lane);
+        let one = |index: usize| {
+            let soft = &shared.soft[index];
+            let of_body = self.after(shared, shared.host.lanes.trees[soft.tree].set, world);
+            let left = |end: &OwnTree| {
+                let step = self.soft_step(shared, world, index, Some(&end.carrier(shared)))?;
+                Ok::<_, Error>(step.left(&soft.system, &of_body, &of_tree))
+            };
+            let [change, carrier] = slope(&[left(&ends[0])?, left(&ends[1])?], by);
+            Ok(BodyChange { body: index, change, carrier })
+        };
+        carried.into_iter().map(one).collect()
+    }
+
+    /// The velocity after the step of a lane.
+    fn after(&self, shared: &Shared<T>, set: usize, lane: usize) -> Vec<f64> {
+        let dims = shared.sets[set].layout.dims;
+        self.numbers(&self.sets[set].states, lane, dims.n_state()).some(dims.v_at(), dims.n_v as usize).collect()
+    }
+
+    /// What a soft body was before the step, and the velocities after it: its own, and that of the tree that carries it.
+    fn soft_between(
+        &self,
+        shared: &Shared<T>,
+        world: usize,
+        index: usize,
+    ) -> Result<(SoftStep, Vec<f64>, Vec<f64>), Error> {
         let carrier = carrier_of(shared, index).map(|tree| self.tree(shared, world, tree, true)).transpose()?;
-        let of_tree = carrier.as_ref().map_or_else(Vec::new, |tree| after(tree.set, tree.lane));
+        let of_tree = carrier.as_ref().map_or_else(Vec::new, |tree| self.after(shared, tree.set, tree.lane));
         let carrier = carrier.as_ref().map(|tree| tree.carrier(shared));
         let step = self.soft_step(shared, world, index, carrier.as_ref())?;
-        let of_body = after(shared.host.lanes.trees[own.tree].set, world);
-        Ok(step.by_parameter(&own.system, entry.saturating_sub(param::HEADER), &of_body, &of_tree))
+        let set = shared.host.lanes.trees[shared.soft[index].tree].set;
+        Ok((step, self.after(shared, set, world), of_tree))
     }
 
     /// Appends the contacts of soft bodies.
@@ -457,10 +534,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
             made,
             rows: (0..n_row).map(|row| rows.at(row * stride + row_part::IMPULSE)).collect(),
         };
-        let mut frames = vec![0.0; frames_reals(dims)];
-        let (pose, motion) = frames.split_at_mut(POSE * dims.n_body as usize);
-        kinematics(&set.layout.tree(), Params::<f64>::Shared(out.params(shared)), &out.state, pose, motion);
-        out.frames = frames;
+        out.place(shared);
         Ok(out)
     }
 
@@ -473,6 +547,13 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         geom: usize,
         step: &WorldStep,
     ) -> Result<Vec<ContactChanges>, String> {
+        let own = &self.chunk.host.worlds[world];
+        let is_its = |side: &Side| matches!(side, Side::Rigid { geom: of, .. } if *of as usize == geom);
+        let touches =
+            |(contact, impulse): (&SoftContact, &[f64; 3])| *impulse != [0.0; 3] && contact.sides.iter().any(is_its);
+        if own.soft.iter().zip(&own.soft_impulses).any(touches) {
+            return Err("how its contacts with a body that deforms move with it is not known".into());
+        }
         let poses = Poses { trees: &step.trees, mocaps: &self.chunk.mocaps, world };
         let sizes = self.chunk.sizes(world);
         let mut out = vec![Vec::new(); crate::geoms::size_count(&shared.model.geoms[geom].shape)];
