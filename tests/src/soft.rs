@@ -1,11 +1,14 @@
-//! Soft bodies for tests: blocks of tetrahedra, and what lies under and on them.
+//! Soft bodies for tests: blocks of tetrahedra, what lies under and on them and what carries them.
 
 use std::collections::HashMap;
 
+use manyworlds::{BatchOptions, Mode, State, status};
 use manyworlds_model::{
-    Cage, Contacting, Geom, Inertial, Joint, JointKind, Mat3, Material, MaterialLaw, Model, ModelBuilder, Order, Pose,
-    Shape, SoftBody, Tetrahedra, Vec3,
+    Actuator, Cage, Contacting, Geom, Inertial, Joint, JointKind, Mat3, Material, MaterialLaw, Model, ModelBuilder,
+    Order, Pose, Shape, SoftBody, Tetrahedra, Transmission, Vec3,
 };
+
+use crate::batches::{G, batch, run, state, tight};
 
 /// Young's modulus of a block, Pa.
 pub const YOUNG: f64 = 5e4;
@@ -206,4 +209,82 @@ pub fn pinched(cells: usize, friction: f64) -> Model {
     builder.joint(joint);
     builder.geom(pad("right", body, 0.0));
     builder.build().expect("a model")
+}
+
+/// A body with a joint, as a link of an arm.
+#[must_use]
+pub fn link(to: &mut ModelBuilder, name: &str, parent: usize, mass: f64, joint: JointKind, axis: Vec3) -> usize {
+    let inertia = Mat3::from_diagonal(&Vec3::new(2e-3, 3e-3, 4e-3));
+    let inertial = Inertial { mass, com: Vec3::new(0.01, 0.02, 0.05), inertia };
+    let pose = Pose::from_parts(Vec3::new(0.05, 0.1, 0.2).into(), Pose::rotation(Vec3::new(0.2, 0.3, -0.1)).rotation);
+    let body = to.body(name, parent, pose, inertial);
+    let mut of = Joint::new(name, body, joint);
+    of.axis = axis.normalize();
+    of.anchor = Vec3::new(0.01, -0.02, 0.03);
+    to.joint(of);
+    body
+}
+
+/// An arm that swings while a motor presses its pad, the upper nodes of which are pinned to its hand, on the ground.
+///
+/// # Panics
+/// If it is no model.
+#[must_use]
+pub fn pressing(mut pad: SoftBody, friction: f64) -> Model {
+    let mut builder = ModelBuilder::new("pressing");
+    builder.options.timestep = 2e-3;
+    builder.geom(ground(friction, 0.0));
+    let arm = link(&mut builder, "arm", 0, 0.4, JointKind::Hinge, Vec3::new(0.1, 1.0, 0.2));
+    let hand = link(&mut builder, "hand", arm, 0.3, JointKind::Hinge, Vec3::new(1.0, 0.3, 0.0));
+    pad.body = hand;
+    pad.contacting.friction = friction;
+    pad.pinned = (0..pad.nodes.len() as u32).filter(|&node| pad.nodes[node as usize].z > -0.07).collect();
+    builder.soft_body(pad);
+    let mut motor = Actuator::new("motor".to_owned(), Transmission::Joint(0));
+    motor.gain = [1.0, 0.0, 0.0];
+    builder.actuator(motor);
+    builder.build().expect("a model")
+}
+
+/// The first state of such an arm before a step, its motor on, with so many contacts or more in a mode and far from switches.
+///
+/// # Panics
+/// If a call fails.
+#[must_use]
+pub fn pressed(model: &Model, options: &BatchOptions, mode: Mode, least: usize) -> Option<State> {
+    let mut made = batch(model, 1, options);
+    made.keep_steps(true).expect("kept");
+    (0..400).find_map(|_| {
+        let before = State { ctrl: vec![-1.0], ..state(&mut made, 0) };
+        made.step(&[-1.0]).expect("a step");
+        let jacobian = made.jacobian(0).expect("a derivative");
+        let acting = jacobian.modes.iter().filter(|own| **own == mode).count();
+        let certificate = &jacobian.certificate;
+        (acting >= least && certificate.valid() && certificate.margin > 1e-3).then_some(before)
+    })
+}
+
+/// Checks that a soft body without damping that falls on the ground never gains energy in so many steps, though it is pressed
+/// together by more than `least`, J.
+///
+/// # Panics
+/// If it does, or is not; if a call fails.
+pub fn energy_never_grows(what: &str, model: &Model, steps: usize, least: f64) {
+    let mut made = batch(model, 1, &BatchOptions { tolerance: 1e-10, ..tight() });
+    let (mut last, mut compressed): (f64, f64) = (f64::INFINITY, 0.0);
+    let mut all = Vec::new();
+    for step in 0..steps {
+        run(&mut made, 1);
+        let (own, now) = (made.soft(0).expect("soft bodies").remove(0), state(&mut made, 0));
+        let mass = made.inspect(0).expect("matrices").mass;
+        let m = |i: usize| mass[i * (model.n_v + 1)];
+        let kinetic: f64 = now.v.iter().enumerate().map(|(i, v)| 0.5 * m(i) * v * v).sum();
+        let height: f64 = own.nodes.iter().enumerate().map(|(k, node)| m(3 * k) * G * node[2]).sum();
+        let energy = kinetic + height + own.energy;
+        assert!(energy <= last + 1e-9, "{what}, step {step}: {energy} J after {last} J");
+        (last, compressed) = (energy, compressed.max(own.energy));
+        made.summaries(&mut all).expect("certificates");
+        assert!(all[0].status & status::CONVERGED != 0, "{what}, step {step}");
+    }
+    assert!(compressed > least, "{what}: it was pressed together by {compressed} J alone");
 }

@@ -2,9 +2,9 @@
 //! and the impulses are held.
 //!
 //! A parameter of a tree changes the balance and the rows, and where it moves bodies also where contacts are and what their
-//! impulses do: points, normals and distances move by the slopes of their features, and what the tree carries turns with it. From there on it is one more right-hand
-//! side of the linearised island. The slopes of balance and rows are differences of fourth order of the kernels' own results
-//! (polynomials in most parameters): no step is solved anew.
+//! impulses do: points, normals and distances move by the slopes of their features, and what the tree carries turns with it.
+//! From there on it is one more right-hand side of the linearised island. The slopes of balance and rows are differences of
+//! fourth order of the kernels' own results (polynomials in most parameters): no step is solved anew.
 
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::{bilateral_bias, row, row_coefficient, row_head};

@@ -4,13 +4,11 @@ use std::path::Path;
 
 use manyworlds::gradcheck::Checker;
 use manyworlds::{Batch, BatchOptions, Mode, ModelBuilder, Parameter, State, Summary, status};
-use manyworlds_model::{
-    Actuator, Contacting, Geom, ImportOptions, JointKind, Model, Order, Pose, Shape, SoftBody, Transmission, Vec3, load,
-};
+use manyworlds_model::{Contacting, Geom, ImportOptions, Model, Order, Pose, Shape, SoftBody, Vec3, load};
 use manyworlds_tests::batches::{batch, bits, executors, run, state, tight};
-use manyworlds_tests::soft::{DENSITY, add_box, block, caged, cylinder, ground};
+use manyworlds_tests::soft::{DENSITY, add_box, block, caged, cylinder, energy_never_grows, ground, pressed, pressing};
 
-use super::carried::{link, wave};
+use super::carried::wave;
 
 const G: f64 = 9.81;
 
@@ -110,25 +108,11 @@ fn a_cage_sticks_on_an_incline_below_the_angle_of_friction() {
 
 /// A cage that is dropped, without damping of its own, never gains energy.
 #[test]
-fn energy_never_grows() {
+fn a_dropped_cage_never_gains_energy() {
     for (what, mut soft) in cylinders(0.03) {
         soft.material.damping = 0.0;
         let model = on_the_ground(soft, 0.5).build().expect("a model");
-        let mut made = batch(&model, 1, &BatchOptions { tolerance: 1e-10, ..tight() });
-        let (mut last, mut compressed): (f64, f64) = (f64::INFINITY, 0.0);
-        for step in 0..150 {
-            run(&mut made, 1);
-            let (own, now) = (made.soft(0).expect("soft bodies").remove(0), state(&mut made, 0));
-            let mass = made.inspect(0).expect("matrices").mass;
-            let m = |i: usize| mass[i * (model.n_v + 1)];
-            let kinetic: f64 = now.v.iter().enumerate().map(|(i, v)| 0.5 * m(i) * v * v).sum();
-            let height: f64 = own.nodes.iter().enumerate().map(|(k, node)| m(3 * k) * G * node[2]).sum();
-            let energy = kinetic + height + own.energy;
-            assert!(energy <= last + 1e-9, "{what}, step {step}: {energy} J after {last} J");
-            (last, compressed) = (energy, compressed.max(own.energy));
-            assert!(summary(&mut made).status & status::CONVERGED != 0, "{what}, step {step}");
-        }
-        assert!(compressed > 0.01, "{what}: it was pressed together by {compressed} J alone");
+        energy_never_grows(what, &model, 150, 0.01);
     }
 }
 
@@ -166,22 +150,9 @@ fn derivatives_are_those_of_differences() {
     assert!(said > 0);
 }
 
-/// A finger with a cage for its pad, whose upper nodes are pinned to it, presses on the ground while a motor drives it.
-fn pressing(friction: f64) -> Model {
-    let mut builder = ModelBuilder::new("pressing");
-    builder.options.timestep = 2e-3;
-    builder.geom(ground(friction, 0.0));
-    let arm = link(&mut builder, "arm", 0, 0.4, JointKind::Hinge, Vec3::new(0.1, 1.0, 0.2));
-    let hand = link(&mut builder, "hand", arm, 0.3, JointKind::Hinge, Vec3::new(1.0, 0.3, 0.0));
-    let mut own = caged(cylinder([2, 2, 2], [0.08; 3], Vec3::new(0.06, 0.0, -0.1)), [1, 1, 2], Order::Trilinear);
-    own.body = hand;
-    own.contacting.friction = friction;
-    own.pinned = (0..12).filter(|&node| own.nodes[node as usize].z > -0.07).collect();
-    builder.soft_body(own);
-    let mut motor = Actuator::new("motor".to_owned(), Transmission::Joint(0));
-    motor.gain = [1.0, 0.0, 0.0];
-    builder.actuator(motor);
-    builder.build().expect("a model")
+/// A cage about a cylinder, for the pad of a finger.
+fn pad() -> SoftBody {
+    caged(cylinder([2, 2, 2], [0.08; 3], Vec3::new(0.06, 0.0, -0.1)), [1, 1, 2], Order::Trilinear)
 }
 
 /// A cage that a body carries: swinging freely, and pressed on the ground.
@@ -197,7 +168,7 @@ fn derivatives_of_a_carried_cage_are_those_of_differences() {
         assert!(along.back < 1e-11 && along.ahead < 1e-6, "{what}: {} {}", along.back, along.ahead);
         found.jacobian.modes.len()
     };
-    let model = pressing(0.8);
+    let model = pressing(pad(), 0.8);
     let mut made = batch(&model, 1, &tight());
     let mut v = wave(model.n_v, 0.1, 1.1);
     v[..2].copy_from_slice(&[3.0, -2.0]);
@@ -205,15 +176,7 @@ fn derivatives_of_a_carried_cage_are_those_of_differences() {
     made.reset(&[(0, State { q, v, ..State::default() })]).expect("a state");
     run(&mut made, 5);
     compare("swinging", &model, &state(&mut made, 0));
-    let mut made = batch(&model, 1, &tight());
-    let found = (0..400).find_map(|_| {
-        made.keep_steps(true).expect("kept");
-        made.step(&[-1.0]).expect("a step");
-        let jacobian = made.jacobian(0).expect("a derivative");
-        let acting = jacobian.modes.iter().filter(|own| **own == Mode::Sticking).count();
-        let certificate = &jacobian.certificate;
-        (acting > 0 && certificate.valid() && certificate.margin > 1e-3).then(|| state(&mut made, 0))
-    });
+    let found = pressed(&model, &tight(), Mode::Sticking, 1);
     assert!(compare("pressed", &model, &found.expect("the pad touches the ground")) > 0);
 }
 

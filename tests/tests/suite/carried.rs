@@ -4,7 +4,7 @@ use manyworlds::kinematics::{Motion, motions};
 use manyworlds::{Batch, State};
 use manyworlds_model::{Inertial, Joint, JointKind, Mat3, Model, ModelBuilder, Pose, SoftBody, Vec3};
 use manyworlds_tests::batches::{batch, executors, run, state, tight};
-use manyworlds_tests::soft::{add_box, block, ground, on_the_ground, pinched};
+use manyworlds_tests::soft::{add_box, block, ground, link, on_the_ground, pinched};
 
 /// A soft block of eight nodes, those on its left side pinned to a body.
 pub(super) fn pad(body: usize, centre: Vec3, size: f64) -> SoftBody {
@@ -12,18 +12,6 @@ pub(super) fn pad(body: usize, centre: Vec3, size: f64) -> SoftBody {
     pad.body = body;
     pad.pinned = (0..8).filter(|&node| pad.nodes[node as usize].x < centre.x).collect();
     pad
-}
-
-pub(super) fn link(to: &mut ModelBuilder, name: &str, parent: usize, mass: f64, joint: JointKind, axis: Vec3) -> usize {
-    let inertia = Mat3::from_diagonal(&Vec3::new(2e-3, 3e-3, 4e-3));
-    let inertial = Inertial { mass, com: Vec3::new(0.01, 0.02, 0.05), inertia };
-    let pose = Pose::from_parts(Vec3::new(0.05, 0.1, 0.2).into(), Pose::rotation(Vec3::new(0.2, 0.3, -0.1)).rotation);
-    let body = to.body(name, parent, pose, inertial);
-    let mut of = Joint::new(name, body, joint);
-    of.axis = axis.normalize();
-    of.anchor = Vec3::new(0.01, -0.02, 0.03);
-    to.joint(of);
-    body
 }
 
 /// A chain of three bodies, the last of which carries a soft block; another one on the first.

@@ -3,12 +3,12 @@
 use manyworlds::gradcheck::Checker;
 use manyworlds::{Batch, BatchOptions, Mode, ModelParameter, Outputs, Parameter, State, tangent};
 use manyworlds_model::{
-    Actuator, Contacting, Geom, Inertial, Joint, JointKind, Mat3, Model, ModelBuilder, Pose, Shape, Transmission, Vec3,
+    Contacting, Geom, Inertial, Joint, JointKind, Mat3, Model, ModelBuilder, Pose, Shape, SoftBody, Vec3,
 };
 use manyworlds_tests::batches::{batch, run, state, stepped, tight};
-use manyworlds_tests::soft::{DENSITY, YOUNG, block, ground};
+use manyworlds_tests::soft::{DENSITY, YOUNG, block, ground, link, pressed, pressing};
 
-use super::carried::{chain, gripper, link, pad, wave};
+use super::carried::{chain, gripper, pad, wave};
 
 /// Compares the Jacobian at a state with central differences.
 fn compare(name: &str, model: &Model, from: &State, modes: &[Mode]) {
@@ -57,40 +57,18 @@ fn derivatives_of_what_is_carried_are_those_of_differences() {
     }
 }
 
-/// An arm that swings while a motor presses its soft pad on the ground.
-pub(super) fn pressing(friction: f64) -> Model {
-    let mut builder = ModelBuilder::new("pressing");
-    builder.options.timestep = 2e-3;
-    builder.geom(ground(friction, 0.0));
-    let arm = link(&mut builder, "arm", 0, 0.4, JointKind::Hinge, Vec3::new(0.1, 1.0, 0.2));
-    let hand = link(&mut builder, "hand", arm, 0.3, JointKind::Hinge, Vec3::new(1.0, 0.3, 0.0));
-    let mut own = block([2, 2, 2], [0.08; 3], Vec3::new(0.06, 0.0, -0.1));
-    own.body = hand;
-    own.contacting.friction = friction;
-    own.pinned = (0..27).filter(|&node| own.nodes[node as usize].z > -0.07).collect();
-    builder.soft_body(own);
-    let mut motor = Actuator::new("motor".to_owned(), Transmission::Joint(0));
-    motor.gain = [1.0, 0.0, 0.0];
-    builder.actuator(motor);
-    builder.build().expect("a model")
+/// A block, for the pad of an arm.
+pub(super) fn hand_pad() -> SoftBody {
+    block([2, 2, 2], [0.08; 3], Vec3::new(0.06, 0.0, -0.1))
 }
 
 /// A pad of an arm on the ground: it sticks, and it slides.
 #[test]
 fn derivatives_of_a_pad_on_the_ground_are_those_of_differences() {
     for (friction, mode) in [(2.0, Mode::Sticking), (0.1, Mode::Sliding)] {
-        let model = pressing(friction);
-        let mut made = batch(&model, 1, &tight());
-        let found = (0..400).find_map(|_| {
-            made.keep_steps(true).expect("kept");
-            made.step(&[-1.0]).expect("a step");
-            let jacobian = made.jacobian(0).expect("a derivative");
-            let certificate = &jacobian.certificate;
-            let acting = jacobian.modes.iter().filter(|own| **own == mode).count();
-            (acting > 1 && certificate.valid() && certificate.margin > 1e-3).then(|| state(&mut made, 0))
-        });
-        let from = found.unwrap_or_else(|| panic!("{mode:?}: the pad does not touch the ground"));
-        // The step from there, whose modes may be others.
+        let model = pressing(hand_pad(), friction);
+        let from = pressed(&model, &tight(), mode, 2);
+        let from = from.unwrap_or_else(|| panic!("{mode:?}: the pad does not touch the ground"));
         compare(&format!("{mode:?}"), &model, &from, &[mode]);
     }
 }

@@ -238,8 +238,8 @@ fn a_shaken_mocap_body_is_a_heavy_slide() {
     }
 }
 
-/// What is not pinned does not care how its mocap body moves: it falls freely, exactly where that moves along a line, and to the order
-/// of the step where it turns.
+/// What is not pinned does not care how its mocap body moves: it falls freely, exactly where that moves along a line, and to the
+/// order of the step where it turns.
 #[test]
 fn what_is_not_pinned_falls_freely() {
     let model = on_a_body(true, 9.81, |_| false, |_| ());
@@ -405,7 +405,8 @@ fn a_base_of_coupled_arms_is_a_mocap_body() {
     let model = |arms: bool| {
         let arm = |name: &str, y: f64| {
             format!(
-                "<body pos=\"0 {y} 0\"><joint name=\"{name}\" axis=\"1 0 0\"/><geom size=\"0.02\" pos=\"0 0.1 0\" contype=\"0\"/></body>"
+                "<body pos=\"0 {y} 0\"><joint name=\"{name}\" axis=\"1 0 0\"/>
+                   <geom size=\"0.02\" pos=\"0 0.1 0\" contype=\"0\"/></body>"
             )
         };
         let bodies = if arms { arm("a", 1.0) + &arm("b", -1.0) } else { String::new() };

@@ -7,10 +7,10 @@ use manyworlds::{
 };
 use manyworlds_model::{Inertial, Joint, JointKind, Mat3, ModelBuilder, Pose, Vec3};
 use manyworlds_tests::batches::{batch, run, state, tight};
-use manyworlds_tests::soft::{add_box, block, ground, on_the_ground};
+use manyworlds_tests::soft::{add_box, block, ground, on_the_ground, pressed, pressing};
 
 use super::carried::{chain, gripper, wave};
-use super::carried_gradients::pressing;
+use super::carried_gradients::hand_pad;
 
 /// A world that is one step on, with some parameters; the step is kept.
 type Step<'a> = dyn FnMut(&dyn Fn(&mut Batch)) -> (Batch, State) + 'a;
@@ -166,19 +166,10 @@ fn parameters_of_a_chain_that_carries_blocks() {
 fn parameters_of_an_arm_that_presses_a_pad_on_the_ground() {
     use Parameter as P;
     for (friction, mode) in [(2.0, Mode::Sticking), (0.1, Mode::Sliding)] {
-        let mut model = pressing(friction);
+        let mut model = pressing(hand_pad(), friction);
         model.joints.iter_mut().for_each(|joint| joint.damping = 0.01);
         let options = precise();
-        let mut made = batch(&model, 1, &options);
-        made.keep_steps(true).expect("kept");
-        let found = (0..400).find_map(|_| {
-            let before = State { ctrl: vec![-1.0], ..state(&mut made, 0) };
-            made.step(&[-1.0]).expect("a step");
-            let jacobian = made.jacobian(0).expect("a derivative");
-            let acting = jacobian.modes.iter().filter(|own| **own == mode).count();
-            let certificate = jacobian.certificate;
-            (acting > 1 && certificate.valid() && certificate.margin > 1e-3).then_some(before)
-        });
+        let found = pressed(&model, &options, mode, 2);
         let start = found.unwrap_or_else(|| panic!("{mode:?}: the pad does not touch the ground"));
         let mut step = from(&model, &options, &start);
         let all = [

@@ -1,10 +1,10 @@
 //! A soft body on a mocap body: what the motion of that does to its nodes.
 //!
 //! The mocap body goes as fast as contacts see it go: `P'` its origin and `W` its angular velocity in this step, `P'-` and `W-` in
-//! the one before. A node at `s = X + q` has the velocity `P' + W x s + q'+` after the step, and before it `P'- + W- x s + q'`, s and
-//! axes being those of then. So its balance of momentum, all along the axes of now, is that of a node on something that stands whose
-//! velocity before was `q'_0 = q' - (P' - P'-) - (W - W-) x s - h (W- x (W x s) + (W- + W) x q')`: what the body gains in speed, the
-//! centrifugal force and Coriolis'. Steady motion along a line changes nothing.
+//! the one before. A node at `s = X + q` has the velocity `P' + W x s + q'+` after the step, and before it `P'- + W- x s + q'`, s
+//! and axes being those of then. So its balance of momentum, all along the axes of now, is that of a node on something that stands
+//! whose velocity before was `q'_0 = q' - (P' - P'-) - (W - W-) x s - h (W- x (W x s) + (W- + W) x q')`: what the body gains in
+//! speed, the centrifugal force and Coriolis'. Steady motion along a line changes nothing.
 
 use manyworlds_model::{Mat3, Vec3};
 

@@ -428,8 +428,8 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         (0..shared.soft.len()).map(one).collect()
     }
 
-    /// The same of the soft bodies that a tree carries with an entry of its parameters, where that moves what carries them. `scale`: size of
-    /// the number.
+    /// The same of the soft bodies that a tree carries with an entry of its parameters, where that moves what carries them.
+    /// `scale`: size of the number.
     pub(super) fn by_carrier(
         &self,
         shared: &Shared<T>,
