@@ -35,12 +35,8 @@ fn complete(mut model: Model) -> Model {
 }
 
 /// The step from a state.
-fn from<'a>(
-    model: &'a Model,
-    options: &'a BatchOptions,
-    start: &'a State,
-) -> impl FnMut(&dyn Fn(&mut Batch)) -> (Batch, State) {
-    move |set| {
+fn from<'a>(model: &'a Model, options: &'a BatchOptions, start: &'a State) -> Box<Step<'a>> {
+    Box::new(move |set| {
         let mut made = batch(model, 1, options);
         made.keep_steps(true).expect("kept");
         set(&mut made);
@@ -48,7 +44,7 @@ fn from<'a>(
         made.step(&start.ctrl).expect("a step");
         let after = state(&mut made, 0);
         (made, after)
-    }
+    })
 }
 
 /// Ways to change a parameter: of axes and quaternions those that keep their length, nearly.
