@@ -299,7 +299,10 @@ fn the_device_agrees_with_the_mirrors() {
         ("sliding-box", "auto", Precision::F32, 60, 2e-5),
     ] {
         let (model, states) = thrown(name, 3);
-        let mirrors = BatchOptions { precision, solver: solver.into(), ..options(1e-6) };
+        // Two answers within a tolerance may be that far apart: with 1e-6 a change of 1e-15 m/s at the start of this stack
+        // makes 6e-9 m of it in two steps, on the CPU alone.
+        let tolerance = if name == "heavy-stack" && precision == Precision::F64 { 1e-9 } else { 1e-6 };
+        let mirrors = BatchOptions { precision, solver: solver.into(), ..options(tolerance) };
         let mut cpu = Batch::new(&[(&model, 3)], &mirrors).expect("the batch is made");
         let on_device = BatchOptions { device: Some(device.clone()), executor: Executor::Gpu, ..mirrors };
         let mut gpu = Batch::new(&[(&model, 3)], &on_device).expect("the batch is made");
