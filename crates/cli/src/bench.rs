@@ -178,14 +178,15 @@ pub(crate) fn bench(model: Option<&str>, options: &BenchOptions) -> Result<(), F
     let start = Start::new(State::default(), keyframe, &model);
     let middle = start.0.ctrl.clone();
     let mut controls = Controls { middle, amplitude, worlds: options.worlds, seed: options.seed, step: 0 };
+    let steps = Steps { settle, steps };
     if options.traffic {
-        return traffic(&model, settings, &start, controls, Steps { settle, steps }, options.output.json);
+        return traffic(&model, settings, &start, controls, steps, options.output.json);
     }
     let mut batch = Batch::new(&[(&model, options.worlds)], &settings)?;
     start.apply(&mut batch)?;
 
     let mut recorder = options.record.start(&model.name, settings.precision)?;
-    let spend = Spend { settle, steps, budget: Budget::new(limited) };
+    let spend = Spend { steps, budget: Budget::new(limited) };
     let measured = measure(&mut batch, &mut controls, &spend, &settings, &mut recorder)?;
     let Measured { mut certificate, speed, stages, sums, steps, settled } = measured;
 
@@ -233,8 +234,7 @@ pub(crate) struct Steps {
 
 /// What a run may take.
 struct Spend {
-    settle: u64,
-    steps: u64,
+    steps: Steps,
     budget: Budget,
 }
 
@@ -266,7 +266,7 @@ fn measure(
     settings: &BatchOptions,
     recorder: &mut Option<Recorder>,
 ) -> Result<Measured, Failure> {
-    let Spend { settle, steps, budget } = spend;
+    let Spend { steps: Steps { settle, steps }, budget } = spend;
     let (settle, steps) = (*settle, *steps);
     let bar = output::progress(settle + steps, "stepping");
     let mut measured = Measured::default();

@@ -136,9 +136,9 @@ fn rewrite(source: &str, kernel: &Kernel, out: &mut String) {
         let end = from.find(|c| !is_name(c)).unwrap_or(from.len());
         let (name, after) = from.split_at(end);
         out.push_str(before);
+        let is_member = out.ends_with('.');
         out.push_str(name);
         rest = after;
-        let is_member = before.ends_with('.') || (before.is_empty() && out[..out.len() - name.len()].ends_with('.'));
         let Some(binding) = kernel.bindings.iter().find(|binding| binding.name == name && !is_member) else { continue };
         let Some(index) = after.strip_prefix('[').and_then(bracketed) else { continue };
         let then = &after[index.len() + 2..];

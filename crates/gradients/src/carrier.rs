@@ -67,6 +67,13 @@ impl Carrier {
     }
 }
 
+impl Node {
+    /// What of the contact's impulse it gets.
+    pub(crate) fn pushed(&self) -> f64 {
+        self.weight * sign(self.side)
+    }
+}
+
 /// 1 for the second body, -1 for the first.
 fn sign(side: usize) -> f64 {
     if side == 1 { 1.0 } else { -1.0 }

@@ -273,13 +273,6 @@ impl<'a> Deformable<'a> {
     }
 }
 
-impl Node {
-    /// What of the contact's impulse it gets.
-    pub(crate) fn pushed(&self) -> f64 {
-        if self.side == 1 { self.weight } else { -self.weight }
-    }
-}
-
 /// The nodes of a contact.
 pub(crate) fn nodes(deformables: &[Deformable], contact: &ContactInput) -> Vec<Node> {
     let mut out = Vec::new();

@@ -10,7 +10,7 @@ use manyworlds_shaders::Scalar;
 
 use super::super::problem::{Responses, WorldProblem, Worlds};
 use super::super::shared::Shared;
-use super::super::soft::{Linearised, Soft, SoftStep};
+use super::super::soft::{Linearised, SoftStep};
 use super::way::{closer, down, norm};
 use crate::host::Packed;
 
@@ -60,12 +60,11 @@ pub(super) fn nonlinear<T: Scalar>(
     let mut relaxes = host.worlds[world].before;
     for round in 0..ROUNDS {
         let about = |share: f64| -> Vec<Linearised> {
-            let each = steps.iter().zip(&shared.soft).enumerate();
-            let of = |i: usize, step: &SoftStep, soft: &Soft| {
+            let each = steps.iter().zip(&shared.soft).enumerate().map(|(i, (step, soft))| {
                 let about = |projected| step.about(&soft.system, &v[span(i)], projected);
                 if share == 0.0 || share == 1.0 { about(share == 1.0) } else { about(false).mixed(&about(true), share) }
-            };
-            each.map(|(i, (step, soft))| of(i, step, soft)).collect()
+            });
+            each.collect()
         };
         let mut problem_of = |share: f64| {
             let memory = memory.take().unwrap_or_default();
