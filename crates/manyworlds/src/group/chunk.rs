@@ -16,7 +16,7 @@ use super::kept::Kept;
 use super::record::{IslandStep, Sensing, SetStep};
 use super::shared::Shared;
 use super::step::InFlight;
-use super::step::unsolved::Answer;
+use super::step::answer::Answer;
 use crate::Error;
 use crate::geoms::GeomOverrides;
 use crate::host::HostStage;

@@ -1,5 +1,7 @@
 //! The contact problem of one world's last step, read back from the buffers its solver worked on.
 
+use std::ops::Range;
+
 use manyworlds_contact::problem::{Compliance, ProblemBuilder, ProblemError};
 use manyworlds_contact::solve::Solver;
 use manyworlds_contact::{ContactProblem, Law};
@@ -44,6 +46,14 @@ pub(super) struct WorldProblem {
     pub(super) homes: Vec<Home>,
     /// `[n_v]`
     velocity: Vec<f64>,
+}
+
+impl WorldProblem {
+    /// Where the impulses of each constraint stand, and which rows they are.
+    pub(super) fn homes_of_rows(&self) -> Vec<(Home, Range<usize>)> {
+        let rows = self.problem.constraints.iter().map(|c| c.row..c.row + c.law.rows());
+        self.homes.iter().copied().zip(rows).collect()
+    }
 }
 
 /// Reads one world of a chunk, its step done.

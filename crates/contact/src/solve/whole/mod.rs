@@ -8,6 +8,8 @@
 //! is of rank one a contact and is put on top of the symmetric rest.
 
 mod step;
+#[cfg(test)]
+mod tests;
 mod touch;
 
 use std::sync::Arc;
@@ -69,6 +71,15 @@ pub struct Found {
     pub momentum: f64,
 }
 
+/// How much a step may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// No more than other ways to solve it.
+    Quick,
+    /// Matrices without a sparse factor are taken whole, if they are small.
+    Thorough,
+}
+
 /// Solves a step from a velocity, in the motion's order, and impulses. `problem`: constraints alone are looked at; `stored`: what is
 /// kept of a velocity, at which the laws are measured, too. `None`: the step asks for more than this.
 #[must_use]
@@ -76,7 +87,7 @@ pub fn newton(
     problem: &ContactProblem,
     motion: &impl Motion,
     (v, lambda): (Vec<f64>, Vec<f64>),
-    tolerance: f64,
+    (tolerance, effort): (f64, Effort),
     stored: impl Fn(f64) -> f64,
     work: &mut FactorWork,
 ) -> Option<Found> {
@@ -84,21 +95,29 @@ pub fn newton(
     let (mut matrix, mut r) = (motion.pattern().clone(), vec![0.0; n]);
     motion.slope(&v, &mut r, &mut matrix);
     let diagonal: Vec<f64> = (0..n).map(|i| matrix.get(i, i).unwrap_or(1.0)).collect();
-    let touches = touches(problem, motion, &diagonal)?;
+    let (touches, is_joined) = touches(problem, motion, &diagonal)?;
+    if !is_joined && effort == Effort::Quick {
+        return None;
+    }
     let padded = touches.iter().flat_map(|touch| {
         let rows = touch.law.rows();
         let own = &lambda[touch.row..touch.row + rows];
         (0..3).map(move |k| own.get(k).copied().unwrap_or(0.0))
     });
     let mut at = Point { lambda: padded.collect(), v, r };
-    let mut linear = Linear::of(motion, work);
+    let mut linear = Linear::of(motion, is_joined, work)?;
     let mut proximal = PROXIMAL[0];
     let mut merit = merit(&touches, &at, &diagonal);
     for iteration in 0..MOST {
         if iteration > 0 {
             motion.slope(&at.v, &mut at.r, &mut matrix);
         }
-        let (dv, d) = step(&touches, &at, motion.n_first(), &mut matrix, &mut linear, proximal)?;
+        let mut found = step(&touches, &at, motion.n_first(), &mut matrix, &mut linear, proximal);
+        if found.is_none() && effort == Effort::Thorough && linear.take_whole(motion) {
+            motion.slope(&at.v, &mut at.r, &mut matrix);
+            found = step(&touches, &at, motion.n_first(), &mut matrix, &mut linear, proximal);
+        }
+        let (dv, d) = found?;
         let mut taken = None;
         for share in SHARES {
             let mut next = at.moved(share, &dv, &d);

@@ -14,50 +14,85 @@ use crate::solve::system::{Block, Rows};
 const FACTORED: usize = 4000;
 /// Contacts that slide at most where it is; each costs a solve.
 const SLIDING: usize = 24;
+/// Degrees of freedom at most whose matrix is taken whole where no factor of it will do.
+const DENSE: usize = 1000;
 /// How exactly conjugate gradients solve: what they leave is what the next step begins with.
 const UNTIL: Until = Until { share: 1e-4, rounds: 1000 };
 
 /// How linear systems are solved.
 pub(super) enum Linear<'a> {
-    Factored { factor: Factor, work: &'a mut FactorWork },
+    Factored {
+        factor: Factor,
+        work: &'a mut FactorWork,
+    },
     Iterated(Iterated),
+    /// By elimination with pivots, whatever the matrix and whichever nodes contacts couple.
+    Dense,
 }
 
 /// A contact that slides: its number, and how its tangential impulse follows the normal one.
 type Sliding = (usize, Rows<f64>);
 
 impl<'a> Linear<'a> {
-    pub(super) fn of(motion: &impl Motion, work: &'a mut FactorWork) -> Self {
-        if motion.n() > FACTORED {
-            return Self::Iterated(Iterated::default());
+    /// `None`: a matrix of that pattern does not hold what contacts couple, and is too large to be taken whole.
+    pub(super) fn of(motion: &impl Motion, is_joined: bool, work: &'a mut FactorWork) -> Option<Self> {
+        if !is_joined {
+            return (motion.n() <= DENSE).then_some(Self::Dense);
         }
-        Self::Factored { factor: Factor::empty(Arc::clone(motion.symbolic())), work }
+        if motion.n() > FACTORED {
+            return Some(Self::Iterated(Iterated::default()));
+        }
+        Some(Self::Factored { factor: Factor::empty(Arc::clone(motion.symbolic())), work })
+    }
+
+    /// Takes matrices whole from now on, if it did not already.
+    pub(super) fn take_whole(&mut self, motion: &impl Motion) -> bool {
+        let better = matches!(self, Self::Factored { .. }) && motion.n() <= DENSE;
+        if better {
+            *self = Self::Dense;
+        }
+        better
     }
 
     /// Least proximal weight: conjugate gradients take more rounds the stiffer contacts are.
     pub(super) fn least_proximal(&self) -> f64 {
         match self {
-            Self::Factored { .. } => 1e-9,
+            Self::Factored { .. } | Self::Dense => 1e-9,
             Self::Iterated(_) => 1e-3,
         }
     }
 
-    /// `(matrix + sum J_t^T across J_n) x = right`, over the contacts that slide.
+    /// `(matrix + sum J^T w J) x = right`, w by contact.
     fn solve(
         &mut self,
-        matrix: &SparseMatrix,
+        matrix: &mut SparseMatrix,
         right: Vec<f64>,
         touches: &[Touch],
-        sliding: &[Sliding],
+        weights: &[Block<f64>],
         n_first: usize,
     ) -> Option<Vec<f64>> {
+        if let Self::Dense = self {
+            return by_elimination(matrix, right, touches, weights);
+        }
+        let mut sliding = Vec::new();
+        for (index, (touch, w)) in touches.iter().zip(weights).enumerate() {
+            let mut symmetric = *w;
+            let across = [w[0][2], w[1][2], 0.0];
+            if across != [0.0; 3] {
+                (symmetric[0][2], symmetric[1][2]) = (0.0, 0.0);
+                sliding.push((index, across));
+            }
+            if symmetric != [[0.0; 3]; 3] {
+                touch.add_to(&symmetric, n_first, matrix);
+            }
+        }
         match self {
             Self::Factored { factor, work } => {
                 if sliding.len() > SLIDING {
                     return None;
                 }
                 factor.refactor(matrix, work).ok()?;
-                beside_sliding(factor, right, touches, sliding)
+                beside_sliding(factor, right, touches, &sliding)
             }
             Self::Iterated(own) => {
                 if !own.refill(matrix, n_first) {
@@ -73,8 +108,27 @@ impl<'a> Linear<'a> {
                     columns.iter().map(|(touch, column)| Added { dofs: &touch.dofs, column, row: touch.row(2) });
                 own.solve(&right, &added.collect::<Vec<_>>(), UNTIL).map(|(x, _)| x)
             }
+            Self::Dense => None,
         }
     }
+}
+
+/// See [`Linear::Dense`].
+fn by_elimination(
+    matrix: &SparseMatrix,
+    right: Vec<f64>,
+    touches: &[Touch],
+    weights: &[Block<f64>],
+) -> Option<Vec<f64>> {
+    let n = matrix.n();
+    let mut all = DMatrix::zeros(n, n);
+    for (i, j, x) in matrix.entries() {
+        all[(i, j)] += x;
+    }
+    for (touch, w) in touches.iter().zip(weights).filter(|(_, w)| **w != [[0.0; 3]; 3]) {
+        touch.each_of(w, |i, j, x| all[(i, j)] += x);
+    }
+    Some(all.lu().solve(&DVector::from_vec(right))?.data.into())
 }
 
 /// By the factor of the symmetric part (M. Woodbury 1950).
@@ -113,8 +167,7 @@ pub(super) fn step(
 ) -> Option<(Vec<f64>, Vec<Rows<f64>>)> {
     let mut right = at.left(touches);
     right.iter_mut().for_each(|x| *x = -*x);
-    let mut parts = Vec::with_capacity(touches.len());
-    let mut sliding = Vec::new();
+    let (mut weights, mut pushes) = (Vec::with_capacity(touches.len()), Vec::with_capacity(touches.len()));
     for (index, touch) in touches.iter().enumerate() {
         let (left, p) = map(touch, at.own(index), touch.relative(&at.v));
         let e: Block<f64> =
@@ -125,19 +178,11 @@ pub(super) fn step(
         });
         let pushed = times(&e, &left);
         touch.add_transposed(&pushed, &mut right);
-        let mut symmetric = w;
-        let across = [w[0][2], w[1][2], 0.0];
-        if across != [0.0; 3] {
-            (symmetric[0][2], symmetric[1][2]) = (0.0, 0.0);
-            sliding.push((index, across));
-        }
-        if symmetric != [[0.0; 3]; 3] {
-            touch.add_to(&symmetric, n_first, matrix);
-        }
-        parts.push((w, pushed));
+        weights.push(w);
+        pushes.push(pushed);
     }
-    let dv = linear.solve(matrix, right, touches, &sliding, n_first)?;
-    let change = touches.iter().zip(&parts).map(|(touch, (w, pushed))| {
+    let dv = linear.solve(matrix, right, touches, &weights, n_first)?;
+    let change = touches.iter().zip(weights.iter().zip(&pushes)).map(|(touch, (w, pushed))| {
         let back = times(w, &touch.relative(&dv));
         std::array::from_fn(|r| pushed[r] - back[r])
     });

@@ -38,6 +38,17 @@ impl Touch {
         }
     }
 
+    /// Each entry of `J^T w J`, by row and column.
+    pub(super) fn each_of(&self, w: &Block<f64>, mut add: impl FnMut(usize, usize, f64)) {
+        let m = self.dofs.len();
+        for (b, &column) in self.dofs.iter().enumerate() {
+            let weighted: Rows<f64> = std::array::from_fn(|r| (0..3).map(|s| w[r][s] * self.j[s * m + b]).sum());
+            for (a, &row) in self.dofs.iter().enumerate() {
+                add(row as usize, column as usize, (0..3).map(|r| self.j[r * m + a] * weighted[r]).sum());
+            }
+        }
+    }
+
     /// `out += J^T w J`; rows and columns beyond the first are those of nodes, three together.
     pub(super) fn add_to(&self, w: &Block<f64>, n_first: usize, out: &mut SparseMatrix) {
         let m = self.dofs.len();
@@ -73,9 +84,10 @@ impl Touch {
     }
 }
 
-/// The constraints in the motion's order; `None` where two nodes that no element joins would be coupled.
-pub(super) fn touches(problem: &ContactProblem, motion: &impl Motion, diagonal: &[f64]) -> Option<Vec<Touch>> {
-    let mut out = Vec::with_capacity(problem.constraints.len());
+/// The constraints in the motion's order, and whether they couple no two nodes that no element joins; `None`: one is of a kind that
+/// a whole step does not take.
+pub(super) fn touches(problem: &ContactProblem, motion: &impl Motion, diagonal: &[f64]) -> Option<(Vec<Touch>, bool)> {
+    let (mut out, mut is_joined) = (Vec::with_capacity(problem.constraints.len()), true);
     let n_first = motion.n_first();
     for constraint in &problem.constraints {
         if constraint.cap != f64::INFINITY {
@@ -106,9 +118,7 @@ pub(super) fn touches(problem: &ContactProblem, motion: &impl Motion, diagonal: 
         }
         let nodes: Vec<u32> = dofs.iter().copied().filter(|&dof| dof as usize >= n_first).step_by(3).collect();
         let joined = |a: u32, b: u32| motion.pattern().position(a as usize, b as usize).is_some();
-        if nodes.iter().any(|&a| nodes.iter().any(|&b| !joined(a, b))) {
-            return None;
-        }
+        is_joined = is_joined && nodes.iter().all(|&a| nodes.iter().all(|&b| joined(a, b)));
         let trace = |weights: &[f64]| -> f64 {
             (0..rows * m).map(|k| j[k / m * m + k % m].powi(2) / weights[dofs[k % m] as usize]).sum()
         };
@@ -117,5 +127,5 @@ pub(super) fn touches(problem: &ContactProblem, motion: &impl Motion, diagonal: 
         let rho = if rho > 0.0 { rho } else { 1.0 };
         out.push(Touch { law: constraint.law, e: constraint.e, row: constraint.row, rho, mass, dofs, j });
     }
-    Some(out)
+    Some((out, is_joined))
 }

@@ -13,11 +13,14 @@
 //! solved there when the wait is over ([`unsolved`]), and a second submission certifies and moves them. [`Recording::stage`]
 //! names the stages where they are recorded, and a test checks that none reads what was not written.
 
+pub(super) mod answer;
+mod free;
 mod nonlinear;
 mod prepare;
-pub(super) mod unsolved;
+mod unsolved;
 mod way;
 mod whole;
+mod world;
 
 pub(super) use whole::WholeOrder;
 

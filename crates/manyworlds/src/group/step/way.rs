@@ -7,7 +7,7 @@ const HALVINGS: usize = 20;
 const ENOUGH: f64 = 0.1;
 
 /// How many times as far a round of positive definite elements may go.
-const LONGEST: f64 = 16.0;
+pub(super) const LONGEST: f64 = 16.0;
 
 /// How far to go from `v` to `found`: a way that leaves more than there was before, and more than there was where it began, is
 /// halved. What is far from where it ends is not what a line makes of it. With the share of the way and what is left there.
@@ -36,13 +36,13 @@ pub(super) fn closer(
 
 /// The same where elements were made positive definite: the way need not bring what is left down, but an energy whose slope that is
 /// (impulses held), and it is often too short. It is halved where it leads up more than half as steeply as it led down where it
-/// began, and doubled where it leads down as much. `way`: of the entries that `balance` has.
+/// began, and doubled, up to so long, where it leads down as much. `way`: of the entries that `balance` has.
 pub(super) fn down(
     v: &[f64],
     found: &[f64],
     way: &[f64],
     balance: impl Fn(&[f64]) -> Vec<f64>,
-    tolerance: f64,
+    (tolerance, longest): (f64, f64),
 ) -> (Vec<f64>, f64, f64) {
     let slope_of = |r: &[f64]| -> f64 { way.iter().zip(r).map(|(way, r)| way * r).sum() };
     let at = |share: f64| -> Vec<f64> { v.iter().zip(found).map(|(v, found)| v + share * (found - v)).collect() };
@@ -56,7 +56,7 @@ pub(super) fn down(
         }
         if slope > most || !residual.is_finite() {
             (share, halved) = (0.5 * share, true);
-        } else if slope < -most && !halved && share < LONGEST {
+        } else if slope < -most && !halved && share < longest {
             share *= 2.0;
         } else {
             break;
@@ -73,7 +73,7 @@ pub(super) fn norm(x: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{closer, down, norm};
+    use super::{LONGEST, closer, down, norm};
 
     /// Slope of an energy that is not convex, with its least value at (1, 0).
     fn slope(v: &[f64]) -> Vec<f64> {
@@ -86,7 +86,7 @@ mod tests {
         for (found, least, most) in [(0.12, 4.0, 16.0), (0.9, 1.0, 1.0), (3.0, 0.2, 0.5)] {
             let (v, found) = ([0.1, 0.0], [found, 0.0]);
             let way = [found[0] - v[0], 0.0];
-            let (next, share, left) = down(&v, &found, &way, slope, 1e-12);
+            let (next, share, left) = down(&v, &found, &way, slope, (1e-12, LONGEST));
             assert!((least..=most).contains(&share), "{found:?}: {share}");
             assert_eq!(left, norm(&slope(&next)));
             let along = |v: &[f64]| slope(v)[0] * way[0];
