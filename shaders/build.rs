@@ -99,7 +99,7 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
         "/// `{name}`.\npub static {constant}: Kernel = Kernel {{\n    name: {name:?},\n    \
          wgsl: include_str!(concat!(env!(\"OUT_DIR\"), \"/{file}\")),\n    width: {width},\n    \
          bindings: &[{bindings}],\n    constants: &{:?},\n    dims_bytes: {},\n    workgroup_bytes: {bytes},\n    \
-         mirror_f32: crate::{mirror}::mirror::<f32>,\n    mirror_f64: crate::{mirror}::mirror::<f64>,\n}};\nconst _: () = assert!(size_of::<crate::{mirror}::Dims>() == {});\n",
+         mirror_f32: crate::{mirror}::mirror::<crate::F32x8>,\n    mirror_f64: crate::{mirror}::mirror::<crate::F64x8>,\n    lone_mirror_f64: crate::{mirror}::mirror::<f64>,\n}};\nconst _: () = assert!(size_of::<crate::{mirror}::Dims>() == {});\n",
         first.constants, first.dims_bytes, first.dims_bytes
     );
     Ok((stage.to_string(), constant, code))

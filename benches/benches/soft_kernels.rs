@@ -106,7 +106,7 @@ impl<T: Scalar> Worlds<T> {
             _ => vec![params, velocity, state, status],
         };
         let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(dims));
-        kernel.mirror::<T>()(&mut Args { dims: words, count: WORLDS as u32, buffers: &mut buffers });
+        T::mirror_of(kernel)(&mut Args { dims: words, count: WORLDS as u32, buffers: &mut buffers });
     }
 }
 

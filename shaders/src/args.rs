@@ -1,20 +1,22 @@
 //! What a mirror is called with.
 
-use crate::Scalar;
-use crate::buffer::Buffer;
+use bytemuck::TransparentWrapper;
 
-/// One dispatch on the CPU: the uniform block, the number of items, the bound buffers.
+use crate::Real;
+use crate::buffer::{Buffer, Lanes};
+
+/// One dispatch on the CPU, of a mirror that computes with R: the uniform block, the number of items, the bound buffers.
 #[derive(Debug)]
-pub struct Args<'a, T: Scalar> {
+pub struct Args<'a, R: Real> {
     /// Words of the dims struct, as many as a dispatch carries.
     pub dims: &'a [u32],
     /// Lanes, or workgroups of a kernel whose workgroup has a width of its own.
     pub count: u32,
     /// Storage buffers in binding order.
-    pub buffers: &'a mut [&'a mut Buffer<T>],
+    pub buffers: &'a mut [&'a mut Buffer<R::Scalar>],
 }
 
-impl<T: Scalar> Args<'_, T> {
+impl<R: Real> Args<'_, R> {
     /// The typed dims struct.
     ///
     /// # Panics
@@ -32,18 +34,18 @@ impl<T: Scalar> Args<'_, T> {
     /// If the kernel binds another number of them: a fault of the program, caught by recordings.
     #[inline]
     #[track_caller]
-    pub fn split<const N: usize>(&mut self) -> [&mut Buffer<T>; N] {
+    pub fn split<const N: usize>(&mut self) -> [&mut Lanes<R>; N] {
         let count = self.buffers.len();
-        let Ok(buffers) = <&mut [&mut Buffer<T>; N]>::try_from(&mut *self.buffers) else {
+        let Ok(buffers) = <&mut [&mut Buffer<R::Scalar>; N]>::try_from(&mut *self.buffers) else {
             panic!("a mirror takes {N} buffers, its recording binds {count}")
         };
-        buffers.each_mut().map(|buffer| &mut **buffer)
+        buffers.each_mut().map(|buffer| Lanes::wrap_mut(&mut **buffer))
     }
 
     /// Tiles that hold the lanes.
     #[inline]
     #[must_use]
     pub fn tiles(&self) -> usize {
-        (self.count as usize).div_ceil(crate::LANES)
+        (self.count as usize).div_ceil(R::N)
     }
 }

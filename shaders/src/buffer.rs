@@ -1,6 +1,8 @@
 //! Buffers of the CPU executor, as mirrors see them.
 
-use crate::Scalar;
+use bytemuck::TransparentWrapper;
+
+use crate::{Real, Scalar};
 
 /// One named buffer of a store.
 #[derive(Debug, Clone)]
@@ -12,6 +14,14 @@ pub enum Buffer<T: Scalar> {
     /// Integers, plain or in tile layout.
     Index(Vec<u32>),
 }
+
+/// A buffer as a mirror that computes with R sees it.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Lanes<R: Real>(Buffer<R::Scalar>);
+
+// SAFETY: transparent over the buffer.
+unsafe impl<R: Real> TransparentWrapper<Buffer<R::Scalar>> for Lanes<R> {}
 
 /// What a buffer holds and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,53 +86,10 @@ impl<T: Scalar> Buffer<T> {
         }
     }
 
-    /// Packs of a tile buffer.
+    /// Integers.
     ///
     /// # Panics
-    /// On a buffer of another kind, which is a fault of the program (of its recording), not of its input; so do the
-    /// accessors below.
-    #[inline]
-    #[must_use]
-    #[track_caller]
-    pub fn tile(&self) -> &[T::Pack] {
-        match self {
-            Self::Tile(packs) => packs,
-            other => wrong(Kind::Tile, other.kind()),
-        }
-    }
-
-    /// Packs of a tile buffer, to write.
-    #[inline]
-    #[track_caller]
-    pub fn tile_mut(&mut self) -> &mut [T::Pack] {
-        match self {
-            Self::Tile(packs) => packs,
-            other => wrong(Kind::Tile, other.kind()),
-        }
-    }
-
-    /// Numbers of a plain buffer.
-    #[inline]
-    #[must_use]
-    #[track_caller]
-    pub fn real(&self) -> &[T] {
-        match self {
-            Self::Real(reals) => reals,
-            other => wrong(Kind::Real, other.kind()),
-        }
-    }
-
-    /// Numbers of a plain buffer, to write.
-    #[inline]
-    #[track_caller]
-    pub fn real_mut(&mut self) -> &mut [T] {
-        match self {
-            Self::Real(reals) => reals,
-            other => wrong(Kind::Real, other.kind()),
-        }
-    }
-
-    /// Integers.
+    /// On a buffer of numbers, which is a fault of the program.
     #[inline]
     #[must_use]
     #[track_caller]
@@ -133,7 +100,10 @@ impl<T: Scalar> Buffer<T> {
         }
     }
 
-    /// Integers, to write.
+    /// The same, to write.
+    ///
+    /// # Panics
+    /// See [`Self::index`].
     #[inline]
     #[track_caller]
     pub fn index_mut(&mut self) -> &mut [u32] {
@@ -168,6 +138,90 @@ impl<T: Scalar> Buffer<T> {
             Self::Real(reals) => reals,
             Self::Index(_) => wrong(Kind::Real, Kind::Index),
         }
+    }
+}
+
+impl<R: Real> Lanes<R> {
+    /// See [`Buffer::scalars`].
+    ///
+    /// # Panics
+    /// On an index buffer.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn scalars(&self) -> &[R::Scalar] {
+        self.0.scalars()
+    }
+
+    /// See [`Buffer::scalars`].
+    ///
+    /// # Panics
+    /// On an index buffer.
+    #[inline]
+    #[track_caller]
+    pub fn scalars_mut(&mut self) -> &mut [R::Scalar] {
+        self.0.scalars_mut()
+    }
+
+    /// Numbers of a tile buffer, those of a tile's lanes in one R.
+    ///
+    /// # Panics
+    /// On a buffer of another kind, which is a fault of the program (of its recording), not of its input; so do the
+    /// accessors below.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn tile(&self) -> &[R] {
+        match &self.0 {
+            Buffer::Tile(packs) => bytemuck::cast_slice(packs),
+            other => wrong(Kind::Tile, other.kind()),
+        }
+    }
+
+    /// The same, to write.
+    #[inline]
+    #[track_caller]
+    pub fn tile_mut(&mut self) -> &mut [R] {
+        match &mut self.0 {
+            Buffer::Tile(packs) => bytemuck::cast_slice_mut(packs),
+            other => wrong(Kind::Tile, other.kind()),
+        }
+    }
+
+    /// Numbers of a plain buffer.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn real(&self) -> &[R::Scalar] {
+        match &self.0 {
+            Buffer::Real(reals) => reals,
+            other => wrong(Kind::Real, other.kind()),
+        }
+    }
+
+    /// The same, to write.
+    #[inline]
+    #[track_caller]
+    pub fn real_mut(&mut self) -> &mut [R::Scalar] {
+        match &mut self.0 {
+            Buffer::Real(reals) => reals,
+            other => wrong(Kind::Real, other.kind()),
+        }
+    }
+
+    /// Integers.
+    #[inline]
+    #[must_use]
+    #[track_caller]
+    pub fn index(&self) -> &[u32] {
+        self.0.index()
+    }
+
+    /// Integers, to write.
+    #[inline]
+    #[track_caller]
+    pub fn index_mut(&mut self) -> &mut [u32] {
+        self.0.index_mut()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::registry::Kernel;
 pub const LANES: usize = 8;
 
 /// A machine float: what buffers hold.
-pub trait Scalar: Real<Scalar = Self, Mask = bool> + Pod + PartialOrd + Debug + Default {
+pub trait Scalar: Real<Scalar = Self, Mask = bool> + PartialOrd + Default {
     /// From a literal.
     fn from_f64(x: f64) -> Self;
     /// To a literal.
@@ -22,9 +22,11 @@ pub trait Scalar: Real<Scalar = Self, Mask = bool> + Pod + PartialOrd + Debug + 
     /// `f32` or `f64`.
     const NAME: &'static str;
     /// [`LANES`] of them side by side.
-    type Pack: Real<Scalar = Self> + Pod + Debug;
-    /// The mirror of a kernel in this precision.
-    fn mirror_of(kernel: &Kernel) -> fn(&mut Args<Self>);
+    type Pack: Real<Scalar = Self>;
+    /// The mirror of a kernel in this precision, for [`LANES`] worlds at a time.
+    fn mirror_of(kernel: &Kernel) -> fn(&mut Args<Self::Pack>);
+    /// The same for one at a time, where there are such.
+    const LONE_MIRROR_OF: Option<fn(&Kernel) -> fn(&mut Args<Self>)>;
 }
 
 /// What arithmetic a kernel may use: what WGSL computes alike on every adapter (no built-in transcendental functions).
@@ -40,6 +42,8 @@ pub trait Real:
     + Neg<Output = Self>
     + AddAssign
     + SubAssign
+    + Pod
+    + Debug
 {
     /// What one lane holds.
     type Scalar: Scalar;
@@ -99,7 +103,7 @@ impl Mask for bool {
 }
 
 macro_rules! scalar {
-    ($t:ident, $pack:ident, $mirror:ident) => {
+    ($t:ident, $pack:ident, $mirror:ident, $lone:expr) => {
         impl Scalar for $t {
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
@@ -116,9 +120,10 @@ macro_rules! scalar {
             const NAME: &'static str = stringify!($t);
             type Pack = $pack;
             #[inline]
-            fn mirror_of(kernel: &Kernel) -> fn(&mut Args<Self>) {
+            fn mirror_of(kernel: &Kernel) -> fn(&mut Args<$pack>) {
                 kernel.$mirror
             }
+            const LONE_MIRROR_OF: Option<fn(&Kernel) -> fn(&mut Args<Self>)> = $lone;
         }
 
         impl Real for $t {
@@ -179,8 +184,8 @@ macro_rules! scalar {
     };
 }
 
-scalar!(f32, F32x8, mirror_f32);
-scalar!(f64, F64x8, mirror_f64);
+scalar!(f32, F32x8, mirror_f32, None);
+scalar!(f64, F64x8, mirror_f64, Some(|kernel| kernel.lone_mirror_f64));
 
 /// [`LANES`] scalars computed side by side in vector registers.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

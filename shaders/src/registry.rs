@@ -4,9 +4,9 @@
 //! `stage/name.rs` (a `pub mod` of its stage) with `Dims` and `mirror`; without either the crate does not compile. What both
 //! sides know, the uniform block `Dims`, records and constants, stands in Rust alone: the build script writes it in WGSL.
 
-use crate::Scalar;
 use crate::args::Args;
 pub use crate::prelude::{GROUPS_X, Precision, TILES, prelude};
+use crate::{F32x8, F64x8};
 
 /// A kernel and its mirror.
 #[derive(Debug)]
@@ -25,22 +25,18 @@ pub struct Kernel {
     pub dims_bytes: u32,
     /// Workgroup memory, the larger of the two precisions `[B]`.
     pub workgroup_bytes: u32,
-    /// The mirror in f32.
-    pub mirror_f32: fn(&mut Args<f32>),
-    /// The mirror in f64.
-    pub mirror_f64: fn(&mut Args<f64>),
+    /// The mirror in f32, for [`crate::LANES`] worlds at a time.
+    pub mirror_f32: fn(&mut Args<F32x8>),
+    /// The same in f64.
+    pub mirror_f64: fn(&mut Args<F64x8>),
+    /// For one world at a time: there the lanes of a pack would do the same work eight times.
+    pub lone_mirror_f64: fn(&mut Args<f64>),
 }
 
 impl Kernel {
     /// Values of [`Kernel::constants`] in a dims struct.
     pub fn constants_in<'a>(&self, dims: &'a [u32]) -> impl Iterator<Item = u32> + use<'a> {
         self.constants.iter().map(|(_, at)| dims.get(*at as usize / 4).copied().unwrap_or_default())
-    }
-
-    /// The mirror in the precision of `T`, with which [`Scalar`] types are paired one to one.
-    #[must_use]
-    pub fn mirror<T: Scalar>(&self) -> fn(&mut Args<T>) {
-        T::mirror_of(self)
     }
 }
 

@@ -13,6 +13,8 @@ use crate::store::{Store, Ticket, Timings, Traffic, other_type, outside};
 pub struct CpuStore<T: Scalar> {
     specs: Vec<BufferSpec>,
     buffers: Vec<Buffer<T>>,
+    /// Whether tiles have one lane.
+    lone: bool,
     timings: Timings,
     timed: bool,
     traffic: Traffic,
@@ -25,10 +27,17 @@ impl<T: Scalar> CpuStore<T> {
         Self {
             specs: specs.to_vec(),
             buffers: specs.iter().map(|spec| Buffer::new(spec.kind)).collect(),
+            lone: false,
             timings: Timings::default(),
             timed: false,
             traffic: Traffic::default(),
         }
+    }
+
+    /// The same for few lanes: in tiles of one, where the precision has mirrors for that. What a lane does is the same to the bit.
+    #[must_use]
+    pub fn lone(specs: &[BufferSpec]) -> Self {
+        Self { lone: T::LONE_MIRROR_OF.is_some(), ..Self::new(specs) }
     }
 
     /// A buffer, for hosts that read in place.
@@ -60,9 +69,11 @@ impl<T: Scalar> CpuStore<T> {
                             let reason = "a buffer is bound twice, or missing".into();
                             return Err(GpuError::Recording { kernel: dispatch.kernel.name, reason });
                         };
-                        let mut args =
-                            Args { dims: dispatch.dims(), count: dispatch.count, buffers: &mut buffers };
-                        (dispatch.kernel.mirror::<T>())(&mut args);
+                        let (kernel, dims, count) = (dispatch.kernel, dispatch.dims(), dispatch.count);
+                        match T::LONE_MIRROR_OF.filter(|_| self.lone) {
+                            Some(mirror_of) => mirror_of(kernel)(&mut Args { dims, count, buffers: &mut buffers }),
+                            None => T::mirror_of(kernel)(&mut Args { dims, count, buffers: &mut buffers }),
+                        }
                     })*
                     // Recordings admit no other number.
                     _ => {}
@@ -85,7 +96,7 @@ fn span<'a, A>(name: &'static str, all: &'a mut [A], offset: usize, count: usize
 
 impl<T: Scalar> Store<T> for CpuStore<T> {
     fn tile(&self) -> usize {
-        LANES
+        if self.lone { 1 } else { LANES }
     }
 
     fn len(&self, id: BufferId) -> usize {

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::args::Args;
-use crate::real::{LANES, Real, Scalar};
+use crate::real::Real;
 
 /// Uniform block.
 #[repr(C)]
@@ -34,17 +34,17 @@ pub fn gather<R: Real>(lane: usize, columns: &[u32], source: &[R], mut row: impl
 }
 
 /// Buffers: columns `[trees, elements]`, source [lanes, elements], destination `[worlds, width]`.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [columns, source, destination] = args.split();
     let [trees, elements, first, n] = [dims.trees, dims.elements, dims.first, dims.n].map(|n| n as usize);
     let (columns, destination) = (&columns.index()[dims.columns_at as usize..], destination.real_mut());
     let tiles = source.tile().chunks(elements);
-    for (tile, source) in tiles.enumerate().take((dims.lanes as usize).div_ceil(LANES)) {
-        for lane in tile * LANES..((tile + 1) * LANES).min(dims.lanes as usize) {
+    for (tile, source) in tiles.enumerate().take((dims.lanes as usize).div_ceil(R::N)) {
+        for lane in tile * R::N..((tile + 1) * R::N).min(dims.lanes as usize) {
             let to = lane / trees * dims.width as usize;
             let columns = &columns[lane % trees * elements + first..][..n];
-            gather(lane % LANES, columns, &source[first..first + n], |column, x| destination[to + column] = x);
+            gather(lane % R::N, columns, &source[first..first + n], |column, x| destination[to + column] = x);
         }
     }
 }

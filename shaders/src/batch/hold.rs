@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 use super::world::found;
 use crate::args::Args;
 use crate::dynamics::names::status;
-use crate::real::Scalar;
+use crate::real::Real;
 
 /// Which worlds are held.
 pub mod whom {
@@ -36,7 +36,7 @@ fn holds(held: u32, word: u32) -> bool {
 }
 
 /// Buffers: unsolved `[worlds]`, status `[lanes]`.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { lanes, k, whom } = args.dims();
     let [unsolved, status] = args.split();
     let worlds = status.index_mut()[..lanes as usize].chunks_mut(k as usize);

@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::args::Args;
-use crate::real::{LANES, Real, Scalar};
+use crate::real::Real;
 
 /// Uniform block.
 #[repr(C)]
@@ -26,11 +26,11 @@ pub fn overwrite<R: Real>(marked: &[u32], source: &[R], destination: &mut [R]) {
 }
 
 /// Buffers: marked `[lanes]`, source [lanes, n], destination [lanes, n].
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { lanes, n } = args.dims();
     let [marked, source, destination] = args.split();
-    let tiles = (lanes as usize).div_ceil(LANES);
-    let marked = marked.index()[..lanes as usize].chunks(LANES);
+    let tiles = (lanes as usize).div_ceil(R::N);
+    let marked = marked.index()[..lanes as usize].chunks(R::N);
     let source = source.tile().chunks(n as usize);
     let destination = destination.tile_mut().chunks_mut(n as usize);
     for ((marked, source), destination) in marked.zip(source).zip(destination).take(tiles) {

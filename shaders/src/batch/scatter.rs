@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use crate::args::Args;
-use crate::real::{LANES, Real, Scalar};
+use crate::real::Real;
 
 /// Uniform block.
 #[repr(C)]
@@ -41,20 +41,20 @@ pub fn scatter<R: Real>(lane: usize, columns: &[u32], row: impl Fn(usize) -> R::
 }
 
 /// Buffers: columns `[trees, elements]`, rows `[worlds]`, source `[rows, width]`, destination [lanes, elements].
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [columns, rows, source, destination] = args.split();
     let [trees, elements, first, n] = [dims.trees, dims.elements, dims.first, dims.n].map(|n| n as usize);
     let (columns, rows, source) =
         (&columns.index()[dims.columns_at as usize..], &rows.index()[dims.rows_at as usize..], source.real());
     let tiles = destination.tile_mut().chunks_mut(elements);
-    for (tile, destination) in tiles.enumerate().take((dims.lanes as usize).div_ceil(LANES)) {
-        for lane in tile * LANES..((tile + 1) * LANES).min(dims.lanes as usize) {
+    for (tile, destination) in tiles.enumerate().take((dims.lanes as usize).div_ceil(R::N)) {
+        for lane in tile * R::N..((tile + 1) * R::N).min(dims.lanes as usize) {
             let row = rows[lane / trees];
             if row != KEEP {
                 let from = dims.source_at as usize + row as usize * dims.width as usize;
                 let columns = &columns[lane % trees * elements + first..][..n];
-                scatter(lane % LANES, columns, |column| source[from + column], &mut destination[first..first + n]);
+                scatter(lane % R::N, columns, |column| source[from + column], &mut destination[first..first + n]);
             }
         }
     }

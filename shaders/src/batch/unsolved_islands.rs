@@ -6,7 +6,7 @@ use super::world::found;
 use crate::args::Args;
 use crate::contact::island::{IslandRecord, items};
 use crate::dynamics::names::status;
-use crate::real::Scalar;
+use crate::real::Real;
 
 /// Uniform block.
 #[repr(C)]
@@ -21,7 +21,7 @@ pub struct Dims {
 }
 
 /// Buffers: island_index, island_status, unsolved `[worlds]`.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { n_islands, wanted, .. } = args.dims();
     let [island_index, island_status, unsolved] = args.split();
     let islands: &[IslandRecord] = items(island_index.index(), 0, n_islands);

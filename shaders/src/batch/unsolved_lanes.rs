@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::world::found;
 use crate::args::Args;
 use crate::dynamics::names::status;
-use crate::real::Scalar;
+use crate::real::Real;
 
 /// Uniform block.
 #[repr(C)]
@@ -38,7 +38,7 @@ fn of_lane(word: u32, wanted: u32) -> u32 {
 }
 
 /// Buffers: status `[worlds * k]`, unsolved `[worlds]`.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { worlds, k, first, wanted } = args.dims();
     let [status, unsolved] = args.split();
     let lanes = status.index().chunks(k as usize);

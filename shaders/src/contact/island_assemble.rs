@@ -8,7 +8,7 @@ use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::tree::{DofRecord, NONE, POSE, SPATIAL, Tree, TreeDims, point_motion};
 use crate::math::{Vec3, dot, load3, sub};
-use crate::{LANES, Scalar};
+use crate::{LANES, Real, Scalar};
 
 /// Uniform block.
 #[repr(C)]
@@ -35,20 +35,20 @@ pub fn directions<T: Scalar>(c: &[T]) -> [Vec3<T>; 3] {
 }
 
 /// One side: `jac` is `[2][3][n_v]`, J then Y. `pose`, `motion` and `factor` are the tile of its lane; `y`, `[n_v]`, is scratch memory.
-pub fn side<T: Scalar>(
+pub fn side<T: Scalar, R: Real<Scalar = T>>(
     tree: &Tree,
     item: &SideItem,
-    pose: &[T::Pack],
-    motion: &[T::Pack],
-    factor: &[T::Pack],
+    pose: &[R],
+    motion: &[R],
+    factor: &[R],
     c: &[T],
     jac: &mut [T],
     y: &mut [[T; 4]],
 ) {
-    let (lane, n) = (item.lane as usize % LANES, tree.dofs.len());
+    let (lane, n) = (item.lane as usize % R::N, tree.dofs.len());
     // Number by number: a pack is wide.
-    let [pose, motion, factor] = [pose, motion, factor].map(cast_slice::<T::Pack, T>);
-    let reference: Vec3<T> = std::array::from_fn(|k| pose[k * LANES + lane]);
+    let [pose, motion, factor] = [pose, motion, factor].map(cast_slice::<R, T>);
+    let reference: Vec3<T> = std::array::from_fn(|k| pose[k * R::N + lane]);
     let offset = sub(load3(c, contact::POINT), reference);
     let axes = directions(c);
     let moves =
@@ -56,7 +56,7 @@ pub fn side<T: Scalar>(
     let weight = |dof: &DofRecord| -> T {
         moves(item.body_b, dof.body, dof.subtree_end) - moves(item.body_a, dof.body, dof.subtree_end)
     };
-    if let (Some(dofs), Some(motion)) = (tree.dofs.first_chunk::<FREE>(), motion.first_chunk::<{ FREE * REALS }>())
+    if let (Some(dofs), Some(motion)) = (tree.dofs.first_chunk::<FREE>(), motion.get(..FREE * SPATIAL * R::N))
         && n == FREE
         && dofs.iter().enumerate().all(|(i, dof)| dof.chain as usize == i + 1)
     {
@@ -64,7 +64,7 @@ pub fn side<T: Scalar>(
         let axes: [[T; 4]; 3] = std::array::from_fn(|k| [axes[0][k], axes[1][k], axes[2][k], T::lit(0.0)]);
         let mut j = [[T::lit(0.0); 4]; FREE];
         for (i, (j, dof)) in j.iter_mut().zip(dofs).enumerate() {
-            let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * LANES + lane]);
+            let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * R::N + lane]);
             let u = if item.angular != 0 { load3(&s, 0) } else { point_motion(&s, 0, offset) };
             let weight = weight(dof);
             for r in 0..4 {
@@ -72,7 +72,7 @@ pub fn side<T: Scalar>(
             }
         }
         let mut y = j;
-        respond(&load_factor(dofs, factor, lane), &mut y);
+        respond(&load_factor(dofs, factor, (R::N, lane)), &mut y);
         for r in 0..3 {
             for i in 0..FREE {
                 jac[r * FREE + i] = j[i][r];
@@ -87,7 +87,7 @@ pub fn side<T: Scalar>(
         let mut own = [T::lit(0.0); 4];
         // Most of a large tree is not between the root and the body.
         if weight != T::lit(0.0) {
-            let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * LANES + lane]);
+            let s: [T; SPATIAL] = std::array::from_fn(|k| motion[(i * SPATIAL + k) * R::N + lane]);
             let u = if item.angular != 0 { load3(&s, 0) } else { point_motion(&s, 0, offset) };
             (0..3).for_each(|r| own[r] = weight * dot(axes[r], u));
         }
@@ -102,18 +102,18 @@ pub fn side<T: Scalar>(
         }
         let mut above = dof.parent as usize;
         for k in 1..dof.chain as usize {
-            let l = -factor[(dof.m_begin as usize + k) * LANES + lane];
+            let l = -factor[(dof.m_begin as usize + k) * R::N + lane];
             (0..4).for_each(|r| y[above][r] = l.mul_add(x[r], y[above][r]));
             above = tree.dofs[above].parent as usize;
         }
     }
     for i in 0..n {
         let dof = &tree.dofs[i];
-        let d = factor[dof.m_begin as usize * LANES + lane];
+        let d = factor[dof.m_begin as usize * R::N + lane];
         let mut x = y[i].map(|y| y * d);
         let mut above = dof.parent as usize;
         for k in 1..dof.chain as usize {
-            let l = -factor[(dof.m_begin as usize + k) * LANES + lane];
+            let l = -factor[(dof.m_begin as usize + k) * R::N + lane];
             (0..4).for_each(|r| x[r] = l.mul_add(y[above][r], x[r]));
             above = tree.dofs[above].parent as usize;
         }
@@ -124,17 +124,15 @@ pub fn side<T: Scalar>(
 
 /// Degrees of freedom of a free body: most sides of a pile are of such.
 const FREE: usize = 6;
-/// Reals of a degree of freedom in a tile of motions.
-const REALS: usize = SPATIAL * LANES;
 
 /// The factor of a free body: by degree of freedom its inverse pivot, then its entries towards the root.
 #[inline(always)]
-fn load_factor<T: Scalar>(dofs: &[DofRecord; FREE], factor: &[T], lane: usize) -> [[T; FREE]; FREE] {
+fn load_factor<T: Scalar>(dofs: &[DofRecord; FREE], factor: &[T], (stride, lane): (usize, usize)) -> [[T; FREE]; FREE] {
     let mut own = [[T::lit(0.0); FREE]; FREE];
     for (i, (own, dof)) in own.iter_mut().zip(dofs).enumerate() {
-        let from = &factor[dof.m_begin as usize * LANES + lane..];
+        let from = &factor[dof.m_begin as usize * stride + lane..];
         for (k, own) in own.iter_mut().enumerate().take(i + 1) {
-            *own = from[k * LANES];
+            *own = from[k * stride];
         }
     }
     own
@@ -161,12 +159,12 @@ fn respond<T: Scalar>(factor: &[[T; FREE]; FREE], y: &mut [[T; 4]; FREE]) {
 }
 
 /// All sides of trees of the set.
-pub fn island_assemble<T: Scalar>(
+pub fn island_assemble<T: Scalar, R: Real<Scalar = T>>(
     dims: &Dims,
     topology: &[u32],
-    pose: &[T::Pack],
-    motion: &[T::Pack],
-    factor: &[T::Pack],
+    pose: &[R],
+    motion: &[R],
+    factor: &[R],
     index: &[u32],
     contacts: &[T],
     jac: &mut [T],
@@ -177,7 +175,7 @@ pub fn island_assemble<T: Scalar>(
     with_workspace::<T, _>((4 * n_v).div_ceil(LANES), |work| {
         let (y, _) = cast_slice_mut::<T::Pack, T>(work).as_chunks_mut();
         for item in items::<SideItem>(index, dims.items_at, dims.n_items) {
-            let tile = item.lane as usize / LANES;
+            let tile = item.lane as usize / R::N;
             let c = &contacts[contact::SIZE * item.constraint as usize..][..contact::SIZE];
             let pose = &pose[tile * n_pose..][..n_pose];
             let motion = &motion[tile * n_motion..][..n_motion];
@@ -188,7 +186,7 @@ pub fn island_assemble<T: Scalar>(
 }
 
 /// Buffers: topology, params, pose, motion, factor, island_index, island_contact -> island_jac.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [topology, _, pose, motion, factor, index, contacts, jac] = args.split();
     let (pose, motion, factor) = (pose.tile(), motion.tile(), factor.tile());

@@ -3,10 +3,10 @@
 
 use super::island::{self, IslandDims, Islands, con, contact, info, kind, region};
 use super::local::{self, ABSURD, APART};
-use crate::Scalar;
 use crate::args::Args;
 use crate::dynamics::tree::status;
 use crate::math::load3;
+use crate::{Real, Scalar};
 
 /// All islands of a chunk: residuals, penetration and status.
 pub fn island_certify<T: Scalar>(
@@ -76,7 +76,7 @@ fn is_sensible<T: Scalar>(kind: u32, con: &[T], lambda: &[T]) -> bool {
 pub type Dims = IslandDims;
 
 /// Buffers: island_index, island_contact, island_jac, island_con, impulse -> velocity, island_info, island_status.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, contacts, jac, cons, impulse, velocity, infos, statuses] = args.split();
     let (index, velocity, infos) = (index.index(), velocity.real_mut(), infos.real_mut());

@@ -5,9 +5,9 @@ use super::frame::tangents;
 use super::island::{self, IslandDims, Islands, con, contact, kind, region};
 use super::local;
 use super::tree_layout::{bias, bilateral_bias};
-use crate::Scalar;
 use crate::args::Args;
 use crate::math::{dot, load3};
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = IslandDims;
@@ -107,7 +107,7 @@ pub fn island_finish<T: Scalar>(
 }
 
 /// Buffers: island_index, island_contact, island_jac, impulse_in, velocity -> island_con, impulse_out.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, contacts, jac, impulse_in, velocity, cons, impulse] = args.split();
     let (contacts, jac, impulse_in) = (contacts.real(), jac.real(), impulse_in.real());

@@ -12,7 +12,7 @@ use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord,
 use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::tree::NONE;
-use crate::{LANES, Scalar};
+use crate::{LANES, Real, Scalar};
 
 /// Most rows, padded, of an island with a workspace: its memory grows with the square, its time with the cube.
 pub const MOST_ROWS: usize = 128;
@@ -253,7 +253,7 @@ pub fn island_newton<T: Scalar>(
 pub type Dims = IslandDims;
 
 /// Buffers: island_index, island_jac, island_con -> impulse, velocity, island_info; island_work, a device's alone.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, jac, cons, impulse, velocity, infos, _work] = args.split();
     let (impulse, velocity, infos) = (impulse.real_mut(), velocity.real_mut(), infos.real_mut());

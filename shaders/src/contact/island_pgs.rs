@@ -8,8 +8,8 @@
 
 use super::island::{self, IslandDims, IslandRecord, Islands, con, info, kind, region};
 use super::local;
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Sweeps of a dispatch. An invocation goes round its loops some ten times for each constraint it visits.
 pub const SWEEPS: u32 = 16;
@@ -127,7 +127,7 @@ pub fn island_pgs<T: Scalar>(
 pub type Dims = IslandDims;
 
 /// Buffers: island_index, island_jac, island_con -> impulse, velocity, island_info.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, jac, cons, impulse, velocity, infos] = args.split();
     let (velocity, infos) = (velocity.real_mut(), infos.real_mut());

@@ -3,17 +3,23 @@
 use super::island::{RowItem, SetDims, con, items};
 use super::tree_layout::{row, row_coefficient, row_dof, row_head, row_stride};
 use crate::args::Args;
-use crate::{LANES, Real, Scalar};
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SetDims;
 
 /// `rows` is a tile buffer of the set.
-pub fn island_rows<T: Scalar>(dims: &SetDims, index: &[u32], rows: &[T::Pack], jac: &mut [T], cons: &mut [T]) {
+pub fn island_rows<T: Scalar, R: Real<Scalar = T>>(
+    dims: &SetDims,
+    index: &[u32],
+    rows: &[R],
+    jac: &mut [T],
+    cons: &mut [T],
+) {
     let (n_v, head) = (dims.n_v as usize, row_head(dims.row_width));
     let stride = row_stride(n_v, dims.row_width);
     for item in items::<RowItem>(index, dims.rows_at, dims.n_rows) {
-        let (tile, lane, r) = (item.lane as usize / LANES, item.lane as usize % LANES, item.row as usize);
+        let (tile, lane, r) = (item.lane as usize / R::N, item.lane as usize % R::N, item.row as usize);
         let from = &rows[tile * dims.n_row_real as usize + r * stride..][..stride];
         let get = |field: usize| from[field].lane(lane);
         // A row that cannot act is one that carries nothing.
@@ -40,7 +46,7 @@ pub fn island_rows<T: Scalar>(dims: &SetDims, index: &[u32], rows: &[T::Pack], j
 }
 
 /// Buffers: row, island_index -> island_jac, island_con.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [rows, index, jac, cons] = args.split();
     island_rows(&dims, index.index(), rows.tile(), jac.real_mut(), cons.real_mut());

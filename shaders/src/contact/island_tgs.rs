@@ -18,8 +18,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::island::{self, IslandDims, IslandRecord, Islands, con, info, kind, region};
 use super::local;
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 #[repr(C)]
@@ -222,7 +222,7 @@ pub fn island_tgs<T: Scalar>(
 }
 
 /// Buffers: island_index, island_jac, island_con -> impulse, velocity, island_work, island_info.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, jac, cons, impulse, velocity, sum, infos] = args.split();
     let (velocity, sum, infos) = (velocity.real_mut(), sum.real_mut(), infos.real_mut());

@@ -184,7 +184,8 @@ fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Sol
     let mut impulse = vec![zero; 3 * n_slot];
     let mut work = vec![zero; work_packs(&dims, n_slot)];
     let stopped = [false; LANES];
-    let done = tree_pgs::<f64>(&dims, stopped, &constraint, &mut impulse, &mut rows, &mut v, &mut info_out, &mut work);
+    let done =
+        tree_pgs::<f64, _>(&dims, stopped, &constraint, &mut impulse, &mut rows, &mut v, &mut info_out, &mut work);
     let back = |x: R, lane: usize| x.lane(lane);
     (0..problems.len().min(R::N))
         .map(|lane| Solution {

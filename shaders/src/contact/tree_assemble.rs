@@ -4,10 +4,10 @@
 
 use super::local::{invert, parted};
 use super::tree_layout::{slot, slot_reals, tile_slots};
+use crate::Real;
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, nth, row};
-use crate::{Real, Scalar};
 
 /// Y in place of J, as [`crate::dynamics::tree::solve`] does it, but with a load of the factor for all three rows.
 #[inline(always)]
@@ -74,7 +74,7 @@ pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint
 }
 
 /// Buffers: topology, params, factor, state, slots, constraint.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, _params, factor, state, slots, constraint] = args.split();

@@ -7,10 +7,10 @@
 use super::local::{APART, residual, scaled_residual};
 use super::tree_layout::{info, load3, none, row, row_stride, slot, slot_reals, tile_slots};
 use super::tree_pgs::{row_residual, row_velocity, slot_velocity, trace};
+use crate::Real;
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, nth, solve};
-use crate::{Real, Scalar};
 
 /// One tile.
 pub fn tree_certify<R: Real>(
@@ -62,7 +62,7 @@ pub fn tree_certify<R: Real>(
 }
 
 /// Buffers: topology, params, slots, factor, constraint, impulse, row, info.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, _params, slots, factor, constraint, impulse, row, info_out] = args.split();

@@ -8,7 +8,7 @@ use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, block, jacobian, moves, nth, param, tile_params};
 use crate::math::{Vec3, add, dot, load3, quat_conjugate, quat_log, quat_mul, quat_rotate, scale, sub};
-use crate::{LANES, Real, Scalar};
+use crate::{Real, Scalar};
 
 /// Frame of a body of a block: on the ground (`NONE`) that of the record itself.
 #[inline(always)]
@@ -130,12 +130,12 @@ fn block_slot<R: Real>(
 }
 
 /// Buffers: topology, params, pose, motion, contact, contact_map, slots, constraint.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, pose, motion, contact_in, map_in, slots, constraint] = args.split();
     let tree = Tree::new(dims, topology.index());
-    let (size, words) = (slot_reals(dims.n_v as usize), map::SIZE * LANES);
+    let (size, words) = (slot_reals(dims.n_v as usize), map::SIZE * R::N);
     for t in 0..tiles {
         let [begin, count, ..] = tile_slots(slots.index(), t);
         tree_jacobian(

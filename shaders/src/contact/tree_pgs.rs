@@ -16,6 +16,8 @@
 //! dispatch; on a device a solve may be spread over several ([`LaneDims::phases`]). There a lane's problem is written out
 //! first and its first sweeps use that, which differs from the mirror's by rounding only: each lane has its own memory.
 
+use bytemuck::cast_slice_mut;
+
 use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape, real_mut, total};
 use super::local::{ABSURD, is_sensible, is_sensible_row, residual, solve};
 pub use super::tree_layout::LaneDims as Dims;
@@ -41,32 +43,33 @@ pub fn work_packs(dims: &LaneDims, n_slot: usize) -> usize {
 }
 
 /// One tile. `stopped`: lanes that take no part. Returns which lanes have converged.
-pub fn tree_pgs<T: Scalar>(
+pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
     dims: &LaneDims,
     stopped: [bool; LANES],
-    constraint: &[T::Pack],
-    impulse: &mut [T::Pack],
-    rows: &mut [T::Pack],
-    velocity: &mut [T::Pack],
-    info_out: &mut [T::Pack],
+    constraint: &[R],
+    impulse: &mut [R],
+    rows: &mut [R],
+    velocity: &mut [R],
+    info_out: &mut [R],
     work: &mut [T::Pack],
 ) -> [bool; LANES] {
     let n_v = dims.n_v as usize;
-    let (v, rest) = work.split_at_mut(n_v);
-    let (sigma, rest) = rest.split_at_mut(constraint.len() / dims.slot() * 3 + dims.n_row as usize);
+    let n_sigma = constraint.len() / dims.slot() * 3 + dims.n_row as usize;
+    let (own, rest) = work.split_at_mut(n_v + n_sigma);
+    let (v, sigma) = cast_slice_mut::<T::Pack, R>(own)[..n_v + n_sigma].split_at_mut(n_v);
     v.copy_from_slice(&velocity[..n_v]);
     start(dims, constraint, impulse, rows, v);
-    let contacts: T::Pack = contacts(dims, constraint);
-    info_out[info::SWEEPS] = T::Pack::lit(0.0);
+    let contacts: R = contacts(dims, constraint);
+    info_out[info::SWEEPS] = R::lit(0.0);
     let first = FIRST.min(dims.sweeps);
-    let swept = sweeps(dims, first, live::<T::Pack>(stopped), contacts, constraint, impulse, rows, v, info_out);
+    let swept = sweeps(dims, first, live::<R>(stopped), contacts, constraint, impulse, rows, v, info_out);
     biased(dims, constraint, rows, v, sigma);
     // A sweep sees each row before those after it change.
-    let left = natural(dims, constraint, impulse, rows, sigma) / contacts.max(T::Pack::lit(1.0));
+    let left = natural(dims, constraint, impulse, rows, sigma) / contacts.max(R::lit(1.0));
     let solved = swept & left.le(dims.tolerance());
-    let mut converged: [bool; LANES] = std::array::from_fn(|lane| solved.lane(lane));
-    let mut large = T::Pack::lit(0.0);
-    for lane in 0..LANES {
+    let mut converged = flags(|lane| solved.lane(lane), R::N);
+    let mut large = R::lit(0.0);
+    for lane in 0..R::N {
         if stopped[lane] || converged[lane] {
             continue;
         }
@@ -85,21 +88,26 @@ pub fn tree_pgs<T: Scalar>(
         }
     }
     start(dims, constraint, impulse, rows, velocity);
-    let large = T::Pack::lit(0.5).lt(large);
+    let large = R::lit(0.5).lt(large);
     if large.any() {
         let swept = sweeps(dims, dims.sweeps, large, contacts, constraint, impulse, rows, velocity, info_out);
-        for lane in 0..LANES {
+        for lane in 0..R::N {
             converged[lane] |= swept.lane(lane);
         }
     }
     let hopeless = hopeless(dims, impulse, rows);
-    std::array::from_fn(|lane| converged[lane] && !hopeless.lane(lane))
+    flags(|lane| converged[lane] && !hopeless.lane(lane), R::N)
+}
+
+/// One for each of the first `n` lanes; there are no others.
+fn flags(of: impl Fn(usize) -> bool, n: usize) -> [bool; LANES] {
+    std::array::from_fn(|lane| lane < n && of(lane))
 }
 
 /// The lanes that take part.
 fn live<P: Real>(stopped: [bool; LANES]) -> P::Mask {
     let mut runs = P::lit(0.0);
-    for (lane, stopped) in stopped.into_iter().enumerate() {
+    for (lane, stopped) in stopped.into_iter().enumerate().take(P::N) {
         runs.set_lane(lane, P::Scalar::lit(if stopped { 0.0 } else { 1.0 }));
     }
     P::lit(0.5).lt(runs)
@@ -220,14 +228,14 @@ impl Found {
 
     /// Gathers the lane's problem, solves it and puts its impulses back; none where a slot that was left out acts, and
     /// then nothing is put back. `sigma`: `J v + e` of the tile's slots and rows at `v`, the velocity of the impulses.
-    fn solve<T: Scalar>(
+    fn solve<T: Scalar, R: Real<Scalar = T>>(
         &self,
         dims: &LaneDims,
-        constraint: &[T::Pack],
-        impulse: &mut [T::Pack],
-        rows: &mut [T::Pack],
-        v: &[T::Pack],
-        sigma: &[T::Pack],
+        constraint: &[R],
+        impulse: &mut [R],
+        rows: &mut [R],
+        v: &[R],
+        sigma: &[R],
         enough: T,
         work: &mut [T::Pack],
     ) -> Option<Outcome<T>> {
@@ -539,17 +547,17 @@ pub(super) fn push3<R: Real>(y: &[R], x: &[R; 3], v: &mut [R]) {
 
 /// Buffers: slots, constraint, row, impulse, velocity, info, status, work. On the CPU the workspace is the thread's own:
 /// it is needed once a thread, not once a lane.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: LaneDims = args.dims();
     let tiles = args.tiles();
     let [slots, constraint, row, impulse, velocity, info, status, _work] = args.split();
     let (n_v, n_row_real) = (dims.n_v as usize, dims.n_row as usize * dims.row());
     for t in 0..tiles {
         let [begin, count, ..] = tile_slots(slots.index(), t);
-        let words = &mut status.index_mut()[t * LANES..(t + 1) * LANES];
-        let stopped = std::array::from_fn(|lane| words[lane] & status::KEPT != 0);
-        let converged = with_workspace::<T, _>(work_packs(&dims, count), |work| {
-            tree_pgs::<T>(
+        let words = &mut status.index_mut()[t * R::N..(t + 1) * R::N];
+        let stopped = flags(|lane| words[lane] & status::KEPT != 0, R::N);
+        let converged = with_workspace::<R::Scalar, _>(work_packs(&dims, count), |work| {
+            tree_pgs(
                 &dims,
                 stopped,
                 &constraint.tile()[begin * dims.slot()..(begin + count) * dims.slot()],
@@ -560,7 +568,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
                 work,
             )
         });
-        let sensible = (0..LANES).any(|lane| !converged[lane] && !stopped[lane]).then(|| {
+        let sensible = (0..R::N).any(|lane| !converged[lane] && !stopped[lane]).then(|| {
             let slots = begin..begin + count;
             sensible(
                 &dims,

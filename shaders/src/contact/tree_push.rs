@@ -2,9 +2,9 @@
 
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{info, row, row_coefficient, row_dof, slot, tile_slots};
+use crate::Real;
 use crate::args::Args;
 use crate::dynamics::tree::nth;
-use crate::{Real, Scalar};
 
 /// One tile; the momentum goes behind the numbers of `info`.
 pub fn tree_push<R: Real>(dims: &Dims, b: &[R], constraint: &[R], impulse: &[R], rows: &[R], info_out: &mut [R]) {
@@ -26,7 +26,7 @@ pub fn tree_push<R: Real>(dims: &Dims, b: &[R], constraint: &[R], impulse: &[R],
 }
 
 /// Buffers: slots, b, constraint, impulse, row, info.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let tiles = args.tiles();
     let [slots, b, constraint, impulse, row, info_out] = args.split();

@@ -3,11 +3,11 @@
 //! Buffers: topology, params, state, factor, pull -> row (in place: the impulse of the step before is the warm start).
 
 use super::tree_layout::{bias, bilateral_bias, none, row, row_coefficient, row_head, row_stride};
+use crate::Real;
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{self, NONE, Params, RowRecord, Tree, nth, nth_mut, param, solve, tile_params};
 use crate::math::quat_log;
-use crate::{Real, Scalar};
 
 /// A limit farther than a step at this speed (rad/s or m/s) beyond twice its own approach is left out of the step.
 const REACH: f64 = 1.0;
@@ -243,7 +243,7 @@ fn rotation<R: Real>(state: &[R], at: usize) -> [R; 3] {
 }
 
 /// Buffers: topology, params, state, factor, pull, row.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, factor, pull, row] = args.split();

@@ -2,9 +2,9 @@
 
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{map, tile_slots};
+use crate::Real;
 use crate::args::Args;
 use crate::math::finite;
-use crate::{LANES, Real, Scalar};
 
 /// One tile: its words of `contact_map`, its impulses of the step before, and those of this step.
 pub fn tree_warm<R: Real>(map_in: &[u32], impulse_in: &[R], impulse: &mut [R]) {
@@ -27,12 +27,12 @@ pub fn tree_warm<R: Real>(map_in: &[u32], impulse_in: &[R], impulse: &mut [R]) {
 }
 
 /// Buffers: slots, contact_map, impulse_in, impulse_out.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let tiles = args.tiles();
     let [slots, map_in, impulse_in, impulse_out] = args.split();
     for t in 0..tiles {
         let [begin, count, before, count_before] = tile_slots(slots.index(), t);
-        let words = map::SIZE * LANES;
+        let words = map::SIZE * R::N;
         tree_warm(
             &map_in.index()[begin * words..(begin + count) * words],
             &impulse_in.tile()[3 * before..3 * (before + count_before)],

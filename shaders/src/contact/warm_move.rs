@@ -4,8 +4,8 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::island::items;
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 #[repr(C)]
@@ -43,7 +43,7 @@ pub fn warm_move<T: Scalar>(dims: &Dims, moves: &[u32], impulse_in: &[T], impuls
 }
 
 /// Buffers: moves, impulse_in, impulse_out.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [moves, impulse_in, impulse_out] = args.split();
     warm_move(&dims, moves.index(), impulse_in.scalars(), impulse_out.scalars_mut());

@@ -6,7 +6,7 @@ use crate::dynamics::bias::{add_joint, load_spatial, store_spatial};
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Params, SPATIAL, Tree, nth, nth_mut, param, tile_params};
 use crate::math::{scale, scale_add, zero};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// `state`, `motion`, `twist` and `velocity` to `acceleration` [n_body, 6] of one tile of lanes.
 pub fn accelerate<R: Real>(
@@ -42,7 +42,7 @@ pub fn accelerate<R: Real>(
 }
 
 /// Buffers: topology, params, state, motion, twist, velocity, acceleration.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, motion, twist, velocity, acceleration] = args.split();

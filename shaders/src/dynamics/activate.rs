@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::dynamics::activation::{bounded_control, next_activation};
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{NONE, Params, Tree, moving, nth_mut, tile_params};
-use crate::real::{LANES, Real, Scalar};
+use crate::real::Real;
 
 /// The activations in `state` of one tile of lanes; those of lanes that are flagged, frozen or held stay.
 pub fn activate<R: Real>(tree: &Tree, params: Params<R>, state: &mut [R], status: &[u32]) {
@@ -18,7 +18,7 @@ pub fn activate<R: Real>(tree: &Tree, params: Params<R>, state: &mut [R], status
 }
 
 /// Buffers: topology, params, state, status.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, status] = args.split();
@@ -30,7 +30,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             &tree,
             tile_params(dims, params, t),
             nth_mut(state, t, dims.n_state() as u32),
-            &status[t * LANES..(t + 1) * LANES],
+            &status[t * R::N..(t + 1) * R::N],
         );
     }
 }

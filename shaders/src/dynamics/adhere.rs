@@ -10,7 +10,7 @@ use crate::dynamics::carried::moves_body;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{NONE, Params, SPATIAL, Tree, nth, param, point_motion, tile_params};
 use crate::math::{dot, load3, scale};
-use crate::real::{LANES, Real, Scalar};
+use crate::real::{Real, Scalar};
 
 /// A side of a contact.
 #[repr(C)]
@@ -29,16 +29,16 @@ pub const LANE: usize = 2;
 /// Reals of an item in `places`: the point from c, the normal, the contact's share.
 pub const PLACE: usize = 7;
 
-/// The pulls of one lane of a tile, `[n_v]`, to `b` and, as forces, to `adhesion`, of which there are `LANES` numbers side by
-/// side.
+/// The pulls of one lane of a tile, `[n_v]`, to `b` and, as forces, to `adhesion`, of which there is one for each lane of the
+/// tile side by side.
 #[inline]
-fn adhere<T: Scalar>(
+fn adhere<T: Scalar, R: Real<Scalar = T>>(
     tree: &Tree,
     items: &[AdhereItem],
     places: &[T],
     h: T,
     grip: &[T],
-    (motion, lane): (&[T::Pack], usize),
+    (motion, lane): (&[R], usize),
     [b, adhesion]: [&mut [T]; 2],
 ) {
     for (item, place) in items.iter().zip(places.chunks_exact(PLACE)) {
@@ -51,7 +51,7 @@ fn adhere<T: Scalar>(
             if moves_body(dof, item.body) {
                 let own: [T; SPATIAL] = std::array::from_fn(|k| motion[i as usize * SPATIAL + k].lane(lane));
                 let work = dot(force, point_motion(&own, 0, point));
-                let at = i as usize * LANES;
+                let at = i as usize * R::N;
                 adhesion[at] += work;
                 b[at] = h.mul_add(work, b[at]);
             }
@@ -61,7 +61,7 @@ fn adhere<T: Scalar>(
 }
 
 /// Buffers: topology, params, motion, items, places, grip, b, adhesion.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let [topology, params, motion, items, places, grip, b, adhesion] = args.split();
     let tree = Tree::new(dims, topology.index());
@@ -69,15 +69,15 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     let (items, places, grip) = (items.index(), places.real(), grip.real());
     let all: &[AdhereItem] = bytemuck::cast_slice(&items[LANE * lanes..]);
     let (b, adhesion) = (b.scalars_mut(), adhesion.scalars_mut());
-    adhesion.fill(T::lit(0.0));
+    adhesion.fill(<R::Scalar as Real>::lit(0.0));
     for lane in 0..lanes {
         let [begin, count] = [items[LANE * lane] as usize, items[LANE * lane + 1] as usize];
         if count == 0 {
             continue;
         }
-        let (tile, within) = (lane / LANES, lane % LANES);
-        let params: Params<T::Pack> = tile_params(dims, params, tile);
-        let first = tile * n_v * LANES + within;
+        let (tile, within) = (lane / R::N, lane % R::N);
+        let params: Params<R> = tile_params(dims, params, tile);
+        let first = tile * n_v * R::N + within;
         adhere(
             &tree,
             &all[begin..begin + count],

@@ -15,7 +15,7 @@ use crate::dynamics::tree::{
     nth_mut, param, point_motion, tile_params,
 };
 use crate::math::{Quat, Vec3, add, clamp, cross, dot, load3, quat_conjugate, quat_mul, quat_rotate, scale, sub, zero};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// Divisors below this count as this.
 const LEAST: f64 = 1e-15;
@@ -450,7 +450,7 @@ fn add_drag<R: Real>(
 }
 
 /// Buffers: topology, params, state, pose, motion, pull, momentum, b.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, pose, motion, pull, momentum, b] = args.split();

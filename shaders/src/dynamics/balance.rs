@@ -14,7 +14,7 @@ use crate::dynamics::tree::{
     tile_params,
 };
 use crate::math::clamp;
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// h, and the weights of the new state.
 struct Weights<R> {
@@ -135,7 +135,7 @@ fn add_actuator<R: Real>(
 }
 
 /// Buffers: topology, params, state, stage, mass, bias, momentum, b.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, stage, mass, bias, momentum, b] = args.split();

@@ -13,7 +13,7 @@ use crate::dynamics::tree::{
 use crate::math::{
     Vec3, add, cross, dot, load3, quat_matrix, scale, scale_add, store3, sub, sym_rotate, sym_vec, zero,
 };
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// A motion or force: (angular, linear) or (moment, force), at c.
 pub type Spatial<R> = [Vec3<R>; 2];
@@ -144,7 +144,7 @@ pub(crate) fn apply<R: Real>(inertia: &[R; 10], s: Spatial<R>) -> Spatial<R> {
 }
 
 /// Buffers: topology, params, state, pose, motion, twist, work, bias.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, pose, motion, twist, work, bias] = args.split();

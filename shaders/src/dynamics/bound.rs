@@ -6,7 +6,7 @@ use crate::contact::tree_layout::{row as part, row_stride};
 pub use crate::dynamics::sensors::SensorDims as Dims;
 use crate::dynamics::sensors::{Sensors, sensor};
 use crate::dynamics::tree::{Params, moving, nth, nth_mut, param, tile_params};
-use crate::real::{LANES, Real, Scalar};
+use crate::real::Real;
 
 /// `row` and `status` to `reading` of one tile of lanes; those of lanes that are flagged, frozen or held stay. `stride`: numbers
 /// of a row.
@@ -29,7 +29,7 @@ pub fn bound<R: Real>(
 }
 
 /// Buffers: topology, params, row, reading, status.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { tree: dims, sensor_at } = &args.dims::<Dims>();
     let tiles = args.tiles();
     let [topology, params, row, reading, status] = args.split();
@@ -41,7 +41,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             tile_params(dims, params, t),
             nth(row.tile(), t, dims.n_row * stride as u32),
             stride,
-            nth(status.index(), t, LANES as u32),
+            nth(status.index(), t, R::N as u32),
             nth_mut(reading.tile_mut(), t, sensors.header.n_reading),
         );
     }

@@ -5,7 +5,7 @@
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, nth, nth_mut, solve, status};
-use crate::real::{LANES, Mask, Real, Scalar};
+use crate::real::{Mask, Real};
 
 /// Pivots below this part of the diagonal they came from count as not positive.
 const SMALLEST_PIVOT: f64 = 1e-14;
@@ -65,7 +65,7 @@ fn eliminate<R: Real>(tree: &Tree, momentum: &[R], factor: &mut [R]) -> R::Mask 
 }
 
 /// Buffers: topology, params (unused), momentum, b, factor, v_free, velocity, status.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, _params, momentum, b, factor, v_free, velocity, status] = args.split();
@@ -84,7 +84,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             nth_mut(factor, t, dims.n_m),
             nth_mut(v_free, t, dims.n_v),
             nth_mut(velocity, t, dims.n_v),
-            nth_mut(status, t, LANES as u32),
+            nth_mut(status, t, R::N as u32),
         );
     }
 }

@@ -11,7 +11,7 @@ pub use crate::dynamics::sensors::SensorDims as Dims;
 use crate::dynamics::sensors::{SensorRecord, Sensors, sensor};
 use crate::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree, moving, nth, nth_mut, param, tile_params};
 use crate::math::{Vec3, add, cross, load3, quat_conjugate, quat_mul, quat_rotate, scale, store3, sub, zero};
-use crate::real::{LANES, Mask, Real, Scalar};
+use crate::real::{Mask, Real};
 
 /// `pose`, `twist`, `acceleration`, `load` `[n_load]` and `status` to `reading` `[n_reading]` of one tile of lanes.
 pub fn feel<R: Real>(
@@ -105,7 +105,7 @@ fn joint<R: Real>(
 }
 
 /// Buffers: topology, params, pose, twist, acceleration, load, reading, status.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { tree: dims, sensor_at } = &args.dims::<Dims>();
     let tiles = args.tiles();
     let [topology, params, pose, twist, acceleration, load, reading, status] = args.split();
@@ -119,7 +119,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             nth(twist.tile(), t, SPATIAL as u32 * dims.n_body),
             nth(acceleration.tile(), t, SPATIAL as u32 * dims.n_body),
             nth(load.tile(), t, sensors.header.n_load),
-            nth(status.index(), t, LANES as u32),
+            nth(status.index(), t, R::N as u32),
             nth_mut(reading.tile_mut(), t, sensors.header.n_reading),
         );
     }

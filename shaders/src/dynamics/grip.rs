@@ -7,7 +7,7 @@ use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Params, TreeDims, actuator_param, nth, param, tile_params};
 use crate::math::clamp;
-use crate::real::{LANES, Real, Scalar};
+use crate::real::Real;
 
 /// Words of a lane at the start of `items`: its first item and how many it has.
 pub const LANE: usize = 2;
@@ -34,15 +34,15 @@ fn grip<R: Real>(dims: &TreeDims, params: Params<R>, actuator: usize, state: &[R
 }
 
 /// Buffers: topology, params, state, items, grip.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let [_topology, params, state, items, out] = args.split();
     let (lanes, items, out) = (dims.lanes as usize, items.index(), out.real_mut());
     let all: &[GripItem] = bytemuck::cast_slice(&items[LANE * lanes..]);
     for lane in 0..lanes {
         let [begin, count] = [items[LANE * lane] as usize, items[LANE * lane + 1] as usize];
-        let (tile, within) = (lane / LANES, lane % LANES);
-        let params: Params<T::Pack> = tile_params(dims, params, tile);
+        let (tile, within) = (lane / R::N, lane % R::N);
+        let params: Params<R> = tile_params(dims, params, tile);
         let state = nth(state.tile(), tile, dims.n_state() as u32);
         for item in &all[begin..begin + count] {
             out[item.number as usize] = grip(dims, params, item.actuator as usize, state).lane(within);

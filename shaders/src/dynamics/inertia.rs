@@ -7,7 +7,7 @@ use crate::dynamics::carried::moves_body;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Params, SPATIAL, Tree, joint_param, nth, nth_mut, param, tile_params, work};
 use crate::math::{dot, load3};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// `motion`, and the body inertias that `bias` left in `work`, to `mass` `[n_m]` of one tile of lanes. Afterwards `work`
 /// holds the inertias of subtrees.
@@ -45,7 +45,7 @@ pub fn inertia<R: Real>(tree: &Tree, params: Params<R>, motion: &[R], work: &mut
 }
 
 /// Buffers: topology, params, motion, work, mass.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, motion, work, mass] = args.split();

@@ -5,7 +5,7 @@ use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Params, Tree, integrator, joint, moving, nth, nth_mut, param, status, tile_params};
 use crate::math::{Quat, Vec3, finite, quat_turn, scale};
-use crate::real::{LANES, Mask, Real, Scalar};
+use crate::real::{Mask, Real};
 
 /// Faster than this (m/s or rad/s) counts as not finite: the next squares would overflow in f32.
 const FASTEST: f64 = 1e9;
@@ -71,7 +71,7 @@ pub(super) fn turn<R: Real>(state: &[R], q: usize, angular: Vec3<R>, h: R) -> Qu
 }
 
 /// Buffers: topology, params, velocity, state, status.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, velocity, state, status] = args.split();
@@ -85,7 +85,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             tile_params(dims, params, t),
             nth(velocity, t, dims.n_v),
             nth_mut(state, t, dims.n_state() as u32),
-            nth_mut(status, t, LANES as u32),
+            nth_mut(status, t, R::N as u32),
         );
     }
 }

@@ -12,7 +12,7 @@ use crate::math::{
     Mat3, Quat, Vec3, add, cross, load3, quat_about, quat_matrix, quat_mul, quat_normalize, quat_rotate, scale_add,
     store3, sub, zero,
 };
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// A placement in the world.
 #[derive(Clone, Copy)]
@@ -133,7 +133,7 @@ fn shift<R: Real>(by: Vec3<R>, count: usize, motion: &mut [R]) {
 }
 
 /// Buffers: topology, params, state, pose, motion.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, pose, motion] = args.split();

@@ -8,7 +8,7 @@ use crate::args::Args;
 use crate::contact::frame::tangents;
 use crate::dynamics::tree::{POSE, Params, SPATIAL, TreeDims, nth, param, tile_params};
 use crate::math::{cross, dot, load3, scale, scale_add, sub};
-use crate::real::{LANES, Real, Scalar};
+use crate::real::{Real, Scalar};
 
 /// Uniform block.
 #[repr(C)]
@@ -51,49 +51,49 @@ fn load<T: Scalar>(
     h: T,
     [impulse, island]: [&[T]; 2],
     n_body: usize,
-    load: &mut [T],
+    (load, width): (&mut [T], usize),
 ) {
     let per_second = T::lit(1.0) / h;
     for (item, place) in items.iter().zip(places.chunks_exact(PLACE)) {
-        let (from, stride) = if item.island == 1 { (island, 1) } else { (impulse, LANES) };
+        let (from, stride) = if item.island == 1 { (island, 1) } else { (impulse, width) };
         let at = item.impulse as usize;
         let lambda = [from[at], from[at + stride], from[at + 2 * stride]];
         let number = item.number as usize;
         if number >= SPATIAL * n_body && item.along != DIRECTION {
-            load[number * LANES] += lambda[2] * per_second;
+            load[number * width] += lambda[2] * per_second;
             continue;
         }
         let normal = load3(place, 3);
         let [t1, t2] = tangents(normal);
         let push = scale_add(normal, lambda[2], scale_add(t2, lambda[1], scale(t1, lambda[0])));
         if item.along == DIRECTION {
-            load[number * LANES] += dot(push, load3(place, 0)) * per_second;
+            load[number * width] += dot(push, load3(place, 0)) * per_second;
             continue;
         }
         let force = scale(push, if item.along == 1 { per_second } else { -per_second });
         let moment = cross(sub(load3(place, 0), c), force);
         for k in 0..3 {
-            load[(number + k) * LANES] += moment[k];
-            load[(number + 3 + k) * LANES] += force[k];
+            load[(number + k) * width] += moment[k];
+            load[(number + 3 + k) * width] += force[k];
         }
     }
 }
 
 /// Buffers: topology, params, pose, items, places, impulse, island_impulse, load.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { tree: dims, n_load } = args.dims::<Dims>();
     let [_topology, params, pose, items, places, impulse, island, out] = args.split();
     let (n_body, lanes) = (dims.n_body as usize, dims.lanes as usize);
     let (items, places) = (items.index(), places.real());
     let all: &[LoadItem] = bytemuck::cast_slice(&items[LANE * lanes..]);
     let out = out.scalars_mut();
-    out.fill(T::lit(0.0));
+    out.fill(<R::Scalar as Real>::lit(0.0));
     for lane in 0..lanes {
         let [begin, count] = [items[LANE * lane] as usize, items[LANE * lane + 1] as usize];
-        let (tile, within) = (lane / LANES, lane % LANES);
-        let params: Params<T::Pack> = tile_params(&dims, params, tile);
-        let c = load3(nth(pose.tile(), tile, POSE as u32 * dims.n_body), 0).map(|x: T::Pack| x.lane(within));
-        let first = tile * n_load as usize * LANES + within;
+        let (tile, within) = (lane / R::N, lane % R::N);
+        let params: Params<R> = tile_params(&dims, params, tile);
+        let c = load3(nth(pose.tile(), tile, POSE as u32 * dims.n_body), 0).map(|x: R| x.lane(within));
+        let first = tile * n_load as usize * R::N + within;
         load(
             &all[begin..begin + count],
             &places[PLACE * begin..PLACE * (begin + count)],
@@ -101,7 +101,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             params.at(param::TIMESTEP).lane(within),
             [impulse.scalars(), island.real()],
             n_body,
-            &mut out[first..],
+            (&mut out[first..], R::N),
         );
     }
 }

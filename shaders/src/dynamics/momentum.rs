@@ -15,7 +15,7 @@ use crate::dynamics::tree::{
 };
 use crate::dynamics::tumble::LoneBody;
 use crate::math::{clamp, cross, load3, quat_conjugate, scale};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// `state`, `mass` `[n_m]`, `bias` `[n_v]` to `momentum` `[n_m]` and `b` `[n_v]` of one tile of lanes.
 pub fn momentum<R: Real>(
@@ -166,7 +166,7 @@ pub fn efforts_at<R: Real>(tree: &Tree, params: Params<R>, state: &[R], [passive
 }
 
 /// Buffers: topology, params, state, mass, bias, momentum, b.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, mass, bias, momentum, b] = args.split();

@@ -14,7 +14,7 @@ use crate::math::{
     Vec3, add, cross, dot, load3, quat_conjugate, quat_log, quat_mul, quat_normalize, quat_rotate, scale, scale_add,
     sub,
 };
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// Lengths below this have no direction.
 const SHORTEST: f64 = 1e-15;
@@ -204,7 +204,7 @@ fn crank<R: Real>(tree: &Tree, params: Params<R>, record: &PathRecord, pose: &[R
 }
 
 /// Buffers: topology, params, state, pose, motion, pull.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, pose, motion, pull] = args.split();

@@ -12,7 +12,7 @@ use crate::math::{
     Quat, Vec3, add, clamp, cross, load3, mat_t_vec, mat_vec, quat_conjugate, quat_matrix, quat_mul, quat_normalize,
     quat_rotate, scale, scale_add, store3, sub, sym_vec, zero,
 };
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// A frame at c, and how it moves.
 struct Frame<R> {
@@ -189,7 +189,7 @@ fn subtree<R: Real>(tree: &Tree, params: Params<R>, record: &SensorRecord, pose:
 }
 
 /// Buffers: topology, params, state, pose, twist, pull, given, reading.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { tree: dims, sensor_at } = &args.dims::<Dims>();
     let tiles = args.tiles();
     let [topology, params, state, pose, twist, pull, given, reading] = args.split();

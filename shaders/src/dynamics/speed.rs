@@ -2,12 +2,12 @@
 //!
 //! Velocity of a body at c: `V = sum S_i v_i` over the dofs that move it; of its origin p: `v + w x (p - c)`.
 
+use crate::Real;
 use crate::args::Args;
 use crate::dynamics::carried::moves_body;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{NONE, POSE, SPATIAL, SPEED, Tree, nth, nth_mut};
 use crate::math::{add, cross, dot, load3, scale_add, sub};
-use crate::{Real, Scalar};
 
 /// One tile: `speed` gets the speed of each body's origin, m/s, and its angular speed, rad/s.
 pub fn speed<R: Real>(tree: &Tree, state: &[R], pose: &[R], motion: &[R], speed: &mut [R]) {
@@ -32,7 +32,7 @@ pub fn speed<R: Real>(tree: &Tree, state: &[R], pose: &[R], motion: &[R], speed:
 }
 
 /// Buffers: topology, params, state, pose, motion, speed.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, _params, state, pose, motion, out] = args.split();

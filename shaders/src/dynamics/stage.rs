@@ -6,7 +6,7 @@ use crate::args::Args;
 use crate::dynamics::integrate::turn;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Params, Tree, integrator, joint, nth, nth_mut, param, tile_params};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// `state` and a guess of the velocity at the end of the step, `velocity` `[n_v]`, to `stage`, laid out as the state.
 pub fn stage<R: Real>(tree: &Tree, params: Params<R>, state: &[R], velocity: &[R], stage: &mut [R]) {
@@ -45,7 +45,7 @@ fn blend<R: Real>(v0: &[R], velocity: &[R], dof: usize, weight: R) -> R {
 }
 
 /// Buffers: topology, params, state, velocity, stage.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, velocity, stage] = args.split();

@@ -8,12 +8,12 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::buffer::Buffer;
+use crate::buffer::Lanes;
 pub use crate::dynamics::names::{
     NONE, block, drive, force, integrator, joint, muscle, param, path, point, rate, row, status, work,
 };
 use crate::math::{Vec3, add, cross, dot, load3};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// Which lanes of a tile move in this step, by their status words.
 #[must_use]
@@ -457,7 +457,7 @@ impl<R: Real> Params<'_, R> {
 /// The parameters that a tile sees: of a `Real` buffer when they are shared, of a `Tile` buffer when there is a set a lane.
 #[inline]
 #[must_use]
-pub fn tile_params<'a, T: Scalar>(dims: &TreeDims, params: &'a Buffer<T>, tile: usize) -> Params<'a, T::Pack> {
+pub fn tile_params<'a, R: Real>(dims: &TreeDims, params: &'a Lanes<R>, tile: usize) -> Params<'a, R> {
     if dims.param_lanes == 1 {
         Params::Lanes(nth(params.tile(), tile, dims.n_param))
     } else {

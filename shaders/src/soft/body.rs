@@ -7,9 +7,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::buffer::Buffer;
+use crate::buffer::Lanes;
 use crate::dynamics::tree::{Params, nth};
-use crate::real::Scalar;
+use crate::real::Real;
 
 /// In place of a block that a matrix does not have.
 pub const NO_BLOCK: u32 = 0xffff_ffff;
@@ -97,7 +97,7 @@ impl SoftDims {
 /// The parameters that a tile sees.
 #[inline]
 #[must_use]
-pub fn soft_params<'a, T: Scalar>(dims: &SoftDims, params: &'a Buffer<T>, tile: usize) -> Params<'a, T::Pack> {
+pub fn soft_params<'a, R: Real>(dims: &SoftDims, params: &'a Lanes<R>, tile: usize) -> Params<'a, R> {
     if dims.param_lanes == 1 {
         Params::Lanes(nth(params.tile(), tile, dims.n_param))
     } else {

@@ -13,7 +13,7 @@
 use crate::args::Args;
 use crate::dynamics::tree::{Params, nth, nth_mut};
 use crate::math::{Mat3, Vec3, cross, dot, mat_vec};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{BLOCK, law, soft, soft_params};
 use crate::soft::svd::svd;
@@ -440,7 +440,7 @@ fn product<R: Real>(s: &[R; 6], a: Vec3<R>, b: Vec3<R>) -> R {
 }
 
 /// Buffers: topology, rest, params, state, velocity, matrix, b.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = args.dims::<Dims>();
     let tiles = args.tiles();
     let [topology, rest, params, state, velocity, matrix, b] = args.split();

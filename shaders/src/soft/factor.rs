@@ -8,7 +8,7 @@
 use crate::args::Args;
 use crate::dynamics::names::status;
 use crate::dynamics::tree::{nth, nth_mut};
-use crate::real::{LANES, Mask, Real, Scalar};
+use crate::real::{Mask, Real};
 pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{BLOCK, NO_BLOCK};
 
@@ -188,7 +188,7 @@ fn block<R>(of: &[R], number: u32) -> &[R; BLOCK] {
 }
 
 /// Buffers: topology, matrix, b, factor, velocity, status.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = args.dims::<Dims>();
     let tiles = args.tiles();
     let [topology, matrix, b, factor, velocity, status] = args.split();
@@ -202,7 +202,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             nth_mut(b, t, dims.n_v()),
             nth_mut(factor, t, dims.n_fill * BLOCK as u32),
             nth_mut(velocity, t, dims.n_v()),
-            nth_mut(status, t, LANES as u32),
+            nth_mut(status, t, R::N as u32),
         );
     }
 }

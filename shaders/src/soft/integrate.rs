@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::dynamics::names::status;
 use crate::dynamics::tree::{Params, moving, nth, nth_mut};
 use crate::math::finite;
-use crate::real::{LANES, Mask, Real, Scalar};
+use crate::real::{Mask, Real};
 pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{soft, soft_params};
 
@@ -41,7 +41,7 @@ fn finite_velocity<R: Real>(velocity: &[R]) -> R::Mask {
 }
 
 /// Buffers: params, velocity, state, status.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = args.dims::<Dims>();
     let tiles = args.tiles();
     let [params, velocity, state, status] = args.split();
@@ -51,7 +51,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
             soft_params(&dims, params, t),
             nth(velocity, t, dims.n_v()),
             nth_mut(state, t, dims.n_state()),
-            nth_mut(status, t, LANES as u32),
+            nth_mut(status, t, R::N as u32),
         );
     }
 }

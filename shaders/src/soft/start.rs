@@ -3,11 +3,11 @@
 use crate::args::Args;
 use crate::dynamics::names::status;
 use crate::dynamics::tree::{nth, nth_mut};
-use crate::real::Scalar;
+use crate::real::Real;
 pub use crate::soft::body::SoftDims as Dims;
 
 /// Buffers: state, velocity, status. Starts the status word of the step.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = args.dims::<Dims>();
     let tiles = args.tiles();
     let [state, velocity, status] = args.split();

@@ -63,6 +63,30 @@ fn a_world_does_not_depend_on_its_neighbours_or_its_place() {
     assert_ne!(bits(&batch.state(0).expect("a state")), bits(&batch.state(1).expect("a state")));
 }
 
+/// The CPU computes few worlds one after the other, many side by side.
+#[test]
+fn a_world_alone_has_the_bits_that_it_has_in_a_pack() {
+    let scenes = ["humanoid", "half-cheetah", "ant", "arm7", "cartpole", "heavy-stack", "clutter", "nut-turning"];
+    let by_default = scenes.map(|scene| (scene, "auto"));
+    let by_others = ["pgs", "canal", "sap", "subadmm", "newton-cr"].map(|solver| ("quadruped", solver));
+    for (name, solver) in by_default.into_iter().chain(by_others) {
+        let model = scene(name);
+        let options = BatchOptions { solver: solver.into(), ..options(Precision::F64) };
+        let many: Vec<u64> = (0..8).collect();
+        let [mut batch, mut alone] = [8, 1].map(|n_world| Batch::new(&[(&model, n_world)], &options).expect("a batch"));
+        stand(&mut batch, &model);
+        stand(&mut alone, &model);
+        run(&mut batch, &model, &many, 0..STEPS);
+        run(&mut alone, &model, &[5], 0..STEPS);
+        let [found, wanted] = [(&mut alone, 0), (&mut batch, 5)].map(|(batch, world)| {
+            let mut summaries = Vec::new();
+            batch.summaries(&mut summaries).expect("certificates");
+            (bits(&batch.state(world).expect("a state")), summaries[world].residual.to_bits())
+        });
+        assert_eq!(found, wanted, "{name} by {solver}");
+    }
+}
+
 #[test]
 fn a_failing_world_is_frozen_and_harms_no_other() {
     let model = scene("half-cheetah");

@@ -11,6 +11,8 @@ use crate::field::{Numbers, NumbersMut};
 
 /// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
 const GPU_CHUNK: usize = 2048;
+/// Lanes at most that the CPU computes one after the other, not side by side in packs.
+const LONE: usize = 2;
 /// Lanes of a solve that an invocation on a software adapter takes after each other at most.
 const SOFTWARE_SHARE: u32 = 16;
 /// Degrees of freedom of a tree at most on a software adapter: the factor of a chain of 70 takes more rounds of loops than
@@ -63,9 +65,10 @@ impl Backend {
         chunk.min((most / 32 * 32).max(32) as usize)
     }
 
-    /// Empty buffers of one chunk.
-    pub(crate) fn store<T: Scalar>(&self, specs: &[BufferSpec]) -> Result<Box<dyn Store<T>>, Error> {
+    /// Empty buffers of one chunk, whose sets of trees have so many lanes at most.
+    pub(crate) fn store<T: Scalar>(&self, specs: &[BufferSpec], lanes: usize) -> Result<Box<dyn Store<T>>, Error> {
         Ok(match self {
+            Self::Cpu if lanes <= LONE => Box::new(CpuStore::lone(specs)),
             Self::Cpu => Box::new(CpuStore::new(specs)),
             Self::Device(device) => Box::new(GpuStore::new(device, specs)?),
         })

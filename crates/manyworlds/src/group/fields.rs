@@ -8,14 +8,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::TreeSet;
-use manyworlds_gpu::{BufferId, Store, Ticket};
+use manyworlds_gpu::{BufferId, Ticket};
 use manyworlds_model::Model;
-use manyworlds_shaders::batch::gather::{self, gather};
-use manyworlds_shaders::batch::scatter::{self, KEEP, scatter};
+use manyworlds_shaders::batch::gather;
+use manyworlds_shaders::batch::scatter::{self, KEEP};
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
 use manyworlds_shaders::index::tile_at;
-use manyworlds_shaders::{LANES, Scalar, kernel};
+use manyworlds_shaders::{Scalar, kernel};
 
 use super::chunk::{Chunk, ChunkSet};
 use super::record::SetStep;
@@ -245,28 +245,20 @@ impl<'a, T: Scalar> Out<'a, T> {
 }
 
 /// Packs of a buffer of tiles on the CPU.
-fn packs<T: Scalar>(store: &dyn Store<T>, buffer: BufferId) -> Option<&[T::Pack]> {
-    store.numbers(buffer).map(bytemuck::cast_slice)
-}
-
-fn packs_mut<T: Scalar>(store: &mut dyn Store<T>, buffer: BufferId) -> Option<&mut [T::Pack]> {
-    store.numbers_mut(buffer).map(bytemuck::cast_slice_mut)
-}
-
-/// Puts the row of each world into the lanes of its trees.
+/// Puts the row of each world into the lanes of its trees, in tiles of so many.
 fn put<T: Scalar>(
     columns: &Columns,
     (index, set): (usize, &ChunkSet<T>),
     place: &Place,
     worlds: impl Iterator<Item = (usize, usize)>,
     value: impl Fn(usize) -> T,
-    lanes: &mut [T::Pack],
+    (tile, numbers): (usize, &mut [T]),
 ) {
     for (world, row) in worlds {
         for tree in 0..set.k {
-            let lane = set.lane(world, tree);
-            let to = &mut lanes[lane / LANES * place.elements + place.first..][..place.n];
-            scatter(lane % LANES, columns.of(index, place, tree), |column| value(row + column), to);
+            let begin = tile_at(tile, set.lane(world, tree), place.elements, place.first);
+            let to = numbers.get_mut(begin..).unwrap_or_default().iter_mut().step_by(tile);
+            to.zip(columns.of(index, place, tree)).for_each(|(to, &column)| *to = value(row + column as usize));
         }
     }
 }
@@ -390,10 +382,11 @@ impl<T: Scalar> Chunk<T> {
     }
 
     fn put_rows(&mut self, id: FieldId, rows: Rows<'_>) {
-        let width = self.columns.width(id);
+        let (tile, width) = (self.store.tile(), self.columns.width(id));
         for at in self.sets.iter().enumerate() {
             let place = Place::new(&at.1.step, id);
-            let Some(lanes) = packs_mut(&mut *self.store, place.buffer) else { continue };
+            let Some(numbers) = self.store.numbers_mut(place.buffer) else { continue };
+            let lanes = (tile, numbers);
             let worlds = (0..self.n_world).map(|world| (world, world * width));
             match (same::<T>(rows), rows) {
                 (Some(all), _) => put(&self.columns, at, &place, worlds, |i| all[i], lanes),
@@ -476,10 +469,12 @@ impl<T: Scalar> Chunk<T> {
     }
 
     fn put_states(&mut self, new: &NewStates, worlds: &[(usize, [u32; PARTS])]) {
+        let tile = self.store.tile();
         for at in self.sets.iter().enumerate() {
             for (part, id) in FieldId::STATE.into_iter().enumerate() {
                 let (place, width) = (Place::new(&at.1.step, id), self.columns.width(id));
-                let Some(lanes) = packs_mut(&mut *self.store, place.buffer) else { continue };
+                let Some(numbers) = self.store.numbers_mut(place.buffer) else { continue };
+                let lanes = (tile, numbers);
                 let rows = &new.rows[part];
                 let given = worlds.iter().filter(|(_, of)| of[part] != KEEP);
                 let given = given.map(|&(world, of)| (world, of[part] as usize * width));
@@ -543,17 +538,18 @@ impl<T: Scalar> Chunk<T> {
             self.copied.downloaded += (self.mocaps.poses.len() * size_of::<T>()) as u64;
             return Ok(None);
         }
-        let width = self.columns.width(id);
+        let (tile, width) = (self.store.tile(), self.columns.width(id));
         if self.in_place() {
             let mut out = Out::new(out);
             for (index, set) in self.sets.iter().enumerate() {
                 let place = Place::new(&set.step, id);
-                let Some(lanes) = packs(&*self.store, place.buffer) else { continue };
+                let Some(numbers) = self.store.numbers(place.buffer) else { continue };
                 for world in 0..self.n_world {
                     for tree in 0..set.k {
                         let (lane, columns) = (set.lane(world, tree), self.columns.of(index, &place, tree));
-                        let from = &lanes[lane / LANES * place.elements + place.first..][..place.n];
-                        gather(lane % LANES, columns, from, |column, x| out.set(world * width + column, x));
+                        let begin = tile_at(tile, lane, place.elements, place.first);
+                        let from = numbers.get(begin..).unwrap_or_default().iter().step_by(tile);
+                        from.zip(columns).for_each(|(x, &column)| out.set(world * width + column as usize, *x));
                     }
                 }
             }

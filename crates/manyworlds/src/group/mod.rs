@@ -141,8 +141,9 @@ impl<T: Scalar> Group<T> {
         let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
-            let store = backend.store(&specs)?;
             let worlds = chunk_worlds.min(n_world - first);
+            let lanes = shared.sets.iter().map(|set| worlds * set.trees.len()).max().unwrap_or(0);
+            let store = backend.store(&specs, lanes)?;
             let fields = (&columns, rows);
             chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, fields, store, worlds, backend.share())?);
         }

@@ -6,7 +6,7 @@ use super::layout::DofRecord;
 use crate::args::Args;
 use crate::contact::island::{TreeItem, items, words};
 use crate::dynamics::tree::NONE;
-use crate::{LANES, Real, Scalar};
+use crate::{Real, Scalar};
 
 /// Uniform block.
 #[repr(C)]
@@ -29,7 +29,13 @@ pub struct Dims {
 }
 
 /// `momentum` is a tile buffer of the set.
-pub fn gather<T: Scalar>(dims: &Dims, islands: &[u32], index: &[u32], momentum: &[T::Pack], convex: &mut [T]) {
+pub fn gather<T: Scalar, R: Real<Scalar = T>>(
+    dims: &Dims,
+    islands: &[u32],
+    index: &[u32],
+    momentum: &[R],
+    convex: &mut [T],
+) {
     let [n_v, n_m] = [dims.n_v, dims.n_m].map(|n| n as usize);
     let begins = &index[dims.begins_at as usize..][..=n_v];
     let columns = &index[dims.columns_at as usize..][..n_m];
@@ -39,7 +45,7 @@ pub fn gather<T: Scalar>(dims: &Dims, islands: &[u32], index: &[u32], momentum: 
         if row == NONE {
             continue;
         }
-        let (tile, lane) = (item.lane as usize / LANES, item.lane as usize % LANES);
+        let (tile, lane) = (item.lane as usize / R::N, item.lane as usize % R::N);
         let own = &momentum[tile * n_m..][..n_m];
         let a = &mut convex[row as usize..][..n_v * n_v];
         a.fill(T::lit(0.0));
@@ -54,7 +60,7 @@ pub fn gather<T: Scalar>(dims: &Dims, islands: &[u32], index: &[u32], momentum: 
 }
 
 /// Buffers: island_index, convex_index, momentum -> convex.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [islands, index, momentum, convex] = args.split();
     gather(&dims, islands.index(), index.index(), momentum.tile(), convex.real_mut());

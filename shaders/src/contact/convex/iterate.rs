@@ -6,7 +6,7 @@ use super::terms::setting;
 use crate::args::Args;
 use crate::contact::island::{self, Islands, info, kind, region};
 use crate::contact::workspace::with_workspace;
-use crate::{LANES, Scalar};
+use crate::{LANES, Real, Scalar};
 
 /// How a solve that broke down says so, in `info::STOPPED`.
 const BROKEN: f64 = 2.0;
@@ -139,7 +139,7 @@ pub fn iterate<T: Scalar>(
 }
 
 /// Buffers: island_index, convex_index, island_jac, island_con -> impulse, velocity, convex, island_info.
-pub(super) fn mirror<T: Scalar>(own_form: u32, args: &mut Args<T>) {
+pub(super) fn mirror<R: Real>(own_form: u32, args: &mut Args<R>) {
     let dims: ConvexDims = args.dims();
     let [index, convex_index, jac, cons, impulse, velocity, convex, infos] = args.split();
     let (index, convex_index, jac, cons) = (index.index(), convex_index.index(), jac.real(), cons.real());

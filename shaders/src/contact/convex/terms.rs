@@ -1,10 +1,10 @@
 //! What each constraint adds to the objective: its weights, and where its impulse begins.
 
 use super::layout::{ConvexDims, method, term};
-use crate::Scalar;
 use crate::args::Args;
 use crate::contact::island::{Islands, UNBOUNDED, con, contact, kind};
 use crate::contact::local::TINY;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = ConvexDims;
@@ -91,7 +91,7 @@ pub fn terms<T: Scalar>(dims: &ConvexDims, index: &[u32], contacts: &[T], cons: 
 }
 
 /// Buffers: island_index, island_contact, island_con, impulse -> convex.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, contacts, cons, impulse, convex] = args.split();
     terms(&dims, index.index(), contacts.real(), cons.real(), impulse.real(), convex.real_mut());

@@ -60,7 +60,7 @@ pub fn acting<R: Real>(tree: &Tree, motion: &[R], velocity: &[R], touch_in: &[R]
 }
 
 /// See the module.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, _params, motion, velocity, places, touch_in, impulse, act] = args.split();

@@ -8,7 +8,7 @@ use super::mobility::most_unknowns;
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{nth, nth_mut};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// One tile: `system` is its own. `given` and `impulse` `[n_v]`.
 pub fn adjoint<R: Real>(mobility: &[R], at: &System, system: &mut [R], given: &[R], impulse: &mut [R]) {
@@ -32,7 +32,7 @@ pub fn adjoint<R: Real>(mobility: &[R], at: &System, system: &mut [R], given: &[
 }
 
 /// See the module.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [_topology, _params, places, mobility, system, out] = args.split();

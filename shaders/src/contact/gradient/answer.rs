@@ -11,7 +11,7 @@ use crate::dynamics::derivatives::layout::{slope_reals, width};
 use crate::dynamics::effort::dof_count;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, TreeDims, drive, nth, nth_mut};
-use crate::real::{LANES, Real, Scalar};
+use crate::real::Real;
 
 /// Items of a dispatch.
 #[must_use]
@@ -85,11 +85,11 @@ pub fn answer<R: Real>(tree: &Tree, slope: &[R], mobility: &[R], at: &System, sy
 }
 
 /// See the module.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let [topology, _params, slope, mobility, places, system, out] = args.split();
     let tree = Tree::new(dims, topology.index());
-    for t in 0..(dims.lanes as usize).div_ceil(LANES) {
+    for t in 0..(dims.lanes as usize).div_ceil(R::N) {
         let own = tile_place(places.index(), t);
         let at = System::new(sizes(dims), own[place::COUNT]);
         answer(

@@ -9,7 +9,7 @@ use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, TreeDims, nth, nth_mut, row};
 use crate::prelude::TILES;
-use crate::real::{LANES, Real, Scalar};
+use crate::real::{Real, Scalar};
 
 /// Items of a dispatch: every column of lanes in whole tiles, of whatever width.
 #[must_use]
@@ -92,11 +92,11 @@ pub fn mobility<R: Real>(tree: &Tree, factor: &[R], at: &System, system: &mut [R
 }
 
 /// See the module.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let [topology, _params, factor, places, system, out] = args.split();
     let tree = Tree::new(dims, topology.index());
-    for t in 0..(dims.lanes as usize).div_ceil(LANES) {
+    for t in 0..(dims.lanes as usize).div_ceil(R::N) {
         let own = tile_place(places.index(), t);
         let at = System::new(sizes(dims), own[place::COUNT]);
         mobility(

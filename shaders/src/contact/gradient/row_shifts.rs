@@ -14,7 +14,7 @@ use crate::dynamics::derivatives::turn::right_inverse;
 use crate::dynamics::effort::orientation;
 use crate::dynamics::tree::{NONE, Params, RowRecord, Tree, nth, nth_mut, param, row, tile_params};
 use crate::math::{dot, quat_log, scale};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// A row as its derivative needs it.
 struct Own<'a, R: Real> {
@@ -151,9 +151,9 @@ impl<R: Real> Own<'_, R> {
 }
 
 /// See the module.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { tree: dims, closed } = &args.dims::<Dims>();
-    let closed = T::Pack::lit(f64::from(f32::from_bits(*closed)));
+    let closed = R::lit(f64::from(f32::from_bits(*closed)));
     let tiles = args.tiles();
     let [topology, params, state, rows, velocity, places, shift, slope] = args.split();
     let tree = Tree::new(dims, topology.index());

@@ -146,7 +146,7 @@ fn add_pairs<R: Real>(tree: &Tree, motion: &[R], record: &[R], bodies: [R; 2], w
 }
 
 /// See the module.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, _params, places, motion, act, sides, shift, slope] = args.split();

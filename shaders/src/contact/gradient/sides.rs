@@ -157,9 +157,9 @@ pub fn sides<R: Real>(params: Params<R>, closed: R, twist: &[R], touch_in: &[R],
 }
 
 /// See the module.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let Dims { tree: dims, closed } = &args.dims::<Dims>();
-    let closed = T::Pack::lit(f64::from(f32::from_bits(*closed)));
+    let closed = R::lit(f64::from(f32::from_bits(*closed)));
     let tiles = args.tiles();
     let [_topology, params, places, impulse, touch_in, act, out] = args.split();
     let part = Act::new(dims);

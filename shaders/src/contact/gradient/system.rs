@@ -12,7 +12,7 @@ use super::modes::{List, contact, row};
 use crate::args::Args;
 use crate::contact::tree_layout::{row as row_part, row_coefficient, row_dof, row_head, row_stride, slot, slot_reals};
 use crate::dynamics::tree::{nth, param};
-use crate::real::{LANES, Mask, Real, Scalar};
+use crate::real::{Mask, Real, Scalar};
 
 /// Uniform.
 #[repr(C)]
@@ -269,9 +269,9 @@ fn for_parts<R: Real>(list: &[R], counts: R, part: usize, mut f: impl FnMut(usiz
 }
 
 /// See the module.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>();
-    let tiles = (dims.lanes as usize).div_ceil(LANES);
+    let tiles = (dims.lanes as usize).div_ceil(R::N);
     let [places, constraint, rows, impulse, velocity, shift, out] = args.split();
     let n_v = dims.n_v as usize;
     let size = slot_reals(n_v);

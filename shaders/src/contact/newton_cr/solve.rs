@@ -2,9 +2,9 @@
 
 use super::layout::{Records, ResidualDims, state, term};
 use super::rows::{Row, rows_block, rows_single, setting};
-use crate::Scalar;
 use crate::args::Args;
 use crate::contact::island::{self, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
+use crate::{Real, Scalar};
 
 /// A full step is taken after one that brought the residual to this share.
 const FELL: f64 = 0.5;
@@ -223,7 +223,7 @@ pub fn newton_cr<T: Scalar>(
 }
 
 /// Buffers: island_index, cr_index, island_jac, island_con -> impulse, velocity, cr, island_info.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, cr_index, jac, cons, impulse, velocity, cr, infos] = args.split();
     let (index, cr_index, jac, cons) = (index.index(), cr_index.index(), jac.real(), cons.real());

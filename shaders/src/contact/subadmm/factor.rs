@@ -2,8 +2,8 @@
 
 use super::layout::{Split, SplitDims};
 use super::trees;
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SplitDims;
@@ -19,7 +19,7 @@ pub fn factor<T: Scalar>(dims: &SplitDims, index: &[u32], impulse: &[T], split: 
 }
 
 /// Buffers: split_index, island_jac (unused), impulse, velocity (unused) -> split.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, _, impulse, _, split] = args.split();
     let (index, impulse) = (index.index(), impulse.real());

@@ -5,8 +5,8 @@
 
 use super::layout::{Split, SplitDims, SplitIsland};
 use super::{CHECK_EVERY, laws, trees, verdict};
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SplitDims;
@@ -86,7 +86,7 @@ pub fn fused<T: Scalar>(
 }
 
 /// Buffers: island_index (unused), split_index, island_jac, island_con -> impulse, velocity, split, island_info.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [_, index, jac, cons, impulse, velocity, split, infos] = args.split();
     let (index, jac, cons) = (index.index(), jac.real(), cons.real());

@@ -5,7 +5,7 @@ use bytemuck::{Pod, Zeroable};
 use super::layout::SplitTree;
 use crate::args::Args;
 use crate::contact::island::{items, words};
-use crate::{LANES, Real, Scalar};
+use crate::{Real, Scalar};
 
 /// Uniform block.
 #[repr(C)]
@@ -22,12 +22,12 @@ pub struct Dims {
 }
 
 /// `momentum` is a tile buffer of the set.
-pub fn gather<T: Scalar>(dims: &Dims, index: &[u32], momentum: &[T::Pack], split: &mut [T]) {
+pub fn gather<T: Scalar, R: Real<Scalar = T>>(dims: &Dims, index: &[u32], momentum: &[R], split: &mut [T]) {
     let n_m = dims.n_m as usize;
     for &tree in items::<u32>(index, dims.items_at, dims.n_items) {
         let at = dims.trees_at + tree * words::<SplitTree>() as u32;
         let record = &items::<SplitTree>(index, at, 1)[0];
-        let (tile, lane) = (record.lane as usize / LANES, record.lane as usize % LANES);
+        let (tile, lane) = (record.lane as usize / R::N, record.lane as usize % R::N);
         let to = &mut split[record.matrix as usize..][..n_m];
         for (to, from) in to.iter_mut().zip(&momentum[tile * n_m..][..n_m]) {
             *to = from.lane(lane);
@@ -36,7 +36,7 @@ pub fn gather<T: Scalar>(dims: &Dims, index: &[u32], momentum: &[T::Pack], split
 }
 
 /// Buffers: split_index, momentum -> split.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, momentum, split] = args.split();
     gather(&dims, index.index(), momentum.tile(), split.real_mut());

@@ -2,8 +2,8 @@
 
 use super::layout::{Split, SplitDims};
 use super::verdict;
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SplitDims;
@@ -19,7 +19,7 @@ pub fn judge<T: Scalar>(dims: &SplitDims, index: &[u32], split: &mut [T], infos:
 }
 
 /// Buffers: split_index -> split, island_info.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, split, infos] = args.split();
     judge(&dims, index.index(), split.real_mut(), infos.real_mut());

@@ -2,8 +2,8 @@
 
 use super::laws;
 use super::layout::{Split, SplitDims};
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SplitDims;
@@ -27,7 +27,7 @@ pub fn measure<T: Scalar>(
 }
 
 /// Buffers: island_index (unused), split_index, island_jac, island_con, impulse, velocity, split.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [_, index, jac, cons, impulse, velocity, split] = args.split();
     let (index, jac, cons) = (index.index(), jac.real(), cons.real());

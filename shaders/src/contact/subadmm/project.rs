@@ -2,8 +2,8 @@
 
 use super::laws;
 use super::layout::{Split, SplitDims};
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SplitDims;
@@ -26,7 +26,7 @@ pub fn project<T: Scalar>(
 }
 
 /// Buffers: island_index (unused), split_index, island_jac (unused), island_con, impulse, velocity, split.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [_, index, _, cons, impulse, velocity, split] = args.split();
     let (index, cons) = (index.index(), cons.real());

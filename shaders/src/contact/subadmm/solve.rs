@@ -2,8 +2,8 @@
 
 use super::layout::{Split, SplitDims};
 use super::trees;
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SplitDims;
@@ -19,7 +19,7 @@ pub fn solve<T: Scalar>(dims: &SplitDims, index: &[u32], velocity: &mut [T], spl
 }
 
 /// Buffers: split_index, island_jac (unused), impulse (unused), split -> velocity.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, _, _, velocity, split] = args.split();
     let index = index.index();

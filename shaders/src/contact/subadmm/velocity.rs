@@ -2,8 +2,8 @@
 
 use super::layout::{Split, SplitDims};
 use super::trees;
-use crate::Scalar;
 use crate::args::Args;
+use crate::{Real, Scalar};
 
 /// Uniform block.
 pub type Dims = SplitDims;
@@ -19,7 +19,7 @@ pub fn velocity<T: Scalar>(dims: &SplitDims, index: &[u32], jac: &[T], impulse: 
 }
 
 /// Buffers: split_index, island_jac, impulse, split -> velocity.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, jac, impulse, velocity, split] = args.split();
     let (index, jac, impulse) = (index.index(), jac.real(), impulse.real());

@@ -12,7 +12,7 @@ use crate::dynamics::tree::{
 };
 use crate::dynamics::tumble::LoneBody;
 use crate::math::{Vec3, clamp, load3, quat_log};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// `state`, `mass` `[n_m]` and v+ `[n_v]` to the accelerations `(v+ - v) / h` `[n_v]` of one tile of lanes, of a lone body
 /// from the velocity it drifts to. Every entry of the derivative goes to `add(row, column, entry)`, to be summed, with the
@@ -198,7 +198,7 @@ fn add_actuator<R: Real>(
 }
 
 /// Buffers: topology, params, state, mass, act, work, slope.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, mass, act, work, slope] = args.split();
@@ -209,7 +209,7 @@ pub fn mirror<T: Scalar>(args: &mut Args<T>) {
     for t in 0..tiles {
         let params = tile_params(dims, params, t);
         let slope = nth_mut(slope, t, slope_reals(dims) as u32);
-        slope.fill(T::Pack::lit(0.0));
+        slope.fill(R::lit(0.0));
         self::effort(
             &tree,
             params,

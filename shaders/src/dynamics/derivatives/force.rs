@@ -16,7 +16,7 @@ use crate::dynamics::bias::{Spatial, apply, inertia_at, load_spatial, store_spat
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{DofRecord, NONE, POSE, Params, SPATIAL, Tree, nth, nth_mut, param, tile_params};
 use crate::math::{add, cross, dot, load3, scale, scale_add, sym_vec, zero};
-use crate::real::{Real, Scalar};
+use crate::real::Real;
 
 /// Offsets in a body's part of the scratch.
 mod body {
@@ -332,14 +332,14 @@ fn vector_matrix<R: Real>(b: &[R], u: Spatial<R>) -> Spatial<R> {
 }
 
 /// Buffers: topology, params, state, pose, motion, act, work, slope. The velocity of a lone body is in its drift.
-pub fn mirror<T: Scalar>(args: &mut Args<T>) {
+pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = &args.dims::<Dims>().tree;
     let tiles = args.tiles();
     let [topology, params, state, pose, motion, act, work, slope] = args.split();
     let tree = Tree::new(dims, topology.index());
     let (state, pose, motion, act) = (state.tile(), pose.tile(), motion.tile(), act.tile());
     let (work, slope) = (work.tile_mut(), slope.tile_mut());
-    let still = [T::Pack::lit(0.0); 6];
+    let still = [R::lit(0.0); 6];
     let (n, width, act_at) = (dims.n_v as usize, width(dims), Act::new(dims));
     for t in 0..tiles {
         let params = tile_params(dims, params, t);
