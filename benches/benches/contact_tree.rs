@@ -82,7 +82,7 @@ fn kernels<T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_sl
                 impulse.copy_from_slice(&from);
                 rows.copy_from_slice(&from_rows);
                 v.copy_from_slice(black_box(&t.velocity));
-                tree_pgs::tree_pgs::<T>(
+                tree_pgs::tree_pgs::<T, _>(
                     &lane,
                     none,
                     &constraint,

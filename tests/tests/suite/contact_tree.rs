@@ -92,7 +92,7 @@ fn solve(
     let mut work = vec![F64x8::lit(0.0); tree_pgs::work_packs(dims, impulse.len() / 3)];
     let constraint = packs(constraint);
     let none = [false; LANES];
-    let done = tree_pgs::tree_pgs::<f64>(dims, none, &constraint, &mut lambda, &mut r, &mut v, &mut i, &mut work);
+    let done = tree_pgs::tree_pgs::<f64, _>(dims, none, &constraint, &mut lambda, &mut r, &mut v, &mut i, &mut work);
     for (to, from) in [(impulse, lambda), (rows, r), (velocity, v), (numbers, i)] {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = from.lane(LANES - 1));
     }
