@@ -5,8 +5,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, Mul, Neg, Not, Sub, SubAssign
 
 use bytemuck::Pod;
 
-use crate::args::Args;
-use crate::registry::Kernel;
+use crate::registry::{Kernel, Mirror};
 
 /// Worlds that a packed mirror steps together; also the tile width of the CPU executor.
 pub const LANES: usize = 8;
@@ -24,9 +23,9 @@ pub trait Scalar: Real<Scalar = Self, Mask = bool> + PartialOrd + Default {
     /// [`LANES`] of them side by side.
     type Pack: Real<Scalar = Self>;
     /// The mirror of a kernel in this precision, for [`LANES`] worlds at a time.
-    fn mirror_of(kernel: &Kernel) -> fn(&mut Args<Self::Pack>);
+    fn mirror_of(kernel: &Kernel) -> Mirror<Self::Pack>;
     /// The same for one at a time, where there are such.
-    const LONE_MIRROR_OF: Option<fn(&Kernel) -> fn(&mut Args<Self>)>;
+    const LONE_MIRROR_OF: Option<fn(&Kernel) -> Mirror<Self>>;
 }
 
 /// What arithmetic a kernel may use: what WGSL computes alike on every adapter (no built-in transcendental functions).
@@ -120,10 +119,10 @@ macro_rules! scalar {
             const NAME: &'static str = stringify!($t);
             type Pack = $pack;
             #[inline]
-            fn mirror_of(kernel: &Kernel) -> fn(&mut Args<$pack>) {
+            fn mirror_of(kernel: &Kernel) -> Mirror<$pack> {
                 kernel.$mirror
             }
-            const LONE_MIRROR_OF: Option<fn(&Kernel) -> fn(&mut Args<Self>)> = $lone;
+            const LONE_MIRROR_OF: Option<fn(&Kernel) -> Mirror<Self>> = $lone;
         }
 
         impl Real for $t {

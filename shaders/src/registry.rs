@@ -8,6 +8,9 @@ use crate::args::Args;
 pub use crate::prelude::{GROUPS_X, Precision, TILES, prelude};
 use crate::{F32x8, F64x8};
 
+/// A kernel on the CPU, which computes with R.
+pub type Mirror<R> = fn(&mut Args<R>);
+
 /// A kernel and its mirror.
 #[derive(Debug)]
 pub struct Kernel {
@@ -26,11 +29,11 @@ pub struct Kernel {
     /// Workgroup memory, the larger of the two precisions `[B]`.
     pub workgroup_bytes: u32,
     /// The mirror in f32, for [`crate::LANES`] worlds at a time.
-    pub mirror_f32: fn(&mut Args<F32x8>),
+    pub mirror_f32: Mirror<F32x8>,
     /// The same in f64.
-    pub mirror_f64: fn(&mut Args<F64x8>),
+    pub mirror_f64: Mirror<F64x8>,
     /// For one world at a time: there the lanes of a pack would do the same work eight times.
-    pub lone_mirror_f64: fn(&mut Args<f64>),
+    pub lone_mirror_f64: Mirror<f64>,
 }
 
 impl Kernel {

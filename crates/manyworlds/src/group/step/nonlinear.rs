@@ -48,7 +48,7 @@ pub(super) struct Round {
 pub(super) enum Ended {
     Round(Box<Round>),
     /// By Newton's method on everything, with the memory of its problem.
-    AtOnce(Box<Solved>, ContactProblem),
+    AtOnce(Box<(Solved, ContactProblem)>),
 }
 
 impl Round {
@@ -146,7 +146,7 @@ impl<T: Scalar> World<'_, T> {
             if let (Some(order), true, false) = (&shared.whole, is_due, solved) {
                 let mut again = ContactProblem::default();
                 if let Some(solved) = self.at_once(order, Some(round.start()), (&mut again, factor)) {
-                    return Some(Ended::AtOnce(Box::new(solved), again));
+                    return Some(Ended::AtOnce(Box::new((solved, again))));
                 }
             }
             if is_last {

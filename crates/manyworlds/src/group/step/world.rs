@@ -74,9 +74,10 @@ impl<T: Scalar> World<'_, T> {
         } else {
             match self.nonlinear(memory, &settings, (&mut work, &mut factor))? {
                 Ended::Round(round) => *round,
-                Ended::AtOnce(solved, memory) => {
-                    DESK.set(Desk { problem: memory, work, factor });
-                    return Some(*solved);
+                Ended::AtOnce(found) => {
+                    let (solved, problem) = *found;
+                    DESK.set(Desk { problem, work, factor });
+                    return Some(solved);
                 }
             }
         };
