@@ -94,7 +94,8 @@ pub fn newton(
     let n = motion.n();
     let (mut matrix, mut r) = (motion.pattern().clone(), vec![0.0; n]);
     motion.slope(&v, &mut r, &mut matrix);
-    let diagonal: Vec<f64> = (0..n).map(|i| matrix.get(i, i).unwrap_or(1.0)).collect();
+    // Scales alone: a matrix need not be positive definite.
+    let diagonal: Vec<f64> = (0..n).map(|i| matrix.get(i, i).map_or(1.0, f64::abs).max(f64::MIN_POSITIVE)).collect();
     let (touches, is_joined) = touches(problem, motion, &diagonal)?;
     if !is_joined && effort == Effort::Quick {
         return None;
