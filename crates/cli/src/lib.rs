@@ -96,7 +96,6 @@ enum Command {
 /// Does what the command line asks for.
 #[must_use]
 pub fn run() -> ExitCode {
-    quiet_driver();
     let program = Program::parse();
     log(program.verbose);
     let done = match &program.command {
@@ -123,16 +122,6 @@ pub fn run() -> ExitCode {
             }
             failure.exit_code()
         }
-    }
-}
-
-/// Keeps Mesa's device-selection layer from looking for a Wayland display, and complaining on standard error, where
-/// there is no session to have one; whoever selects a device through it keeps it.
-fn quiet_driver() {
-    let set = |name| std::env::var_os(name).is_some();
-    if cfg!(target_os = "linux") && !set("XDG_RUNTIME_DIR") && !set("MESA_VK_DEVICE_SELECT") {
-        // SAFETY: `main` starts with this, and no other thread has been started yet.
-        unsafe { std::env::set_var("NODEVICE_SELECT", "1") };
     }
 }
 

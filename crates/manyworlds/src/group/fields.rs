@@ -244,7 +244,6 @@ impl<'a, T: Scalar> Out<'a, T> {
     }
 }
 
-/// Packs of a buffer of tiles on the CPU.
 /// Puts the row of each world into the lanes of its trees, in tiles of so many.
 fn put<T: Scalar>(
     columns: &Columns,

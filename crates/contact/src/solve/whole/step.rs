@@ -71,23 +71,10 @@ impl<'a> Linear<'a> {
         weights: &[Block<f64>],
         n_first: usize,
     ) -> Option<Vec<f64>> {
-        if let Self::Dense = self {
-            return by_elimination(matrix, right, touches, weights);
-        }
-        let mut sliding = Vec::new();
-        for (index, (touch, w)) in touches.iter().zip(weights).enumerate() {
-            let mut symmetric = *w;
-            let across = [w[0][2], w[1][2], 0.0];
-            if across != [0.0; 3] {
-                (symmetric[0][2], symmetric[1][2]) = (0.0, 0.0);
-                sliding.push((index, across));
-            }
-            if symmetric != [[0.0; 3]; 3] {
-                touch.add_to(&symmetric, n_first, matrix);
-            }
-        }
         match self {
+            Self::Dense => by_elimination(matrix, right, touches, weights),
             Self::Factored { factor, work } => {
+                let sliding = add_symmetric(matrix, touches, weights, n_first);
                 if sliding.len() > SLIDING {
                     return None;
                 }
@@ -95,6 +82,7 @@ impl<'a> Linear<'a> {
                 beside_sliding(factor, right, touches, &sliding)
             }
             Self::Iterated(own) => {
+                let sliding = add_symmetric(matrix, touches, weights, n_first);
                 if !own.refill(matrix, n_first) {
                     return None;
                 }
@@ -108,9 +96,25 @@ impl<'a> Linear<'a> {
                     columns.iter().map(|(touch, column)| Added { dofs: &touch.dofs, column, row: touch.row(2) });
                 own.solve(&right, &added.collect::<Vec<_>>(), UNTIL).map(|(x, _)| x)
             }
-            Self::Dense => None,
         }
     }
+}
+
+/// `matrix += sum J^T w J` without what makes tangential impulses follow normal ones; the contacts that have such.
+fn add_symmetric(matrix: &mut SparseMatrix, touches: &[Touch], weights: &[Block<f64>], n_first: usize) -> Vec<Sliding> {
+    let mut sliding = Vec::new();
+    for (index, (touch, w)) in touches.iter().zip(weights).enumerate() {
+        let mut symmetric = *w;
+        let across = [w[0][2], w[1][2], 0.0];
+        if across != [0.0; 3] {
+            (symmetric[0][2], symmetric[1][2]) = (0.0, 0.0);
+            sliding.push((index, across));
+        }
+        if symmetric != [[0.0; 3]; 3] {
+            touch.add_to(&symmetric, n_first, matrix);
+        }
+    }
+    sliding
 }
 
 /// See [`Linear::Dense`].
