@@ -9,11 +9,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::apt::{PACKAGES, apt_get};
 use crate::backports;
 use crate::run::{run, succeeds};
-
-/// The packages that bring the loader and Mesa's software adapter.
-pub(crate) const PACKAGES: [&str; 2] = ["libvulkan1", "mesa-vulkan-drivers"];
 
 /// Options of `cargo xtask install`.
 #[derive(clap::Args)]
@@ -64,26 +62,6 @@ fn report() -> Result<()> {
         None => bail!("{} are installed, and still no Vulkan driver is to be seen", PACKAGES.join(" and ")),
     }
     Ok(())
-}
-
-/// `apt-get`, as root, and asking nothing.
-pub(crate) fn apt_get() -> Result<Command> {
-    let mut command = as_root("apt-get")?;
-    command.env("DEBIAN_FRONTEND", "noninteractive");
-    Ok(command)
-}
-
-/// A command, through `sudo` for all but root.
-pub(crate) fn as_root(program: &str) -> Result<Command> {
-    if succeeds(Command::new("sh").args(["-c", "test \"$(id -u)\" = 0"])) {
-        return Ok(Command::new(program));
-    }
-    if succeeds(Command::new("sudo").arg("--version")) {
-        let mut sudo = Command::new("sudo");
-        sudo.arg(program);
-        return Ok(sudo);
-    }
-    bail!("installing {} needs root or sudo; install them yourself and run this again", PACKAGES.join(" and "))
 }
 
 /// What would serve as an adapter, in words.

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::adapter::{PACKAGES, apt_get, as_root};
+use crate::apt::{PACKAGES, apt_get, as_root};
 use crate::run::run;
 
 /// The release whose Mesa is old, and its backports.

@@ -2,6 +2,7 @@
 //! `python`, `view`, `web`.
 
 mod adapter;
+mod apt;
 mod backports;
 mod corpus;
 mod golden;

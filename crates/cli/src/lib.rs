@@ -23,7 +23,6 @@ mod solve;
 mod state;
 mod statistics;
 mod step;
-mod traffic;
 mod view;
 
 use std::io::IsTerminal;

@@ -5,7 +5,7 @@ use manyworlds_shaders::dynamics::tree::{
     ForceRecord, NONE, PathRecord, PointRecord, TreeDims, force, muscle, param, path, point, rate,
 };
 
-use crate::view::TreeView;
+use crate::view::{TreeView, static_pose};
 
 /// What is known of a path before it has a place in the topology.
 pub(crate) struct PathPlan {
@@ -328,7 +328,7 @@ pub(crate) fn push_pose(pose: &Pose, params: &mut Vec<f64>) {
 /// A frame on a body; of one that no joint moves, in the world.
 pub(crate) fn frame(tree: &TreeView, body: usize, local: &Pose) -> Pose {
     let still = tree.body(body) == NONE;
-    if still { crate::params::static_pose(tree.model, body) * local } else { *local }
+    if still { static_pose(tree.model, body) * local } else { *local }
 }
 
 /// Dofs that move some of the bodies, but not all of them; the ground is [`NONE`].

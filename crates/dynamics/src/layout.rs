@@ -5,7 +5,7 @@ use std::ops::Range;
 use manyworlds_shaders::dynamics::sensors::Sensors;
 use manyworlds_shaders::dynamics::tree::{Tree, TreeDims, actuator_param, body_param, joint, joint_param, param};
 
-use crate::soft::soft_param;
+use crate::soft_param;
 
 /// Sizes and structure of a tree.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,6 +15,7 @@ mod sensors;
 mod set;
 mod settings;
 mod soft;
+pub mod soft_param;
 mod view;
 
 pub use at_state::ForcesAt;
@@ -22,4 +23,4 @@ pub use error::TreeError;
 pub use layout::{Parameter, TreeLayout};
 pub use set::{TreeSet, compile};
 pub use settings::Settings;
-pub use soft::{pressure_of, soft_param};
+pub use soft::pressure_of;

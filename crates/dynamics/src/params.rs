@@ -6,7 +6,7 @@ use manyworlds_shaders::dynamics::tree::{TreeDims, param};
 use crate::forces::Plan;
 use crate::sensors::SensorPlan;
 use crate::settings::Settings;
-use crate::view::TreeView;
+use crate::view::{TreeView, static_pose};
 
 /// One set of parameters, `n_param` reals.
 pub(crate) fn params(tree: &TreeView, dims: &TreeDims, settings: &Settings) -> Vec<f64> {
@@ -42,17 +42,6 @@ pub(crate) fn header(model: &Model, settings: &Settings) -> Vec<f64> {
     params.extend([settings.correction_fraction, settings.correction_max]);
     params.extend([settings.restitution_threshold, settings.correction_slop]);
     params
-}
-
-/// Frame in the world of a body that no joint moves.
-pub(crate) fn static_pose(model: &Model, body: usize) -> Pose {
-    let mut pose = Pose::identity();
-    let mut b = body;
-    while b != 0 {
-        pose = model.bodies[b].pose * pose;
-        b = model.bodies[b].parent;
-    }
-    pose
 }
 
 fn push_quat(q: &Quat, params: &mut Vec<f64>) {

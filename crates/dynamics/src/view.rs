@@ -1,6 +1,6 @@
 //! One tree of a model as what is compiled from it sees it.
 
-use manyworlds_model::{EqualityKind, Joint, JointKind, Model};
+use manyworlds_model::{EqualityKind, Joint, JointKind, Model, Pose};
 use manyworlds_shaders::dynamics::tree::NONE;
 
 use crate::error::TreeError;
@@ -84,4 +84,15 @@ fn owner(model: &Model, kind: &EqualityKind) -> Option<usize> {
         [Some(a), None] | [None, Some(a)] if !matches!(kind, EqualityKind::Coupling { .. }) => Some(a),
         _ => None,
     }
+}
+
+/// Frame in the world of a body that no joint moves.
+pub(crate) fn static_pose(model: &Model, body: usize) -> Pose {
+    let mut pose = Pose::identity();
+    let mut b = body;
+    while b != 0 {
+        pose = model.bodies[b].pose * pose;
+        b = model.bodies[b].parent;
+    }
+    pose
 }

@@ -14,8 +14,8 @@ use wgpu::{
     BindingType, BufferBindingType, BufferDescriptor, BufferUsages, ShaderStages,
 };
 
-use crate::device::GpuDevice;
 use crate::error::GpuError;
+use crate::guard::Guard;
 use crate::readback::Readback;
 
 /// What a kernel moved.
@@ -63,7 +63,7 @@ impl Counter {
     }
 
     /// The sums since the last call, which must come before one of them passes 4 GiB.
-    pub(crate) fn take(&self, device: &GpuDevice) -> Result<Vec<Accesses>, GpuError> {
+    pub(crate) fn take(&self, device: &Guard) -> Result<Vec<Accesses>, GpuError> {
         let mut words = vec![0_u32; 2 * KERNELS.len()];
         let mut read = Readback::default();
         read.prepare(device, "accesses", size_of_val(&words[..]) as u64)?;

@@ -2,15 +2,15 @@
 
 use wgpu::{BufferDescriptor, BufferUsages};
 
-use crate::device::GpuDevice;
 use crate::error::GpuError;
+use crate::guard::Guard;
 
 /// Smallest buffer [B]: a binding must hold an element.
 pub(crate) const SMALLEST: u64 = 256;
 
 /// A buffer that can be copied from and to.
 pub(crate) fn create(
-    device: &GpuDevice,
+    device: &Guard,
     name: &'static str,
     bytes: u64,
     usage: BufferUsages,
@@ -29,7 +29,7 @@ pub(crate) fn create(
 }
 
 /// What a buffer grows to when it needs `bytes`: half as much again as it had, and less where that is too large.
-pub(crate) fn grown(device: &GpuDevice, had: u64, bytes: u64) -> u64 {
+pub(crate) fn grown(device: &Guard, had: u64, bytes: u64) -> u64 {
     let wanted = bytes.max((had + had / 2).min(device.max_binding_bytes()));
     wanted.max(SMALLEST).next_multiple_of(16)
 }

@@ -1,14 +1,15 @@
 //! A device with the kernels compiled for it.
 
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 use manyworlds_shaders::Precision;
 use rayon::prelude::*;
-use wgpu::{DeviceDescriptor, ErrorFilter, Features, Limits};
+use wgpu::{DeviceDescriptor, Features, Limits};
 
 use crate::accesses::{Accesses, Counter};
 use crate::adapter::{choose, features_of, tile_for};
 use crate::error::GpuError;
+use crate::guard::Guard;
 use crate::pipelines::{Pipeline, Pipelines, Variant};
 
 /// How a device is chosen and used.
@@ -36,10 +37,7 @@ pub struct GpuDevice {
     timestamps: bool,
     pipelines: Pipelines,
     counter: Option<Counter>,
-    /// The first error that no scope caught.
-    uncaught: Arc<Mutex<Option<String>>>,
-    /// Why the device is gone, once it is.
-    lost: Arc<OnceLock<String>>,
+    guard: Guard,
 }
 
 impl GpuDevice {
@@ -69,15 +67,7 @@ impl GpuDevice {
         let (device, queue) = pollster::block_on(adapter.request_device(&descriptor))
             .map_err(|error| GpuError::NoDevice { adapter: info.name.clone(), reason: error.to_string() })?;
         let opened = Self::wrap(device, queue, info, options);
-        let uncaught = Arc::clone(&opened.uncaught);
-        opened.device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            lock(&uncaught).get_or_insert_with(|| error.to_string());
-        }));
-        let lost = Arc::clone(&opened.lost);
-        opened.device.set_device_lost_callback(move |reason, message| {
-            // A device is lost once; a second reason says nothing new.
-            let _ = lost.set(if message.is_empty() { format!("{reason:?}") } else { message });
-        });
+        opened.guard.listen();
         Ok(Arc::new(opened))
     }
 
@@ -94,8 +84,8 @@ impl GpuDevice {
         let timestamps = device.features().contains(Features::TIMESTAMP_QUERY);
         let pipelines = Pipelines::new(&device, &info, options.guarded_shaders);
         let counter = options.count_accesses.then(|| Counter::new(&device));
-        let (uncaught, lost) = (Arc::default(), Arc::default());
-        Self { device, queue, info, tile, timestamps, pipelines, counter, uncaught, lost }
+        let guard = Guard::new(&device, &queue, &info);
+        Self { device, queue, info, tile, timestamps, pipelines, counter, guard }
     }
 
     /// Name of the adapter.
@@ -122,13 +112,6 @@ impl GpuDevice {
         self.timestamps
     }
 
-    /// Largest storage binding `[B]`.
-    #[must_use]
-    pub fn max_binding_bytes(&self) -> u64 {
-        let limits = self.device.limits();
-        limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
-    }
-
     /// Whether kernels can run in this precision.
     ///
     /// # Errors
@@ -146,7 +129,7 @@ impl GpuDevice {
     /// # Errors
     /// If the device reports one.
     pub fn accesses(&self) -> Result<Vec<Accesses>, GpuError> {
-        self.counter.as_ref().map_or(Ok(Vec::new()), |counter| counter.take(self))
+        self.counter.as_ref().map_or(Ok(Vec::new()), |counter| counter.take(&self.guard))
     }
 
     pub(crate) fn counter(&self) -> Option<&Counter> {
@@ -160,7 +143,8 @@ impl GpuDevice {
         }
         self.require(of.precision)?;
         let what = || format!("compiling {} in {}", of.kernel.name, of.precision.name());
-        let pipeline = self.guarded(what, || self.pipelines.build(self, of))?;
+        let pipeline =
+            self.guarded(what, || self.pipelines.build(&self.device, self.tile, self.counter.as_ref(), of))?;
         Ok(self.pipelines.keep(of, pipeline))
     }
 
@@ -181,31 +165,7 @@ impl GpuDevice {
     /// # Errors
     /// If the device reports one, now or earlier.
     pub fn guarded<A>(&self, what: impl Fn() -> String, f: impl FnOnce() -> A) -> Result<A, GpuError> {
-        let memory = self.device.push_error_scope(ErrorFilter::OutOfMemory);
-        let internal = self.device.push_error_scope(ErrorFilter::Internal);
-        let validation = self.device.push_error_scope(ErrorFilter::Validation);
-        let value = f();
-        // All three are popped whatever the first says: a scope left open would swallow later errors.
-        let errors = [
-            pollster::block_on(validation.pop()),
-            pollster::block_on(internal.pop()),
-            pollster::block_on(memory.pop()),
-        ];
-        let earlier = lock(&self.uncaught).take();
-        match errors.into_iter().flatten().next().map(|error| error.to_string()).or(earlier) {
-            Some(reason) => Err(self.failed(what(), reason)),
-            None => Ok(value),
-        }
-    }
-
-    /// An error of the device: that it is gone, if it is.
-    fn failed(&self, what: String, reason: String) -> GpuError {
-        // What is known of its end is told when it is asked.
-        let _ = self.device.poll(wgpu::PollType::Poll);
-        match self.lost.get() {
-            Some(reason) => GpuError::Lost { adapter: self.info.name.clone(), reason: reason.clone() },
-            None => GpuError::Device { what, reason },
-        }
+        self.guard.guarded(what, f)
     }
 
     /// Blocks until a submission is done.
@@ -213,15 +173,17 @@ impl GpuDevice {
     /// # Errors
     /// If the device is lost, or reports an error.
     pub fn wait(&self, submission: wgpu::SubmissionIndex) -> Result<(), GpuError> {
-        let wait = wgpu::PollType::Wait { submission_index: Some(submission), timeout: None };
-        match self.guarded(|| "waiting".into(), || self.device.poll(wait))? {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.failed("waiting".into(), error.to_string())),
-        }
+        self.guard.wait(submission)
     }
-}
 
-/// A lock that a panic elsewhere does not poison: what it guards is only ever replaced whole.
-pub(crate) fn lock<A>(mutex: &Mutex<A>) -> MutexGuard<'_, A> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Largest storage binding `[B]`.
+    #[must_use]
+    pub fn max_binding_bytes(&self) -> u64 {
+        self.guard.max_binding_bytes()
+    }
+
+    /// The device under error scopes.
+    pub(crate) fn guard(&self) -> &Guard {
+        &self.guard
+    }
 }

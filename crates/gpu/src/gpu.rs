@@ -75,7 +75,7 @@ impl<T: Scalar> GpuStore<T> {
         device.require(precision)?;
         let mut held = Vec::with_capacity(specs.len());
         for spec in specs {
-            let buffer = create(device, spec.name, SMALLEST, BufferUsages::STORAGE)?;
+            let buffer = create(device.guard(), spec.name, SMALLEST, BufferUsages::STORAGE)?;
             held.push(Held { spec: *spec, buffer, len: 0, readback: Readback::default() });
         }
         Ok(Self {
@@ -84,7 +84,7 @@ impl<T: Scalar> GpuStore<T> {
             held,
             bound: Vec::new(),
             plan: Vec::new(),
-            uniforms: create(device, "dims", 16 * DIMS_STRIDE as u64, BufferUsages::UNIFORM)?,
+            uniforms: create(device.guard(), "dims", 16 * DIMS_STRIDE as u64, BufferUsages::UNIFORM)?,
             uniform_words: Vec::new(),
             staged_words: Vec::new(),
             timings: Timings::default(),
@@ -204,7 +204,7 @@ impl<T: Scalar> GpuStore<T> {
         self.staged_words.resize(words.max(DIMS_WORDS), 0);
         let bytes = (self.staged_words.len() * 4) as u64;
         if bytes > self.uniforms.size() {
-            self.uniforms = create(&self.device, "dims", 2 * bytes, BufferUsages::UNIFORM)?;
+            self.uniforms = create(self.device.guard(), "dims", 2 * bytes, BufferUsages::UNIFORM)?;
             self.bound.clear();
             self.uniform_words.clear();
         }
@@ -263,7 +263,7 @@ impl<T: Scalar> GpuStore<T> {
             self.traffic.downloaded += bytes;
             let device = Arc::clone(&self.device);
             if let Some(held) = self.held.get_mut(id.at()) {
-                held.readback.prepare(&device, held.spec.name, bytes)?;
+                held.readback.prepare(device.guard(), held.spec.name, bytes)?;
             }
         }
         Ok(())
@@ -300,7 +300,8 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
         let Some(held) = self.held.get_mut(id.at()) else { return Ok(()) };
         let (bytes, had) = (len as u64 * element, held.buffer.size());
         if bytes > had {
-            let larger = create(&device, held.spec.name, grown(&device, had, bytes), BufferUsages::STORAGE)?;
+            let larger =
+                create(device.guard(), held.spec.name, grown(device.guard(), had, bytes), BufferUsages::STORAGE)?;
             if held.len > 0 {
                 let used = held.len as u64 * element;
                 device.guarded(

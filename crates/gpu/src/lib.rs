@@ -12,6 +12,7 @@ mod cpu;
 mod device;
 mod error;
 mod gpu;
+mod guard;
 mod pipelines;
 mod readback;
 mod recording;

@@ -12,8 +12,7 @@ use wgpu::{
     ShaderRuntimeChecks, ShaderStages,
 };
 
-use crate::accesses::counting;
-use crate::device::GpuDevice;
+use crate::accesses::{Counter, counting};
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -84,8 +83,9 @@ impl Pipelines {
         }
     }
 
-    pub(crate) fn build(&self, on: &GpuDevice, of: &Variant) -> Pipeline {
-        let (device, tile, kernel) = (&on.device, on.tile(), of.kernel);
+    /// Compiles a kernel for tiles of so many lanes, to count what it accesses where there is a counter.
+    pub(crate) fn build(&self, device: &wgpu::Device, tile: u32, counter: Option<&Counter>, of: &Variant) -> Pipeline {
+        let kernel = of.kernel;
         let label = Some(kernel.name);
         let entry = |binding, ty, has_dynamic_offset| BindGroupLayoutEntry {
             binding,
@@ -99,13 +99,13 @@ impl Pipelines {
         }
         let layout = device.create_bind_group_layout(&BindGroupLayoutDescriptor { label, entries: &entries });
         let mut groups = vec![Some(&layout)];
-        groups.extend(on.counter().map(|counter| Some(&counter.layout)));
+        groups.extend(counter.map(|counter| Some(&counter.layout)));
         let pipeline_layout = device.create_pipeline_layout(&PipelineLayoutDescriptor {
             label,
             bind_group_layouts: &groups,
             immediate_size: 0,
         });
-        let wgsl = match on.counter() {
+        let wgsl = match counter {
             Some(_) => counting(kernel, of.precision).into(),
             None => Cow::Borrowed(kernel.wgsl),
         };

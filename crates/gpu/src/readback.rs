@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use wgpu::BufferUsages;
 
 use crate::allocation::{create, grown};
-use crate::device::GpuDevice;
 use crate::error::GpuError;
+use crate::guard::Guard;
 
 const UNMAPPED: u8 = 0;
 const PENDING: u8 = 1;
@@ -42,7 +42,7 @@ impl Readback {
     }
 
     /// Makes room for a copy.
-    pub(crate) fn prepare(&mut self, device: &GpuDevice, name: &'static str, bytes: u64) -> Result<(), GpuError> {
+    pub(crate) fn prepare(&mut self, device: &Guard, name: &'static str, bytes: u64) -> Result<(), GpuError> {
         self.len = bytes;
         let had = self.buffer.as_ref().map_or(0, wgpu::Buffer::size);
         if bytes > had || self.buffer.is_none() {

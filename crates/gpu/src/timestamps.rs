@@ -39,7 +39,7 @@ impl Timestamps {
             *slot = Some(Self {
                 queries: device.guarded(|| "making queries".into(), || device.device.create_query_set(&descriptor))?,
                 capacity: count,
-                resolved: create(device, "timestamps", bytes, BufferUsages::QUERY_RESOLVE)?,
+                resolved: create(device.guard(), "timestamps", bytes, BufferUsages::QUERY_RESOLVE)?,
                 readback: Readback::default(),
                 names: Vec::new(),
                 nanoseconds: f64::from(device.queue.get_timestamp_period()),
@@ -48,7 +48,7 @@ impl Timestamps {
         }
         let Some(timestamps) = slot else { return Ok(()) };
         timestamps.readback.forget();
-        timestamps.readback.prepare(device, "timestamps", 16 * count as u64)?;
+        timestamps.readback.prepare(device.guard(), "timestamps", 16 * count as u64)?;
         timestamps.names.clear();
         let run = dispatches.iter().filter(|dispatch| dispatch.count > 0);
         timestamps.names.extend(run.take(MOST).map(|dispatch| dispatch.kernel.name));

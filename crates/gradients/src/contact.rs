@@ -83,7 +83,7 @@ pub(crate) fn add_contact_impulse(
 ) {
     let (e, _) = frame(contact.normal);
     let f = e.transpose() * Vector3::from(contact.impulse);
-    deformables.iter_mut().for_each(|body| body.add_impulse(contact, f));
+    deformables.iter_mut().for_each(|body| body.add_impulse(&contact.points, f));
     add_fixed(members, contact.bodies, place, contact.point.into(), f, Vector3::zeros());
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn opening(
     let settings = settings_of(members, deformables, &place, contact)?;
     let n = Vector3::from(contact.normal);
     let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
-    let nodes: Vec<Carrier> = nodes(deformables, contact).iter().map(Carrier::of_node).collect();
+    let nodes: Vec<Carrier> = nodes(deformables, &contact.points).iter().map(Carrier::of_node).collect();
     let relative = |before: bool| relative_of(carriers.iter().flatten().chain(&nodes), before)[0];
     let drift = Vector3::from(contact.drift[0]);
     let (after, approach) = (relative(false) + drift, (relative(true) + drift).dot(&n));
@@ -160,7 +160,7 @@ pub(crate) fn add_contact(
 ) {
     let Some(settings) = settings_of(members, deformables, &place, contact) else { return };
     let carriers = Carrier::of(members, contact.bodies, &place, contact.point.into());
-    let nodes = nodes(deformables, contact);
+    let nodes = nodes(deformables, &contact.points);
     let of_nodes: Vec<Carrier> = nodes.iter().map(Carrier::of_node).collect();
     let drift = contact.drift.map(Vector3::from);
     let relative = |before: bool| {

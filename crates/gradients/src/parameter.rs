@@ -229,7 +229,7 @@ impl Scene<'_, '_> {
 
     /// The nodes at a contact; their axes and velocities turn with what carries them.
     fn nodes(&self, contact: &ContactInput) -> Vec<Node> {
-        let mut nodes = nodes(&self.equations.deformables, contact);
+        let mut nodes = nodes(&self.equations.deformables, &contact.points);
         for (side, body) in contact.bodies.iter().enumerate().filter(|(side, _)| contact.points[*side].is_some()) {
             let Some((tree, body)) = *body else { continue };
             let member = self.place(tree);

@@ -9,7 +9,6 @@ use manyworlds_sparse::{Ordering, SparseMatrix, SparseOperator};
 use nalgebra::{Matrix3, Vector3};
 
 use crate::bias::closed_below;
-use crate::contact::ContactInput;
 use crate::grid::{axpy, dot};
 use crate::released::Released;
 use crate::tree::Forward;
@@ -256,9 +255,9 @@ impl<'a> Deformable<'a> {
         self.at[1]..self.at[1] + self.input.controls.len()
     }
 
-    /// Adds the impulse of a contact.
-    pub(crate) fn add_impulse(&mut self, contact: &ContactInput, f: Vector3<f64>) {
-        for (side, point) in contact.points.iter().enumerate() {
+    /// Adds the impulse of a contact of these two.
+    pub(crate) fn add_impulse(&mut self, points: &[Option<PointInput>; 2], f: Vector3<f64>) {
+        for (side, point) in points.iter().enumerate() {
             let Some(point) = point.as_ref().filter(|point| point.body == self.number) else { continue };
             let f = self.axes().transpose() * f * if side == 1 { 1.0 } else { -1.0 };
             for &(first, weight) in &point.nodes {
@@ -273,10 +272,10 @@ impl<'a> Deformable<'a> {
     }
 }
 
-/// The nodes of a contact.
-pub(crate) fn nodes(deformables: &[Deformable], contact: &ContactInput) -> Vec<Node> {
+/// The nodes of the two of a contact that deform.
+pub(crate) fn nodes(deformables: &[Deformable], points: &[Option<PointInput>; 2]) -> Vec<Node> {
     let mut out = Vec::new();
-    for (side, point) in contact.points.iter().enumerate() {
+    for (side, point) in points.iter().enumerate() {
         let Some(point) = point else { continue };
         let Some(body) = deformables.iter().find(|body| body.number == point.body) else { continue };
         let axes = body.axes();

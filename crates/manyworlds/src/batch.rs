@@ -18,7 +18,8 @@ use manyworlds_model::Model;
 use manyworlds_shaders::Precision as ShaderPrecision;
 
 use crate::checkpoint::{Reader, Writer};
-use crate::field::{Field, FieldId, FieldMut, Number, Rows, rows, rows_mut};
+use crate::field::rows::{Number, Rows, rows, rows_mut};
+use crate::field::{Field, FieldId, FieldMut};
 use crate::group::{Backend, Group, State, Worlds};
 use crate::{
     BatchOptions, ContactImpulse, Error, Executor, GeomParameter, Inspection, Precision, SoftReport, SolvedContact,

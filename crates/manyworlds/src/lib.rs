@@ -51,7 +51,7 @@ pub use error::Error;
 pub use field::{Block, BlockMut, Field, FieldId, FieldMut, Layout, Number, Numbers, NumbersMut};
 pub use forces::Forces;
 pub use geoms::GeomParameter;
-pub use group::State;
+pub use group::state::State;
 pub use inspection::{
     ContactImpulse, ContactReport, Inspection, RelaxedOf, RelaxedReport, RowOf, RowReport, SoftReport, SolvedContact,
     StepProblem,

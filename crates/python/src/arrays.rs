@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::batch::Failure;
+use crate::errors::Failure;
 
 /// A number type of batches that numpy has as well.
 pub(crate) trait Real: Number + Element + Default {

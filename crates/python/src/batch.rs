@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::arrays::{Real, fill_array, filled, given, given_or_empty, reals, slice, with_real};
-use crate::errors::raised;
+use crate::errors::{Failure, raised};
 use crate::model::Model;
 use crate::pictures::{self, Shot, Studio};
 use crate::record::record;
@@ -273,24 +273,6 @@ impl Batch {
         match mask {
             None => Ok(None),
             Some(mask) => given_or_empty::<bool>(Some(mask), &[self.worlds()], "mask").map(Some),
-        }
-    }
-}
-
-/// Why something with a batch failed.
-#[derive(Debug)]
-pub(crate) enum Failure {
-    /// With an error of the simulator.
-    Said(Error),
-    /// An earlier call ended in a panic.
-    Broken,
-}
-
-impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Said(error) => raised(error),
-            Failure::Broken => PyRuntimeError::new_err("this batch broke in an earlier call; make a new one"),
         }
     }
 }

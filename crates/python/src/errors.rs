@@ -23,3 +23,21 @@ pub(crate) fn raised(error: Error) -> PyErr {
         _ => PyValueError::new_err(message),
     }
 }
+
+/// Why something with a batch failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// With an error of the simulator.
+    Said(Error),
+    /// An earlier call ended in a panic.
+    Broken,
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Said(error) => raised(error),
+            Failure::Broken => PyRuntimeError::new_err("this batch broke in an earlier call; make a new one"),
+        }
+    }
+}

@@ -6,8 +6,8 @@ use bytemuck::{Pod, Zeroable};
 use manyworlds_gpu::wgpu::{self, BindGroupDescriptor, BindGroupEntry, BufferUsages};
 
 use crate::Placed;
-use crate::renderer::filled;
-use crate::tiles::Placement;
+use crate::device::filled;
+use crate::instance::{Fixture, Placement};
 
 /// Poses of some bodies in some worlds, in a buffer of the observer's device, in single precision.
 ///
@@ -41,13 +41,6 @@ pub struct Seat {
     pub tree: usize,
     /// The first of its seven numbers.
     pub first: usize,
-}
-
-/// A shape on the device: on which body, and how it stands there.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fixture {
-    pub(crate) body: usize,
-    pub(crate) placement: Placement,
 }
 
 /// `Dims` of the shader.

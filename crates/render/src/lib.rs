@@ -1,10 +1,12 @@
 //! Pictures of worlds: a [`Scene`] made of a model once, a [`Renderer`] that draws it from a [`Camera`] wherever its bodies
 //! are, and files of the [`Picture`]s. It needs an adapter that draws, by software as well, and no display.
 mod camera;
+mod device;
 mod device_poses;
 mod display;
 mod error;
 mod file;
+mod instance;
 mod light;
 mod looks;
 mod mesh;

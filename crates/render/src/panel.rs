@@ -10,7 +10,7 @@ use manyworlds_gpu::wgpu::{
 };
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_width};
 
-use crate::renderer::filled;
+use crate::device::filled;
 use crate::targets::texture;
 use crate::{RenderError, Size};
 

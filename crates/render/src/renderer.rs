@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use manyworlds_gpu::GpuDevice;
 use manyworlds_gpu::wgpu::{
     self, BindGroupDescriptor, BindGroupEntry, BufferUsages, CompareFunction, DepthStencilState, FragmentState, LoadOp,
-    MultisampleState, Operations, PrimitiveState, RenderPass, RenderPassDepthStencilAttachment, RenderPassDescriptor,
-    RenderPipeline, ShaderStages, StoreOp, TextureUsages, VertexBufferLayout, VertexState, VertexStepMode,
+    MultisampleState, Operations, PrimitiveState, RenderPass, RenderPassDescriptor, RenderPipeline, ShaderStages,
+    StoreOp, TextureUsages, VertexBufferLayout, VertexState, VertexStepMode,
 };
-use manyworlds_gpu::{DeviceOptions, GpuDevice, GpuError};
 use manyworlds_model::Vec3;
 use nalgebra::Matrix4;
 
+use crate::device::{depth, filled, open_device};
 use crate::light::Illumination;
 use crate::mesh::Vertex;
 use crate::scene::{Painted, SQUARE, grid};
@@ -236,14 +237,6 @@ impl Renderer {
     }
 }
 
-/// The best adapter of this machine.
-pub(crate) fn open_device() -> Result<Arc<GpuDevice>, RenderError> {
-    GpuDevice::open(&DeviceOptions::default()).map_err(|error| match error {
-        GpuError::NoAdapter { found, .. } => RenderError::NoAdapter(format!("found: {found}")),
-        error => error.into(),
-    })
-}
-
 /// Draws runs of instances, one behind the other.
 fn draw<'a>(pass: &mut RenderPass, instances: &wgpu::Buffer, runs: impl Iterator<Item = &'a Run<'a>>) {
     pass.set_vertex_buffer(1, instances.slice(..));
@@ -252,29 +245,6 @@ fn draw<'a>(pass: &mut RenderPass, instances: &wgpu::Buffer, runs: impl Iterator
         pass.set_vertex_buffer(0, run.mesh.slice(..));
         pass.draw(0..vertices as u32, run.instances.clone());
     }
-}
-
-/// A depth attachment, cleared to what is farthest.
-pub(crate) fn depth(view: &wgpu::TextureView, store: StoreOp) -> RenderPassDepthStencilAttachment<'_> {
-    RenderPassDepthStencilAttachment {
-        view,
-        depth_ops: Some(Operations { load: LoadOp::Clear(1.0), store }),
-        stencil_ops: None,
-    }
-}
-
-/// A buffer with this in it; of nothing it holds one zero element, since a buffer of no bytes cannot be bound.
-pub(crate) fn filled<T: Pod>(device: &GpuDevice, label: &str, data: &[T], usage: BufferUsages) -> wgpu::Buffer {
-    let none = [T::zeroed()];
-    let bytes: &[u8] = bytemuck::cast_slice(if data.is_empty() { &none } else { data });
-    let buffer = device.device.create_buffer(&wgpu::BufferDescriptor {
-        label: Some(label),
-        size: bytes.len() as u64,
-        usage: usage | BufferUsages::COPY_DST,
-        mapped_at_creation: false,
-    });
-    device.queue.write_buffer(&buffer, 0, bytes);
-    buffer
 }
 
 impl View {

@@ -5,13 +5,12 @@ use manyworlds_model::{HeightField, Model, Pose, Quat, Shape, SoftBody, Vec3};
 use nalgebra::Point3;
 
 use crate::camera::ball;
-use crate::device_poses::Fixture;
+use crate::instance::{Fixture, Instance, Placement};
 use crate::light::Lights;
 use crate::looks::{COLOURS, GROUND, bytes, colour, colours, is_drawn, linear, tint, wall};
 use crate::mesh::{Vertex, from_triangles, textured};
 use crate::shapes::{self, Circle};
 use crate::texture::{Layers, Paint};
-use crate::tiles::Placement;
 use crate::{Camera, Size};
 
 /// Where everything is at one time.
@@ -117,16 +116,6 @@ struct Soft {
     dofs: Vec<Option<u32>>,
     triangles: Vec<[u32; 3]>,
     colour: [f32; 3],
-}
-
-/// A mesh as the device places it: rows of the matrix to the world, scale, and colour with one of the numbers below behind
-/// it.
-#[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Instance {
-    rows: [[f32; 4]; 3],
-    scale: [f32; 4],
-    colour: [f32; 4],
 }
 
 /// An instance and how it answers light.
@@ -531,13 +520,6 @@ impl Soft {
             Some(embedding) => embedding.positions(|node| nodes[node]).collect(),
             None => nodes,
         }
-    }
-}
-
-impl Instance {
-    fn new(pose: &Pose, scale: [f32; 4], [r, g, b]: [f32; 3], surface: f32) -> Self {
-        let matrix = pose.to_homogeneous().cast::<f32>();
-        Self { rows: [0, 1, 2].map(|row| matrix.row(row).transpose().into()), scale, colour: [r, g, b, surface] }
     }
 }
 

@@ -13,11 +13,12 @@ use manyworlds_gpu::wgpu::{
 use manyworlds_gpu::{GpuDevice, GpuError};
 use manyworlds_model::Model;
 
+use crate::device::{depth, filled, open_device};
 use crate::device_poses::{Composer, Lanes};
+use crate::instance::Placement;
 use crate::light::SUN;
 use crate::mesh::Vertex;
-use crate::renderer::{depth, filled, open_device};
-use crate::scene::{Detail, Instance, grid};
+use crate::scene::{Detail, grid};
 use crate::targets::{COLOUR, DEPTH, texture};
 use crate::{Camera, Placed, RenderError, Scene, Size};
 
@@ -63,15 +64,6 @@ struct View {
     clip_from_world: [[f32; 4]; 4],
     eye: [f32; 4],
     light: [f32; 4],
-}
-
-/// An instance in a tile.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Placement {
-    pub(crate) instance: Instance,
-    pub(crate) tile: u32,
-    pub(crate) what: i32,
 }
 
 /// Instances of one mesh in one tile.

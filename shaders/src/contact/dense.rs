@@ -16,6 +16,7 @@
 use super::eliminate::Live;
 pub use super::eliminate::MOST;
 use super::local::{inside, project, residual, scaled_residual, solve};
+use super::packs::{real, real_mut, total};
 use crate::{LANES, Mask, Real, Scalar};
 
 /// Proximal weight of the first step, in units of the scaled matrix.
@@ -554,24 +555,6 @@ fn weight<T: Scalar>(proximal: T, share: T) -> T {
 #[inline(always)]
 fn some<R: Real>(rho: R) -> R {
     R::select(R::lit(0.0).lt(rho), rho, R::lit(1.0))
-}
-
-/// Sum over the lanes.
-#[inline(always)]
-pub(super) fn total<R: Real>(x: R) -> R::Scalar {
-    (0..R::N).fold(R::Scalar::lit(0.0), |sum, lane| sum + x.lane(lane))
-}
-
-/// Packs as their numbers.
-#[inline(always)]
-pub(super) fn real<P: Real + bytemuck::Pod>(x: &[P]) -> &[P::Scalar] {
-    bytemuck::cast_slice(x)
-}
-
-/// As above.
-#[inline(always)]
-pub(super) fn real_mut<P: Real + bytemuck::Pod>(x: &mut [P]) -> &mut [P::Scalar] {
-    bytemuck::cast_slice_mut(x)
 }
 
 /// Three rows of a matrix of `n` columns, numbers ascending.

@@ -3,7 +3,7 @@
 //!
 //! Pivots are not searched for: the proximal weight keeps the diagonal away from zero.
 
-use super::dense::{real, real_mut, total};
+use super::packs::{real, real_mut, total};
 use crate::{LANES, Real, Scalar};
 
 /// Most rows of a dense problem.

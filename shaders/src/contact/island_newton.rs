@@ -7,8 +7,9 @@
 //! more: `done` rounds were before this one, `iterations` are done when it ends.
 
 use super::LOOPS;
-use super::dense::{Dense, Progress, SLOT_STEP, Shape, real_mut};
+use super::dense::{Dense, Progress, SLOT_STEP, Shape};
 use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
+use super::packs::real_mut;
 use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::tree::NONE;

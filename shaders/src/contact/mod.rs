@@ -16,6 +16,7 @@ pub mod island_scatter;
 pub mod island_tgs;
 pub mod local;
 pub mod newton_cr;
+mod packs;
 pub mod subadmm;
 pub mod tree_assemble;
 pub mod tree_certify;

@@ -18,8 +18,9 @@
 
 use bytemuck::cast_slice_mut;
 
-use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape, real_mut, total};
+use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape};
 use super::local::{ABSURD, is_sensible, is_sensible_row, residual, solve};
+use super::packs::{real_mut, total};
 pub use super::tree_layout::LaneDims as Dims;
 use super::tree_layout::{
     LaneDims, info, load3, load6, none, row, row_coefficient, row_dof, row_head, slot, tile_slots,

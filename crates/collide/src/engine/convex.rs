@@ -1,7 +1,7 @@
 //! Convex shapes without a closed form: parry's GJK and EPA for the normal, the features that face each other for the
 //! points.
 
-use super::boxes;
+use super::bounds;
 use super::clip::{Candidate, Points, Rounding};
 use super::core_shape::{Core, Feature, Polyhedron};
 use super::expand::{Corner, Polytope, Way};
@@ -467,7 +467,7 @@ pub(super) fn convex_convex(
         }
     }
     let within = sink.reach + rounding[0] + rounding[1];
-    if boxes::bounds_are_apart(&core_a, a, &core_b, b, within) {
+    if bounds::are_apart(&core_a, a, &core_b, b, within) {
         return None;
     }
     match nearest(&core_a, a, &core_b, b, within, hint, workspace) {

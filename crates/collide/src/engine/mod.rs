@@ -1,6 +1,7 @@
 //! The contacts of one world.
 
 mod analytic;
+mod bounds;
 mod boxes;
 mod broad;
 mod clip;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use manyworlds_model::{Contacting, Model};
 
-use super::boxes;
+use super::bounds;
 use super::convex::{self, Nearest, Workspace};
 use super::core_shape::Core;
 use super::grid::{Ball, Grid};
@@ -415,7 +415,7 @@ impl Engine {
             sink.reach = reach;
             let (core, triangle) = (Core::Triangle(a.about), Core::Triangle(b.about));
             let within = reach + radii[0] + radii[1];
-            if boxes::bounds_are_apart(&core, &a.placed, &triangle, &b.placed, within) {
+            if bounds::are_apart(&core, &a.placed, &triangle, &b.placed, within) {
                 continue;
             }
             let nearest = convex::nearest(&core, &a.placed, &triangle, &b.placed, within, None, workspace);

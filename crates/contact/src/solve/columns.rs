@@ -242,7 +242,7 @@ impl<T: Scalar> Columns<T> {
 #[cfg(test)]
 mod tests {
     use super::super::octet::Triples;
-    use super::super::system::{Block, Rows};
+    use super::super::rows::{Block, Rows};
     use super::*;
     use crate::samples::{problem, random};
 

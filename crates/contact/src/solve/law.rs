@@ -2,7 +2,7 @@
 
 use manyworlds_shaders::Scalar;
 
-use super::system::{Block, Rows, cast};
+use super::rows::{Block, Rows, cast};
 use crate::problem::{Constraint, Law, Place, Steps};
 
 /// How far the bias of a constraint is pursued, in this arithmetic: see [`Steps`].

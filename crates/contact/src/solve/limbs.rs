@@ -40,7 +40,8 @@ mod tests {
     use super::*;
     use crate::problem::{ConstraintInput, Law, ProblemInput, SideInput};
     use crate::solve::cholesky::Cholesky;
-    use crate::solve::system::{Rows, System};
+    use crate::solve::rows::Rows;
+    use crate::solve::system::System;
 
     #[test]
     fn a_tree_is_cut_where_it_branches() {

@@ -16,6 +16,7 @@ mod octet;
 pub mod pgs;
 mod polish;
 mod relax;
+mod rows;
 pub mod sap;
 mod search;
 mod sparse;

@@ -10,7 +10,8 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use manyworlds_shaders::{LANES, Real, Scalar};
 
 use super::law::Cap;
-use super::system::{Constraint, Rows, cast};
+use super::rows::{Rows, cast};
+use super::system::Constraint;
 use crate::problem::Law;
 
 /// Derivatives or weights by octet: 00 01 11 02 12 22.

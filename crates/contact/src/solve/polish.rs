@@ -16,8 +16,9 @@ use manyworlds_shaders::{Real, Scalar};
 use super::columns::{Columns, Places};
 use super::law::Cap;
 use super::octet::{Octet, Triples, Upper, sum, times};
+use super::rows::{Rows, cast};
 use super::sparse::BlockMatrix;
-use super::system::{Constraint, Rows, System, cast};
+use super::system::{Constraint, System};
 use crate::problem::{ContactProblem, Law, Steps};
 
 /// How the proximal weight goes, and what helps a step that is not taken in full.

@@ -4,19 +4,14 @@ use std::ops::Range;
 
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::island::UNBOUNDED;
 
 use super::cholesky::Cholesky;
 use super::law::Cap;
 use super::limbs::cut;
+use super::rows::{Block, Rows, cast};
 use super::sparse::BlockMatrix;
 use crate::dense::{add_three_times, add_times, dot};
 use crate::problem::{Compliance, ContactProblem, Law};
-
-/// Three rows of a constraint; those beyond its law's are zero.
-pub(super) type Rows<T> = [T; 3];
-/// A block of a constraint, row by row.
-pub(super) type Block<T> = [[T; 3]; 3];
 
 /// Effective masses below this are taken for those of constraints that move nothing.
 const TINY: f64 = 1e-30;
@@ -106,11 +101,6 @@ pub(super) struct System<T> {
     /// Empty where nobody asks for them.
     responses: Vec<Response>,
     response: Vec<T>,
-}
-
-/// A number of the problem in this arithmetic; infinite bounds become large ones.
-pub(super) fn cast<T: Scalar>(x: f64) -> T {
-    T::from_f64(x.clamp(-UNBOUNDED, UNBOUNDED))
 }
 
 impl<T> Default for System<T> {

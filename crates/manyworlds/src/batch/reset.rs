@@ -4,7 +4,7 @@ use manyworlds_shaders::batch::scatter::KEEP;
 
 use super::Batch;
 use crate::Error;
-use crate::field::{Number, Rows, rows};
+use crate::field::rows::{Number, Rows, rows};
 use crate::group::{NewStates, PARTS, State};
 
 /// Some worlds of a batch.

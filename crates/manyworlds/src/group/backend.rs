@@ -7,7 +7,7 @@ use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::{LANES, Scalar};
 
 use crate::Error;
-use crate::field::{Numbers, NumbersMut};
+use crate::field::block::{Numbers, NumbersMut};
 
 /// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
 const GPU_CHUNK: usize = 2048;

@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use manyworlds_contact::solve::{ContactModel, LoneTrees};
 use manyworlds_contact::tree::{self, PgsParams, work_reals};
-use manyworlds_gpu::{Recording, Store, Traffic};
+use manyworlds_gpu::{Recording, Store, Ticket, Traffic};
 use manyworlds_shaders::contact::tree_layout::{SLOTS, info, row_stride};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
 use super::buffers::{IslandBuffers, RowBuffers, SetBuffers};
-use super::fields::Columns;
+use super::columns::Columns;
 use super::kept::Kept;
 use super::record::{IslandStep, Sensing, SetStep};
 use super::shared::Shared;
-use super::step::InFlight;
 use super::step::answer::Answer;
 use crate::Error;
 use crate::geoms::GeomOverrides;
@@ -53,6 +52,14 @@ pub(crate) struct Chunk<T: Scalar> {
     pub(super) copied: Traffic,
     /// Buffer for uploads.
     pub(super) staging: Vec<T>,
+}
+
+/// What a chunk waits for.
+pub(super) enum InFlight {
+    /// A step, of which some worlds may turn out to be unsolved.
+    Step(Ticket),
+    /// The motion of those that were.
+    Motion(Ticket),
 }
 
 /// One tree set of a chunk.

@@ -7,7 +7,8 @@ use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::index::slot_at;
 
 use super::chunk::Chunk;
-use super::problem::{Home, Reading, Sides, WorldProblem};
+use super::home::Home;
+use super::problem::{Reading, Sides, WorldProblem};
 use super::seen::Seen;
 use super::shared::Shared;
 use crate::host::Place;

@@ -7,11 +7,12 @@ use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::island::con;
 use manyworlds_shaders::contact::local::APART;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
-use manyworlds_shaders::dynamics::tree::{RowRecord, Tree, row};
+use manyworlds_shaders::dynamics::tree::{RowRecord, row};
 use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::chunk::Chunk;
-use super::problem::{Home, Reading, Sides};
+use super::home::Home;
+use super::problem::{Reading, Sides, fill_dense};
 use super::seen::whole;
 use super::shared::Shared;
 use crate::host::Place;
@@ -234,19 +235,6 @@ fn read_slot<T: Scalar>(
     let mut all = vec![T::default(); chunk.store.len(buffer)];
     chunk.store.read(buffer, &mut all)?;
     Ok((0..n).map(|f| all[slot_at(width, lane, begin, slot_index as usize, n, f)].to_f64()).collect())
-}
-
-/// A branch-sparse symmetric matrix into its place of a dense one.
-pub(super) fn fill_dense<T: Scalar>(tree: &Tree, entries: &[T], begin: usize, n_v: usize, to: &mut [f64]) {
-    for (i, dof) in tree.dofs.iter().enumerate() {
-        let mut j = i;
-        for k in 0..dof.chain as usize {
-            let x = entries[dof.m_begin as usize + k].to_f64();
-            to[(begin + i) * n_v + begin + j] = x;
-            to[(begin + j) * n_v + begin + i] = x;
-            j = tree.dofs[j].parent as usize;
-        }
-    }
 }
 
 fn row_kind(record: &RowRecord) -> &'static str {

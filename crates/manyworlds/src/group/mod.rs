@@ -5,9 +5,12 @@ mod buffers;
 mod carried;
 mod certify;
 mod chunk;
+mod columns;
 mod contacts;
 mod derivatives;
+mod differentiable;
 mod fields;
+mod home;
 mod inspect;
 mod kept;
 mod params;
@@ -17,10 +20,11 @@ mod save;
 mod seen;
 mod shared;
 mod soft;
+pub(crate) mod state;
 mod step;
 mod subsystems;
+pub(crate) mod worlds;
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
@@ -31,80 +35,22 @@ use manyworlds_shaders::index::{tile_at, tile_len};
 use rayon::prelude::*;
 
 use crate::checkpoint::{Reader, Writer};
-use crate::field::{Block, BlockMut, FieldId, Rows, RowsMut};
+use crate::field::block::{Block, BlockMut};
+use crate::field::id::FieldId;
+use crate::field::rows::{Rows, RowsMut};
 use crate::{BatchOptions, Error, GeomParameter, Precision, Summary};
 pub(crate) use backend::Backend;
 use buffers::{IslandBuffers, RowBuffers, SetBuffers};
 use chunk::Chunk;
+use columns::Columns;
 use derivatives::Geometry;
-pub(crate) use derivatives::{Differentiable, Lineariser, Request, WorldProduct, WorldStep};
-use fields::Columns;
+pub(crate) use derivatives::{Lineariser, Request, WorldProduct, WorldStep};
 pub(crate) use fields::{NewStates, PARTS};
 use seen::Seen;
 use shared::Shared;
-
-/// Entries of a tree's parameters, and what stands there.
-pub(crate) type Numbered = (Range<usize>, Vec<f64>);
-
-/// What a batch asks of a group, whatever its precision and executor.
-pub(crate) trait Worlds: Send + Differentiable {
-    fn model(&self) -> &Model;
-    fn len(&self) -> usize;
-    fn precision(&self) -> Precision;
-    /// `controls`: `[worlds][actuators]`, where they change.
-    fn step(&mut self, controls: Option<Rows<'_>>) -> Result<(), Error>;
-    fn finish(&mut self) -> Result<(), Error>;
-    /// Brings poses up to the states, where these were written since the last step.
-    fn refresh(&mut self) -> Result<(), Error>;
-    fn restart(&mut self, new: NewStates) -> Result<(), Error>;
-    fn state(&mut self, world: usize) -> Result<State, Error>;
-    fn set_parameter(&mut self, world: usize, tree: usize, parameter: Parameter, values: &[f64]) -> Result<(), Error>;
-    /// Where a parameter of a tree stands among the tree's, and its values; `None`: the tree has no such part.
-    fn parameter(&mut self, world: usize, tree: usize, parameter: Parameter) -> Result<Option<Numbered>, Error>;
-    fn set_geom(&mut self, world: usize, geom: usize, parameter: GeomParameter, values: &[f64]) -> Result<(), Error>;
-    fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error>;
-    fn inspect(&mut self, world: usize) -> Result<crate::Inspection, Error>;
-    fn soft(&mut self, world: usize) -> Result<Vec<crate::SoftReport>, Error>;
-    fn contact_problem(&mut self, world: usize) -> Result<crate::StepProblem, Error>;
-    /// Appends the contacts that acted; `first` is the group's first world.
-    fn contact_impulses(&mut self, first: usize, out: &mut Vec<crate::ContactImpulse>) -> Result<(), Error>;
-    /// Appends all contacts; `first` is the group's first world.
-    fn solved_contacts(&mut self, first: usize, out: &mut Vec<crate::SolvedContact>) -> Result<(), Error>;
-    /// Shape of a world's row.
-    fn row_shape(&self, id: FieldId) -> Vec<usize>;
-    fn n_blocks(&self, id: FieldId) -> usize;
-    /// A block of a field; `first` is the group's first world.
-    fn block(&self, id: FieldId, first: usize, at: usize) -> Block<'_>;
-    /// What comes before a field is written in place.
-    fn about_to_write(&mut self, id: FieldId) -> Result<(), Error>;
-    fn for_each_block_mut(&mut self, id: FieldId, first: usize, f: &mut dyn FnMut(BlockMut<'_>));
-    /// Copies all rows of a field out.
-    fn read_rows(&mut self, id: FieldId, out: RowsMut<'_>) -> Result<(), Error>;
-    /// Copies all rows of a field in.
-    fn write_rows(&mut self, id: FieldId, rows: Rows<'_>) -> Result<(), Error>;
-    fn traffic(&self) -> Traffic;
-    fn round_trips(&self) -> RoundTrips;
-    fn save(&mut self, out: &mut Writer) -> Result<(), Error>;
-    fn restore(&mut self, input: &mut Reader) -> Result<(), Error>;
-    fn time(&mut self, on: bool);
-    fn timings(&self) -> Timings;
-    fn bytes(&self) -> u64;
-}
-
-/// A world's state; an empty part stands for "as it is".
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct State {
-    /// Generalized position, `[n_q]`.
-    pub q: Vec<f64>,
-    /// Generalized velocity, `[n_v]`.
-    pub v: Vec<f64>,
-    /// Controls, one per actuator.
-    pub ctrl: Vec<f64>,
-    /// Applied generalized force, `[n_v]`, N or N m.
-    pub tau: Vec<f64>,
-    /// Activations, one per actuator that has dynamics.
-    pub act: Vec<f64>,
-}
+pub(crate) use state::State;
+use state::read_state;
+pub(crate) use worlds::{Numbered, Worlds};
 
 /// Worlds of one model in one precision on one executor.
 pub(crate) struct Group<T: Scalar> {
@@ -194,40 +140,6 @@ fn write_initial<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, q: &[f64])
         chunk.store.write(chunk.sets[index].step.buffers.state, 0, &state)?;
     }
     Ok(())
-}
-
-/// Where the parts of a tree's state stand in a world's and in its lane: (part of [`State`], world range, first entry).
-fn parts<'a>(
-    shared_model: &Model,
-    set: &'a manyworlds_dynamics::TreeSet,
-    index: usize,
-) -> (Range<usize>, Range<usize>, &'a [usize]) {
-    let tree = &shared_model.trees[set.trees[index]];
-    (tree.q.clone(), tree.v.clone(), &set.actuators[index])
-}
-
-/// The state of a world of a chunk; `states`: of each tree set.
-fn read_state<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: usize, world: usize, out: &mut State) {
-    let model = &shared.model;
-    out.q.resize(model.n_q, 0.0);
-    out.v.resize(model.n_v, 0.0);
-    out.ctrl.resize(model.actuators.len(), 0.0);
-    out.tau.resize(model.n_v, 0.0);
-    out.act.resize(model.n_act(), 0.0);
-    for (set, state) in shared.sets.iter().zip(states) {
-        let dims = set.layout.dims;
-        for j in 0..set.trees.len() {
-            let lane = world * set.trees.len() + j;
-            let (q, v, actuators) = parts(model, set, j);
-            let get = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
-            q.enumerate().for_each(|(e, to)| out.q[to] = get(e));
-            v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
-            actuators.iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
-            v.enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
-            let activations = set.activations[j].iter().enumerate();
-            activations.for_each(|(e, &to)| out.act[to] = get(dims.act_at() + e));
-        }
-    }
 }
 
 impl<T: Scalar> Worlds for Group<T> {
@@ -406,14 +318,15 @@ impl<T: Scalar> Worlds for Group<T> {
     fn block(&self, id: FieldId, first: usize, at: usize) -> Block<'_> {
         if id == FieldId::Mocap {
             let (chunk, begin) = (&self.chunks[at], first + at * self.chunk_worlds);
-            let layout = fields::mocap_layout(&self.columns, begin..begin + chunk.n_world);
+            let layout = columns::mocap_layout(&self.columns, begin..begin + chunk.n_world);
             return Block { layout, numbers: backend::in_memory(&chunk.mocaps.poses) };
         }
         let (c, index) = (at / self.shared.sets.len(), at % self.shared.sets.len());
         let chunk = &self.chunks[c];
         let begin = first + c * self.chunk_worlds;
         let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
-        let (buffer, layout) = fields::layout(&self.columns, (index, &chunk.sets[index]), id, worlds, tile);
+        let (buffer, layout) =
+            columns::layout(&self.columns, (index, &chunk.sets[index].step, chunk.sets[index].k), id, worlds, tile);
         Block { layout, numbers: backend::numbers(&*chunk.store, buffer) }
     }
 
@@ -426,12 +339,13 @@ impl<T: Scalar> Worlds for Group<T> {
             let begin = first + c * self.chunk_worlds;
             let (worlds, tile) = (begin..begin + chunk.n_world, chunk.store.tile());
             if id == FieldId::Mocap {
-                let layout = fields::mocap_layout(&self.columns, worlds);
+                let layout = columns::mocap_layout(&self.columns, worlds);
                 f(BlockMut { layout, numbers: backend::in_memory_mut(&mut chunk.mocaps.poses) });
                 continue;
             }
-            for set in chunk.sets.iter().enumerate() {
-                let (buffer, layout) = fields::layout(&self.columns, set, id, worlds.clone(), tile);
+            for (index, set) in chunk.sets.iter().enumerate() {
+                let set = (index, &set.step, set.k);
+                let (buffer, layout) = columns::layout(&self.columns, set, id, worlds.clone(), tile);
                 f(BlockMut { layout, numbers: backend::numbers_mut(&mut *chunk.store, buffer) });
             }
         }

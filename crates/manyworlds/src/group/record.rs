@@ -14,7 +14,6 @@ use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
 use manyworlds_shaders::kernel;
 
 use super::buffers::{IslandBuffers, SetBuffers, Turns};
-use super::chunk::ChunkSet;
 use crate::host::{IslandPack, SetPart};
 
 /// Newton steps for the free velocity where forces are those of a later state, from the linearly implicit step. Each gains
@@ -402,9 +401,9 @@ impl IslandStep {
 
     /// From the free velocities of all sets to the velocities of their trees that are in islands; what the tree kernels
     /// made of those is overwritten.
-    pub(crate) fn record<T: Scalar>(
+    pub(crate) fn record<'s, T: Scalar>(
         &self,
-        sets: &[ChunkSet<T>],
+        steps: impl Iterator<Item = &'s SetStep> + Clone,
         pack: &IslandPack<T>,
         solver: Option<&dyn BatchSolver>,
         tile: u32,
@@ -413,7 +412,7 @@ impl IslandStep {
         use kernel::contact::{ISLAND_ASSEMBLE, ISLAND_FINISH, ISLAND_GATHER, ISLAND_ROWS, ISLAND_SCATTER};
         let b = &self.buffers;
         let Turns { before, now: impulse } = self.impulses;
-        let parts = || sets.iter().map(|set| &set.step).zip(&pack.sets).filter(|(_, part)| part.dims.n_trees > 0);
+        let parts = || steps.clone().zip(&pack.sets).filter(|(_, part)| part.dims.n_trees > 0);
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
             recording.dispatch(&ISLAND_GATHER, dims, dims.n_trees, &[b.index, s.state, s.v_free, b.velocity]);
@@ -441,11 +440,12 @@ impl IslandStep {
             self.to_islands(set, part, tile, recording);
         }
         let Some(solver) = solver else { return };
-        let set = |number: usize| SetSolve {
-            dims: pack.sets[number].dims,
-            n_m: sets[number].dims().n_m,
-            momentum: sets[number].step.buffers.momentum,
-        };
+        let solves: Vec<SetSolve> = steps
+            .clone()
+            .zip(&pack.sets)
+            .map(|(set, part)| SetSolve { dims: part.dims, n_m: set.dims.n_m, momentum: set.buffers.momentum })
+            .collect();
+        let set = |number: usize| solves[number];
         let buffers = SolveBuffers {
             index: b.index,
             contact: b.contact,

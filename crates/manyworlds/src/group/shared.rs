@@ -11,8 +11,8 @@ use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::status;
 
-use super::soft::Soft;
-use super::step::WholeOrder;
+use super::soft::step::Soft;
+use super::step::order::WholeOrder;
 use super::subsystems::Subsystems;
 use crate::host::{
     Adhesion, Block, Fixed, Frames, HostModel, Law, LoadShape, Outside, SetShape, SoftShape, Surfaces, TreeBlock, fixed,

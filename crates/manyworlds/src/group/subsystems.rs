@@ -8,7 +8,7 @@ use std::sync::Arc;
 use manyworlds_model::Model;
 use manyworlds_sparse::{Ordering, SparseMatrix};
 
-use super::soft::{Linearised, Soft, SoftStep};
+use super::soft::step::{Linearised, Soft, SoftStep};
 
 /// See the module.
 #[derive(Debug)]

@@ -2,29 +2,16 @@
 //!
 //! Buffers: topology, params (unused), motion, velocity, places, touch, impulse -> act.
 
+use super::force::{along_axes, axes};
 use super::layout::{place, tile_place, touch};
 use super::sides::acts;
 use crate::args::Args;
-use crate::contact::frame::tangents;
 use crate::dynamics::derivatives::layout::Act;
 use crate::dynamics::derivatives::transport::transport;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{SPATIAL, Tree, nth, nth_mut};
-use crate::math::{Vec3, cross, load3, scale, scale_add};
+use crate::math::{cross, load3};
 use crate::real::{Mask, Real, Scalar};
-
-/// The impulse of a slot along the world's axes.
-#[inline(always)]
-pub(super) fn along_axes<R: Real>(axes: &[Vec3<R>; 3], impulse: &[R]) -> Vec3<R> {
-    scale_add(axes[2], impulse[2], scale_add(axes[1], impulse[1], scale(axes[0], impulse[0])))
-}
-
-/// Axes of a slot: t1, t2, n.
-#[inline(always)]
-pub(super) fn axes<R: Real>(normal: Vec3<R>) -> [Vec3<R>; 3] {
-    let [t1, t2] = tangents(normal);
-    [t1, t2, normal]
-}
 
 /// One tile: `touch` and `impulse` are its own slots.
 pub fn acting<R: Real>(tree: &Tree, motion: &[R], velocity: &[R], touch_in: &[R], impulse: &[R], act: &mut [R]) {

@@ -1,5 +1,5 @@
-// What acting.rs shares with sides.rs: the impulse of a slot along the world's axes. The importing kernel imports math
-// and contact/frame and binds `touch` and `impulse`.
+// The impulse of a contact in the world: the twin of force.rs. The importing kernel imports math and contact/frame and binds
+// `touch` and `impulse`.
 
 // Axes of a slot by rows: t1, t2, n.
 fn axes_of(normal: vec3<real>) -> Mat3 {

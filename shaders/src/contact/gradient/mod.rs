@@ -13,6 +13,7 @@ pub mod answer;
 pub mod back;
 mod check;
 mod eliminate;
+mod force;
 pub mod kink;
 pub mod layout;
 pub mod mobility;

@@ -7,7 +7,7 @@
 //!
 //! Buffers: topology (unused), params, places, impulse, touch, act -> side.
 
-use super::acting::{along_axes, axes};
+use super::force::{along_axes, axes};
 use super::kink::{kink, slope};
 use super::layout::{place, side, tile_place, touch};
 use crate::args::Args;

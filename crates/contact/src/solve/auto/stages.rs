@@ -2,12 +2,12 @@
 
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::local::HOPELESS;
 
 use super::super::canal::{CanalParams, IslandState, Step};
 use super::super::iterate::measure;
 use super::super::polish::{Polish, Trust};
 use crate::problem::{ContactProblem, Law};
-use crate::solve::relax::HOPELESS;
 use crate::solve::{Precision, SolveSettings, Stage};
 
 /// Outer iterations of CANAL after which Newton steps are tried: most islands need no more than the first, bodies wedged in

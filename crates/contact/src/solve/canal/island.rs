@@ -4,9 +4,10 @@ use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
 use super::super::convex::{Convex, Term};
+use super::super::rows::{Rows, cast};
 use super::super::sparse::BlockMatrix;
 use super::super::subadmm::Penalty;
-use super::super::system::{Constraint, Rows, System, cast};
+use super::super::system::{Constraint, System};
 use super::params::CanalParams;
 use super::shift::Mixing;
 use super::strict::Strict;

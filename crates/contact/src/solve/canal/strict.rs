@@ -11,8 +11,8 @@ use manyworlds_shaders::Scalar;
 
 use super::super::convex::Convex;
 use super::super::law::Map;
+use super::super::rows::Rows;
 use super::super::sparse::BlockMatrix;
-use super::super::system::Rows;
 
 /// Shares of a step that are tried.
 const SHARES: [f64; 5] = [1.0, 0.5, 0.25, 0.1, 0.03];

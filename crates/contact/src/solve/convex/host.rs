@@ -9,9 +9,10 @@ use manyworlds_shaders::Scalar;
 
 use super::super::cholesky::Cholesky;
 use super::super::law::{Cap, Map, impulse};
+use super::super::rows::{Block, Rows};
 use super::super::search::root;
 use super::super::sparse::BlockMatrix;
-use super::super::system::{Block, Rows, System};
+use super::super::system::System;
 use super::ROUNDOFF;
 use crate::problem::Law;
 

@@ -3,7 +3,8 @@
 use manyworlds_collide::organise::Island;
 use manyworlds_shaders::Scalar;
 
-use super::super::system::{Constraint, Rows, System, cast};
+use super::super::rows::{Rows, cast};
+use super::super::system::{Constraint, System};
 use super::batch::{SHIFT, SHIFT_DOUBLE};
 use super::ncp::{friction, ncp};
 use super::params::{NewtonCrParams, Scaling};

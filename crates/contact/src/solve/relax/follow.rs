@@ -9,13 +9,14 @@
 use manyworlds_gpu::Instant;
 
 use manyworlds_collide::organise::Island;
+use manyworlds_shaders::contact::local::HOPELESS;
 
 use super::super::auto::{Search, Watch};
 use super::super::iterate::copy;
 use super::super::polish::Trust;
 use super::super::{Outcome, SolveSettings, SolveStatus, Stage};
 use super::refute::is_refuted;
-use super::{Attempt, Found, HOPELESS, MOST, Relaxation, SWEEPS};
+use super::{Attempt, Found, MOST, Relaxation, SWEEPS};
 use crate::problem::{Constraint, ContactProblem};
 
 /// Newton steps, in the order in which they are tried.

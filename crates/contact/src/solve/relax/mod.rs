@@ -20,7 +20,7 @@ mod refute;
 
 use manyworlds_collide::organise::Island;
 use manyworlds_gpu::Instant;
-use manyworlds_shaders::contact::local;
+use manyworlds_shaders::contact::local::{self, HOPELESS};
 
 pub(super) use follow::again;
 
@@ -31,7 +31,6 @@ use crate::problem::{Constraint, ContactProblem, Law, Place, Side, Steps};
 
 /// A bias that gave way by less did not, m/s.
 const LEAST: f64 = 1e-12;
-pub(super) use local::HOPELESS;
 /// The same of impulses where a solver calls itself converged, as one does whose sums lost all digits: N s, and J/kg.
 const ABSURD: [f64; 2] = [local::ABSURD, 1e9];
 /// Sweeps of it at first: Newton steps alone would push things against each other harder than need be.

@@ -15,7 +15,8 @@
 use manyworlds_collide::organise::Island;
 
 use super::super::cholesky::Cholesky;
-use super::super::system::{Block, Constraint, Rows, System};
+use super::super::rows::{Block, Rows};
+use super::super::system::{Constraint, System};
 use crate::dense::dot;
 use crate::problem::{ContactProblem, Law};
 

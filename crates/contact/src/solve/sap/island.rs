@@ -5,7 +5,8 @@ use manyworlds_shaders::Scalar;
 
 use super::super::convex::{Convex, Term};
 use super::super::law::Cap;
-use super::super::system::{Constraint, cast};
+use super::super::rows::cast;
+use super::super::system::Constraint;
 use super::params::SapParams;
 use crate::problem::{ContactProblem, Law};
 

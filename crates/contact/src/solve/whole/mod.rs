@@ -19,7 +19,7 @@ use manyworlds_sparse::{FactorWork, SparseMatrix, Symbolic};
 use self::step::{Linear, step};
 use self::touch::{Touch, touches};
 use super::law::{Cap, Map, impulse};
-use super::system::{Block, Rows};
+use super::rows::{Block, Rows};
 use crate::problem::ContactProblem;
 use crate::residual::defect_of;
 

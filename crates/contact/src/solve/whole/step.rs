@@ -7,7 +7,7 @@ use nalgebra::{DMatrix, DVector};
 
 use super::touch::Touch;
 use super::{Motion, Point, map};
-use crate::solve::system::{Block, Rows};
+use crate::solve::rows::{Block, Rows};
 
 /// Degrees of freedom at most whose matrix is factored. Bars of linear tetrahedra on a ball, ms a step by a factor and by conjugate
 /// gradients: of 1,200 2.2 and 3.2, of 2,475 6.4 and 6.7, of 7,203 36 and 17; of stiffer ones these take more rounds.

@@ -4,7 +4,7 @@ use manyworlds_sparse::SparseMatrix;
 
 use super::Motion;
 use crate::problem::{ContactProblem, Law};
-use crate::solve::system::{Block, Rows};
+use crate::solve::rows::{Block, Rows};
 
 /// A constraint over the motion's degrees of freedom.
 pub(super) struct Touch {

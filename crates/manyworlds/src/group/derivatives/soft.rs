@@ -11,10 +11,10 @@ use manyworlds_shaders::dynamics::tree::POSE;
 use manyworlds_sparse::{Ordering, SparseMatrix};
 
 use super::geometry::Geometry;
-use super::start::ByStart;
 use crate::group::carried::{CarriedChanges, CarrierTree};
 use crate::group::shared::Shared;
-use crate::group::soft::{Linearised, SoftStep};
+use crate::group::soft::start::ByStart;
+use crate::group::soft::step::{Linearised, SoftStep};
 use crate::host::Carrier;
 use crate::mocap::Drift;
 

@@ -9,7 +9,7 @@ use manyworlds_contact::solve::{ContactModel, Outcome, Relaxation, SolveStatus, 
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::status;
 
-use super::super::problem::Home;
+use super::super::home::Home;
 use super::super::shared::Shared;
 use crate::Summary;
 

@@ -7,7 +7,7 @@ use manyworlds_soft::{FreeWork, SoftLayout};
 
 use super::super::problem::Worlds;
 use super::super::shared::Shared;
-use super::super::soft::SoftStep;
+use super::super::soft::step::SoftStep;
 use super::answer::Solved;
 use crate::host::Packed;
 

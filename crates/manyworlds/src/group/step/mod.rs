@@ -16,30 +16,22 @@
 pub(super) mod answer;
 mod free;
 mod nonlinear;
+pub(super) mod order;
 mod prepare;
+mod round;
 mod unsolved;
 mod way;
 mod whole;
 mod world;
 
-pub(super) use whole::WholeOrder;
-
-use manyworlds_gpu::{Recording, Ticket};
+use manyworlds_gpu::Recording;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::batch::hold::whom;
 use manyworlds_shaders::batch::{hold, unsolved_islands, unsolved_lanes};
 use manyworlds_shaders::kernel::batch::{HOLD, UNSOLVED_ISLANDS, UNSOLVED_LANES};
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, InFlight};
 use crate::Error;
-
-/// What a chunk waits for.
-pub(super) enum InFlight {
-    /// A step, of which some worlds may turn out to be unsolved.
-    Step(Ticket),
-    /// The motion of those that were.
-    Motion(Ticket),
-}
 
 impl<T: Scalar> Chunk<T> {
     /// Waits for what was started last, until nothing is left to do of it.
@@ -170,7 +162,8 @@ impl<T: Scalar> Chunk<T> {
             set.step.contact(by_kernels, slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
-            islands.record(&self.sets, pack, self.host.solver.as_deref(), tile, &mut self.recording);
+            let steps = self.sets.iter().map(|set| &set.step);
+            islands.record(steps, pack, self.host.solver.as_deref(), tile, &mut self.recording);
         }
     }
 

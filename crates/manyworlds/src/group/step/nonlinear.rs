@@ -13,12 +13,12 @@ use manyworlds_contact::solve::{Before, Outcome, Relaxation, SolveSettings, Solv
 use manyworlds_shaders::Scalar;
 use manyworlds_sparse::FactorWork;
 
-use super::super::problem::{Responses, WorldProblem};
+use super::super::problem::Responses;
 use super::super::shared::Shared;
-use super::super::soft::{Linearised, SoftStep};
-use super::answer::Solved;
+use super::super::soft::step::{Linearised, SoftStep};
+use super::round::{Ended, Round};
 use super::way::{LONGEST, closer, down, norm};
-use super::world::{Start, World};
+use super::world::World;
 
 /// Rounds at most.
 const ROUNDS: usize = 40;
@@ -32,33 +32,6 @@ const SLOW: u32 = 4;
 
 /// Ways shorter than this share make the next round one of positive definite elements.
 const SHORT: f64 = 0.25;
-
-/// A problem and its answer.
-pub(super) struct Round {
-    pub(super) problem: WorldProblem,
-    pub(super) outcome: Outcome,
-    pub(super) relaxed: Vec<Relaxation>,
-    /// What is left of the nonlinear balance of momentum, N s.
-    pub(super) momentum: f64,
-    /// The velocity where the way to that of the answer was not gone to its end.
-    pub(super) on_the_way: Option<Vec<f64>>,
-}
-
-/// How it ended.
-pub(super) enum Ended {
-    Round(Box<Round>),
-    /// By Newton's method on everything, with the memory of its problem.
-    AtOnce(Box<(Solved, ContactProblem)>),
-}
-
-impl Round {
-    /// Where Newton's method on everything may go on.
-    fn start(&self) -> Start {
-        let impulse = self.outcome.lambda.clone();
-        let velocity = self.on_the_way.clone().unwrap_or_else(|| self.problem.problem.velocity(&impulse));
-        Start { velocity, impulse, relaxed: self.relaxed.clone() }
-    }
-}
 
 impl<T: Scalar> World<'_, T> {
     /// A world with soft bodies. None: its numbers are not finite, or no round has a problem.

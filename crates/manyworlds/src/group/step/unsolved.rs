@@ -10,7 +10,8 @@ use manyworlds_shaders::{LANES, Scalar};
 use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
-use super::super::problem::{Home, Reading, Sides};
+use super::super::home::Home;
+use super::super::problem::{Reading, Sides};
 use super::super::seen::whole;
 use super::answer::{Answer, Solved};
 use super::free::solve_free;

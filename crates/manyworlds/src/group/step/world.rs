@@ -6,7 +6,7 @@ use std::time::Duration;
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::solve::whole::{Effort, newton};
 use manyworlds_contact::solve::{
-    Before, ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish, leave,
+    Before, ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace, finish, leave,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_sparse::FactorWork;
@@ -14,8 +14,9 @@ use manyworlds_sparse::FactorWork;
 use super::super::problem::{Responses, Worlds};
 use super::super::shared::Shared;
 use super::answer::{Left, Relaxed, Solved};
-use super::nonlinear::{Ended, Round};
-use super::whole::{WholeOrder, WholeStep};
+use super::order::WholeOrder;
+use super::round::{Ended, Round, Start};
+use super::whole::WholeStep;
 use crate::host::Packed;
 
 thread_local! {
@@ -38,15 +39,6 @@ pub(super) struct World<'a, T: Scalar> {
     pub(super) host: &'a Packed<'a, T>,
     pub(super) worlds: &'a Worlds<'a, T>,
     pub(super) index: usize,
-}
-
-/// Where Newton's method on all of a step begins.
-pub(super) struct Start {
-    pub(super) velocity: Vec<f64>,
-    /// `[n_rows]`
-    pub(super) impulse: Vec<f64>,
-    /// Biases that gave way.
-    pub(super) relaxed: Vec<Relaxation>,
 }
 
 impl<T: Scalar> World<'_, T> {

@@ -84,7 +84,7 @@ struct LanesBefore<T> {
 impl<T: Scalar> Chunk<T> {
     /// What is asked of some of its worlds, as far as kernels go; gives the certificates of what they wrote, and leaves the
     /// rest in `requests`. `first`: its first world in the group.
-    pub(super) fn differentiate(
+    pub(in crate::group) fn differentiate(
         &mut self,
         geometry: &Geometry,
         rules: GradientRules,

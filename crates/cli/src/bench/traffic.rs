@@ -7,7 +7,7 @@ use manyworlds::gpu::{DeviceOptions, GpuDevice};
 use manyworlds::{Batch, BatchOptions, Model};
 use serde::Serialize;
 
-use crate::bench::{Controls, Steps};
+use super::drive::{Controls, Steps};
 use crate::failure::Failure;
 use crate::output;
 use crate::state::Start;
@@ -37,7 +37,7 @@ struct Row {
 }
 
 /// Steps worlds on a device whose kernels count, and reports.
-pub(crate) fn traffic(
+pub(super) fn traffic(
     model: &Model,
     settings: BatchOptions,
     start: &Start,

@@ -1,0 +1,8 @@
+//! Soft bodies of a world as its contact problem sees them: the nonlinear step about a velocity, and contacts.
+
+mod contacts;
+mod read;
+pub(super) mod start;
+pub(super) mod step;
+
+pub(super) use read::report;

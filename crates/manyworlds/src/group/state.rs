@@ -1,0 +1,58 @@
+//! States of worlds, and where their parts stand in the lanes of trees.
+
+use std::ops::Range;
+
+use manyworlds_model::Model;
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::index::tile_at;
+
+use super::shared::Shared;
+
+/// A world's state; an empty part stands for "as it is".
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct State {
+    /// Generalized position, `[n_q]`.
+    pub q: Vec<f64>,
+    /// Generalized velocity, `[n_v]`.
+    pub v: Vec<f64>,
+    /// Controls, one per actuator.
+    pub ctrl: Vec<f64>,
+    /// Applied generalized force, `[n_v]`, N or N m.
+    pub tau: Vec<f64>,
+    /// Activations, one per actuator that has dynamics.
+    pub act: Vec<f64>,
+}
+
+/// Where the parts of a tree's state stand in a world's and in its lane: (part of [`State`], world range, first entry).
+pub(super) fn parts<'a>(
+    shared_model: &Model,
+    set: &'a manyworlds_dynamics::TreeSet,
+    index: usize,
+) -> (Range<usize>, Range<usize>, &'a [usize]) {
+    let tree = &shared_model.trees[set.trees[index]];
+    (tree.q.clone(), tree.v.clone(), &set.actuators[index])
+}
+
+/// The state of a world of a chunk; `states`: of each tree set.
+pub(super) fn read_state<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: usize, world: usize, out: &mut State) {
+    let model = &shared.model;
+    out.q.resize(model.n_q, 0.0);
+    out.v.resize(model.n_v, 0.0);
+    out.ctrl.resize(model.actuators.len(), 0.0);
+    out.tau.resize(model.n_v, 0.0);
+    out.act.resize(model.n_act(), 0.0);
+    for (set, state) in shared.sets.iter().zip(states) {
+        let dims = set.layout.dims;
+        for j in 0..set.trees.len() {
+            let lane = world * set.trees.len() + j;
+            let (q, v, actuators) = parts(model, set, j);
+            let get = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
+            q.enumerate().for_each(|(e, to)| out.q[to] = get(e));
+            v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
+            actuators.iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
+            v.enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
+            let activations = set.activations[j].iter().enumerate();
+            activations.for_each(|(e, &to)| out.act[to] = get(dims.act_at() + e));
+        }
+    }
+}
