@@ -21,7 +21,7 @@ use sources::files;
 
 /// File, its helpers without a counterpart, and why; no helper: those that are on both sides stand in another order, too.
 const APART: &[(&str, &[&str], &str)] = &[
-    ("contact/dense", &["respond", "total"], DENSE),
+    ("contact/dense", &["respond"], DENSE),
     ("contact/dense_group", &["merit_at"], DENSE),
     ("contact/island", &["add_rows_by_sums"], "several sums a row fill a processor's vector registers"),
     ("contact/tree_pgs", &["nonzero", "push", "push3", ""], DENSE),

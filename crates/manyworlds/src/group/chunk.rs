@@ -75,6 +75,12 @@ pub(crate) struct ChunkSet<T> {
     pub(super) touch: Vec<T>,
 }
 
+impl<T> AsRef<SetStep> for ChunkSet<T> {
+    fn as_ref(&self) -> &SetStep {
+        &self.step
+    }
+}
+
 impl<T: Scalar> ChunkSet<T> {
     pub(crate) fn dims(&self) -> &TreeDims {
         &self.step.dims

@@ -401,9 +401,9 @@ impl IslandStep {
 
     /// From the free velocities of all sets to the velocities of their trees that are in islands; what the tree kernels
     /// made of those is overwritten.
-    pub(crate) fn record<'s, T: Scalar>(
+    pub(crate) fn record<T: Scalar>(
         &self,
-        steps: impl Iterator<Item = &'s SetStep> + Clone,
+        sets: &[impl AsRef<SetStep>],
         pack: &IslandPack<T>,
         solver: Option<&dyn BatchSolver>,
         tile: u32,
@@ -412,7 +412,7 @@ impl IslandStep {
         use kernel::contact::{ISLAND_ASSEMBLE, ISLAND_FINISH, ISLAND_GATHER, ISLAND_ROWS, ISLAND_SCATTER};
         let b = &self.buffers;
         let Turns { before, now: impulse } = self.impulses;
-        let parts = || steps.clone().zip(&pack.sets).filter(|(_, part)| part.dims.n_trees > 0);
+        let parts = || sets.iter().map(AsRef::as_ref).zip(&pack.sets).filter(|(_, part)| part.dims.n_trees > 0);
         for (set, part) in parts() {
             let (s, dims) = (&set.buffers, &part.dims);
             recording.dispatch(&ISLAND_GATHER, dims, dims.n_trees, &[b.index, s.state, s.v_free, b.velocity]);
@@ -440,12 +440,10 @@ impl IslandStep {
             self.to_islands(set, part, tile, recording);
         }
         let Some(solver) = solver else { return };
-        let solves: Vec<SetSolve> = steps
-            .clone()
-            .zip(&pack.sets)
-            .map(|(set, part)| SetSolve { dims: part.dims, n_m: set.dims.n_m, momentum: set.buffers.momentum })
-            .collect();
-        let set = |number: usize| solves[number];
+        let set = |number: usize| {
+            let step: &SetStep = sets[number].as_ref();
+            SetSolve { dims: pack.sets[number].dims, n_m: step.dims.n_m, momentum: step.buffers.momentum }
+        };
         let buffers = SolveBuffers {
             index: b.index,
             contact: b.contact,

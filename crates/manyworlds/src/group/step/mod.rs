@@ -162,8 +162,7 @@ impl<T: Scalar> Chunk<T> {
             set.step.contact(by_kernels, slots.most(), &mut self.recording, back);
         }
         if !pack.is_empty() {
-            let steps = self.sets.iter().map(|set| &set.step);
-            islands.record(steps, pack, self.host.solver.as_deref(), tile, &mut self.recording);
+            islands.record(&self.sets, pack, self.host.solver.as_deref(), tile, &mut self.recording);
         }
     }
 
