@@ -108,12 +108,13 @@ fn hulls_are_closed_and_seen_counter_clockwise_from_outside_also_when_mirrored()
 fn wrong_files_are_refused() {
     let truncated = binary_stl()[..200].to_vec();
     let flat = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n".to_vec();
-    let cases: [(&str, Vec<u8>, &str); 7] = [
+    let cases: [(&str, Vec<u8>, &str); 8] = [
         ("m.stl", truncated, "neither binary STL by its size nor text"),
         ("m.stl", vec![], "too short"),
         ("m.stl", b"solid\nvertex 1 2\n".to_vec(), "line 2"),
         ("m.obj", b"v 1 2 x\n".to_vec(), "line 1"),
-        ("m.obj", b"v 1 2 3\nf 1 2 3\n".to_vec(), "line 2: a corner refers to vertex `2`"),
+        ("m.obj", b"v 1 2 3\nf 1 2 3\n".to_vec(), "line 2: a corner refers to vertex 2, there are 1"),
+        ("m.obj", b"v 1 2 3\nf -2 1 1\n".to_vec(), "line 2: a corner refers to vertex `-2`"),
         ("m.obj", b"v 1 2 inf\n".to_vec(), "not finite"),
         ("m.ply", vec![], ".stl, .obj or .msh"),
     ];
