@@ -154,15 +154,23 @@ fn files_may_lie_beside_the_included_file() {
     let text = "<mujoco><compiler meshdir=\"meshes\"/><include file=\"robot/parts.xml\"/></mujoco>";
     let parts = "<mujoco><include file=\"more.xml\"/><asset><mesh name=\"m\" file=\"../cube.stl\"/></asset></mujoco>";
     let more = "<mujoco><worldbody><body><freejoint/><geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>";
-    let read = |own: &'static str| {
+    let read_as = |main: &str, own: &'static str| {
         let resolver = move |path: &Path| match path.to_str() {
             Some("models/robot/parts.xml") => Ok(parts.into()),
             Some("models/robot/more.xml") => Ok(more.into()),
             Some(found) if found == own => Ok(binary_stl()),
             _ => Err(io::Error::from(io::ErrorKind::NotFound)),
         };
-        from_mjcf_str("models/m.xml", text, &resolver, &ImportOptions::default())
+        from_mjcf_str(
+            main,
+            &text.replace("robot/", if main == "models/m.xml" { "robot/" } else { "" }),
+            &resolver,
+            &ImportOptions::default(),
+        )
     };
+    let read = |own| read_as("models/m.xml", own);
+    // Also where that is the main file's folder.
+    assert_eq!(read_as("models/robot/m.xml", "models/robot/../cube.stl").unwrap().model.meshes.len(), 1);
     assert_eq!(read("models/robot/../cube.stl").unwrap().model.meshes.len(), 1);
     assert_eq!(read("models/meshes/../cube.stl").unwrap().model.meshes.len(), 1);
     let error = read("").unwrap_err().to_string();
