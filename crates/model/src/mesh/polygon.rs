@@ -48,12 +48,13 @@ fn ears(corners: &[[f32; 2]]) -> Vec<[usize; 3]> {
     let mut triangles = Vec::with_capacity(corners.len() - 2);
     let mut left: Vec<usize> = (0..corners.len()).collect();
     let mut at = 0;
-    // Places that may be tried since the last ear.
-    let mut tries = left.len();
+    // Places that may be tried since the last ear; one that is found at the last place is the last.
+    let (mut tries, mut before) = (left.len(), left.len());
     while left.len() > 3 && tries > 0 {
         let count = left.len();
         at %= count;
-        tries -= 1;
+        tries = if count == before { tries - 1 } else { count };
+        before = count;
         let ear = [0, 1, 2].map(|k| left[(at + k) % count]);
         let [a, b, c] = ear.map(|k| corners[k]);
         let turn = (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0]);
@@ -65,7 +66,6 @@ fn ears(corners: &[[f32; 2]]) -> Vec<[usize; 3]> {
         }
         triangles.push(ear);
         left.remove((at + 1) % count);
-        tries = count;
     }
     triangles.extend(<[usize; 3]>::try_from(left));
     triangles
@@ -78,4 +78,37 @@ fn holds(triangle: [[f32; 2]; 3], [x, y]: [f32; 2]) -> bool {
         (a[1] > y) != (b[1] > y) && x < (b[0] - a[0]) * (y - a[1]) / (b[1] - a[1]) + a[0]
     };
     sides.iter().filter(|side| crosses(side)).count() % 2 == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Triangles are those of MuJoCo 4.0.0 for an OBJ file with this face.
+    #[test]
+    fn polygons_are_cut_where_mujoco_cuts_them() {
+        let cut = |corners: &[[f64; 2]]| {
+            let corners: Vec<Vec3> = corners.iter().map(|&[x, y]| Vec3::new(x, y, 0.0)).collect();
+            triangles(&corners)
+        };
+        assert_eq!(cut(&[[0.0, 0.0], [3.0, 0.0], [2.0, 1.0], [0.0, 1.0]]), TRAPEZOID);
+        assert_eq!(cut(&[[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [1.0, 1.0], [1.0, 2.0], [0.0, 2.0]]), BEND);
+        // The last ear of one that crosses itself is followed by none.
+        let tangled = [
+            [1.0, -0.5],
+            [0.0, -0.25],
+            [-1.0, -0.5],
+            [-1.0, -0.75],
+            [-0.25, 1.0],
+            [0.75, 0.25],
+            [-0.5, -0.75],
+            [0.5, 0.5],
+        ];
+        assert_eq!(cut(&tangled), TANGLED);
+        assert_eq!(cut(&tangled[..2]), [[0; 3]; 0]);
+    }
+
+    const TRAPEZOID: [[usize; 3]; 2] = [[0, 1, 2], [0, 2, 3]];
+    const BEND: [[usize; 3]; 4] = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]];
+    const TANGLED: [[usize; 3]; 4] = [[2, 3, 4], [2, 4, 5], [7, 0, 1], [1, 2, 5]];
 }
