@@ -3,8 +3,8 @@
 
 use crate::Vec3;
 
-/// Polygons of more corners are cut into fans: ears take up to the third power of their number.
-const MOST_CORNERS: usize = 1024;
+/// Polygons of more corners are left out, as by MuJoCo.
+const MOST_CORNERS: usize = 100;
 
 /// Triangles of a polygon, by the places of their corners in it, in single precision as tinyobjloader has it. What ears leave
 /// of a tangled polygon is left out.
@@ -12,10 +12,10 @@ pub(super) fn triangles(corners: &[Vec3]) -> Vec<[usize; 3]> {
     let corners: Vec<[f32; 3]> = corners.iter().map(|v| [v.x as f32, v.y as f32, v.z as f32]).collect();
     match corners[..] {
         [_, _] | [_] | [] => Vec::new(),
+        _ if corners.len() > MOST_CORNERS => Vec::new(),
         [_, _, _] => vec![[0, 1, 2]],
         [a, b, c, d] if distance(a, c) < distance(b, d) => vec![[0, 1, 2], [0, 2, 3]],
         [_, _, _, _] => vec![[0, 1, 3], [1, 2, 3]],
-        _ if corners.len() > MOST_CORNERS => (2..corners.len()).map(|k| [0, k - 1, k]).collect(),
         _ => ears(&project(&corners)),
     }
 }
@@ -106,6 +106,11 @@ mod tests {
         ];
         assert_eq!(cut(&tangled), TANGLED);
         assert_eq!(cut(&tangled[..2]), [[0; 3]; 0]);
+        let circle = |count: u32| {
+            let angle = |k: u32| std::f64::consts::TAU * f64::from(k) / f64::from(count);
+            cut(&(0..count).map(|k| [angle(k).cos(), angle(k).sin()]).collect::<Vec<_>>()).len()
+        };
+        assert_eq!([circle(100), circle(101)], [98, 0]);
     }
 
     const TRAPEZOID: [[usize; 3]; 2] = [[0, 1, 2], [0, 2, 3]];
