@@ -52,14 +52,19 @@ pub type Resolver<'a> = dyn Fn(&Path) -> std::io::Result<Vec<u8>> + 'a;
 /// A [`ModelError`] naming file, line where known, and element.
 pub fn load(path: impl AsRef<Path>, options: &ImportOptions) -> Result<Loaded, ModelError> {
     let path = path.as_ref();
-    let text = std::fs::read(path).map_err(|source| ModelError::Io { path: path.to_owned(), source })?;
-    let text = String::from_utf8(text).map_err(|_| file_error(path, "not a text file (invalid UTF-8)"))?;
+    let bytes = std::fs::read(path).map_err(|source| ModelError::Io { path: path.to_owned(), source })?;
+    let text = text_of(bytes);
     let resolver = |path: &Path| std::fs::read(path);
     match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
         Some("urdf") => crate::from_urdf_str(path, &text, &resolver, options),
         Some("xml" | "mjcf") => crate::from_mjcf_str(path, &text, &resolver, options),
         _ => Err(file_error(path, "unknown kind of model file: expected .xml (MJCF) or .urdf")),
     }
+}
+
+/// Text of a file: UTF-8, or else Latin-1, in which comments of older files are written.
+pub(crate) fn text_of(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect())
 }
 
 /// An error about a file as a whole.

@@ -50,6 +50,55 @@ impl Inertial {
         Self { mass, com: Vec3::zeros(), inertia: Mat3::from_diagonal(&diagonal) }
     }
 
+    /// The surface of a shape, of a uniform density, kg/m^2, in its own frame; nothing for planes, meshes, heightfields and
+    /// distance functions. Of an ellipsoid it is a layer between two, thicker where that is further out, and its area
+    /// is Thomsen's approximation, both as in MuJoCo.
+    #[must_use]
+    pub fn of_shell(shape: &Shape, density: f64) -> Self {
+        let (mass, diagonal) = match *shape {
+            Shape::Plane | Shape::Mesh(_) | Shape::HeightField(_) | Shape::Sdf(_) => (0.0, Vec3::zeros()),
+            Shape::Sphere { radius: r } => {
+                let mass = density * 4.0 * PI * r * r;
+                (mass, Vec3::repeat(2.0 / 3.0 * mass * r * r))
+            }
+            Shape::Capsule { radius: r, half_length } => {
+                let h = 2.0 * half_length;
+                let (pipe, ball) = (density * 2.0 * PI * r * h, density * 4.0 * PI * r * r);
+                // Each half ball has its centre half a radius beyond its edge.
+                let beyond = (half_length + r / 2.0).powi(2) - (r / 2.0).powi(2);
+                let across = pipe * (6.0 * r * r + h * h) / 12.0 + ball * (2.0 / 3.0 * r * r + beyond);
+                (pipe + ball, Vec3::new(across, across, pipe * r * r + 2.0 / 3.0 * ball * r * r))
+            }
+            Shape::Cylinder { radius: r, half_length } => {
+                let h = 2.0 * half_length;
+                let (pipe, lids) = (density * 2.0 * PI * r * h, density * 2.0 * PI * r * r);
+                let across = pipe * (6.0 * r * r + h * h) / 12.0 + lids * (r * r / 4.0 + half_length * half_length);
+                (pipe + lids, Vec3::new(across, across, pipe * r * r + lids * r * r / 2.0))
+            }
+            Shape::Box { half } => {
+                let pairs = [0, 1, 2].map(|axis| {
+                    let mass = density * 8.0 * half[(axis + 1) % 3] * half[(axis + 2) % 3];
+                    // Both plates across this axis.
+                    let mut spread = half.component_mul(&half) / 3.0;
+                    spread[axis] = half[axis] * half[axis];
+                    (mass, (Vec3::repeat(spread.sum()) - spread) * mass)
+                });
+                (pairs.iter().map(|pair| pair.0).sum(), pairs.iter().map(|pair| pair.1).sum())
+            }
+            Shape::Ellipsoid { radii } => {
+                const POWER: f64 = 1.6075;
+                const LAYER: f64 = 1e-6;
+                let [x, y, z] = [radii.y * radii.z, radii.z * radii.x, radii.x * radii.y].map(|a| a.powf(POWER));
+                let mass = density * 4.0 * PI * ((x + y + z) / 3.0).powf(1.0 / POWER);
+                let outer = radii.add_scalar(LAYER);
+                let (inner_volume, outer_volume) = (radii.product(), outer.product());
+                let moments = across_diagonal(outer) * outer_volume - across_diagonal(radii) * inner_volume;
+                (mass, moments * (mass / (5.0 * (outer_volume - inner_volume))))
+            }
+        };
+        Self { mass, com: Vec3::zeros(), inertia: Mat3::from_diagonal(&diagonal) }
+    }
+
     /// The same shape with another mass; unchanged when it has none.
     #[must_use]
     pub fn with_mass(self, mass: f64) -> Self {

@@ -1,11 +1,13 @@
 //! XML text as a tree of elements that remember where they stand, with includes put in place.
 
-use std::borrow::Cow;
+mod scan;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::import::file_error;
+use self::scan::{Malformed, Scanner, Tag};
+use crate::import::text_of;
 use crate::{Location, ModelError, Resolver};
 
 /// Deeper nesting than any real model's is refused, as the importer recurses over the tree.
@@ -17,8 +19,15 @@ pub(crate) struct Element {
     pub(crate) tag: String,
     pub(crate) attributes: Vec<(String, String)>,
     pub(crate) children: Vec<Element>,
-    file: Rc<Path>,
+    source: Rc<Source>,
     line: u32,
+}
+
+/// A file that elements stand in.
+#[derive(Debug)]
+struct Source {
+    file: PathBuf,
+    is_included: bool,
 }
 
 impl Element {
@@ -33,12 +42,12 @@ impl Element {
             Some((attribute, value)) => format!("<{} {attribute}=\"{value}\">", self.tag),
             None => format!("<{}>", self.tag),
         };
-        Location { file: self.file.to_path_buf(), line: self.line, element }
+        Location { file: self.source.file.clone(), line: self.line, element }
     }
 
-    /// The folder of the file that it stands in.
-    pub(crate) fn directory(&self) -> PathBuf {
-        directory_of(&self.file)
+    /// The folder of the included file that it stands in; `None` in a main file.
+    pub(crate) fn included_from(&self) -> Option<PathBuf> {
+        self.source.is_included.then(|| directory_of(&self.source.file))
     }
 
     pub(crate) fn error(&self, message: impl Into<String>) -> ModelError {
@@ -55,21 +64,6 @@ impl Element {
 pub(crate) fn parse(file: &Path, text: &str, resolver: &Resolver) -> Result<Element, ModelError> {
     let mut reader = Reader { directory: directory_of(file), resolver, seen: HashSet::from([file.to_owned()]) };
     reader.document(file, text, 0)
-}
-
-/// The text without what other parsers pass over: a declaration that is not the first thing in the file, and the zero bytes at
-/// its end. Lines and columns stay.
-fn tidied(text: &str) -> Cow<'_, str> {
-    let text = text.trim_end_matches('\0');
-    let begin = text.len() - text.trim_start().len();
-    match text[begin..].strip_prefix("<?xml").and_then(|rest| rest.find("?>")) {
-        Some(length) if begin > 0 => {
-            let end = begin + "<?xml".len() + length + "?>".len();
-            let blank = |c: char| if c == '\n' { '\n' } else { ' ' };
-            Cow::Owned(text[..end].chars().map(blank).chain(text[end..].chars()).collect())
-        }
-        _ => Cow::Borrowed(text),
-    }
 }
 
 /// The folder of a file; empty for a bare name.
@@ -94,43 +88,54 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn document(&mut self, file: &Path, text: &str, depth: usize) -> Result<Element, ModelError> {
-        let text = &tidied(text);
-        let document = roxmltree::Document::parse(text).map_err(|error| {
-            let location = Location { file: file.to_owned(), line: error.pos().row, element: String::new() };
-            ModelError::Import { location, message: format!("malformed XML: {error}") }
-        })?;
-        let line_starts: Vec<usize> =
-            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        self.element(document.root_element(), &Rc::from(file), &line_starts, depth)
-    }
-
-    fn element(
-        &mut self,
-        node: roxmltree::Node,
-        file: &Rc<Path>,
-        line_starts: &[usize],
-        depth: usize,
-    ) -> Result<Element, ModelError> {
-        let line = line_starts.partition_point(|&start| start <= node.range().start);
-        let mut element = Element {
-            tag: node.tag_name().name().to_owned(),
-            attributes: node.attributes().map(|a| (a.name().to_owned(), a.value().to_owned())).collect(),
-            children: Vec::new(),
-            file: Rc::clone(file),
-            line: u32::try_from(line).unwrap_or(u32::MAX),
+        let malformed = |Malformed { line, why }| {
+            let location = Location { file: file.to_owned(), line, element: String::new() };
+            ModelError::Import { location, message: format!("malformed XML: {why}") }
         };
-        if depth > MAX_DEPTH {
-            return Err(element.error(format!("nested deeper than {MAX_DEPTH} elements")));
-        }
-        for child in node.children().filter(roxmltree::Node::is_element) {
-            let child = self.element(child, file, line_starts, depth + 1)?;
-            if child.tag == "include" {
-                element.children.extend(self.include(&child, depth + 1)?);
-            } else {
-                element.children.push(child);
+        let source = Rc::new(Source { file: file.to_owned(), is_included: depth > 0 });
+        let mut scanner = Scanner::new(text);
+        // From the root to the innermost element that is open.
+        let mut open: Vec<Element> = Vec::new();
+        loop {
+            let element = match scanner.next().map_err(malformed)? {
+                Some(Tag::Open { name, attributes, is_empty, line }) => {
+                    let element =
+                        Element { tag: name, attributes, children: Vec::new(), source: Rc::clone(&source), line };
+                    if depth + open.len() > MAX_DEPTH {
+                        return Err(element.error(format!("nested deeper than {MAX_DEPTH} elements")));
+                    }
+                    if !is_empty {
+                        open.push(element);
+                        continue;
+                    }
+                    element
+                }
+                Some(Tag::Close { name, line }) => match open.pop() {
+                    Some(element) if element.tag == name => element,
+                    Some(element) => {
+                        let why = format!("</{name}> where <{}> of line {} is open", element.tag, element.line);
+                        return Err(malformed(Malformed { line, why }));
+                    }
+                    None => return Err(malformed(Malformed { line, why: format!("</{name}> where nothing is open") })),
+                },
+                None => {
+                    let why = match open.last() {
+                        Some(element) => format!("<{}> of line {} is not closed", element.tag, element.line),
+                        None => "there is no element".to_owned(),
+                    };
+                    return Err(malformed(Malformed { line: scanner.line(), why }));
+                }
+            };
+            let depth = depth + open.len();
+            match open.last_mut() {
+                // What follows the root is not read.
+                None => return Ok(element),
+                Some(parent) if element.tag == "include" => {
+                    parent.children.extend(self.include(&element, depth)?);
+                }
+                Some(parent) => parent.children.push(element),
             }
         }
-        Ok(element)
     }
 
     /// The children of an included document's root. Paths count from the main file's folder, or else from that of the file that
@@ -138,13 +143,12 @@ impl Reader<'_> {
     fn include(&mut self, include: &Element, depth: usize) -> Result<Vec<Element>, ModelError> {
         let file = include.required("file")?;
         let from_main = self.directory.join(file);
-        let beside = Some(include.directory().join(file)).filter(|beside| *beside != from_main);
+        let beside = include.included_from().map(|folder| folder.join(file)).filter(|beside| *beside != from_main);
         let (path, bytes) = first_of(self.resolver, &from_main, beside.as_deref())
             .map_err(|error| include.error(format!("cannot read {}: {error}", from_main.display())))?;
         if !self.seen.insert(path.clone()) {
             return Err(include.error(format!("{} is included a second time", path.display())));
         }
-        let text = String::from_utf8(bytes).map_err(|_| file_error(&path, "not a text file (invalid UTF-8)"))?;
-        Ok(self.document(&path, &text, depth)?.children)
+        Ok(self.document(&path, &text_of(bytes), depth)?.children)
     }
 }

@@ -6,6 +6,7 @@ use super::compiler::quaternion;
 use super::sdf::is_function;
 use super::{Importer, MeshAsset, schema};
 use crate::attributes::Attributes;
+use crate::import::text_of;
 use crate::mesh::{Filling, TriangleMesh};
 use crate::validate::Part;
 use crate::xml::{self, Element};
@@ -98,7 +99,7 @@ impl Importer<'_> {
     /// A file that an element names, and where it is: in the folder of meshes, or else beside the included file that names it.
     pub(super) fn asset(&self, element: &Element, what: &str, file: &str) -> Result<(PathBuf, Vec<u8>), ModelError> {
         let path = self.compiler.mesh_path(&self.directory, file);
-        let beside = Some(element.directory()).filter(|own| *own != self.directory).map(|own| own.join(file));
+        let beside = element.included_from().map(|folder| folder.join(file));
         xml::first_of(self.resolver, &path, beside.as_deref())
             .map_err(|error| element.error(format!("cannot read {what}{}: {error}", path.display())))
     }
@@ -108,7 +109,7 @@ impl Importer<'_> {
         let path = self.directory.join(file);
         let bytes = (self.resolver)(&path)
             .map_err(|error| element.error(format!("cannot read {}: {error}", path.display())))?;
-        let root = xml::parse(&path, &String::from_utf8_lossy(&bytes), self.resolver)?;
+        let root = xml::parse(&path, &text_of(bytes), self.resolver)?;
         let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or(file);
         Ok(root.get("model").unwrap_or(stem).to_owned())
     }

@@ -5,6 +5,7 @@ use super::compiler::Compiler;
 use super::defaults::Defaults;
 use super::{Importer, Names, flex, sections};
 use crate::ModelError;
+use crate::import::text_of;
 use crate::xml::{self, Element};
 
 /// Models that attach models deeper than this are taken for a loop.
@@ -38,7 +39,7 @@ impl Importer<'_> {
         let path = self.directory.join(&file);
         let bytes = (self.resolver)(&path)
             .map_err(|error| element.error(format!("cannot read {}: {error}", path.display())))?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = text_of(bytes);
         let root = xml::parse(&path, &text, self.resolver)?;
         let compiler = Compiler::read(sections(&root, "compiler"))?;
         let defaults = Defaults::read(sections(&root, "default"))?;

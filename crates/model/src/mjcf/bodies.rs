@@ -78,9 +78,9 @@ impl Importer<'_> {
         let a = Attributes::bare(element);
         schema::check(element, &mut self.report)?;
         schema::check_values(&a, &mut self.report)?;
-        let pose = place.frame * self.compiler.pose(&a)?;
+        let pose = self.compiler.pose(&a)?;
         let name = named(element, place);
-        let body = self.builder.body(name.clone(), place.body, pose, Inertial::zero());
+        let body = self.builder.body(name.clone(), place.body, place.frame * pose, Inertial::zero());
         Self::name(&mut self.names.bodies, element, &name, body)?;
         self.origin(Part::Body, body, element);
         self.builder.bodies[body].gravity_compensation = a.number("gravcomp", 0.0)?;
@@ -92,10 +92,12 @@ impl Importer<'_> {
         let inside = Place { body, frame: Pose::identity(), class, suffix: place.suffix.clone() };
         self.contents(element, &inside, &mut mass)?;
         let from_geoms = self.compiler.inertia_from_geom;
+        let counted = if from_geoms == Some(false) { Inertial::zero() } else { Inertial::sum(&mass.geoms) };
         self.builder.bodies[body].inertial = match mass.given {
-            Some(given) if from_geoms != Some(true) => given,
-            _ if from_geoms == Some(false) => Inertial::zero(),
-            _ => Inertial::sum(&mass.geoms),
+            Some(given) if from_geoms != Some(true) || counted.mass == 0.0 => given,
+            // MuJoCo takes its place in its parent, where lower bounds give it a mass.
+            None if counted.mass == 0.0 => Inertial { com: pose.translation.vector, ..counted },
+            _ => counted,
         };
         Ok(())
     }

@@ -24,6 +24,7 @@ impl Importer<'_> {
             return Err(a.error(message));
         }
         if place.body > 0 {
+            let solid = if a.flag("shellinertia", false)? { Self::shell(&a, &shape)? } else { solid };
             let share = self.share_of_mass(&a, solid)?.moved(&(place.frame * pose));
             mass.geoms.push(share);
         }
@@ -111,6 +112,14 @@ impl Importer<'_> {
         };
         let solid = Ok(Inertial::of_shape(&shape, 1.0));
         Ok(Some((shape, pose, solid)))
+    }
+
+    /// Mass properties of a shape's surface at density 1. MuJoCo refuses those of a mesh, which has a setting of its own.
+    fn shell(a: &Attributes, shape: &Shape) -> Result<Result<Inertial, String>, ModelError> {
+        if matches!(shape, Shape::Mesh(_) | Shape::Sdf(_)) {
+            return Err(a.error("`shellinertia` of a mesh: `inertia` of the <mesh> says how its mass is spread"));
+        }
+        Ok(Ok(Inertial::of_shell(shape, 1.0)))
     }
 
     /// Mass properties of a geom in the frame of its shape; none when its group does not count.

@@ -1,42 +1,47 @@
 //! What the compiler does to masses after the bodies are read.
 
-use super::Importer;
+use super::{Compiler, Importer};
 use crate::validate::{self, Part};
-use crate::{Mat3, ModelError, Vec3};
+use crate::{Inertial, Mat3, ModelError, Vec3};
 
 /// What moments may be off by from rotating them, relative to the largest.
 const ROUNDING: f64 = 1e-12;
 
+/// Lower bounds, balance and total mass, in MuJoCo's order.
+pub(crate) fn adjusted(inertials: Vec<&mut Inertial>, compiler: &Compiler) -> Result<(), &'static str> {
+    let mut total = 0.0;
+    let mut adjusted = Vec::with_capacity(inertials.len());
+    for inertial in inertials {
+        inertial.mass = inertial.mass.max(compiler.bound_mass);
+        let (mut moments, axes) = inertial.principal();
+        let low = compiler.bound_inertia > 0.0 && moments.min() < compiler.bound_inertia;
+        if low {
+            moments = moments.map(|m| m.max(compiler.bound_inertia));
+        }
+        let unbalanced = compiler.balance_inertia && !validate::is_triangle(&moments, ROUNDING);
+        if unbalanced {
+            moments = Vec3::repeat(moments.mean());
+        }
+        if low || unbalanced {
+            inertial.inertia = axes * Mat3::from_diagonal(&moments) * axes.transpose();
+        }
+        total += inertial.mass;
+        adjusted.push(inertial);
+    }
+    if compiler.total_mass > 0.0 {
+        if total <= 0.0 {
+            return Err("`settotalmass` has no mass to scale");
+        }
+        adjusted.into_iter().for_each(|inertial| *inertial = inertial.scaled(compiler.total_mass / total));
+    }
+    Ok(())
+}
+
 impl Importer<'_> {
-    /// Lower bounds, balance and total mass, in MuJoCo's order, from one body on.
+    /// [`adjusted`] from one body on.
     pub(super) fn adjust_masses(&mut self, first: usize) -> Result<(), ModelError> {
-        let compiler = &self.compiler;
-        for body in self.builder.bodies.iter_mut().skip(first) {
-            let inertial = &mut body.inertial;
-            inertial.mass = inertial.mass.max(compiler.bound_mass);
-            let (mut moments, axes) = inertial.principal();
-            let low = compiler.bound_inertia > 0.0 && moments.min() < compiler.bound_inertia;
-            if low {
-                moments = moments.map(|m| m.max(compiler.bound_inertia));
-            }
-            let unbalanced = compiler.balance_inertia && !validate::is_triangle(&moments, ROUNDING);
-            if unbalanced {
-                moments = Vec3::repeat(moments.mean());
-            }
-            if low || unbalanced {
-                inertial.inertia = axes * Mat3::from_diagonal(&moments) * axes.transpose();
-            }
-        }
-        if compiler.total_mass > 0.0 {
-            let total: f64 = self.builder.bodies.iter().skip(first).map(|b| b.inertial.mass).sum();
-            if total <= 0.0 {
-                return Err(crate::import::file_error(&self.directory, "`settotalmass` has no mass to scale"));
-            }
-            for body in self.builder.bodies.iter_mut().skip(first) {
-                body.inertial = body.inertial.scaled(compiler.total_mass / total);
-            }
-        }
-        Ok(())
+        let bodies = self.builder.bodies.iter_mut().skip(first).map(|body| &mut body.inertial).collect();
+        adjusted(bodies, &self.compiler).map_err(|why| crate::import::file_error(&self.directory, why))
     }
 
     /// Springs, dampers and gains that are given relative to the inertia at the reference position.

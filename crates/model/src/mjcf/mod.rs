@@ -31,9 +31,10 @@ use crate::import::Report;
 use crate::validate::Part;
 use crate::xml::{self, Element};
 use crate::{Bounded, Fluid, ImportOptions, Inertial, Loaded, Location, ModelBuilder, ModelError, Resolver, Vec3};
-use compiler::Compiler;
+pub(crate) use compiler::Compiler;
 pub(crate) use compiler::from_z;
 use defaults::Defaults;
+pub(crate) use masses::adjusted;
 
 /// Reads MJCF from a string. `path` names it in messages, and its folder is where other files are looked for, through
 /// `resolver`.

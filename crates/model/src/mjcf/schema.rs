@@ -281,9 +281,10 @@ fn rules(tag: &str) -> Option<Rules> {
                 "castshadow",
                 "fluidcoef",
                 "fluidshape",
+                "shellinertia",
             ],
             listed: &[(SOFTNESS, &["solref", "solimp", "solmix"]), (GAP, &["gap"])],
-            neutral: &["shellinertia", "adhesion", "surfacevel"],
+            neutral: &["adhesion", "surfacevel"],
         },
         "mesh" => Rules {
             known: &[

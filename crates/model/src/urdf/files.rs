@@ -87,7 +87,7 @@ impl Importer<'_> {
             return Ok(None);
         }
         let refuse = |message: String| ModelError::Import { location: location.clone(), message };
-        let candidates = candidates(self.path, file);
+        let candidates = self.candidates(file);
         let found = candidates.iter().find_map(|path| Some((path, (self.resolver)(path).ok()?)));
         let Some((path, bytes)) = found else {
             let tried: Vec<String> = candidates.iter().map(|p| p.display().to_string()).collect();
@@ -105,8 +105,19 @@ impl Importer<'_> {
     }
 }
 
+impl Importer<'_> {
+    /// Where a file may be, and first where MuJoCo's extension has it if it says that.
+    pub(super) fn candidates(&self, file: &str) -> Vec<PathBuf> {
+        let mut found = candidates(self.path, file);
+        if self.compiler.strip_path || !self.compiler.mesh_dir.as_os_str().is_empty() {
+            found.insert(0, self.compiler.mesh_path(&crate::xml::directory_of(self.path), file));
+        }
+        found
+    }
+}
+
 /// Where a file may be: beside the model, or for `package://NAME/REST` in a folder NAME at or above the model's.
-pub(super) fn candidates(model: &Path, file: &str) -> Vec<PathBuf> {
+fn candidates(model: &Path, file: &str) -> Vec<PathBuf> {
     let directory = crate::xml::directory_of(model);
     if let Some(rest) = file.strip_prefix("package://") {
         let (package, inside) = rest.split_once('/').unwrap_or(("", rest));

@@ -1,7 +1,6 @@
 //! How links look: what collides has the colour or texture of the link's first visual that says one.
 
 use super::Importer;
-use super::files::candidates;
 use super::robot::{Link, child};
 use crate::ModelError;
 use crate::attributes::Attributes;
@@ -47,7 +46,7 @@ impl Importer<'_> {
 
     /// Reads a texture; one that cannot be read is listed.
     fn texture(&mut self, element: &Element, file: &str) -> Option<usize> {
-        let candidates = candidates(self.path, file);
+        let candidates = self.candidates(file);
         let found = candidates.iter().find_map(|path| Some((path, (self.resolver)(path).ok()?)));
         let read = match found {
             Some((path, bytes)) => picture::read(&bytes).map_err(|why| format!("texture {}: {why}", path.display())),

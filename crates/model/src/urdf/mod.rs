@@ -11,6 +11,7 @@
 //! - Links held by a joint to what stands fixed do not touch it, as no link touches its parent.
 //! - Of visuals the look alone is taken: what collides of a link has the colour or texture of its first visual that says one.
 //! - Velocity limits are not enforced.
+//! - Of MuJoCo's extension (`<mujoco>`) the `<compiler>` is taken for where meshes are, and for bounds, balance and total of masses.
 
 mod files;
 mod links;
@@ -22,6 +23,7 @@ use std::path::Path;
 
 use crate::attributes::Attributes;
 use crate::import::{Report, file_error};
+use crate::mjcf::{Compiler, adjusted};
 use crate::validate::Part;
 use crate::xml::{self, Element};
 use crate::{
@@ -53,9 +55,11 @@ pub fn from_urdf_str(
         // Drake's files refer to the world without declaring it.
         links.push(Link { element: &root, name: "world", inertial: None });
     }
+    let mujoco = || read("mujoco").flat_map(|extension| &extension.children);
     let mut importer = Importer {
         path,
         resolver,
+        compiler: Compiler::read(mujoco().filter(|section| section.tag == "compiler"))?,
         options: *options,
         report: Report::new(options),
         builder: ModelBuilder::new(root.get("name").unwrap_or("robot")),
@@ -68,6 +72,18 @@ pub fn from_urdf_str(
         unlimited: 0,
     };
     importer.list_unread(&root)?;
+    for section in mujoco().filter(|section| section.tag == "option") {
+        importer.report.unsupported(section.location(), "MuJoCo's <option> in a URDF")?;
+    }
+    for section in mujoco().filter(|section| section.tag == "compiler") {
+        let has_look_alone = |link: &Link| link.inertial.is_none() && child(link.element, "visual").is_some();
+        let mut moving = links.iter().filter(|link| joints.iter().any(|joint| joint.child == link.name));
+        let counts_visuals = section.get("discardvisual") == Some("false") && moving.any(has_look_alone);
+        if counts_visuals || importer.compiler.inertia_from_geom.is_some() {
+            let what = "masses of visuals, or of geoms of links with an <inertial>, by MuJoCo's extension";
+            importer.report.unsupported(section.location(), what)?;
+        }
+    }
     importer.materials(&root)?;
     importer.tree(&links, &joints)?;
     importer.mimics(&joints)?;
@@ -79,6 +95,8 @@ pub fn from_urdf_str(
 struct Importer<'a> {
     path: &'a Path,
     resolver: &'a Resolver<'a>,
+    /// What MuJoCo's extension says.
+    compiler: Compiler,
     options: ImportOptions,
     report: Report,
     builder: ModelBuilder,
@@ -103,8 +121,8 @@ impl Importer<'_> {
     fn list_unread(&mut self, root: &Element) -> Result<(), ModelError> {
         for element in &root.children {
             match element.tag.as_str() {
-                "link" | "joint" | "transmission" | "force_element" | "material" => {}
-                "gazebo" | "mujoco" | "sensor" => {
+                "link" | "joint" | "transmission" | "force_element" | "material" | "mujoco" => {}
+                "gazebo" | "sensor" => {
                     self.report.ignore(element.location(), "an extension for another program");
                 }
                 tag if tag.contains("collision_filter_group") => {
@@ -234,7 +252,21 @@ impl Importer<'_> {
         self.builder.joints.iter().any(|joint| joint.body == body && joint.kind == JointKind::Free)
     }
 
+    /// Bounds, balance and total of masses by MuJoCo's extension. A link without mass has its centre of mass where it lies in its
+    /// parent, as there.
+    fn adjust_masses(&mut self) -> Result<(), ModelError> {
+        let bodies = self.builder.bodies.iter_mut().skip(1);
+        let inertials = bodies.map(|body| {
+            if body.inertial.mass == 0.0 {
+                body.inertial.com = body.pose.translation.vector;
+            }
+            &mut body.inertial
+        });
+        adjusted(inertials.collect(), &self.compiler).map_err(|why| file_error(self.path, why))
+    }
+
     fn finish(mut self) -> Result<Loaded, ModelError> {
+        self.adjust_masses()?;
         self.exclude_fixed_parents();
         if self.unlimited > 0 {
             let what = format!("{} revolute or prismatic joints name no bounds: they are not limited", self.unlimited);

@@ -108,12 +108,13 @@ fn hulls_are_closed_and_seen_counter_clockwise_from_outside_also_when_mirrored()
 fn wrong_files_are_refused() {
     let truncated = binary_stl()[..200].to_vec();
     let flat = b"v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n".to_vec();
-    let cases: [(&str, Vec<u8>, &str); 7] = [
+    let cases: [(&str, Vec<u8>, &str); 8] = [
         ("m.stl", truncated, "neither binary STL by its size nor text"),
         ("m.stl", vec![], "too short"),
         ("m.stl", b"solid\nvertex 1 2\n".to_vec(), "line 2"),
         ("m.obj", b"v 1 2 x\n".to_vec(), "line 1"),
-        ("m.obj", b"v 1 2 3\nf 1 2 3\n".to_vec(), "line 2: a corner refers to vertex `2`"),
+        ("m.obj", b"v 1 2 3\nf 1 2 3\n".to_vec(), "line 2: a corner refers to vertex 2, there are 1"),
+        ("m.obj", b"v 1 2 3\nf -2 1 1\n".to_vec(), "line 2: a corner refers to vertex `-2`"),
         ("m.obj", b"v 1 2 inf\n".to_vec(), "not finite"),
         ("m.ply", vec![], ".stl, .obj or .msh"),
     ];
@@ -153,15 +154,23 @@ fn files_may_lie_beside_the_included_file() {
     let text = "<mujoco><compiler meshdir=\"meshes\"/><include file=\"robot/parts.xml\"/></mujoco>";
     let parts = "<mujoco><include file=\"more.xml\"/><asset><mesh name=\"m\" file=\"../cube.stl\"/></asset></mujoco>";
     let more = "<mujoco><worldbody><body><freejoint/><geom type=\"mesh\" mesh=\"m\"/></body></worldbody></mujoco>";
-    let read = |own: &'static str| {
+    let read_as = |main: &str, own: &'static str| {
         let resolver = move |path: &Path| match path.to_str() {
             Some("models/robot/parts.xml") => Ok(parts.into()),
             Some("models/robot/more.xml") => Ok(more.into()),
             Some(found) if found == own => Ok(binary_stl()),
             _ => Err(io::Error::from(io::ErrorKind::NotFound)),
         };
-        from_mjcf_str("models/m.xml", text, &resolver, &ImportOptions::default())
+        from_mjcf_str(
+            main,
+            &text.replace("robot/", if main == "models/m.xml" { "robot/" } else { "" }),
+            &resolver,
+            &ImportOptions::default(),
+        )
     };
+    let read = |own| read_as("models/m.xml", own);
+    // Also where that is the main file's folder.
+    assert_eq!(read_as("models/robot/m.xml", "models/robot/../cube.stl").unwrap().model.meshes.len(), 1);
     assert_eq!(read("models/robot/../cube.stl").unwrap().model.meshes.len(), 1);
     assert_eq!(read("models/meshes/../cube.stl").unwrap().model.meshes.len(), 1);
     let error = read("").unwrap_err().to_string();

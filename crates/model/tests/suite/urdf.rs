@@ -141,3 +141,37 @@ fn mass_that_is_not_named_is_that_of_the_collision_geoms() {
         loaded.assumptions.iter().any(|what| what.contains("without <inertial>") && what.ends_with(": arm, hand"));
     assert!(said, "{:?}", loaded.assumptions);
 }
+
+/// Numbers are those of MuJoCo 4.0.0 for this file.
+#[test]
+fn mujocos_extension_says_where_meshes_are_and_bounds_masses() {
+    let text = r#"<robot name="r">
+        <mujoco><compiler meshdir="parts" strippath="true" boundmass="0.01" boundinertia="0.0001" balanceinertia="true" discardvisual="false"/></mujoco>
+        <link name="base"><visual/></link>
+        <link name="arm"><inertial><mass value="1"/><inertia ixx="0.1" iyy="0.02" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <link name="bare"/>
+        <link name="tip"><collision><geometry><mesh filename="package://r/meshes/tip.obj"/></geometry></collision></link>
+        <joint name="a" type="continuous"><parent link="base"/><child link="arm"/></joint>
+        <joint name="b" type="continuous"><parent link="arm"/><child link="bare"/><origin xyz="0.1 0.2 0.3"/></joint>
+        <joint name="c" type="continuous"><parent link="bare"/><child link="tip"/></joint></robot>"#;
+    let tip = "v 0 0 0\nv .2 0 0\nv 0 .2 0\nv 0 0 .2\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
+    let files = |path: &Path| match path.to_str() {
+        Some("models/parts/tip.obj") => Ok(tip.into()),
+        _ => Err(std::io::Error::other(path.display().to_string())),
+    };
+    let read = |text: &str| from_urdf_str("models/r.urdf", text, &files, &ImportOptions::default());
+    let model = read(text).expect("a valid robot").model;
+    let of = |name: &str| model.bodies.iter().find(|body| body.name == name).unwrap().inertial;
+    let (arm, bare, tip) = (of("arm"), of("bare"), of("tip"));
+    assert!((arm.inertia - nalgebra::Matrix3::identity() * 0.05).amax() < 1e-12, "{arm:?}");
+    assert!((bare.inertia - nalgebra::Matrix3::identity() * 1e-4).amax() < 1e-12 && bare.mass == 0.01, "{bare:?}");
+    assert!((bare.com - nalgebra::Vector3::new(0.1, 0.2, 0.3)).amax() < 1e-12, "{bare:?}");
+    assert!((tip.mass - 4.0 / 3.0).abs() < 1e-7 && (tip.com.add_scalar(-0.05)).amax() < 1e-9, "{tip:?}");
+    // What it would change and is not read is refused.
+    for (from, to) in
+        [("<link name=\"bare\"/>", "<link name=\"bare\"><visual/></link>"), ("<compiler ", "<option/><compiler ")]
+    {
+        let error = read(&text.replace(from, to)).expect_err(to).to_string();
+        assert!(error.contains("r.urdf:2") && error.contains("MuJoCo's"), "{error}");
+    }
+}
