@@ -110,13 +110,10 @@ impl Reader<'_> {
                     }
                     element
                 }
-                Some(Tag::Close { name, line }) => match open.pop() {
-                    Some(element) if element.tag == name => element,
-                    Some(element) => {
-                        let why = format!("</{name}> where <{}> of line {} is open", element.tag, element.line);
-                        return Err(malformed(Malformed { line, why }));
-                    }
-                    None => return Err(malformed(Malformed { line, why: format!("</{name}> where nothing is open") })),
+                // The scanner has checked names.
+                Some(Tag::Close) => match open.pop() {
+                    Some(element) => element,
+                    None => continue,
                 },
                 None => {
                     let why = match open.last() {
