@@ -26,9 +26,9 @@ fn run(scene: &str, device: Arc<GpuDevice>) -> Vec<Vec<u64>> {
 fn kernels_that_count_compute_the_same() {
     let Some(plain) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
     assert_eq!(plain.accesses().expect("nothing"), []);
+    let counting = GpuDevice::open(&DeviceOptions { count_accesses: true, ..DeviceOptions::default() });
+    let counting = counting.expect("a device");
     for scene in ["half-cheetah", "heavy-stack"] {
-        let counting = GpuDevice::open(&DeviceOptions { count_accesses: true, ..DeviceOptions::default() });
-        let counting = counting.expect("a device");
         assert_eq!(run(scene, Arc::clone(&counting)), run(scene, Arc::clone(&plain)), "{scene}");
         let accesses = counting.accesses().expect("sums");
         assert!(accesses.iter().all(|own| own.loaded > 0), "{scene}: {accesses:?}");
