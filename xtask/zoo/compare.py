@@ -89,7 +89,8 @@ def random_state(m, rng):
         elif kind == BALL:
             q[p : p + 4] = random_quaternion(rng)
         elif m.jnt_limited[j]:
-            q[p] = rng.uniform(*m.jnt_range[j])
+            # Some files write no limit as the largest number.
+            q[p] = rng.uniform(*np.clip(m.jnt_range[j], -1e3, 1e3))
         else:
             q[p] = rng.uniform(-np.pi, np.pi) if kind == HINGE else rng.uniform(-1, 1)
     low, high = np.where(m.actuator_ctrllimited[:, None], m.actuator_ctrlrange, [-1.0, 1.0]).T

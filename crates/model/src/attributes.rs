@@ -6,6 +6,9 @@ use std::str::FromStr;
 use crate::xml::Element;
 use crate::{ModelError, Vec3};
 
+/// Bounds further away are none.
+const FAR: f64 = 1e10;
+
 /// An element and the default elements that apply to it, by class, the most general first.
 ///
 /// A later element overrides an earlier one, and a shorter vector overrides only the entries it gives, as in MuJoCo.
@@ -108,7 +111,7 @@ impl<'a> Attributes<'a> {
 
     /// A range, when it acts: `limited` says so, or it is there and `autolimits` is on. Reversed ones are refused.
     pub(crate) fn range(&self, name: &str, limited: &str, autolimits: bool) -> Result<Option<[f64; 2]>, ModelError> {
-        let range = self.exactly::<2>(name)?;
+        let range = self.bounds(name)?;
         // MuJoCo takes the range 0 0 for no range at all.
         let defined = range.is_some_and(|r| r != [0.0, 0.0]);
         let acts = match self.tristate(limited)? {
@@ -122,9 +125,23 @@ impl<'a> Attributes<'a> {
             return Ok(None);
         }
         match range {
+            Some([low, high]) if low <= -FAR && high >= FAR => Ok(None),
             Some([low, high]) if low <= high => Ok(range),
             Some([low, high]) => Err(self.error(format!("`{name}` is reversed: {low} is above {high}"))),
             None => Err(self.error(format!("`{limited}` is true but `{name}` is missing"))),
+        }
+    }
+
+    /// Two bounds, of which an infinite one is where nothing gets.
+    fn bounds(&self, name: &str) -> Result<Option<[f64; 2]>, ModelError> {
+        let Some(text) = self.get(name) else { return Ok(None) };
+        let parse = |word: &str| match word.parse::<f64>() {
+            Ok(bound) if !bound.is_nan() => Ok(bound.clamp(-FAR, FAR)),
+            _ => Err(self.error(format!("`{name}`: `{word}` is not a number"))),
+        };
+        match text.split_whitespace().map(parse).collect::<Result<Vec<f64>, _>>()?[..] {
+            [low, high] => Ok(Some([low, high])),
+            ref other => Err(self.error(format!("`{name}` needs 2 numbers, found {}", other.len()))),
         }
     }
 

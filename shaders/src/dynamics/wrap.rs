@@ -1,5 +1,5 @@
-//! The shortest way round a sphere or an endless cylinder, between two points outside: the rules of MuJoCo's `mju_wrap`,
-//! step by step, so that lengths are the same. All in the obstacle's frame.
+//! The shortest way round a sphere or an endless cylinder, between two points outside: the rules of MuJoCo 4's
+//! `mju_wrap`, so that lengths are the same. All in the obstacle's frame.
 
 use crate::math::{Vec3, atan2, cross, dot, scale, scale_add, sin_cos, zero};
 use crate::real::{Mask, Real};
@@ -76,7 +76,8 @@ fn arc_sine<R: Real>(x: R) -> R {
     atan2(x, (-x).mul_add(x, R::lit(1.0)).max(R::lit(0.0)).sqrt())
 }
 
-/// The two ways round the outside; the shorter, or the one nearer to a side point.
+/// The two ways round the outside: the shorter, or the longer where the centre lies between the straight line and a side point,
+/// so that the line would have to cross the ray from the centre away from that point.
 #[inline(always)]
 fn round_outside<R: Real>(e0: [R; 2], e1: [R; 2], side: [R; 2], sided: bool, radius: R) -> Round<R> {
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
@@ -87,11 +88,12 @@ fn round_outside<R: Real>(e0: [R; 2], e1: [R; 2], side: [R; 2], sided: bool, rad
     // The point of the straight line that is nearest to the centre.
     let a = (-dot2(along, e0) / dd.max(R::lit(TINY))).max(zero).min(one);
     let nearest = [a.mul_add(along[0], e0[0]), a.mul_add(along[1], e0[1])];
-    let mut passes = square.lt(dot2(nearest, nearest));
+    let across = product2(e0, e1);
+    let mut beyond = zero.lt(zero);
     if sided {
-        passes = passes & zero.le(dot2(side, nearest));
+        beyond = (product2(e0, side) * across).lt(zero) & (product2(side, e1) * across).lt(zero);
     }
-    wraps = wraps & !passes;
+    wraps = wraps & (dot2(nearest, nearest).le(square) | beyond);
     let (root0, root1) = ((square0 - square).max(zero).sqrt() * radius, (square1 - square).max(zero).sqrt() * radius);
     let (inverse0, inverse1) = (one / square0.max(R::lit(TINY)), one / square1.max(R::lit(TINY)));
     let mut best = Round { wraps, first: e0, second: e1, length: zero };
@@ -109,7 +111,10 @@ fn round_outside<R: Real>(e0: [R; 2], e1: [R; 2], side: [R; 2], sided: bool, rad
         let apart = [first[0] - second[0], first[1] - second[1]];
         let mut good = -dot2(apart, apart);
         if sided {
-            good = dot2(unit2([first[0] + second[0], first[1] + second[1]]), side);
+            // Both ways are as long where the line goes through the centre.
+            let toward = dot2(unit2([first[0] + second[0], first[1] + second[1]]), side);
+            let longer = sign * across;
+            good = R::select(across.abs().lt(R::lit(TINY)), toward, R::select(beyond, longer, -longer));
         }
         let crossed = crosses(e0, first, e1, second);
         good = R::select(crossed, -R::lit(CROSSED), good);

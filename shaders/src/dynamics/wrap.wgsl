@@ -50,7 +50,7 @@ fn arc_sine(x: real) -> real {
     return arc_tan2(x, sqrt(max(fma(-x, x, real(1.0)), real(0.0))));
 }
 
-// The two ways round the outside; the shorter, or the one nearer to a side point.
+// The two ways round the outside: the shorter, or the longer where the centre lies between the straight line and a side point.
 fn round_outside(e0: vec2<real>, e1: vec2<real>, side: vec2<real>, sided: bool, radius: real) -> Round {
     let square0 = dot2(e0, e0);
     let square1 = dot2(e1, e1);
@@ -60,11 +60,12 @@ fn round_outside(e0: vec2<real>, e1: vec2<real>, side: vec2<real>, sided: bool, 
     var wraps = square <= square0 && square <= square1 && TINY <= dd;
     let a = min(max(-dot2(along, e0) / max(dd, TINY), real(0.0)), real(1.0));
     let nearest = vec2<real>(fma(a, along.x, e0.x), fma(a, along.y, e0.y));
-    var passes = square < dot2(nearest, nearest);
+    let across = product2(e0, e1);
+    var beyond = false;
     if sided {
-        passes = passes && real(0.0) <= dot2(side, nearest);
+        beyond = product2(e0, side) * across < real(0.0) && product2(side, e1) * across < real(0.0);
     }
-    wraps = wraps && !passes;
+    wraps = wraps && (dot2(nearest, nearest) <= square || beyond);
     let root0 = sqrt(max(square0 - square, real(0.0))) * radius;
     let root1 = sqrt(max(square1 - square, real(0.0))) * radius;
     let inverse0 = real(1.0) / max(square0, TINY);
@@ -85,7 +86,9 @@ fn round_outside(e0: vec2<real>, e1: vec2<real>, side: vec2<real>, sided: bool, 
         let apart = first - second;
         var good = -dot2(apart, apart);
         if sided {
-            good = dot2(unit2(first + second), side);
+            let toward = dot2(unit2(first + second), side);
+            let longer = sign * across;
+            good = select(select(-longer, longer, beyond), toward, abs(across) < TINY);
         }
         if crosses(e0, first, e1, second) {
             good = -CROSSED;

@@ -21,7 +21,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<TriangleMesh, String> {
         let mut words = line.split_whitespace();
         match words.next() {
             Some("v") => {
-                let [x, y, z] = numbers(words).map_err(at)?;
+                // In single precision, as STL and MuJoCo have them.
+                let [x, y, z] = numbers(words).map_err(at)?.map(|x| f64::from(x as f32));
                 mesh.vertices.push(Vec3::new(x, y, z));
             }
             // Counted from the lower edge of the picture, which is where a place of one number lies.

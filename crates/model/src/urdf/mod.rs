@@ -75,14 +75,9 @@ pub fn from_urdf_str(
     for section in mujoco().filter(|section| section.tag == "option") {
         importer.report.unsupported(section.location(), "MuJoCo's <option> in a URDF")?;
     }
-    for section in mujoco().filter(|section| section.tag == "compiler") {
-        let has_look_alone = |link: &Link| link.inertial.is_none() && child(link.element, "visual").is_some();
-        let mut moving = links.iter().filter(|link| joints.iter().any(|joint| joint.child == link.name));
-        let counts_visuals = section.get("discardvisual") == Some("false") && moving.any(has_look_alone);
-        if counts_visuals || importer.compiler.inertia_from_geom.is_some() {
-            let what = "masses of visuals, or of geoms of links with an <inertial>, by MuJoCo's extension";
-            importer.report.unsupported(section.location(), what)?;
-        }
+    // Visuals have no mass there either.
+    if importer.compiler.inertia_from_geom.is_some() {
+        importer.report.unsupported(root.location(), "`inertiafromgeom` of MuJoCo's extension")?;
     }
     importer.materials(&root)?;
     importer.tree(&links, &joints)?;

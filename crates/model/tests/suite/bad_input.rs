@@ -151,6 +151,12 @@ fn meaningless_attributes_are_listed_and_not_refused() {
 /// nothing.
 #[test]
 fn what_is_unusual_and_has_a_meaning_is_read() {
+    let range = |text: &str| {
+        let joint = format!("<joint type=\"slide\" range=\"{text}\"/>");
+        mjcf(&around(&joint, ""), &ImportOptions::default()).unwrap().model.joints[0].range
+    };
+    assert_eq!(range("-inf inf"), None);
+    assert_eq!(range("-inf 2"), Some([-1e10, 2.0]));
     let text = |motors: usize| {
         let motors = "<motor tendon=\"t\" gear=\"3\" forcerange=\"-2 1\"/>".repeat(motors);
         around(
