@@ -270,16 +270,16 @@ impl<T: Scalar> Worlds<'_, T> {
         all
     }
 
-    /// A number of a slot.
-    fn slot(&self, shared: &Shared<T>, tree: TreeAt, begin: usize, slot: usize, f: usize) -> f64 {
+    /// The numbers of a slot from its first one on, one each [`Self::width`].
+    fn slot(&self, shared: &Shared<T>, tree: TreeAt, begin: usize, slot: usize) -> &[T] {
         let n = slot_reals(shared.sets[tree.set].layout.dims.n_v as usize);
-        self.sets[tree.set].constraint[slot_at(self.width, tree.lane, begin, slot, n, f)].to_f64()
+        &self.sets[tree.set].constraint[slot_at(self.width, tree.lane, begin, slot, n, 0)..]
     }
 
     /// The law of three rows by what their friction says.
     fn law(&self, shared: &Shared<T>, at: At<'_>) -> Law {
         let friction = match at {
-            At::Slot { tree, begin, slot, .. } => self.slot(shared, tree, begin, slot, slot::MU),
+            At::Slot { tree, begin, slot, .. } => self.slot(shared, tree, begin, slot)[slot::MU * self.width].to_f64(),
             At::Island(number, _) => self.islands.con[con::SIZE * number + con::FRICTION].to_f64(),
         };
         block_law(friction)
@@ -290,13 +290,15 @@ impl<T: Scalar> Worlds<'_, T> {
         match block.at {
             At::Slot { tree: at, begin, slot, bodies } => {
                 let own = &shared.sets[at.set];
-                let read = |f| self.slot(shared, at, begin, slot, f);
+                let numbers = self.slot(shared, at, begin, slot);
+                let read = |f: usize| numbers[f * self.width].to_f64();
                 to.builder.constraint(block.law, std::array::from_fn(|k| read(slot::BIAS + k)), block.compliance)?;
                 let tree = own.trees[at.index];
                 if self.sides_as == Sides::ByBody {
                     to.parts(&own.layout.tree(), tree, bodies, |k| read(slot::J + k))?;
                 } else {
-                    to.whole(tree, (0..to.numbers(own.layout.dims.n_v)).map(|k| read(slot::J + k)))?;
+                    let all = numbers[slot::J * self.width..].iter().step_by(self.width);
+                    to.whole(tree, all.take(to.numbers(own.layout.dims.n_v)).map(|x| x.to_f64()))?;
                 }
                 let first = slot_at(self.width, at.lane, begin, slot, 3, 0);
                 let impulse = self.sets[at.set].impulse[first..].iter().step_by(self.width);
