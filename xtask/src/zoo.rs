@@ -27,20 +27,31 @@ pub(crate) struct ZooArgs {
     /// Times a step beside MuJoCo's instead, and writes that section of the page
     #[arg(long)]
     speed: bool,
+    /// Takes the models of this package of PyPI instead, prints how many are the same and what the others are, and leaves the
+    /// page alone; may be given several times
+    #[arg(long, value_name = "NAME", conflicts_with = "speed")]
+    package: Vec<String>,
 }
 
 /// Downloads what is not there yet, compares, writes the page, and fails below the target; or times, as asked.
 pub(crate) fn zoo(args: &ZooArgs) -> Result<()> {
-    let folder = target().join("zoo");
+    let home = target().join("zoo");
+    fs::create_dir_all(&home)?;
+    let python = environment(&home)?;
+    let (names, folder) = match &args.package[..] {
+        [] => (PACKAGES.map(str::to_owned).to_vec(), home),
+        own => (own.to_vec(), home.join("others").join(own.join("+"))),
+    };
     fs::create_dir_all(&folder)?;
-    let python = environment(&folder)?;
-    let versions = packages(&folder, &python)?;
+    let versions = packages(&folder, &python, &names)?;
     run(cargo().args(["build", "--release", "--package", "manyworlds-cli"]))?;
     let mut script = Command::new(&python);
     // MuJoCo logs to where it runs.
     script.current_dir(&folder).arg(root().join("xtask/zoo").join(if args.speed { "speed.py" } else { "compare.py" }));
     script.arg("--program").arg(program()).arg("--packages").arg(folder.join("packages"));
-    script.arg("--page").arg(root().join("docs/zoo.md"));
+    if args.package.is_empty() {
+        script.arg("--page").arg(root().join("docs/zoo.md"));
+    }
     if !args.speed {
         script.args(["--target", TARGET]).arg("--versions").arg(Value::Object(versions).to_string());
     }
@@ -63,13 +74,13 @@ fn environment(folder: &Path) -> Result<PathBuf> {
 }
 
 /// Downloads and unpacks the packages; their folders' names with their versions.
-fn packages(folder: &Path, python: &Path) -> Result<Map<String, Value>> {
+fn packages(folder: &Path, python: &Path, names: &[String]) -> Result<Map<String, Value>> {
     let (wheels, unpacked) = (folder.join("wheels"), folder.join("packages"));
     if !wheels.exists() {
         // Under another name until all are there, so that a download that was cut short starts over.
         let partial = folder.join("wheels.partial");
         let pip = ["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:", "--dest"];
-        run(Command::new(python).args(pip).arg(&partial).args(PACKAGES))?;
+        run(Command::new(python).args(pip).arg(&partial).args(names))?;
         fs::rename(&partial, &wheels)?;
     }
     let mut versions = Map::new();

@@ -358,7 +358,8 @@ def page(rows, versions, target):
         f"within {SAME:g} of the largest entry, in units of each degree of freedom's own inertia. MuJoCo does not resolve package URIs in URDF files: both programs read a copy with paths.",
         "",
         f"**{counts['same']} of {len(rows)} are read and the same ({share:.1%}); the target is {target:.0%}.** "
-        + f"{counts['differs']} differ, {counts['refused']} are refused, {counts['no step']} do not step.",
+        + f"{counts['differs']} differ, {counts['refused']} are refused, {counts['no step']} do not step. "
+        + "Of 39 other packages [another page](zoo-others.md) tells.",
         "",
         "| package | models | " + " | ".join(verdicts) + " |",
         "|---|---|" + "---|" * len(verdicts),
@@ -401,7 +402,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--packages", type=pathlib.Path, required=True)
-    parser.add_argument("--page", type=pathlib.Path, required=True)
+    parser.add_argument("--page", type=pathlib.Path, help="what is not the same is printed without one")
     parser.add_argument("--target", type=float, required=True)
     parser.add_argument("--versions", type=json.loads, default={}, help="JSON: package to version")
     parser.add_argument("--only", default="", help="models whose path contains this; the page is not written")
@@ -416,11 +417,18 @@ def main():
         for row in rows:
             print(row["verdict"], row["model"], row["detail"], row["motion"])
         return
+    counts = collections.Counter(row["verdict"] for row in rows)
+    summary = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()) + f" of {len(rows)}"
+    if not args.page:
+        for row in rows:
+            if row["verdict"] != "same":
+                print(row["verdict"], row["model"], row["detail"])
+        print(summary)
+        return
     # The section on speed is another script's.
     kept = args.page.read_text().partition(SPEED)[1:] if args.page.exists() else ()
     args.page.write_text("\n".join([page(rows, args.versions, args.target), "".join(kept)]).rstrip() + "\n")
-    counts = collections.Counter(row["verdict"] for row in rows)
-    print(", ".join(f"{n} {verdict}" for verdict, n in counts.most_common()), "of", len(rows))
+    print(summary)
     if counts["differs"] or counts["no step"] or counts["same"] < args.target * len(rows):
         raise SystemExit(f"the target is {args.target:.0%} the same, and none that differs or does not step")
 
