@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use manyworlds_shaders::registry::prelude;
 use manyworlds_shaders::{Kernel, Precision};
@@ -13,6 +13,7 @@ use wgpu::{
 };
 
 use crate::accesses::{Counter, counting};
+use crate::guard::lock;
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -59,13 +60,13 @@ impl Pipelines {
 
     /// One that was compiled already.
     pub(crate) fn find(&self, of: &Variant) -> Option<Arc<Pipeline>> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = lock(&self.made);
         made.iter().find(|(other, _)| other == of).map(|(_, found)| Arc::clone(found))
     }
 
     /// Takes in a new one; if somebody else was quicker, that one stays.
     pub(crate) fn keep(&self, of: &Variant, pipeline: Pipeline) -> Arc<Pipeline> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = lock(&self.made);
         if let Some((_, found)) = made.iter().find(|(other, _)| other == of) {
             return Arc::clone(found);
         }

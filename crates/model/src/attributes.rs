@@ -55,9 +55,12 @@ impl<'a> Attributes<'a> {
     /// Exactly `N` numbers; `None` without the attribute.
     pub(crate) fn exactly<const N: usize>(&self, name: &str) -> Result<Option<[f64; N]>, ModelError> {
         let Some(list) = self.list::<f64>(name)? else { return Ok(None) };
+        self.array(name, list).map(Some)
+    }
+
+    fn array<const N: usize>(&self, name: &str, list: Vec<f64>) -> Result<[f64; N], ModelError> {
         let found = list.len();
-        let array = <[f64; N]>::try_from(list);
-        array.map(Some).map_err(|_| self.error(format!("`{name}` needs {N} numbers, found {found}")))
+        list.try_into().map_err(|_| self.error(format!("`{name}` needs {N} numbers, found {found}")))
     }
 
     /// Three numbers.
@@ -135,20 +138,25 @@ impl<'a> Attributes<'a> {
     /// Two bounds, of which an infinite one is where nothing gets.
     fn bounds(&self, name: &str) -> Result<Option<[f64; 2]>, ModelError> {
         let Some(text) = self.get(name) else { return Ok(None) };
-        let parse = |word: &str| match word.parse::<f64>() {
-            Ok(bound) if !bound.is_nan() => Ok(bound.clamp(-FAR, FAR)),
-            _ => Err(self.error(format!("`{name}`: `{word}` is not a number"))),
-        };
-        match text.split_whitespace().map(parse).collect::<Result<Vec<f64>, _>>()?[..] {
-            [low, high] => Ok(Some([low, high])),
-            ref other => Err(self.error(format!("`{name}` needs 2 numbers, found {}", other.len()))),
-        }
+        let bounds: [f64; 2] = self.array(name, self.parse_words(name, text, "a number", |x: f64| !x.is_nan())?)?;
+        Ok(Some(bounds.map(|bound| bound.clamp(-FAR, FAR))))
     }
 
     fn parse_list<T: FromStr + Into<f64> + Copy>(&self, name: &str, text: &str) -> Result<Vec<T>, ModelError> {
+        self.parse_words(name, text, "a finite number", f64::is_finite)
+    }
+
+    /// The words of an attribute as numbers, each of which is to be `what`.
+    fn parse_words<T: FromStr + Into<f64> + Copy>(
+        &self,
+        name: &str,
+        text: &str,
+        what: &str,
+        is_what: impl Fn(f64) -> bool,
+    ) -> Result<Vec<T>, ModelError> {
         let parse = |word: &str| match word.parse::<T>() {
-            Ok(value) if value.into().is_finite() => Ok(value),
-            _ => Err(self.error(format!("`{name}`: `{word}` is not a finite number"))),
+            Ok(value) if is_what(value.into()) => Ok(value),
+            _ => Err(self.error(format!("`{name}`: `{word}` is not {what}"))),
         };
         text.split_whitespace().map(parse).collect()
     }

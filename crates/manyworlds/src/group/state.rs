@@ -1,8 +1,5 @@
 //! States of worlds, and where their parts stand in the lanes of trees.
 
-use std::ops::Range;
-
-use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::tile_at;
 
@@ -23,16 +20,6 @@ pub struct State {
     pub act: Vec<f64>,
 }
 
-/// Where the parts of a tree's state stand in a world's and in its lane: (part of [`State`], world range, first entry).
-pub(super) fn parts<'a>(
-    shared_model: &Model,
-    set: &'a manyworlds_dynamics::TreeSet,
-    index: usize,
-) -> (Range<usize>, Range<usize>, &'a [usize]) {
-    let tree = &shared_model.trees[set.trees[index]];
-    (tree.q.clone(), tree.v.clone(), &set.actuators[index])
-}
-
 /// The state of a world of a chunk; `states`: of each tree set.
 pub(super) fn read_state<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: usize, world: usize, out: &mut State) {
     let model = &shared.model;
@@ -45,12 +32,12 @@ pub(super) fn read_state<T: Scalar>(shared: &Shared<T>, states: &[&[T]], width: 
         let dims = set.layout.dims;
         for j in 0..set.trees.len() {
             let lane = world * set.trees.len() + j;
-            let (q, v, actuators) = parts(model, set, j);
+            let tree = &model.trees[set.trees[j]];
             let get = |e: usize| state[tile_at(width, lane, dims.n_state(), e)].to_f64();
-            q.enumerate().for_each(|(e, to)| out.q[to] = get(e));
-            v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
-            actuators.iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
-            v.enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
+            tree.q.clone().enumerate().for_each(|(e, to)| out.q[to] = get(e));
+            tree.v.clone().enumerate().for_each(|(e, to)| out.v[to] = get(dims.v_at() + e));
+            set.actuators[j].iter().enumerate().for_each(|(e, &to)| out.ctrl[to] = get(dims.ctrl_at() + e));
+            tree.v.clone().enumerate().for_each(|(e, to)| out.tau[to] = get(dims.tau_at() + e));
             let activations = set.activations[j].iter().enumerate();
             activations.for_each(|(e, &to)| out.act[to] = get(dims.act_at() + e));
         }

@@ -24,7 +24,7 @@ impl Importer<'_> {
             return Err(a.error(message));
         }
         if place.body > 0 {
-            let solid = if a.flag("shellinertia", false)? { Self::shell(&a, &shape)? } else { solid };
+            let solid = if a.flag("shellinertia", false)? { Ok(Self::shell(&a, &shape)?) } else { solid };
             let share = self.share_of_mass(&a, solid)?.moved(&(place.frame * pose));
             mass.geoms.push(share);
         }
@@ -115,11 +115,11 @@ impl Importer<'_> {
     }
 
     /// Mass properties of a shape's surface at density 1. MuJoCo refuses those of a mesh, which has a setting of its own.
-    fn shell(a: &Attributes, shape: &Shape) -> Result<Result<Inertial, String>, ModelError> {
+    fn shell(a: &Attributes, shape: &Shape) -> Result<Inertial, ModelError> {
         if matches!(shape, Shape::Mesh(_) | Shape::Sdf(_)) {
             return Err(a.error("`shellinertia` of a mesh: `inertia` of the <mesh> says how its mass is spread"));
         }
-        Ok(Ok(Inertial::of_shell(shape, 1.0)))
+        Ok(Inertial::of_shell(shape, 1.0))
     }
 
     /// Mass properties of a geom in the frame of its shape; none when its group does not count.

@@ -103,9 +103,7 @@ impl Importer<'_> {
         self.meshes.insert(key, mesh);
         Ok(Some(Shape::Mesh(mesh)))
     }
-}
 
-impl Importer<'_> {
     /// Where a file may be, and first where MuJoCo's extension has it if it says that.
     pub(super) fn candidates(&self, file: &str) -> Vec<PathBuf> {
         let mut found = candidates(self.path, file);
