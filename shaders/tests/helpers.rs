@@ -24,6 +24,11 @@ const APART: &[(&str, &[&str], &str)] = &[
     ("contact/dense", &["respond"], DENSE),
     ("contact/dense_group", &["merit_at"], DENSE),
     ("contact/island", &["add_rows_by_sums"], "several sums a row fill a processor's vector registers"),
+    (
+        "contact/island_newton",
+        &["is_thin"],
+        "mirrors in double precision have a form of the dense problem of their own",
+    ),
     ("contact/tree_pgs", &["nonzero", "push", "push3", ""], DENSE),
     ("contact/convex/evaluate", &["convex_pushed"], "lanes gather by dof what the mirror scatters by constraint"),
     ("contact/gradient/columns", &["moved"], "an invocation has a column, the mirror a list of them"),

@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::world::found;
 use crate::args::Args;
-use crate::contact::island::{IslandRecord, items};
+use crate::contact::island::{IslandRecord, items, part};
 use crate::dynamics::names::status;
 use crate::real::Real;
 
@@ -27,7 +27,7 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
     let islands: &[IslandRecord] = items(island_index.index(), 0, n_islands);
     let unsolved = unsolved.index_mut();
     for (island, word) in islands.iter().zip(island_status.index()) {
-        let is_wanted = word & wanted != 0 || island.by_host == 1;
+        let is_wanted = word & wanted != 0 || island.part != part::SOLVES;
         if word & status::ITERATION_LIMIT != 0 && is_wanted {
             unsolved[island.world as usize] |= found::UNSOLVED;
         }

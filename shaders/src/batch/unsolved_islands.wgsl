@@ -31,8 +31,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             break;
         }
         let word = island_status[island];
-        let by_host = island_index[island * ISLAND_RECORD_SIZE + ISLAND_RECORD_BY_HOST] == 1u;
-        if (word & STATUS_ITERATION_LIMIT) != 0u && ((word & dims.wanted) != 0u || by_host) {
+        let solves = island_index[island * ISLAND_RECORD_SIZE + ISLAND_RECORD_PART] == PART_SOLVES;
+        if (word & STATUS_ITERATION_LIMIT) != 0u && ((word & dims.wanted) != 0u || !solves) {
             unsolved[world] |= FOUND_UNSOLVED;
         }
     }

@@ -27,7 +27,7 @@ pub struct Dims {
 /// What one lane's status says of its world.
 fn of_lane(word: u32, wanted: u32) -> u32 {
     let mut bits = 0;
-    let is_wanted = word & (wanted | status::BY_HOST) != 0;
+    let is_wanted = word & (wanted | status::GAVE_WAY) != 0;
     if word & (status::ITERATION_LIMIT | status::SHARED) == status::ITERATION_LIMIT && is_wanted {
         bits |= found::UNSOLVED;
     }

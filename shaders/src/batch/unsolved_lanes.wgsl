@@ -10,7 +10,7 @@
 // What one lane's status says of its world.
 fn of_lane(word: u32) -> u32 {
     var bits = 0u;
-    let wanted = (word & (dims.wanted | STATUS_BY_HOST)) != 0u;
+    let wanted = (word & (dims.wanted | STATUS_GAVE_WAY)) != 0u;
     if (word & (STATUS_ITERATION_LIMIT | STATUS_SHARED)) == STATUS_ITERATION_LIMIT && wanted {
         bits |= FOUND_UNSOLVED;
     }

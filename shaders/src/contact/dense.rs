@@ -10,6 +10,8 @@
 //! refuses half of the steps that lead on (measured on a lying humanoid). `eps` makes the step proximal where contacts
 //! are redundant; it follows success, as in Levenberg and Marquardt. A step not taken in full is followed by sweeps.
 //!
+//! In a step that asks for the impossible requests give way: [`Dense::relaxes`] sets the maps of [`super::steps`] in T's place.
+//!
 //! Rows are numbered in groups of [`LANES`]: the first tangents of all slots, the second tangents, the normals, then the
 //! single rows; what pads a group is zero and stays zero.
 
@@ -17,6 +19,8 @@ use super::eliminate::Live;
 pub use super::eliminate::MOST;
 use super::local::{inside, project, residual, scaled_residual, solve};
 use super::packs::{real, real_mut, total};
+use super::steps::{Steps, climb, holds};
+use super::thin::{self, Thin};
 use crate::{LANES, Mask, Real, Scalar};
 
 /// Proximal weight of the first step, in units of the scaled matrix.
@@ -83,11 +87,22 @@ impl Shape {
         3 * self.slots * LANES + row
     }
 
-    /// Reals of a problem's memory.
+    /// Reals of a problem's memory with G written out.
     #[must_use]
     pub fn reals(self) -> usize {
         let n = self.groups() * LANES;
-        2 * n * n + 6 * n + 13 * self.slots * LANES + 3 * self.rows * LANES
+        2 * n * n + self.vectors()
+    }
+
+    /// The same without G, of a lane of so many degrees of freedom.
+    #[must_use]
+    pub fn thin_reals(self, n_v: usize) -> usize {
+        self.vectors() + thin::reals(n_v, self.groups() * LANES)
+    }
+
+    /// Reals that are no matrix.
+    fn vectors(self) -> usize {
+        7 * self.groups() * LANES + 14 * self.slots * LANES + 4 * self.rows * LANES
     }
 }
 
@@ -96,6 +111,8 @@ impl Shape {
 pub struct Dense<'a, T: Scalar> {
     /// Its size.
     pub shape: Shape,
+    /// The sides, where G is not written out.
+    pub thin: Option<Thin<'a, T>>,
     /// G, with a soft row's compliance on the diagonal, `[n][n]`, 1/kg.
     pub delassus: &'a mut [T::Pack],
     /// Impulses, `[n]`, N s.
@@ -114,14 +131,20 @@ pub struct Dense<'a, T: Scalar> {
     pub upper: &'a mut [T::Pack],
     /// Compliances of the rows, 1/kg.
     pub compliance: &'a mut [T::Pack],
+    /// Whether requests give way; what follows has a meaning only then.
+    pub relaxes: bool,
+    /// Caps of the slots, then of the rows, N s.
+    pub cap: &'a mut [T::Pack],
+    /// Speeds that the rows ask for, `[n]`, m/s.
+    pub request: &'a mut [T::Pack],
     /// Derivatives of the slots' laws, six numbers after each other.
-    derivative: &'a mut [T::Pack],
-    matrix: &'a mut [T::Pack],
+    pub(super) derivative: &'a mut [T::Pack],
+    pub(super) matrix: &'a mut [T::Pack],
     /// The step.
     pub(super) step: &'a mut [T::Pack],
     /// Change of sigma with the whole step.
-    slope: &'a mut [T::Pack],
-    rhs: &'a mut [T::Pack],
+    pub(super) slope: &'a mut [T::Pack],
+    pub(super) rhs: &'a mut [T::Pack],
 }
 
 /// How a solve ended.
@@ -155,8 +178,29 @@ impl<T: Scalar> Default for Progress<T> {
 impl<'a, T: Scalar> Dense<'a, T> {
     /// A zero problem in some memory of at least [`Shape::reals`].
     pub fn new(shape: Shape, memory: &'a mut [T::Pack]) -> Self {
+        let matrix = shape.groups() * LANES * shape.groups();
+        // Of the matrix of a step only rows that were just written are read.
+        let (step, rest) = memory[..shape.reals() / LANES].split_at_mut(matrix);
+        let (delassus, rest) = rest.split_at_mut(matrix);
+        delassus.fill(T::Pack::lit(0.0));
+        Self::in_memory(shape, rest, None, [delassus, step])
+    }
+
+    /// The same without G, of a lane of so many degrees of freedom, in memory of at least [`Shape::thin_reals`].
+    pub fn thin(shape: Shape, n_v: usize, memory: &'a mut [T::Pack]) -> Self {
+        let (vectors, sides) = memory.split_at_mut(shape.vectors() / LANES);
+        let sides = Thin::new(n_v, shape.groups() * LANES, sides);
+        Self::in_memory(shape, vectors, Some(sides), [&mut [], &mut []])
+    }
+
+    fn in_memory(
+        shape: Shape,
+        vectors: &'a mut [T::Pack],
+        thin: Option<Thin<'a, T>>,
+        [delassus, matrix]: [&'a mut [T::Pack]; 2],
+    ) -> Self {
         let (n, n_slot, n_row) = (shape.groups(), shape.slots, shape.rows);
-        let (matrix, mut rest) = memory[..shape.reals() / LANES].split_at_mut(n * LANES * n);
+        let mut rest = vectors;
         rest.fill(T::Pack::lit(0.0));
         let mut take = |count: usize| {
             let (head, tail) = std::mem::take(&mut rest).split_at_mut(count);
@@ -165,8 +209,8 @@ impl<'a, T: Scalar> Dense<'a, T> {
         };
         Self {
             shape,
-            delassus: take(n * LANES * n),
-            // Of it only rows that were just written are read.
+            thin,
+            delassus,
             matrix,
             lambda: take(n),
             sigma: take(n),
@@ -180,7 +224,37 @@ impl<'a, T: Scalar> Dense<'a, T> {
             lower: take(n_row),
             upper: take(n_row),
             compliance: take(n_row),
+            relaxes: false,
+            cap: take(n_slot + n_row),
+            request: take(n),
         }
+    }
+
+    /// Cap and requests of a group of slots.
+    #[inline(always)]
+    fn slot_caps(&self, k: usize) -> Steps<T::Pack> {
+        Steps { cap: self.cap[k], request: Self::group(self.request, self.shape.slots, k) }
+    }
+
+    /// The natural residual of a group of slots.
+    #[inline(always)]
+    fn slot_residual(&self, k: usize, step: T::Pack, lambda: &[T::Pack; 3], sigma: &[T::Pack; 3]) -> [T::Pack; 3] {
+        if self.relaxes {
+            self.slot_caps(k).residual(self.friction[k], step, lambda, sigma)
+        } else {
+            residual(self.friction[k], step, lambda, sigma)
+        }
+    }
+
+    /// A group of single rows at `y`, mapped with the step `rho`.
+    #[inline(always)]
+    fn bounded(&self, k: usize, rho: T::Pack, y: T::Pack) -> T::Pack {
+        let y = if self.relaxes {
+            climb(self.cap[self.shape.slots + k], self.request[3 * self.shape.slots + k], rho, y)
+        } else {
+            y
+        };
+        y.max(self.lower[k]).min(self.upper[k])
     }
 
     /// Solves from the present impulses: at most `rounds` of a Newton step, sweeps, or both; sweeps alone without
@@ -245,6 +319,11 @@ impl<'a, T: Scalar> Dense<'a, T> {
     /// The step from here into `step`, its response into `slope`; returns the merit here.
     #[inline(always)]
     fn newton(&mut self, proximal: T) -> T {
+        if let Some(mut thin) = self.thin.take() {
+            self.thin_step(&mut thin, proximal);
+            self.thin = Some(thin);
+            return self.merit(T::lit(0.0));
+        }
         let live = self.linearise(proximal);
         self.eliminate(&live);
         let n = self.shape.groups();
@@ -282,36 +361,29 @@ impl<'a, T: Scalar> Dense<'a, T> {
         [x[k], x[n_slot + k], x[2 * n_slot + k]]
     }
 
-    /// The matrix of the step, gathered, and its right-hand side (in `rhs`, not gathered), for the rows that can change.
-    #[inline(always)]
-    fn linearise(&mut self, proximal: T) -> Live {
-        let mut live = Live::default();
-        self.linearise_slots(&mut live);
-        let n_slot = live.rows().len();
-        for r in 1..3 {
-            for at in 0..n_slot {
-                live.push(self.shape.of_slot(live.rows()[at].into(), r));
-            }
-        }
-        self.linearise_rows(&mut live);
-        for at in 0..n_slot {
-            self.slot_matrix(&live, n_slot, at, proximal);
-        }
-        for at in 3 * n_slot..live.rows().len() {
-            self.row_matrix(&live, at, proximal);
-        }
-        live
-    }
-
     /// Derivatives and right-hand side of the slots; those that can change into `live`.
     #[inline(always)]
-    fn linearise_slots(&mut self, live: &mut Live) {
+    pub(super) fn linearise_slots(&mut self, live: &mut Live) {
         let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
         let n_slot = self.shape.slots;
         for k in 0..n_slot {
             let (mu, rho) = (self.friction[k], self.rho[k]);
             let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
             let y: [T::Pack; 3] = std::array::from_fn(|r| lambda[r] - rho * sigma[r]);
+            let carries = lambda[0].abs() + lambda[1].abs() + lambda[2].abs();
+            let alive = (zero.lt(carries) | zero.lt(y[2]) | mu.lt(zero)) & zero.lt(rho);
+            for lane in 0..LANES {
+                if alive.lane(lane) {
+                    live.push(k * LANES + lane);
+                }
+            }
+            if self.relaxes {
+                let steps = self.slot_caps(k);
+                let (t, p) = (steps.project(mu, rho, &y), steps.derivative(mu, rho, &y));
+                (0..3).for_each(|r| self.rhs[r * n_slot + k] = t[r] - lambda[r]);
+                (0..6).for_each(|e| self.derivative[e * n_slot + k] = p[e]);
+                continue;
+            }
             let t = project(mu, &y);
             for r in 0..3 {
                 self.rhs[r * n_slot + k] = t[r] - lambda[r];
@@ -333,25 +405,18 @@ impl<'a, T: Scalar> Dense<'a, T> {
             for e in 0..6 {
                 self.derivative[e * n_slot + k] = p[e];
             }
-            let carries = lambda[0].abs() + lambda[1].abs() + lambda[2].abs();
-            let alive = (zero.lt(carries) | zero.lt(y[2]) | mu.lt(zero)) & zero.lt(rho);
-            for lane in 0..LANES {
-                if alive.lane(lane) {
-                    live.push(k * LANES + lane);
-                }
-            }
         }
     }
 
     /// Right-hand side of the single rows; those that can change into `live`.
     #[inline(always)]
-    fn linearise_rows(&mut self, live: &mut Live) {
+    pub(super) fn linearise_rows(&mut self, live: &mut Live) {
         let zero = T::Pack::lit(0.0);
         for k in 0..self.shape.rows {
             let i = 3 * self.shape.slots + k;
             let (lambda, rho) = (self.lambda[i], self.rho[i]);
             let y = lambda - rho * self.sigma[i];
-            let change = y.max(self.lower[k]).min(self.upper[k]) - lambda;
+            let change = self.bounded(k, rho, y) - lambda;
             self.rhs[i] = change;
             let free = self.lower[k].lt(y) & y.lt(self.upper[k]);
             let alive = (free | zero.lt(change.abs())) & zero.lt(rho);
@@ -363,64 +428,14 @@ impl<'a, T: Scalar> Dense<'a, T> {
         }
     }
 
-    /// Rows of the slot at some place in the list: `1 - P (1 - rho G) + eps`; P: the derivative, 00 01 02 11 12 22.
+    /// Whether a single row follows what it is mapped from; k: its number among those.
     #[inline(always)]
-    fn slot_matrix(&mut self, live: &Live, n_slot: usize, at: usize, proximal: T) {
-        let (n, width, one) = (self.shape.groups(), live.width(), T::lit(1.0));
-        let slot = usize::from(live.rows()[at]);
-        let to = [at, n_slot + at, 2 * n_slot + at];
-        let [m0, m1, m2] = rows_mut(self.matrix, to, width);
-        let g = std::array::from_fn(|r| &self.delassus[self.shape.of_slot(slot, r) * n..][..n]);
-        live.gather(g, [m0, m1, m2]);
-        let rho = real(self.rho)[slot];
-        let p: [T; 6] = std::array::from_fn(|e| real(self.derivative)[e * self.shape.slots * LANES + slot]);
-        let [p00, p01, p02, p11, p12, p22] = p.map(|x| T::Pack::splat(rho * x));
-        for j in 0..width {
-            let (g0, g1, g2) = (m0[j], m1[j], m2[j]);
-            m0[j] = p00.mul_add(g0, p01.mul_add(g1, p02 * g2));
-            m1[j] = p01.mul_add(g0, p11.mul_add(g1, p12 * g2));
-            m2[j] = p22 * g2;
-        }
-        let (m0, m1, m2) = (real_mut(m0), real_mut(m1), real_mut(m2));
-        m0[to[0]] += one - p[0] + proximal;
-        m0[to[1]] -= p[1];
-        m0[to[2]] -= p[2];
-        m1[to[0]] -= p[1];
-        m1[to[1]] += one - p[3] + proximal;
-        m1[to[2]] -= p[4];
-        m2[to[2]] += one - p[5] + proximal;
-    }
-
-    /// The single row at some place in the list.
-    #[inline(always)]
-    fn row_matrix(&mut self, live: &Live, at: usize, proximal: T) {
-        let (n, width, zero) = (self.shape.groups(), live.width(), T::lit(0.0));
-        let i = usize::from(live.rows()[at]);
-        let k = i - 3 * self.shape.slots * LANES;
+    pub(super) fn is_free(&self, i: usize, k: usize) -> bool {
         let rho = real(self.rho)[i];
         let y = real(self.lambda)[i] - rho * real(self.sigma)[i];
         let free = real(self.lower)[k] < y && y < real(self.upper)[k];
-        let m = &mut self.matrix[at * width..(at + 1) * width];
-        live.gather([&self.delassus[i * n..(i + 1) * n]], [m]);
-        let kept = T::Pack::splat(if free { rho } else { zero });
-        m.iter_mut().for_each(|m| *m = kept * *m);
-        real_mut(m)[at] += if free { zero } else { T::lit(1.0) } + proximal;
-    }
-
-    /// Solves the live rows for `step`.
-    #[inline(always)]
-    fn eliminate(&mut self, live: &Live) {
-        let width = live.width();
-        let rhs = real_mut(self.rhs);
-        // Ascending, so that no entry is overwritten before it is read.
-        for (to, &k) in live.rows().iter().enumerate() {
-            rhs[to] = rhs[usize::from(k)];
-        }
-        live.solve::<T>(self.matrix, &mut self.rhs[..width], &mut self.slope[..width]);
-        self.step.fill(T::Pack::lit(0.0));
-        for (from, &k) in live.rows().iter().enumerate() {
-            real_mut(self.step)[usize::from(k)] = real(self.slope)[from];
-        }
+        let cap = || real(self.cap)[self.shape.slots * LANES + k];
+        free && !(self.relaxes && holds(cap(), real(self.request)[i], rho, y))
     }
 
     /// Sum of squares of the scaled natural map over rho, J, a share of the step on.
@@ -434,13 +449,13 @@ impl<'a, T: Scalar> Dense<'a, T> {
         let mut sum = zero;
         for k in 0..n_slot {
             let at = [k, n_slot + k, 2 * n_slot + k];
-            let r = residual(self.friction[k], self.rho[k], &at.map(lambda), &at.map(sigma));
+            let r = self.slot_residual(k, self.rho[k], &at.map(lambda), &at.map(sigma));
             sum += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2])) / some(self.rho[k]);
         }
         for k in 0..self.shape.rows {
             let i = 3 * n_slot + k;
             let (lambda, rho) = (lambda(i), self.rho[i]);
-            let left = lambda - (lambda - rho * sigma(i)).max(self.lower[k]).min(self.upper[k]);
+            let left = lambda - self.bounded(k, rho, lambda - rho * sigma(i));
             sum += left * left / some(rho);
         }
         total(sum)
@@ -454,14 +469,14 @@ impl<'a, T: Scalar> Dense<'a, T> {
         let mut sum = zero;
         for k in 0..n_slot {
             let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
-            let r = residual(self.friction[k], one, &lambda, &sigma);
+            let r = self.slot_residual(k, one, &lambda, &sigma);
             sum += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2]));
         }
         for k in 0..self.shape.rows {
             let i = 3 * n_slot + k;
             let (lambda, compliance) = (self.lambda[i], self.compliance[k]);
             let sigma = self.sigma[i] - compliance * lambda;
-            let left = lambda - ((lambda - sigma) / (one + compliance)).max(self.lower[k]).min(self.upper[k]);
+            let left = lambda - self.bounded(k, one, (lambda - sigma) / (one + compliance));
             sum += left * left;
         }
         total(sum)
@@ -481,12 +496,17 @@ impl<'a, T: Scalar> Dense<'a, T> {
         for k in 0..n_slot {
             let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
             let trace = T::Pack::lit(SLOT_STEP) / some(self.rho[k]);
-            worst(self.rho[k], scaled_residual(self.friction[k], trace, &lambda, &sigma));
+            let scaled = if self.relaxes {
+                self.slot_caps(k).scaled_residual(self.friction[k], trace, &lambda, &sigma)
+            } else {
+                scaled_residual(self.friction[k], trace, &lambda, &sigma)
+            };
+            worst(self.rho[k], scaled);
         }
         for k in 0..self.shape.rows {
             let i = 3 * n_slot + k;
             let (lambda, rho) = (self.lambda[i], some(self.rho[i]));
-            let left = lambda - (lambda - rho * self.sigma[i]).max(self.lower[k]).min(self.upper[k]);
+            let left = lambda - self.bounded(k, rho, lambda - rho * self.sigma[i]);
             worst(self.rho[i], left.abs() * (one / rho - self.compliance[k]));
         }
         (0..LANES).map(|lane| most.lane(lane)).fold(T::lit(0.0), |most, x| if x <= most { most } else { x })
@@ -495,6 +515,11 @@ impl<'a, T: Scalar> Dense<'a, T> {
     /// Every row, then every slot, solved exactly with the others held.
     #[inline(always)]
     fn sweep(&mut self) {
+        if let Some(mut thin) = self.thin.take() {
+            self.thin_sweep(&mut thin);
+            self.thin = Some(thin);
+            return;
+        }
         let (n, n_slot, zero) = (self.shape.groups(), self.shape.slots * LANES, T::lit(0.0));
         for k in 0..self.shape.rows * LANES {
             let i = self.shape.of_row(k);
@@ -503,7 +528,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
                 continue;
             }
             let lambda = real(self.lambda)[i];
-            let next = (lambda - rho * real(self.sigma)[i]).max(real(self.lower)[k]).min(real(self.upper)[k]);
+            let next = self.row_next(i, k, lambda - rho * real(self.sigma)[i]);
             if next != lambda {
                 real_mut(self.lambda)[i] = next;
                 let d = T::Pack::splat(next - lambda);
@@ -521,8 +546,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
             let [g0, g1, g2] = at.map(|i| &self.delassus[i * n..(i + 1) * n]);
             let (r0, r1) = (real(g0), real(g1));
             let block = [r0[at[0]], r0[at[1]], r0[at[2]], r1[at[1]], r1[at[2]], real(g2)[at[2]]];
-            let inverse = std::array::from_fn(|e| real(self.inverse)[e * n_slot + slot]);
-            let next = solve(real(self.friction)[slot], &block, &inverse, &lambda, &sigma);
+            let next = self.slot_next(slot, &block, &lambda, &sigma);
             let d: [T; 3] = std::array::from_fn(|r| next[r] - lambda[r]);
             if d[0].abs() + d[1].abs() + d[2].abs() == zero {
                 continue;
@@ -536,6 +560,33 @@ impl<'a, T: Scalar> Dense<'a, T> {
                 self.sigma[j] = g2[j].mul_add(d2, g1[j].mul_add(d1, g0[j].mul_add(d0, self.sigma[j])));
             }
         }
+    }
+}
+
+impl<T: Scalar> Dense<'_, T> {
+    /// What a sweep makes of a single row, number k among those.
+    #[inline(always)]
+    pub(super) fn row_next(&self, i: usize, k: usize, y: T) -> T {
+        let y = if self.relaxes {
+            climb(real(self.cap)[self.shape.slots * LANES + k], real(self.request)[i], real(self.rho)[i], y)
+        } else {
+            y
+        };
+        y.max(real(self.lower)[k]).min(real(self.upper)[k])
+    }
+
+    /// The same of a slot.
+    #[inline(always)]
+    pub(super) fn slot_next(&self, slot: usize, block: &[T; 6], lambda: &[T; 3], sigma: &[T; 3]) -> [T; 3] {
+        let n_slot = self.shape.slots * LANES;
+        let inverse = std::array::from_fn(|e| real(self.inverse)[e * n_slot + slot]);
+        let mu = real(self.friction)[slot];
+        if self.relaxes {
+            let request = std::array::from_fn(|r| real(self.request)[self.shape.of_slot(slot, r)]);
+            let steps = Steps { cap: real(self.cap)[slot], request };
+            return steps.solve(mu, block, &inverse, lambda, sigma);
+        }
+        solve(mu, block, &inverse, lambda, sigma)
     }
 }
 
@@ -555,12 +606,4 @@ fn weight<T: Scalar>(proximal: T, share: T) -> T {
 #[inline(always)]
 fn some<R: Real>(rho: R) -> R {
     R::select(R::lit(0.0).lt(rho), rho, R::lit(1.0))
-}
-
-/// Three rows of a matrix of `n` columns, numbers ascending.
-#[inline(always)]
-fn rows_mut<P>(m: &mut [P], at: [usize; 3], n: usize) -> [&mut [P]; 3] {
-    let (head, last) = m.split_at_mut(at[2] * n);
-    let (first, middle) = head.split_at_mut(at[1] * n);
-    [&mut first[at[0] * n..(at[0] + 1) * n], &mut middle[..n], &mut last[..n]]
 }

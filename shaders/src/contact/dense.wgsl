@@ -36,10 +36,12 @@ var<private> sigma_first: u32;
 var<private> step_first: u32;
 var<private> slope_first: u32;
 var<private> rhs_first: u32;
-// Two groups a slot: inverse of its block (six numbers), friction, rho.
+// Three groups a slot: inverse of its block (six numbers), friction, rho; where requests give way cap and requests.
 var<private> slot_law_first: u32;
-// A group a single row: lower, upper, compliance, rho.
+// Two groups a single row: lower, upper, compliance, rho; where requests give way cap and request.
 var<private> row_law_first: u32;
+// Whether requests give way.
+var<private> relaxes: bool;
 // Rows that a step can change, how many they and their slots are, their groups, and the distance of rows of their matrix.
 var<private> live: array<u32, DEVICE_ROWS>;
 var<private> live_count: u32;
@@ -69,7 +71,7 @@ fn padded(count: u32) -> u32 {
 
 // Groups of the memory of a problem of that many rows at most, its state included.
 fn dense_memory(most: u32) -> u32 {
-    return DENSE_GROUPS + most * most / 2u + (9u * most) / 4u;
+    return DENSE_GROUPS + most * most / 2u + (13u * most) / 4u;
 }
 
 // Finds the arrays of a problem whose memory begins at `first`.
@@ -88,7 +90,7 @@ fn dense_place(first: u32, slots: u32, rows: u32) {
     slope_first = step_first + dense_span;
     rhs_first = slope_first + dense_span;
     slot_law_first = rhs_first + dense_span;
-    row_law_first = slot_law_first + 2u * dense_slots * TILE;
+    row_law_first = slot_law_first + 3u * dense_slots * TILE;
 }
 
 fn of_slot(slot: u32, r: u32) -> u32 {
@@ -118,18 +120,47 @@ fn store_slot(first: u32, slot: u32, x: vec3<real>) {
 }
 
 fn slot_law(slot: u32) -> SlotLaw {
-    let a = work[slot_law_first + 2u * slot * TILE];
-    let b = work[slot_law_first + (2u * slot + 1u) * TILE];
+    let a = work[slot_law_first + 3u * slot * TILE];
+    let b = work[slot_law_first + (3u * slot + 1u) * TILE];
     return SlotLaw(Block(array<real, 6>(a.x, a.y, a.z, a.w, b.x, b.y)), b.z, b.w);
 }
 
 // Friction and rho of a slot.
 fn slot_steps(slot: u32) -> vec2<real> {
-    return work[slot_law_first + (2u * slot + 1u) * TILE].zw;
+    return work[slot_law_first + (3u * slot + 1u) * TILE].zw;
+}
+
+// Cap and requests of a slot.
+fn slot_caps(slot: u32) -> Steps {
+    let x = work[slot_law_first + (3u * slot + 2u) * TILE];
+    return Steps(x.x, x.yzw);
 }
 
 fn row_law(row: u32) -> vec4<real> {
-    return work[row_law_first + row * TILE];
+    return work[row_law_first + 2u * row * TILE];
+}
+
+// Cap and request of a single row.
+fn row_caps(row: u32) -> vec2<real> {
+    return work[row_law_first + (2u * row + 1u) * TILE].xy;
+}
+
+// The natural residual of a slot.
+fn slot_residual(slot: u32, mu: real, step: real, lambda: vec3<real>, sigma: vec3<real>) -> vec3<real> {
+    if relaxes {
+        return steps_residual(slot_caps(slot), mu, step, lambda, sigma);
+    }
+    return local_residual(mu, step, lambda, sigma);
+}
+
+// A single row at y, mapped with the step rho.
+fn bounded(k: u32, law: vec4<real>, rho: real, y_in: real) -> real {
+    var y = y_in;
+    if relaxes {
+        let steps = row_caps(k);
+        y = steps_climb(steps.x, steps.y, rho, y);
+    }
+    return min(max(y, law.x), law.y);
 }
 
 // A group of four rows of a matrix; `first`: that of the first row, `span`: their distance.
@@ -303,7 +334,7 @@ fn linearise(proximal: real) {
         let lambda = load(lambda_first, i);
         let y = lambda - law.w * load(sigma_first, i);
         let free = law.x < y && y < law.y;
-        if zero < law.w && (free || zero < abs(min(max(y, law.x), law.y) - lambda)) {
+        if zero < law.w && (free || zero < abs(bounded(k, law, law.w, y) - lambda)) {
             live[live_count] = i;
             live_count++;
         }
@@ -346,8 +377,13 @@ fn slot_matrix(at: u32, proximal: real) {
     let rho = law.y;
     let lambda = load_slot(lambda_first, slot);
     let y = lambda - rho * load_slot(sigma_first, slot);
-    let change = local_project(law.x, y) - lambda;
-    let p = derivative(law.x, y);
+    var change = local_project(law.x, y) - lambda;
+    var p = derivative(law.x, y);
+    if relaxes {
+        let steps = slot_caps(slot);
+        change = steps_project(steps, law.x, rho, y) - lambda;
+        p = steps_derivative(steps, law.x, rho, y);
+    }
     let s00 = all_of(rho * p.p00);
     let s01 = all_of(rho * p.p01);
     let s02 = all_of(rho * p.p02);
@@ -384,17 +420,22 @@ fn slot_matrix(at: u32, proximal: real) {
 // The single row at some place in the list.
 fn row_matrix(at: u32, proximal: real) {
     let i = live[at];
-    let law = row_law(i - 3u * dense_slots);
+    let k = i - 3u * dense_slots;
+    let law = row_law(k);
     let lambda = load(lambda_first, i);
     let y = lambda - law.w * load(sigma_first, i);
-    let free = law.x < y && y < law.y;
+    var free = law.x < y && y < law.y;
+    if relaxes {
+        let steps = row_caps(k);
+        free = free && !steps_holds(steps.x, steps.y, law.w, y);
+    }
     let kept = select(real(0.0), law.w, free);
     let m = matrix_first + at * live_span;
     for (var j = 0u; j < live_groups; j++) {
         work[m + j * TILE] = kept * gather_four(delassus_first + i * dense_span, j);
     }
     store(m, at, load(m, at) + select(real(1.0), real(0.0), free) + proximal);
-    store(rhs_first, at, min(max(y, law.x), law.y) - lambda);
+    store(rhs_first, at, bounded(k, law, law.w, y) - lambda);
 }
 
 // Solves the live rows for the step, into `solved`; pivots in order, four rows at a time.
@@ -500,7 +541,7 @@ fn merit(share: real) -> real {
         let law = slot_steps(slot);
         let lambda = load_slot(lambda_first, slot) + share * load_slot(step_first, slot);
         let sigma = load_slot(sigma_first, slot) + share * load_slot(slope_first, slot);
-        let r = local_residual(law.x, law.y, lambda, sigma);
+        let r = slot_residual(slot, law.x, law.y, lambda, sigma);
         sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(law.y);
     }
     for (var k = 0u; k < dense_rows; k++) {
@@ -508,7 +549,7 @@ fn merit(share: real) -> real {
         let law = row_law(k);
         let lambda = fma(load(step_first, i), share, load(lambda_first, i));
         let sigma = fma(load(slope_first, i), share, load(sigma_first, i));
-        let left = lambda - min(max(lambda - law.w * sigma, law.x), law.y);
+        let left = lambda - bounded(k, law, law.w, lambda - law.w * sigma);
         sum += left * left / some(law.w);
     }
     return sum;
@@ -518,20 +559,21 @@ fn merit(share: real) -> real {
 fn natural() -> real {
     var sum = real(0.0);
     for (var slot = 0u; slot < dense_slots; slot++) {
-        let r = local_residual(slot_steps(slot).x, real(1.0), load_slot(lambda_first, slot), load_slot(sigma_first, slot));
+        let lambda = load_slot(lambda_first, slot);
+        let r = slot_residual(slot, slot_steps(slot).x, real(1.0), lambda, load_slot(sigma_first, slot));
         sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
     }
     for (var k = 0u; k < dense_rows; k++) {
-        let left = row_residual(row_law(k), load(lambda_first, of_row(k)), load(sigma_first, of_row(k)));
+        let left = row_residual(k, row_law(k), load(lambda_first, of_row(k)), load(sigma_first, of_row(k)));
         sum += left * left;
     }
     return sum;
 }
 
 // Natural residual of a single row; sigma with its compliance.
-fn row_residual(law: vec4<real>, lambda: real, sigma: real) -> real {
+fn row_residual(k: u32, law: vec4<real>, lambda: real, sigma: real) -> real {
     let y = (lambda - (sigma - law.z * lambda)) / (real(1.0) + law.z);
-    return lambda - min(max(y, law.x), law.y);
+    return lambda - bounded(k, law, real(1.0), y);
 }
 
 // Every row, then every slot, solved exactly with the others held; the sum of squares of the natural residual as each was
@@ -551,9 +593,9 @@ fn dense_sweep() -> real {
         let i = of_row(k);
         let lambda = load(lambda_first, i);
         let sigma = solved[i / GROUP][i % GROUP];
-        let left = row_residual(law, lambda, sigma);
+        let left = row_residual(k, law, lambda, sigma);
         square += left * left;
-        let next = min(max(lambda - law.w * sigma, law.x), law.y);
+        let next = bounded(k, law, law.w, lambda - law.w * sigma);
         if next != lambda {
             store(lambda_first, i, next);
             let d = all_of(next - lambda);
@@ -586,9 +628,14 @@ fn dense_sweep() -> real {
             solved[c1 / GROUP][c1 % GROUP],
             solved[c2 / GROUP][c2 % GROUP],
         );
-        let r = local_residual(law.mu, real(1.0), lambda, sigma);
+        let r = slot_residual(slot, law.mu, real(1.0), lambda, sigma);
         square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
-        let next = local_solve(law.mu, block, law.inverse, lambda, sigma);
+        var next: vec3<real>;
+        if relaxes {
+            next = steps_solve(slot_caps(slot), law.mu, block, law.inverse, lambda, sigma);
+        } else {
+            next = local_solve(law.mu, block, law.inverse, lambda, sigma);
+        }
         let d = next - lambda;
         if abs(d.x) + abs(d.y) + abs(d.z) == zero {
             continue;

@@ -32,7 +32,13 @@ struct Dense {
     lower: u32,
     upper: u32,
     compliance: u32,
+    // Where requests give way: caps of slots and rows, and what the rows ask for.
+    cap: u32,
+    request: u32,
 }
+
+// Whether requests give way.
+var<private> relaxes: bool;
 
 fn padded(count: u32) -> u32 {
     return (count + GROUP - 1u) / GROUP * GROUP;
@@ -48,9 +54,11 @@ fn dense_place(first: u32, blocks: u32, singles: u32) -> Dense {
     let lambda = matrix + n * n;
     let friction = lambda + 7u * n;
     let lower = friction + 7u * slots;
+    let cap = lower + 3u * rows;
     return Dense(
         slots, rows, n, first, delassus, matrix, lambda, lambda + n, lambda + 2u * n, lambda + 3u * n, lambda + 4u * n,
-        lambda + 5u * n, lambda + 6u * n, friction, friction + slots, lower, lower + rows, lower + 2u * rows,
+        lambda + 5u * n, lambda + 6u * n, friction, friction + slots, lower, lower + rows, lower + 2u * rows, cap,
+        cap + slots + rows,
     );
 }
 
@@ -75,12 +83,34 @@ fn store_slot(d: Dense, first: u32, slot: u32, x: vec3<real>) {
     work[at + 2u * d.slots] = x.z;
 }
 
+// Cap and requests of a slot.
+fn slot_caps(d: Dense, slot: u32) -> Steps {
+    return Steps(work[d.cap + slot], load_slot(d, d.request, slot));
+}
+
+// The natural residual of a slot.
+fn slot_residual(d: Dense, slot: u32, step: real, lambda: vec3<real>, sigma: vec3<real>) -> vec3<real> {
+    if relaxes {
+        return steps_residual(slot_caps(d, slot), work[d.friction + slot], step, lambda, sigma);
+    }
+    return local_residual(work[d.friction + slot], step, lambda, sigma);
+}
+
+// A single row at y, mapped with the step rho.
+fn bounded(d: Dense, k: u32, rho: real, y_in: real) -> real {
+    var y = y_in;
+    if relaxes {
+        y = steps_climb(work[d.cap + d.slots + k], work[d.request + of_row(d, k)], rho, y);
+    }
+    return min(max(y, work[d.lower + k]), work[d.upper + k]);
+}
+
 // A zero problem.
 fn dense_clear(d: Dense, local: u32) {
     for (var i = d.state + local; i < d.matrix; i += ISLAND_WIDTH) {
         work[i] = real(0.0);
     }
-    for (var i = d.lambda + local; i < d.compliance + d.rows; i += ISLAND_WIDTH) {
+    for (var i = d.lambda + local; i < d.request + d.n; i += ISLAND_WIDTH) {
         work[i] = real(0.0);
     }
     storageBarrier();
@@ -189,8 +219,12 @@ fn linearise_slot(d: Dense, local: u32, slot: u32, proximal: real) {
     let y = lambda - rho * load_slot(d, d.sigma, slot);
     let carries = abs(lambda.x) + abs(lambda.y) + abs(lambda.z);
     let alive = zero < rho && (zero < carries || zero < y.z || mu < zero);
+    var to = local_project(mu, y);
+    if relaxes {
+        to = steps_project(slot_caps(d, slot), mu, rho, y);
+    }
     if local == 0u {
-        store_slot(d, d.rhs, slot, local_project(mu, y) - lambda);
+        store_slot(d, d.rhs, slot, to - lambda);
         if alive {
             store_slot(d, d.live, slot, vec3<real>(one, one, one));
         }
@@ -198,7 +232,10 @@ fn linearise_slot(d: Dense, local: u32, slot: u32, proximal: real) {
     if !alive {
         return;
     }
-    let p = derivative(mu, y);
+    var p = derivative(mu, y);
+    if relaxes {
+        p = steps_derivative(slot_caps(d, slot), mu, rho, y);
+    }
     let r1 = of_slot(d, slot, 1u);
     let r2 = of_slot(d, slot, 2u);
     for (var j = local; j < d.n; j += ISLAND_WIDTH) {
@@ -221,8 +258,11 @@ fn linearise_row(d: Dense, local: u32, k: u32, proximal: real) {
     let rho = work[d.rho + i];
     let lambda = work[d.lambda + i];
     let y = lambda - rho * work[d.sigma + i];
-    let change = min(max(y, work[d.lower + k]), work[d.upper + k]) - lambda;
-    let free = work[d.lower + k] < y && y < work[d.upper + k];
+    let change = bounded(d, k, rho, y) - lambda;
+    var free = work[d.lower + k] < y && y < work[d.upper + k];
+    if relaxes {
+        free = free && !steps_holds(work[d.cap + d.slots + k], work[d.request + i], rho, y);
+    }
     let alive = real(0.0) < rho && (free || real(0.0) < abs(change));
     if local == 0u {
         work[d.rhs + i] = change;
@@ -306,7 +346,7 @@ fn respond(d: Dense, local: u32) {
 
 // Natural map of a single row for a step rho, N s.
 fn row_left(d: Dense, k: u32, rho: real, lambda: real, sigma: real) -> real {
-    return lambda - min(max(lambda - rho * sigma, work[d.lower + k]), work[d.upper + k]);
+    return lambda - bounded(d, k, rho, lambda - rho * sigma);
 }
 
 // Sum of squares of the scaled natural map over rho, J, a share of the step on.
@@ -316,7 +356,7 @@ fn merit_at(d: Dense, local: u32, share: real) -> real {
         let rho = work[d.rho + slot];
         let lambda = load_slot(d, d.lambda, slot) + share * load_slot(d, d.step, slot);
         let sigma = load_slot(d, d.sigma, slot) + share * load_slot(d, d.slope, slot);
-        let r = local_residual(work[d.friction + slot], rho, lambda, sigma);
+        let r = slot_residual(d, slot, rho, lambda, sigma);
         sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(rho);
     }
     for (var k = local; k < d.rows; k += ISLAND_WIDTH) {
@@ -338,9 +378,12 @@ fn dense_measure(d: Dense, own: IslandRecord, local: u32) -> Residuals {
         let rho = work[d.rho + slot];
         let lambda = load_slot(d, d.lambda, slot);
         let sigma = load_slot(d, d.sigma, slot);
-        let r = local_residual(mu, one, lambda, sigma);
+        let r = slot_residual(d, slot, one, lambda, sigma);
         mine.square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
-        let scaled = local_scaled_residual(mu, SLOT_STEP / some(rho), lambda, sigma);
+        var scaled = local_scaled_residual(mu, SLOT_STEP / some(rho), lambda, sigma);
+        if relaxes {
+            scaled = steps_scaled_residual(slot_caps(d, slot), mu, SLOT_STEP / some(rho), lambda, sigma);
+        }
         mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < rho));
     }
     for (var k = local; k < d.rows; k += ISLAND_WIDTH) {
@@ -350,7 +393,7 @@ fn dense_measure(d: Dense, own: IslandRecord, local: u32) -> Residuals {
         let compliance = work[d.compliance + k];
         let bare = work[d.sigma + i] - compliance * lambda;
         let y = (lambda - bare) / (one + compliance);
-        let left = lambda - min(max(y, work[d.lower + k]), work[d.upper + k]);
+        let left = lambda - bounded(d, k, one, y);
         mine.square += left * left;
         let scaled = abs(row_left(d, k, rho, lambda, work[d.sigma + i])) * (one / rho - compliance);
         mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < work[d.rho + i]));
@@ -371,8 +414,7 @@ fn dense_sweep(d: Dense, local: u32) {
         let i = of_row(d, k);
         let lambda = work[d.lambda + i];
         let y = lambda - work[d.rho + i] * work[d.sigma + i];
-        let bound = min(max(y, work[d.lower + k]), work[d.upper + k]);
-        let next = select(lambda, bound, real(0.0) < work[d.rho + i]);
+        let next = select(lambda, bounded(d, k, work[d.rho + i], y), real(0.0) < work[d.rho + i]);
         storageBarrier();
         if local == 0u {
             work[d.lambda + i] = next;
@@ -401,7 +443,14 @@ fn dense_sweep(d: Dense, local: u32) {
             work[at + 5u * d.slots],
         ));
         let lambda = load_slot(d, d.lambda, slot);
-        let solved = local_solve(work[d.friction + slot], block, inverse, lambda, load_slot(d, d.sigma, slot));
+        let mu = work[d.friction + slot];
+        let sigma = load_slot(d, d.sigma, slot);
+        var solved: vec3<real>;
+        if relaxes {
+            solved = steps_solve(slot_caps(d, slot), mu, block, inverse, lambda, sigma);
+        } else {
+            solved = local_solve(mu, block, inverse, lambda, sigma);
+        }
         let next = select(lambda, solved, real(0.0) < work[d.rho + slot]);
         let change = next - lambda;
         storageBarrier();

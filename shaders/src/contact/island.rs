@@ -20,7 +20,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::local::{self, TINY};
 use crate::Scalar;
-pub use crate::dynamics::names::UNBOUNDED;
+pub use crate::dynamics::names::{UNBOUNDED, part};
 use crate::dynamics::tree::NONE;
 
 /// Kinds of constraints.
@@ -53,8 +53,10 @@ pub mod con {
     pub const ROW_DELASSUS: usize = 4;
     /// Row: the impulse to start from.
     pub const ROW_WARM: usize = 5;
+    /// By how much the biases gave way, in them already, m/s, 3; of a row the first.
+    pub const RELAXED: usize = 16;
     /// Reals of a constraint.
-    pub const SIZE: usize = 16;
+    pub const SIZE: usize = 19;
 }
 
 /// Offsets in an island's part of `island_info`.
@@ -175,8 +177,9 @@ pub struct IslandRecord {
     pub world: u32,
     /// First real of its workspace in `island_work`, or [`NONE`].
     pub work: u32,
-    /// 1: the host solves it (`status::BY_HOST` of its trees), and its impulses stay as they are.
-    pub by_host: u32,
+    /// What is to be done with it, of [`part`]. Where that is not to solve it, no kernel but [`super::island_newton`] changes
+    /// its impulses.
+    pub part: u32,
 }
 
 impl IslandRecord {

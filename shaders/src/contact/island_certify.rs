@@ -28,11 +28,13 @@ pub fn island_certify<T: Scalar>(
         let (residual, scaled) = island::measure(&all, record, jac, cons, impulse, &rest[..n]);
         let (zero, one) = (T::lit(0.0), T::lit(1.0));
         let (mut deepest, mut largest, mut left_out) = (zero, zero, zero);
-        let mut sensible = true;
+        let (mut sensible, mut gave_way) = (true, false);
         for k in record.constraint_begin as usize..record.constraint_end as usize {
             let (lambda, con) = (&impulse[3 * k..3 * k + 3], &cons[con::SIZE * k..con::SIZE * (k + 1)]);
             largest = lambda.iter().fold(largest, |most, x| most.max(x.abs()));
             sensible &= is_sensible(all.constraints[k].kind, con, lambda);
+            let rows = if all.constraints[k].kind == kind::BLOCK { 3 } else { 1 };
+            gave_way |= con[con::RELAXED..con::RELAXED + rows].iter().any(|&by| by != zero);
             let held = cons[con::SIZE * k + con::FRICTION] < zero;
             if all.constraints[k].kind == kind::BLOCK && !held {
                 left_out += if T::lit(APART) <= cons[con::SIZE * k + con::BIAS + 2] { one } else { zero };
@@ -53,7 +55,7 @@ pub fn island_certify<T: Scalar>(
         statuses[i] = if !(residual.is_finite() && scaled.is_finite()) {
             status::NON_FINITE
         } else if solved && largest <= T::lit(ABSURD) {
-            status::CONVERGED
+            status::CONVERGED | if gave_way { status::RELAXED } else { 0 }
         } else if sensible {
             status::ITERATION_LIMIT
         } else {

@@ -44,10 +44,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var largest = real(0.0);
     var left_out = real(0.0);
     var sensible = true;
+    var gave_way = false;
     for (var k = own.constraint_begin; k < own.constraint_end; k++) {
         let lambda = abs(impulse_at(k));
         largest = max(largest, max(lambda.x, max(lambda.y, lambda.z)));
         sensible = sensible && is_sensible(k);
+        let rows = select(1u, 3u, constraint_record(k).kind == KIND_BLOCK);
+        for (var r = 0u; r < rows; r++) {
+            gave_way = gave_way || island_con[CON_SIZE * k + CON_RELAXED + r] != real(0.0);
+        }
         if constraint_record(k).kind == KIND_BLOCK && island_con[CON_SIZE * k + CON_FRICTION] >= real(0.0) {
             left_out += select(real(0.0), real(1.0), APART <= island_con[CON_SIZE * k + CON_BIAS + 2u]);
             deepest = max(deepest, -island_contact[CONTACT_SIZE * k + CONTACT_DISTANCE]);
@@ -67,7 +72,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if !(is_finite(r.square) && is_finite(r.scaled)) {
         status = STATUS_NON_FINITE;
     } else if solved && largest <= ABSURD {
-        status = STATUS_CONVERGED;
+        status = STATUS_CONVERGED | select(0u, STATUS_RELAXED, gave_way);
     }
     island_status[island] = status;
 }

@@ -100,6 +100,7 @@ pub fn island_finish<T: Scalar>(
             bias[2] = local::parted(from[contact::FRICTION], &g, reach(sides, jac), bias[2]);
         }
         c[con::BIAS..con::BIAS + 3].copy_from_slice(&bias);
+        c[con::RELAXED..con::RELAXED + 3].fill(T::lit(0.0));
         c[con::FRICTION] = from[contact::FRICTION];
         c[con::DELASSUS..con::DELASSUS + 6].copy_from_slice(&g);
         c[con::INVERSE..con::INVERSE + 6].copy_from_slice(&local::invert(&g));

@@ -132,6 +132,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         island_con[c + 1u] = dot3(contact_tangent_2(axis), drift);
         island_con[c + 2u] = normal;
     }
+    for (var r = 0u; r < 3u; r++) {
+        island_con[c + CON_RELAXED + r] = zero;
+    }
     island_con[c + CON_FRICTION] = mu;
     store_block(c + CON_DELASSUS, block);
     store_block(c + CON_INVERSE, local_invert(block));

@@ -1,15 +1,18 @@
 //! The exact contact problem (NCP) of an island of several trees by Newton steps, its Delassus operator written out: see
 //! [`super::dense`] for the problem, its equations and the method.
 //!
-//! Islands are swept first ([`super::island_pgs`]); those that this does not solve, and that are small enough to have a
+//! Islands whose last step asked for the impossible have laws whose requests give way ([`super::steps`]) and come here at once.
+//! The others are swept first ([`super::island_pgs`]); those that this does not solve, and that are small enough to have a
 //! workspace ([`IslandRecord::work`]), are solved here; what is still not solved goes on sweeping. A mirror solves in one dispatch, in a
 //! workspace of its thread. On a device a workgroup owns an island, and a solve is spread over dispatches of a round or
 //! more: `done` rounds were before this one, `iterations` are done when it ends.
 
 use super::LOOPS;
 use super::dense::{Dense, Progress, SLOT_STEP, Shape};
-use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
-use super::packs::real_mut;
+use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, part, region};
+use super::packs::{real, real_mut};
+use super::steps::{gives_way, requests, row_request, speed_of_cap};
+use super::thin::{Thin, is_thin};
 use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::tree::NONE;
@@ -77,17 +80,12 @@ struct Problem<'a, T> {
     all: &'a Islands<'a>,
     record: &'a IslandRecord,
     jac: &'a [T],
-    cons: &'a [T],
 }
 
 impl<T: Scalar> Problem<'_, T> {
     /// Numbers of the constraints.
     fn range(&self) -> std::ops::Range<usize> {
         self.record.constraint_begin as usize..self.record.constraint_end as usize
-    }
-
-    fn con(&self, i: usize) -> &[T] {
-        &self.cons[con::SIZE * i..con::SIZE * (i + 1)]
     }
 
     fn sides(&self, i: usize) -> &[SideRecord] {
@@ -97,6 +95,26 @@ impl<T: Scalar> Problem<'_, T> {
 
     fn is_block(&self, i: usize) -> bool {
         self.all.constraints[i].kind == kind::BLOCK
+    }
+
+    /// Its part of a region of `velocity`.
+    fn velocities(&self) -> std::ops::Range<usize> {
+        self.record.velocity_begin as usize..self.record.velocity_end as usize
+    }
+
+    /// Whether its Delassus operator is not written out: by rows that can act.
+    fn is_thin(&self, cons: &[T]) -> bool {
+        let acts = |i: usize| {
+            if self.is_block(i) { 3 } else { usize::from(!island::row_is_idle(con_of(cons, i), T::lit(0.0))) }
+        };
+        let rows = self.range().map(acts).sum();
+        is_thin::<T>(self.velocities().len(), rows)
+    }
+
+    /// Packs of its workspace.
+    fn packs(&self, cons: &[T]) -> usize {
+        let shape = self.shape();
+        (if self.is_thin(cons) { shape.thin_reals(self.velocities().len()) } else { shape.reals() }) / LANES
     }
 
     fn shape(&self) -> Shape {
@@ -114,17 +132,32 @@ impl<T: Scalar> Problem<'_, T> {
         }
     }
 
-    /// Solves from the impulses, `v` their velocity. Returns the rounds, and whether more would change nothing.
-    fn solve(&self, impulse: &mut [T], v: &[T], work: &mut [T::Pack]) -> (u32, bool) {
+    /// Solves from the impulses, `v` their velocity. Returns the rounds, and whether more would change nothing. With requests that
+    /// give way, `free` being the velocity without impulses, what is not solved keeps its impulses.
+    fn solve(&self, impulse: &mut [T], cons: &mut [T], free: &[T], v: &[T], work: &mut [T::Pack]) -> (u32, bool) {
         let (shape, dims) = (self.shape(), self.all.dims);
-        let mut dense = Dense::<T>::new(shape, work);
+        let mut dense = if self.is_thin(cons) {
+            Dense::thin(shape, self.velocities().len(), work)
+        } else {
+            Dense::<T>::new(shape, work)
+        };
         for i in self.range() {
-            self.gather(&mut dense, i, &impulse[3 * i..3 * i + 3], v);
+            self.gather(&mut dense, cons, i, &impulse[3 * i..3 * i + 3], v);
         }
-        self.gather_delassus(&mut dense);
+        let relaxes = self.record.part == part::RELAXES;
+        if relaxes {
+            dense.relaxes = true;
+            self.range().for_each(|i| self.ask(&mut dense, cons, i, free));
+        }
+        if let Some(thin) = &mut dense.thin {
+            self.gather_sides(shape, thin);
+        } else {
+            self.gather_delassus(&mut dense, cons);
+        }
         let (aim, per_contact) = (T::lit(AIM), T::lit(1.0) / island::contacts(self.record));
         let mut progress = Progress::default();
         let mut rounds = 0;
+        let mut solved = false;
         let stopped = loop {
             let residual = dense.natural().sqrt() * per_contact;
             let scaled = dense.scaled();
@@ -132,7 +165,8 @@ impl<T: Scalar> Problem<'_, T> {
             if !(residual.is_finite() && scaled.is_finite()) || dense.runs_away() {
                 break true;
             }
-            if island::solved(dims, residual / aim, scaled / aim) {
+            solved = island::solved(dims, residual / aim, scaled / aim);
+            if solved {
                 break true;
             }
             if rounds >= dims.iterations {
@@ -141,7 +175,13 @@ impl<T: Scalar> Problem<'_, T> {
             dense.round(true, &mut progress);
             rounds += 1;
         };
+        if relaxes && !solved {
+            return (rounds, stopped);
+        }
         for i in self.range() {
+            if relaxes {
+                self.note(&dense, cons, i);
+            }
             let (at, count) = self.rows(shape, i);
             for r in 0..count {
                 impulse[3 * i + r] = real_mut(dense.lambda)[at[r]];
@@ -151,8 +191,8 @@ impl<T: Scalar> Problem<'_, T> {
     }
 
     /// One constraint without its Delassus rows.
-    fn gather(&self, dense: &mut Dense<T>, i: usize, lambda: &[T], v: &[T]) {
-        let (c, shape) = (self.con(i), dense.shape);
+    fn gather(&self, dense: &mut Dense<T>, cons: &[T], i: usize, lambda: &[T], v: &[T]) {
+        let (c, shape) = (con_of(cons, i), dense.shape);
         let (at, place) = (self.rows(shape, i).0, self.all.constraints[i].place as usize);
         if self.is_block(i) {
             let sigma = island::block_sigma(self.sides(i), self.jac, [c[0], c[1], c[2]], v);
@@ -179,11 +219,63 @@ impl<T: Scalar> Problem<'_, T> {
         }
     }
 
+    /// The sides by degree of freedom of the island.
+    fn gather_sides(&self, shape: Shape, thin: &mut Thin<'_, T>) {
+        let begin = self.record.velocity_begin;
+        for i in self.range() {
+            let (rows, n_rows) = self.rows(shape, i);
+            for side in self.sides(i) {
+                let (at, count) = ((side.velocity - begin) as usize, side.count as usize);
+                let (j, y) = self.jac[side.jac as usize..][..2 * n_rows * count].split_at(n_rows * count);
+                for r in 0..n_rows {
+                    let part = r * count..(r + 1) * count;
+                    let add = |to: &mut [T], from: &[T]| to[at..].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
+                    add(thin.jacobian_of(rows[r]), &j[part.clone()]);
+                    add(thin.response_of(rows[r]), &y[part]);
+                }
+            }
+        }
+    }
+
+    /// What a constraint asks for, and up to which impulse.
+    fn ask(&self, dense: &mut Dense<T>, cons: &[T], i: usize, free: &[T]) {
+        let (c, shape, zero) = (con_of(cons, i), dense.shape, T::lit(0.0));
+        let (at, place) = (self.rows(shape, i).0, self.all.constraints[i].place as usize);
+        if self.is_block(i) {
+            let asked = requests(c[con::FRICTION], &[c[0], c[1], c[2]]);
+            let free = island::block_sigma(self.sides(i), self.jac, [zero; 3], free);
+            let speed = (0..3).fold(zero, |most, r| most.max(speed_of_cap(asked[r], free[r])));
+            (0..3).for_each(|r| real_mut(dense.request)[at[r]] = asked[r]);
+            real_mut(dense.cap)[place] = speed * mass_of(c, true);
+        } else {
+            let bounds = (c[con::ROW_LOWER], c[con::ROW_UPPER]);
+            let asked = row_request(c[con::ROW_BIAS], c[con::ROW_COMPLIANCE], bounds.0, bounds.1);
+            let speed = speed_of_cap(asked, island::row_sigma(self.sides(i), self.jac, free));
+            real_mut(dense.request)[at[0]] = asked;
+            real_mut(dense.cap)[shape.slots * LANES + place] = speed * mass_of(c, false);
+        }
+    }
+
+    /// Takes what gave way of a constraint from what it asks for.
+    fn note(&self, dense: &Dense<T>, cons: &mut [T], i: usize) {
+        let (shape, tolerance) = (dense.shape, T::lit(f64::from(f32::from_bits(self.all.dims.tolerance))));
+        let (at, count) = self.rows(shape, i);
+        let place = self.all.constraints[i].place as usize;
+        let cap = real(dense.cap)[if self.is_block(i) { place } else { shape.slots * LANES + place }];
+        let mass = mass_of(con_of(cons, i), self.is_block(i));
+        for r in 0..count {
+            let (request, lambda) = (real(dense.request)[at[r]], real(dense.lambda)[at[r]]);
+            let by = gives_way(cap, request, mass, tolerance, lambda, real(dense.sigma)[at[r]]);
+            cons[con::SIZE * i + con::BIAS + r] += by;
+            cons[con::SIZE * i + con::RELAXED + r] = by;
+        }
+    }
+
     /// `G = J A^-1 J^T` by pairs of constraints that share a tree, and the compliances.
-    fn gather_delassus(&self, dense: &mut Dense<T>) {
+    fn gather_delassus(&self, dense: &mut Dense<T>, cons: &[T]) {
         let (shape, n) = (dense.shape, dense.shape.groups() * LANES);
         let g = real_mut(dense.delassus);
-        let moves = |i: usize| self.is_block(i) || T::lit(0.0) < self.con(i)[con::ROW_DELASSUS];
+        let moves = |i: usize| self.is_block(i) || T::lit(0.0) < con_of(cons, i)[con::ROW_DELASSUS];
         for i in self.range() {
             let (rows, n_rows) = self.rows(shape, i);
             for k in (i..self.record.constraint_end as usize).filter(|&k| moves(i) && moves(k)) {
@@ -206,10 +298,23 @@ impl<T: Scalar> Problem<'_, T> {
                 }
             }
             if n_rows == 1 {
-                g[rows[0] * n + rows[0]] += self.con(i)[con::ROW_COMPLIANCE];
+                g[rows[0] * n + rows[0]] += con_of(cons, i)[con::ROW_COMPLIANCE];
             }
         }
     }
+}
+
+/// The numbers of a constraint.
+fn con_of<T>(cons: &[T], i: usize) -> &[T] {
+    &cons[con::SIZE * i..con::SIZE * (i + 1)]
+}
+
+/// The mass that a constraint moves, kg.
+fn mass_of<T: Scalar>(c: &[T], is_block: bool) -> T {
+    if is_block {
+        return step(T::lit(3.0), c[con::DELASSUS] + c[con::DELASSUS + 3] + c[con::DELASSUS + 5]);
+    }
+    step(T::lit(1.0), c[con::ROW_DELASSUS])
 }
 
 /// `share / response`, or none for a constraint that moves nothing.
@@ -227,7 +332,7 @@ pub fn island_newton<T: Scalar>(
     dims: &IslandDims,
     index: &[u32],
     jac: &[T],
-    cons: &[T],
+    cons: &mut [T],
     impulse: &mut [T],
     velocity: &mut [T],
     infos: &mut [T],
@@ -241,9 +346,10 @@ pub fn island_newton<T: Scalar>(
             continue;
         }
         island::recompute(&all, record, jac, impulse, free, v);
-        let problem = Problem { all: &all, record, jac, cons };
-        let packs = problem.shape().reals() / LANES;
-        let (rounds, stopped) = with_workspace::<T, _>(packs, |work| problem.solve(impulse, v, &mut work[..packs]));
+        let problem = Problem { all: &all, record, jac };
+        let packs = problem.packs(cons);
+        let (rounds, stopped) =
+            with_workspace::<T, _>(packs, |work| problem.solve(impulse, cons, free, v, &mut work[..packs]));
         island::recompute(&all, record, jac, impulse, free, v);
         own[info::ITERATIONS] += T::lit(f64::from(rounds));
         own[info::STOPPED] = T::lit(if stopped { 1.0 } else { 0.0 });
@@ -253,12 +359,12 @@ pub fn island_newton<T: Scalar>(
 /// Uniform block.
 pub type Dims = IslandDims;
 
-/// Buffers: island_index, island_jac, island_con -> impulse, velocity, island_info; island_work, a device's alone.
+/// Buffers: island_index, island_jac -> island_con, impulse, velocity, island_info; island_work, a device's alone.
 pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims: Dims = args.dims();
     let [index, jac, cons, impulse, velocity, infos, _work] = args.split();
     let (impulse, velocity, infos) = (impulse.real_mut(), velocity.real_mut(), infos.real_mut());
-    island_newton(&dims, index.index(), jac.real(), cons.real(), impulse, velocity, infos);
+    island_newton(&dims, index.index(), jac.real(), cons.real_mut(), impulse, velocity, infos);
 }
 
 #[cfg(test)]

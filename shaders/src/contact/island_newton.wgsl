@@ -4,12 +4,13 @@
 #import contact/island
 #import contact/island_sweep
 #import contact/globalise
+#import contact/steps
 #import contact/dense_group
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> island_index: array<u32>;
 @group(0) @binding(2) var<storage, read> island_jac: array<real>;
-@group(0) @binding(3) var<storage, read> island_con: array<real>;
+@group(0) @binding(3) var<storage, read_write> island_con: array<real>;
 @group(0) @binding(4) var<storage, read_write> impulse: array<real>;
 @group(0) @binding(5) var<storage, read_write> velocity: array<real>;
 @group(0) @binding(6) var<storage, read_write> island_info: array<real>;
@@ -77,6 +78,44 @@ fn gather(d: Dense, i: u32, region: u32) {
     work[d.compliance + k] = compliance;
 }
 
+// What a constraint asks for, and up to which impulse.
+fn ask(d: Dense, i: u32) {
+    let record = constraint_record(i);
+    let c = CON_SIZE * i;
+    let region = REGION_FREE * dims.n_velocity;
+    let zero = real(0.0);
+    if is_block(record) {
+        let request = steps_requests(island_con[c + CON_FRICTION], con_bias(c));
+        let free = block_sigma(record, vec3<real>(zero, zero, zero), region);
+        let tangents = max(steps_speed_of_cap(request.x, free.x), steps_speed_of_cap(request.y, free.y));
+        let speed = max(tangents, steps_speed_of_cap(request.z, free.z));
+        store_slot(d, d.request, record.place, request);
+        work[d.cap + record.place] = speed * mass_of(c, true);
+        return;
+    }
+    let lower = island_con[c + CON_ROW_LOWER];
+    let upper = island_con[c + CON_ROW_UPPER];
+    let request = steps_row_request(island_con[c + CON_ROW_BIAS], island_con[c + CON_ROW_COMPLIANCE], lower, upper);
+    let speed = steps_speed_of_cap(request, row_sigma(record, region));
+    work[d.request + of_row(d, record.place)] = request;
+    work[d.cap + d.slots + record.place] = speed * mass_of(c, false);
+}
+
+// Takes what gave way of a constraint from what it asks for.
+fn note(d: Dense, i: u32) {
+    let record = constraint_record(i);
+    let c = CON_SIZE * i;
+    let cap = work[d.cap + record.place + select(d.slots, 0u, is_block(record))];
+    let mass = mass_of(c, is_block(record));
+    let tolerance = real(bitcast<f32>(dims.tolerance));
+    for (var r = 0u; r < rows_of(record); r++) {
+        let at = dense_row(d, record, r);
+        let by = steps_gives_way(cap, work[d.request + at], mass, tolerance, work[d.lambda + at], work[d.sigma + at]);
+        island_con[c + CON_BIAS + r] += by;
+        island_con[c + CON_RELAXED + r] = by;
+    }
+}
+
 // Adds what two sides on the same tree give to G, and its mirror image.
 fn add_pair(d: Dense, a: SideRecord, of_a: ConstraintRecord, b: SideRecord, of_b: ConstraintRecord, same: bool) {
     for (var r = 0u; r < rows_of(of_a); r++) {
@@ -124,6 +163,15 @@ fn gather_delassus(d: Dense, own: IslandRecord, local: u32) {
     }
 }
 
+// The mass that a constraint moves, kg.
+fn mass_of(c: u32, is_of_three: bool) -> real {
+    if is_of_three {
+        let trace = island_con[c + CON_DELASSUS] + island_con[c + CON_DELASSUS + 3u] + island_con[c + CON_DELASSUS + 5u];
+        return step_of(real(3.0), trace);
+    }
+    return step_of(real(1.0), island_con[c + CON_ROW_DELASSUS]);
+}
+
 // Puts an impulse back.
 fn scatter(d: Dense, i: u32) {
     let record = constraint_record(i);
@@ -148,22 +196,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let region = REGION_SOLUTION * dims.n_velocity;
     let d = place(own);
+    relaxes = own.part == PART_RELAXES;
     if dims.done == 0u {
         island_recompute(own, local, region);
         dense_clear(d, local);
         for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
             gather(d, i, region);
+            if relaxes {
+                ask(d, i);
+            }
         }
         gather_delassus(d, own, local);
         storageBarrier();
     }
     var rounds = dims.done;
     var stopped = false;
+    var solved = false;
     var running = true;
     for (var turn = dims.done; turn <= dims.iterations && running; turn++) {
         let r = dense_measure(d, own, local);
         let hopeless = !(is_finite(r.square) && is_finite(r.scaled)) || runs_away(d, local);
-        stopped = island_solved(Residuals(r.square / AIM, r.scaled / AIM)) || hopeless;
+        solved = island_solved(Residuals(r.square / AIM, r.scaled / AIM)) && !hopeless;
+        stopped = solved || hopeless;
         running = !(stopped || rounds >= dims.iterations);
         if running {
             dense_round(d, local);
@@ -171,7 +225,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
     }
     for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
-        scatter(d, i);
+        if relaxes && solved {
+            note(d, i);
+        }
+        if solved || !relaxes {
+            scatter(d, i);
+        }
     }
     storageBarrier();
     island_recompute(own, local, region);

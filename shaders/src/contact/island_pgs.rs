@@ -6,7 +6,7 @@
 //! spread over several dispatches of [`SWEEPS`]: a software adapter (llvmpipe) ends every loop when an invocation has
 //! gone round 65535 times in all, without a word, and devices that drive a display end dispatches that take too long.
 
-use super::island::{self, IslandDims, IslandRecord, Islands, con, info, kind, region};
+use super::island::{self, IslandDims, IslandRecord, Islands, con, info, kind, part, region};
 use super::local;
 use crate::args::Args;
 use crate::{Real, Scalar};
@@ -109,10 +109,12 @@ pub fn island_pgs<T: Scalar>(
         if dims.done > 0 && T::lit(0.0) < own[info::STOPPED] {
             continue;
         }
-        if record.by_host == 1 {
+        if record.part != part::SOLVES {
             island::recompute(&all, record, jac, impulse, free, &mut rest[..n]);
-            own[info::ITERATIONS] = T::lit(0.0);
-            own[info::STOPPED] = T::lit(1.0);
+            if dims.done == 0 {
+                own[info::ITERATIONS] = T::lit(0.0);
+                own[info::STOPPED] = T::lit(if record.part == part::RELAXES { 0.0 } else { 1.0 });
+            }
             continue;
         }
         let (done, stopped) = solve(&all, record, jac, cons, impulse, free, &mut rest[..n]);

@@ -76,11 +76,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if workgroupUniformLoad(&before_stopped) != 0u {
         return;
     }
-    if own.by_host == 1u {
+    if own.part != PART_SOLVES {
         island_recompute(own, local, region);
-        if local == 0u {
+        if local == 0u && dims.done == 0u {
             island_info[INFO_SIZE * island + INFO_ITERATIONS] = real(0.0);
-            island_info[INFO_SIZE * island + INFO_STOPPED] = real(1.0);
+            island_info[INFO_SIZE * island + INFO_STOPPED] = select(real(1.0), real(0.0), own.part == PART_RELAXES);
         }
         return;
     }

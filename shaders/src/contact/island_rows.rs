@@ -27,6 +27,7 @@ pub fn island_rows<T: Scalar, R: Real<Scalar = T>>(
         let acts = T::lit(0.0) < active;
         let out = &mut cons[con::SIZE * item.constraint as usize..][..con::SIZE];
         out[con::ROW_BIAS] = get(row::BIAS);
+        out[con::RELAXED] = T::lit(0.0);
         out[con::ROW_COMPLIANCE] = if acts { get(row::COMPLIANCE) } else { T::lit(0.0) };
         out[con::ROW_LOWER] = if acts { get(row::LOWER) } else { T::lit(0.0) };
         out[con::ROW_UPPER] = if acts { get(row::UPPER) } else { T::lit(0.0) };

@@ -24,6 +24,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let acts = zero < row[at + ROW_ACTIVE * TILE];
     let c = CON_SIZE * item.constraint;
     island_con[c + CON_ROW_BIAS] = row[at + ROW_BIAS * TILE];
+    island_con[c + CON_RELAXED] = real(0.0);
     island_con[c + CON_ROW_COMPLIANCE] = select(zero, row[at + ROW_COMPLIANCE * TILE], acts);
     island_con[c + CON_ROW_LOWER] = select(zero, row[at + ROW_LOWER * TILE], acts);
     island_con[c + CON_ROW_UPPER] = select(zero, row[at + ROW_UPPER * TILE], acts);

@@ -1,6 +1,7 @@
 //! Contact stage: from contact records and static rows to impulses, and how good those are.
 pub mod convex;
 pub mod dense;
+mod dense_step;
 mod eliminate;
 pub mod frame;
 pub mod gradient;
@@ -17,10 +18,14 @@ pub mod island_tgs;
 pub mod local;
 pub mod newton_cr;
 mod packs;
+pub mod steps;
 pub mod subadmm;
+pub mod thin;
+mod thin_step;
 pub mod tree_assemble;
 pub mod tree_certify;
 pub mod tree_jacobian;
+mod tree_lane;
 pub mod tree_layout;
 pub mod tree_pgs;
 pub mod tree_push;

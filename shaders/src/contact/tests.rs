@@ -3,6 +3,7 @@
 use super::local;
 use super::tree_layout::{LaneDims, info, phase, row, row_head, slot};
 use super::tree_pgs::{tree_pgs, work_packs};
+use crate::dynamics::names::part;
 use crate::{F64x8, LANES, Real};
 
 /// Reproducible numbers in [-1, 1].
@@ -46,6 +47,8 @@ struct Solution {
     sweeps: f64,
     steps: f64,
     converged: bool,
+    /// By how much the normals' biases gave way, and those of the rows.
+    gave_way: [Vec<f64>; 2],
 }
 
 /// Gauss-Jordan, enough for well-conditioned test matrices.
@@ -119,7 +122,7 @@ impl Problem {
 
 /// Solves problems of one shape side by side, slots as in the fullest; those of more than `most` rows by sweeps on the
 /// velocity. At most so many rounds, of Newton steps or of sweeps alone.
-fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Solution> {
+fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool, part: u32) -> Vec<Solution> {
     type R = F64x8;
     let n_v = problems[0].n_v();
     let n_slot = problems.iter().map(|p| p.slots.len()).max().unwrap();
@@ -183,9 +186,16 @@ fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Sol
     }
     let mut impulse = vec![zero; 3 * n_slot];
     let mut work = vec![zero; work_packs(&dims, n_slot)];
-    let stopped = [false; LANES];
-    let done =
-        tree_pgs::<f64, _>(&dims, stopped, &constraint, &mut impulse, &mut rows, &mut v, &mut info_out, &mut work);
+    let ends = tree_pgs::<f64, _>(
+        &dims,
+        [part; LANES],
+        &mut constraint,
+        &mut impulse,
+        &mut rows,
+        &mut v,
+        &mut info_out,
+        &mut work,
+    );
     let back = |x: R, lane: usize| x.lane(lane);
     (0..problems.len().min(R::N))
         .map(|lane| Solution {
@@ -194,13 +204,17 @@ fn solve(problems: &[&Problem], rounds: u32, most: u32, newton: bool) -> Vec<Sol
             rows: rows.chunks(dims.row()).map(|r| back(r[row::IMPULSE], lane)).collect(),
             sweeps: back(info_out[info::SWEEPS], lane),
             steps: back(info_out[info::NEWTON], lane),
-            converged: done[lane],
+            converged: ends.converged[lane],
+            gave_way: [
+                constraint.chunks(dims.slot()).map(|c| back(c[slot::RELAXED + 2], lane)).collect(),
+                rows.chunks(dims.row()).map(|r| back(r[row::RELAXED], lane)).collect(),
+            ],
         })
         .collect()
 }
 
 fn one(p: &Problem, newton: bool) -> Solution {
-    solve(&[p], 400, 64, newton).remove(0)
+    solve(&[p], 400, 64, newton, part::SOLVES).remove(0)
 }
 
 /// A sphere of radius 1 and mass 1 on the plane z = 0, pushed by `b`: v then w, moments about the centre.
@@ -272,7 +286,7 @@ fn a_contact_that_was_left_out_is_taken_in_again() {
     let slots = vec![slot([0.0, -1.0, 0.0], 0.0), slot([0.1, 1.0, 0.0], -1.0), slot([-1.0, 0.0, 1.0], 5.0)];
     let inverse = (0..3).map(|i| (0..3).map(|j| f64::from(u8::from(i == j))).collect()).collect();
     let p = Problem { inverse, b: vec![0.0; 3], slots, rows: Vec::new() };
-    let begun = solve(&[&p], 4, 64, false).remove(0);
+    let begun = solve(&[&p], 4, 64, false, part::SOLVES).remove(0);
     assert!(begun.lambda[2] == [0.0; 3] && !begun.converged, "{:?}", begun.lambda);
     let s = one(&p, true);
     assert!(s.converged && p.certify(&s.lambda, &s.rows).0 < 1.1e-9);
@@ -342,9 +356,9 @@ fn a_lane_does_not_depend_on_its_neighbours() {
             (0..8).map(|lane| random(&mut noise, 7, 1 + 3 * ((lane + round) % 5), 3)).collect();
         // Lanes with fewer slots than others, a lane too large to be written out among them.
         let all: Vec<&Problem> = problems.iter().collect();
-        let together = solve(&all, 30, 40, true);
+        let together = solve(&all, 30, 40, true, part::SOLVES);
         for (p, lane) in problems.iter().zip(&together) {
-            let alone = &solve(&[p], 30, 40, true)[0];
+            let alone = &solve(&[p], 30, 40, true, part::SOLVES)[0];
             assert_eq!((alone.sweeps, alone.steps, alone.converged), (lane.sweeps, lane.steps, lane.converged));
             let bits = |v: &[f64]| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             assert_eq!(bits(&alone.v), bits(&lane.v));
@@ -354,4 +368,49 @@ fn a_lane_does_not_depend_on_its_neighbours() {
         }
         assert!(together.iter().any(|lane| lane.steps > 0.0));
     }
+}
+
+/// A mass of 2 kg between walls closer than it is wide, thrown at one of them: the walls ask for 0.2 m/s either way.
+fn between_walls(v: f64) -> Problem {
+    let wall = |sign: f64| Slot { j: vec![0.0, 0.0, 0.0, 0.0, sign, 0.0], e: [0.0, 0.0, -0.2], mu: 0.5 };
+    let inverse = vec![vec![0.5, 0.0], vec![0.0, 0.5]];
+    Problem { inverse, b: vec![2.0 * v, 0.0], slots: vec![wall(1.0), wall(-1.0)], rows: Vec::new() }
+}
+
+/// Walls that press against each other do so with K or more, by the mass that they move in the mean of their directions: 6 kg here.
+#[test]
+fn requests_give_way_at_their_caps() {
+    let solve = |p: &Problem| solve(&[p], 60, 64, true, part::RELAXES).remove(0);
+    let found = solve(&between_walls(0.0));
+    assert!(found.converged && close(found.v[0], 0.0), "{:?}", found.v);
+    assert!(found.lambda.iter().all(|l| l[2] > 6.0 * 0.4 - 1e-9), "{:?}", found.lambda);
+    assert!(found.gave_way[0].iter().all(|&by| close(by, 0.2)), "{:?}", found.gave_way);
+    // The one that it is thrown at may push with 6 (0.4 + 1); the other bears what that is too much.
+    let found = solve(&between_walls(-1.0));
+    assert!(found.converged && close(found.v[0], 0.0), "{:?}", found.v);
+    let [thrown_at, other] = [found.lambda[0][2], found.lambda[1][2]];
+    assert!(thrown_at > 8.4 - 1e-9 && close(thrown_at, other + 2.0), "{:?}", found.lambda);
+    // Rows that ask for 0.3 m/s one way and for 0.1 m/s the other way: the first may push with 1.2 N s.
+    let row = |sign: f64, a: f64| Row { j: vec![(0, sign)], e: -a, c: 0.0, lo: 0.0, hi: 1e30 };
+    let rows = vec![row(1.0, 0.3), row(-1.0, 0.1)];
+    let found = solve(&Problem { inverse: vec![vec![0.5]], b: vec![0.0], slots: Vec::new(), rows });
+    assert!(found.converged && close(found.v[0], 0.0), "{:?}", found.v);
+    assert!(found.rows[0] > 1.2 - 1e-9 && close(found.rows[0], found.rows[1]), "{:?}", found.rows);
+    assert!(close(found.gave_way[1][0], 0.3) && close(found.gave_way[1][1], 0.1), "{:?}", found.gave_way);
+    // Something heavy is pushed by one request alone, which gives way to its mass.
+    let slots = vec![Slot { j: vec![0.0, 0.0, 0.0, 0.0, 1.0, 0.0], e: [0.0, 0.0, -0.2], mu: 0.5 }];
+    let held = Row { j: vec![(0, 1.0), (1, -1.0)], e: 0.0, c: 0.0, lo: -1e30, hi: 1e30 };
+    let inverse = vec![vec![1.0, 0.0], vec![0.0, 0.01]];
+    let found = solve(&Problem { inverse, b: vec![0.0; 2], slots, rows: vec![held] });
+    assert!(found.converged && close(found.v[0], 1.2 / 101.0), "{:?}", found.v);
+    assert!(close(found.lambda[0][2], 1.2) && close(found.gave_way[0][0], 0.2 - 1.2 / 101.0), "{:?}", found.gave_way);
+}
+
+/// What can be met is.
+#[test]
+fn requests_that_can_be_met_do_not_give_way() {
+    let p = sphere(0.5, [0.7, 0.0, -1.0, 0.0, 0.0, 0.0], 0.4);
+    let (exact, found) = (one(&p, true), solve(&[&p], 60, 64, true, part::RELAXES).remove(0));
+    assert!(found.converged && found.gave_way[0] == [0.0], "{:?}", found.gave_way);
+    assert!(exact.v.iter().zip(&found.v).all(|(a, b)| close(*a, *b)), "{:?} {:?}", exact.v, found.v);
 }

@@ -5,8 +5,8 @@
 //! `A^-1 (b + J^T lambda)`: `tree_push` left the momentum behind the numbers of `info`, where it becomes the velocity.
 
 use super::local::{APART, residual, scaled_residual};
-use super::tree_layout::{info, load3, none, row, row_stride, slot, slot_reals, tile_slots};
-use super::tree_pgs::{row_residual, row_velocity, slot_velocity, trace};
+use super::tree_layout::{info, load3, none, row, row_stride, row_velocity, slot, slot_reals, tile_slots, trace};
+use super::tree_pgs::{row_residual, slot_velocity};
 use crate::Real;
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;

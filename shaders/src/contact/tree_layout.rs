@@ -135,8 +135,10 @@ pub mod slot {
     pub const INVERSE: usize = 12;
     /// Signed distance, m; zero for a block.
     pub const DISTANCE: usize = 18;
+    /// By how much the bias gave way, in it already, m/s, 3: see [`super::super::steps`].
+    pub const RELAXED: usize = 19;
     /// J begins here.
-    pub const J: usize = 19;
+    pub const J: usize = 22;
 }
 
 /// Reals of a slot in `constraint`.
@@ -163,10 +165,12 @@ pub mod row {
     pub const BLOCK: usize = 5;
     /// Impulse; kept for the next step.
     pub const IMPULSE: usize = 6;
+    /// By how much the bias gave way, in it already, m/s.
+    pub const RELAXED: usize = 7;
     /// First term: J at a dof of the row; zero behind the last.
-    pub const COEFFICIENT: usize = 7;
+    pub const COEFFICIENT: usize = 8;
     /// First term: that dof as a number, the same in all lanes.
-    pub const DOF: usize = 8;
+    pub const DOF: usize = 9;
     /// Reals of a term.
     pub const TERM: usize = 2;
     /// Terms of the rows of a tree without rows of tendons.
@@ -191,7 +195,7 @@ pub fn row_stride(n_v: usize, width: u32) -> usize {
 /// dispatches, and the problem.
 #[must_use]
 pub fn work_reals(rows: usize) -> usize {
-    20 + 2 * rows * rows + 9 * rows
+    20 + 2 * rows * rows + 13 * rows
 }
 
 /// Reals of a lane in `info`.
@@ -274,4 +278,16 @@ pub fn tile_slots(slots: &[u32], tile: usize) -> [usize; SLOTS] {
 #[inline(always)]
 pub fn none<M: Mask>(mask: M) -> bool {
     !mask.any()
+}
+
+/// Trace of a slot's block.
+#[inline(always)]
+pub fn trace<R: Real>(constraint: &[R]) -> R {
+    constraint[slot::BLOCK] + constraint[slot::BLOCK + 3] + constraint[slot::BLOCK + 5]
+}
+
+/// `J v` of a row, by its few dofs.
+#[inline(always)]
+pub fn row_velocity<R: Real>(width: u32, r: &[R], v: &[R]) -> R {
+    (0..width as usize).fold(R::lit(0.0), |sum, k| row_coefficient(r, k).mul_add(v[row_dof(r, k)], sum))
 }

@@ -5,28 +5,31 @@
 //! divided by the number of contacts is what the certificate reports and what a lane stops at.
 //!
 //! Lanes differ in what touches what, and in how long they take: each is solved by itself, its Delassus operator written
-//! out ([`super::dense`]). A lane of more rows than the workspace holds is left to sweeps on the velocity, which need no
+//! out ([`super::dense`], [`super::tree_lane`]). A lane of more rows than the workspace holds is left to sweeps on the velocity, which need no
 //! such operator: a sweep visits rows, then slots, each solved exactly with the others held, v updated at once.
 //!
 //! After the first sweeps a third of a lying humanoid's contacts are open, and nineteen times in twenty all of them stay
 //! so. The mirror leaves these out: while they stay open they take no part in any step, and where one does not, its lane
 //! is solved again with all of them.
 //!
-//! Buffers: slots, constraint, row -> impulse, velocity (starts as v_free), info, status; work. A mirror solves in one
+//! A lane whose last step asked for the impossible has laws whose requests give way ([`super::steps`]), and Newton steps from the
+//! impulses of that step; the biases that are left stand where the others stood, and by how much they gave way. What they do not
+//! solve keeps its impulses: it is the host's, as is every eighth step in a row ([`status::SINCE_ASKED`]).
+//!
+//! Buffers: slots, row -> constraint, impulse, velocity (starts as v_free), info, status; work. A mirror solves in one
 //! dispatch; on a device a solve may be spread over several ([`LaneDims::phases`]). There a lane's problem is written out
 //! first and its first sweeps use that, which differs from the mirror's by rounding only: each lane has its own memory.
 
 use bytemuck::cast_slice_mut;
 
-use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape};
+use super::dense::{Outcome, Shape};
 use super::local::{ABSURD, is_sensible, is_sensible_row, residual, solve};
-use super::packs::{real_mut, total};
+use super::tree_lane::Found;
 pub use super::tree_layout::LaneDims as Dims;
-use super::tree_layout::{
-    LaneDims, info, load3, load6, none, row, row_coefficient, row_dof, row_head, slot, tile_slots,
-};
+use super::tree_layout::{LaneDims, info, load3, load6, none, row, row_head, row_velocity, slot, tile_slots, trace};
 use super::workspace::with_workspace;
 use crate::args::Args;
+use crate::dynamics::names::part;
 use crate::dynamics::tree::status;
 use crate::{LANES, Mask, Real, Scalar};
 
@@ -39,21 +42,43 @@ const FIRST: u32 = 4;
 pub fn work_packs(dims: &LaneDims, n_slot: usize) -> usize {
     let shape = Shape::new(n_slot, dims.n_row as usize);
     let n_v = dims.n_v as usize;
-    let lane = n_v.div_ceil(LANES) + n_v * shape.groups() + shape.reals() / LANES;
+    let written_out = n_v.div_ceil(LANES) + n_v * shape.groups() + shape.reals() / LANES;
+    let lane = written_out.max(shape.thin_reals(n_v) / LANES);
     n_v + 3 * n_slot + dims.n_row as usize + lane
 }
 
-/// One tile. `stopped`: lanes that take no part. Returns which lanes have converged.
+/// What a lane is to do, of [`part`], by its status and whether Newton steps are taken.
+#[must_use]
+pub fn part_of(word: u32, newton: bool) -> u32 {
+    if word & status::APART != 0 {
+        return part::NONE;
+    }
+    if word & status::GAVE_WAY == 0 {
+        return part::SOLVES;
+    }
+    if newton && word & status::SINCE_ASKED != 0 { part::RELAXES } else { part::NONE }
+}
+
+/// Which lanes of a tile are solved, and of which of them biases gave way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    /// Lanes that have converged.
+    pub converged: [bool; LANES],
+    /// Lanes whose problem has a solution with less asked for.
+    pub relaxed: [bool; LANES],
+}
+
+/// One tile.
 pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
     dims: &LaneDims,
-    stopped: [bool; LANES],
-    constraint: &[R],
+    parts: [u32; LANES],
+    constraint: &mut [R],
     impulse: &mut [R],
     rows: &mut [R],
     velocity: &mut [R],
     info_out: &mut [R],
     work: &mut [T::Pack],
-) -> [bool; LANES] {
+) -> Ends {
     let n_v = dims.n_v as usize;
     let n_sigma = constraint.len() / dims.slot() * 3 + dims.n_row as usize;
     let (own, rest) = work.split_at_mut(n_v + n_sigma);
@@ -63,26 +88,32 @@ pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
     let contacts: R = contacts(dims, constraint);
     info_out[info::SWEEPS] = R::lit(0.0);
     let first = FIRST.min(dims.sweeps);
-    let swept = sweeps(dims, first, live::<R>(stopped), contacts, constraint, impulse, rows, v, info_out);
+    let solves = live::<R>(parts);
+    let swept = sweeps(dims, first, solves, contacts, constraint, impulse, rows, v, info_out);
     biased(dims, constraint, rows, v, sigma);
     // A sweep sees each row before those after it change.
     let left = natural(dims, constraint, impulse, rows, sigma) / contacts.max(R::lit(1.0));
     let solved = swept & left.le(dims.tolerance());
     let mut converged = flags(|lane| solved.lane(lane), R::N);
+    let mut relaxed = [false; LANES];
     let mut large = R::lit(0.0);
     for lane in 0..R::N {
-        if stopped[lane] || converged[lane] {
+        if parts[lane] == part::NONE || converged[lane] {
             continue;
         }
+        let relaxes = parts[lane] == part::RELAXES;
         let enough = dims.tolerance::<T>() * contacts.lane(lane).max(T::lit(1.0));
         for whole in [false, true] {
             let found = Found::new(dims, constraint, impulse, rows, sigma, lane, whole);
-            if found.shape().groups() * LANES > MOST.min(dims.rows as usize) {
-                large.set_lane(lane, T::lit(1.0));
+            if found.is_large::<T>(dims) {
+                large.set_lane(lane, T::lit(if relaxes { 0.0 } else { 1.0 }));
                 break;
             }
-            if let Some(outcome) = found.solve(dims, constraint, impulse, rows, v, sigma, enough, rest) {
-                converged[lane] = outcome.done;
+            let free = relaxes.then_some(&*velocity);
+            if let Some((outcome, gave_way)) =
+                found.solve(dims, constraint, impulse, rows, free, v, sigma, enough, rest)
+            {
+                (converged[lane], relaxed[lane]) = (outcome.done, gave_way);
                 report(info_out, lane, &outcome, contacts.lane(lane));
                 break;
             }
@@ -97,7 +128,7 @@ pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
         }
     }
     let hopeless = hopeless(dims, impulse, rows);
-    flags(|lane| converged[lane] && !hopeless.lane(lane), R::N)
+    Ends { converged: flags(|lane| converged[lane] && !hopeless.lane(lane), R::N), relaxed }
 }
 
 /// One for each of the first `n` lanes; there are no others.
@@ -105,11 +136,11 @@ fn flags(of: impl Fn(usize) -> bool, n: usize) -> [bool; LANES] {
     std::array::from_fn(|lane| lane < n && of(lane))
 }
 
-/// The lanes that take part.
-fn live<P: Real>(stopped: [bool; LANES]) -> P::Mask {
+/// The lanes that are solved as they are.
+fn live<P: Real>(parts: [u32; LANES]) -> P::Mask {
     let mut runs = P::lit(0.0);
-    for (lane, stopped) in stopped.into_iter().enumerate().take(P::N) {
-        runs.set_lane(lane, P::Scalar::lit(if stopped { 0.0 } else { 1.0 }));
+    for (lane, own) in parts.into_iter().enumerate().take(P::N) {
+        runs.set_lane(lane, P::Scalar::lit(if own == part::SOLVES { 1.0 } else { 0.0 }));
     }
     P::lit(0.5).lt(runs)
 }
@@ -152,193 +183,6 @@ fn sweeps<R: Real>(
     info_out[info::NEWTON] = R::select(all, zero, info_out[info::NEWTON]);
     info_out[info::STOPPED_AT] = R::select(all, error, info_out[info::STOPPED_AT]);
     all & !live
-}
-
-/// The slots and rows of one lane's problem: slots that have a response and act, or all that have one; its active rows.
-struct Found {
-    lane: usize,
-    slots: [u16; MOST],
-    n_slot: usize,
-    rows: [u16; MOST],
-    n_row: usize,
-    /// Whether slots with a response were left out.
-    partial: bool,
-}
-
-impl Found {
-    /// `sigma`: `J v + e` of the tile's slots. A slot acts that carries or that would be entered.
-    fn new<P: Real>(
-        dims: &LaneDims,
-        constraint: &[P],
-        impulse: &[P],
-        rows: &[P],
-        sigma: &[P],
-        lane: usize,
-        whole: bool,
-    ) -> Self {
-        let zero = P::Scalar::lit(0.0);
-        let mut found = Self { lane, slots: [0; MOST], n_slot: 0, rows: [0; MOST], n_row: 0, partial: false };
-        for (s, c) in constraint.chunks_exact(dims.slot()).enumerate() {
-            if trace(c).lane(lane) <= zero {
-                continue;
-            }
-            let carries = (3 * s..3 * s + 3).any(|i| impulse[i].lane(lane) != zero);
-            let open = !carries && zero <= sigma[3 * s + 2].lane(lane) && zero <= c[slot::MU].lane(lane);
-            if open && !whole {
-                found.partial = true;
-            } else if found.n_slot < MOST {
-                found.slots[found.n_slot] = s as u16;
-                found.n_slot += 1;
-            }
-        }
-        for (i, r) in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()).enumerate() {
-            if zero < r[row::ACTIVE].lane(lane) && found.n_row < MOST {
-                found.rows[found.n_row] = i as u16;
-                found.n_row += 1;
-            }
-        }
-        found
-    }
-
-    fn shape(&self) -> Shape {
-        Shape::new(self.n_slot, self.n_row)
-    }
-
-    fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.slots[..self.n_slot].iter().map(|&s| usize::from(s)).enumerate()
-    }
-
-    fn rows(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.rows[..self.n_row].iter().map(|&i| usize::from(i)).enumerate()
-    }
-
-    /// Whether a slot that was left out would be entered at a velocity.
-    fn left_out_acts<P: Real>(&self, dims: &LaneDims, constraint: &[P], v: &[P::Scalar]) -> bool {
-        let (zero, n_v) = (P::Scalar::lit(0.0), dims.n_v as usize);
-        let mut kept = self.slots[..self.n_slot].iter().map(|&s| usize::from(s)).peekable();
-        self.partial
-            && constraint.chunks_exact(dims.slot()).enumerate().any(|(s, c)| {
-                if kept.next_if_eq(&s).is_some() || trace(c).lane(self.lane) <= zero {
-                    return false;
-                }
-                let j = &c[slot::J + 2 * n_v..][..n_v];
-                let bias = c[slot::BIAS + 2].lane(self.lane);
-                j.iter().zip(v).fold(bias, |sum, (j, &v)| j.lane(self.lane).mul_add(v, sum)) < zero
-            })
-    }
-
-    /// Gathers the lane's problem, solves it and puts its impulses back; none where a slot that was left out acts, and
-    /// then nothing is put back. `sigma`: `J v + e` of the tile's slots and rows at `v`, the velocity of the impulses.
-    fn solve<T: Scalar, R: Real<Scalar = T>>(
-        &self,
-        dims: &LaneDims,
-        constraint: &[R],
-        impulse: &mut [R],
-        rows: &mut [R],
-        v: &[R],
-        sigma: &[R],
-        enough: T,
-        work: &mut [T::Pack],
-    ) -> Option<Outcome<T>> {
-        let (shape, lane, n_v) = (self.shape(), self.lane, dims.n_v as usize);
-        let (size, stride, n) = (dims.slot(), dims.row(), shape.groups());
-        let (moved, rest) = work.split_at_mut(n_v.div_ceil(LANES));
-        let (response, rest) = rest.split_at_mut(n_v * n);
-        response.fill(T::Pack::lit(0.0));
-        let mut problem = Dense::<T>::new(shape, rest);
-        let n_slot = constraint.len() / size;
-        let y = real_mut(response);
-        for (at, s) in self.slots() {
-            let c = &constraint[s * size..(s + 1) * size];
-            let rho = T::lit(SLOT_STEP) / trace(c).lane(lane);
-            for r in 0..3 {
-                let i = shape.of_slot(at, r);
-                real_mut(problem.lambda)[i] = impulse[3 * s + r].lane(lane);
-                real_mut(problem.sigma)[i] = sigma[3 * s + r].lane(lane);
-                real_mut(problem.rho)[i] = rho;
-                for d in 0..n_v {
-                    y[d * n * LANES + i] = c[slot::J + (3 + r) * n_v + d].lane(lane);
-                }
-            }
-            real_mut(problem.friction)[at] = c[slot::MU].lane(lane);
-            for e in 0..6 {
-                real_mut(problem.inverse)[e * shape.slots * LANES + at] = c[slot::INVERSE + e].lane(lane);
-            }
-        }
-        for (at, k) in self.rows() {
-            let r = &rows[k * stride..(k + 1) * stride];
-            let i = shape.of_row(at);
-            let (lambda, compliance) = (r[row::IMPULSE].lane(lane), r[row::COMPLIANCE].lane(lane));
-            real_mut(problem.lambda)[i] = lambda;
-            real_mut(problem.sigma)[i] = compliance.mul_add(lambda, sigma[3 * n_slot + k].lane(lane));
-            real_mut(problem.rho)[i] = T::lit(1.0) / (r[row::BLOCK].lane(lane) + compliance);
-            real_mut(problem.lower)[at] = r[row::LOWER].lane(lane);
-            real_mut(problem.upper)[at] = r[row::UPPER].lane(lane);
-            real_mut(problem.compliance)[at] = compliance;
-            for d in 0..n_v {
-                y[d * n * LANES + i] = r[row_head(dims.row_width) + d].lane(lane);
-            }
-        }
-        // G = J Y: a dof that does not move a slot adds nothing.
-        let mut add = |i: usize, d: usize, j: T| {
-            if j != T::lit(0.0) {
-                let j = T::Pack::splat(j);
-                for (g, &y) in problem.delassus[i * n..(i + 1) * n].iter_mut().zip(&response[d * n..(d + 1) * n]) {
-                    *g = j.mul_add(y, *g);
-                }
-            }
-        };
-        for (at, s) in self.slots() {
-            let c = &constraint[s * size + slot::J..(s + 1) * size];
-            for r in 0..3 {
-                for d in 0..n_v {
-                    add(shape.of_slot(at, r), d, c[r * n_v + d].lane(lane));
-                }
-            }
-        }
-        for (at, k) in self.rows() {
-            let r = &rows[k * stride..(k + 1) * stride];
-            for d in 0..dims.row_width as usize {
-                add(shape.of_row(at), row_dof(r, d), row_coefficient(r, d).lane(lane));
-            }
-        }
-        for (at, _) in self.rows() {
-            let i = shape.of_row(at);
-            let compliance = problem.compliance[at / LANES].lane(at % LANES);
-            real_mut(problem.delassus)[i * n * LANES + i] += compliance;
-        }
-        let outcome = problem.solve(dims.newton > 0, dims.sweeps, enough);
-        if self.partial {
-            // The velocity, from the changes of the impulses.
-            problem.step.copy_from_slice(problem.lambda);
-            let change = real_mut(problem.step);
-            for (at, s) in self.slots() {
-                (0..3).for_each(|r| change[shape.of_slot(at, r)] -= impulse[3 * s + r].lane(lane));
-            }
-            for (at, k) in self.rows() {
-                change[shape.of_row(at)] -= rows[k * stride + row::IMPULSE].lane(lane);
-            }
-            let moved = real_mut(moved);
-            for d in 0..n_v {
-                let y = response[d * n..(d + 1) * n].iter().zip(&*problem.step);
-                moved[d] = v[d].lane(lane) + total(y.fold(T::Pack::lit(0.0), |sum, (y, &x)| y.mul_add(x, sum)));
-            }
-            if self.left_out_acts(dims, constraint, &moved[..n_v]) {
-                return None;
-            }
-        }
-        for (at, s) in self.slots() {
-            for r in 0..3 {
-                let i = shape.of_slot(at, r);
-                impulse[3 * s + r].set_lane(lane, problem.lambda[i / LANES].lane(i % LANES));
-            }
-        }
-        for (at, k) in self.rows() {
-            let i = shape.of_row(at);
-            rows[k * stride + row::IMPULSE].set_lane(lane, problem.lambda[i / LANES].lane(i % LANES));
-        }
-        Some(outcome)
-    }
 }
 
 /// `J v + e` of every slot, then of every row.
@@ -390,12 +234,6 @@ pub(super) fn contacts<R: Real>(dims: &LaneDims, constraint: &[R]) -> R {
         let counts = zero.lt(trace(c)) & zero.le(c[slot::MU]);
         count + R::select(counts, one, zero)
     })
-}
-
-/// Trace of a slot's block.
-#[inline(always)]
-pub(super) fn trace<R: Real>(constraint: &[R]) -> R {
-    constraint[slot::BLOCK] + constraint[slot::BLOCK + 3] + constraint[slot::BLOCK + 5]
 }
 
 /// `v = v_free + Y lambda` of the warm start.
@@ -499,12 +337,6 @@ fn nonzero<R: Real>(x: R) -> bool {
     (!x.abs().le(R::lit(0.0))).any()
 }
 
-/// `J v` of a row, by its few dofs.
-#[inline(always)]
-pub(super) fn row_velocity<R: Real>(width: u32, r: &[R], v: &[R]) -> R {
-    (0..width as usize).fold(R::lit(0.0), |sum, k| row_coefficient(r, k).mul_add(v[row_dof(r, k)], sum))
-}
-
 /// `J v` of a slot.
 #[inline(always)]
 pub(super) fn slot_product<R: Real>(c: &[R], v: &[R]) -> [R; 3] {
@@ -556,12 +388,13 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
     for t in 0..tiles {
         let [begin, count, ..] = tile_slots(slots.index(), t);
         let words = &mut status.index_mut()[t * R::N..(t + 1) * R::N];
-        let stopped = flags(|lane| words[lane] & status::KEPT != 0, R::N);
-        let converged = with_workspace::<R::Scalar, _>(work_packs(&dims, count), |work| {
+        let mut parts = [part::NONE; LANES];
+        parts.iter_mut().zip(&*words).for_each(|(own, &word)| *own = part_of(word, dims.newton > 0));
+        let Ends { converged, relaxed } = with_workspace::<R::Scalar, _>(work_packs(&dims, count), |work| {
             tree_pgs(
                 &dims,
-                stopped,
-                &constraint.tile()[begin * dims.slot()..(begin + count) * dims.slot()],
+                parts,
+                &mut constraint.tile_mut()[begin * dims.slot()..(begin + count) * dims.slot()],
                 &mut impulse.tile_mut()[3 * begin..3 * (begin + count)],
                 &mut row.tile_mut()[t * n_row_real..(t + 1) * n_row_real],
                 &mut velocity.tile_mut()[t * n_v..(t + 1) * n_v],
@@ -569,7 +402,8 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
                 work,
             )
         });
-        let sensible = (0..R::N).any(|lane| !converged[lane] && !stopped[lane]).then(|| {
+        let is_open = |lane: usize| !converged[lane] && parts[lane] == part::SOLVES;
+        let sensible = (0..R::N).any(is_open).then(|| {
             let slots = begin..begin + count;
             sensible(
                 &dims,
@@ -579,13 +413,25 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
             )
         });
         for (lane, word) in words.iter_mut().enumerate() {
-            let doubtful = sensible.is_some_and(|sensible| !stopped[lane] && !sensible.lane(lane));
-            let outcome = match (converged[lane], doubtful) {
-                (true, _) => status::CONVERGED,
-                (false, true) => status::ITERATION_LIMIT | status::DOUBTFUL,
-                (false, false) => status::ITERATION_LIMIT,
-            };
-            *word = *word & !(status::CONVERGED | status::ITERATION_LIMIT | status::DOUBTFUL) | outcome;
+            let doubtful = sensible.is_some_and(|sensible| is_open(lane) && !sensible.lane(lane));
+            *word = ended(*word, parts[lane], (converged[lane], relaxed[lane], doubtful));
         }
     }
+}
+
+/// A lane's status after its part.
+fn ended(word: u32, own: u32, (converged, relaxed, doubtful): (bool, bool, bool)) -> u32 {
+    let mut outcome = if converged { status::CONVERGED } else { status::ITERATION_LIMIT };
+    if doubtful {
+        outcome |= status::DOUBTFUL;
+    }
+    let mut kept = word & !(status::CONVERGED | status::ITERATION_LIMIT | status::DOUBTFUL);
+    if converged && own == part::RELAXES {
+        let asked = kept & status::SINCE_ASKED;
+        kept &= !(status::GAVE_WAY | status::SINCE_ASKED);
+        if relaxed {
+            outcome |= status::RELAXED | status::GAVE_WAY | (asked + status::SINCE_ASKED_ONE) & status::SINCE_ASKED;
+        }
+    }
+    kept | outcome
 }

@@ -3,12 +3,13 @@
 #import contact/tree_layout
 #import contact/local
 #import contact/globalise
+#import contact/steps
 #import contact/dense
 #import dynamics/names.rs
 
 @group(0) @binding(0) var<uniform> dims: Dims;
 @group(0) @binding(1) var<storage, read> slots: array<u32>;
-@group(0) @binding(2) var<storage, read> constraint: array<real>;
+@group(0) @binding(2) var<storage, read_write> constraint: array<real>;
 @group(0) @binding(3) var<storage, read_write> row: array<real>;
 @group(0) @binding(4) var<storage, read_write> impulse: array<real>;
 @group(0) @binding(5) var<storage, read_write> velocity: array<real>;
@@ -183,10 +184,14 @@ fn gather() {
         store_slot(lambda_first, s, select(none, load_lambda(s), there));
         store_slot(sigma_first, s, select(none, slot_velocity(c), there));
         let inverse = load_block(c + SLOT_INVERSE * TILE);
-        let law = slot_law_first + 2u * s * TILE;
+        let law = slot_law_first + 3u * s * TILE;
         work[law] = vec4<real>(inverse.g[0], inverse.g[1], inverse.g[2], inverse.g[3]);
         let rho = select(zero, SLOT_STEP / trace, there);
         work[law + TILE] = vec4<real>(inverse.g[4], inverse.g[5], constraint[c + SLOT_MU * TILE], rho);
+        if relaxes {
+            let steps = ask(c);
+            work[law + 2u * TILE] = vec4<real>(steps.cap, steps.request);
+        }
     }
     for (var s = 0u; s < dense_slots; s += 2u) {
         for (var t = s; t < dense_slots; t += 2u) {
@@ -202,7 +207,10 @@ fn gather() {
         let compliance = row[r + ROW_COMPLIANCE * TILE];
         let rho = real(1.0) / (row[r + ROW_BLOCK * TILE] + compliance);
         let law = vec4<real>(row[r + ROW_LOWER * TILE], row[r + ROW_UPPER * TILE], compliance, rho);
-        work[row_law_first + at * TILE] = law;
+        work[row_law_first + 2u * at * TILE] = law;
+        if relaxes {
+            work[row_law_first + (2u * at + 1u) * TILE] = ask_row(r);
+        }
         store(lambda_first, of_row(at), row[r + ROW_IMPULSE * TILE]);
         store(sigma_first, of_row(at), row_velocity(r));
         for (var s = 0u; s < dense_slots; s++) {
@@ -213,7 +221,8 @@ fn gather() {
     }
     for (; at < dense_rows; at++) {
         let i = of_row(at);
-        work[row_law_first + at * TILE] = all_of(zero);
+        work[row_law_first + 2u * at * TILE] = all_of(zero);
+        work[row_law_first + (2u * at + 1u) * TILE] = all_of(zero);
         store(lambda_first, i, zero);
         store(sigma_first, i, zero);
         for (var j = 0u; j < dense_n; j++) {
@@ -222,6 +231,66 @@ fn gather() {
         }
     }
     dense_start();
+}
+
+// What a slot asks for, and up to which impulse; velocity holds v_free.
+fn ask(c: u32) -> Steps {
+    let bias = vec3<real>(constraint[c], constraint[c + TILE], constraint[c + 2u * TILE]);
+    let request = steps_requests(constraint[c + SLOT_MU * TILE], bias);
+    let free = slot_velocity(c) - bias;
+    let tangents = max(steps_speed_of_cap(request.x, free.x), steps_speed_of_cap(request.y, free.y));
+    let speed = max(tangents, steps_speed_of_cap(request.z, free.z));
+    return Steps(speed * real(3.0) / slot_trace(c), request);
+}
+
+// The same of a row, its cap and its request.
+fn ask_row(r: u32) -> vec4<real> {
+    let bias = row[r + ROW_BIAS * TILE];
+    let compliance = row[r + ROW_COMPLIANCE * TILE];
+    let request = steps_row_request(bias, compliance, row[r + ROW_LOWER * TILE], row[r + ROW_UPPER * TILE]);
+    let speed = steps_speed_of_cap(request, row_velocity(r) - bias);
+    return vec4<real>(speed / row[r + ROW_BLOCK * TILE], request, real(0.0), real(0.0));
+}
+
+// Takes what gave way from what is asked for; whether there was anything.
+fn note() -> bool {
+    let tolerance = real(bitcast<f32>(dims.tolerance));
+    var any = false;
+    for (var s = 0u; s < dense_slots; s++) {
+        let c = slot_address(s);
+        let trace = slot_trace(c);
+        let steps = slot_caps(s);
+        for (var r = 0u; r < 3u && real(0.0) < trace; r++) {
+            let lambda = load(lambda_first, of_slot(s, r));
+            let sigma = load(sigma_first, of_slot(s, r));
+            let mass = real(3.0) / trace;
+            let by = steps_gives_way(steps.cap, steps.request[r], mass, tolerance, lambda, sigma);
+            if by != real(0.0) {
+                constraint[c + (SLOT_BIAS + r) * TILE] += by;
+                constraint[c + (SLOT_RELAXED + r) * TILE] = by;
+                any = true;
+            }
+        }
+    }
+    var at = 0u;
+    for (var k = 0u; k < dims.n_row; k++) {
+        let r = row_address(k);
+        if row[r + ROW_ACTIVE * TILE] <= real(0.0) {
+            continue;
+        }
+        let steps = row_caps(at);
+        let lambda = load(lambda_first, of_row(at));
+        let sigma = load(sigma_first, of_row(at));
+        let mass = real(1.0) / row[r + ROW_BLOCK * TILE];
+        let by = steps_gives_way(steps.x, steps.y, mass, tolerance, lambda, sigma);
+        if by != real(0.0) {
+            row[r + ROW_BIAS * TILE] += by;
+            row[r + ROW_RELAXED * TILE] = by;
+            any = true;
+        }
+        at++;
+    }
+    return any;
 }
 
 // G of slots s and s + 1 with slots t and t + 1, and its mirror image: G is symmetric. Where there is no second slot the
@@ -358,8 +427,21 @@ fn place(lane: u32) -> u32 {
     return tile_base(lane, dense_memory(dims.rows));
 }
 
+// What a lane is to do.
+fn part_of(lane: u32) -> u32 {
+    let word = status[lane];
+    if (word & STATUS_APART) != 0u {
+        return PART_NONE;
+    }
+    if (word & STATUS_GAVE_WAY) == 0u {
+        return PART_SOLVES;
+    }
+    return select(PART_NONE, PART_RELAXES, newton > 0u && (word & STATUS_SINCE_ASKED) != 0u);
+}
+
 // Where a lane's solve stands, after `place`; finds its problem.
-fn resume(first: u32) -> u32 {
+fn resume(lane: u32, first: u32) -> u32 {
+    relaxes = part_of(lane) == PART_RELAXES;
     let size = work[first + DENSE_SIZE * TILE];
     dense_place(first, u32(size.x), u32(size.y));
     return u32(size.w);
@@ -386,8 +468,13 @@ fn prepare(lane: u32) {
     dense_place(first, n_slot, n_row);
     let enough = real(bitcast<f32>(dims.tolerance)) * max(contacts, one);
     var stage = STAGE_NONE;
-    if (status[lane] & STATUS_KEPT) == 0u {
-        stage = select(STAGE_WRITTEN, STAGE_LARGE, dense_n > min(dims.rows, DEVICE_ROWS));
+    let is_large = dense_n > min(dims.rows, DEVICE_ROWS);
+    let part = part_of(lane);
+    relaxes = part == PART_RELAXES;
+    if part == PART_SOLVES {
+        stage = select(STAGE_WRITTEN, STAGE_LARGE, is_large);
+    } else if relaxes && !is_large {
+        stage = STAGE_WRITTEN;
     }
     let written = stage == STAGE_WRITTEN;
     if written {
@@ -397,7 +484,7 @@ fn prepare(lane: u32) {
     }
     var error = zero;
     var sweeps = zero;
-    for (var k = 0u; k < min(FIRST, dims.sweeps); k++) {
+    for (var k = 0u; k < min(FIRST, dims.sweeps) && !relaxes; k++) {
         if stage == STAGE_WRITTEN {
             error = sqrt(dense_sweep());
         } else if stage == STAGE_LARGE {
@@ -421,7 +508,7 @@ fn prepare(lane: u32) {
 
 // Whether a lane has rounds left to go.
 fn is_open(lane: u32) -> bool {
-    let stage = resume(place(lane));
+    let stage = resume(lane, place(lane));
     let rounds = work[state_first + DENSE_SIZE * TILE].z;
     return (stage == STAGE_WRITTEN || stage == STAGE_LARGE) && rounds < real(dims.sweeps);
 }
@@ -485,9 +572,11 @@ fn sensible() -> bool {
 // Puts a lane's impulses, velocity and report where they belong.
 fn finish(lane: u32) {
     let first = place(lane);
-    let stage = resume(first);
-    if stage == STAGE_WRITTEN || stage == STAGE_WRITTEN_DONE {
+    let stage = resume(lane, first);
+    var gave_way = false;
+    if stage == STAGE_WRITTEN_DONE || stage == STAGE_WRITTEN && !relaxes {
         scatter();
+        gave_way = relaxes && note();
     }
     if stage != STAGE_LARGE && stage != STAGE_LARGE_DONE {
         start();
@@ -501,14 +590,25 @@ fn finish(lane: u32) {
         info[out + INFO_STOPPED_AT * TILE] = progress.y / max(contacts, real(1.0));
     }
     let converged = STAGE_LARGE < stage && !hopeless();
-    var outcome = STATUS_CONVERGED;
-    if !converged {
-        outcome = STATUS_ITERATION_LIMIT;
-        if (status[lane] & STATUS_KEPT) == 0u && !sensible() {
-            outcome |= STATUS_DOUBTFUL;
+    let doubtful = !converged && part_of(lane) == PART_SOLVES && !sensible();
+    status[lane] = ended(status[lane], converged, gave_way, doubtful);
+}
+
+// A lane's status after its part.
+fn ended(word: u32, converged: bool, gave_way: bool, doubtful: bool) -> u32 {
+    var outcome = select(STATUS_ITERATION_LIMIT, STATUS_CONVERGED, converged);
+    if doubtful {
+        outcome |= STATUS_DOUBTFUL;
+    }
+    var kept = word & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT | STATUS_DOUBTFUL);
+    if converged && relaxes {
+        let asked = kept & STATUS_SINCE_ASKED;
+        kept &= ~(STATUS_GAVE_WAY | STATUS_SINCE_ASKED);
+        if gave_way {
+            outcome |= STATUS_RELAXED | STATUS_GAVE_WAY | ((asked + STATUS_SINCE_ASKED_ONE) & STATUS_SINCE_ASKED);
         }
     }
-    status[lane] = (status[lane] & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT | STATUS_DOUBTFUL)) | outcome;
+    return kept | outcome;
 }
 
 @compute @workgroup_size(TILE)

@@ -92,6 +92,7 @@ fn write_law<R: Real>(
     let warm = head[row::IMPULSE].max(law.lower).min(law.upper);
     head[row::IMPULSE] = R::select(keeps & crate::math::finite(warm), warm, zero);
     head[row::BIAS] = R::select(active, law.bias, zero);
+    head[row::RELAXED] = zero;
     head[row::COMPLIANCE] = law.compliance;
     head[row::LOWER] = law.lower;
     head[row::UPPER] = law.upper;

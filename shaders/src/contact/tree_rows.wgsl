@@ -235,6 +235,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let counts = select(zero, real(1.0), law.is_active);
         row[r + ROW_IMPULSE * TILE] = select(zero, min(max(before, law.lower), law.upper), sound);
         row[r + ROW_BIAS * TILE] = select(zero, law.bias, law.is_active);
+        row[r + ROW_RELAXED * TILE] = zero;
         row[r + ROW_COMPLIANCE * TILE] = law.compliance;
         row[r + ROW_LOWER * TILE] = law.lower;
         row[r + ROW_UPPER * TILE] = law.upper;

@@ -161,20 +161,34 @@ pub mod status {
     pub const SHARED: u32 = 64;
     /// The lane's world waits for somebody to solve it: the lane does not move until then.
     pub const HELD: u32 = 128;
-    /// The step asked for what no motion gives, and biases gave way. Only in what the host says of a world.
+    /// The step asked for what no motion gives, and biases gave way.
     pub const RELAXED: u32 = 256;
-    /// The host solves the lane's world, whose last step was relaxed: kernels leave it alone. Set and cleared by the host.
-    pub const BY_HOST: u32 = 512;
+    /// Biases of the lane gave way in its last step: in this one they may from the start. Set by the host, which solves such a
+    /// step first.
+    pub const GAVE_WAY: u32 = 512;
     /// Beside [`ITERATION_LIMIT`]: impulses have grown as they do where biases ask for what no motion gives.
     pub const DOUBTFUL: u32 = 1024;
-    /// Beside [`BY_HOST`], a number of three bits: relaxed steps since it was asked whether there is another answer.
+    /// Beside [`GAVE_WAY`], a number of three bits: relaxed steps since it was asked whether there is another answer. Where it
+    /// is zero that is to be asked, and the host solves the lane's world.
     pub const SINCE_ASKED: u32 = 14336;
     /// Its lowest bit.
     pub const SINCE_ASKED_ONE: u32 = 2048;
     /// Lanes with any of these do not move, and keep them until the host resets the lane.
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
-    /// Lanes with any of these are not solved by themselves; a step begins with no other bits.
-    pub const KEPT: u32 = STOPPED | SHARED | BY_HOST | SINCE_ASKED;
+    /// Lanes with any of these are not solved by themselves.
+    pub const APART: u32 = STOPPED | SHARED;
+    /// What a step begins with.
+    pub const KEPT: u32 = APART | GAVE_WAY | SINCE_ASKED;
+}
+
+/// What solvers are to do with a lane or an island.
+pub mod part {
+    /// To find its impulses.
+    pub const SOLVES: u32 = 0;
+    /// The same with requests that give way: see [`crate::contact::steps`].
+    pub const RELAXES: u32 = 1;
+    /// Nothing: it does not move, is solved with others, or is the host's.
+    pub const NONE: u32 = 2;
 }
 
 /// Offsets in `params`, in reals.

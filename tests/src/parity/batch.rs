@@ -5,7 +5,7 @@ use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Kernel;
 use manyworlds_shaders::batch::world::found;
 use manyworlds_shaders::batch::{gather, hold, overwrite, scatter, unsolved_islands, unsolved_lanes};
-use manyworlds_shaders::contact::island::IslandRecord;
+use manyworlds_shaders::contact::island::{IslandRecord, part};
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::kernel;
 
@@ -56,8 +56,8 @@ fn status_words() -> Vec<u32> {
         status::NON_FINITE | status::ITERATION_LIMIT,
         status::HELD | status::CONVERGED,
         status::ITERATION_LIMIT | status::DOUBTFUL,
-        status::ITERATION_LIMIT | status::BY_HOST,
-        status::ITERATION_LIMIT | status::BY_HOST | status::SINCE_ASKED_ONE,
+        status::ITERATION_LIMIT | status::GAVE_WAY,
+        status::ITERATION_LIMIT | status::GAVE_WAY | status::SINCE_ASKED_ONE,
     ];
     (0..WORLDS * LANES_OF_A_WORLD).map(|lane| bits[(lane * lane / 5) as usize % bits.len()]).collect()
 }
@@ -87,8 +87,8 @@ fn unsolved_lanes(first: u32, wanted: u32) -> Case {
 fn unsolved_islands(wanted: u32) -> Case {
     let kernel = &kernel::batch::UNSOLVED_ISLANDS;
     let of_world = |world: u32| {
-        let by_host = u32::from(world % 5 == 3);
-        (0..world % 4).map(move |_| IslandRecord { world, by_host, ..IslandRecord::default() })
+        let part = if world % 5 == 3 { part::NONE } else { part::SOLVES };
+        (0..world % 4).map(move |_| IslandRecord { world, part, ..IslandRecord::default() })
     };
     let islands: Vec<IslandRecord> = (0..WORLDS).flat_map(of_world).collect();
     let n_islands = islands.len() as u32;

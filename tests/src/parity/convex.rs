@@ -7,7 +7,7 @@ use manyworlds_contact::solve::{canal, sap};
 use manyworlds_contact::{CanalParams, SapParams};
 use manyworlds_shaders::contact::convex::gather;
 use manyworlds_shaders::contact::convex::layout::{self, ConvexDims, form, method, state, term};
-use manyworlds_shaders::contact::island::{IslandDims, info, words};
+use manyworlds_shaders::contact::island::{IslandDims, info, part, words};
 use manyworlds_shaders::kernel::contact as k;
 
 use super::contact::{ITERATED, ROUNDING};
@@ -75,7 +75,7 @@ fn packed(of: &Assembled, pack: &ConvexPack, written_out: bool) -> Vec<Case> {
         // The same with the matrix of every island behind all else; the host's has none.
         let mut index = pack.index.clone();
         let Data::Flat { mut values, period } = left(&terms, 4) else { unreachable!("plain numbers") };
-        for (island, own) in of.islands.islands.iter().enumerate().filter(|(_, own)| own.by_host == 0) {
+        for (island, own) in of.islands.islands.iter().enumerate().filter(|(_, own)| own.part == part::SOLVES) {
             let n = (own.velocity_end - own.velocity_begin) as usize;
             let at = pack.dims.places_at as usize + island * words::<[u32; 2]>();
             (index[at], index[at + 1]) = (form::LARGE, values.len() as u32);

@@ -5,7 +5,7 @@ use manyworlds_dynamics::TreeSet;
 use manyworlds_shaders::Kernel;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, con, contact,
-    info, kind, region,
+    info, kind, part, region,
 };
 use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::tree_layout::row_stride;
@@ -108,7 +108,7 @@ impl Islands {
                 world: island as u32,
                 work: all.workspaces.place(std::mem::take(&mut all.counts)),
                 // One is left to the host.
-                by_host: u32::from(island == 1),
+                part: if island == 1 { part::NONE } else { part::SOLVES },
             });
         }
         let n = all.constraints.len() as u32;

@@ -8,6 +8,7 @@ use manyworlds_dynamics::{Settings, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
 use manyworlds_shaders::contact::tree_layout::{LaneDims, contact, info, map, row_stride, slot_reals};
 use manyworlds_shaders::contact::{tree_assemble, tree_certify, tree_jacobian, tree_pgs, tree_push, tree_rows};
+use manyworlds_shaders::dynamics::names::part;
 use manyworlds_shaders::dynamics::tree::{NONE, Params};
 use manyworlds_shaders::{F64x8, LANES, Real};
 use manyworlds_tests::dynamics::TreeTile;
@@ -90,13 +91,12 @@ fn solve(
     let packs = |x: &[f64]| x.iter().map(|&x| F64x8::lit(x)).collect::<Vec<_>>();
     let [mut lambda, mut r, mut v, mut i] = [&*impulse, rows, velocity, numbers].map(packs);
     let mut work = vec![F64x8::lit(0.0); tree_pgs::work_packs(dims, impulse.len() / 3)];
-    let constraint = packs(constraint);
-    let none = [false; LANES];
-    let done = tree_pgs::tree_pgs::<f64, _>(dims, none, &constraint, &mut lambda, &mut r, &mut v, &mut i, &mut work);
+    let (mut c, parts) = (packs(constraint), [part::SOLVES; LANES]);
+    let ends = tree_pgs::tree_pgs::<f64, _>(dims, parts, &mut c, &mut lambda, &mut r, &mut v, &mut i, &mut work);
     for (to, from) in [(impulse, lambda), (rows, r), (velocity, v), (numbers, i)] {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = from.lane(LANES - 1));
     }
-    assert!(done.iter().all(|&done| done), "residual {}", numbers[info::STOPPED_AT]);
+    assert!(ends.converged.iter().all(|&done| done), "residual {}", numbers[info::STOPPED_AT]);
 }
 
 fn near(a: f64, b: f64) -> bool {

@@ -3,7 +3,7 @@
 use bytemuck::cast_slice;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
-    ConstraintRecord, Counts, IslandDims, IslandRecord, SideRecord, UNBOUNDED, con, contact, info, kind, region,
+    ConstraintRecord, Counts, IslandDims, IslandRecord, SideRecord, UNBOUNDED, con, contact, info, kind, part, region,
 };
 use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::local;
@@ -76,7 +76,7 @@ impl<T: Scalar> Ragged<T> {
                 n_contacts: own.iter().filter(is_contact).count() as u32,
                 world: 0,
                 work: if newton { workspaces.place(counts) } else { NONE },
-                by_host: 0,
+                part: part::SOLVES,
             });
         }
 

@@ -63,15 +63,16 @@ pub(super) fn solved<T: Scalar>(
         let kept = chunk.before.as_ref().is_some_and(|kept| kept.whole.get(world) == Some(&true));
         let own = if kept { Some(Reading::of_last_step(shared, chunk, Sides::Whole, world)?) } else { None };
         let (worlds, host) = (own.as_ref().unwrap_or(&now).of(&*chunk.store), chunk.host.packed());
-        let WorldProblem { mut problem, mut impulse, homes, .. } =
+        let WorldProblem { mut problem, mut impulse, homes, mut gave_way, .. } =
             worlds.constraints(shared, &host, world, std::mem::take(&mut memory))?;
         // What the host solved, before it was rounded, and where biases gave way.
         if let Some(answer) = chunk.answers.get(world).and_then(Option::as_ref) {
             if !answer.impulse.is_empty() {
                 impulse.copy_from_slice(&answer.impulse);
             }
-            problem.relax(&answer.relaxed.iter().map(|of| of.how).collect::<Vec<_>>());
+            gave_way = answer.relaxed.iter().map(|of| of.how).collect();
         }
+        problem.relax(&gave_way);
         let residuals: Vec<f64> = residual::by_constraint(&problem, &impulse, &worlds.after(shared, world)).collect();
         out.extend(of_world.iter().map(|&(contact, home)| {
             let own = homes.iter().position(|of| *of == home);

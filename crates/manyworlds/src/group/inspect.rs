@@ -1,5 +1,6 @@
 //! Everything about one world's last step, gathered for people and outside checks: not for the hot path.
 
+use manyworlds_contact::ContactProblem;
 use manyworlds_contact::problem::Operator;
 use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
@@ -7,14 +8,15 @@ use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::island::con;
 use manyworlds_shaders::contact::local::APART;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
-use manyworlds_shaders::dynamics::tree::{RowRecord, row};
+use manyworlds_shaders::dynamics::tree::{RowRecord, row, status};
 use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::chunk::Chunk;
 use super::home::Home;
-use super::problem::{Reading, Sides, fill_dense};
+use super::problem::{Reading, Sides, WorldProblem, fill_dense};
 use super::seen::whole;
 use super::shared::Shared;
+use super::step::answer::Relaxed;
 use crate::host::Place;
 use crate::{ContactReport, Error, Inspection, RelaxedOf, RelaxedReport, RowOf, RowReport};
 
@@ -140,8 +142,7 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
         out.contacts.push(report);
     }
     inspect_soft(shared, chunk, world, &mut homes, &mut out)?;
-    let relaxed = chunk.answers.get(world).and_then(Option::as_ref).into_iter().flat_map(|answer| &answer.relaxed);
-    for (number, of) in relaxed.enumerate() {
+    for (number, of) in relaxed(shared, chunk, world)?.into_iter().enumerate() {
         let is_its = |home: Home| match (of.home, home) {
             (Home::Row { set, at, .. }, Home::Row { set: own, at: place, .. }) => (set, at) == (own, place),
             (of, home) => of == home,
@@ -155,6 +156,21 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
     chunk.summarise(&mut summaries)?;
     out.summary = summaries[world];
     Ok(out)
+}
+
+/// Biases of a world that gave way, to the host or to kernels.
+fn relaxed<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world: usize) -> Result<Vec<Relaxed>, Error> {
+    if let Some(answer) = chunk.answers.get(world).and_then(Option::as_ref) {
+        return Ok(answer.relaxed.clone());
+    }
+    let mut words = chunk.sets.iter().flat_map(|set| &set.status[world * set.k..(world + 1) * set.k]);
+    if !words.any(|word| word & status::RELAXED != 0) {
+        return Ok(Vec::new());
+    }
+    let reading = Reading::of_last_step(shared, chunk, Sides::Whole, world)?;
+    let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
+    let WorldProblem { homes, gave_way, .. } = worlds.constraints(shared, &host, world, ContactProblem::default())?;
+    Ok(gave_way.into_iter().map(|how| Relaxed { home: homes[how.constraint], how }).collect())
 }
 
 /// A contact that the kernels left out, by its bias.

@@ -32,6 +32,17 @@ pub(super) enum Subsystem {
     Joined(Joined),
 }
 
+impl Subsystem {
+    /// The tree of the model that is in it; none of a soft body on something that stands.
+    pub(super) fn tree(&self) -> Option<usize> {
+        match self {
+            Self::Tree(tree) => Some(*tree),
+            Self::Joined(of) => Some(of.tree),
+            Self::Soft(_) => None,
+        }
+    }
+}
+
 /// A tree and the soft bodies that it carries.
 #[derive(Debug)]
 pub(super) struct Joined {

@@ -11,7 +11,7 @@ use manyworlds_contact::solve::{BatchSolver, Before};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, UNBOUNDED,
-    contact, kind,
+    contact, kind, part,
 };
 use manyworlds_shaders::contact::island_newton::Workspaces;
 use manyworlds_shaders::contact::tree_layout::row_stride;
@@ -333,6 +333,20 @@ impl<T: Scalar> IslandPack<T> {
         self.sets[set].leaving.push(MoveItem { from, to: 3 * at });
     }
 
+    /// Whether requests may give way to the kernels in some island.
+    pub(crate) fn relaxes(&self) -> bool {
+        self.islands.iter().any(|island| island.part == part::RELAXES)
+    }
+
+    /// Trees of a set in such islands: the lane and the island.
+    pub(crate) fn relaxing(&self, set: usize) -> impl Iterator<Item = (usize, usize)> {
+        self.sets[set].trees.iter().filter_map(|item| {
+            // Islands stand in the order of their velocities.
+            let island = self.islands.partition_point(|island| island.velocity_begin <= item.velocity) - 1;
+            (self.islands[island].part == part::RELAXES).then_some((item.lane as usize, island))
+        })
+    }
+
     /// One world.
     fn world<P: Fn(usize, usize) -> [T; POSE]>(
         &mut self,
@@ -366,6 +380,13 @@ impl<T: Scalar> IslandPack<T> {
                     self.fixed(step, index, id - n_contact);
                 }
             }
+            let work = if self.dense { self.workspaces.place(self.counts) } else { NONE };
+            let gave_way = plan.members_of(island).iter().any(|tree| world.gave_way.contains(tree));
+            let part = match (gave_way, world.before) {
+                (false, _) => part::SOLVES,
+                (true, Before::Relaxed { ask: false }) if work != NONE => part::RELAXES,
+                (true, _) => part::NONE,
+            };
             self.islands.push(IslandRecord {
                 constraint_begin: first + island.constraints.start,
                 constraint_end: first + island.constraints.end,
@@ -375,8 +396,8 @@ impl<T: Scalar> IslandPack<T> {
                 velocity_end: self.dims.n_velocity,
                 n_contacts,
                 world: index as u32,
-                work: if self.dense { self.workspaces.place(self.counts) } else { NONE },
-                by_host: u32::from(world.before != Before::Solved),
+                work,
+                part,
             });
         }
         self.colours.extend(plan.colours.iter().map(|end| first + end));

@@ -49,6 +49,8 @@ pub(crate) struct World {
     pub(crate) rides: Vec<Ride>,
     /// What the host knows of the step before; where that was relaxed it solves the contacts from the start.
     pub(crate) before: Before,
+    /// Trees whose biases gave way in it.
+    pub(crate) gave_way: Vec<u32>,
 }
 
 impl World {
@@ -69,6 +71,7 @@ impl World {
             soft_previous: Vec::new(),
             rides: vec![Ride::default(); n_ride],
             before: Before::Solved,
+            gave_way: Vec::new(),
         }
     }
 

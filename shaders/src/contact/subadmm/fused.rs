@@ -6,6 +6,7 @@
 use super::layout::{Split, SplitDims, SplitIsland};
 use super::{CHECK_EVERY, laws, trees, verdict};
 use crate::args::Args;
+use crate::dynamics::names::part;
 use crate::{Real, Scalar};
 
 /// Uniform block.
@@ -43,7 +44,7 @@ impl<T: Scalar> State<'_, T> {
     /// Iterations of one island.
     fn solve(&mut self, all: &Split, number: usize, own: &SplitIsland) {
         let dims = all.dims;
-        if dims.done == 0 && self.check(all, number, own, 0) || own.by_host == 1 {
+        if dims.done == 0 && self.check(all, number, own, 0) || own.part != part::SOLVES {
             return;
         }
         for now in dims.done + 1..=dims.iterations {

@@ -56,7 +56,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if dims.done == 0u {
         running = !fused_check(island, own, local, 0u);
     }
-    running = running && own.by_host == 0u;
+    running = running && own.part == PART_SOLVES;
     for (var done = dims.done; done < dims.iterations && running; done++) {
         for (var t = own.tree_begin + local; t < own.tree_end; t += ISLAND_WIDTH) {
             tree_solve(t);

@@ -146,8 +146,8 @@ pub struct SplitIsland {
     pub n_contacts: u32,
     /// 1: solved by dispatches over all trees and constraints; 0: by a workgroup.
     pub wide: u32,
-    /// 1: the host solves it: its impulses stay as they are.
-    pub by_host: u32,
+    /// What is to be done with it, of [`part`](crate::dynamics::names::part): its impulses stay as they are but where it is solved.
+    pub part: u32,
 }
 
 /// Offsets in a slack's part of `split`.

@@ -7,7 +7,7 @@ use manyworlds_shaders::contact::convex::layout::{
     ConvexDims, DofRecord, PlaceRecord, conjugate, form, method, mixing, packed, state, term,
 };
 use manyworlds_shaders::contact::convex::{MOST_DOFS, MOST_GROUP, TRIALS};
-use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandRecord, SideRecord, TreeItem};
+use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandRecord, SideRecord, TreeItem, part};
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::dynamics::tree::NONE;
 
@@ -140,7 +140,7 @@ impl ConvexPack {
         let counts = Counts::new(all, island, dofs);
         let [group, large] = self.most;
         let mut found = None;
-        if n <= large && island.by_host == 0 {
+        if n <= large && island.part == part::SOLVES {
             let (form, matrix) = if n <= group { (form::GROUP, 0) } else { (form::LARGE, packed(n)) };
             let (loops, end) = (counts.written_out(dofs), begin + state::SIZE + n + matrix);
             if loops <= LOOPS as usize && end - world_real <= WORLD_REALS {
@@ -148,7 +148,7 @@ impl ConvexPack {
                 found = Some((form, end));
             }
         }
-        if found.is_none() && self.iterative && island.by_host == 0 {
+        if found.is_none() && self.iterative && island.part == part::SOLVES {
             let end = begin + state::SIZE + conjugate::SIZE * n + blocks;
             let (fixed, round) = counts.by_rounds(dofs);
             let rounds = self.rounds.min((LOOPS as usize).saturating_sub(fixed) / round);

@@ -99,7 +99,7 @@ fn sweep<T: Scalar>(r: &mut Ragged<T>, done: u32, iterations: u32) {
 
 fn newton<T: Scalar>(r: &mut Ragged<T>, iterations: u32) {
     let dims = IslandDims { done: 0, iterations, ..r.dims };
-    island_newton(&dims, &r.index, &r.jac, &r.con, &mut r.impulse, &mut r.velocity, &mut r.info);
+    island_newton(&dims, &r.index, &r.jac, &mut r.con, &mut r.impulse, &mut r.velocity, &mut r.info);
 }
 
 /// Has sweeps leave alone the islands that Newton takes, or not.

@@ -2,7 +2,7 @@
 //! tree by tree and body by body. Everything is rebuilt each step in buffers that are kept.
 
 use bytemuck::cast_slice;
-use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandDims, IslandRecord, SideRecord, TreeItem, kind};
+use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandDims, IslandRecord, SideRecord, TreeItem, kind, part};
 use manyworlds_shaders::contact::subadmm::layout::{
     SplitConstraint, SplitDims, SplitIsland, SplitSlack, SplitTree, constraint, island, slack,
 };
@@ -147,7 +147,7 @@ impl SplitPack {
                 tree_end += 1;
             }
             // To leave one as it is takes no more than one look.
-            let wide = self.fused_most < record.constraint_end - record.constraint_begin && record.by_host == 0;
+            let wide = self.fused_most < record.constraint_end - record.constraint_begin && record.part == part::SOLVES;
             self.forms[usize::from(wide)] = true;
             self.islands.push(SplitIsland {
                 tree_begin,
@@ -156,7 +156,7 @@ impl SplitPack {
                 constraint_end: record.constraint_end,
                 n_contacts: record.n_contacts,
                 wide: u32::from(wide),
-                by_host: record.by_host,
+                part: record.part,
             });
             tree_begin = tree_end;
         }
@@ -256,7 +256,7 @@ impl SplitPack {
     /// Bounds of what a lane of a workgroup goes through.
     fn count_loops(&mut self) {
         self.loops = [0; 2];
-        for island in self.islands.iter().filter(|island| island.wide == 0 && island.by_host == 0) {
+        for island in self.islands.iter().filter(|island| island.wide == 0 && island.part == part::SOLVES) {
             let (mut solve, mut check) = (0, 0);
             for tree in island.tree_begin as usize..island.tree_end as usize {
                 let (record, set) = (&self.trees[tree], self.set_of[tree] as usize);

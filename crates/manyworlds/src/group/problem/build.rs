@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use manyworlds_contact::problem::{Compliance, ProblemBuilder, ProblemError};
 use manyworlds_contact::solve::Solver;
-use manyworlds_contact::{ContactProblem, Law};
+use manyworlds_contact::{ContactProblem, Law, Relaxation};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::con;
 use manyworlds_shaders::contact::tree_layout::{row, row_head, row_stride, slot, slot_reals};
@@ -28,6 +28,8 @@ pub(in crate::group) struct WorldProblem {
     pub(in crate::group) impulse: Vec<f64>,
     /// By constraint.
     pub(in crate::group) homes: Vec<Home>,
+    /// Biases that gave way to kernels.
+    pub(in crate::group) gave_way: Vec<Relaxation>,
     /// `[n_v]`
     pub(super) velocity: Vec<f64>,
 }
@@ -103,10 +105,10 @@ impl<T: Scalar> Worlds<'_, T> {
             && self.sides_as == Sides::Whole
             && shared.soft.is_empty();
         let building = self.constrain(shared, host, world, builder, responds).map_err(fault)?;
-        let Building { builder, impulse, homes, .. } = building;
+        let Building { builder, impulse, homes, gave_way, .. } = building;
         let problem = builder.finish(Vec::new()).map_err(fault)?;
         let velocity = self.after(shared, world);
-        Ok(WorldProblem { problem, impulse, homes, velocity })
+        Ok(WorldProblem { problem, impulse, homes, gave_way, velocity })
     }
 
     /// The constraints of one world alone, in the memory of another problem; what sparse blocks are needed for is not there.
@@ -130,8 +132,8 @@ impl<T: Scalar> Worlds<'_, T> {
             .map_err(fault)?;
         }
         let building = self.constrain(shared, host, world, builder, false).map_err(fault)?;
-        let Building { builder, impulse, homes, .. } = building;
-        Ok(WorldProblem { problem: builder.constraints(), impulse, homes, velocity: Vec::new() })
+        let Building { builder, impulse, homes, gave_way, .. } = building;
+        Ok(WorldProblem { problem: builder.constraints(), impulse, homes, gave_way, velocity: Vec::new() })
     }
 
     /// Adds the constraints of one world to the blocks of its subsystems.
@@ -152,7 +154,8 @@ impl<T: Scalar> Worlds<'_, T> {
         builder.reserve(blocks.len(), 6 * widest * blocks.len());
         let (impulse, homes) = (Vec::with_capacity(3 * blocks.len()), Vec::with_capacity(blocks.len()));
         let (model, subsystems) = (&*shared.model, &shared.subsystems);
-        let mut building = Building { builder, model, subsystems, impulse, homes, responds, side: Vec::new() };
+        let (gave_way, side) = (Vec::new(), Vec::new());
+        let mut building = Building { builder, model, subsystems, impulse, homes, gave_way, responds, side };
         let (contacts, held) = blocks.split_at(blocks.partition_point(|b| matches!(b.law, Law::Contact { .. })));
         for block in contacts {
             self.block(shared, block, &mut building)?;
@@ -292,7 +295,9 @@ impl<T: Scalar> Worlds<'_, T> {
                 let own = &shared.sets[at.set];
                 let numbers = self.slot(shared, at, begin, slot);
                 let read = |f: usize| numbers[f * self.width].to_f64();
-                to.builder.constraint(block.law, std::array::from_fn(|k| read(slot::BIAS + k)), block.compliance)?;
+                let three = |field: usize| std::array::from_fn(|k| read(field + k));
+                let e = to.asked(three(slot::BIAS), three(slot::RELAXED));
+                to.builder.constraint(block.law, e, block.compliance)?;
                 let tree = own.trees[at.index];
                 if self.sides_as == Sides::ByBody {
                     to.parts(&own.layout.tree(), tree, bodies, |k| read(slot::J + k))?;
@@ -306,7 +311,9 @@ impl<T: Scalar> Worlds<'_, T> {
                 to.homes.push(Home::Slot { set: at.set, at: first, stride: self.width });
             }
             At::Island(constraint, sides) => {
-                let e = std::array::from_fn(|k| self.islands.con[con::SIZE * constraint + con::BIAS + k].to_f64());
+                let numbers = &self.islands.con[con::SIZE * constraint..];
+                let three = |field: usize| std::array::from_fn(|k| numbers[field + k].to_f64());
+                let e = to.asked(three(con::BIAS), three(con::RELAXED));
                 to.builder.constraint(block.law, e, block.compliance)?;
                 for side in sides {
                     let own = &shared.sets[side.set];
@@ -346,7 +353,8 @@ impl<T: Scalar> Worlds<'_, T> {
                 continue;
             }
             let law = row_law(read(row::COMPLIANCE), read(row::LOWER), read(row::UPPER));
-            to.builder.constraint(law, [read(row::BIAS), 0.0, 0.0], None)?;
+            let e = to.asked([read(row::BIAS), 0.0, 0.0], [read(row::RELAXED), 0.0, 0.0]);
+            to.builder.constraint(law, e, None)?;
             let mut side = std::mem::take(&mut to.side);
             side.clear();
             side.resize(n_v, 0.0);

@@ -1,5 +1,6 @@
 //! A contact problem on its way: sides of constraints over the subsystems of a world.
 
+use manyworlds_contact::Relaxation;
 use manyworlds_contact::problem::{ProblemBuilder, ProblemError};
 use manyworlds_model::Model;
 use manyworlds_shaders::dynamics::tree::{NONE, Tree};
@@ -14,6 +15,8 @@ pub(in crate::group) struct Building<'s> {
     pub(super) subsystems: &'s Subsystems,
     pub(in crate::group) impulse: Vec<f64>,
     pub(in crate::group) homes: Vec<Home>,
+    /// Biases that gave way to kernels; the problem has them as they were asked for.
+    pub(super) gave_way: Vec<Relaxation>,
     /// Whether the kernels' responses are taken.
     pub(super) responds: bool,
     /// The side at hand, `[rows, count]`, and where responses are taken its response.
@@ -40,6 +43,14 @@ impl Building<'_> {
             dofs.iter().map(|dof| first + dof).collect()
         };
         self.builder.sparse_side(subsystem, part, &dofs, jacobian)
+    }
+
+    /// The biases of the next constraint as they were asked for, of those that stand in buffers and by how much they gave way.
+    pub(super) fn asked(&mut self, bias: [f64; 3], by: [f64; 3]) -> [f64; 3] {
+        if by != [0.0; 3] {
+            self.gave_way.push(Relaxation { constraint: self.homes.len(), by, left_out: false });
+        }
+        std::array::from_fn(|r| bias[r] - by[r])
     }
 
     /// Numbers of a side of three rows.

@@ -23,13 +23,13 @@ pub(super) fn problem<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
     let reading = Reading::of_last_step(shared, chunk, Sides::ByBody, world)?;
     let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
     let SoftAbout { steps, about } = worlds.soft_about(shared, &host, world);
-    let WorldProblem { problem, mut impulse, velocity, .. } =
+    let WorldProblem { problem, mut impulse, velocity, gave_way, .. } =
         worlds.world(shared, &host, world, ContactProblem::default(), Responses::Found, (&steps, about))?;
     // Those of a world that was reset are gone.
     let answer = chunk.answers.get(world).and_then(Option::as_ref);
     if let Some(answer) = answer.filter(|answer| !answer.impulse.is_empty()) {
         impulse.copy_from_slice(&answer.impulse);
     }
-    let relaxed = answer.into_iter().flat_map(|answer| &answer.relaxed).map(|of| of.how).collect();
+    let relaxed = answer.map_or(gave_way, |answer| answer.relaxed.iter().map(|of| of.how).collect());
     Ok(StepProblem { problem, impulse, velocity, relaxed })
 }

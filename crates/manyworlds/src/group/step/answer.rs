@@ -20,6 +20,8 @@ pub(super) struct Solved {
     pub(super) homes: Vec<(Home, Range<usize>)>,
     pub(super) outcome: Outcome,
     pub(super) relaxed: Vec<Relaxed>,
+    /// Trees of the islands in which they did.
+    pub(super) gave_way: Vec<usize>,
     /// None of another contact than the certificate's.
     pub(super) left: Option<Left>,
 }
@@ -39,7 +41,7 @@ impl Solved {
         };
         let is_exact = shared.solver.model() == ContactModel::Exact;
         let left = is_exact.then_some(Left { square: 0.0, scaled: 0.0, momentum: 0.0, solved: true });
-        Self { world, homes: Vec::new(), outcome, relaxed: Vec::new(), left }
+        Self { world, homes: Vec::new(), outcome, relaxed: Vec::new(), gave_way: Vec::new(), left }
     }
 }
 

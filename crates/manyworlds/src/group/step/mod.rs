@@ -177,6 +177,9 @@ impl<T: Scalar> Chunk<T> {
         if !self.host.islands.is_empty() {
             let dims = unsolved_islands::Dims { worlds, n_islands: self.host.islands.dims.n_islands, wanted };
             self.recording.dispatch(&UNSOLVED_ISLANDS, &dims, worlds, &[b.index, b.status, b.unsolved]);
+            if self.host.islands.relaxes() {
+                self.recording.read(b.status);
+            }
         }
         self.record_held(whom::UNSOLVED);
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use manyworlds_collide::Overrides;
+use manyworlds_contact::solve::Before;
 use manyworlds_model::Pose;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
@@ -61,7 +62,15 @@ impl<T: Scalar> Chunk<T> {
         self.freeze()?;
         let sets = &self.sets;
         for (index, world) in self.host.worlds.iter_mut().enumerate() {
-            world.before = sets.iter().map(|set| before(set.status[index * set.k])).max().unwrap_or_default();
+            (world.before, world.gave_way) = (Before::Solved, Vec::new());
+            for (set, trees) in sets.iter().zip(&self.shared.sets) {
+                for (word, &tree) in set.status[index * set.k..(index + 1) * set.k].iter().zip(&trees.trees) {
+                    if *word & status::GAVE_WAY != 0 {
+                        world.before = world.before.max(before(*word));
+                        world.gave_way.push(tree as u32);
+                    }
+                }
+            }
         }
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
         let geoms = &self.geoms;

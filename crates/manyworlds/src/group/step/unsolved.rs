@@ -57,6 +57,7 @@ impl<T: Scalar> Chunk<T> {
         self.answers.clear();
         self.answers.resize(self.n_world, None);
         let wanted: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
+        self.follow_islands()?;
         self.leave_to_kernels(&wanted)?;
         if wanted.is_empty() {
             return Ok(false);
@@ -110,14 +111,37 @@ impl<T: Scalar> Chunk<T> {
         Ok(true)
     }
 
-    /// Worlds that were left to the host, and turned out to need none, are the kernels' again.
+    /// Trees of islands that kernels relaxed are marked as those are that kernels relax by themselves.
+    fn follow_islands(&mut self) -> Result<(), Error> {
+        let islands = &self.host.islands;
+        if !islands.relaxes() {
+            return Ok(());
+        }
+        let mut words = vec![0; islands.islands.len()];
+        self.store.read_index(self.islands.buffers.status, &mut words)?;
+        for (index, set) in self.sets.iter_mut().enumerate() {
+            for (lane, island) in islands.relaxing(index) {
+                if words[island] & status::CONVERGED != 0 {
+                    let word = set.status[lane];
+                    let gave_way = words[island] & status::RELAXED != 0;
+                    let kept = if gave_way { status::RELAXED | status::GAVE_WAY | since_asked(word) } else { 0 };
+                    set.status[lane] = word & !(status::GAVE_WAY | status::SINCE_ASKED) | kept;
+                }
+            }
+            self.store.write_index(set.step.buffers.status, 0, &set.status)?;
+        }
+        Ok(())
+    }
+
+    /// Worlds that were the host's turn, and turned out to need none, are the kernels' again.
     fn leave_to_kernels(&mut self, wanted: &[usize]) -> Result<(), Error> {
         for set in &mut self.sets {
             let mut changed = false;
             for lane in 0..self.n_world * set.k {
                 let word = &mut set.status[lane];
-                if *word & status::BY_HOST != 0 && wanted.binary_search(&(lane / set.k)).is_err() {
-                    *word &= !(status::BY_HOST | status::SINCE_ASKED);
+                let is_hosts = *word & (status::GAVE_WAY | status::RELAXED) == status::GAVE_WAY;
+                if is_hosts && wanted.binary_search(&(lane / set.k)).is_err() {
+                    *word &= !(status::GAVE_WAY | status::SINCE_ASKED);
                     changed = true;
                 }
             }
@@ -186,7 +210,7 @@ impl<T: Scalar> Chunk<T> {
 
     /// Puts what was found for one world where the kernels would have.
     fn place(&mut self, solved: &Solved, answers: &mut Answers<T>) {
-        let Solved { world, homes, outcome, relaxed, .. } = solved;
+        let Solved { world, homes, outcome, gave_way, .. } = solved;
         for (home, rows) in homes {
             let lambda = outcome.lambda[rows.clone()].iter().map(|&x| T::from_f64(x));
             match *home {
@@ -212,7 +236,6 @@ impl<T: Scalar> Chunk<T> {
             }
         }
         let width = self.store.tile();
-        let by_host = |word: u32| if relaxed.is_empty() { 0 } else { status::BY_HOST | since_asked(word) };
         for ((set, own), trees) in self.sets.iter_mut().zip(&mut answers.sets).zip(&self.shared.sets) {
             let n_v = set.step.dims.n_v as usize;
             for (j, &tree) in trees.trees.iter().enumerate() {
@@ -222,8 +245,8 @@ impl<T: Scalar> Chunk<T> {
                     own.velocity[tile_at(width, lane, n_v, i)] = T::from_f64(x);
                 }
                 let word = &mut set.status[lane];
-                let host = by_host(*word);
-                *word = *word & !(status::BY_HOST | status::SINCE_ASKED | status::DOUBTFUL) | host;
+                let kept = if gave_way.contains(&tree) { status::GAVE_WAY | since_asked(*word) } else { 0 };
+                *word = *word & !(status::GAVE_WAY | status::SINCE_ASKED | status::DOUBTFUL | status::RELAXED) | kept;
                 if outcome.status == SolveStatus::Converged {
                     *word = *word & !status::ITERATION_LIMIT | status::CONVERGED;
                 }
@@ -294,7 +317,7 @@ impl<T: Scalar> Chunk<T> {
 
 /// What a lane's status says of the step before.
 pub(super) fn before(word: u32) -> Before {
-    if word & status::BY_HOST == 0 {
+    if word & status::GAVE_WAY == 0 {
         return Before::Solved;
     }
     // The number runs over once in as many steps as it can count.
@@ -303,7 +326,7 @@ pub(super) fn before(word: u32) -> Before {
 
 /// [`status::SINCE_ASKED`] after one more relaxed step.
 fn since_asked(word: u32) -> u32 {
-    if word & status::BY_HOST == 0 { 0 } else { (word + status::SINCE_ASKED_ONE) & status::SINCE_ASKED }
+    if word & status::GAVE_WAY == 0 { 0 } else { (word + status::SINCE_ASKED_ONE) & status::SINCE_ASKED }
 }
 
 /// Worlds in packs, in their order: those of soft bodies that nothing touches by [`LANES`], each other one by itself.

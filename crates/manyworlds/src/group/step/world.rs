@@ -6,7 +6,7 @@ use std::time::Duration;
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::solve::whole::{Effort, newton};
 use manyworlds_contact::solve::{
-    Before, ContactModel, Outcome, Precision, SolveSettings, SolveStatus, Stage, Workspace, finish, leave,
+    Before, ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish, leave,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_sparse::FactorWork;
@@ -108,6 +108,7 @@ impl<T: Scalar> World<'_, T> {
         problem.problem.relax(&relaxed);
         // What the certificate is about: a solver's own velocity may lag behind its impulses.
         outcome.v = on_the_way.unwrap_or_else(|| problem.problem.velocity(&outcome.lambda));
+        let gave_way = self.trees_of(&problem.problem, &relaxed);
         let sound = outcome.lambda.iter().chain(&outcome.v).all(|x| x.is_finite());
         let relaxed: Vec<_> =
             relaxed.into_iter().map(|how| Relaxed { home: problem.homes[how.constraint], how }).collect();
@@ -115,7 +116,22 @@ impl<T: Scalar> World<'_, T> {
         let is_exact = self.shared.solver.model() == ContactModel::Exact || !relaxed.is_empty();
         let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, momentum, self.shared.tolerance));
         let homes = problem.homes_of_rows();
-        (sound.then_some(Solved { world: self.index, homes, outcome, relaxed, left }), problem.problem)
+        let solved = Solved { world: self.index, homes, outcome, relaxed, gave_way, left };
+        (sound.then_some(solved), problem.problem)
+    }
+
+    /// The trees of the islands of a problem in which biases gave way.
+    fn trees_of(&self, problem: &ContactProblem, relaxed: &[Relaxation]) -> Vec<usize> {
+        let mut islands: Vec<u32> = relaxed
+            .iter()
+            .filter_map(|of| problem.sides[problem.constraints[of.constraint].sides.clone()].first())
+            .map(|side| problem.plan.island_of[side.subsystem])
+            .collect();
+        islands.sort_unstable();
+        islands.dedup();
+        let islands = islands.into_iter().filter_map(|island| problem.plan.islands.get(island as usize));
+        let members = islands.flat_map(|island| problem.plan.members_of(island));
+        members.filter_map(|&subsystem| self.shared.subsystems.all[subsystem as usize].tree()).collect()
     }
 
     /// A world with soft bodies by Newton's method on all of its step, from where it is told to begin or, quickly, from what the last step
@@ -135,6 +151,7 @@ impl<T: Scalar> World<'_, T> {
             relaxed: Vec::new(),
         });
         problem.problem.relax(&start.relaxed);
+        let gave_way = if start.relaxed.is_empty() { Vec::new() } else { (0..shared.model.trees.len()).collect() };
         let relaxed = start.relaxed.iter().map(|&how| Relaxed { home: problem.homes[how.constraint], how }).collect();
         let homes = problem.homes_of_rows();
         *memory = problem.problem;
@@ -165,6 +182,6 @@ impl<T: Scalar> World<'_, T> {
             elapsed: Duration::ZERO,
             trace: Vec::new(),
         };
-        Some(Solved { world: index, homes, outcome, relaxed, left: Some(left) })
+        Some(Solved { world: index, homes, outcome, relaxed, gave_way, left: Some(left) })
     }
 }
