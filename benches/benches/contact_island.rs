@@ -69,7 +69,7 @@ fn kernels<T: Scalar>(c: &mut Criterion, boxes: usize) {
         group.bench_function(BenchmarkId::new("10 Newton rounds, boxes", boxes), |b| {
             b.iter_batched_ref(
                 || start.clone(),
-                |r| island_newton(&r.dims, &r.index, &r.jac, &r.con, &mut r.impulse, &mut r.velocity, &mut r.info),
+                |r| island_newton(&r.dims, &r.index, &r.jac, &mut r.con, &mut r.impulse, &mut r.velocity, &mut r.info),
                 criterion::BatchSize::LargeInput,
             );
         });

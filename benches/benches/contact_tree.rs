@@ -13,6 +13,7 @@ use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, load};
 use manyworlds_shaders::contact::tree_layout::{contact, info, map, row_stride, slot_reals};
 use manyworlds_shaders::contact::{tree_assemble, tree_certify, tree_jacobian, tree_pgs, tree_push, tree_rows};
+use manyworlds_shaders::dynamics::names::part;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params};
 use manyworlds_shaders::{LANES, Real, Scalar};
 use manyworlds_tests::dynamics::TreeTile;
@@ -73,19 +74,24 @@ fn kernels<T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_sl
     let mut work = zeros(tree_pgs::work_packs(&lane, n_slot));
     let mut numbers = zeros(info::reals(n_v));
     let (mut impulse, mut v) = (zeros(3 * n_slot), t.velocity.clone());
-    let none = [false; LANES];
-    let start = rows.clone();
-    for warm in [false, true] {
+    let (start, problem) = (rows.clone(), constraint.clone());
+    for (how, warm, own) in
+        [("pgs, cold", false, part::SOLVES), ("pgs, warm", true, part::SOLVES), ("pgs, relaxed", false, part::RELAXES)]
+    {
         let (from, from_rows) = if warm { (impulse.clone(), rows.clone()) } else { (zeros(3 * n_slot), start.clone()) };
-        group.bench_function(if warm { "pgs, warm" } else { "pgs, cold" }, |b| {
+        group.bench_function(how, |b| {
             b.iter(|| {
+                // What gives way is taken from the biases.
+                if own == part::RELAXES {
+                    constraint.copy_from_slice(&problem);
+                }
                 impulse.copy_from_slice(&from);
                 rows.copy_from_slice(&from_rows);
                 v.copy_from_slice(black_box(&t.velocity));
                 tree_pgs::tree_pgs::<T, _>(
                     &lane,
-                    none,
-                    &constraint,
+                    [own; LANES],
+                    &mut constraint,
                     &mut impulse,
                     &mut rows,
                     &mut v,
