@@ -1,4 +1,4 @@
-//! The sides of a dense problem by degrees of freedom, and what Newton steps and sweeps by them need ([`super::thin_step`]): mirrors
+//! The sides of a dense problem by degrees of freedom, and what Newton steps and sweeps by them need (`thin_step.rs`): mirrors
 //! in double precision.
 //!
 //! The Delassus operator of a lane is `G = J Y^T + C` with C the compliances: where there are more rows than degrees of freedom

@@ -5,7 +5,7 @@
 //! divided by the number of contacts is what the certificate reports and what a lane stops at.
 //!
 //! Lanes differ in what touches what, and in how long they take: each is solved by itself, its Delassus operator written
-//! out ([`super::dense`], [`super::tree_lane`]). A lane of more rows than the workspace holds is left to sweeps on the velocity, which need no
+//! out ([`super::dense`], `tree_lane.rs`). A lane of more rows than the workspace holds is left to sweeps on the velocity, which need no
 //! such operator: a sweep visits rows, then slots, each solved exactly with the others held, v updated at once.
 //!
 //! After the first sweeps a third of a lying humanoid's contacts are open, and nineteen times in twenty all of them stay
