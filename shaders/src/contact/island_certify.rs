@@ -1,7 +1,7 @@
 //! How good the impulses of every island are (mathematics section 3, number 1 and its scaled form), from nothing but
 //! the problem and the impulses: the velocity is recomputed.
 
-use super::island::{self, IslandDims, Islands, con, contact, info, kind, region};
+use super::island::{self, IslandDims, Islands, con, contact, info, kind, part, region};
 use super::local::{self, ABSURD, APART};
 use crate::args::Args;
 use crate::dynamics::tree::status;
@@ -55,7 +55,11 @@ pub fn island_certify<T: Scalar>(
         statuses[i] = if !(residual.is_finite() && scaled.is_finite()) {
             status::NON_FINITE
         } else if solved && largest <= T::lit(ABSURD) {
-            status::CONVERGED | if gave_way { status::RELAXED } else { 0 }
+            match (gave_way, record.part) {
+                (false, _) => status::CONVERGED,
+                (true, part::ASKS) => status::ITERATION_LIMIT,
+                (true, _) => status::CONVERGED | status::RELAXED,
+            }
         } else if sensible {
             status::ITERATION_LIMIT
         } else {

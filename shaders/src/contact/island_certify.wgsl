@@ -72,7 +72,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if !(is_finite(r.square) && is_finite(r.scaled)) {
         status = STATUS_NON_FINITE;
     } else if solved && largest <= ABSURD {
-        status = STATUS_CONVERGED | select(0u, STATUS_RELAXED, gave_way);
+        status = STATUS_CONVERGED;
+        if gave_way {
+            status = select(STATUS_CONVERGED | STATUS_RELAXED, STATUS_ITERATION_LIMIT, own.part == PART_ASKS);
+        }
     }
     island_status[island] = status;
 }

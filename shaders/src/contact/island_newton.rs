@@ -144,7 +144,7 @@ impl<T: Scalar> Problem<'_, T> {
         for i in self.range() {
             self.gather(&mut dense, cons, i, &impulse[3 * i..3 * i + 3], v);
         }
-        let relaxes = self.record.part == part::RELAXES;
+        let relaxes = matches!(self.record.part, part::RELAXES | part::ASKS);
         if relaxes {
             dense.relaxes = true;
             self.range().for_each(|i| self.ask(&mut dense, cons, i, free));

@@ -196,7 +196,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let region = REGION_SOLUTION * dims.n_velocity;
     let d = place(own);
-    relaxes = own.part == PART_RELAXES;
+    relaxes = own.part == PART_RELAXES || own.part == PART_ASKS;
     if dims.done == 0u {
         island_recompute(own, local, region);
         dense_clear(d, local);

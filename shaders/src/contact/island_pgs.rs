@@ -113,7 +113,7 @@ pub fn island_pgs<T: Scalar>(
             island::recompute(&all, record, jac, impulse, free, &mut rest[..n]);
             if dims.done == 0 {
                 own[info::ITERATIONS] = T::lit(0.0);
-                own[info::STOPPED] = T::lit(if record.part == part::RELAXES { 0.0 } else { 1.0 });
+                own[info::STOPPED] = T::lit(if record.part == part::NONE { 1.0 } else { 0.0 });
             }
             continue;
         }

@@ -80,7 +80,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         island_recompute(own, local, region);
         if local == 0u && dims.done == 0u {
             island_info[INFO_SIZE * island + INFO_ITERATIONS] = real(0.0);
-            island_info[INFO_SIZE * island + INFO_STOPPED] = select(real(1.0), real(0.0), own.part == PART_RELAXES);
+            island_info[INFO_SIZE * island + INFO_STOPPED] = select(real(0.0), real(1.0), own.part == PART_NONE);
         }
         return;
     }

@@ -14,7 +14,8 @@
 //!
 //! A lane whose last step asked for the impossible has laws whose requests give way ([`super::steps`]), and Newton steps from the
 //! impulses of that step; the biases that are left stand where the others stood, and by how much they gave way. What they do not
-//! solve keeps its impulses: it is the host's, as is every eighth step in a row ([`status::SINCE_ASKED`]).
+//! solve keeps its impulses and is the host's. So is every eighth relaxed step in a row ([`status::SINCE_ASKED`]), with the impulses
+//! found.
 //!
 //! Buffers: slots, row -> constraint, impulse, velocity (starts as v_free), info, status; work. A mirror solves in one
 //! dispatch; on a device a solve may be spread over several ([`LaneDims::phases`]). There a lane's problem is written out
@@ -56,7 +57,7 @@ pub fn part_of(word: u32, newton: bool) -> u32 {
     if word & status::GAVE_WAY == 0 {
         return part::SOLVES;
     }
-    if newton && word & status::SINCE_ASKED != 0 { part::RELAXES } else { part::NONE }
+    if newton { part::RELAXES } else { part::NONE }
 }
 
 /// Which lanes of a tile are solved, and of which of them biases gave way.
@@ -428,6 +429,9 @@ fn ended(word: u32, own: u32, (converged, relaxed, doubtful): (bool, bool, bool)
     let mut kept = word & !(status::CONVERGED | status::ITERATION_LIMIT | status::DOUBTFUL);
     if converged && own == part::RELAXES {
         let asked = kept & status::SINCE_ASKED;
+        if relaxed && asked == 0 {
+            return kept | status::ITERATION_LIMIT;
+        }
         kept &= !(status::GAVE_WAY | status::SINCE_ASKED);
         if relaxed {
             outcome |= status::RELAXED | status::GAVE_WAY | (asked + status::SINCE_ASKED_ONE) & status::SINCE_ASKED;

@@ -436,7 +436,7 @@ fn part_of(lane: u32) -> u32 {
     if (word & STATUS_GAVE_WAY) == 0u {
         return PART_SOLVES;
     }
-    return select(PART_NONE, PART_RELAXES, newton > 0u && (word & STATUS_SINCE_ASKED) != 0u);
+    return select(PART_NONE, PART_RELAXES, newton > 0u);
 }
 
 // Where a lane's solve stands, after `place`; finds its problem.
@@ -603,6 +603,9 @@ fn ended(word: u32, converged: bool, gave_way: bool, doubtful: bool) -> u32 {
     var kept = word & ~(STATUS_CONVERGED | STATUS_ITERATION_LIMIT | STATUS_DOUBTFUL);
     if converged && relaxes {
         let asked = kept & STATUS_SINCE_ASKED;
+        if gave_way && asked == 0u {
+            return kept | STATUS_ITERATION_LIMIT;
+        }
         kept &= ~(STATUS_GAVE_WAY | STATUS_SINCE_ASKED);
         if gave_way {
             outcome |= STATUS_RELAXED | STATUS_GAVE_WAY | ((asked + STATUS_SINCE_ASKED_ONE) & STATUS_SINCE_ASKED);

@@ -164,12 +164,12 @@ pub mod status {
     /// The step asked for what no motion gives, and biases gave way.
     pub const RELAXED: u32 = 256;
     /// Biases of the lane gave way in its last step: in this one they may from the start. Set by the host, which solves such a
-    /// step first.
+    /// step first, and kept by kernels.
     pub const GAVE_WAY: u32 = 512;
     /// Beside [`ITERATION_LIMIT`]: impulses have grown as they do where biases ask for what no motion gives.
     pub const DOUBTFUL: u32 = 1024;
     /// Beside [`GAVE_WAY`], a number of three bits: relaxed steps since it was asked whether there is another answer. Where it
-    /// is zero that is to be asked, and the host solves the lane's world.
+    /// is zero and biases give way once more, the host asks.
     pub const SINCE_ASKED: u32 = 14336;
     /// Its lowest bit.
     pub const SINCE_ASKED_ONE: u32 = 2048;
@@ -187,8 +187,10 @@ pub mod part {
     pub const SOLVES: u32 = 0;
     /// The same with requests that give way: see [`crate::contact::steps`].
     pub const RELAXES: u32 = 1;
+    /// The same, but where some give way the host asks whether there is another answer.
+    pub const ASKS: u32 = 2;
     /// Nothing: it does not move, is solved with others, or is the host's.
-    pub const NONE: u32 = 2;
+    pub const NONE: u32 = 3;
 }
 
 /// Offsets in `params`, in reals.

@@ -335,7 +335,7 @@ impl<T: Scalar> IslandPack<T> {
 
     /// Whether requests may give way to the kernels in some island.
     pub(crate) fn relaxes(&self) -> bool {
-        self.islands.iter().any(|island| island.part == part::RELAXES)
+        self.islands.iter().any(|island| matches!(island.part, part::RELAXES | part::ASKS))
     }
 
     /// Trees of a set in such islands: the lane and the island.
@@ -343,7 +343,7 @@ impl<T: Scalar> IslandPack<T> {
         self.sets[set].trees.iter().filter_map(|item| {
             // Islands stand in the order of their velocities.
             let island = self.islands.partition_point(|island| island.velocity_begin <= item.velocity) - 1;
-            (self.islands[island].part == part::RELAXES).then_some((item.lane as usize, island))
+            matches!(self.islands[island].part, part::RELAXES | part::ASKS).then_some((item.lane as usize, island))
         })
     }
 
@@ -385,6 +385,7 @@ impl<T: Scalar> IslandPack<T> {
             let part = match (gave_way, world.before) {
                 (false, _) => part::SOLVES,
                 (true, Before::Relaxed { ask: false }) if work != NONE => part::RELAXES,
+                (true, Before::Relaxed { ask: true }) if work != NONE => part::ASKS,
                 (true, _) => part::NONE,
             };
             self.islands.push(IslandRecord {
