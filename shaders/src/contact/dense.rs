@@ -18,7 +18,7 @@
 use super::eliminate::Live;
 pub use super::eliminate::MOST;
 use super::local::{inside, project, residual, scaled_residual, solve};
-use super::packs::{real, real_mut, total};
+use super::packs::{real, real_mut, take, total};
 use super::steps::{Steps, climb, holds};
 use super::thin::{self, Thin};
 use crate::{LANES, Mask, Real, Scalar};
@@ -202,11 +202,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
         let (n, n_slot, n_row) = (shape.groups(), shape.slots, shape.rows);
         let mut rest = vectors;
         rest.fill(T::Pack::lit(0.0));
-        let mut take = |count: usize| {
-            let (head, tail) = std::mem::take(&mut rest).split_at_mut(count);
-            rest = tail;
-            head
-        };
+        let mut take = |count: usize| take(&mut rest, count);
         Self {
             shape,
             thin,

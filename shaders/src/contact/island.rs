@@ -183,6 +183,12 @@ pub struct IslandRecord {
 }
 
 impl IslandRecord {
+    /// Whether its requests give way.
+    #[must_use]
+    pub fn relaxes(&self) -> bool {
+        matches!(self.part, part::RELAXES | part::ASKS)
+    }
+
     /// Whether its Delassus operator is written out if sweeps do not solve it.
     #[must_use]
     pub fn has_work(&self) -> bool {

@@ -9,7 +9,7 @@
 
 use super::LOOPS;
 use super::dense::{Dense, Progress, SLOT_STEP, Shape};
-use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, part, region};
+use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
 use super::packs::{real, real_mut};
 use super::steps::{gives_way, requests, row_request, speed_of_cap};
 use super::thin::{Thin, is_thin};
@@ -144,7 +144,7 @@ impl<T: Scalar> Problem<'_, T> {
         for i in self.range() {
             self.gather(&mut dense, cons, i, &impulse[3 * i..3 * i + 3], v);
         }
-        let relaxes = matches!(self.record.part, part::RELAXES | part::ASKS);
+        let relaxes = self.record.relaxes();
         if relaxes {
             dense.relaxes = true;
             self.range().for_each(|i| self.ask(&mut dense, cons, i, free));

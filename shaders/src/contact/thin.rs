@@ -13,7 +13,7 @@
 //! digits cancel where contacts stick, which single precision does not have, and a device keeps problems of 64 rows at most:
 //! there G is written out.
 
-use super::packs::{real, real_mut, total};
+use super::packs::{real, real_mut, take, total};
 use crate::{LANES, Real, Scalar};
 
 /// A problem has more rows than so many a degree of freedom, or G is written out: of a step by G only the rows count that act, on a
@@ -59,11 +59,7 @@ impl<'a, T: Scalar> Thin<'a, T> {
         let width = n_v.div_ceil(LANES);
         let mut rest = &mut memory[..reals(n_v, rows) / LANES];
         rest.fill(T::Pack::lit(0.0));
-        let mut take = |count: usize| {
-            let (head, tail) = std::mem::take(&mut rest).split_at_mut(count);
-            rest = tail;
-            head
-        };
+        let mut take = |count: usize| take(&mut rest, count);
         Self {
             n_v,
             width,

@@ -172,13 +172,13 @@ fn sweeps<R: Real>(
     let tolerance: R = dims.tolerance();
     let (mut error, mut count) = (info_out[info::STOPPED_AT], zero);
     for _ in 0..most {
+        if none(live) {
+            break;
+        }
         let before = sweep(dims, constraint, impulse, rows, velocity, live).sqrt() * per_contact;
         error = R::select(live, before, error);
         count += R::select(live, one, zero);
         live = live & !before.le(tolerance);
-        if none(live) {
-            break;
-        }
     }
     info_out[info::SWEEPS] += count;
     info_out[info::NEWTON] = R::select(all, zero, info_out[info::NEWTON]);

@@ -189,8 +189,12 @@ fn gather() {
         let rho = select(zero, SLOT_STEP / trace, there);
         work[law + TILE] = vec4<real>(inverse.g[4], inverse.g[5], constraint[c + SLOT_MU * TILE], rho);
         if relaxes {
-            let steps = ask(c);
-            work[law + 2u * TILE] = vec4<real>(steps.cap, steps.request);
+            var caps = all_of(zero);
+            if there {
+                let steps = ask(c);
+                caps = vec4<real>(steps.cap, steps.request);
+            }
+            work[law + 2u * TILE] = caps;
         }
     }
     for (var s = 0u; s < dense_slots; s += 2u) {

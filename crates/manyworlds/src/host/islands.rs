@@ -335,7 +335,7 @@ impl<T: Scalar> IslandPack<T> {
 
     /// Whether requests may give way to the kernels in some island.
     pub(crate) fn relaxes(&self) -> bool {
-        self.islands.iter().any(|island| matches!(island.part, part::RELAXES | part::ASKS))
+        self.islands.iter().any(IslandRecord::relaxes)
     }
 
     /// Trees of a set in such islands: the lane and the island.
@@ -343,7 +343,7 @@ impl<T: Scalar> IslandPack<T> {
         self.sets[set].trees.iter().filter_map(|item| {
             // Islands stand in the order of their velocities.
             let island = self.islands.partition_point(|island| island.velocity_begin <= item.velocity) - 1;
-            matches!(self.islands[island].part, part::RELAXES | part::ASKS).then_some((item.lane as usize, island))
+            self.islands[island].relaxes().then_some((item.lane as usize, island))
         })
     }
 
