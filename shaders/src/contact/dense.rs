@@ -5,10 +5,8 @@
 //! the strict map (mathematics section 2) and one `rho = 6 / trace G_ii` a slot, `1 / G_ii` a row.
 //!
 //! Newton: with P the derivative of T at `y = lambda - rho sigma`, `(1 - P (1 - rho G) + eps) d = T(y) - lambda`, rows
-//! that stay open or bounded left out, by elimination. A step is taken in full or as the largest of some shares that
-//! brings the merit `|lambda - T(y)|^2 / rho` (J) under the largest of the last few: asking it to fall every time
-//! refuses half of the steps that lead on (measured on a lying humanoid). `eps` makes the step proximal where contacts
-//! are redundant; it follows success, as in Levenberg and Marquardt. A step not taken in full is followed by sweeps.
+//! that stay open or bounded left out, by elimination. How far a step is taken, when sweeps follow and when steps stay about a
+//! centre: [`super::dense_rounds`].
 //!
 //! In a step that asks for the impossible requests give way: [`Dense::relaxes`] sets the maps of [`super::steps`] in T's place.
 //!
@@ -16,6 +14,7 @@
 //! single rows; what pads a group is zero and stays zero.
 
 use super::eliminate::Live;
+pub use super::dense_rounds::{Outcome, Progress, RUNAWAY};
 pub use super::eliminate::MOST;
 use super::local::{inside, project, residual, scaled_residual, solve};
 use super::packs::{real, real_mut, take, total};
@@ -23,33 +22,9 @@ use super::steps::{Steps, climb, holds};
 use super::thin::{self, Thin};
 use crate::{LANES, Mask, Real, Scalar};
 
-/// Proximal weight of the first step, in units of the scaled matrix.
-const PROXIMAL: f64 = 1e-2;
-/// By this a full step shrinks the weight,
-const SHRINK: f64 = 0.3;
-/// and by this a refused one lets it grow.
-const GROW: f64 = 2.0;
-/// Smallest weight: well above the round-off of single precision.
-const LEAST_PROXIMAL: f64 = 1e-6;
-/// Shares of a step that are tried.
-const N_SHARES: usize = 6;
-const SHARES: [f64; N_SHARES] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
-/// A step's merit is measured against the largest of that many.
-const MEMORY: usize = 8;
-/// Sweeps after a step that was not taken in full.
-const SWEEPS: u32 = 2;
-/// What is not solved after that many rounds more begins anew, from where it is: with the first weight and no merits
-/// (measured on lying humanoids: 40 in 3500 miss 1e-6 in double precision instead of 74).
-const PATIENCE: u32 = 10;
-/// Sweeps before that.
-const ANEW: u32 = 4;
 /// A slot's rho times the trace of its block: in between the one that sees sliding best, 3, and the one that needs fewest
 /// steps where many contacts of a limb are pressed (measured on lying humanoids).
 pub const SLOT_STEP: f64 = 6.0;
-
-/// An impulse that would change the speed of what it acts on by more, alone, m/s, is one of those that grow without bound
-/// because biases ask for what no motion gives: what is left is not for kernels to solve.
-pub const RUNAWAY: f64 = 1e6;
 
 /// Size of a problem, in groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +77,7 @@ impl Shape {
 
     /// Reals that are no matrix.
     fn vectors(self) -> usize {
-        7 * self.groups() * LANES + 14 * self.slots * LANES + 4 * self.rows * LANES
+        8 * self.groups() * LANES + 14 * self.slots * LANES + 4 * self.rows * LANES
     }
 }
 
@@ -145,34 +120,10 @@ pub struct Dense<'a, T: Scalar> {
     /// Change of sigma with the whole step.
     pub(super) slope: &'a mut [T::Pack],
     pub(super) rhs: &'a mut [T::Pack],
-}
-
-/// How a solve ended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome<T> {
-    /// Norm of the natural residual.
-    pub error: T,
-    /// Newton steps.
-    pub steps: u32,
-    /// Sweeps.
-    pub sweeps: u32,
-    /// Whether the residual met the tolerance.
-    pub done: bool,
-}
-
-/// What a solve carries from round to round.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Progress<T> {
-    proximal: T,
-    merits: [T; MEMORY],
-    steps: u32,
-    sweeps: u32,
-}
-
-impl<T: Scalar> Default for Progress<T> {
-    fn default() -> Self {
-        Self { proximal: T::lit(PROXIMAL), merits: [T::lit(0.0); MEMORY], steps: 0, sweeps: 0 }
-    }
+    /// `s` of a centred step; None for one on the natural map.
+    pub(super) stretch: Option<T>,
+    /// Impulses about which centred steps stay, `[n]`, N s.
+    pub(super) centre: &'a mut [T::Pack],
 }
 
 impl<'a, T: Scalar> Dense<'a, T> {
@@ -223,6 +174,8 @@ impl<'a, T: Scalar> Dense<'a, T> {
             relaxes: false,
             cap: take(n_slot + n_row),
             request: take(n),
+            stretch: None,
+            centre: take(n),
         }
     }
 
@@ -230,6 +183,36 @@ impl<'a, T: Scalar> Dense<'a, T> {
     #[inline(always)]
     fn slot_caps(&self, k: usize) -> Steps<T::Pack> {
         Steps { cap: self.cap[k], request: Self::group(self.request, self.shape.slots, k) }
+    }
+
+    /// Step of a group of rows, `s rho` of a centred one.
+    #[inline(always)]
+    pub(super) fn rho_of(&self, i: usize) -> T::Pack {
+        self.stretch.map_or(self.rho[i], |s| T::Pack::splat(s) * self.rho[i])
+    }
+
+    /// What a group of rows is mapped from when it carries `lambda`, without its velocity.
+    #[inline(always)]
+    fn origin(&self, i: usize, lambda: T::Pack) -> T::Pack {
+        if self.stretch.is_some() { self.centre[i] } else { lambda }
+    }
+
+    /// What is left of a group of slots, its rows being numbered `at`, by the map of the step.
+    #[inline(always)]
+    fn slot_left(&self, k: usize, at: [usize; 3], lambda: &[T::Pack; 3], sigma: &[T::Pack; 3]) -> [T::Pack; 3] {
+        let rho = self.rho_of(k);
+        if self.stretch.is_none() {
+            return self.slot_residual(k, rho, lambda, sigma);
+        }
+        let y = std::array::from_fn(|r| self.centre[at[r]] - rho * sigma[r]);
+        let t = self.slot_mapped(k, rho, &y);
+        std::array::from_fn(|r| lambda[r] - t[r])
+    }
+
+    /// A group of slots at `y`, mapped with the step `rho`.
+    #[inline(always)]
+    fn slot_mapped(&self, k: usize, rho: T::Pack, y: &[T::Pack; 3]) -> [T::Pack; 3] {
+        if self.relaxes { self.slot_caps(k).project(self.friction[k], rho, y) } else { project(self.friction[k], y) }
     }
 
     /// The natural residual of a group of slots.
@@ -253,68 +236,9 @@ impl<'a, T: Scalar> Dense<'a, T> {
         y.max(self.lower[k]).min(self.upper[k])
     }
 
-    /// Solves from the present impulses: at most `rounds` of a Newton step, sweeps, or both; sweeps alone without
-    /// `newton`. `enough`: norm of the natural residual at which it is done.
-    pub fn solve(&mut self, newton: bool, rounds: u32, enough: T) -> Outcome<T> {
-        let mut progress = Progress::default();
-        let mut error = self.natural().sqrt();
-        for round in 0..rounds {
-            if error <= enough {
-                break;
-            }
-            if newton && round > 0 && round.is_multiple_of(PATIENCE) {
-                self.begin_anew(&mut progress);
-            }
-            self.round(newton, &mut progress);
-            error = self.natural().sqrt();
-            if self.runs_away() {
-                break;
-            }
-        }
-        Outcome { error, steps: progress.steps, sweeps: progress.sweeps, done: error <= enough }
-    }
-
-    /// Whether some impulse is beyond [`RUNAWAY`].
-    #[inline(always)]
-    #[must_use]
-    pub fn runs_away(&self) -> bool {
-        let (zero, limit) = (T::Pack::lit(0.0), T::Pack::lit(RUNAWAY));
-        let beyond = |(lambda, rho): (&T::Pack, &T::Pack)| (zero.lt(*rho) & (limit * *rho).lt(lambda.abs())).any();
-        self.lambda.iter().zip(&*self.rho).any(beyond)
-    }
-
-    /// Sweeps, then as at first: steps that led nowhere leave weights and merits that lead nowhere.
-    fn begin_anew(&mut self, progress: &mut Progress<T>) {
-        for _ in 0..ANEW {
-            self.sweep();
-        }
-        progress.proximal = T::lit(PROXIMAL);
-        progress.merits = [T::lit(0.0); MEMORY];
-        progress.sweeps += ANEW;
-    }
-
-    /// One round: a Newton step, sweeps, or both.
-    #[inline(always)]
-    pub fn round(&mut self, newton: bool, progress: &mut Progress<T>) {
-        let mut share = T::lit(0.0);
-        if newton {
-            progress.merits[progress.steps as usize % MEMORY] = self.newton(progress.proximal);
-            let bar = progress.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
-            share = self.advance(bar);
-            progress.steps += 1;
-            progress.proximal = weight(progress.proximal, share);
-        }
-        if share < T::lit(1.0) {
-            for _ in 0..SWEEPS {
-                self.sweep();
-            }
-            progress.sweeps += SWEEPS;
-        }
-    }
-
     /// The step from here into `step`, its response into `slope`; returns the merit here.
     #[inline(always)]
-    fn newton(&mut self, proximal: T) -> T {
+    pub(super) fn newton(&mut self, proximal: T) -> T {
         if let Some(mut thin) = self.thin.take() {
             self.thin_step(&mut thin, proximal);
             self.thin = Some(thin);
@@ -334,23 +258,6 @@ impl<'a, T: Scalar> Dense<'a, T> {
         self.merit(T::lit(0.0))
     }
 
-    /// Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
-    #[inline(always)]
-    fn advance(&mut self, bar: T) -> T {
-        for share in SHARES {
-            let share = T::lit(share);
-            if self.merit(share) < bar {
-                let pack = T::Pack::splat(share);
-                for i in 0..self.shape.groups() {
-                    self.lambda[i] = self.step[i].mul_add(pack, self.lambda[i]);
-                    self.sigma[i] = self.slope[i].mul_add(pack, self.sigma[i]);
-                }
-                return share;
-            }
-        }
-        T::lit(0.0)
-    }
-
     /// Three rows of a group of slots.
     #[inline(always)]
     fn group(x: &[T::Pack], n_slot: usize, k: usize) -> [T::Pack; 3] {
@@ -363,9 +270,11 @@ impl<'a, T: Scalar> Dense<'a, T> {
         let (zero, one) = (T::Pack::lit(0.0), T::Pack::lit(1.0));
         let n_slot = self.shape.slots;
         for k in 0..n_slot {
-            let (mu, rho) = (self.friction[k], self.rho[k]);
+            let (mu, rho) = (self.friction[k], self.rho_of(k));
             let (lambda, sigma) = (Self::group(self.lambda, n_slot, k), Self::group(self.sigma, n_slot, k));
-            let y: [T::Pack; 3] = std::array::from_fn(|r| lambda[r] - rho * sigma[r]);
+            let y = std::array::from_fn(|r| self.origin(r * n_slot + k, lambda[r]) - rho * sigma[r]);
+            let t = self.slot_mapped(k, rho, &y);
+            (0..3).for_each(|r| self.rhs[r * n_slot + k] = t[r] - lambda[r]);
             let carries = lambda[0].abs() + lambda[1].abs() + lambda[2].abs();
             let alive = (zero.lt(carries) | zero.lt(y[2]) | mu.lt(zero)) & zero.lt(rho);
             for lane in 0..LANES {
@@ -374,15 +283,9 @@ impl<'a, T: Scalar> Dense<'a, T> {
                 }
             }
             if self.relaxes {
-                let steps = self.slot_caps(k);
-                let (t, p) = (steps.project(mu, rho, &y), steps.derivative(mu, rho, &y));
-                (0..3).for_each(|r| self.rhs[r * n_slot + k] = t[r] - lambda[r]);
+                let p = self.slot_caps(k).derivative(mu, rho, &y);
                 (0..6).for_each(|e| self.derivative[e * n_slot + k] = p[e]);
                 continue;
-            }
-            let t = project(mu, &y);
-            for r in 0..3 {
-                self.rhs[r * n_slot + k] = t[r] - lambda[r];
             }
             let stick = inside(mu, &y);
             let pressed = T::Pack::select(stick | zero.lt(y[2]), one, zero);
@@ -410,8 +313,8 @@ impl<'a, T: Scalar> Dense<'a, T> {
         let zero = T::Pack::lit(0.0);
         for k in 0..self.shape.rows {
             let i = 3 * self.shape.slots + k;
-            let (lambda, rho) = (self.lambda[i], self.rho[i]);
-            let y = lambda - rho * self.sigma[i];
+            let (lambda, rho) = (self.lambda[i], self.rho_of(i));
+            let y = self.origin(i, lambda) - rho * self.sigma[i];
             let change = self.bounded(k, rho, y) - lambda;
             self.rhs[i] = change;
             let free = self.lower[k].lt(y) & y.lt(self.upper[k]);
@@ -427,16 +330,17 @@ impl<'a, T: Scalar> Dense<'a, T> {
     /// Whether a single row follows what it is mapped from; k: its number among those.
     #[inline(always)]
     pub(super) fn is_free(&self, i: usize, k: usize) -> bool {
-        let rho = real(self.rho)[i];
-        let y = real(self.lambda)[i] - rho * real(self.sigma)[i];
+        let (group, lane) = (i / LANES, i % LANES);
+        let rho = self.rho_of(group).lane(lane);
+        let y = self.origin(group, self.lambda[group]).lane(lane) - rho * real(self.sigma)[i];
         let free = real(self.lower)[k] < y && y < real(self.upper)[k];
         let cap = || real(self.cap)[self.shape.slots * LANES + k];
         free && !(self.relaxes && holds(cap(), real(self.request)[i], rho, y))
     }
 
-    /// Sum of squares of the scaled natural map over rho, J, a share of the step on.
+    /// Sum of squares of what the map of the step leaves over its rho, J, a share of the step on.
     #[inline(always)]
-    fn merit(&self, share: T) -> T {
+    pub(super) fn merit(&self, share: T) -> T {
         let zero = T::Pack::lit(0.0);
         let n_slot = self.shape.slots;
         let share = T::Pack::splat(share);
@@ -445,13 +349,13 @@ impl<'a, T: Scalar> Dense<'a, T> {
         let mut sum = zero;
         for k in 0..n_slot {
             let at = [k, n_slot + k, 2 * n_slot + k];
-            let r = self.slot_residual(k, self.rho[k], &at.map(lambda), &at.map(sigma));
-            sum += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2])) / some(self.rho[k]);
+            let r = self.slot_left(k, at, &at.map(lambda), &at.map(sigma));
+            sum += r[0].mul_add(r[0], r[1].mul_add(r[1], r[2] * r[2])) / some(self.rho_of(k));
         }
         for k in 0..self.shape.rows {
             let i = 3 * n_slot + k;
-            let (lambda, rho) = (lambda(i), self.rho[i]);
-            let left = lambda - self.bounded(k, rho, lambda - rho * sigma(i));
+            let (lambda, rho) = (lambda(i), self.rho_of(i));
+            let left = lambda - self.bounded(k, rho, self.origin(i, lambda) - rho * sigma(i));
             sum += left * left / some(rho);
         }
         total(sum)
@@ -510,7 +414,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
 
     /// Every row, then every slot, solved exactly with the others held.
     #[inline(always)]
-    fn sweep(&mut self) {
+    pub(super) fn sweep(&mut self) {
         if let Some(mut thin) = self.thin.take() {
             self.thin_sweep(&mut thin);
             self.thin = Some(thin);
@@ -586,20 +490,8 @@ impl<T: Scalar> Dense<'_, T> {
     }
 }
 
-/// The next proximal weight after a step of which this share was taken.
-#[inline(always)]
-fn weight<T: Scalar>(proximal: T, share: T) -> T {
-    if T::lit(1.0) <= share {
-        (proximal * T::lit(SHRINK)).max(T::lit(LEAST_PROXIMAL))
-    } else if T::lit(0.0) < share {
-        proximal
-    } else {
-        (proximal * T::lit(GROW)).min(T::lit(1.0))
-    }
-}
-
 /// Rho, or 1 where there is none.
 #[inline(always)]
-fn some<R: Real>(rho: R) -> R {
+pub(super) fn some<R: Real>(rho: R) -> R {
     R::select(R::lit(0.0).lt(rho), rho, R::lit(1.0))
 }

@@ -16,7 +16,7 @@ const DENSE_MERITS: u32 = 0u;
 const DENSE_PROGRESS: u32 = 2u;
 // slots, single rows, rounds after the first sweeps, stage;
 const DENSE_SIZE: u32 = 3u;
-// the error at which it is done, contacts.
+// the error at which it is done, contacts, `s` of centred steps, rounds about the present centre.
 const DENSE_AIM: u32 = 4u;
 const DENSE_GROUPS: u32 = 5u;
 
@@ -36,12 +36,15 @@ var<private> sigma_first: u32;
 var<private> step_first: u32;
 var<private> slope_first: u32;
 var<private> rhs_first: u32;
+var<private> centre_first: u32;
 // Three groups a slot: inverse of its block (six numbers), friction, rho; where requests give way cap and requests.
 var<private> slot_law_first: u32;
 // Two groups a single row: lower, upper, compliance, rho; where requests give way cap and request.
 var<private> row_law_first: u32;
 // Whether requests give way.
 var<private> relaxes: bool;
+// `s` of a centred step; zero for one on the natural map.
+var<private> stretch: real;
 // Rows that a step can change, how many they and their slots are, their groups, and the distance of rows of their matrix.
 var<private> live: array<u32, DEVICE_ROWS>;
 var<private> live_count: u32;
@@ -71,7 +74,7 @@ fn padded(count: u32) -> u32 {
 
 // Groups of the memory of a problem of that many rows at most, its state included.
 fn dense_memory(most: u32) -> u32 {
-    return DENSE_GROUPS + most * most / 2u + (13u * most) / 4u;
+    return DENSE_GROUPS + most * most / 2u + (14u * most) / 4u;
 }
 
 // Finds the arrays of a problem whose memory begins at `first`.
@@ -89,7 +92,8 @@ fn dense_place(first: u32, slots: u32, rows: u32) {
     step_first = sigma_first + dense_span;
     slope_first = step_first + dense_span;
     rhs_first = slope_first + dense_span;
-    slot_law_first = rhs_first + dense_span;
+    centre_first = rhs_first + dense_span;
+    slot_law_first = centre_first + dense_span;
     row_law_first = slot_law_first + 3u * dense_slots * TILE;
 }
 
@@ -143,6 +147,44 @@ fn row_law(row: u32) -> vec4<real> {
 // Cap and request of a single row.
 fn row_caps(row: u32) -> vec2<real> {
     return work[row_law_first + (2u * row + 1u) * TILE].xy;
+}
+
+// Step of a row, `s rho` of a centred one.
+fn rho_of(rho: real) -> real {
+    return select(rho, stretch * rho, real(0.0) < stretch);
+}
+
+// What row i is mapped from when it carries `lambda`, without its velocity.
+fn origin(i: u32, lambda: real) -> real {
+    if real(0.0) < stretch {
+        return load(centre_first, i);
+    }
+    return lambda;
+}
+
+// The same of a slot.
+fn slot_origin(slot: u32, lambda: vec3<real>) -> vec3<real> {
+    if real(0.0) < stretch {
+        return load_slot(centre_first, slot);
+    }
+    return lambda;
+}
+
+// What is left of a slot by the map of the step; `law`: its friction and rho.
+fn slot_left(slot: u32, law: vec2<real>, lambda: vec3<real>, sigma: vec3<real>) -> vec3<real> {
+    let rho = rho_of(law.y);
+    if stretch == real(0.0) {
+        return slot_residual(slot, law.x, rho, lambda, sigma);
+    }
+    return lambda - slot_mapped(slot, law.x, rho, load_slot(centre_first, slot) - rho * sigma);
+}
+
+// A slot at y, mapped with the step rho.
+fn slot_mapped(slot: u32, mu: real, rho: real, y: vec3<real>) -> vec3<real> {
+    if relaxes {
+        return steps_project(slot_caps(slot), mu, rho, y);
+    }
+    return local_project(mu, y);
 }
 
 // The natural residual of a slot.
@@ -235,24 +277,13 @@ fn runs_away() -> bool {
     return beyond;
 }
 
-// Sweeps, then as at first. Returns the progress.
-fn begin_anew(progress: vec4<real>) -> vec4<real> {
-    for (var k = 0u; k < ANEW; k++) {
-        dense_sweep();
+// A round of a solve that is not done: a Newton step, sweeps, or both. Returns the progress.
+fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
+    if newton && real(PATIENCE) <= before.z {
+        return centred_round(before);
     }
-    work[state_first + DENSE_MERITS * TILE] = all_of(real(0.0));
-    work[state_first + (DENSE_MERITS + 1u) * TILE] = all_of(real(0.0));
-    return vec4<real>(PROXIMAL, progress.y, progress.z, progress.w + real(ANEW));
-}
-
-// A round, the how manieth after the first sweeps, of a solve that is not done: a Newton step, sweeps, or both. Returns
-// the progress.
-fn dense_round(newton: bool, round: u32, before: vec4<real>) -> vec4<real> {
     var progress = before;
     var share = real(0.0);
-    if newton && 0u < round && round % PATIENCE == 0u {
-        progress = begin_anew(progress);
-    }
     if newton {
         let now = newton_step(progress.x);
         let place = u32(progress.z) % MEMORY;
@@ -271,6 +302,30 @@ fn dense_round(newton: bool, round: u32, before: vec4<real>) -> vec4<real> {
     }
     progress.y = sqrt(natural());
     return progress;
+}
+
+// A centred Newton step. Returns the progress.
+fn centred_round(before: vec4<real>) -> vec4<real> {
+    let at = state_first + DENSE_AIM * TILE;
+    var aim = work[at];
+    if aim.w == real(0.0) {
+        for (var q = 0u; q < dense_groups; q++) {
+            work[centre_first + q * TILE] = work[lambda_first + q * TILE];
+        }
+    }
+    stretch = aim.z;
+    let share = advance(newton_step(real(0.0)));
+    aim.w += real(1.0);
+    if share == real(0.0) || aim.w == real(INNER) {
+        aim.z = max(aim.z * STRETCH_LESS, LEAST_STRETCH);
+        aim.w = real(0.0);
+    } else if merit(real(0.0)) <= CENTRED * way() {
+        aim.z = min(aim.z * STRETCH_MORE, MOST_STRETCH);
+        aim.w = real(0.0);
+    }
+    stretch = real(0.0);
+    work[at] = aim;
+    return vec4<real>(before.x, sqrt(natural()), before.z + real(1.0), before.w);
 }
 
 // The step from here, and its response; returns the merit here.
@@ -309,6 +364,20 @@ fn advance(bar: real) -> real {
     return real(0.0);
 }
 
+// Squared way from the centre over `s rho`, J.
+fn way() -> real {
+    var sum = real(0.0);
+    for (var slot = 0u; slot < dense_slots; slot++) {
+        let d = load_slot(lambda_first, slot) - load_slot(centre_first, slot);
+        sum += fma(d.x, d.x, fma(d.y, d.y, d.z * d.z)) / some(rho_of(slot_steps(slot).y));
+    }
+    for (var k = 0u; k < dense_rows; k++) {
+        let d = load(lambda_first, of_row(k)) - load(centre_first, of_row(k));
+        sum += d * d / some(rho_of(row_law(k).w));
+    }
+    return sum;
+}
+
 // The matrix of the step and its right-hand side, for the rows that can change.
 fn linearise(proximal: real) {
     let zero = real(0.0);
@@ -317,7 +386,8 @@ fn linearise(proximal: real) {
         let law = slot_steps(slot);
         let lambda = load_slot(lambda_first, slot);
         let carries = abs(lambda.x) + abs(lambda.y) + abs(lambda.z);
-        let ahead = lambda.z - law.y * load(sigma_first, of_slot(slot, 2u));
+        let normal = of_slot(slot, 2u);
+        let ahead = origin(normal, lambda.z) - rho_of(law.y) * load(sigma_first, normal);
         if zero < law.y && (zero < carries || zero < ahead || law.x < zero) {
             live[live_slots] = slot;
             live_slots++;
@@ -332,9 +402,10 @@ fn linearise(proximal: real) {
         let i = of_row(k);
         let law = row_law(k);
         let lambda = load(lambda_first, i);
-        let y = lambda - law.w * load(sigma_first, i);
+        let rho = rho_of(law.w);
+        let y = origin(i, lambda) - rho * load(sigma_first, i);
         let free = law.x < y && y < law.y;
-        if zero < law.w && (free || zero < abs(bounded(k, law, law.w, y) - lambda)) {
+        if zero < law.w && (free || zero < abs(bounded(k, law, rho, y) - lambda)) {
             live[live_count] = i;
             live_count++;
         }
@@ -374,15 +445,13 @@ fn slot_matrix(at: u32, proximal: real) {
     let one = real(1.0);
     let slot = live[at];
     let law = slot_steps(slot);
-    let rho = law.y;
+    let rho = rho_of(law.y);
     let lambda = load_slot(lambda_first, slot);
-    let y = lambda - rho * load_slot(sigma_first, slot);
-    var change = local_project(law.x, y) - lambda;
+    let y = slot_origin(slot, lambda) - rho * load_slot(sigma_first, slot);
+    let change = slot_mapped(slot, law.x, rho, y) - lambda;
     var p = derivative(law.x, y);
     if relaxes {
-        let steps = slot_caps(slot);
-        change = steps_project(steps, law.x, rho, y) - lambda;
-        p = steps_derivative(steps, law.x, rho, y);
+        p = steps_derivative(slot_caps(slot), law.x, rho, y);
     }
     let s00 = all_of(rho * p.p00);
     let s01 = all_of(rho * p.p01);
@@ -405,6 +474,10 @@ fn slot_matrix(at: u32, proximal: real) {
         work[m1 + j * TILE] = fma(s01, g0, fma(s11, g1, s12 * g2));
         work[m2 + j * TILE] = s22 * g2;
     }
+    if real(0.0) < stretch {
+        // `1 + P s rho G`
+        p = Derivative(real(0.0), real(0.0), real(0.0), real(0.0), real(0.0), real(0.0));
+    }
     store(m0, at, load(m0, at) + one - p.p00 + proximal);
     store(m0, c1, load(m0, c1) - p.p01);
     store(m0, c2, load(m0, c2) - p.p02);
@@ -423,19 +496,20 @@ fn row_matrix(at: u32, proximal: real) {
     let k = i - 3u * dense_slots;
     let law = row_law(k);
     let lambda = load(lambda_first, i);
-    let y = lambda - law.w * load(sigma_first, i);
+    let rho = rho_of(law.w);
+    let y = origin(i, lambda) - rho * load(sigma_first, i);
     var free = law.x < y && y < law.y;
     if relaxes {
         let steps = row_caps(k);
-        free = free && !steps_holds(steps.x, steps.y, law.w, y);
+        free = free && !steps_holds(steps.x, steps.y, rho, y);
     }
-    let kept = select(real(0.0), law.w, free);
+    let kept = select(real(0.0), rho, free);
     let m = matrix_first + at * live_span;
     for (var j = 0u; j < live_groups; j++) {
         work[m + j * TILE] = kept * gather_four(delassus_first + i * dense_span, j);
     }
-    store(m, at, load(m, at) + select(real(1.0), real(0.0), free) + proximal);
-    store(rhs_first, at, bounded(k, law, law.w, y) - lambda);
+    store(m, at, load(m, at) + select(real(1.0), real(0.0), free && stretch == real(0.0)) + proximal);
+    store(rhs_first, at, bounded(k, law, rho, y) - lambda);
 }
 
 // Solves the live rows for the step, into `solved`; pivots in order, four rows at a time.
@@ -534,23 +608,24 @@ fn row_factors(entries: vec4<real>, m: Four) -> vec4<real> {
     return vec4<real>(f0, f1, f2, -(t.w * m.d.w));
 }
 
-// Sum of squares of the scaled natural map over rho, J, a share of the step on.
+// Sum of squares of what the map of the step leaves over its rho, J, a share of the step on.
 fn merit(share: real) -> real {
     var sum = real(0.0);
     for (var slot = 0u; slot < dense_slots; slot++) {
         let law = slot_steps(slot);
         let lambda = load_slot(lambda_first, slot) + share * load_slot(step_first, slot);
         let sigma = load_slot(sigma_first, slot) + share * load_slot(slope_first, slot);
-        let r = slot_residual(slot, law.x, law.y, lambda, sigma);
-        sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(law.y);
+        let r = slot_left(slot, law, lambda, sigma);
+        sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(rho_of(law.y));
     }
     for (var k = 0u; k < dense_rows; k++) {
         let i = of_row(k);
         let law = row_law(k);
         let lambda = fma(load(step_first, i), share, load(lambda_first, i));
         let sigma = fma(load(slope_first, i), share, load(sigma_first, i));
-        let left = lambda - bounded(k, law, law.w, lambda - law.w * sigma);
-        sum += left * left / some(law.w);
+        let rho = rho_of(law.w);
+        let left = lambda - bounded(k, law, rho, origin(i, lambda) - rho * sigma);
+        sum += left * left / some(rho);
     }
     return sum;
 }

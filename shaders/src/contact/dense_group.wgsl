@@ -5,10 +5,13 @@
 // Rows of a group.
 const GROUP: u32 = 8u;
 
-// What outlives a dispatch stands before the problem: proximal weight, merits, Newton steps.
+// What outlives a dispatch stands before the problem: proximal weight, merits, Newton steps, `s` of centred steps, rounds about
+// the present centre.
 const DENSE_PROXIMAL: u32 = 0u;
 const DENSE_MERITS: u32 = 1u;
 const DENSE_STEPS: u32 = 9u;
+const DENSE_STRETCH: u32 = 10u;
+const DENSE_INNER: u32 = 11u;
 const DENSE_SIZE: u32 = 16u;
 
 // Rows of slots of one direction, single rows, all rows, padded; where the state and the arrays begin in work.
@@ -27,6 +30,7 @@ struct Dense {
     rhs: u32,
     // 1 for the rows that a step can change, else 0.
     live: u32,
+    centre: u32,
     friction: u32,
     inverse: u32,
     lower: u32,
@@ -39,6 +43,8 @@ struct Dense {
 
 // Whether requests give way.
 var<private> relaxes: bool;
+// `s` of a centred step; zero for one on the natural map.
+var<private> stretch: real;
 
 fn padded(count: u32) -> u32 {
     return (count + GROUP - 1u) / GROUP * GROUP;
@@ -52,12 +58,12 @@ fn dense_place(first: u32, blocks: u32, singles: u32) -> Dense {
     let delassus = first + DENSE_SIZE;
     let matrix = delassus + n * n;
     let lambda = matrix + n * n;
-    let friction = lambda + 7u * n;
+    let friction = lambda + 8u * n;
     let lower = friction + 7u * slots;
     let cap = lower + 3u * rows;
     return Dense(
         slots, rows, n, first, delassus, matrix, lambda, lambda + n, lambda + 2u * n, lambda + 3u * n, lambda + 4u * n,
-        lambda + 5u * n, lambda + 6u * n, friction, friction + slots, lower, lower + rows, lower + 2u * rows, cap,
+        lambda + 5u * n, lambda + 6u * n, lambda + 7u * n, friction, friction + slots, lower, lower + rows, lower + 2u * rows, cap,
         cap + slots + rows,
     );
 }
@@ -88,6 +94,36 @@ fn slot_caps(d: Dense, slot: u32) -> Steps {
     return Steps(work[d.cap + slot], load_slot(d, d.request, slot));
 }
 
+// Step of a row, `s rho` of a centred one.
+fn rho_of(rho: real) -> real {
+    return select(rho, stretch * rho, real(0.0) < stretch);
+}
+
+// What row i is mapped from when it carries `lambda`, without its velocity.
+fn origin(d: Dense, i: u32, lambda: real) -> real {
+    if real(0.0) < stretch {
+        return work[d.centre + i];
+    }
+    return lambda;
+}
+
+// What is left of a slot by the map of the step.
+fn slot_left(d: Dense, slot: u32, lambda: vec3<real>, sigma: vec3<real>) -> vec3<real> {
+    let rho = rho_of(work[d.rho + slot]);
+    if stretch == real(0.0) {
+        return slot_residual(d, slot, rho, lambda, sigma);
+    }
+    return lambda - slot_mapped(d, slot, rho, load_slot(d, d.centre, slot) - rho * sigma);
+}
+
+// A slot at y, mapped with the step rho.
+fn slot_mapped(d: Dense, slot: u32, rho: real, y: vec3<real>) -> vec3<real> {
+    if relaxes {
+        return steps_project(slot_caps(d, slot), work[d.friction + slot], rho, y);
+    }
+    return local_project(work[d.friction + slot], y);
+}
+
 // The natural residual of a slot.
 fn slot_residual(d: Dense, slot: u32, step: real, lambda: vec3<real>, sigma: vec3<real>) -> vec3<real> {
     if relaxes {
@@ -116,6 +152,7 @@ fn dense_clear(d: Dense, local: u32) {
     storageBarrier();
     if local == 0u {
         work[d.state + DENSE_PROXIMAL] = PROXIMAL;
+        work[d.state + DENSE_STRETCH] = STRETCH;
     }
     storageBarrier();
 }
@@ -144,8 +181,12 @@ fn runs_away(d: Dense, local: u32) -> bool {
     return real(0.0) < group_sum(local, beyond);
 }
 
-// One round: a Newton step, sweeps, or both.
-fn dense_round(d: Dense, local: u32) {
+// The how manieth round: a Newton step, sweeps, or both.
+fn dense_round(d: Dense, local: u32, round: u32) {
+    if PATIENCE <= round {
+        centred_round(d, local);
+        return;
+    }
     let at = d.state + DENSE_PROXIMAL;
     let proximal = work[at];
     let steps = u32(work[d.state + DENSE_STEPS]);
@@ -173,6 +214,33 @@ fn dense_round(d: Dense, local: u32) {
     }
 }
 
+// A centred Newton step.
+fn centred_round(d: Dense, local: u32) {
+    let inner = work[d.state + DENSE_INNER];
+    let present = work[d.state + DENSE_STRETCH];
+    for (var i = local; i < d.n && inner == real(0.0); i += ISLAND_WIDTH) {
+        work[d.centre + i] = work[d.lambda + i];
+    }
+    storageBarrier();
+    stretch = present;
+    linearise(d, local, real(0.0));
+    eliminate(d, local);
+    respond(d, local);
+    let share = advance(d, local, merit_at(d, local, real(0.0)));
+    let left = merit_at(d, local, real(0.0));
+    let from_centre = way(d, local);
+    stretch = real(0.0);
+    if local == 0u {
+        let failed = share == real(0.0) || inner + real(1.0) == real(INNER);
+        let less = max(present * STRETCH_LESS, LEAST_STRETCH);
+        let more = min(present * STRETCH_MORE, MOST_STRETCH);
+        let reached = failed || left <= CENTRED * from_centre;
+        work[d.state + DENSE_STRETCH] = select(present, select(more, less, failed), reached);
+        work[d.state + DENSE_INNER] = select(inner + real(1.0), real(0.0), reached);
+    }
+    storageBarrier();
+}
+
 // Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
 fn advance(d: Dense, local: u32, bar: real) -> real {
     var share = real(0.0);
@@ -187,6 +255,16 @@ fn advance(d: Dense, local: u32, bar: real) -> real {
     }
     storageBarrier();
     return share;
+}
+
+// Squared way from the centre over `s rho`, J.
+fn way(d: Dense, local: u32) -> real {
+    var sum = real(0.0);
+    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
+        let moved = work[d.lambda + i] - work[d.centre + i];
+        sum += moved * moved / some(rho_of(work[d.rho + i]));
+    }
+    return group_sum(local, sum);
 }
 
 // The matrix of the step and its right-hand side, for the rows that can change.
@@ -209,22 +287,20 @@ fn on_diagonal(row: u32, column: u32, x: real) -> real {
     return select(real(0.0), x, row == column);
 }
 
-// Rows of a slot: `1 - P (1 - rho G) + eps`, the lanes over the columns.
+// Rows of a slot: `1 - P (1 - rho G) + eps`, of a centred step `1 + P s rho G`, the lanes over the columns.
 fn linearise_slot(d: Dense, local: u32, slot: u32, proximal: real) {
     let zero = real(0.0);
     let one = real(1.0);
     let mu = work[d.friction + slot];
-    let rho = work[d.rho + slot];
+    let rho = rho_of(work[d.rho + slot]);
     let lambda = load_slot(d, d.lambda, slot);
-    let y = lambda - rho * load_slot(d, d.sigma, slot);
+    let at = vec3<u32>(slot, of_slot(d, slot, 1u), of_slot(d, slot, 2u));
+    let begin = vec3<real>(origin(d, at.x, lambda.x), origin(d, at.y, lambda.y), origin(d, at.z, lambda.z));
+    let y = begin - rho * load_slot(d, d.sigma, slot);
     let carries = abs(lambda.x) + abs(lambda.y) + abs(lambda.z);
     let alive = zero < rho && (zero < carries || zero < y.z || mu < zero);
-    var to = local_project(mu, y);
-    if relaxes {
-        to = steps_project(slot_caps(d, slot), mu, rho, y);
-    }
     if local == 0u {
-        store_slot(d, d.rhs, slot, to - lambda);
+        store_slot(d, d.rhs, slot, slot_mapped(d, slot, rho, y) - lambda);
         if alive {
             store_slot(d, d.live, slot, vec3<real>(one, one, one));
         }
@@ -236,28 +312,30 @@ fn linearise_slot(d: Dense, local: u32, slot: u32, proximal: real) {
     if relaxes {
         p = steps_derivative(slot_caps(d, slot), mu, rho, y);
     }
-    let r1 = of_slot(d, slot, 1u);
-    let r2 = of_slot(d, slot, 2u);
+    let kept = select(one, real(0.0), real(0.0) < stretch);
     for (var j = local; j < d.n; j += ISLAND_WIDTH) {
-        let g0 = work[d.delassus + slot * d.n + j];
-        let g1 = work[d.delassus + r1 * d.n + j];
-        let g2 = work[d.delassus + r2 * d.n + j];
+        let g0 = work[d.delassus + at.x * d.n + j];
+        let g1 = work[d.delassus + at.y * d.n + j];
+        let g2 = work[d.delassus + at.z * d.n + j];
         let m0 = fma(rho * p.p00, g0, fma(rho * p.p01, g1, rho * p.p02 * g2));
         let m1 = fma(rho * p.p01, g0, fma(rho * p.p11, g1, rho * p.p12 * g2));
         let m2 = rho * p.p22 * g2;
-        let on0 = on_diagonal(slot, j, one - p.p00 + proximal) - on_diagonal(r1, j, p.p01) - on_diagonal(r2, j, p.p02);
-        let on1 = on_diagonal(r1, j, one - p.p11 + proximal) - on_diagonal(slot, j, p.p01) - on_diagonal(r2, j, p.p12);
-        work[d.matrix + slot * d.n + j] = m0 + on0;
-        work[d.matrix + r1 * d.n + j] = m1 + on1;
-        work[d.matrix + r2 * d.n + j] = m2 + on_diagonal(r2, j, one - p.p22 + proximal);
+        let own = one + proximal;
+        let on0 = on_diagonal(at.x, j, own - kept * p.p00) - on_diagonal(at.y, j, kept * p.p01)
+            - on_diagonal(at.z, j, kept * p.p02);
+        let on1 = on_diagonal(at.y, j, own - kept * p.p11) - on_diagonal(at.x, j, kept * p.p01)
+            - on_diagonal(at.z, j, kept * p.p12);
+        work[d.matrix + at.x * d.n + j] = m0 + on0;
+        work[d.matrix + at.y * d.n + j] = m1 + on1;
+        work[d.matrix + at.z * d.n + j] = m2 + on_diagonal(at.z, j, own - kept * p.p22);
     }
 }
 
 fn linearise_row(d: Dense, local: u32, k: u32, proximal: real) {
     let i = of_row(d, k);
-    let rho = work[d.rho + i];
+    let rho = rho_of(work[d.rho + i]);
     let lambda = work[d.lambda + i];
-    let y = lambda - rho * work[d.sigma + i];
+    let y = origin(d, i, lambda) - rho * work[d.sigma + i];
     let change = bounded(d, k, rho, y) - lambda;
     var free = work[d.lower + k] < y && y < work[d.upper + k];
     if relaxes {
@@ -274,7 +352,7 @@ fn linearise_row(d: Dense, local: u32, k: u32, proximal: real) {
         return;
     }
     let kept = select(real(0.0), rho, free);
-    let own = select(real(1.0), real(0.0), free) + proximal;
+    let own = select(real(1.0), real(0.0), free && stretch == real(0.0)) + proximal;
     for (var j = local; j < d.n; j += ISLAND_WIDTH) {
         work[d.matrix + i * d.n + j] = fma(kept, work[d.delassus + i * d.n + j], on_diagonal(i, j, own));
     }
@@ -344,26 +422,21 @@ fn respond(d: Dense, local: u32) {
     storageBarrier();
 }
 
-// Natural map of a single row for a step rho, N s.
-fn row_left(d: Dense, k: u32, rho: real, lambda: real, sigma: real) -> real {
-    return lambda - bounded(d, k, rho, lambda - rho * sigma);
-}
-
-// Sum of squares of the scaled natural map over rho, J, a share of the step on.
+// Sum of squares of what the map of the step leaves over its rho, J, a share of the step on.
 fn merit_at(d: Dense, local: u32, share: real) -> real {
     var sum = real(0.0);
     for (var slot = local; slot < d.slots; slot += ISLAND_WIDTH) {
-        let rho = work[d.rho + slot];
         let lambda = load_slot(d, d.lambda, slot) + share * load_slot(d, d.step, slot);
         let sigma = load_slot(d, d.sigma, slot) + share * load_slot(d, d.slope, slot);
-        let r = slot_residual(d, slot, rho, lambda, sigma);
-        sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(rho);
+        let r = slot_left(d, slot, lambda, sigma);
+        sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(rho_of(work[d.rho + slot]));
     }
     for (var k = local; k < d.rows; k += ISLAND_WIDTH) {
         let i = of_row(d, k);
-        let rho = work[d.rho + i];
+        let rho = rho_of(work[d.rho + i]);
         let lambda = fma(work[d.step + i], share, work[d.lambda + i]);
-        let left = row_left(d, k, rho, lambda, fma(work[d.slope + i], share, work[d.sigma + i]));
+        let sigma = fma(work[d.slope + i], share, work[d.sigma + i]);
+        let left = lambda - bounded(d, k, rho, origin(d, i, lambda) - rho * sigma);
         sum += left * left / some(rho);
     }
     return group_sum(local, sum);
@@ -395,7 +468,8 @@ fn dense_measure(d: Dense, own: IslandRecord, local: u32) -> Residuals {
         let y = (lambda - bare) / (one + compliance);
         let left = lambda - bounded(d, k, one, y);
         mine.square += left * left;
-        let scaled = abs(row_left(d, k, rho, lambda, work[d.sigma + i])) * (one / rho - compliance);
+        let exact = lambda - bounded(d, k, rho, lambda - rho * work[d.sigma + i]);
+        let scaled = abs(exact) * (one / rho - compliance);
         mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < work[d.rho + i]));
     }
     return island_reduce(own, local, mine);

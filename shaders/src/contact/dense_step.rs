@@ -27,18 +27,20 @@ impl<T: Scalar> Dense<'_, T> {
         live
     }
 
-    /// Rows of the slot at some place in the list: `1 - P (1 - rho G) + eps`; P: the derivative, 00 01 02 11 12 22.
+    /// Rows of the slot at some place in the list: `1 - P (1 - rho G) + eps`, of a centred step `1 + P s rho G`; P: the derivative,
+    /// 00 01 02 11 12 22.
     #[inline(always)]
     fn slot_matrix(&mut self, live: &Live, n_slot: usize, at: usize, proximal: T) {
         let (n, width, one) = (self.shape.groups(), live.width(), T::lit(1.0));
         let slot = usize::from(live.rows()[at]);
         let to = [at, n_slot + at, 2 * n_slot + at];
+        let rho = self.rho_of(slot / LANES).lane(slot % LANES);
         let [m0, m1, m2] = rows_mut(self.matrix, to, width);
         let g = std::array::from_fn(|r| &self.delassus[self.shape.of_slot(slot, r) * n..][..n]);
         live.gather(g, [m0, m1, m2]);
-        let rho = real(self.rho)[slot];
         let p: [T; 6] = std::array::from_fn(|e| real(self.derivative)[e * self.shape.slots * LANES + slot]);
         let [p00, p01, p02, p11, p12, p22] = p.map(|x| T::Pack::splat(rho * x));
+        let p = self.stretch.map_or(p, |_| [T::lit(0.0); 6]);
         for j in 0..width {
             let (g0, g1, g2) = (m0[j], m1[j], m2[j]);
             m0[j] = p00.mul_add(g0, p01.mul_add(g1, p02 * g2));
@@ -61,12 +63,12 @@ impl<T: Scalar> Dense<'_, T> {
         let (n, width, zero) = (self.shape.groups(), live.width(), T::lit(0.0));
         let i = usize::from(live.rows()[at]);
         let k = i - 3 * self.shape.slots * LANES;
-        let (rho, free) = (real(self.rho)[i], self.is_free(i, k));
+        let (rho, free) = (self.rho_of(i / LANES).lane(i % LANES), self.is_free(i, k));
         let m = &mut self.matrix[at * width..(at + 1) * width];
         live.gather([&self.delassus[i * n..(i + 1) * n]], [m]);
         let kept = T::Pack::splat(if free { rho } else { zero });
         m.iter_mut().for_each(|m| *m = kept * *m);
-        real_mut(m)[at] += if free { zero } else { T::lit(1.0) } + proximal;
+        real_mut(m)[at] += if free && self.stretch.is_none() { zero } else { T::lit(1.0) } + proximal;
     }
 
     /// Solves the live rows for `step`.

@@ -1,6 +1,7 @@
 // What Newton's method goes by: the constants and rules of dense.rs, for both of its twins. The importing kernel imports
 // contact/local.
 #import contact/dense.rs
+#import contact/dense_rounds.rs
 #import contact/dense_step.rs
 #import contact/eliminate.rs
 

@@ -1,6 +1,7 @@
 //! Contact stage: from contact records and static rows to impulses, and how good those are.
 pub mod convex;
 pub mod dense;
+mod dense_rounds;
 mod dense_step;
 mod eliminate;
 pub mod frame;

@@ -22,10 +22,19 @@ impl<T: Scalar> SlotBlock<T> {
         let [e00, e01, e11] = [c * scale, -(b * scale), a * scale];
         let normal = one / (one - p[5] + proximal);
         let to = [(e00 * p[2] + e01 * p[4]) * normal, (e01 * p[2] + e11 * p[4]) * normal];
-        Self {
-            inverse: [[e00, e01, to[0]], [e01, e11, to[1]], [zero, zero, normal]],
-            p: [[p[0], p[1], p[2]], [p[1], p[3], p[4]], [zero, zero, p[5]]],
-        }
+        Self { inverse: [[e00, e01, to[0]], [e01, e11, to[1]], [zero, zero, normal]], p: Self::rows(p) }
+    }
+
+    /// That of a centred step: D is 1.
+    #[inline(always)]
+    fn centred(p: [T; 6]) -> Self {
+        let (zero, one) = (T::lit(0.0), T::lit(1.0));
+        Self { inverse: [[one, zero, zero], [zero, one, zero], [zero, zero, one]], p: Self::rows(p) }
+    }
+
+    #[inline(always)]
+    fn rows(p: [T; 6]) -> [[T; 3]; 3] {
+        [[p[0], p[1], p[2]], [p[1], p[3], p[4]], [T::lit(0.0), T::lit(0.0), p[5]]]
     }
 
     /// `D^-1 P`.
@@ -57,13 +66,13 @@ impl<T: Scalar> Dense<'_, T> {
         }
         let block = |this: &Self, slot: usize| {
             let p = std::array::from_fn(|e| real(this.derivative)[e * shape.slots * LANES + slot]);
-            SlotBlock::new(p, proximal)
+            if this.stretch.is_some() { SlotBlock::centred(p) } else { SlotBlock::new(p, proximal) }
         };
         let rows_of = |slot: usize| -> [usize; 3] { std::array::from_fn(|r| shape.of_slot(slot, r)) };
         for &slot in &live.rows()[..n_slot] {
             let rows = rows_of(slot.into());
             let own = block(self, slot.into());
-            let rho = real(self.rho)[rows[0]];
+            let rho = self.rho_of(rows[0] / LANES).lane(rows[0] % LANES);
             let k = own.across().map(|row| row.map(|x| rho * x));
             thin.add(rows, k, times(&own.inverse, rows.map(|i| real(self.rhs)[i])));
         }
@@ -78,7 +87,7 @@ impl<T: Scalar> Dense<'_, T> {
         for &slot in &live.rows()[..n_slot] {
             let rows = rows_of(slot.into());
             let own = block(self, slot.into());
-            let rho = real(self.rho)[rows[0]];
+            let rho = self.rho_of(rows[0] / LANES).lane(rows[0] % LANES);
             let there = times(&own.p, rows.map(|i| rho * thin.along(i, thin.solution)));
             let d = times(&own.inverse, std::array::from_fn(|r| real(self.rhs)[rows[r]] - there[r]));
             for r in 0..3 {
@@ -107,8 +116,9 @@ impl<T: Scalar> Dense<'_, T> {
     fn thin_row(&self, i: usize, proximal: T) -> (T, T) {
         let k = i - 3 * self.shape.slots * LANES;
         if self.is_free(i, k) {
-            let rho = real(self.rho)[i];
-            return (rho, rho.mul_add(real(self.compliance)[k], proximal));
+            let rho = self.rho_of(i / LANES).lane(i % LANES);
+            let own = if self.stretch.is_some() { T::lit(1.0) } else { proximal };
+            return (rho, rho.mul_add(real(self.compliance)[k], own));
         }
         (T::lit(0.0), T::lit(1.0) + proximal)
     }

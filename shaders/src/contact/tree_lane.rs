@@ -69,6 +69,8 @@ impl Found {
         self.shape().groups() * LANES > MOST.min(most as usize)
     }
 
+    pub(super) fn dbg<T: Scalar>(&self, dims: &LaneDims) -> (usize, usize, bool) { (self.n_slot, self.n_row, self.is_thin::<T>(dims)) }
+
     fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
         self.slots[..self.n_slot].iter().map(|&s| usize::from(s)).enumerate()
     }

@@ -507,7 +507,7 @@ fn prepare(lane: u32) {
     work[first + (DENSE_MERITS + 1u) * TILE] = all_of(zero);
     work[first + DENSE_PROGRESS * TILE] = vec4<real>(PROXIMAL, error, zero, sweeps);
     work[first + DENSE_SIZE * TILE] = vec4<real>(real(n_slot), real(n_row), zero, real(stage));
-    work[first + DENSE_AIM * TILE] = vec4<real>(enough, contacts, zero, zero);
+    work[first + DENSE_AIM * TILE] = vec4<real>(enough, contacts, STRETCH, zero);
 }
 
 // Whether a lane has rounds left to go.
@@ -524,7 +524,7 @@ fn advance_lane() -> bool {
     var progress = work[at];
     var hopeless = false;
     if size.w == real(STAGE_WRITTEN) {
-        progress = dense_round(newton > 0u, u32(size.z), progress);
+        progress = dense_round(newton > 0u, progress);
         hopeless = runs_away();
     } else {
         progress.y = sqrt(sweep());

@@ -1,0 +1,201 @@
+//! The rounds in which a [`Dense`] problem is solved.
+//!
+//! At first a round is a Newton step on the natural map `lambda - T(lambda - rho sigma)`, taken in full or as the largest of
+//! some shares that brings the merit `|lambda - T(y)|^2 / rho` (J) under the largest of the last few: asking it to fall every
+//! time refuses half of the steps that lead on (measured on a lying humanoid). `eps` makes the step proximal where contacts
+//! are redundant; it follows success, as in Levenberg and Marquardt. A step not taken in full is followed by sweeps.
+//!
+//! That goes in circles where a contact has no answer with the others held, or several, as with much friction, and steps lead out
+//! of a place that sweeps lead back to. From the round [`PATIENCE`] on steps are centred: the proximal point method (Rockafellar,
+//! "Monotone operators and the proximal point algorithm", 1976) on the strict map, as CANAL takes it (Lee 2024, section V). What is
+//! solved is `lambda = T(centre - s rho sigma)`, by `(1 + P s rho G) d = T(y) - lambda` with a merit that has to fall; its solution
+//! is the next centre. As long as that is easy `s` grows, and the next problem is nearer to the one that is asked for. Of 101 problems
+//! of ten robots that the first rounds left this solves 97, by 20 rounds more in the mean; sweeps and a new start solved 13.
+
+use super::dense::{Dense, some};
+use super::packs::total;
+use crate::{Mask, Real, Scalar};
+
+/// Proximal weight of the first step, in units of the scaled matrix.
+const PROXIMAL: f64 = 1e-2;
+/// By this a full step shrinks the weight,
+const SHRINK: f64 = 0.3;
+/// and by this a refused one lets it grow.
+const GROW: f64 = 2.0;
+/// Smallest weight: well above the round-off of single precision.
+const LEAST_PROXIMAL: f64 = 1e-6;
+/// Shares of a step that are tried.
+const N_SHARES: usize = 6;
+const SHARES: [f64; N_SHARES] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
+/// A step's merit is measured against the largest of that many.
+const MEMORY: usize = 8;
+/// Sweeps after a step that was not taken in full.
+const SWEEPS: u32 = 2;
+/// Rounds after which steps are centred.
+const PATIENCE: u32 = 6;
+/// The first `s` of centred steps.
+const STRETCH: f64 = 150.0;
+/// Factor of `s` where a centred problem was solved,
+const STRETCH_MORE: f64 = 3.0;
+/// and where it was not.
+const STRETCH_LESS: f64 = 0.1;
+/// Bounds of `s`: with more, what is added to the matrix is lost in the round-off of single precision.
+const LEAST_STRETCH: f64 = 1.0;
+const MOST_STRETCH: f64 = 1e6;
+/// A centred problem is solved when its merit is this share of the squared way from the centre, in the same measure,
+const CENTRED: f64 = 0.1;
+/// and given up after that many rounds.
+const INNER: u32 = 12;
+/// An impulse that would change the speed of what it acts on by more, alone, m/s, is one of those that grow without bound
+/// because biases ask for what no motion gives: what is left is not for kernels to solve.
+pub const RUNAWAY: f64 = 1e6;
+
+/// How a solve ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outcome<T> {
+    /// Norm of the natural residual.
+    pub error: T,
+    /// Newton steps.
+    pub steps: u32,
+    /// Sweeps.
+    pub sweeps: u32,
+    /// Whether the residual met the tolerance.
+    pub done: bool,
+}
+
+/// What a solve carries from round to round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress<T> {
+    proximal: T,
+    merits: [T; MEMORY],
+    /// `s` of centred steps.
+    stretch: T,
+    /// Rounds about the present centre.
+    inner: u32,
+    steps: u32,
+    sweeps: u32,
+}
+
+impl<T: Scalar> Default for Progress<T> {
+    fn default() -> Self {
+        Self {
+            proximal: T::lit(PROXIMAL),
+            merits: [T::lit(0.0); MEMORY],
+            stretch: T::lit(STRETCH),
+            inner: 0,
+            steps: 0,
+            sweeps: 0,
+        }
+    }
+}
+
+impl<T: Scalar> Dense<'_, T> {
+    /// Solves from the present impulses: at most `rounds` of a Newton step, sweeps, or both; sweeps alone without
+    /// `newton`. `enough`: norm of the natural residual at which it is done.
+    pub fn solve(&mut self, newton: bool, rounds: u32, enough: T) -> Outcome<T> {
+        let mut progress = Progress::default();
+        let mut error = self.natural().sqrt();
+        for _ in 0..rounds {
+            if error <= enough {
+                break;
+            }
+            self.round(newton, &mut progress);
+            error = self.natural().sqrt();
+            if self.runs_away() {
+                break;
+            }
+        }
+        Outcome { error, steps: progress.steps, sweeps: progress.sweeps, done: error <= enough }
+    }
+
+    /// Whether some impulse is beyond [`RUNAWAY`].
+    #[inline(always)]
+    #[must_use]
+    pub fn runs_away(&self) -> bool {
+        let (zero, limit) = (T::Pack::lit(0.0), T::Pack::lit(RUNAWAY));
+        let beyond = |(lambda, rho): (&T::Pack, &T::Pack)| (zero.lt(*rho) & (limit * *rho).lt(lambda.abs())).any();
+        self.lambda.iter().zip(&*self.rho).any(beyond)
+    }
+
+    /// One round: a Newton step, sweeps, or both.
+    #[inline(always)]
+    pub fn round(&mut self, newton: bool, progress: &mut Progress<T>) {
+        if newton && PATIENCE <= progress.steps {
+            self.centred_round(progress);
+            return;
+        }
+        let mut share = T::lit(0.0);
+        if newton {
+            progress.merits[progress.steps as usize % MEMORY] = self.newton(progress.proximal);
+            let bar = progress.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
+            share = self.advance(bar);
+            progress.steps += 1;
+            progress.proximal = weight(progress.proximal, share);
+        }
+        if share < T::lit(1.0) {
+            for _ in 0..SWEEPS {
+                self.sweep();
+            }
+            progress.sweeps += SWEEPS;
+        }
+    }
+
+    /// A centred Newton step.
+    fn centred_round(&mut self, progress: &mut Progress<T>) {
+        if progress.inner == 0 {
+            self.centre.copy_from_slice(self.lambda);
+        }
+        self.stretch = Some(progress.stretch);
+        let before = self.newton(T::lit(0.0));
+        let share = self.advance(before);
+        progress.steps += 1;
+        progress.inner += 1;
+        if share == T::lit(0.0) || progress.inner == INNER {
+            progress.stretch = (progress.stretch * T::lit(STRETCH_LESS)).max(T::lit(LEAST_STRETCH));
+            progress.inner = 0;
+        } else if self.merit(T::lit(0.0)) <= T::lit(CENTRED) * self.way() {
+            progress.stretch = (progress.stretch * T::lit(STRETCH_MORE)).min(T::lit(MOST_STRETCH));
+            progress.inner = 0;
+        }
+        self.stretch = None;
+    }
+
+    /// Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
+    #[inline(always)]
+    fn advance(&mut self, bar: T) -> T {
+        for share in SHARES {
+            let share = T::lit(share);
+            if self.merit(share) < bar {
+                let pack = T::Pack::splat(share);
+                for i in 0..self.shape.groups() {
+                    self.lambda[i] = self.step[i].mul_add(pack, self.lambda[i]);
+                    self.sigma[i] = self.slope[i].mul_add(pack, self.sigma[i]);
+                }
+                return share;
+            }
+        }
+        T::lit(0.0)
+    }
+
+    /// Squared way from the centre over `s rho`, J.
+    #[inline(always)]
+    fn way(&self) -> T {
+        let mut sum = T::Pack::lit(0.0);
+        for (i, (&lambda, &centre)) in self.lambda.iter().zip(&*self.centre).enumerate() {
+            sum += (lambda - centre) * (lambda - centre) / some(self.rho_of(i));
+        }
+        total(sum)
+    }
+}
+
+/// The next proximal weight after a step of which this share was taken.
+#[inline(always)]
+fn weight<T: Scalar>(proximal: T, share: T) -> T {
+    if T::lit(1.0) <= share {
+        (proximal * T::lit(SHRINK)).max(T::lit(LEAST_PROXIMAL))
+    } else if T::lit(0.0) < share {
+        proximal
+    } else {
+        (proximal * T::lit(GROW)).min(T::lit(1.0))
+    }
+}
