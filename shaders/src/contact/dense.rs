@@ -238,7 +238,7 @@ impl<'a, T: Scalar> Dense<'a, T> {
 
     /// The step from here into `step`, its response into `slope`; returns the merit here.
     #[inline(always)]
-    pub(super) fn newton(&mut self, proximal: T) -> T {
+    pub(super) fn newton_step(&mut self, proximal: T) -> T {
         if let Some(mut thin) = self.thin.take() {
             self.thin_step(&mut thin, proximal);
             self.thin = Some(thin);

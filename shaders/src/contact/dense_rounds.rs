@@ -126,7 +126,7 @@ impl<T: Scalar> Dense<'_, T> {
         }
         let mut share = T::lit(0.0);
         if newton {
-            progress.merits[progress.steps as usize % MEMORY] = self.newton(progress.proximal);
+            progress.merits[progress.steps as usize % MEMORY] = self.newton_step(progress.proximal);
             let bar = progress.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
             share = self.advance(bar);
             progress.steps += 1;
@@ -146,7 +146,7 @@ impl<T: Scalar> Dense<'_, T> {
             self.centre.copy_from_slice(self.lambda);
         }
         self.stretch = Some(progress.stretch);
-        let before = self.newton(T::lit(0.0));
+        let before = self.newton_step(T::lit(0.0));
         let share = self.advance(before);
         progress.steps += 1;
         progress.inner += 1;
