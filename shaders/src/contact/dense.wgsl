@@ -320,7 +320,7 @@ fn centred_round(before: vec4<real>) -> vec4<real> {
         aim.z = max(aim.z * STRETCH_LESS, LEAST_STRETCH);
         aim.w = real(0.0);
     } else if merit(real(0.0)) <= CENTRED * way() {
-        aim.z = min(aim.z * STRETCH_MORE, MOST_STRETCH);
+        aim.z = min(aim.z * STRETCH_MORE, most_stretch());
         aim.w = real(0.0);
     }
     stretch = real(0.0);

@@ -233,7 +233,7 @@ fn centred_round(d: Dense, local: u32) {
     if local == 0u {
         let failed = share == real(0.0) || inner + real(1.0) == real(INNER);
         let less = max(present * STRETCH_LESS, LEAST_STRETCH);
-        let more = min(present * STRETCH_MORE, MOST_STRETCH);
+        let more = min(present * STRETCH_MORE, most_stretch());
         let reached = failed || left <= CENTRED * from_centre;
         work[d.state + DENSE_STRETCH] = select(present, select(more, less, failed), reached);
         work[d.state + DENSE_INNER] = select(inner + real(1.0), real(0.0), reached);

@@ -39,9 +39,10 @@ const STRETCH: f64 = 150.0;
 const STRETCH_MORE: f64 = 3.0;
 /// and where it was not.
 const STRETCH_LESS: f64 = 0.1;
-/// Bounds of `s`: with more, what is added to the matrix is lost in the round-off of single precision.
+/// Bounds of `s`. In single precision impulses that ask for the impossible meet it by their rounding, were they let so far.
 const LEAST_STRETCH: f64 = 1.0;
 const MOST_STRETCH: f64 = 1e6;
+const MOST_STRETCH_SINGLE: f64 = 1e3;
 /// A centred problem is solved when its merit is this share of the squared way from the centre, in the same measure,
 const CENTRED: f64 = 0.1;
 /// and given up after that many rounds.
@@ -154,7 +155,7 @@ impl<T: Scalar> Dense<'_, T> {
             progress.stretch = (progress.stretch * T::lit(STRETCH_LESS)).max(T::lit(LEAST_STRETCH));
             progress.inner = 0;
         } else if self.merit(T::lit(0.0)) <= T::lit(CENTRED) * self.way() {
-            progress.stretch = (progress.stretch * T::lit(STRETCH_MORE)).min(T::lit(MOST_STRETCH));
+            progress.stretch = (progress.stretch * T::lit(STRETCH_MORE)).min(most_stretch());
             progress.inner = 0;
         }
         self.stretch = None;
@@ -186,6 +187,13 @@ impl<T: Scalar> Dense<'_, T> {
         }
         total(sum)
     }
+}
+
+/// The largest `s` in this precision.
+#[inline(always)]
+fn most_stretch<T: Scalar>() -> T {
+    let is_single = T::lit(1.0) + T::lit(1e-10) <= T::lit(1.0);
+    T::lit(if is_single { MOST_STRETCH_SINGLE } else { MOST_STRETCH })
 }
 
 /// The next proximal weight after a step of which this share was taken.

@@ -5,6 +5,11 @@
 #import contact/dense_step.rs
 #import contact/eliminate.rs
 
+// The largest `s` of centred steps in this precision.
+fn most_stretch() -> real {
+    return select(MOST_STRETCH, MOST_STRETCH_SINGLE, real(1.0) + real(1e-10) <= real(1.0));
+}
+
 // The next proximal weight after a step of which this share was taken.
 fn weight(proximal: real, share: real) -> real {
     if real(1.0) <= share {
