@@ -14,7 +14,7 @@ use manyworlds_contact::problem::{ConstraintInput, ProblemInput, SideInput};
 use manyworlds_contact::{ContactProblem, Law};
 use manyworlds_shaders::contact::island::{IslandRecord, Islands};
 use manyworlds_shaders::contact::island_certify::island_certify;
-use manyworlds_shaders::contact::island_newton::island_newton;
+use manyworlds_shaders::contact::island_newton::{Room, island_newton};
 use manyworlds_shaders::contact::island_pgs::island_pgs;
 use manyworlds_shaders::{LANES, Scalar};
 
@@ -52,7 +52,7 @@ fn stack(boxes: usize) -> ContactProblem {
 
 /// A hundred sweeps, ten rounds of Newton's method where the island is small enough for it, and the certificate.
 fn kernels<T: Scalar>(c: &mut Criterion, boxes: usize) {
-    let mut start = Ragged::<T>::new(&stack(boxes), true);
+    let mut start = Ragged::<T>::new(&stack(boxes), Room::of_mirrors::<T>());
     start.dims.iterations = 100;
     // Never met: the work is the same whatever the arithmetic.
     (start.dims.tolerance, start.dims.tolerance_scaled) = ((-1.0_f32).to_bits(), (-1.0_f32).to_bits());

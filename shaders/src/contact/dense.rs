@@ -13,9 +13,9 @@
 //! Rows are numbered in groups of [`LANES`]: the first tangents of all slots, the second tangents, the normals, then the
 //! single rows; what pads a group is zero and stays zero.
 
-use super::eliminate::Live;
 pub use super::dense_rounds::{Outcome, Progress, RUNAWAY};
-pub use super::eliminate::MOST;
+use super::eliminate::Live;
+pub use super::eliminate::{LONGEST, MOST};
 use super::local::{inside, project, residual, scaled_residual, solve};
 use super::packs::{real, real_mut, take, total};
 use super::steps::{Steps, climb, holds};

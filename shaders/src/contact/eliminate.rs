@@ -6,8 +6,10 @@
 use super::packs::{real, real_mut, total};
 use crate::{LANES, Real, Scalar};
 
-/// Most rows of a dense problem.
+/// Most rows of a problem that is written out,
 pub const MOST: usize = 256;
+/// and of one by degrees of freedom, which grows with the rows themselves.
+pub const LONGEST: usize = 768;
 /// Rows that are eliminated together.
 const PANEL: usize = 4;
 /// A pivot is kept this far from zero.
@@ -16,13 +18,13 @@ const LEAST_PIVOT: f64 = 1e-12;
 /// Rows that a step can change, in ascending order.
 #[derive(Debug)]
 pub(super) struct Live {
-    list: [u16; MOST],
+    list: [u16; LONGEST],
     count: usize,
 }
 
 impl Default for Live {
     fn default() -> Self {
-        Self { list: [0; MOST], count: 0 }
+        Self { list: [0; LONGEST], count: 0 }
     }
 }
 

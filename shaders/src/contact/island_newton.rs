@@ -8,7 +8,7 @@
 //! more: `done` rounds were before this one, `iterations` are done when it ends.
 
 use super::LOOPS;
-use super::dense::{Dense, Progress, SLOT_STEP, Shape};
+use super::dense::{Dense, LONGEST, MOST, Progress, SLOT_STEP, Shape};
 use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
 use super::packs::{real, real_mut};
 use super::steps::{gives_way, requests, row_request, speed_of_cap};
@@ -18,7 +18,7 @@ use crate::args::Args;
 use crate::dynamics::tree::NONE;
 use crate::{LANES, Real, Scalar};
 
-/// Most rows, padded, of an island with a workspace: its memory grows with the square, its time with the cube.
+/// Most rows, padded, of an island with a workspace on a device: its memory grows with the square, its time with the cube.
 pub const MOST_ROWS: usize = 128;
 /// Sweeps of every island before those that are not solved are written out: a whole dispatch, so that a world is swept in
 /// the same portions whether a neighbour has Newton steps between them or not.
@@ -34,9 +34,30 @@ const STATE: usize = 16;
 /// is bounded by this, and no world depends on what others need.
 pub const WORLD_REALS: usize = 36_000;
 
+/// Where islands are solved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Room {
+    /// No island has a workspace.
+    #[default]
+    None,
+    /// In a device's memory, which holds those of all islands, or by its mirrors in single precision, which solve the same.
+    Device,
+    /// By threads in double precision, each with one at a time.
+    Threads,
+}
+
+impl Room {
+    /// Of Newton steps by mirrors.
+    #[must_use]
+    pub fn of_mirrors<T: Scalar>() -> Self {
+        if T::NAME == f64::NAME { Self::Threads } else { Self::Device }
+    }
+}
+
 /// Workspaces of islands, one behind the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Workspaces {
+    room: Room,
     /// Reals so far.
     pub reals: usize,
     /// Rows, padded, of the largest island that has one.
@@ -46,15 +67,37 @@ pub struct Workspaces {
 }
 
 impl Workspaces {
+    /// None yet.
+    #[must_use]
+    pub fn new(room: Room) -> Self {
+        Self { room, ..Self::default() }
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        *self = Self::new(self.room);
+    }
+
     /// The islands that follow are of another world.
     pub fn begin_world(&mut self) {
         self.world = self.reals;
     }
 
-    /// Where the workspace of an island begins; [`NONE`] for one too large, by itself or for what its world has left.
-    pub fn place(&mut self, counts: Counts) -> u32 {
+    /// Where the workspace of an island of so many degrees of freedom begins; [`NONE`] for one too large, by itself or for what its
+    /// world has left.
+    pub fn place(&mut self, counts: Counts, n_v: usize) -> u32 {
         let shape = Shape::new(counts.blocks as usize, counts.rows as usize);
         let (begin, n) = (self.reals, shape.groups() * LANES);
+        match self.room {
+            Room::None => return NONE,
+            Room::Device => {}
+            Room::Threads => {
+                let most = if is_thin::<f64>(n_v, n) { LONGEST } else { MOST };
+                // Threads have memory of their own: that there are workspaces is all that is told.
+                self.reals = 1;
+                return if n > most { NONE } else { 0 };
+            }
+        }
         // Beside the problem a device keeps which rows are live.
         let end = begin + STATE + shape.reals() + n;
         if n > MOST_ROWS || end - self.world > WORLD_REALS {
@@ -347,6 +390,10 @@ pub fn island_newton<T: Scalar>(
         }
         island::recompute(&all, record, jac, impulse, free, v);
         let problem = Problem { all: &all, record, jac };
+        if !problem.is_thin(cons) && problem.shape().groups() * LANES > MOST {
+            // Too few of its rows can act.
+            continue;
+        }
         let packs = problem.packs(cons);
         let (rounds, stopped) =
             with_workspace::<T, _>(packs, |work| problem.solve(impulse, cons, free, v, &mut work[..packs]));
@@ -374,18 +421,28 @@ mod tests {
     #[test]
     fn workspaces_are_bounded_by_world() {
         let of = |blocks, rows| Counts { blocks, rows };
-        let mut all = Workspaces::default();
+        let n_v = 100;
+        let mut all = Workspaces::new(Room::Device);
         all.begin_world();
-        assert_eq!(all.place(of(1, 0)), 0);
+        assert_eq!(all.place(of(1, 0), n_v), 0);
         let first = all.reals as u32;
-        assert_eq!(all.place(of(1, 0)), first, "behind the one before");
-        assert_eq!(all.place(of(43, 0)), NONE, "129 rows, padded to 144");
-        assert_eq!(all.place(of(40, 8)), NONE, "the world's share is spent");
+        assert_eq!(all.place(of(1, 0), n_v), first, "behind the one before");
+        assert_eq!(all.place(of(43, 0), n_v), NONE, "129 rows, padded to 144");
+        assert_eq!(all.place(of(40, 8), n_v), NONE, "the world's share is spent");
         assert_eq!(all.rounds(), ROUNDS);
         let before = all.reals;
         all.begin_world();
         // The largest there is has a world to itself.
-        assert_eq!(all.place(of(40, 8)), before as u32);
+        assert_eq!(all.place(of(40, 8), n_v), before as u32);
         assert!(all.reals - before <= WORLD_REALS && all.rows == MOST_ROWS && all.rounds() == 1);
+    }
+
+    #[test]
+    fn threads_take_long_islands_of_few_degrees_of_freedom() {
+        let of = |blocks| Counts { blocks, rows: 0 };
+        let mut all = Workspaces::new(Room::of_mirrors::<f64>());
+        assert_eq!((all.place(of(80), 100), all.place(of(88), 100)), (0, NONE), "240 rows, 264 rows");
+        assert_eq!((all.place(of(88), 80), all.place(of(256), 80), all.place(of(264), 80)), (0, 0, NONE));
+        assert_eq!(Workspaces::new(Room::None).place(of(1), 100), NONE);
     }
 }

@@ -1,7 +1,7 @@
 //! The problem of one lane of a tile, gathered ([`super::dense`]), solved and put back: the part of [`super::tree_pgs`] that mirrors
 //! do lane by lane.
 
-use super::dense::{Dense, MOST, Outcome, SLOT_STEP, Shape};
+use super::dense::{Dense, LONGEST, MOST, Outcome, SLOT_STEP, Shape};
 use super::packs::{real, real_mut, total};
 use super::steps::{gives_way, requests, row_request, speed_of_cap};
 use super::thin::{Thin, is_thin};
@@ -11,9 +11,9 @@ use crate::{LANES, Real, Scalar};
 /// The slots and rows of one lane's problem: slots that have a response and act, or all that have one; its active rows.
 pub(super) struct Found {
     lane: usize,
-    slots: [u16; MOST],
+    slots: [u16; LONGEST],
     n_slot: usize,
-    rows: [u16; MOST],
+    rows: [u16; LONGEST],
     n_row: usize,
     /// Whether slots with a response were left out.
     partial: bool,
@@ -31,7 +31,7 @@ impl Found {
         whole: bool,
     ) -> Self {
         let zero = P::Scalar::lit(0.0);
-        let mut found = Self { lane, slots: [0; MOST], n_slot: 0, rows: [0; MOST], n_row: 0, partial: false };
+        let mut found = Self { lane, slots: [0; LONGEST], n_slot: 0, rows: [0; LONGEST], n_row: 0, partial: false };
         for (s, c) in constraint.chunks_exact(dims.slot()).enumerate() {
             if trace(c).lane(lane) <= zero {
                 continue;
@@ -40,13 +40,13 @@ impl Found {
             let open = !carries && zero <= sigma[3 * s + 2].lane(lane) && zero <= c[slot::MU].lane(lane);
             if open && !whole {
                 found.partial = true;
-            } else if found.n_slot < MOST {
+            } else if found.n_slot < LONGEST {
                 found.slots[found.n_slot] = s as u16;
                 found.n_slot += 1;
             }
         }
         for (i, r) in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()).enumerate() {
-            if zero < r[row::ACTIVE].lane(lane) && found.n_row < MOST {
+            if zero < r[row::ACTIVE].lane(lane) && found.n_row < LONGEST {
                 found.rows[found.n_row] = i as u16;
                 found.n_row += 1;
             }
@@ -65,11 +65,13 @@ impl Found {
 
     /// Whether it is too large for Newton steps.
     pub(super) fn is_large<T: Scalar>(&self, dims: &LaneDims) -> bool {
-        let most = if self.is_thin::<T>(dims) { 2 * dims.rows } else { dims.rows };
-        self.shape().groups() * LANES > MOST.min(most as usize)
+        let most = if self.is_thin::<T>(dims) { LONGEST } else { MOST.min(dims.rows as usize) };
+        self.shape().groups() * LANES > most
     }
 
-    pub(super) fn dbg<T: Scalar>(&self, dims: &LaneDims) -> (usize, usize, bool) { (self.n_slot, self.n_row, self.is_thin::<T>(dims)) }
+    pub(super) fn dbg<T: Scalar>(&self, dims: &LaneDims) -> (usize, usize, bool) {
+        (self.n_slot, self.n_row, self.is_thin::<T>(dims))
+    }
 
     fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
         self.slots[..self.n_slot].iter().map(|&s| usize::from(s)).enumerate()

@@ -78,6 +78,19 @@ fn auto_solves_the_recorded_problems() {
     check(&problems, CORPUS_FLOOR);
 }
 
+/// Centred steps find what steps on the natural map do not, in as many rounds as kernels have.
+#[test]
+fn newton_leaves_its_circles() {
+    let problems = recorded("tests/corpus/circling");
+    assert_eq!(problems.len(), 3);
+    for (name, problem) in &problems {
+        let settings = SolveSettings { tolerance: 1e-8, iterations: KERNELS, ..Default::default() };
+        let solution = solve(problem, "newton", &settings).expect("settings with a meaning");
+        let truth = quality(problem, &solution.lambda, &solution.v);
+        assert!(truth.residual <= 1e-8, "{name}: {:e} after {}", truth.residual, solution.iterations);
+    }
+}
+
 /// Nothing solves these as they are: the nearest problem that has a solution is solved, with impulses that are bounded, and
 /// it is said which biases gave way by how much: never beyond what they ask for.
 #[test]

@@ -5,9 +5,8 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, SideRecord, UNBOUNDED, con, contact, info, kind, part, region,
 };
-use manyworlds_shaders::contact::island_newton::Workspaces;
+use manyworlds_shaders::contact::island_newton::{Room, Workspaces};
 use manyworlds_shaders::contact::local;
-use manyworlds_shaders::dynamics::tree::NONE;
 
 use crate::problem::{Constraint, ContactProblem, Law};
 
@@ -42,14 +41,13 @@ fn cast<T: Scalar>(x: f64) -> T {
 }
 
 impl<T: Scalar> Ragged<T> {
-    /// Packs a problem; constraints stand in the order of its plan. `newton`: islands that are small enough are marked for
-    /// Newton steps.
+    /// Packs a problem; constraints stand in the order of its plan. `room`: that of islands that are to take Newton steps.
     #[must_use]
-    pub fn new(problem: &ContactProblem, newton: bool) -> Self {
+    pub fn new(problem: &ContactProblem, room: Room) -> Self {
         let plan = &problem.plan;
         // Velocities of an island are contiguous: members in packing order. Subsystems in no island have no place.
         let mut place = vec![u32::MAX; problem.subsystems.len()];
-        let (mut n_velocity, mut workspaces) = (0u32, Workspaces::default());
+        let (mut n_velocity, mut workspaces) = (0u32, Workspaces::new(room));
         let mut islands = Vec::with_capacity(plan.islands.len());
         let mut places = vec![0; problem.constraints.len()];
         for island in &plan.islands {
@@ -75,7 +73,7 @@ impl<T: Scalar> Ragged<T> {
                 velocity_end: n_velocity,
                 n_contacts: own.iter().filter(is_contact).count() as u32,
                 world: 0,
-                work: if newton { workspaces.place(counts) } else { NONE },
+                work: workspaces.place(counts, (n_velocity - velocity_begin) as usize),
                 part: part::SOLVES,
             });
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use manyworlds_contact::solve::{ContactModel, LoneTrees};
 use manyworlds_contact::tree::{self, PgsParams, work_reals};
 use manyworlds_gpu::{Recording, Store, Ticket, Traffic};
+use manyworlds_shaders::contact::island_newton::Room;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, info, row_stride};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_len};
@@ -139,13 +140,12 @@ impl<T: Scalar> Chunk<T> {
                 touch: Vec::new(),
             });
         }
-        let host = HostStage::new(
-            Arc::clone(&shared.host),
-            n_world,
-            width,
-            shared.batch_solver(lane_workspace),
-            shared.form.is_some_and(|form| form.dense),
-        );
+        let room = match shared.form {
+            Some(form) if form.dense && lane_workspace => Room::Device,
+            Some(form) if form.dense => Room::of_mirrors::<T>(),
+            _ => Room::None,
+        };
+        let host = HostStage::new(Arc::clone(&shared.host), n_world, width, shared.batch_solver(lane_workspace), room);
         let islands = IslandStep {
             buffers: islands,
             iterations: shared.kernel_iterations(),

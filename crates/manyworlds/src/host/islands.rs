@@ -13,7 +13,7 @@ use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, UNBOUNDED,
     contact, kind, part,
 };
-use manyworlds_shaders::contact::island_newton::Workspaces;
+use manyworlds_shaders::contact::island_newton::{Room, Workspaces};
 use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::contact::warm_move::MoveItem;
 use manyworlds_shaders::dynamics::tree::NONE;
@@ -39,7 +39,7 @@ pub(crate) struct IslandPack<T> {
     pub(crate) dims: IslandDims,
     /// Reals of `island_jac`.
     pub(crate) n_jac: usize,
-    /// What `island_work` holds on a device.
+    /// Of islands whose Delassus operators are written out; what `island_work` holds on a device.
     pub(crate) workspaces: Workspaces,
     pub(crate) sets: Vec<SetPart>,
     pub(crate) islands: Vec<IslandRecord>,
@@ -47,8 +47,6 @@ pub(crate) struct IslandPack<T> {
     pub(crate) sides: Vec<SideRecord>,
     /// `warm_move`'s records: impulses that islands take over from trees, and trees from islands.
     pub(crate) moves: Vec<u32>,
-    /// Whether the Delassus operators of islands that are small enough are written out.
-    dense: bool,
     /// Constraints of the island at hand.
     counts: Counts,
     colours: Vec<u32>,
@@ -150,15 +148,14 @@ struct Sides {
 }
 
 impl<T: Scalar> IslandPack<T> {
-    pub(crate) fn new(model: &HostModel<T>, n_world: usize, dense: bool) -> Self {
+    pub(crate) fn new(model: &HostModel<T>, n_world: usize, room: Room) -> Self {
         let n_fixed = n_world * model.fixed.len();
         Self {
             index: Vec::new(),
             contact: Vec::new(),
             dims: IslandDims::default(),
             n_jac: 0,
-            workspaces: Workspaces::default(),
-            dense,
+            workspaces: Workspaces::new(room),
             counts: Counts::default(),
             sets: model.sets.iter().map(SetPart::new).collect(),
             islands: Vec::new(),
@@ -259,7 +256,8 @@ impl<T: Scalar> IslandPack<T> {
         self.contact.clear();
         self.moves.clear();
         self.sets.iter_mut().for_each(SetPart::clear);
-        (self.n_jac, self.workspaces) = (0, Workspaces::default());
+        self.n_jac = 0;
+        self.workspaces.clear();
         self.dims = IslandDims::default();
     }
 
@@ -380,7 +378,8 @@ impl<T: Scalar> IslandPack<T> {
                     self.fixed(step, index, id - n_contact);
                 }
             }
-            let work = if self.dense { self.workspaces.place(self.counts) } else { NONE };
+            let n_v = self.dims.n_velocity - velocity_begin;
+            let work = self.workspaces.place(self.counts, n_v as usize);
             let gave_way = plan.members_of(island).iter().any(|tree| world.gave_way.contains(tree));
             let part = match (gave_way, world.before) {
                 (false, _) => part::SOLVES,

@@ -26,6 +26,7 @@ use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_model::{Pose, Quat, Vec3};
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island_newton::Room;
 use manyworlds_shaders::dynamics::tree::{POSE, SPEED, TreeDims};
 use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
@@ -199,13 +200,13 @@ pub(crate) struct HostStage<T: Scalar> {
 type Task<'a> = (usize, ((&'a mut [World], &'a mut [Organiser]), &'a mut Bench));
 
 impl<T: Scalar> HostStage<T> {
-    /// `dense`: whether the solver has Delassus operators of small islands written out.
+    /// `room`: where the solver has Delassus operators of islands written out.
     pub(crate) fn new(
         model: Arc<HostModel<T>>,
         n_world: usize,
         width: usize,
         solver: Option<Box<dyn BatchSolver>>,
-        dense: bool,
+        room: Room,
     ) -> Self {
         let n_tree = model.lanes.trees.len();
         let packs = model
@@ -219,7 +220,7 @@ impl<T: Scalar> HostStage<T> {
             adhering: model.adhesion.iter().flat_map(adhering).collect(),
             loads: model.sets.iter().enumerate().map(loads).collect(),
             params: model.sets.iter().map(|set| LaneParams::new(&set.dims)).collect(),
-            islands: IslandPack::new(&model, n_world, dense),
+            islands: IslandPack::new(&model, n_world, room),
             solver,
             timings: None,
             width,

@@ -280,10 +280,11 @@ mod tests {
     use crate::island::Ragged;
     use crate::samples::{problem, stack};
     use manyworlds_shaders::contact::island::Islands as Found;
+    use manyworlds_shaders::contact::island_newton::Room;
 
     fn packed_stack(bodies: usize, iterative: bool) -> ConvexPack {
         let problem = problem(stack(&vec![1.0; bodies], 0.5));
-        let ragged = Ragged::<f64>::new(&problem, false);
+        let ragged = Ragged::<f64>::new(&problem, Room::None);
         let found = Found::new(&ragged.dims, &ragged.index);
         let all =
             Islands { dims: &ragged.dims, islands: found.islands, constraints: found.constraints, sides: found.sides };

@@ -9,6 +9,7 @@ use super::ConvexPack;
 use crate::island::{Chains, Islands, Ragged};
 use crate::solve::{SolverParams, canal, sap};
 use crate::{CanalParams, ContactProblem, Penalty, Precision, SapParams, SolveError, SolveSettings};
+use manyworlds_shaders::contact::island_newton::Room;
 
 /// A problem laid out for the kernels.
 #[derive(Debug, Clone)]
@@ -31,7 +32,7 @@ impl<T: Scalar> ConvexProblem<T> {
     /// more than in [`ConvexProblem::new`].
     #[must_use]
     pub fn up_to(problem: &ContactProblem, most: [usize; 2]) -> Self {
-        let ragged = Ragged::<T>::new(problem, false);
+        let ragged = Ragged::<T>::new(problem, Room::None);
         let members = || problem.plan.members.iter().map(|&s| &problem.subsystems[s as usize]);
         // Every member is a set of its own.
         let chains = members().map(|s| Chains::dense(s.count)).collect();

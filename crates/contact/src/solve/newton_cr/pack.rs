@@ -124,9 +124,10 @@ mod tests {
     use crate::island::Ragged;
     use crate::problem::ContactProblem;
     use crate::samples::{problem, random, stack};
+    use manyworlds_shaders::contact::island_newton::Room;
 
     fn packed(problem: &ContactProblem) -> (ResidualPack, Ragged<f64>) {
-        let ragged = Ragged::<f64>::new(problem, false);
+        let ragged = Ragged::<f64>::new(problem, Room::None);
         let found = Found::new(&ragged.dims, &ragged.index);
         let all =
             Islands { dims: &ragged.dims, islands: found.islands, constraints: found.constraints, sides: found.sides };

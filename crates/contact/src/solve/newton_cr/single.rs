@@ -9,6 +9,7 @@ use super::{ResidualPack, settings as of_params};
 use crate::island::{Islands, Ragged};
 use crate::solve::SolverParams;
 use crate::{ContactProblem, NewtonCrParams, Precision, SolveError, SolveSettings};
+use manyworlds_shaders::contact::island_newton::Room;
 
 /// A problem laid out for the kernel.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ impl<T: Scalar> ResidualProblem<T> {
     /// A parameter without meaning.
     pub fn new(problem: &ContactProblem, params: &NewtonCrParams) -> Result<Self, SolveError> {
         params.validate()?;
-        let ragged = Ragged::<T>::new(problem, false);
+        let ragged = Ragged::<T>::new(problem, Room::None);
         let found = Found::new(&ragged.dims, &ragged.index);
         let all =
             Islands { dims: &ragged.dims, islands: found.islands, constraints: found.constraints, sides: found.sides };

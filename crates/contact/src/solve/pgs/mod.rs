@@ -9,7 +9,7 @@ use manyworlds_gpu::Instant;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::{IslandDims, Islands, info};
 use manyworlds_shaders::contact::island_certify::island_certify;
-use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS, island_newton};
+use manyworlds_shaders::contact::island_newton::{FIRST, ROUNDS, Room, island_newton};
 use manyworlds_shaders::contact::island_pgs::island_pgs;
 use manyworlds_shaders::dynamics::tree::status;
 
@@ -41,7 +41,8 @@ impl Solver for Pgs {
 
 /// Solves one problem by sweeps; with `newton`, islands that are small enough by Newton steps after the first few.
 pub(super) fn run<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, newton: bool) -> Outcome {
-    let mut ragged = Ragged::<T>::new(problem, newton);
+    let room = if newton { Room::of_mirrors::<T>() } else { Room::None };
+    let mut ragged = Ragged::<T>::new(problem, room);
     let scaled = if settings.precision == Precision::F32 { settings.tolerance } else { 0.0 };
     ragged.dims.tolerance = (settings.tolerance as f32).to_bits();
     ragged.dims.tolerance_scaled = (scaled as f32).to_bits();

@@ -10,6 +10,7 @@ use super::SplitPack;
 use crate::island::{Chains, Islands, Ragged};
 use crate::solve::{SolverParams, SubAdmmParams};
 use crate::{ContactProblem, Precision, SolveError, SolveSettings};
+use manyworlds_shaders::contact::island_newton::Room;
 
 /// What has a slack of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl<T: Scalar> SingleProblem<T> {
     /// Lays it out, from its warm start.
     #[must_use]
     pub fn new(problem: &ContactProblem, splitting: Splitting) -> Self {
-        let ragged = Ragged::<T>::new(problem, false);
+        let ragged = Ragged::<T>::new(problem, Room::None);
         let members: Vec<usize> = problem.plan.members.iter().map(|&s| s as usize).collect();
         let chains: Vec<Chains> = members.iter().map(|&s| chains(problem, s, splitting)).collect();
         // Every member is a set of its own.
