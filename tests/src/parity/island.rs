@@ -7,7 +7,7 @@ use manyworlds_shaders::contact::island::{
     ConstraintRecord, Counts, IslandDims, IslandRecord, RowItem, SetDims, SideItem, SideRecord, TreeItem, con, contact,
     info, kind, part, region,
 };
-use manyworlds_shaders::contact::island_newton::Workspaces;
+use manyworlds_shaders::contact::island_newton::{Room, Workspaces};
 use manyworlds_shaders::contact::tree_layout::row_stride;
 use manyworlds_shaders::contact::{island_assemble, island_tgs, warm_move};
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, TreeOnly};
@@ -77,6 +77,7 @@ impl Islands {
     fn new(tiles: &[TreeTile<f64>], rng: &mut ChaCha8Rng) -> Self {
         let mut all = Self::default();
         let n_v = tiles[0].layout.dims.n_v;
+        all.workspaces = Workspaces::new(Room::Device);
         for island in 0..ISLANDS {
             let first = (island * MEMBERS) as u32;
             let (begin, colour_begin) = (all.constraints.len() as u32, all.colours.len() as u32);
@@ -106,7 +107,7 @@ impl Islands {
                 velocity_end: (first + MEMBERS as u32) * n_v,
                 n_contacts,
                 world: island as u32,
-                work: all.workspaces.place(std::mem::take(&mut all.counts)),
+                work: all.workspaces.place(std::mem::take(&mut all.counts), MEMBERS * n_v as usize),
                 // One is left to the host.
                 part: if island == 1 { part::NONE } else { part::SOLVES },
             });
