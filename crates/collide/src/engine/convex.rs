@@ -35,6 +35,9 @@ const CLOSELY: f64 = 1e-12;
 /// Directions that are tried one by one, at most.
 const DIRECTIONS: usize = 512;
 
+/// Corners that bring nearest points nearer after GJK has ended, at most.
+const CORNERS: usize = 8;
+
 /// Memory of the algorithms.
 pub(super) struct Workspace {
     simplex: VoronoiSimplex,
@@ -175,12 +178,13 @@ impl<'a> Couple<'a> {
         simplex.reset(CsoPoint::from_shapes(&Pose::IDENTITY, first, second, start));
         match gjk::closest_points(&Pose::IDENTITY, first, second, within, true, simplex) {
             GJKResult::ClosestPoints(p, q, _) => {
-                let length = (q - p).length();
-                let direction = (q - p) / length.max(APART);
-                let near = Normal { direction, separation: first.separation(second, direction), edges: [None; 2] };
-                if length < APART {
-                    return Quick::Unknown(Some(length));
+                if (q - p).length() < APART {
+                    return Quick::Unknown(Some((q - p).length()));
                 }
+                let (p, q) = self.closer((p, q), simplex);
+                let length = (q - p).length();
+                let direction = (q - p) / length;
+                let near = Normal { direction, separation: first.separation(second, direction), edges: [None; 2] };
                 if near.separation < length - rounding {
                     return Quick::About(length, direction);
                 }
@@ -193,6 +197,35 @@ impl<'a> Couple<'a> {
             }
             _ => Quick::Unknown(None),
         }
+    }
+
+    /// The nearest points of two polyhedra apart, from those where GJK ended: it ends where the next corner would bring them nearer by
+    /// less than a share of 5e-8.
+    fn closer(&self, (mut p, mut q): (Vector, Vector), simplex: &mut VoronoiSimplex) -> (Vector, Vector) {
+        let Self { first, second, rounding, .. } = self;
+        for _ in 0..CORNERS {
+            let length = (q - p).length();
+            let corner = CsoPoint::from_shapes(&Pose::IDENTITY, first, second, (q - p) / length);
+            let separation = -corner.point.dot(q - p) / length;
+            if separation >= length - rounding || !simplex.add_point(corner) {
+                break;
+            }
+            simplex.project_origin_and_reduce();
+            if simplex.dimension() == 3 {
+                break;
+            }
+            let mut points = (Vector::ZERO, Vector::ZERO);
+            for i in 0..=simplex.dimension() {
+                let (share, corner) = (simplex.proj_coord(i), simplex.point(i));
+                points.0 += corner.orig1 * share;
+                points.1 += corner.orig2 * share;
+            }
+            if (points.1 - points.0).length() >= length {
+                break;
+            }
+            (p, q) = points;
+        }
+        (p, q)
     }
 
     /// The shortest way out of the overlap of two polyhedra, or the face between two of which points were found that are
