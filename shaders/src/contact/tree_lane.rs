@@ -8,6 +8,9 @@ use super::thin::{Thin, is_thin};
 use super::tree_layout::{LaneDims, load3, row, row_coefficient, row_dof, row_head, row_velocity, slot, trace};
 use crate::{LANES, Real, Scalar};
 
+/// A lane of few degrees of freedom may have so many times the rows of one that is written out.
+const THIN: usize = 6;
+
 /// The slots and rows of one lane's problem: slots that have a response and act, or all that have one; its active rows.
 pub(super) struct Found {
     lane: usize,
@@ -65,7 +68,8 @@ impl Found {
 
     /// Whether it is too large for Newton steps.
     pub(super) fn is_large<T: Scalar>(&self, dims: &LaneDims) -> bool {
-        let most = if self.is_thin::<T>(dims) { LONGEST } else { MOST.min(dims.rows as usize) };
+        let rows = dims.rows as usize;
+        let most = if self.is_thin::<T>(dims) { LONGEST.min(THIN * rows) } else { MOST.min(rows) };
         self.shape().groups() * LANES > most
     }
 
