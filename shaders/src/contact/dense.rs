@@ -6,7 +6,7 @@
 //!
 //! Newton: with P the derivative of T at `y = lambda - rho sigma`, `(1 - P (1 - rho G) + eps) d = T(y) - lambda`, rows
 //! that stay open or bounded left out, by elimination. How far a step is taken, when sweeps follow and when steps stay about a
-//! centre: [`super::dense_rounds`].
+//! centre: `dense_rounds.rs`.
 //!
 //! In a step that asks for the impossible requests give way: [`Dense::relaxes`] sets the maps of [`super::steps`] in T's place.
 //!
