@@ -73,10 +73,6 @@ impl Found {
         self.shape().groups() * LANES > most
     }
 
-    pub(super) fn dbg<T: Scalar>(&self, dims: &LaneDims) -> (usize, usize, bool) {
-        (self.n_slot, self.n_row, self.is_thin::<T>(dims))
-    }
-
     fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
         self.slots[..self.n_slot].iter().map(|&s| usize::from(s)).enumerate()
     }

@@ -108,9 +108,6 @@ pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
             let found = Found::new(dims, constraint, impulse, rows, sigma, lane, whole);
             if found.is_large::<T>(dims) {
                 large.set_lane(lane, T::lit(if relaxes { 0.0 } else { 1.0 }));
-                if std::env::var("DBG").is_ok() {
-                    eprintln!("DBG large {:?}", found.dbg::<T>(dims));
-                }
                 break;
             }
             let free = relaxes.then_some(&*velocity);
@@ -119,14 +116,6 @@ pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
             {
                 (converged[lane], relaxed[lane]) = (outcome.done, gave_way);
                 report(info_out, lane, &outcome, contacts.lane(lane));
-                if std::env::var("DBG").is_ok() {
-                    eprintln!(
-                        "DBG {} whole {whole} contacts {:?} found {:?} enough {enough:?} {outcome:?}",
-                        parts[lane],
-                        contacts.lane(lane),
-                        found.dbg::<T>(dims)
-                    );
-                }
                 break;
             }
         }
