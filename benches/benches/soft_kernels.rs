@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use manyworlds_model::{Contacting, Material, MaterialLaw, Order, SoftBody, Vec3};
+use manyworlds_shaders::contact::tree_layout::info;
+use manyworlds_shaders::soft::balance;
 use manyworlds_shaders::soft::body::SoftDims;
-use manyworlds_shaders::{Args, Buffer, Kernel, Kind, LANES, Scalar, kernel};
+use manyworlds_shaders::{Args, Buffer, Kernel, Kind, LANES, Real as _, Scalar, kernel};
 use manyworlds_soft::{SoftLayout, SoftSystem};
 use manyworlds_sparse::Factor;
 
@@ -64,7 +66,9 @@ struct Worlds<T: Scalar> {
     rest: Buffer<T>,
     params: Buffer<T>,
     state: Buffer<T>,
+    begin: Buffer<T>,
     velocity: Buffer<T>,
+    info: Buffer<T>,
     matrix: Buffer<T>,
     b: Buffer<T>,
     factor: Buffer<T>,
@@ -72,10 +76,12 @@ struct Worlds<T: Scalar> {
 }
 
 impl<T: Scalar> Worlds<T> {
-    fn new(system: &SoftSystem) -> Self {
-        let layout = SoftLayout::new(system, [system.params()]);
-        let dims = SoftDims { lanes: WORLDS as u32, ..layout.dims };
-        let params = SoftLayout::params(system.params(), H, [0.0, 0.0, -9.81]);
+    fn new(system: &SoftSystem, body: &SoftBody) -> Self {
+        let layout = SoftLayout::new(system, body, &[]);
+        let damped = u32::from(body.material.damping > 0.0);
+        let dims = SoftDims { lanes: WORLDS as u32, damped, ..layout.dims };
+        let own = SoftLayout::params(system.params(), H, [0.0, 0.0, -9.81]);
+        let params = own.iter().map(|&x| T::Pack::lit(x)).collect::<Vec<_>>().repeat(WORLDS / LANES);
         let tile = |n: u32| {
             let mut out = Buffer::new(Kind::Tile);
             out.resize(n as usize * WORLDS);
@@ -85,10 +91,12 @@ impl<T: Scalar> Worlds<T> {
         Self {
             dims,
             rest: real(&layout.rest),
-            params: real(&params),
+            params: Buffer::Tile(params),
             topology: Buffer::Index(layout.topology),
             state: tile(dims.n_state()),
+            begin: tile(dims.n_begin()),
             velocity: tile(dims.n_v()),
+            info: tile(info::reals(dims.n_v() as usize) as u32),
             matrix: tile(9 * dims.n_block),
             b: tile(dims.n_v()),
             factor: tile(9 * dims.n_fill),
@@ -98,21 +106,26 @@ impl<T: Scalar> Worlds<T> {
 
     fn run(&mut self, kernel: &Kernel) {
         let name = kernel.name;
-        let Self { dims, topology, rest, params, state, velocity, matrix, b, factor, status } = self;
+        let Self { dims, topology, rest, params, state, begin, velocity, info, matrix, b, factor, status } = self;
         let mut buffers: Vec<&mut Buffer<T>> = match name {
-            "soft/start" => vec![state, velocity, status],
-            "soft/elements" => vec![topology, rest, params, state, velocity, matrix, b],
+            "soft/start" => vec![topology, rest, params, state, begin, velocity, info, status],
+            "soft/elements" => vec![topology, rest, params, begin, velocity, status, matrix, b],
             "soft/factor" => vec![topology, matrix, b, factor, velocity, status],
-            _ => vec![params, velocity, state, status],
+            _ => vec![b, info, status],
         };
-        let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(dims));
+        let (lanes, n_v, tolerance) = (dims.lanes, dims.n_v(), 0.0_f32.to_bits());
+        let of_round = balance::Dims { lanes, n_v, round: 1, last: 0, tolerance };
+        let words: &[u32] = match name {
+            "soft/balance" => bytemuck::cast_slice(std::slice::from_ref(&of_round)),
+            _ => bytemuck::cast_slice(std::slice::from_ref(dims)),
+        };
         T::mirror_of(kernel)(&mut Args { dims: words, count: WORLDS as u32, buffers: &mut buffers });
     }
 }
 
-fn kernels<T: Scalar>(c: &mut Criterion, system: &SoftSystem, name: &str) {
-    let mut worlds = Worlds::<T>::new(system);
-    let all = [&kernel::soft::START, &kernel::soft::ELEMENTS, &kernel::soft::FACTOR, &kernel::soft::INTEGRATE];
+fn kernels<T: Scalar>(c: &mut Criterion, (system, body): (&SoftSystem, &SoftBody), name: &str) {
+    let mut worlds = Worlds::<T>::new(system, body);
+    let all = [&kernel::soft::START, &kernel::soft::ELEMENTS, &kernel::soft::FACTOR, &kernel::soft::BALANCE];
     let mut group = c.benchmark_group(format!("soft_kernels/{name}/{}", T::NAME));
     group.bench_function("step", |b| b.iter(|| all.iter().for_each(|kernel| worlds.run(kernel))));
     assert!(worlds.status.index().iter().all(|&word| word == 0));
@@ -129,11 +142,12 @@ fn soft(c: &mut Criterion) {
         ("neo-Hookean, damped", MaterialLaw::NeoHookean, 1e-3),
     ];
     for (name, law, damping) in cases {
-        let system = SoftSystem::new(&cantilever(law, damping)).expect("a body");
-        let layout = SoftLayout::new(&system, [system.params()]);
+        let body = cantilever(law, damping);
+        let system = SoftSystem::new(&body).expect("a body");
+        let layout = SoftLayout::new(&system, &body, &[]);
         println!("{} blocks, {} in the factor", layout.dims.n_block, layout.dims.n_fill);
-        kernels::<f64>(c, &system, name);
-        kernels::<f32>(c, &system, name);
+        kernels::<f64>(c, (&system, &body), name);
+        kernels::<f32>(c, (&system, &body), name);
         let (zero, mut force, mut k) = (vec![0.0; system.n_v()], vec![0.0; system.n_v()], system.pattern().clone());
         let mut group = c.benchmark_group(format!("soft_kernels/{name}/host"));
         group.bench_function("force and stiffness", |b| {

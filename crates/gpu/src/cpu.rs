@@ -1,10 +1,13 @@
 //! The CPU executor: mirrors run over a chunk's buffers, one thread a chunk, without allocating.
 
+use std::sync::Arc;
+
 use crate::clock::Instant;
 
 use manyworlds_shaders::{Args, Buffer, Kind, LANES, Scalar};
 
 use crate::error::GpuError;
+use crate::passing::Passing;
 use crate::recording::{BufferId, BufferSpec, Dispatch, Recording};
 use crate::store::{Store, Ticket, Timings, Traffic, other_type, outside};
 
@@ -15,6 +18,9 @@ pub struct CpuStore<T: Scalar> {
     buffers: Vec<Buffer<T>>,
     /// Whether tiles have one lane.
     lone: bool,
+    /// Buffers that it has for the time of a recording only, and how long they are then.
+    passing: Option<Arc<Passing<T>>>,
+    lengths: Vec<usize>,
     timings: Timings,
     timed: bool,
     traffic: Traffic,
@@ -28,6 +34,8 @@ impl<T: Scalar> CpuStore<T> {
             specs: specs.to_vec(),
             buffers: specs.iter().map(|spec| Buffer::new(spec.kind)).collect(),
             lone: false,
+            passing: None,
+            lengths: Vec::new(),
             timings: Timings::default(),
             timed: false,
             traffic: Traffic::default(),
@@ -38,6 +46,39 @@ impl<T: Scalar> CpuStore<T> {
     #[must_use]
     pub fn lone(specs: &[BufferSpec]) -> Self {
         Self { lone: T::LONE_MIRROR_OF.is_some(), ..Self::new(specs) }
+    }
+
+    /// With buffers that it shares with others.
+    #[must_use]
+    pub fn sharing(self, passing: Arc<Passing<T>>) -> Self {
+        Self { lengths: vec![0; passing.ids().len()], passing: Some(passing), ..self }
+    }
+
+    /// The number of a buffer among those that it shares.
+    fn shared(&self, id: BufferId) -> Option<usize> {
+        self.passing.as_ref()?.ids().iter().position(|own| *own == id)
+    }
+
+    /// Gets the buffers that are shared, or gives them back.
+    fn exchange(&mut self, with: &Passing<T>, buffers: &mut [Buffer<T>]) {
+        for (id, buffer) in with.ids().iter().zip(buffers) {
+            std::mem::swap(&mut self.buffers[id.at()], buffer);
+        }
+    }
+
+    /// Runs a recording that was checked.
+    fn dispatch(&mut self, recording: &Recording) -> Result<(), GpuError> {
+        // One look at the clock a kernel: small worlds feel a second one.
+        let mut since = self.timed.then(Instant::now);
+        for dispatch in recording.dispatches().iter().filter(|dispatch| dispatch.count > 0) {
+            self.call(dispatch)?;
+            if let Some(since) = &mut since {
+                let now = Instant::now();
+                self.timings.add(dispatch.kernel.name, now.duration_since(*since).as_secs_f64() * 1e3);
+                *since = now;
+            }
+        }
+        Ok(())
     }
 
     /// A buffer, for hosts that read in place.
@@ -100,11 +141,17 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
     }
 
     fn len(&self, id: BufferId) -> usize {
-        self.buffers.get(id.at()).map_or(0, Buffer::len)
+        match self.shared(id) {
+            Some(at) => self.lengths[at],
+            None => self.buffers.get(id.at()).map_or(0, Buffer::len),
+        }
     }
 
     fn resize(&mut self, id: BufferId, len: usize) -> Result<(), GpuError> {
-        self.existing(id)?.1.resize(len);
+        match self.shared(id) {
+            Some(at) => self.lengths[at] = len,
+            None => self.existing(id)?.1.resize(len),
+        }
         Ok(())
     }
 
@@ -158,14 +205,20 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
 
     fn submit(&mut self, recording: &Recording) -> Result<Ticket, GpuError> {
         recording.check(|at| self.specs.get(at).copied())?;
-        // One look at the clock a kernel: small worlds feel a second one.
-        let mut since = self.timed.then(Instant::now);
-        for dispatch in recording.dispatches().iter().filter(|dispatch| dispatch.count > 0) {
-            self.call(dispatch)?;
-            if let Some(since) = &mut since {
-                let now = Instant::now();
-                self.timings.add(dispatch.kernel.name, now.duration_since(*since).as_secs_f64() * 1e3);
-                *since = now;
+        let bound = |id: &BufferId| recording.dispatches().iter().any(|dispatch| dispatch.buffers().contains(id));
+        match self.passing.clone().filter(|passing| passing.ids().iter().any(bound)) {
+            None => self.dispatch(recording)?,
+            Some(passing) => {
+                let new = |id: &BufferId| Buffer::new(self.specs[id.at()].kind);
+                let mut buffers = passing.take().unwrap_or_else(|| passing.ids().iter().map(new).collect());
+                for (buffer, &length) in buffers.iter_mut().zip(&self.lengths) {
+                    buffer.resize(length.max(buffer.len()));
+                }
+                self.exchange(&passing, &mut buffers);
+                let done = self.dispatch(recording);
+                self.exchange(&passing, &mut buffers);
+                passing.give_back(buffers);
+                done?;
             }
         }
         Ok(Ticket { submission: None })

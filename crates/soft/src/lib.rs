@@ -5,7 +5,6 @@
 
 mod element;
 mod error;
-mod free;
 mod law;
 mod packed;
 mod polynomial;
@@ -13,6 +12,5 @@ mod svd;
 mod system;
 
 pub use error::SoftError;
-pub use free::{FreeEnd, FreeStart, FreeWork};
 pub use packed::SoftLayout;
 pub use system::{SoftParams, SoftSystem};

@@ -1,7 +1,7 @@
 //! A soft body as its kernels read it (`manyworlds_shaders::soft`).
 
-use manyworlds_model::MaterialLaw;
-use manyworlds_shaders::soft::body::{NO_BLOCK, SoftDims, law, soft};
+use manyworlds_model::{MaterialLaw, SoftBody};
+use manyworlds_shaders::soft::body::{NO_BLOCK, SoftDims, law};
 use manyworlds_sparse::{BlockPlan, SparseMatrix};
 
 use crate::system::{PINNED, SoftParams, SoftSystem};
@@ -18,9 +18,9 @@ pub struct SoftLayout {
 }
 
 impl SoftLayout {
-    /// Of a soft body; `params`: those of all worlds, which say what is needed of the kernels.
+    /// Of a soft body; `controls`: the region that each of its controls has.
     #[must_use]
-    pub fn new<'a>(system: &SoftSystem, params: impl IntoIterator<Item = &'a SoftParams>) -> Self {
+    pub fn new(system: &SoftSystem, body: &SoftBody, controls: &[u32]) -> Self {
         let n_node = system.n_v() / 3;
         let plan = BlockPlan::new(&nodes(system));
         let places = plan.places();
@@ -43,6 +43,8 @@ impl SoftLayout {
         };
         let mut topology: Vec<u32> = places.iter().map(|&position| block(position, position)).collect();
         let mut rest = system.node_volumes().collect::<Vec<_>>();
+        let at_rest = body.nodes.iter().zip(body.dofs()).filter(|(_, dof)| dof.is_some());
+        rest.extend(at_rest.flat_map(|(place, _)| place.iter()));
         for element in 0..system.n_element() {
             let mut own: Vec<(u32, usize)> = system
                 .dofs_of(element)
@@ -73,16 +75,20 @@ impl SoftLayout {
             topology.extend([of_fill[at], products.len() as u32]);
             topology.extend(products.iter().flatten());
         }
+        let control_at = topology.len() as u32;
+        topology.extend(controls);
         let mut dims = SoftDims {
             lanes: 1,
-            param_lanes: 0,
-            n_param: (soft::HEADER + system.params().pressures.len()) as u32,
+            n_param: 0,
             n_node: n_node as u32,
+            n_region: system.params().pressures.len() as u32,
+            n_u: controls.len() as u32,
             n_element: system.n_element() as u32,
             n_point: system.points() as u32,
             n_block,
             n_fill: plan.n_block() as u32,
             plan_at,
+            control_at,
             law: match system.params().material.law {
                 MaterialLaw::Linear => law::LINEAR,
                 MaterialLaw::Corotated => law::COROTATED,
@@ -90,16 +96,31 @@ impl SoftLayout {
                 MaterialLaw::NeoHookean => law::NEO_HOOKEAN,
             },
             damped: 0,
-            pressed: 0,
+            pressed: u32::from(!controls.is_empty()),
+            ridden: 0,
         };
-        for params in params {
-            dims.damped |= u32::from(params.material.damping > 0.0);
-            dims.pressed |= u32::from(params.pressures.iter().any(|&pressure| pressure != 0.0));
-        }
+        dims.n_param = dims.ride_param() as u32;
         Self { dims, topology, rest }
     }
 
-    /// A world's parameters as kernels read them; gravity along the axes of the carrier, m/s^2, `h` in s.
+    /// Rounds of loops that an invocation of a kernel takes at most.
+    #[must_use]
+    pub fn rounds(&self) -> u64 {
+        let SoftDims { n_node, n_element, n_point, n_block, n_fill, plan_at, control_at, .. } = self.dims;
+        let n_product = (control_at - plan_at - 2 * n_node - 1 - 3 * n_fill) / 2;
+        let factor = u64::from(n_node) * 16 + u64::from(n_fill) * 32 + u64::from(n_product) * 12;
+        let mut elements = u64::from(n_block) * 9 + u64::from(n_node) * 4;
+        let mut at = n_node as usize;
+        for _ in 0..n_element {
+            let [n, regions] = [self.topology[at], self.topology[at + 1]].map(u64::from);
+            elements += 2 + regions + 4 * n + u64::from(n_point) * (1 + 7 * n + n * (n + 1) / 2 * 4);
+            at += 2 + (regions + n + n * (n + 1) / 2) as usize;
+        }
+        factor.max(elements)
+    }
+
+    /// A world's parameters as kernels read them, but for those of controls and of a carrier that moves; gravity along the axes of the
+    /// carrier, m/s^2, `h` in s.
     #[must_use]
     pub fn params(params: &SoftParams, h: f64, gravity: [f64; 3]) -> Vec<f64> {
         let m = &params.material;

@@ -1,6 +1,7 @@
 //! Kernels on whole batches.
 pub mod gather;
 pub mod hold;
+pub mod keep;
 pub mod overwrite;
 pub mod scatter;
 pub mod unsolved_islands;

@@ -22,13 +22,15 @@ pub struct Dims {
     /// Bits of which an unsolved lane must have one: [`status::ITERATION_LIMIT`], which all have, or [`status::DOUBTFUL`].
     /// What the host solves anyway needs none.
     pub wanted: u32,
+    /// Bits of lanes that are solved with others: [`status::SHARED`], or 0 for bodies that deform, whose lanes say it of their world.
+    pub apart: u32,
 }
 
 /// What one lane's status says of its world.
-fn of_lane(word: u32, wanted: u32) -> u32 {
+fn of_lane(word: u32, wanted: u32, apart: u32) -> u32 {
     let mut bits = 0;
     let is_wanted = word & (wanted | status::GAVE_WAY) != 0;
-    if word & (status::ITERATION_LIMIT | status::SHARED) == status::ITERATION_LIMIT && is_wanted {
+    if word & (status::ITERATION_LIMIT | apart) == status::ITERATION_LIMIT && is_wanted {
         bits |= found::UNSOLVED;
     }
     if word & (status::STOPPED | status::BREAKDOWN) != 0 {
@@ -39,11 +41,11 @@ fn of_lane(word: u32, wanted: u32) -> u32 {
 
 /// Buffers: status `[worlds * k]`, unsolved `[worlds]`.
 pub fn mirror<R: Real>(args: &mut Args<R>) {
-    let Dims { worlds, k, first, wanted } = args.dims();
+    let Dims { worlds, k, first, wanted, apart } = args.dims();
     let [status, unsolved] = args.split();
     let lanes = status.index().chunks(k as usize);
     for (lanes, word) in lanes.zip(&mut unsolved.index_mut()[..worlds as usize]) {
         let known = if first == 1 { 0 } else { *word };
-        *word = lanes.iter().fold(known, |bits, &lane| bits | of_lane(lane, wanted));
+        *word = lanes.iter().fold(known, |bits, &lane| bits | of_lane(lane, wanted, apart));
     }
 }

@@ -11,7 +11,7 @@
 fn of_lane(word: u32) -> u32 {
     var bits = 0u;
     let wanted = (word & (dims.wanted | STATUS_GAVE_WAY)) != 0u;
-    if (word & (STATUS_ITERATION_LIMIT | STATUS_SHARED)) == STATUS_ITERATION_LIMIT && wanted {
+    if (word & (STATUS_ITERATION_LIMIT | dims.apart)) == STATUS_ITERATION_LIMIT && wanted {
         bits |= FOUND_UNSOLVED;
     }
     if (word & (STATUS_STOPPED | STATUS_BREAKDOWN)) != 0u {

@@ -156,8 +156,8 @@ pub mod status {
     pub const FROZEN: u32 = 16;
     /// A capacity was exceeded.
     pub const CAPACITY: u32 = 32;
-    /// The tree is in an island with others, which solves its constraints: the tree's own solver leaves it alone. Set
-    /// and cleared by the host.
+    /// The tree's own solver leaves it alone: it is in an island with others, which solves its constraints, or in a world where
+    /// something touches a body that deforms, which the host solves. Set and cleared by the host.
     pub const SHARED: u32 = 64;
     /// The lane's world waits for somebody to solve it: the lane does not move until then.
     pub const HELD: u32 = 128;
@@ -177,6 +177,8 @@ pub mod status {
     pub const STOPPED: u32 = NON_FINITE | FROZEN;
     /// Lanes with any of these are not solved by themselves.
     pub const APART: u32 = STOPPED | SHARED;
+    /// Bodies that deform: rounds are over for lanes with any of these.
+    pub const SETTLED: u32 = CONVERGED | ITERATION_LIMIT | APART;
     /// What a step begins with.
     pub const KEPT: u32 = APART | GAVE_WAY | SINCE_ASKED;
 }

@@ -1,15 +1,13 @@
 //! What every kernel of soft bodies reads.
 //!
 //! `topology` (u32, the same for all lanes): for each free node the block of the matrix on its diagonal; then a record for
-//! each element (see [`super::elements`]); then, from `plan_at` on, the plan of the factor (see [`super::factor`]). `rest`
-//! (real, the same for all lanes): volume of each free node, then what each element is at rest. `params` (real, shared by
-//! all lanes or one set a lane): see [`soft`], then the pressure in each region.
+//! each element (see [`super::elements`]); then, from `plan_at` on, the plan of the factor (see [`super::factor`]); then, from
+//! `control_at` on, the region that each control has. `rest` (real, the same for all lanes): volume of each free node, where
+//! these are at rest, then what each element is at rest. `params` (real, a set a lane): see [`soft`].
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::buffer::Lanes;
-use crate::dynamics::tree::{Params, nth};
-use crate::real::Real;
+use crate::dynamics::names::status;
 
 /// In place of a block that a matrix does not have.
 pub const NO_BLOCK: u32 = 0xffff_ffff;
@@ -44,8 +42,30 @@ pub mod soft {
     pub const DAMPING: usize = 7;
     /// Damping in proportion to mass, 1/s.
     pub const MASS_DAMPING: usize = 8;
-    /// Reals of the header; pressures begin here, Pa.
+    /// Reals of the header; the pressure in each region follows, Pa, then records of controls, then of a carrier that moves.
     pub const HEADER: usize = 9;
+
+    /// Control: pressure per force.
+    pub const CONTROL_GEAR: usize = 0;
+    /// Control: force per control.
+    pub const CONTROL_GAIN: usize = 1;
+    /// Control: constant part of the force.
+    pub const CONTROL_BIAS: usize = 2;
+    /// Control: its bounds, 2.
+    pub const CONTROL_RANGE: usize = 3;
+    /// Control: bounds of the force before the gear, 2.
+    pub const CONTROL_FORCE: usize = 5;
+    /// Reals of a control's record.
+    pub const CONTROL: usize = 7;
+
+    /// Carrier: how the velocity that a node begins with changes with its place, 9, row by row, 1/s.
+    pub const RIDE_BY_PLACE: usize = 0;
+    /// Carrier: the same with its velocity, 9.
+    pub const RIDE_BY_SPEED: usize = 9;
+    /// Carrier: what its origin has gained in speed, m/s, 3.
+    pub const RIDE_GAINED: usize = 18;
+    /// Reals of a carrier's record.
+    pub const RIDE: usize = 21;
 }
 
 /// Uniform block of every kernel of soft bodies.
@@ -54,12 +74,14 @@ pub mod soft {
 pub struct SoftDims {
     /// Lanes in use; the buffers hold whole tiles.
     pub lanes: u32,
-    /// 0: one set of params for all lanes; 1: one a lane, in tile layout.
-    pub param_lanes: u32,
     /// Reals of one set of params.
     pub n_param: u32,
     /// Free nodes.
     pub n_node: u32,
+    /// Regions.
+    pub n_region: u32,
+    /// Controls.
+    pub n_u: u32,
     /// Elements.
     pub n_element: u32,
     /// Points of integration of an element.
@@ -70,12 +92,16 @@ pub struct SoftDims {
     pub n_fill: u32,
     /// First word of the plan.
     pub plan_at: u32,
+    /// First word of the controls' regions.
+    pub control_at: u32,
     /// One of [`law`].
     pub law: u32,
     /// 1 where something damps in proportion to stiffness.
     pub damped: u32,
     /// 1 where there are pressures.
     pub pressed: u32,
+    /// 1 where a mocap body carries it.
+    pub ridden: u32,
 }
 
 impl SoftDims {
@@ -86,21 +112,38 @@ impl SoftDims {
         3 * self.n_node
     }
 
-    /// Reals of a lane of `state`: displacements of free nodes, velocities, forces from outside.
+    /// Reals of a lane of `state`: displacements of free nodes, velocities, controls, forces from outside.
     #[inline(always)]
     #[must_use]
     pub fn n_state(&self) -> u32 {
-        9 * self.n_node
+        9 * self.n_node + self.n_u
+    }
+
+    /// Reals of a lane of `begin`: see [`super::start`].
+    #[inline(always)]
+    #[must_use]
+    pub fn n_begin(&self) -> u32 {
+        6 * self.n_node + self.n_region
+    }
+
+    /// First real of the controls in `params`.
+    #[inline(always)]
+    #[must_use]
+    pub fn control_param(&self) -> usize {
+        soft::HEADER + self.n_region as usize
+    }
+
+    /// First real of the carrier in `params`.
+    #[inline(always)]
+    #[must_use]
+    pub fn ride_param(&self) -> usize {
+        self.control_param() + self.n_u as usize * soft::CONTROL
     }
 }
 
-/// The parameters that a tile sees.
-#[inline]
+/// Whether rounds are over for every lane of a tile, by their status words.
+#[inline(always)]
 #[must_use]
-pub fn soft_params<'a, R: Real>(dims: &SoftDims, params: &'a Lanes<R>, tile: usize) -> Params<'a, R> {
-    if dims.param_lanes == 1 {
-        Params::Lanes(nth(params.tile(), tile, dims.n_param))
-    } else {
-        Params::Shared(params.real())
-    }
+pub fn all_settled(status: &[u32]) -> bool {
+    status.iter().all(|word| word & status::SETTLED != 0)
 }

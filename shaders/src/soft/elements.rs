@@ -1,21 +1,23 @@
-//! The momentum matrix `A = (1 + h a) M + h^2 K` and what momentum lacks, `b = M (v - v_k) + h (f - a M v_k + M g + f_ext)`,
-//! at the velocity v_k, with forces f and stiffness K = -df/dq of all elements at `q + h v_k`; a: damping in proportion to
-//! mass.
+//! The momentum matrix `A = (1 + h a) M + h^2 K` and what momentum lacks, `b = M (u - v_k - h a v_k) + h f`, at the velocity
+//! v_k, with forces f and stiffness K = -df/dq of all elements at `q + h v_k`; a: damping in proportion to mass; q and u: see
+//! [`super::start`].
 //!
 //! An element's record in `topology`: its free nodes, n, and its regions; the regions; the nodes in the order of
 //! elimination; the blocks of the matrix between them, `(0,0) (1,0) (1,1) (2,0) ..`. In `rest`, for each point of
 //! integration: its volume, and the gradient of each free node's shape function.
+//!
+//! Stresses come from the gradient of displacements, `H = F - I`, where F itself would leave differences of numbers near one.
 //!
 //! Stiffness is that of `manyworlds_soft`, here as the few products of vectors that each law comes to: with `p_a = G g_a` of
 //! shape functions' gradients g, `P_ab` is a sum of multiples of `I`, `p_a p_b^T`, `p_b p_a^T`, `[F (g_b x g_a)]_x`,
 //! `[p_a]_x T [p_b]_x`.
 
 use crate::args::Args;
-use crate::dynamics::tree::{Params, nth, nth_mut};
+use crate::dynamics::tree::{nth, nth_mut};
 use crate::math::{Mat3, Vec3, cross, dot, mat_vec};
 use crate::real::Real;
 pub use crate::soft::body::SoftDims as Dims;
-use crate::soft::body::{BLOCK, law, soft, soft_params};
+use crate::soft::body::{BLOCK, all_settled, law, soft};
 use crate::soft::svd::svd;
 
 /// Nodes of an element at most.
@@ -58,25 +60,26 @@ struct Moduli<R> {
     rate: R,
 }
 
-/// `state` and `velocity` v_k to `matrix` `[n_block, 9]` and `b` `[n_v]` of one tile.
+/// `begin` and `velocity` v_k to `matrix` `[n_block, 9]` and `b` `[n_v]` of one tile.
 pub fn elements<R: Real>(
     dims: &Dims,
     topology: &[u32],
     rest: &[R::Scalar],
-    params: Params<R>,
-    state: &[R],
+    params: &[R],
+    begin: &[R],
     velocity: &[R],
     matrix: &mut [R],
     b: &mut [R],
 ) {
     let n_v = dims.n_v() as usize;
-    let (q, v) = state.split_at(n_v);
-    let h = params.at(soft::TIMESTEP);
+    let (q, begin) = begin.split_at(n_v);
+    let (u, pressures) = begin.split_at(n_v);
+    let h = params[soft::TIMESTEP];
     let n_node = dims.n_node as usize;
-    nodes(params, &topology[..n_node], &rest[..n_node], v, velocity, matrix, b);
+    nodes(params, &topology[..n_node], &rest[..n_node], u, velocity, matrix, b);
     let square = h * h;
-    let rate = params.at(soft::DAMPING) / h;
-    let (mut words, mut rest) = (&topology[n_node..], &rest[n_node..]);
+    let rate = params[soft::DAMPING] / h;
+    let (mut words, mut rest) = (&topology[n_node..], &rest[4 * n_node..]);
     // Of the nodes of an element: displacements at the start, by how much they grow, and what gradients come to.
     let none = [[R::lit(0.0); 3]; MOST_NODES];
     let (mut start, mut by, mut pushed) = (none, none, [none; 2]);
@@ -86,8 +89,8 @@ pub fn elements<R: Real>(
         let (nodes, tail) = tail.split_at(n);
         let (places, tail) = tail.split_at(n * (n + 1) / 2);
         words = tail;
-        let pressure = pressure(params, regions);
-        let moduli = Moduli { mu: params.at(soft::MU), lambda: params.at(soft::LAMBDA), pressure, rate };
+        let pressure = pressure(pressures, regions);
+        let moduli = Moduli { mu: params[soft::MU], lambda: params[soft::LAMBDA], pressure, rate };
         for (i, &node) in nodes.iter().enumerate() {
             for k in 0..3 {
                 let dof = 3 * node as usize + k;
@@ -100,9 +103,10 @@ pub fn elements<R: Real>(
             rest = tail;
             let volume = R::splat(own[0]);
             let gradients = &own[1..];
-            let before = add_gradient(gradients, &start[..n], identity());
-            let f = add_gradient(gradients, &by[..n], before);
-            let response = respond(dims, &moduli, &before, &f);
+            let before = add_gradient(gradients, &start[..n], [R::lit(0.0); 9]);
+            let after = add_gradient(gradients, &by[..n], before);
+            let f = deformed(&after);
+            let response = respond(dims, &moduli, [&before, &after], &f);
             let force = h * volume;
             for (i, &node) in nodes.iter().enumerate() {
                 let p = mat_vec(&response.stress, gradient(gradients, i));
@@ -119,36 +123,34 @@ pub fn elements<R: Real>(
 /// Sets matrix and right-hand side to those of the nodes alone.
 #[inline(always)]
 fn nodes<R: Real>(
-    params: Params<R>,
+    params: &[R],
     diagonals: &[u32],
     volumes: &[R::Scalar],
-    v: &[R],
+    u: &[R],
     velocity: &[R],
     matrix: &mut [R],
     b: &mut [R],
 ) {
-    let n_v = velocity.len();
     matrix.fill(R::lit(0.0));
-    let (h, density) = (params.at(soft::TIMESTEP), params.at(soft::DENSITY));
-    let damping = h * params.at(soft::MASS_DAMPING);
+    let density = params[soft::DENSITY];
+    let damping = params[soft::TIMESTEP] * params[soft::MASS_DAMPING];
     for (i, (&place, &volume)) in diagonals.iter().zip(volumes).enumerate() {
         let mass = density * R::splat(volume);
         let diagonal = mass * damping + mass;
         for k in 0..3 {
             matrix[place as usize * BLOCK + 4 * k] = diagonal;
             let dof = 3 * i + k;
-            let gained = (v[dof] - velocity[dof]) - damping * velocity[dof] + h * params.at(soft::GRAVITY + k);
-            b[dof] = h.mul_add(v[n_v + dof], mass * gained);
+            b[dof] = mass * ((u[dof] - velocity[dof]) - damping * velocity[dof]);
         }
     }
 }
 
 /// Pressure in an element that is in some regions.
 #[inline(always)]
-fn pressure<R: Real>(params: Params<R>, regions: &[u32]) -> R {
+fn pressure<R: Real>(pressures: &[R], regions: &[u32]) -> R {
     let mut sum = R::lit(0.0);
     for &region in regions {
-        sum += params.at(soft::HEADER + region as usize);
+        sum += pressures[region as usize];
     }
     sum
 }
@@ -159,27 +161,38 @@ fn identity<R: Real>() -> Mat3<R> {
     [one, zero, zero, zero, one, zero, zero, zero, one]
 }
 
+/// `I + H`
+#[inline(always)]
+fn deformed<R: Real>(h: &Mat3<R>) -> Mat3<R> {
+    let one = R::lit(1.0);
+    let mut f = *h;
+    f[0] += one;
+    f[4] += one;
+    f[8] += one;
+    f
+}
+
 #[inline(always)]
 fn gradient<R: Real>(gradients: &[R::Scalar], i: usize) -> Vec3<R> {
     [R::splat(gradients[3 * i]), R::splat(gradients[3 * i + 1]), R::splat(gradients[3 * i + 2])]
 }
 
-/// `f + sum u_i g_i^T`.
+/// `H + sum u_i g_i^T`.
 #[inline(always)]
-fn add_gradient<R: Real>(gradients: &[R::Scalar], u: &[Vec3<R>], mut f: Mat3<R>) -> Mat3<R> {
+fn add_gradient<R: Real>(gradients: &[R::Scalar], u: &[Vec3<R>], mut h: Mat3<R>) -> Mat3<R> {
     for (i, u) in u.iter().enumerate() {
         let g = gradient::<R>(gradients, i);
         for row in 0..3 {
             for column in 0..3 {
-                f[3 * row + column] = u[row].mul_add(g[column], f[3 * row + column]);
+                h[3 * row + column] = u[row].mul_add(g[column], h[3 * row + column]);
             }
         }
     }
-    f
+    h
 }
 
 #[inline(always)]
-fn respond<R: Real>(dims: &Dims, m: &Moduli<R>, before: &Mat3<R>, f: &Mat3<R>) -> Response<R> {
+fn respond<R: Real>(dims: &Dims, m: &Moduli<R>, [before, after]: [&Mat3<R>; 2], f: &Mat3<R>) -> Response<R> {
     let zero = R::lit(0.0);
     let mut out = Response {
         stress: [zero; 9],
@@ -198,10 +211,10 @@ fn respond<R: Real>(dims: &Dims, m: &Moduli<R>, before: &Mat3<R>, f: &Mat3<R>) -
         corotated(m, f, &mut out);
     }
     if dims.law == law::NEO_HOOKEAN || dims.pressed == 1 && dims.law != law::LINEAR {
-        by_volume(dims, m, f, &mut out);
+        by_volume(dims, m, after, f, &mut out);
     }
     if dims.law == law::LINEAR || dims.law == law::SAINT_VENANT || dims.damped == 1 {
-        strained(dims, m, before, f, &mut out);
+        strained(dims, m, [before, after], f, &mut out);
     }
     out
 }
@@ -239,35 +252,48 @@ fn corotated<R: Real>(m: &Moduli<R>, f: &Mat3<R>, out: &mut Response<R>) {
 
 /// What depends on the volume: the neo-Hookean law, and pressures.
 #[inline(always)]
-fn by_volume<R: Real>(dims: &Dims, m: &Moduli<R>, f: &Mat3<R>, out: &mut Response<R>) {
-    let (x, y, z) = ([f[0], f[1], f[2]], [f[3], f[4], f[5]], [f[6], f[7], f[8]]);
-    let (yz, zx, xy) = (cross(y, z), cross(z, x), cross(x, y));
-    let cofactor = [yz[0], yz[1], yz[2], zx[0], zx[1], zx[2], xy[0], xy[1], xy[2]];
-    out.by_volume = -m.pressure;
+fn by_volume<R: Real>(dims: &Dims, m: &Moduli<R>, h: &Mat3<R>, f: &Mat3<R>, out: &mut Response<R>) {
+    let cofactor = cofactors(f);
+    let mut pull = -m.pressure;
+    out.by_volume = pull;
     if dims.law == law::NEO_HOOKEAN {
         out.shear = m.mu;
         out.bulk = m.lambda + m.mu;
         out.along = cofactor;
-        let grown = dot(x, yz) - R::lit(1.0);
-        out.by_volume = out.bulk * grown - m.mu - m.pressure;
+        let small = cofactors(h);
+        let trace = h[0] + h[4] + h[8];
+        // `det F - 1`
+        let more = trace + (small[0] + small[4] + small[8]) + dot([h[0], h[1], h[2]], [small[0], small[1], small[2]]);
+        pull = out.bulk * more - m.pressure;
+        out.by_volume = pull - m.mu;
+        // `F - cof F`
         for at in 0..9 {
-            out.stress[at] += m.mu * f[at];
+            let both = h[at] + h[at / 3 + 3 * (at % 3)];
+            let turned = if at % 4 == 0 { both - trace } else { both };
+            out.stress[at] += m.mu * (turned - small[at]);
         }
     }
     for at in 0..9 {
-        out.stress[at] = out.by_volume.mul_add(cofactor[at], out.stress[at]);
+        out.stress[at] = pull.mul_add(cofactor[at], out.stress[at]);
     }
+}
+
+#[inline(always)]
+fn cofactors<R: Real>(m: &Mat3<R>) -> Mat3<R> {
+    let (x, y, z) = ([m[0], m[1], m[2]], [m[3], m[4], m[5]], [m[6], m[7], m[8]]);
+    let (yz, zx, xy) = (cross(y, z), cross(z, x), cross(x, y));
+    [yz[0], yz[1], yz[2], zx[0], zx[1], zx[2], xy[0], xy[1], xy[2]]
 }
 
 /// What depends on Green's strain, or on the small one.
 #[inline(always)]
-fn strained<R: Real>(dims: &Dims, m: &Moduli<R>, before: &Mat3<R>, f: &Mat3<R>, out: &mut Response<R>) {
+fn strained<R: Real>(dims: &Dims, m: &Moduli<R>, [before, after]: [&Mat3<R>; 2], f: &Mat3<R>, out: &mut Response<R>) {
     let zero = R::lit(0.0);
     let elastic = dims.law == law::LINEAR || dims.law == law::SAINT_VENANT;
     let share = if elastic { R::lit(1.0) + m.rate } else { m.rate };
     out.strain_shear = m.mu * share;
     out.strain_bulk = m.lambda * share;
-    let now = strain(dims.law, f);
+    let now = strain(dims.law, after);
     let then = strain(dims.law, before);
     // The whole strain, and that of the step.
     let mut sum = [zero; 6];
@@ -302,22 +328,17 @@ fn strained<R: Real>(dims: &Dims, m: &Moduli<R>, before: &Mat3<R>, f: &Mat3<R>, 
     }
 }
 
-/// (xx, yy, zz, xy, xz, yz)
+/// (xx, yy, zz, xy, xz, yz), from H.
 #[inline(always)]
-fn strain<R: Real>(law: u32, f: &Mat3<R>) -> [R; 6] {
-    let (half, one) = (R::lit(0.5), R::lit(1.0));
+fn strain<R: Real>(law: u32, h: &Mat3<R>) -> [R; 6] {
+    let half = R::lit(0.5);
+    let small = [h[0], h[4], h[8], half * (h[1] + h[3]), half * (h[2] + h[6]), half * (h[5] + h[7])];
     if law == law::LINEAR {
-        return [f[0] - one, f[4] - one, f[8] - one, half * (f[1] + f[3]), half * (f[2] + f[6]), half * (f[5] + f[7])];
+        return small;
     }
-    let (x, y, z) = ([f[0], f[3], f[6]], [f[1], f[4], f[7]], [f[2], f[5], f[8]]);
-    [
-        half * (dot(x, x) - one),
-        half * (dot(y, y) - one),
-        half * (dot(z, z) - one),
-        half * dot(x, y),
-        half * dot(x, z),
-        half * dot(y, z),
-    ]
+    let (x, y, z) = ([h[0], h[3], h[6]], [h[1], h[4], h[7]], [h[2], h[5], h[8]]);
+    let squares = [dot(x, x), dot(y, y), dot(z, z), dot(x, y), dot(x, z), dot(y, z)];
+    [0, 1, 2, 3, 4, 5].map(|at| half.mul_add(squares[at], small[at]))
 }
 
 /// Adds a point's stiffness, times `scale`. `along`, `left`: memory.
@@ -439,20 +460,20 @@ fn product<R: Real>(s: &[R; 6], a: Vec3<R>, b: Vec3<R>) -> R {
     dot(a, of)
 }
 
-/// Buffers: topology, rest, params, state, velocity, matrix, b.
+/// Buffers: topology, rest, params, begin, velocity, status, matrix, b.
 pub fn mirror<R: Real>(args: &mut Args<R>) {
     let dims = args.dims::<Dims>();
     let tiles = args.tiles();
-    let [topology, rest, params, state, velocity, matrix, b] = args.split();
-    let (topology, rest, state, velocity) = (topology.index(), rest.real(), state.tile(), velocity.tile());
-    let (matrix, b) = (matrix.tile_mut(), b.tile_mut());
-    for t in 0..tiles {
+    let [topology, rest, params, begin, velocity, status, matrix, b] = args.split();
+    let (topology, rest, params, begin) = (topology.index(), rest.real(), params.tile(), begin.tile());
+    let (velocity, status, matrix, b) = (velocity.tile(), status.index(), matrix.tile_mut(), b.tile_mut());
+    for t in (0..tiles).filter(|&t| !all_settled(nth(status, t, R::N as u32))) {
         elements(
             &dims,
             topology,
             rest,
-            soft_params(&dims, params, t),
-            nth(state, t, dims.n_state()),
+            nth(params, t, dims.n_param),
+            nth(begin, t, dims.n_begin()),
             nth(velocity, t, dims.n_v()),
             nth_mut(matrix, t, dims.n_block * BLOCK as u32),
             nth_mut(b, t, dims.n_v()),

@@ -1,6 +1,7 @@
 // The momentum matrix and what momentum lacks, from all elements. See elements.rs.
 #import math
 #import index
+#import dynamics/names.rs
 #import soft/body.rs
 #import soft/svd
 
@@ -8,10 +9,11 @@
 @group(0) @binding(1) var<storage, read> topology: array<u32>;
 @group(0) @binding(2) var<storage, read> rest: array<real>;
 @group(0) @binding(3) var<storage, read> params: array<real>;
-@group(0) @binding(4) var<storage, read> state: array<real>;
+@group(0) @binding(4) var<storage, read> begin: array<real>;
 @group(0) @binding(5) var<storage, read> velocity: array<real>;
-@group(0) @binding(6) var<storage, read_write> matrix: array<real>;
-@group(0) @binding(7) var<storage, read_write> b: array<real>;
+@group(0) @binding(6) var<storage, read> status: array<u32>;
+@group(0) @binding(7) var<storage, read_write> matrix: array<real>;
+@group(0) @binding(8) var<storage, read_write> b: array<real>;
 
 struct Response {
     stress: Mat3,
@@ -42,37 +44,33 @@ var<private> block: array<vec3<real>, 3>;
 var<private> response: Response;
 
 fn param_at(lane: u32, index: u32) -> real {
-    return params[select(index, tile_at(lane, dims.n_param, index), dims.param_lanes == 1u)];
+    return params[tile_at(lane, dims.n_param, index)];
 }
 
 // Sets matrix and right-hand side to those of the nodes alone.
-fn nodes(lane: u32, state_base: u32, v_base: u32, matrix_base: u32) {
+fn nodes(lane: u32, u_base: u32, v_base: u32, matrix_base: u32) {
     for (var e = 0u; e < dims.n_block * BLOCK; e++) {
         matrix[matrix_base + e * TILE] = real(0.0);
     }
-    let n_v = 3u * dims.n_node;
-    let h = param_at(lane, SOFT_TIMESTEP);
     let density = param_at(lane, SOFT_DENSITY);
-    let damping = h * param_at(lane, SOFT_MASS_DAMPING);
+    let damping = param_at(lane, SOFT_TIMESTEP) * param_at(lane, SOFT_MASS_DAMPING);
     for (var i = 0u; i < dims.n_node; i++) {
         let mass = density * rest[i];
         let place = topology[i] * BLOCK;
         for (var k = 0u; k < 3u; k++) {
             matrix[matrix_base + (place + 4u * k) * TILE] = mass * damping + mass;
-            let dof = 3u * i + k;
-            let v = velocity[v_base + dof * TILE];
-            let before = state[state_base + (n_v + dof) * TILE];
-            let gained = (before - v) - damping * v + h * param_at(lane, SOFT_GRAVITY + k);
-            b[v_base + dof * TILE] = fma(h, state[state_base + (2u * n_v + dof) * TILE], mass * gained);
+            let dof = (3u * i + k) * TILE;
+            let v = velocity[v_base + dof];
+            b[v_base + dof] = mass * ((begin[u_base + dof] - v) - damping * v);
         }
     }
 }
 
 // Pressure in an element that is in some regions.
-fn pressure(lane: u32, word: u32, n_region: u32) -> real {
+fn pressure(pressure_base: u32, word: u32, n_region: u32) -> real {
     var sum = real(0.0);
     for (var r = 0u; r < n_region; r++) {
-        sum += param_at(lane, SOFT_HEADER + topology[word + r]);
+        sum += begin[pressure_base + topology[word + r] * TILE];
     }
     return sum;
 }
@@ -88,6 +86,12 @@ fn identity() -> Mat3 {
     return Mat3(vec3<real>(one, zero, zero), vec3<real>(zero, one, zero), vec3<real>(zero, zero, one));
 }
 
+// `I + H`
+fn deformed(h: Mat3) -> Mat3 {
+    let one = identity();
+    return Mat3(h.x + one.x, h.y + one.y, h.z + one.z);
+}
+
 fn gradient(at: u32, i: u32) -> vec3<real> {
     return vec3<real>(rest[at + 3u * i], rest[at + 3u * i + 1u], rest[at + 3u * i + 2u]);
 }
@@ -96,9 +100,9 @@ fn grown(f: Mat3, u: vec3<real>, g: vec3<real>) -> Mat3 {
     return Mat3(scale_add(g, u.x, f.x), scale_add(g, u.y, f.y), scale_add(g, u.z, f.z));
 }
 
-// `f += sum u_i g_i^T` of displacements at the start, or of those since.
-fn add_gradient(at: u32, n: u32, since: bool, f: Mat3) -> Mat3 {
-    var out = f;
+// `H += sum u_i g_i^T` of displacements at the start, or of those since.
+fn add_gradient(at: u32, n: u32, since: bool, h: Mat3) -> Mat3 {
+    var out = h;
     for (var i = 0u; i < n; i++) {
         var u = start[i];
         if since {
@@ -109,7 +113,7 @@ fn add_gradient(at: u32, n: u32, since: bool, f: Mat3) -> Mat3 {
     return out;
 }
 
-fn respond(m: Moduli, before: Mat3, f: Mat3) {
+fn respond(m: Moduli, before: Mat3, after: Mat3, f: Mat3) {
     let zero = real(0.0);
     let none = Sym3(vec3<real>(zero, zero, zero), vec3<real>(zero, zero, zero));
     response = Response(zeros(), zero, zero, zeros(), none, zero, zero, zero, identity(), none, none);
@@ -117,10 +121,10 @@ fn respond(m: Moduli, before: Mat3, f: Mat3) {
         corotated(m, f);
     }
     if dims.law == LAW_NEO_HOOKEAN || dims.pressed == 1u && dims.law != LAW_LINEAR {
-        by_volume(m, f);
+        by_volume(m, after, f);
     }
     if dims.law == LAW_LINEAR || dims.law == LAW_SAINT_VENANT || dims.damped == 1u {
-        strained(m, before, f);
+        strained(m, before, after, f);
     }
 }
 
@@ -162,27 +166,41 @@ fn corotated(m: Moduli, f: Mat3) {
 }
 
 // What depends on the volume: the neo-Hookean law, and pressures.
-fn by_volume(m: Moduli, f: Mat3) {
-    let cofactor = Mat3(cross3(f.y, f.z), cross3(f.z, f.x), cross3(f.x, f.y));
-    response.by_volume = -m.pressure;
+fn by_volume(m: Moduli, h: Mat3, f: Mat3) {
+    let cofactor = cofactors(f);
+    var pull = -m.pressure;
+    response.by_volume = pull;
     if dims.law == LAW_NEO_HOOKEAN {
         response.shear = m.mu;
         response.bulk = m.lambda + m.mu;
         response.along = cofactor;
-        let more = dot3(f.x, cofactor.x) - real(1.0);
-        response.by_volume = response.bulk * more - m.mu - m.pressure;
-        add_stress(m.mu, f);
+        let small = cofactors(h);
+        let trace = h.x.x + h.y.y + h.z.z;
+        // `det F - 1`
+        let more = trace + (small.x.x + small.y.y + small.z.z) + dot3(h.x, small.x);
+        pull = response.bulk * more - m.pressure;
+        response.by_volume = pull - m.mu;
+        // `F - cof F`
+        add_stress(m.mu, Mat3(
+            h.x + vec3<real>(h.x.x - trace, h.y.x, h.z.x) - small.x,
+            h.y + vec3<real>(h.x.y, h.y.y - trace, h.z.y) - small.y,
+            h.z + vec3<real>(h.x.z, h.y.z, h.z.z - trace) - small.z,
+        ));
     }
-    add_stress(response.by_volume, cofactor);
+    add_stress(pull, cofactor);
+}
+
+fn cofactors(m: Mat3) -> Mat3 {
+    return Mat3(cross3(m.y, m.z), cross3(m.z, m.x), cross3(m.x, m.y));
 }
 
 // What depends on Green's strain, or on the small one.
-fn strained(m: Moduli, before: Mat3, f: Mat3) {
+fn strained(m: Moduli, before: Mat3, after: Mat3, f: Mat3) {
     let elastic = dims.law == LAW_LINEAR || dims.law == LAW_SAINT_VENANT;
     let share = select(m.rate, real(1.0) + m.rate, elastic);
     response.strain_shear = m.mu * share;
     response.strain_bulk = m.lambda * share;
-    let now = strain(f);
+    let now = strain(after);
     let then = strain(before);
     var sum = Sym3((now.d - then.d) * m.rate, (now.o - then.o) * m.rate);
     if elastic {
@@ -210,19 +228,20 @@ fn strained(m: Moduli, before: Mat3, f: Mat3) {
     );
 }
 
-fn strain(f: Mat3) -> Sym3 {
+// From H.
+fn strain(h: Mat3) -> Sym3 {
     let half = real(0.5);
-    let ones = vec3<real>(real(1.0), real(1.0), real(1.0));
+    let d = vec3<real>(h.x.x, h.y.y, h.z.z);
+    let o = vec3<real>(h.x.y + h.y.x, h.x.z + h.z.x, h.y.z + h.z.y) * half;
     if dims.law == LAW_LINEAR {
-        let d = vec3<real>(f.x.x, f.y.y, f.z.z) - ones;
-        return Sym3(d, vec3<real>(f.x.y + f.y.x, f.x.z + f.z.x, f.y.z + f.z.y) * half);
+        return Sym3(d, o);
     }
-    let x = vec3<real>(f.x.x, f.y.x, f.z.x);
-    let y = vec3<real>(f.x.y, f.y.y, f.z.y);
-    let z = vec3<real>(f.x.z, f.y.z, f.z.z);
+    let x = vec3<real>(h.x.x, h.y.x, h.z.x);
+    let y = vec3<real>(h.x.y, h.y.y, h.z.y);
+    let z = vec3<real>(h.x.z, h.y.z, h.z.z);
     return Sym3(
-        (vec3<real>(dot3(x, x), dot3(y, y), dot3(z, z)) - ones) * half,
-        vec3<real>(dot3(x, y), dot3(x, z), dot3(y, z)) * half,
+        scale_add(vec3<real>(dot3(x, x), dot3(y, y), dot3(z, z)), half, d),
+        scale_add(vec3<real>(dot3(x, y), dot3(x, z), dot3(y, z)), half, o),
     );
 }
 
@@ -318,32 +337,33 @@ fn add_turning(a: vec3<real>, c: vec3<real>) {
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let lane = lane_index(group, local);
-    if lane >= dims.lanes {
+    if lane >= dims.lanes || (status[lane] & STATUS_SETTLED) != 0u {
         return;
     }
     let n_v = 3u * dims.n_node;
-    let state_base = tile_base(lane, 3u * n_v);
+    let q_base = tile_base(lane, 2u * n_v + dims.n_region);
+    let pressure_base = q_base + 2u * n_v * TILE;
     let v_base = tile_base(lane, n_v);
     let matrix_base = tile_base(lane, dims.n_block * BLOCK);
-    nodes(lane, state_base, v_base, matrix_base);
+    nodes(lane, q_base + n_v * TILE, v_base, matrix_base);
     let h = param_at(lane, SOFT_TIMESTEP);
     let square = h * h;
     let rate = param_at(lane, SOFT_DAMPING) / h;
     let mu = param_at(lane, SOFT_MU);
     let lambda = param_at(lane, SOFT_LAMBDA);
     var word = dims.n_node;
-    var at = dims.n_node;
+    var at = 4u * dims.n_node;
     for (var e = 0u; e < dims.n_element; e++) {
         let n = topology[word];
         let n_region = topology[word + 1u];
-        let moduli = Moduli(mu, lambda, pressure(lane, word + 2u, n_region), rate);
+        let moduli = Moduli(mu, lambda, pressure(pressure_base, word + 2u, n_region), rate);
         let own = word + 2u + n_region;
         let places = own + n;
         word = places + n * (n + 1u) / 2u;
         for (var i = 0u; i < n; i++) {
             for (var k = 0u; k < 3u; k++) {
                 let dof = (3u * topology[own + i] + k) * TILE;
-                start[i][k] = state[state_base + dof];
+                start[i][k] = begin[q_base + dof];
                 by[i][k] = h * velocity[v_base + dof];
             }
         }
@@ -351,9 +371,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let volume = rest[at];
             let g = at + 1u;
             at = g + 3u * n;
-            let before = add_gradient(g, n, false, identity());
-            let f = add_gradient(g, n, true, before);
-            respond(moduli, before, f);
+            let before = add_gradient(g, n, false, zeros());
+            let after = add_gradient(g, n, true, before);
+            let f = deformed(after);
+            respond(moduli, before, after, f);
             let force = h * volume;
             for (var i = 0u; i < n; i++) {
                 let pull = mat_vec(response.stress, gradient(g, i));

@@ -10,7 +10,7 @@ use crate::dynamics::names::status;
 use crate::dynamics::tree::{nth, nth_mut};
 use crate::real::{Mask, Real};
 pub use crate::soft::body::SoftDims as Dims;
-use crate::soft::body::{BLOCK, NO_BLOCK};
+use crate::soft::body::{BLOCK, NO_BLOCK, all_settled};
 
 /// Pivots below this part of the diagonal they came from count as not positive.
 const SMALLEST_PIVOT: f64 = 1e-14;
@@ -35,7 +35,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// `matrix` `[n_block, 9]` and `b` `[n_v]` to `factor` `[n_fill, 9]`; corrects `velocity` `[n_v]`, flags `status` `[lanes]`.
+/// `matrix` `[n_block, 9]` and `b` `[n_v]` to `factor` `[n_fill, 9]`; corrects `velocity` `[n_v]` of lanes whose rounds are not over,
+/// and flags in `status` `[lanes]` those whose matrix is not positive definite as the host's.
 pub fn factor<R: Real>(
     plan: &Plan,
     matrix: &[R],
@@ -46,11 +47,17 @@ pub fn factor<R: Real>(
 ) {
     let sound = eliminate(plan, matrix, factor);
     solve(plan, factor, b);
-    for (v, &by) in velocity.iter_mut().zip(&*b) {
-        *v += by;
-    }
+    let mut share = R::lit(1.0);
     for (lane, word) in status.iter_mut().enumerate() {
-        *word |= if sound.lane(lane) { 0 } else { status::BREAKDOWN };
+        if *word & status::SETTLED != 0 {
+            share.set_lane(lane, R::lit(0.0).lane(lane));
+        } else if !sound.lane(lane) {
+            *word |= status::ITERATION_LIMIT;
+        }
+    }
+    let corrected = R::lit(0.5).lt(share);
+    for (v, &by) in velocity.iter_mut().zip(&*b) {
+        *v = R::select(corrected, *v + by, *v);
     }
 }
 
@@ -196,13 +203,17 @@ pub fn mirror<R: Real>(args: &mut Args<R>) {
     let (matrix, b, factor) = (matrix.tile(), b.tile_mut(), factor.tile_mut());
     let (velocity, status) = (velocity.tile_mut(), status.index_mut());
     for t in 0..tiles {
+        let status = nth_mut(status, t, R::N as u32);
+        if all_settled(status) {
+            continue;
+        }
         self::factor(
             &plan,
             nth(matrix, t, dims.n_block * BLOCK as u32),
             nth_mut(b, t, dims.n_v()),
             nth_mut(factor, t, dims.n_fill * BLOCK as u32),
             nth_mut(velocity, t, dims.n_v()),
-            nth_mut(status, t, R::N as u32),
+            status,
         );
     }
 }

@@ -173,7 +173,7 @@ fn solve(base: u32, b_base: u32) {
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let lane = lane_index(group, local);
-    if lane >= dims.lanes {
+    if lane >= dims.lanes || (status[lane] & STATUS_SETTLED) != 0u {
         return;
     }
     let base = tile_base(lane, dims.n_fill * BLOCK);
@@ -184,5 +184,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var i = 0u; i < n; i++) {
         velocity[b_base + i * TILE] += b[b_base + i * TILE];
     }
-    status[lane] |= select(STATUS_BREAKDOWN, 0u, sound);
+    status[lane] |= select(STATUS_ITERATION_LIMIT, 0u, sound);
 }

@@ -1,15 +1,16 @@
 //! Bodies that deform, one a lane, whole tiles of lanes side by side.
 //!
 //! A step begins with [`start`]. Each round of Newton's method is [`elements`], which assembles the momentum matrix and what
-//! momentum lacks at the velocity at hand, and [`factor`], which corrects that velocity. [`integrate`] ends the step. One
-//! round is the linearly implicit step.
+//! momentum lacks at the velocity at hand, [`balance`], which says whether that is little enough, and [`factor`], which
+//! corrects the velocity. What moves then is a tree's state: see `dynamics/integrate`. Lanes that something touches are the
+//! host's.
 //!
 //! Matrices are of 3 x 3 blocks, one for each pair of nodes that share an element, below the diagonal in the order of
 //! elimination. The host has found that order, what it fills, and the products that make up each block of the factor.
 
+pub mod balance;
 pub mod body;
 pub mod elements;
 pub mod factor;
-pub mod integrate;
 pub mod start;
 pub(crate) mod svd;

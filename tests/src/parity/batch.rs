@@ -4,7 +4,7 @@ use bytemuck::cast_slice;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Kernel;
 use manyworlds_shaders::batch::world::found;
-use manyworlds_shaders::batch::{gather, hold, overwrite, scatter, unsolved_islands, unsolved_lanes};
+use manyworlds_shaders::batch::{gather, hold, keep, overwrite, scatter, unsolved_islands, unsolved_lanes};
 use manyworlds_shaders::contact::island::{IslandRecord, part};
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::kernel;
@@ -34,12 +34,34 @@ pub(super) fn cases() -> Vec<Case> {
         reversible: true,
     }];
     for wanted in [status::ITERATION_LIMIT, status::DOUBTFUL] {
-        cases.extend([1, 0].map(|first| unsolved_lanes(first, wanted)));
+        cases.extend([1, 0].map(|first| unsolved_lanes(first, wanted, status::SHARED)));
         cases.push(unsolved_islands(wanted));
     }
+    cases.push(unsolved_lanes(0, status::ITERATION_LIMIT, 0));
     cases.extend([hold::whom::UNSOLVED, hold::whom::OTHERS, hold::whom::NOBODY].map(hold));
-    cases.extend([scattered(), gathered()]);
+    cases.extend([scattered(), gathered(), kept()]);
     cases
+}
+
+fn kept() -> Case {
+    let lanes = 43;
+    let numbers = |scale: f64| {
+        Data::Lanes((0..lanes).map(|lane| (0..5).map(|e| scale * f64::from(lane * 5 + e)).collect()).collect())
+    };
+    let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
+        let dims = keep::Dims { lanes, n: 5 };
+        recording.dispatch(&kernel::batch::KEEP, &dims, lanes, ids);
+    });
+    Case {
+        name: "all numbers".into(),
+        kernel: &kernel::batch::KEEP,
+        lanes: lanes as usize,
+        buffers: vec![numbers(1.0), numbers(-1.0)],
+        record,
+        outputs: vec![(1, EXACT)],
+        single: true,
+        reversible: true,
+    }
 }
 
 const WORLDS: u32 = 41;
@@ -73,14 +95,14 @@ fn words_case(name: String, kernel: &'static Kernel, buffers: Vec<Data>, record:
     Case { name, kernel, lanes: WORLDS as usize, buffers, record, outputs, single: true, reversible: false }
 }
 
-fn unsolved_lanes(first: u32, wanted: u32) -> Case {
+fn unsolved_lanes(first: u32, wanted: u32, apart: u32) -> Case {
     let kernel = &kernel::batch::UNSOLVED_LANES;
     let buffers = vec![Data::Words(status_words()), Data::Words(worlds())];
     let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
-        let dims = unsolved_lanes::Dims { worlds: WORLDS, k: LANES_OF_A_WORLD, first, wanted };
+        let dims = unsolved_lanes::Dims { worlds: WORLDS, k: LANES_OF_A_WORLD, first, wanted, apart };
         recording.dispatch(kernel, &dims, WORLDS, ids);
     });
-    words_case(format!("first {first}, wanted {wanted}"), kernel, buffers, record)
+    words_case(format!("first {first}, wanted {wanted}, apart {apart}"), kernel, buffers, record)
 }
 
 /// Islands of some worlds, none or several of one.

@@ -3,15 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_model::{Contacting, Material, MaterialLaw, Order, Region, SoftBody, Vec3};
+use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
-use manyworlds_shaders::soft::body::{BLOCK, SoftDims};
+use manyworlds_shaders::soft::balance;
+use manyworlds_shaders::soft::body::{BLOCK, SoftDims, soft};
 use manyworlds_shaders::{Kernel, kernel};
 use manyworlds_soft::{SoftLayout, SoftSystem};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Case, Data, EXACT, Tolerance};
+use super::{Case, Data, Record, Tolerance};
 use crate::soft::caged;
 
 const ROUNDING: Tolerance = Tolerance {
@@ -101,60 +104,99 @@ fn brick(order: Order) -> SoftBody {
     own
 }
 
-/// The kernels of a step, each with what the one before it has left.
+/// The kernels of a step, each with what the one before it has left. `more`: also with controls, on a mocap body that moves.
 fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
-    use kernel::soft::{ELEMENTS, FACTOR, INTEGRATE, START};
+    use kernel::soft::{BALANCE, ELEMENTS, FACTOR, START};
     let mut rng = ChaCha8Rng::seed_from_u64(12);
     let system = SoftSystem::new(body).expect("a body");
-    let layout = SoftLayout::new(&system, [system.params()]);
+    let layout = SoftLayout::new(&system, body, if more { &[1, 0, 1] } else { &[] });
     let mut dims = SoftDims { lanes: LANES as u32, ..layout.dims };
-    let params = SoftLayout::params(system.params(), H, [1.0, 2.0, -9.81]);
-    let params = if more {
-        dims.param_lanes = 1;
-        let own = |scale: f64| params.iter().enumerate().map(|(i, x)| if i == 0 { *x } else { x * scale }).collect();
-        Data::Lanes((0..LANES).map(|_| own(rng.random_range(0.8..1.2))).collect())
-    } else {
-        Data::Shared(params)
+    let own = SoftLayout::params(system.params(), H, [1.0, 2.0, -9.81]);
+    let mut params = |_| {
+        let mut scaled = |x: f64| if more { x * rng.random_range(0.8..1.2) } else { x };
+        // One time step for all.
+        let mut out = vec![own[0]];
+        out.extend(own[1..].iter().map(|&x| scaled(x)));
+        for _ in 0..dims.n_u {
+            // Some controls and forces are beyond their bounds.
+            out.extend([3e2, 1.0, 0.1, -0.6, 0.6, -0.5, 0.5].map(&mut scaled));
+        }
+        if more {
+            let turning = [0.1, -0.2, 0.3, 0.2, 0.1, -0.1, 0.3, 0.2, -0.2];
+            let nearly_one = [1.0, 0.01, 0.02, -0.01, 1.0, 0.03, -0.02, -0.03, 1.0];
+            out.extend(turning.into_iter().chain(nearly_one).chain([0.1, 0.2, -0.3]).map(scaled));
+        }
+        out
     };
+    let params = Data::Lanes((0..LANES).map(&mut params).collect());
+    if more {
+        dims.ridden = 1;
+        dims.n_param += soft::RIDE as u32;
+        (dims.damped, dims.pressed) = (1, 1);
+    }
     let n = dims.n_v() as usize;
     let state = |_| {
-        let sizes = [0.003, 0.5, 1.0].into_iter().flat_map(|size| std::iter::repeat_n(size, n));
-        sizes.map(|size| rng.random_range(-size..size)).collect()
+        let sizes = [(0.003, n), (0.5, n), (1.0, dims.n_u as usize), (1.0, n)];
+        let each = sizes.into_iter().flat_map(|(size, n)| std::iter::repeat_n(size, n));
+        each.map(|size: f64| rng.random_range(-size..size)).collect()
     };
     let state = Data::Lanes((0..LANES).map(state).collect());
     let zeros = |n: u32| Data::Lanes(vec![vec![0.0; n as usize]; LANES]);
-    let flags = [0, status::CONVERGED, status::FROZEN, status::HELD];
-    let words = Data::LaneWords((0..LANES).map(|lane| vec![flags[lane % 4]]).collect());
+    let flags = [0, status::CONVERGED, status::FROZEN, status::HELD, status::SHARED, status::SHARED | status::FROZEN];
+    let words = Data::LaneWords((0..LANES).map(|lane| vec![flags[lane % flags.len()]]).collect());
     let (topology, rest) = (Data::Words(layout.topology), Data::Shared(layout.rest));
-    let case = |kernel: &'static Kernel, buffers: Vec<Data>, outputs: &[usize], tolerance: Tolerance| Case {
-        name: format!(
-            "{:?}, {:?}{}",
-            body.order,
-            body.material.law,
-            if more { ", damped, under pressure" } else { "" }
-        ),
-        kernel,
-        lanes: LANES,
-        buffers,
-        record: Box::new(move |recording, ids| {
+    let case =
+        |kernel: &'static Kernel, buffers: Vec<Data>, outputs: &[usize], tolerance: Tolerance, record: Record| {
+            let pressed = if more { ", damped, under pressure, carried" } else { "" };
+            Case {
+                name: format!("{:?}, {:?}{pressed}", body.order, body.material.law),
+                kernel,
+                lanes: LANES,
+                buffers,
+                record,
+                outputs: outputs.iter().map(|at| (*at, tolerance)).collect(),
+                single: true,
+                reversible: true,
+            }
+        };
+    let of_body = |kernel: &'static Kernel| -> Record {
+        Box::new(move |recording, ids| {
             recording.dispatch(kernel, &dims, LANES as u32, ids);
-        }),
-        outputs: outputs.iter().map(|at| (*at, tolerance)).collect(),
-        single: true,
-        reversible: true,
+        })
     };
     let after = |case: &Case| case.after().expect("the mirror runs");
-    let start = case(&START, vec![state.clone(), zeros(dims.n_v()), words.clone()], &[1, 2], EXACT);
-    let velocity = after(&start)[1].clone();
+    let info = zeros(info::reals(n) as u32);
+    let (begin, velocity) = (zeros(dims.n_begin()), zeros(dims.n_v()));
+    let buffers = vec![topology.clone(), rest.clone(), params.clone(), state, begin, velocity, info, words];
+    let start = case(&START, buffers, &[4, 5, 6, 7], ROUNDING, of_body(&START));
+    let mut made = after(&start);
+    let words = made.swap_remove(7);
+    let (info, velocity, begin) = (made.swap_remove(6), made.swap_remove(5), made.swap_remove(4));
     let (matrix, b) = (zeros(dims.n_block * BLOCK as u32), zeros(dims.n_v()));
-    let buffers = vec![topology.clone(), rest, params.clone(), state.clone(), velocity.clone(), matrix, b];
-    let elements = case(&ELEMENTS, buffers, &[5, 6], ROUNDING);
+    // What mirrors write for lanes whose rounds are over, beside others that go on, nobody reads.
+    let going = Data::LaneWords(vec![vec![0]; LANES]);
+    let buffers = vec![topology.clone(), rest, params, begin, velocity.clone(), going.clone(), matrix, b];
+    let elements = case(&ELEMENTS, buffers, &[6, 7], ROUNDING, of_body(&ELEMENTS));
     let mut made = after(&elements);
-    let (b, matrix) = (made.swap_remove(6), made.swap_remove(5));
+    let (b, matrix) = (made.swap_remove(7), made.swap_remove(6));
     let filled = zeros(dims.n_fill * BLOCK as u32);
-    let buffers = vec![topology, matrix, b, filled, velocity, words.clone()];
-    let factor = case(&FACTOR, buffers, &[2, 3, 4, 5], ROUNDING_OF_SOLVES);
-    let velocity = after(&factor)[4].clone();
-    let integrate = case(&INTEGRATE, vec![params, velocity, state, words], &[2, 3], ROUNDING);
-    vec![start, elements, factor, integrate]
+    let [factor, in_part] = [(going, &[2, 3, 4, 5][..]), (words.clone(), &[4, 5])].map(|(words, outputs)| {
+        let buffers = vec![topology.clone(), matrix.clone(), b.clone(), filled.clone(), velocity.clone(), words];
+        case(&FACTOR, buffers, outputs, ROUNDING_OF_SOLVES, of_body(&FACTOR))
+    });
+    // What is left in the middle of the lanes is the tolerance.
+    let mut left: Vec<f64> = match &b {
+        Data::Lanes(lanes) => lanes.iter().map(|b| b.iter().map(|x| x * x).sum::<f64>().sqrt()).collect(),
+        _ => Vec::new(),
+    };
+    left.sort_by(f64::total_cmp);
+    let tolerance = (left[LANES * 3 / 4] as f32 * 1.01).to_bits();
+    let ends = [(0, 0), (2, 0), (3, 1)].map(|(round, last)| {
+        let dims = balance::Dims { lanes: LANES as u32, n_v: dims.n_v(), round, last, tolerance };
+        let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
+            recording.dispatch(&BALANCE, &dims, LANES as u32, ids);
+        });
+        case(&BALANCE, vec![b.clone(), info.clone(), words.clone()], &[1, 2], ROUNDING, record)
+    });
+    [start, elements, factor, in_part].into_iter().chain(ends).collect()
 }

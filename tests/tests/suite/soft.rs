@@ -383,42 +383,6 @@ fn soft_worlds_are_restored_and_do_not_see_each_other() {
     }
 }
 
-/// A cantilever that nothing touches steps by packs of worlds; beside a box that falls far away it goes the general way.
-#[test]
-fn what_nothing_touches_moves_alike_by_either_way() {
-    let model = |beside: bool| {
-        let mut soft = block([4, 1, 1], [0.4, 0.1, 0.1], Vec3::zeros());
-        soft.pinned = (0..4).collect();
-        let mut builder = ModelBuilder::new("cantilever");
-        builder.options.timestep = 0.002;
-        if beside {
-            add_box(&mut builder, Vec3::repeat(0.05), 1.0, Vec3::new(5.0, 0.0, 0.0));
-        }
-        builder.soft_body(soft);
-        builder.build().expect("a model")
-    };
-    let (alone, beside) = (model(false), model(true));
-    // More worlds than a pack has, one of its own material.
-    let mut by_packs = batch(&alone, 10, &tight());
-    let mut general = batch(&beside, 2, &tight());
-    by_packs.set_parameter(9, 0, Parameter::Young, &[2e4]).expect("set");
-    general.set_parameter(1, 1, Parameter::Young, &[2e4]).expect("set");
-    run(&mut by_packs, 50);
-    run(&mut general, 50);
-    for (pack, world) in [(0, 0), (8, 0), (9, 1)] {
-        let [a, b] = [by_packs.soft(pack), general.soft(world)].map(|all| all.expect("soft bodies").remove(0).nodes);
-        let apart = a.iter().flatten().zip(b.iter().flatten()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-        assert!(apart < 1e-9, "{pack}: {apart}");
-        let sag = a.iter().fold(0.0, |low: f64, node| low.min(node[2]));
-        assert!(sag < -0.06, "{sag}");
-    }
-    let last = bits(&state(&mut by_packs, 0));
-    assert_eq!(bits(&state(&mut by_packs, 8)), last, "what a world does depends on its pack");
-    assert_ne!(bits(&state(&mut by_packs, 9)), last);
-    let summary = summary(&mut by_packs);
-    assert!(summary.status & status::CONVERGED != 0, "{summary:?}");
-}
-
 /// A world may have a material of its own, and one that breaks harms no other.
 #[test]
 fn worlds_have_materials_of_their_own_and_fail_alone() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Store};
+use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Passing, Store};
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::{LANES, Scalar};
 
@@ -15,8 +15,9 @@ const GPU_CHUNK: usize = 2048;
 const LONE: usize = 2;
 /// Lanes of a solve that an invocation on a software adapter takes after each other at most.
 const SOFTWARE_SHARE: u32 = 16;
-/// Degrees of freedom of a tree at most on a software adapter: the factor of a chain of 70 takes more rounds of loops than
-/// the 65535 after which llvmpipe ends them without a word.
+/// Rounds of loops of an invocation after which llvmpipe ends them without a word.
+const SOFTWARE_ROUNDS: u64 = 65535;
+/// Degrees of freedom of a tree at most on a software adapter: the factor of a chain of 70 takes more rounds than these.
 const SOFTWARE_DOFS: u32 = 64;
 
 /// Where the worlds of a group are stepped.
@@ -52,24 +53,40 @@ impl Backend {
         }
     }
 
-    /// Worlds of a chunk. `coupled`: trees of a world go through islands, which may have workspaces.
-    pub(crate) fn chunk_worlds<T: Scalar>(&self, worlds: usize, coupled: bool) -> usize {
+    /// Rounds of loops that an invocation of a kernel may take, of bodies whose rounds are known.
+    pub(crate) fn most_rounds(&self) -> u64 {
+        match self {
+            Self::Device(device) if device.is_software() => SOFTWARE_ROUNDS,
+            _ => u64::MAX,
+        }
+    }
+
+    /// Worlds of a chunk. `coupled`: trees of a world go through islands, which may have workspaces; `most_reals`: what else a world has
+    /// in a buffer at most.
+    pub(crate) fn chunk_worlds<T: Scalar>(&self, worlds: usize, coupled: bool, most_reals: usize) -> usize {
         let Self::Device(device) = self else { return LANES };
         // Whole tiles, and two halves at least.
         let chunk = worlds.div_ceil(2).next_multiple_of(32).min(GPU_CHUNK);
-        if !coupled {
+        let reals = if coupled { most_reals.max(WORLD_REALS) } else { most_reals };
+        if reals == 0 {
             return chunk;
         }
-        // A binding has to hold the workspaces of all islands.
-        let most = device.max_binding_bytes() / (WORLD_REALS * size_of::<T>()) as u64;
+        // A binding has to hold the numbers of all worlds, as the workspaces of all islands.
+        let most = device.max_binding_bytes() / (reals * size_of::<T>()) as u64;
         chunk.min((most / 32 * 32).max(32) as usize)
     }
 
-    /// Empty buffers of one chunk, whose sets of trees have so many lanes at most.
-    pub(crate) fn store<T: Scalar>(&self, specs: &[BufferSpec], lanes: usize) -> Result<Box<dyn Store<T>>, Error> {
+    /// Empty buffers of one chunk, whose sets of trees have so many lanes at most; on the CPU chunks share those that are `passing`.
+    pub(crate) fn store<T: Scalar>(
+        &self,
+        specs: &[BufferSpec],
+        lanes: usize,
+        passing: &Arc<Passing<T>>,
+    ) -> Result<Box<dyn Store<T>>, Error> {
+        let passing = || Arc::clone(passing);
         Ok(match self {
-            Self::Cpu if lanes <= LONE => Box::new(CpuStore::lone(specs)),
-            Self::Cpu => Box::new(CpuStore::new(specs)),
+            Self::Cpu if lanes <= LONE => Box::new(CpuStore::lone(specs).sharing(passing())),
+            Self::Cpu => Box::new(CpuStore::new(specs).sharing(passing())),
             Self::Device(device) => Box::new(GpuStore::new(device, specs)?),
         })
     }

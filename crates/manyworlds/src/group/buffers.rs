@@ -85,6 +85,13 @@ buffers! {
         mobility: Tile,
         answer: Tile,
         adjoint: Tile,
+        soft_topology: Index,
+        soft_rest: Real,
+        soft_params: Tile,
+        soft_begin: Tile,
+        soft_matrix: Tile,
+        soft_b: Tile,
+        soft_factor: Tile,
     }
 }
 

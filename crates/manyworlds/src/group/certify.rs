@@ -67,6 +67,9 @@ impl<T: Scalar> Chunk<T> {
                     }
                     let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
                     summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
+                    if set.step.soft.is_some() {
+                        summary.balance = summary.balance.hypot(get(info::RESIDUAL));
+                    }
                     summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
                     summary.status |= relaxed(get(info::LEFT_OUT));
                     summary.status |= set.status[lane] & !OF_THE_HOST;

@@ -16,6 +16,7 @@ use super::columns::Columns;
 use super::kept::Kept;
 use super::record::{IslandStep, Sensing, SetStep};
 use super::shared::Shared;
+use super::soft::SoftKernels;
 use super::step::answer::Answer;
 use crate::Error;
 use crate::geoms::GeomOverrides;
@@ -33,7 +34,7 @@ pub(crate) struct Chunk<T: Scalar> {
     /// Geoms by world, where they are not all the model's.
     pub(super) geoms: Option<GeomOverrides>,
     /// What derivatives need of the step before, where it is kept.
-    pub(super) before: Option<Kept<T>>,
+    pub(super) before: Option<Kept>,
     /// How the host's part of the last solve ended, by world, where it had one.
     pub(super) answers: Vec<Option<Answer>>,
     pub(super) recording: Recording,
@@ -130,7 +131,8 @@ impl<T: Scalar> Chunk<T> {
                 share,
             };
             let sensing = Sensing::new(&set.layout);
-            let step = SetStep { buffers, dims, pgs, sensing, impulses: buffers.impulses() };
+            let soft = SoftKernels::new(&shared, set.trees[0], dims.lanes);
+            let step = SetStep { buffers, dims, pgs, sensing, soft, impulses: buffers.impulses() };
             sets.push(ChunkSet {
                 step,
                 k,
@@ -252,7 +254,8 @@ impl<T: Scalar> Chunk<T> {
             self.store.resize(b.topology, tree_set.layout.topology.len().max(1))?;
             self.store.write_index(b.topology, 0, &tree_set.layout.topology)?;
         }
-        (0..self.sets.len()).try_for_each(|set| self.write_params(set))
+        (0..self.sets.len()).try_for_each(|set| self.write_params(set))?;
+        self.allocate_soft()
     }
 
     /// Poses in the store are no longer those of the state.

@@ -60,7 +60,7 @@ pub(super) fn solved<T: Scalar>(
     let mut memory = ContactProblem::default();
     for of_world in found.chunk_by(|a, b| a.0.world == b.0.world) {
         let world = of_world[0].0.world - first;
-        let kept = chunk.before.as_ref().is_some_and(|kept| kept.whole.get(world) == Some(&true));
+        let kept = chunk.before.as_ref().is_some_and(|kept| kept.has(world));
         let own = if kept { Some(Reading::of_last_step(shared, chunk, Sides::Whole, world)?) } else { None };
         let (worlds, host) = (own.as_ref().unwrap_or(&now).of(&*chunk.store), chunk.host.packed());
         let WorldProblem { mut problem, mut impulse, homes, mut gave_way, .. } =

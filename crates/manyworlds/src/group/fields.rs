@@ -84,12 +84,6 @@ impl<T: Scalar> Chunk<T> {
         self.finish()?;
         self.upload_rows(rows)?;
         self.controls_wait = true;
-        if self.before.is_some() {
-            // What a step starts from is kept before its recording runs.
-            self.recording.clear();
-            self.record_controls();
-            self.store.run(&self.recording)?;
-        }
         Ok(())
     }
 

@@ -28,7 +28,7 @@ pub(crate) mod worlds;
 use std::sync::Arc;
 
 use manyworlds_dynamics::Parameter;
-use manyworlds_gpu::{RoundTrips, Timings, Traffic};
+use manyworlds_gpu::{Passing, RoundTrips, Timings, Traffic};
 use manyworlds_model::Model;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::{tile_at, tile_len};
@@ -48,6 +48,7 @@ pub(crate) use derivatives::{Lineariser, Request, WorldProduct, WorldStep};
 pub(crate) use fields::{NewStates, PARTS};
 use seen::Seen;
 use shared::Shared;
+use soft::SoftKernels;
 pub(crate) use state::State;
 use state::read_state;
 pub(crate) use worlds::{Numbered, Worlds};
@@ -62,12 +63,14 @@ pub(crate) struct Group<T: Scalar> {
     n_world: usize,
     backend: Backend,
     columns: Arc<Columns>,
+    /// What chunks on the CPU share.
+    passing: Arc<Passing<T>>,
 }
 
 impl<T: Scalar> Group<T> {
     /// Compiles the model and makes `n_world` worlds in its initial state.
     pub(crate) fn new(model: &Model, n_world: usize, options: &BatchOptions, backend: &Backend) -> Result<Self, Error> {
-        let shared = Arc::new(Shared::new(model, options)?);
+        let shared = Arc::new(Shared::new(model, options, backend.most_rounds())?);
         let trees = shared.sets.iter().filter(|set| !set.is_soft());
         let widest = trees.map(|set| set.layout.dims.n_v).max().unwrap_or(0);
         if widest > backend.most_dofs() {
@@ -82,19 +85,22 @@ impl<T: Scalar> Group<T> {
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);
         let rows = RowBuffers::declare(&mut specs);
+        let passing = Arc::new(Passing::new(buffers.iter().flat_map(SoftKernels::passing).collect()));
         let columns = Arc::new(Columns::new(&shared.model, &shared.sets));
         let coupled = shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands;
-        let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled);
+        let layouts = shared.soft.iter().filter_map(|soft| soft.layout.as_ref());
+        let most_reals = layouts.map(SoftKernels::most_reals).max().filter(|_| shared.form.is_some());
+        let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled, most_reals.unwrap_or(0));
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let worlds = chunk_worlds.min(n_world - first);
             let lanes = shared.sets.iter().map(|set| worlds * set.trees.len()).max().unwrap_or(0);
-            let store = backend.store(&specs, lanes)?;
+            let store = backend.store(&specs, lanes, &passing)?;
             let fields = (&columns, rows);
             chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, fields, store, worlds, backend.share())?);
         }
         let backend = backend.clone();
-        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend, columns };
+        let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend, columns, passing };
         let q = group.shared.model.initial_q();
         for chunk in &mut group.chunks {
             write_initial(&group.shared, chunk, &q)?;
@@ -422,6 +428,6 @@ impl<T: Scalar> Worlds for Group<T> {
     }
 
     fn bytes(&self) -> u64 {
-        self.chunks.iter().map(|chunk| chunk.store.bytes()).sum()
+        self.chunks.iter().map(|chunk| chunk.store.bytes()).sum::<u64>() + self.passing.bytes()
     }
 }

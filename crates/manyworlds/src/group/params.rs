@@ -14,6 +14,7 @@ impl<T: Scalar> Chunk<T> {
         let all = &self.shared.sets[index].params;
         let lanes = if set.step.dims.param_lanes == 0 { 1 } else { set.step.dims.lanes as usize };
         self.host.params[index].fill(lanes, |lane, at| T::from_f64(all[lane % set.k][at]));
+        self.params_changed(index);
         let (set, b) = (&self.sets[index], self.sets[index].step.buffers);
         let params = &self.shared.sets[index].params;
         if set.step.dims.param_lanes == 0 {
@@ -47,6 +48,7 @@ impl<T: Scalar> Chunk<T> {
         let index = tile_at(self.store.tile(), lane, step.dims.n_param as usize, at);
         self.store.write(step.buffers.lane_params, index, &[T::from_f64(value)])?;
         self.host.params[set].set(lane, at, T::from_f64(value));
+        self.params_changed(set);
         self.stale = true;
         Ok(())
     }

@@ -14,6 +14,7 @@ use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly, integrator};
 use manyworlds_shaders::kernel;
 
 use super::buffers::{IslandBuffers, SetBuffers, Turns};
+use super::soft::SoftKernels;
 use crate::host::{IslandPack, SetPart};
 
 /// Newton steps for the free velocity where forces are those of a later state, from the linearly implicit step. Each gains
@@ -61,6 +62,8 @@ pub(crate) struct SetStep {
     pub(crate) pgs: PgsParams,
     /// What its sensors need, where it has any.
     pub(crate) sensing: Option<Sensing>,
+    /// A soft body that kernels step.
+    pub(super) soft: Option<SoftKernels>,
     /// Impulses.
     pub(crate) impulses: Turns,
 }
@@ -104,7 +107,8 @@ impl SetStep {
         recording.dispatch(&kernel::dynamics::GRIP, &self.tree(), self.dims.lanes, &buffers);
     }
 
-    /// Poses and state to the free velocity; `grip`: forces with which bodies adhere. A soft body's depends on its step.
+    /// Poses and state to the free velocity; `grip`: forces with which bodies adhere. A soft body's is that of its step: see
+    /// [`SoftKernels`].
     pub(crate) fn dynamics(&self, grip: Option<BufferId>, recording: &mut Recording) {
         if self.dims.is_soft() {
             return;

@@ -137,6 +137,7 @@ impl<T: Scalar> Chunk<T> {
                 self.store.write(buffers.lane_params, 0, &params)?;
                 let n = dims.n_param as usize;
                 self.host.params[index].fill(lanes, |lane, at| params[tile_at(width, lane, n, at)]);
+                self.params_changed(index);
             }
             let status = std::mem::take(&mut self.sets[index].status);
             self.store.write_index(buffers.status, 0, &status)?;

@@ -28,7 +28,7 @@ pub(crate) struct Shared<T: Scalar> {
     /// Branches of the trees of every set.
     chains: Arc<[Chains]>,
     pub(crate) host: Arc<HostModel<T>>,
-    /// Bodies that deform; where there are any the host solves every world.
+    /// Bodies that deform; the host solves every world in which something touches them.
     pub(super) soft: Vec<Soft>,
     /// Of contact problems.
     pub(super) subsystems: Subsystems,
@@ -47,7 +47,8 @@ pub(crate) struct Shared<T: Scalar> {
 }
 
 impl<T: Scalar> Shared<T> {
-    pub(crate) fn new(model: &Model, options: &BatchOptions) -> Result<Self, Error> {
+    /// `rounds`: of loops that an invocation of a kernel may take.
+    pub(crate) fn new(model: &Model, options: &BatchOptions, rounds: u64) -> Result<Self, Error> {
         let mut model = model.clone();
         if let Some(dt) = options.dt {
             model.options.timestep = dt;
@@ -82,7 +83,8 @@ impl<T: Scalar> Shared<T> {
             _ => None,
         };
         let solver = manyworlds_contact::solver(&options.solver)?;
-        let form = if model.soft.is_empty() { solver.batch(options.substeps) } else { None };
+        let soft = Soft::all(&model, &sets, rounds)?;
+        let form = if soft.iter().all(|soft| soft.layout.is_some()) { solver.batch(options.substeps) } else { None };
         let surfaces = (solver.model() == ContactModel::Convex).then(|| Surfaces::new(&model));
         let host = HostModel {
             surfaces,
@@ -106,7 +108,6 @@ impl<T: Scalar> Shared<T> {
                 })
                 .collect(),
         };
-        let soft = Soft::all(&model)?;
         Ok(Self {
             subsystems: Subsystems::new(&model, &soft),
             whole: if solver.takes_whole_steps() { WholeOrder::new(&model, &soft) } else { None },
@@ -131,10 +132,11 @@ impl<T: Scalar> Shared<T> {
         carrier.map_or(0..0, |tree| self.model.trees[tree].v.clone())
     }
 
-    /// Whether the host has a part in solving: all of it, where kernels solve nothing; what they leave unsolved; or what asks for
-    /// the impossible.
+    /// Whether the host has a part in solving: all of it, where kernels solve nothing; what they leave unsolved, as worlds in which
+    /// something touches a body that deforms; or what asks for the impossible.
     pub(crate) fn host_solves(&self) -> bool {
-        self.form.is_none() || self.solver.finishes() || self.solver.model() == ContactModel::Exact
+        let by_kernels = self.form.is_some() && self.soft.is_empty();
+        !by_kernels || self.solver.finishes() || self.solver.model() == ContactModel::Exact
     }
 
     /// Bits of a status word of which an unsolved lane or island must have one to be solved by the host.

@@ -58,6 +58,12 @@ impl Ridden {
         out
     }
 
+    /// As kernels read it, which have q'_0 of `rest + q` and q': see `manyworlds_shaders::soft::body::soft`.
+    pub(in crate::group) fn numbers(&self) -> impl Iterator<Item = f64> + '_ {
+        let rows = [&self.by_q, &self.by_v].into_iter().flat_map(|by| (0..9).map(|k| by[(k / 3, k % 3)]));
+        rows.chain(self.gained.iter().copied())
+    }
+
     /// How that of a node changes with its own q and q'.
     pub(in crate::group) fn slopes(&self) -> [&Mat3; 2] {
         [&self.by_q, &self.by_v]

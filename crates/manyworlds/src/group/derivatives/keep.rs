@@ -1,6 +1,8 @@
 //! Keeps the states before steps, and forgets those that are no longer of the last step.
 
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::batch::keep;
+use manyworlds_shaders::kernel::batch::KEEP;
 
 use crate::Error;
 use crate::group::chunk::Chunk;
@@ -20,17 +22,29 @@ impl<T: Scalar> Chunk<T> {
         }
     }
 
-    /// Keeps the states before a step, if they are to be kept.
+    /// Makes room for the states before a step, if they are to be kept.
     pub(in crate::group) fn keep(&mut self) -> Result<(), Error> {
         let Some(before) = &mut self.before else { return Ok(()) };
         before.whole.clear();
         before.whole.resize(self.n_world, true);
-        before.states.resize(self.sets.len(), Vec::new());
-        for (set, state) in self.sets.iter().zip(&mut before.states) {
-            let buffer = set.step.buffers.state;
-            state.resize(self.store.len(buffer), T::default());
-            self.store.read(buffer, state)?;
+        for set in &self.sets {
+            let b = set.step.buffers;
+            let n = self.store.len(b.state);
+            self.store.resize(b.before, n)?;
         }
         Ok(())
+    }
+
+    /// Copies them, where they are to be kept.
+    pub(in crate::group) fn record_keeping(&mut self) {
+        if self.before.is_none() {
+            return;
+        }
+        self.recording.stage("keep");
+        for set in &self.sets {
+            let (b, dims) = (set.step.buffers, set.step.dims);
+            let sizes = keep::Dims { lanes: dims.lanes, n: dims.n_state() as u32 };
+            self.recording.dispatch(&KEEP, &sizes, dims.lanes, &[b.state, b.before]);
+        }
     }
 }

@@ -54,6 +54,8 @@ pub(in crate::group) struct StepNumbers<'a, T: Scalar> {
 pub(super) struct SetNumbers<T> {
     /// After the step.
     pub(super) states: Seen<T>,
+    /// Before it, where these were kept.
+    before: Option<Seen<T>>,
     rows: Seen<T>,
     /// Impulses.
     slots: Seen<T>,
@@ -74,12 +76,14 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
     fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
         chunk.finish()?;
         let islands = Seen::new(&mut *chunk.store, chunk.islands.impulses.now)?;
+        let kept = chunk.before.as_ref().is_some_and(|kept| !kept.whole.is_empty());
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in &chunk.sets {
             let (b, store) = (set.step.buffers, &mut *chunk.store);
             let own_params = set.step.dims.param_lanes == 1;
             sets.push(SetNumbers {
                 states: Seen::new(store, b.state)?,
+                before: if kept { Some(Seen::new(store, b.before)?) } else { None },
                 rows: Seen::new(store, b.row)?,
                 slots: Seen::new(store, set.step.impulses.now)?,
                 params: if own_params { Some(Seen::new(store, b.lane_params)?) } else { None },
@@ -190,6 +194,13 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         Ok(OwnSoft::new(shared, index, &step, &after.v[tree.v.clone()], (contacts, settings), carrier))
     }
 
+    /// The states of a set before the step of a world.
+    fn before(&self, set: usize, world: usize) -> Result<&[T], Error> {
+        let kept = self.chunk.before.as_ref().is_some_and(|kept| kept.has(world));
+        let before = self.sets[set].before.as_ref().filter(|_| kept).ok_or(Error::NoGradient)?;
+        Ok(before.of(&*self.chunk.store))
+    }
+
     /// What a soft body was before the step.
     pub(super) fn soft_step(
         &self,
@@ -200,8 +211,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
     ) -> Result<SoftStep, Error> {
         let (chunk, own) = (self.chunk, &shared.soft[index]);
         let set = shared.host.lanes.trees[own.tree].set;
-        let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
-        let before = kept.and_then(|kept| kept.states.get(set)).ok_or(Error::NoGradient)?;
+        let before = self.before(set, world)?;
         let mut state = vec![T::default(); shared.sets[set].layout.dims.n_state()];
         gather(chunk.store.tile(), world, before, &mut state);
         Ok(SoftStep::new(shared, &chunk.host.packed(), index, world, &state, carrier))
@@ -231,8 +241,7 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
         let set = &shared.sets[place.set];
         let dims = set.layout.dims;
         let lane = chunk.sets[place.set].lane(world, place.index);
-        let kept = chunk.before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true));
-        let before = kept.and_then(|kept| kept.states.get(place.set)).ok_or(Error::NoGradient)?;
+        let before = self.before(place.set, world)?;
         let SetNumbers { rows, params, .. } = &self.sets[place.set];
         let [n_v, n_m, n_row] = [dims.n_v, dims.n_m, dims.n_row].map(|n| n as usize);
         let (head, stride) = (row_head(dims.row_width), row_stride(n_v, dims.row_width));

@@ -60,13 +60,14 @@ impl<T: Scalar> Reading<T> {
     ) -> Result<Self, Error> {
         let mut reading = Self::new(chunk, sides_as)?;
         let Chunk { before, sets, store, .. } = chunk;
-        let Some(kept) = before.as_ref().filter(|kept| kept.whole.get(world) == Some(&true)) else {
+        if !before.as_ref().is_some_and(|kept| kept.has(world)) {
             return Ok(reading);
-        };
-        for (number, (to, state)) in reading.sets.iter_mut().zip(&kept.states).enumerate() {
-            to.state = Seen::Read(state.clone());
+        }
+        for (number, to) in reading.sets.iter_mut().enumerate() {
+            let state = whole(&mut **store, sets[number].step.buffers.before)?;
             let (set, b, width) = (&shared.sets[number], sets[number].step.buffers, store.tile());
             if set.is_soft() {
+                to.state = Seen::Read(state);
                 continue;
             }
             let dims = sets[number].step.dims;
@@ -83,13 +84,13 @@ impl<T: Scalar> Reading<T> {
                 let params = Params::<f64>::Shared(params.as_deref().unwrap_or(&set.params[index]));
                 let mut pose = vec![0.0; POSE * dims.n_body as usize];
                 let mut motion = vec![0.0; SPATIAL * dims.n_v as usize];
-                kinematics(&set.layout.tree(), params, &read(state, dims.n_state()), &mut pose, &mut motion);
+                kinematics(&set.layout.tree(), params, &read(&state, dims.n_state()), &mut pose, &mut motion);
                 for (all, own) in [(&mut poses, pose), (&mut motions, motion)] {
                     let n = own.len();
                     own.iter().enumerate().for_each(|(e, &x)| all[tile_at(width, lane, n, e)] = T::from_f64(x));
                 }
             }
-            (to.pose, to.motion) = (Seen::Read(poses), Seen::Read(motions));
+            (to.state, to.pose, to.motion) = (Seen::Read(state), Seen::Read(poses), Seen::Read(motions));
         }
         Ok(reading)
     }

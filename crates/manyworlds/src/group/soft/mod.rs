@@ -1,8 +1,10 @@
 //! Soft bodies of a world as its contact problem sees them: the nonlinear step about a velocity, and contacts.
 
 mod contacts;
+mod kernels;
 mod read;
 pub(super) mod start;
 pub(super) mod step;
 
+pub(super) use kernels::SoftKernels;
 pub(super) use read::report;

@@ -5,6 +5,7 @@ use manyworlds_model::{Pose, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, param};
 use manyworlds_shaders::index::{gather, tile_at};
+use manyworlds_soft::SoftParams;
 
 use super::super::carried::{Carried, CarrierTree, Ridden};
 use super::super::chunk::Chunk;
@@ -48,6 +49,23 @@ pub(in crate::group) fn report<T: Scalar>(
     Ok(shared.soft.iter().zip(&steps).zip(&shared.host.soft).map(one).collect())
 }
 
+/// What a soft body of a world, by its number, has of its own: parameters, without what controls add, and numbers of actuators.
+pub(super) fn parameters<T: Scalar>(
+    shared: &Shared<T>,
+    host: &Packed<'_, T>,
+    index: usize,
+    world: usize,
+) -> (SoftParams, Vec<f64>) {
+    let soft = &shared.soft[index];
+    let own = host.soft_params(shared.host.lanes.trees[soft.tree].set, world);
+    let mut params = soft.system.params().clone();
+    let (numbers, actuators) = own.split_at(soft_param::PRESSURE + params.pressures.len());
+    for (number, x) in numbers.iter().enumerate().filter(|&(number, _)| number != soft_param::FRICTION) {
+        *parameter(&mut params, number) = x.to_f64();
+    }
+    (params, actuators.iter().map(|x| x.to_f64()).collect())
+}
+
 impl SoftStep {
     /// Of a soft body by its number, from a lane's state. `tree`: that of a carrier that moves.
     pub(in crate::group) fn new<T: Scalar>(
@@ -63,12 +81,7 @@ impl SoftStep {
         let dims = &shared.sets[set].layout.dims;
         let n = dims.n_v as usize;
         let part = |at: usize| -> Vec<f64> { state[at..at + n].iter().map(|x| x.to_f64()).collect() };
-        let own: Vec<f64> = host.soft_params(set, world).iter().map(|x| x.to_f64()).collect();
-        let mut params = soft.system.params().clone();
-        let (numbers, actuators) = own.split_at(soft_param::PRESSURE + params.pressures.len());
-        for (number, x) in numbers.iter().enumerate().filter(|&(number, _)| number != soft_param::FRICTION) {
-            *parameter(&mut params, number) = *x;
-        }
+        let (mut params, actuators) = parameters(shared, host, index, world);
         let records = shared.sets[set].layout.tree().actuators;
         let each = records.iter().zip(actuators.chunks_exact(param::ACTUATOR)).zip(&state[dims.ctrl_at()..]);
         let controls = each.map(|((record, actuator), control)| {

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use manyworlds_dynamics::soft_param;
+use manyworlds_dynamics::{TreeSet, soft_param};
 use manyworlds_model::{Model, Vec3};
-use manyworlds_soft::{FreeStart, SoftLayout, SoftParams, SoftSystem};
+use manyworlds_soft::{SoftLayout, SoftParams, SoftSystem};
 use manyworlds_sparse::SparseMatrix;
 use nalgebra::UnitQuaternion;
 
@@ -23,7 +23,8 @@ pub(in crate::group) struct Soft {
     /// Among the trees of the model.
     pub(in crate::group) tree: usize,
     pub(in crate::group) system: Arc<SoftSystem>,
-    /// For steps of many worlds side by side that nothing touches; bodies whose plan would be long do without.
+    /// For kernels, which step it where nothing touches it. Without: what a tree carries, whose matrix has that tree's degrees of
+    /// freedom as well, and bodies whose plan would be long.
     pub(in crate::group) layout: Option<SoftLayout>,
 }
 
@@ -34,15 +35,17 @@ pub(in crate::group) const DIFFERENCE: f64 = 1e-5;
 const PLANNED: usize = 600;
 
 impl Soft {
-    /// Those of a model, in its order.
-    pub(in crate::group) fn all(model: &Model) -> Result<Vec<Self>, Error> {
+    /// Those of a model, in its order. `rounds`: of loops that an invocation of a kernel may take.
+    pub(in crate::group) fn all(model: &Model, sets: &[TreeSet], rounds: u64) -> Result<Vec<Self>, Error> {
         let trees = model.trees.iter().enumerate().filter_map(|(tree, of)| Some((tree, of.soft?)));
-        let alone = model.trees.iter().all(|tree| tree.soft.is_some());
         let one = |(tree, soft): (usize, usize)| {
-            let system = Arc::new(SoftSystem::new(&model.soft[soft])?);
-            let planned = alone && system.n_v() <= 3 * PLANNED;
-            let layout = planned.then(|| SoftLayout::new(&system, [system.params()]));
-            Ok(Self { tree, system, layout })
+            let body = &model.soft[soft];
+            let system = Arc::new(SoftSystem::new(body)?);
+            let actuators = sets.iter().filter(|set| set.trees == [tree]).flat_map(|set| set.layout.tree().actuators);
+            let regions: Vec<u32> = actuators.map(|record| record.joint).collect();
+            let planned = model.bodies[body.body].tree.is_none() && system.n_v() <= 3 * PLANNED;
+            let layout = planned.then(|| SoftLayout::new(&system, body, &regions));
+            Ok(Self { tree, system, layout: layout.filter(|layout| layout.rounds() <= rounds) })
         };
         trees.map(one).collect()
     }
@@ -105,12 +108,6 @@ impl Linearised {
 }
 
 impl SoftStep {
-    /// The step of a body that nothing touches.
-    pub(in crate::group) fn free(&self) -> FreeStart<'_> {
-        let Self { h, params, q, begin, tau, gravity, .. } = self;
-        FreeStart { params, h: *h, gravity: (*gravity).into(), q, v: begin, force: tau }
-    }
-
     /// From the axes of the displacements to the world's.
     pub(in crate::group) fn turn(&self) -> Rotation {
         self.turn

@@ -1,16 +1,14 @@
 //! How the host's solve of a world ended.
 
 use std::ops::Range;
-use std::time::Duration;
 
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
-use manyworlds_contact::solve::{ContactModel, Outcome, Relaxation, SolveStatus, Stage};
+use manyworlds_contact::solve::{Outcome, Relaxation, SolveStatus, Stage};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::status;
 
 use super::super::home::Home;
-use super::super::shared::Shared;
 use crate::Summary;
 
 /// A world that the host solved. Its problem is gone: one after the other takes the same memory.
@@ -24,25 +22,6 @@ pub(super) struct Solved {
     pub(super) gave_way: Vec<usize>,
     /// None of another contact than the certificate's.
     pub(super) left: Option<Left>,
-}
-
-impl Solved {
-    /// Without constraints, at rest.
-    pub(super) fn free<T: Scalar>(shared: &Shared<T>, world: usize) -> Self {
-        let outcome = Outcome {
-            status: SolveStatus::Converged,
-            iterations: 0,
-            outer: 0,
-            stage: None,
-            v: vec![0.0; shared.model.n_v],
-            lambda: Vec::new(),
-            elapsed: Duration::ZERO,
-            trace: Vec::new(),
-        };
-        let is_exact = shared.solver.model() == ContactModel::Exact;
-        let left = is_exact.then_some(Left { square: 0.0, scaled: 0.0, momentum: 0.0, solved: true });
-        Self { world, homes: Vec::new(), outcome, relaxed: Vec::new(), gave_way: Vec::new(), left }
-    }
 }
 
 /// What the host's answer leaves of a world's laws, in double precision.

@@ -4,7 +4,8 @@
 //! |---|---|---|---|
 //! | collide, organise, pack | host | poses, speeds, status | contact records, islands |
 //! | controls | kernels | rows of controls | state |
-//! | dynamics | kernels | state, poses | free velocity, factors; readings of sensors |
+//! | keep | kernels | state | the state that the step begins with, where it is asked for |
+//! | dynamics | kernels | state, poses | free velocity, factors; velocity of soft bodies; readings of sensors |
 //! | contact | kernels | free velocity, contact records, impulses before | velocity, impulses, certificates, status |
 //! | hold | kernels | status | status: worlds that are unsolved do not move |
 //! | motion | kernels | velocity, impulses, status | readings of sensors; state, poses, speeds |
@@ -14,7 +15,6 @@
 //! names the stages where they are recorded, and a test checks that none reads what was not written.
 
 pub(super) mod answer;
-mod free;
 mod nonlinear;
 pub(super) mod order;
 mod prepare;
@@ -28,6 +28,7 @@ use manyworlds_gpu::Recording;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::batch::hold::whom;
 use manyworlds_shaders::batch::{hold, unsolved_islands, unsolved_lanes};
+use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::kernel::batch::{HOLD, UNSOLVED_ISLANDS, UNSOLVED_LANES};
 
 use super::chunk::{Chunk, InFlight};
@@ -94,6 +95,7 @@ impl<T: Scalar> Chunk<T> {
     fn record_step(&mut self) {
         self.recording.clear();
         self.record_controls();
+        self.record_keeping();
         self.record_solution();
         if self.shared.form.is_some() {
             if self.shared.host_solves() {
@@ -154,9 +156,13 @@ impl<T: Scalar> Chunk<T> {
             self.recording.stage("dynamics");
             self.sets.iter().for_each(|set| set.step.grip(grip, &mut self.recording));
         }
+        let rounds = (0..self.n_world).any(|world| !self.is_touched(world));
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             self.recording.stage("dynamics");
             set.step.dynamics(grip, &mut self.recording);
+            if let Some(soft) = &set.step.soft {
+                soft.record(&set.step.buffers, rounds, &mut self.recording);
+            }
             self.recording.stage("contact");
             let back = |recording: &mut Recording| islands.to_trees(&set.step, part, tile, recording);
             set.step.contact(by_kernels, slots.most(), &mut self.recording, back);
@@ -171,7 +177,10 @@ impl<T: Scalar> Chunk<T> {
         self.recording.stage("hold");
         let (worlds, b, wanted) = (self.n_world as u32, self.islands.buffers, self.shared.left_to_host());
         for (number, set) in self.sets.iter().enumerate() {
-            let dims = unsolved_lanes::Dims { worlds, k: set.k as u32, first: u32::from(number == 0), wanted };
+            // Soft bodies say it of their world, whoever solves it.
+            let (wanted, apart) =
+                if set.step.soft.is_some() { (status::ITERATION_LIMIT, 0) } else { (wanted, status::SHARED) };
+            let dims = unsolved_lanes::Dims { worlds, k: set.k as u32, first: u32::from(number == 0), wanted, apart };
             self.recording.dispatch(&UNSOLVED_LANES, &dims, worlds, &[set.step.buffers.status, b.unsolved]);
         }
         if !self.host.islands.is_empty() {

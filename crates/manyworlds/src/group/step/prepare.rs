@@ -40,12 +40,15 @@ impl<T: Scalar> Chunk<T> {
         Ok(())
     }
 
-    /// Tells the trees' own solver which trees it is to leave alone: those in islands with others.
+    /// Tells kernels which trees they are to leave alone: those in islands with others, and those of worlds in which something touches
+    /// a soft body.
     fn mark_shared(&mut self) -> Result<(), Error> {
         for (set, trees) in self.sets.iter_mut().zip(&self.shared.sets) {
             let mut changed = false;
             for (lane, word) in set.status[..set.step.dims.lanes as usize].iter_mut().enumerate() {
-                let shared = self.host.is_shared(lane / set.k, trees.trees[lane % set.k]);
+                let world = lane / set.k;
+                let touched = !self.host.worlds[world].soft.is_empty();
+                let shared = touched || self.host.is_shared(world, trees.trees[lane % set.k]);
                 let marked = *word & !status::SHARED | if shared { status::SHARED } else { 0 };
                 changed |= marked != *word;
                 *word = marked;
@@ -98,9 +101,10 @@ impl<T: Scalar> Chunk<T> {
             self.store.write_index(b.contact_map, 0, &pack.map)?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
-        if self.shared.host.lanes.trees.len() > 1 || self.shared.host.all_in_islands {
+        if self.shared.host.lanes.trees.len() > 1 || self.shared.host.all_in_islands || !self.shared.soft.is_empty() {
             self.mark_shared()?;
         }
+        self.write_soft_params()?;
         self.prepare_loads()?;
         self.prepare_adhesion()?;
         self.prepare_sensors()?;

@@ -2,11 +2,11 @@
 
 use manyworlds_contact::solve::{Before, Outcome, SolveStatus};
 use manyworlds_gpu::Instant;
+use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::tile_at;
-use manyworlds_shaders::{LANES, Scalar};
 use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
@@ -14,7 +14,6 @@ use super::super::home::Home;
 use super::super::problem::{Reading, Sides};
 use super::super::seen::whole;
 use super::answer::{Answer, Solved};
-use super::free::solve_free;
 use super::world::World;
 use crate::Error;
 
@@ -66,26 +65,14 @@ impl<T: Scalar> Chunk<T> {
         self.fetch_problems()?;
         let reading = Reading::new(self, Sides::Whole)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
-        // Nothing but these moves, and nothing touches them: there are no constraints at all.
-        let layouts: Vec<_> = shared.soft.iter().filter_map(|soft| soft.layout.as_ref()).collect();
-        let planned = !layouts.is_empty() && layouts.len() == shared.soft.len();
-        let is_free = |world: &usize| planned && host.worlds[*world].soft.is_empty();
-        let packs = packs(&wanted, is_free);
-        let solve = |pack: &&[usize]| -> Vec<Option<Solved>> {
-            let free = if is_free(&pack[0]) { solve_free(shared, &layouts, &host, &worlds, pack) } else { Vec::new() };
-            let mut free = free.into_iter();
-            let one = |&world: &usize| {
-                free.next().flatten().or_else(|| World { shared, host: &host, worlds: &worlds, index: world }.solve())
-            };
-            pack.iter().map(one).collect()
-        };
+        let solve = |&world: &usize| World { shared, host: &host, worlds: &worlds, index: world }.solve();
         // A thread alone hands nothing over.
-        let solved: Vec<_> = if packs.len() > 1 && rayon::current_num_threads() > 1 {
-            packs.par_iter().map(solve).collect()
+        let solved: Vec<_> = if wanted.len() > 1 && rayon::current_num_threads() > 1 {
+            wanted.par_iter().map(solve).collect()
         } else {
-            packs.iter().map(solve).collect()
+            wanted.iter().map(solve).collect()
         };
-        let solved: Vec<Solved> = solved.into_iter().flatten().flatten().collect();
+        let solved: Vec<Solved> = solved.into_iter().flatten().collect();
         let mut answers = Answers::new(self)?;
         for set in &mut self.sets {
             set.status.iter_mut().for_each(|word| *word &= !status::HELD);
@@ -284,17 +271,18 @@ impl<T: Scalar> Chunk<T> {
     /// Adds the iterations to those of the kernels.
     fn count(&mut self, solved: &[Solved]) -> Result<(), Error> {
         let (width, by_kernels) = (self.store.tile(), self.by_kernels());
-        let sum = |count: &mut T, solved: &Solved| {
-            let before = if by_kernels { *count } else { T::default() };
+        let touched: Vec<bool> = solved.iter().map(|solved| self.is_touched(solved.world)).collect();
+        let sum = |count: &mut T, (solved, touched): (&Solved, bool)| {
+            let before = if by_kernels && !touched { *count } else { T::default() };
             *count = before + T::from_f64(f64::from(solved.outcome.iterations));
         };
         for index in 0..self.sets.len() {
             let (k, n_v, b) =
                 (self.sets[index].k, self.sets[index].step.dims.n_v as usize, self.sets[index].step.buffers);
             let mut infos = whole(&mut *self.store, b.info)?;
-            for solved in solved {
+            for (solved, &touched) in solved.iter().zip(&touched) {
                 for lane in solved.world * k..(solved.world + 1) * k {
-                    sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], solved);
+                    sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], (solved, touched));
                 }
             }
             self.store.write(b.info, 0, &infos)?;
@@ -307,7 +295,7 @@ impl<T: Scalar> Chunk<T> {
         for (record, own) in self.host.islands.islands.iter().zip(infos.chunks_exact_mut(island::info::SIZE)) {
             // Both stand by world.
             if let Ok(at) = solved.binary_search_by_key(&(record.world as usize), |solved| solved.world) {
-                sum(&mut own[island::info::ITERATIONS], &solved[at]);
+                sum(&mut own[island::info::ITERATIONS], (&solved[at], touched[at]));
             }
         }
         self.store.write(b.info, 0, &infos)?;
@@ -327,10 +315,4 @@ pub(super) fn before(word: u32) -> Before {
 /// [`status::SINCE_ASKED`] after one more relaxed step.
 fn since_asked(word: u32) -> u32 {
     if word & status::GAVE_WAY == 0 { 0 } else { (word + status::SINCE_ASKED_ONE) & status::SINCE_ASKED }
-}
-
-/// Worlds in packs, in their order: those of soft bodies that nothing touches by [`LANES`], each other one by itself.
-fn packs(wanted: &[usize], is_free: impl Fn(&usize) -> bool) -> Vec<&[usize]> {
-    let runs = wanted.chunk_by(|a, b| is_free(a) && is_free(b));
-    runs.flat_map(|run| run.chunks(LANES)).collect()
 }

@@ -76,6 +76,7 @@ impl<T: Scalar> Shared<T> {
 
 /// What the host knows of the lanes of a set before the kernels run.
 struct LanesBefore<T> {
+    states: Seen<T>,
     poses: Seen<T>,
     impulses: Seen<T>,
     params: Seen<T>,
@@ -170,7 +171,7 @@ impl<T: Scalar> Chunk<T> {
 
     /// Whether all trees of a world are islands by themselves, the step before is known, and nothing bounces.
     fn is_alone(&self, world: usize) -> bool {
-        let kept = self.before.as_ref().is_some_and(|kept| kept.whole.get(world) == Some(&true));
+        let kept = self.before.as_ref().is_some_and(|kept| kept.has(world));
         let contacts = &self.host.worlds[world];
         kept && (0..self.shared.host.lanes.trees.len()).all(|tree| !self.host.is_shared(world, tree))
             && contacts.places.iter().all(|place| matches!(place, Place::Slot(_)))
@@ -181,28 +182,24 @@ impl<T: Scalar> Chunk<T> {
     fn lanes_before(&mut self) -> Result<Vec<LanesBefore<T>>, Error> {
         let width = self.store.tile();
         self.recording.clear();
-        for (index, set) in self.sets.iter().enumerate() {
+        for set in &self.sets {
             let (b, dims) = (set.step.buffers, set.step.dims);
             let lanes = dims.lanes as usize;
-            let states = self.before.as_ref().and_then(|kept| kept.states.get(index)).ok_or(Error::NoGradient)?;
-            for (buffer, n) in [
-                (b.before, dims.n_state()),
-                (b.before_pose, POSE * dims.n_body as usize),
-                (b.before_motion, SPATIAL * dims.n_v as usize),
-            ] {
+            for (buffer, n) in
+                [(b.before_pose, POSE * dims.n_body as usize), (b.before_motion, SPATIAL * dims.n_v as usize)]
+            {
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
             }
-            self.store.write(b.before, 0, states)?;
             set.step.kinematics_before(&mut self.recording);
-            self.recording.read(b.before_pose);
+            self.recording.read(b.before_pose).read(b.before);
         }
         self.store.run(&self.recording)?;
         let store = &mut *self.store;
         let seen = |set: &ChunkSet<T>| {
             let b = set.step.buffers;
-            let [poses, impulses, params] =
-                [b.before_pose, set.step.impulses.now, b.lane_params].map(|b| Seen::new(store, b));
-            Ok(LanesBefore { poses: poses?, impulses: impulses?, params: params? })
+            let [states, poses, impulses, params] =
+                [b.before, b.before_pose, set.step.impulses.now, b.lane_params].map(|b| Seen::new(store, b));
+            Ok(LanesBefore { states: states?, poses: poses?, impulses: impulses?, params: params? })
         };
         self.sets.iter().map(seen).collect()
     }
@@ -256,8 +253,7 @@ impl<T: Scalar> Chunk<T> {
                 let pose = self.lane_of(&before.poses, lane, n);
                 return pose.some(0, n).collect();
             }
-            let states = self.before.as_ref().map_or(&[][..], |kept| &kept.states[place.set]);
-            let state = Lane::new(states, self.store.tile(), lane, dims.n_state());
+            let state = self.lane_of(&before.states, lane, dims.n_state());
             let state: Vec<f64> = state.some(0, dims.n_state()).collect();
             let params = self.lane_of(&before.params, lane, dims.n_param as usize);
             let own: Vec<f64>;

@@ -1,0 +1,180 @@
+//! Steps of soft bodies by kernels, which know them as long as nothing touches them.
+
+use manyworlds_gpu::{BufferId, Recording};
+use manyworlds_shaders::Scalar;
+use manyworlds_shaders::dynamics::tree::param;
+use manyworlds_shaders::index::{tile_at, tile_len};
+use manyworlds_shaders::kernel::soft::{BALANCE, ELEMENTS, FACTOR, START};
+use manyworlds_shaders::soft::balance;
+use manyworlds_shaders::soft::body::{BLOCK, SoftDims, soft};
+use manyworlds_soft::SoftLayout;
+
+use super::super::buffers::SetBuffers;
+use super::super::carried::Ridden;
+use super::super::chunk::Chunk;
+use super::super::shared::Shared;
+use super::read::parameters;
+use crate::Error;
+use crate::host::{Carrier, Packed};
+
+/// Rounds of Newton's method at most; what takes longer wants a line search, which the host has.
+const ROUNDS: u32 = 12;
+
+/// A soft body of a chunk, as far as the recording of its step needs to know it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::group) struct SoftKernels {
+    pub(in crate::group) dims: SoftDims,
+    /// Of its balance of momentum, N s.
+    tolerance: f32,
+    /// Its parameters are not those of the host any more.
+    pub(in crate::group) stale: bool,
+}
+
+impl SoftKernels {
+    /// Of the soft body that a tree of the model is, if kernels step it, of so many worlds.
+    pub(in crate::group) fn new<T: Scalar>(shared: &Shared<T>, tree: usize, lanes: u32) -> Option<Self> {
+        shared.form?;
+        let index = shared.soft.iter().position(|soft| soft.tree == tree)?;
+        let own = shared.soft[index].layout.as_ref()?.dims;
+        let ridden = matches!(shared.host.soft[index].carrier, Carrier::Mocap(_));
+        let n_param = own.n_param + if ridden { soft::RIDE as u32 } else { 0 };
+        let dims = SoftDims { lanes, n_param, ridden: ridden.into(), ..own };
+        // Of all bodies together it is that of the batch.
+        let tolerance = (shared.tolerance / (shared.soft.len() as f64).sqrt()) as f32;
+        Some(Self { dims, tolerance, stale: true })
+    }
+
+    /// Buffers that hold nothing between steps.
+    pub(in crate::group) fn passing(b: &SetBuffers) -> [BufferId; 3] {
+        [b.soft_matrix, b.soft_b, b.soft_factor]
+    }
+
+    /// Reals of a lane of the largest of its buffers.
+    pub(in crate::group) fn most_reals(layout: &SoftLayout) -> usize {
+        BLOCK * layout.dims.n_fill as usize
+    }
+
+    /// A step as far as kernels go. Without `rounds` every world is the host's.
+    pub(in crate::group) fn record(&self, b: &SetBuffers, rounds: bool, recording: &mut Recording) {
+        let Self { dims, tolerance, .. } = self;
+        let lanes = dims.lanes;
+        let (topology, rest, params) = (b.soft_topology, b.soft_rest, b.soft_params);
+        let buffers = [topology, rest, params, b.state, b.soft_begin, b.velocity, b.info, b.status];
+        recording.dispatch(&START, dims, lanes, &buffers);
+        for round in (0..=ROUNDS).filter(|_| rounds) {
+            let last = round == ROUNDS;
+            let buffers = [topology, rest, params, b.soft_begin, b.velocity, b.status, b.soft_matrix, b.soft_b];
+            let of_round =
+                balance::Dims { lanes, n_v: dims.n_v(), round, last: last.into(), tolerance: tolerance.to_bits() };
+            recording.dispatch(&ELEMENTS, dims, lanes, &buffers).dispatch(
+                &BALANCE,
+                &of_round,
+                lanes,
+                &[b.soft_b, b.info, b.status],
+            );
+            if !last {
+                let buffers = [topology, b.soft_matrix, b.soft_b, b.soft_factor, b.velocity, b.status];
+                recording.dispatch(&FACTOR, dims, lanes, &buffers);
+            }
+        }
+    }
+}
+
+/// Parameters of a soft body of a world, by its number, as kernels read them.
+fn numbers<T: Scalar>(shared: &Shared<T>, host: &Packed<'_, T>, index: usize, world: usize) -> Vec<f64> {
+    let (own, shape) = (&shared.soft[index], &shared.host.soft[index]);
+    let (params, actuators) = parameters(shared, host, index, world);
+    let h = host.timestep(world, own.tree);
+    let gravity = host.gravity(shared.host.lanes.trees[own.tree].set, world).map(|x| x.to_f64());
+    let ride = host.worlds[world].rides.get(index);
+    let turn = match (shape.carrier, ride) {
+        (Carrier::Fixed(pose), _) => pose.rotation,
+        (_, Some(ride)) => ride.pose.rotation,
+        (_, None) => Default::default(),
+    };
+    let gravity = turn.inverse() * manyworlds_model::Vec3::from(gravity);
+    let mut out = SoftLayout::params(&params, h, gravity.into());
+    for own in actuators.chunks_exact(param::ACTUATOR) {
+        let [gear, gain, bias] = [param::ACTUATOR_GEAR, param::ACTUATOR_GAIN, param::ACTUATOR_BIAS].map(|at| own[at]);
+        out.extend([gear, gain, bias]);
+        out.extend(&own[param::ACTUATOR_CONTROL..param::ACTUATOR_CONTROL + 2]);
+        out.extend(&own[param::ACTUATOR_FORCE..param::ACTUATOR_FORCE + 2]);
+    }
+    if let (Carrier::Mocap(_), Some(ride)) = (shape.carrier, ride) {
+        let still = [0.0, 1.0].into_iter().flat_map(|on| (0..9).map(move |k| if k % 4 == 0 { on } else { 0.0 }));
+        match Ridden::new(ride, h) {
+            Some(ridden) => out.extend(ridden.numbers()),
+            None => out.extend(still.chain([0.0; 3])),
+        }
+    }
+    out
+}
+
+impl<T: Scalar> Chunk<T> {
+    /// Buffers of the soft bodies that kernels step, and what is alike in all worlds.
+    pub(in crate::group) fn allocate_soft(&mut self) -> Result<(), Error> {
+        let width = self.store.tile();
+        for (set, trees) in self.sets.iter().zip(&self.shared.sets) {
+            let Some(SoftKernels { dims, .. }) = set.step.soft else { continue };
+            let own = self.shared.soft.iter().find(|soft| trees.trees == [soft.tree]);
+            let Some(layout) = own.and_then(|soft| soft.layout.as_ref()) else { continue };
+            let b = set.step.buffers;
+            let [n_block, n_fill] = [dims.n_block, dims.n_fill].map(|n| n as usize * BLOCK);
+            for (buffer, n) in [
+                (b.soft_params, dims.n_param as usize),
+                (b.soft_begin, dims.n_begin() as usize),
+                (b.soft_matrix, n_block),
+                (b.soft_b, dims.n_v() as usize),
+                (b.soft_factor, n_fill),
+            ] {
+                self.store.resize(buffer, tile_len(width, dims.lanes as usize, n.max(1)))?;
+            }
+            let rest: Vec<T> = layout.rest.iter().map(|&x| T::from_f64(x)).collect();
+            self.store.resize(b.soft_topology, layout.topology.len())?;
+            self.store.write_index(b.soft_topology, 0, &layout.topology)?;
+            self.store.resize(b.soft_rest, rest.len())?;
+            self.store.write(b.soft_rest, 0, &rest)?;
+        }
+        self.write_soft_params()
+    }
+
+    /// Uploads parameters of soft bodies where they have changed, and how their mocap bodies move.
+    pub(in crate::group) fn write_soft_params(&mut self) -> Result<(), Error> {
+        let width = self.store.tile();
+        for (number, soft) in self.shared.soft.iter().enumerate() {
+            let set = &mut self.sets[self.shared.host.lanes.trees[soft.tree].set];
+            let Some(own) = set.step.soft.as_mut().filter(|own| own.stale || own.dims.ridden == 1) else { continue };
+            own.stale = false;
+            let (host, n) = (self.host.packed(), own.dims.n_param as usize);
+            let lanes = own.dims.lanes as usize;
+            let mut values = vec![T::default(); tile_len(width, lanes, n)];
+            let mut of_world = Vec::new();
+            for lane in 0..lanes.next_multiple_of(width) {
+                // Lanes of padding repeat the last one's, so that they compute nothing extraordinary.
+                if lane < lanes {
+                    of_world = numbers(&self.shared, &host, number, lane);
+                }
+                for (e, &x) in of_world.iter().enumerate() {
+                    values[tile_at(width, lane, n, e)] = T::from_f64(x);
+                }
+                own.dims.damped |= u32::from(of_world[soft::DAMPING] > 0.0);
+                let pressures = &of_world[soft::HEADER..own.dims.control_param()];
+                own.dims.pressed |= u32::from(pressures.iter().any(|&pressure| pressure != 0.0));
+            }
+            self.store.write(set.step.buffers.soft_params, 0, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Parameters of a set are not what they were.
+    pub(in crate::group) fn params_changed(&mut self, set: usize) {
+        if let Some(soft) = &mut self.sets[set].step.soft {
+            soft.stale = true;
+        }
+    }
+
+    /// Whether something touches a soft body of a world, so that the host solves it.
+    pub(in crate::group) fn is_touched(&self, world: usize) -> bool {
+        !self.host.worlds[world].soft.is_empty()
+    }
+}

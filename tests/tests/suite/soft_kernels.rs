@@ -1,0 +1,160 @@
+//! Soft bodies that nothing touches, by kernels: as the host moves them, whoever else moves.
+
+use manyworlds::{
+    Batch, BatchOptions, Executor, FieldId, Model, ModelBuilder, Parameter, Precision, RoundTrips, status,
+};
+use manyworlds_model::{
+    Actuator, Inertial, Joint, JointKind, Mat3, MaterialLaw, Pose, Region, SoftBody, Transmission, Vec3,
+};
+use manyworlds_tests::batches::{bits, executors, state};
+use manyworlds_tests::soft::{add_box, block, ground};
+use nalgebra::Translation3;
+
+/// Time step, s.
+const H: f64 = 2e-3;
+
+fn options(precision: Precision) -> BatchOptions {
+    let tolerance = if precision == Precision::F64 { 1e-11 } else { 1e-6 };
+    BatchOptions { executor: Executor::Cpu, precision, tolerance, iterations: 1000, ..BatchOptions::default() }
+}
+
+/// A bar of 24 nodes on a body, pinned at an end, a half of it under pressure.
+fn bar(body: usize, law: MaterialLaw) -> SoftBody {
+    let mut own = block([5, 1, 1], [0.25, 0.05, 0.05], Vec3::zeros());
+    (own.body, own.pinned, own.material.law) = (body, (0..4).collect(), law);
+    own.regions = vec![Region { name: String::new(), elements: (0..15).collect(), pressure: 200.0 }];
+    own
+}
+
+/// A bar on a mocap body, pressed by a control, an arm with a motor and a box that lies on the ground. `touched`: far away another soft
+/// body falls to the ground, so that the host solves the world from when it gets there.
+fn model(law: MaterialLaw, touched: bool) -> Model {
+    let massless = || Inertial { mass: 0.0, com: Vec3::zeros(), inertia: Mat3::zeros() };
+    let rod = || Inertial { mass: 1.0, com: Vec3::new(0.1, 0.0, 0.0), inertia: Mat3::identity() * 0.01 };
+    let at = |x: f64, z: f64| Pose::from_parts(Translation3::new(x, 0.0, z), Pose::identity().rotation);
+    let mut builder = ModelBuilder::new("bar");
+    builder.options.timestep = H;
+    builder.geom(ground(0.5, 0.0));
+    let plate = builder.body("plate", 0, at(0.0, 1.0), massless());
+    builder.mocap(plate);
+    let arm = builder.body("arm", 0, at(2.0, 1.0), rod());
+    let joint = builder.joint(Joint { axis: Vec3::y(), ..Joint::new("shoulder", arm, JointKind::Hinge) });
+    add_box(&mut builder, Vec3::repeat(0.05), 1.0, Vec3::new(3.0, 0.0, 0.05));
+    builder.soft_body(bar(plate, law));
+    if touched {
+        builder.soft_body(block([1; 3], [0.1; 3], Vec3::new(5.0, 0.0, 0.0501)));
+    }
+    builder.actuator(Actuator { gain: [1.0, 0.0, 0.0], ..Actuator::new("motor", Transmission::Joint(joint)) });
+    builder.actuator(Actuator {
+        gain: [300.0, 0.0, 0.0],
+        ctrl_range: Some([-1.0, 1.0]),
+        ..Actuator::new("pressure", Transmission::Region { soft: 0, region: 0 })
+    });
+    builder.build().expect("a model")
+}
+
+/// Steps of all worlds, their mocap bodies on the same way.
+fn run(made: &mut Batch, steps: std::ops::Range<u32>) {
+    let worlds = made.len();
+    for step in steps {
+        let t = H * f64::from(step);
+        let turn = Pose::rotation(Vec3::new(0.0, 0.3, 1.0) * t).rotation;
+        let at = Vec3::new(0.1 * (9.0 * t).sin(), 0.5 * t, 1.0);
+        let pose = [at.x, at.y, at.z, turn.w, turn.i, turn.j, turn.k];
+        made.write(0, FieldId::Mocap, &pose.repeat(worlds)).expect("a write");
+        let controls: Vec<f64> = (0..worlds).flat_map(|_| [0.4 * (20.0 * t).sin(), 30.0 * t]).collect();
+        made.step(&controls).expect("a step");
+    }
+}
+
+fn batch(model: &Model, worlds: usize, options: &BatchOptions) -> Batch {
+    let mut made = Batch::new(&[(model, worlds)], options).expect("a batch");
+    if worlds > 1 {
+        let tree = model.trees.iter().position(|tree| tree.soft == Some(0)).expect("a soft body");
+        made.set_parameter(1, tree, Parameter::Young, &[2e4]).expect("set");
+    }
+    made
+}
+
+/// Nodes of the bar, and how the arm stands.
+fn places(made: &mut Batch, model: &Model, world: usize) -> Vec<f64> {
+    let nodes = made.soft(world).expect("soft bodies").remove(0).nodes;
+    let hinge = model.joints.iter().find(|joint| joint.kind == JointKind::Hinge).expect("a hinge").q_start;
+    nodes.into_iter().flatten().chain([state(made, world).q[hinge]]).collect()
+}
+
+#[test]
+fn what_nothing_touches_moves_as_the_host_moves_it() {
+    for law in [MaterialLaw::NeoHookean, MaterialLaw::Corotated] {
+        let (free, touched) = (model(law, false), model(law, true));
+        let mut host = batch(&touched, 2, &options(Precision::F64));
+        run(&mut host, 0..60);
+        let mut all = Vec::new();
+        host.summaries(&mut all).expect("summaries");
+        assert!(all.iter().all(|s| s.stage.is_some()), "the host had no part: {all:?}");
+        for (precision, tolerance) in [(Precision::F64, 1e-9), (Precision::F32, 2e-4)] {
+            for (name, options) in executors(&options(precision)) {
+                // More worlds than a tile has.
+                let mut made = batch(&free, 10, &options);
+                run(&mut made, 0..60);
+                all.clear();
+                made.summaries(&mut all).expect("summaries");
+                let by_kernels =
+                    |s: &manyworlds::Summary| s.status == status::CONVERGED && s.stage.is_none() && s.iterations > 0;
+                assert!(all.iter().all(by_kernels), "{name}: {all:?}");
+                let balanced = |s: &manyworlds::Summary| 0.0 < s.balance && s.balance <= options.tolerance * 1.001;
+                assert!(all.iter().all(balanced), "{name}: {all:?}");
+                for (world, other) in [(0, 0), (1, 1), (9, 0)] {
+                    let (ours, theirs) = (places(&mut made, &free, world), places(&mut host, &touched, other));
+                    let off = ours.iter().zip(&theirs).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+                    assert!(off < tolerance, "{law:?}, {precision:?}, {name}, world {world}: {off}");
+                }
+                assert!(all[0].iterations <= 8, "{:?}", all[0]);
+            }
+        }
+    }
+}
+
+/// Alone or among others, of another material, touched or not.
+#[test]
+fn what_a_world_does_depends_on_no_other() {
+    let model = model(MaterialLaw::NeoHookean, true);
+    for precision in [Precision::F64, Precision::F32] {
+        for (name, options) in executors(&options(precision)) {
+            let (mut alone, mut many) = (batch(&model, 1, &options), batch(&model, 9, &options));
+            // The block far away begins on high in all worlds but the third.
+            let soft = model.soft[1].q.clone();
+            for (made, lifted) in [(&mut alone, 0..1), (&mut many, 0..9)] {
+                for world in lifted.filter(|&world| world != 2) {
+                    let mut from = state(made, world);
+                    from.q[soft.clone()].iter_mut().skip(2).step_by(3).for_each(|z| *z += 0.03);
+                    made.reset(&[(world, from)]).expect("a state");
+                }
+            }
+            run(&mut alone, 0..80);
+            run(&mut many, 0..20);
+            let mut all = Vec::new();
+            many.summaries(&mut all).expect("summaries");
+            assert!(all[2].stage.is_some() && all[3].stage.is_none(), "{name}: {all:?}");
+            run(&mut many, 20..80);
+            let last = bits(&state(&mut alone, 0));
+            assert_eq!(bits(&state(&mut many, 0)), last, "{precision:?}, {name}");
+            assert_eq!(bits(&state(&mut many, 8)), last, "{precision:?}, {name}");
+            assert_ne!(bits(&state(&mut many, 1)), last);
+        }
+    }
+}
+
+#[test]
+fn a_step_of_soft_bodies_is_one_submission_and_one_wait() {
+    let Some((_, options)) = executors(&options(Precision::F32)).into_iter().find(|(name, _)| *name == "gpu") else {
+        return;
+    };
+    let mut made = batch(&model(MaterialLaw::NeoHookean, false), 4, &options);
+    // What mocap bodies do comes from the host.
+    let steps = |made: &mut Batch, n: usize| (0..n).for_each(|_| made.step(&[0.1; 8]).expect("a step"));
+    steps(&mut made, 30);
+    let before = made.round_trips();
+    steps(&mut made, 10);
+    assert_eq!(made.round_trips().since(before), RoundTrips { submissions: 10, waits: 10 });
+}
