@@ -50,7 +50,6 @@ fn propped(cells: [usize; 3]) -> Model {
 /// Time by world of a step that a world makes over and over, of its product with the transposed Jacobian and of its Jacobian by all
 /// controls.
 fn derivative(c: &mut Criterion, name: &str, batch: &mut Batch, controls: &[f64]) {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let model = batch.model(0).expect("a model").clone();
     batch.keep_steps(true).expect("kept");
     let mut group = c.benchmark_group("soft derivatives");
@@ -58,17 +57,17 @@ fn derivative(c: &mut Criterion, name: &str, batch: &mut Batch, controls: &[f64]
     let contacts = batch.inspect(0).map_or(0, |found| found.contacts.len());
     let id =
         |what: &str| BenchmarkId::new(format!("{name}, {what}"), format!("{} dofs, {contacts} contacts", model.n_v));
-    group.bench_function(id("step"), |b| b.iter(|| pool.install(|| batch.step(controls).expect("a step"))));
+    group.bench_function(id("step"), |b| b.iter(|| batch.step(controls).expect("a step")));
     let weights: Vec<f64> = (0..model.n_v).map(|i| (1.7 * i as f64).sin()).collect();
     let outputs = Outputs { q: vec![0.0; model.n_v], v: weights };
-    group.bench_function(id("product"), |b| b.iter(|| pool.install(|| batch.back(0, &outputs).expect("a gradient"))));
+    group.bench_function(id("product"), |b| b.iter(|| batch.back(0, &outputs).expect("a gradient")));
     let n_u = model.actuators.len();
     if n_u > 0 {
         let [mut dq, mut dv] = [vec![0.0; model.n_v * n_u], vec![0.0; model.n_v * n_u]];
         group.bench_function(id("Jacobian by controls"), |b| {
             b.iter(|| {
                 let to = JacobiansMut { dq_dctrl: &mut dq, dv_dctrl: &mut dv, ..JacobiansMut::default() };
-                pool.install(|| batch.differentiate(&[0], Product::Jacobian(to)).expect("a Jacobian"));
+                batch.differentiate(&[0], Product::Jacobian(to)).expect("a Jacobian");
             });
         });
     }
@@ -78,7 +77,6 @@ fn derivative(c: &mut Criterion, name: &str, batch: &mut Batch, controls: &[f64]
 /// Times a step of a batch of worlds that have run for a while, by the world.
 fn step(c: &mut Criterion, name: &str, model: &Model, worlds: usize) {
     let options = BatchOptions { executor: Executor::Cpu, precision: Precision::F64, ..BatchOptions::default() };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
     let mut batch = Batch::new(&[(model, worlds)], &options).expect("a batch");
     for _ in 0..100 {
         batch.step::<f64>(&[]).expect("a step");
@@ -88,11 +86,14 @@ fn step(c: &mut Criterion, name: &str, model: &Model, worlds: usize) {
     let id = BenchmarkId::new(name, format!("{} dofs, {} contacts, {worlds} worlds", model.n_v, all[0].contacts));
     let mut group = c.benchmark_group("soft");
     group.sample_size(10);
-    group.bench_function(id, |b| b.iter(|| pool.install(|| batch.step::<f64>(&[]).expect("a step"))));
+    group.bench_function(id, |b| b.iter(|| batch.step::<f64>(&[]).expect("a step")));
     group.finish();
 }
 
 fn all(c: &mut Criterion) {
+    // This thread alone: to wake another one takes as long as a few contacts.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    pool.build_global().expect("a pool of this thread");
     step(c, "cantilever", &cantilever([16, 2, 2], Order::Linear), 64);
     step(c, "cantilever", &cantilever([32, 4, 4], Order::Linear), 8);
     step(c, "cantilever in a cage", &in_a_cage([4, 1, 1]), 64);

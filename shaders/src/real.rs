@@ -246,6 +246,22 @@ macro_rules! pack {
             }
         }
 
+        impl Pack<$v> {
+            /// A number for every lane.
+            #[inline(always)]
+            #[must_use]
+            pub fn from_lanes(x: [$t; LANES]) -> Self {
+                Self(<$v>::new(x))
+            }
+
+            /// The number of every lane.
+            #[inline(always)]
+            #[must_use]
+            pub fn to_lanes(self) -> [$t; LANES] {
+                self.0.to_array()
+            }
+        }
+
         impl Mask for PackMask<$v> {
             #[inline(always)]
             fn any(self) -> bool {

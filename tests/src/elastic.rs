@@ -374,7 +374,7 @@ impl Elastic {
             matrix: problem.sparse[0].matrix(),
             ordering: problem.sparse[0].ordering(),
             touched: problem.sparse[0].touched(),
-            b: &b,
+            b: Some(&b),
             by_q: &self.by_q,
             by_ctrl: &[],
             controls: &[],

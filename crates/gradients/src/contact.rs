@@ -14,7 +14,7 @@ use nalgebra::{Matrix3, Vector3};
 use crate::bias::{Kink, bias_kink, bias_slope};
 use crate::carrier::{Carrier, add_fixed, add_weights, relative as relative_of};
 use crate::constraint::Law;
-use crate::form::{Form, Map, NodeSide, Side};
+use crate::form::{Form, Map, NodeSide, PointSide, Side};
 use crate::member::{BodyOfTree, Member, vector};
 use crate::model::{ContactModel, Give};
 use crate::rows::Rows;
@@ -180,14 +180,18 @@ pub(crate) fn add_contact(
     // Force by a change of the normal, the axes being its functions; and how fast the tangents' speeds change by it.
     let bent = turned[0] * impulse.x + turned[1] * impulse.y + Matrix3::identity() * impulse.z;
     let by_normal = [turned[0].transpose() * u, turned[1].transpose() * u, u];
-    // `weight`: what of its motion the contact's point has; `carried`: how the nodes that the body carries move in it, after the step
-    // and before it.
-    let side = |carrier: &Carrier, index: usize, weight: f64, carried: [Vector3<f64>; 2]| {
+    let restitution = if bounces { contact.restitution } else { 0.0 };
+    // `dE u + E (w x dp)`: what weighs the change of the point, and that of the normal.
+    let mut levers = axes.map(|axis| axis.cross(&w));
+    levers[2] += axes[2].cross(&w_before) * restitution;
+    let mut turns = by_normal;
+    turns[2] += u_before * restitution;
+    // `carried`: how the nodes that the body carries move in it, after the step and before it.
+    let side = |carrier: &Carrier, index: usize, carried: [Vector3<f64>; 2]| {
         let speed = axes.map(|axis| carrier.here([axis * carrier.sign, Vector3::zeros()]));
         let mut change = speed.map(|row| carrier.swept(row, false));
         let (mut force, mut moment, mut bounce) =
             ([[Vector3::zeros(); 2]; 3], [[Vector3::zeros(); 2]; 3], [0.0; SPATIAL]);
-        let restitution = if bounces { contact.restitution } else { 0.0 };
         if bounces {
             add_weights(restitution, &carrier.swept(speed[2], true), &mut change[2]);
             (0..3).for_each(|k| {
@@ -203,20 +207,13 @@ pub(crate) fn add_contact(
         if let Ok(slope_of) = &contact.slope {
             // Change of point, normal and distance by what the body does.
             let of_twist = slope_of.side(index).map(|row| [vector(&row, 0), vector(&row, 3)]);
-            let moved = of_twist.map(|weights| carrier.here(weights.map(|x| x * weight)));
+            let moved = of_twist.map(|weights| carrier.here(weights));
             let (point, normal, distance) = (&moved[..3], &moved[3..6], &moved[6]);
+            add_weights(slope, distance, &mut change[2]);
             for k in 0..3 {
-                // `dE u + E (w x dp)`.
-                let mut lever = axes[k].cross(&w);
-                let mut turn = by_normal[k];
-                if k == 2 {
-                    lever += axes[2].cross(&w_before) * restitution;
-                    turn += u_before * restitution;
-                    add_weights(slope, distance, &mut change[2]);
-                }
                 for j in 0..3 {
-                    add_weights(lever[j], &point[j], &mut change[k]);
-                    add_weights(turn[j], &normal[j], &mut change[k]);
+                    add_weights(levers[k][j], &point[j], &mut change[k]);
+                    add_weights(turns[k][j], &normal[j], &mut change[k]);
                     add_weights(bent[(k, j)], &normal[j], &mut force[k]);
                 }
                 // dp x f
@@ -233,16 +230,34 @@ pub(crate) fn add_contact(
         let own: Vec<&Carrier> =
             nodes.iter().zip(&of_nodes).filter(|(node, _)| node.side == index).map(|(_, c)| c).collect();
         let carried = [false, true].map(|before| relative_of(own.iter().copied(), before)[0]);
-        carriers[index].as_ref().map(|carrier| side(carrier, index, 1.0, carried))
+        carriers[index].as_ref().map(|carrier| Box::new(side(carrier, index, carried)))
     });
-    let node = |(node, carrier): (&Node, &Carrier)| NodeSide {
-        first: node.first,
-        axes: node.axes,
-        carried_by: carriers[node.side].as_ref().map(|_| node.side),
-        pushed: f * carrier.sign,
-        side: side(carrier, node.side, node.weight, [Vector3::zeros(); 2]),
+    // Nodes of one side do what its point does, by their weights.
+    let points = [0, 1].map(|index| {
+        let sign = Node { weight: 1.0, ..*nodes.iter().find(|node| node.side == index)? }.pushed();
+        let [mut turned, mut force, mut moment] = [Matrix3::zeros(); 3];
+        if let Ok(slope_of) = &contact.slope {
+            let (point, normal, distance) = slope_of.by_way(index);
+            let rows = |of: &[Vector3<f64>; 3]| Matrix3::from_columns(of).transpose();
+            turned = rows(&levers) * point + rows(&turns) * normal;
+            turned.set_row(2, &(turned.row(2) + slope * distance));
+            force = bent * normal;
+            // dp x f
+            moment = -f.cross_matrix() * point;
+        }
+        let bounce = restitution * sign * axes[2];
+        Some(PointSide { sign, speed: e * sign, turned, force, moment, bounce })
+    });
+    let node = |node: &Node| {
+        Some(NodeSide {
+            first: node.first,
+            axes: node.axes,
+            carried_by: carriers[node.side].as_ref().map(|_| node.side),
+            pushed: f * node.pushed(),
+            side: points[node.side]?.times(node.weight),
+        })
     };
-    let nodes = nodes.iter().zip(&of_nodes).map(node).collect();
+    let nodes = nodes.iter().filter_map(node).collect();
     let e = [axes[0].dot(&drift[0]), axes[1].dot(&drift[0]), axes[2].dot(&drift[0]) + value];
     rows.push_form(law, contact.impulse, e, kink, Form { sides, nodes, bounces });
     if bounces {

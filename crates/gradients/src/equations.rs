@@ -93,6 +93,7 @@ impl<'a> Equations<'a> {
 
         // Constraints, less those that open or leave their bounds: these have no say, and how fast they do is a margin.
         let (mut rows, mut sources, mut margin) = (Rows::default(), Vec::new(), f64::INFINITY);
+        rows.forms.reserve(island.contacts.len() + island.blocks.len());
         for &c in &island.contacts {
             if let Some(speed) = opening(&members, &deformables, place, &contacts[c], model) {
                 margin = margin.min(speed);

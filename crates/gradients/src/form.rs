@@ -44,11 +44,6 @@ impl Map {
         }
     }
 
-    /// What it makes of a motion without turning.
-    fn along(&self, way: &Vector3<f64>) -> Vector3<f64> {
-        (0..3).map(|k| self.column(3 + k) * way[k]).sum()
-    }
-
     fn column(&self, k: usize) -> Vector3<f64> {
         Vector3::new(self.0[k][0], self.0[k][1], self.0[k][2])
     }
@@ -76,6 +71,26 @@ pub(crate) struct Side {
     pub(crate) bounce: [f64; SPATIAL],
 }
 
+/// What a point that does not turn does: a [`Side`] without what turning has a part in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PointSide {
+    pub(crate) sign: f64,
+    pub(crate) speed: Matrix3<f64>,
+    pub(crate) turned: Matrix3<f64>,
+    pub(crate) force: Matrix3<f64>,
+    pub(crate) moment: Matrix3<f64>,
+    pub(crate) bounce: Vector3<f64>,
+}
+
+impl PointSide {
+    /// What a node of some weight of the point does.
+    pub(crate) fn times(&self, weight: f64) -> Self {
+        let Self { sign, speed, turned, force, moment, bounce } = *self;
+        let [speed, turned, force, moment] = [speed, turned, force, moment].map(|x| x * weight);
+        Self { sign: sign * weight, speed, turned, force, moment, bounce: bounce * weight }
+    }
+}
+
 /// One of the nodes that a constraint's point on a body that deforms moves with: its three dofs are motions along axes, without
 /// psi.
 #[derive(Debug, Clone, Copy)]
@@ -88,8 +103,8 @@ pub(crate) struct NodeSide {
     pub(crate) carried_by: Option<usize>,
     /// What pushes it, N s.
     pub(crate) pushed: Vector3<f64>,
-    /// What it does, as of a body at the point; its sign is times the node's weight.
-    pub(crate) side: Side,
+    /// What it does.
+    pub(crate) side: PointSide,
 }
 
 impl NodeSide {
@@ -103,7 +118,7 @@ impl NodeSide {
 /// A constraint's two bodies, those that do not move left out, and the nodes of what deforms.
 #[derive(Debug, Clone)]
 pub(crate) struct Form {
-    pub(crate) sides: [Option<Side>; 2],
+    pub(crate) sides: [Option<Box<Side>>; 2],
     pub(crate) nodes: Vec<NodeSide>,
     pub(crate) bounces: bool,
 }
@@ -114,7 +129,7 @@ fn spatial(all: &[f64], at: usize) -> &[f64] {
 
 impl Form {
     pub(crate) fn sides(&self) -> impl Iterator<Item = &Side> {
-        self.sides.iter().flatten()
+        self.sides.iter().flatten().map(|side| &**side)
     }
 
     /// Its body, if only one moves.
@@ -151,7 +166,7 @@ impl Form {
         }
         for node in &self.nodes {
             for (dof, axis) in node.dofs() {
-                let speed = node.side.speed.along(&axis);
+                let speed = node.side.speed * axis;
                 (0..3).for_each(|k| j[(first + k, at(dof))] += speed[k]);
             }
         }
@@ -182,10 +197,10 @@ impl Form {
         }
         for node in &self.nodes {
             for (dof, axis) in node.dofs() {
-                let (turned, column) = (node.side.turned.along(&axis), at(dof));
+                let (turned, column) = (node.side.turned * axis, at(dof));
                 (0..3).for_each(|k| by_q[(first + k, column)] += turned[k]);
                 if self.bounces {
-                    by_v[(first + 2, column)] += (0..3).map(|k| node.side.bounce[3 + k] * axis[k]).sum::<f64>();
+                    by_v[(first + 2, column)] += node.side.bounce.dot(&axis);
                 }
             }
         }
@@ -212,8 +227,7 @@ impl Form {
                 });
             }
             for node in &self.nodes {
-                let wrench = node.side.wrench(force, moment);
-                let force = Vector3::new(wrench[3], wrench[4], wrench[5]);
+                let force = force * node.side.sign;
                 node.dofs().for_each(|(dof, axis)| push[(at(dof), column)] += force.dot(&axis));
             }
         };
@@ -230,12 +244,12 @@ impl Form {
         }
         for moved in &self.nodes {
             for (dof, axis) in moved.dofs() {
-                act(at(dof), moved.side.force.along(&axis), moved.side.moment.along(&axis));
+                act(at(dof), moved.side.force * axis, moved.side.moment * axis);
             }
         }
         // The axes of what is carried turn with the carrier.
         for node in &self.nodes {
-            let Some(carrier) = node.carried_by.and_then(|side| self.sides[side].as_ref()) else { continue };
+            let Some(carrier) = node.carried_by.and_then(|side| self.sides[side].as_deref()) else { continue };
             let own = &members[carrier.member];
             own.forward.for_dofs(carrier.body, |i| {
                 let s = spatial(&own.forward.motion, i);
@@ -356,18 +370,16 @@ pub(crate) fn add_back(
             velocity += node.axes * Vector3::from_row_slice(&x[node.first..node.first + 3]) * node.side.sign;
         }
         for node in &form.nodes {
-            let mut weights = [0.0; SPATIAL];
-            node.side.turned.add_back(y, &mut weights);
-            node.side.force.add_back(velocity.into(), &mut weights);
-            node.side.moment.add_back(angular.into(), &mut weights);
-            let by_axis = node.axes.tr_mul(&Vector3::from_row_slice(&weights[3..]));
+            let PointSide { turned, force, moment, bounce, .. } = &node.side;
+            let weights = turned.tr_mul(&Vector3::from(y)) + force.tr_mul(&velocity) + moment.tr_mul(&angular);
+            let by_axis = node.axes.tr_mul(&weights);
             (0..3).for_each(|k| by_q[node.first + k] += by_axis[k]);
             if form.bounces {
-                let by_axis = node.axes.tr_mul(&Vector3::from_row_slice(&node.side.bounce[3..])) * y[2];
+                let by_axis = node.axes.tr_mul(bounce) * y[2];
                 (0..3).for_each(|k| by_v[node.first + k] += by_axis[k]);
             }
             // Its axes turn with the carrier, what pushes it does not.
-            if let Some(carrier) = node.carried_by.and_then(|side| form.sides[side].as_ref()) {
+            if let Some(carrier) = node.carried_by.and_then(|side| form.sides[side].as_deref()) {
                 let along = node.axes * Vector3::from_row_slice(&x[node.first..node.first + 3]);
                 let turning = along.cross(&node.pushed);
                 let own = &mut sums[starts[carrier.member] + EACH * carrier.body + BY_MOTION..][..3];

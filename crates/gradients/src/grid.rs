@@ -206,13 +206,37 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
+/// `x . diag(weights) y`.
+#[inline(always)]
+pub(crate) fn dot_by(weights: &[f64], x: &[f64], y: &[f64]) -> f64 {
+    let mut sums = [0.0; LINE];
+    let (weights, last) = weights.as_chunks::<LINE>();
+    let [(x, x_last), (y, y_last)] = [x, y].map(|x| x.as_chunks::<LINE>());
+    for ((weights, x), y) in weights.iter().zip(x).zip(y) {
+        for k in 0..LINE {
+            sums[k] = (weights[k] * x[k]).mul_add(y[k], sums[k]);
+        }
+    }
+    let rest: f64 = last.iter().zip(x_last).zip(y_last).map(|((weight, x), y)| weight * x * y).sum();
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Grid, dot};
+    use super::{Grid, dot, dot_by};
 
     fn some(height: usize, width: usize, seed: f64) -> Grid {
         let entries: Vec<f64> = (0..height * width).map(|k| (seed + k as f64 * 0.7).sin()).collect();
         Grid::from_rows(width, &entries)
+    }
+
+    #[test]
+    fn weighted_products_are_those_of_weighted_vectors() {
+        for n in 0..11 {
+            let [x, y, w] = [1.0, 2.0, 3.0].map(|seed| (0..n).map(|k| (seed + f64::from(k)).sin()).collect::<Vec<_>>());
+            let weighted: Vec<f64> = x.iter().zip(&w).map(|(x, w)| x * w).collect();
+            assert!((dot_by(&w, &x, &y) - dot(&weighted, &y)).abs() < 1e-15);
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use manyworlds_sparse::{SparseMatrix, Symbolic};
+use manyworlds_sparse::{Factor, SparseMatrix, Symbolic};
 
 use crate::block::BlockInput;
 use crate::contact::ContactInput;
@@ -24,6 +24,18 @@ pub struct WholeInput<'a> {
     pub symbolic: &'a Arc<Symbolic>,
     /// v+ by dof of the world, as exact as the impulses are.
     pub after: &'a [f64],
+    /// Near the equations' own, where the step left one.
+    pub near: Option<NearFactor<'a>>,
+}
+
+/// A factor of about `A + J^T R (D + W)^-1 L J` without what is not symmetric: that of a velocity and impulses near those that the step
+/// ended with.
+#[derive(Debug, Clone, Copy)]
+pub struct NearFactor<'a> {
+    /// Of the pattern of [`WholeInput`].
+    pub factor: &'a Factor,
+    /// W, relative to what a constraint's impulse does to its own velocity where all other dofs are held.
+    pub weight: f64,
 }
 
 /// What a step of a world was: its trees before it, its contacts and blocks with their impulses.

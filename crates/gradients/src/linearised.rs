@@ -67,7 +67,7 @@ impl<'a> Linearised<'a> {
         let mut first_sparse = Vec::with_capacity(input.sparse.len());
         for body in &input.sparse {
             first_sparse.push(n_v);
-            n_v += body.b.len();
+            n_v += body.v.len();
             n_u += body.controls.len();
         }
         if !input.first.is_empty() {
@@ -89,7 +89,7 @@ impl<'a> Linearised<'a> {
         let mut left = Residuals::default();
         for island in islands(input) {
             let dofs = |&tree: &usize| first[tree]..first[tree] + input.trees[tree].layout.dims.n_v as usize;
-            let sparse = |&body: &usize| first_sparse[body]..first_sparse[body] + input.sparse[body].b.len();
+            let sparse = |&body: &usize| first_sparse[body]..first_sparse[body] + input.sparse[body].v.len();
             let place = Place {
                 dofs: island.trees.iter().flat_map(dofs).chain(island.sparse.iter().flat_map(sparse)).collect(),
                 controls: {

@@ -31,21 +31,47 @@ impl LinearMap for SparseMatrix {
     }
 }
 
+/// A square symmetric matrix that is known by its products, and by its entries where somebody asks for these.
+pub trait SymmetricMap: std::fmt::Debug + Sync {
+    /// `y += a M x`
+    fn add_times(&self, a: f64, x: &[f64], y: &mut [f64]);
+    /// Its diagonal.
+    fn diagonal(&self) -> Vec<f64>;
+    /// Its entries.
+    fn matrix(&self) -> &SparseMatrix;
+}
+
+impl SymmetricMap for SparseMatrix {
+    fn add_times(&self, a: f64, x: &[f64], y: &mut [f64]) {
+        let mut product = vec![0.0; y.len()];
+        self.add_times(x, &mut product);
+        axpy(a, &product, y);
+    }
+
+    fn diagonal(&self) -> Vec<f64> {
+        (0..self.n()).map(|i| self.get(i, i).unwrap_or(0.0)).collect()
+    }
+
+    fn matrix(&self) -> &SparseMatrix {
+        self
+    }
+}
+
 /// A body that deforms: what its step was, `A v+ = b + J^T lambda`, `q+ = q + h v+`.
 #[derive(Debug, Clone, Copy)]
 pub struct SparseInput<'a> {
     /// A, symmetric. Where a body that is pressed would buckle without its contacts it is not positive definite.
-    pub matrix: &'a SparseMatrix,
+    pub matrix: &'a dyn SymmetricMap,
     /// The order of elimination of its pattern.
     pub ordering: &'a Arc<Ordering>,
     /// What the step's contacts touch, ascending.
     pub touched: &'a [u32],
-    /// b, `[n_v]`.
-    pub b: &'a [f64],
+    /// b, `[n_v]`; not needed where [`StepInput::whole`](crate::StepInput::whole) says how the step ended.
+    pub b: Option<&'a [f64]>,
     /// `d(b - A v+)/dq` with v+ held.
     pub by_q: &'a dyn LinearMap,
     /// `db/dv`
-    pub by_v: &'a SparseMatrix,
+    pub by_v: &'a dyn LinearMap,
     /// `db` by each of its controls.
     pub by_ctrl: &'a [Vec<f64>],
     /// These, by their numbers in the world.
@@ -193,14 +219,22 @@ pub(crate) struct Node {
 
 impl<'a> Deformable<'a> {
     pub(crate) fn new(input: SparseInput<'a>, number: usize, at: [usize; 2], single: bool) -> Self {
-        Self { input, number, at, after: input.b.to_vec(), closed: closed_below(single), factored: OnceCell::new() }
+        Self {
+            input,
+            number,
+            at,
+            after: input.b.map_or_else(|| vec![0.0; input.v.len()], <[f64]>::to_vec),
+            closed: closed_below(single),
+            factored: OnceCell::new(),
+        }
     }
 
     /// A with its factor; none where that is not finite.
     fn factored(&self) -> Option<&Factored> {
         let SparseInput { matrix, ordering, touched, .. } = self.input;
         let make = || {
-            let (operator, added) = SparseOperator::mended(matrix.clone(), ordering.clone(), touched.to_vec()).ok()?;
+            let (operator, added) =
+                SparseOperator::mended(matrix.matrix().clone(), ordering.clone(), touched.to_vec()).ok()?;
             let released = (!added.is_empty()).then(|| Released::new(&operator, &added));
             Some(Factored { operator, released })
         };
@@ -238,7 +272,7 @@ impl<'a> Deformable<'a> {
     }
 
     pub(crate) fn n_v(&self) -> usize {
-        self.input.b.len()
+        self.input.v.len()
     }
 
     pub(crate) fn h(&self) -> f64 {

@@ -7,10 +7,13 @@ mod element;
 mod error;
 mod law;
 mod packed;
-mod polynomial;
+mod packs;
+mod response;
 mod svd;
 mod system;
+mod tangent;
 
 pub use error::SoftError;
 pub use packed::SoftLayout;
 pub use system::{SoftParams, SoftSystem};
+pub use tangent::Tangent;

@@ -1,6 +1,6 @@
 //! A soft body made ready for many evaluations.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use manyworlds_model::{Material, MaterialLaw, Order, SoftBody};
 use manyworlds_sparse::{Ordering, SparseMatrix};
@@ -9,7 +9,7 @@ use nalgebra::{Matrix3, Vector3};
 use crate::element::{rest, share};
 use crate::error::SoftError;
 use crate::law::{Moduli, green_strain, positive, small_strain};
-use crate::polynomial::{Polynomial, cofactor};
+use crate::packs::Packs;
 
 /// In place of the first degree of freedom of a node that is pinned.
 pub(crate) const PINNED: u32 = u32::MAX;
@@ -58,6 +58,8 @@ pub struct SoftSystem {
     /// The nodes that are free.
     free: Vec<u32>,
     params: SoftParams,
+    /// [`Self::packs`], once they were asked for.
+    packs: OnceLock<Packs>,
 }
 
 impl SoftSystem {
@@ -139,6 +141,7 @@ impl SoftSystem {
             node_volumes,
             free,
             params: SoftParams { material: body.material, pressures },
+            packs: OnceLock::new(),
         })
     }
 
@@ -222,19 +225,7 @@ impl SoftSystem {
 
     /// Force on each degree of freedom at the end of a step, `[n_v]`, N: elastic, of pressures and of damping.
     pub fn force(&self, params: &SoftParams, h: f64, q: &[f64], q_next: &[f64], out: &mut [f64]) {
-        out.fill(0.0);
-        for element in 0..self.n_element() {
-            let moduli = self.moduli(params, element);
-            for point in 0..self.points {
-                let f = self.deformation(element, point, q_next);
-                let polynomial = Polynomial::new(&moduli, &f);
-                let mut stress = polynomial.map_or_else(|| moduli.response(&f).stress, |of| of.stress());
-                if let Some(damping) = self.damping(params, h, element, point, q, &f) {
-                    stress += damping.stress();
-                }
-                self.add_force(element, point, &stress, out);
-            }
-        }
+        self.forces((params, h), [q, q_next], out);
     }
 
     /// The derivative of [`Self::force`] by the pressure in a region, `[n_v]`, m^2; of the law, not of its numbers.
@@ -269,8 +260,11 @@ impl SoftSystem {
         force: &mut [f64],
         stiffness: &mut SparseMatrix,
     ) {
+        if !projected {
+            self.tangent(params, h, q, q_next, force).stiffness(self, stiffness);
+            return;
+        }
         force.fill(0.0);
-        let (mut along, mut damped) = (Vec::with_capacity(self.each), Vec::with_capacity(self.each));
         let values = stiffness.values_mut();
         assert_eq!(values.len(), self.pattern.values().len(), "a matrix of another pattern");
         values.fill(0.0);
@@ -279,58 +273,20 @@ impl SoftSystem {
             for point in 0..self.points {
                 let f = self.deformation(element, point, q_next);
                 let mut damping = self.damping(params, h, element, point, q, &f);
-                if let Some(polynomial) = Polynomial::new(&moduli, &f).filter(|_| !projected) {
-                    let mut stress = polynomial.stress();
-                    if let Some(damping) = &damping {
-                        stress += damping.stress();
-                    }
-                    self.add_force(element, point, &stress, force);
-                    let gradients = self.gradients_at(element, point);
-                    along.clear();
-                    along.extend(gradients.iter().map(|gradient| polynomial.along(gradient)));
-                    damped.clear();
-                    damped.extend(damping.iter().flat_map(|own| gradients.iter().map(|gradient| own.along(gradient))));
-                    self.add_blocks(element, point, values, |a, b| {
-                        let block = polynomial.block(&along[a], &along[b]);
-                        damping.as_ref().map_or(block, |damping| block + damping.block(&damped[a], &damped[b]))
-                    });
-                    continue;
-                }
                 let mut response = moduli.response(&f);
                 let mut stress = response.stress;
                 if let Some(damping) = &damping {
                     stress += damping.stress();
                 }
                 self.add_force(element, point, &stress, force);
-                if projected {
-                    response.project();
-                    damping.iter_mut().for_each(Damping::project);
-                }
+                response.project();
+                damping.iter_mut().for_each(Damping::project);
                 let gradients = self.gradients_at(element, point);
                 self.add_blocks(element, point, values, |a, b| {
                     let block = response.block(&gradients[a], &gradients[b]);
                     let along = |damping: &Damping, node: usize| damping.along(&gradients[node]);
                     damping.as_ref().map_or(block, |own| block + own.block(&along(own, a), &along(own, b)))
                 });
-            }
-        }
-    }
-
-    /// Adds `a` times the derivative of [`Self::force`] by `q`, where the step begins, times a vector, N/m: nothing without damping.
-    /// `transposed`: of the transpose.
-    pub fn add_by_start(
-        &self,
-        (params, h): (&SoftParams, f64),
-        [q, q_next]: [&[f64]; 2],
-        (a, x, transposed): (f64, &[f64], bool),
-        out: &mut [f64],
-    ) {
-        for element in 0..self.n_element() {
-            for point in 0..self.points {
-                let f = self.deformation(element, point, q_next);
-                let Some(damping) = self.damping(params, h, element, point, q, &f) else { return };
-                let change = self.change(element, point, x);
-                self.add_force(element, point, &(damping.stress_by_start(&change, transposed) * a), out);
             }
         }
     }
@@ -352,6 +308,11 @@ impl SoftSystem {
         Moduli::new(&params.material, pressure)
     }
 
+    /// Its elements by eights.
+    pub(crate) fn packs(&self) -> &Packs {
+        self.packs.get_or_init(|| Packs::new(self))
+    }
+
     /// First degrees of freedom of an element's nodes.
     pub(crate) fn dofs_of(&self, element: usize) -> &[u32] {
         &self.dofs[element * self.each..(element + 1) * self.each]
@@ -360,6 +321,11 @@ impl SoftSystem {
     pub(crate) fn gradients_at(&self, element: usize, point: usize) -> &[Vector3<f64>] {
         let at = (element * self.points + point) * self.each;
         &self.gradients[at..at + self.each]
+    }
+
+    /// Nodes of an element.
+    pub(crate) fn each(&self) -> usize {
+        self.each
     }
 
     /// Points of integration of an element.
@@ -391,17 +357,6 @@ impl SoftSystem {
             }
         }
         f
-    }
-
-    /// `sum q_a g_a^T`
-    fn change(&self, element: usize, point: usize, q: &[f64]) -> Matrix3<f64> {
-        let mut change = Matrix3::zeros();
-        for (&dof, gradient) in self.dofs_of(element).iter().zip(self.gradients_at(element, point)) {
-            if dof != PINNED {
-                change += vector(&q[dof as usize..]) * gradient.transpose();
-            }
-        }
-        change
     }
 
     /// What damps at a point; `None` where nothing does.
@@ -439,14 +394,8 @@ impl SoftSystem {
         let volume = self.volumes[element * self.points + point];
         for a in 0..self.each {
             for b in a..self.each {
-                let place = self.places[(element * self.each + a) * self.each + b];
-                if place == PINNED {
-                    continue;
-                }
-                let own = block(a, b) * volume;
-                self.add_block([element, a, b], &own, values);
-                if a != b {
-                    self.add_block([element, b, a], &own.transpose(), values);
+                if self.are_free([element, a, b]) {
+                    self.add_pair([element, a, b], &(block(a, b) * volume), values);
                 }
             }
         }
@@ -454,6 +403,19 @@ impl SoftSystem {
 }
 
 impl SoftSystem {
+    /// Adds the block between two nodes of an element that are free; the one the other way is the transpose.
+    pub(crate) fn add_pair(&self, [element, a, b]: [usize; 3], block: &Matrix3<f64>, values: &mut [f64]) {
+        self.add_block([element, a, b], block, values);
+        if a != b {
+            self.add_block([element, b, a], &block.transpose(), values);
+        }
+    }
+
+    /// Whether two nodes of an element are free.
+    pub(crate) fn are_free(&self, [element, a, b]: [usize; 3]) -> bool {
+        self.places[(element * self.each + a) * self.each + b] != PINNED
+    }
+
     /// Adds the block between two nodes of an element.
     fn add_block(&self, [element, a, b]: [usize; 3], block: &Matrix3<f64>, values: &mut [f64]) {
         let place = self.places[(element * self.each + a) * self.each + b] as usize;
@@ -473,7 +435,6 @@ struct Damping {
     /// Lame parameters times `damping / h`, Pa.
     mu: f64,
     lambda: f64,
-    start: Matrix3<f64>,
     end: Matrix3<f64>,
     /// Second Piola-Kirchhoff stress, Pa.
     own: Matrix3<f64>,
@@ -489,8 +450,8 @@ impl Damping {
             green_strain(&end) - green_strain(&start)
         };
         let own = change * (2.0 * mu) + Matrix3::from_diagonal_element(lambda * change.trace());
-        let [start, end] = if is_linear { [Matrix3::identity(); 2] } else { [start, end] };
-        Self { left: end * end.transpose(), is_linear, mu, lambda, start, end, own }
+        let end = if is_linear { Matrix3::identity() } else { end };
+        Self { left: end * end.transpose(), is_linear, mu, lambda, end, own }
     }
 
     /// First Piola-Kirchhoff stress, Pa.
@@ -514,14 +475,6 @@ impl Damping {
     fn along(&self, gradient: &Vector3<f64>) -> Damped {
         Damped { gradient: *gradient, moved: self.end * gradient, pushed: self.own * gradient }
     }
-
-    /// Change of the stress with that of F where the step begins; of the transposed derivative.
-    fn stress_by_start(&self, change: &Matrix3<f64>, transposed: bool) -> Matrix3<f64> {
-        let (from, to) = if transposed { (&self.end, &self.start) } else { (&self.start, &self.end) };
-        let turned = from.tr_mul(change);
-        let strain = (turned + turned.transpose()) * 0.5;
-        -(to * (strain * (2.0 * self.mu) + Matrix3::from_diagonal_element(self.lambda * strain.trace())))
-    }
 }
 
 /// A gradient with what a [`Damping`] makes of it.
@@ -532,6 +485,12 @@ struct Damped {
     moved: Vector3<f64>,
     /// By [`Damping::own`].
     pushed: Vector3<f64>,
+}
+
+/// `cof F`
+fn cofactor(f: &Matrix3<f64>) -> Matrix3<f64> {
+    let [f0, f1, f2]: [Vector3<f64>; 3] = std::array::from_fn(|k| f.column(k).into());
+    Matrix3::from_columns(&[f1.cross(&f2), f2.cross(&f0), f0.cross(&f1)])
 }
 
 /// A matrix of zeros wherever two nodes share an element.

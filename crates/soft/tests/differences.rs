@@ -97,10 +97,11 @@ fn forces_and_stiffness_are_derivatives() {
                     assert!(worst < 1e-7, "{context}: {worst}");
                     let by_start = differences(&q, 1e-3, &|x| at(x, &q_next));
                     let x = random(&mut rng, n, 1.0);
+                    let tangent = system.tangent(params, h, &q, &q_next, &mut force);
                     for (transposed, exact) in [(false, &by_start), (true, &by_start.transpose())] {
                         let mut product = vec![0.0; n];
-                        system.add_by_start((params, h), [&q, &q_next], (2.0, &x, transposed), &mut product);
-                        let exact = exact * DVector::from_column_slice(&x) * 2.0;
+                        tangent.add_times_less_start(&system, &q, (2.0, &x, transposed), &mut product);
+                        let exact = (&own - exact) * DVector::from_column_slice(&x) * 2.0;
                         let worst = (exact - DVector::from_vec(product)).amax() / own.amax();
                         assert!(worst < 1e-7, "{context}: {worst}");
                     }
@@ -160,5 +161,35 @@ fn a_body_at_rest_is_left_as_it_is_by_projection() {
         };
         let change = (at(false) - at(true)).amax() / at(true).amax();
         assert!(change < 1e-14, "{law:?}: {change}");
+    }
+}
+
+#[test]
+fn products_and_the_diagonal_are_those_of_the_matrix() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for order in ORDERS {
+        for law in LAWS {
+            let system = SoftSystem::new(&pair(order, law)).unwrap();
+            let mut params = system.params().clone();
+            params.material.damping = 0.02;
+            let n = system.n_v();
+            let [q, q_next, x] = [0.3, 0.3, 1.0].map(|size| random(&mut rng, n, size));
+            let (mut force, mut own, mut matrix) = (vec![0.0; n], vec![0.0; n], system.pattern().clone());
+            system.force_and_stiffness(&params, 0.01, &q, &q_next, false, &mut force, &mut matrix);
+            let tangent = system.tangent(&params, 0.01, &q, &q_next, &mut own);
+            assert_eq!(force, own);
+            for (i, j, x) in matrix.entries() {
+                assert_eq!(matrix.get(j, i), Some(x), "{order:?} {law:?} {i} {j}");
+            }
+            let (mut exact, mut found) = (vec![1.0; n], vec![1.0; n]);
+            matrix.add_times(&x, &mut exact);
+            tangent.add_times(&system, 1.0, &x, &mut found);
+            let diagonal = tangent.diagonal(&system);
+            for i in 0..n {
+                assert!((exact[i] - found[i]).abs() < 1e-11 * largest(&exact), "{order:?} {law:?}");
+                let entry = matrix.get(i, i).unwrap();
+                assert!((entry - diagonal[i]).abs() < 1e-11 * entry.abs(), "{order:?} {law:?} {entry}");
+            }
+        }
     }
 }

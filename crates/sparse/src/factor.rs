@@ -186,6 +186,12 @@ impl Factor {
         self.symbolic.size
     }
 
+    /// Memory of its numbers, B.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.values[..]) + size_of_val(&self.reduced[..])
+    }
+
     /// `A x = x`.
     pub fn solve(&self, x: &mut [f64]) {
         self.solve_columns(&mut [x]);
@@ -196,39 +202,28 @@ impl Factor {
         let order = &self.symbolic.order;
         let ordered = |x: &&mut [f64]| order.iter().map(|&dof| x[dof as usize]).collect();
         let mut all: Vec<Vec<f64>> = columns.iter().map(ordered).collect();
-        let mut below = vec![Vec::new(); all.len()];
+        let mut own = Vec::new();
         for front in &self.symbolic.fronts {
             let (u, rows) = self.front(front);
-            let (w, m) = (front.columns.len(), front.columns.len() + rows.len());
-            for below in &mut below {
-                below.clear();
-                below.resize(rows.len(), 0.0);
-            }
-            for (i, row) in u.chunks_exact(m.max(1)).enumerate() {
-                for (y, below) in all.iter_mut().zip(&mut below) {
-                    let own = &mut y[front.columns.clone()];
-                    own[i] /= row[i];
-                    let x = -own[i];
-                    own[i + 1..].iter_mut().zip(&row[i + 1..w]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
-                    below.iter_mut().zip(&row[w..]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
-                }
-            }
-            for (y, below) in all.iter_mut().zip(&below) {
-                rows.iter().zip(below).for_each(|(&at, x)| y[at as usize] += x);
+            let w = front.columns.len();
+            for y in &mut all {
+                own.clear();
+                own.extend_from_slice(&y[front.columns.clone()]);
+                own.resize(w + rows.len(), 0.0);
+                forward(u, w, &mut own);
+                y[front.columns.clone()].copy_from_slice(&own[..w]);
+                rows.iter().zip(&own[w..]).for_each(|(&at, x)| y[at as usize] += x);
             }
         }
         for front in self.symbolic.fronts.iter().rev() {
             let (u, rows) = self.front(front);
-            let (w, m) = (front.columns.len(), front.columns.len() + rows.len());
-            for (y, below) in all.iter().zip(&mut below) {
-                below.clear();
-                below.extend(rows.iter().map(|&at| y[at as usize]));
-            }
-            for (i, row) in u.chunks_exact(m.max(1)).enumerate().rev() {
-                for (y, below) in all.iter_mut().zip(&below) {
-                    let own = &mut y[front.columns.clone()];
-                    own[i] = (own[i] - dot(&row[i + 1..w], &own[i + 1..]) - dot(&row[w..], below)) / row[i];
-                }
+            let w = front.columns.len();
+            for y in &mut all {
+                own.clear();
+                own.extend_from_slice(&y[front.columns.clone()]);
+                own.extend(rows.iter().map(|&at| y[at as usize]));
+                backward(u, w, &mut own);
+                y[front.columns.clone()].copy_from_slice(&own[..w]);
             }
         }
         for (x, y) in columns.iter_mut().zip(&all) {
@@ -241,6 +236,62 @@ impl Factor {
         let rows = self.symbolic.rows_of(front);
         let w = front.columns.len();
         (&self.values[front.begin..front.begin + w * (w + rows.len())], rows)
+    }
+}
+
+/// Rows of a front that are taken at once.
+const ABREAST: usize = 4;
+
+/// `U^T y = y` for the `w` rows of a front, `[w, m]`; what stands behind these becomes less by what they do to it.
+fn forward(u: &[f64], w: usize, y: &mut [f64]) {
+    let m = y.len();
+    let mut first = 0;
+    while first < w {
+        let count = ABREAST.min(w - first);
+        let end = first + count;
+        let rows: [&[f64]; ABREAST] = std::array::from_fn(|k| &u[(first + k.min(count - 1)) * m..][..m]);
+        let (head, tail) = y.split_at_mut(end);
+        for (i, row) in (first..end).zip(rows) {
+            head[i] /= row[i];
+            let x = -head[i];
+            head[i + 1..].iter_mut().zip(&row[i + 1..end]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
+        }
+        if count == ABREAST {
+            let [a, b, c, d] = rows.map(|row| &row[end..]);
+            let x: [f64; ABREAST] = std::array::from_fn(|k| -head[first + k]);
+            for ((((y, a), b), c), d) in tail.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *y = mul_add(x[3], *d, mul_add(x[2], *c, mul_add(x[1], *b, mul_add(x[0], *a, *y))));
+            }
+        } else {
+            for (i, row) in (first..end).zip(rows) {
+                let x = -head[i];
+                tail.iter_mut().zip(&row[end..]).for_each(|(y, u)| *y = mul_add(x, *u, *y));
+            }
+        }
+        first = end;
+    }
+}
+
+/// `U y = y` for the `w` rows of a front, `[w, m]`; what stands behind these is known.
+fn backward(u: &[f64], w: usize, y: &mut [f64]) {
+    let m = y.len();
+    let mut end = w;
+    while end > 0 {
+        // As `forward` takes them.
+        let first = (end - 1) / ABREAST * ABREAST;
+        let (head, tail) = y.split_at_mut(end);
+        let row = |i: usize| &u[i * m..(i + 1) * m];
+        if end - first == ABREAST {
+            let sums = dots(std::array::from_fn(|k| &row(first + k)[end..]), tail);
+            head[first..].iter_mut().zip(sums).for_each(|(y, sum)| *y -= sum);
+        } else {
+            (first..end).for_each(|i| head[i] -= dot(&row(i)[end..], tail));
+        }
+        for i in (first..end).rev() {
+            let known: f64 = (i + 1..end).map(|j| row(i)[j] * head[j]).sum();
+            head[i] = (head[i] - known) / row(i)[i];
+        }
+        end = first;
     }
 }
 
@@ -258,6 +309,21 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
         (0..4).for_each(|k| sums[k] = mul_add(x[k], y[k], sums[k]));
     }
     sums.iter().sum::<f64>() + x_end.iter().zip(y_end).map(|(x, y)| x * y).sum::<f64>()
+}
+
+/// The same of several with one.
+fn dots(rows: [&[f64]; ABREAST], y: &[f64]) -> [f64; ABREAST] {
+    let (y, y_end) = y.as_chunks::<4>();
+    let mut sums = [[0.0; 4]; ABREAST];
+    let chunks = rows.map(|row| row.as_chunks::<4>());
+    for (at, y) in y.iter().enumerate() {
+        for (sums, (row, _)) in sums.iter_mut().zip(&chunks) {
+            (0..4).for_each(|k| sums[k] = mul_add(row[at][k], y[k], sums[k]));
+        }
+    }
+    std::array::from_fn(|r| {
+        sums[r].iter().sum::<f64>() + chunks[r].1.iter().zip(y_end).map(|(x, y)| x * y).sum::<f64>()
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //!
 //! There are as many free directions as such conditions, so that the system is square.
 
-use nalgebra::{Matrix3, SMatrix, SVector, Vector3};
+use nalgebra::{Matrix3, RowVector3, SMatrix, SVector, Vector3};
 
 use super::few::Few;
 
@@ -33,6 +33,13 @@ impl ContactSlope {
     pub fn side(&self, side: usize) -> [[f64; 6]; 7] {
         let own = self.matrix.fixed_columns::<6>(6 * side);
         std::array::from_fn(|row| std::array::from_fn(|column| own[(row, column)]))
+    }
+
+    /// The same by the linear velocity at the contact point alone: of the point, of the normal, and of the distance.
+    #[must_use]
+    pub fn by_way(&self, side: usize) -> (Matrix3<f64>, Matrix3<f64>, RowVector3<f64>) {
+        let own = self.matrix.fixed_columns::<3>(6 * side);
+        (own.fixed_rows::<3>(0).into(), own.fixed_rows::<3>(3).into(), own.fixed_rows::<1>(6).into())
     }
 
     /// Change along twists of the first and the second body (linear at the contact point, angular; each 3): of the point,

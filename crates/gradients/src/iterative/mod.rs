@@ -14,8 +14,8 @@ use nalgebra::Matrix3;
 
 use crate::equations::{Equations, Rectangle};
 use crate::form::Form;
-use crate::grid::Grid;
-use crate::input::StepInput;
+use crate::grid::{Grid, axpy, dot, dot_by};
+use crate::input::{StepInput, WholeInput};
 use crate::island::Island;
 use crate::joined::{Joined, tree_matrices};
 use crate::krylov::Operator;
@@ -24,7 +24,7 @@ use crate::momentum::Momentum;
 use crate::sparse::Deformable;
 use crate::unknown::Unknown;
 use link::{Link, Slopes};
-use saddle::Saddle;
+use saddle::{Parts, Saddle};
 
 /// An island whose linear system is solved by iterations.
 pub(crate) struct Iterative<'a> {
@@ -37,11 +37,30 @@ pub(crate) struct Iterative<'a> {
     slopes: OnceCell<Vec<Slopes>>,
     /// Constraint of each unknown.
     owners: Vec<usize>,
-    saddle: Option<Saddle>,
-    /// How each dof gives way where all others are held, where there is a saddle.
-    mobilities: Vec<f64>,
+    /// What it takes to solve for motion and impulses at once.
+    whole: Option<Whole<'a>>,
     /// [`Iterative::condensed`], once it was asked for.
     condensed: OnceCell<Condensed>,
+}
+
+/// What it takes to solve for motion and impulses at once.
+struct Whole<'a> {
+    input: WholeInput<'a>,
+    /// Of each dof of the island its place in factors.
+    places: Vec<u32>,
+    /// About what an impulse of each constraint does to its own velocity.
+    own: Vec<Matrix3<f64>>,
+    /// A of each tree, with what it carries.
+    trees: Vec<Grid>,
+    /// How each dof gives way where all others are held.
+    mobilities: Vec<f64>,
+    /// The same with 1 where nothing is known, and the inverse of that.
+    yielding: Vec<f64>,
+    stiffness: Vec<f64>,
+    /// [`Iterative::near`], once it was asked for.
+    near: OnceCell<Option<Saddle<'a>>>,
+    /// [`Iterative::exact`], once it was asked for.
+    exact: OnceCell<Option<Saddle<'a>>>,
 }
 
 /// What it takes to solve for the impulses alone.
@@ -100,24 +119,27 @@ impl<'a> Iterative<'a> {
         let constraints = &equations.rows.constraints;
         let owner = |u: &Unknown| constraints.binary_search_by_key(&u.first(), |c| c.first).unwrap_or_default();
         let owners: Vec<usize> = equations.unknowns.iter().map(owner).collect();
-        let (mut saddle, mut mobilities, condensed) = (None, Vec::new(), OnceCell::new());
-        match whole.zip(rough) {
-            Some((whole, (trees, rough))) => {
-                saddle = Saddle::new(whole, dofs, trees, &own, (&equations, &links, &owners));
-                mobilities = rough;
+        let condensed = OnceCell::new();
+        let whole = match whole.zip(rough) {
+            Some((input, (trees, mobilities))) => {
+                let places = dofs.iter().map(|&dof| input.place[dof]).collect();
+                let [near, exact] = [OnceCell::new(), OnceCell::new()];
+                let yielding: Vec<f64> = mobilities.iter().map(|&x| if x > 0.0 { x } else { 1.0 }).collect();
+                let stiffness = yielding.iter().map(|x| x.recip()).collect();
+                Some(Whole { input: *input, places, own, trees, mobilities, yielding, stiffness, near, exact })
             }
             None => {
                 condensed.get_or_init(|| Condensed::new(&equations, &owners, &own));
+                None
             }
-        }
+        };
         Self {
             momenta: equations.members.iter().map(Momentum::of_tree).collect(),
             equations,
             links,
             slopes: OnceCell::new(),
             owners,
-            saddle,
-            mobilities,
+            whole,
             condensed,
         }
     }
@@ -142,9 +164,64 @@ impl<'a> Iterative<'a> {
         })
     }
 
-    /// About `A^-1 f`: by how each dof gives way where all others are held.
+    /// By the factor that the step left, if it left one.
+    fn near(&self) -> Option<&Saddle<'a>> {
+        let whole = self.whole.as_ref()?;
+        whole.near.get_or_init(|| Saddle::near(self.parts(whole))).as_ref()
+    }
+
+    /// By a factor of the equations' own, if they have one.
+    fn exact(&self) -> Option<&Saddle<'a>> {
+        let whole = self.whole.as_ref()?;
+        whole.exact.get_or_init(|| Saddle::exact(self.parts(whole), &whole.trees)).as_ref()
+    }
+
+    fn parts<'s>(&'s self, whole: &'s Whole<'a>) -> Parts<'s, 'a> {
+        let Self { equations, links, owners, .. } = self;
+        let Whole { input, places, own, .. } = whole;
+        Parts { input, places, own, equations, links, owners }
+    }
+
+    /// Of each dof its place in factors of everything, where there are such.
+    fn places(&self) -> &[u32] {
+        self.whole.as_ref().map_or(&[], |whole| &whole.places)
+    }
+
+    /// About `A^-1 f`: by how each dof gives way where all others are held, where that is known.
     fn roughly_moved(&self, f: &[f64]) -> Vec<f64> {
-        self.mobilities.iter().zip(f).map(|(mobility, f)| mobility * f).collect()
+        let mobilities = self.whole.as_ref().map_or(&[][..], |whole| &whole.mobilities);
+        mobilities.iter().zip(f).map(|(mobility, f)| mobility * f).collect()
+    }
+
+    /// How large a change of the velocity is, or one of the adjoint of the momentum balance: by what holds each dof where all others are
+    /// held, where something does.
+    fn size(&self, v: &[f64]) -> f64 {
+        self.whole.as_ref().map_or(0.0, |whole| dot_by(&whole.stiffness, v, v).sqrt())
+    }
+
+    /// How far two changes of momenta are along each other: by how each dof gives way where all others are held, where it does.
+    fn along(&self, f: &[f64], other: &[f64]) -> f64 {
+        self.whole.as_ref().map_or(0.0, |whole| dot_by(&whole.yielding, f, other))
+    }
+
+    /// `out += A v`
+    fn add_momentum(&self, v: &[f64], out: &mut [f64]) {
+        let equations = &self.equations;
+        let trees = self.whole.as_ref().map_or(&[][..], |whole| &whole.trees);
+        for (member, a) in equations.members.iter().zip(trees) {
+            let own = member.dofs();
+            own.clone().enumerate().for_each(|(i, dof)| out[dof] += dot(&a.row(i)[..own.len()], &v[own.clone()]));
+        }
+        for body in &equations.deformables {
+            let own = body.dofs();
+            body.input.matrix.add_times(1.0, &v[own.clone()], &mut out[own]);
+        }
+        for (tree, own, carrier) in equations.carried() {
+            for (dof, coupling) in own.zip(carrier.coupling.chunks_exact(tree.len())) {
+                out[dof] += dot(coupling, &v[tree.clone()]);
+                axpy(v[dof], coupling, &mut out[tree.clone()]);
+            }
+        }
     }
 
     /// `f += J^T R x`, or `J^T L^T x`.
@@ -186,11 +263,7 @@ fn delassus(links: &[Link], members: &[Member], deformables: &[Deformable], join
 /// One over the diagonal of A, of each dof of an island.
 fn mobilities(trees: &[Grid], deformables: &[Deformable]) -> Vec<f64> {
     let of_trees = trees.iter().flat_map(|tree| (0..tree.height()).map(move |i| tree[(i, i)]));
-    let own = |body: &Deformable<'_>| -> Vec<f64> {
-        let matrix = body.input.matrix;
-        (0..body.n_v()).map(|i| matrix.get(i, i).unwrap_or(0.0)).collect()
-    };
-    let diagonal = of_trees.chain(deformables.iter().flat_map(own));
+    let diagonal = of_trees.chain(deformables.iter().flat_map(|body| body.input.matrix.diagonal()));
     diagonal.map(|x| if x > 0.0 { x.recip() } else { 0.0 }).collect()
 }
 

@@ -14,11 +14,12 @@ use crate::unknown::Unknown;
 /// Products of an island's system for one solve at most.
 const MOST_PRODUCTS: usize = 20_000;
 
-/// Left-overs of a saddle above this, relative, are not left to it.
-const FAIR: f64 = 1e-9;
-
 /// Columns of a Jacobian that are solved at once.
 const ABREAST: usize = 16;
+
+/// Right-hand sides that are solved by the step's factor, if it left one, at most: of more the rounds that it takes besides cost more
+/// than a factor of the equations' own.
+const FEW: usize = 2;
 
 /// What solves both kinds of equations.
 pub(super) struct Answer {
@@ -27,6 +28,8 @@ pub(super) struct Answer {
     /// By unknown.
     pub(super) x: Vec<f64>,
     pub(super) solved: Solved,
+    /// It needs no other way to be found.
+    pub(super) settled: bool,
 }
 
 impl<'a> LinearSystem<'a> for Iterative<'a> {
@@ -57,10 +60,10 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
         let nothing = vec![0.0; self.equations.unknowns.len()];
         let kept = if escape { self.kept(v.clone()) } else { None };
         let other = kept.map(|kept| {
-            let Answer { v, x, solved } = self.answer_of_some(true, v.clone(), nothing.clone(), &kept);
+            let Answer { v, x, solved, .. } = self.answer_of_some(true, v.clone(), nothing.clone(), &kept);
             (self.through(by_q.clone(), v, &x), solved)
         });
-        let Answer { v, x, solved } = self.answer(true, v, nothing);
+        let Answer { v, x, solved, .. } = self.answer(true, v, nothing);
         let found = (self.through(by_q, v, &x), solved);
         let size = |([_, v, tau, _], _): &([Vec<f64>; 4], Solved)| dot(v, v) + dot(tau, tau);
         match other {
@@ -71,7 +74,7 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
 
     /// Along a direction without pattern, by q, v and ctrl in equal parts.
     fn contradiction(&self) -> Solved {
-        if self.saddle.as_ref().is_some_and(|saddle| saddle.regular) {
+        if self.near().or_else(|| self.exact()).is_some_and(|saddle| saddle.regular) {
             return Solved::default();
         }
         let zeros = |n: usize| vec![0.0; n];
@@ -86,7 +89,7 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
             let [own, rows] = self.changes(direction.each_ref().map(|x| &x[..]));
             let own_right = self.of_unknowns(&rows);
             let mut moved = own.clone();
-            if self.saddle.is_some() {
+            if self.whole.is_some() {
                 moved = self.roughly_moved(&own);
             } else {
                 self.equations.solve(&mut moved);
@@ -109,7 +112,9 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
         if wanted == [true; 4] {
             out.free.iter_mut().zip(self.free()).for_each(|(most, own)| *most = most.max(own));
         }
-        for (which, count) in [n, n, n, n_u].into_iter().enumerate().filter(|&(which, _)| wanted[which]) {
+        let counts = [n, n, n, n_u].into_iter().enumerate().filter(|&(which, _)| wanted[which]);
+        let all = counts.clone().map(|(_, count)| count).sum();
+        for (which, count) in counts {
             let unit = |n: usize, k: usize| {
                 let mut out = vec![0.0; n];
                 out[k] = 1.0;
@@ -124,7 +129,7 @@ impl<'a> LinearSystem<'a> for Iterative<'a> {
                     let [force, rows] = self.changes([0, 1, 2, 3].map(|of| &input(of)[..]));
                     [force, self.of_unknowns(&rows)]
                 });
-                let answers = self.answers(false, sides.collect());
+                let answers = self.answers(false, sides.collect(), all);
                 for (k, Answer { v: dv, solved, .. }) in columns.zip(answers) {
                     out.certificate.add_solved(solved);
                     let dq = if which == 0 { self.carried(&unit(n, k)) } else { vec![0.0; n] };
@@ -183,17 +188,22 @@ impl Iterative<'_> {
 
     /// `A v + J^T R x = f`, `L J v - D x = -g`; transposed with L and R exchanged.
     fn answer(&self, transposed: bool, f: Vec<f64>, g: Vec<f64>) -> Answer {
-        self.answers(transposed, vec![[f, g]]).swap_remove(0)
+        self.answers(transposed, vec![[f, g]], 1).swap_remove(0)
     }
 
-    /// The same of several right-hand sides, f and g each: an answer for each.
-    fn answers(&self, transposed: bool, sides: Vec<[Vec<f64>; 2]>) -> Vec<Answer> {
-        let Some(saddle) = &self.saddle else {
+    /// The same of several right-hand sides, f and g each: an answer for each; `all`: how many there are to be in the end.
+    fn answers(&self, transposed: bool, sides: Vec<[Vec<f64>; 2]>, all: usize) -> Vec<Answer> {
+        let near = self.near().filter(|_| all <= FEW);
+        let found = near.map(|near| near.solve(self, transposed, sides.clone()));
+        if let Some(found) = found.filter(|found| found.iter().all(|answer| answer.settled)) {
+            return found;
+        }
+        let Some(exact) = self.exact() else {
             return sides.into_iter().map(|[f, g]| self.answer_of_some(transposed, f, g, &[])).collect();
         };
-        let found = saddle.solve(self, transposed, sides.clone());
+        let found = exact.solve(self, transposed, sides.clone());
         let settled = |(answer, [f, g]): (Answer, [Vec<f64>; 2])| {
-            if answer.solved.residual <= FAIR { answer } else { self.answer_of_some(transposed, f, g, &[]) }
+            if answer.settled { answer } else { self.answer_of_some(transposed, f, g, &[]) }
         };
         found.into_iter().zip(sides).map(settled).collect()
     }
@@ -211,7 +221,7 @@ impl Iterative<'_> {
         let mut v = f;
         self.add_push(&minus, transposed, &mut v);
         self.equations.solve(&mut v);
-        Answer { v, x, solved }
+        Answer { v, x, solved, settled: true }
     }
 
     /// `B x = x`, or `B^T x = x`; of some unknowns alone where `kept` says so.

@@ -6,7 +6,14 @@
 //! where A alone is not. Rounds of this take W off again: each leaves W beside an eigenvalue of `L J A^-1 J^T R + D` of what there was,
 //! and of redundant constraints the share that others carry. Where a contact slides R is not L; that part of H is of rank one a contact
 //! and is put on top of the symmetric rest (M. Woodbury 1950).
+//!
+//! The last factor of the step itself is nearly that of H, with a larger W and A at a velocity nearby: rounds with that take more of
+//! each other to come as close, and need no matrix. What they leave is measured by the exact equations.
+//!
+//! A round need not come closer by itself: where what a contact pushes hangs on small differences, as of transposed equations of one
+//! that slides, rounding makes it overshoot along a few directions. So rounds are taken together such that the least is left over.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
 use manyworlds_sparse::{Factor, FactorWork, SparseMatrix};
@@ -16,36 +23,53 @@ use super::Iterative;
 use super::link::Link;
 use super::products::Answer;
 use crate::equations::Equations;
-use crate::grid::{Grid, axpy, dot};
+use crate::grid::{Grid, axpy, dot, dot_by};
 use crate::input::WholeInput;
 use crate::krylov::Solved;
 
 /// W, relative to what a constraint's impulse does to its own velocity.
 const WEIGHT: f64 = 1e-9;
 /// Rounds at most.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 12;
+/// What a round by the step's factor leaves of what there was, at most: where it leaves more a factor of the equations' own is
+/// better.
+const SLOW: f64 = 0.1;
 /// Volume that three columns of a block span, beside the product of their lengths, below which it is none.
 const SINGULAR: f64 = 1e-3;
-/// Of left-overs below this, relative, one more round makes rounding.
-const ENOUGH: f64 = 1e-9;
+/// What the next round is expected to change, relative to all of dv, below which there is none.
+const ENOUGH: f64 = 1e-14;
+/// Left-overs, relative, at most, of what is solved.
+const FAIR: f64 = 1e-9;
 
 thread_local! {
     /// A thread factors one matrix after the other in the same memory.
     static WORK: Cell<FactorWork> = Cell::default();
 }
 
+/// What the equations of an island are, but for A of the bodies that deform.
+#[derive(Clone, Copy)]
+pub(super) struct Parts<'s, 'a> {
+    pub(super) input: &'s WholeInput<'a>,
+    /// Of each dof of the island its place in factors.
+    pub(super) places: &'s [u32],
+    /// About what an impulse of each constraint does to its own velocity.
+    pub(super) own: &'s [Matrix3<f64>],
+    pub(super) equations: &'s Equations<'a>,
+    pub(super) links: &'s [Link],
+    /// Constraint of each unknown.
+    pub(super) owners: &'s [usize],
+}
+
 /// See the module.
-pub(super) struct Saddle {
-    /// Of each dof of the island its place in the factor.
-    places: Vec<u32>,
+pub(super) struct Saddle<'a> {
     /// Of the symmetric part of H, and of dofs of no concern.
-    factor: Factor,
-    /// A of each tree, with what it carries.
-    trees: Vec<Grid>,
+    factor: Cow<'a, Factor>,
     /// W, by unknown.
     weights: Vec<f64>,
+    /// One over what a constraint's impulse does to its own velocity, by unknown.
+    masses: Vec<f64>,
     sliding: Option<Sliding>,
-    /// Its equations are known to have a solution whatever is given.
+    /// Its equations are known to have a solution whatever is given, if they had one that was asked for.
     pub(super) regular: bool,
 }
 
@@ -61,86 +85,102 @@ struct Sliding {
     small_transposed: LU<f64, Dyn, Dyn>,
 }
 
+/// Two vectors: by dof and by unknown.
+type Pair = [Vec<f64>; 2];
+
 /// A right-hand side, and how far it is solved.
 struct Column {
-    f: Vec<f64>,
-    g: Vec<f64>,
-    v: Vec<f64>,
-    x: Vec<f64>,
+    /// dv and x.
+    found: Pair,
     /// What is left of the two equations.
-    left_f: Vec<f64>,
-    left_g: Vec<f64>,
-    /// What f and g do to constraints, about: what is left of x' equations counts beside this and what x does.
-    given: f64,
+    left: Pair,
+    /// Size of that.
+    size: f64,
+    /// What each round changed, and how much of the equations' left sides that was, of size 1 and orthogonal to each other.
+    rounds: Vec<[Pair; 2]>,
+    /// What left-overs of the two count beside: f and what x pushes, and what these do to constraints, about.
+    scales: [f64; 2],
     solved: Solved,
+    settled: bool,
 }
 
 impl Column {
-    fn new(island: &Iterative, transposed: bool, [f, g]: [Vec<f64>; 2]) -> Self {
+    fn new(island: &Iterative, transposed: bool, [f, g]: Pair) -> Self {
         let mut pulled = vec![0.0; g.len()];
         island.pull(&island.roughly_moved(&f), transposed, &mut pulled);
         Self {
-            v: vec![0.0; f.len()],
-            x: vec![0.0; g.len()],
-            left_f: f.clone(),
-            left_g: g.iter().map(|g| -g).collect(),
-            given: largest(&g).max(largest(&pulled)),
+            found: [vec![0.0; f.len()], vec![0.0; g.len()]],
+            scales: [largest(&f), largest(&g).max(largest(&pulled))],
+            left: [f, g.iter().map(|g| -g).collect()],
+            size: f64::INFINITY,
+            rounds: Vec::new(),
             solved: Solved { iterations: 0, residual: f64::INFINITY },
-            f,
-            g,
+            settled: false,
         }
     }
 }
 
-impl Saddle {
-    /// `dofs`: those of the island in the world; `trees`: A of each tree with what it carries; `own`: about what an impulse of each
-    /// constraint does to its own velocity. `None`: a constraint is between nodes that no element joins, or H has no factor.
-    pub(super) fn new(
-        input: &WholeInput,
-        dofs: &[usize],
-        trees: Vec<Grid>,
-        own: &[Matrix3<f64>],
-        (equations, links, owners): (&Equations, &[Link], &[usize]),
-    ) -> Option<Self> {
-        let places: Vec<u32> = dofs.iter().map(|&dof| input.place[dof]).collect();
+impl Parts<'_, '_> {
+    /// W, by unknown, where it has a size relative to what a constraint's impulse does to its own velocity.
+    fn weights(&self, size: f64) -> Vec<f64> {
         let weight = |&owner: &usize| {
-            let own = own[owner].trace() / links[owner].height() as f64;
-            WEIGHT * if own > 0.0 { own } else { 1.0 }
+            let own = self.own[owner].trace() / self.links[owner].height() as f64;
+            size * if own > 0.0 { own } else { 1.0 }
         };
-        let weights: Vec<f64> = owners.iter().map(weight).collect();
-        let mut h = momentum_matrix(input, &places, &trees, equations);
+        self.owners.iter().map(weight).collect()
+    }
+}
+
+impl<'a> Saddle<'a> {
+    /// By the factor that the step left. `None`: it left none.
+    pub(super) fn near(parts: Parts<'_, 'a>) -> Option<Self> {
+        let near = parts.input.near?;
+        Some(Self::new(parts, Cow::Borrowed(near.factor), near.weight))
+    }
+
+    /// By a factor of its own; `trees`: A of each tree with what it carries. `None`: a constraint is between nodes that no element joins,
+    /// or H has no factor.
+    pub(super) fn exact(parts: Parts<'_, 'a>, trees: &[Grid]) -> Option<Self> {
+        let Parts { input, places, equations, links, owners, .. } = parts;
+        let weights = parts.weights(WEIGHT);
+        let mut h = momentum_matrix(input, places, trees, equations);
         let mut blocks = vec![Matrix3::zeros(); links.len()];
-        let mut sliding = Vec::new();
-        for (index, (unknown, &owner)) in equations.unknowns.iter().zip(owners).enumerate() {
+        for ((unknown, &owner), weight) in equations.unknowns.iter().zip(owners).zip(&weights) {
             let [l, r] = unknown.parts();
-            let share = 1.0 / (unknown.diagonal + weights[index]);
-            let symmetric = unknown.is_symmetric();
-            if !symmetric {
-                sliding.push(index);
-            }
-            let r = if symmetric { r } else { l };
+            let r = if unknown.is_symmetric() { r } else { l };
+            let share = 1.0 / (unknown.diagonal + weight);
             for (i, r) in r.iter().enumerate() {
                 l.iter().enumerate().for_each(|(j, l)| blocks[owner][(i, j)] += share * r * l);
             }
         }
         for (link, block) in links.iter().zip(&blocks) {
-            add_constraint(link, block, &places, input.pattern, h.values_mut())?;
+            add_constraint(link, block, places, input.pattern, h.values_mut())?;
         }
         let mut factor = Factor::empty(input.symbolic.clone());
         let mut work = WORK.take();
         let factored = factor.refactor(&h, &mut work);
         WORK.set(work);
         factored.ok()?;
-        // H is positive definite, so A is along what constraints leave free; without redundant rows and sliding that is enough.
-        let regular = sliding.is_empty() && are_independent(links, owners, equations.n_v);
-        let mut out = Self { places, factor, trees, weights, sliding: None, regular };
-        if !sliding.is_empty() {
-            out.sliding = Some(out.sliding(sliding, (equations, links, owners)));
-        }
-        Some(out)
+        Some(Self::new(parts, Cow::Owned(factor), WEIGHT))
     }
 
-    fn sliding(&self, of: Vec<usize>, (equations, links, owners): (&Equations, &[Link], &[usize])) -> Sliding {
+    fn new(parts: Parts, factor: Cow<'a, Factor>, size: f64) -> Self {
+        let Parts { equations, links, owners, .. } = parts;
+        let weights = parts.weights(size);
+        let masses = weights.iter().map(|weight| size / weight).collect();
+        let sliding: Vec<usize> =
+            (0..owners.len()).filter(|&index| !equations.unknowns[index].is_symmetric()).collect();
+        // H is positive definite, so A is along what constraints leave free; without redundant rows and sliding that is enough.
+        let regular = sliding.is_empty() && are_independent(links, owners, equations.n_v);
+        let mut out = Self { factor, weights, masses, sliding: None, regular };
+        if !sliding.is_empty() {
+            out.sliding = Some(out.sliding(sliding, parts));
+        }
+        out
+    }
+
+    fn sliding(&self, of: Vec<usize>, parts: Parts) -> Sliding {
+        let Parts { places, equations, links, owners, .. } = parts;
         let column = |&index: &usize| {
             let (link, [l, r]) = (&links[owners[index]], equations.unknowns[index].parts());
             let mut x = vec![0.0; equations.n_v];
@@ -148,7 +188,7 @@ impl Saddle {
             x
         };
         let mut answers: Vec<Vec<f64>> = of.iter().map(column).collect();
-        self.solve_symmetric(&mut answers);
+        self.solve_symmetric(places, &mut answers);
         let small = DMatrix::from_fn(of.len(), of.len(), |i, j| {
             let (index, link) = (of[i], &links[owners[of[i]]]);
             let own = if i == j { equations.unknowns[index].diagonal + self.weights[index] } else { 0.0 };
@@ -158,13 +198,13 @@ impl Saddle {
         Sliding { unknowns: of, answers, small_transposed: small.transpose().lu(), small: small.lu() }
     }
 
-    /// Solves for dv and x, of several f and g at once; gives these and what was left before the last round.
-    pub(super) fn solve(&self, island: &Iterative, transposed: bool, columns: Vec<[Vec<f64>; 2]>) -> Vec<Answer> {
+    /// Solves for dv and x, of several f and g at once; gives these and what is left.
+    pub(super) fn solve(&self, island: &Iterative, transposed: bool, columns: Vec<Pair>) -> Vec<Answer> {
         let mut all: Vec<Column> = columns.into_iter().map(|column| Column::new(island, transposed, column)).collect();
         let mut open: Vec<&mut Column> = all.iter_mut().collect();
         for _ in 0..ROUNDS {
-            let pushes: Vec<Vec<f64>> = open.iter().map(|column| self.shares(island, &column.left_g)).collect();
-            let mut moved: Vec<Vec<f64>> = open.iter().map(|column| column.left_f.clone()).collect();
+            let pushes: Vec<Vec<f64>> = open.iter().map(|column| self.shares(island, &column.left[1])).collect();
+            let mut moved: Vec<Vec<f64>> = open.iter().map(|column| column.left[0].clone()).collect();
             for (pushes, dv) in pushes.iter().zip(&mut moved) {
                 island.add_push(pushes, transposed, dv);
             }
@@ -175,7 +215,16 @@ impl Saddle {
                 break;
             }
         }
-        all.into_iter().map(|Column { v, x, solved, .. }| Answer { v, x, solved }).collect()
+        let answer = |Column { found: [v, x], solved, settled, .. }: Column| {
+            let settled = settled || self.is_own() && solved.residual <= FAIR;
+            Answer { v, x, solved, settled }
+        };
+        all.into_iter().map(answer).collect()
+    }
+
+    /// Whether the factor is the equations' own.
+    fn is_own(&self) -> bool {
+        matches!(self.factor, Cow::Owned(_))
     }
 
     /// `(D + W)^-1 y`
@@ -184,7 +233,15 @@ impl Saddle {
         y.iter().zip(diagonals).map(|(y, (unknown, w))| y / (unknown.diagonal + w)).collect()
     }
 
+    /// How far two pairs of momenta and of constraints' velocities are along each other, by what these take of energy, about.
+    fn along(&self, island: &Iterative, [f, g]: &Pair, [other_f, other_g]: &Pair) -> f64 {
+        island.along(f, other_f) + dot_by(&self.masses, g, other_g)
+    }
+
     /// Ends a round of a column, whose change of v and what of x was known before are given; whether there is to be another.
+    ///
+    /// The round's change is taken with those of all rounds before such that the least is left over (S. Eisenstat, H. Elman and
+    /// M. Schultz 1983, generalised conjugate residuals).
     fn take(
         &self,
         island: &Iterative,
@@ -192,45 +249,60 @@ impl Saddle {
         (pushes, dv): (Vec<f64>, Vec<f64>),
         column: &mut Column,
     ) -> bool {
-        let Column { f, g, v, x, left_f, left_g, given, solved } = column;
-        let unknowns = &island.equations.unknowns;
-        let mut pulled = vec![0.0; g.len()];
+        let Column { found, left, size, rounds, scales, solved, settled } = column;
+        let mut pulled = vec![0.0; left[1].len()];
         island.pull(&dv, transposed, &mut pulled);
-        let next_v: Vec<f64> = v.iter().zip(&dv).map(|(v, dv)| v + dv).collect();
-        let dx = self.shares(island, &pulled).into_iter().zip(&pushes).map(|(a, b)| a - b);
-        let next_x: Vec<f64> = x.iter().zip(dx).map(|(x, dx)| x + dx).collect();
-        solved.iterations += 1;
-        if solved.residual <= ENOUGH {
-            (*v, *x) = (next_v, next_x);
-            return false;
+        let mut dx = self.shares(island, &pulled);
+        dx.iter_mut().zip(&pushes).for_each(|(dx, known)| *dx -= known);
+        let mut pushed = vec![0.0; left[0].len()];
+        island.add_push(&dx, transposed, &mut pushed);
+        if rounds.is_empty() {
+            *size = self.along(island, left, left).sqrt();
+            scales[0] = scales[0].max(largest(&pushed));
+            let mut own = vec![0.0; left[1].len()];
+            island.pull(&island.roughly_moved(&pushed), transposed, &mut own);
+            scales[1] = scales[1].max(largest(&own));
+        }
+        island.add_momentum(&dv, &mut pushed);
+        for ((pulled, dx), unknown) in pulled.iter_mut().zip(&dx).zip(&island.equations.unknowns) {
+            *pulled -= unknown.diagonal * dx;
         }
 
-        let mut pushed = vec![0.0; f.len()];
-        island.add_push(&next_x, transposed, &mut pushed);
-        left_f.copy_from_slice(f);
-        self.subtract_momentum(island, &next_v, left_f);
-        axpy(-1.0, &pushed, left_f);
-        island.pull(&next_v, transposed, left_g);
-        for (i, left) in left_g.iter_mut().enumerate() {
-            *left = unknowns[i].diagonal * next_x[i] - g[i] - *left;
+        let (mut change, mut taken) = ([dv, dx], [pushed, pulled]);
+        for [other, of_other] in &*rounds {
+            let share = -self.along(island, &taken, of_other);
+            add(share, other, &mut change);
+            add(share, of_other, &mut taken);
         }
-        island.pull(&island.roughly_moved(&pushed), transposed, &mut pulled);
-        let scale = given.max(largest(&pulled));
-        let relative = |left: f64, scale: f64| if left == 0.0 { 0.0 } else { left / scale };
-        let of_f = relative(largest(left_f), largest(f).max(largest(&pushed)));
-        let now = of_f.max(relative(largest(left_g), scale));
-        let before = solved.residual;
-        if now.is_nan() || now >= before {
+        let whole = self.along(island, &taken, &taken).sqrt();
+        if !(whole > 0.0 && whole.is_finite()) {
+            if *size == 0.0 {
+                solved.residual = 0.0;
+            }
+            *settled = solved.residual <= FAIR;
             return false;
         }
-        (*v, *x, solved.residual) = (next_v, next_x, now);
-        now <= ENOUGH || now <= 0.1 * before
+        change.iter_mut().chain(&mut taken).flatten().for_each(|x| *x *= whole.recip());
+        let share = self.along(island, left, &taken);
+        add(share, &change, found);
+        add(-share, &taken, left);
+        let moved = share.abs() * island.size(&change[0]);
+        rounds.push([change, taken]);
+        solved.iterations += 1;
+        let before = std::mem::replace(size, self.along(island, left, left).sqrt());
+        let relative = |left: f64, scale: f64| if left == 0.0 { 0.0 } else { left / scale };
+        solved.residual = relative(largest(&left[0]), scales[0]).max(relative(largest(&left[1]), scales[1]));
+        // The next round changes as much less as this one left.
+        let next = moved * (*size / before);
+        let is_fair = solved.residual <= FAIR;
+        *settled = is_fair && next <= ENOUGH * island.size(&found[0]) || *size == 0.0;
+        !*settled && (*size < SLOW * before || self.is_own() || is_fair)
     }
 
     /// `H x = x`, or `H^T x = x`, of several x.
     fn solve_whole(&self, island: &Iterative, transposed: bool, columns: &mut [Vec<f64>]) {
         let Some(Sliding { unknowns, answers, small, small_transposed }) = &self.sliding else {
-            self.solve_symmetric(columns);
+            self.solve_symmetric(island.places(), columns);
             return;
         };
         let parts = |index: usize| (&island.links[island.owners[index]], island.equations.unknowns[index].parts()[0]);
@@ -249,9 +321,9 @@ impl Saddle {
                     l.iter().enumerate().for_each(|(k, l)| link.add(&link.j, k, -share * l, x));
                 }
             }
-            self.solve_symmetric(columns);
+            self.solve_symmetric(island.places(), columns);
         } else {
-            self.solve_symmetric(columns);
+            self.solve_symmetric(island.places(), columns);
             for x in columns {
                 let shares = DVector::from_fn(answers.len(), |i, _| {
                     let (link, l) = parts(unknowns[i]);
@@ -263,36 +335,16 @@ impl Saddle {
     }
 
     /// The same by the symmetric part.
-    fn solve_symmetric(&self, columns: &mut [Vec<f64>]) {
+    fn solve_symmetric(&self, places: &[u32], columns: &mut [Vec<f64>]) {
         let placed = |x: &Vec<f64>| {
             let mut all = vec![0.0; self.factor.n()];
-            self.places.iter().zip(x).for_each(|(&place, x)| all[place as usize] = *x);
+            places.iter().zip(x).for_each(|(&place, x)| all[place as usize] = *x);
             all
         };
         let mut all: Vec<Vec<f64>> = columns.iter().map(placed).collect();
         self.factor.solve_columns(&mut all.iter_mut().map(Vec::as_mut_slice).collect::<Vec<_>>());
         for (x, all) in columns.iter_mut().zip(&all) {
-            self.places.iter().zip(x).for_each(|(&place, x)| *x = all[place as usize]);
-        }
-    }
-
-    /// `out -= A v`
-    fn subtract_momentum(&self, island: &Iterative, v: &[f64], out: &mut [f64]) {
-        let equations = &island.equations;
-        for (member, a) in equations.members.iter().zip(&self.trees) {
-            let own = member.dofs();
-            own.clone().enumerate().for_each(|(i, dof)| out[dof] -= dot(&a.row(i)[..own.len()], &v[own.clone()]));
-        }
-        for body in &equations.deformables {
-            let own = body.dofs();
-            let minus: Vec<f64> = v[own.clone()].iter().map(|v| -v).collect();
-            body.input.matrix.add_times(&minus, &mut out[own]);
-        }
-        for (tree, own, carrier) in equations.carried() {
-            for (dof, coupling) in own.zip(carrier.coupling.chunks_exact(tree.len())) {
-                out[dof] -= dot(coupling, &v[tree.clone()]);
-                axpy(-v[dof], coupling, &mut out[tree.clone()]);
-            }
+            places.iter().zip(x).for_each(|(&place, x)| *x = all[place as usize]);
         }
     }
 }
@@ -312,9 +364,9 @@ fn momentum_matrix(input: &WholeInput, places: &[u32], trees: &[Grid], equations
         }
     }
     for body in &equations.deformables {
-        let begin = first(&body.dofs());
+        let (begin, matrix) = (first(&body.dofs()), body.input.matrix.matrix());
         for i in 0..body.n_v() {
-            let own = body.input.matrix.row(i).1;
+            let own = matrix.row(i).1;
             let to = out.row_begin(begin + i) + input.n_first;
             out.values_mut()[to..to + own.len()].copy_from_slice(own);
         }
@@ -388,6 +440,11 @@ fn are_independent(links: &[Link], owners: &[usize], n: usize) -> bool {
             block.determinant().abs() > SINGULAR * (0..3).map(|c| block.column(c).norm()).product::<f64>()
         })
     })
+}
+
+/// `y += a x`
+fn add(a: f64, x: &Pair, y: &mut Pair) {
+    x.iter().zip(y).for_each(|(x, y)| axpy(a, x, y));
 }
 
 fn largest(x: &[f64]) -> f64 {

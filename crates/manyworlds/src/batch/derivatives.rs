@@ -169,7 +169,8 @@ pub(super) fn check_outputs(world: usize, outputs: &Outputs, n_v: usize) -> Resu
 }
 
 impl Batch {
-    /// Keeps from now on what the derivatives of steps need, or no longer: a copy of the states before each step.
+    /// Keeps from now on what the derivatives of steps need, or no longer: a copy of the states before each step, and of worlds with soft
+    /// bodies the factor that each step ended with, up to 1 GiB for the worlds of a model.
     ///
     /// # Errors
     /// [`Error::Option`] for a batch that leaves penetrations, or one by another integrator than the

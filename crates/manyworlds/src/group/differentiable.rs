@@ -59,8 +59,9 @@ impl<T: Scalar> Group<T> {
 impl<T: Scalar> Differentiable for Group<T> {
     fn keep_steps(&mut self, on: bool) -> Result<(), Error> {
         if !on {
-            if self.shared.soft.is_empty() {
-                self.chunks.iter_mut().for_each(|chunk| chunk.before = None);
+            for chunk in &mut self.chunks {
+                chunk.before = chunk.before.take().filter(|_| !self.shared.soft.is_empty());
+                chunk.before.iter_mut().for_each(|before| before.keep_factors(None));
             }
             return Ok(());
         }
@@ -79,7 +80,12 @@ impl<T: Scalar> Differentiable for Group<T> {
         if self.geometry.is_none() {
             self.geometry = Some(Geometry::new(&self.shared)?);
         }
-        self.chunks.iter_mut().for_each(|chunk| chunk.before = chunk.before.take().or_else(|| Some(Kept::default())));
+        for (number, chunk) in self.chunks.iter_mut().enumerate() {
+            let before = chunk.before.get_or_insert_with(Kept::default);
+            if !before.keeps_factors() {
+                before.keep_factors(Some(number * self.chunk_worlds));
+            }
+        }
         Ok(())
     }
 

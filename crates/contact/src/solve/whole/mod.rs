@@ -14,7 +14,7 @@ mod touch;
 
 use std::sync::Arc;
 
-use manyworlds_sparse::{FactorWork, SparseMatrix, Symbolic};
+use manyworlds_sparse::{Factor, FactorWork, SparseMatrix, Symbolic};
 
 use self::step::{Linear, step};
 use self::touch::{Touch, touches};
@@ -54,6 +54,15 @@ pub trait Motion {
     fn inertia(&self) -> &[f64];
 }
 
+/// The factor of the matrix of a step, `A + J^T w J` without what makes tangential impulses follow normal ones.
+#[derive(Debug, Clone)]
+pub struct StepFactor {
+    /// In the order of the motion.
+    pub factor: Factor,
+    /// The proximal weight eps of that step: a constraint that holds has `w = rho / eps`, `rho = rows / trace(J diag(A)^-1 J^T)`.
+    pub proximal: f64,
+}
+
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -69,6 +78,8 @@ pub struct Found {
     pub scaled: f64,
     /// `|r - J^T lambda|`, N s.
     pub momentum: f64,
+    /// That of the last step, where its matrix was factored.
+    pub factor: Option<StepFactor>,
 }
 
 /// How much a step may cost.
@@ -138,12 +149,14 @@ pub fn newton(
             continue;
         };
         (at, merit) = (next, of_next);
+        let last = proximal;
         proximal = (proximal * PROXIMAL[1]).max(linear.least_proximal());
         let found = at.measured(&touches, iteration as u32 + 1);
         if found.momentum <= tolerance && found.laws / problem.n_contacts.max(1) as f64 <= tolerance {
             let rounded: Vec<f64> = at.v.iter().map(|&v| stored(v)).collect();
             let [laws, scaled] = at.laws(&touches, &rounded);
-            return Some(Found { laws: found.laws.max(laws), scaled: found.scaled.max(scaled), ..found });
+            let factor = linear.into_factor().map(|factor| StepFactor { factor, proximal: last });
+            return Some(Found { laws: found.laws.max(laws), scaled: found.scaled.max(scaled), factor, ..found });
         }
     }
     None
@@ -184,7 +197,7 @@ impl Point {
         let own =
             touches.iter().enumerate().flat_map(|(index, touch)| self.own(index).into_iter().take(touch.law.rows()));
         let [laws, scaled] = self.laws(touches, &self.v);
-        Found { v: self.v.clone(), lambda: own.collect(), iterations, laws, scaled, momentum }
+        Found { v: self.v.clone(), lambda: own.collect(), iterations, laws, scaled, momentum, factor: None }
     }
 
     /// What a velocity leaves of the laws: see [`Found`].

@@ -54,6 +54,14 @@ impl<'a> Linear<'a> {
         better
     }
 
+    /// The factor of the last matrix, where there is one.
+    pub(super) fn into_factor(self) -> Option<Factor> {
+        match self {
+            Self::Factored { factor, .. } => Some(factor),
+            Self::Iterated(_) | Self::Dense => None,
+        }
+    }
+
     /// Least proximal weight: conjugate gradients take more rounds the stiffer contacts are.
     pub(super) fn least_proximal(&self) -> f64 {
         match self {

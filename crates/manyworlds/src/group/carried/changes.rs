@@ -10,6 +10,7 @@ use std::ops::AddAssign;
 
 use manyworlds_model::Vec3;
 use manyworlds_shaders::dynamics::tree::{Tree, joint};
+use nalgebra::Matrix3;
 
 use super::{Carried, Node, NodeBlocks};
 
@@ -60,10 +61,27 @@ impl AddAssign for Motion {
     }
 }
 
-/// How p of a node changes with something of the tree: as the point of a motion, and by how that changes V.
+/// How p of a node changes with something of the tree: `a + b r + c q'`, r where it is and q' its velocity relative to the carrier.
 struct Slope {
-    moved: Motion,
-    own: Motion,
+    a: Vec3,
+    b: Matrix3<f64>,
+    c: Matrix3<f64>,
+}
+
+impl Slope {
+    /// As the point of a motion, and `h` times by how that changes V, `s x L + s x (s x r) + 2 s x q'`.
+    fn new(moved: &Motion, h: f64, Motion { turn: spin, way }: &Motion, by: &Motion) -> Self {
+        let (spinning, turning) = (spin.cross_matrix(), by.turn.cross_matrix());
+        Self {
+            a: moved.way + h * (by.turn.cross(way) + spin.cross(&by.way)),
+            b: moved.turn.cross_matrix() + h * (turning * spinning + spinning * turning),
+            c: 2.0 * h * turning,
+        }
+    }
+
+    fn at(&self, Node { at, relative, .. }: &Node) -> Vec3 {
+        self.a + self.b * at + self.c * relative
+    }
 }
 
 /// The carrier's motions and how they change.
@@ -170,7 +188,7 @@ impl Carried {
         let by = |own: Motion, bias: Motion, rest: Motion| {
             let mut moved = rest;
             moved += bias.times(h);
-            Slope { moved, own }
+            Slope::new(&moved, h, &velocity, &own)
         };
         let of_tree: Vec<[Slope; 2]> = (0..n)
             .map(|k| {
@@ -183,16 +201,21 @@ impl Carried {
                 ]
             })
             .collect();
-        let (mut force, mut moment) = (Vec3::zeros(), Vec3::zeros());
+        // How p of a node changes with its own displacement and velocity, by mass.
+        let spinning = spin.cross_matrix();
+        let of_own = [
+            (gained.turn + h * bias.turn).cross_matrix() + h * spinning * spinning,
+            2.0 * h * spinning - Matrix3::identity(),
+        ];
+        let (mut force, mut moment, mut c) = (Vec3::zeros(), Vec3::zeros(), vec![Vec3::zeros(); n]);
         for (index, node) in self.nodes.iter().enumerate() {
             let p = node.mass * self.change(index, h, gravity, after);
             force += p;
             moment += node.at.cross(&p);
-            let c: Vec<Vec3> = motions.j.iter().map(|j| j.at(&node.at)).collect();
+            c.iter_mut().zip(&motions.j).for_each(|(c, j)| *c = j.at(&node.at));
             for (k, by) in of_tree.iter().enumerate() {
                 for (which, by) in by.iter().enumerate() {
-                    let Node { mass, at, relative, .. } = node;
-                    let slope = *mass * (by.moved.at(at) + h * turned(&velocity, &by.own, at, relative));
+                    let slope = node.mass * by.at(node);
                     c.iter().enumerate().for_each(|(i, c)| tree_by_tree[which][i * n + k] -= c.dot(&slope));
                     if let Some(dof) = node.dof {
                         (0..3).for_each(|axis| own_by_tree[which][(dof + axis) * n + k] = -slope[axis]);
@@ -200,20 +223,15 @@ impl Carried {
                 }
             }
             let Some(dof) = node.dof else { continue };
-            let mut own = [[[0.0; 3]; 3]; 2];
-            for axis in 0..3 {
-                let e = Vec3::ith(axis, 1.0);
-                let turning = (gained.turn + h * bias.turn).cross(&e) + h * spin.cross(&spin.cross(&e));
-                let slopes = [turning, 2.0 * h * spin.cross(&e) - e].map(|slope| node.mass * slope);
+            let own = of_own.map(|by| -node.mass * by);
+            for (i, (c, j)) in c.iter().zip(&motions.j).enumerate() {
+                let slopes = [own[0].tr_mul(c) - p.cross(&j.turn), own[1].tr_mul(c)];
                 for (which, slope) in slopes.iter().enumerate() {
-                    (0..3).for_each(|row| own[which][row][axis] = -slope[row]);
-                    for (i, (c, j)) in c.iter().zip(&motions.j).enumerate() {
-                        let moved = if which == 0 { j.turn.cross(&e).dot(&p) } else { 0.0 };
-                        tree_by_own[which][(dof + axis) * n + i] = -(c.dot(slope) + moved);
-                    }
+                    (0..3).for_each(|axis| tree_by_own[which][(dof + axis) * n + i] = slope[axis]);
                 }
             }
-            own_by_own.push((dof, own));
+            let rows = |m: &Matrix3<f64>| [0, 1, 2].map(|row| [0, 1, 2].map(|column| m[(row, column)]));
+            own_by_own.push((dof, own.each_ref().map(rows)));
         }
         // What pushes the carrier stays while J turns.
         for k in 0..n {
@@ -224,13 +242,4 @@ impl Carried {
         }
         CarriedChanges { tree_by_tree, tree_by_own, own_by_tree, own_by_own }
     }
-}
-
-/// How `s x L + s x (s x r) + 2 s x q'` changes with V.
-fn turned(Motion { turn: spin, way }: &Motion, by: &Motion, r: &Vec3, relative: &Vec3) -> Vec3 {
-    by.turn.cross(way)
-        + spin.cross(&by.way)
-        + by.turn.cross(&spin.cross(r))
-        + spin.cross(&by.turn.cross(r))
-        + 2.0 * by.turn.cross(relative)
 }

@@ -25,8 +25,7 @@ impl<T: Scalar> Chunk<T> {
     /// Makes room for the states before a step, if they are to be kept.
     pub(in crate::group) fn keep(&mut self) -> Result<(), Error> {
         let Some(before) = &mut self.before else { return Ok(()) };
-        before.whole.clear();
-        before.whole.resize(self.n_world, true);
+        before.begin(self.n_world);
         for set in &self.sets {
             let b = set.step.buffers;
             let n = self.store.len(b.state);

@@ -158,12 +158,23 @@ impl<'a, T: Scalar> StepNumbers<'a, T> {
             first.extend(model.trees.iter().map(|tree| tree.v.start));
             self.soft_contacts(shared, geometry, world, &trees, &mut contacts);
         }
+        let kept = self.chunk.before.as_ref().filter(|_| !lean).and_then(|kept| kept.factor(world));
         let pulls =
             |adhesion: &host::Adhesion| self.chunk.host.worlds[world].contacts.iter().any(|c| adhesion.pulls(c));
         if problem.is_none() && shared.host.adhesion.as_ref().is_some_and(pulls) {
             problem = Some("adhesion pulls on a contact: how that changes is not computed".into());
         }
-        Ok(WorldStep { trees, soft, first, contacts, shared_out: OnceLock::new(), blocks, problem, after })
+        Ok(WorldStep {
+            trees,
+            soft,
+            first,
+            contacts,
+            shared_out: OnceLock::new(),
+            blocks,
+            factor: kept.cloned(),
+            problem,
+            after,
+        })
     }
 
     /// A soft body; its state after the step goes into `after`. Why not, where it has no equations.

@@ -8,13 +8,13 @@ use manyworlds_gradients::{CarrierInput, ContactInput, ContactSettings, Give, Po
 use manyworlds_model::Vec3;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::POSE;
-use manyworlds_sparse::{Ordering, SparseMatrix};
+use manyworlds_sparse::Ordering;
 
 use super::geometry::Geometry;
 use crate::group::carried::{CarriedChanges, CarrierTree};
 use crate::group::shared::Shared;
-use crate::group::soft::start::ByStart;
-use crate::group::soft::step::{Linearised, SoftStep};
+use crate::group::soft::start::{ByStart, ByVelocity};
+use crate::group::soft::step::SoftStep;
 use crate::host::Carrier;
 use crate::mocap::Drift;
 
@@ -24,10 +24,11 @@ pub(super) struct OwnSoft {
     ordering: Arc<Ordering>,
     /// Ascending.
     touched: Vec<u32>,
-    b: Vec<f64>,
+    /// Where nothing else says how the step ended.
+    b: Option<Vec<f64>>,
     /// With A.
     by_q: ByStart,
-    by_v: SparseMatrix,
+    by_v: ByVelocity,
     by_ctrl: Vec<Vec<f64>>,
     controls: Vec<usize>,
     v: Vec<f64>,
@@ -60,8 +61,8 @@ impl OwnSoft {
         let own = &shared.soft[soft];
         let shape = &shared.host.soft[soft];
         let name = &shared.model.soft[soft].name;
-        let Linearised { matrix, b } = step.about(&own.system, after, false);
-        if !matrix.values().iter().all(|x| x.is_finite()) {
+        let (mut by_q, force) = step.ended(&own.system, after);
+        if !force.iter().all(|x| x.is_finite()) {
             return Err(format!("soft body \"{name}\": its matrix is not finite"));
         }
         let mut touched = Vec::new();
@@ -74,22 +75,23 @@ impl OwnSoft {
         }
         touched.sort_unstable();
         touched.dedup();
-        let n = after.len();
-        let mut by_q = step.by_start(&own.system, matrix, after);
-        let mut by_v: Vec<_> = step.mass_and_weight().enumerate().map(|(i, (m, _))| (i, i, m)).collect();
+        let b = shared.whole_input().is_none().then(|| step.right(&force, by_q.stiff(after)));
+        let mut by_v = ByVelocity { mass: step.mass_and_weight().map(|(mass, _)| mass).collect(), carried: Vec::new() };
         let carrier = carrier.and_then(|(tree, of, of_tree)| {
             let changes = step.by_carrier(of, [of_tree, after])?;
             let (mut mass, mut b) = (vec![0.0; of_tree.len().pow(2)], vec![0.0; of_tree.len()]);
             step.add_to_tree(&mut mass, &mut b);
-            Some(OwnCarrier { tree, mass, b, coupling: step.coupling().flatten().collect(), changes })
+            let mut coupling = Vec::with_capacity(after.len() * of_tree.len());
+            step.coupling().for_each(|row| coupling.extend(row));
+            Some(OwnCarrier { tree, mass, b, coupling, changes })
         });
         let blocks = carrier.as_ref().map(|carrier| carrier.changes.own_by_own.clone()).or_else(|| step.by_ride());
         if let Some(blocks) = blocks {
             // Masses are in the velocities' part already.
-            by_v.clear();
+            by_v.mass.fill(0.0);
             for (first, [of_q, of_v]) in blocks {
                 by_q.carried.push((first, of_q));
-                by_v.extend((0..9).map(|k| (first + k / 3, first + k % 3, of_v[k / 3][k % 3])));
+                by_v.carried.push((first, of_v));
             }
         }
         let turn = step.turn();
@@ -98,7 +100,7 @@ impl OwnSoft {
             touched,
             b,
             by_q,
-            by_v: SparseMatrix::from_triplets(n, &by_v).unwrap_or_default(),
+            by_v,
             by_ctrl: step.by_controls(&own.system, after),
             controls: shared.sets[shared.host.lanes.trees[own.tree].set].actuators[0].clone(),
             v: step.before().to_vec(),
@@ -123,7 +125,7 @@ impl OwnSoft {
             matrix: &by_q.matrix,
             ordering,
             touched,
-            b,
+            b: b.as_deref(),
             by_q,
             by_v,
             by_ctrl,

@@ -1,8 +1,9 @@
 //! What the last step of a world was: all that its derivatives need.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use manyworlds_contact::SapParams;
+use manyworlds_contact::solve::whole::StepFactor;
 use manyworlds_contact::solve::{ContactModel as Model, Solver};
 use manyworlds_gradients::{BlockInput, ContactInput, ContactModel, StepInput, TreeInput, TreeMade};
 use manyworlds_shaders::Scalar;
@@ -14,6 +15,7 @@ use crate::Summary;
 use crate::group::carried::CarrierTree;
 use crate::group::shared::Shared;
 use crate::group::state::State;
+use crate::group::step::order::WholeOrder;
 use crate::host;
 use crate::summary::status;
 
@@ -30,6 +32,12 @@ fn contact_model(solver: &dyn Solver) -> ContactModel {
 }
 
 impl<T: Scalar> Shared<T> {
+    /// The order of everything, where derivatives take it and where a step ended from that: what is rounded to single precision is where
+    /// it ended nearly.
+    pub(super) fn whole_input(&self) -> Option<&WholeOrder> {
+        self.whole.as_ref().filter(|_| T::NAME == f64::NAME)
+    }
+
     /// What speaks against differentiating a step that ended like this; `tolerance`, N s.
     pub(in crate::group) fn problem(&self, summary: &Summary, tolerance: f64) -> Option<String> {
         if summary.failed() {
@@ -66,6 +74,8 @@ pub(crate) struct WorldStep {
     /// The same with impulses shared out anew, where that was asked for ([`manyworlds_gradients::Linearised::shared_out`]).
     pub(super) shared_out: OnceLock<Vec<ContactInput>>,
     pub(super) blocks: Vec<BlockInput>,
+    /// The last factor of a step that was solved at once, where that was kept.
+    pub(super) factor: Option<Arc<StepFactor>>,
     /// What speaks against differentiating it.
     pub(super) problem: Option<String>,
     /// The state after it; without controls and forces, which are as before.
@@ -165,6 +175,7 @@ impl WorldStep {
             + self.trees.iter().map(tree).sum::<usize>()
             + (self.contacts.len() + self.shared_out.get().map_or(0, Vec::len)) * size_of::<ContactInput>()
             + self.blocks.len() * size_of::<BlockInput>()
+            + self.factor.as_ref().map_or(0, |kept| kept.factor.bytes())
             + 8 * (self.after.q.len() + self.after.v.len())
     }
 
@@ -193,8 +204,7 @@ impl WorldStep {
             first: self.first.clone(),
             trees: self.trees.iter().map(tree).collect(),
             sparse: self.soft.iter().map(OwnSoft::input).collect(),
-            // What is rounded to single precision is where the step ended nearly.
-            whole: shared.whole.as_ref().filter(|_| T::NAME == f64::NAME).map(|order| order.input(&self.after.v)),
+            whole: shared.whole_input().map(|order| order.input(&self.after.v, self.factor.as_deref())),
             contacts: &self.contacts,
             blocks: &self.blocks,
             model: contact_model(shared.solver),

@@ -2,6 +2,7 @@
 
 mod contacts;
 mod kernels;
+mod momentum;
 mod read;
 pub(super) mod start;
 pub(super) mod step;

@@ -1,10 +1,8 @@
 //! How the balance of a soft body's momentum changes with where its step began: `h df(q + h v+; q)/dq`, as a product.
 
-use std::sync::Arc;
-
 use manyworlds_gradients::LinearMap;
-use manyworlds_soft::{SoftParams, SoftSystem};
-use manyworlds_sparse::SparseMatrix;
+
+use super::momentum::MomentumMatrix;
 
 /// See the module.
 ///
@@ -12,35 +10,65 @@ use manyworlds_sparse::SparseMatrix;
 /// `A = (1 + h alpha) M + h^2 K`, D element by element: neither is a matrix of its own.
 #[derive(Debug)]
 pub(in crate::group) struct ByStart {
-    pub(in crate::group) system: Arc<SoftSystem>,
-    pub(in crate::group) params: SoftParams,
-    /// s
-    pub(in crate::group) h: f64,
-    /// Displacements before the step and after it, m.
-    pub(in crate::group) ends: [Vec<f64>; 2],
+    /// Displacements before the step, m.
+    pub(in crate::group) start: Vec<f64>,
     /// A
-    pub(in crate::group) matrix: SparseMatrix,
-    /// `(1 + h alpha) M`, kg.
-    pub(in crate::group) mass: Vec<f64>,
-    /// What a carrier that moves adds: first degree of freedom of each block on the diagonal.
-    pub(in crate::group) carried: Vec<(usize, [[f64; 3]; 3])>,
+    pub(in crate::group) matrix: MomentumMatrix,
+    /// What a carrier that moves adds.
+    pub(in crate::group) carried: Vec<Block>,
 }
 
 impl ByStart {
+    /// `K x`
+    pub(in crate::group) fn stiff(&self, x: &[f64]) -> Vec<f64> {
+        let (MomentumMatrix { system, tangent, .. }, mut out) = (&self.matrix, vec![0.0; x.len()]);
+        tangent.add_times(system, 1.0, x, &mut out);
+        out
+    }
+
     fn add(&self, x: &[f64], transposed: bool, y: &mut [f64]) {
-        let Self { system, params, h, ends, matrix, mass, carried } = self;
-        // It is symmetric.
-        let mut pushed = vec![0.0; x.len()];
-        matrix.add_times(x, &mut pushed);
-        for (i, y) in y.iter_mut().enumerate() {
-            *y -= (pushed[i] - mass[i] * x[i]) / h;
-        }
-        system.add_by_start((params, *h), ends.each_ref().map(Vec::as_slice), (*h, x, transposed), y);
-        for &(first, block) in carried {
-            for (row, column) in (0..9).map(|k| (k / 3, k % 3)) {
-                let (to, from) = if transposed { (column, row) } else { (row, column) };
-                y[first + to] += block[row][column] * x[first + from];
-            }
+        let Self { start, matrix, carried } = self;
+        let MomentumMatrix { system, tangent, h, .. } = matrix;
+        tangent.add_times_less_start(system, start, (-h, x, transposed), y);
+        add_blocks(carried, x, transposed, y);
+    }
+}
+
+/// How that balance changes with the velocity before the step.
+#[derive(Debug)]
+pub(in crate::group) struct ByVelocity {
+    /// Of each degree of freedom, kg.
+    pub(in crate::group) mass: Vec<f64>,
+    /// As in [`ByStart`].
+    pub(in crate::group) carried: Vec<Block>,
+}
+
+impl ByVelocity {
+    fn add(&self, x: &[f64], transposed: bool, y: &mut [f64]) {
+        y.iter_mut().zip(&self.mass).zip(x).for_each(|((y, m), x)| *y += m * x);
+        add_blocks(&self.carried, x, transposed, y);
+    }
+}
+
+impl LinearMap for ByVelocity {
+    fn add_times(&self, x: &[f64], y: &mut [f64]) {
+        self.add(x, false, y);
+    }
+
+    fn add_transposed_times(&self, x: &[f64], y: &mut [f64]) {
+        self.add(x, true, y);
+    }
+}
+
+/// First degree of freedom of a block on the diagonal, and the block.
+pub(in crate::group) type Block = (usize, [[f64; 3]; 3]);
+
+/// Adds blocks on the diagonal times a vector.
+fn add_blocks(blocks: &[Block], x: &[f64], transposed: bool, y: &mut [f64]) {
+    for &(first, block) in blocks {
+        for (row, column) in (0..9).map(|k| (k / 3, k % 3)) {
+            let (to, from) = if transposed { (column, row) } else { (row, column) };
+            y[first + to] += block[row][column] * x[first + from];
         }
     }
 }

@@ -13,6 +13,7 @@ use manyworlds_sparse::SparseMatrix;
 use nalgebra::UnitQuaternion;
 
 use super::super::carried::{Carried, CarriedChanges, CarrierTree, NodeBlocks, Ridden};
+use super::momentum::MomentumMatrix;
 use super::start::ByStart;
 use crate::Error;
 use crate::host::SoftShape;
@@ -118,18 +119,14 @@ impl SoftStep {
         &self.v
     }
 
-    /// How the balance of momentum changes with the positions before the step while the velocity after it is held, but for what a carrier
-    /// that moves does; `matrix`: A about that velocity.
-    pub(in crate::group) fn by_start(&self, system: &Arc<SoftSystem>, matrix: SparseMatrix, after: &[f64]) -> ByStart {
-        ByStart {
-            system: Arc::clone(system),
-            h: self.h,
-            params: self.params.clone(),
-            ends: [self.q.clone(), self.next(after)],
-            matrix,
-            mass: self.mass.iter().map(|mass| self.damped() * mass).collect(),
-            carried: Vec::new(),
-        }
+    /// How the balance of momentum changes with the positions before the step while the velocity that it ended with is held, but for what
+    /// a carrier that moves does, with A about that; and what `b` of that is made from, [`Self::right`].
+    pub(in crate::group) fn ended(&self, system: &Arc<SoftSystem>, after: &[f64]) -> (ByStart, Vec<f64>) {
+        let (next, mut force) = (self.next(after), vec![0.0; after.len()]);
+        let tangent = system.tangent(&self.params, self.h, &self.q, &next, &mut force);
+        let mass = self.mass.iter().map(|mass| self.damped() * mass).collect();
+        let matrix = MomentumMatrix::new(Arc::clone(system), tangent, self.h, mass);
+        (ByStart { start: self.q.clone(), matrix, carried: Vec::new() }, force)
     }
 
     /// Displacements after a step with a velocity, m.
@@ -258,8 +255,18 @@ impl SoftStep {
         let h = self.h;
         let (mut force, mut matrix) = (vec![0.0; v.len()], system.pattern().clone());
         system.force_and_stiffness(&self.params, h, &self.q, &self.next(v), projected, &mut force, &mut matrix);
-        let mut b = vec![0.0; v.len()];
-        matrix.add_times(v, &mut b);
+        let mut pushed = vec![0.0; v.len()];
+        matrix.add_times(v, &mut pushed);
+        let b = self.right(&force, pushed);
+        matrix.values_mut().iter_mut().for_each(|k| *k *= h * h);
+        let damped = self.damped();
+        self.mass.iter().enumerate().for_each(|(i, m)| matrix.add_diagonal(i, damped * m));
+        Linearised { matrix, b }
+    }
+
+    /// b about a velocity v, with the forces there; `pushed`: `K v`.
+    pub(in crate::group) fn right(&self, force: &[f64], pushed: Vec<f64>) -> Vec<f64> {
+        let (h, mut b) = (self.h, pushed);
         for (i, b) in b.iter_mut().enumerate() {
             *b = self.mass[i] * self.begin[i] + h * (force[i] + self.load(i)) + h * h * *b;
         }
@@ -267,10 +274,7 @@ impl SoftStep {
             let still = vec![0.0; carried.n()];
             b.iter_mut().zip(carried.balance(h, &still)).for_each(|(b, taken)| *b -= taken);
         }
-        matrix.values_mut().iter_mut().for_each(|k| *k *= h * h);
-        let damped = self.damped();
-        self.mass.iter().enumerate().for_each(|(i, m)| matrix.add_diagonal(i, damped * m));
-        Linearised { matrix, b }
+        b
     }
 
     /// `M (v+ - v) - h (f(q + h v+) - alpha M v+ + load)`, which contacts are to give, N s. `tree`: the velocity after the

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::residual::by_island;
+use manyworlds_contact::solve::whole::StepFactor;
 use manyworlds_contact::solve::{Outcome, Relaxation, SolveStatus, Stage};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::status;
@@ -22,6 +23,8 @@ pub(super) struct Solved {
     pub(super) gave_way: Vec<usize>,
     /// None of another contact than the certificate's.
     pub(super) left: Option<Left>,
+    /// Of a world with soft bodies that was solved at once.
+    pub(super) factor: Option<StepFactor>,
 }
 
 /// What the host's answer leaves of a world's laws, in double precision.

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use manyworlds_gradients::WholeInput;
+use manyworlds_contact::solve::whole::StepFactor;
+use manyworlds_gradients::{NearFactor, WholeInput};
 use manyworlds_model::Model;
 use manyworlds_sparse::{Ordering, SparseMatrix, Symbolic};
 
@@ -64,10 +65,11 @@ impl WholeOrder {
         })
     }
 
-    /// As derivatives take it; `after`: v+ in the order of the model.
-    pub(in crate::group) fn input<'a>(&'a self, after: &'a [f64]) -> WholeInput<'a> {
+    /// As derivatives take it; `after`: v+ in the order of the model; `kept`: what the step was solved with.
+    pub(in crate::group) fn input<'a>(&'a self, after: &'a [f64], kept: Option<&'a StepFactor>) -> WholeInput<'a> {
         let Self { place, n_first, pattern, .. } = self;
-        WholeInput { place, n_first: *n_first, pattern, symbolic: self.symbolic(), after }
+        let near = kept.map(|kept| NearFactor { factor: &kept.factor, weight: kept.proximal });
+        WholeInput { place, n_first: *n_first, pattern, symbolic: self.symbolic(), after, near }
     }
 
     /// From the order of the model.

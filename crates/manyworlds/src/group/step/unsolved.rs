@@ -90,7 +90,10 @@ impl<T: Scalar> Chunk<T> {
         }
         self.upload(&answers)?;
         self.count(&solved)?;
-        for Solved { world, outcome, relaxed, left, .. } in solved {
+        for Solved { world, outcome, relaxed, left, factor, .. } in solved {
+            if let Some((before, factor)) = self.before.as_mut().zip(factor) {
+                before.keep_factor(world, factor);
+            }
             let Outcome { status, stage, lambda, .. } = outcome;
             self.answers[world] = Some(Answer { status, stage, left, impulse: lambda, relaxed });
         }

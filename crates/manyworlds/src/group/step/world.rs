@@ -116,7 +116,7 @@ impl<T: Scalar> World<'_, T> {
         let is_exact = self.shared.solver.model() == ContactModel::Exact || !relaxed.is_empty();
         let left = is_exact.then(|| Left::new::<T>(&problem.problem, &outcome, momentum, self.shared.tolerance));
         let homes = problem.homes_of_rows();
-        let solved = Solved { world: self.index, homes, outcome, relaxed, gave_way, left };
+        let solved = Solved { world: self.index, homes, outcome, relaxed, gave_way, left, factor: None };
         (sound.then_some(solved), problem.problem)
     }
 
@@ -182,6 +182,6 @@ impl<T: Scalar> World<'_, T> {
             elapsed: Duration::ZERO,
             trace: Vec::new(),
         };
-        Some(Solved { world: index, homes, outcome, relaxed, gave_way, left: Some(left) })
+        Some(Solved { world: index, homes, outcome, relaxed, gave_way, left: Some(left), factor: found.factor })
     }
 }

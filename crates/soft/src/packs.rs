@@ -1,0 +1,141 @@
+//! The elements of a body by eights, one a lane of a vector register.
+
+use manyworlds_shaders::{F64x8, LANES, Real};
+use nalgebra::Vector3;
+
+use crate::system::{PINNED, SoftSystem};
+
+/// A vector of eight elements.
+pub(crate) type Vec8 = [F64x8; 3];
+
+/// A matrix of eight elements, row-major.
+pub(crate) type Mat8 = [F64x8; 9];
+
+/// What elements are at rest, eight side by side; lanes behind the last element have no gradients, and so no part in anything.
+#[derive(Debug, Clone)]
+pub(crate) struct Packs {
+    /// Nodes of an element, and points of integration.
+    pub(crate) each: usize,
+    pub(crate) points: usize,
+    /// First degree of freedom, `[pack, node]`; of nodes that do not move the number of degrees of freedom.
+    dofs: Vec<[u32; LANES]>,
+    /// Gradients of shape functions, `[pack, point, node]`, 1/m.
+    gradients: Vec<Vec8>,
+    /// `[pack, point]`, m^3.
+    volumes: Vec<F64x8>,
+    n_v: usize,
+}
+
+impl Packs {
+    pub(crate) fn new(system: &SoftSystem) -> Self {
+        let (n, points, n_v) = (system.n_element(), system.points(), system.n_v());
+        let each = system.each();
+        let zero = F64x8::lit(0.0);
+        let count = n.div_ceil(LANES);
+        let mut dofs = vec![[n_v as u32; LANES]; count * each];
+        let mut gradients = vec![[zero; 3]; count * points * each];
+        let mut volumes = vec![zero; count * points];
+        for element in 0..n {
+            let (pack, lane) = (element / LANES, element % LANES);
+            for (node, &dof) in system.dofs_of(element).iter().enumerate().filter(|(_, dof)| **dof != PINNED) {
+                dofs[pack * each + node][lane] = dof;
+                for point in 0..points {
+                    let gradient: &Vector3<f64> = &system.gradients_at(element, point)[node];
+                    let to = &mut gradients[(pack * points + point) * each + node];
+                    (0..3).for_each(|k| to[k].set_lane(lane, gradient[k]));
+                }
+            }
+            (0..points).for_each(|at| volumes[pack * points + at].set_lane(lane, system.volume_at(element, at)));
+        }
+        Self { each, points, dofs, gradients, volumes, n_v }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.dofs.len() / self.each.max(1)
+    }
+
+    /// A vector over degrees of freedom with a place for nodes that do not move: zero.
+    pub(crate) fn extended(&self, x: &[f64]) -> Vec<f64> {
+        let mut out = Vec::with_capacity(self.n_v + 3);
+        out.extend_from_slice(x);
+        out.resize(self.n_v + 3, 0.0);
+        out
+    }
+
+    /// What [`Self::extended`] vectors say of the nodes of a pack.
+    #[inline(always)]
+    pub(crate) fn gather<const N: usize>(&self, pack: usize, x: &[f64]) -> [Vec8; N] {
+        let mut out = [[F64x8::lit(0.0); 3]; N];
+        for (dofs, out) in self.dofs_of(pack).iter().zip(&mut out) {
+            let from = dofs.map(|dof| x[dof as usize..].first_chunk::<3>().copied().unwrap_or_default());
+            (0..3).for_each(|k| out[k] = F64x8::from_lanes(std::array::from_fn(|lane| from[lane][k])));
+        }
+        out
+    }
+
+    /// Adds what the nodes of a pack have to an extended vector.
+    #[inline(always)]
+    pub(crate) fn scatter(&self, pack: usize, from: &[Vec8], to: &mut [f64]) {
+        for (dofs, from) in self.dofs_of(pack).iter().zip(from) {
+            let from = from.map(F64x8::to_lanes);
+            for (lane, &dof) in dofs.iter().enumerate() {
+                let Some(to) = to[dof as usize..].first_chunk_mut::<3>() else { continue };
+                (0..3).for_each(|k| to[k] += from[k][lane]);
+            }
+        }
+    }
+
+    pub(crate) fn dofs_of(&self, pack: usize) -> &[[u32; LANES]] {
+        &self.dofs[pack * self.each..(pack + 1) * self.each]
+    }
+
+    /// Those of a point; N is the number of nodes.
+    #[inline(always)]
+    pub(crate) fn gradients_at<const N: usize>(&self, pack: usize, point: usize) -> &[Vec8; N] {
+        &self.gradients.as_chunks().0[pack * self.points + point]
+    }
+
+    pub(crate) fn volume_at(&self, pack: usize, point: usize) -> F64x8 {
+        self.volumes[pack * self.points + point]
+    }
+}
+
+/// Calls a function that has the number of an element's nodes as a constant.
+macro_rules! by_nodes {
+    ($each:expr, $object:ident.$f:ident($($argument:expr),*)) => {
+        match $each {
+            4 => $object.$f::<4>($($argument),*),
+            8 => $object.$f::<8>($($argument),*),
+            10 => $object.$f::<10>($($argument),*),
+            _ => $object.$f::<27>($($argument),*),
+        }
+    };
+}
+pub(crate) use by_nodes;
+
+/// `f + sum u_a g_a^T`
+#[inline(always)]
+pub(crate) fn add_change(gradients: &[Vec8], u: &[Vec8], f: &mut Mat8) {
+    for (g, u) in gradients.iter().zip(u) {
+        for at in 0..9 {
+            f[at] = u[at / 3].mul_add(g[at % 3], f[at]);
+        }
+    }
+}
+
+/// `f_a += p g_a`
+#[inline(always)]
+pub(crate) fn add_pushes(gradients: &[Vec8], p: &Mat8, f: &mut [Vec8]) {
+    for (g, f) in gradients.iter().zip(f) {
+        for row in 0..3 {
+            let last = p[3 * row].mul_add(g[0], f[row]);
+            f[row] = p[3 * row + 2].mul_add(g[2], p[3 * row + 1].mul_add(g[1], last));
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn identity() -> Mat8 {
+    let (zero, one) = (F64x8::lit(0.0), F64x8::lit(1.0));
+    [one, zero, zero, zero, one, zero, zero, zero, one]
+}
