@@ -37,7 +37,7 @@ const SLOW: f64 = 0.1;
 /// Volume that three columns of a block span, beside the product of their lengths, below which it is none.
 const SINGULAR: f64 = 1e-3;
 /// What the next round is expected to change, relative to all of dv, below which there is none.
-const ENOUGH: f64 = 1e-14;
+const ENOUGH: f64 = 1e-13;
 /// Left-overs, relative, at most, of what is solved.
 const FAIR: f64 = 1e-9;
 
