@@ -23,11 +23,13 @@ const ROUNDS: u32 = 12;
 /// A soft body of a chunk, as far as the recording of its step needs to know it.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::group) struct SoftKernels {
-    pub(in crate::group) dims: SoftDims,
+    /// Among the soft bodies of the model.
+    index: usize,
+    dims: SoftDims,
     /// Of its balance of momentum, N s.
     tolerance: f32,
     /// Its parameters are not those of the host any more.
-    pub(in crate::group) stale: bool,
+    stale: bool,
 }
 
 impl SoftKernels {
@@ -41,7 +43,7 @@ impl SoftKernels {
         let dims = SoftDims { lanes, n_param, ridden: ridden.into(), ..own };
         // Of all bodies together it is that of the batch.
         let tolerance = (shared.tolerance / (shared.soft.len() as f64).sqrt()) as f32;
-        Some(Self { dims, tolerance, stale: true })
+        Some(Self { index, dims, tolerance, stale: true })
     }
 
     /// Buffers that hold nothing between steps.
@@ -114,10 +116,9 @@ impl<T: Scalar> Chunk<T> {
     /// Buffers of the soft bodies that kernels step, and what is alike in all worlds.
     pub(in crate::group) fn allocate_soft(&mut self) -> Result<(), Error> {
         let width = self.store.tile();
-        for (set, trees) in self.sets.iter().zip(&self.shared.sets) {
-            let Some(SoftKernels { dims, .. }) = set.step.soft else { continue };
-            let own = self.shared.soft.iter().find(|soft| trees.trees == [soft.tree]);
-            let Some(layout) = own.and_then(|soft| soft.layout.as_ref()) else { continue };
+        for set in &self.sets {
+            let Some(SoftKernels { index, dims, .. }) = set.step.soft else { continue };
+            let Some(layout) = &self.shared.soft[index].layout else { continue };
             let b = set.step.buffers;
             let [n_block, n_fill] = [dims.n_block, dims.n_fill].map(|n| n as usize * BLOCK);
             for (buffer, n) in [
@@ -141,8 +142,7 @@ impl<T: Scalar> Chunk<T> {
     /// Uploads parameters of soft bodies where they have changed, and how their mocap bodies move.
     pub(in crate::group) fn write_soft_params(&mut self) -> Result<(), Error> {
         let width = self.store.tile();
-        for (number, soft) in self.shared.soft.iter().enumerate() {
-            let set = &mut self.sets[self.shared.host.lanes.trees[soft.tree].set];
+        for set in &mut self.sets {
             let Some(own) = set.step.soft.as_mut().filter(|own| own.stale || own.dims.ridden == 1) else { continue };
             own.stale = false;
             let (host, n) = (self.host.packed(), own.dims.n_param as usize);
@@ -152,7 +152,7 @@ impl<T: Scalar> Chunk<T> {
             for lane in 0..lanes.next_multiple_of(width) {
                 // Lanes of padding repeat the last one's, so that they compute nothing extraordinary.
                 if lane < lanes {
-                    of_world = numbers(&self.shared, &host, number, lane);
+                    of_world = numbers(&self.shared, &host, own.index, lane);
                 }
                 for (e, &x) in of_world.iter().enumerate() {
                     values[tile_at(width, lane, n, e)] = T::from_f64(x);
