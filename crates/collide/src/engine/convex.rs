@@ -203,7 +203,12 @@ impl<'a> Couple<'a> {
     /// less than a share of 5e-8.
     fn closer(&self, (mut p, mut q): (Vector, Vector), simplex: &mut VoronoiSimplex) -> (Vector, Vector) {
         let Self { first, second, rounding, .. } = self;
+        // GJK may have ended in a tetrahedron, with the points of the triangle before: there is no place for another corner.
+        let is_full = |simplex: &VoronoiSimplex| simplex.dimension() == 3;
         for _ in 0..CORNERS {
+            if is_full(simplex) {
+                break;
+            }
             let length = (q - p).length();
             let corner = CsoPoint::from_shapes(&Pose::IDENTITY, first, second, (q - p) / length);
             let separation = -corner.point.dot(q - p) / length;
@@ -211,7 +216,7 @@ impl<'a> Couple<'a> {
                 break;
             }
             simplex.project_origin_and_reduce();
-            if simplex.dimension() == 3 {
+            if is_full(simplex) {
                 break;
             }
             let mut points = (Vector::ZERO, Vector::ZERO);
@@ -583,4 +588,35 @@ pub(super) fn plane_mesh(a: &Placed, b: &Placed, mesh: &Polyhedron, workspace: &
         }
     }
     points.emit(normal, b.centre, b.radius, sink);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Matrix;
+    use super::*;
+
+    /// Where GJK ended in a tetrahedron its points stand, though others are nearer.
+    #[test]
+    fn a_full_simplex_takes_no_other_corner() {
+        let core = Core::Box(Vector::splat(0.5));
+        let at = |x: f64| Placed {
+            centre: Vector::new(x, 0.0, 0.0),
+            axes: Matrix::IDENTITY,
+            radius: 1.0,
+            size: [0.5; 3],
+            travel: 0.0,
+        };
+        let (a, b) = (at(0.0), at(3.0));
+        let couple = Couple::new(&core, &a, &core, &b, Rounding { relative: f64::EPSILON, origin: 0.0 });
+        let corner = |x: f64, y: f64, z: f64| {
+            CsoPoint::from_shapes(&Pose::IDENTITY, &couple.first, &couple.second, Vector::new(x, y, z))
+        };
+        let mut simplex = VoronoiSimplex::new();
+        simplex.reset(corner(1.0, 1.0, 1.0));
+        for [x, y, z] in [[1.0, -1.0, 1.0], [1.0, 1.0, -1.0], [-1.0, 1.0, 1.0]] {
+            assert!(simplex.add_point(corner(x, y, z)));
+        }
+        let apart = (Vector::new(0.4, 0.0, 0.0), Vector::new(2.6, 0.0, 0.0));
+        assert_eq!(couple.closer(apart, &mut simplex), apart);
+    }
 }
