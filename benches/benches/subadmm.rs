@@ -23,7 +23,8 @@ fn read(name: &str) -> ContactProblem {
 /// The drop's step 150 with contacts up to this distance, m.
 fn dropped(distance: f64) -> ContactProblem {
     let model = manyworlds::load("quadruped-drop", &ImportOptions::default()).expect("a built-in scene").model;
-    let stabilisation = Stabilisation { speculative_distance: distance, ..Stabilisation::default() };
+    let stabilisation =
+        Stabilisation { speculative_speed: distance / model.options.timestep, ..Stabilisation::default() };
     let options =
         BatchOptions { executor: Executor::Cpu, precision: Precision::F64, stabilisation, ..BatchOptions::default() };
     let mut batch = Batch::new(&[(&model, 1)], &options).expect("a batch");

@@ -36,7 +36,7 @@ mod zone;
 pub use contact::Contact;
 pub use error::{CollideError, NonFinite};
 pub use rays::{Met, Rays};
-pub use settings::{CollisionSettings, Overrides};
+pub use settings::{CollisionSettings, Overrides, Travel};
 pub use soft::{Side, SoftContact};
 pub use zone::ray_meets;
 

@@ -8,9 +8,9 @@ pub struct CollisionSettings {
     /// Contacts still open by less than this (beyond the pair's margin) are reported, m.
     ///
     /// The solver bounds the approach of an open contact by `distance / h`, so that a body that would pass the surface
-    /// within the step stops on it instead of sinking in and being pushed out. The default of 5 mm covers 2.5 m/s at
-    /// 2 ms, a drop from 0.3 m; of what is faster, [`Overrides::travel`] tells. It is not larger because every open
-    /// contact is a row in the solver that does nothing, and bodies skim each other far more often than they fall.
+    /// within the step stops on it instead of sinking in and being pushed out. Of what comes nearer by more than this in a
+    /// step, [`Overrides::travel`] tells; this is for what changes its velocity within the step. It is small because every open
+    /// contact is a row in the solver that does nothing, and parts of robots skim each other all the time.
     pub speculative_distance: f64,
     /// Relative rounding of the poses that will be given: the machine epsilon of the numbers they are kept in.
     ///
@@ -26,7 +26,7 @@ pub struct CollisionSettings {
 
 impl Default for CollisionSettings {
     fn default() -> Self {
-        Self { speculative_distance: 0.005, pose_rounding: f64::EPSILON, reduce: false }
+        Self { speculative_distance: 0.0005, pose_rounding: f64::EPSILON, reduce: false }
     }
 }
 
@@ -60,7 +60,16 @@ pub struct Overrides<'a> {
     pub friction: &'a [f64],
     /// Restitution coefficient by geom, before mixing; explicit pairs keep theirs.
     pub restitution: &'a [f64],
-    /// By body of the model: how far its origin may move (m) and how far it may turn (rad) before contacts are looked
-    /// for again. Pairs that this brings together by more than the speculative distance are reported so much earlier.
-    pub travel: &'a [[f64; 2]],
+    /// By body of the model: how it may move before contacts are looked for again. Pairs whose motions may bring them nearer
+    /// by more than the speculative distance are reported so much earlier.
+    pub travel: &'a [Travel],
+}
+
+/// A motion of a body, short enough to be taken as a straight one.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Travel {
+    /// Of its origin, m.
+    pub moved: [f64; 3],
+    /// As a rotation vector, rad.
+    pub turned: [f64; 3],
 }

@@ -195,12 +195,6 @@ impl<T: manyworlds_shaders::Scalar> Mocaps<T> {
         self.before.copy_from_slice(&self.poses);
     }
 
-    /// How far a body of a world came and turned since the last step, m and rad.
-    pub(crate) fn way(&self, map: &MocapMap, world: usize, body: usize) -> [f64; 2] {
-        let Some(rider) = map.rider[body].filter(|_| self.moving) else { return [0.0; 2] };
-        self.ways[world * map.riders.len() + rider as usize].map(|way| way.norm())
-    }
-
     /// Where a body of a world is, if it stands on a mocap body, and how far it came and turned since the last step, m and rad.
     pub(crate) fn motion(&self, map: &MocapMap, world: usize, body: usize) -> Option<(Pose, [Vec3; 2])> {
         let at = world * map.riders.len() + map.rider[body]? as usize;

@@ -145,13 +145,14 @@ pub struct Stabilisation {
     pub max_velocity: f64,
     /// Contacts that approach slower than this do not bounce, m/s.
     pub restitution_threshold: f64,
-    /// Gaps up to this are solved as contacts already, m, so that nothing lands with a penetration.
-    pub speculative_distance: f64,
+    /// Gaps that may close within the step, at the velocities at hand or at this, m/s, are solved as contacts already, so that
+    /// nothing lands with a penetration: bodies that meet another on the way may change their velocities by as much.
+    pub speculative_speed: f64,
 }
 
 impl Default for Stabilisation {
     fn default() -> Self {
-        Self { fraction: 0.2, slop: 0.0, max_velocity: 0.2, restitution_threshold: 0.01, speculative_distance: 0.005 }
+        Self { fraction: 0.2, slop: 0.0, max_velocity: 0.2, restitution_threshold: 0.01, speculative_speed: 0.25 }
     }
 }
 
@@ -208,7 +209,7 @@ impl BatchOptions {
             ("stabilisation.slop", s.slop),
             ("stabilisation.max_velocity", s.max_velocity),
             ("stabilisation.restitution_threshold", s.restitution_threshold),
-            ("stabilisation.speculative_distance", s.speculative_distance),
+            ("stabilisation.speculative_speed", s.speculative_speed),
         ] {
             if !(value >= 0.0 && value.is_finite()) {
                 return wrong(name, "a number not below zero", value.to_string());

@@ -20,6 +20,8 @@ use crate::{LANES, Real, Scalar};
 
 /// Most rows, padded, of an island with a workspace on a device: its memory grows with the square, its time with the cube.
 pub const MOST_ROWS: usize = 128;
+/// Most degrees of freedom of an island whose matrix is over them: of more, a factor that knows which trees touch costs less.
+const MOST_DOFS: usize = 96;
 /// Sweeps of every island before those that are not solved are written out: a whole dispatch, so that a world is swept in
 /// the same portions whether a neighbour has Newton steps between them or not.
 pub const FIRST: u32 = super::island_pgs::SWEEPS;
@@ -93,7 +95,7 @@ impl Workspaces {
             Room::Device => {}
             Room::Threads => {
                 // Written out, such islands as piles cost more than their sweeps.
-                let most = if is_thin::<f64>(n_v, n) { LONGEST } else { MOST_ROWS };
+                let most = if n_v <= MOST_DOFS && is_thin::<f64>(n_v, n) { LONGEST } else { MOST_ROWS };
                 // Threads have memory of their own: that there are workspaces is all that is told.
                 self.reals = 1;
                 return if n > most { NONE } else { 0 };
@@ -444,6 +446,7 @@ mod tests {
         let mut all = Workspaces::new(Room::of_mirrors::<f64>());
         assert_eq!((all.place(of(40), 100), all.place(of(48), 100)), (0, NONE), "120 rows, 144 rows");
         assert_eq!((all.place(of(88), 80), all.place(of(256), 80), all.place(of(264), 80)), (0, 0, NONE));
+        assert_eq!((all.place(of(108), 96), all.place(of(108), 97)), (0, NONE));
         assert_eq!(Workspaces::new(Room::None).place(of(1), 100), NONE);
     }
 }

@@ -1,4 +1,4 @@
-//! How fast each body moves at the state at hand: what moves fast looks farther ahead for contacts.
+//! How fast each body moves at the state at hand, and which way: what comes nearer fast looks farther ahead for contacts.
 //!
 //! Velocity of a body at c: `V = sum S_i v_i` over the dofs that move it; of its origin p: `v + w x (p - c)`.
 
@@ -7,9 +7,9 @@ use crate::args::Args;
 use crate::dynamics::carried::moves_body;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{NONE, POSE, SPATIAL, SPEED, Tree, nth, nth_mut};
-use crate::math::{add, cross, dot, load3, scale_add, sub};
+use crate::math::{add, cross, load3, scale_add, sub};
 
-/// One tile: `speed` gets the speed of each body's origin, m/s, and its angular speed, rad/s.
+/// One tile: `speed` gets the velocity of each body's origin, m/s, and its angular velocity, rad/s.
 pub fn speed<R: Real>(tree: &Tree, state: &[R], pose: &[R], motion: &[R], speed: &mut [R]) {
     let v = &state[tree.dims.v_at()..];
     let c = load3(pose, 0);
@@ -26,8 +26,8 @@ pub fn speed<R: Real>(tree: &Tree, state: &[R], pose: &[R], motion: &[R], speed:
             i = tree.dofs[i as usize].parent;
         }
         let origin = add(linear, cross(angular, sub(load3(pose, b * POSE), c)));
-        speed[b * SPEED] = dot(origin, origin).sqrt();
-        speed[b * SPEED + 1] = dot(angular, angular).sqrt();
+        speed[b * SPEED..][..3].copy_from_slice(&origin);
+        speed[b * SPEED + 3..][..3].copy_from_slice(&angular);
     }
 }
 

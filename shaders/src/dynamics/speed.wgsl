@@ -1,4 +1,4 @@
-// How fast each body moves at the state at hand. See speed.rs.
+// How fast each body moves at the state at hand, and which way. See speed.rs.
 #import math
 #import dynamics/tree
 
@@ -14,6 +14,12 @@ fn motion3(at: u32) -> vec3<real> {
 
 fn position(at: u32) -> vec3<real> {
     return vec3<real>(pose[at], pose[at + TILE], pose[at + 2u * TILE]);
+}
+
+fn store3(at: u32, x: vec3<real>) {
+    speed[at] = x.x;
+    speed[at + TILE] = x.y;
+    speed[at + 2u * TILE] = x.z;
 }
 
 @compute @workgroup_size(TILE)
@@ -46,7 +52,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             i = dof_parent(i);
         }
         let origin = linear + cross3(angular, position(pose_base + b * POSE * TILE) - c);
-        speed[speed_base + b * SPEED * TILE] = sqrt(dot3(origin, origin));
-        speed[speed_base + (b * SPEED + 1u) * TILE] = sqrt(dot3(angular, angular));
+        store3(speed_base + b * SPEED * TILE, origin);
+        store3(speed_base + (b * SPEED + 3u) * TILE, angular);
     }
 }

@@ -31,8 +31,8 @@ pub fn moving<R: Real>(status: &[u32]) -> R::Mask {
 pub const POSE: usize = 7;
 /// Reals of a dof in `motion` and of a body in `twist`: angular, linear.
 pub const SPATIAL: usize = 6;
-/// Reals of a body in `speed`: of its origin, and angular.
-pub const SPEED: usize = 2;
+/// Reals of a body in `speed`: the velocity of its origin, the angular one.
+pub const SPEED: usize = 6;
 
 /// Sizes of a tree and of the buffers' lanes; the first member of every tree kernel's uniform.
 #[repr(C)]

@@ -394,14 +394,14 @@ fn a_step_without_contacts_copies_what_the_host_collides_with() {
         let mut made = scattered(&model, &options);
         let step = copied(&mut made, |made| made.step::<f64>(&[]).expect("a step"));
         // Up: where the slots of contacts begin, four words a tile. Down: of every lane, padding included, a pose and two
-        // speeds a body, and a status word. Two sets: two trees of a body, and one of two.
+        // velocities a body, and a status word. Two sets: two trees of a body, and one of two.
         let (tile, chunks) = match made.device() {
             Some(device) => (device.tile() as usize, vec![WORLDS]),
             None => (8, vec![8, WORLDS - 8]),
         };
         let sets = || chunks.iter().flat_map(|worlds| [(2 * worlds, 1), (*worlds, 2)]);
         let up = sets().map(|(lanes, _)| lanes.div_ceil(tile) * 4 * 4).sum();
-        let down = sets().map(|(lanes, bodies)| lanes.next_multiple_of(tile) * (bodies * (7 + 2) * real + 4)).sum();
+        let down = sets().map(|(lanes, bodies)| lanes.next_multiple_of(tile) * (bodies * (7 + 6) * real + 4)).sum();
         expect(&name, step, up, down);
     }
 }

@@ -165,7 +165,10 @@ fn inertial_and_joint_parameters() {
                 batch.set_parameter(0, 0, parameter, values).expect("a parameter");
             };
             let of = ModelParameter::Tree { tree: 0, parameter };
-            let found = error(solver, &model, &state, of, &values, &set);
+            // Impulses of compliant contacts are large: closer differences are lost in their rounding.
+            let size = values.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+            let e = 1e-4 * if size > 0.0 { size } else { 1.0 };
+            let found = error_within(solver, &model, &state, of, &values, &set, e);
             println!("{solver}, {scene}, {parameter:?}: {found:.1e}");
             assert!(found < 1e-6, "{solver}, {scene}, {parameter:?}: {found:.1e}");
         }

@@ -3,6 +3,7 @@
 
 use super::convex::{self, Workspace};
 use super::core_shape::Core;
+use super::facing::facing;
 use super::place::Placed;
 use super::{Sink, Vector};
 
@@ -76,7 +77,7 @@ pub(super) fn box_box(a: &Placed, b: &Placed, workspace: &mut Workspace, sink: &
     let (core_a, core_b) = (Core::Box(half_a), Core::Box(half_b));
     let points = &mut workspace.points;
     points.clear();
-    let (feature_a, feature_b) = convex::facing(&core_a, a, &core_b, b, best.normal);
+    let (feature_a, feature_b) = facing(&core_a, a, &core_b, b, best.normal);
     points.overlap(&feature_a, &feature_b, best.normal, [0.0; 2], sink.reach);
     // Boxes apart may be nearest at corners, whose direction is none of the axes.
     let size = half_a.length().min(half_b.length());

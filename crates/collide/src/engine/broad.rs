@@ -2,7 +2,7 @@
 
 use super::grid::{Ball, Grid};
 use super::place::{Geom, Placed};
-use super::{CollideError, Filter, Kind};
+use super::{CollideError, Filter, Kind, Vector};
 use crate::pairs::{FrictionSource, Mixed};
 
 /// A model with at most this many geoms has its pairs enumerated when it is built.
@@ -20,8 +20,10 @@ pub(super) struct Pair {
     pub(super) b: u32,
     pub(super) friction: f64,
     pub(super) restitution: f64,
-    /// Distance below which there is a contact between geoms at rest, m.
+    /// Distance below which there is a contact between geoms at rest, m,
     reach: f64,
+    /// and how much nearer the two may come within it, m.
+    speculative: f64,
     pub(super) source: FrictionSource,
     /// Whether nothing of a world's geoms counts.
     pub(super) explicit: bool,
@@ -39,30 +41,45 @@ impl Pair {
             friction: mixed.friction,
             restitution: mixed.restitution,
             reach: mixed.margin + speculative,
+            speculative,
             source: mixed.source,
             explicit: mixed.explicit,
             against_plane: geoms[a].kind == Kind::Plane,
         }
     }
 
-    /// Distance below which there is a contact, m.
+    /// Distance below which there is a contact, m; none where the bounding spheres do not come so near.
     #[inline(always)]
-    pub(super) fn reach(&self, placed: &[Placed]) -> f64 {
-        self.reach + placed[self.a as usize].travel + placed[self.b as usize].travel
-    }
-
-    /// Whether the bounding spheres come within reach.
-    #[inline(always)]
-    fn is_near(&self, placed: &[Placed]) -> bool {
+    fn reach_if_near(&self, placed: &[Placed]) -> Option<f64> {
         let (a, b) = (&placed[self.a as usize], &placed[self.b as usize]);
         let between = b.centre - a.centre;
-        if self.against_plane {
-            between.dot(a.axis()) < b.radius + self.reach(placed)
-        } else {
-            let near = a.radius + b.radius + self.reach(placed);
+        let is_within = |reach: f64| {
+            if self.against_plane {
+                return between.dot(a.axis()) < b.radius + reach;
+            }
+            let near = a.radius + b.radius + reach;
             between.length_squared() < near * near
+        };
+        let reach = |approach: f64| self.reach + (approach - self.speculative).max(0.0);
+        // A plane that turns reaches far beyond its travel.
+        let plane_turns = self.against_plane && a.turned != Vector::ZERO;
+        let farthest = reach(a.travel + b.travel);
+        if !plane_turns && !is_within(farthest) {
+            return None;
         }
+        let one_is_still = a.travel == 0.0 || b.travel == 0.0;
+        if !plane_turns && (one_is_still || farthest == self.reach) {
+            return Some(farthest);
+        }
+        Some(reach(approach(a, b))).filter(|&reach| is_within(reach))
     }
+}
+
+/// How much nearer the surfaces of two may come: what moves with the other comes no nearer.
+fn approach(a: &Placed, b: &Placed) -> f64 {
+    let small = if a.radius < b.radius { a } else { b };
+    let motion = |of: &Placed| of.moved + of.turned.cross(small.centre - of.centre);
+    (motion(b) - motion(a)).length() + (b.turned - a.turned).length() * small.radius
 }
 
 /// How near pairs are found.
@@ -112,14 +129,14 @@ impl Broad {
         Ok(Self::Search(Search { filter, planes, others, kinds: geoms.to_vec(), speculative, reach }))
     }
 
-    /// Calls back with each near pair and its number, in increasing order of both geoms.
+    /// Calls back with the number of each near pair, the pair, and its reach, in increasing order of both geoms.
     #[inline]
-    pub(super) fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair)) {
+    pub(super) fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair, f64)) {
         match self {
             Self::List(pairs) => {
                 for (number, pair) in pairs.iter().enumerate() {
-                    if pair.is_near(placed) {
-                        found(number as u32, pair);
+                    if let Some(reach) = pair.reach_if_near(placed) {
+                        found(number as u32, pair, reach);
                     }
                 }
             }
@@ -129,10 +146,10 @@ impl Broad {
 }
 
 impl Search {
-    fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair)) {
+    fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair, f64)) {
         // Whatever moves most may meet whatever moves as much.
         let farthest = placed.iter().fold(0.0, |most: f64, shape| most.max(shape.travel));
-        let reach = self.reach + 2.0 * farthest;
+        let reach = self.reach + (2.0 * farthest - self.speculative).max(0.0);
         let ball = |geom: u32| {
             let Placed { centre, radius, .. } = placed[geom as usize];
             Ball { centre, radius }
@@ -152,8 +169,8 @@ impl Search {
             let (low, high) = (low as usize, high as usize);
             if let Some(mixed) = self.filter.mix(low, high) {
                 let pair = Pair::new(low, high, &self.kinds, &mixed, self.speculative);
-                if pair.is_near(placed) {
-                    found((low * self.kinds.len() + high) as u32, &pair);
+                if let Some(reach) = pair.reach_if_near(placed) {
+                    found((low * self.kinds.len() + high) as u32, &pair, reach);
                 }
             }
         }

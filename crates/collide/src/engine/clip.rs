@@ -173,11 +173,12 @@ impl Points {
         }
     }
 
-    /// Keeps only the best when there is no room for another.
-    pub(super) fn make_room(&mut self, normal: Vector) {
-        if self.len == MOST {
-            self.keep_best(normal);
-        }
+    /// Takes some points in place of its own, only the best where there is no room for all.
+    pub(super) fn take(&mut self, from: &mut [Candidate], normal: Vector) {
+        let all = from.len();
+        let best = if all > MOST { best_first(from, normal, self.rounding, |c| (c.point, c.distance)) } else { all };
+        self.items[..best].copy_from_slice(&from[..best]);
+        self.len = best;
     }
 
     /// Gives the points that hold the pair best to the sink. `size` is a length of the shapes, m.

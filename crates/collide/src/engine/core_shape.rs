@@ -455,6 +455,11 @@ impl Polyhedron {
         Self { vertices, normals, farthest, foremost, sides, edges, faces, corners, radius, bounds }
     }
 
+    /// The vertex that is farthest along a direction.
+    pub(super) fn farthest(&self, direction: Vector) -> Vector {
+        self.vertices[self.farthest.farthest(&self.vertices, direction)]
+    }
+
     /// The face that looks most along a direction.
     #[inline]
     fn facing(&self, direction: Vector) -> usize {

@@ -7,9 +7,11 @@ mod broad;
 mod clip;
 mod convex;
 mod core_shape;
+mod couple;
 mod expand;
 mod extremes;
 mod facet;
+mod facing;
 mod frames;
 mod grid;
 mod hints;
@@ -55,8 +57,6 @@ pub(crate) struct Engine {
     fields: Vec<Terrain>,
     sdfs: Vec<Sdf>,
     surfaces: soft::Surfaces,
-    /// m
-    speculative: f64,
     /// Relative, of the poses.
     pose_rounding: f64,
     /// Whether a patch has four contacts at most.
@@ -112,7 +112,6 @@ impl Engine {
             fields,
             sdfs: model.sdfs.clone(),
             surfaces,
-            speculative: settings.speculative_distance,
             pose_rounding: settings.pose_rounding.max(f64::EPSILON),
             reduce: settings.reduce,
         })
@@ -142,12 +141,12 @@ impl Engine {
         memory: &mut Memory,
         out: &mut Vec<Contact>,
     ) {
-        let Memory { placed, grid, workspace, candidates, .. } = memory;
-        self.resize(overrides, placed);
+        let Memory { frames, placed, grid, workspace, candidates, .. } = memory;
+        self.resize(overrides, frames, placed);
         workspace.points.rounding.relative = self.pose_rounding;
         let mut sink = Sink::new(out, self.pose_rounding);
-        self.broad.visit(placed, grid, |number, pair| {
-            let first = sink.begin(number, pair, &self.geoms, placed, overrides);
+        self.broad.visit(placed, grid, |number, pair, reach| {
+            let first = sink.begin(number, pair, &self.geoms, reach, overrides);
             let found = self.narrow(pair, placed, hints.of(number), workspace, candidates, &mut sink);
             hints.leave(number, found, &mut workspace.polytope);
             if self.reduce {

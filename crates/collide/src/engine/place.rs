@@ -2,7 +2,7 @@
 
 use manyworlds_model::{Model, Pose, Shape};
 
-use super::frames;
+use super::frames::{self, Frame};
 use super::{Engine, Filter, Kind, Matrix, Memory, NonFinite, Overrides, Polyhedron, Terrain, Vector};
 use crate::hull::Hull;
 
@@ -24,7 +24,7 @@ pub(super) struct Geom {
 }
 
 /// A shape where it stands in the world.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Placed {
     /// Origin of its frame, m.
     pub(super) centre: Vector,
@@ -34,8 +34,11 @@ pub(super) struct Placed {
     pub(super) radius: f64,
     /// Radius, radius and half length, half edges or semi-axes, m.
     pub(super) size: [f64; 3],
-    /// How much farther its surface may move before contacts are looked for again than half the speculative distance,
-    /// m: two such halves are in every pair's reach already.
+    /// How its centre may move before contacts are looked for again, m,
+    pub(super) moved: Vector,
+    /// how it may turn until then, as a rotation vector, rad,
+    pub(super) turned: Vector,
+    /// and how far its surface comes by both, m; of a plane its centre.
     pub(super) travel: f64,
 }
 
@@ -127,7 +130,7 @@ pub(super) fn prepare(
             axes: matrix(&world),
             radius,
             size,
-            travel: 0.0,
+            ..Placed::default()
         });
         geoms.push(Geom {
             kind,
@@ -159,20 +162,22 @@ impl Engine {
     }
 
     /// Gives placed geoms the sizes and speeds that this world has of its own.
-    pub(super) fn resize(&self, overrides: &Overrides<'_>, placed: &mut [Placed]) {
+    pub(super) fn resize(&self, overrides: &Overrides<'_>, frames: &[Frame], placed: &mut [Placed]) {
         for (target, (geom, size)) in placed.iter_mut().zip(self.geoms.iter().zip(overrides.sizes)) {
             if !matches!(geom.kind, Kind::Plane | Kind::Mesh | Kind::HeightField | Kind::Sdf) {
                 target.size = *size;
                 target.radius = bounding_radius(geom.kind, size, 0.0);
             }
         }
-        for &(index, _) in &self.moving {
+        for &(index, body) in &self.moving {
             let geom = &self.geoms[index as usize];
-            let Some([moved, turned]) = overrides.travel.get(geom.owner as usize) else { continue };
-            let target = &mut placed[index as usize];
-            // A plane has no far side that a turn could bring near.
-            let lever = geom.offset.length() + if geom.kind == Kind::Plane { 0.0 } else { target.radius };
-            target.travel = (moved + turned * lever - 0.5 * self.speculative).max(0.0);
+            let Some(travel) = overrides.travel.get(geom.owner as usize) else { continue };
+            let (target, frame) = (&mut placed[index as usize], &frames[body as usize]);
+            let turned = Vector::from_array(travel.turned);
+            target.moved = Vector::from_array(travel.moved) + turned.cross(target.centre - frame.origin);
+            target.turned = turned;
+            let lever = if geom.kind == Kind::Plane { 0.0 } else { target.radius };
+            target.travel = target.moved.length() + turned.length() * lever;
         }
     }
 }

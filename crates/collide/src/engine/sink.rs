@@ -2,7 +2,7 @@
 
 use super::broad::Pair;
 use super::clip::{Rounding, best_first};
-use super::place::{Geom, Placed};
+use super::place::Geom;
 use super::{Contact, Overrides, Vector};
 use crate::pairs::FrictionSource;
 
@@ -46,12 +46,12 @@ impl<'a> Sink<'a> {
         number: u32,
         pair: &Pair,
         geoms: &[Geom],
-        placed: &[Placed],
+        reach: f64,
         overrides: &Overrides<'_>,
     ) -> usize {
         let (low, high) = (pair.a.min(pair.b), pair.a.max(pair.b));
         self.flip = pair.a != low;
-        self.reach = pair.reach(placed);
+        self.reach = reach;
         self.common.geoms = [low, high];
         self.common.bodies = [geoms[low as usize].owner, geoms[high as usize].owner];
         let own = |values: &[f64]| (values.get(low as usize).copied(), values.get(high as usize).copied());

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use manyworlds_model::{Contacting, Model};
 
 use super::bounds;
-use super::convex::{self, Nearest, Workspace};
+use super::convex::{self, Workspace};
 use super::core_shape::Core;
+use super::facing::Nearest;
 use super::grid::{Ball, Grid};
 use super::place::{Geom, Placed};
 use super::sdf;
@@ -61,7 +62,7 @@ struct Surface {
 pub struct SoftPlace<'a> {
     /// Where the vertices of its surface are in the world, as `manyworlds_model::SoftBody::vertices` numbers them, m.
     pub vertices: &'a [[f64; 3]],
-    /// How much farther they may move before contacts are looked for again than the speculative distance allows for, m.
+    /// How far they may move before contacts are looked for again, m.
     pub travel: f64,
     /// Coulomb friction coefficient of its surface.
     pub friction: f64,
@@ -79,8 +80,9 @@ struct Pair {
     /// That of the other in the model.
     friction: f64,
     restitution: f64,
-    /// Contacts closer than this are reported, m.
+    /// Contacts of what moves no farther than the speculative distance are reported that are closer than this, m.
     reach: f64,
+    speculative: f64,
 }
 
 /// Memory for the contacts of one world's soft bodies.
@@ -101,7 +103,8 @@ impl Surfaces {
                 [a.priority >= b.priority, b.priority >= a.priority].map(|counts| counts && !mixed.frictionless);
             let reach = mixed.margin + speculative;
             let restitution = mixed.restitution;
-            a.may_touch(b).then_some(Pair { soft, other, counts, friction: b.friction, restitution, reach })
+            let friction = b.friction;
+            a.may_touch(b).then_some(Pair { soft, other, counts, friction, restitution, reach, speculative })
         };
         let mut rigid = Vec::new();
         let mut soft = Vec::new();
@@ -131,6 +134,11 @@ impl Surfaces {
 }
 
 impl Pair {
+    /// Contacts closer than this are reported, m, of two that may move so far.
+    fn reach(&self, travel: [f64; 2]) -> f64 {
+        self.reach + (travel[0] + travel[1] - self.speculative).max(0.0)
+    }
+
     /// The friction coefficient of the two.
     fn friction(&self, own: f64, other: f64) -> f64 {
         let of = |counts: bool, x: f64| if counts { x } else { 0.0 };
@@ -192,8 +200,7 @@ impl Facet {
     fn new(vertices: [u32; 3], at: &[[f64; 3]], ball: &Ball) -> Option<Self> {
         let about = vertices.map(|vertex| Vector::from_array(at[vertex as usize]) - ball.centre);
         let normal = (about[1] - about[0]).cross(about[2] - about[0]).try_normalize()?;
-        let placed =
-            Placed { centre: ball.centre, axes: Matrix::IDENTITY, radius: ball.radius, size: [0.0; 3], travel: 0.0 };
+        let placed = Placed { centre: ball.centre, axes: Matrix::IDENTITY, radius: ball.radius, ..Placed::default() };
         Some(Self { about, placed, normal })
     }
 
@@ -274,7 +281,7 @@ impl Engine {
             let (surface, place) = (&self.surfaces.bodies[pair.soft], places(pair.soft));
             let at = place.vertices;
             let (geom, shape) = (&self.geoms[pair.other], &placed[pair.other]);
-            let reach = pair.reach + place.travel + shape.travel;
+            let reach = pair.reach([place.travel, shape.travel]);
             let friction =
                 pair.friction(place.friction, overrides.friction.get(pair.other).copied().unwrap_or(pair.friction));
             let first = Some(Side::Rigid { body: geom.owner, geom: pair.other as u32 });
@@ -340,7 +347,8 @@ impl Engine {
             points.clear();
             let mut sink = Sink::new(points, self.pose_rounding);
             sink.reach = reach;
-            let ball = Placed { centre, axes: Matrix::IDENTITY, radius, size: [radius, 0.0, 0.0], travel: 0.0 };
+            let size = [radius, 0.0, 0.0];
+            let ball = Placed { centre, axes: Matrix::IDENTITY, radius, size, ..Placed::default() };
             match geom.kind {
                 Kind::Plane => {
                     let normal = shape.axis();
@@ -376,7 +384,7 @@ impl Engine {
         let bodies = [pair.soft, pair.other];
         let surfaces = bodies.map(|body| &self.surfaces.bodies[body]);
         let radii = surfaces.map(|surface| surface.radius);
-        let reach = pair.reach + places[0].travel + places[1].travel;
+        let reach = pair.reach(places.map(|place| place.travel));
         let counts = surfaces.map(|surface| surface.triangles.len() as u32);
         let itself = bodies[0] == bodies[1];
         // Triangles of the second body are numbered behind those of the first.

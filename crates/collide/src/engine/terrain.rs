@@ -7,6 +7,7 @@ use manyworlds_model::HeightField;
 
 use super::convex::{self, Workspace};
 use super::core_shape::Core;
+use super::facing::{Nearest, facing_points};
 use super::place::Placed;
 use super::{Sink, Vector};
 
@@ -214,7 +215,7 @@ fn touch(
     let middle = (facet.corners[0] + facet.corners[1] + facet.corners[2]) / 3.0;
     let about = facet.corners.map(|c| c - middle);
     let radius = about.iter().fold(0.0, |r: f64, c| r.max(c.length()));
-    let placed = Placed { centre: b.centre + b.axes * middle, axes: b.axes, radius, size: [0.0; 3], travel: 0.0 };
+    let placed = Placed { centre: b.centre + b.axes * middle, axes: b.axes, radius, ..Placed::default() };
     let triangle = Core::Triangle(about);
     let rounding = [rounding, 0.0];
     let number = 2 * (facet.row * field.field.n_cols + facet.col) + facet.half + 1;
@@ -225,7 +226,7 @@ fn touch(
     let deepest = a.axes * core.support(a.local(normal));
     let height = (centre - facet.corners[0]).dot(facet.normal);
     let distance = height - deepest.dot(normal);
-    let face = convex::Nearest { normal, distance, middle: deepest + normal * (0.5 * distance) };
+    let face = Nearest { normal, distance, middle: deepest + normal * (0.5 * distance) };
     if height <= 0.0 {
         // A shape whose centre is under the ground goes out straight, through the triangle over it.
         if facet.covers(centre, Vector::Z) {
@@ -250,7 +251,7 @@ fn touch(
     // Where what is deepest along a direction lies over the other's face, no direction parts the two by more: most
     // facets are met along their own normal or the shape's, and need no search.
     let over = facet.covers(centre + b.local(deepest), facet.normal);
-    let held = convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
+    let held = facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
     if held || over {
         convex::emit(a, &placed, &face, rounding, !held, workspace, sink);
         sink.tag = 0;
@@ -258,7 +259,7 @@ fn touch(
     }
     let found = if matches!(core, Core::Point) {
         // Of a ball the direction is known.
-        Some(convex::Nearest { normal: towards / length, distance: length, middle: 0.5 * towards })
+        Some(Nearest { normal: towards / length, distance: length, middle: 0.5 * towards })
     } else {
         along_shape(&core, a, &triangle, &placed, rounding, normal, workspace, sink).unwrap_or_else(|| {
             convex::nearest(&core, a, &triangle, &placed, sink.reach + rounding[0], None, workspace).ok()
@@ -268,7 +269,7 @@ fn touch(
         if field.admits(facet, -b.local(found.normal)) {
             convex::touch(&core, a, &triangle, &placed, rounding, &found, workspace, sink);
         } else if found.distance < 0.0 {
-            convex::facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
+            facing_points(&core, a, &triangle, &placed, rounding, &face, sink.reach, &mut workspace.points);
             convex::emit(a, &placed, &face, rounding, false, workspace, sink);
         }
     }
@@ -285,7 +286,7 @@ fn along_shape(
     towards: Vector,
     workspace: &mut Workspace,
     sink: &Sink<'_>,
-) -> Option<Option<convex::Nearest>> {
+) -> Option<Option<Nearest>> {
     let face = core.face_normal(a.local(towards))?;
     let normal = a.axes * face;
     let highest = placed.centre - a.centre + placed.axes * triangle.support(placed.local(-normal));
@@ -293,7 +294,7 @@ fn along_shape(
     if distance - rounding[0] >= sink.reach {
         return Some(None);
     }
-    let nearest = convex::Nearest { normal, distance, middle: highest - normal * (0.5 * distance) };
-    convex::facing_points(core, a, triangle, placed, rounding, &nearest, sink.reach, &mut workspace.points)
+    let nearest = Nearest { normal, distance, middle: highest - normal * (0.5 * distance) };
+    facing_points(core, a, triangle, placed, rounding, &nearest, sink.reach, &mut workspace.points)
         .then_some(Some(nearest))
 }

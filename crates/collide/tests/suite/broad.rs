@@ -1,7 +1,7 @@
 //! Which pairs are looked at: filters, overrides, and the two broad phases.
 
 use crate::common::*;
-use manyworlds_collide::{CollideError, CollisionModel, CollisionSettings, Contact, Hints, Overrides, Scratch};
+use manyworlds_collide::{CollideError, CollisionModel, CollisionSettings, Contact, Hints, Overrides, Scratch, Travel};
 use manyworlds_model::{Contacting, ExplicitPair, Geom, Model, ModelBuilder, Pose, Shape};
 
 fn ball(builder: &mut ModelBuilder, body: usize, contact: Contacting) -> usize {
@@ -206,4 +206,95 @@ fn the_grid_misses_nothing() {
     assert!(found.len() > 1000, "{} pairs", found.len());
     assert_eq!(found, expected);
     assert!(out.windows(2).all(|w| w[0].feature < w[1].feature));
+}
+
+/// Which of two boxes that move, 1 mm apart, and of a large one below them by 3 mm have contacts.
+fn moving(travel: [Travel; 2], ground: Travel) -> Vec<[u32; 2]> {
+    let mut builder = ModelBuilder::new("moving");
+    let mut boxes = [0; 2];
+    for (k, x) in [-0.1005, 0.1005].into_iter().enumerate() {
+        boxes[k] = free_body(&mut builder);
+        add(&mut builder, boxes[k], at(x, 0.0, 0.103), &cuboid(0.1, 0.1, 0.1));
+    }
+    let floor = free_body(&mut builder);
+    add(&mut builder, floor, at(0.0, 0.0, -0.5), &cuboid(2.0, 2.0, 0.5));
+    let collision = CollisionModel::new(&builder.build().unwrap()).unwrap();
+    let mut all = vec![Travel::default(); 4];
+    (all[boxes[0]], all[boxes[1]], all[floor]) = (travel[0], travel[1], ground);
+    let own = Overrides { travel: &all, ..Overrides::default() };
+    let mut out = Vec::new();
+    let poses = |_: usize| numbers(&Pose::identity());
+    collision.collide_with(poses, &own, &mut Hints::default(), &mut Scratch::default(), &mut out).unwrap();
+    let mut pairs: Vec<_> = out.iter().map(|contact| contact.bodies).collect();
+    pairs.dedup();
+    pairs
+}
+
+/// What comes nearer to something meets it early; what moves along with it does not.
+#[test]
+fn what_two_bodies_do_to_each_other_counts() {
+    let still = Travel::default();
+    let along = |moved: [f64; 3]| Travel { moved, ..still };
+    let about = |turned: [f64; 3]| Travel { turned, ..still };
+    let (apart, all) = (Vec::<[u32; 2]>::new(), vec![[1, 2], [1, 3], [2, 3]]);
+    assert_eq!(moving([still; 2], still), apart);
+    assert_eq!(moving([along([0.0011, 0.0, 0.0]), still], still), [[1, 2]]);
+    assert_eq!(moving([along([0.0006, 0.0, 0.0]), along([-0.0006, 0.0, 0.0])], still), [[1, 2]]);
+    assert_eq!(moving([still, along([0.0, 0.0, -0.0031])], still), [[1, 2], [2, 3]]);
+    // All fall together, or turn together about the vertical.
+    assert_eq!(moving([along([0.0, 0.0, -0.1]); 2], along([0.0, 0.0, -0.1])), apart);
+    assert_eq!(moving([about([0.0, 0.0, 0.05]); 2], about([0.0, 0.0, 0.05])), apart);
+    assert_eq!(moving([along([0.0, 0.0, -0.0031]); 2], still), [[1, 3], [2, 3]]);
+    // One turns, or the ground does, about what is far away.
+    assert_eq!(moving([about([0.0, 0.02, 0.0]), still], still), [[1, 2], [1, 3]]);
+    assert_eq!(moving([still; 2], about([0.0, 0.1, 0.0])), [[1, 3], [2, 3]]);
+    assert_eq!(moving([along([0.1, 0.0, 0.0]), along([-0.1, 0.0, 0.0])], along([0.0, 0.0, 0.1])), all);
+}
+
+/// Balls that move at random, many of them at the same velocity: what touches afterwards was told before, by a list of pairs and by
+/// the grid.
+#[test]
+fn nothing_that_touches_after_a_motion_was_missed() {
+    for n in [60, 1400] {
+        let mut seed = 11;
+        let mut builder = ModelBuilder::new("moving");
+        let (mut centres, mut radii) = (Vec::new(), Vec::new());
+        let mut travel = vec![Travel::default()];
+        let size = (n as f64 / 1400.0).cbrt();
+        for k in 0..n {
+            let body = free_body(&mut builder);
+            // Off the middle of its body, so that turning moves it.
+            let offset = [0; 3].map(|_| 0.2 * noise(&mut seed));
+            let radius = 0.02 + 0.1 * noise(&mut seed);
+            add(&mut builder, body, at(offset[0], offset[1], offset[2]), &sphere(radius));
+            let mut own = || Travel {
+                moved: [0; 3].map(|_| 0.4 * noise(&mut seed) - 0.2),
+                turned: [0; 3].map(|_| 0.1 * noise(&mut seed) - 0.05),
+            };
+            travel.push(if k % 3 == 0 { own() } else { travel[k] });
+            let own = travel[k + 1];
+            let centre = vec3([0; 3].map(|_| size * (3.0 * noise(&mut seed) - 1.5)));
+            let turned = vec3(own.turned).cross(&vec3(offset));
+            centres.push((centre, centre + vec3(offset), centre + vec3(offset) + vec3(own.moved) + turned));
+            radii.push(radius);
+        }
+        let collision = CollisionModel::new(&builder.build().unwrap()).unwrap();
+        let own = Overrides { travel: &travel, ..Overrides::default() };
+        let poses = |body: usize| numbers(&Pose::from_parts(centres[body - 1].0.into(), Default::default()));
+        let mut out = Vec::new();
+        collision.collide_with(poses, &own, &mut Hints::default(), &mut Scratch::default(), &mut out).unwrap();
+        let told: std::collections::BTreeSet<_> = out.iter().map(|contact| contact.geoms).collect();
+        let (mut met, mut near) = (0, 0);
+        for j in 0..n {
+            for i in 0..j {
+                let touch = |a: manyworlds_model::Vec3, b: manyworlds_model::Vec3| (a - b).norm() < radii[i] + radii[j];
+                let is_told = told.contains(&[i as u32, j as u32]);
+                let touches = touch(centres[i].2, centres[j].2);
+                assert!(is_told || !touches, "{i} and {j} of {n}");
+                met += usize::from(touches && !touch(centres[i].1, centres[j].1));
+                near += usize::from(is_told);
+            }
+        }
+        assert!(met > n / 10 && near < 60 * n, "{met} met, {near} told of {n}");
+    }
 }

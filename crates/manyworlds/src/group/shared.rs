@@ -72,8 +72,8 @@ impl<T: Scalar> Shared<T> {
             });
         }
         let pose_rounding = if T::NAME == f64::NAME { f64::EPSILON } else { f64::from(f32::EPSILON) };
-        let (speculative_distance, reduce) = (s.speculative_distance, options.reduce_contacts);
-        let collision = CollisionSettings { speculative_distance, pose_rounding, reduce };
+        let speculative_distance = s.speculative_speed * model.options.timestep;
+        let collision = CollisionSettings { speculative_distance, pose_rounding, reduce: options.reduce_contacts };
         let lanes = LaneMap::new(&model, &sets);
         let fixed = fixed(&model, &sets, &lanes);
         let block = |(at, of): (usize, &Fixed<T>)| match &of.law {
@@ -91,7 +91,7 @@ impl<T: Scalar> Shared<T> {
             adhesion: Adhesion::new(&model, &sets),
             outside: Outside::new(&model, &sets)?,
             lever: geoms::lever(&model),
-            speculative: s.speculative_distance,
+            still: 0.5 * collision.speculative_distance,
             blocks: fixed.iter().enumerate().filter_map(block).collect(),
             fixed,
             mocaps: MocapMap::new(&model, &sets, &lanes),

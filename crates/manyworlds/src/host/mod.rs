@@ -21,7 +21,7 @@ use std::time::Duration;
 use manyworlds_gpu::Instant;
 
 use manyworlds_collide::organise::{Links, NONE, Organiser};
-use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch, Side};
+use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch, Side, Travel};
 use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_model::{Pose, Quat, Vec3};
@@ -79,8 +79,8 @@ pub(crate) struct HostModel<T: Scalar> {
     pub(crate) fixed: Vec<Fixed<T>>,
     /// Largest distance of a geom's surface from the origin of its body, m.
     pub(crate) lever: f64,
-    /// Gaps up to this are contacts whatever moves, m.
-    pub(crate) speculative: f64,
+    /// Of bodies that come no farther than this within a step, speculative distances allow for all, m.
+    pub(crate) still: f64,
     /// Those of them that are bilateral blocks of one tree.
     pub(crate) blocks: Vec<TreeBlock>,
     /// Whether the solver works on islands alone: then every tree with a constraint is in one, alone in it or not.
@@ -119,7 +119,7 @@ pub(crate) struct SetShape {
 struct Bench {
     scratch: Scratch,
     /// By body.
-    travel: Vec<[f64; 2]>,
+    travel: Vec<Travel>,
     /// Spent on contacts and on islands in the run at hand, where it is timed.
     spent: [Duration; 2],
     begins: Vec<u32>,
@@ -267,7 +267,12 @@ impl<T: Scalar> HostStage<T> {
                     };
                     let mut own = overrides(index);
                     let speeds = |set: usize| (moving.speeds)(set);
-                    let way = |body: usize| mocaps.way(&model.mocaps, index, body);
+                    let way = |body: usize| match mocaps.motion(&model.mocaps, index, body) {
+                        Some((_, [moved, turned])) if mocaps.moving => {
+                            Travel { moved: moved.into(), turned: turned.into() }
+                        }
+                        _ => Travel::default(),
+                    };
                     let resized = !own.sizes.is_empty();
                     let moving = mocaps.moving;
                     if model.travel(&speeds, params, width, index, (resized || moving, way), &mut bench.travel) {
@@ -467,41 +472,40 @@ impl<T: Scalar> HostModel<T> {
         self.blocks[first + number].fixed
     }
 
-    /// How far the bodies of a world may move and turn within a step, if any so far that the speculative distance alone
-    /// would miss what it meets. `always`: even if not, as where the world has geoms of its own, of which the model's lever says
-    /// nothing; `still`: the way and turn of a body of no tree.
+    /// How the bodies of a world may move within a step, if any so far that the speculative distance alone would miss what it
+    /// meets. `always`: even if not, as where the world has geoms of its own, of which the model's lever says nothing; `still`:
+    /// how a body of no tree moves.
     fn travel<'p>(
         &self,
         speeds: &impl Fn(usize) -> &'p [T],
         params: &[LaneParams<T>],
         width: usize,
         world: usize,
-        (always, still): (bool, impl Fn(usize) -> [f64; 2]),
-        travel: &mut Vec<[f64; 2]>,
+        (always, still): (bool, impl Fn(usize) -> Travel),
+        travel: &mut Vec<Travel>,
     ) -> bool
     where
         T: 'p,
     {
-        let (lever, near) = (T::from_f64(self.lever), T::from_f64(0.5 * self.speculative));
-        // Of the `local`-th body of a tree: its origin's way and its turn.
-        let own = |tree: usize| self.ways(speeds, params, width, world, tree);
-        let is_far = |tree: usize| {
-            let own = own(tree);
-            let n_body = self.sets[self.lanes.trees[tree].set].dims.n_body as usize;
-            (0..n_body).map(own).any(|[moved, turned]| near < moved + lever * turned)
-        };
-        if !always && !(0..self.lanes.trees.len()).any(is_far) {
-            return false;
-        }
+        let (mut farthest, mut at) = (0.0, None);
         travel.clear();
-        travel.extend(self.lanes.bodies.iter().enumerate().map(|(body, place)| match place {
-            Some(place) => own(place.tree)(place.local).map(Scalar::to_f64),
-            None => still(body),
+        travel.extend(self.lanes.bodies.iter().enumerate().map(|(body, place)| {
+            let Some(place) = place else { return still(body) };
+            // Bodies of a tree mostly follow each other.
+            if at.as_ref().is_none_or(|&(tree, _)| tree != place.tree) {
+                at = Some((place.tree, self.ways(speeds, params, width, world, place.tree)));
+            }
+            let Some((_, ways)) = &at else { return Travel::default() };
+            let own = ways(place.local);
+            let [moved, turned] = [own.moved, own.turned].map(|x| Vec3::from(x).norm_squared());
+            // No less than the square of how far its surface comes.
+            farthest = f64::max(farthest, 2.0 * (moved + self.lever * self.lever * turned));
+            own
         }));
-        true
+        always || self.still * self.still < farthest
     }
 
-    /// How far the bodies of a tree may move and turn within a step, by their number in the tree.
+    /// How the bodies of a tree may move within a step, by their number in the tree.
     fn ways<'p, S: Fn(usize) -> &'p [T]>(
         &self,
         speeds: &S,
@@ -509,15 +513,19 @@ impl<T: Scalar> HostModel<T> {
         width: usize,
         world: usize,
         tree: usize,
-    ) -> impl Fn(usize) -> [T; 2] + use<'p, T, S>
+    ) -> impl Fn(usize) -> Travel + use<'p, T, S>
     where
         T: 'p,
     {
         let (set, lane) = self.lane(world, tree);
         let n = SPEED * self.sets[set].dims.n_body as usize;
-        let [h, ..] = params[set].settings(lane);
-        let (first, ahead, speeds) = (tile_at(width, lane, n, 0), T::from_f64(AHEAD) * h, speeds(set));
-        move |local: usize| [0, 1].map(|k| ahead * speeds[first + (SPEED * local + k) * width])
+        let h = params[set].timestep(lane).to_f64();
+        let falls = params[set].gravity(lane).map(|g| AHEAD * h * h * g.to_f64());
+        let (first, speeds) = (tile_at(width, lane, n, 0), speeds(set));
+        move |local: usize| {
+            let way = |k: usize| AHEAD * h * speeds[first + (SPEED * local + k) * width].to_f64();
+            Travel { moved: std::array::from_fn(|k| falls[k] + way(k)), turned: std::array::from_fn(|k| way(3 + k)) }
+        }
     }
 
     /// How far a body may move and turn within a step.
@@ -533,7 +541,8 @@ impl<T: Scalar> HostModel<T> {
         T: 'p,
     {
         let Some(place) = self.lanes.bodies[body] else { return [0.0; 2] };
-        self.ways(speeds, params, width, world, place.tree)(place.local).map(Scalar::to_f64)
+        let Travel { moved, turned } = self.ways(speeds, params, width, world, place.tree)(place.local);
+        [moved, turned].map(|x| Vec3::from(x).norm())
     }
 
     /// What mocap bodies do at the contacts of a world.

@@ -142,8 +142,7 @@ impl<T: Scalar> HostModel<T> {
             let vertices = shape.vertices(nodes, skin);
             let reach = vertices.iter().map(|vertex| (Vec3::from(*vertex) - centre).norm()).fold(0.0, f64::max);
             let own_way = AHEAD * 3f64.sqrt() * shape.lever * fastest * params[set].timestep(lane).to_f64();
-            let way = own_way + carried[0] + reach * carried[1];
-            let travel = (way - 0.5 * self.speculative).max(0.0);
+            let travel = own_way + carried[0] + reach * carried[1];
             own.push((vertices, travel, params[set].soft(lane)[soft_param::FRICTION].to_f64()));
         }
         if !finite {

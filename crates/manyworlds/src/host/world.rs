@@ -75,6 +75,11 @@ impl World {
         }
     }
 
+    /// Whether something touches a body that deforms, so that the host solves the world.
+    pub(crate) fn touches_soft(&self) -> bool {
+        !self.soft.is_empty()
+    }
+
     /// What mocap bodies do at a contact.
     pub(crate) fn drift(&self, contact: usize) -> Drift {
         self.drifts.get(contact).copied().unwrap_or_default()

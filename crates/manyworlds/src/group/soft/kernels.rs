@@ -172,9 +172,4 @@ impl<T: Scalar> Chunk<T> {
             soft.stale = true;
         }
     }
-
-    /// Whether something touches a soft body of a world, so that the host solves it.
-    pub(in crate::group) fn is_touched(&self, world: usize) -> bool {
-        !self.host.worlds[world].soft.is_empty()
-    }
 }

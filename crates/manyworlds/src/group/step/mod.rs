@@ -156,7 +156,7 @@ impl<T: Scalar> Chunk<T> {
             self.recording.stage("dynamics");
             self.sets.iter().for_each(|set| set.step.grip(grip, &mut self.recording));
         }
-        let rounds = (0..self.n_world).any(|world| !self.is_touched(world));
+        let rounds = self.host.worlds.iter().any(|world| !world.touches_soft());
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             self.recording.stage("dynamics");
             set.step.dynamics(grip, &mut self.recording);

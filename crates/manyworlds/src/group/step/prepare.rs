@@ -47,8 +47,8 @@ impl<T: Scalar> Chunk<T> {
             let mut changed = false;
             for (lane, word) in set.status[..set.step.dims.lanes as usize].iter_mut().enumerate() {
                 let world = lane / set.k;
-                let touched = !self.host.worlds[world].soft.is_empty();
-                let shared = touched || self.host.is_shared(world, trees.trees[lane % set.k]);
+                let shared =
+                    self.host.worlds[world].touches_soft() || self.host.is_shared(world, trees.trees[lane % set.k]);
                 let marked = *word & !status::SHARED | if shared { status::SHARED } else { 0 };
                 changed |= marked != *word;
                 *word = marked;
@@ -101,7 +101,9 @@ impl<T: Scalar> Chunk<T> {
             self.store.write_index(b.contact_map, 0, &pack.map)?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
-        if self.shared.host.lanes.trees.len() > 1 || self.shared.host.all_in_islands || !self.shared.soft.is_empty() {
+        let shared = &self.shared;
+        let soft_by_kernels = shared.form.is_some() && !shared.soft.is_empty();
+        if shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands || soft_by_kernels {
             self.mark_shared()?;
         }
         self.write_soft_params()?;
