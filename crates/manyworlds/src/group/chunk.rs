@@ -124,7 +124,7 @@ impl<T: Scalar> Chunk<T> {
             dims.lanes = (k * n_world) as u32;
             dims.param_lanes = u32::from(!set.uniform());
             let pgs = PgsParams {
-                tolerance: shared.tolerance,
+                tolerance: shared.lane_tolerance(set),
                 sweeps: shared.kernel_iterations(),
                 rows: if lane_workspace { tree::DEVICE_ROWS } else { tree::CPU_ROWS },
                 newton: shared.form.is_some_and(|form| form.lone_trees == LoneTrees::ByLane { newton: true }),

@@ -149,6 +149,14 @@ impl<T: Scalar> Shared<T> {
         self.form.map_or(self.iterations, |form| self.iterations.min(form.most_iterations))
     }
 
+    /// Residual at which a lane of a tree set is solved, N s: that of all trees of a world together is the batch's. Residuals of trees
+    /// with contacts are over the number of these, of a world as of a lane; rows alone add up.
+    pub(crate) fn lane_tolerance(&self, set: &TreeSet) -> f64 {
+        let has_rows = |set: &TreeSet| set.layout.dims.n_row > 0;
+        let adding = self.sets.iter().filter(|&set| has_rows(set)).map(|set| set.trees.len()).sum::<usize>();
+        self.tolerance / if has_rows(set) { (adding as f64).sqrt() } else { 1.0 }
+    }
+
     /// The solver's part of a chunk.
     pub(crate) fn batch_solver(&self, on_device: bool) -> Option<Box<dyn BatchSolver>> {
         let form = self.form?;
