@@ -3,6 +3,7 @@
 use manyworlds::{
     Batch, BatchOptions, Error, Executor, Model, Parameter, Precision, Stabilisation, State, Summary, load, random,
 };
+use manyworlds_tests::batches::mjcf;
 use manyworlds_tests::parity::device;
 
 /// Steps of a comparison: long enough for feet to meet the ground, short enough for round-off to stay small.
@@ -241,6 +242,35 @@ fn the_certificate_is_met_and_contacts_do_not_sink() {
         let deepest = summaries.iter().map(|s| s.penetration).fold(0.0, f64::max);
         assert!(deepest < 1e-3, "{name}: {deepest} m");
     }
+}
+
+/// Many trees that fall on their limits, without a contact to divide by: what is left of all together is within the tolerance.
+#[test]
+fn residuals_of_many_trees_add_up_to_the_tolerance() {
+    let link = |length: f64, upper: usize, inner: &str| {
+        format!(
+            r#"<joint type="hinge" axis="0 1 0" range="-20 {upper}"/>
+               <geom type="capsule" fromto="0 0 0 {length} 0 0" size="0.02"/>{inner}"#
+        )
+    };
+    let chain = |k: usize| {
+        let last = link(0.1, 2 + k % 7, "");
+        let middle = link(0.15, 3 + k % 5, &format!(r#"<body pos="0.15 0 0">{last}</body>"#));
+        let first = link(0.2, 5 + k, &format!(r#"<body pos="0.2 0 0">{middle}</body>"#));
+        format!(r#"<body pos="{} 0 1">{first}</body>"#, 0.5 * k as f64)
+    };
+    let chains: String = (0..16).map(chain).collect();
+    let model = mjcf(0.002, &format!("<worldbody>{chains}</worldbody>"));
+    let settings = BatchOptions { tolerance: 1e-6, ..options(Precision::F64) };
+    let mut batch = Batch::new(&[(&model, 1)], &settings).expect("a batch");
+    let (mut summaries, mut worst) = (Vec::new(), 0.0_f64);
+    for step in 0..300 {
+        batch.step::<f64>(&[]).expect("a step");
+        batch.summaries(&mut summaries).expect("summaries");
+        assert!(summaries[0].contacts == 0 && summaries[0].residual <= 1e-6, "step {step}: {:?}", summaries[0]);
+        worst = worst.max(summaries[0].residual);
+    }
+    assert!(worst > 1e-8, "nothing met its limits");
 }
 
 #[test]
