@@ -6,7 +6,8 @@ use manyworlds_model::{Embedding, Model, Pose, SoftBody, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::tile_at;
 
-use super::{AHEAD, HostModel, LaneParams, Ride};
+use super::travel::AHEAD;
+use super::{HostModel, LaneParams, Ride};
 use crate::mocap::Mocaps;
 
 /// What is constant of a soft body.
