@@ -241,7 +241,6 @@ fn scene(seed: u64, seen: &mut Seen) {
             controls.iter_mut().for_each(|control| *control = rng.random_range(-0.3..1.0));
         }
         batch.step(&controls).expect("a step");
-        all.clear();
         batch.summaries(&mut all).expect("certificates");
         seen.steps += WORLDS as u64;
         for (world, own) in all.iter().enumerate() {

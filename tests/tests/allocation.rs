@@ -95,7 +95,6 @@ fn second_run(name: &str, worlds: usize, steps: u64, precision: Precision, threa
         let mut summaries = Vec::new();
         batch.summaries(&mut summaries).expect("summaries");
         let second = allocations(|| run(&mut batch, &controls));
-        summaries.clear();
         batch.summaries(&mut summaries).expect("summaries");
         assert!(summaries.iter().any(|world| world.contacts > 0), "{name}: no contact in any world");
         [second, first]

@@ -293,11 +293,12 @@ impl Batch {
         input.finish()
     }
 
-    /// The certificates of all worlds for the last step, appended to `out`.
+    /// The certificates of all worlds for the last step, in place of what `out` holds.
     ///
     /// # Errors
     /// A device that fails.
     pub fn summaries(&mut self, out: &mut Vec<Summary>) -> Result<(), Error> {
+        out.clear();
         self.groups.iter_mut().try_for_each(|group| group.summaries(out))
     }
 
@@ -396,22 +397,24 @@ impl Batch {
         self.groups[group].soft(local)
     }
 
-    /// What the contacts of all worlds did in the last step, world by world, appended to `out`; those without an impulse are
-    /// left out. For forces on bodies, every step: on the CPU nothing else is copied, on a GPU it is a readback.
+    /// What the contacts of all worlds did in the last step, world by world, in place of what `out` holds; those without an impulse
+    /// are left out. For forces on bodies, every step: on the CPU nothing else is copied, on a GPU it is a readback.
     ///
     /// # Errors
     /// A device that fails.
     pub fn contact_impulses(&mut self, out: &mut Vec<ContactImpulse>) -> Result<(), Error> {
+        out.clear();
         let starts = &self.starts;
         self.groups.iter_mut().zip(starts).try_for_each(|(group, &first)| group.contact_impulses(first, out))
     }
 
-    /// All contacts of all worlds in the last step, world by world, appended to `out`, each with how well it was solved. For
+    /// All contacts of all worlds in the last step, world by world, in place of what `out` holds, each with how well it was solved. For
     /// pictures: their laws are evaluated anew. Before the first step there are none.
     ///
     /// # Errors
     /// [`Error::NoProblem`] for a world that broke down, or a device that fails.
     pub fn solved_contacts(&mut self, out: &mut Vec<SolvedContact>) -> Result<(), Error> {
+        out.clear();
         if self.steps == 0 {
             return Ok(());
         }

@@ -317,8 +317,11 @@ impl Worlds {
     /// # Errors
     /// What a batch refuses.
     pub fn summaries(&mut self) -> Result<Vec<Summary>, Error> {
-        let mut all = Vec::new();
-        self.batches.iter_mut().try_for_each(|(_, batch)| batch.summaries(&mut all))?;
+        let (mut all, mut own) = (Vec::new(), Vec::new());
+        for (_, batch) in &mut self.batches {
+            batch.summaries(&mut own)?;
+            all.append(&mut own);
+        }
         Ok(all)
     }
 

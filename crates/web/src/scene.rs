@@ -116,7 +116,6 @@ impl Shown {
         let mut row = [f32::NAN; 2];
         let mut all: Vec<Summary> = Vec::new();
         for (residual, (_, batch)) in row.iter_mut().zip(self.worlds.batches()) {
-            all.clear();
             batch.summaries(&mut all).map_err(|e| e.to_string())?;
             *residual = all.iter().map(|summary| summary.residual).fold(0.0, f64::max) as f32;
         }

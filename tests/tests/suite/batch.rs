@@ -113,7 +113,6 @@ fn a_failing_world_is_frozen_and_harms_no_other() {
     // A reset makes it a world like the others.
     harmed.reset(&[(3, start(&model))]).expect("a reset");
     run(&mut harmed, &model, &worlds, 0..5);
-    summaries.clear();
     harmed.summaries(&mut summaries).expect("summaries");
     assert!(!summaries[3].failed());
 }
@@ -183,7 +182,6 @@ fn certificates_meet_loose_tolerances() {
         let (mut worlds, mut touched) = (Vec::new(), 0);
         for step in 0..600 {
             lies.step::<f64>(&[]).expect("a step");
-            worlds.clear();
             lies.summaries(&mut worlds).expect("summaries");
             assert!(worlds[0].residual <= tolerance, "{step}: {:e} beside {tolerance:e}", worlds[0].residual);
             touched += usize::from(worlds[0].contacts > 3);

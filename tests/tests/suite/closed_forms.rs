@@ -218,7 +218,6 @@ fn what_falls_from_a_height_lands_without_sinking_in() {
                 let (mut deepest, mut lowest, mut certificates) = (0.0_f64, f64::INFINITY, Vec::new());
                 for _ in 0..steps {
                     run(&mut batch, 1);
-                    certificates.clear();
                     batch.summaries(&mut certificates).expect("summaries");
                     deepest = deepest.max(certificates[0].penetration);
                     lowest = lowest.min(state(&mut batch, 0).q[2]);

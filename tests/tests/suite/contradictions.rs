@@ -69,7 +69,6 @@ fn wedged_to(batch: &mut Batch, steps: usize, tolerance: f64) -> Vec<Summary> {
     let mut all = Vec::new();
     for step in 0..steps {
         batch.step::<f64>(&[]).expect("a step");
-        all.clear();
         batch.summaries(&mut all).expect("summaries");
         for found in &all {
             let residual = found.residual.min(found.residual_scaled);
@@ -151,7 +150,6 @@ fn a_loop_that_cannot_close_stays_bounded() {
     let mut all = Vec::new();
     for step in 0..500 {
         batch.step::<f64>(&[]).expect("a step");
-        all.clear();
         batch.summaries(&mut all).expect("summaries");
         assert!(!all[0].failed() && all[0].residual <= 1e-6, "step {step}: {:?}", all[0]);
         let state = batch.state(0).expect("a state");
@@ -194,7 +192,6 @@ fn settles(model: &Model, options: &BatchOptions, what: &str) {
     let mut all = Vec::new();
     for step in 0..UNTIL_SEEN {
         batch.step::<f64>(&[]).expect("a step");
-        all.clear();
         batch.summaries(&mut all).expect("summaries");
         assert!(all.iter().all(|found| !found.failed()), "{what}, step {step}: {all:?}");
     }

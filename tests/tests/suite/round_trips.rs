@@ -15,7 +15,6 @@ fn steps(batch: &mut Batch, count: usize) -> Vec<(RoundTrips, bool)> {
         let before = batch.round_trips();
         batch.step(&controls).expect("a step");
         let taken = batch.round_trips().since(before);
-        summaries.clear();
         batch.summaries(&mut summaries).expect("summaries");
         (taken, summaries.iter().any(|world| world.stage.is_some()))
     };

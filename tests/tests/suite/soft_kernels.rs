@@ -97,7 +97,6 @@ fn what_nothing_touches_moves_as_the_host_moves_it() {
                 // More worlds than a tile has.
                 let mut made = batch(&free, 10, &options);
                 run(&mut made, 0..60);
-                all.clear();
                 made.summaries(&mut all).expect("summaries");
                 let by_kernels =
                     |s: &manyworlds::Summary| s.status == status::CONVERGED && s.stage.is_none() && s.iterations > 0;

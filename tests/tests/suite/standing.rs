@@ -28,7 +28,6 @@ fn run(scene: &str, solver: &str, steps: usize) -> Run {
     let (mut worlds, mut deepest, mut residual) = (Vec::new(), 0.0f64, 0.0f64);
     for _ in 0..steps {
         batch.step::<f64>(&[]).expect("a step");
-        worlds.clear();
         batch.summaries(&mut worlds).expect("summaries");
         assert!(!worlds[0].failed() && !worlds[0].penetration.is_nan() && !worlds[0].residual.is_nan());
         deepest = deepest.max(worlds[0].penetration);

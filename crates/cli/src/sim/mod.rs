@@ -156,7 +156,6 @@ pub(crate) fn sim(args: &SimArgs) -> Result<(), Failure> {
             Some(curve) => batch.step(&curve.at(i as f64 * h))?,
             None => batch.step::<f64>(&[])?,
         }
-        summaries.clear();
         batch.summaries(&mut summaries)?;
         times.push(start.elapsed().as_secs_f64() * 1e6);
         for summary in &summaries {
