@@ -12,6 +12,27 @@ const LIST_PAIRS: usize = 8192;
 /// Pairs are numbered `low * n + high` in 32 bits when they are not listed.
 const MOST_GEOMS: usize = 1 << 16;
 
+/// How near two come to have a contact.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reach {
+    /// Distance below which there is a contact between what is at rest, m.
+    still: f64,
+    /// How much nearer the two may come within it, m.
+    speculative: f64,
+}
+
+impl Reach {
+    pub(super) fn new(margin: f64, speculative: f64) -> Self {
+        Self { still: margin + speculative, speculative }
+    }
+
+    /// The distance for two that may come so much nearer, m.
+    #[inline(always)]
+    pub(super) fn of(self, approach: f64) -> f64 {
+        self.still + (approach - self.speculative).max(0.0)
+    }
+}
+
 /// Two geoms that may touch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair {
@@ -20,10 +41,7 @@ pub(super) struct Pair {
     pub(super) b: u32,
     pub(super) friction: f64,
     pub(super) restitution: f64,
-    /// Distance below which there is a contact between geoms at rest, m,
-    reach: f64,
-    /// and how much nearer the two may come within it, m.
-    speculative: f64,
+    reach: Reach,
     pub(super) source: FrictionSource,
     /// Whether nothing of a world's geoms counts.
     pub(super) explicit: bool,
@@ -40,8 +58,7 @@ impl Pair {
             b: b as u32,
             friction: mixed.friction,
             restitution: mixed.restitution,
-            reach: mixed.margin + speculative,
-            speculative,
+            reach: Reach::new(mixed.margin, speculative),
             source: mixed.source,
             explicit: mixed.explicit,
             against_plane: geoms[a].kind == Kind::Plane,
@@ -60,18 +77,17 @@ impl Pair {
             let near = a.radius + b.radius + reach;
             between.length_squared() < near * near
         };
-        let reach = |approach: f64| self.reach + (approach - self.speculative).max(0.0);
         // A plane that turns reaches far beyond its travel.
         let plane_turns = self.against_plane && a.turned != Vector::ZERO;
-        let farthest = reach(a.travel + b.travel);
+        let farthest = self.reach.of(a.travel + b.travel);
         if !plane_turns && !is_within(farthest) {
             return None;
         }
         let one_is_still = a.travel == 0.0 || b.travel == 0.0;
-        if !plane_turns && (one_is_still || farthest == self.reach) {
+        if !plane_turns && (one_is_still || farthest == self.reach.still) {
             return Some(farthest);
         }
-        Some(reach(approach(a, b))).filter(|&reach| is_within(reach))
+        Some(self.reach.of(approach(a, b))).filter(|&reach| is_within(reach))
     }
 }
 
@@ -101,8 +117,8 @@ pub(super) struct Search {
     others: Vec<u32>,
     kinds: Vec<Geom>,
     speculative: f64,
-    /// The largest margin of any pair and the speculative distance, m.
-    reach: f64,
+    /// That of the largest margin of any pair.
+    reach: Reach,
 }
 
 impl Broad {
@@ -125,7 +141,7 @@ impl Broad {
             }
         }
         let (planes, others) = (0..geoms.len() as u32).partition(|&g| geoms[g as usize].kind == Kind::Plane);
-        let reach = filter.largest_margin() + speculative;
+        let reach = Reach::new(filter.largest_margin(), speculative);
         Ok(Self::Search(Search { filter, planes, others, kinds: geoms.to_vec(), speculative, reach }))
     }
 
@@ -149,7 +165,7 @@ impl Search {
     fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair, f64)) {
         // Whatever moves most may meet whatever moves as much.
         let farthest = placed.iter().fold(0.0, |most: f64, shape| most.max(shape.travel));
-        let reach = self.reach + (2.0 * farthest - self.speculative).max(0.0);
+        let reach = self.reach.of(2.0 * farthest);
         let ball = |geom: u32| {
             let Placed { centre, radius, .. } = placed[geom as usize];
             Ball { centre, radius }

@@ -175,10 +175,8 @@ impl Points {
 
     /// Takes some points in place of its own, only the best where there is no room for all.
     pub(super) fn take(&mut self, from: &mut [Candidate], normal: Vector) {
-        let all = from.len();
-        let best = if all > MOST { best_first(from, normal, self.rounding, |c| (c.point, c.distance)) } else { all };
-        self.items[..best].copy_from_slice(&from[..best]);
-        self.len = best;
+        self.len = if from.len() > MOST { best(from, normal, self.rounding) } else { from.len() };
+        self.items[..self.len].copy_from_slice(&from[..self.len]);
     }
 
     /// Gives the points that hold the pair best to the sink. `size` is a length of the shapes, m.
@@ -194,7 +192,7 @@ impl Points {
     }
 
     fn keep_best(&mut self, normal: Vector) {
-        self.len = best_first(&mut self.items[..self.len], normal, self.rounding, |c| (c.point, c.distance));
+        self.len = best(&mut self.items[..self.len], normal, self.rounding);
     }
 
     /// Drops points that stand where an earlier one does.
@@ -222,6 +220,11 @@ impl Points {
         }
         self.len = kept;
     }
+}
+
+/// [`best_first`] of candidates.
+fn best(items: &mut [Candidate], normal: Vector, rounding: Rounding) -> usize {
+    best_first(items, normal, rounding, |c| (c.point, c.distance))
 }
 
 /// Moves the points that hold a pair best to the front, and gives their number: the deepest, the one farthest from it,

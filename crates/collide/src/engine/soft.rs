@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use manyworlds_model::{Contacting, Model};
 
 use super::bounds;
+use super::broad::Reach;
 use super::convex::{self, Workspace};
 use super::core_shape::Core;
 use super::facing::Nearest;
@@ -80,9 +81,7 @@ struct Pair {
     /// That of the other in the model.
     friction: f64,
     restitution: f64,
-    /// Contacts of what moves no farther than the speculative distance are reported that are closer than this, m.
-    reach: f64,
-    speculative: f64,
+    reach: Reach,
 }
 
 /// Memory for the contacts of one world's soft bodies.
@@ -101,10 +100,9 @@ impl Surfaces {
             let mixed = a.mix(b);
             let counts =
                 [a.priority >= b.priority, b.priority >= a.priority].map(|counts| counts && !mixed.frictionless);
-            let reach = mixed.margin + speculative;
+            let reach = Reach::new(mixed.margin, speculative);
             let restitution = mixed.restitution;
-            let friction = b.friction;
-            a.may_touch(b).then_some(Pair { soft, other, counts, friction, restitution, reach, speculative })
+            a.may_touch(b).then_some(Pair { soft, other, counts, friction: b.friction, restitution, reach })
         };
         let mut rigid = Vec::new();
         let mut soft = Vec::new();
@@ -134,11 +132,6 @@ impl Surfaces {
 }
 
 impl Pair {
-    /// Contacts closer than this are reported, m, of two that may move so far.
-    fn reach(&self, travel: [f64; 2]) -> f64 {
-        self.reach + (travel[0] + travel[1] - self.speculative).max(0.0)
-    }
-
     /// The friction coefficient of the two.
     fn friction(&self, own: f64, other: f64) -> f64 {
         let of = |counts: bool, x: f64| if counts { x } else { 0.0 };
@@ -281,7 +274,7 @@ impl Engine {
             let (surface, place) = (&self.surfaces.bodies[pair.soft], places(pair.soft));
             let at = place.vertices;
             let (geom, shape) = (&self.geoms[pair.other], &placed[pair.other]);
-            let reach = pair.reach([place.travel, shape.travel]);
+            let reach = pair.reach.of(place.travel + shape.travel);
             let friction =
                 pair.friction(place.friction, overrides.friction.get(pair.other).copied().unwrap_or(pair.friction));
             let first = Some(Side::Rigid { body: geom.owner, geom: pair.other as u32 });
@@ -384,7 +377,7 @@ impl Engine {
         let bodies = [pair.soft, pair.other];
         let surfaces = bodies.map(|body| &self.surfaces.bodies[body]);
         let radii = surfaces.map(|surface| surface.radius);
-        let reach = pair.reach(places.map(|place| place.travel));
+        let reach = pair.reach.of(places[0].travel + places[1].travel);
         let counts = surfaces.map(|surface| surface.triangles.len() as u32);
         let itself = bodies[0] == bodies[1];
         // Triangles of the second body are numbered behind those of the first.
