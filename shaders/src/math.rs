@@ -3,7 +3,7 @@
 //! WGSL lets `sin`, `atan2` and friends be wrong by 2^-11, and in f64 they are not to be had at all, so both sides use
 //! the same polynomials (S. L. Moshier, *Cephes*, `sin.c` and `atan.c`), good to about two units in the last place.
 
-use crate::real::Real;
+use crate::real::{Mask, Real};
 
 /// A vector; world axes unless said otherwise.
 pub type Vec3<R> = [R; 3];
@@ -317,6 +317,14 @@ fn polynomial<R: Real, const N: usize>(x: R, coefficients: [f64; N]) -> R {
 pub fn finite<R: Real>(x: R) -> R::Mask {
     // Infinity times zero is a NaN, and a NaN fails every comparison.
     (x * R::lit(0.0)).abs().le(R::lit(0.0))
+}
+
+/// Whether no lane has anything but zero.
+#[inline(always)]
+#[must_use]
+pub fn is_zero<R: Real>(x: R) -> bool {
+    // A NaN is something.
+    !(!x.abs().le(R::lit(0.0))).any()
 }
 
 #[cfg(test)]

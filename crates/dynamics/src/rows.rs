@@ -34,7 +34,7 @@ pub(crate) struct RowPlan {
 impl RowPlan {
     fn new(kind: u32, dofs: Vec<u32>, q: u32, source: u32, param: usize) -> Self {
         let count = dofs.len() as u32;
-        Self { record: RowRecord { kind, count, dof_at: 0, q, source, param: param as u32 }, dofs }
+        Self { record: RowRecord { kind, count, dof_at: 0, q, source, param: param as u32, like: NONE }, dofs }
     }
 }
 
@@ -62,7 +62,10 @@ pub(crate) fn rows(tree: &TreeView, plan: &Plan) -> Vec<RowPlan> {
             let joint = &tree.model.joints[joint];
             let dof = tree.dof(joint);
             let dofs = if joint.kind == JointKind::Ball { vec![dof, dof + 1, dof + 2] } else { vec![dof] };
-            rows.push(RowPlan::new(row::DRIVE, dofs, q(joint), a as u32, a));
+            let like = rows.iter().position(|row| row.record.kind == row::FRICTION && row.dofs == dofs);
+            let mut drive = RowPlan::new(row::DRIVE, dofs, q(joint), a as u32, a);
+            drive.record.like = like.map_or(NONE, |row| row as u32);
+            rows.push(drive);
         }
     }
     for (number, kind) in couplings(tree).enumerate() {

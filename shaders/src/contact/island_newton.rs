@@ -270,14 +270,14 @@ impl<T: Scalar> Problem<'_, T> {
         let begin = self.record.velocity_begin;
         for i in self.range() {
             let (rows, n_rows) = self.rows(shape, i);
+            rows[..n_rows].iter().for_each(|&row| thin.set_response(row, std::iter::repeat(T::lit(0.0))));
             for side in self.sides(i) {
                 let (at, count) = ((side.velocity - begin) as usize, side.count as usize);
                 let (j, y) = self.jac[side.jac as usize..][..2 * n_rows * count].split_at(n_rows * count);
                 for r in 0..n_rows {
                     let part = r * count..(r + 1) * count;
-                    let add = |to: &mut [T], from: &[T]| to[at..].iter_mut().zip(from).for_each(|(to, &x)| *to += x);
-                    add(thin.jacobian_of(rows[r]), &j[part.clone()]);
-                    add(thin.response_of(rows[r]), &y[part]);
+                    thin.add_jacobian(rows[r], at, j[part.clone()].iter().copied());
+                    thin.add_response(rows[r], at, y[part].iter().copied());
                 }
             }
         }

@@ -13,12 +13,16 @@
 //! digits cancel where contacts stick, which single precision does not have, and a device keeps problems of 64 rows at most:
 //! there G is written out.
 
+use super::eliminate::LONGEST;
 use super::packs::{real, real_mut, take, total};
 use crate::{LANES, Real, Scalar};
 
-/// A problem has more rows than so many a degree of freedom, or G is written out: of a step by G only the rows count that act, on a
-/// lying humanoid a third (with 1 the humanoid takes twice the time, with 3 as long as without this form).
-const ROWS_PER_DOF: usize = 3;
+/// A problem of at most so many degrees of freedom
+const DOFS: usize = 6;
+/// to so many rows is solved with G written out: of a step by G only the rows count that act, on a lying humanoid a third.
+const ROWS: usize = 5;
+/// Most degrees of freedom of such a problem.
+const MOST_DOFS: usize = 256;
 
 /// The sides of a problem and what a step by them needs; slices are of packs of [`LANES`] degrees of freedom.
 #[derive(Debug)]
@@ -26,60 +30,94 @@ pub struct Thin<'a, T: Scalar> {
     /// Degrees of freedom.
     pub(super) n_v: usize,
     /// Packs of a row of J.
-    pub(super) width: usize,
+    width: usize,
     /// J, `[n][width]`.
-    pub(super) jacobian: &'a mut [T::Pack],
+    jacobian: &'a mut [T::Pack],
+    /// Of each row of J, between which degrees of freedom it is not zero; what lies in other packs has no meaning.
+    spans: [(u16, u16); LONGEST],
     /// `Y = J A^-1`, `[n][width]`.
-    pub(super) response: &'a mut [T::Pack],
-    /// The matrix, `[n_v][width]`.
-    pub(super) matrix: &'a mut [T::Pack],
+    response: &'a mut [T::Pack],
+    /// The matrix, transposed, `[n_v][width]`; after elimination its upper triangle.
+    matrix: &'a mut [T::Pack],
+    /// Factors of the elimination, below the diagonal, `[n_v][width]`.
+    lower: &'a mut [T::Pack],
     /// Its right-hand side, then its solution, `[width]`.
     pub(super) solution: &'a mut [T::Pack],
+    /// The solution, permuted.
+    solved: &'a mut [T::Pack],
     /// `Y^T` times impulses, `[width]`.
     pub(super) moved: &'a mut [T::Pack],
-    /// Three rows of J, joined, `[3][width]`.
-    across: &'a mut [T::Pack],
 }
 
 /// Whether problems of so many rows are solved this way.
 #[must_use]
 pub fn is_thin<T: Scalar>(n_v: usize, rows: usize) -> bool {
-    T::NAME == f64::NAME && ROWS_PER_DOF * n_v < rows
+    T::NAME == f64::NAME && n_v <= MOST_DOFS && DOFS * n_v < ROWS * rows
 }
 
 /// Reals of the memory of [`Thin`] for so many rows, those that pad groups among them.
 #[must_use]
 pub fn reals(n_v: usize, rows: usize) -> usize {
-    n_v.next_multiple_of(LANES) * (2 * rows + n_v + 5)
+    n_v.next_multiple_of(LANES) * (2 * rows + 2 * n_v + 3)
 }
 
 impl<'a, T: Scalar> Thin<'a, T> {
-    /// Zero sides of so many rows in some memory of at least [`reals`].
+    /// Sides of so many rows, all zero until they are set, in some memory of at least [`reals`].
     pub fn new(n_v: usize, rows: usize, memory: &'a mut [T::Pack]) -> Self {
         let width = n_v.div_ceil(LANES);
         let mut rest = &mut memory[..reals(n_v, rows) / LANES];
-        rest.fill(T::Pack::lit(0.0));
         let mut take = |count: usize| take(&mut rest, count);
         Self {
             n_v,
             width,
             jacobian: take(rows * width),
+            spans: [(0, 0); LONGEST],
             response: take(rows * width),
             matrix: take(n_v * width),
+            lower: take(n_v * width),
             solution: take(width),
+            solved: take(width),
             moved: take(width),
-            across: take(3 * width),
         }
     }
 
-    /// J of a row, by degree of freedom.
-    pub fn jacobian_of(&mut self, row: usize) -> &mut [T] {
-        &mut real_mut(&mut self.jacobian[row * self.width..(row + 1) * self.width])[..self.n_v]
+    /// Adds to J of a row, from degree of freedom `first` on.
+    #[inline(always)]
+    pub fn add_jacobian(&mut self, row: usize, first: usize, values: impl Iterator<Item = T>) {
+        let to = &mut self.jacobian[row * self.width..(row + 1) * self.width];
+        for (d, x) in (first..).zip(values) {
+            if x != T::lit(0.0) {
+                let (begin, end) = self.spans[row];
+                let now = if begin == end { (d, d + 1) } else { (d.min(begin.into()), (d + 1).max(end.into())) };
+                let is_new = |pack: &usize| begin == end || !packs((begin, end)).contains(pack);
+                self.spans[row] = (now.0 as u16, now.1 as u16);
+                packs(self.spans[row]).filter(is_new).for_each(|pack| to[pack] = T::Pack::lit(0.0));
+                real_mut(to)[d] += x;
+            }
+        }
     }
 
-    /// Y of a row, by degree of freedom.
-    pub fn response_of(&mut self, row: usize) -> &mut [T] {
-        &mut real_mut(&mut self.response[row * self.width..(row + 1) * self.width])[..self.n_v]
+    /// Sets Y of a row.
+    #[inline(always)]
+    pub fn set_response(&mut self, row: usize, values: impl Iterator<Item = T>) {
+        let to = &mut self.response[row * self.width..(row + 1) * self.width];
+        if let Some(last) = to.last_mut() {
+            *last = T::Pack::lit(0.0);
+        }
+        real_mut(to).iter_mut().zip(values).for_each(|(to, x)| *to = x);
+    }
+
+    /// Adds to Y of a row that was set, from degree of freedom `first` on.
+    #[inline(always)]
+    pub fn add_response(&mut self, row: usize, first: usize, values: impl Iterator<Item = T>) {
+        let to = &mut real_mut(&mut self.response[row * self.width..(row + 1) * self.width])[first..];
+        to.iter_mut().zip(values).for_each(|(to, x)| *to += x);
+    }
+
+    /// Y of a row.
+    #[inline(always)]
+    pub(super) fn response_of(&self, row: usize) -> &[T::Pack] {
+        &self.response[row * self.width..(row + 1) * self.width]
     }
 
     /// `Y^T x`, by degree of freedom.
@@ -104,70 +142,219 @@ impl<'a, T: Scalar> Thin<'a, T> {
     /// `J x` of one row.
     #[inline(always)]
     pub(super) fn along(&self, row: usize, x: &[T::Pack]) -> T {
-        let j = &self.jacobian[row * self.width..(row + 1) * self.width];
-        total(j.iter().zip(x).fold(T::Pack::lit(0.0), |sum, (&j, &x)| j.mul_add(x, sum)))
+        let (span, j) = (self.spans[row], &self.jacobian[row * self.width..(row + 1) * self.width]);
+        if span.0 + 1 == span.1 {
+            let d = usize::from(span.0);
+            return real(j)[d] * real(x)[d];
+        }
+        let packs = packs(span);
+        let products = j[packs.clone()].iter().zip(&x[packs]);
+        total(products.fold(T::Pack::lit(0.0), |sum, (&j, &x)| j.mul_add(x, sum)))
+    }
+
+    /// Makes the matrix the identity and the right-hand side zero.
+    pub(super) fn begin(&mut self) {
+        self.matrix.fill(T::Pack::lit(0.0));
+        self.solution.fill(T::Pack::lit(0.0));
+        for d in 0..self.n_v {
+            real_mut(&mut self.matrix[d * self.width..(d + 1) * self.width])[d] = T::lit(1.0);
+        }
     }
 
     /// Adds `Y_r^T k J_c` for some rows, `k` the block that joins them, and `Y_r^T q` to the right-hand side.
     #[inline(always)]
     pub(super) fn add<const N: usize>(&mut self, rows: [usize; N], k: [[T; N]; N], q: [T; N]) {
-        let width = self.width;
-        let Self { jacobian, response, matrix, solution, across, .. } = self;
-        let j: [&[T::Pack]; N] = rows.map(|row| &jacobian[row * width..(row + 1) * width]);
-        let y: [&[T::Pack]; N] = rows.map(|row| &response[row * width..(row + 1) * width]);
-        let across = &mut across[..N * width];
-        for (r, across) in across.chunks_exact_mut(width).enumerate() {
-            for (i, to) in across.iter_mut().enumerate() {
-                *to = (0..N).fold(T::Pack::lit(0.0), |sum, c| j[c][i].mul_add(T::Pack::splat(k[r][c]), sum));
-            }
-        }
-        let of: [&[T]; N] = y.map(real);
-        for (a, to) in matrix.chunks_exact_mut(width).enumerate() {
-            for r in 0..N {
-                let y = T::Pack::splat(of[r][a]);
-                for (to, &x) in to.iter_mut().zip(&across[r * width..(r + 1) * width]) {
-                    *to = x.mul_add(y, *to);
+        let (width, zero) = (self.width, T::lit(0.0));
+        let all = |a: (u16, u16), b: (u16, u16)| if b.0 == b.1 { a } else { (a.0.min(b.0), a.1.max(b.1)) };
+        let span = rows.map(|row| self.spans[row]).into_iter().fold((u16::MAX, 0), all);
+        let Self { jacobian, response, matrix, solution, .. } = self;
+        let j = rows.map(|row| &jacobian[row * width..(row + 1) * width]);
+        let y = rows.map(|row| &response[row * width..(row + 1) * width]);
+        for pack in packs(span) {
+            let x: [T::Pack; N] = std::array::from_fn(|r| {
+                (0..N).fold(T::Pack::lit(0.0), |sum, c| j[c][pack].mul_add(T::Pack::splat(k[r][c]), sum))
+            });
+            for lane in 0..LANES {
+                let x = x.map(|x| x.lane(lane));
+                // A row acts on few; behind the last there are none.
+                if x.iter().all(|x| *x == zero) {
+                    continue;
+                }
+                let x = x.map(T::Pack::splat);
+                let d = pack * LANES + lane;
+                for (i, to) in matrix[d * width..(d + 1) * width].iter_mut().enumerate() {
+                    *to = (0..N).fold(*to, |sum, r| y[r][i].mul_add(x[r], sum));
                 }
             }
         }
-        for r in 0..N {
-            let q = T::Pack::splat(q[r]);
-            solution.iter_mut().zip(y[r]).for_each(|(to, &y)| *to = y.mul_add(q, *to));
+        let q = q.map(T::Pack::splat);
+        for (i, to) in solution.iter_mut().enumerate() {
+            *to = (0..N).fold(*to, |sum, r| y[r][i].mul_add(q[r], sum));
         }
     }
 
-    /// Solves for `solution`, by elimination with the largest pivots of columns.
+    /// Solves for `solution`, by elimination with the largest pivots of columns: `P M^T = L U`, so `U^T L^T P x = b`.
     pub(super) fn solve(&mut self) {
         let (n, width) = (self.n_v, self.width);
+        let Self { matrix, lower, solution, solved, .. } = self;
+        let solved = real_mut(solved);
+        lower.fill(T::Pack::lit(0.0));
+        let mut order: [u8; MOST_DOFS] = std::array::from_fn(|d| d as u8);
+        let mut largest = (0, T::lit(0.0));
+        for row in 0..n {
+            let entry = real(&matrix[row * width..])[0].abs();
+            largest = if largest.1 < entry { (row, entry) } else { largest };
+        }
         for k in 0..n {
-            let entry = |row: usize| real(&self.matrix[row * width..(row + 1) * width])[k];
-            let pivot = (k + 1..n).fold(k, |best, row| if entry(best).abs() < entry(row).abs() { row } else { best });
+            let pivot = largest.0.max(k);
             if pivot != k {
-                let (head, tail) = self.matrix.split_at_mut(pivot * width);
-                head[k * width..(k + 1) * width].swap_with_slice(&mut tail[..width]);
-                real_mut(self.solution).swap(k, pivot);
-            }
-            let inverse = T::lit(1.0) / real(&self.matrix[k * width..(k + 1) * width])[k];
-            let (head, tail) = self.matrix.split_at_mut((k + 1) * width);
-            let top = &head[k * width..];
-            let solution = real_mut(self.solution);
-            for (at, row) in tail.chunks_exact_mut(width).enumerate() {
-                let factor = -(real(row)[k] * inverse);
-                if factor != T::lit(0.0) {
-                    let pack = T::Pack::splat(factor);
-                    // Columns before the pivot's are not read again.
-                    for i in k / LANES..width {
-                        row[i] = top[i].mul_add(pack, row[i]);
-                    }
-                    solution[k + 1 + at] = factor.mul_add(solution[k], solution[k + 1 + at]);
+                for packs in [&mut **matrix, &mut **lower] {
+                    let (head, tail) = packs.split_at_mut(pivot * width);
+                    head[k * width..(k + 1) * width].swap_with_slice(&mut tail[..width]);
                 }
+                order.swap(k, pivot);
+            }
+            let (head, tail) = matrix.split_at_mut((k + 1) * width);
+            // Columns before the pivot's are not read again.
+            let (first, at) = (k / LANES, k % LANES);
+            let top = &head[k * width + first..];
+            let inverse = T::lit(1.0) / real(top)[at];
+            let own = real(solution)[k] * inverse;
+            let clear = match top.len() {
+                1 => clear::<T, 1>,
+                2 => clear::<T, 2>,
+                3 => clear::<T, 3>,
+                4 => clear::<T, 4>,
+                5 => clear::<T, 5>,
+                _ => clear_any::<T>,
+            };
+            largest = clear(k, width, top, tail, lower);
+            let pack = T::Pack::splat(-own);
+            solution[first..].iter_mut().zip(top).for_each(|(to, &top)| *to = top.mul_add(pack, *to));
+            solved[k] = own;
+        }
+        real_mut(solution)[..n].copy_from_slice(&solved[..n]);
+        for k in (1..n).rev() {
+            let own = real(solution)[k];
+            solved[k] = own;
+            let own = T::Pack::splat(-own);
+            let row = &lower[k * width..(k + 1) * width];
+            solution.iter_mut().zip(row).for_each(|(to, &x)| *to = x.mul_add(own, *to));
+        }
+        solved[0] = real(solution)[0];
+        for (&d, &x) in order[..n].iter().zip(&*solved) {
+            real_mut(solution)[usize::from(d)] = x;
+        }
+    }
+}
+
+/// The packs of a span.
+#[inline(always)]
+fn packs((begin, end): (u16, u16)) -> std::ops::Range<usize> {
+    usize::from(begin) / LANES..usize::from(end).div_ceil(LANES)
+}
+
+/// Clears column k of the rows behind row k, of which what is not before the column's pack is `top`; the factors into `lower`. The
+/// row with the largest entry of the next column, and that entry.
+#[inline(always)]
+fn clear<T: Scalar, const N: usize>(
+    k: usize,
+    width: usize,
+    top: &[T::Pack],
+    tail: &mut [T::Pack],
+    lower: &mut [T::Pack],
+) -> (usize, T) {
+    // As many as stay in registers.
+    let top: &[T::Pack; N] = top.try_into().expect("as many packs");
+    let own = *top;
+    clear_with(k, width, &own, tail, lower)
+}
+
+/// The same of longer rows.
+fn clear_any<T: Scalar>(
+    k: usize,
+    width: usize,
+    top: &[T::Pack],
+    tail: &mut [T::Pack],
+    lower: &mut [T::Pack],
+) -> (usize, T) {
+    clear_with(k, width, top, tail, lower)
+}
+
+#[inline(always)]
+fn clear_with<T: Scalar>(
+    k: usize,
+    width: usize,
+    top: &[T::Pack],
+    tail: &mut [T::Pack],
+    lower: &mut [T::Pack],
+) -> (usize, T) {
+    let (zero, at) = (T::lit(0.0), k % LANES);
+    let inverse = T::lit(1.0) / real(top)[at];
+    let next = if at + 1 < LANES * top.len() { at + 1 } else { at };
+    let mut largest = (0, zero);
+    for (row, to) in (k + 1..).zip(tail.chunks_exact_mut(width)) {
+        let to = &mut to[width - top.len()..][..top.len()];
+        let factor = real(to)[at] * inverse;
+        if factor != zero {
+            real_mut(&mut lower[row * width..(row + 1) * width])[k] = factor;
+            let factor = T::Pack::splat(-factor);
+            to.iter_mut().zip(top).for_each(|(to, &top)| *to = top.mul_add(factor, *to));
+        }
+        let entry = real(to)[next].abs();
+        largest = if largest.1 < entry { (row, entry) } else { largest };
+    }
+    largest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::F64x8;
+
+    /// The solution of a system is found whose pivots stand nowhere on the diagonal, of every number of packs.
+    #[test]
+    fn solves_systems_that_need_pivots() {
+        for n in [1, 2, 7, 8, 9, 23, 40, 41, 64, 100] {
+            let entry = |row: usize, d: usize| {
+                let noise = ((row * 31 + d * 17 + 5) as f64 * 12.9898).sin();
+                if d == (row + n / 2) % n { 30.0 + noise } else { noise * f64::from(u8::from((row + d) % 3 != 0)) }
+            };
+            let truth = |d: usize| (d as f64 * 0.7).sin() + 0.1;
+            let mut memory = vec![F64x8::lit(f64::NAN); reals(n, 1) / LANES];
+            let mut thin = Thin::<f64>::new(n, 1, &mut memory);
+            thin.begin();
+            for d in 0..n {
+                // Transposed.
+                let of_dof = real_mut(&mut thin.matrix[d * thin.width..(d + 1) * thin.width]);
+                (0..n).for_each(|row| of_dof[row] = entry(row, d));
+            }
+            (0..n).for_each(|row| real_mut(thin.solution)[row] = (0..n).map(|d| entry(row, d) * truth(d)).sum());
+            thin.solve();
+            for d in 0..n {
+                let error = (real(thin.solution)[d] - truth(d)).abs();
+                assert!(error < 1e-12, "{n}: {d} is off by {error:e}");
             }
         }
-        for k in (0..n).rev() {
-            let row = real(&self.matrix[k * width..(k + 1) * width]);
-            let solution = real_mut(self.solution);
-            let known = (k + 1..n).fold(T::lit(0.0), |sum, c| row[c].mul_add(solution[c], sum));
-            solution[k] = (solution[k] - known) / row[k];
-        }
+    }
+
+    /// What rows act on is known from what was set, whatever the memory held before.
+    #[test]
+    fn sides_are_what_was_added() {
+        let mut memory = vec![F64x8::lit(f64::NAN); reals(30, 3) / LANES];
+        let mut thin = Thin::<f64>::new(30, 3, &mut memory);
+        let x: Vec<F64x8> = (0..4).map(|pack| F64x8::splat(f64::from(pack + 1))).collect();
+        assert_eq!(thin.along(0, &x), 0.0);
+        thin.add_jacobian(0, 9, [2.0].into_iter());
+        assert_eq!(thin.along(0, &x), 4.0);
+        thin.add_jacobian(0, 25, [0.0, 1.0].into_iter());
+        thin.add_jacobian(0, 3, [5.0, 0.0].into_iter());
+        thin.add_jacobian(0, 9, [1.0].into_iter());
+        assert_eq!(thin.along(0, &x), 5.0 + 3.0 * 2.0 + 4.0);
+        thin.set_response(1, std::iter::repeat_n(1.0, 30));
+        thin.add_response(1, 28, [1.0, 2.0].into_iter());
+        thin.moved.fill(F64x8::lit(0.0));
+        thin.push(1, 2.0);
+        assert_eq!(real(thin.moved)[26..], [2.0, 2.0, 4.0, 6.0, 0.0, 0.0]);
     }
 }

@@ -8,6 +8,7 @@ use crate::Real;
 use crate::args::Args;
 pub use crate::dynamics::tree::TreeOnly as Dims;
 use crate::dynamics::tree::{Tree, nth, row};
+use crate::math::is_zero;
 
 /// Y in place of J, as [`crate::dynamics::tree::solve`] does it, but with a load of the factor for all three rows.
 #[inline(always)]
@@ -17,6 +18,9 @@ fn respond<R: Real>(tree: &Tree, factor: &[R], y: &mut [R]) {
     let (y1, y2) = rest.split_at_mut(n);
     for (i, dof) in tree.dofs.iter().enumerate().rev() {
         let (a, b, c) = (y0[i], y1[i], y2[i]);
+        if is_zero(a.abs() + b.abs() + c.abs()) {
+            continue;
+        }
         let mut j = dof.parent as usize;
         for &l in &row(factor, dof)[1..] {
             y0[j] = (-l).mul_add(a, y0[j]);
@@ -52,7 +56,11 @@ pub fn tree_assemble<R: Real>(tree: &Tree, factor: &[R], state: &[R], constraint
         let mut g = [zero; 6];
         let (mut normal, mut reach) = (zero, zero);
         for i in 0..n_v {
-            let (a, b) = ([j[i], j[n_v + i], j[2 * n_v + i]], [y[i], y[n_v + i], y[2 * n_v + i]]);
+            let a = [j[i], j[n_v + i], j[2 * n_v + i]];
+            if is_zero(a[0].abs() + a[1].abs() + a[2].abs()) {
+                continue;
+            }
+            let b = [y[i], y[n_v + i], y[2 * n_v + i]];
             g[0] = a[0].mul_add(b[0], g[0]);
             g[1] = a[0].mul_add(b[1], g[1]);
             g[2] = a[0].mul_add(b[2], g[2]);

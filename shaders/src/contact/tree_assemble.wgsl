@@ -37,6 +37,9 @@ fn respond(factor_base: u32, j: vec4<u32>) {
         let a = four[3u * i];
         let b = four[3u * i + 1u];
         let c = four[3u * i + 2u];
+        if all(abs(a) + abs(b) + abs(c) == vec4<real>(real(0.0), real(0.0), real(0.0), real(0.0))) {
+            continue;
+        }
         var to = parents[i];
         for (var k = 1u; k < chains[i]; k++) {
             let f = -factor[at + k * TILE];
@@ -115,6 +118,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let j0 = constraint[j + i * TILE];
             let j1 = constraint[j + (n_v + i) * TILE];
             let j2 = constraint[j + (2u * n_v + i) * TILE];
+            if abs(j0) + abs(j1) + abs(j2) == real(0.0) {
+                continue;
+            }
             let y1 = constraint[y + (n_v + i) * TILE];
             let y2 = constraint[y + (2u * n_v + i) * TILE];
             g.g[0] = fma(j0, constraint[y + i * TILE], g.g[0]);

@@ -217,16 +217,16 @@ impl Found {
             let (j, y) = sides.split_at(3 * n_v);
             for r in 0..3 {
                 let i = shape.of_slot(at, r);
-                thin.jacobian_of(i).iter_mut().zip(&j[r * n_v..]).for_each(|(to, x)| *to = x.lane(lane));
-                thin.response_of(i).iter_mut().zip(&y[r * n_v..]).for_each(|(to, x)| *to = x.lane(lane));
+                thin.add_jacobian(i, 0, j[r * n_v..(r + 1) * n_v].iter().map(|x| x.lane(lane)));
+                thin.set_response(i, y[r * n_v..(r + 1) * n_v].iter().map(|x| x.lane(lane)));
             }
         }
         for (at, k) in self.rows() {
             let (r, i) = (&rows[k * dims.row()..(k + 1) * dims.row()], shape.of_row(at));
-            let j = thin.jacobian_of(i);
-            (0..dims.row_width as usize).for_each(|d| j[row_dof(r, d)] += row_coefficient(r, d).lane(lane));
-            let y = &r[row_head(dims.row_width)..];
-            thin.response_of(i).iter_mut().zip(y).for_each(|(to, x)| *to = x.lane(lane));
+            for d in 0..dims.row_width as usize {
+                thin.add_jacobian(i, row_dof(r, d), std::iter::once(row_coefficient(r, d).lane(lane)));
+            }
+            thin.set_response(i, r[row_head(dims.row_width)..].iter().map(|y| y.lane(lane)));
         }
     }
 

@@ -32,6 +32,7 @@ use super::workspace::with_workspace;
 use crate::args::Args;
 use crate::dynamics::names::part;
 use crate::dynamics::tree::status;
+use crate::math::is_zero;
 use crate::{LANES, Mask, Real, Scalar};
 
 /// Sweeps of all lanes together before any is solved by itself: where contacts are few that is all it takes.
@@ -250,7 +251,7 @@ fn start<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R], 
         push3(&c[slot::J + 3 * n_v..], &load3(lambda, 0), velocity);
     }
     for r in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()) {
-        if nonzero(r[row::IMPULSE]) {
+        if !is_zero(r[row::IMPULSE]) {
             push(&r[row_head(dims.row_width)..], r[row::IMPULSE], velocity);
         }
     }
@@ -282,7 +283,7 @@ fn sweep<R: Real>(
         square += R::select(active, left * left, zero);
         let next = bound(lambda - compliance.mul_add(lambda, sigma) / (r[row::BLOCK] + compliance));
         let change = R::select(active, next - lambda, zero);
-        if nonzero(change) {
+        if !is_zero(change) {
             r[row::IMPULSE] = R::select(active, next, lambda);
             push(&r[row_head(dims.row_width)..], change, velocity);
         }
@@ -296,7 +297,7 @@ fn sweep<R: Real>(
         square += R::select(live, left[0].mul_add(left[0], left[1].mul_add(left[1], left[2] * left[2])), zero);
         let next = solve(c[slot::MU], &load6(c, slot::BLOCK), &load6(c, slot::INVERSE), &now, &sigma);
         let change: [R; 3] = std::array::from_fn(|k| R::select(live, next[k] - now[k], zero));
-        if nonzero(change[0].abs() + change[1].abs() + change[2].abs()) {
+        if !is_zero(change[0].abs() + change[1].abs() + change[2].abs()) {
             for k in 0..3 {
                 lambda[k] = R::select(live, next[k], now[k]);
             }
@@ -330,12 +331,6 @@ fn sensible<R: Real>(dims: &LaneDims, constraint: &[R], impulse: &[R], rows: &[R
         sensible = sensible & (!is_hard | is_sensible_row(r[row::BLOCK], r[row::IMPULSE], r[row::BIAS]));
     }
     sensible
-}
-
-/// Whether any lane is not zero (or is a NaN).
-#[inline(always)]
-fn nonzero<R: Real>(x: R) -> bool {
-    (!x.abs().le(R::lit(0.0))).any()
 }
 
 /// `J v` of a slot.

@@ -29,20 +29,43 @@ struct Law<R> {
 pub fn tree_rows<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], factor: &[R], pull: &[R], rows: &mut [R]) {
     let (n_v, width) = (tree.dofs.len(), tree.dims.row_width);
     let zero = R::lit(0.0);
-    for (record, out) in tree.rows.iter().zip(rows.chunks_exact_mut(row_stride(n_v, width))) {
-        let (head, y) = out.split_at_mut(row_head(width));
+    let stride = row_stride(n_v, width);
+    for (k, record) in tree.rows.iter().enumerate() {
+        let (before, out) = rows.split_at_mut(k * stride);
+        let (head, y) = out[..stride].split_at_mut(row_head(width));
         if none(write_law(tree, params, state, pull, record, head)) {
             continue;
         }
-        y.fill(zero);
-        for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
-            y[dof as usize] += row_coefficient(head, k);
+        if record.count == 1 {
+            let like = (record.like != NONE).then(|| &before[record.like as usize * stride..][..stride]);
+            respond_alone(tree, factor, record, like, head, y);
+        } else {
+            y.fill(zero);
+            for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
+                y[dof as usize] += row_coefficient(head, k);
+            }
+            solve(tree, factor, y);
         }
-        solve(tree, factor, y);
         for (k, &dof) in tree.row_dofs(record).iter().enumerate() {
             head[row::BLOCK] = row_coefficient(head, k).mul_add(y[dof as usize], head[row::BLOCK]);
         }
     }
+}
+
+/// Y of a row of one dof: the response to a unit of it, which a row before this may have, times J.
+#[inline(always)]
+fn respond_alone<R: Real>(tree: &Tree, factor: &[R], record: &RowRecord, like: Option<&[R]>, head: &[R], y: &mut [R]) {
+    let (one, j) = (R::lit(1.0), row_coefficient(head, 0));
+    let acts = |head: &[R]| R::lit(0.0).lt(head[row::ACTIVE]);
+    match like.filter(|like| none(acts(head) & !acts(like))) {
+        Some(like) => y.copy_from_slice(&like[like.len() - y.len()..]),
+        None => {
+            y.fill(R::lit(0.0));
+            y[tree.row_dofs(record)[0] as usize] = one;
+            solve(tree, factor, y);
+        }
+    }
+    y.iter_mut().for_each(|y| *y = *y * j);
 }
 
 /// What the rows say before their responses are known: `rows` is [n_row, [`row_head`]]. For hosts; it has no kernel.

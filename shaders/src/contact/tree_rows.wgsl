@@ -199,6 +199,44 @@ fn rotation(q: u32) -> vec3<real> {
     return quat_log(vec4<real>(state[q], state[q + TILE], state[q + 2u * TILE], state[q + 3u * TILE]));
 }
 
+// What stands at `y` to its response, in place.
+fn solve_row(factor_base: u32, y: u32) {
+    if !is_small() {
+        solve(factor_base, y);
+        return;
+    }
+    for (var i = 0u; i < dims.tree.n_v; i++) {
+        x[i] = row[y + i * TILE];
+    }
+    solve_small(factor_base);
+    for (var i = 0u; i < dims.tree.n_v; i++) {
+        row[y + i * TILE] = x[i];
+    }
+}
+
+// Y of a row of one dof: the response to a unit of it, which a row before this may have, times J. Rows begin at `first`, this at r.
+fn respond_alone(record: RowRecord, factor_base: u32, first: u32, r: u32, y: u32) {
+    let n_v = dims.tree.n_v;
+    let width = dims.tree.row_width;
+    let j = row[r + ROW_COEFFICIENT * TILE];
+    let like = first + record.like * row_stride(n_v, width) * TILE;
+    if record.like != NONE && real(0.0) < row[like + ROW_ACTIVE * TILE] {
+        let unit = like + row_head(width) * TILE;
+        for (var i = 0u; i < n_v; i++) {
+            row[y + i * TILE] = row[unit + i * TILE] * j;
+        }
+        return;
+    }
+    for (var i = 0u; i < n_v; i++) {
+        row[y + i * TILE] = real(0.0);
+    }
+    row[y + row_record_dof(record, 0u) * TILE] = real(1.0);
+    solve_row(factor_base, y);
+    for (var i = 0u; i < n_v; i++) {
+        row[y + i * TILE] *= j;
+    }
+}
+
 @compute @workgroup_size(TILE)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
     let lane = lane_index(group, local);
@@ -212,8 +250,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let width = dims.tree.row_width;
     let stride = row_stride(n_v, width);
     let first = tile_base(lane, dims.tree.n_row * stride);
-    let small = is_small();
-    if small {
+    if is_small() {
         read_small();
     }
     for (var k = 0u; k < dims.tree.n_row; k++) {
@@ -255,22 +292,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             continue;
         }
         let y = r + row_head(width) * TILE;
-        for (var i = 0u; i < n_v; i++) {
-            row[y + i * TILE] = zero;
-        }
-        for (var d = 0u; d < record.count; d++) {
-            row[y + row_record_dof(record, d) * TILE] += row[r + (ROW_COEFFICIENT + ROW_TERM * d) * TILE];
-        }
-        if small {
-            for (var i = 0u; i < n_v; i++) {
-                x[i] = row[y + i * TILE];
-            }
-            solve_small(factor_base);
-            for (var i = 0u; i < n_v; i++) {
-                row[y + i * TILE] = x[i];
-            }
+        if record.count == 1u {
+            respond_alone(record, factor_base, first, r, y);
         } else {
-            solve(factor_base, y);
+            for (var i = 0u; i < n_v; i++) {
+                row[y + i * TILE] = zero;
+            }
+            for (var d = 0u; d < record.count; d++) {
+                row[y + row_record_dof(record, d) * TILE] += row[r + (ROW_COEFFICIENT + ROW_TERM * d) * TILE];
+            }
+            solve_row(factor_base, y);
         }
         var block = zero;
         for (var d = 0u; d < record.count; d++) {

@@ -30,6 +30,9 @@ fn solve_small(factor_base: u32) {
         let i = n - 1u - r;
         let at = factor_base + begins[i] * TILE;
         let xi = x[i];
+        if xi == real(0.0) {
+            continue;
+        }
         var j = parents[i];
         for (var k = 1u; k < chains[i]; k++) {
             x[j] = fma(-factor[at + k * TILE], xi, x[j]);

@@ -7,6 +7,10 @@ fn solve(factor_base: u32, x_base: u32) {
         let dof = dof_record(i);
         let at = factor_base + dof.m_begin * TILE;
         let xi = load_x(x_base, i);
+        // A row acts on the ancestors of few bodies.
+        if xi == real(0.0) {
+            continue;
+        }
         var j = dof.parent;
         for (var k = 1u; k < dof.chain; k++) {
             store_x(x_base, j, fma(-factor[at + k * TILE], xi, load_x(x_base, j)));

@@ -12,7 +12,7 @@ use crate::buffer::Lanes;
 pub use crate::dynamics::names::{
     NONE, block, drive, force, integrator, joint, muscle, param, path, point, rate, row, status, work,
 };
-use crate::math::{Vec3, add, cross, dot, load3};
+use crate::math::{Vec3, add, cross, dot, is_zero, load3};
 use crate::real::Real;
 
 /// Which lanes of a tile move in this step, by their status words.
@@ -248,6 +248,8 @@ pub struct RowRecord {
     pub source: u32,
     /// Its record in `params`, an absolute offset.
     pub param: u32,
+    /// A row before it of the same dof, the only one of both, whose J is 1 where it can act; or [`NONE`].
+    pub like: u32,
 }
 
 /// Three bilateral rows between two bodies of the tree, or one and the ground.
@@ -508,6 +510,10 @@ pub fn solve<R: Real>(tree: &Tree, factor: &[R], x: &mut [R]) {
     let x = &mut x[..n];
     for i in (0..n).rev() {
         let (dof, xi) = (&tree.dofs[i], x[i]);
+        // A row acts on the ancestors of few bodies.
+        if is_zero(xi) {
+            continue;
+        }
         let mut j = dof.parent as usize;
         for &l in &row(factor, dof)[1..] {
             x[j] = (-l).mul_add(xi, x[j]);

@@ -108,6 +108,7 @@ fn row_record(i: u32) -> RowRecord {
     let at = dims.tree.row_at + i * ROW_RECORD_SIZE;
     return RowRecord(
         topology[at], topology[at + 1u], topology[at + 2u], topology[at + 3u], topology[at + 4u], topology[at + 5u],
+        topology[at + 6u],
     );
 }
 
