@@ -29,7 +29,7 @@ const APART: &[(&str, &[&str], &str)] = &[
         &["is_thin"],
         "mirrors in double precision have a form of the dense problem of their own",
     ),
-    ("contact/tree_pgs", &["nonzero", "push", "push3", ""], DENSE),
+    ("contact/tree_pgs", &["push", "push3", ""], DENSE),
     ("contact/convex/evaluate", &["convex_pushed"], "lanes gather by dof what the mirror scatters by constraint"),
     ("contact/gradient/columns", &["moved"], "an invocation has a column, the mirror a list of them"),
     ("contact/gradient/eliminate", &["pivot_larger"], "lanes search for a pivot together"),

@@ -166,17 +166,20 @@ impl<'a, T: Scalar> Thin<'a, T> {
     pub(super) fn add<const N: usize>(&mut self, rows: [usize; N], k: [[T; N]; N], q: [T; N]) {
         let (width, zero) = (self.width, T::lit(0.0));
         let all = |a: (u16, u16), b: (u16, u16)| if b.0 == b.1 { a } else { (a.0.min(b.0), a.1.max(b.1)) };
-        let span = rows.map(|row| self.spans[row]).into_iter().fold((u16::MAX, 0), all);
-        let Self { jacobian, response, matrix, solution, .. } = self;
+        let spans = rows.map(|row| self.spans[row]);
+        let span = spans.into_iter().fold((u16::MAX, 0), all);
+        let Self { n_v, jacobian, response, matrix, solution, .. } = self;
         let j = rows.map(|row| &jacobian[row * width..(row + 1) * width]);
         let y = rows.map(|row| &response[row * width..(row + 1) * width]);
         for pack in packs(span) {
+            let j: [T::Pack; N] =
+                std::array::from_fn(|c| if packs(spans[c]).contains(&pack) { j[c][pack] } else { T::Pack::lit(0.0) });
             let x: [T::Pack; N] = std::array::from_fn(|r| {
-                (0..N).fold(T::Pack::lit(0.0), |sum, c| j[c][pack].mul_add(T::Pack::splat(k[r][c]), sum))
+                (0..N).fold(T::Pack::lit(0.0), |sum, c| j[c].mul_add(T::Pack::splat(k[r][c]), sum))
             });
-            for lane in 0..LANES {
+            for lane in 0..LANES.min(*n_v - pack * LANES) {
                 let x = x.map(|x| x.lane(lane));
-                // A row acts on few; behind the last there are none.
+                // A row acts on few.
                 if x.iter().all(|x| *x == zero) {
                     continue;
                 }
@@ -356,5 +359,13 @@ mod tests {
         thin.moved.fill(F64x8::lit(0.0));
         thin.push(1, 2.0);
         assert_eq!(real(thin.moved)[26..], [2.0, 2.0, 4.0, 6.0, 0.0, 0.0]);
+        // Rows that a block joins need not act on the same.
+        thin.add_jacobian(1, 29, [1.0].into_iter());
+        thin.set_response(0, std::iter::repeat_n(0.0, 30));
+        thin.begin();
+        thin.add([0, 1], [[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0]);
+        let column = |d: usize| real(&thin.matrix[d * thin.width..])[0];
+        assert_eq!([3, 9, 26, 29, 28].map(column), [15.0, 9.0, 3.0, 4.0, 0.0]);
+        assert_eq!(real(thin.solution)[28..], [2.0, 3.0, 0.0, 0.0]);
     }
 }

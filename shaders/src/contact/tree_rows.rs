@@ -52,22 +52,6 @@ pub fn tree_rows<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], factor: 
     }
 }
 
-/// Y of a row of one dof: the response to a unit of it, which a row before this may have, times J.
-#[inline(always)]
-fn respond_alone<R: Real>(tree: &Tree, factor: &[R], record: &RowRecord, like: Option<&[R]>, head: &[R], y: &mut [R]) {
-    let (one, j) = (R::lit(1.0), row_coefficient(head, 0));
-    let acts = |head: &[R]| R::lit(0.0).lt(head[row::ACTIVE]);
-    match like.filter(|like| none(acts(head) & !acts(like))) {
-        Some(like) => y.copy_from_slice(&like[like.len() - y.len()..]),
-        None => {
-            y.fill(R::lit(0.0));
-            y[tree.row_dofs(record)[0] as usize] = one;
-            solve(tree, factor, y);
-        }
-    }
-    y.iter_mut().for_each(|y| *y = *y * j);
-}
-
 /// What the rows say before their responses are known: `rows` is [n_row, [`row_head`]]. For hosts; it has no kernel.
 pub fn row_laws<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pull: &[R], rows: &mut [R]) {
     for (record, head) in tree.rows.iter().zip(rows.chunks_exact_mut(row_head(tree.dims.row_width))) {
@@ -264,6 +248,22 @@ fn law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pull: &[R], record
 #[inline(always)]
 fn rotation<R: Real>(state: &[R], at: usize) -> [R; 3] {
     quat_log([state[at], state[at + 1], state[at + 2], state[at + 3]])
+}
+
+/// Y of a row of one dof: the response to a unit of it, which a row before this may have, times J.
+#[inline(always)]
+fn respond_alone<R: Real>(tree: &Tree, factor: &[R], record: &RowRecord, like: Option<&[R]>, head: &[R], y: &mut [R]) {
+    let (one, j) = (R::lit(1.0), row_coefficient(head, 0));
+    let acts = |head: &[R]| R::lit(0.0).lt(head[row::ACTIVE]);
+    match like.filter(|like| none(acts(head) & !acts(like))) {
+        Some(like) => y.copy_from_slice(&like[like.len() - y.len()..]),
+        None => {
+            y.fill(R::lit(0.0));
+            y[tree.row_dofs(record)[0] as usize] = one;
+            solve(tree, factor, y);
+        }
+    }
+    y.iter_mut().for_each(|y| *y = *y * j);
 }
 
 /// Buffers: topology, params, state, factor, pull, row.

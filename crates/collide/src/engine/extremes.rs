@@ -3,6 +3,8 @@
 //! Directions are cells of a cube's sides. Of each cell those points are kept that are farthest along some direction in
 //! it, so that the answer is the one that looking at all points would give, and hangs on nothing but the direction.
 
+use std::ops::Range;
+
 use super::Vector;
 
 /// So few points are all looked at.
@@ -73,23 +75,27 @@ impl Cone {
         Self { axis, cosine, sine: (1.0 - cosine * cosine).sqrt() }
     }
 
-    /// Those of some points that may be farthest along a direction of the cone.
-    fn keep(&self, points: &[Vector], of: &[u32], tie: f64) -> Vec<u32> {
+    /// Appends those of a range of `of` that may be farthest along a direction of the cone; where they are.
+    fn keep(&self, points: &[Vector], of: &mut Vec<u32>, range: Range<usize>, tie: f64) -> Range<usize> {
         let mut top = (f64::NEG_INFINITY, Vector::ZERO);
-        for &point in of {
+        for &point in &of[range.clone()] {
             let along = points[point as usize].dot(self.axis);
             if along > top.0 {
                 top = (along, points[point as usize]);
             }
         }
-        let may = |&&point: &&u32| {
-            // The most that it can be ahead of the one that is farthest along the axis.
-            let ahead = points[point as usize] - top.1;
+        let begin = of.len();
+        for i in range {
+            // The most that it can be ahead of the one that is farthest along the axis: `forward * cosine + across * sine`.
+            let ahead = points[of[i] as usize] - top.1;
             let forward = ahead.dot(self.axis);
-            let across = (ahead - self.axis * forward).length();
-            forward * self.cosine + across * self.sine >= -tie
-        };
-        of.iter().filter(may).copied().collect()
+            let behind = -(forward * self.cosine + tie);
+            let across = (ahead - self.axis * forward).length_squared();
+            if behind <= 0.0 || behind * behind <= across * self.sine * self.sine {
+                of.push(of[i]);
+            }
+        }
+        begin..of.len()
     }
 }
 
@@ -126,21 +132,24 @@ impl Extremes {
             return table;
         }
         let tie = TIE * points.iter().fold(0.0, |most: f64, point| most.max(point.length()));
-        let all: Vec<u32> = (0..points.len() as u32).collect();
+        // Points by their numbers: all, and behind them those of the squares that are open.
+        let mut of: Vec<u32> = (0..points.len() as u32).collect();
         table.cells.resize(6 * ROOTS * ROOTS, [0; 2]);
         for side in 0..6 {
             let whole = Square { side, u: 0, v: 0, edge: CELLS };
-            let of = whole.cone().keep(points, &all, tie);
-            let mut open = vec![(whole, None, of)];
+            of.truncate(points.len());
+            let may = whole.cone().keep(points, &mut of, 0..points.len(), tie);
+            let mut open = vec![(whole, None, may)];
             // Squares, their cells if they have one yet, and what may be farthest in them.
-            while let Some((square, cell, of)) = open.pop() {
+            while let Some((square, cell, may)) = open.pop() {
+                of.truncate(may.end);
                 let root = (side * ROOTS + (square.v >> HALVINGS)) * ROOTS + (square.u >> HALVINGS);
                 let cell = if square.edge == 1 << HALVINGS { Some(root) } else { cell };
                 if let Some(cell) = cell
-                    && (of.len() <= ENOUGH || square.edge == 1)
+                    && (may.len() <= ENOUGH || square.edge == 1)
                 {
                     let begin = table.entries.len() as u32;
-                    table.entries.extend(of);
+                    table.entries.extend_from_slice(&of[may]);
                     table.cells[cell] = [begin, table.entries.len() as u32];
                     continue;
                 }
@@ -151,7 +160,8 @@ impl Extremes {
                     first
                 });
                 for (number, smaller) in square.parts().into_iter().enumerate() {
-                    open.push((smaller, first.map(|first| first + number), smaller.cone().keep(points, &of, tie)));
+                    let may = smaller.cone().keep(points, &mut of, may.clone(), tie);
+                    open.push((smaller, first.map(|first| first + number), may));
                 }
             }
         }
