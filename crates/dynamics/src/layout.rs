@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use manyworlds_shaders::dynamics::sensors::Sensors;
-use manyworlds_shaders::dynamics::tree::{Tree, TreeDims, actuator_param, body_param, joint, joint_param, param};
+use manyworlds_shaders::dynamics::tree::{Tree, TreeDims, actuator_param, body_param, joint, joint_param, param, row};
 
 use crate::soft_param;
 
@@ -88,6 +88,13 @@ pub enum Parameter {
 }
 
 impl TreeLayout {
+    /// Number of static rows that act at every step: all but those of limits.
+    #[must_use]
+    pub fn steady_rows(&self) -> usize {
+        let rows = Tree::new(&self.dims, &self.topology).rows.iter();
+        rows.filter(|record| !matches!(record.kind, row::LIMIT | row::LIMIT_BALL | row::TENDON_LIMIT)).count()
+    }
+
     /// The structure as the kernels' mirrors read it.
     #[must_use]
     pub fn tree(&self) -> Tree<'_> {

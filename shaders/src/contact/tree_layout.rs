@@ -72,8 +72,8 @@ impl LaneDims {
     }
 }
 
-/// Most rows of a lane's problem that a device writes out: 34 kB in f32.
-pub const DEVICE_ROWS: u32 = 64;
+/// Most rows of a lane's problem that a device writes out, whatever the tree: 138 kB in f32.
+pub const DEVICE_ROWS: u32 = 128;
 
 /// Words of a tile in `slots`: first slot and number of slots of this step, then of the step before.
 pub const SLOTS: usize = 4;

@@ -2,12 +2,23 @@
 
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::dense::MOST;
-pub use manyworlds_shaders::contact::tree_layout::DEVICE_ROWS;
-use manyworlds_shaders::contact::tree_layout::{LaneDims, phase};
+use manyworlds_shaders::contact::tree_layout::{DEVICE_ROWS, LaneDims, phase};
 use manyworlds_shaders::dynamics::tree::TreeDims;
 
 /// [`PgsParams::rows`] on the CPU, where a thread has one problem at a time.
 pub const CPU_ROWS: u32 = 128;
+/// The same on a device, at least: 34 kB in f32.
+const LEAST_DEVICE_ROWS: u32 = 64;
+/// Room for contacts and limits beside the rows that act at every step: of twelve contacts.
+const ROOM: usize = 36;
+
+/// [`PgsParams::rows`] on a device for a tree of so many rows that act at every step.
+#[must_use]
+pub fn device_rows(steady: usize) -> u32 {
+    (steady.min(DEVICE_ROWS as usize) + ROOM)
+        .next_multiple_of(8)
+        .clamp(LEAST_DEVICE_ROWS as usize, DEVICE_ROWS as usize) as u32
+}
 
 /// How far and how long to iterate.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +56,7 @@ impl PgsParams {
     #[must_use]
     pub fn for_precision<T: Scalar>() -> Self {
         let tolerance = if size_of::<T>() == 8 { 1e-7 } else { 1e-5 };
-        Self { tolerance, sweeps: 20, rows: DEVICE_ROWS, newton: true, share: None }
+        Self { tolerance, sweeps: 20, rows: LEAST_DEVICE_ROWS, newton: true, share: None }
     }
 
     /// Refuses settings that cannot be.
@@ -87,6 +98,11 @@ impl PgsParams {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_device_has_room_for_the_rows_of_a_humanoid_with_drives() {
+        assert_eq!([0, 21, 28, 29, 58, 92, 93, 1000].map(device_rows), [64, 64, 64, 72, 96, 128, 128, 128]);
+    }
 
     #[test]
     fn defaults_hold_and_nonsense_is_refused() {

@@ -126,7 +126,7 @@ impl<T: Scalar> Chunk<T> {
             let pgs = PgsParams {
                 tolerance: shared.lane_tolerance(set),
                 sweeps: shared.kernel_iterations(),
-                rows: if lane_workspace { tree::DEVICE_ROWS } else { tree::CPU_ROWS },
+                rows: if lane_workspace { tree::device_rows(set.layout.steady_rows()) } else { tree::CPU_ROWS },
                 newton: shared.form.is_some_and(|form| form.lone_trees == LoneTrees::ByLane { newton: true }),
                 share,
             };
