@@ -95,7 +95,7 @@ impl Workspaces {
             Room::Device => {}
             Room::Threads => {
                 // Written out, such islands as piles cost more than their sweeps.
-                let most = if n_v <= MOST_DOFS && is_thin::<f64>(n_v, n) { LONGEST } else { MOST_ROWS };
+                let most = if n_v <= MOST_DOFS && is_thin(n_v, n) { LONGEST } else { MOST_ROWS };
                 // Threads have memory of their own: that there are workspaces is all that is told.
                 self.reals = 1;
                 return if n > most { NONE } else { 0 };
@@ -154,7 +154,7 @@ impl<T: Scalar> Problem<'_, T> {
             if self.is_block(i) { 3 } else { usize::from(!island::row_is_idle(con_of(cons, i), T::lit(0.0))) }
         };
         let rows = self.range().map(acts).sum();
-        is_thin::<T>(self.velocities().len(), rows)
+        is_thin(self.velocities().len(), rows)
     }
 
     /// Packs of its workspace.

@@ -62,14 +62,14 @@ impl Found {
     }
 
     /// Whether its Delassus operator is not written out.
-    fn is_thin<T: Scalar>(&self, dims: &LaneDims) -> bool {
-        is_thin::<T>(dims.n_v as usize, 3 * self.n_slot + self.n_row)
+    fn is_thin(&self, dims: &LaneDims) -> bool {
+        is_thin(dims.n_v as usize, 3 * self.n_slot + self.n_row)
     }
 
     /// Whether it is too large for Newton steps.
-    pub(super) fn is_large<T: Scalar>(&self, dims: &LaneDims) -> bool {
+    pub(super) fn is_large(&self, dims: &LaneDims) -> bool {
         let rows = dims.rows as usize;
-        let most = if self.is_thin::<T>(dims) { LONGEST.min(THIN * rows) } else { MOST.min(rows) };
+        let most = if self.is_thin(dims) { LONGEST.min(THIN * rows) } else { MOST.min(rows) };
         self.shape().groups() * LANES > most
     }
 
@@ -114,7 +114,7 @@ impl Found {
         let (shape, lane, n_v) = (self.shape(), self.lane, dims.n_v as usize);
         let (size, stride, n) = (dims.slot(), dims.row(), shape.groups());
         let (mut moved, mut response): (&mut [T::Pack], &mut [T::Pack]) = (&mut [], &mut []);
-        let mut problem = if self.is_thin::<T>(dims) {
+        let mut problem = if self.is_thin(dims) {
             Dense::thin(shape, n_v, work)
         } else {
             let rest;

@@ -107,7 +107,7 @@ pub fn tree_pgs<T: Scalar, R: Real<Scalar = T>>(
         let enough = dims.tolerance::<T>() * contacts.lane(lane).max(T::lit(1.0));
         for whole in [false, true] {
             let found = Found::new(dims, constraint, impulse, rows, sigma, lane, whole);
-            if found.is_large::<T>(dims) {
+            if found.is_large(dims) {
                 large.set_lane(lane, T::lit(if relaxes { 0.0 } else { 1.0 }));
                 break;
             }
