@@ -15,7 +15,7 @@ const HALVINGS: u32 = 3;
 /// The smallest cells along a side.
 const CELLS: usize = ROOTS << HALVINGS;
 /// Cells with so few points are not divided.
-const ENOUGH: usize = 4;
+const ENOUGH: usize = 8;
 /// Marks a cell that is divided, in the place of its entries' end.
 const DIVIDED: u32 = u32::MAX;
 /// What is taken to be as far along a direction, relative to the farthest point: more than rounding.
