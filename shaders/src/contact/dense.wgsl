@@ -290,9 +290,10 @@ fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
         let at = state_first + DENSE_MERITS * TILE;
         work[at + place / GROUP * TILE][place % GROUP] = now;
         let merits = max(work[at], work[at + TILE]);
-        share = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
+        let taken = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
+        share = taken.share;
         progress.z += real(1.0);
-        progress.x = weight(progress.x, share);
+        progress.x = weight(progress.x, share, taken.merit / now);
     }
     if share < real(1.0) {
         for (var k = 0u; k < SWEEPS; k++) {
@@ -314,7 +315,7 @@ fn centred_round(before: vec4<real>) -> vec4<real> {
         }
     }
     stretch = aim.z;
-    let share = advance(newton_step(real(0.0)));
+    let share = advance(newton_step(real(0.0))).share;
     aim.w += real(1.0);
     if share == real(0.0) || aim.w == real(INNER) {
         aim.z = max(aim.z * STRETCH_LESS, LEAST_STRETCH);
@@ -348,20 +349,21 @@ fn newton_step(proximal: real) -> real {
     return merit(real(0.0));
 }
 
-// Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
-fn advance(bar: real) -> real {
+// Takes the largest share of the step that brings the merit under `bar`.
+fn advance(bar: real) -> Taken {
     for (var trial = 0u; trial < N_SHARES; trial++) {
         let share = SHARES[trial];
-        if merit(share) < bar {
+        let there = merit(share);
+        if there < bar {
             for (var q = 0u; q < dense_groups; q++) {
                 let at = q * TILE;
                 work[lambda_first + at] = fma(work[step_first + at], all_of(share), work[lambda_first + at]);
                 work[sigma_first + at] = fma(work[slope_first + at], all_of(share), work[sigma_first + at]);
             }
-            return share;
+            return Taken(share, there);
         }
     }
-    return real(0.0);
+    return Taken(real(0.0), bar);
 }
 
 // Squared way from the centre over `s rho`, J.

@@ -200,14 +200,14 @@ fn dense_round(d: Dense, local: u32, round: u32) {
             bar = max(bar, work[d.state + DENSE_MERITS + k]);
         }
     }
-    let share = advance(d, local, bar);
+    let taken = advance(d, local, bar);
     if local == 0u {
         work[d.state + DENSE_MERITS + steps % MEMORY] = merit;
         work[d.state + DENSE_STEPS] = real(steps + 1u);
-        work[at] = weight(proximal, share);
+        work[at] = weight(proximal, taken.share, taken.merit / merit);
     }
     storageBarrier();
-    if share < real(1.0) {
+    if taken.share < real(1.0) {
         for (var k = 0u; k < SWEEPS; k++) {
             dense_sweep(d, local);
         }
@@ -226,7 +226,7 @@ fn centred_round(d: Dense, local: u32) {
     linearise(d, local, real(0.0));
     eliminate(d, local);
     respond(d, local);
-    let share = advance(d, local, merit_at(d, local, real(0.0)));
+    let share = advance(d, local, merit_at(d, local, real(0.0))).share;
     let left = merit_at(d, local, real(0.0));
     let from_centre = way(d, local);
     stretch = real(0.0);
@@ -241,20 +241,22 @@ fn centred_round(d: Dense, local: u32) {
     storageBarrier();
 }
 
-// Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
-fn advance(d: Dense, local: u32, bar: real) -> real {
-    var share = real(0.0);
-    for (var trial = 0u; trial < N_SHARES && share == real(0.0); trial++) {
-        if merit_at(d, local, SHARES[trial]) < bar {
-            share = SHARES[trial];
+// Takes the largest share of the step that brings the merit under `bar`.
+fn advance(d: Dense, local: u32, bar: real) -> Taken {
+    var taken = Taken(real(0.0), bar);
+    for (var trial = 0u; trial < N_SHARES && taken.share == real(0.0); trial++) {
+        let there = merit_at(d, local, SHARES[trial]);
+        if there < bar {
+            taken = Taken(SHARES[trial], there);
         }
     }
+    let share = taken.share;
     for (var i = local; i < d.n; i += ISLAND_WIDTH) {
         work[d.lambda + i] = fma(work[d.step + i], share, work[d.lambda + i]);
         work[d.sigma + i] = fma(work[d.slope + i], share, work[d.sigma + i]);
     }
     storageBarrier();
-    return share;
+    return taken;
 }
 
 // Squared way from the centre over `s rho`, J.

@@ -20,10 +20,15 @@ use crate::{Mask, Real, Scalar};
 const PROXIMAL: f64 = 1e-2;
 /// By this a full step shrinks the weight,
 const SHRINK: f64 = 0.3;
-/// and by this a refused one lets it grow.
+/// and by this one that leaves more than [`STALLED`] of the merit: what is left lies where next to nothing moves, as in a body that
+/// is damped by 1e11 N s/m, and there the weight holds it.
+const SHRINK_STALLED: f64 = 0.01;
+const STALLED: f64 = 0.9;
+/// By this a refused step lets it grow.
 const GROW: f64 = 2.0;
-/// Smallest weight: well above the round-off of single precision.
-const LEAST_PROXIMAL: f64 = 1e-6;
+/// Smallest weight: well above round-off.
+const LEAST_PROXIMAL: f64 = 1e-9;
+const LEAST_PROXIMAL_SINGLE: f64 = 1e-6;
 /// Shares of a step that are tried.
 const N_SHARES: usize = 6;
 const SHARES: [f64; N_SHARES] = [1.0, 0.6, 0.36, 0.2, 0.1, 0.05];
@@ -62,6 +67,15 @@ pub struct Outcome<T> {
     pub sweeps: u32,
     /// Whether the residual met the tolerance.
     pub done: bool,
+}
+
+/// How far a step was taken.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Taken<T> {
+    /// Its share; zero: not at all.
+    share: T,
+    /// The merit there.
+    merit: T,
 }
 
 /// What a solve carries from round to round.
@@ -127,11 +141,13 @@ impl<T: Scalar> Dense<'_, T> {
         }
         let mut share = T::lit(0.0);
         if newton {
-            progress.merits[progress.steps as usize % MEMORY] = self.newton_step(progress.proximal);
+            let before = self.newton_step(progress.proximal);
+            progress.merits[progress.steps as usize % MEMORY] = before;
             let bar = progress.merits.iter().fold(T::lit(0.0), |most, &x| most.max(x));
-            share = self.advance(bar);
+            let taken = self.advance(bar);
+            share = taken.share;
             progress.steps += 1;
-            progress.proximal = weight(progress.proximal, share);
+            progress.proximal = weight(progress.proximal, share, taken.merit / before);
         }
         if share < T::lit(1.0) {
             for _ in 0..SWEEPS {
@@ -148,7 +164,7 @@ impl<T: Scalar> Dense<'_, T> {
         }
         self.stretch = Some(progress.stretch);
         let before = self.newton_step(T::lit(0.0));
-        let share = self.advance(before);
+        let share = self.advance(before).share;
         progress.steps += 1;
         progress.inner += 1;
         if share == T::lit(0.0) || progress.inner == INNER {
@@ -161,21 +177,22 @@ impl<T: Scalar> Dense<'_, T> {
         self.stretch = None;
     }
 
-    /// Takes the largest share of the step that brings the merit under `bar`; returns it, zero for none.
+    /// Takes the largest share of the step that brings the merit under `bar`.
     #[inline(always)]
-    fn advance(&mut self, bar: T) -> T {
+    fn advance(&mut self, bar: T) -> Taken<T> {
         for share in SHARES {
             let share = T::lit(share);
-            if self.merit(share) < bar {
+            let merit = self.merit(share);
+            if merit < bar {
                 let pack = T::Pack::splat(share);
                 for i in 0..self.shape.groups() {
                     self.lambda[i] = self.step[i].mul_add(pack, self.lambda[i]);
                     self.sigma[i] = self.slope[i].mul_add(pack, self.sigma[i]);
                 }
-                return share;
+                return Taken { share, merit };
             }
         }
-        T::lit(0.0)
+        Taken { share: T::lit(0.0), merit: bar }
     }
 
     /// Squared way from the centre over `s rho`, J.
@@ -189,18 +206,25 @@ impl<T: Scalar> Dense<'_, T> {
     }
 }
 
+/// Whether numbers have no more than seven digits.
+#[inline(always)]
+fn is_single<T: Scalar>() -> bool {
+    T::lit(1.0) + T::lit(1e-10) <= T::lit(1.0)
+}
+
 /// The largest `s` in this precision.
 #[inline(always)]
 fn most_stretch<T: Scalar>() -> T {
-    let is_single = T::lit(1.0) + T::lit(1e-10) <= T::lit(1.0);
-    T::lit(if is_single { MOST_STRETCH_SINGLE } else { MOST_STRETCH })
+    T::lit(if is_single::<T>() { MOST_STRETCH_SINGLE } else { MOST_STRETCH })
 }
 
-/// The next proximal weight after a step of which this share was taken.
+/// The next proximal weight after a step of which this share was taken; left: the share of the merit that it left.
 #[inline(always)]
-fn weight<T: Scalar>(proximal: T, share: T) -> T {
+fn weight<T: Scalar>(proximal: T, share: T, left: T) -> T {
     if T::lit(1.0) <= share {
-        (proximal * T::lit(SHRINK)).max(T::lit(LEAST_PROXIMAL))
+        let least = if is_single::<T>() { LEAST_PROXIMAL_SINGLE } else { LEAST_PROXIMAL };
+        let stalled = T::lit(STALLED) < left && left < T::lit(1.0);
+        (proximal * T::lit(if stalled { SHRINK_STALLED } else { SHRINK })).max(T::lit(least))
     } else if T::lit(0.0) < share {
         proximal
     } else {

@@ -5,15 +5,28 @@
 #import contact/dense_step.rs
 #import contact/eliminate.rs
 
-// The largest `s` of centred steps in this precision.
-fn most_stretch() -> real {
-    return select(MOST_STRETCH, MOST_STRETCH_SINGLE, real(1.0) + real(1e-10) <= real(1.0));
+// How far a step was taken: its share, zero for not at all, and the merit there.
+struct Taken {
+    share: real,
+    merit: real,
 }
 
-// The next proximal weight after a step of which this share was taken.
-fn weight(proximal: real, share: real) -> real {
+// Whether numbers have no more than seven digits.
+fn is_single() -> bool {
+    return real(1.0) + real(1e-10) <= real(1.0);
+}
+
+// The largest `s` of centred steps in this precision.
+fn most_stretch() -> real {
+    return select(MOST_STRETCH, MOST_STRETCH_SINGLE, is_single());
+}
+
+// The next proximal weight after a step of which this share was taken; left: the share of the merit that it left.
+fn weight(proximal: real, share: real, left: real) -> real {
     if real(1.0) <= share {
-        return max(proximal * SHRINK, LEAST_PROXIMAL);
+        let stalled = STALLED < left && left < real(1.0);
+        let least = select(LEAST_PROXIMAL, LEAST_PROXIMAL_SINGLE, is_single());
+        return max(proximal * select(SHRINK, SHRINK_STALLED, stalled), least);
     }
     if real(0.0) < share {
         return proximal;
