@@ -22,6 +22,7 @@ mod packs;
 pub mod steps;
 pub mod subadmm;
 pub mod thin;
+mod thin_solve;
 mod thin_step;
 pub mod tree_assemble;
 pub mod tree_certify;

@@ -1,5 +1,5 @@
-//! The sides of a dense problem by degrees of freedom, and what Newton steps and sweeps by them need (`thin_step.rs`): mirrors
-//! alone.
+//! The sides of a dense problem by degrees of freedom, and what Newton steps and sweeps by them need (`thin_step.rs`,
+//! `thin_solve.rs`): mirrors alone.
 //!
 //! The Delassus operator of a lane is `G = J Y^T + C` with C the compliances: where there are more rows than degrees of freedom
 //! it says little for its size. So it is not written out. The matrix of a step (see [`super::dense`]) is `D + S J Y^T` with
@@ -22,7 +22,7 @@ const DOFS: usize = 6;
 /// to so many rows is solved with G written out: of a step by G only the rows count that act, on a lying humanoid a third.
 const ROWS: usize = 5;
 /// Most degrees of freedom of such a problem.
-const MOST_DOFS: usize = 256;
+pub(super) const MOST_DOFS: usize = 256;
 
 /// The sides of a problem and what a step by them needs; slices are of packs of [`LANES`] degrees of freedom.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub struct Thin<'a, T: Scalar> {
     /// Degrees of freedom.
     pub(super) n_v: usize,
     /// Packs of a row of J.
-    width: usize,
+    pub(super) width: usize,
     /// J, `[n][width]`.
     jacobian: &'a mut [T::Pack],
     /// Of each row of J, between which degrees of freedom it is not zero; what lies in other packs has no meaning.
@@ -38,13 +38,13 @@ pub struct Thin<'a, T: Scalar> {
     /// `Y = J A^-1`, `[n][width]`.
     response: &'a mut [T::Pack],
     /// The matrix, transposed, `[n_v][width]`; after elimination its upper triangle.
-    matrix: &'a mut [T::Pack],
+    pub(super) matrix: &'a mut [T::Pack],
     /// Factors of the elimination, below the diagonal, `[n_v][width]`.
-    lower: &'a mut [T::Pack],
+    pub(super) lower: &'a mut [T::Pack],
     /// Its right-hand side, then its solution, `[width]`.
     pub(super) solution: &'a mut [T::Pack],
     /// The solution, permuted.
-    solved: &'a mut [T::Pack],
+    pub(super) solved: &'a mut [T::Pack],
     /// `Y^T` times impulses, `[width]`.
     pub(super) moved: &'a mut [T::Pack],
 }
@@ -195,60 +195,6 @@ impl<'a, T: Scalar> Thin<'a, T> {
             *to = (0..N).fold(*to, |sum, r| y[r][i].mul_add(q[r], sum));
         }
     }
-
-    /// Solves for `solution`, by elimination with the largest pivots of columns: `P M^T = L U`, so `U^T L^T P x = b`.
-    pub(super) fn solve(&mut self) {
-        let (n, width) = (self.n_v, self.width);
-        let Self { matrix, lower, solution, solved, .. } = self;
-        let solved = real_mut(solved);
-        lower.fill(T::Pack::lit(0.0));
-        let mut order: [u8; MOST_DOFS] = std::array::from_fn(|d| d as u8);
-        let mut largest = (0, T::lit(0.0));
-        for row in 0..n {
-            let entry = real(&matrix[row * width..])[0].abs();
-            largest = if largest.1 < entry { (row, entry) } else { largest };
-        }
-        for k in 0..n {
-            let pivot = largest.0.max(k);
-            if pivot != k {
-                for packs in [&mut **matrix, &mut **lower] {
-                    let (head, tail) = packs.split_at_mut(pivot * width);
-                    head[k * width..(k + 1) * width].swap_with_slice(&mut tail[..width]);
-                }
-                order.swap(k, pivot);
-            }
-            let (head, tail) = matrix.split_at_mut((k + 1) * width);
-            // Columns before the pivot's are not read again.
-            let (first, at) = (k / LANES, k % LANES);
-            let top = &head[k * width + first..];
-            let inverse = T::lit(1.0) / real(top)[at];
-            let own = real(solution)[k] * inverse;
-            let clear = match top.len() {
-                1 => clear::<T, 1>,
-                2 => clear::<T, 2>,
-                3 => clear::<T, 3>,
-                4 => clear::<T, 4>,
-                5 => clear::<T, 5>,
-                _ => clear_any::<T>,
-            };
-            largest = clear(k, width, top, tail, lower);
-            let pack = T::Pack::splat(-own);
-            solution[first..].iter_mut().zip(top).for_each(|(to, &top)| *to = top.mul_add(pack, *to));
-            solved[k] = own;
-        }
-        real_mut(solution)[..n].copy_from_slice(&solved[..n]);
-        for k in (1..n).rev() {
-            let own = real(solution)[k];
-            solved[k] = own;
-            let own = T::Pack::splat(-own);
-            let row = &lower[k * width..(k + 1) * width];
-            solution.iter_mut().zip(row).for_each(|(to, &x)| *to = x.mul_add(own, *to));
-        }
-        solved[0] = real(solution)[0];
-        for (&d, &x) in order[..n].iter().zip(&*solved) {
-            real_mut(solution)[usize::from(d)] = x;
-        }
-    }
 }
 
 /// The packs of a span.
@@ -257,89 +203,10 @@ fn packs((begin, end): (u16, u16)) -> std::ops::Range<usize> {
     usize::from(begin) / LANES..usize::from(end).div_ceil(LANES)
 }
 
-/// Clears column k of the rows behind row k, of which what is not before the column's pack is `top`; the factors into `lower`. The
-/// row with the largest entry of the next column, and that entry.
-#[inline(always)]
-fn clear<T: Scalar, const N: usize>(
-    k: usize,
-    width: usize,
-    top: &[T::Pack],
-    tail: &mut [T::Pack],
-    lower: &mut [T::Pack],
-) -> (usize, T) {
-    // As many as stay in registers.
-    let top: &[T::Pack; N] = top.try_into().expect("as many packs");
-    let own = *top;
-    clear_with(k, width, &own, tail, lower)
-}
-
-/// The same of longer rows.
-fn clear_any<T: Scalar>(
-    k: usize,
-    width: usize,
-    top: &[T::Pack],
-    tail: &mut [T::Pack],
-    lower: &mut [T::Pack],
-) -> (usize, T) {
-    clear_with(k, width, top, tail, lower)
-}
-
-#[inline(always)]
-fn clear_with<T: Scalar>(
-    k: usize,
-    width: usize,
-    top: &[T::Pack],
-    tail: &mut [T::Pack],
-    lower: &mut [T::Pack],
-) -> (usize, T) {
-    let (zero, at) = (T::lit(0.0), k % LANES);
-    let inverse = T::lit(1.0) / real(top)[at];
-    let next = if at + 1 < LANES * top.len() { at + 1 } else { at };
-    let mut largest = (0, zero);
-    for (row, to) in (k + 1..).zip(tail.chunks_exact_mut(width)) {
-        let to = &mut to[width - top.len()..][..top.len()];
-        let factor = real(to)[at] * inverse;
-        if factor != zero {
-            real_mut(&mut lower[row * width..(row + 1) * width])[k] = factor;
-            let factor = T::Pack::splat(-factor);
-            to.iter_mut().zip(top).for_each(|(to, &top)| *to = top.mul_add(factor, *to));
-        }
-        let entry = real(to)[next].abs();
-        largest = if largest.1 < entry { (row, entry) } else { largest };
-    }
-    largest
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::F64x8;
-
-    /// The solution of a system is found whose pivots stand nowhere on the diagonal, of every number of packs.
-    #[test]
-    fn solves_systems_that_need_pivots() {
-        for n in [1, 2, 7, 8, 9, 23, 40, 41, 64, 100] {
-            let entry = |row: usize, d: usize| {
-                let noise = ((row * 31 + d * 17 + 5) as f64 * 12.9898).sin();
-                if d == (row + n / 2) % n { 30.0 + noise } else { noise * f64::from(u8::from((row + d) % 3 != 0)) }
-            };
-            let truth = |d: usize| (d as f64 * 0.7).sin() + 0.1;
-            let mut memory = vec![F64x8::lit(f64::NAN); reals(n, 1) / LANES];
-            let mut thin = Thin::<f64>::new(n, 1, &mut memory);
-            thin.begin();
-            for d in 0..n {
-                // Transposed.
-                let of_dof = real_mut(&mut thin.matrix[d * thin.width..(d + 1) * thin.width]);
-                (0..n).for_each(|row| of_dof[row] = entry(row, d));
-            }
-            (0..n).for_each(|row| real_mut(thin.solution)[row] = (0..n).map(|d| entry(row, d) * truth(d)).sum());
-            thin.solve();
-            for d in 0..n {
-                let error = (real(thin.solution)[d] - truth(d)).abs();
-                assert!(error < 1e-12, "{n}: {d} is off by {error:e}");
-            }
-        }
-    }
 
     /// What rows act on is known from what was set, whatever the memory held before.
     #[test]
