@@ -191,6 +191,12 @@ impl<'a, T: Scalar> Dense<'a, T> {
         self.stretch.map_or(self.rho[i], |s| T::Pack::splat(s) * self.rho[i])
     }
 
+    /// The same of one row.
+    #[inline(always)]
+    pub(super) fn rho_at(&self, i: usize) -> T {
+        self.rho_of(i / LANES).lane(i % LANES)
+    }
+
     /// What a group of rows is mapped from when it carries `lambda`, without its velocity.
     #[inline(always)]
     fn origin(&self, i: usize, lambda: T::Pack) -> T::Pack {

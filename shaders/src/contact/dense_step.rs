@@ -34,7 +34,7 @@ impl<T: Scalar> Dense<'_, T> {
         let (n, width, one) = (self.shape.groups(), live.width(), T::lit(1.0));
         let slot = usize::from(live.rows()[at]);
         let to = [at, n_slot + at, 2 * n_slot + at];
-        let rho = self.rho_of(slot / LANES).lane(slot % LANES);
+        let rho = self.rho_at(slot);
         let [m0, m1, m2] = rows_mut(self.matrix, to, width);
         let g = std::array::from_fn(|r| &self.delassus[self.shape.of_slot(slot, r) * n..][..n]);
         live.gather(g, [m0, m1, m2]);
@@ -63,7 +63,7 @@ impl<T: Scalar> Dense<'_, T> {
         let (n, width, zero) = (self.shape.groups(), live.width(), T::lit(0.0));
         let i = usize::from(live.rows()[at]);
         let k = i - 3 * self.shape.slots * LANES;
-        let (rho, free) = (self.rho_of(i / LANES).lane(i % LANES), self.is_free(i, k));
+        let (rho, free) = (self.rho_at(i), self.is_free(i, k));
         let m = &mut self.matrix[at * width..(at + 1) * width];
         live.gather([&self.delassus[i * n..(i + 1) * n]], [m]);
         let kept = T::Pack::splat(if free { rho } else { zero });

@@ -68,7 +68,7 @@ impl<T: Scalar> Dense<'_, T> {
         for &slot in &live.rows()[..n_slot] {
             let rows = rows_of(slot.into());
             let own = block(self, slot.into());
-            let rho = self.rho_of(rows[0] / LANES).lane(rows[0] % LANES);
+            let rho = self.rho_at(rows[0]);
             let k = own.across().map(|row| row.map(|x| rho * x));
             thin.add(rows, k, times(&own.inverse, rows.map(|i| real(self.rhs)[i])));
         }
@@ -83,7 +83,7 @@ impl<T: Scalar> Dense<'_, T> {
         for &slot in &live.rows()[..n_slot] {
             let rows = rows_of(slot.into());
             let own = block(self, slot.into());
-            let rho = self.rho_of(rows[0] / LANES).lane(rows[0] % LANES);
+            let rho = self.rho_at(rows[0]);
             let there = times(&own.p, rows.map(|i| rho * thin.along(i, thin.solution)));
             let d = times(&own.inverse, std::array::from_fn(|r| real(self.rhs)[rows[r]] - there[r]));
             for r in 0..3 {
@@ -112,7 +112,7 @@ impl<T: Scalar> Dense<'_, T> {
     fn thin_row(&self, i: usize, proximal: T) -> (T, T) {
         let k = i - 3 * self.shape.slots * LANES;
         if self.is_free(i, k) {
-            let rho = self.rho_of(i / LANES).lane(i % LANES);
+            let rho = self.rho_at(i);
             let own = if self.stretch.is_some() { T::lit(1.0) } else { proximal };
             return (rho, rho.mul_add(real(self.compliance)[k], own));
         }
