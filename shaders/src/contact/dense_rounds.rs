@@ -27,7 +27,7 @@ const STALLED: f64 = 0.9;
 /// By this a refused step lets it grow.
 const GROW: f64 = 2.0;
 /// Smallest weight: well above round-off.
-const LEAST_PROXIMAL: f64 = 1e-9;
+const LEAST_PROXIMAL: f64 = 1e-8;
 const LEAST_PROXIMAL_SINGLE: f64 = 1e-6;
 /// Shares of a step that are tried.
 const N_SHARES: usize = 6;

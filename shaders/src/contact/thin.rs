@@ -18,9 +18,10 @@ use super::packs::{real, real_mut, take, total};
 use crate::{LANES, Real, Scalar};
 
 /// A problem of at most so many degrees of freedom
-const DOFS: usize = 6;
-/// to so many rows is solved with G written out: of a step by G only the rows count that act, on a lying humanoid a third.
-const ROWS: usize = 5;
+const DOFS: usize = 5;
+/// to so many rows that a step can change is solved with G written out (measured: with 1.2 rows to each a lying humanoid takes a fifth
+/// more time, with 3 robots with dry friction and drives twice theirs).
+const ROWS: usize = 8;
 /// Most degrees of freedom of such a problem.
 pub(super) const MOST_DOFS: usize = 256;
 
@@ -49,10 +50,10 @@ pub struct Thin<'a, T: Scalar> {
     pub(super) moved: &'a mut [T::Pack],
 }
 
-/// Whether problems of so many rows are solved this way.
+/// Whether problems of so many rows that can change are solved this way.
 #[must_use]
 pub fn is_thin(n_v: usize, rows: usize) -> bool {
-    n_v <= MOST_DOFS && DOFS * n_v < ROWS * rows
+    n_v <= MOST_DOFS && ROWS * n_v < DOFS * rows
 }
 
 /// Reals of the memory of [`Thin`] for so many rows, those that pad groups among them.

@@ -18,12 +18,22 @@ pub(super) struct Found {
     n_slot: usize,
     rows: [u16; LONGEST],
     n_row: usize,
+    /// Rows that a step can change, as they are now.
+    live: usize,
     /// Whether slots with a response were left out.
     partial: bool,
 }
 
+/// Whether a row follows its law's line, or is not where its bounds want it; `sigma`: its `J v + e`.
+fn can_change<P: Real>(r: &[P], sigma: P::Scalar, lane: usize) -> bool {
+    let own = |field: usize| r[field].lane(lane);
+    let (lambda, compliance) = (own(row::IMPULSE), own(row::COMPLIANCE));
+    let y = lambda - compliance.mul_add(lambda, sigma) / (own(row::BLOCK) + compliance);
+    own(row::LOWER) < y && y < own(row::UPPER) || y.max(own(row::LOWER)).min(own(row::UPPER)) != lambda
+}
+
 impl Found {
-    /// `sigma`: `J v + e` of the tile's slots. A slot acts that carries or that would be entered.
+    /// `sigma`: `J v + e` of the tile's slots and rows. A slot acts that carries or that would be entered.
     pub(super) fn new<P: Real>(
         dims: &LaneDims,
         constraint: &[P],
@@ -34,7 +44,8 @@ impl Found {
         whole: bool,
     ) -> Self {
         let zero = P::Scalar::lit(0.0);
-        let mut found = Self { lane, slots: [0; LONGEST], n_slot: 0, rows: [0; LONGEST], n_row: 0, partial: false };
+        let mut found =
+            Self { lane, slots: [0; LONGEST], n_slot: 0, rows: [0; LONGEST], n_row: 0, live: 0, partial: false };
         for (s, c) in constraint.chunks_exact(dims.slot()).enumerate() {
             if trace(c).lane(lane) <= zero {
                 continue;
@@ -48,10 +59,13 @@ impl Found {
                 found.n_slot += 1;
             }
         }
-        for (i, r) in rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row()).enumerate() {
+        found.live = 3 * found.n_slot;
+        let rows = rows[..dims.n_row as usize * dims.row()].chunks_exact(dims.row());
+        for (i, (r, sigma)) in rows.zip(&sigma[sigma.len() - dims.n_row as usize..]).enumerate() {
             if zero < r[row::ACTIVE].lane(lane) && found.n_row < LONGEST {
                 found.rows[found.n_row] = i as u16;
                 found.n_row += 1;
+                found.live += usize::from(can_change(r, sigma.lane(lane), lane));
             }
         }
         found
@@ -63,7 +77,7 @@ impl Found {
 
     /// Whether its Delassus operator is not written out.
     fn is_thin(&self, dims: &LaneDims) -> bool {
-        is_thin(dims.n_v as usize, 3 * self.n_slot + self.n_row)
+        is_thin(dims.n_v as usize, self.live)
     }
 
     /// Whether it is too large for Newton steps.
