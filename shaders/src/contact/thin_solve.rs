@@ -126,7 +126,11 @@ mod tests {
         for n in [1, 2, 7, 8, 9, 23, 40, 41, 64, 100] {
             let entry = |row: usize, d: usize| {
                 let noise = ((row * 31 + d * 17 + 5) as f64 * 12.9898).sin();
-                if d == (row + n / 2) % n { 30.0 + noise } else { noise * f64::from(u8::from((row + d) % 3 != 0)) }
+                if d == (row + n / 2) % n {
+                    30.0 + noise
+                } else {
+                    noise * f64::from(u8::from(!(row + d).is_multiple_of(3)))
+                }
             };
             let truth = |d: usize| (d as f64 * 0.7).sin() + 0.1;
             let mut memory = vec![F64x8::lit(f64::NAN); reals(n, 1) / LANES];
