@@ -75,16 +75,22 @@ impl Found {
         Shape::new(self.n_slot, self.n_row)
     }
 
-    /// Whether its Delassus operator is not written out.
+    /// Rows, those that pad groups among them.
+    fn padded(&self) -> usize {
+        self.shape().groups() * LANES
+    }
+
+    /// Whether its Delassus operator is not written out: by the rows that can change, or because it would be too large.
     fn is_thin(&self, dims: &LaneDims) -> bool {
-        is_thin(dims.n_v as usize, self.live)
+        let n_v = dims.n_v as usize;
+        is_thin(n_v, self.live) || MOST.min(dims.rows as usize) < self.padded() && is_thin(n_v, self.padded())
     }
 
     /// Whether it is too large for Newton steps.
     pub(super) fn is_large(&self, dims: &LaneDims) -> bool {
         let rows = dims.rows as usize;
         let most = if self.is_thin(dims) { LONGEST.min(THIN * rows) } else { MOST.min(rows) };
-        self.shape().groups() * LANES > most
+        self.padded() > most
     }
 
     fn slots(&self) -> impl Iterator<Item = (usize, usize)> {
