@@ -91,8 +91,8 @@ impl TreeLayout {
     /// Number of static rows that act at every step: all but those of limits.
     #[must_use]
     pub fn steady_rows(&self) -> usize {
-        let rows = Tree::new(&self.dims, &self.topology).rows.iter();
-        rows.filter(|record| !matches!(record.kind, row::LIMIT | row::LIMIT_BALL | row::TENDON_LIMIT)).count()
+        let is_limit = |kind: u32| matches!(kind, row::LIMIT | row::LIMIT_BALL | row::TENDON_LIMIT);
+        self.tree().rows.iter().filter(|record| !is_limit(record.kind)).count()
     }
 
     /// The structure as the kernels' mirrors read it.

@@ -32,15 +32,16 @@ impl<T: Scalar> Thin<'_, T> {
             let top = &head[k * width + first..];
             let inverse = T::lit(1.0) / real(top)[at];
             let own = real(solution)[k] * inverse;
-            let clear = match top.len() {
-                1 => clear::<T, 1>,
-                2 => clear::<T, 2>,
-                3 => clear::<T, 3>,
-                4 => clear::<T, 4>,
-                5 => clear::<T, 5>,
-                _ => clear_any::<T>,
+            let mut clear = |top: &[T::Pack]| clear(k, width, inverse, top, tail, lower);
+            // Rows of known length stay in registers.
+            largest = match *top {
+                [a] => clear(&[a]),
+                [a, b] => clear(&[a, b]),
+                [a, b, c] => clear(&[a, b, c]),
+                [a, b, c, d] => clear(&[a, b, c, d]),
+                [a, b, c, d, e] => clear(&[a, b, c, d, e]),
+                _ => clear(top),
             };
-            largest = clear(k, width, top, tail, lower);
             let pack = T::Pack::splat(-own);
             solution[first..].iter_mut().zip(top).for_each(|(to, &top)| *to = top.mul_add(pack, *to));
             solved[k] = own;
@@ -61,43 +62,17 @@ impl<T: Scalar> Thin<'_, T> {
 }
 
 /// Clears column k of the rows behind row k, of which what is not before the column's pack is `top`; the factors into `lower`. The
-/// row with the largest entry of the next column, and that entry.
+/// row with the largest entry of the next column, and that entry. `inverse`: of the pivot.
 #[inline(always)]
-fn clear<T: Scalar, const N: usize>(
+fn clear<T: Scalar>(
     k: usize,
     width: usize,
-    top: &[T::Pack],
-    tail: &mut [T::Pack],
-    lower: &mut [T::Pack],
-) -> (usize, T) {
-    // As many as stay in registers.
-    let top: &[T::Pack; N] = top.try_into().expect("as many packs");
-    let own = *top;
-    clear_with(k, width, &own, tail, lower)
-}
-
-/// The same of longer rows.
-fn clear_any<T: Scalar>(
-    k: usize,
-    width: usize,
-    top: &[T::Pack],
-    tail: &mut [T::Pack],
-    lower: &mut [T::Pack],
-) -> (usize, T) {
-    clear_with(k, width, top, tail, lower)
-}
-
-/// As [`clear`], for as many packs as `top` has.
-#[inline(always)]
-fn clear_with<T: Scalar>(
-    k: usize,
-    width: usize,
+    inverse: T,
     top: &[T::Pack],
     tail: &mut [T::Pack],
     lower: &mut [T::Pack],
 ) -> (usize, T) {
     let (zero, at) = (T::lit(0.0), k % LANES);
-    let inverse = T::lit(1.0) / real(top)[at];
     let next = if at + 1 < LANES * top.len() { at + 1 } else { at };
     let mut largest = (0, zero);
     for (row, to) in (k + 1..).zip(tail.chunks_exact_mut(width)) {

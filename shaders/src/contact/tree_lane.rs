@@ -80,17 +80,20 @@ impl Found {
         self.shape().groups() * LANES
     }
 
+    /// Whether it has more rows than are written out.
+    fn is_long(&self, dims: &LaneDims) -> bool {
+        MOST.min(dims.rows as usize) < self.padded()
+    }
+
     /// Whether its Delassus operator is not written out: by the rows that can change, or because it would be too large.
     fn is_thin(&self, dims: &LaneDims) -> bool {
         let n_v = dims.n_v as usize;
-        is_thin(n_v, self.live) || MOST.min(dims.rows as usize) < self.padded() && is_thin(n_v, self.padded())
+        is_thin(n_v, self.live) || self.is_long(dims) && is_thin(n_v, self.padded())
     }
 
     /// Whether it is too large for Newton steps.
     pub(super) fn is_large(&self, dims: &LaneDims) -> bool {
-        let rows = dims.rows as usize;
-        let most = if self.is_thin(dims) { LONGEST.min(THIN * rows) } else { MOST.min(rows) };
-        self.padded() > most
+        if self.is_thin(dims) { LONGEST.min(THIN * dims.rows as usize) < self.padded() } else { self.is_long(dims) }
     }
 
     fn slots(&self) -> impl Iterator<Item = (usize, usize)> {

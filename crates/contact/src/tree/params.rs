@@ -15,9 +15,7 @@ const ROOM: usize = 36;
 /// [`PgsParams::rows`] on a device for a tree of so many rows that act at every step.
 #[must_use]
 pub fn device_rows(steady: usize) -> u32 {
-    (steady.min(DEVICE_ROWS as usize) + ROOM)
-        .next_multiple_of(8)
-        .clamp(LEAST_DEVICE_ROWS as usize, DEVICE_ROWS as usize) as u32
+    (steady + ROOM).next_multiple_of(8).clamp(LEAST_DEVICE_ROWS as usize, DEVICE_ROWS as usize) as u32
 }
 
 /// How far and how long to iterate.
