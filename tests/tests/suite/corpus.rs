@@ -91,6 +91,19 @@ fn newton_leaves_its_circles() {
     }
 }
 
+/// Patient Newton steps find what kernels' rounds and CANAL do not, or ten times as slowly.
+#[test]
+fn what_kernels_leave_is_solved_soon() {
+    let problems = recorded("tests/corpus/left");
+    assert_eq!(problems.len(), 5);
+    for (name, problem) in &problems {
+        let settings = SolveSettings { tolerance: TOLERANCE, iterations: 400, ..Default::default() };
+        let solution = solve(problem, "auto", &settings).expect("settings with a meaning");
+        let truth = quality(problem, &solution.lambda, &solution.v);
+        assert!(truth.residual <= TOLERANCE, "{name}: {:e} after {}", truth.residual, solution.iterations);
+    }
+}
+
 /// Nothing solves these as they are: the nearest problem that has a solution is solved, with impulses that are bounded, and
 /// it is said which biases gave way by how much: never beyond what they ask for.
 #[test]

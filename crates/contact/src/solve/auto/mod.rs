@@ -4,8 +4,8 @@
 //! 1. Sweeps of projected Gauss-Seidel, then, on islands that are small enough, Newton steps on the Delassus operator
 //!    written out: what batches do, on both executors.
 //! 2. Newton steps on the same map in velocities ([`super::polish`]): for islands of any size, and with a smaller proximal
-//!    weight, to which contacts pressed against each other by the same bodies owe their last digits; not where there are many
-//!    more rows than degrees of freedom.
+//!    weight, to which contacts pressed against each other by the same bodies owe their last digits; then patient ones, with a
+//!    weight that hardly shrinks and sweeps in between. Not where there are many more rows than degrees of freedom.
 //! 3. CANAL, which needs no good start, with a few Newton steps now and then where eight outer iterations were not enough;
 //!    of these some weigh velocities a thousand times as much against impulses, which tells apart what rests and what
 //!    hardly slides.
@@ -31,7 +31,7 @@ const SWEEPS: u32 = 100;
 
 /// So many times as many iterations as the kernels had, the host may take for what they left: few worlds are that hard,
 /// and each costs only its own time.
-pub(super) const PATIENCE: u32 = 10;
+pub(super) const PATIENCE: u32 = 20;
 
 /// Sweeps at the end: where Newton steps and CANAL stalled these hardly ever help.
 const MORE_SWEEPS: u32 = 200;
@@ -99,7 +99,8 @@ pub(super) fn finish<T: Scalar>(problem: &ContactProblem, settings: &SolveSettin
 /// Stages 2 to 4, with so many iterations left.
 fn go_on<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u32, mut outcome: Outcome) -> Outcome {
     let start = Instant::now();
-    let (searched, hopeless) = search::<T>(problem, settings, left, &mut outcome);
+    let kept = MORE_SWEEPS.min(left / 4);
+    let (searched, hopeless) = search::<T>(problem, settings, left - kept, &mut outcome);
     outcome.elapsed += start.elapsed();
     let most = (left - searched).min(MORE_SWEEPS);
     if outcome.status == SolveStatus::Converged || most == 0 || hopeless {
@@ -147,10 +148,10 @@ fn search<T: Scalar>(
     (iterations, searched.iter().any(|(_, own)| own.is_hopeless()))
 }
 
-/// Stage 4: the outcome with further sweeps, each island's only where they made it better.
+/// Stage 4: the outcome with further sweeps, each island's only where they made it better. They begin where the others began: around
+/// the best that those found they have been already.
 fn sweep<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, most: u32, mut outcome: Outcome) -> Outcome {
-    let warm = ContactProblem { warm_start: outcome.lambda.clone(), ..problem.clone() };
-    let swept = pgs::run::<T>(&warm, &SolveSettings { iterations: most, ..*settings }, false);
+    let swept = pgs::run::<T>(problem, &SolveSettings { iterations: most, ..*settings }, false);
     let mut scratch = problem.v_free.clone();
     outcome.status = SolveStatus::Converged;
     for island in &problem.plan.islands {

@@ -23,8 +23,6 @@ const NEAR: f64 = 100.0;
 /// Where Newton steps are so many tolerances off by their own measure, they are not measured by the certificate's, which takes as long as
 /// a fourth of a step.
 const FAR: f64 = 3.0;
-/// Newton steps at each, and before the first: from near they are enough, from far away none would be.
-const LOOK_ROUNDS: u32 = 12;
 /// Rows a degree of freedom from which on there are none before CANAL: most of so many contacts say the same, and what Newton
 /// steps make of their impulses is a worse start.
 const CROWDED: usize = 4;
@@ -124,7 +122,10 @@ impl<'a> Search<'a> {
     /// The stages in turn; the one that solved the island.
     pub(in crate::solve) fn run<T: Scalar>(&mut self) -> Option<Stage> {
         let start = self.best.clone();
-        if !self.is_crowded() && self.polish::<T>(&start, &[Trust::QUICK]) {
+        // Of problems that are relaxed CANAL finds the answer sooner than patience does.
+        let ways = [Trust::QUICK, Trust::PATIENT];
+        let ways = if self.watch == Watch::Requests { &ways[..] } else { &ways[..1] };
+        if !self.is_crowded() && self.polish::<T>(&start, ways) {
             return Some(Stage::Newton);
         }
         self.canal::<T>()
@@ -175,20 +176,21 @@ impl<'a> Search<'a> {
         let Some((first, others)) = ways.split_first() else { return false };
         let mut state = Polish::<T>::new(self.problem, self.island, from, *first);
         let far = self.far();
-        if self.rounds(&mut state, from, far) {
+        if self.rounds(&mut state, first.rounds, from, far) {
             return true;
         }
         others.iter().any(|trust| {
             state.start(self.problem, self.island, from, *trust);
-            self.rounds(&mut state, from, far)
+            self.rounds(&mut state, trust.rounds, from, far)
         })
     }
 
-    /// Rounds from impulses until they solve the island, or will not; what leaves more of the laws than `far`, N s, is no solution.
-    fn rounds<T: Scalar>(&mut self, state: &mut Polish<T>, from: &[f64], far: f64) -> bool {
+    /// So many rounds at most, from impulses, until they solve the island; what leaves more of the laws than `far`, N s, is no
+    /// solution.
+    fn rounds<T: Scalar>(&mut self, state: &mut Polish<T>, most: u32, from: &[f64], far: f64) -> bool {
         let mut lambda = from.to_vec();
         let mut is_measured = true;
-        for _ in 0..LOOK_ROUNDS {
+        for _ in 0..most {
             if self.is_over() || !state.round() {
                 break;
             }

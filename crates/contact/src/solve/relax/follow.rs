@@ -20,7 +20,7 @@ use super::{Attempt, Found, MOST, Relaxation, SWEEPS};
 use crate::problem::{Constraint, ContactProblem};
 
 /// Newton steps, in the order in which they are tried.
-const NEWTON: [Trust; 3] = [Trust::HASTY, Trust::PATIENT, Trust::QUICK];
+const NEWTON: [Trust; 3] = [Trust::HASTY, Trust::PATIENT.within(12), Trust::QUICK];
 /// Share of what a request that gave way misses that counts as a solution.
 const SEEN: f64 = 0.1;
 
