@@ -122,13 +122,13 @@ impl<'a> Search<'a> {
     /// The stages in turn; the one that solved the island.
     pub(in crate::solve) fn run<T: Scalar>(&mut self) -> Option<Stage> {
         let start = self.best.clone();
-        // Of problems that are relaxed CANAL finds the answer sooner than patience does.
-        let ways = [Trust::QUICK, Trust::PATIENT];
-        let ways = if self.watch == Watch::Requests { &ways[..] } else { &ways[..1] };
-        if !self.is_crowded() && self.polish::<T>(&start, ways) {
+        let is_crowded = self.is_crowded();
+        if !is_crowded && self.polish::<T>(&start, &[Trust::QUICK]) {
             return Some(Stage::Newton);
         }
-        self.canal::<T>()
+        // Of problems that are relaxed CANAL alone finds the answer sooner.
+        let is_patient = !is_crowded && self.watch == Watch::Requests;
+        self.canal::<T>(is_patient.then_some(&start))
     }
 
     /// See [`CROWDED`].
@@ -217,8 +217,8 @@ impl<'a> Search<'a> {
         FAR * self.settings.tolerance * contacts.max(1) as f64
     }
 
-    /// CANAL, and Newton steps from where it is.
-    fn canal<T: Scalar>(&mut self) -> Option<Stage> {
+    /// CANAL, and Newton steps from where it is; at the first look also patient ones, from these impulses.
+    fn canal<T: Scalar>(&mut self, patient: Option<&[f64]>) -> Option<Stage> {
         let params = CanalParams { outer: LOOKS[LOOKS.len() - 1], ..Default::default() };
         let mut lambda = self.best.clone();
         let mut state = IslandState::<T>::new(self.problem, self.island, &lambda, &params);
@@ -239,7 +239,10 @@ impl<'a> Search<'a> {
             if LOOKS.contains(&state.outer) {
                 let ways = [Trust::QUICK, Trust::STIFF];
                 let ways = if STIFF_FROM <= state.outer { &ways[..] } else { &ways[..1] };
-                if self.polish::<T>(&lambda, ways) {
+                let patient = patient.filter(|_| state.outer == LOOKS[0]);
+                if self.polish::<T>(&lambda, ways)
+                    || patient.is_some_and(|start| self.polish::<T>(start, &[Trust::PATIENT]))
+                {
                     return Some(Stage::CanalNewton);
                 }
             }
