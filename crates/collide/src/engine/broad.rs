@@ -1,13 +1,14 @@
 //! Which pairs come near each other: a list known beforehand for small models, a grid for large ones.
 
 use super::grid::{Ball, Grid};
+use super::list::{List, Spheres};
 use super::place::{Geom, Placed};
 use super::{CollideError, Filter, Kind, Vector};
 use crate::pairs::{FrictionSource, Mixed};
 
 /// A model with at most this many geoms has its pairs enumerated when it is built.
 const LIST_GEOMS: usize = 512;
-/// A list up to this long is gone through every step, at 1 to 2 ns a pair; above, the grid is cheaper.
+/// A list up to this long is gone through every step, at half a nanosecond a pair; above, the grid is cheaper.
 const LIST_PAIRS: usize = 8192;
 /// Pairs are numbered `low * n + high` in 32 bits when they are not listed.
 const MOST_GEOMS: usize = 1 << 16;
@@ -41,7 +42,7 @@ pub(super) struct Pair {
     pub(super) b: u32,
     pub(super) friction: f64,
     pub(super) restitution: f64,
-    reach: Reach,
+    pub(super) reach: Reach,
     pub(super) source: FrictionSource,
     /// Whether nothing of a world's geoms counts.
     pub(super) explicit: bool,
@@ -65,9 +66,14 @@ impl Pair {
         }
     }
 
+    /// Its geoms, the lower one first.
+    pub(super) fn ascending(&self) -> (u32, u32) {
+        (self.a.min(self.b), self.a.max(self.b))
+    }
+
     /// Distance below which there is a contact, m; none where the bounding spheres do not come so near.
     #[inline(always)]
-    fn reach_if_near(&self, placed: &[Placed]) -> Option<f64> {
+    pub(super) fn reach_if_near(&self, placed: &[Placed]) -> Option<f64> {
         let (a, b) = (&placed[self.a as usize], &placed[self.b as usize]);
         let between = b.centre - a.centre;
         let is_within = |reach: f64| {
@@ -80,7 +86,7 @@ impl Pair {
         // A plane that turns reaches far beyond its travel.
         let plane_turns = self.against_plane && a.turned != Vector::ZERO;
         let farthest = self.reach.of(a.travel + b.travel);
-        if !plane_turns && !is_within(farthest) {
+        if !plane_turns && !is_within(farthest.min(self.reach.of(a.stray + b.stray))) {
             return None;
         }
         let one_is_still = a.travel == 0.0 || b.travel == 0.0;
@@ -98,11 +104,18 @@ fn approach(a: &Placed, b: &Placed) -> f64 {
     (motion(b) - motion(a)).length() + (b.turned - a.turned).length() * small.radius
 }
 
+/// Memory of the search for near pairs.
+#[derive(Default)]
+pub(super) struct Near {
+    spheres: Spheres,
+    grid: Grid,
+}
+
 /// How near pairs are found.
 #[derive(Debug)]
 pub(super) enum Broad {
-    /// All pairs that may touch, by geoms.
-    List(Vec<Pair>),
+    /// All pairs that may touch.
+    List(List),
     /// Pairs are found by a grid, then filtered.
     Search(Search),
 }
@@ -136,8 +149,7 @@ impl Broad {
                 }
             }
             if pairs.len() <= LIST_PAIRS {
-                pairs.sort_by_key(|p| (p.a.min(p.b), p.a.max(p.b)));
-                return Ok(Self::List(pairs));
+                return Ok(Self::List(List::new(pairs)));
             }
         }
         let (planes, others) = (0..geoms.len() as u32).partition(|&g| geoms[g as usize].kind == Kind::Plane);
@@ -147,16 +159,10 @@ impl Broad {
 
     /// Calls back with the number of each near pair, the pair, and its reach, in increasing order of both geoms.
     #[inline]
-    pub(super) fn visit(&self, placed: &[Placed], grid: &mut Grid, mut found: impl FnMut(u32, &Pair, f64)) {
+    pub(super) fn visit(&self, placed: &[Placed], near: &mut Near, found: impl FnMut(u32, &Pair, f64)) {
         match self {
-            Self::List(pairs) => {
-                for (number, pair) in pairs.iter().enumerate() {
-                    if let Some(reach) = pair.reach_if_near(placed) {
-                        found(number as u32, pair, reach);
-                    }
-                }
-            }
-            Self::Search(search) => search.visit(placed, grid, found),
+            Self::List(list) => list.visit(placed, &mut near.spheres, found),
+            Self::Search(search) => search.visit(placed, &mut near.grid, found),
         }
     }
 }

@@ -16,6 +16,7 @@ mod frames;
 mod grid;
 mod hints;
 mod kept;
+mod list;
 mod narrow;
 mod place;
 mod polish;
@@ -29,11 +30,10 @@ use manyworlds_model::{HeightField, Mesh, Model, Sdf};
 use crate::hull::Hull;
 use crate::pairs::{Filter, Kind};
 use crate::{CollideError, CollisionSettings, Contact, NonFinite, Overrides};
-use broad::Broad;
+use broad::{Broad, Near};
 use convex::Workspace;
 use core_shape::Polyhedron;
 use frames::Frame;
-use grid::Grid;
 pub use hints::Hints;
 use parry3d_f64::math::{Matrix, Vector};
 use place::{Geom, Placed};
@@ -68,7 +68,7 @@ pub(crate) struct Engine {
 pub(crate) struct Memory {
     frames: Vec<Frame>,
     placed: Vec<Placed>,
-    grid: Grid,
+    near: Near,
     workspace: Workspace,
     candidates: sdf::Candidates,
     soft: soft::Scratch,
@@ -87,11 +87,11 @@ impl Engine {
         let broad = Broad::new(&geoms, filter, settings.speculative_distance)?;
         let surfaces = soft::Surfaces::new(model, settings.speculative_distance);
         let mut moving: Vec<u32> = (0..geoms.len() as u32).filter(|&g| geoms[g as usize].body.is_some()).collect();
-        if let Broad::List(pairs) = &broad
+        if let Broad::List(list) = &broad
             && surfaces.is_empty()
         {
             let mut used = vec![false; geoms.len()];
-            pairs.iter().for_each(|p| (used[p.a as usize], used[p.b as usize]) = (true, true));
+            list.pairs().iter().for_each(|p| (used[p.a as usize], used[p.b as usize]) = (true, true));
             moving.retain(|&g| used[g as usize]);
         }
         let mut bodies: Vec<u32> = moving.iter().map(|&g| geoms[g as usize].owner).collect();
@@ -141,11 +141,11 @@ impl Engine {
         memory: &mut Memory,
         out: &mut Vec<Contact>,
     ) {
-        let Memory { frames, placed, grid, workspace, candidates, .. } = memory;
+        let Memory { frames, placed, near, workspace, candidates, .. } = memory;
         self.resize(overrides, frames, placed);
         workspace.points.rounding.relative = self.pose_rounding;
         let mut sink = Sink::new(out, self.pose_rounding);
-        self.broad.visit(placed, grid, |number, pair, reach| {
+        self.broad.visit(placed, near, |number, pair, reach| {
             let first = sink.begin(number, pair, &self.geoms, reach, overrides);
             let found = self.narrow(pair, placed, hints.of(number), workspace, candidates, &mut sink);
             hints.leave(number, found, &mut workspace.polytope);

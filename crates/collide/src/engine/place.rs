@@ -40,6 +40,8 @@ pub(super) struct Placed {
     pub(super) turned: Vector,
     /// and how far its surface comes by both, m; of a plane its centre.
     pub(super) travel: f64,
+    /// The same beside what the world's movable geoms do on the mean: two that fall together come no nearer.
+    pub(super) stray: f64,
 }
 
 impl Placed {
@@ -169,6 +171,10 @@ impl Engine {
                 target.radius = bounding_radius(geom.kind, size, 0.0);
             }
         }
+        if overrides.travel.is_empty() {
+            return;
+        }
+        let mut sum = Vector::ZERO;
         for &(index, body) in &self.moving {
             let geom = &self.geoms[index as usize];
             let Some(travel) = overrides.travel.get(geom.owner as usize) else { continue };
@@ -177,7 +183,14 @@ impl Engine {
             target.moved = Vector::from_array(travel.moved) + turned.cross(target.centre - frame.origin);
             target.turned = turned;
             let lever = if geom.kind == Kind::Plane { 0.0 } else { target.radius };
-            target.travel = target.moved.length() + turned.length() * lever;
+            let by_turning = turned.length() * lever;
+            target.travel = target.moved.length() + by_turning;
+            target.stray = by_turning;
+            sum += target.moved;
+        }
+        let mean = sum / self.moving.len().max(1) as f64;
+        for target in placed {
+            target.stray += (target.moved - mean).length();
         }
     }
 }

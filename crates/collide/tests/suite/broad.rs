@@ -255,7 +255,7 @@ fn what_two_bodies_do_to_each_other_counts() {
 /// the grid.
 #[test]
 fn nothing_that_touches_after_a_motion_was_missed() {
-    for n in [60, 1400] {
+    for n in [60, 120, 1400] {
         let mut seed = 11;
         let mut builder = ModelBuilder::new("moving");
         let (mut centres, mut radii) = (Vec::new(), Vec::new());
