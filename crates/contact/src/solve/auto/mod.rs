@@ -6,10 +6,10 @@
 //! 2. Newton steps on the same map in velocities ([`super::polish`]): for islands of any size, and with a smaller proximal
 //!    weight, to which contacts pressed against each other by the same bodies owe their last digits; not where there are many
 //!    more rows than degrees of freedom.
-//! 3. CANAL, which needs no good start, with a few Newton steps now and then where eight outer iterations were not enough: at
-//!    first up to two hundred patient ones from where stage 2 began, with a weight that hardly shrinks and sweeps in between;
-//!    later some that weigh velocities a thousand times as much against impulses, which tells apart what rests and what hardly
-//!    slides.
+//! 3. CANAL, which needs no good start, with a few Newton steps now and then where eight outer iterations were not enough;
+//!    of these some weigh velocities a thousand times as much against impulses, which tells apart what rests and what
+//!    hardly slides. At last up to two hundred patient ones from where stage 2 began, with a weight that hardly shrinks and
+//!    sweeps in between.
 //! 4. A few more sweeps, from the start.
 //!
 //! An island keeps the best impulses that any stage found for it.

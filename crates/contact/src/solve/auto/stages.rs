@@ -121,14 +121,19 @@ impl<'a> Search<'a> {
 
     /// The stages in turn; the one that solved the island.
     pub(in crate::solve) fn run<T: Scalar>(&mut self) -> Option<Stage> {
+        if self.is_crowded() {
+            return self.canal::<T>();
+        }
         let start = self.best.clone();
-        let is_crowded = self.is_crowded();
-        if !is_crowded && self.polish::<T>(&start, &[Trust::QUICK]) {
+        if self.polish::<T>(&start, &[Trust::QUICK]) {
             return Some(Stage::Newton);
         }
-        // Of problems that are relaxed CANAL alone finds the answer sooner.
-        let is_patient = !is_crowded && self.watch == Watch::Requests;
-        self.canal::<T>(is_patient.then_some(&start))
+        let kept = Trust::PATIENT.rounds.min(self.left / 2);
+        self.left -= kept;
+        let found = self.canal::<T>();
+        self.left += kept;
+        // From where it began: around the best that CANAL found it has been already.
+        found.or_else(|| self.polish::<T>(&start, &[Trust::PATIENT]).then_some(Stage::CanalNewton))
     }
 
     /// See [`CROWDED`].
@@ -217,8 +222,8 @@ impl<'a> Search<'a> {
         FAR * self.settings.tolerance * contacts.max(1) as f64
     }
 
-    /// CANAL, and Newton steps from where it is; at the first look also patient ones, from these impulses.
-    fn canal<T: Scalar>(&mut self, patient: Option<&[f64]>) -> Option<Stage> {
+    /// CANAL, and Newton steps from where it is.
+    fn canal<T: Scalar>(&mut self) -> Option<Stage> {
         let params = CanalParams { outer: LOOKS[LOOKS.len() - 1], ..Default::default() };
         let mut lambda = self.best.clone();
         let mut state = IslandState::<T>::new(self.problem, self.island, &lambda, &params);
@@ -239,10 +244,7 @@ impl<'a> Search<'a> {
             if LOOKS.contains(&state.outer) {
                 let ways = [Trust::QUICK, Trust::STIFF];
                 let ways = if STIFF_FROM <= state.outer { &ways[..] } else { &ways[..1] };
-                let patient = patient.filter(|_| state.outer == LOOKS[0]);
-                if self.polish::<T>(&lambda, ways)
-                    || patient.is_some_and(|start| self.polish::<T>(start, &[Trust::PATIENT]))
-                {
+                if self.polish::<T>(&lambda, ways) {
                     return Some(Stage::CanalNewton);
                 }
             }
