@@ -8,7 +8,7 @@ use crate::pairs::{FrictionSource, Mixed};
 
 /// A model with at most this many geoms has its pairs enumerated when it is built.
 const LIST_GEOMS: usize = 512;
-/// A list up to this long is gone through every step, at half a nanosecond a pair; above, the grid is cheaper.
+/// A list up to this long is gone through every step, four pairs at a time; above, the grid is cheaper.
 const LIST_PAIRS: usize = 8192;
 /// Pairs are numbered `low * n + high` in 32 bits when they are not listed.
 const MOST_GEOMS: usize = 1 << 16;
