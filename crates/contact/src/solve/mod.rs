@@ -63,11 +63,14 @@ pub struct SolveSettings {
     pub iterations: u32,
     /// Whether to record the residual after every iteration (which solves the problem a second time).
     pub history: bool,
+    /// Whether `auto` goes on with what takes long and few problems need. What solves problems in rounds, each from what the last one
+    /// left, does without.
+    pub patient: bool,
 }
 
 impl Default for SolveSettings {
     fn default() -> Self {
-        Self { precision: Precision::F64, tolerance: 1e-9, iterations: 10_000, history: false }
+        Self { precision: Precision::F64, tolerance: 1e-9, iterations: 10_000, history: false, patient: true }
     }
 }
 

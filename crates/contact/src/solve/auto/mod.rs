@@ -10,7 +10,7 @@
 //!    of these some weigh velocities a thousand times as much against impulses, which tells apart what rests and what
 //!    hardly slides. At last up to two hundred patient ones from where stage 2 began, with a weight that hardly shrinks and
 //!    sweeps in between.
-//! 4. A few more sweeps, from the start.
+//! 4. A few more sweeps.
 //!
 //! An island keeps the best impulses that any stage found for it.
 
@@ -32,7 +32,7 @@ const SWEEPS: u32 = 100;
 
 /// So many times as many iterations as the kernels had, the host may take for what they left: few worlds are that hard,
 /// and each costs only its own time.
-pub(super) const PATIENCE: u32 = 20;
+pub(super) const PATIENCE: u32 = 10;
 
 /// Sweeps at the end: where Newton steps and CANAL stalled these hardly ever help.
 const MORE_SWEEPS: u32 = 200;
@@ -70,7 +70,9 @@ impl Solver for Auto {
     }
 
     fn finish(&self, problem: &ContactProblem, settings: &SolveSettings, _: &mut Workspace) -> Outcome {
-        let settings = &SolveSettings { iterations: settings.iterations.saturating_mul(PATIENCE), ..*settings };
+        // As many again where patient steps may need them.
+        let patience = if settings.patient { 2 * PATIENCE } else { PATIENCE };
+        let settings = &SolveSettings { iterations: settings.iterations.saturating_mul(patience), ..*settings };
         match settings.precision {
             Precision::F32 => finish::<f32>(problem, settings, settings.iterations),
             Precision::F64 => finish::<f64>(problem, settings, settings.iterations),
@@ -100,8 +102,7 @@ pub(super) fn finish<T: Scalar>(problem: &ContactProblem, settings: &SolveSettin
 /// Stages 2 to 4, with so many iterations left.
 fn go_on<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, left: u32, mut outcome: Outcome) -> Outcome {
     let start = Instant::now();
-    let kept = MORE_SWEEPS.min(left / 4);
-    let (searched, hopeless) = search::<T>(problem, settings, left - kept, &mut outcome);
+    let (searched, hopeless) = search::<T>(problem, settings, left, &mut outcome);
     outcome.elapsed += start.elapsed();
     let most = (left - searched).min(MORE_SWEEPS);
     if outcome.status == SolveStatus::Converged || most == 0 || hopeless {
@@ -149,10 +150,10 @@ fn search<T: Scalar>(
     (iterations, searched.iter().any(|(_, own)| own.is_hopeless()))
 }
 
-/// Stage 4: the outcome with further sweeps, each island's only where they made it better. They begin where the others began: around
-/// the best that those found they have been already.
+/// Stage 4: the outcome with further sweeps, each island's only where they made it better.
 fn sweep<T: Scalar>(problem: &ContactProblem, settings: &SolveSettings, most: u32, mut outcome: Outcome) -> Outcome {
-    let swept = pgs::run::<T>(problem, &SolveSettings { iterations: most, ..*settings }, false);
+    let warm = ContactProblem { warm_start: outcome.lambda.clone(), ..problem.clone() };
+    let swept = pgs::run::<T>(&warm, &SolveSettings { iterations: most, ..*settings }, false);
     let mut scratch = problem.v_free.clone();
     outcome.status = SolveStatus::Converged;
     for island in &problem.plan.islands {

@@ -128,6 +128,9 @@ impl<'a> Search<'a> {
         if self.polish::<T>(&start, &[Trust::QUICK]) {
             return Some(Stage::Newton);
         }
+        if !self.settings.patient {
+            return self.canal::<T>();
+        }
         let kept = Trust::PATIENT.rounds.min(self.left / 2);
         self.left -= kept;
         let found = self.canal::<T>();

@@ -5,8 +5,13 @@ use crate::residual::quality;
 use crate::samples::{G, H, constraint, particles, problem, random, side, stack, unit};
 use crate::solve::{Outcome, SolveSettings, SolveStatus, Solver};
 
-const TIGHT: SolveSettings =
-    SolveSettings { precision: crate::solve::Precision::F64, tolerance: 1e-11, iterations: 1000, history: false };
+const TIGHT: SolveSettings = SolveSettings {
+    precision: crate::solve::Precision::F64,
+    tolerance: 1e-11,
+    iterations: 1000,
+    history: false,
+    patient: true,
+};
 
 fn solved(p: &ContactProblem) -> Outcome {
     let outcome = Dantzig.solve(p, &TIGHT);

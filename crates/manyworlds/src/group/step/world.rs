@@ -60,6 +60,7 @@ impl<T: Scalar> World<'_, T> {
             tolerance: shared.tolerance,
             iterations: shared.iterations,
             history: false,
+            patient: shared.soft.is_empty(),
         };
         let round = if shared.soft.is_empty() {
             self.linear(memory, &settings, &mut work)?
