@@ -79,7 +79,7 @@ pub(crate) fn solve(args: &SolveArgs) -> Result<(), Failure> {
         tolerance: args.tolerance,
         iterations: args.iterations,
         history: true,
-        patient: true,
+        ..SolveSettings::default()
     };
     let solution = manyworlds_contact::solve(&problem, &args.solver, &settings)
         .map_err(|error| Failure::Input(error.to_string()))?;

@@ -32,6 +32,7 @@ pub(crate) fn solve<'py>(
         tolerance: tolerance.unwrap_or(defaults.tolerance),
         iterations: iterations.unwrap_or(defaults.iterations),
         history,
+        ..defaults
     };
     let found = py.detach(|| contact::solve(&problem, solver, &settings)).map_err(|error| wrong(error.to_string()))?;
     let parts = PyDict::new(py);
