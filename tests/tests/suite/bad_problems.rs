@@ -85,7 +85,7 @@ fn every_solver_ends_with_a_true_status_and_no_nan() {
             for precision in [Precision::F32, Precision::F64] {
                 let at = format!("{name}, {} in {precision:?}", solver.name());
                 let settings =
-                    SolveSettings { precision, tolerance: 1e-8, iterations: ITERATIONS, history: false, patient: true };
+                    SolveSettings { precision, tolerance: 1e-8, iterations: ITERATIONS, ..SolveSettings::default() };
                 let start = Instant::now();
                 let solution = solve(&problem, solver.name(), &settings).expect(&at);
                 assert!(start.elapsed() < LIMIT, "{at}: {:?}", start.elapsed());

@@ -37,7 +37,7 @@ impl Budget {
     }
 
     fn settings(&self, precision: Precision, iterations: u32) -> SolveSettings {
-        SolveSettings { precision, tolerance: self.tolerance(precision), iterations, history: false, patient: true }
+        SolveSettings { precision, tolerance: self.tolerance(precision), iterations, ..SolveSettings::default() }
     }
 
     /// Whether a solution is as good as was asked for: in f32 by its scaled residual, too.
