@@ -85,7 +85,11 @@ fn kernel(sources: &Sources, name: &str, out: &Path) -> Result<(String, String, 
     write(&out.join(&file), &expanded.text)?;
     let constant = stem.replace('/', "_").to_uppercase();
     let mirror = name.replace('/', "::");
-    let width = if lanes { "Width::Tile".into() } else { format!("Width::Fixed({})", first.workgroup) };
+    let width = match (lanes, expanded.text.contains("lane_index(group, local)")) {
+        (true, true) => "Width::Tile".into(),
+        (true, false) => "Width::Group".into(),
+        (false, _) => format!("Width::Fixed({})", first.workgroup),
+    };
     let mut bindings = String::new();
     for binding in &first.bindings {
         let _ = write!(

@@ -38,7 +38,7 @@ impl Precision {
     }
 }
 
-/// WGSL that defines `real`, `TILE`, `GROUPS_X` and `is_finite` (by the bits: comparisons do not see a NaN on every
+/// WGSL that defines `real`, `REAL_BYTES`, `TILE`, `GROUPS_X` and `is_finite` (by the bits: comparisons do not see a NaN on every
 /// adapter).
 #[must_use]
 pub fn prelude(precision: Precision, tile: u32) -> String {
@@ -46,9 +46,9 @@ pub fn prelude(precision: Precision, tile: u32) -> String {
         Precision::F32 => "(bitcast<u32>(x) & 0x7f800000u) != 0x7f800000u",
         Precision::F64 => "(bitcast<u64>(x) & 0x7ff0000000000000lu) != 0x7ff0000000000000lu",
     };
-    let real = precision.name();
+    let (real, bytes) = (precision.name(), precision.bytes());
     format!(
-        "alias real = {real};\nconst TILE: u32 = {tile}u;\nconst GROUPS_X: u32 = {GROUPS_X}u;\n\
-         fn is_finite(x: real) -> bool {{ return {finite}; }}\n"
+        "alias real = {real};\nconst REAL_BYTES: u32 = {bytes}u;\nconst TILE: u32 = {tile}u;\n\
+         const GROUPS_X: u32 = {GROUPS_X}u;\nfn is_finite(x: real) -> bool {{ return {finite}; }}\n"
     )
 }

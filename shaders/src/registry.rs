@@ -48,6 +48,8 @@ impl Kernel {
 pub enum Width {
     /// The workgroup is TILE wide: an item is a lane, run by one invocation.
     Tile,
+    /// The workgroup is TILE wide: an item is a workgroup.
+    Group,
     /// The workgroup has this many invocations whatever the tile: an item is a workgroup.
     Fixed(u32),
 }

@@ -66,7 +66,7 @@ impl Counter {
     pub(crate) fn take(&self, device: &Guard) -> Result<Vec<Accesses>, GpuError> {
         let mut words = vec![0_u32; 2 * KERNELS.len()];
         let mut read = Readback::default();
-        read.prepare(device, "accesses", size_of_val(&words[..]) as u64)?;
+        read.prepare(device, "accesses", std::iter::once(0..size_of_val(&words[..]) as u64))?;
         let mut encoder = device.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         read.copy_from(&mut encoder, &self.buffer);
         encoder.clear_buffer(&self.buffer, 0, None);
@@ -74,7 +74,7 @@ impl Counter {
         let submission = device.guarded(what, || device.queue.submit([encoder.finish()]))?;
         read.map();
         device.wait(submission)?;
-        read.copy_to(bytemuck::cast_slice_mut(&mut words))?;
+        read.copy_to(0, bytemuck::cast_slice_mut(&mut words))?;
         let sums = KERNELS.iter().zip(words.as_chunks::<2>().0);
         let all = sums.map(|(kernel, &[loaded, stored])| Accesses {
             kernel: kernel.name,

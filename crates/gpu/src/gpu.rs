@@ -1,7 +1,9 @@
 //! The wgpu executor: a chunk's buffers on a device, and recordings submitted over them.
 
-use crate::clock::Instant;
+use std::ops::Range;
 use std::sync::Arc;
+
+use crate::clock::Instant;
 
 use bytemuck::Pod;
 use manyworlds_shaders::registry::GROUPS_X;
@@ -13,7 +15,7 @@ use crate::device::GpuDevice;
 use crate::error::GpuError;
 use crate::pipelines::{Pipeline, Variant};
 use crate::readback::Readback;
-use crate::recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, Recording};
+use crate::recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, Part, Recording};
 use crate::store::{RoundTrips, Store, Ticket, Timings, Traffic, other_type, outside};
 use crate::timestamps::Timestamps;
 
@@ -142,17 +144,26 @@ impl<T: Scalar> GpuStore<T> {
     }
 
     fn read_pod<A: Pod>(&mut self, id: BufferId, integers: bool, values: &mut [A]) -> Result<(), GpuError> {
-        let bytes = size_of_val(values) as u64;
+        let all = 0..values.len();
+        let bytes = 0..size_of_val(values) as u64;
         let held = self.checked(id, integers, values.len())?;
-        if values.is_empty() {
-            return Ok(());
-        }
-        if !held.readback.holds(bytes) {
+        if !values.is_empty() && !held.readback.holds(&bytes) {
             let mut asked = Recording::new();
             asked.read(id);
             self.run(&asked)?;
         }
-        self.existing(id)?.readback.copy_to(bytemuck::cast_slice_mut(values))
+        self.copy_pod(id, std::slice::from_ref(&all), values)
+    }
+
+    /// Copies what was read of a buffer into the same places of `values`.
+    fn copy_pod<A: Pod>(&self, id: BufferId, parts: &[Range<usize>], values: &mut [A]) -> Result<(), GpuError> {
+        let held = self.existing(id)?;
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            let len = values.len();
+            let to = values.get_mut(part.clone()).ok_or_else(|| outside(held.spec.name, part.end, len))?;
+            held.readback.copy_to((part.start * size_of::<A>()) as u64, bytemuck::cast_slice_mut(to))?;
+        }
+        Ok(())
     }
 
     /// The bind group of a dispatch, if there is one.
@@ -236,7 +247,7 @@ impl<T: Scalar> GpuStore<T> {
                 self.append(&mut pass, at, dispatch, &self.bound[*bound]);
             }
         }
-        for id in recording.reads() {
+        for (id, _) in recording.reads() {
             let Some(held) = self.held.get(id.at()) else { continue };
             held.readback.copy_from(&mut encoder, &held.buffer);
         }
@@ -255,14 +266,21 @@ impl<T: Scalar> GpuStore<T> {
 
     /// Readback buffers for what the recording asks to read.
     fn prepare_reads(&mut self, recording: &Recording) -> Result<(), GpuError> {
-        for id in recording.reads() {
-            let bytes = {
-                let held = self.existing(*id)?;
-                held.len as u64 * self.element_bytes(held.spec.kind)
+        for (id, part) in recording.reads() {
+            let held = self.existing(*id)?;
+            let (len, element) = (held.len, self.element_bytes(held.spec.kind));
+            let whole = 0..len;
+            let parts = match part {
+                Part::Whole => std::slice::from_ref(&whole),
+                Part::Elements(parts) => parts,
             };
-            self.traffic.downloaded += bytes;
+            if let Some(beyond) = parts.iter().find(|part| part.end > len) {
+                return Err(outside(held.spec.name, beyond.end, len));
+            }
+            self.traffic.downloaded += parts.iter().map(|part| part.len() as u64 * element).sum::<u64>();
             let device = Arc::clone(&self.device);
             if let Some(held) = self.held.get_mut(id.at()) {
+                let bytes = parts.iter().map(|part| part.start as u64 * element..part.end as u64 * element);
                 held.readback.prepare(device.guard(), held.spec.name, bytes)?;
             }
         }
@@ -274,7 +292,7 @@ impl<T: Scalar> GpuStore<T> {
 fn groups(kernel: &Kernel, count: u32, tile: u32) -> u32 {
     match kernel.width {
         Width::Tile => count.div_ceil(tile),
-        Width::Fixed(_) => count,
+        Width::Group | Width::Fixed(_) => count,
     }
 }
 
@@ -339,6 +357,18 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
         self.read_pod(id, true, values)
     }
 
+    fn read_some(&mut self, id: BufferId, parts: &[Range<usize>], values: &mut [T]) -> Result<(), GpuError> {
+        let end = parts.iter().map(|part| part.end).max().unwrap_or(0);
+        let held = self.checked(id, false, end)?;
+        let bytes = |part: &Range<usize>| (part.start * size_of::<T>()) as u64..(part.end * size_of::<T>()) as u64;
+        if !parts.iter().filter(|part| !part.is_empty()).all(|part| held.readback.holds(&bytes(part))) {
+            let mut asked = Recording::new();
+            asked.read_some(id, Part::Elements(parts.to_vec()));
+            self.run(&asked)?;
+        }
+        self.copy_pod(id, parts, values)
+    }
+
     fn prepare(&mut self, recording: &Recording) -> Result<(), GpuError> {
         let variant = |dispatch: &Dispatch| Variant {
             kernel: dispatch.kernel,
@@ -382,7 +412,7 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
             || {
                 let commands = self.encode(recording);
                 let submission = device.queue.submit([commands]);
-                for id in recording.reads() {
+                for (id, _) in recording.reads() {
                     if let Some(held) = self.held.get_mut(id.at()) {
                         held.readback.map();
                     }

@@ -28,6 +28,6 @@ pub use device::{DeviceOptions, GpuDevice};
 pub use error::GpuError;
 pub use gpu::GpuStore;
 pub use passing::Passing;
-pub use recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, MAX_BUFFERS, Recording};
+pub use recording::{BufferId, BufferSpec, DIMS_WORDS, Dispatch, MAX_BUFFERS, Part, Recording};
 pub use store::{RoundTrips, Store, Ticket, Timings, Traffic};
 pub use wgpu;

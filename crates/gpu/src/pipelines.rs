@@ -120,7 +120,10 @@ impl Pipelines {
             layout: Some(&pipeline_layout),
             module: &module,
             entry_point: Some("main"),
-            compilation_options: PipelineCompilationOptions { constants: &constants, ..Default::default() },
+            compilation_options: PipelineCompilationOptions {
+                constants: &constants,
+                zero_initialize_workgroup_memory: false,
+            },
             cache: self.stored.as_ref().map(|stored| &stored.cache),
         });
         Pipeline { pipeline, layout }

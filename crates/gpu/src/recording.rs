@@ -1,5 +1,7 @@
 //! A step as a readable list of named dispatches over named buffers, which does not know who executes it.
 
+use std::ops::Range;
+
 use manyworlds_shaders::{Kernel, Kind};
 
 use crate::error::GpuError;
@@ -55,11 +57,20 @@ impl Dispatch {
     }
 }
 
+/// What is read of a buffer after a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// These elements.
+    Elements(Vec<Range<usize>>),
+}
+
 /// The list: filled, run, cleared and filled again without allocating.
 #[derive(Debug, Clone, Default)]
 pub struct Recording {
     dispatches: Vec<Dispatch>,
-    reads: Vec<BufferId>,
+    reads: Vec<(BufferId, Part)>,
     /// Name and first dispatch.
     stages: Vec<(&'static str, usize)>,
     fault: Option<GpuError>,
@@ -134,8 +145,13 @@ impl Recording {
     /// Asks for a buffer's contents after the last dispatch, within the same submission:
     /// [`Store::read`](crate::Store::read) after the wait then costs a copy and no further submission.
     pub fn read(&mut self, buffer: BufferId) -> &mut Self {
-        if !self.reads.contains(&buffer) {
-            self.reads.push(buffer);
+        self.read_some(buffer, Part::Whole)
+    }
+
+    /// The same of a part, for [`Store::read_some`](crate::Store::read_some). A buffer is asked for once: the first counts.
+    pub fn read_some(&mut self, buffer: BufferId, part: Part) -> &mut Self {
+        if !self.reads.iter().any(|(asked, _)| *asked == buffer) {
+            self.reads.push((buffer, part));
         }
         self
     }
@@ -148,7 +164,7 @@ impl Recording {
 
     /// Buffers to be read after the last dispatch.
     #[must_use]
-    pub fn reads(&self) -> &[BufferId] {
+    pub fn reads(&self) -> &[(BufferId, Part)] {
         &self.reads
     }
 

@@ -48,7 +48,7 @@ impl Timestamps {
         }
         let Some(timestamps) = slot else { return Ok(()) };
         timestamps.readback.forget();
-        timestamps.readback.prepare(device.guard(), "timestamps", 16 * count as u64)?;
+        timestamps.readback.prepare(device.guard(), "timestamps", std::iter::once(0..16 * count as u64))?;
         timestamps.names.clear();
         let run = dispatches.iter().filter(|dispatch| dispatch.count > 0);
         timestamps.names.extend(run.take(MOST).map(|dispatch| dispatch.kernel.name));
@@ -84,7 +84,7 @@ impl Timestamps {
             return Ok(());
         }
         let mut ticks = vec![[0_u64; 2]; self.names.len()];
-        self.readback.copy_to(bytemuck::cast_slice_mut(&mut ticks))?;
+        self.readback.copy_to(0, bytemuck::cast_slice_mut(&mut ticks))?;
         for (name, [start, end]) in self.names.iter().zip(ticks) {
             timings.add(name, end.saturating_sub(start) as f64 * self.nanoseconds * 1e-6);
         }

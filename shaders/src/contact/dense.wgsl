@@ -5,7 +5,7 @@
 // Loads and stores cost more than the arithmetic on what they bring, so everything goes by groups of four columns, and
 // elimination by blocks of four rows and four columns, each of which is loaded and stored once. Numbers see the same
 // operations in the same order as in dense.rs.
-#import contact/tree_layout.rs
+#import contact/group.rs
 
 // Rows of a group.
 const GROUP: u32 = 4u;
@@ -72,9 +72,9 @@ fn padded(count: u32) -> u32 {
     return (count + GROUP - 1u) / GROUP * GROUP;
 }
 
-// Groups of the memory of a problem of that many rows at most, its state included.
+// Groups of the memory of a problem of that many rows at most, a multiple of eight, its state included.
 fn dense_memory(most: u32) -> u32 {
-    return DENSE_GROUPS + most * most / 2u + (14u * most) / 4u;
+    return work_reals(most) / GROUP;
 }
 
 // Finds the arrays of a problem whose memory begins at `first`.

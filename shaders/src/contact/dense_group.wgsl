@@ -1,9 +1,11 @@
-// The contact problem of an island with its Delassus operator written out, by a workgroup: the twin of dense.rs. The
-// importing kernel imports contact/local, contact/globalise and contact/island_sweep and has a buffer `work`. Functions
-// that take `local` hold barriers: they are called from uniform control flow.
-
-// Rows of a group.
-const GROUP: u32 = 8u;
+// The contact problem of one island or lane with its Delassus operator written out, by a workgroup: the twin of dense.rs. The
+// importing kernel imports contact/local, contact/globalise and contact/steps, has a buffer `work` of reals, and says by
+// GROUP_WIDTH how many invocations its workgroup has. Functions that take `local` hold barriers: they are called from uniform
+// control flow.
+//
+// What rounds read and write again and again is held in workgroup memory: impulses, velocities, the step, and the matrix of the
+// step where it fits. The operator and the laws are read from `work`, by neighbours side by side.
+#import contact/group.rs
 
 // What outlives a dispatch stands before the problem: proximal weight, merits, Newton steps, `s` of centred steps, rounds about
 // the present centre.
@@ -14,7 +16,7 @@ const DENSE_STRETCH: u32 = 10u;
 const DENSE_INNER: u32 = 11u;
 const DENSE_SIZE: u32 = 16u;
 
-// Rows of slots of one direction, single rows, all rows, padded; where the state and the arrays begin in work.
+// Slots, single rows, all rows; where the state and the arrays begin in work.
 struct Dense {
     slots: u32,
     rows: u32,
@@ -24,48 +26,68 @@ struct Dense {
     matrix: u32,
     lambda: u32,
     sigma: u32,
-    rho: u32,
-    step: u32,
-    slope: u32,
-    rhs: u32,
-    // 1 for the rows that a step can change, else 0.
-    live: u32,
     centre: u32,
+    rho: u32,
+    // What the rows ask for, where requests give way.
+    request: u32,
     friction: u32,
     inverse: u32,
     lower: u32,
     upper: u32,
     compliance: u32,
-    // Where requests give way: caps of slots and rows, and what the rows ask for.
+    // Where requests give way: caps of slots and rows.
     cap: u32,
-    request: u32,
 }
 
+// Where the vectors of a problem begin in `held`.
+const LAMBDA: u32 = 0u;
+const SIGMA: u32 = DEVICE_ROWS;
+const CENTRE: u32 = 2u * DEVICE_ROWS;
+const STEP: u32 = 3u * DEVICE_ROWS;
+const SLOPE: u32 = 4u * DEVICE_ROWS;
+// By the places of the live rows.
+const RHS: u32 = 5u * DEVICE_ROWS;
+var<workgroup> held: array<real, 6u * DEVICE_ROWS>;
+
+// Columns of a group.
+const GROUP: u32 = 4u;
+// The matrix of a step by rows of groups, where it fits; in single precision that of 44 rows.
+const NEAR: u32 = 8704u / (GROUP * REAL_BYTES);
+var<workgroup> near: array<vec4<real>, NEAR>;
+
+// Rows that a step can change: first tangents of slots, second tangents, normals, single rows. How many slots and rows they are.
+var<workgroup> live: array<u32, DEVICE_ROWS>;
+var<workgroup> live_slots: u32;
+var<workgroup> live_count: u32;
+
+var<workgroup> partial: array<real, GROUP_WIDTH>;
+
+// Where the matrix begins in work unless it is near, and the distance of its rows in groups.
+var<private> matrix_is_near: bool;
+var<private> matrix_first: u32;
+var<private> matrix_span: u32;
 // Whether requests give way.
 var<private> relaxes: bool;
 // `s` of a centred step; zero for one on the natural map.
 var<private> stretch: real;
 
-fn padded(count: u32) -> u32 {
-    return (count + GROUP - 1u) / GROUP * GROUP;
-}
-
 // Finds the arrays of a problem whose memory begins at `first`.
-fn dense_place(first: u32, blocks: u32, singles: u32) -> Dense {
-    let slots = padded(blocks);
-    let rows = padded(singles);
+fn dense_place(first: u32, slots: u32, rows: u32) -> Dense {
     let n = 3u * slots + rows;
     let delassus = first + DENSE_SIZE;
     let matrix = delassus + n * n;
-    let lambda = matrix + n * n;
-    let friction = lambda + 8u * n;
+    let lambda = matrix + GROUP * n * matrix_row(n);
+    let friction = lambda + 5u * n;
     let lower = friction + 7u * slots;
-    let cap = lower + 3u * rows;
     return Dense(
-        slots, rows, n, first, delassus, matrix, lambda, lambda + n, lambda + 2u * n, lambda + 3u * n, lambda + 4u * n,
-        lambda + 5u * n, lambda + 6u * n, lambda + 7u * n, friction, friction + slots, lower, lower + rows, lower + 2u * rows, cap,
-        cap + slots + rows,
+        slots, rows, n, first, delassus, matrix, lambda, lambda + n, lambda + 2u * n, lambda + 3u * n, lambda + 4u * n, friction,
+        friction + slots, lower, lower + rows, lower + 2u * rows, lower + 3u * rows,
     );
+}
+
+// Distance of rows of a matrix of n rows, in groups: an odd one, for memory has an even number of banks.
+fn matrix_row(n: u32) -> u32 {
+    return (n + GROUP - 1u) / GROUP | 1u;
 }
 
 fn of_slot(d: Dense, slot: u32, r: u32) -> u32 {
@@ -76,7 +98,13 @@ fn of_row(d: Dense, row: u32) -> u32 {
     return 3u * d.slots + row;
 }
 
-// Three rows of a slot in an array.
+// Three rows of a slot in a vector.
+fn held_slot(d: Dense, first: u32, slot: u32) -> vec3<real> {
+    let at = first + slot;
+    return vec3<real>(held[at], held[at + d.slots], held[at + 2u * d.slots]);
+}
+
+// The same in work.
 fn load_slot(d: Dense, first: u32, slot: u32) -> vec3<real> {
     let at = first + slot;
     return vec3<real>(work[at], work[at + d.slots], work[at + 2u * d.slots]);
@@ -94,6 +122,50 @@ fn slot_caps(d: Dense, slot: u32) -> Steps {
     return Steps(work[d.cap + slot], load_slot(d, d.request, slot));
 }
 
+// Four entries of a row of the matrix of a step; `at`: their group, from the matrix's beginning.
+fn entries(at: u32) -> vec4<real> {
+    if matrix_is_near {
+        return near[at];
+    }
+    let first = matrix_first + GROUP * at;
+    return vec4<real>(work[first], work[first + 1u], work[first + 2u], work[first + 3u]);
+}
+
+fn set_entries(at: u32, x: vec4<real>) {
+    if matrix_is_near {
+        near[at] = x;
+        return;
+    }
+    let first = matrix_first + GROUP * at;
+    for (var j = 0u; j < GROUP; j++) {
+        work[first + j] = x[j];
+    }
+}
+
+// The entry in some column of the row that begins at group `row`.
+fn entry(row: u32, column: u32) -> real {
+    if matrix_is_near {
+        return near[row + column / GROUP][column % GROUP];
+    }
+    return work[matrix_first + GROUP * row + column];
+}
+
+fn set_entry(row: u32, column: u32, x: real) {
+    if matrix_is_near {
+        near[row + column / GROUP][column % GROUP] = x;
+    } else {
+        work[matrix_first + GROUP * row + column] = x;
+    }
+}
+
+// Every lane has seen what the others did to the matrix.
+fn meet() {
+    workgroupBarrier();
+    if !matrix_is_near {
+        storageBarrier();
+    }
+}
+
 // Step of a row, `s rho` of a centred one.
 fn rho_of(rho: real) -> real {
     return select(rho, stretch * rho, real(0.0) < stretch);
@@ -102,7 +174,7 @@ fn rho_of(rho: real) -> real {
 // What row i is mapped from when it carries `lambda`, without its velocity.
 fn origin(d: Dense, i: u32, lambda: real) -> real {
     if real(0.0) < stretch {
-        return work[d.centre + i];
+        return held[CENTRE + i];
     }
     return lambda;
 }
@@ -113,7 +185,7 @@ fn slot_left(d: Dense, slot: u32, lambda: vec3<real>, sigma: vec3<real>) -> vec3
     if stretch == real(0.0) {
         return slot_residual(d, slot, rho, lambda, sigma);
     }
-    return lambda - slot_mapped(d, slot, rho, load_slot(d, d.centre, slot) - rho * sigma);
+    return lambda - slot_mapped(d, slot, rho, held_slot(d, CENTRE, slot) - rho * sigma);
 }
 
 // A slot at y, mapped with the step rho.
@@ -143,10 +215,10 @@ fn bounded(d: Dense, k: u32, rho: real, y_in: real) -> real {
 
 // A zero problem.
 fn dense_clear(d: Dense, local: u32) {
-    for (var i = d.state + local; i < d.matrix; i += ISLAND_WIDTH) {
+    for (var i = d.state + local; i < d.matrix; i += GROUP_WIDTH) {
         work[i] = real(0.0);
     }
-    for (var i = d.lambda + local; i < d.request + d.n; i += ISLAND_WIDTH) {
+    for (var i = d.lambda + local; i < d.cap + d.slots + d.rows; i += GROUP_WIDTH) {
         work[i] = real(0.0);
     }
     storageBarrier();
@@ -157,75 +229,97 @@ fn dense_clear(d: Dense, local: u32) {
     storageBarrier();
 }
 
+// Takes up what the dispatch before left.
+fn dense_load(d: Dense, local: u32) {
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        held[LAMBDA + i] = work[d.lambda + i];
+        held[SIGMA + i] = work[d.sigma + i];
+        held[CENTRE + i] = work[d.centre + i];
+    }
+    workgroupBarrier();
+}
+
+// Leaves it to the next one.
+fn dense_save(d: Dense, local: u32) {
+    workgroupBarrier();
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        work[d.lambda + i] = held[LAMBDA + i];
+        work[d.sigma + i] = held[SIGMA + i];
+        work[d.centre + i] = held[CENTRE + i];
+    }
+}
+
 // Sum over the lanes, in a fixed order.
 fn group_sum(local: u32, mine: real) -> real {
     workgroupBarrier();
-    partial_square[local] = mine;
+    partial[local] = mine;
     workgroupBarrier();
-    for (var step = ISLAND_WIDTH / 2u; step > 0u; step /= 2u) {
+    for (var step = GROUP_WIDTH / 2u; step > 0u; step /= 2u) {
         if local < step {
-            partial_square[local] += partial_square[local + step];
+            partial[local] += partial[local + step];
         }
         workgroupBarrier();
     }
-    return workgroupUniformLoad(&partial_square[0]);
+    return workgroupUniformLoad(&partial[0]);
 }
 
 // Whether some impulse is beyond RUNAWAY.
 fn runs_away(d: Dense, local: u32) -> bool {
     var beyond = real(0.0);
-    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
         let rho = work[d.rho + i];
-        beyond += select(real(0.0), real(1.0), real(0.0) < rho && RUNAWAY * rho < abs(work[d.lambda + i]));
+        beyond += select(real(0.0), real(1.0), real(0.0) < rho && RUNAWAY * rho < abs(held[LAMBDA + i]));
     }
     return real(0.0) < group_sum(local, beyond);
 }
 
-// The how manieth round: a Newton step, sweeps, or both.
-fn dense_round(d: Dense, local: u32, round: u32) {
-    if PATIENCE <= round {
+// The how manieth round: a Newton step, sweeps, or both. Returns how many sweeps.
+fn dense_round(d: Dense, local: u32, newton: bool, round: u32) -> u32 {
+    if newton && PATIENCE <= round {
         centred_round(d, local);
-        return;
+        return 0u;
     }
-    let at = d.state + DENSE_PROXIMAL;
-    let proximal = work[at];
-    let steps = u32(work[d.state + DENSE_STEPS]);
-    linearise(d, local, proximal);
-    eliminate(d, local);
-    respond(d, local);
-    let merit = merit_at(d, local, real(0.0));
-    var bar = merit;
-    for (var k = 0u; k < MEMORY; k++) {
-        if k != steps % MEMORY {
-            bar = max(bar, work[d.state + DENSE_MERITS + k]);
+    var share = real(0.0);
+    if newton {
+        let at = d.state + DENSE_PROXIMAL;
+        let proximal = work[at];
+        let steps = u32(work[d.state + DENSE_STEPS]);
+        newton_step(d, local, proximal);
+        let merit = merit_at(d, local, real(0.0));
+        var bar = merit;
+        for (var k = 0u; k < MEMORY; k++) {
+            if k != steps % MEMORY {
+                bar = max(bar, work[d.state + DENSE_MERITS + k]);
+            }
         }
+        let taken = advance(d, local, bar);
+        if local == 0u {
+            work[d.state + DENSE_MERITS + steps % MEMORY] = merit;
+            work[d.state + DENSE_STEPS] = real(steps + 1u);
+            work[at] = weight(proximal, taken.share, taken.merit / merit);
+        }
+        storageBarrier();
+        share = taken.share;
     }
-    let taken = advance(d, local, bar);
-    if local == 0u {
-        work[d.state + DENSE_MERITS + steps % MEMORY] = merit;
-        work[d.state + DENSE_STEPS] = real(steps + 1u);
-        work[at] = weight(proximal, taken.share, taken.merit / merit);
-    }
-    storageBarrier();
-    if taken.share < real(1.0) {
+    if share < real(1.0) {
         for (var k = 0u; k < SWEEPS; k++) {
             dense_sweep(d, local);
         }
+        return SWEEPS;
     }
+    return 0u;
 }
 
 // A centred Newton step.
 fn centred_round(d: Dense, local: u32) {
     let inner = work[d.state + DENSE_INNER];
     let present = work[d.state + DENSE_STRETCH];
-    for (var i = local; i < d.n && inner == real(0.0); i += ISLAND_WIDTH) {
-        work[d.centre + i] = work[d.lambda + i];
+    for (var i = local; i < d.n && inner == real(0.0); i += GROUP_WIDTH) {
+        held[CENTRE + i] = held[LAMBDA + i];
     }
-    storageBarrier();
+    workgroupBarrier();
     stretch = present;
-    linearise(d, local, real(0.0));
-    eliminate(d, local);
-    respond(d, local);
+    newton_step(d, local, real(0.0));
     let share = advance(d, local, merit_at(d, local, real(0.0))).share;
     let left = merit_at(d, local, real(0.0));
     let from_centre = way(d, local);
@@ -241,6 +335,13 @@ fn centred_round(d: Dense, local: u32) {
     storageBarrier();
 }
 
+// The step from here, and its response.
+fn newton_step(d: Dense, local: u32, proximal: real) {
+    linearise(d, local, proximal);
+    eliminate(local);
+    respond(d, local);
+}
+
 // Takes the largest share of the step that brings the merit under `bar`.
 fn advance(d: Dense, local: u32, bar: real) -> Taken {
     var taken = Taken(real(0.0), bar);
@@ -251,19 +352,19 @@ fn advance(d: Dense, local: u32, bar: real) -> Taken {
         }
     }
     let share = taken.share;
-    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
-        work[d.lambda + i] = fma(work[d.step + i], share, work[d.lambda + i]);
-        work[d.sigma + i] = fma(work[d.slope + i], share, work[d.sigma + i]);
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        held[LAMBDA + i] = fma(held[STEP + i], share, held[LAMBDA + i]);
+        held[SIGMA + i] = fma(held[SLOPE + i], share, held[SIGMA + i]);
     }
-    storageBarrier();
+    workgroupBarrier();
     return taken;
 }
 
 // Squared way from the centre over `s rho`, J.
 fn way(d: Dense, local: u32) -> real {
     var sum = real(0.0);
-    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
-        let moved = work[d.lambda + i] - work[d.centre + i];
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        let moved = held[LAMBDA + i] - held[CENTRE + i];
         sum += moved * moved / some(rho_of(work[d.rho + i]));
     }
     return group_sum(local, sum);
@@ -271,271 +372,330 @@ fn way(d: Dense, local: u32) -> real {
 
 // The matrix of the step and its right-hand side, for the rows that can change.
 fn linearise(d: Dense, local: u32, proximal: real) {
-    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
-        work[d.live + i] = real(0.0);
-        work[d.step + i] = real(0.0);
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        held[STEP + i] = select(real(0.0), real(1.0), is_live(d, i));
     }
-    storageBarrier();
+    workgroupBarrier();
+    if local == 0u {
+        list_live(d);
+    }
+    workgroupBarrier();
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        held[STEP + i] = real(0.0);
+    }
+    let slots = workgroupUniformLoad(&live_slots);
+    let count = workgroupUniformLoad(&live_count);
+    matrix_span = matrix_row(count);
+    matrix_first = d.matrix;
+    matrix_is_near = count * matrix_span <= NEAR;
+    for (var at = 0u; at < slots; at++) {
+        slot_matrix(d, local, at, slots, count, proximal);
+    }
+    for (var at = 3u * slots; at < count; at++) {
+        row_matrix(d, local, at, count, proximal);
+    }
+    meet();
+}
+
+// Whether a step can change row i; of slots their first row says it.
+fn is_live(d: Dense, i: u32) -> bool {
+    let zero = real(0.0);
+    let rho = rho_of(work[d.rho + i]);
+    if i < d.slots {
+        let lambda = held_slot(d, LAMBDA, i);
+        let carries = abs(lambda.x) + abs(lambda.y) + abs(lambda.z);
+        let normal = of_slot(d, i, 2u);
+        let ahead = origin(d, normal, lambda.z) - rho * held[SIGMA + normal];
+        return zero < rho && (zero < carries || zero < ahead || work[d.friction + i] < zero);
+    }
+    if i < 3u * d.slots {
+        return false;
+    }
+    let k = i - 3u * d.slots;
+    let lambda = held[LAMBDA + i];
+    let y = origin(d, i, lambda) - rho * held[SIGMA + i];
+    let free = work[d.lower + k] < y && y < work[d.upper + k];
+    return zero < rho && (free || zero < abs(bounded(d, k, rho, y) - lambda));
+}
+
+// Lists the rows of which STEP says that they are live.
+fn list_live(d: Dense) {
+    var slots = 0u;
     for (var slot = 0u; slot < d.slots; slot++) {
-        linearise_slot(d, local, slot, proximal);
+        if real(0.0) < held[STEP + slot] {
+            live[slots] = slot;
+            slots++;
+        }
     }
-    for (var k = 0u; k < d.rows; k++) {
-        linearise_row(d, local, k, proximal);
+    for (var at = 0u; at < slots; at++) {
+        live[slots + at] = of_slot(d, live[at], 1u);
+        live[2u * slots + at] = of_slot(d, live[at], 2u);
     }
-    storageBarrier();
+    var count = 3u * slots;
+    for (var i = 3u * d.slots; i < d.n; i++) {
+        if real(0.0) < held[STEP + i] {
+            live[count] = i;
+            count++;
+        }
+    }
+    live_slots = slots;
+    live_count = count;
 }
 
 fn on_diagonal(row: u32, column: u32, x: real) -> real {
     return select(real(0.0), x, row == column);
 }
 
-// Rows of a slot: `1 - P (1 - rho G) + eps`, of a centred step `1 + P s rho G`, the lanes over the columns.
-fn linearise_slot(d: Dense, local: u32, slot: u32, proximal: real) {
-    let zero = real(0.0);
-    let one = real(1.0);
+// Rows of a slot: `1 - P (1 - rho G) + eps`, of a centred step `1 + P s rho G`, the lanes over the columns; `at`: its place among
+// the live ones.
+fn slot_matrix(d: Dense, local: u32, at: u32, slots: u32, count: u32, proximal: real) {
+    let slot = live[at];
     let mu = work[d.friction + slot];
     let rho = rho_of(work[d.rho + slot]);
-    let lambda = load_slot(d, d.lambda, slot);
-    let at = vec3<u32>(slot, of_slot(d, slot, 1u), of_slot(d, slot, 2u));
-    let begin = vec3<real>(origin(d, at.x, lambda.x), origin(d, at.y, lambda.y), origin(d, at.z, lambda.z));
-    let y = begin - rho * load_slot(d, d.sigma, slot);
-    let carries = abs(lambda.x) + abs(lambda.y) + abs(lambda.z);
-    let alive = zero < rho && (zero < carries || zero < y.z || mu < zero);
+    let lambda = held_slot(d, LAMBDA, slot);
+    let rows = vec3<u32>(slot, of_slot(d, slot, 1u), of_slot(d, slot, 2u));
+    let begin = vec3<real>(origin(d, rows.x, lambda.x), origin(d, rows.y, lambda.y), origin(d, rows.z, lambda.z));
+    let y = begin - rho * held_slot(d, SIGMA, slot);
+    let here = vec3<u32>(at, slots + at, 2u * slots + at);
     if local == 0u {
-        store_slot(d, d.rhs, slot, slot_mapped(d, slot, rho, y) - lambda);
-        if alive {
-            store_slot(d, d.live, slot, vec3<real>(one, one, one));
-        }
-    }
-    if !alive {
-        return;
+        let change = slot_mapped(d, slot, rho, y) - lambda;
+        held[RHS + here.x] = change.x;
+        held[RHS + here.y] = change.y;
+        held[RHS + here.z] = change.z;
     }
     var p = derivative(mu, y);
     if relaxes {
         p = steps_derivative(slot_caps(d, slot), mu, rho, y);
     }
-    let kept = select(one, real(0.0), real(0.0) < stretch);
-    for (var j = local; j < d.n; j += ISLAND_WIDTH) {
-        let g0 = work[d.delassus + at.x * d.n + j];
-        let g1 = work[d.delassus + at.y * d.n + j];
-        let g2 = work[d.delassus + at.z * d.n + j];
+    let kept = select(real(1.0), real(0.0), real(0.0) < stretch);
+    let own = real(1.0) + proximal;
+    let g = d.delassus + rows * d.n;
+    for (var j = local; j < count; j += GROUP_WIDTH) {
+        let column = live[j];
+        let g0 = work[g.x + column];
+        let g1 = work[g.y + column];
+        let g2 = work[g.z + column];
         let m0 = fma(rho * p.p00, g0, fma(rho * p.p01, g1, rho * p.p02 * g2));
         let m1 = fma(rho * p.p01, g0, fma(rho * p.p11, g1, rho * p.p12 * g2));
         let m2 = rho * p.p22 * g2;
-        let own = one + proximal;
-        let on0 = on_diagonal(at.x, j, own - kept * p.p00) - on_diagonal(at.y, j, kept * p.p01)
-            - on_diagonal(at.z, j, kept * p.p02);
-        let on1 = on_diagonal(at.y, j, own - kept * p.p11) - on_diagonal(at.x, j, kept * p.p01)
-            - on_diagonal(at.z, j, kept * p.p12);
-        work[d.matrix + at.x * d.n + j] = m0 + on0;
-        work[d.matrix + at.y * d.n + j] = m1 + on1;
-        work[d.matrix + at.z * d.n + j] = m2 + on_diagonal(at.z, j, own - kept * p.p22);
+        let on0 = on_diagonal(here.x, j, own - kept * p.p00) - on_diagonal(here.y, j, kept * p.p01)
+            - on_diagonal(here.z, j, kept * p.p02);
+        let on1 = on_diagonal(here.y, j, own - kept * p.p11) - on_diagonal(here.x, j, kept * p.p01)
+            - on_diagonal(here.z, j, kept * p.p12);
+        set_entry(here.x * matrix_span, j, m0 + on0);
+        set_entry(here.y * matrix_span, j, m1 + on1);
+        set_entry(here.z * matrix_span, j, m2 + on_diagonal(here.z, j, own - kept * p.p22));
     }
 }
 
-fn linearise_row(d: Dense, local: u32, k: u32, proximal: real) {
-    let i = of_row(d, k);
+// The single row at some place among the live ones.
+fn row_matrix(d: Dense, local: u32, at: u32, count: u32, proximal: real) {
+    let i = live[at];
+    let k = i - 3u * d.slots;
     let rho = rho_of(work[d.rho + i]);
-    let lambda = work[d.lambda + i];
-    let y = origin(d, i, lambda) - rho * work[d.sigma + i];
-    let change = bounded(d, k, rho, y) - lambda;
+    let lambda = held[LAMBDA + i];
+    let y = origin(d, i, lambda) - rho * held[SIGMA + i];
     var free = work[d.lower + k] < y && y < work[d.upper + k];
     if relaxes {
         free = free && !steps_holds(work[d.cap + d.slots + k], work[d.request + i], rho, y);
     }
-    let alive = real(0.0) < rho && (free || real(0.0) < abs(change));
     if local == 0u {
-        work[d.rhs + i] = change;
-        if alive {
-            work[d.live + i] = real(1.0);
-        }
-    }
-    if !alive {
-        return;
+        held[RHS + at] = bounded(d, k, rho, y) - lambda;
     }
     let kept = select(real(0.0), rho, free);
     let own = select(real(1.0), real(0.0), free && stretch == real(0.0)) + proximal;
-    for (var j = local; j < d.n; j += ISLAND_WIDTH) {
-        work[d.matrix + i * d.n + j] = fma(kept, work[d.delassus + i * d.n + j], on_diagonal(i, j, own));
+    for (var j = local; j < count; j += GROUP_WIDTH) {
+        let g = work[d.delassus + i * d.n + live[j]];
+        set_entry(at * matrix_span, j, fma(kept, g, on_diagonal(at, j, own)));
     }
 }
 
-fn pivot_inverse(d: Dense, k: u32) -> real {
-    let pivot = work[d.matrix + k * d.n + k];
+fn pivot_inverse(k: u32) -> real {
+    let pivot = entry(k * matrix_span, k);
     return real(1.0) / select(pivot, LEAST_PIVOT, abs(pivot) < LEAST_PIVOT);
 }
 
-// Clears column k below row k, the lanes over the columns; the column itself is not read again.
-fn clear_column(d: Dense, local: u32, k: u32) {
-    let inverse = pivot_inverse(d, k);
-    let top = d.matrix + k * d.n;
-    for (var j = k + 1u + local; j < d.n; j += ISLAND_WIDTH) {
-        let above = work[top + j];
-        for (var r = k + 1u; r < d.n; r++) {
-            let row = d.matrix + r * d.n;
-            let factor = -(work[row + k] * inverse);
-            if factor != real(0.0) && real(0.0) < work[d.live + r] {
-                work[row + j] = fma(factor, above, work[row + j]);
+// Clears column k below row k, the lanes over the rows, by groups from that of column k on; what stands before it in a row is not
+// read again.
+fn clear_column(local: u32, k: u32, count: u32) {
+    let inverse = pivot_inverse(k);
+    let top = k * matrix_span;
+    let groups = (count + GROUP - 1u) / GROUP;
+    for (var r = k + 1u + local; r < count; r += GROUP_WIDTH) {
+        let row = r * matrix_span;
+        let factor = -(entry(row, k) * inverse);
+        if factor != real(0.0) {
+            let all = vec4<real>(factor, factor, factor, factor);
+            for (var j = k / GROUP; j < groups; j++) {
+                set_entries(row + j, fma(all, entries(top + j), entries(row + j)));
             }
-        }
-    }
-    for (var r = k + 1u + local; r < d.n; r += ISLAND_WIDTH) {
-        if real(0.0) < work[d.live + r] {
-            let factor = -(work[d.matrix + r * d.n + k] * inverse);
-            work[d.rhs + r] = fma(factor, work[d.rhs + k], work[d.rhs + r]);
+            held[RHS + r] = fma(factor, held[RHS + k], held[RHS + r]);
         }
     }
 }
 
 // Solves the live rows for the step, pivots in order.
-fn eliminate(d: Dense, local: u32) {
-    for (var k = 0u; k < d.n; k++) {
-        if real(0.0) < work[d.live + k] {
-            clear_column(d, local, k);
-        }
-        storageBarrier();
+fn eliminate(local: u32) {
+    let count = workgroupUniformLoad(&live_count);
+    for (var k = 0u; k < count; k++) {
+        clear_column(local, k, count);
+        meet();
     }
-    for (var back = 0u; back < d.n; back++) {
-        let k = d.n - 1u - back;
-        if real(0.0) < work[d.live + k] {
-            let x = work[d.rhs + k] * pivot_inverse(d, k);
-            if local == 0u {
-                work[d.step + k] = x;
-            }
-            for (var r = local; r < k; r += ISLAND_WIDTH) {
-                if real(0.0) < work[d.live + r] {
-                    work[d.rhs + r] = fma(-work[d.matrix + r * d.n + k], x, work[d.rhs + r]);
-                }
-            }
+    for (var back = 0u; back < count; back++) {
+        let k = count - 1u - back;
+        let x = held[RHS + k] * pivot_inverse(k);
+        if local == 0u {
+            held[STEP + live[k]] = x;
         }
-        storageBarrier();
+        for (var r = local; r < k; r += GROUP_WIDTH) {
+            held[RHS + r] = fma(-entry(r * matrix_span, k), x, held[RHS + r]);
+        }
+        workgroupBarrier();
     }
 }
 
-// Change of sigma with the whole step.
+// Change of sigma with the whole step, the lanes over the rows.
 fn respond(d: Dense, local: u32) {
-    for (var i = local; i < d.n; i += ISLAND_WIDTH) {
+    let count = workgroupUniformLoad(&live_count);
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
         var sum = real(0.0);
-        for (var k = 0u; k < d.n; k++) {
-            sum = fma(work[d.delassus + k * d.n + i], work[d.step + k], sum);
+        for (var at = 0u; at < count; at++) {
+            let row = live[at];
+            sum = fma(work[d.delassus + row * d.n + i], held[STEP + row], sum);
         }
-        work[d.slope + i] = sum;
+        held[SLOPE + i] = sum;
     }
-    storageBarrier();
+    workgroupBarrier();
 }
 
 // Sum of squares of what the map of the step leaves over its rho, J, a share of the step on.
 fn merit_at(d: Dense, local: u32, share: real) -> real {
     var sum = real(0.0);
-    for (var slot = local; slot < d.slots; slot += ISLAND_WIDTH) {
-        let lambda = load_slot(d, d.lambda, slot) + share * load_slot(d, d.step, slot);
-        let sigma = load_slot(d, d.sigma, slot) + share * load_slot(d, d.slope, slot);
+    for (var slot = local; slot < d.slots; slot += GROUP_WIDTH) {
+        let lambda = held_slot(d, LAMBDA, slot) + share * held_slot(d, STEP, slot);
+        let sigma = held_slot(d, SIGMA, slot) + share * held_slot(d, SLOPE, slot);
         let r = slot_left(d, slot, lambda, sigma);
         sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)) / some(rho_of(work[d.rho + slot]));
     }
-    for (var k = local; k < d.rows; k += ISLAND_WIDTH) {
+    for (var k = local; k < d.rows; k += GROUP_WIDTH) {
         let i = of_row(d, k);
         let rho = rho_of(work[d.rho + i]);
-        let lambda = fma(work[d.step + i], share, work[d.lambda + i]);
-        let sigma = fma(work[d.slope + i], share, work[d.sigma + i]);
+        let lambda = fma(held[STEP + i], share, held[LAMBDA + i]);
+        let sigma = fma(held[SLOPE + i], share, held[SIGMA + i]);
         let left = lambda - bounded(d, k, rho, origin(d, i, lambda) - rho * sigma);
         sum += left * left / some(rho);
     }
     return group_sum(local, sum);
 }
 
-// Residual (number 1, in `square`) and scaled residual.
-fn dense_measure(d: Dense, own: IslandRecord, local: u32) -> Residuals {
-    let one = real(1.0);
-    var mine = Residuals(real(0.0), real(0.0));
-    for (var slot = local; slot < d.slots; slot += ISLAND_WIDTH) {
-        let mu = work[d.friction + slot];
-        let rho = work[d.rho + slot];
-        let lambda = load_slot(d, d.lambda, slot);
-        let sigma = load_slot(d, d.sigma, slot);
-        let r = slot_residual(d, slot, one, lambda, sigma);
-        mine.square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
-        var scaled = local_scaled_residual(mu, SLOT_STEP / some(rho), lambda, sigma);
-        if relaxes {
-            scaled = steps_scaled_residual(slot_caps(d, slot), mu, SLOT_STEP / some(rho), lambda, sigma);
-        }
-        mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < rho));
+// Natural residual of a single row; sigma with its compliance.
+fn row_left(d: Dense, k: u32, lambda: real, sigma: real) -> real {
+    let compliance = work[d.compliance + k];
+    let y = (lambda - (sigma - compliance * lambda)) / (real(1.0) + compliance);
+    return lambda - bounded(d, k, real(1.0), y);
+}
+
+// Sum of squares of the natural residual, (N s)^2.
+fn natural(d: Dense, local: u32) -> real {
+    var sum = real(0.0);
+    for (var slot = local; slot < d.slots; slot += GROUP_WIDTH) {
+        let r = slot_residual(d, slot, real(1.0), held_slot(d, LAMBDA, slot), held_slot(d, SIGMA, slot));
+        sum += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
     }
-    for (var k = local; k < d.rows; k += ISLAND_WIDTH) {
+    for (var k = local; k < d.rows; k += GROUP_WIDTH) {
         let i = of_row(d, k);
-        let rho = some(work[d.rho + i]);
-        let lambda = work[d.lambda + i];
-        let compliance = work[d.compliance + k];
-        let bare = work[d.sigma + i] - compliance * lambda;
-        let y = (lambda - bare) / (one + compliance);
-        let left = lambda - bounded(d, k, one, y);
-        mine.square += left * left;
-        let exact = lambda - bounded(d, k, rho, lambda - rho * work[d.sigma + i]);
-        let scaled = abs(exact) * (one / rho - compliance);
-        mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < work[d.rho + i]));
+        let left = row_left(d, k, held[LAMBDA + i], held[SIGMA + i]);
+        sum += left * left;
     }
-    return island_reduce(own, local, mine);
+    return group_sum(local, sum);
+}
+
+// Sigma of the impulses: adds what they give to `J v + e` without any.
+fn dense_start(d: Dense, local: u32) {
+    for (var i = local; i < d.n; i += GROUP_WIDTH) {
+        var sum = held[SIGMA + i];
+        for (var k = 0u; k < d.n; k++) {
+            sum = fma(work[d.delassus + k * d.n + i], held[LAMBDA + k], sum);
+        }
+        held[SIGMA + i] = sum;
+    }
+    workgroupBarrier();
 }
 
 // Sigma follows a change of row i, the lanes over the rows.
 fn push_row(d: Dense, local: u32, i: u32, change: real) {
-    for (var j = local; j < d.n; j += ISLAND_WIDTH) {
-        work[d.sigma + j] = fma(work[d.delassus + i * d.n + j], change, work[d.sigma + j]);
+    for (var j = local; j < d.n; j += GROUP_WIDTH) {
+        held[SIGMA + j] = fma(work[d.delassus + i * d.n + j], change, held[SIGMA + j]);
     }
 }
 
-// Every row, then every slot, solved exactly with the others held.
-fn dense_sweep(d: Dense, local: u32) {
+// Every row, then every slot, solved exactly with the others held; the sum of squares of the natural residual as each was met.
+fn dense_sweep(d: Dense, local: u32) -> real {
+    var square = real(0.0);
     for (var k = 0u; k < d.rows; k++) {
         let i = of_row(d, k);
-        let lambda = work[d.lambda + i];
-        let y = lambda - work[d.rho + i] * work[d.sigma + i];
-        let next = select(lambda, bounded(d, k, work[d.rho + i], y), real(0.0) < work[d.rho + i]);
-        storageBarrier();
+        let rho = work[d.rho + i];
+        let lambda = held[LAMBDA + i];
+        let sigma = held[SIGMA + i];
+        let left = select(real(0.0), row_left(d, k, lambda, sigma), real(0.0) < rho);
+        square += left * left;
+        let next = select(lambda, bounded(d, k, rho, lambda - rho * sigma), real(0.0) < rho);
+        workgroupBarrier();
         if local == 0u {
-            work[d.lambda + i] = next;
+            held[LAMBDA + i] = next;
         }
         push_row(d, local, i, next - lambda);
-        storageBarrier();
+        workgroupBarrier();
     }
     for (var slot = 0u; slot < d.slots; slot++) {
-        let r1 = of_slot(d, slot, 1u);
-        let r2 = of_slot(d, slot, 2u);
-        let block = Block(array<real, 6>(
-            work[d.delassus + slot * d.n + slot],
-            work[d.delassus + slot * d.n + r1],
-            work[d.delassus + slot * d.n + r2],
-            work[d.delassus + r1 * d.n + r1],
-            work[d.delassus + r1 * d.n + r2],
-            work[d.delassus + r2 * d.n + r2],
-        ));
-        let at = d.inverse + slot;
-        let inverse = Block(array<real, 6>(
-            work[at],
-            work[at + d.slots],
-            work[at + 2u * d.slots],
-            work[at + 3u * d.slots],
-            work[at + 4u * d.slots],
-            work[at + 5u * d.slots],
-        ));
-        let lambda = load_slot(d, d.lambda, slot);
-        let mu = work[d.friction + slot];
-        let sigma = load_slot(d, d.sigma, slot);
-        var solved: vec3<real>;
-        if relaxes {
-            solved = steps_solve(slot_caps(d, slot), mu, block, inverse, lambda, sigma);
-        } else {
-            solved = local_solve(mu, block, inverse, lambda, sigma);
-        }
-        let next = select(lambda, solved, real(0.0) < work[d.rho + slot]);
-        let change = next - lambda;
-        storageBarrier();
-        if local == 0u {
-            store_slot(d, d.lambda, slot, next);
-        }
-        push_row(d, local, slot, change.x);
-        push_row(d, local, r1, change.y);
-        push_row(d, local, r2, change.z);
-        storageBarrier();
+        square += sweep_slot(d, local, slot);
     }
+    return square;
+}
+
+// A slot of a sweep; the square of its natural residual.
+fn sweep_slot(d: Dense, local: u32, slot: u32) -> real {
+    let r1 = of_slot(d, slot, 1u);
+    let r2 = of_slot(d, slot, 2u);
+    let block = Block(array<real, 6>(
+        work[d.delassus + slot * d.n + slot],
+        work[d.delassus + slot * d.n + r1],
+        work[d.delassus + slot * d.n + r2],
+        work[d.delassus + r1 * d.n + r1],
+        work[d.delassus + r1 * d.n + r2],
+        work[d.delassus + r2 * d.n + r2],
+    ));
+    let at = d.inverse + slot;
+    let inverse = Block(array<real, 6>(
+        work[at],
+        work[at + d.slots],
+        work[at + 2u * d.slots],
+        work[at + 3u * d.slots],
+        work[at + 4u * d.slots],
+        work[at + 5u * d.slots],
+    ));
+    let lambda = held_slot(d, LAMBDA, slot);
+    let sigma = held_slot(d, SIGMA, slot);
+    let mu = work[d.friction + slot];
+    let acts = real(0.0) < work[d.rho + slot];
+    let r = slot_residual(d, slot, real(1.0), lambda, sigma);
+    var solved: vec3<real>;
+    if relaxes {
+        solved = steps_solve(slot_caps(d, slot), mu, block, inverse, lambda, sigma);
+    } else {
+        solved = local_solve(mu, block, inverse, lambda, sigma);
+    }
+    let next = select(lambda, solved, acts);
+    let change = next - lambda;
+    workgroupBarrier();
+    if local == 0u {
+        held[LAMBDA + slot] = next.x;
+        held[LAMBDA + r1] = next.y;
+        held[LAMBDA + r2] = next.z;
+    }
+    push_row(d, local, slot, change.x);
+    push_row(d, local, r1, change.y);
+    push_row(d, local, r2, change.z);
+    workgroupBarrier();
+    return select(real(0.0), fma(r.x, r.x, fma(r.y, r.y, r.z * r.z)), acts);
 }

@@ -124,9 +124,6 @@ pub mod contact {
     pub const SIZE: usize = 19;
 }
 
-/// Lanes of the workgroup that owns an island.
-pub const ISLAND_WIDTH: usize = 32;
-
 /// Sizes of the ragged arrays.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Pod, Zeroable)]

@@ -1,5 +1,6 @@
 // What every island kernel reads: the twin of island.rs. The importing kernel imports contact/local, binds
 // `island_index`, and those of `island_jac`, `island_con`, `impulse`, `velocity` that the functions it calls name.
+#import contact/group.rs
 
 fn island_record(i: u32) -> IslandRecord {
     let at = i * ISLAND_RECORD_SIZE;

@@ -9,6 +9,7 @@
 
 use super::LOOPS;
 use super::dense::{Dense, LONGEST, MOST, Progress, SLOT_STEP, Shape};
+use super::group::DEVICE_ROWS;
 use super::island::{self, Counts, IslandDims, IslandRecord, Islands, SideRecord, con, info, kind, region};
 use super::packs::{real, real_mut};
 use super::steps::{gives_way, requests, row_request, speed_of_cap};
@@ -18,8 +19,6 @@ use crate::args::Args;
 use crate::dynamics::tree::NONE;
 use crate::{LANES, Real, Scalar};
 
-/// Most rows, padded, of an island with a workspace on a device: its memory grows with the square, its time with the cube.
-pub const MOST_ROWS: usize = 128;
 /// Most degrees of freedom of an island whose matrix is over them: of more, a factor that knows which trees touch costs less.
 const MOST_DOFS: usize = 96;
 /// Sweeps of every island before those that are not solved are written out: a whole dispatch, so that a world is swept in
@@ -95,7 +94,7 @@ impl Workspaces {
             Room::Device => {}
             Room::Threads => {
                 // Written out, such islands as piles cost more than their sweeps.
-                let most = if n_v <= MOST_DOFS && is_thin(n_v, n) { LONGEST } else { MOST_ROWS };
+                let most = if n_v <= MOST_DOFS && is_thin(n_v, n) { LONGEST } else { DEVICE_ROWS };
                 // Threads have memory of their own: that there are workspaces is all that is told.
                 self.reals = 1;
                 return if n > most { NONE } else { 0 };
@@ -103,7 +102,7 @@ impl Workspaces {
         }
         // Beside the problem a device keeps which rows are live.
         let end = begin + STATE + shape.reals() + n;
-        if n > MOST_ROWS || end - self.world > WORLD_REALS {
+        if n > DEVICE_ROWS || end - self.world > WORLD_REALS {
             return NONE;
         }
         self.reals = end;
@@ -437,7 +436,7 @@ mod tests {
         all.begin_world();
         // The largest there is has a world to itself.
         assert_eq!(all.place(of(40, 8), n_v), before as u32);
-        assert!(all.reals - before <= WORLD_REALS && all.rows == MOST_ROWS && all.rounds() == 1);
+        assert!(all.reals - before <= WORLD_REALS && all.rows == DEVICE_ROWS && all.rounds() == 1);
     }
 
     #[test]

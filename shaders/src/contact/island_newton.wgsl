@@ -16,6 +16,8 @@
 @group(0) @binding(6) var<storage, read_write> island_info: array<real>;
 @group(0) @binding(7) var<storage, read_write> work: array<real>;
 
+const GROUP_WIDTH: u32 = ISLAND_WIDTH;
+
 var<workgroup> skipped: u32;
 
 // The problem's place: how many blocks and rows the island has says its size.
@@ -110,7 +112,7 @@ fn note(d: Dense, i: u32) {
     let tolerance = real(bitcast<f32>(dims.tolerance));
     for (var r = 0u; r < rows_of(record); r++) {
         let at = dense_row(d, record, r);
-        let by = steps_gives_way(cap, work[d.request + at], mass, tolerance, work[d.lambda + at], work[d.sigma + at]);
+        let by = steps_gives_way(cap, work[d.request + at], mass, tolerance, held[LAMBDA + at], held[SIGMA + at]);
         island_con[c + CON_BIAS + r] += by;
         island_con[c + CON_RELAXED + r] = by;
     }
@@ -172,11 +174,42 @@ fn mass_of(c: u32, is_of_three: bool) -> real {
     return step_of(real(1.0), island_con[c + CON_ROW_DELASSUS]);
 }
 
+// Residual (number 1, in `square`) and scaled residual.
+fn dense_measure(d: Dense, own: IslandRecord, local: u32) -> Residuals {
+    let one = real(1.0);
+    var mine = Residuals(real(0.0), real(0.0));
+    for (var slot = local; slot < d.slots; slot += ISLAND_WIDTH) {
+        let mu = work[d.friction + slot];
+        let rho = work[d.rho + slot];
+        let lambda = held_slot(d, LAMBDA, slot);
+        let sigma = held_slot(d, SIGMA, slot);
+        let r = slot_residual(d, slot, one, lambda, sigma);
+        mine.square += fma(r.x, r.x, fma(r.y, r.y, r.z * r.z));
+        var scaled = local_scaled_residual(mu, SLOT_STEP / some(rho), lambda, sigma);
+        if relaxes {
+            scaled = steps_scaled_residual(slot_caps(d, slot), mu, SLOT_STEP / some(rho), lambda, sigma);
+        }
+        mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < rho));
+    }
+    for (var k = local; k < d.rows; k += ISLAND_WIDTH) {
+        let i = of_row(d, k);
+        let rho = some(work[d.rho + i]);
+        let lambda = held[LAMBDA + i];
+        let sigma = held[SIGMA + i];
+        let left = row_left(d, k, lambda, sigma);
+        mine.square += left * left;
+        let exact = lambda - bounded(d, k, rho, lambda - rho * sigma);
+        let scaled = abs(exact) * (one / rho - work[d.compliance + k]);
+        mine.scaled = island_worse(mine.scaled, select(real(0.0), scaled, real(0.0) < work[d.rho + i]));
+    }
+    return island_reduce(own, local, mine);
+}
+
 // Puts an impulse back.
 fn scatter(d: Dense, i: u32) {
     let record = constraint_record(i);
     for (var r = 0u; r < rows_of(record); r++) {
-        impulse[3u * i + r] = work[d.lambda + dense_row(d, record, r)];
+        impulse[3u * i + r] = held[LAMBDA + dense_row(d, record, r)];
     }
 }
 
@@ -209,6 +242,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         gather_delassus(d, own, local);
         storageBarrier();
     }
+    dense_load(d, local);
     var rounds = dims.done;
     var stopped = false;
     var solved = false;
@@ -220,10 +254,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         stopped = solved || hopeless;
         running = !(stopped || rounds >= dims.iterations);
         if running {
-            dense_round(d, local, rounds);
+            dense_round(d, local, true, rounds);
             rounds += 1u;
         }
     }
+    dense_save(d, local);
     for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
         if relaxes && solved {
             note(d, i);

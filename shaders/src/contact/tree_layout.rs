@@ -72,9 +72,6 @@ impl LaneDims {
     }
 }
 
-/// Most rows of a lane's problem that a device writes out, whatever the tree: 138 kB in f32.
-pub const DEVICE_ROWS: u32 = 128;
-
 /// Words of a tile in `slots`: first slot and number of slots of this step, then of the step before.
 pub const SLOTS: usize = 4;
 
@@ -192,10 +189,10 @@ pub fn row_stride(n_v: usize, width: u32) -> usize {
 }
 
 /// Reals of a lane's workspace on a device for problems of at most that many rows, a multiple of eight: the state between
-/// dispatches, and the problem.
+/// dispatches, and the problem. A device says nothing of what is read and written beyond a buffer.
 #[must_use]
 pub fn work_reals(rows: usize) -> usize {
-    20 + 2 * rows * rows + 13 * rows
+    24 + 2 * rows * rows + 14 * rows
 }
 
 /// Reals of a lane in `info`.

@@ -12,6 +12,10 @@ fn row_stride(n_v: u32, width: u32) -> u32 {
     return row_head(width) + n_v;
 }
 
+fn work_reals(rows: u32) -> u32 {
+    return 24u + 2u * rows * rows + 14u * rows;
+}
+
 fn position_bias(error: real, per_step: real, fraction: real, largest: real, slop: real) -> real {
     let undone = fraction * (min(error + slop, real(0.0)) * per_step);
     return select(max(undone, -largest), error * per_step, real(0.0) <= error);

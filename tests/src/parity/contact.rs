@@ -262,10 +262,10 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         vec![Data::SlotTable(1), maps(), impulses.clone(), zero_slots(3)],
         &[(3, EXACT)],
     );
-    let solve = |name: String, word: u32, dims: LaneDims, outputs: &[(usize, Tolerance)]| {
+    let solve = |kernel: &'static Kernel, name: String, word: u32, dims: LaneDims, outputs: &[(usize, Tolerance)]| {
         case(
             &name,
-            &k::TREE_PGS,
+            kernel,
             dims,
             vec![
                 Data::SlotTable(1),
@@ -280,18 +280,28 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
             outputs,
         )
     };
-    let sweeps = solve(format!("{name}, sweeps"), 0, lane, &[(3, ITERATED), (4, ITERATED), (6, EXACT)]);
+    let swept = [(3, ITERATED), (4, ITERATED), (6, EXACT)];
     // Too large to be written out: sweeps on the velocity.
     let large = LaneDims { rows: 0, ..lane };
-    let large = solve(format!("{name}, large"), 0, large, &[(3, ITERATED), (4, ITERATED), (6, EXACT)]);
     let newton = LaneDims { sweeps: 12, budget: 12, newton: 1, ..lane };
     // Requests give way.
     let tolerance = 1e-9_f32.to_bits();
     let relaxes = LaneDims { sweeps: 60, budget: 60, tolerance, ..newton };
     let word = status::GAVE_WAY | status::SINCE_ASKED_ONE;
-    let outputs = [(1, ITERATED), (2, ITERATED), (4, ITERATED), (6, EXACT)];
-    let relaxes = Case { single: false, ..solve(format!("{name}, relaxed"), word, relaxes, &outputs) };
-    let newton = solve(format!("{name}, Newton"), 0, newton, &[(4, ITERATED)]);
+    let given = [(1, ITERATED), (2, ITERATED), (4, ITERATED), (6, EXACT)];
+    let mut solves = Vec::new();
+    for kernel in [&k::TREE_PGS, &k::TREE_GROUP] {
+        solves.push(solve(kernel, format!("{name}, sweeps"), 0, lane, &swept));
+        solves.push(solve(kernel, format!("{name}, large"), 0, large, &swept));
+        let relaxed = solve(kernel, format!("{name}, relaxed"), word, relaxes, &given);
+        solves.push(Case { single: false, ..relaxed });
+        // Three random contacts on a tree of one to three dofs often contradict each other: such a problem has no solution,
+        // Newton steps wander for good, and which are taken hangs on the last bit. Every lane of AFLOAT is solved.
+        if !between {
+            solves.push(solve(kernel, format!("{name}, Newton"), 0, newton, &[(4, ITERATED)]));
+        }
+    }
+    let sweeps = &solves[0];
     let push = case(
         name,
         &k::TREE_PUSH,
@@ -300,7 +310,7 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
             Data::SlotTable(2),
             of(|tile| &tile.b),
             constraint.clone(),
-            left(&sweeps, 3),
+            left(sweeps, 3),
             row.clone(),
             zeros(info::reals(n_v)),
         ],
@@ -314,18 +324,14 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
             Data::SlotTable(4),
             of(|tile| &tile.factor),
             constraint.clone(),
-            left(&sweeps, 3),
+            left(sweeps, 3),
             row.clone(),
             left(&push, 5),
         ]),
         &[(7, ROUNDING)],
     );
-    let mut cases = vec![jacobian, assemble, warm, sweeps, large, relaxes, push, certify];
-    // Three random contacts on a tree of one to three dofs often contradict each other: such a problem has no solution,
-    // Newton steps wander for good, and which are taken hangs on the last bit. Every lane of AFLOAT is solved.
-    if !between {
-        cases.push(newton);
-    }
+    let mut cases = vec![jacobian, assemble, warm, push, certify];
+    cases.extend(solves);
     if n_row > 0 {
         cases.extend([rows, midway]);
     }

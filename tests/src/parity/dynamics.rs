@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use manyworlds_dynamics::{Settings, TreeLayout, TreeSet, compile};
-use manyworlds_model::{ImportOptions, load};
+use manyworlds_model::{ImportOptions, from_mjcf_str};
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
 use manyworlds_shaders::dynamics::tree::{SPEED, TreeOnly, joint};
 use manyworlds_shaders::{Kernel, kernel};
@@ -46,6 +46,15 @@ pub(super) const LANES: usize = 43;
 
 /// The golden models, each for a class of joints.
 pub(super) const MODELS: [&str; 3] = ["mixed-joints", "ball-chain", "several-trees"];
+
+macro_rules! golden {
+    ($($name:literal)*) => { [$(($name, include_str!(concat!("../../golden/models/", $name, ".xml")))),*] };
+}
+
+/// Their text: a program that checks a device has no source tree beside it.
+static GOLDEN: [(&str, &str); 10] = golden!(
+    "actuated" "adhesion" "ball-chain" "carried" "immersed" "mixed-joints" "outside" "sensors" "several-trees" "tendons"
+);
 
 /// Golden models with applied forces.
 const APPLIED_MODELS: [&str; 4] = ["carried", "actuated", "tendons", "immersed"];
@@ -118,8 +127,9 @@ fn applied(name: &str, set: &TreeSet) -> Vec<Case> {
 
 /// The tree sets of a golden model.
 pub(super) fn sets(name: &str) -> Vec<TreeSet> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("golden/models/{name}.xml"));
-    let imported = load(&path, &ImportOptions::default()).expect("a golden model loads");
+    let (_, text) = GOLDEN.iter().find(|(golden, _)| *golden == name).expect("a golden model");
+    let nothing = |path: &Path| Err(std::io::Error::other(format!("{}", path.display())));
+    let imported = from_mjcf_str(name, text, &nothing, &ImportOptions::default()).expect("a golden model loads");
     compile(&imported.model, &Settings::default()).expect("a golden model compiles")
 }
 

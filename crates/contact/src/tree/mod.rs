@@ -8,5 +8,5 @@ mod params;
 mod record;
 
 pub use info::PgsInfo;
-pub use params::{CPU_ROWS, PgsError, PgsParams, device_rows};
+pub use params::{CPU_ROWS, PgsError, PgsParams, Spread, device_reals, device_rows};
 pub use record::{TreeContactBuffers, record_assembly, record_certificate, record_solution, work_reals};

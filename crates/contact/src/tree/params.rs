@@ -2,20 +2,27 @@
 
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::dense::MOST;
-use manyworlds_shaders::contact::tree_layout::{DEVICE_ROWS, LaneDims, phase};
+use manyworlds_shaders::contact::group::DEVICE_ROWS;
+use manyworlds_shaders::contact::tree_layout::{LaneDims, phase, work_reals};
 use manyworlds_shaders::dynamics::tree::TreeDims;
 
 /// [`PgsParams::rows`] on the CPU, where a thread has one problem at a time.
 pub const CPU_ROWS: u32 = 128;
 /// The same on a device, at least: 34 kB in f32.
-const LEAST_DEVICE_ROWS: u32 = 64;
+const LEAST_DEVICE_ROWS: usize = 64;
 /// Room for contacts and limits beside the rows that act at every step: of twelve contacts.
 const ROOM: usize = 36;
 
 /// [`PgsParams::rows`] on a device for a tree of so many rows that act at every step.
 #[must_use]
 pub fn device_rows(steady: usize) -> u32 {
-    (steady + ROOM).next_multiple_of(8).clamp(LEAST_DEVICE_ROWS as usize, DEVICE_ROWS as usize) as u32
+    (steady + ROOM).next_multiple_of(8).clamp(LEAST_DEVICE_ROWS, DEVICE_ROWS) as u32
+}
+
+/// Reals of the workspace that a device needs for such a tree.
+#[must_use]
+pub fn device_reals(steady: usize) -> usize {
+    work_reals(device_rows(steady) as usize)
 }
 
 /// How far and how long to iterate.
@@ -30,9 +37,23 @@ pub struct PgsParams {
     pub rows: u32,
     /// Newton steps and sweeps, or sweeps alone.
     pub newton: bool,
-    /// Lanes that an invocation advances after each other at most, which spreads a solve over dispatches: on devices,
-    /// which may end long ones. None: one dispatch does it all.
-    pub share: Option<u32>,
+    /// Who solves a lane.
+    pub spread: Spread,
+}
+
+/// How lanes are spread over what solves them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spread {
+    /// A thread of the CPU has a tile of them, in one dispatch.
+    Mirror,
+    /// An invocation of a software adapter advances so many after each other at most. Such adapters end long dispatches, so there
+    /// are several.
+    Invocations {
+        /// Lanes of one.
+        share: u32,
+    },
+    /// A workgroup of a GPU has a lane, in one dispatch.
+    Workgroups,
 }
 
 /// A setting that cannot be.
@@ -54,7 +75,7 @@ impl PgsParams {
     #[must_use]
     pub fn for_precision<T: Scalar>() -> Self {
         let tolerance = if size_of::<T>() == 8 { 1e-7 } else { 1e-5 };
-        Self { tolerance, sweeps: 20, rows: LEAST_DEVICE_ROWS, newton: true, share: None }
+        Self { tolerance, sweeps: 20, rows: LEAST_DEVICE_ROWS as u32, newton: true, spread: Spread::Mirror }
     }
 
     /// Refuses settings that cannot be.

@@ -5,10 +5,10 @@ use manyworlds_shaders::contact::LOOPS;
 use manyworlds_shaders::contact::tree_layout::{LaneDims, phase, work_reals as lane_reals};
 use manyworlds_shaders::dynamics::tree::{TreeDims, TreeOnly};
 use manyworlds_shaders::kernel::contact::{
-    TREE_ASSEMBLE, TREE_CERTIFY, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM,
+    TREE_ASSEMBLE, TREE_CERTIFY, TREE_GROUP, TREE_JACOBIAN, TREE_PGS, TREE_PUSH, TREE_ROWS, TREE_WARM,
 };
 
-use super::PgsParams;
+use super::{PgsParams, Spread};
 
 /// Invocations at least that share the lanes of a solve.
 const FEWEST: u32 = 32;
@@ -102,22 +102,26 @@ pub fn record_solution(
     b: &TreeContactBuffers,
 ) {
     let (lane, lanes) = (params.dims(tree), tree.lanes);
+    let buffers = [b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work];
     let mut solve = |dims: LaneDims, count: u32| {
-        let buffers = [b.slots, b.constraint, b.row, b.impulse, b.velocity, b.info, b.status, b.work];
         recording.dispatch(&TREE_PGS, &dims, count, &buffers);
     };
-    if let Some(share) = params.share {
-        solve(LaneDims { phases: phase::PREPARE, ..lane }, lanes);
-        // Whole workgroups, and enough of them for the cores there are.
-        let stride = lanes.div_ceil(share).next_multiple_of(FEWEST).min(lanes);
-        // Each dispatch has a round for every lane, or several of small problems.
-        let each = lanes.div_ceil(stride.max(1));
-        let rounds = (LOOPS / (each * loops(params, tree, most_slots))).clamp(1, params.sweeps.max(1));
-        let dims = LaneDims { phases: phase::ROUNDS, budget: each * rounds, stride, ..lane };
-        (0..params.sweeps.div_ceil(rounds)).for_each(|_| solve(dims, stride));
-        solve(LaneDims { phases: phase::FINISH, ..lane }, lanes);
-    } else {
-        solve(lane, lanes);
+    match params.spread {
+        Spread::Mirror => solve(lane, lanes),
+        Spread::Workgroups => {
+            recording.dispatch(&TREE_GROUP, &lane, lanes, &buffers);
+        }
+        Spread::Invocations { share } => {
+            solve(LaneDims { phases: phase::PREPARE, ..lane }, lanes);
+            // Whole workgroups, and enough of them for the cores there are.
+            let stride = lanes.div_ceil(share).next_multiple_of(FEWEST).min(lanes);
+            // Each dispatch has a round for every lane, or several of small problems.
+            let each = lanes.div_ceil(stride.max(1));
+            let rounds = (LOOPS / (each * loops(params, tree, most_slots))).clamp(1, params.sweeps.max(1));
+            let dims = LaneDims { phases: phase::ROUNDS, budget: each * rounds, stride, ..lane };
+            (0..params.sweeps.div_ceil(rounds)).for_each(|_| solve(dims, stride));
+            solve(LaneDims { phases: phase::FINISH, ..lane }, lanes);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use manyworlds_contact::tree::Spread;
 use manyworlds_gpu::{BufferId, BufferSpec, CpuStore, GpuDevice, GpuStore, Passing, Store};
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::{LANES, Scalar};
@@ -9,12 +10,16 @@ use manyworlds_shaders::{LANES, Scalar};
 use crate::Error;
 use crate::field::block::{Numbers, NumbersMut};
 
-/// Worlds a chunk of the GPU holds at most; at least two chunks let host and device overlap.
-const GPU_CHUNK: usize = 2048;
+/// Worlds a chunk of a GPU holds at most; at least two chunks let host and device overlap. Kernels that give a world one
+/// invocation want tens of thousands of them on a large GPU.
+const GPU_CHUNK: usize = 16384;
+/// The same on a software adapter.
+const SOFTWARE_CHUNK: usize = 2048;
+/// Lanes of a solve that an invocation on a software adapter takes after each other at most: it has few invocations at once
+/// and gains from keeping them busy.
+const SOFTWARE_SHARE: u32 = 16;
 /// Lanes at most that the CPU computes one after the other, not side by side in packs.
 const LONE: usize = 2;
-/// Lanes of a solve that an invocation on a software adapter takes after each other at most.
-const SOFTWARE_SHARE: u32 = 16;
 /// Rounds of loops of an invocation after which llvmpipe ends them without a word.
 const SOFTWARE_ROUNDS: u64 = 65535;
 /// Degrees of freedom of a tree at most on a software adapter: the factor of a chain of 70 takes more rounds than these.
@@ -35,13 +40,12 @@ impl Backend {
         matches!(self, Self::Cpu)
     }
 
-    /// Lanes that an invocation of a solve takes after each other at most, where kernels keep a workspace a lane in the
-    /// store; none: each thread has one workspace.
-    pub(crate) fn share(&self) -> Option<u32> {
+    /// What solves the lone trees of a world.
+    pub(crate) fn spread(&self) -> Spread {
         match self {
-            Self::Cpu => None,
-            // A processor has few invocations at once and gains from keeping them busy; a GPU wants all that there are.
-            Self::Device(device) => Some(if device.is_software() { SOFTWARE_SHARE } else { 1 }),
+            Self::Cpu => Spread::Mirror,
+            Self::Device(device) if device.is_software() => Spread::Invocations { share: SOFTWARE_SHARE },
+            Self::Device(_) => Spread::Workgroups,
         }
     }
 
@@ -66,7 +70,8 @@ impl Backend {
     pub(crate) fn chunk_worlds<T: Scalar>(&self, worlds: usize, coupled: bool, most_reals: usize) -> usize {
         let Self::Device(device) = self else { return LANES };
         // Whole tiles, and two halves at least.
-        let chunk = worlds.div_ceil(2).next_multiple_of(32).min(GPU_CHUNK);
+        let most = if device.is_software() { SOFTWARE_CHUNK } else { GPU_CHUNK };
+        let chunk = worlds.div_ceil(2).next_multiple_of(32).min(most);
         let reals = if coupled { most_reals.max(WORLD_REALS) } else { most_reals };
         if reals == 0 {
             return chunk;

@@ -11,6 +11,7 @@ use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status}
 use manyworlds_shaders::index::{gather, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
+use super::backend::Backend;
 use super::buffers::{IslandBuffers, RowBuffers, SetBuffers};
 use super::columns::Columns;
 use super::kept::Kept;
@@ -58,8 +59,10 @@ pub(crate) struct Chunk<T: Scalar> {
 
 /// What a chunk waits for.
 pub(super) enum InFlight {
-    /// A step, of which some worlds may turn out to be unsolved.
+    /// The kernels of a step, which may leave worlds unsolved.
     Step(Ticket),
+    /// The host's part of a step, for worlds that its kernels left: what it needs is there.
+    Rest(Vec<usize>),
     /// The motion of those that were.
     Motion(Ticket),
 }
@@ -113,10 +116,10 @@ impl<T: Scalar> Chunk<T> {
         (columns, rows): (&Arc<Columns>, RowBuffers),
         store: Box<dyn Store<T>>,
         n_world: usize,
-        share: Option<u32>,
+        backend: &Backend,
     ) -> Result<Self, Error> {
         let width = store.tile();
-        let lane_workspace = share.is_some();
+        let lane_workspace = !backend.side_by_side();
         let mut sets = Vec::with_capacity(buffers.len());
         for (set, &buffers) in shared.sets.iter().zip(buffers) {
             let k = set.trees.len();
@@ -128,7 +131,7 @@ impl<T: Scalar> Chunk<T> {
                 sweeps: shared.kernel_iterations(),
                 rows: if lane_workspace { tree::device_rows(set.layout.steady_rows()) } else { tree::CPU_ROWS },
                 newton: shared.form.is_some_and(|form| form.lone_trees == LoneTrees::ByLane { newton: true }),
-                share,
+                spread: backend.spread(),
             };
             let sensing = Sensing::new(&set.layout);
             let soft = SoftKernels::new(&shared, set.trees[0], dims.lanes);

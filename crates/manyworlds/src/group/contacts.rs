@@ -11,6 +11,7 @@ use super::home::Home;
 use super::problem::{Reading, Sides, WorldProblem};
 use super::seen::Seen;
 use super::shared::Shared;
+use super::tiles::Tiles;
 use crate::host::Place;
 use crate::{ContactImpulse, Error, SolvedContact};
 
@@ -56,7 +57,7 @@ pub(super) fn solved<T: Scalar>(
 ) -> Result<(), Error> {
     let mut found: Vec<(ContactImpulse, Home)> = Vec::new();
     each(shared, chunk, first, |geometry, parts, home| found.push((geometry.with(parts), home)))?;
-    let now = Reading::new(chunk, Sides::Whole)?;
+    let now = Reading::new(chunk, Sides::Whole, &Tiles::all(chunk))?;
     let mut memory = ContactProblem::default();
     for of_world in found.chunk_by(|a, b| a.0.world == b.0.world) {
         let world = of_world[0].0.world - first;

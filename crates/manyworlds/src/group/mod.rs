@@ -23,10 +23,12 @@ mod soft;
 pub(crate) mod state;
 mod step;
 mod subsystems;
+mod tiles;
 pub(crate) mod worlds;
 
 use std::sync::Arc;
 
+use manyworlds_contact::tree::device_reals;
 use manyworlds_dynamics::Parameter;
 use manyworlds_gpu::{Passing, RoundTrips, Timings, Traffic};
 use manyworlds_model::Model;
@@ -89,15 +91,17 @@ impl<T: Scalar> Group<T> {
         let columns = Arc::new(Columns::new(&shared.model, &shared.sets));
         let coupled = shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands;
         let layouts = shared.soft.iter().filter_map(|soft| soft.layout.as_ref());
-        let most_reals = layouts.map(SoftKernels::most_reals).max().filter(|_| shared.form.is_some());
-        let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled, most_reals.unwrap_or(0));
+        let of_soft = layouts.map(SoftKernels::most_reals).max().filter(|_| shared.form.is_some());
+        let of_lanes = shared.sets.iter().map(|set| set.trees.len() * device_reals(set.layout.steady_rows())).max();
+        let most_reals = of_soft.max(of_lanes).unwrap_or(0);
+        let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled, most_reals);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let worlds = chunk_worlds.min(n_world - first);
             let lanes = shared.sets.iter().map(|set| worlds * set.trees.len()).max().unwrap_or(0);
             let store = backend.store(&specs, lanes, &passing)?;
             let fields = (&columns, rows);
-            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, fields, store, worlds, backend.share())?);
+            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, fields, store, worlds, backend)?);
         }
         let backend = backend.clone();
         let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend, columns, passing };
@@ -164,22 +168,36 @@ impl<T: Scalar> Worlds for Group<T> {
     fn step(&mut self, controls: Option<Rows<'_>>) -> Result<(), Error> {
         let n_u = self.shared.model.actuators.len();
         let size = self.chunk_worlds;
-        let begin = |(c, chunk): (usize, &mut Chunk<T>)| {
+        let ready = |c: usize, chunk: &mut Chunk<T>| {
             if let Some(rows) = controls.filter(|_| n_u > 0) {
                 let first = c * size;
                 chunk.set_controls(rows.part(first * n_u..(first + chunk.n_world) * n_u))?;
             }
-            chunk.begin()
+            chunk.ready()
         };
         // A pool of one thread would only be asked to wait for.
         if self.backend.side_by_side() && self.chunks.len() > 1 && rayon::current_num_threads() > 1 {
             let chunks = self.chunks.par_iter_mut().enumerate();
-            chunks.try_for_each(|(c, chunk)| begin((c, &mut *chunk)).and_then(|()| chunk.complete()))
-        } else {
-            // The device works on one chunk while the host does its part of the next.
-            self.chunks.iter_mut().enumerate().try_for_each(begin)?;
-            self.chunks.iter_mut().try_for_each(Chunk::complete)
+            return chunks.try_for_each(|(c, chunk)| {
+                ready(c, &mut *chunk)?;
+                chunk.launch()?;
+                chunk.complete()
+            });
         }
+        // The device works on one chunk while the host makes the next one ready, and on that while the host has its part in the
+        // first.
+        let mut before: Option<&mut Chunk<T>> = None;
+        for (c, chunk) in self.chunks.iter_mut().enumerate() {
+            ready(c, &mut *chunk)?;
+            if let Some(before) = &mut before {
+                before.collect()?;
+            }
+            chunk.launch()?;
+            if let Some(before) = before.replace(chunk) {
+                before.complete()?;
+            }
+        }
+        before.map_or(Ok(()), Chunk::complete)
     }
 
     fn finish(&mut self) -> Result<(), Error> {

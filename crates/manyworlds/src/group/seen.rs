@@ -1,5 +1,7 @@
 //! Numbers of a chunk's buffers as the host sees them.
 
+use std::ops::Range;
+
 use manyworlds_gpu::{BufferId, Store};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::index::tile_at;
@@ -13,6 +15,17 @@ pub(super) fn whole<T: Scalar>(store: &mut dyn Store<T>, buffer: BufferId) -> Re
     Ok(all)
 }
 
+/// Parts of a buffer, copied to where they stand in it; the rest is zero.
+pub(super) fn some<T: Scalar>(
+    store: &mut dyn Store<T>,
+    buffer: BufferId,
+    parts: &[Range<usize>],
+) -> Result<Vec<T>, Error> {
+    let mut all = vec![T::default(); store.len(buffer)];
+    store.read_some(buffer, parts, &mut all)?;
+    Ok(all)
+}
+
 /// A buffer that the host looks into: a copy where it must be one.
 pub(super) enum Seen<T> {
     InPlace(BufferId),
@@ -23,6 +36,12 @@ impl<T: Scalar> Seen<T> {
     pub(super) fn new(store: &mut dyn Store<T>, buffer: BufferId) -> Result<Self, Error> {
         let in_place = store.numbers(buffer).is_some();
         Ok(if in_place { Self::InPlace(buffer) } else { Self::Read(whole(store, buffer)?) })
+    }
+
+    /// Parts of it.
+    pub(super) fn some(store: &mut dyn Store<T>, buffer: BufferId, parts: &[Range<usize>]) -> Result<Self, Error> {
+        let in_place = store.numbers(buffer).is_some();
+        Ok(if in_place { Self::InPlace(buffer) } else { Self::Read(some(store, buffer, parts)?) })
     }
 
     /// Where the numbers are now.

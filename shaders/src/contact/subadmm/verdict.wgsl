@@ -1,6 +1,7 @@
 // Whether an island is solved, and when its penalties change next: the twin of verdict.rs, by one workgroup. The
 // importing kernel binds split_index, split and island_info, and calls `island_judge` from uniform control flow.
 #import contact/subadmm/layout
+#import contact/group.rs
 #import contact/island.rs
 
 const VERDICT_RESIDUAL: u32 = 0u;

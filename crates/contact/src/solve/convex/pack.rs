@@ -7,7 +7,8 @@ use manyworlds_shaders::contact::convex::layout::{
     ConvexDims, DofRecord, PlaceRecord, conjugate, form, method, mixing, packed, state, term,
 };
 use manyworlds_shaders::contact::convex::{MOST_DOFS, MOST_GROUP, TRIALS};
-use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandRecord, SideRecord, TreeItem, part};
+use manyworlds_shaders::contact::group::ISLAND_WIDTH;
+use manyworlds_shaders::contact::island::{IslandRecord, SideRecord, TreeItem, part};
 use manyworlds_shaders::contact::island_newton::WORLD_REALS;
 use manyworlds_shaders::dynamics::tree::NONE;
 

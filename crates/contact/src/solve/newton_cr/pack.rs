@@ -3,7 +3,8 @@
 
 use bytemuck::cast_slice;
 use manyworlds_shaders::contact::LOOPS;
-use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandRecord, kind};
+use manyworlds_shaders::contact::group::ISLAND_WIDTH;
+use manyworlds_shaders::contact::island::{IslandRecord, kind};
 use manyworlds_shaders::contact::newton_cr::LEAST_LINEAR;
 use manyworlds_shaders::contact::newton_cr::layout::{DofRecord, ItemRecord, ResidualDims, state, term};
 

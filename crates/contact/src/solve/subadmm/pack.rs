@@ -2,7 +2,8 @@
 //! tree by tree and body by body. Everything is rebuilt each step in buffers that are kept.
 
 use bytemuck::cast_slice;
-use manyworlds_shaders::contact::island::{ISLAND_WIDTH, IslandDims, IslandRecord, SideRecord, TreeItem, kind, part};
+use manyworlds_shaders::contact::group::ISLAND_WIDTH;
+use manyworlds_shaders::contact::island::{IslandDims, IslandRecord, SideRecord, TreeItem, kind, part};
 use manyworlds_shaders::contact::subadmm::layout::{
     SplitConstraint, SplitDims, SplitIsland, SplitSlack, SplitTree, constraint, island, slack,
 };

@@ -10,6 +10,7 @@ use manyworlds_shaders::index::{gather, tile_at};
 use super::super::chunk::Chunk;
 use super::super::seen::{Seen, whole};
 use super::super::shared::Shared;
+use super::super::tiles::Tiles;
 use crate::Error;
 
 /// How a problem has the sides of its constraints.
@@ -58,7 +59,8 @@ impl<T: Scalar> Reading<T> {
         sides_as: Sides,
         world: usize,
     ) -> Result<Self, Error> {
-        let mut reading = Self::new(chunk, sides_as)?;
+        let tiles = Tiles::all(chunk);
+        let mut reading = Self::new(chunk, sides_as, &tiles)?;
         let Chunk { before, sets, store, .. } = chunk;
         if !before.as_ref().is_some_and(|kept| kept.has(world)) {
             return Ok(reading);
@@ -95,11 +97,15 @@ impl<T: Scalar> Reading<T> {
         Ok(reading)
     }
 
-    pub(in crate::group) fn new(chunk: &mut Chunk<T>, sides_as: Sides) -> Result<Self, Error> {
+    /// Of the worlds of some tiles.
+    pub(in crate::group) fn new(chunk: &mut Chunk<T>, sides_as: Sides, tiles: &Tiles) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
             let (b, impulses) = (chunk.sets[set].step.buffers, chunk.sets[set].step.impulses);
-            let mut read = |buffer| Seen::new(&mut *chunk.store, buffer);
+            let mut read = |buffer| {
+                let parts = tiles.of_buffer(chunk, set, buffer);
+                Seen::some(&mut *chunk.store, buffer, &parts)
+            };
             sets.push(SetBuffers {
                 momentum: read(b.momentum)?,
                 b: read(b.b)?,

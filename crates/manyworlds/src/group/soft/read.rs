@@ -11,6 +11,7 @@ use super::super::carried::{Carried, CarrierTree, Ridden};
 use super::super::chunk::Chunk;
 use super::super::problem::{Reading, Sides, Worlds};
 use super::super::shared::Shared;
+use super::super::tiles::Tiles;
 use super::step::{Soft, SoftAbout, SoftStep, parameter};
 use crate::host::{Carrier, Packed, SoftShape, frame};
 use crate::kinematics::motions_with;
@@ -26,7 +27,7 @@ pub(in crate::group) fn report<T: Scalar>(
         return Ok(Vec::new());
     }
     chunk.finish()?;
-    let reading = Reading::new(chunk, Sides::Whole)?;
+    let reading = Reading::new(chunk, Sides::Whole, &Tiles::all(chunk))?;
     let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
     let steps = worlds.soft(shared, &host, world);
     // Frames in the buffers are those that the last step began with.

@@ -24,7 +24,7 @@ mod way;
 mod whole;
 mod world;
 
-use manyworlds_gpu::Recording;
+use manyworlds_gpu::{Recording, Ticket};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::batch::hold::whom;
 use manyworlds_shaders::batch::{hold, unsolved_islands, unsolved_lanes};
@@ -40,10 +40,10 @@ impl<T: Scalar> Chunk<T> {
         while let Some(in_flight) = self.in_flight.take() {
             match in_flight {
                 InFlight::Step(ticket) => {
-                    self.store.wait(ticket)?;
-                    self.fetch()?;
-                    self.settle()?;
+                    let left = self.receive(ticket)?;
+                    self.settle(&left)?;
                 }
+                InFlight::Rest(left) => self.settle(&left)?,
                 InFlight::Motion(ticket) => {
                     self.store.wait(ticket)?;
                     self.fetch()?;
@@ -105,8 +105,8 @@ impl<T: Scalar> Chunk<T> {
         }
     }
 
-    /// Begins a step: the host's stages on the poses at hand, then those of the kernels in one submission.
-    pub(crate) fn begin(&mut self) -> Result<(), Error> {
+    /// Begins a step: the host's stages on the poses at hand.
+    pub(crate) fn ready(&mut self) -> Result<(), Error> {
         self.refresh()?;
         for set in &mut self.sets {
             set.step.impulses.advance();
@@ -114,29 +114,47 @@ impl<T: Scalar> Chunk<T> {
         self.islands.impulses.advance();
         self.mocaps.advance(&self.shared.host.mocaps);
         self.prepare()?;
-        self.keep()?;
+        self.keep()
+    }
+
+    /// Starts the kernels of a step that is ready, in one submission.
+    pub(crate) fn launch(&mut self) -> Result<(), Error> {
         self.record_step();
         self.in_flight = Some(InFlight::Step(self.store.submit(&self.recording)?));
         Ok(())
     }
 
-    /// The rest of a step that was begun. Where the host may have a part in it this waits, so that whoever reads the state
-    /// on the device afterwards finds the whole step.
-    pub(crate) fn complete(&mut self) -> Result<(), Error> {
+    /// Waits for the kernels of a step, where the host may have a part in it, and brings what that needs: before anything else is
+    /// submitted, as a device does one submission after the other.
+    pub(crate) fn collect(&mut self) -> Result<(), Error> {
         if self.shared.host_solves()
             && let Some(InFlight::Step(ticket)) = self.in_flight.take_if(|f| matches!(f, InFlight::Step(_)))
         {
-            self.store.wait(ticket)?;
-            self.fetch()?;
-            self.settle()?;
+            self.in_flight = Some(InFlight::Rest(self.receive(ticket)?));
         }
         Ok(())
     }
 
+    /// The rest of a step, so that whoever reads the state on the device afterwards finds the whole of it.
+    pub(crate) fn complete(&mut self) -> Result<(), Error> {
+        self.collect()?;
+        if let Some(InFlight::Rest(left)) = self.in_flight.take_if(|f| matches!(f, InFlight::Rest(_))) {
+            self.settle(&left)?;
+        }
+        Ok(())
+    }
+
+    /// What the kernels of a step found; the worlds that they left, with what the host needs of these.
+    fn receive(&mut self, ticket: Ticket) -> Result<Vec<usize>, Error> {
+        self.store.wait(ticket)?;
+        self.fetch()?;
+        if self.shared.host_solves() { self.fetch_rest() } else { Ok(Vec::new()) }
+    }
+
     /// The step is solved: by its kernels, or by the host now.
-    fn settle(&mut self) -> Result<(), Error> {
+    fn settle(&mut self, left: &[usize]) -> Result<(), Error> {
         if self.shared.host_solves() {
-            let changed = self.solve_rest()?;
+            let changed = self.solve_rest(left)?;
             if changed || self.shared.form.is_none() {
                 self.recording.clear();
                 self.record_rest(changed);
@@ -296,7 +314,7 @@ mod tests {
             IslandBuffers::declare(&mut names);
             let host_solves = group.shared.host_solves();
             let chunk = &mut group.chunks[0];
-            chunk.begin().expect("a step begins");
+            chunk.ready().and_then(|()| chunk.launch()).expect("a step begins");
             let mut order: Vec<&str> = chunk.recording.stages().map(|(stage, _)| stage).collect();
             order.dedup();
             // Only where the host has a part is anything held; each tree set has dynamics and contact of its own.

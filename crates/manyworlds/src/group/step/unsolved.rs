@@ -1,7 +1,7 @@
 //! The host's part of a solver: worlds whose contacts the kernels left unsolved, between two halves of a step.
 
 use manyworlds_contact::solve::{Before, Outcome, SolveStatus};
-use manyworlds_gpu::Instant;
+use manyworlds_gpu::{BufferId, Instant};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -12,12 +12,13 @@ use rayon::prelude::*;
 use super::super::chunk::Chunk;
 use super::super::home::Home;
 use super::super::problem::{Reading, Sides};
-use super::super::seen::whole;
+use super::super::seen::{some, whole};
+use super::super::tiles::Tiles;
 use super::answer::{Answer, Solved};
 use super::world::World;
 use crate::Error;
 
-/// The buffers of a chunk that answers go to.
+/// The buffers of a chunk that answers go to; of each the parts that were read.
 struct Answers<T> {
     sets: Vec<SetAnswers<T>>,
     /// Impulses of islands of several trees.
@@ -32,17 +33,16 @@ struct SetAnswers<T> {
 }
 
 impl<T: Scalar> Answers<T> {
-    /// What stands there now.
-    fn new(chunk: &mut Chunk<T>) -> Result<Self, Error> {
+    /// What stands in some tiles now.
+    fn new(chunk: &mut Chunk<T>, tiles: &Tiles) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
             let (b, impulses) = (chunk.sets[set].step.buffers, chunk.sets[set].step.impulses);
-            let impulse = whole(&mut *chunk.store, impulses.now)?;
-            sets.push(SetAnswers {
-                velocity: whole(&mut *chunk.store, b.velocity)?,
-                row: whole(&mut *chunk.store, b.row)?,
-                impulse,
-            });
+            let mut read = |buffer| {
+                let parts = tiles.of_buffer(chunk, set, buffer);
+                some(&mut *chunk.store, buffer, &parts)
+            };
+            sets.push(SetAnswers { velocity: read(b.velocity)?, row: read(b.row)?, impulse: read(impulses.now)? });
         }
         let impulses = chunk.islands.impulses.now;
         let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(&mut *chunk.store, impulses)? };
@@ -51,19 +51,30 @@ impl<T: Scalar> Answers<T> {
 }
 
 impl<T: Scalar> Chunk<T> {
-    /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
-    pub(super) fn solve_rest(&mut self) -> Result<bool, Error> {
-        self.answers.clear();
-        self.answers.resize(self.n_world, None);
+    /// The worlds that the kernels left, and everything that their problems are made of.
+    pub(super) fn fetch_rest(&mut self) -> Result<Vec<usize>, Error> {
         let wanted: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
         self.follow_islands()?;
         self.leave_to_kernels(&wanted)?;
+        if !wanted.is_empty() {
+            let clock = Instant::now();
+            let tiles = Tiles::of(self, &wanted);
+            self.fetch_problems(&tiles)?;
+            self.host.spent_solving(clock.elapsed());
+        }
+        Ok(wanted)
+    }
+
+    /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
+    pub(super) fn solve_rest(&mut self, wanted: &[usize]) -> Result<bool, Error> {
+        self.answers.clear();
+        self.answers.resize(self.n_world, None);
         if wanted.is_empty() {
             return Ok(false);
         }
         let clock = Instant::now();
-        self.fetch_problems()?;
-        let reading = Reading::new(self, Sides::Whole)?;
+        let tiles = Tiles::of(self, wanted);
+        let reading = Reading::new(self, Sides::Whole, &tiles)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
         let solve = |&world: &usize| World { shared, host: &host, worlds: &worlds, index: world }.solve();
         // A thread alone hands nothing over.
@@ -73,12 +84,12 @@ impl<T: Scalar> Chunk<T> {
             wanted.iter().map(solve).collect()
         };
         let solved: Vec<Solved> = solved.into_iter().flatten().collect();
-        let mut answers = Answers::new(self)?;
+        let mut answers = Answers::new(self, &tiles)?;
         for set in &mut self.sets {
             set.status.iter_mut().for_each(|word| *word &= !status::HELD);
         }
         if !self.by_kernels() {
-            self.begin_status(&wanted);
+            self.begin_status(wanted);
         }
         for solved in &solved {
             self.place(solved, &mut answers);
@@ -88,8 +99,8 @@ impl<T: Scalar> Chunk<T> {
             let lost: Vec<usize> = wanted.iter().copied().filter(|world| !done(world)).collect();
             self.give_up(&lost, &mut answers);
         }
-        self.upload(&answers)?;
-        self.count(&solved)?;
+        self.upload(&answers, &tiles)?;
+        self.count(&solved, &tiles)?;
         for Solved { world, outcome, relaxed, left, factor, .. } in solved {
             if let Some((before, factor)) = self.before.as_mut().zip(factor) {
                 before.keep_factor(world, factor);
@@ -157,24 +168,16 @@ impl<T: Scalar> Chunk<T> {
         words.all(|word| word & (status::STOPPED | status::BREAKDOWN) == 0)
     }
 
-    /// Brings everything that problems are read from and answers go to at once, where it lies on a device.
-    fn fetch_problems(&mut self) -> Result<(), Error> {
+    /// Brings everything of some tiles that problems are read from and answers go to at once, where it lies on a device.
+    fn fetch_problems(&mut self, tiles: &Tiles) -> Result<(), Error> {
         self.recording.clear();
-        for set in &self.sets {
-            let b = set.step.buffers;
-            for buffer in [
-                b.momentum,
-                b.b,
-                b.velocity,
-                b.motion,
-                b.pose,
-                b.state,
-                b.row,
-                b.constraint,
-                set.step.impulses.now,
-                b.info,
-            ] {
-                self.recording.read(buffer);
+        for index in 0..self.sets.len() {
+            let (b, impulses) = (self.sets[index].step.buffers, self.sets[index].step.impulses);
+            for buffer in
+                [b.momentum, b.b, b.velocity, b.motion, b.pose, b.state, b.row, b.constraint, impulses.now, b.info]
+            {
+                let part = tiles.part(self, index, buffer);
+                self.recording.read_some(buffer, part);
             }
         }
         if !self.host.islands.is_empty() {
@@ -256,13 +259,13 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Velocities, impulses and status to where the kernels have them.
-    fn upload(&mut self, answers: &Answers<T>) -> Result<(), Error> {
-        for (set, own) in self.sets.iter().zip(&answers.sets) {
-            let b = set.step.buffers;
-            self.store.write(b.velocity, 0, &own.velocity)?;
-            self.store.write(b.row, 0, &own.row)?;
-            self.store.write(set.step.impulses.now, 0, &own.impulse)?;
-            self.store.write_index(b.status, 0, &set.status)?;
+    fn upload(&mut self, answers: &Answers<T>, tiles: &Tiles) -> Result<(), Error> {
+        for (index, own) in answers.sets.iter().enumerate() {
+            let (b, impulses) = (self.sets[index].step.buffers, self.sets[index].step.impulses);
+            self.write_some(tiles, index, b.velocity, &own.velocity)?;
+            self.write_some(tiles, index, b.row, &own.row)?;
+            self.write_some(tiles, index, impulses.now, &own.impulse)?;
+            self.store.write_index(b.status, 0, &self.sets[index].status)?;
         }
         if !self.host.islands.is_empty() {
             let impulse = self.islands.impulses.now;
@@ -271,8 +274,16 @@ impl<T: Scalar> Chunk<T> {
         Ok(())
     }
 
+    /// What stands in some tiles of a buffer.
+    fn write_some(&mut self, tiles: &Tiles, index: usize, buffer: BufferId, values: &[T]) -> Result<(), Error> {
+        for part in tiles.of_buffer(self, index, buffer) {
+            self.store.write(buffer, part.start, &values[part])?;
+        }
+        Ok(())
+    }
+
     /// Adds the iterations to those of the kernels.
-    fn count(&mut self, solved: &[Solved]) -> Result<(), Error> {
+    fn count(&mut self, solved: &[Solved], tiles: &Tiles) -> Result<(), Error> {
         let (width, by_kernels) = (self.store.tile(), self.by_kernels());
         let touched: Vec<bool> = solved.iter().map(|solved| self.host.worlds[solved.world].touches_soft()).collect();
         let sum = |count: &mut T, (solved, touched): (&Solved, bool)| {
@@ -282,13 +293,14 @@ impl<T: Scalar> Chunk<T> {
         for index in 0..self.sets.len() {
             let (k, n_v, b) =
                 (self.sets[index].k, self.sets[index].step.dims.n_v as usize, self.sets[index].step.buffers);
-            let mut infos = whole(&mut *self.store, b.info)?;
+            let parts = tiles.of_buffer(self, index, b.info);
+            let mut infos = some(&mut *self.store, b.info, &parts)?;
             for (solved, &touched) in solved.iter().zip(&touched) {
                 for lane in solved.world * k..(solved.world + 1) * k {
                     sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], (solved, touched));
                 }
             }
-            self.store.write(b.info, 0, &infos)?;
+            self.write_some(tiles, index, b.info, &infos)?;
         }
         if self.host.islands.is_empty() {
             return Ok(());
