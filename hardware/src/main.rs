@@ -22,7 +22,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use page::{Found, Run};
 
 /// Worlds of the CPU executor's runs.
-const CPU_WORLDS: usize = 1024;
+const CPU_WORLDS: usize = 4096;
 /// The page of hardware, from the repository's root.
 const PAGE: &str = "docs/hardware.md";
 
@@ -70,6 +70,9 @@ struct Options {
     /// Numbers of worlds of the table of throughput
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "256,512,1024,2048,4096,8192,16384,32768")]
     worlds: Vec<usize>,
+    /// Steps before the timed ones of throughput: contacts are there by then
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    settle: u64,
     /// Numbers of worlds of gradients
     #[arg(long, value_name = "N,..", value_delimiter = ',', default_value = "256,4096")]
     gradients: Vec<usize>,
@@ -201,7 +204,9 @@ fn measure(options: &Options, mut found: Found) -> Result<bool> {
     for scene in scenes {
         let run = |worlds, executor| {
             bar.set_message(format!("throughput: {scene}, {worlds} worlds, {executor}"));
-            let report = clock.left().and_then(|limit| throughput::run(&program, scene, worlds, executor, limit));
+            let report = clock
+                .left()
+                .and_then(|limit| throughput::run(&program, scene, worlds, executor, options.settle, limit));
             bar.inc(1);
             Run { scene: scene.clone(), worlds, report }
         };
@@ -247,6 +252,12 @@ fn failures(found: &Found) -> Vec<String> {
             Err(error) => failures.push(format!("{error:#}")),
             Ok(report) if report.worlds_failed > 0 => {
                 failures.push(format!("{}, {} worlds: {} of them failed", run.scene, run.worlds, report.worlds_failed));
+            }
+            Ok(report) if report.residual_max > throughput::FAULT => {
+                failures.push(format!(
+                    "{}, {} worlds: a residual of {:.1e} N s",
+                    run.scene, run.worlds, report.residual_max
+                ));
             }
             Ok(_) => {}
         }

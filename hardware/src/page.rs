@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::gradients::Gradients;
 use crate::parity::Parity;
-use crate::throughput::{Report, Split, heaviest};
+use crate::throughput::{FAULT, Report, Split, heaviest};
 
 /// How the page begins.
 const HEAD: &str = "\
@@ -117,8 +117,8 @@ fn throughput(text: &mut String, found: &Found) {
     if found.runs.is_empty() {
         return;
     }
-    *text += "\n| scene | worlds | world-steps/s | ms a step | device | host | overlap | moved at most, kB a world-step | memory, kB a world | residual, median |\n\
-        |---|---|---|---|---|---|---|---|---|---|\n";
+    *text += "\n| scene | worlds | world-steps/s | ms a step | device | host | overlap | moved at most, kB a world-step | memory, kB a world | largest residual, N s | worlds above 1e-6 |\n\
+        |---|---|---|---|---|---|---|---|---|---|---|\n";
     let bandwidth = found.bandwidth.as_ref().and_then(|speed| speed.as_ref().ok());
     let mut failures = Vec::new();
     for Run { scene, worlds, report } in &found.runs {
@@ -126,12 +126,15 @@ fn throughput(text: &mut String, found: &Found) {
             Ok(report) => report,
             Err(error) => {
                 failures.push(format!("{error:#}"));
-                let _ = writeln!(text, "| {scene} | {worlds} | failed | | | | | | | |");
+                let _ = writeln!(text, "| {scene} | {worlds} | failed | | | | | | | | |");
                 continue;
             }
         };
         if report.worlds_failed > 0 {
             failures.push(format!("{scene}, {worlds} worlds: {} of them failed", report.worlds_failed));
+        }
+        if report.residual_max > FAULT {
+            failures.push(format!("{scene}, {worlds} worlds: a residual of {:.1e} N s", report.residual_max));
         }
         let split = Split::of(report);
         let or_none = |value: Option<String>| value.unwrap_or_else(|| "no timestamps".into());
@@ -139,7 +142,7 @@ fn throughput(text: &mut String, found: &Found) {
             split.as_ref().zip(bandwidth).map(|(s, speed)| format!("{:.1}", s.device * speed * 1e3 / *worlds as f64));
         let _ = writeln!(
             text,
-            "| {scene} | {worlds} | {:.0} | {:.2} | {} | {} | {} | {} | {:.1} | {:.1e} |",
+            "| {scene} | {worlds} | {:.0} | {:.2} | {} | {} | {} | {} | {:.1} | {:.1e} | {} |",
             report.steps_per_second,
             *worlds as f64 / report.steps_per_second * 1e3,
             or_none(split.as_ref().map(|s| format!("{:.2}", s.device))),
@@ -147,7 +150,8 @@ fn throughput(text: &mut String, found: &Found) {
             or_none(split.as_ref().map(|s| format!("{:.0} %", 100.0 * s.overlap()))),
             moved.unwrap_or_else(|| "unknown".into()),
             report.bytes_per_world as f64 / 1e3,
-            report.residual_median,
+            report.residual_max,
+            report.worlds_over_tolerance,
         );
     }
     *text += "\n\"Moved at most\" is what the device's time would be enough for at the bandwidth above, had it done nothing else.\n";
@@ -195,6 +199,10 @@ fn largest(runs: &[Run]) -> Vec<&Run> {
 
 fn gradients(text: &mut String, gradients: &[(String, usize, Result<Gradients>)]) {
     if gradients.is_empty() {
+        return;
+    }
+    if let Some(error) = gradients.iter().map(|(_, _, found)| found.as_ref().err()).collect::<Option<Vec<_>>>() {
+        let _ = writeln!(text, "\nProducts with the transposed Jacobian were not measured: {:#}.", error[0]);
         return;
     }
     *text += "\nProducts with the transposed Jacobian of a step, all worlds at once:\n\n\
