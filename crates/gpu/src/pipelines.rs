@@ -122,6 +122,7 @@ impl Pipelines {
             entry_point: Some("main"),
             compilation_options: PipelineCompilationOptions {
                 constants: &constants,
+                // Kernels write it before they read it: zeros would cost each workgroup a pass through up to 16 kB.
                 zero_initialize_workgroup_memory: false,
             },
             cache: self.stored.as_ref().map(|stored| &stored.cache),
