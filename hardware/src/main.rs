@@ -250,16 +250,9 @@ fn failures(found: &Found) -> Vec<String> {
     for run in found.runs.iter().chain(&found.cpu) {
         match &run.report {
             Err(error) => failures.push(format!("{error:#}")),
-            Ok(report) if report.worlds_failed > 0 => {
-                failures.push(format!("{}, {} worlds: {} of them failed", run.scene, run.worlds, report.worlds_failed));
+            Ok(report) => {
+                failures.extend(report.faults().map(|fault| format!("{}, {} worlds: {fault}", run.scene, run.worlds)));
             }
-            Ok(report) if report.residual_max > throughput::FAULT => {
-                failures.push(format!(
-                    "{}, {} worlds: a residual of {:.1e} N s",
-                    run.scene, run.worlds, report.residual_max
-                ));
-            }
-            Ok(_) => {}
         }
     }
     failures.extend(found.gradients.iter().filter_map(|(_, _, result)| Some(format!("{:#}", result.as_ref().err()?))));

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::gradients::Gradients;
 use crate::parity::Parity;
-use crate::throughput::{FAULT, Report, Split, heaviest};
+use crate::throughput::{Report, Split, heaviest};
 
 /// How the page begins.
 const HEAD: &str = "\
@@ -130,12 +130,7 @@ fn throughput(text: &mut String, found: &Found) {
                 continue;
             }
         };
-        if report.worlds_failed > 0 {
-            failures.push(format!("{scene}, {worlds} worlds: {} of them failed", report.worlds_failed));
-        }
-        if report.residual_max > FAULT {
-            failures.push(format!("{scene}, {worlds} worlds: a residual of {:.1e} N s", report.residual_max));
-        }
+        failures.extend(report.faults().map(|fault| format!("{scene}, {worlds} worlds: {fault}")));
         let split = Split::of(report);
         let or_none = |value: Option<String>| value.unwrap_or_else(|| "no timestamps".into());
         let moved =

@@ -15,7 +15,7 @@ use crate::child;
 const STEPS: &str = "50";
 /// A residual that is a fault, N s: a hundred times the tolerance that `bench` asks for in single precision. Rounding alone leaves
 /// some worlds a little above that.
-pub(crate) const FAULT: f64 = 1e-4;
+const FAULT: f64 = 1e-4;
 
 /// The part of the report of `manyworlds bench` that is used here.
 #[derive(Deserialize)]
@@ -29,6 +29,15 @@ pub(crate) struct Report {
     pub(crate) stage_ms: BTreeMap<String, f64>,
     pub(crate) device_stages: bool,
     pub(crate) threads: usize,
+}
+
+impl Report {
+    /// What went wrong in the run.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
+        let failed = (self.worlds_failed > 0).then(|| format!("{} of them failed", self.worlds_failed));
+        let unsolved = (self.residual_max > FAULT).then(|| format!("a residual of {:.1e} N s", self.residual_max));
+        failed.into_iter().chain(unsolved)
+    }
 }
 
 /// Where the time of a step goes, ms.

@@ -213,9 +213,9 @@ fn bounded(d: Dense, k: u32, rho: real, y_in: real) -> real {
     return min(max(y, work[d.lower + k]), work[d.upper + k]);
 }
 
-// A zero problem.
+// A zero problem but for its operator.
 fn dense_clear(d: Dense, local: u32) {
-    for (var i = d.state + local; i < d.matrix; i += GROUP_WIDTH) {
+    for (var i = d.state + local; i < d.delassus; i += GROUP_WIDTH) {
         work[i] = real(0.0);
     }
     for (var i = d.lambda + local; i < d.cap + d.slots + d.rows; i += GROUP_WIDTH) {

@@ -232,6 +232,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     relaxes = own.part == PART_RELAXES || own.part == PART_ASKS;
     if dims.done == 0u {
         island_recompute(own, local, region);
+        for (var i = d.delassus + local; i < d.matrix; i += ISLAND_WIDTH) {
+            work[i] = real(0.0);
+        }
         dense_clear(d, local);
         for (var i = own.constraint_begin + local; i < own.constraint_end; i += ISLAND_WIDTH) {
             gather(d, i, region);

@@ -63,7 +63,7 @@ pub(super) enum InFlight {
     Step(Ticket),
     /// The host's part of a step, for worlds that its kernels left: what it needs is there.
     Rest(Vec<usize>),
-    /// The motion of those that were.
+    /// The motion of those worlds.
     Motion(Ticket),
 }
 

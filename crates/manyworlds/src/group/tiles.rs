@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use manyworlds_gpu::{BufferId, Part};
+use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::SLOTS;
 
@@ -55,11 +55,6 @@ impl Tiles {
             len.checked_div(if by_slot { pack.n_slot } else { chunk.tiles(index) }).unwrap_or(0)
         };
         self.sets[index].iter().map(|own| begin(own.start) * each..begin(own.end) * each).collect()
-    }
-
-    /// The same as what a recording is asked for.
-    pub(super) fn part<T: Scalar>(&self, chunk: &Chunk<T>, index: usize, buffer: BufferId) -> Part {
-        Part::Elements(self.of_buffer(chunk, index, buffer))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The host's part of a solver: worlds whose contacts the kernels left unsolved, between two halves of a step.
 
 use manyworlds_contact::solve::{Before, Outcome, SolveStatus};
-use manyworlds_gpu::{BufferId, Instant};
+use manyworlds_gpu::{BufferId, Instant, Part};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
@@ -38,10 +38,7 @@ impl<T: Scalar> Answers<T> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in 0..chunk.sets.len() {
             let (b, impulses) = (chunk.sets[set].step.buffers, chunk.sets[set].step.impulses);
-            let mut read = |buffer| {
-                let parts = tiles.of_buffer(chunk, set, buffer);
-                some(&mut *chunk.store, buffer, &parts)
-            };
+            let mut read = |buffer| chunk.read_some(tiles, set, buffer);
             sets.push(SetAnswers { velocity: read(b.velocity)?, row: read(b.row)?, impulse: read(impulses.now)? });
         }
         let impulses = chunk.islands.impulses.now;
@@ -176,8 +173,8 @@ impl<T: Scalar> Chunk<T> {
             for buffer in
                 [b.momentum, b.b, b.velocity, b.motion, b.pose, b.state, b.row, b.constraint, impulses.now, b.info]
             {
-                let part = tiles.part(self, index, buffer);
-                self.recording.read_some(buffer, part);
+                let parts = tiles.of_buffer(self, index, buffer);
+                self.recording.read_some(buffer, Part::Elements(parts));
             }
         }
         if !self.host.islands.is_empty() {
@@ -274,7 +271,13 @@ impl<T: Scalar> Chunk<T> {
         Ok(())
     }
 
-    /// What stands in some tiles of a buffer.
+    /// What stands in some tiles of a buffer, the rest zero.
+    fn read_some(&mut self, tiles: &Tiles, index: usize, buffer: BufferId) -> Result<Vec<T>, Error> {
+        let parts = tiles.of_buffer(self, index, buffer);
+        some(&mut *self.store, buffer, &parts)
+    }
+
+    /// Puts the same back.
     fn write_some(&mut self, tiles: &Tiles, index: usize, buffer: BufferId, values: &[T]) -> Result<(), Error> {
         for part in tiles.of_buffer(self, index, buffer) {
             self.store.write(buffer, part.start, &values[part])?;
@@ -293,8 +296,7 @@ impl<T: Scalar> Chunk<T> {
         for index in 0..self.sets.len() {
             let (k, n_v, b) =
                 (self.sets[index].k, self.sets[index].step.dims.n_v as usize, self.sets[index].step.buffers);
-            let parts = tiles.of_buffer(self, index, b.info);
-            let mut infos = some(&mut *self.store, b.info, &parts)?;
+            let mut infos = self.read_some(tiles, index, b.info)?;
             for (solved, &touched) in solved.iter().zip(&touched) {
                 for lane in solved.world * k..(solved.world + 1) * k {
                     sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], (solved, touched));
