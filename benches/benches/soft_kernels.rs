@@ -10,7 +10,6 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use manyworlds_model::{Contacting, Material, MaterialLaw, Order, SoftBody, Vec3};
 use manyworlds_shaders::contact::tree_layout::info;
-use manyworlds_shaders::soft::balance;
 use manyworlds_shaders::soft::body::SoftDims;
 use manyworlds_shaders::{Args, Buffer, Kernel, Kind, LANES, Real as _, Scalar, kernel};
 use manyworlds_soft::{SoftLayout, SoftSystem};
@@ -73,6 +72,8 @@ struct Worlds<T: Scalar> {
     b: Buffer<T>,
     factor: Buffer<T>,
     status: Buffer<T>,
+    touch_words: Buffer<T>,
+    touches: Buffer<T>,
 }
 
 impl<T: Scalar> Worlds<T> {
@@ -101,24 +102,38 @@ impl<T: Scalar> Worlds<T> {
             b: tile(dims.n_v()),
             factor: tile(9 * dims.n_fill),
             status: Buffer::Index(vec![0; WORLDS.next_multiple_of(LANES)]),
+            touch_words: Buffer::Index(vec![0; WORLDS + 1]),
+            touches: real(&[0.0]),
         }
     }
 
     fn run(&mut self, kernel: &Kernel) {
         let name = kernel.name;
-        let Self { dims, topology, rest, params, state, begin, velocity, info, matrix, b, factor, status } = self;
+        let Self {
+            dims,
+            topology,
+            rest,
+            params,
+            state,
+            begin,
+            velocity,
+            info,
+            matrix,
+            b,
+            factor,
+            status,
+            touch_words,
+            touches,
+        } = self;
         let mut buffers: Vec<&mut Buffer<T>> = match name {
             "soft/start" => vec![topology, rest, params, state, begin, velocity, info, status],
             "soft/elements" => vec![topology, rest, params, begin, velocity, status, matrix, b],
             "soft/factor" => vec![topology, matrix, b, factor, velocity, status],
-            _ => vec![b, info, status],
+            _ => vec![velocity, touch_words, touches, matrix, b, info, status],
         };
-        let (lanes, n_v, tolerance) = (dims.lanes, dims.n_v(), 0.0_f32.to_bits());
-        let of_round = balance::Dims { lanes, n_v, round: 1, last: 0, tolerance };
-        let words: &[u32] = match name {
-            "soft/balance" => bytemuck::cast_slice(std::slice::from_ref(&of_round)),
-            _ => bytemuck::cast_slice(std::slice::from_ref(dims)),
-        };
+        // Nothing is little enough, so that rounds go on.
+        let dims = SoftDims { round: 1, tolerance: 0.0_f32.to_bits(), ..*dims };
+        let words: &[u32] = bytemuck::cast_slice(std::slice::from_ref(&dims));
         T::mirror_of(kernel)(&mut Args { dims: words, count: WORLDS as u32, buffers: &mut buffers });
     }
 }

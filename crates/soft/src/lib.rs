@@ -14,6 +14,6 @@ mod system;
 mod tangent;
 
 pub use error::SoftError;
-pub use packed::SoftLayout;
+pub use packed::{Blocks, SoftLayout};
 pub use system::{SoftParams, SoftSystem};
 pub use tangent::Tangent;

@@ -15,6 +15,38 @@ pub struct SoftLayout {
     pub topology: Vec<u32>,
     /// Volumes and gradients of shape functions.
     pub rest: Vec<f64>,
+    /// Where pairs of nodes stand in the matrix.
+    pub blocks: Blocks,
+}
+
+/// Which block of the matrix two nodes have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blocks {
+    /// Position of each node in the order of elimination.
+    places: Vec<u32>,
+    /// First block of the factor in each column, and the end.
+    begins: Vec<u32>,
+    /// Its row's position.
+    rows: Vec<u32>,
+    /// The block of the matrix there, or [`NO_BLOCK`].
+    of_fill: Vec<u32>,
+}
+
+impl Blocks {
+    /// Position of a node in the order of elimination.
+    #[must_use]
+    pub fn place(&self, node: usize) -> u32 {
+        self.places[node]
+    }
+
+    /// The block between the nodes at two positions.
+    #[must_use]
+    pub fn between(&self, i: u32, j: u32) -> Option<u32> {
+        let (row, column) = (i.max(j), i.min(j) as usize);
+        let own = self.begins[column] as usize..self.begins[column + 1] as usize;
+        let at = self.rows[own.clone()].binary_search(&row).ok()?;
+        Some(self.of_fill[own.start + at]).filter(|&block| block != NO_BLOCK)
+    }
 }
 
 impl SoftLayout {
@@ -36,11 +68,10 @@ impl SoftLayout {
                 }
             }
         }
-        let block = |i: u32, j: u32| {
-            let [row, column] = [i.max(j), i.min(j)];
-            let own = plan.begins[column as usize] as usize..plan.begins[column as usize + 1] as usize;
-            plan.rows[own.clone()].binary_search(&row).map_or(NO_BLOCK, |at| of_fill[own.start + at])
-        };
+        let (begins, rows) = (plan.begins.clone(), plan.rows.clone());
+        let blocks = Blocks { places, begins, rows, of_fill };
+        let (places, of_fill) = (&blocks.places, &blocks.of_fill);
+        let block = |i: u32, j: u32| blocks.between(i, j).unwrap_or(NO_BLOCK);
         let mut topology: Vec<u32> = places.iter().map(|&position| block(position, position)).collect();
         let mut rest = system.node_volumes().collect::<Vec<_>>();
         let at_rest = body.nodes.iter().zip(body.dofs()).filter(|(_, dof)| dof.is_some());
@@ -97,10 +128,10 @@ impl SoftLayout {
             },
             damped: 0,
             pressed: u32::from(!controls.is_empty()),
-            ridden: 0,
+            ..SoftDims::default()
         };
         dims.n_param = dims.ride_param() as u32;
-        Self { dims, topology, rest }
+        Self { dims, topology, rest, blocks }
     }
 
     /// Rounds of loops that an invocation of a kernel takes at most.
@@ -117,6 +148,13 @@ impl SoftLayout {
             at += 2 + (regions + n + n * (n + 1) / 2) as usize;
         }
         factor.max(elements)
+    }
+
+    /// How many contacts may slide where an invocation takes so many rounds at most, of `most`: each costs a solve.
+    #[must_use]
+    pub fn slides(&self, rounds: u64, most: u32) -> u32 {
+        let solve = u64::from(self.dims.n_node) * 8 + u64::from(self.dims.n_fill) * 10;
+        (rounds / solve.max(1)).saturating_sub(2).min(u64::from(most)) as u32
     }
 
     /// A world's parameters as kernels read them, but for those of controls and of a carrier that moves; gravity along the axes of the

@@ -102,6 +102,34 @@ pub struct SoftDims {
     pub pressed: u32,
     /// 1 where a mocap body carries it.
     pub ridden: u32,
+    /// Contacts of all lanes, and nodes that each has room for: see [`super::touch`].
+    pub n_touch: u32,
+    /// See there.
+    pub n_term: u32,
+    /// Contacts of a lane that may slide: see [`super::slide`].
+    pub n_slide: u32,
+    /// Rounds that were.
+    pub round: u32,
+    /// 1: there is no other.
+    pub last: u32,
+    /// What may be left, N s, bits of an f32.
+    pub tolerance: u32,
+    /// Proximal weight eps of the next round's contacts, bits of an f32.
+    pub proximal: u32,
+}
+
+/// What a soft body's lane of the buffer `info` says, in the places of [`info`] that are nearest to it.
+pub mod soft_info {
+    /// What is left of the balance of momentum, N s.
+    pub const MOMENTUM: usize = 0;
+    /// The largest of [`LAWS`] in m/s.
+    pub const SCALED: usize = 1;
+    /// Rounds.
+    pub const ROUNDS: usize = 2;
+    /// `|lambda - T(lambda - J v - e)|` over its contacts, N s.
+    pub const LAWS: usize = 6;
+    /// What the last round left, as rounds measure it, N s.
+    pub const ROUND: usize = 7;
 }
 
 impl SoftDims {

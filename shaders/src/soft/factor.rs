@@ -11,29 +11,10 @@ use crate::dynamics::tree::{nth, nth_mut};
 use crate::real::{Mask, Real};
 pub use crate::soft::body::SoftDims as Dims;
 use crate::soft::body::{BLOCK, NO_BLOCK, all_settled};
+use crate::soft::substitute::{Plan, block, solve};
 
 /// Pivots below this part of the diagonal they came from count as not positive.
 const SMALLEST_PIVOT: f64 = 1e-14;
-
-/// The plan's parts: see the module.
-#[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
-    nodes: &'a [u32],
-    begins: &'a [u32],
-    rows: &'a [u32],
-    products: &'a [u32],
-}
-
-impl<'a> Plan<'a> {
-    /// From the topology.
-    #[must_use]
-    pub fn new(dims: &Dims, topology: &'a [u32]) -> Self {
-        let (nodes, rest) = topology[dims.plan_at as usize..].split_at(dims.n_node as usize);
-        let (begins, rest) = rest.split_at(dims.n_node as usize + 1);
-        let (rows, products) = rest.split_at(dims.n_fill as usize);
-        Self { nodes, begins, rows, products }
-    }
-}
 
 /// `matrix` `[n_block, 9]` and `b` `[n_v]` to `factor` `[n_fill, 9]`; corrects `velocity` `[n_v]` of lanes whose rounds are not over,
 /// and flags in `status` `[lanes]` those whose matrix is not positive definite as the host's.
@@ -147,51 +128,6 @@ fn divide<R: Real>(pivots: &[R; 6], own: &mut [R; BLOCK]) {
         let x2 = (-x1).mul_add(l21, (-x0).mul_add(l20, own[3 * row + 2])) * i2;
         own[3 * row..3 * row + 3].copy_from_slice(&[x0, x1, x2]);
     }
-}
-
-/// `A x = x`.
-#[inline(always)]
-pub fn solve<R: Real>(plan: &Plan, factor: &[R], x: &mut [R]) {
-    let node = |position: u32| 3 * plan.nodes[position as usize] as usize;
-    for (j, column) in plan.begins.windows(2).enumerate() {
-        let own = node(j as u32);
-        let c = block(factor, column[0]);
-        let x0 = x[own] * c[0];
-        let x1 = (-c[3]).mul_add(x0, x[own + 1]) * c[4];
-        let x2 = (-c[7]).mul_add(x1, (-c[6]).mul_add(x0, x[own + 2])) * c[8];
-        x[own..own + 3].copy_from_slice(&[x0, x1, x2]);
-        for at in column[0] + 1..column[1] {
-            let (l, to) = (block(factor, at), node(plan.rows[at as usize]));
-            for row in 0..3 {
-                let taken = l[3 * row + 2].mul_add(x2, l[3 * row + 1].mul_add(x1, l[3 * row] * x0));
-                x[to + row] -= taken;
-            }
-        }
-    }
-    for (j, column) in plan.begins.windows(2).enumerate().rev() {
-        let own = node(j as u32);
-        let mut sums = [x[own], x[own + 1], x[own + 2]];
-        for at in column[0] + 1..column[1] {
-            let (l, from) = (block(factor, at), node(plan.rows[at as usize]));
-            for row in 0..3 {
-                let minus = -x[from + row];
-                for k in 0..3 {
-                    sums[k] = minus.mul_add(l[3 * row + k], sums[k]);
-                }
-            }
-        }
-        let c = block(factor, column[0]);
-        let x2 = sums[2] * c[8];
-        let x1 = (-c[7]).mul_add(x2, sums[1]) * c[4];
-        let x0 = (-c[6]).mul_add(x2, (-c[3]).mul_add(x1, sums[0])) * c[0];
-        x[own..own + 3].copy_from_slice(&[x0, x1, x2]);
-    }
-}
-
-#[inline(always)]
-fn block<R>(of: &[R], number: u32) -> &[R; BLOCK] {
-    let at = number as usize * BLOCK;
-    (&of[at..at + BLOCK]).try_into().expect("a block")
 }
 
 /// Buffers: topology, matrix, b, factor, velocity, status.

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_model::{Contacting, Material, MaterialLaw, Order, Region, SoftBody, Vec3};
+use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
-use manyworlds_shaders::soft::balance;
 use manyworlds_shaders::soft::body::{BLOCK, SoftDims, soft};
+use manyworlds_shaders::soft::slide::beside_reals;
+use manyworlds_shaders::soft::touch::{parts, word_stride};
 use manyworlds_shaders::{Kernel, kernel};
 use manyworlds_soft::{SoftLayout, SoftSystem};
 use rand::{RngExt as _, SeedableRng as _};
@@ -26,6 +28,13 @@ const ROUNDING_OF_SOLVES: Tolerance = Tolerance {
     f32: 1e-3,
     f64: 1e-11,
     reason: "as ROUNDING, times the condition number of the momentum matrix, below a hundred here",
+};
+const ROUNDING_OF_CONTACTS: Tolerance =
+    Tolerance { f32: 2e-3, f64: 1e-11, reason: "as ROUNDING, and what laws leave is a difference of impulses" };
+const ROUNDING_OF_IMPULSES: Tolerance = Tolerance {
+    f32: 2e-2,
+    f64: 1e-10,
+    reason: "as ROUNDING_OF_SOLVES, and what is left of impulses that nearly cancel, each held to its own size",
 };
 
 /// Not a multiple of any tile, and more than one of each.
@@ -106,7 +115,7 @@ fn brick(order: Order) -> SoftBody {
 
 /// The kernels of a step, each with what the one before it has left. `more`: also with controls, on a mocap body that moves.
 fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
-    use kernel::soft::{BALANCE, ELEMENTS, FACTOR, START};
+    use kernel::soft::{BALANCE, ELEMENTS, FACTOR, SLIDE, START};
     let mut rng = ChaCha8Rng::seed_from_u64(12);
     let system = SoftSystem::new(body).expect("a body");
     let layout = SoftLayout::new(&system, body, if more { &[1, 0, 1] } else { &[] });
@@ -144,9 +153,11 @@ fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
     let zeros = |n: u32| Data::Lanes(vec![vec![0.0; n as usize]; LANES]);
     let flags = [0, status::CONVERGED, status::FROZEN, status::HELD, status::SHARED, status::SHARED | status::FROZEN];
     let words = Data::LaneWords((0..LANES).map(|lane| vec![flags[lane % flags.len()]]).collect());
-    let (topology, rest) = (Data::Words(layout.topology), Data::Shared(layout.rest));
+    let (topology, rest) = (Data::Words(layout.topology.clone()), Data::Shared(layout.rest.clone()));
     let case =
         |kernel: &'static Kernel, buffers: Vec<Data>, outputs: &[usize], tolerance: Tolerance, record: Record| {
+            // Contacts are numbered over all lanes.
+            let reversible = !buffers.iter().any(|data| matches!(data, Data::Flat { .. }));
             let pressed = if more { ", damped, under pressure, carried" } else { "" };
             Case {
                 name: format!("{:?}, {:?}{pressed}", body.order, body.material.law),
@@ -156,10 +167,10 @@ fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
                 record,
                 outputs: outputs.iter().map(|at| (*at, tolerance)).collect(),
                 single: true,
-                reversible: true,
+                reversible,
             }
         };
-    let of_body = |kernel: &'static Kernel| -> Record {
+    let of_body = |kernel: &'static Kernel, dims: SoftDims| -> Record {
         Box::new(move |recording, ids| {
             recording.dispatch(kernel, &dims, LANES as u32, ids);
         })
@@ -168,7 +179,7 @@ fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
     let info = zeros(info::reals(n) as u32);
     let (begin, velocity) = (zeros(dims.n_begin()), zeros(dims.n_v()));
     let buffers = vec![topology.clone(), rest.clone(), params.clone(), state, begin, velocity, info, words];
-    let start = case(&START, buffers, &[4, 5, 6, 7], ROUNDING, of_body(&START));
+    let start = case(&START, buffers, &[4, 5, 6, 7], ROUNDING, of_body(&START, dims));
     let mut made = after(&start);
     let words = made.swap_remove(7);
     let (info, velocity, begin) = (made.swap_remove(6), made.swap_remove(5), made.swap_remove(4));
@@ -176,27 +187,103 @@ fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
     // What mirrors write for lanes whose rounds are over, beside others that go on, nobody reads.
     let going = Data::LaneWords(vec![vec![0]; LANES]);
     let buffers = vec![topology.clone(), rest, params, begin, velocity.clone(), going.clone(), matrix, b];
-    let elements = case(&ELEMENTS, buffers, &[6, 7], ROUNDING, of_body(&ELEMENTS));
+    let elements = case(&ELEMENTS, buffers, &[6, 7], ROUNDING, of_body(&ELEMENTS, dims));
     let mut made = after(&elements);
     let (b, matrix) = (made.swap_remove(7), made.swap_remove(6));
-    let filled = zeros(dims.n_fill * BLOCK as u32);
-    let [factor, in_part] = [(going, &[2, 3, 4, 5][..]), (words.clone(), &[4, 5])].map(|(words, outputs)| {
-        let buffers = vec![topology.clone(), matrix.clone(), b.clone(), filled.clone(), velocity.clone(), words];
-        case(&FACTOR, buffers, outputs, ROUNDING_OF_SOLVES, of_body(&FACTOR))
-    });
     // What is left in the middle of the lanes is the tolerance.
     let mut left: Vec<f64> = match &b {
         Data::Lanes(lanes) => lanes.iter().map(|b| b.iter().map(|x| x * x).sum::<f64>().sqrt()).collect(),
         _ => Vec::new(),
     };
     left.sort_by(f64::total_cmp);
-    let tolerance = (left[LANES * 3 / 4] as f32 * 1.01).to_bits();
-    let ends = [(0, 0), (2, 0), (3, 1)].map(|(round, last)| {
-        let dims = balance::Dims { lanes: LANES as u32, n_v: dims.n_v(), round, last, tolerance };
+    dims.tolerance = (left[LANES * 3 / 4] as f32 * 1.01).to_bits();
+    let touching = Touching::new(&layout, &mut dims, &mut rng);
+    let of_round = |round: u32, last: bool, touches: &Touching, words: &Data| {
+        let dims = SoftDims { round, last: last.into(), n_touch: touches.count(), ..dims };
         let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
             recording.dispatch(&BALANCE, &dims, LANES as u32, ids);
         });
-        case(&BALANCE, vec![b.clone(), info.clone(), words.clone()], &[1, 2], ROUNDING, record)
+        let [list, touches] = touches.data();
+        let buffers = vec![velocity.clone(), list, touches, matrix.clone(), b.clone(), info.clone(), words.clone()];
+        case(&BALANCE, buffers, &[2, 3, 4, 5, 6], ROUNDING_OF_CONTACTS, record)
+    };
+    let none = Touching::none(&dims);
+    let ends = [(0, false), (2, false), (3, true)].map(|(round, last)| of_round(round, last, &none, &words));
+    let touched = of_round(0, false, &touching, &going);
+    let mut made = after(&touched);
+    let (b, matrix, touches) = (made.swap_remove(4), made.swap_remove(3), made.swap_remove(2));
+    let filled = zeros(dims.n_fill * BLOCK as u32);
+    let [factor, in_part] = [(going, &[2, 3, 4, 5][..]), (words.clone(), &[4, 5])].map(|(words, outputs)| {
+        let buffers = vec![topology.clone(), matrix.clone(), b.clone(), filled.clone(), velocity.clone(), words];
+        case(&FACTOR, buffers, outputs, ROUNDING_OF_SOLVES, of_body(&FACTOR, dims))
     });
-    [start, elements, factor, in_part].into_iter().chain(ends).collect()
+    let mut made = after(&factor);
+    let (words, velocity, filled, b) =
+        (made.swap_remove(5), made.swap_remove(4), made.swap_remove(3), made.swap_remove(2));
+    let beside = zeros(beside_reals(n, dims.n_slide as usize) as u32);
+    let [list, _] = touching.data();
+    let buffers = vec![topology, filled, list, touches, b, beside, velocity, words];
+    let dims = SoftDims { n_touch: touching.count(), ..dims };
+    let mut slide = case(&SLIDE, buffers, &[3, 4, 6, 7], ROUNDING_OF_SOLVES, of_body(&SLIDE, dims));
+    slide.outputs[0].1 = ROUNDING_OF_IMPULSES;
+    [start, elements, touched, factor, in_part, slide].into_iter().chain(ends).collect()
+}
+
+/// Contacts of some lanes, as their kernels have them.
+struct Touching {
+    words: Vec<u32>,
+    reals: Vec<f64>,
+    count: usize,
+}
+
+impl Touching {
+    fn none(dims: &SoftDims) -> Self {
+        Self { words: vec![0; dims.lanes as usize + 1], reals: vec![0.0], count: 0 }
+    }
+
+    /// Up to three a lane, of as many nodes as an element has, some open, some that stick and some that slide: more than there is room for
+    /// in some lanes.
+    fn new(layout: &SoftLayout, dims: &mut SoftDims, rng: &mut ChaCha8Rng) -> Self {
+        (dims.n_term, dims.n_slide, dims.proximal) = (8, 2, 0.3_f32.to_bits());
+        let counts: Vec<usize> = (0..LANES).map(|lane| lane % 4).collect();
+        let begins = std::iter::once(0).chain(counts.iter().scan(0, |sum, n| {
+            *sum += *n as u32;
+            Some(*sum)
+        }));
+        let mut words: Vec<u32> = begins.collect();
+        let count = counts.iter().sum();
+        let (mut given, mut impulses) = (Vec::new(), Vec::new());
+        let own = &layout.topology[dims.n_node as usize..];
+        let (nodes, regions) = (own[0] as usize, own[1] as usize);
+        let n = nodes.min(8);
+        for _ in 0..count {
+            let of_element = &own[2 + regions..];
+            let begin = words.len();
+            words.push(n as u32);
+            words.extend(&of_element[..n]);
+            words.resize(begin + 9, 0);
+            words.extend(&of_element[nodes..nodes + n * (n + 1) / 2]);
+            words.resize(begin + word_stride(8), 0);
+            let mut uniform = |size: f64| rng.random_range(-size..size);
+            let normal = Vec3::new(uniform(1.0), uniform(1.0), 1.0).normalize();
+            let [t1, t2] = tangents(normal.into());
+            given.extend(t1.into_iter().chain(t2).chain(<[f64; 3]>::from(normal)));
+            given.extend([uniform(0.3), uniform(0.3), uniform(1.0), 0.8 + uniform(0.7), 0.05 + uniform(0.02)]);
+            given.extend((0..8).map(|i| if i < n { 1.0 / n as f64 + uniform(0.1) } else { 0.0 }));
+            impulses.extend([uniform(0.01), uniform(0.01), 0.02 + uniform(0.01)]);
+        }
+        given.extend(impulses);
+        given.resize(parts(count, 8)[2], 0.0);
+        Self { words, reals: given, count }
+    }
+
+    fn count(&self) -> u32 {
+        self.count as u32
+    }
+
+    /// Each number is compared by itself: one record.
+    fn data(&self) -> [Data; 2] {
+        let (words, values) = (Data::Words(self.words.clone()), self.reals.clone());
+        [words, if self.count == 0 { Data::Shared(values) } else { Data::Flat { period: values.len(), values } }]
+    }
 }

@@ -92,6 +92,9 @@ buffers! {
         soft_matrix: Tile,
         soft_b: Tile,
         soft_factor: Tile,
+        touch_words: Index,
+        touches: Real,
+        beside: Tile,
     }
 }
 

@@ -6,6 +6,7 @@ use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::tile_at;
+use manyworlds_shaders::soft::body::soft_info;
 
 use super::chunk::Chunk;
 use crate::{Error, Summary};
@@ -66,9 +67,13 @@ impl<T: Scalar> Chunk<T> {
                         continue;
                     }
                     let get = |e: usize| all[tile_at(width, lane, n, e)].to_f64();
-                    summary.add(get(info::RESIDUAL), get(info::SCALED), get(info::CONTACTS), get(info::PENETRATION));
                     if set.step.soft.is_some() {
-                        summary.balance = summary.balance.hypot(get(info::RESIDUAL));
+                        let momentum = get(soft_info::MOMENTUM);
+                        summary.add(momentum.hypot(get(soft_info::LAWS)), get(soft_info::SCALED), 0.0, 0.0);
+                        summary.balance = summary.balance.hypot(momentum);
+                    } else {
+                        let [contacts, penetration] = [info::CONTACTS, info::PENETRATION].map(get);
+                        summary.add(get(info::RESIDUAL), get(info::SCALED), contacts, penetration);
                     }
                     summary.iterations = summary.iterations.max(get(info::SWEEPS) as u32);
                     summary.status |= relaxed(get(info::LEFT_OUT));

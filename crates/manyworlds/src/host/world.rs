@@ -37,8 +37,10 @@ pub(crate) struct World {
     by_tree: Vec<u32>,
     /// Contacts of the step before, sorted.
     previous: Vec<(Key, Place)>,
-    /// Contacts of soft bodies, which the host solves.
+    /// Contacts of soft bodies.
     pub(crate) soft: Vec<SoftContact>,
+    /// Whether there are some that kernels do not know, so that the host solves the world.
+    pub(crate) soft_is_hosts: bool,
     /// What mocap bodies do at each; empty: none moves.
     pub(crate) soft_drifts: Vec<Drift>,
     /// Their impulses (t1, t2, n), N s: those to start from, then those found.
@@ -66,6 +68,7 @@ impl World {
             by_tree: Vec::new(),
             previous: Vec::new(),
             soft: Vec::new(),
+            soft_is_hosts: false,
             soft_drifts: Vec::new(),
             soft_impulses: Vec::new(),
             soft_previous: Vec::new(),
@@ -73,11 +76,6 @@ impl World {
             before: Before::Solved,
             gave_way: Vec::new(),
         }
-    }
-
-    /// Whether something touches a body that deforms, so that the host solves the world.
-    pub(crate) fn touches_soft(&self) -> bool {
-        !self.soft.is_empty()
     }
 
     /// What mocap bodies do at a contact.

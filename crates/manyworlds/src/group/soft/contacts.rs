@@ -8,6 +8,7 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::contact::tree_layout::bias;
 use manyworlds_shaders::dynamics::tree::{SPATIAL, jacobian};
+use nalgebra::UnitQuaternion;
 
 use super::super::home::Home;
 use super::super::problem::{Building, Worlds};
@@ -37,7 +38,7 @@ impl<T: Scalar> Worlds<'_, T> {
             let drift = own.soft_drift(index);
             let drift = [t1, t2, normal].map(|axis| drift.along(axis));
             let approach = sides.iter().map(speed).sum::<f64>() + drift[2];
-            let e = [drift[0], drift[1], drift[2] + self.normal_bias(shared, host, world, contact, approach)];
+            let e = [drift[0], drift[1], drift[2] + normal_bias(shared, host, world, contact, approach)];
             to.builder.constraint(Law::Contact { mu: contact.friction }, e, None)?;
             for side in &sides {
                 to.add(side.tree, None, &side.dofs, &side.j)?;
@@ -87,29 +88,6 @@ impl<T: Scalar> Worlds<'_, T> {
         own.soft.iter().zip(&own.soft_impulses).enumerate().map(report).collect()
     }
 
-    /// As trees' kernels have it: gaps may close, depths shrink, what comes fast bounces.
-    fn normal_bias(
-        &self,
-        shared: &Shared<T>,
-        host: &Packed<'_, T>,
-        world: usize,
-        contact: &SoftContact,
-        approach: f64,
-    ) -> f64 {
-        let Some(soft) = contact.sides.iter().find_map(|side| match side {
-            Side::Soft { soft, .. } => Some(*soft as usize),
-            Side::Rigid { .. } => None,
-        }) else {
-            return 0.0;
-        };
-        let place = shared.host.lanes.trees[shared.soft[soft].tree];
-        let [h, fraction, largest, threshold, slop] = host.settings(place.set, world).map(|x| x.to_f64());
-        if contact.restitution > 0.0 && approach < (-threshold).min(-contact.distance / h) {
-            return contact.restitution * approach;
-        }
-        bias(contact.distance, h.recip(), fraction, largest, slop)
-    }
-
     /// The rows of a contact over the trees that it touches.
     fn sides_of(
         &self,
@@ -135,15 +113,14 @@ impl<T: Scalar> Worlds<'_, T> {
                             self.frame(shared, world, body).rotation
                         }
                     };
-                    let turned = axes.map(|axis| carrier.inverse() * Vec3::from(axis));
+                    let turned = along(carrier, axes);
                     let mut terms = shape.follows(*vertices, *weights);
                     terms.iter_mut().for_each(|(_, w)| *w *= sign);
                     if terms.is_empty() {
                         continue;
                     }
                     let dofs = terms.iter().flat_map(|&(dof, _)| dof..dof + 3).collect();
-                    let row =
-                        |axis: &Vec3| terms.iter().flat_map(|&(_, w)| [axis.x * w, axis.y * w, axis.z * w]).collect();
+                    let row = |axis: &[f64; 3]| terms.iter().flat_map(|&(_, w)| axis.map(|x| x * w)).collect();
                     let rows: Vec<Vec<f64>> = turned.iter().map(row).collect();
                     out.push(SideRows { tree: shape.tree, dofs, j: rows.concat() });
                 }
@@ -174,6 +151,33 @@ impl<T: Scalar> Worlds<'_, T> {
         jacobian(&set.layout.tree(), &motion, bodies, offset, axes, &mut j);
         Some(SideRows { tree: at.tree, dofs: Vec::new(), j })
     }
+}
+
+/// As trees' kernels have it: gaps may close, depths shrink, what comes fast bounces.
+pub(super) fn normal_bias<T: Scalar>(
+    shared: &Shared<T>,
+    host: &Packed<'_, T>,
+    world: usize,
+    contact: &SoftContact,
+    approach: f64,
+) -> f64 {
+    let Some(soft) = contact.sides.iter().find_map(|side| match side {
+        Side::Soft { soft, .. } => Some(*soft as usize),
+        Side::Rigid { .. } => None,
+    }) else {
+        return 0.0;
+    };
+    let place = shared.host.lanes.trees[shared.soft[soft].tree];
+    let [h, fraction, largest, threshold, slop] = host.settings(place.set, world).map(|x| x.to_f64());
+    if contact.restitution > 0.0 && approach < (-threshold).min(-contact.distance / h) {
+        return contact.restitution * approach;
+    }
+    bias(contact.distance, h.recip(), fraction, largest, slop)
+}
+
+/// World axes along those of a carrier that is turned so.
+pub(super) fn along(carrier: UnitQuaternion<f64>, axes: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
+    axes.map(|axis| (carrier.inverse() * Vec3::from(axis)).into())
 }
 
 /// `J` of a contact over one tree, `[3, columns]`.

@@ -1,11 +1,10 @@
-//! Steps of soft bodies by kernels, which know them as long as nothing touches them.
+//! Steps of soft bodies by kernels.
 
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::param;
 use manyworlds_shaders::index::{tile_at, tile_len};
-use manyworlds_shaders::kernel::soft::{BALANCE, ELEMENTS, FACTOR, START};
-use manyworlds_shaders::soft::balance;
+use manyworlds_shaders::kernel::soft::{BALANCE, ELEMENTS, FACTOR, SLIDE, START};
 use manyworlds_shaders::soft::body::{BLOCK, SoftDims, soft};
 use manyworlds_soft::SoftLayout;
 
@@ -14,20 +13,28 @@ use super::super::carried::Ridden;
 use super::super::chunk::Chunk;
 use super::super::shared::Shared;
 use super::read::parameters;
+use super::touches::Touches;
 use crate::Error;
 use crate::host::{Carrier, Packed};
 
 /// Rounds of Newton's method at most; what takes longer wants a line search, which the host has.
 const ROUNDS: u32 = 12;
 
+/// Proximal weight of the contacts of the first round, what each round shrinks it by, and the least in either precision: in f32 less
+/// would leave nothing of the matrix that it is added to.
+const PROXIMAL: [f64; 2] = [1e-3, 0.1];
+const LEAST_PROXIMAL: [f64; 2] = [1e-3, 1e-9];
+
 /// A soft body of a chunk, as far as the recording of its step needs to know it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(in crate::group) struct SoftKernels {
     /// Among the soft bodies of the model.
-    index: usize,
-    dims: SoftDims,
-    /// Of its balance of momentum, N s.
-    tolerance: f32,
+    pub(super) index: usize,
+    pub(super) dims: SoftDims,
+    /// Its contacts.
+    pub(super) touches: Touches,
+    /// The least proximal weight of these.
+    least_proximal: f64,
     /// Its parameters are not those of the host any more.
     stale: bool,
 }
@@ -40,15 +47,16 @@ impl SoftKernels {
         let own = shared.soft[index].layout.as_ref()?.dims;
         let ridden = matches!(shared.host.soft[index].carrier, Carrier::Mocap(_));
         let n_param = own.n_param + if ridden { soft::RIDE as u32 } else { 0 };
-        let dims = SoftDims { lanes, n_param, ridden: ridden.into(), ..own };
         // Of all bodies together it is that of the batch.
-        let tolerance = (shared.tolerance / (shared.soft.len() as f64).sqrt()) as f32;
-        Some(Self { index, dims, tolerance, stale: true })
+        let tolerance = ((shared.tolerance / (shared.soft.len() as f64).sqrt()) as f32).to_bits();
+        let dims = SoftDims { lanes, n_param, tolerance, ridden: ridden.into(), ..own };
+        let least_proximal = LEAST_PROXIMAL[usize::from(T::NAME == f64::NAME)];
+        Some(Self { index, dims, touches: Touches::default(), least_proximal, stale: true })
     }
 
     /// Buffers that hold nothing between steps.
-    pub(in crate::group) fn passing(b: &SetBuffers) -> [BufferId; 3] {
-        [b.soft_matrix, b.soft_b, b.soft_factor]
+    pub(in crate::group) fn passing(b: &SetBuffers) -> [BufferId; 4] {
+        [b.soft_matrix, b.soft_b, b.soft_factor, b.beside]
     }
 
     /// Reals of a lane of the largest of its buffers.
@@ -58,25 +66,31 @@ impl SoftKernels {
 
     /// A step as far as kernels go. Without `rounds` every world is the host's.
     pub(in crate::group) fn record(&self, b: &SetBuffers, rounds: bool, recording: &mut Recording) {
-        let Self { dims, tolerance, .. } = self;
+        let (n_touch, n_term, n_slide) = (self.touches.count(), self.touches.n_term, self.touches.n_slide);
+        let dims = SoftDims { n_touch, n_term, n_slide, ..self.dims };
         let lanes = dims.lanes;
         let (topology, rest, params) = (b.soft_topology, b.soft_rest, b.soft_params);
         let buffers = [topology, rest, params, b.state, b.soft_begin, b.velocity, b.info, b.status];
-        recording.dispatch(&START, dims, lanes, &buffers);
+        recording.dispatch(&START, &dims, lanes, &buffers);
+        let mut proximal = PROXIMAL[0];
         for round in (0..=ROUNDS).filter(|_| rounds) {
             let last = round == ROUNDS;
-            let buffers = [topology, rest, params, b.soft_begin, b.velocity, b.status, b.soft_matrix, b.soft_b];
-            let of_round =
-                balance::Dims { lanes, n_v: dims.n_v(), round, last: last.into(), tolerance: tolerance.to_bits() };
-            recording.dispatch(&ELEMENTS, dims, lanes, &buffers).dispatch(
-                &BALANCE,
-                &of_round,
-                lanes,
-                &[b.soft_b, b.info, b.status],
-            );
-            if !last {
-                let buffers = [topology, b.soft_matrix, b.soft_b, b.soft_factor, b.velocity, b.status];
-                recording.dispatch(&FACTOR, dims, lanes, &buffers);
+            let dims = SoftDims { round, last: last.into(), proximal: (proximal as f32).to_bits(), ..dims };
+            proximal = (proximal * PROXIMAL[1]).max(self.least_proximal);
+            let (matrix, right) = (b.soft_matrix, b.soft_b);
+            let buffers = [topology, rest, params, b.soft_begin, b.velocity, b.status, matrix, right];
+            recording.dispatch(&ELEMENTS, &dims, lanes, &buffers);
+            let buffers = [b.velocity, b.touch_words, b.touches, matrix, right, b.info, b.status];
+            recording.dispatch(&BALANCE, &dims, lanes, &buffers);
+            if last {
+                break;
+            }
+            let buffers = [topology, matrix, right, b.soft_factor, b.velocity, b.status];
+            recording.dispatch(&FACTOR, &dims, lanes, &buffers);
+            if n_touch > 0 {
+                let buffers =
+                    [topology, b.soft_factor, b.touch_words, b.touches, right, b.beside, b.velocity, b.status];
+                recording.dispatch(&SLIDE, &dims, lanes, &buffers);
             }
         }
     }
@@ -117,8 +131,8 @@ impl<T: Scalar> Chunk<T> {
     pub(in crate::group) fn allocate_soft(&mut self) -> Result<(), Error> {
         let width = self.store.tile();
         for set in &self.sets {
-            let Some(SoftKernels { index, dims, .. }) = set.step.soft else { continue };
-            let Some(layout) = &self.shared.soft[index].layout else { continue };
+            let Some(SoftKernels { index, dims, .. }) = &set.step.soft else { continue };
+            let Some(layout) = &self.shared.soft[*index].layout else { continue };
             let b = set.step.buffers;
             let [n_block, n_fill] = [dims.n_block, dims.n_fill].map(|n| n as usize * BLOCK);
             for (buffer, n) in [
@@ -135,6 +149,9 @@ impl<T: Scalar> Chunk<T> {
             self.store.write_index(b.soft_topology, 0, &layout.topology)?;
             self.store.resize(b.soft_rest, rest.len())?;
             self.store.write(b.soft_rest, 0, &rest)?;
+            // Nothing touches it yet.
+            self.store.resize(b.touch_words, dims.lanes as usize + 1)?;
+            self.store.resize(b.touches, 1)?;
         }
         self.write_soft_params()
     }

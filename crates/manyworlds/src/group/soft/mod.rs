@@ -6,6 +6,7 @@ mod momentum;
 mod read;
 pub(super) mod start;
 pub(super) mod step;
+mod touches;
 
 pub(super) use kernels::SoftKernels;
 pub(super) use read::report;

@@ -15,6 +15,7 @@ use nalgebra::UnitQuaternion;
 use super::super::carried::{Carried, CarriedChanges, CarrierTree, NodeBlocks, Ridden};
 use super::momentum::MomentumMatrix;
 use super::start::ByStart;
+use super::touches::TouchRoom;
 use crate::Error;
 use crate::host::SoftShape;
 
@@ -27,6 +28,8 @@ pub(in crate::group) struct Soft {
     /// For kernels, which step it where nothing touches it. Without: what a tree carries, whose matrix has that tree's degrees of
     /// freedom as well, and bodies whose plan would be long.
     pub(in crate::group) layout: Option<SoftLayout>,
+    /// For contacts of these.
+    pub(in crate::group) room: Option<TouchRoom>,
 }
 
 /// Differences by a parameter are taken so far to either side, relative to its size.
@@ -46,7 +49,9 @@ impl Soft {
             let regions: Vec<u32> = actuators.map(|record| record.joint).collect();
             let planned = model.bodies[body.body].tree.is_none() && system.n_v() <= 3 * PLANNED;
             let layout = planned.then(|| SoftLayout::new(&system, body, &regions));
-            Ok(Self { tree, system, layout: layout.filter(|layout| layout.rounds() <= rounds) })
+            let layout = layout.filter(|layout| layout.rounds() <= rounds);
+            let room = layout.as_ref().map(|layout| TouchRoom::new(layout, body.embedding.is_some(), rounds));
+            Ok(Self { tree, system, layout, room })
         };
         trees.map(one).collect()
     }

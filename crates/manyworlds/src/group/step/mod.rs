@@ -148,6 +148,7 @@ impl<T: Scalar> Chunk<T> {
     fn receive(&mut self, ticket: Ticket) -> Result<Vec<usize>, Error> {
         self.store.wait(ticket)?;
         self.fetch()?;
+        self.follow_touches()?;
         if self.shared.host_solves() { self.fetch_rest() } else { Ok(Vec::new()) }
     }
 
@@ -174,7 +175,7 @@ impl<T: Scalar> Chunk<T> {
             self.recording.stage("dynamics");
             self.sets.iter().for_each(|set| set.step.grip(grip, &mut self.recording));
         }
-        let rounds = self.host.worlds.iter().any(|world| !world.touches_soft());
+        let rounds = self.host.worlds.iter().any(|world| !world.soft_is_hosts);
         for ((set, part), slots) in self.sets.iter().zip(&pack.sets).zip(&self.host.packs) {
             self.recording.stage("dynamics");
             set.step.dynamics(grip, &mut self.recording);
@@ -226,6 +227,7 @@ impl<T: Scalar> Chunk<T> {
             set.step.feel(self.islands.impulses.now, &mut self.recording);
             set.step.integrate(&mut self.recording);
         }
+        self.record_touches();
         self.record_poses();
     }
 

@@ -41,14 +41,14 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Tells kernels which trees they are to leave alone: those in islands with others, and those of worlds in which something touches
-    /// a soft body.
+    /// a soft body that its kernels do not know.
     fn mark_shared(&mut self) -> Result<(), Error> {
         for (set, trees) in self.sets.iter_mut().zip(&self.shared.sets) {
             let mut changed = false;
             for (lane, word) in set.status[..set.step.dims.lanes as usize].iter_mut().enumerate() {
                 let world = lane / set.k;
                 let shared =
-                    self.host.worlds[world].touches_soft() || self.host.is_shared(world, trees.trees[lane % set.k]);
+                    self.host.worlds[world].soft_is_hosts || self.host.is_shared(world, trees.trees[lane % set.k]);
                 let marked = *word & !status::SHARED | if shared { status::SHARED } else { 0 };
                 changed |= marked != *word;
                 *word = marked;
@@ -103,6 +103,10 @@ impl<T: Scalar> Chunk<T> {
         }
         let shared = &self.shared;
         let soft_by_kernels = shared.form.is_some() && !shared.soft.is_empty();
+        if soft_by_kernels {
+            self.prepare_touches()?;
+        }
+        let shared = &self.shared;
         if shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands || soft_by_kernels {
             self.mark_shared()?;
         }

@@ -288,7 +288,7 @@ impl<T: Scalar> Chunk<T> {
     /// Adds the iterations to those of the kernels.
     fn count(&mut self, solved: &[Solved], tiles: &Tiles) -> Result<(), Error> {
         let (width, by_kernels) = (self.store.tile(), self.by_kernels());
-        let touched: Vec<bool> = solved.iter().map(|solved| self.host.worlds[solved.world].touches_soft()).collect();
+        let touched: Vec<bool> = solved.iter().map(|solved| self.host.worlds[solved.world].soft_is_hosts).collect();
         let sum = |count: &mut T, (solved, touched): (&Solved, bool)| {
             let before = if by_kernels && !touched { *count } else { T::default() };
             *count = before + T::from_f64(f64::from(solved.outcome.iterations));
