@@ -6,7 +6,10 @@ use common::{LAWS, block, caged, largest, random};
 use manyworlds_model::{MaterialLaw, Order, Region, SoftBody, Vec3};
 use manyworlds_shaders::contact::tree_layout::info;
 use manyworlds_shaders::dynamics::tree::status;
-use manyworlds_shaders::soft::{balance, balance::balance, elements::elements, factor, start::start};
+use manyworlds_shaders::soft::body::{SoftDims, soft_info};
+use manyworlds_shaders::soft::substitute::Plan;
+use manyworlds_shaders::soft::touch::Touches;
+use manyworlds_shaders::soft::{balance::balance, elements::elements, factor::factor, start::start};
 use manyworlds_shaders::{F32x8, F64x8, Real, Scalar};
 use manyworlds_soft::{SoftLayout, SoftParams, SoftSystem};
 use manyworlds_sparse::{Factor, SparseMatrix};
@@ -33,21 +36,22 @@ fn packed<R: Real>(body: &SoftBody, params: &SoftParams, state: &[f64], rounds: 
     let mut filled = zeros(9 * dims.n_fill as usize);
     let mut of_world = zeros(info::reals(n));
     let mut status = vec![0; R::N];
-    let plan = factor::Plan::new(&dims, &layout.topology);
+    let plan = Plan::new(&dims, &layout.topology);
     start(&dims, &layout.topology, &rest, &own, &lit(state), &mut begin, &mut velocity);
     for round in 0..=rounds {
-        let tolerance = 0.0_f32.to_bits();
         elements(&dims, &layout.topology, &rest, &own, &begin, &velocity, &mut matrix, &mut b);
         let last = u32::from(round == rounds);
-        balance(&balance::Dims { lanes: 1, n_v: n as u32, round, last, tolerance }, &b, &mut of_world, &mut status);
+        let dims = SoftDims { round, last, tolerance: 0.0_f32.to_bits(), ..dims };
+        let mut touches = Touches::new(dims, &[0, 0], &mut []);
+        balance(&dims, 0, &velocity, &mut touches, &mut matrix, &mut b, &mut of_world, &mut status);
         if round < rounds {
-            factor::factor(&plan, &matrix, &mut b, &mut filled, &mut velocity, &mut status);
+            factor(&plan, &matrix, &mut b, &mut filled, &mut velocity, &mut status);
         }
     }
     let lane = |x: &R| x.lane(R::N - 1).to_f64();
     let moved = begin[..n].iter().zip(&velocity).map(|(q, v)| lane(q) + H * lane(v));
     let out = moved.chain(velocity.iter().map(lane)).collect();
-    (out, status[R::N - 1], lane(&of_world[info::RESIDUAL]))
+    (out, status[R::N - 1], lane(&of_world[soft_info::MOMENTUM]))
 }
 
 /// The same by the host.

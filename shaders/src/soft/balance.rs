@@ -1,6 +1,9 @@
 //! Whether what momentum and contacts lack after a round is little enough, and whether another round may make it so; if so, what
 //! contacts add to the system of that: see [`super::touch`].
 //!
+//! Where it is only looked at, a lane that is not there yet stays as it is: the same is asked again with a matrix. Most steps want one
+//! round, and what that leaves needs none.
+//!
 //! A lane goes on while rounds bring it closer, but for the first, whose way is taken whatever it leaves. It ends as
 //! converged or, flagged as at its iteration limit, as the host's: its matrix may want a line search, or positive elements, and its
 //! contacts may contradict each other.
@@ -36,7 +39,7 @@ struct Lack<S> {
 
 /// `matrix` and `b` of one tile to what its `info` and `status` say and, of lanes that go on, to the system of the next round.
 /// `first`: the tile's first lane.
-fn balance<R: Real>(
+pub fn balance<R: Real>(
     dims: &Dims,
     first: usize,
     velocity: &[R],
@@ -79,6 +82,9 @@ fn balance<R: Real>(
     let sound = finite(round);
     for (lane, word) in status.iter_mut().enumerate().filter(|(_, word)| **word & status::SETTLED == 0) {
         let done = dims.round > 0 && little.lane(lane);
+        if dims.check == 1 && !done {
+            continue;
+        }
         let falls = dims.round < 2 || closer.lane(lane);
         if done {
             *word |= status::CONVERGED;
@@ -96,7 +102,8 @@ fn balance<R: Real>(
             info[at].set_lane(lane, x.lane(lane));
         }
     }
-    for (lane, own) in touched.into_iter().filter(|(lane, _)| status[lane.own] & status::SETTLED == 0) {
+    let goes_on = |lane: &Lane| dims.check == 0 && status[lane.own] & status::SETTLED == 0;
+    for (lane, own) in touched.into_iter().filter(|(lane, _)| goes_on(lane)) {
         for index in own {
             let touch = touches.touch(index);
             let sigma = touch.relative(bytemuck::cast_slice(velocity), lane);

@@ -184,6 +184,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let tolerance = real(bitcast<f32>(dims.tolerance));
     let count = real(max(end - first, 1u));
     let done = dims.round > 0u && left <= tolerance && laws <= tolerance * count;
+    if dims.check == 1u && !done {
+        return;
+    }
     let out = tile_base(lane, INFO_SIZE + n_v);
     let falls = dims.round < 2u || round < info[out + SOFT_INFO_ROUND * TILE];
     info[out + SOFT_INFO_MOMENTUM * TILE] = left;

@@ -112,6 +112,8 @@ pub struct SoftDims {
     pub round: u32,
     /// 1: there is no other.
     pub last: u32,
+    /// 1: what the last round leaves is only looked at; no matrix is made.
+    pub check: u32,
     /// What may be left, N s, bits of an f32.
     pub tolerance: u32,
     /// Proximal weight eps of the next round's contacts, bits of an f32.

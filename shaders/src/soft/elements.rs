@@ -76,7 +76,7 @@ pub fn elements<R: Real>(
     let (u, pressures) = begin.split_at(n_v);
     let h = params[soft::TIMESTEP];
     let n_node = dims.n_node as usize;
-    nodes(params, &topology[..n_node], &rest[..n_node], u, velocity, matrix, b);
+    nodes(dims, params, &topology[..n_node], &rest[..n_node], u, velocity, matrix, b);
     let square = h * h;
     let rate = params[soft::DAMPING] / h;
     let (mut words, mut rest) = (&topology[n_node..], &rest[4 * n_node..]);
@@ -115,14 +115,17 @@ pub fn elements<R: Real>(
                     b[dof] = (-force).mul_add(p[k], b[dof]);
                 }
             }
-            stiffness(dims, &response, &f, gradients, places, n, square * volume, &mut pushed, matrix);
+            if dims.check == 0 {
+                stiffness(dims, &response, &f, gradients, places, n, square * volume, &mut pushed, matrix);
+            }
         }
     }
 }
 
-/// Sets matrix and right-hand side to those of the nodes alone.
+/// Sets matrix, if one is made, and right-hand side to those of the nodes alone.
 #[inline(always)]
 fn nodes<R: Real>(
+    dims: &Dims,
     params: &[R],
     diagonals: &[u32],
     volumes: &[R::Scalar],
@@ -131,14 +134,18 @@ fn nodes<R: Real>(
     matrix: &mut [R],
     b: &mut [R],
 ) {
-    matrix.fill(R::lit(0.0));
+    if dims.check == 0 {
+        matrix.fill(R::lit(0.0));
+    }
     let density = params[soft::DENSITY];
     let damping = params[soft::TIMESTEP] * params[soft::MASS_DAMPING];
     for (i, (&place, &volume)) in diagonals.iter().zip(volumes).enumerate() {
         let mass = density * R::splat(volume);
         let diagonal = mass * damping + mass;
         for k in 0..3 {
-            matrix[place as usize * BLOCK + 4 * k] = diagonal;
+            if dims.check == 0 {
+                matrix[place as usize * BLOCK + 4 * k] = diagonal;
+            }
             let dof = 3 * i + k;
             b[dof] = mass * ((u[dof] - velocity[dof]) - damping * velocity[dof]);
         }

@@ -47,10 +47,12 @@ fn param_at(lane: u32, index: u32) -> real {
     return params[tile_at(lane, dims.n_param, index)];
 }
 
-// Sets matrix and right-hand side to those of the nodes alone.
+// Sets matrix, if one is made, and right-hand side to those of the nodes alone.
 fn nodes(lane: u32, u_base: u32, v_base: u32, matrix_base: u32) {
-    for (var e = 0u; e < dims.n_block * BLOCK; e++) {
-        matrix[matrix_base + e * TILE] = real(0.0);
+    if dims.check == 0u {
+        for (var e = 0u; e < dims.n_block * BLOCK; e++) {
+            matrix[matrix_base + e * TILE] = real(0.0);
+        }
     }
     let density = param_at(lane, SOFT_DENSITY);
     let damping = param_at(lane, SOFT_TIMESTEP) * param_at(lane, SOFT_MASS_DAMPING);
@@ -58,7 +60,9 @@ fn nodes(lane: u32, u_base: u32, v_base: u32, matrix_base: u32) {
         let mass = density * rest[i];
         let place = topology[i] * BLOCK;
         for (var k = 0u; k < 3u; k++) {
-            matrix[matrix_base + (place + 4u * k) * TILE] = mass * damping + mass;
+            if dims.check == 0u {
+                matrix[matrix_base + (place + 4u * k) * TILE] = mass * damping + mass;
+            }
             let dof = (3u * i + k) * TILE;
             let v = velocity[v_base + dof];
             b[v_base + dof] = mass * ((begin[u_base + dof] - v) - damping * v);
@@ -383,7 +387,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
                     b[dof] = fma(-force, pull[k], b[dof]);
                 }
             }
-            stiffness(f, g, places, n, square * volume, matrix_base);
+            if dims.check == 0u {
+                stiffness(f, g, places, n, square * volume, matrix_base);
+            }
         }
     }
 }

@@ -80,7 +80,8 @@ impl Lane {
 }
 
 /// The parts of `touches`.
-pub(super) struct Touches<'a, S> {
+#[derive(Debug)]
+pub struct Touches<'a, S> {
     dims: SoftDims,
     words: &'a [u32],
     given: &'a [S],
@@ -89,7 +90,9 @@ pub(super) struct Touches<'a, S> {
 }
 
 impl<'a, S: Scalar> Touches<'a, S> {
-    pub(super) fn new(dims: SoftDims, words: &'a [u32], touches: &'a mut [S]) -> Self {
+    /// Of the two buffers.
+    #[must_use]
+    pub fn new(dims: SoftDims, words: &'a [u32], touches: &'a mut [S]) -> Self {
         let [given, found, all] = parts(dims.n_touch as usize, dims.n_term as usize);
         let (rest, work) = touches[..all].split_at_mut(found);
         let (given, found) = rest.split_at_mut(given);

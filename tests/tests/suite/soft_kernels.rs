@@ -1,13 +1,15 @@
-//! Soft bodies that nothing touches, by kernels: as the host moves them, whoever else moves.
+//! Soft bodies by kernels, alone or on what is in no tree: as the host moves them, whoever else moves.
 
 use manyworlds::{
-    Batch, BatchOptions, Executor, FieldId, Model, ModelBuilder, Parameter, Precision, RoundTrips, status,
+    Batch, BatchOptions, ContactReport, Executor, FieldId, Model, ModelBuilder, Parameter, Precision, RoundTrips,
+    Summary, status,
 };
 use manyworlds_model::{
-    Actuator, Inertial, Joint, JointKind, Mat3, MaterialLaw, Pose, Region, SoftBody, Transmission, Vec3,
+    Actuator, Contacting, Geom, Inertial, Joint, JointKind, Mat3, MaterialLaw, Order, Pose, Region, Shape, SoftBody,
+    Transmission, Vec3,
 };
 use manyworlds_tests::batches::{bits, executors, state};
-use manyworlds_tests::soft::{add_box, block, ground};
+use manyworlds_tests::soft::{add_box, block, caged, ground, quadratic};
 use nalgebra::Translation3;
 
 /// Time step, s.
@@ -26,8 +28,13 @@ fn bar(body: usize, law: MaterialLaw) -> SoftBody {
     own
 }
 
+/// A soft block a tenth of a millimetre above a box of 0.1 m that lies on the ground at x = 3 m.
+fn resting_on_the_box() -> SoftBody {
+    block([1; 3], [0.1; 3], Vec3::new(3.0, 0.0, 0.1501))
+}
+
 /// A bar on a mocap body, pressed by a control, an arm with a motor and a box that lies on the ground. `touched`: far away another soft
-/// body falls to the ground, so that the host solves the world from when it gets there.
+/// body falls on the box, so that the host solves the world from when it gets there.
 fn model(law: MaterialLaw, touched: bool) -> Model {
     let massless = || Inertial { mass: 0.0, com: Vec3::zeros(), inertia: Mat3::zeros() };
     let rod = || Inertial { mass: 1.0, com: Vec3::new(0.1, 0.0, 0.0), inertia: Mat3::identity() * 0.01 };
@@ -42,7 +49,7 @@ fn model(law: MaterialLaw, touched: bool) -> Model {
     add_box(&mut builder, Vec3::repeat(0.05), 1.0, Vec3::new(3.0, 0.0, 0.05));
     builder.soft_body(bar(plate, law));
     if touched {
-        builder.soft_body(block([1; 3], [0.1; 3], Vec3::new(5.0, 0.0, 0.0501)));
+        builder.soft_body(resting_on_the_box());
     }
     builder.actuator(Actuator { gain: [1.0, 0.0, 0.0], ..Actuator::new("motor", Transmission::Joint(joint)) });
     builder.actuator(Actuator {
@@ -144,16 +151,95 @@ fn what_a_world_does_depends_on_no_other() {
     }
 }
 
+/// A soft body slides over the ground while a mocap body presses it from above. `by_host`: far away another one lies on a box.
+fn pressed(soft: SoftBody, by_host: bool) -> Model {
+    let mut builder = ModelBuilder::new("pressed");
+    builder.options.timestep = H;
+    builder.geom(ground(0.4, 0.0));
+    let inertial = Inertial { mass: 0.0, com: Vec3::zeros(), inertia: Mat3::zeros() };
+    let plate = builder.body("plate", 0, Pose::translation(0.0, 0.0, 0.13), inertial);
+    builder.mocap(plate);
+    let shape = Shape::Box { half: Vec3::new(0.04, 0.1, 0.01) };
+    let contact = Contacting { friction: 0.3, ..Contacting::default() };
+    builder.geom(Geom { name: "plate".into(), body: plate, shape, pose: Pose::identity(), contact });
+    builder.soft_body(soft);
+    if by_host {
+        add_box(&mut builder, Vec3::repeat(0.05), 1.0, Vec3::new(3.0, 0.0, 0.05));
+        builder.soft_body(resting_on_the_box());
+    }
+    builder.build().expect("a model")
+}
+
+/// Nodes of the first soft body of a world after each of some steps, pushed along x at first and pressed more and more, with what
+/// certificates say after the last.
+fn press(model: &Model, worlds: usize, options: &BatchOptions) -> (Vec<Vec<f64>>, Vec<Summary>, Batch) {
+    let mut made = Batch::new(&[(model, worlds)], options).expect("a batch");
+    for world in 0..worlds {
+        let mut from = state(&mut made, world);
+        from.v[model.soft[0].v.clone()].iter_mut().step_by(3).for_each(|v| *v = 0.6 - 0.05 * (world % 4) as f64);
+        made.reset(&[(world, from)]).expect("a state");
+    }
+    let mut places = vec![Vec::new(); worlds];
+    let mut all = Vec::new();
+    for step in 0..90 {
+        let t = H * f64::from(step);
+        let pose = [0.3 * t, 0.0, 0.13 - 0.2 * t, 1.0, 0.0, 0.0, 0.0];
+        made.write(0, FieldId::Mocap, &pose.repeat(worlds)).expect("a write");
+        made.step::<f64>(&[]).expect("a step");
+        for (world, places) in places.iter_mut().enumerate() {
+            places.extend(made.soft(world).expect("soft bodies").remove(0).nodes.into_iter().flatten());
+        }
+    }
+    made.summaries(&mut all).expect("summaries");
+    (places, all, made)
+}
+
+#[test]
+fn what_stands_or_a_mocap_body_presses_moves_as_the_host_moves_it() {
+    let own = || block([3, 2, 2], [0.15, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.0502));
+    for soft in [own(), quadratic(block([2, 1, 1], [0.15, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.0502))), {
+        caged(own(), [2, 1, 1], Order::Trilinear)
+    }] {
+        let order = soft.order;
+        let (theirs, all, _) = press(&pressed(soft.clone(), true), 4, &options(Precision::F64));
+        assert!(all.iter().all(|s| s.stage.is_some()), "the host had no part: {all:?}");
+        for (precision, tolerance) in [(Precision::F64, 1e-9), (Precision::F32, 1e-4)] {
+            for (name, options) in executors(&options(precision)) {
+                let model = pressed(soft.clone(), false);
+                let (ours, all, mut made) = press(&model, 10, &options);
+                let by_kernels = |s: &&Summary| s.stage.is_none() && s.iterations > 0;
+                let count = all.iter().filter(by_kernels).count();
+                assert!(count == all.len(), "{order:?}, {precision:?}, {name}: {count} by kernels, {all:?}");
+                assert!(all.iter().all(|s| s.status == status::CONVERGED && s.contacts >= 8), "{name}: {all:?}");
+                let most = options.tolerance * 1.001;
+                assert!(all.iter().all(|s| s.residual <= most && s.balance <= most), "{name}: {all:?}");
+                let found = made.inspect(0).expect("a world").contacts;
+                let slides = |c: &&ContactReport| c.impulse[0].hypot(c.impulse[1]) > 0.999 * c.friction * c.impulse[2];
+                assert!(found.iter().any(|c| c.impulse[2] > 1e-4) && found.iter().any(|c| slides(&c)), "{found:?}");
+                for (world, places) in ours.iter().enumerate() {
+                    let theirs = &theirs[world % 4];
+                    let off = places.iter().zip(theirs).fold(0.0, |most: f64, (a, b)| most.max((a - b).abs()));
+                    assert!(off < tolerance, "{order:?}, {precision:?}, {name}, world {world}: {off}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_step_of_soft_bodies_is_one_submission_and_one_wait() {
     let Some((_, options)) = executors(&options(Precision::F32)).into_iter().find(|(name, _)| *name == "gpu") else {
         return;
     };
-    let mut made = batch(&model(MaterialLaw::NeoHookean, false), 4, &options);
-    // What mocap bodies do comes from the host.
-    let steps = |made: &mut Batch, n: usize| (0..n).for_each(|_| made.step(&[0.1; 8]).expect("a step"));
-    steps(&mut made, 30);
-    let before = made.round_trips();
-    steps(&mut made, 10);
-    assert_eq!(made.round_trips().since(before), RoundTrips { submissions: 10, waits: 10 });
+    let own = || block([3, 2, 2], [0.15, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.0502));
+    for model in [model(MaterialLaw::NeoHookean, false), pressed(own(), false)] {
+        let mut made = batch(&model, 4, &options);
+        // What mocap bodies do comes from the host.
+        let controls = vec![0.1; 4 * model.actuators.len()];
+        let steps = |made: &mut Batch, n: usize| (0..n).for_each(|_| made.step(&controls).expect("a step"));
+        steps(&mut made, 30);
+        let before = made.round_trips();
+        steps(&mut made, 10);
+        assert_eq!(made.round_trips().since(before), RoundTrips { submissions: 10, waits: 10 });
+    }
 }

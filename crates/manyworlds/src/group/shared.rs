@@ -28,7 +28,7 @@ pub(crate) struct Shared<T: Scalar> {
     /// Branches of the trees of every set.
     chains: Arc<[Chains]>,
     pub(crate) host: Arc<HostModel<T>>,
-    /// Bodies that deform; the host solves every world in which something touches them.
+    /// Bodies that deform; the host solves every world in which they touch what their kernels do not know.
     pub(super) soft: Vec<Soft>,
     /// Of contact problems.
     pub(super) subsystems: Subsystems,

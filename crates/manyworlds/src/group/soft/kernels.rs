@@ -78,10 +78,15 @@ impl SoftKernels {
             let dims = SoftDims { round, last: last.into(), proximal: (proximal as f32).to_bits(), ..dims };
             proximal = (proximal * PROXIMAL[1]).max(self.least_proximal);
             let (matrix, right) = (b.soft_matrix, b.soft_b);
-            let buffers = [topology, rest, params, b.soft_begin, b.velocity, b.status, matrix, right];
-            recording.dispatch(&ELEMENTS, &dims, lanes, &buffers);
-            let buffers = [b.velocity, b.touch_words, b.touches, matrix, right, b.info, b.status];
-            recording.dispatch(&BALANCE, &dims, lanes, &buffers);
+            // The first round begins anyway, and there is none behind the last.
+            let looks: &[u32] = if round == 0 { &[0] } else { &[1, 0] };
+            for &check in looks {
+                let dims = SoftDims { check, ..dims };
+                let buffers = [topology, rest, params, b.soft_begin, b.velocity, b.status, matrix, right];
+                recording.dispatch(&ELEMENTS, &dims, lanes, &buffers);
+                let buffers = [b.velocity, b.touch_words, b.touches, matrix, right, b.info, b.status];
+                recording.dispatch(&BALANCE, &dims, lanes, &buffers);
+            }
             if last {
                 break;
             }

@@ -25,10 +25,10 @@ pub(in crate::group) struct Soft {
     /// Among the trees of the model.
     pub(in crate::group) tree: usize,
     pub(in crate::group) system: Arc<SoftSystem>,
-    /// For kernels, which step it where nothing touches it. Without: what a tree carries, whose matrix has that tree's degrees of
-    /// freedom as well, and bodies whose plan would be long.
+    /// For kernels. Without: what a tree carries, whose matrix has that tree's degrees of freedom as well, and bodies whose plan
+    /// would be long.
     pub(in crate::group) layout: Option<SoftLayout>,
-    /// For contacts of these.
+    /// What these have for contacts.
     pub(in crate::group) room: Option<TouchRoom>,
 }
 
