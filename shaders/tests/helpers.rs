@@ -41,6 +41,7 @@ const APART: &[(&str, &[&str], &str)] = &[
     ("dynamics/effort", &["pull_joint", "length"], "WGSL of the kernels that use them binds other buffers"),
     ("dynamics/small", &["read_small", "solve_small"], "a device keeps a small factor in registers"),
     ("dynamics/tree", &["jacobian"], "kernels write its rows where they need them"),
+    ("soft/slide", &["clear"], "a mirror's tile of numbers is a slice, which is filled"),
     ("math", &["polynomial"], "WGSL cannot be generic over a length"),
 ];
 const DENSE: &str = "the dense problem: mirrors by packs of rows, lanes by groups of four columns, workgroups by rows";

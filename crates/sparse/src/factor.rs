@@ -83,6 +83,12 @@ impl Factor {
         Self { symbolic, values: Vec::new(), reduced: Vec::new() }
     }
 
+    /// The same in the memory of a factor of whatever pattern.
+    #[must_use]
+    pub fn reused(self, symbolic: Arc<Symbolic>) -> Self {
+        Self { symbolic, ..self }
+    }
+
     /// Becomes the factor of another matrix of the pattern; [`Self::reduced`] is empty then.
     ///
     /// # Errors

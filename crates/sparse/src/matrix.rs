@@ -52,6 +52,13 @@ impl SparseMatrix {
         Some(Self { pattern: Arc::new(pattern), values })
     }
 
+    /// Another matrix of a pattern in the memory of this one; its values mean nothing.
+    #[must_use]
+    pub fn reused(mut self, pattern: &Self) -> Self {
+        self.values.resize(pattern.values.len(), 0.0);
+        Self { pattern: Arc::clone(&pattern.pattern), values: self.values }
+    }
+
     /// Rows, and columns.
     #[must_use]
     pub fn n(&self) -> usize {

@@ -152,28 +152,28 @@ fn reply<R: Real>(
 
 /// Solves the small system of a lane by elimination with row pivots; whether it has a solution.
 fn solve_shares<S: Scalar>(n_slide: usize, n: usize, small: &mut [S], lane: Lane) -> bool {
-    let at = |i: usize, j: usize| lane.at(i * n_slide + j);
+    let entry = |i: usize, j: usize| lane.at(i * n_slide + j);
     let right = |i: usize| lane.at(n_slide * n_slide + i);
     let mut sound = true;
     for column in 0..n {
         let mut pivot = column;
         for i in column + 1..n {
-            if small[at(pivot, column)].abs() < small[at(i, column)].abs() {
+            if small[entry(pivot, column)].abs() < small[entry(i, column)].abs() {
                 pivot = i;
             }
         }
         if pivot != column {
             for j in column..n {
-                small.swap(at(pivot, j), at(column, j));
+                small.swap(entry(pivot, j), entry(column, j));
             }
             small.swap(right(pivot), right(column));
         }
         // A NaN is not above it either.
-        sound = sound && S::lit(NO_PIVOT) < small[at(column, column)].abs();
+        sound = sound && S::lit(NO_PIVOT) < small[entry(column, column)].abs();
         for i in column + 1..n {
-            let share = small[at(i, column)] / small[at(column, column)];
+            let share = small[entry(i, column)] / small[entry(column, column)];
             for j in column + 1..n {
-                small[at(i, j)] = (-share).mul_add(small[at(column, j)], small[at(i, j)]);
+                small[entry(i, j)] = (-share).mul_add(small[entry(column, j)], small[entry(i, j)]);
             }
             small[right(i)] = (-share).mul_add(small[right(column)], small[right(i)]);
         }
@@ -181,9 +181,9 @@ fn solve_shares<S: Scalar>(n_slide: usize, n: usize, small: &mut [S], lane: Lane
     for i in (0..n).rev() {
         let mut sum = small[right(i)];
         for j in i + 1..n {
-            sum = (-small[at(i, j)]).mul_add(small[right(j)], sum);
+            sum = (-small[entry(i, j)]).mul_add(small[right(j)], sum);
         }
-        small[right(i)] = sum / small[at(i, i)];
+        small[right(i)] = sum / small[entry(i, i)];
     }
     sound
 }

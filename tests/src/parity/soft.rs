@@ -205,7 +205,9 @@ fn of_body(body: &SoftBody, more: bool) -> Vec<Case> {
         });
         let [list, touches] = touches.data();
         let buffers = vec![velocity.clone(), list, touches, matrix.clone(), b.clone(), info.clone(), words.clone()];
-        case(&BALANCE, buffers, &[2, 3, 4, 5, 6], ROUNDING_OF_CONTACTS, record)
+        let mut case = case(&BALANCE, buffers, &[2, 3, 4, 5, 6], ROUNDING_OF_CONTACTS, record);
+        case.outputs[0].1 = ROUNDING_OF_IMPULSES;
+        case
     };
     let none = Touching::none(&dims);
     let ends = [(0, false), (2, false), (3, true)].map(|(round, last)| of_round(round, last, &none, &words));

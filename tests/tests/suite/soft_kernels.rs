@@ -160,7 +160,8 @@ fn pressed(soft: SoftBody, by_host: bool) -> Model {
     let plate = builder.body("plate", 0, Pose::translation(0.0, 0.0, 0.13), inertial);
     builder.mocap(plate);
     let shape = Shape::Box { half: Vec3::new(0.04, 0.1, 0.01) };
-    let contact = Contacting { friction: 0.3, ..Contacting::default() };
+    // Its contacts are more than the nodes they lie between: with friction, motion would hang on how they share it.
+    let contact = Contacting { frictionless: true, ..Contacting::default() };
     builder.geom(Geom { name: "plate".into(), body: plate, shape, pose: Pose::identity(), contact });
     builder.soft_body(soft);
     if by_host {
@@ -196,10 +197,9 @@ fn press(model: &Model, worlds: usize, options: &BatchOptions) -> (Vec<Vec<f64>>
 
 #[test]
 fn what_stands_or_a_mocap_body_presses_moves_as_the_host_moves_it() {
-    let own = || block([3, 2, 2], [0.15, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.0502));
-    for soft in [own(), quadratic(block([2, 1, 1], [0.15, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.0502))), {
-        caged(own(), [2, 1, 1], Order::Trilinear)
-    }] {
+    let own = |cells| block(cells, [0.15, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.0502));
+    let caged = caged(own([1; 3]), [2, 1, 1], Order::Trilinear);
+    for soft in [own([3, 2, 2]), quadratic(own([2, 1, 1])), caged] {
         let order = soft.order;
         let (theirs, all, _) = press(&pressed(soft.clone(), true), 4, &options(Precision::F64));
         assert!(all.iter().all(|s| s.stage.is_some()), "the host had no part: {all:?}");
@@ -210,7 +210,7 @@ fn what_stands_or_a_mocap_body_presses_moves_as_the_host_moves_it() {
                 let by_kernels = |s: &&Summary| s.stage.is_none() && s.iterations > 0;
                 let count = all.iter().filter(by_kernels).count();
                 assert!(count == all.len(), "{order:?}, {precision:?}, {name}: {count} by kernels, {all:?}");
-                assert!(all.iter().all(|s| s.status == status::CONVERGED && s.contacts >= 8), "{name}: {all:?}");
+                assert!(all.iter().all(|s| s.status == status::CONVERGED && s.contacts >= 5), "{name}: {all:?}");
                 let most = options.tolerance * 1.001;
                 assert!(all.iter().all(|s| s.residual <= most && s.balance <= most), "{name}: {all:?}");
                 let found = made.inspect(0).expect("a world").contacts;

@@ -63,6 +63,22 @@ pub struct StepFactor {
     pub proximal: f64,
 }
 
+/// Memory that one step after the other is solved in: given back in between, a large matrix would be taken from the system and cleared
+/// anew each time.
+#[derive(Debug, Default)]
+pub struct WholeWork {
+    factoring: FactorWork,
+    matrix: SparseMatrix,
+    factor: Option<Factor>,
+}
+
+impl WholeWork {
+    /// Takes back a factor that nobody asks for any more.
+    pub fn give_back(&mut self, factor: StepFactor) {
+        self.factor = Some(factor.factor);
+    }
+}
+
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Found {
@@ -97,14 +113,29 @@ pub enum Effort {
 pub fn newton(
     problem: &ContactProblem,
     motion: &impl Motion,
+    from: (Vec<f64>, Vec<f64>),
+    effort: (f64, Effort),
+    stored: impl Fn(f64) -> f64,
+    work: &mut WholeWork,
+) -> Option<Found> {
+    let mut matrix = std::mem::take(&mut work.matrix).reused(motion.pattern());
+    let found = within(problem, motion, from, effort, stored, (&mut matrix, work));
+    work.matrix = matrix;
+    found
+}
+
+/// The same in a matrix of the motion's pattern.
+fn within(
+    problem: &ContactProblem,
+    motion: &impl Motion,
     (v, lambda): (Vec<f64>, Vec<f64>),
     (tolerance, effort): (f64, Effort),
     stored: impl Fn(f64) -> f64,
-    work: &mut FactorWork,
+    (matrix, work): (&mut SparseMatrix, &mut WholeWork),
 ) -> Option<Found> {
     let n = motion.n();
-    let (mut matrix, mut r) = (motion.pattern().clone(), vec![0.0; n]);
-    motion.slope(&v, &mut r, &mut matrix);
+    let mut r = vec![0.0; n];
+    motion.slope(&v, &mut r, matrix);
     // Scales alone: a matrix need not be positive definite.
     let diagonal: Vec<f64> = (0..n).map(|i| matrix.get(i, i).map_or(1.0, f64::abs).max(f64::MIN_POSITIVE)).collect();
     let (touches, is_joined) = touches(problem, motion, &diagonal)?;
@@ -122,12 +153,12 @@ pub fn newton(
     let mut merit = merit(&touches, &at, &diagonal);
     for iteration in 0..MOST {
         if iteration > 0 {
-            motion.slope(&at.v, &mut at.r, &mut matrix);
+            motion.slope(&at.v, &mut at.r, matrix);
         }
-        let mut found = step(&touches, &at, motion.n_first(), &mut matrix, &mut linear, proximal);
+        let mut found = step(&touches, &at, motion.n_first(), matrix, &mut linear, proximal);
         if found.is_none() && effort == Effort::Thorough && linear.take_whole(motion) {
-            motion.slope(&at.v, &mut at.r, &mut matrix);
-            found = step(&touches, &at, motion.n_first(), &mut matrix, &mut linear, proximal);
+            motion.slope(&at.v, &mut at.r, matrix);
+            found = step(&touches, &at, motion.n_first(), matrix, &mut linear, proximal);
         }
         let (dv, d) = found?;
         let mut taken = None;

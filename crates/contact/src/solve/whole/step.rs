@@ -6,7 +6,7 @@ use manyworlds_sparse::{Added, Factor, FactorWork, Iterated, SparseMatrix, Until
 use nalgebra::{DMatrix, DVector};
 
 use super::touch::Touch;
-use super::{Motion, Point, map};
+use super::{Motion, Point, WholeWork, map};
 use crate::solve::rows::{Block, Rows};
 
 /// Degrees of freedom at most whose matrix is factored. Bars of linear tetrahedra on a ball, ms a step by a factor and by conjugate
@@ -35,14 +35,19 @@ type Sliding = (usize, Rows<f64>);
 
 impl<'a> Linear<'a> {
     /// `None`: a matrix of that pattern does not hold what contacts couple, and is too large to be taken whole.
-    pub(super) fn of(motion: &impl Motion, is_joined: bool, work: &'a mut FactorWork) -> Option<Self> {
+    pub(super) fn of(motion: &impl Motion, is_joined: bool, work: &'a mut WholeWork) -> Option<Self> {
         if !is_joined {
             return (motion.n() <= DENSE).then_some(Self::Dense);
         }
         if motion.n() > FACTORED {
             return Some(Self::Iterated(Iterated::default()));
         }
-        Some(Self::Factored { factor: Factor::empty(Arc::clone(motion.symbolic())), work })
+        let symbolic = Arc::clone(motion.symbolic());
+        let factor = match work.factor.take() {
+            Some(factor) => factor.reused(symbolic),
+            None => Factor::empty(symbolic),
+        };
+        Some(Self::Factored { factor, work: &mut work.factoring })
     }
 
     /// Takes matrices whole from now on, if it did not already.

@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
-use manyworlds_sparse::{FactorWork, Ordering, SparseMatrix, Symbolic};
+use manyworlds_sparse::{Ordering, SparseMatrix, Symbolic};
 
-use super::{Effort, Found, Motion, newton};
+use super::{Effort, Found, Motion, WholeWork, newton};
 use crate::problem::{ContactProblem, Law};
 use crate::samples::{constraint, particles, problem, side, unit};
 
@@ -28,7 +28,7 @@ impl Nodes {
 
     fn solved(&self, problem: &ContactProblem, effort: Effort) -> Option<Found> {
         let start = (vec![0.0; self.n()], vec![0.0; problem.warm_start.len()]);
-        newton(problem, self, start, (1e-12, effort), |v| v, &mut FactorWork::default())
+        newton(problem, self, start, (1e-12, effort), |v| v, &mut WholeWork::default())
     }
 }
 

@@ -119,6 +119,11 @@ impl SoftStep {
         self.turn
     }
 
+    /// Time step, s.
+    pub(in crate::group) fn h(&self) -> f64 {
+        self.h
+    }
+
     /// The velocity before the step.
     pub(in crate::group) fn before(&self) -> &[f64] {
         &self.v
@@ -285,10 +290,28 @@ impl SoftStep {
     /// `M (v+ - v) - h (f(q + h v+) - alpha M v+ + load)`, which contacts are to give, N s. `tree`: the velocity after the
     /// step of the tree that carries it.
     pub(in crate::group) fn momentum(&self, system: &SoftSystem, v: &[f64], tree: &[f64]) -> Vec<f64> {
-        let h = self.h;
         let mut force = vec![0.0; v.len()];
-        system.force(&self.params, h, &self.q, &self.next(v), &mut force);
-        let damping = self.params.material.mass_damping;
+        system.force(&self.params, self.h, &self.q, &self.next(v), &mut force);
+        self.balance(&force, v, tree)
+    }
+
+    /// The same, and its derivative by the velocity of the body itself: K is brought into a matrix of the body's pattern, and the
+    /// derivative is `h^2` times that and on the diagonal what is given back beside it.
+    pub(in crate::group) fn slope(
+        &self,
+        system: &SoftSystem,
+        (v, tree): (&[f64], &[f64]),
+        stiffness: &mut SparseMatrix,
+    ) -> (Vec<f64>, impl Iterator<Item = f64> + '_) {
+        let mut force = vec![0.0; v.len()];
+        system.force_and_stiffness(&self.params, self.h, &self.q, &self.next(v), false, &mut force, stiffness);
+        let damped = self.damped();
+        (self.balance(&force, v, tree), self.mass.iter().map(move |mass| damped * mass))
+    }
+
+    /// [`Self::momentum`] by the body's own forces.
+    fn balance(&self, force: &[f64], v: &[f64], tree: &[f64]) -> Vec<f64> {
+        let (h, damping) = (self.h, self.params.material.mass_damping);
         let given = |i: usize| {
             let m = self.mass[i];
             m * (v[i] - self.begin[i]) - h * (force[i] + self.load(i) - damping * m * v[i])

@@ -11,14 +11,13 @@
 use manyworlds_contact::ContactProblem;
 use manyworlds_contact::solve::{Before, Outcome, Relaxation, SolveSettings, SolveStatus, Workspace, finish};
 use manyworlds_shaders::Scalar;
-use manyworlds_sparse::FactorWork;
 
 use super::super::problem::Responses;
 use super::super::shared::Shared;
 use super::super::soft::step::{Linearised, SoftStep};
 use super::round::{Ended, Round};
 use super::way::{LONGEST, closer, down, norm};
-use super::world::World;
+use super::world::{WholeDesk, World};
 
 /// Rounds at most.
 const ROUNDS: usize = 40;
@@ -39,9 +38,9 @@ impl<T: Scalar> World<'_, T> {
         &self,
         memory: ContactProblem,
         settings: &SolveSettings,
-        (work, factor): (&mut Workspace, &mut FactorWork),
+        (work, desk): (&mut Workspace, &mut WholeDesk),
     ) -> Option<Ended> {
-        let &Self { shared, host, worlds, index: world } = self;
+        let &Self { shared, host, worlds, index: world, .. } = self;
         let steps = worlds.soft(shared, host, world);
         let before = worlds.before(shared, world);
         if !before.iter().all(|x| x.is_finite()) {
@@ -118,7 +117,7 @@ impl<T: Scalar> World<'_, T> {
             let is_due = slow >= SLOW && slow.is_power_of_two() || is_last;
             if let (Some(order), true, false) = (&shared.whole, is_due, solved) {
                 let mut again = ContactProblem::default();
-                if let Some(solved) = self.at_once(order, Some(round.start()), (&mut again, factor)) {
+                if let Some(solved) = self.at_once(order, Some(round.start()), (&mut again, desk)) {
                     return Some(Ended::AtOnce(Box::new((solved, again))));
                 }
             }

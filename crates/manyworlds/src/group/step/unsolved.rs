@@ -11,6 +11,7 @@ use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
 use super::super::home::Home;
+use super::super::kept::Kept;
 use super::super::problem::{Reading, Sides};
 use super::super::seen::{some, whole};
 use super::super::tiles::Tiles;
@@ -73,7 +74,8 @@ impl<T: Scalar> Chunk<T> {
         let tiles = Tiles::of(self, wanted);
         let reading = Reading::new(self, Sides::Whole, &tiles)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
-        let solve = |&world: &usize| World { shared, host: &host, worlds: &worlds, index: world }.solve();
+        let keeps_factor = self.before.as_ref().is_some_and(Kept::keeps_factors);
+        let solve = |&world: &usize| World { shared, host: &host, worlds: &worlds, index: world, keeps_factor }.solve();
         // A thread alone hands nothing over.
         let solved: Vec<_> = if wanted.len() > 1 && rayon::current_num_threads() > 1 {
             wanted.par_iter().map(solve).collect()

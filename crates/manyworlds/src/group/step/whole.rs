@@ -1,5 +1,6 @@
 //! The step of a world with soft bodies as Newton's method on all of it sees it.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use manyworlds_contact::solve::whole::Motion;
@@ -10,6 +11,14 @@ use super::super::problem::Inertia;
 use super::super::soft::step::{Soft, SoftStep};
 use super::super::subsystems::{Subsystem, Subsystems};
 use super::order::WholeOrder;
+
+/// Memory for one world after the other.
+#[derive(Debug, Default)]
+pub(super) struct WholeMemory {
+    base: SparseMatrix,
+    /// Stiffness of each soft body.
+    stiffness: Vec<SparseMatrix>,
+}
 
 /// One world.
 pub(super) struct WholeStep<'a> {
@@ -23,6 +32,7 @@ pub(super) struct WholeStep<'a> {
     inertia: Vec<f64>,
     /// Of each soft body the tree that carries it, first place and count; none where it stands.
     carriers: Vec<[usize; 2]>,
+    stiffness: RefCell<Vec<SparseMatrix>>,
 }
 
 impl<'a> WholeStep<'a> {
@@ -32,9 +42,14 @@ impl<'a> WholeStep<'a> {
         subsystems: &Subsystems,
         (soft, steps): (&'a [Soft], &'a [SoftStep]),
         inertia: Inertia,
+        WholeMemory { base, mut stiffness }: WholeMemory,
     ) -> Self {
         let Inertia { matrices, begins, b, .. } = inertia;
-        let mut base = order.pattern.clone();
+        let mut base = base.reused(&order.pattern);
+        base.values_mut().fill(0.0);
+        stiffness.resize(soft.len(), SparseMatrix::default());
+        let each = stiffness.into_iter().zip(soft).map(|(memory, own)| memory.reused(own.system.pattern()));
+        let stiffness = RefCell::new(each.collect());
         let first = |tree: usize| model.trees[tree].v.clone().next().map_or(0, |dof| order.place[dof] as usize);
         let mut right = vec![0.0; order.n_first];
         let mut masses = vec![0.0; model.n_v];
@@ -71,7 +86,12 @@ impl<'a> WholeStep<'a> {
         for (step, &begin) in steps.iter().zip(&order.begins) {
             step.mass_and_weight().enumerate().for_each(|(i, (mass, _))| masses[begin + i] = mass);
         }
-        Self { order, soft, steps, base, b: right, inertia: masses, carriers }
+        Self { order, soft, steps, base, b: right, inertia: masses, carriers, stiffness }
+    }
+
+    /// The memory, for the next world.
+    pub(super) fn into_memory(self) -> WholeMemory {
+        WholeMemory { base: self.base, stiffness: self.stiffness.into_inner() }
     }
 
     /// Degrees of freedom of a soft body, in the order of the step.
@@ -122,19 +142,19 @@ impl Motion for WholeStep<'_> {
     fn slope(&self, v: &[f64], r: &mut [f64], a: &mut SparseMatrix) {
         self.balance_first(v, r);
         a.values_mut().copy_from_slice(self.base.values());
-        for (index, step) in self.steps.iter().enumerate() {
+        let mut stiffness = self.stiffness.borrow_mut();
+        for ((index, step), stiffness) in self.steps.iter().enumerate().zip(stiffness.iter_mut()) {
             let (span, [first, n]) = (self.span(index), self.carriers[index]);
-            let about = step.about(&self.soft[index].system, &v[span.clone()], false);
-            let own = &mut r[span.clone()];
-            own.iter_mut().zip(&about.b).for_each(|(r, b)| *r = -b);
-            about.matrix.add_times(&v[span.clone()], own);
-            for (i, row) in span.enumerate() {
-                let begin = a.row_begin(row);
-                let coupled = &a.values()[begin + first..begin + first + n];
-                own[i] += coupled.iter().zip(&v[first..first + n]).map(|(c, v)| c * v).sum::<f64>();
-                let values = about.matrix.row(i).1;
-                let to = begin + self.order.n_first;
-                a.values_mut()[to..to + values.len()].copy_from_slice(values);
+            let square = step.h() * step.h();
+            let at = (&v[span.clone()], &v[first..first + n]);
+            let (own, diagonal) = step.slope(&self.soft[index].system, at, stiffness);
+            r[span.clone()].copy_from_slice(&own);
+            for ((i, row), mass) in span.enumerate().zip(diagonal) {
+                let values = stiffness.row(i).1;
+                let to = a.row_begin(row) + self.order.n_first;
+                let to = &mut a.values_mut()[to..to + values.len()];
+                to.iter_mut().zip(values).for_each(|(to, k)| *to = square * k);
+                a.add_diagonal(row, mass);
             }
         }
     }

@@ -4,19 +4,18 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use manyworlds_contact::ContactProblem;
-use manyworlds_contact::solve::whole::{Effort, newton};
+use manyworlds_contact::solve::whole::{Effort, WholeWork, newton};
 use manyworlds_contact::solve::{
     Before, ContactModel, Outcome, Precision, Relaxation, SolveSettings, SolveStatus, Stage, Workspace, finish, leave,
 };
 use manyworlds_shaders::Scalar;
-use manyworlds_sparse::FactorWork;
 
 use super::super::problem::{Responses, Worlds};
 use super::super::shared::Shared;
 use super::answer::{Left, Relaxed, Solved};
 use super::order::WholeOrder;
 use super::round::{Ended, Round, Start};
-use super::whole::WholeStep;
+use super::whole::{WholeMemory, WholeStep};
 use crate::host::Packed;
 
 thread_local! {
@@ -30,7 +29,14 @@ thread_local! {
 struct Desk {
     problem: ContactProblem,
     work: Workspace,
-    factor: FactorWork,
+    whole: WholeDesk,
+}
+
+/// Memory for a step that is solved at once.
+#[derive(Default)]
+pub(super) struct WholeDesk {
+    work: WholeWork,
+    step: WholeMemory,
 }
 
 /// A world that is to be solved.
@@ -39,18 +45,20 @@ pub(super) struct World<'a, T: Scalar> {
     pub(super) host: &'a Packed<'a, T>,
     pub(super) worlds: &'a Worlds<'a, T>,
     pub(super) index: usize,
+    /// Its derivative will be asked for.
+    pub(super) keeps_factor: bool,
 }
 
 impl<T: Scalar> World<'_, T> {
     /// None: its numbers are not finite, or those of the answer are not.
     pub(super) fn solve(&self) -> Option<Solved> {
         // Numbers that are not finite have no problem; the kernels flag the world.
-        let Desk { problem: mut memory, mut work, mut factor } = DESK.take();
+        let Desk { problem: mut memory, mut work, mut whole } = DESK.take();
         let shared = self.shared;
         if let Some(order) = &shared.whole {
-            let solved = self.at_once(order, None, (&mut memory, &mut factor));
+            let solved = self.at_once(order, None, (&mut memory, &mut whole));
             if solved.is_some() {
-                DESK.set(Desk { problem: memory, work, factor });
+                DESK.set(Desk { problem: memory, work, whole });
                 return solved;
             }
         }
@@ -65,23 +73,23 @@ impl<T: Scalar> World<'_, T> {
         let round = if shared.soft.is_empty() {
             self.linear(memory, &settings, &mut work)?
         } else {
-            match self.nonlinear(memory, &settings, (&mut work, &mut factor))? {
+            match self.nonlinear(memory, &settings, (&mut work, &mut whole))? {
                 Ended::Round(round) => *round,
                 Ended::AtOnce(found) => {
                     let (solved, problem) = *found;
-                    DESK.set(Desk { problem, work, factor });
+                    DESK.set(Desk { problem, work, whole });
                     return Some(solved);
                 }
             }
         };
         let (solved, memory) = self.answer(round);
-        DESK.set(Desk { problem: memory, work, factor });
+        DESK.set(Desk { problem: memory, work, whole });
         solved
     }
 
     /// A world without soft bodies.
     fn linear(&self, memory: ContactProblem, settings: &SolveSettings, work: &mut Workspace) -> Option<Round> {
-        let &Self { shared, host, worlds, index } = self;
+        let &Self { shared, host, worlds, index, .. } = self;
         let last = host.worlds[index].before;
         let responses = match (Responses::of(shared.solver), last) {
             (Responses::Found, Before::Relaxed { .. }) => Responses::Taken,
@@ -141,9 +149,9 @@ impl<T: Scalar> World<'_, T> {
         &self,
         order: &WholeOrder,
         start: Option<Start>,
-        (memory, work): (&mut ContactProblem, &mut FactorWork),
+        (memory, desk): (&mut ContactProblem, &mut WholeDesk),
     ) -> Option<Solved> {
-        let &Self { shared, host, worlds, index } = self;
+        let &Self { shared, host, worlds, index, .. } = self;
         let mut problem = worlds.constraints(shared, host, index, std::mem::take(memory)).ok()?;
         let effort = if start.is_some() { Effort::Thorough } else { Effort::Quick };
         let start = start.unwrap_or_else(|| Start {
@@ -162,10 +170,19 @@ impl<T: Scalar> World<'_, T> {
         }
         let steps = worlds.soft(shared, host, index);
         let inertia = worlds.inertia(shared, index);
-        let motion = WholeStep::new(order, &shared.model, &shared.subsystems, (&shared.soft, &steps), inertia);
+        let own = (&shared.soft[..], &steps[..]);
+        let memory = std::mem::take(&mut desk.step);
+        let motion = WholeStep::new(order, &shared.model, &shared.subsystems, own, inertia, memory);
         let stored = |v: f64| T::from_f64(v).to_f64();
         let from = (order.ordered(&start.velocity), start.impulse);
-        let found = newton(problem, &motion, from, (shared.tolerance, effort), stored, work)?;
+        let found = newton(problem, &motion, from, (shared.tolerance, effort), stored, &mut desk.work);
+        desk.step = motion.into_memory();
+        let mut found = found?;
+        if !self.keeps_factor
+            && let Some(factor) = found.factor.take()
+        {
+            desk.work.give_back(factor);
+        }
         let left = Left {
             square: found.laws.powi(2) + found.momentum.powi(2),
             scaled: found.scaled,
