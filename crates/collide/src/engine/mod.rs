@@ -24,6 +24,7 @@ mod sdf;
 mod sink;
 mod soft;
 mod terrain;
+mod triangle_box;
 
 use manyworlds_model::{HeightField, Mesh, Model, Sdf};
 

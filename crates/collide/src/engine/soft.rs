@@ -19,6 +19,7 @@ use super::grid::{Ball, Grid};
 use super::place::{Geom, Placed};
 use super::sdf;
 use super::terrain;
+use super::triangle_box;
 use super::{Engine, Kind, Matrix, Memory, Sink, Vector};
 use crate::soft::{Side, SoftContact};
 use crate::{Contact, Overrides};
@@ -296,7 +297,31 @@ impl Engine {
                 let mut sink = Sink::new(points, self.pose_rounding);
                 sink.reach = reach;
                 let triangle = Core::Triangle(facet.about);
-                convex::convex_convex(core, shape, rounding, triangle, &facet.placed, None, workspace, &mut sink);
+                let by_directions = match core {
+                    Core::Box(half) => {
+                        let within = reach + surface.radius;
+                        triangle_box::nearest(half, shape, facet.about, &facet.placed, within)
+                    }
+                    _ => None,
+                };
+                match by_directions {
+                    None => {
+                        convex::convex_convex(
+                            core,
+                            shape,
+                            rounding,
+                            triangle,
+                            &facet.placed,
+                            None,
+                            workspace,
+                            &mut sink,
+                        );
+                    }
+                    Some(Ok(nearest)) => {
+                        convex::touch(&core, shape, &triangle, &facet.placed, rounding, &nearest, workspace, &mut sink);
+                    }
+                    Some(Err(_)) => continue,
+                }
                 for contact in points.iter() {
                     let (point, normal) = (Vector::from_array(contact.point), Vector::from_array(contact.normal));
                     if -normal.dot(facet.normal) < INWARD {
