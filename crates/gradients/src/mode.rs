@@ -79,10 +79,6 @@ fn against(sigma: [f64; 3]) -> [f64; 2] {
     if slip > 0.0 { [-sigma[0] / slip, -sigma[1] / slip] } else { [0.0; 2] }
 }
 
-/// Of the friction limit, what a slip may be beyond it and still be rounding, which has no direction: a contact that came to rest on its
-/// cone stays there.
-const ROUNDING: f64 = 1e-12;
-
 /// Signorini and Coulomb.
 fn cone(mu: f64, lambda: [f64; 3], sigma: [f64; 3], y: [f64; 3]) -> Local {
     let slip = y[0].hypot(y[1]);
@@ -95,8 +91,8 @@ fn cone(mu: f64, lambda: [f64; 3], sigma: [f64; 3], y: [f64; 3]) -> Local {
     }
     // Distance to the cone's surface along its normal.
     let inside = (mu * y[2] - slip) / mu.hypot(1.0);
-    if inside >= -ROUNDING * mu * y[2] && mu > 0.0 {
-        return Local::new(Mode::Sticking, inside.abs().min(y[2]));
+    if inside >= 0.0 && mu > 0.0 {
+        return Local::new(Mode::Sticking, inside.min(y[2]));
     }
     let margin = if mu > 0.0 { (-inside).min(y[2]) } else { y[2] };
     Local { drag: against(sigma), ..Local::new(Mode::Sliding, margin) }

@@ -140,7 +140,7 @@ fn derivatives_are_those_of_differences() {
             assert!(found.jacobian.modes.contains(&mode), "{what}: {:?}", found.jacobian.modes);
             assert!(certificate.problems_by_q.is_empty(), "{what}: {certificate:?}");
             if certificate.problems.iter().any(|problem| problem.contains("redundant contacts share")) {
-                assert!(redundant && mode == Mode::Sliding, "{what} {mode:?}: {certificate:?}");
+                assert!(redundant && found.jacobian.modes.contains(&Mode::Sliding), "{what}: {certificate:?}");
                 said += 1;
                 continue;
             }

@@ -109,6 +109,22 @@ fn a_world_that_breaks_harms_no_other() {
     }
 }
 
+/// The smallest batches have a lane a tile and no padding: the second world's numbers begin where the first one's end.
+#[test]
+fn one_of_two_worlds_is_solved_as_it_is_alone() {
+    let model = scene("humanoid");
+    // Too few iterations for contacts, and enough for flight.
+    let few = BatchOptions { iterations: 2, tolerance: 1e-12, ..options("auto", Precision::F64) };
+    let (mut alone, mut two) = (batch(&model, 1, &few), batch(&model, 2, &few));
+    let mut high = start(&model);
+    high.q[2] += 5.0;
+    two.reset(&[(0, high)]).expect("a reset");
+    let (one, both) = (run(&mut alone, 60), run(&mut two, 60));
+    assert!(both[0].stage.is_none() && both[1].stage.is_some() && both[1].stage == one[0].stage, "{both:?} {one:?}");
+    let bits = |state: State| [state.q, state.v].concat().into_iter().map(f64::to_bits).collect::<Vec<_>>();
+    assert_eq!(bits(two.state(1).expect("a state")), bits(alone.state(0).expect("a state")));
+}
+
 #[test]
 fn a_device_has_its_last_worlds_solved_alone() {
     let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };

@@ -155,13 +155,13 @@ fn what_a_world_does_depends_on_no_other() {
 fn pressed(soft: SoftBody, by_host: bool) -> Model {
     let mut builder = ModelBuilder::new("pressed");
     builder.options.timestep = H;
-    builder.geom(ground(0.4, 0.0));
+    builder.geom(ground(0.2, 0.0));
     let inertial = Inertial { mass: 0.0, com: Vec3::zeros(), inertia: Mat3::zeros() };
-    let plate = builder.body("plate", 0, Pose::translation(0.0, 0.0, 0.13), inertial);
+    let plate = builder.body("plate", 0, Pose::translation(0.0, 0.0, 0.1115), inertial);
     builder.mocap(plate);
     let shape = Shape::Box { half: Vec3::new(0.04, 0.1, 0.01) };
     // Its contacts are more than the nodes they lie between: with friction, motion would hang on how they share it.
-    let contact = Contacting { frictionless: true, ..Contacting::default() };
+    let contact = Contacting { frictionless: true, priority: 1, ..Contacting::default() };
     builder.geom(Geom { name: "plate".into(), body: plate, shape, pose: Pose::identity(), contact });
     builder.soft_body(soft);
     if by_host {
@@ -171,9 +171,9 @@ fn pressed(soft: SoftBody, by_host: bool) -> Model {
     builder.build().expect("a model")
 }
 
-/// Nodes of the first soft body of a world after each of some steps, pushed along x at first and pressed more and more, with what
-/// certificates say after the last.
-fn press(model: &Model, worlds: usize, options: &BatchOptions) -> (Vec<Vec<f64>>, Vec<Summary>, Batch) {
+/// Nodes of the first soft body of a world after each of some steps, pushed along x at first and pressed more and more; how many of a
+/// thousand steps kernels solved.
+fn press(model: &Model, worlds: usize, options: &BatchOptions) -> (Vec<Vec<f64>>, usize, Batch) {
     let mut made = Batch::new(&[(model, worlds)], options).expect("a batch");
     for world in 0..worlds {
         let mut from = state(&mut made, world);
@@ -181,38 +181,46 @@ fn press(model: &Model, worlds: usize, options: &BatchOptions) -> (Vec<Vec<f64>>
         made.reset(&[(world, from)]).expect("a state");
     }
     let mut places = vec![Vec::new(); worlds];
-    let mut all = Vec::new();
-    for step in 0..90 {
+    let (mut all, mut by_kernels, steps) = (Vec::new(), 0, 50);
+    for step in 0..steps {
         let t = H * f64::from(step);
-        let pose = [0.3 * t, 0.0, 0.13 - 0.2 * t, 1.0, 0.0, 0.0, 0.0];
+        let pose = [0.3 * t, 0.0, 0.1115 - 0.05 * t, 1.0, 0.0, 0.0, 0.0];
         made.write(0, FieldId::Mocap, &pose.repeat(worlds)).expect("a write");
         made.step::<f64>(&[]).expect("a step");
         for (world, places) in places.iter_mut().enumerate() {
             places.extend(made.soft(world).expect("soft bodies").remove(0).nodes.into_iter().flatten());
         }
+        all.clear();
+        made.summaries(&mut all).expect("summaries");
+        by_kernels += all.iter().filter(|s| s.stage.is_none() && s.iterations > 0).count();
+        let most = options.tolerance * 1.001;
+        let is_solved = |s: &Summary| s.status == status::CONVERGED && s.residual <= most && s.balance <= most;
+        assert!(all.iter().all(is_solved), "{step}: {all:?}");
     }
-    made.summaries(&mut all).expect("summaries");
-    (places, all, made)
+    (places, 1000 * by_kernels / (steps as usize * worlds), made)
 }
 
 #[test]
 fn what_stands_or_a_mocap_body_presses_moves_as_the_host_moves_it() {
-    let own = |cells| block(cells, [0.15, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.0502));
-    let caged = caged(own([1; 3]), [2, 1, 1], Order::Trilinear);
+    // With much friction a step may have several answers.
+    let own = |cells| {
+        let mut own = block(cells, [0.15, 0.1, 0.1], Vec3::new(0.0, 0.0, 0.0502));
+        own.contacting.friction = 0.2;
+        own
+    };
+    let caged = caged(own([1; 3]), [1; 3], Order::Trilinear);
     for soft in [own([3, 2, 2]), quadratic(own([2, 1, 1])), caged] {
         let order = soft.order;
-        let (theirs, all, _) = press(&pressed(soft.clone(), true), 4, &options(Precision::F64));
-        assert!(all.iter().all(|s| s.stage.is_some()), "the host had no part: {all:?}");
-        for (precision, tolerance) in [(Precision::F64, 1e-9), (Precision::F32, 1e-4)] {
+        let (theirs, by_kernels, _) = press(&pressed(soft.clone(), true), 4, &options(Precision::F64));
+        assert_eq!(by_kernels, 0, "kernels had a part");
+        // What slides makes differences of rounding grow.
+        for (precision, tolerance) in [(Precision::F64, 1e-7), (Precision::F32, 1e-4)] {
             for (name, options) in executors(&options(precision)) {
                 let model = pressed(soft.clone(), false);
-                let (ours, all, mut made) = press(&model, 10, &options);
-                let by_kernels = |s: &&Summary| s.stage.is_none() && s.iterations > 0;
-                let count = all.iter().filter(by_kernels).count();
-                assert!(count == all.len(), "{order:?}, {precision:?}, {name}: {count} by kernels, {all:?}");
-                assert!(all.iter().all(|s| s.status == status::CONVERGED && s.contacts >= 5), "{name}: {all:?}");
-                let most = options.tolerance * 1.001;
-                assert!(all.iter().all(|s| s.residual <= most && s.balance <= most), "{name}: {all:?}");
+                let (ours, by_kernels, mut made) = press(&model, 10, &options);
+                // What a software adapter's loops have room for is less.
+                let least = if name == "cpu" { 700 } else { 1 };
+                assert!(by_kernels >= least, "{order:?}, {precision:?}, {name}: {by_kernels} of 1000 by kernels");
                 let found = made.inspect(0).expect("a world").contacts;
                 let slides = |c: &&ContactReport| c.impulse[0].hypot(c.impulse[1]) > 0.999 * c.friction * c.impulse[2];
                 assert!(found.iter().any(|c| c.impulse[2] > 1e-4) && found.iter().any(|c| slides(&c)), "{found:?}");

@@ -21,8 +21,13 @@ impl Tiles {
         Self { sets: (0..chunk.sets.len()).map(all).collect() }
     }
 
-    /// Those of some worlds, which are in order.
+    /// Those of some worlds, which are in order; all of what lies with the host, where there is nothing to save and a buffer may be
+    /// longer than its tiles.
     pub(super) fn of<T: Scalar>(chunk: &Chunk<T>, worlds: &[usize]) -> Self {
+        let lies_here = chunk.sets.iter().any(|set| chunk.store.numbers(set.step.buffers.state).is_some());
+        if lies_here {
+            return Self::all(chunk);
+        }
         let width = chunk.store.tile();
         let tiles = |k: usize| {
             let mut tiles: Vec<Range<usize>> = Vec::new();
