@@ -51,14 +51,14 @@ fn weigh(touch: u32, matrix_base: u32) -> real {
 
 // The impulse that the laws make of another, for a weight.
 fn mapped(touch: u32, rho: real, impulse: vec3<real>, sigma: vec3<real>) -> Mapped {
-    let y = scale_add(sigma + three_at(given_at(touch) + TOUCH_BIAS), -rho, impulse);
+    let y = scale_add(sigma + three_at(given_at(touch) + GIVEN_BIAS), -rho, impulse);
     let zero = real(0.0);
     let one = real(1.0);
     let none = vec3<real>(zero, zero, zero);
     if y.z <= zero {
         return Mapped(none, none, none);
     }
-    let friction = touches[given_at(touch) + TOUCH_FRICTION];
+    let friction = touches[given_at(touch) + GIVEN_FRICTION];
     let length = sqrt(fma(y.y, y.y, y.x * y.x));
     let radius = friction * y.z;
     if length <= radius {
@@ -87,7 +87,7 @@ fn lack_of(first: u32, end: u32, base: u32) -> Lack {
         let impulse = three_at(found_at(touch));
         let sigma = relative(touch, base);
         out.laws += squared(mapped(touch, real(1.0), impulse, sigma).t, impulse);
-        let mass = touches[given_at(touch) + TOUCH_MASS];
+        let mass = touches[given_at(touch) + GIVEN_MASS];
         out.scaled = max(out.scaled, sqrt(squared(mapped(touch, mass, impulse, sigma).t, impulse)) / mass);
         out.round += squared(mapped(touch, touches[work_at(touch) + WORK_RHO], impulse, sigma).t, impulse);
     }

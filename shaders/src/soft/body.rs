@@ -120,7 +120,8 @@ pub struct SoftDims {
     pub proximal: u32,
 }
 
-/// What a soft body's lane of the buffer `info` says, in the places of [`info`] that are nearest to it.
+/// What a soft body's lane of the buffer `info` says, in the places of
+/// [`info`](crate::contact::tree_layout::info) that are nearest to it.
 pub mod soft_info {
     /// What is left of the balance of momentum, N s.
     pub const MOMENTUM: usize = 0;

@@ -5,7 +5,7 @@
 //!
 //! `touch_words`: the first contact of each lane, `[lanes + 1]`; then for each contact how many nodes it has; the nodes, in the order
 //! of elimination; the blocks of the matrix between them, `(0,0) (1,0) (1,1) ..`, with room for `n_term` nodes. `touches` has three
-//! parts: what is given of each contact ([`touch`] up to the weights), `[n_touch, WEIGHTS + n_term]`; impulses, those to start from
+//! parts: what is given of each contact ([`given`]), `[n_touch, given::WEIGHTS + n_term]`; impulses, those to start from
 //! and those found, `[n_touch, 3]`; and what rounds hand on ([`work`]).
 //!
 //! A round is a step of Newton's method on balance and laws at once: with T the strict map, P its derivative and
@@ -17,7 +17,7 @@ use crate::real::Scalar;
 use crate::soft::body::SoftDims;
 
 /// Offsets in what is given of a contact, in reals.
-pub mod touch {
+pub mod given {
     /// Axes (t1, t2, n) in the axes of the displacements, row by row; against them where the body is the first of the two.
     pub const AXES: usize = 0;
     /// Bias, m/s, 3.
@@ -53,7 +53,7 @@ pub const fn word_stride(n_term: usize) -> usize {
 #[inline(always)]
 #[must_use]
 pub const fn given_stride(n_term: usize) -> usize {
-    touch::WEIGHTS + n_term
+    given::WEIGHTS + n_term
 }
 
 /// Reals of `touches` in front of the impulses, in front of what rounds hand on, and in all.
@@ -112,16 +112,16 @@ impl<'a, S: Scalar> Touches<'a, S> {
         let words = &self.words[self.dims.lanes as usize + 1 + index * word_stride(n_term)..];
         let (n, words) = (words[0] as usize, &words[1..]);
         let given = &self.given[index * given_stride(n_term)..];
-        let axes = std::array::from_fn(|row| std::array::from_fn(|k| given[touch::AXES + 3 * row + k]));
-        let bias = std::array::from_fn(|row| given[touch::BIAS + row]);
+        let axes = std::array::from_fn(|row| std::array::from_fn(|k| given[given::AXES + 3 * row + k]));
+        let bias = std::array::from_fn(|row| given[given::BIAS + row]);
         Touch {
             nodes: &words[..n],
             places: &words[n_term..n_term + n * (n + 1) / 2],
-            weights: &given[touch::WEIGHTS..touch::WEIGHTS + n],
+            weights: &given[given::WEIGHTS..given::WEIGHTS + n],
             axes,
             bias,
-            friction: given[touch::FRICTION],
-            mass: given[touch::MASS],
+            friction: given[given::FRICTION],
+            mass: given[given::MASS],
         }
     }
 }

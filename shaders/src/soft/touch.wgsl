@@ -19,19 +19,19 @@ fn node_at(touch: u32, term: u32) -> u32 {
 }
 
 fn given_at(touch: u32) -> u32 {
-    return touch * (TOUCH_WEIGHTS + dims.n_term);
+    return touch * (GIVEN_WEIGHTS + dims.n_term);
 }
 
 fn weight_at(touch: u32, term: u32) -> real {
-    return touches[given_at(touch) + TOUCH_WEIGHTS + term];
+    return touches[given_at(touch) + GIVEN_WEIGHTS + term];
 }
 
 fn found_at(touch: u32) -> u32 {
-    return dims.n_touch * (TOUCH_WEIGHTS + dims.n_term) + 3u * touch;
+    return dims.n_touch * (GIVEN_WEIGHTS + dims.n_term) + 3u * touch;
 }
 
 fn work_at(touch: u32) -> u32 {
-    return dims.n_touch * (TOUCH_WEIGHTS + dims.n_term + 3u) + WORK_SIZE * touch;
+    return dims.n_touch * (GIVEN_WEIGHTS + dims.n_term + 3u) + WORK_SIZE * touch;
 }
 
 fn three_at(at: u32) -> vec3<real> {
@@ -39,7 +39,7 @@ fn three_at(at: u32) -> vec3<real> {
 }
 
 fn axes_of(touch: u32) -> Mat3 {
-    let at = given_at(touch) + TOUCH_AXES;
+    let at = given_at(touch) + GIVEN_AXES;
     return Mat3(three_at(at), three_at(at + 3u), three_at(at + 6u));
 }
 

@@ -11,7 +11,7 @@ use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::{tile_at, tile_len};
 use manyworlds_shaders::soft::slide::beside_reals;
-use manyworlds_shaders::soft::touch::{given_stride, parts, touch, word_stride};
+use manyworlds_shaders::soft::touch::{given, given_stride, parts, word_stride};
 use manyworlds_soft::SoftLayout;
 use rayon::prelude::*;
 
@@ -133,12 +133,12 @@ impl<T: Scalar> OfWorld<T> {
         let mobility = terms.iter().map(|&(_, node, weight)| weight.powi(2) / (density * layout.rest[node]));
         let mut given = vec![0.0; given_stride(n_term)];
         for (row, axis) in axes.iter().enumerate() {
-            given[touch::AXES + 3 * row..touch::AXES + 3 * (row + 1)].copy_from_slice(axis);
+            given[given::AXES + 3 * row..given::AXES + 3 * (row + 1)].copy_from_slice(axis);
         }
-        given[touch::BIAS..touch::FRICTION].copy_from_slice(&bias);
-        given[touch::FRICTION] = contact.friction;
-        given[touch::MASS] = mobility.sum::<f64>().recip();
-        given[touch::WEIGHTS..].iter_mut().zip(&terms).for_each(|(to, term)| *to = term.2);
+        given[given::BIAS..given::FRICTION].copy_from_slice(&bias);
+        given[given::FRICTION] = contact.friction;
+        given[given::MASS] = mobility.sum::<f64>().recip();
+        given[given::WEIGHTS..].iter_mut().zip(&terms).for_each(|(to, term)| *to = term.2);
         self.given.extend(given.into_iter().map(T::from_f64));
         self.impulses.extend(world.soft_impulses[at.contact].map(T::from_f64));
         self.contacts.push(at.contact as u32);
