@@ -64,7 +64,7 @@ struct Options {
         long,
         value_name = "NAME,..",
         value_delimiter = ',',
-        default_value = "humanoid,half-cheetah,quadruped,clutter"
+        default_value = "humanoid,half-cheetah,quadruped,clutter,soft-crawler"
     )]
     scenes: Vec<String>,
     /// Numbers of worlds of the table of throughput

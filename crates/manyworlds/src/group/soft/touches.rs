@@ -6,12 +6,12 @@ use manyworlds_collide::{Side, SoftContact};
 use manyworlds_contact::solve::Before;
 use manyworlds_dynamics::soft_param;
 use manyworlds_gpu::Part;
-use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::frame::tangents;
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::{tile_at, tile_len};
 use manyworlds_shaders::soft::slide::beside_reals;
 use manyworlds_shaders::soft::touch::{given, given_stride, parts, word_stride};
+use manyworlds_shaders::{LANES, Scalar};
 use manyworlds_soft::SoftLayout;
 use rayon::prelude::*;
 
@@ -190,7 +190,12 @@ impl<T: Scalar> Chunk<T> {
         let states: Vec<&[T]> = self.sets.iter().map(|set| &set.poses[..]).collect();
         let host = self.host.packed();
         let one = |world: usize| of_world(shared, &host, (world, &states, width));
-        let all: Vec<_> = (0..self.n_world).into_par_iter().map(one).collect();
+        // Few worlds are a thread's own.
+        let all: Vec<_> = if self.n_world > LANES {
+            (0..self.n_world).into_par_iter().with_min_len(LANES).map(one).collect()
+        } else {
+            (0..self.n_world).map(one).collect()
+        };
         for (world, own) in self.host.worlds.iter_mut().zip(&all) {
             world.soft_is_hosts = own.is_none();
         }
