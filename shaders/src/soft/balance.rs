@@ -49,11 +49,7 @@ pub fn balance<R: Real>(
     info: &mut [R],
     status: &mut [u32],
 ) {
-    let touched: Vec<(Lane, std::ops::Range<usize>)> = (0..R::N.min((dims.lanes as usize).saturating_sub(first)))
-        .filter(|&lane| status[lane] & status::SETTLED == 0)
-        .map(|lane| (Lane { own: lane, count: R::N }, touches.of(first + lane)))
-        .filter(|(_, own)| !own.is_empty())
-        .collect();
+    let touched = touches.touched_of_tile(first, status);
     for (lane, own) in &touched {
         for index in own.clone() {
             let touch = touches.touch(index);
@@ -199,7 +195,12 @@ fn stiffen<S: Scalar>(
     work[work::SLOPE..work::PUSH].copy_from_slice(&w);
     work[work::PUSH..].copy_from_slice(&push);
     let [t1, t2, n] = touch.axes;
-    let by_axes = |k: usize| [w[0] * t1[k] + w[1] * t2[k], w[1] * t1[k] + w[2] * t2[k], w[5] * n[k]];
+    let block: [[S; 3]; 3] = std::array::from_fn(|row| {
+        std::array::from_fn(|column| {
+            let (a, b) = (w[0] * t1[column] + w[1] * t2[column], w[1] * t1[column] + w[2] * t2[column]);
+            n[row].mul_add(w[5] * n[column], t2[row].mul_add(b, t1[row] * a))
+        })
+    });
     let mut place = 0;
     for i in 0..touch.nodes.len() {
         for j in 0..=i {
@@ -208,10 +209,8 @@ fn stiffen<S: Scalar>(
             let both = touch.weights[i] * touch.weights[j];
             for row in 0..3 {
                 for column in 0..3 {
-                    let [a, b, c] = by_axes(column);
-                    let x = n[row].mul_add(c, t2[row].mul_add(b, t1[row] * a));
                     let entry = &mut matrix[lane.at(to + 3 * row + column)];
-                    *entry = both.mul_add(x, *entry);
+                    *entry = both.mul_add(block[row][column], *entry);
                 }
             }
         }

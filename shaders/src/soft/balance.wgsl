@@ -29,6 +29,9 @@ struct Lack {
     round: real,
 }
 
+// What a contact adds to the matrix, but for its nodes' weights.
+var<private> block: array<vec3<real>, 3>;
+
 fn motion_at(at: u32) -> real {
     return velocity[at];
 }
@@ -136,6 +139,9 @@ fn stiffen(touch: u32, sigma: vec3<real>, matrix_base: u32) -> vec3<real> {
     let first = axes.x * w00 + axes.y * w01;
     let second = axes.x * w01 + axes.y * w11;
     let third = axes.z * w22;
+    for (var row = 0u; row < 3u; row++) {
+        block[row] = scale_add(third, axes.z[row], scale_add(second, axes.y[row], first * axes.x[row]));
+    }
     var place = places_at(touch);
     let n = touch_words[word_at(touch)];
     for (var i = 0u; i < n; i++) {
@@ -145,9 +151,8 @@ fn stiffen(touch: u32, sigma: vec3<real>, matrix_base: u32) -> vec3<real> {
             let both = weight_at(touch, i) * weight_at(touch, j);
             for (var row = 0u; row < 3u; row++) {
                 for (var column = 0u; column < 3u; column++) {
-                    let x = fma(axes.z[row], third[column], fma(axes.y[row], second[column], axes.x[row] * first[column]));
                     let entry = to + (3u * row + column) * TILE;
-                    matrix[entry] = fma(both, x, matrix[entry]);
+                    matrix[entry] = fma(both, block[row][column], matrix[entry]);
                 }
             }
         }

@@ -48,17 +48,13 @@ fn slide<R: Real>(
     status: &mut [u32],
 ) {
     let mut touched = Vec::new();
-    for own in 0..R::N.min((dims.lanes as usize).saturating_sub(first)) {
-        let (lane, contacts) = (Lane { own, count: R::N }, touches.of(first + own));
-        if contacts.is_empty() || status[own] & status::SETTLED != 0 {
-            continue;
-        }
-        let sliding: Vec<usize> = contacts.clone().filter(|&index| slides(touches, index)).collect();
+    for (lane, own) in touches.touched_of_tile(first, status) {
+        let sliding: Vec<usize> = own.clone().filter(|&index| slides(touches, index)).collect();
         if sliding.len() > dims.n_slide as usize {
-            status[own] |= status::ITERATION_LIMIT;
+            status[lane.own] |= status::ITERATION_LIMIT;
             continue;
         }
-        touched.push(Touched { lane, own: contacts, sliding });
+        touched.push(Touched { lane, own, sliding });
     }
     if touched.iter().any(|of| !of.sliding.is_empty()) {
         let (x, small) = beside.split_at_mut(dims.n_v() as usize);

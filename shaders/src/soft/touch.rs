@@ -13,6 +13,7 @@
 //! `d lambda = E^-1 (T - lambda) - W J dv`. Where a contact slides, W is not symmetric: friction grows with the normal impulse. That
 //! part is of rank one a contact, and [`super::slide`] puts it on top of the symmetric rest, which [`super::balance`] adds to A.
 
+use crate::dynamics::names::status;
 use crate::real::Scalar;
 use crate::soft::body::SoftDims;
 
@@ -101,8 +102,19 @@ impl<'a, S: Scalar> Touches<'a, S> {
 
     /// Contacts of a lane.
     #[inline(always)]
-    pub(super) fn of(&self, lane: usize) -> std::ops::Range<usize> {
+    fn of(&self, lane: usize) -> std::ops::Range<usize> {
         self.words[lane] as usize..self.words[lane + 1] as usize
+    }
+
+    /// Lanes of a tile that contacts touch and whose rounds are not over, by the tile's status words, with their contacts; `first`: the
+    /// tile's first lane.
+    pub(super) fn touched_of_tile(&self, first: usize, status: &[u32]) -> Vec<(Lane, std::ops::Range<usize>)> {
+        let lanes = status.len().min((self.dims.lanes as usize).saturating_sub(first));
+        (0..lanes)
+            .filter(|&lane| status[lane] & status::SETTLED == 0)
+            .map(|lane| (Lane { own: lane, count: status.len() }, self.of(first + lane)))
+            .filter(|(_, own)| !own.is_empty())
+            .collect()
     }
 
     /// One of them.

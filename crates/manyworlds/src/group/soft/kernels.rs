@@ -44,12 +44,20 @@ impl SoftKernels {
     pub(in crate::group) fn new<T: Scalar>(shared: &Shared<T>, tree: usize, lanes: u32) -> Option<Self> {
         shared.form?;
         let index = shared.soft.iter().position(|soft| soft.tree == tree)?;
-        let own = shared.soft[index].layout.as_ref()?.dims;
+        let (own, room) = (shared.soft[index].layout.as_ref()?.dims, shared.soft[index].room?);
         let ridden = matches!(shared.host.soft[index].carrier, Carrier::Mocap(_));
         let n_param = own.n_param + if ridden { soft::RIDE as u32 } else { 0 };
         // Of all bodies together it is that of the batch.
         let tolerance = ((shared.tolerance / (shared.soft.len() as f64).sqrt()) as f32).to_bits();
-        let dims = SoftDims { lanes, n_param, tolerance, ridden: ridden.into(), ..own };
+        let dims = SoftDims {
+            lanes,
+            n_param,
+            tolerance,
+            ridden: ridden.into(),
+            n_term: room.n_term,
+            n_slide: room.n_slide,
+            ..own
+        };
         let least_proximal = LEAST_PROXIMAL[usize::from(T::NAME == f64::NAME)];
         Some(Self { index, dims, touches: Touches::default(), least_proximal, stale: true })
     }
@@ -66,8 +74,8 @@ impl SoftKernels {
 
     /// A step as far as kernels go. Without `rounds` every world is the host's.
     pub(in crate::group) fn record(&self, b: &SetBuffers, rounds: bool, recording: &mut Recording) {
-        let (n_touch, n_term, n_slide) = (self.touches.count(), self.touches.n_term, self.touches.n_slide);
-        let dims = SoftDims { n_touch, n_term, n_slide, ..self.dims };
+        let n_touch = self.touches.count();
+        let dims = SoftDims { n_touch, ..self.dims };
         let lanes = dims.lanes;
         let (topology, rest, params) = (b.soft_topology, b.soft_rest, b.soft_params);
         let buffers = [topology, rest, params, b.state, b.soft_begin, b.velocity, b.info, b.status];

@@ -55,8 +55,6 @@ pub(super) struct Touches {
     begins: Vec<u32>,
     /// Each one's number among the contacts of soft bodies of its world.
     contacts: Vec<u32>,
-    pub(super) n_term: u32,
-    pub(super) n_slide: u32,
 }
 
 impl Touches {
@@ -65,9 +63,9 @@ impl Touches {
         self.contacts.len() as u32
     }
 
-    /// Where impulses lie in the buffer of contacts.
-    pub(super) fn impulses(&self) -> Range<usize> {
-        let [begin, end, _] = parts(self.contacts.len(), self.n_term as usize);
+    /// Where impulses lie in the buffer of contacts, which have so many nodes at most.
+    fn impulses(&self, n_term: u32) -> Range<usize> {
+        let [begin, end, _] = parts(self.contacts.len(), n_term as usize);
         begin..end
     }
 }
@@ -201,10 +199,7 @@ impl<T: Scalar> Chunk<T> {
         }
         for set in &mut self.sets {
             let Some(soft) = &mut set.step.soft else { continue };
-            let index = soft.index;
-            let Some(room) = self.shared.soft[index].room else { continue };
-            let touches = &mut soft.touches;
-            (touches.n_term, touches.n_slide) = (room.n_term, room.n_slide);
+            let (index, dims, touches) = (soft.index, soft.dims, &mut soft.touches);
             touches.begins.clear();
             touches.begins.push(0);
             touches.contacts.clear();
@@ -216,19 +211,16 @@ impl<T: Scalar> Chunk<T> {
             let words: Vec<u32> = touches.begins.iter().chain(each().flat_map(|own| &own.words)).copied().collect();
             let given = each().flat_map(|own| &own.given);
             let reals: Vec<T> = given.chain(each().flat_map(|own| &own.impulses)).copied().collect();
-            let [_, _, n] = parts(touches.contacts.len(), room.n_term as usize);
+            let [_, _, n] = parts(touches.contacts.len(), dims.n_term as usize);
             let b = set.step.buffers;
-            let beside = match touches.contacts.len() {
-                0 => 1,
-                _ => beside_reals(soft.dims.n_v() as usize, room.n_slide as usize),
-            };
             self.store.resize(b.touch_words, words.len())?;
             self.store.write_index(b.touch_words, 0, &words)?;
             // A device binds no empty buffer.
             self.store.resize(b.touches, n.max(1))?;
             self.store.write(b.touches, 0, &reals)?;
-            if self.store.len(b.beside) < tile_len(width, soft.dims.lanes as usize, beside) {
-                self.store.resize(b.beside, tile_len(width, soft.dims.lanes as usize, beside))?;
+            if !touches.contacts.is_empty() {
+                let beside = beside_reals(dims.n_v() as usize, dims.n_slide as usize);
+                self.store.resize(b.beside, tile_len(width, dims.lanes as usize, beside))?;
             }
         }
         Ok(())
@@ -238,7 +230,8 @@ impl<T: Scalar> Chunk<T> {
     pub(in crate::group) fn record_touches(&mut self) {
         for set in &self.sets {
             let Some(soft) = set.step.soft.as_ref().filter(|soft| soft.touches.count() > 0) else { continue };
-            self.recording.read_some(set.step.buffers.touches, Part::Elements(vec![soft.touches.impulses()]));
+            self.recording
+                .read_some(set.step.buffers.touches, Part::Elements(vec![soft.touches.impulses(soft.dims.n_term)]));
         }
     }
 
@@ -246,7 +239,7 @@ impl<T: Scalar> Chunk<T> {
     pub(in crate::group) fn follow_touches(&mut self) -> Result<(), Error> {
         for set in &self.sets {
             let Some(soft) = set.step.soft.as_ref().filter(|soft| soft.touches.count() > 0) else { continue };
-            let part = soft.touches.impulses();
+            let part = soft.touches.impulses(soft.dims.n_term);
             let seen = Seen::some(&mut *self.store, set.step.buffers.touches, std::slice::from_ref(&part))?;
             let (impulses, _) = seen.of(&*self.store)[part].as_chunks::<3>();
             let own = self.host.worlds.iter_mut().zip(soft.touches.begins.windows(2)).zip(&set.status);

@@ -101,8 +101,7 @@ impl<T: Scalar> Chunk<T> {
             self.store.write_index(b.contact_map, 0, &pack.map)?;
             self.store.write_index(b.slots, 0, &pack.slots)?;
         }
-        let shared = &self.shared;
-        let soft_by_kernels = shared.form.is_some() && !shared.soft.is_empty();
+        let soft_by_kernels = self.shared.form.is_some() && !self.shared.soft.is_empty();
         if soft_by_kernels {
             self.prepare_touches()?;
         }
