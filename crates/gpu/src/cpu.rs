@@ -1,6 +1,5 @@
 //! The CPU executor: mirrors run over a chunk's buffers, one thread a chunk, without allocating.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::clock::Instant;
@@ -186,19 +185,13 @@ impl<T: Scalar> Store<T> for CpuStore<T> {
         Ok(())
     }
 
-    fn read_some(&mut self, id: BufferId, parts: &[Range<usize>], values: &mut [T]) -> Result<(), GpuError> {
+    fn read_part(&mut self, id: BufferId, at: usize, values: &mut [T]) -> Result<(), GpuError> {
         let (name, buffer) = self.existing(id)?;
         if buffer.kind() == Kind::Index {
             return Err(other_type(name));
         }
-        let mut copied = 0;
-        for part in parts {
-            let len = values.len();
-            let to = values.get_mut(part.clone()).ok_or_else(|| outside(name, part.end, len))?;
-            to.copy_from_slice(span(name, buffer.scalars_mut(), part.start, part.len())?);
-            copied += size_of_val(to) as u64;
-        }
-        self.traffic.downloaded += copied;
+        values.copy_from_slice(span(name, buffer.scalars_mut(), at, values.len())?);
+        self.traffic.downloaded += size_of_val(values) as u64;
         Ok(())
     }
 

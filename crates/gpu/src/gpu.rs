@@ -1,6 +1,5 @@
 //! The wgpu executor: a chunk's buffers on a device, and recordings submitted over them.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::clock::Instant;
@@ -143,27 +142,18 @@ impl<T: Scalar> GpuStore<T> {
         Ok(())
     }
 
-    fn read_pod<A: Pod>(&mut self, id: BufferId, integers: bool, values: &mut [A]) -> Result<(), GpuError> {
-        let all = 0..values.len();
-        let bytes = 0..size_of_val(values) as u64;
-        let held = self.checked(id, integers, values.len())?;
-        if !values.is_empty() && !held.readback.holds(&bytes) {
+    fn read_pod<A: Pod>(&mut self, id: BufferId, integers: bool, at: usize, values: &mut [A]) -> Result<(), GpuError> {
+        let held = self.checked(id, integers, at.saturating_add(values.len()))?;
+        if values.is_empty() {
+            return Ok(());
+        }
+        let begin = (at * size_of::<A>()) as u64;
+        if !held.readback.holds(&(begin..begin + size_of_val(values) as u64)) {
             let mut asked = Recording::new();
-            asked.read(id);
+            asked.read_some(id, Part::Elements(vec![at..at + values.len()]));
             self.run(&asked)?;
         }
-        self.copy_pod(id, std::slice::from_ref(&all), values)
-    }
-
-    /// Copies what was read of a buffer into the same places of `values`.
-    fn copy_pod<A: Pod>(&self, id: BufferId, parts: &[Range<usize>], values: &mut [A]) -> Result<(), GpuError> {
-        let held = self.existing(id)?;
-        for part in parts.iter().filter(|part| !part.is_empty()) {
-            let len = values.len();
-            let to = values.get_mut(part.clone()).ok_or_else(|| outside(held.spec.name, part.end, len))?;
-            held.readback.copy_to((part.start * size_of::<A>()) as u64, bytemuck::cast_slice_mut(to))?;
-        }
-        Ok(())
+        self.existing(id)?.readback.copy_to(begin, bytemuck::cast_slice_mut(values))
     }
 
     /// The bind group of a dispatch, if there is one.
@@ -350,23 +340,15 @@ impl<T: Scalar> Store<T> for GpuStore<T> {
     }
 
     fn read(&mut self, id: BufferId, values: &mut [T]) -> Result<(), GpuError> {
-        self.read_pod(id, false, values)
+        self.read_pod(id, false, 0, values)
     }
 
     fn read_index(&mut self, id: BufferId, values: &mut [u32]) -> Result<(), GpuError> {
-        self.read_pod(id, true, values)
+        self.read_pod(id, true, 0, values)
     }
 
-    fn read_some(&mut self, id: BufferId, parts: &[Range<usize>], values: &mut [T]) -> Result<(), GpuError> {
-        let end = parts.iter().map(|part| part.end).max().unwrap_or(0);
-        let held = self.checked(id, false, end)?;
-        let bytes = |part: &Range<usize>| (part.start * size_of::<T>()) as u64..(part.end * size_of::<T>()) as u64;
-        if !parts.iter().filter(|part| !part.is_empty()).all(|part| held.readback.holds(&bytes(part))) {
-            let mut asked = Recording::new();
-            asked.read_some(id, Part::Elements(parts.to_vec()));
-            self.run(&asked)?;
-        }
-        self.copy_pod(id, parts, values)
+    fn read_part(&mut self, id: BufferId, at: usize, values: &mut [T]) -> Result<(), GpuError> {
+        self.read_pod(id, false, at, values)
     }
 
     fn prepare(&mut self, recording: &Recording) -> Result<(), GpuError> {

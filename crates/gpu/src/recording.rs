@@ -148,7 +148,7 @@ impl Recording {
         self.read_some(buffer, Part::Whole)
     }
 
-    /// The same of a part, for [`Store::read_some`](crate::Store::read_some). A buffer is asked for once: the first counts.
+    /// The same of a part, for [`Store::read_part`](crate::Store::read_part). A buffer is asked for once: the first counts.
     pub fn read_some(&mut self, buffer: BufferId, part: Part) -> &mut Self {
         if !self.reads.iter().any(|(asked, _)| *asked == buffer) {
             self.reads.push((buffer, part));

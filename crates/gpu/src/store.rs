@@ -1,6 +1,6 @@
 //! What both executors' stores do: named buffers that a recording runs over.
 
-use std::ops::{AddAssign, Range};
+use std::ops::AddAssign;
 
 use manyworlds_shaders::Scalar;
 use wgpu::SubmissionIndex;
@@ -55,12 +55,12 @@ pub trait Store<T: Scalar>: Send + Sync {
     /// If there are not as many, or the device fails.
     fn read(&mut self, buffer: BufferId, values: &mut [T]) -> Result<(), GpuError>;
 
-    /// Reads some elements into the same places of `values`, as [`Self::read`] does after a recording that asked for them by
+    /// Reads `values.len()` numbers from `at` on, as [`Self::read`] does after a recording that asked for them by
     /// [`Recording::read_some`].
     ///
     /// # Errors
     /// As there.
-    fn read_some(&mut self, buffer: BufferId, parts: &[Range<usize>], values: &mut [T]) -> Result<(), GpuError>;
+    fn read_part(&mut self, buffer: BufferId, at: usize, values: &mut [T]) -> Result<(), GpuError>;
 
     /// The numbers of a buffer where they lie; none where the host has to read them.
     fn numbers(&self, _: BufferId) -> Option<&[T]> {

@@ -2,6 +2,8 @@
 pub mod gather;
 pub mod hold;
 pub mod keep;
+pub mod left_numbers;
+pub mod left_worlds;
 pub mod overwrite;
 pub mod scatter;
 pub mod unsolved_islands;

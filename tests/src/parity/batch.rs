@@ -4,7 +4,9 @@ use bytemuck::cast_slice;
 use manyworlds_gpu::{BufferId, Recording};
 use manyworlds_shaders::Kernel;
 use manyworlds_shaders::batch::world::found;
-use manyworlds_shaders::batch::{gather, hold, keep, overwrite, scatter, unsolved_islands, unsolved_lanes};
+use manyworlds_shaders::batch::{
+    gather, hold, keep, left_numbers, left_worlds, overwrite, scatter, unsolved_islands, unsolved_lanes,
+};
 use manyworlds_shaders::contact::island::{IslandRecord, part};
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::kernel;
@@ -39,7 +41,10 @@ pub(super) fn cases() -> Vec<Case> {
     }
     cases.push(unsolved_lanes(0, status::ITERATION_LIMIT, 0));
     cases.extend([hold::whom::UNSOLVED, hold::whom::OTHERS, hold::whom::NOBODY].map(hold));
-    cases.extend([scattered(), gathered(), kept()]);
+    cases.extend([scattered(), gathered(), kept(), listed()]);
+    for (back, by_slot) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+        cases.push(brought_together(back, by_slot));
+    }
     cases
 }
 
@@ -202,6 +207,53 @@ fn gathered() -> Case {
             recording.dispatch(&kernel::batch::GATHER, &dims, lanes as u32, ids);
         }),
         outputs: vec![(2, EXACT)],
+        single: true,
+        reversible: false,
+    }
+}
+
+/// Far more worlds than invocations, and not as many for each.
+fn listed() -> Case {
+    let kernel = &kernel::batch::LEFT_WORLDS;
+    let count = 3 * left_worlds::WIDTH + 37;
+    let bits = [0, 0, found::UNSOLVED, found::BROKEN, 0, found::UNSOLVED | found::BROKEN];
+    let words = (0..count).map(|world| bits[(world * world / 3) as usize % bits.len()]).collect();
+    let buffers = vec![Data::Words(words), Data::Words(vec![7; 1 + count as usize])];
+    let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
+        recording.dispatch(kernel, &left_worlds::Dims { worlds: count }, 1, ids);
+    });
+    words_case("more worlds than invocations".into(), kernel, buffers, record)
+}
+
+/// More worlds than there is room for, lanes with fewer slots than there is room for.
+fn brought_together(back: u32, by_slot: u32) -> Case {
+    let kernel = &kernel::batch::LEFT_NUMBERS;
+    let (worlds, room, k, n, at) = (23_u32, 5_u32, 3_u32, 4_u32, 6_u32);
+    let left = [7, 1, 2, 6, 11, 17, 20, 22].into_iter().chain((7..worlds).map(|_| 0)).collect();
+    let (lanes, slots) = ((worlds * k) as usize, if by_slot == 1 { 5 } else { 1 });
+    let values = |lane: usize| {
+        let slots = if by_slot == 1 { 1 + lane % 4 } else { 1 };
+        (0..slots * n as usize).map(|e| 0.5 * (lane * 100 + e) as f64 + 1.0).collect()
+    };
+    let values = (0..lanes).map(values).collect();
+    let (table, numbers) = if by_slot == 1 {
+        (Data::SlotTable(2), Data::Slots { fields: n as usize, lanes: values })
+    } else {
+        (Data::Words(vec![0]), Data::Lanes(values))
+    };
+    let own =
+        (0..at + room * k * slots * n).map(|i| if back == 1 { f64::from(i) * 0.25 - 40.0 } else { 0.0 }).collect();
+    let record = Box::new(move |recording: &mut Recording, ids: &[BufferId]| {
+        let dims = left_numbers::Dims { room, k, slots, n, by_slot, at, back };
+        recording.dispatch(kernel, &dims, room * k * slots, ids);
+    });
+    Case {
+        name: format!("back {back}, by slot {by_slot}"),
+        kernel,
+        lanes,
+        buffers: vec![Data::Words(left), table, numbers, Data::Flat { values: own, period: 1 }],
+        record,
+        outputs: vec![(if back == 1 { 2 } else { 3 }, EXACT)],
         single: true,
         reversible: false,
     }

@@ -110,6 +110,14 @@ buffers! {
 }
 
 buffers! {
+    /// Which worlds are left to the host, and their numbers on a device: see `left`.
+    LeftBuffers {
+        worlds: Index,
+        numbers: Real,
+    }
+}
+
+buffers! {
     /// Buffers of the islands of several trees, as `contact/island` says.
     IslandBuffers {
         index: Index,

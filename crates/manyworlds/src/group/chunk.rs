@@ -12,13 +12,14 @@ use manyworlds_shaders::index::{gather, tile_len};
 use manyworlds_shaders::{Scalar, kernel};
 
 use super::backend::Backend;
-use super::buffers::{IslandBuffers, RowBuffers, SetBuffers};
+use super::buffers::{IslandBuffers, LeftBuffers, RowBuffers, SetBuffers};
 use super::columns::Columns;
 use super::kept::Kept;
 use super::record::{IslandStep, Sensing, SetStep};
 use super::shared::Shared;
 use super::soft::SoftKernels;
 use super::step::answer::Answer;
+use super::step::unsolved::Rest;
 use crate::Error;
 use crate::geoms::GeomOverrides;
 use crate::host::HostStage;
@@ -45,10 +46,14 @@ pub(crate) struct Chunk<T: Scalar> {
     pub(super) mocaps: Mocaps<T>,
     /// Time of each world since its last reset, s; kept where the host computes sensors.
     pub(super) clock: Vec<f64>,
-    pub(super) in_flight: Option<InFlight>,
+    pub(super) in_flight: Option<InFlight<T>>,
     /// Which number of a world's row stands where in its lanes.
     pub(super) columns: Arc<Columns>,
     pub(super) rows: RowBuffers,
+    pub(super) left: LeftBuffers,
+    /// Worlds that `left` has room for, and how many the last step left.
+    pub(super) left_room: usize,
+    pub(super) left_count: usize,
     /// Controls are on the device, but not yet where the step looks for them.
     pub(super) controls_wait: bool,
     /// What the host copied into the lanes and out of them without the store.
@@ -58,11 +63,11 @@ pub(crate) struct Chunk<T: Scalar> {
 }
 
 /// What a chunk waits for.
-pub(super) enum InFlight {
+pub(super) enum InFlight<T> {
     /// The kernels of a step, which may leave worlds unsolved.
     Step(Ticket),
     /// The host's part of a step, for worlds that its kernels left: what it needs is there.
-    Rest(Vec<usize>),
+    Rest(Rest<T>),
     /// The motion of those worlds.
     Motion(Ticket),
 }
@@ -113,7 +118,7 @@ impl<T: Scalar> Chunk<T> {
         shared: Arc<Shared<T>>,
         buffers: &[SetBuffers],
         islands: IslandBuffers,
-        (columns, rows): (&Arc<Columns>, RowBuffers),
+        (columns, rows, left): (&Arc<Columns>, RowBuffers, LeftBuffers),
         store: Box<dyn Store<T>>,
         n_world: usize,
         backend: &Backend,
@@ -178,6 +183,9 @@ impl<T: Scalar> Chunk<T> {
             in_flight: None,
             columns: Arc::clone(columns),
             rows,
+            left,
+            left_room: 0,
+            left_count: 0,
             controls_wait: false,
             copied: Traffic::default(),
             staging: Vec::new(),
@@ -192,6 +200,9 @@ impl<T: Scalar> Chunk<T> {
     fn allocate(&mut self, lane_workspace: bool) -> Result<(), Error> {
         let width = self.store.tile();
         self.store.resize(self.islands.buffers.unsolved, self.n_world)?;
+        if lane_workspace {
+            self.store.resize(self.left.worlds, 1 + self.n_world)?;
+        }
         for (index, set) in self.sets.iter_mut().enumerate() {
             let (d, b) = (set.step.dims, set.step.buffers);
             let lanes = d.lanes as usize;

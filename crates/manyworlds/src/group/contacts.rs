@@ -11,7 +11,6 @@ use super::home::Home;
 use super::problem::{Reading, Sides, WorldProblem};
 use super::seen::Seen;
 use super::shared::Shared;
-use super::tiles::Tiles;
 use crate::host::Place;
 use crate::{ContactImpulse, Error, SolvedContact};
 
@@ -57,7 +56,7 @@ pub(super) fn solved<T: Scalar>(
 ) -> Result<(), Error> {
     let mut found: Vec<(ContactImpulse, Home)> = Vec::new();
     each(shared, chunk, first, |geometry, parts, home| found.push((geometry.with(parts), home)))?;
-    let now = Reading::new(chunk, Sides::Whole, &Tiles::all(chunk))?;
+    let now = Reading::new(chunk, Sides::Whole)?;
     let mut memory = ContactProblem::default();
     for of_world in found.chunk_by(|a, b| a.0.world == b.0.world) {
         let world = of_world[0].0.world - first;
@@ -114,7 +113,7 @@ fn each<T: Scalar>(
                     for (r, part) in parts.iter_mut().enumerate() {
                         *part = numbers[slot_at(tile, lane, begin, slot as usize, 3, r)].to_f64();
                     }
-                    Home::Slot { set: of.set, at: slot_at(tile, lane, begin, slot as usize, 3, 0), stride: tile }
+                    Home::Slot { set: of.set, lane, slot: slot as usize }
                 }
                 Place::Island(at) => {
                     let numbers = &of_islands.of(&*chunk.store)[3 * at as usize..3 * at as usize + 3];

@@ -70,7 +70,7 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Whether the host sees the numbers where they lie.
-    fn in_place(&self) -> bool {
+    pub(super) fn in_place(&self) -> bool {
         self.sets.first().is_none_or(|set| self.store.numbers(set.step.buffers.state).is_some())
     }
 

@@ -3,10 +3,10 @@
 /// Where the impulses of a constraint stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Home {
-    /// Three numbers of a slot of a set: the first, and how far the next is.
-    Slot { set: usize, at: usize, stride: usize },
-    /// One number of a row of a set, and the constraint of an island that it also is.
-    Row { set: usize, at: usize, constraint: Option<usize> },
+    /// Three numbers of a slot of a lane of a set.
+    Slot { set: usize, lane: usize, slot: usize },
+    /// One number of a row of a lane of a set, and the constraint of an island that it also is.
+    Row { set: usize, lane: usize, row: usize, constraint: Option<usize> },
     /// Three numbers of a constraint of an island.
     Island { constraint: usize },
     /// Those of a contact of soft bodies, which the host keeps.

@@ -9,7 +9,7 @@ use manyworlds_shaders::contact::island::con;
 use manyworlds_shaders::contact::local::APART;
 use manyworlds_shaders::contact::tree_layout::{row as row_part, row_stride, slot, slot_reals};
 use manyworlds_shaders::dynamics::tree::{RowRecord, row, status};
-use manyworlds_shaders::index::{slot_at, tile_at};
+use manyworlds_shaders::index::slot_at;
 
 use super::chunk::Chunk;
 use super::home::Home;
@@ -73,8 +73,8 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
                     RowOf::Tendon(set.tendons[j][record.q as usize])
                 };
                 let kind = row_kind(record);
-                let at = tile_at(chunk.store.tile(), lane, n_real, i * n_row + row_part::IMPULSE);
-                homes.push((Home::Row { set: index, at, constraint: None }, RelaxedOf::Row(out.rows.len())));
+                let home = Home::Row { set: index, lane, row: i, constraint: None };
+                homes.push((home, RelaxedOf::Row(out.rows.len())));
                 out.rows.push(RowReport { kind, of, impulse: numbers[row_part::IMPULSE] });
             }
             let velocity = chunk.read_lane(b.velocity, lane, n)?;
@@ -106,10 +106,8 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
             && let Some((_, set, lane, velocity, impulses)) = lanes.iter().find(|l| l.0 == tree)
         {
             let n = velocity.len();
-            let begin = chunk.host.packs[*set].begin(*lane);
-            let stride = chunk.store.tile();
-            let at = slot_at(stride, *lane, begin, slot_index as usize, 3, 0);
-            homes.push((Home::Slot { set: *set, at, stride }, RelaxedOf::Contact(i)));
+            let home = Home::Slot { set: *set, lane: *lane, slot: slot_index as usize };
+            homes.push((home, RelaxedOf::Contact(i)));
             let numbers =
                 read_slot(chunk, chunk.sets[*set].step.buffers.constraint, *set, *lane, slot_index, slot_reals(n))?;
             let impulse = read_slot(chunk, *impulses, *set, *lane, slot_index, 3)?;
@@ -144,7 +142,9 @@ pub(super) fn inspect<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world
     inspect_soft(shared, chunk, world, &mut homes, &mut out)?;
     for (number, of) in relaxed(shared, chunk, world)?.into_iter().enumerate() {
         let is_its = |home: Home| match (of.home, home) {
-            (Home::Row { set, at, .. }, Home::Row { set: own, at: place, .. }) => (set, at) == (own, place),
+            (Home::Row { set, lane, row, .. }, Home::Row { set: own_set, lane: own_lane, row: own_row, .. }) => {
+                (set, lane, row) == (own_set, own_lane, own_row)
+            }
             (of, home) => of == home,
         };
         let found = homes.iter().find(|(home, _)| is_its(*home)).map(|(_, found)| *found);

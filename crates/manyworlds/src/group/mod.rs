@@ -13,6 +13,7 @@ mod fields;
 mod home;
 mod inspect;
 mod kept;
+mod left;
 mod params;
 mod problem;
 mod record;
@@ -23,7 +24,6 @@ mod soft;
 pub(crate) mod state;
 mod step;
 mod subsystems;
-mod tiles;
 pub(crate) mod worlds;
 
 use std::sync::Arc;
@@ -42,7 +42,7 @@ use crate::field::id::FieldId;
 use crate::field::rows::{Rows, RowsMut};
 use crate::{BatchOptions, Error, GeomParameter, Precision, Summary};
 pub(crate) use backend::Backend;
-use buffers::{IslandBuffers, RowBuffers, SetBuffers};
+use buffers::{IslandBuffers, LeftBuffers, RowBuffers, SetBuffers};
 use chunk::Chunk;
 use columns::Columns;
 use derivatives::Geometry;
@@ -87,6 +87,7 @@ impl<T: Scalar> Group<T> {
         let buffers: Vec<SetBuffers> = shared.sets.iter().map(|_| SetBuffers::declare(&mut specs)).collect();
         let islands = IslandBuffers::declare(&mut specs);
         let rows = RowBuffers::declare(&mut specs);
+        let left = LeftBuffers::declare(&mut specs);
         let passing = Arc::new(Passing::new(buffers.iter().flat_map(SoftKernels::passing).collect()));
         let columns = Arc::new(Columns::new(&shared.model, &shared.sets));
         let coupled = shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands;
@@ -100,8 +101,8 @@ impl<T: Scalar> Group<T> {
             let worlds = chunk_worlds.min(n_world - first);
             let lanes = shared.sets.iter().map(|set| worlds * set.trees.len()).max().unwrap_or(0);
             let store = backend.store(&specs, lanes, &passing)?;
-            let fields = (&columns, rows);
-            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, fields, store, worlds, backend)?);
+            let others = (&columns, rows, left);
+            chunks.push(Chunk::new(Arc::clone(&shared), &buffers, islands, others, store, worlds, backend)?);
         }
         let backend = backend.clone();
         let mut group = Self { shared, geometry: None, chunks, chunk_worlds, n_world, backend, columns, passing };

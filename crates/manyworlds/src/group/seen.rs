@@ -22,8 +22,15 @@ pub(super) fn some<T: Scalar>(
     parts: &[Range<usize>],
 ) -> Result<Vec<T>, Error> {
     let mut all = vec![T::default(); store.len(buffer)];
-    store.read_some(buffer, parts, &mut all)?;
+    for part in parts {
+        store.read_part(buffer, part.start, &mut all[part.clone()])?;
+    }
     Ok(all)
+}
+
+/// Ranges of numbers, by those of items with `n` numbers each.
+pub(super) fn times(items: &[Range<usize>], n: usize) -> Vec<Range<usize>> {
+    items.iter().map(|range| range.start * n..range.end * n).collect()
 }
 
 /// A buffer that the host looks into: a copy where it must be one.

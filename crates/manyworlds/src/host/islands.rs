@@ -73,6 +73,15 @@ pub(crate) struct SideTree {
     pub(crate) bodies: [u32; 2],
 }
 
+/// Where what islands of some worlds have stands.
+#[derive(Debug, Default)]
+pub(crate) struct IslandParts {
+    pub(crate) islands: Vec<Range<usize>>,
+    pub(crate) constraints: Vec<Range<usize>>,
+    /// Reals of `island_jac`.
+    pub(crate) jac: Vec<Range<usize>>,
+}
+
 /// What of one tree set is in islands.
 #[derive(Debug, Default)]
 pub(crate) struct SetPart {
@@ -234,6 +243,26 @@ impl<T: Scalar> IslandPack<T> {
         // Those of one set are in order already.
         all.sort_by_key(|side| side.constraint);
         all
+    }
+
+    /// Where what islands of some worlds have stands, which are in order.
+    pub(crate) fn parts_of(&self, worlds: &[usize]) -> IslandParts {
+        let mut parts = IslandParts::default();
+        for &world in worlds {
+            // Everything stands by world.
+            let [first, end] =
+                [world, world + 1].map(|to| self.islands.partition_point(|own| (own.world as usize) < to));
+            let Some([own @ .., last]) = self.islands.get(first..end) else { continue };
+            let constraints = own.first().unwrap_or(last).constraint_begin as usize..last.constraint_end as usize;
+            let side = |constraint: usize| {
+                self.constraints.get(constraint).map_or(self.sides.len(), |own| own.side_begin as usize)
+            };
+            let jac = |side: usize| self.sides.get(side).map_or(self.n_jac, |own| own.jac as usize);
+            parts.jac.push(jac(side(constraints.start))..jac(side(constraints.end)));
+            parts.islands.push(first..end);
+            parts.constraints.push(constraints);
+        }
+        parts
     }
 
     /// The constraint as which a static row of a lane is in an island; the set has `k` trees a world.

@@ -38,7 +38,7 @@ pub(crate) use adhesion::Adhesion;
 use adhesion::AdhesionPack;
 pub(crate) use fixed::{Block, Fixed, Frames, Law, fixed};
 use islands::Step;
-pub(crate) use islands::{IslandPack, SetPart, SideTree};
+pub(crate) use islands::{IslandPack, IslandParts, SetPart, SideTree};
 use loads::LoadPack;
 pub(crate) use loads::LoadShape;
 pub(crate) use outside::{Outside, Sight};

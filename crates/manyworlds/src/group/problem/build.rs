@@ -9,7 +9,6 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island::con;
 use manyworlds_shaders::contact::tree_layout::{row, row_head, row_stride, slot, slot_reals};
 use manyworlds_shaders::dynamics::tree::NONE;
-use manyworlds_shaders::index::{slot_at, tile_at};
 
 use super::super::home::Home;
 use super::super::shared::Shared;
@@ -223,7 +222,7 @@ impl<T: Scalar> Worlds<'_, T> {
                     continue;
                 }
                 let at = TreeAt { set, index, lane: world * own.trees.len() + index };
-                let begin = host.packs[set].begin(at.lane);
+                let begin = self.lanes.first_slot(&host.packs[set], set, own.trees.len(), at.lane);
                 alone[of] = Some((at, begin));
                 for (slot, block) in tree.blocks.iter().enumerate() {
                     let at = At::Slot { tree: at, begin, slot, bodies: [block.body_a, block.body_b] };
@@ -273,16 +272,19 @@ impl<T: Scalar> Worlds<'_, T> {
         all
     }
 
-    /// The numbers of a slot from its first one on, one each [`Self::width`].
+    /// The numbers of a slot from its first one on, one each [`Lanes::stride`](super::reading::Lanes::stride).
     fn slot(&self, shared: &Shared<T>, tree: TreeAt, begin: usize, slot: usize) -> &[T] {
-        let n = slot_reals(shared.sets[tree.set].layout.dims.n_v as usize);
-        &self.sets[tree.set].constraint[slot_at(self.width, tree.lane, begin, slot, n, 0)..]
+        let set = &shared.sets[tree.set];
+        let n = slot_reals(set.layout.dims.n_v as usize);
+        &self.sets[tree.set].constraint[self.lanes.slot(set.trees.len(), tree.lane, begin, slot, n)..]
     }
 
     /// The law of three rows by what their friction says.
     fn law(&self, shared: &Shared<T>, at: At<'_>) -> Law {
         let friction = match at {
-            At::Slot { tree, begin, slot, .. } => self.slot(shared, tree, begin, slot)[slot::MU * self.width].to_f64(),
+            At::Slot { tree, begin, slot, .. } => {
+                self.slot(shared, tree, begin, slot)[slot::MU * self.lanes.stride()].to_f64()
+            }
             At::Island(number, _) => self.islands.con[con::SIZE * number + con::FRICTION].to_f64(),
         };
         block_law(friction)
@@ -294,7 +296,7 @@ impl<T: Scalar> Worlds<'_, T> {
             At::Slot { tree: at, begin, slot, bodies } => {
                 let own = &shared.sets[at.set];
                 let numbers = self.slot(shared, at, begin, slot);
-                let read = |f: usize| numbers[f * self.width].to_f64();
+                let read = |f: usize| numbers[f * self.lanes.stride()].to_f64();
                 let three = |field: usize| std::array::from_fn(|k| read(field + k));
                 let e = to.asked(three(slot::BIAS), three(slot::RELAXED));
                 to.builder.constraint(block.law, e, block.compliance)?;
@@ -302,13 +304,13 @@ impl<T: Scalar> Worlds<'_, T> {
                 if self.sides_as == Sides::ByBody {
                     to.parts(&own.layout.tree(), tree, bodies, |k| read(slot::J + k))?;
                 } else {
-                    let all = numbers[slot::J * self.width..].iter().step_by(self.width);
+                    let all = numbers[slot::J * self.lanes.stride()..].iter().step_by(self.lanes.stride());
                     to.whole(tree, all.take(to.numbers(own.layout.dims.n_v)).map(|x| x.to_f64()))?;
                 }
-                let first = slot_at(self.width, at.lane, begin, slot, 3, 0);
-                let impulse = self.sets[at.set].impulse[first..].iter().step_by(self.width);
+                let first = self.lanes.slot(own.trees.len(), at.lane, begin, slot, 3);
+                let impulse = self.sets[at.set].impulse[first..].iter().step_by(self.lanes.stride());
                 to.impulse.extend(impulse.take(3).map(|x| x.to_f64()));
-                to.homes.push(Home::Slot { set: at.set, at: first, stride: self.width });
+                to.homes.push(Home::Slot { set: at.set, lane: at.lane, slot });
             }
             At::Island(constraint, sides) => {
                 let numbers = &self.islands.con[con::SIZE * constraint..];
@@ -345,10 +347,9 @@ impl<T: Scalar> Worlds<'_, T> {
         let (tree, n_v) = (set.layout.tree(), set.layout.dims.n_v as usize);
         let (stride, of) = (row_stride(n_v, set.layout.dims.row_width), set.trees[at.index]);
         let n_real = set.layout.dims.n_row as usize * stride;
-        let is_shared = host.is_shared(world, of);
+        let (k, is_shared) = (set.trees.len(), host.is_shared(world, of));
         for (i, record) in tree.rows.iter().enumerate() {
-            let place = |f: usize| tile_at(self.width, at.lane, n_real, i * stride + f);
-            let read = |f: usize| numbers[place(f)].to_f64();
+            let read = |f: usize| numbers[self.lanes.element(k, at.lane, n_real, i * stride + f)].to_f64();
             if read(row::ACTIVE) == 0.0 {
                 continue;
             }
@@ -369,7 +370,7 @@ impl<T: Scalar> Worlds<'_, T> {
             to.side = side;
             to.impulse.push(read(row::IMPULSE));
             let constraint = if is_shared { host.islands.row_of(at.set, set.trees.len(), at.lane, i) } else { None };
-            to.homes.push(Home::Row { set: at.set, at: place(row::IMPULSE), constraint });
+            to.homes.push(Home::Row { set: at.set, lane: at.lane, row: i, constraint });
         }
         Ok(())
     }

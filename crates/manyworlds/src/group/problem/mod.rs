@@ -15,7 +15,7 @@ use crate::{Error, StepProblem};
 
 pub(super) use build::{Responses, WorldProblem};
 pub(super) use building::Building;
-pub(super) use reading::{Inertia, Reading, Sides, Worlds, fill_dense};
+pub(super) use reading::{Inertia, Lanes, Reading, Sides, Worlds, fill_dense};
 
 /// Reads one world of a chunk, its step done.
 pub(super) fn problem<T: Scalar>(shared: &Shared<T>, chunk: &mut Chunk<T>, world: usize) -> Result<StepProblem, Error> {

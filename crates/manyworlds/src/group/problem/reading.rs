@@ -3,15 +3,17 @@
 use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::Store;
 use manyworlds_shaders::Scalar;
+use manyworlds_shaders::contact::island::con;
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params, SPATIAL, Tree};
-use manyworlds_shaders::index::{gather, tile_at};
+use manyworlds_shaders::index::{gather, slot_at, tile_at};
 
 use super::super::chunk::Chunk;
-use super::super::seen::{Seen, whole};
+use super::super::left::{LeftNumbers, LeftPart};
+use super::super::seen::{Seen, times, whole};
 use super::super::shared::Shared;
-use super::super::tiles::Tiles;
 use crate::Error;
+use crate::host::{IslandParts, SlotPack};
 
 /// How a problem has the sides of its constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,9 +27,19 @@ pub(in crate::group) enum Sides {
 /// The buffers of a chunk that its problems are made of.
 pub(in crate::group) struct Reading<T> {
     width: usize,
+    /// None: lanes lie as in the chunk.
+    left: Option<Left>,
     sides_as: Sides,
     sets: Vec<SetBuffers<Seen<T>>>,
     islands: Option<IslandBuffers<Seen<T>>>,
+}
+
+/// Where lanes lie that were brought together.
+struct Left {
+    /// Their worlds, in order.
+    worlds: Vec<usize>,
+    /// Slots of a lane, by set.
+    slots: Vec<usize>,
 }
 
 /// Those of one set.
@@ -59,8 +71,7 @@ impl<T: Scalar> Reading<T> {
         sides_as: Sides,
         world: usize,
     ) -> Result<Self, Error> {
-        let tiles = Tiles::all(chunk);
-        let mut reading = Self::new(chunk, sides_as, &tiles)?;
+        let mut reading = Self::new(chunk, sides_as)?;
         let Chunk { before, sets, store, .. } = chunk;
         if !before.as_ref().is_some_and(|kept| kept.has(world)) {
             return Ok(reading);
@@ -97,15 +108,12 @@ impl<T: Scalar> Reading<T> {
         Ok(reading)
     }
 
-    /// Of the worlds of some tiles.
-    pub(in crate::group) fn new(chunk: &mut Chunk<T>, sides_as: Sides, tiles: &Tiles) -> Result<Self, Error> {
+    /// Of all worlds.
+    pub(in crate::group) fn new(chunk: &mut Chunk<T>, sides_as: Sides) -> Result<Self, Error> {
         let mut sets = Vec::with_capacity(chunk.sets.len());
-        for set in 0..chunk.sets.len() {
-            let (b, impulses) = (chunk.sets[set].step.buffers, chunk.sets[set].step.impulses);
-            let mut read = |buffer| {
-                let parts = tiles.of_buffer(chunk, set, buffer);
-                Seen::some(&mut *chunk.store, buffer, &parts)
-            };
+        for set in &chunk.sets {
+            let (b, impulses) = (set.step.buffers, set.step.impulses);
+            let mut read = |buffer| Seen::new(&mut *chunk.store, buffer);
             sets.push(SetBuffers {
                 momentum: read(b.momentum)?,
                 b: read(b.b)?,
@@ -126,7 +134,49 @@ impl<T: Scalar> Reading<T> {
             let impulse = read(impulses.now)?;
             Some(IslandBuffers { jac: read(b.jac)?, con: read(b.con)?, impulse })
         };
-        Ok(Self { width: chunk.store.tile(), sides_as, sets, islands })
+        Ok(Self { width: chunk.store.tile(), left: None, sides_as, sets, islands })
+    }
+
+    /// Of worlds that are left, whose numbers were brought together, and those of their islands.
+    pub(in crate::group) fn of_left(
+        chunk: &mut Chunk<T>,
+        worlds: &[usize],
+        mut numbers: LeftNumbers<T>,
+        islands: &IslandParts,
+    ) -> Result<Self, Error> {
+        let mut set = |set: usize| {
+            let mut take = |part| Seen::Read(numbers.take(set, part));
+            SetBuffers {
+                momentum: take(LeftPart::Momentum),
+                b: take(LeftPart::B),
+                velocity: take(LeftPart::Velocity),
+                motion: take(LeftPart::Motion),
+                pose: take(LeftPart::Pose),
+                state: take(LeftPart::State),
+                row: take(LeftPart::Row),
+                constraint: take(LeftPart::Constraint),
+                impulse: take(LeftPart::Impulse),
+            }
+        };
+        let sets = (0..chunk.sets.len()).map(&mut set).collect();
+        let islands = if chunk.host.islands.is_empty() {
+            None
+        } else {
+            let (b, impulses) = (chunk.islands.buffers, chunk.islands.impulses);
+            let mut read = |buffer, parts: &[_]| Seen::some(&mut *chunk.store, buffer, parts);
+            Some(IslandBuffers {
+                jac: read(b.jac, &islands.jac)?,
+                con: read(b.con, &times(&islands.constraints, con::SIZE))?,
+                impulse: read(impulses.now, &times(&islands.constraints, 3))?,
+            })
+        };
+        let left = Some(Left { worlds: worlds.to_vec(), slots: numbers.slots });
+        Ok(Self { width: 1, left, sides_as: Sides::Whole, sets, islands })
+    }
+
+    /// Where the lanes of a chunk lie in it.
+    pub(in crate::group) fn lanes(&self) -> Lanes<'_> {
+        Lanes { width: self.width, left: self.left.as_ref() }
     }
 
     /// Where the numbers are now.
@@ -148,7 +198,7 @@ impl<T: Scalar> Reading<T> {
             impulse: b.impulse.of(store),
         };
         Worlds {
-            width: self.width,
+            lanes: self.lanes(),
             sides_as: self.sides_as,
             sets: self.sets.iter().map(set).collect(),
             islands: self.islands.as_ref().map_or(IslandBuffers { jac: &[], con: &[], impulse: &[] }, islands),
@@ -156,9 +206,55 @@ impl<T: Scalar> Reading<T> {
     }
 }
 
+/// Where the lanes of a chunk lie in numbers that were read of it.
+#[derive(Clone, Copy)]
+pub(in crate::group) struct Lanes<'a> {
+    width: usize,
+    left: Option<&'a Left>,
+}
+
+impl Lanes<'_> {
+    /// Which lane of the numbers a lane of a set is that has `k` a world.
+    fn of(&self, k: usize, lane: usize) -> usize {
+        let place = |left: &Left| left.worlds.partition_point(|&world| world < lane / k);
+        self.left.map_or(lane, |left| place(left) * k + lane % k)
+    }
+
+    /// Element `e` of a lane, `n` elements a lane; the next one is [`Self::stride`] further.
+    pub(in crate::group) fn element(&self, k: usize, lane: usize, n: usize, e: usize) -> usize {
+        tile_at(self.width, self.of(k, lane), n, e)
+    }
+
+    /// The first slot of a lane of a set; `pack`: how the chunk's lie.
+    pub(in crate::group) fn first_slot<T: Scalar>(
+        &self,
+        pack: &SlotPack<T>,
+        set: usize,
+        k: usize,
+        lane: usize,
+    ) -> usize {
+        self.left.map_or_else(|| pack.begin(lane), |left| self.of(k, lane) * left.slots[set])
+    }
+
+    /// The first of the `n` numbers of a slot of a lane, whose slots begin there.
+    pub(in crate::group) fn slot(&self, k: usize, lane: usize, begin: usize, slot: usize, n: usize) -> usize {
+        slot_at(self.width, self.of(k, lane), begin, slot, n, 0)
+    }
+
+    /// From one element of a lane to the next.
+    pub(in crate::group) fn stride(&self) -> usize {
+        self.width
+    }
+
+    /// The first elements of a lane.
+    pub(in crate::group) fn gather<T: Copy>(&self, k: usize, lane: usize, numbers: &[T], values: &mut [T]) {
+        gather(self.width, self.of(k, lane), numbers, values);
+    }
+}
+
 /// The worlds of a chunk, by the buffers that their problems are made of.
 pub(in crate::group) struct Worlds<'a, T> {
-    pub(in crate::group) width: usize,
+    pub(in crate::group) lanes: Lanes<'a>,
     pub(super) sides_as: Sides,
     pub(in crate::group) sets: Vec<SetBuffers<&'a [T]>>,
     pub(super) islands: IslandBuffers<&'a [T]>,
@@ -193,9 +289,9 @@ impl<T: Scalar> Worlds<'_, T> {
         let mut all = vec![0.0; shared.model.n_q];
         for (set, own) in shared.sets.iter().zip(&self.sets) {
             for (j, &tree) in set.trees.iter().enumerate() {
-                let lane = world * set.trees.len() + j;
+                let (k, n) = (set.trees.len(), set.layout.dims.n_state());
                 for (i, to) in all[shared.model.trees[tree].q.clone()].iter_mut().enumerate() {
-                    *to = own.state[tile_at(self.width, lane, set.layout.dims.n_state(), i)].to_f64();
+                    *to = own.state[self.lanes.element(k, world * k + j, n, i)].to_f64();
                 }
             }
         }
@@ -213,9 +309,9 @@ impl<T: Scalar> Worlds<'_, T> {
         for (set, own) in shared.sets.iter().zip(&self.sets) {
             let (numbers, n, first) = of(set, own);
             for (j, &tree) in set.trees.iter().enumerate() {
-                let lane = world * set.trees.len() + j;
+                let k = set.trees.len();
                 for (i, to) in all[shared.model.trees[tree].v.clone()].iter_mut().enumerate() {
-                    *to = numbers[tile_at(self.width, lane, n, first + i)].to_f64();
+                    *to = numbers[self.lanes.element(k, world * k + j, n, first + i)].to_f64();
                 }
             }
         }
@@ -243,7 +339,8 @@ impl<T: Scalar> Worlds<'_, T> {
                         parent[begin + i] = (begin + dof.parent as usize) as i64;
                     }
                 }
-                gather(self.width, world * set.trees.len() + j, own.momentum, &mut entries);
+                let k = set.trees.len();
+                self.lanes.gather(k, world * k + j, own.momentum, &mut entries);
                 fill_dense(&tree, &entries, 0, n, &mut matrices[begins[of]..begins[of + 1]]);
             }
         }

@@ -4,14 +4,12 @@ use manyworlds_dynamics::{pressure_of, soft_param};
 use manyworlds_model::{Pose, Vec3};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, param};
-use manyworlds_shaders::index::{gather, tile_at};
 use manyworlds_soft::SoftParams;
 
 use super::super::carried::{Carried, CarrierTree, Ridden};
 use super::super::chunk::Chunk;
 use super::super::problem::{Reading, Sides, Worlds};
 use super::super::shared::Shared;
-use super::super::tiles::Tiles;
 use super::step::{Soft, SoftAbout, SoftStep, parameter};
 use crate::host::{Carrier, Packed, SoftShape, frame};
 use crate::kinematics::motions_with;
@@ -27,7 +25,7 @@ pub(in crate::group) fn report<T: Scalar>(
         return Ok(Vec::new());
     }
     chunk.finish()?;
-    let reading = Reading::new(chunk, Sides::Whole, &Tiles::all(chunk))?;
+    let reading = Reading::new(chunk, Sides::Whole)?;
     let (worlds, host) = (reading.of(&*chunk.store), chunk.host.packed());
     let steps = worlds.soft(shared, &host, world);
     // Frames in the buffers are those that the last step began with.
@@ -127,7 +125,7 @@ impl<T: Scalar> Worlds<'_, T> {
             let place = shared.host.lanes.trees[soft.tree];
             let dims = &shared.sets[place.set].layout.dims;
             let mut state = vec![T::default(); dims.n_state()];
-            gather(self.width, world, self.sets[place.set].state, &mut state);
+            self.lanes.gather(1, world, self.sets[place.set].state, &mut state);
             let tree = match shape.carrier {
                 Carrier::Fixed(_) | Carrier::Mocap(_) => None,
                 Carrier::Moving(body) => {
@@ -172,7 +170,8 @@ impl<T: Scalar> Worlds<'_, T> {
     pub(super) fn lane(&self, shared: &Shared<T>, world: usize, tree: usize, numbers: &[T], n: usize) -> Vec<f64> {
         let place = shared.host.lanes.trees[tree];
         let mut own = vec![T::default(); n];
-        gather(self.width, world * shared.sets[place.set].trees.len() + place.index, numbers, &mut own);
+        let k = shared.sets[place.set].trees.len();
+        self.lanes.gather(k, world * k + place.index, numbers, &mut own);
         own.into_iter().map(Scalar::to_f64).collect()
     }
 
@@ -180,9 +179,10 @@ impl<T: Scalar> Worlds<'_, T> {
     pub(super) fn pose(&self, shared: &Shared<T>, world: usize, tree: usize, local: usize) -> [f64; POSE] {
         let place = shared.host.lanes.trees[tree];
         let set = &shared.sets[place.set];
-        let lane = world * set.trees.len() + place.index;
+        let k = set.trees.len();
         let (numbers, n) = (self.sets[place.set].pose, POSE * set.layout.dims.n_body as usize);
-        std::array::from_fn(|k| numbers[tile_at(self.width, lane, n, POSE * local + k)].to_f64())
+        let (begin, stride) = (self.lanes.element(k, world * k + place.index, n, POSE * local), self.lanes.stride());
+        std::array::from_fn(|e| numbers[begin + stride * e].to_f64())
     }
 
     /// World frame of a body of the model that is in a tree.

@@ -8,10 +8,12 @@
 //! | dynamics | kernels | state, poses | free velocity, factors; velocity of soft bodies; readings of sensors |
 //! | contact | kernels | free velocity, contact records, impulses before | velocity, impulses, certificates, status |
 //! | hold | kernels | status | status: worlds that are unsolved do not move |
+//! | left | kernels | status, what problems are made of | the numbers of unsolved worlds, brought together: on a device |
 //! | motion | kernels | velocity, impulses, status | readings of sensors; state, poses, speeds |
 //!
-//! One submission and one wait, where every world is solved. Where a solver goes on on the host, worlds that are held are
-//! solved there when the wait is over ([`unsolved`]), and a second submission certifies and moves them. [`Recording::stage`]
+//! One submission and one wait. Where a solver goes on on the host, worlds that are held are solved there when the wait is over
+//! ([`unsolved`]): their numbers came with the step ([`super::left`]), and a second submission, which nothing waits for before the
+//! next step, certifies and moves them. [`Recording::stage`]
 //! names the stages where they are recorded, and a test checks that none reads what was not written.
 
 pub(super) mod answer;
@@ -19,7 +21,7 @@ mod nonlinear;
 pub(super) mod order;
 mod prepare;
 mod round;
-mod unsolved;
+pub(super) mod unsolved;
 mod way;
 mod whole;
 mod world;
@@ -32,7 +34,9 @@ use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::kernel::batch::{HOLD, UNSOLVED_ISLANDS, UNSOLVED_LANES};
 
 use super::chunk::{Chunk, InFlight};
+use super::left::LEAST;
 use crate::Error;
+use unsolved::Rest;
 
 impl<T: Scalar> Chunk<T> {
     /// Waits for what was started last, until nothing is left to do of it.
@@ -40,10 +44,10 @@ impl<T: Scalar> Chunk<T> {
         while let Some(in_flight) = self.in_flight.take() {
             match in_flight {
                 InFlight::Step(ticket) => {
-                    let left = self.receive(ticket)?;
-                    self.settle(&left)?;
+                    let rest = self.receive(ticket)?;
+                    self.settle(rest)?;
                 }
-                InFlight::Rest(left) => self.settle(&left)?,
+                InFlight::Rest(rest) => self.settle(rest)?,
                 InFlight::Motion(ticket) => {
                     self.store.wait(ticket)?;
                     self.fetch()?;
@@ -86,13 +90,15 @@ impl<T: Scalar> Chunk<T> {
 
     /// Has the kernels of a step compiled before the first one; those of islands of several trees follow when there are any.
     pub(super) fn warm_up(&mut self) -> Result<(), Error> {
-        self.record_step();
+        self.left_room = LEAST.min(self.n_world);
+        self.record_step()?;
+        self.left_room = 0;
         self.store.prepare(&self.recording)?;
         Ok(())
     }
 
     /// A step as far as kernels go.
-    fn record_step(&mut self) {
+    fn record_step(&mut self) -> Result<(), Error> {
         self.recording.clear();
         self.record_controls();
         self.record_keeping();
@@ -100,9 +106,12 @@ impl<T: Scalar> Chunk<T> {
         if self.shared.form.is_some() {
             if self.shared.host_solves() {
                 self.record_hold();
+                self.recording.stage("left");
+                self.record_left()?;
             }
             self.record_motion();
         }
+        Ok(())
     }
 
     /// Begins a step: the host's stages on the poses at hand.
@@ -119,7 +128,8 @@ impl<T: Scalar> Chunk<T> {
 
     /// Starts the kernels of a step that is ready, in one submission.
     pub(crate) fn launch(&mut self) -> Result<(), Error> {
-        self.record_step();
+        self.make_room();
+        self.record_step()?;
         self.in_flight = Some(InFlight::Step(self.store.submit(&self.recording)?));
         Ok(())
     }
@@ -138,24 +148,24 @@ impl<T: Scalar> Chunk<T> {
     /// The rest of a step, so that whoever reads the state on the device afterwards finds the whole of it.
     pub(crate) fn complete(&mut self) -> Result<(), Error> {
         self.collect()?;
-        if let Some(InFlight::Rest(left)) = self.in_flight.take_if(|f| matches!(f, InFlight::Rest(_))) {
-            self.settle(&left)?;
+        if let Some(InFlight::Rest(rest)) = self.in_flight.take_if(|f| matches!(f, InFlight::Rest(_))) {
+            self.settle(rest)?;
         }
         Ok(())
     }
 
     /// What the kernels of a step found; the worlds that they left, with what the host needs of these.
-    fn receive(&mut self, ticket: Ticket) -> Result<Vec<usize>, Error> {
+    fn receive(&mut self, ticket: Ticket) -> Result<Rest<T>, Error> {
         self.store.wait(ticket)?;
         self.fetch()?;
         self.follow_touches()?;
-        if self.shared.host_solves() { self.fetch_rest() } else { Ok(Vec::new()) }
+        if self.shared.host_solves() { self.fetch_rest() } else { Ok(Rest::default()) }
     }
 
     /// The step is solved: by its kernels, or by the host now.
-    fn settle(&mut self, left: &[usize]) -> Result<(), Error> {
+    fn settle(&mut self, rest: Rest<T>) -> Result<(), Error> {
         if self.shared.host_solves() {
-            let changed = self.solve_rest(left)?;
+            let changed = self.solve_rest(rest)?;
             if changed || self.shared.form.is_none() {
                 self.recording.clear();
                 self.record_rest(changed);
@@ -248,6 +258,7 @@ impl<T: Scalar> Chunk<T> {
     fn record_rest(&mut self, changed: bool) {
         if changed {
             self.recording.stage("contact");
+            self.record_answers();
             for set in &self.sets {
                 set.step.certify(&mut self.recording);
             }
@@ -320,7 +331,7 @@ mod tests {
             let mut order: Vec<&str> = chunk.recording.stages().map(|(stage, _)| stage).collect();
             order.dedup();
             // Only where the host has a part is anything held; each tree set has dynamics and contact of its own.
-            let held: &[&str] = if host_solves { &["hold"] } else { &[] };
+            let held: &[&str] = if host_solves { &["hold", "left"] } else { &[] };
             let wanted = [&["dynamics", "contact"], held, &["motion"]].concat();
             assert!(order.ends_with(&wanted), "{name}: {order:?}");
             let mut written = BTreeSet::new();

@@ -1,29 +1,46 @@
 //! The host's part of a solver: worlds whose contacts the kernels left unsolved, between two halves of a step.
 
 use manyworlds_contact::solve::{Before, Outcome, SolveStatus};
-use manyworlds_gpu::{BufferId, Instant, Part};
+use manyworlds_gpu::{Instant, Part};
 use manyworlds_shaders::Scalar;
-use manyworlds_shaders::contact::island;
-use manyworlds_shaders::contact::tree_layout::info;
+use manyworlds_shaders::contact::island::{self, con};
+use manyworlds_shaders::contact::tree_layout::{info, row as row_part, row_stride};
 use manyworlds_shaders::dynamics::tree::status;
-use manyworlds_shaders::index::tile_at;
 use rayon::prelude::*;
 
 use super::super::chunk::Chunk;
 use super::super::home::Home;
 use super::super::kept::Kept;
-use super::super::problem::{Reading, Sides};
-use super::super::seen::{some, whole};
-use super::super::tiles::Tiles;
+use super::super::left::LeftPart;
+use super::super::problem::{Lanes, Reading, Sides};
+use super::super::seen::{some, times, whole};
 use super::answer::{Answer, Solved};
 use super::world::World;
 use crate::Error;
+use crate::host::IslandParts;
 
-/// The buffers of a chunk that answers go to; of each the parts that were read.
+/// What the kernels of a step left to the host.
+pub(in crate::group) struct Rest<T> {
+    /// Worlds, in order.
+    worlds: Vec<usize>,
+    /// What their problems are made of, and where their answers go. None: nothing is left.
+    found: Option<(Reading<T>, Answers<T>)>,
+}
+
+impl<T> Default for Rest<T> {
+    fn default() -> Self {
+        Self { worlds: Vec::new(), found: None }
+    }
+}
+
+/// What answers are put into: the chunk's buffers, or what was brought together of them.
 struct Answers<T> {
     sets: Vec<SetAnswers<T>>,
-    /// Impulses of islands of several trees.
+    /// Impulses of islands of several trees, and what is known of these.
     islands: Vec<T>,
+    island_infos: Vec<T>,
+    /// What of these belongs to the worlds that are left.
+    parts: IslandParts,
 }
 
 /// Those of one set.
@@ -31,48 +48,81 @@ struct SetAnswers<T> {
     velocity: Vec<T>,
     row: Vec<T>,
     impulse: Vec<T>,
+    info: Vec<T>,
+}
+
+impl<T> SetAnswers<T> {
+    fn parts(&self) -> [(LeftPart, &[T]); 4] {
+        [
+            (LeftPart::Velocity, &self.velocity),
+            (LeftPart::Row, &self.row),
+            (LeftPart::Impulse, &self.impulse),
+            (LeftPart::Info, &self.info),
+        ]
+    }
 }
 
 impl<T: Scalar> Answers<T> {
-    /// What stands in some tiles now.
-    fn new(chunk: &mut Chunk<T>, tiles: &Tiles) -> Result<Self, Error> {
-        let mut sets = Vec::with_capacity(chunk.sets.len());
-        for set in 0..chunk.sets.len() {
-            let (b, impulses) = (chunk.sets[set].step.buffers, chunk.sets[set].step.impulses);
-            let mut read = |buffer| chunk.read_some(tiles, set, buffer);
-            sets.push(SetAnswers { velocity: read(b.velocity)?, row: read(b.row)?, impulse: read(impulses.now)? });
-        }
-        let impulses = chunk.islands.impulses.now;
-        let islands = if chunk.host.islands.is_empty() { Vec::new() } else { whole(&mut *chunk.store, impulses)? };
-        Ok(Self { sets, islands })
+    /// What stands there now, read part by part.
+    fn new(
+        chunk: &mut Chunk<T>,
+        parts: IslandParts,
+        mut read: impl FnMut(&mut Chunk<T>, usize, LeftPart) -> Result<Vec<T>, Error>,
+    ) -> Result<Self, Error> {
+        let mut set = |chunk: &mut Chunk<T>, set: usize| {
+            let mut read = |part| read(&mut *chunk, set, part);
+            Ok::<_, Error>(SetAnswers {
+                velocity: read(LeftPart::Velocity)?,
+                row: read(LeftPart::Row)?,
+                impulse: read(LeftPart::Impulse)?,
+                info: read(LeftPart::Info)?,
+            })
+        };
+        let sets = (0..chunk.sets.len()).map(|index| set(&mut *chunk, index)).collect::<Result<_, _>>()?;
+        let (b, impulses) = (chunk.islands.buffers, chunk.islands.impulses);
+        let mut of_islands = |buffer, items, n| some(&mut *chunk.store, buffer, &times(items, n));
+        let islands = of_islands(impulses.now, &parts.constraints, 3)?;
+        let island_infos = of_islands(b.info, &parts.islands, island::info::SIZE)?;
+        Ok(Self { sets, islands, island_infos, parts })
     }
 }
 
 impl<T: Scalar> Chunk<T> {
     /// The worlds that the kernels left, and everything that their problems are made of.
-    pub(super) fn fetch_rest(&mut self) -> Result<Vec<usize>, Error> {
-        let wanted: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
+    pub(super) fn fetch_rest(&mut self) -> Result<Rest<T>, Error> {
+        let worlds: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
+        self.left_count = worlds.len();
         self.follow_islands()?;
-        self.leave_to_kernels(&wanted)?;
-        if !wanted.is_empty() {
-            let clock = Instant::now();
-            let tiles = Tiles::of(self, &wanted);
-            self.fetch_problems(&tiles)?;
-            self.host.spent_solving(clock.elapsed());
+        self.leave_to_kernels(&worlds)?;
+        if worlds.is_empty() {
+            return Ok(Rest::default());
         }
-        Ok(wanted)
+        let clock = Instant::now();
+        let parts = self.host.islands.parts_of(&worlds);
+        let found = if self.in_place() {
+            let reading = Reading::new(self, Sides::Whole)?;
+            let read = |chunk: &mut Chunk<T>, set: usize, part: LeftPart| {
+                let buffer = part.buffer(&chunk.sets[set]);
+                whole(&mut *chunk.store, buffer)
+            };
+            (reading, Answers::new(self, parts, read)?)
+        } else {
+            let numbers = self.gather_left(&worlds)?;
+            self.fetch_islands(&parts)?;
+            let read = |_: &mut Chunk<T>, set: usize, part: LeftPart| Ok(numbers.copy(set, part));
+            let answers = Answers::new(self, parts, read)?;
+            (Reading::of_left(self, &worlds, numbers, &answers.parts)?, answers)
+        };
+        self.host.spent_solving(clock.elapsed());
+        Ok(Rest { worlds, found: Some(found) })
     }
 
     /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
-    pub(super) fn solve_rest(&mut self, wanted: &[usize]) -> Result<bool, Error> {
+    pub(super) fn solve_rest(&mut self, rest: Rest<T>) -> Result<bool, Error> {
         self.answers.clear();
         self.answers.resize(self.n_world, None);
-        if wanted.is_empty() {
-            return Ok(false);
-        }
+        let Rest { worlds: wanted, found: Some((reading, mut answers)) } = rest else { return Ok(false) };
         let clock = Instant::now();
-        let tiles = Tiles::of(self, wanted);
-        let reading = Reading::new(self, Sides::Whole, &tiles)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
         let keeps_factor = self.before.as_ref().is_some_and(Kept::keeps_factors);
         let solve = |&world: &usize| World { shared, host: &host, worlds: &worlds, index: world, keeps_factor }.solve();
@@ -83,23 +133,23 @@ impl<T: Scalar> Chunk<T> {
             wanted.iter().map(solve).collect()
         };
         let solved: Vec<Solved> = solved.into_iter().flatten().collect();
-        let mut answers = Answers::new(self, &tiles)?;
         for set in &mut self.sets {
             set.status.iter_mut().for_each(|word| *word &= !status::HELD);
         }
         if !self.by_kernels() {
-            self.begin_status(wanted);
+            self.begin_status(&wanted);
         }
+        let lanes = reading.lanes();
         for solved in &solved {
-            self.place(solved, &mut answers);
+            self.place(solved, &mut answers, lanes);
+            self.count(solved, &mut answers, lanes);
         }
         if !self.shared.soft.is_empty() {
             let done = |world: &usize| solved.binary_search_by_key(world, |solved| solved.world).is_ok();
             let lost: Vec<usize> = wanted.iter().copied().filter(|world| !done(world)).collect();
-            self.give_up(&lost, &mut answers);
+            self.give_up(&lost, &mut answers, lanes);
         }
-        self.upload(&answers, &tiles)?;
-        self.count(&solved, &tiles)?;
+        self.upload(&answers)?;
         for Solved { world, outcome, relaxed, left, factor, .. } in solved {
             if let Some((before, factor)) = self.before.as_mut().zip(factor) {
                 before.keep_factor(world, factor);
@@ -167,23 +217,20 @@ impl<T: Scalar> Chunk<T> {
         words.all(|word| word & (status::STOPPED | status::BREAKDOWN) == 0)
     }
 
-    /// Brings everything of some tiles that problems are read from and answers go to at once, where it lies on a device.
-    fn fetch_problems(&mut self, tiles: &Tiles) -> Result<(), Error> {
-        self.recording.clear();
-        for index in 0..self.sets.len() {
-            let (b, impulses) = (self.sets[index].step.buffers, self.sets[index].step.impulses);
-            for buffer in
-                [b.momentum, b.b, b.velocity, b.motion, b.pose, b.state, b.row, b.constraint, impulses.now, b.info]
-            {
-                let parts = tiles.of_buffer(self, index, buffer);
-                self.recording.read_some(buffer, Part::Elements(parts));
-            }
+    /// Brings what islands of worlds that are left are made of, on a device.
+    fn fetch_islands(&mut self, parts: &IslandParts) -> Result<(), Error> {
+        if parts.islands.is_empty() {
+            return Ok(());
         }
-        if !self.host.islands.is_empty() {
-            let b = self.islands.buffers;
-            for buffer in [b.jac, b.con, self.islands.impulses.now, b.info] {
-                self.recording.read(buffer);
-            }
+        self.recording.clear();
+        let (b, impulses) = (self.islands.buffers, self.islands.impulses);
+        for (buffer, parts) in [
+            (b.jac, parts.jac.clone()),
+            (b.con, times(&parts.constraints, con::SIZE)),
+            (impulses.now, times(&parts.constraints, 3)),
+            (b.info, times(&parts.islands, island::info::SIZE)),
+        ] {
+            self.recording.read_some(buffer, Part::Elements(parts));
         }
         self.store.run(&self.recording)?;
         Ok(())
@@ -201,18 +248,25 @@ impl<T: Scalar> Chunk<T> {
     }
 
     /// Puts what was found for one world where the kernels would have.
-    fn place(&mut self, solved: &Solved, answers: &mut Answers<T>) {
+    fn place(&mut self, solved: &Solved, answers: &mut Answers<T>, lanes: Lanes<'_>) {
         let Solved { world, homes, outcome, gave_way, .. } = solved;
         for (home, rows) in homes {
             let lambda = outcome.lambda[rows.clone()].iter().map(|&x| T::from_f64(x));
             match *home {
-                Home::Slot { set, at, stride } => {
-                    let to = answers.sets[set].impulse[at..].iter_mut().step_by(stride);
+                Home::Slot { set, lane, slot } => {
+                    let k = self.sets[set].k;
+                    let begin = lanes.first_slot(&self.host.packs[set], set, k, lane);
+                    let at = lanes.slot(k, lane, begin, slot, 3);
+                    let to = answers.sets[set].impulse[at..].iter_mut().step_by(lanes.stride());
                     to.zip(lambda).for_each(|(to, x)| *to = x);
                 }
-                Home::Row { set, at, constraint } => {
+                Home::Row { set: index, lane, row, constraint } => {
+                    let set = &self.sets[index];
+                    let d = &set.step.dims;
+                    let e = row * row_stride(d.n_v as usize, d.row_width) + row_part::IMPULSE;
+                    let at = lanes.element(set.k, lane, set.n_row_real(), e);
                     lambda.for_each(|x| {
-                        answers.sets[set].row[at] = x;
+                        answers.sets[index].row[at] = x;
                         if let Some(constraint) = constraint {
                             answers.islands[3 * constraint] = x;
                         }
@@ -227,14 +281,13 @@ impl<T: Scalar> Chunk<T> {
                 }
             }
         }
-        let width = self.store.tile();
         for ((set, own), trees) in self.sets.iter_mut().zip(&mut answers.sets).zip(&self.shared.sets) {
             let n_v = set.step.dims.n_v as usize;
             for (j, &tree) in trees.trees.iter().enumerate() {
                 let lane = set.lane(*world, j);
                 let v = &outcome.v[self.shared.model.trees[tree].v.clone()];
                 for (i, &x) in v.iter().enumerate() {
-                    own.velocity[tile_at(width, lane, n_v, i)] = T::from_f64(x);
+                    own.velocity[lanes.element(set.k, lane, n_v, i)] = T::from_f64(x);
                 }
                 let word = &mut set.status[lane];
                 let kept = if gave_way.contains(&tree) { status::GAVE_WAY | since_asked(*word) } else { 0 };
@@ -246,78 +299,59 @@ impl<T: Scalar> Chunk<T> {
         }
     }
 
+    /// Adds the iterations of a world to those of the kernels.
+    fn count(&self, solved: &Solved, answers: &mut Answers<T>, lanes: Lanes<'_>) {
+        let adds = self.by_kernels() && !self.host.worlds[solved.world].soft_is_hosts;
+        let sum = |count: &mut T| {
+            let before = if adds { *count } else { T::default() };
+            *count = before + T::from_f64(f64::from(solved.outcome.iterations));
+        };
+        for (set, own) in self.sets.iter().zip(&mut answers.sets) {
+            let n = info::reals(set.step.dims.n_v as usize);
+            for j in 0..set.k {
+                sum(&mut own.info[lanes.element(set.k, set.lane(solved.world, j), n, info::SWEEPS)]);
+            }
+        }
+        let islands = &self.host.islands.islands;
+        let first = islands.partition_point(|own| (own.world as usize) < solved.world);
+        let infos = answers.island_infos.chunks_exact_mut(island::info::SIZE).skip(first);
+        let own = islands[first..].iter().zip(infos).take_while(|(own, _)| own.world as usize == solved.world);
+        own.for_each(|(_, info)| sum(&mut info[island::info::ITERATIONS]));
+    }
+
     /// Gives soft bodies of worlds without an answer no velocity, so that the kernels flag them.
-    fn give_up(&self, worlds: &[usize], answers: &mut Answers<T>) {
-        let width = self.store.tile();
+    fn give_up(&self, worlds: &[usize], answers: &mut Answers<T>, lanes: Lanes<'_>) {
         for (set, own) in self.sets.iter().zip(&mut answers.sets).filter(|(set, _)| set.step.dims.is_soft()) {
             let n_v = set.step.dims.n_v as usize;
             for &world in worlds {
-                (0..n_v).for_each(|i| own.velocity[tile_at(width, world, n_v, i)] = T::from_f64(f64::NAN));
+                let nan = T::from_f64(f64::NAN);
+                (0..n_v).for_each(|i| own.velocity[lanes.element(set.k, world, n_v, i)] = nan);
             }
         }
     }
 
-    /// Velocities, impulses and status to where the kernels have them.
-    fn upload(&mut self, answers: &Answers<T>, tiles: &Tiles) -> Result<(), Error> {
+    /// Velocities, impulses and status to where the kernels have them, or to where [`Self::record_answers`] takes them from.
+    fn upload(&mut self, answers: &Answers<T>) -> Result<(), Error> {
+        let in_place = self.in_place();
         for (index, own) in answers.sets.iter().enumerate() {
-            let (b, impulses) = (self.sets[index].step.buffers, self.sets[index].step.impulses);
-            self.write_some(tiles, index, b.velocity, &own.velocity)?;
-            self.write_some(tiles, index, b.row, &own.row)?;
-            self.write_some(tiles, index, impulses.now, &own.impulse)?;
-            self.store.write_index(b.status, 0, &self.sets[index].status)?;
-        }
-        if !self.host.islands.is_empty() {
-            let impulse = self.islands.impulses.now;
-            self.store.write(impulse, 0, &answers.islands)?;
-        }
-        Ok(())
-    }
-
-    /// What stands in some tiles of a buffer, the rest zero.
-    fn read_some(&mut self, tiles: &Tiles, index: usize, buffer: BufferId) -> Result<Vec<T>, Error> {
-        let parts = tiles.of_buffer(self, index, buffer);
-        some(&mut *self.store, buffer, &parts)
-    }
-
-    /// Puts the same back.
-    fn write_some(&mut self, tiles: &Tiles, index: usize, buffer: BufferId, values: &[T]) -> Result<(), Error> {
-        for part in tiles.of_buffer(self, index, buffer) {
-            self.store.write(buffer, part.start, &values[part])?;
-        }
-        Ok(())
-    }
-
-    /// Adds the iterations to those of the kernels.
-    fn count(&mut self, solved: &[Solved], tiles: &Tiles) -> Result<(), Error> {
-        let (width, by_kernels) = (self.store.tile(), self.by_kernels());
-        let touched: Vec<bool> = solved.iter().map(|solved| self.host.worlds[solved.world].soft_is_hosts).collect();
-        let sum = |count: &mut T, (solved, touched): (&Solved, bool)| {
-            let before = if by_kernels && !touched { *count } else { T::default() };
-            *count = before + T::from_f64(f64::from(solved.outcome.iterations));
-        };
-        for index in 0..self.sets.len() {
-            let (k, n_v, b) =
-                (self.sets[index].k, self.sets[index].step.dims.n_v as usize, self.sets[index].step.buffers);
-            let mut infos = self.read_some(tiles, index, b.info)?;
-            for (solved, &touched) in solved.iter().zip(&touched) {
-                for lane in solved.world * k..(solved.world + 1) * k {
-                    sum(&mut infos[tile_at(width, lane, info::reals(n_v), info::SWEEPS)], (solved, touched));
+            if in_place {
+                for (part, numbers) in own.parts() {
+                    self.store.write(part.buffer(&self.sets[index]), 0, numbers)?;
                 }
+            } else {
+                self.upload_left(index, &own.parts())?;
             }
-            self.write_some(tiles, index, b.info, &infos)?;
+            self.store.write_index(self.sets[index].step.buffers.status, 0, &self.sets[index].status)?;
         }
-        if self.host.islands.is_empty() {
-            return Ok(());
-        }
-        let b = self.islands.buffers;
-        let mut infos = whole(&mut *self.store, b.info)?;
-        for (record, own) in self.host.islands.islands.iter().zip(infos.chunks_exact_mut(island::info::SIZE)) {
-            // Both stand by world.
-            if let Ok(at) = solved.binary_search_by_key(&(record.world as usize), |solved| solved.world) {
-                sum(&mut own[island::info::ITERATIONS], (&solved[at], touched[at]));
+        let (b, impulses) = (self.islands.buffers, self.islands.impulses);
+        for (buffer, numbers, parts) in [
+            (impulses.now, &answers.islands, times(&answers.parts.constraints, 3)),
+            (b.info, &answers.island_infos, times(&answers.parts.islands, island::info::SIZE)),
+        ] {
+            for part in parts {
+                self.store.write(buffer, part.start, &numbers[part])?;
             }
         }
-        self.store.write(b.info, 0, &infos)?;
         Ok(())
     }
 }
