@@ -299,6 +299,12 @@ impl<T: Scalar> IslandPack<T> {
     ) {
         self.clear();
         self.fixed.fill(0);
+        let model = step.model;
+        if model.lanes.trees.len() == 1 && !model.all_in_islands && model.blocks.is_empty() {
+            // No world has any.
+            self.assemble();
+            return;
+        }
         for (index, world) in worlds.iter_mut().enumerate() {
             let plan = plan(index);
             if !plan.islands.is_empty() {

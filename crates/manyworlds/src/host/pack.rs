@@ -4,6 +4,7 @@ use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, contact, map};
 use manyworlds_shaders::dynamics::tree::NONE;
 use manyworlds_shaders::index::slot_at;
+use rayon::prelude::*;
 
 use super::world::{Place, World};
 use crate::lanes::LaneMap;
@@ -58,7 +59,7 @@ impl<T: Scalar> SlotPack<T> {
     }
 
     /// Sets the slots of each lane without packing them, as a checkpoint says they were.
-    pub(crate) fn set_counts(&mut self, count: impl Fn(usize) -> usize, n_lane: usize) {
+    pub(crate) fn set_counts(&mut self, count: impl Fn(usize) -> usize + Sync, n_lane: usize) {
         count_slots(&mut self.slots, &mut self.n_slot, self.width, n_lane, count);
     }
 
@@ -80,13 +81,14 @@ impl<T: Scalar> SlotPack<T> {
         count_slots(&mut self.slots, &mut self.n_slot, width, n_lane, |lane| {
             n_block + worlds[lane / k].contacts_of(tree[lane % k]).len()
         });
-        self.contact.clear();
         self.contact.resize(self.n_slot * contact::SIZE * width, T::default());
-        self.map.clear();
         self.map.resize(self.n_slot * map::SIZE * width, 0);
         let trees = &self.trees;
 
         let fill = |tile: usize, reals: &mut [T], words: &mut [u32]| {
+            // What the step before left is cleared here, by as many threads as pack.
+            reals.fill(T::default());
+            words.fill(0);
             for lane in tile * width..((tile + 1) * width).min(n_lane) {
                 let (world, tree) = (lane / k, trees[lane % k]);
                 if !shared(world, tree) {
@@ -140,12 +142,26 @@ fn for_tiles<T: Scalar>(
 }
 
 /// First slot and number of slots of every tile: as many as its fullest lane has.
-fn count_slots(slots: &mut [u32], n_slot: &mut usize, width: usize, n_lane: usize, count: impl Fn(usize) -> usize) {
+fn count_slots(
+    slots: &mut [u32],
+    n_slot: &mut usize,
+    width: usize,
+    n_lane: usize,
+    count: impl Fn(usize) -> usize + Sync,
+) {
+    let most = |(tile, slots): (usize, &mut [u32])| {
+        let lanes = tile * width..((tile + 1) * width).min(n_lane);
+        slots[1] = lanes.map(&count).max().unwrap_or(0) as u32;
+    };
+    if slots.len() > SLOTS * TASK {
+        slots.par_chunks_exact_mut(SLOTS).with_min_len(TASK).enumerate().for_each(most);
+    } else {
+        slots.chunks_exact_mut(SLOTS).enumerate().for_each(most);
+    }
     *n_slot = 0;
-    for (tile, slots) in slots.chunks_exact_mut(SLOTS).enumerate() {
-        let most = (tile * width..((tile + 1) * width).min(n_lane)).map(&count).max().unwrap_or(0);
-        (slots[0], slots[1]) = (*n_slot as u32, most as u32);
-        *n_slot += most;
+    for slots in slots.chunks_exact_mut(SLOTS) {
+        slots[0] = *n_slot as u32;
+        *n_slot += slots[1] as usize;
     }
 }
 

@@ -10,6 +10,7 @@ use manyworlds_shaders::contact::island;
 use manyworlds_shaders::contact::tree_layout::{contact, map, slot_reals};
 use manyworlds_shaders::dynamics::tree::status;
 use manyworlds_shaders::index::{tile_at, tile_len};
+use rayon::prelude::*;
 
 use super::super::buffers::Turns;
 use super::super::chunk::{Chunk, ChunkSet};
@@ -17,7 +18,10 @@ use super::super::seen::Seen;
 use super::super::{State, read_state};
 use super::unsolved::before;
 use crate::Error;
-use crate::host::{Moving, Sight};
+use crate::host::{Moving, Sight, World};
+
+/// Worlds of a chunk from which on threads share them where there is little to do for each.
+const SHARED: usize = 256;
 
 impl<T: Scalar> Chunk<T> {
     /// Freezes all trees of a world that has one which stopped.
@@ -64,9 +68,10 @@ impl<T: Scalar> Chunk<T> {
     pub(super) fn prepare(&mut self) -> Result<(), Error> {
         self.freeze()?;
         let sets = &self.sets;
-        for (index, world) in self.host.worlds.iter_mut().enumerate() {
+        let shared = &self.shared;
+        let look_back = |(index, world): (usize, &mut World)| {
             (world.before, world.gave_way) = (Before::Solved, Vec::new());
-            for (set, trees) in sets.iter().zip(&self.shared.sets) {
+            for (set, trees) in sets.iter().zip(&shared.sets) {
                 for (word, &tree) in set.status[index * set.k..(index + 1) * set.k].iter().zip(&trees.trees) {
                     if *word & status::GAVE_WAY != 0 {
                         world.before = world.before.max(before(*word));
@@ -74,6 +79,11 @@ impl<T: Scalar> Chunk<T> {
                     }
                 }
             }
+        };
+        if self.host.worlds.len() > SHARED {
+            self.host.worlds.par_iter_mut().with_min_len(SHARED).enumerate().for_each(look_back);
+        } else {
+            self.host.worlds.iter_mut().enumerate().for_each(look_back);
         }
         let stopped = |world: usize| sets.iter().any(|set| set.has_stopped(world));
         let geoms = &self.geoms;
