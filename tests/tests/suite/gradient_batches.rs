@@ -5,6 +5,7 @@ use manyworlds::{
     Batch, BatchOptions, Certificate, DerivativesBy, Error, Executor, GradientRules, ImportOptions, InputSlices,
     Inputs, InputsMut, JacobiansMut, Model, OutputSlices, Outputs, OutputsMut, Precision, State, random,
 };
+use manyworlds_tests::batches::mjcf;
 
 fn precise() -> BatchOptions {
     BatchOptions {
@@ -263,6 +264,73 @@ fn kernels_in_single_precision_are_near_the_host() {
 fn kernels_of_a_device_and_the_host_find_the_same_jacobians() {
     // Limits, drives and contacts of a tree.
     kernels_and_host_agree(Executor::Gpu, Precision::F64, &[("quadruped", 40)]);
+}
+
+/// Trees of two kinds, two of one, that hop on the ground.
+const HOPPING: &str = r#"
+  <worldbody>
+    <geom type="plane" size="9 9 1"/>
+    <body pos="0 0 0.3">
+      <joint name="a" type="slide" axis="0 0 1"/><joint name="b" type="hinge" axis="0 1 0" range="-40 40"/>
+      <geom type="box" size="0.2 0.1 0.25"/>
+    </body>
+    <body pos="0 2 0.3">
+      <joint name="c" type="slide" axis="0 0 1"/><joint name="d" type="hinge" axis="0 1 0" range="-40 40"/>
+      <geom type="box" size="0.2 0.1 0.25"/>
+    </body>
+    <body pos="0 4 0.3"><joint name="e" type="slide" axis="0 0 1"/><geom type="sphere" size="0.28"/></body>
+  </worldbody>
+  <actuator>
+    <motor joint="a" gear="90"/><motor joint="b" gear="9"/><motor joint="c" gear="90"/><motor joint="d" gear="9"/>
+    <motor joint="e" gear="300"/>
+  </actuator>"#;
+
+/// Threads share out the worlds of a large chunk: what each gets is what it would get in a small one.
+#[test]
+fn a_device_finds_the_same_bits_in_few_worlds_and_in_many() {
+    let (model, few) = (mjcf(0.01, HOPPING), 19);
+    let (n_v, n_u) = (model.n_v, model.actuators.len());
+    let options = BatchOptions { executor: Executor::Gpu, precision: Precision::F32, ..BatchOptions::default() };
+    let weights = noise(few * n_v, 3);
+    let of = |n_world: usize| {
+        let mut batch = Batch::new(&[(&model, n_world)], &options).expect("a batch");
+        batch.set_derivatives_by(DerivativesBy::Kernels);
+        batch.keep_steps(true).expect("the default integrator");
+        let repeated = |all: &[f64], n: usize| -> Vec<f64> {
+            (0..n_world).flat_map(|world| &all[world % few * n..][..n]).copied().collect()
+        };
+        for step in 0..30 {
+            batch.step(&repeated(&noise(few * n_u, step), n_u)).expect("a step");
+        }
+        let weights = repeated(&weights, n_v);
+        let [mut q, mut v, mut tau] = [0, 1, 2].map(|_| vec![f64::NAN; n_world * n_v]);
+        let mut ctrl = vec![f64::NAN; n_world * n_u];
+        let to = InputsMut { q: &mut q, v: &mut v, tau: &mut tau, ctrl: &mut ctrl };
+        // In another order than theirs.
+        let worlds: Vec<usize> = (0..n_world).rev().collect();
+        let product = batch.back_all(&worlds, &OutputSlices { q: &weights, v: &weights }, to).expect("products");
+        let (mut found, certificates) = blocks(&mut batch, &model, &worlds);
+        found.extend([q, v, tau, ctrl]);
+        (
+            found,
+            [product, certificates].map(|mut all| {
+                all.reverse();
+                all
+            }),
+        )
+    };
+    let ((expected, [product, jacobian]), n_world) = (of(few), 8 * few);
+    assert!(product.iter().all(|certificate| certificate.valid()), "{product:?}");
+    assert!(product.iter().any(|certificate| certificate.size > 0), "nothing touches");
+    let (found, certificates) = of(n_world);
+    for (found, expected) in found.iter().zip(&expected) {
+        // Weights repeat from the first on, worlds are asked for from the last on: as many whole rounds, the same pairs.
+        let repeats = found.chunks_exact(expected.len()).all(|round| round == &expected[..]);
+        assert!(repeats, "{found:?} {expected:?}");
+    }
+    for (found, expected) in certificates.iter().zip([product, jacobian]) {
+        assert!(found.chunks_exact(few).all(|round| round == &expected[..]), "{found:?} {expected:?}");
+    }
 }
 
 #[test]

@@ -361,12 +361,8 @@ impl Batch {
 }
 
 /// Pieces of several arrays, world by world.
-fn by_world<P: Send, const N: usize>(arrays: [Vec<P>; N]) -> Vec<[P; N]> {
+fn by_world<P: Default, const N: usize>(arrays: [Vec<P>; N]) -> Vec<[P; N]> {
     let count = arrays[0].len();
     let mut arrays = arrays.map(Vec::into_iter);
-    let world = |_| {
-        let pieces: Vec<P> = arrays.iter_mut().filter_map(Iterator::next).collect();
-        pieces.try_into().ok()
-    };
-    (0..count).filter_map(world).collect()
+    (0..count).map(|_| arrays.each_mut().map(|pieces| pieces.next().unwrap_or_default())).collect()
 }

@@ -15,6 +15,22 @@ use super::derivatives::{
 use super::kept::Kept;
 use crate::{DerivativesBy, Error, Integrator};
 
+/// A chunk, its first world in the group, and what is asked of it.
+type Part<'c, T, A> = (&'c mut Chunk<T>, usize, Vec<A>);
+
+/// The chunks of so many worlds that something is asked of; `world`: the world that something is asked of.
+fn by_chunk<T: Scalar, A>(
+    chunks: &mut [Chunk<T>],
+    size: usize,
+    asked: Vec<A>,
+    world: impl Fn(&A) -> usize,
+) -> Vec<Part<'_, T, A>> {
+    let mut parts: Vec<Vec<A>> = chunks.iter().map(|_| Vec::new()).collect();
+    asked.into_iter().for_each(|asked| parts[world(&asked) / size].push(asked));
+    let parts = chunks.iter_mut().zip(parts).enumerate().filter(|(_, (_, asked))| !asked.is_empty());
+    parts.map(|(c, (chunk, asked))| (chunk, c * size, asked)).collect()
+}
+
 impl<T: Scalar> Group<T> {
     /// Whether kernels are asked before the host.
     ///
@@ -34,25 +50,39 @@ impl<T: Scalar> Group<T> {
         }
     }
 
-    /// What each chunk makes of what is asked of its worlds, `f(chunk, first world, asked)`, in any order; `chunk_of`: the
-    /// chunk that something is asked of.
-    fn by_chunk<A: Send, R: Send>(
+    /// What kernels make of what is asked for: the certificates of what they wrote, and what they leave.
+    fn by_kernels<'a>(
         &mut self,
-        asked: Vec<A>,
-        chunk_of: impl Fn(&A) -> usize,
-        f: impl Fn(&mut Chunk<T>, &Geometry, usize, Vec<A>) -> Result<R, Error> + Sync,
-    ) -> Result<Vec<R>, Error> {
+        rules: GradientRules,
+        requests: Vec<Request<'a>>,
+    ) -> Result<(Certificates, Vec<Request<'a>>), Error> {
         let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
-        let mut parts: Vec<Vec<A>> = self.chunks.iter().map(|_| Vec::new()).collect();
-        asked.into_iter().for_each(|asked| parts[chunk_of(&asked)].push(asked));
-        let size = self.chunk_worlds;
-        let chunks = self.chunks.iter_mut().zip(parts).enumerate().filter(|(_, (_, asked))| !asked.is_empty());
-        let one = |(c, (chunk, asked))| f(chunk, geometry, c * size, asked);
-        if self.backend.side_by_side() {
-            chunks.collect::<Vec<_>>().into_par_iter().map(one).collect()
+        let parts = by_chunk(&mut self.chunks, self.chunk_worlds, requests, |request| request.world);
+        let found: Vec<_> = if self.backend.side_by_side() {
+            let one = |(chunk, first, asked): Part<'_, T, Request<'a>>| {
+                let mut own = chunk.begin(rules, first, asked)?;
+                chunk.go_on(geometry, &mut own)?;
+                chunk.end(own)
+            };
+            parts.into_par_iter().map(one).collect::<Result<_, Error>>()?
         } else {
-            chunks.map(one).collect()
+            // The device works on one chunk while the host has its part in another.
+            let mut under_way = Vec::with_capacity(parts.len());
+            for (chunk, first, asked) in parts {
+                let own = chunk.begin(rules, first, asked)?;
+                under_way.push((chunk, own));
+            }
+            for (chunk, own) in &mut under_way {
+                chunk.go_on(geometry, own)?;
+            }
+            under_way.into_iter().map(|(chunk, own)| chunk.end(own)).collect::<Result<_, Error>>()?
+        };
+        let (mut certificates, mut left) = (Vec::new(), Vec::new());
+        for (found, others) in found {
+            certificates.extend(found);
+            left.extend(others);
         }
+        Ok((certificates, left))
     }
 }
 
@@ -93,42 +123,36 @@ impl<T: Scalar> Differentiable for Group<T> {
         &mut self,
         by: DerivativesBy,
         rules: GradientRules,
-        mut requests: Vec<Request<'a>>,
+        requests: Vec<Request<'a>>,
     ) -> Result<(Certificates, Vec<(Request<'a>, WorldStep)>), Error> {
-        let mut certificates = Vec::new();
-        if self.kernels_differentiate(by) {
-            let size = self.chunk_worlds;
-            let found = self.by_chunk(
-                std::mem::take(&mut requests),
-                |request| request.world / size,
-                |chunk, geometry, first, mut requests| {
-                    let found = chunk.differentiate(geometry, rules, first, &mut requests)?;
-                    Ok((found, requests))
-                },
-            )?;
-            for (found, left) in found {
-                certificates.extend(found);
-                requests.extend(left);
-            }
-        }
-        let worlds: Vec<usize> = requests.iter().map(|request| request.world).collect();
+        let by_kernels = self.kernels_differentiate(by);
+        let (certificates, left) = if by_kernels { self.by_kernels(rules, requests)? } else { (Vec::new(), requests) };
+        let worlds: Vec<usize> = left.iter().map(|request| request.world).collect();
         let steps = self.last_steps(&worlds, false)?;
-        Ok((certificates, requests.into_iter().zip(steps).collect()))
+        Ok((certificates, left.into_iter().zip(steps).collect()))
     }
 
     fn last_steps(&mut self, worlds: &[usize], lean: bool) -> Result<Vec<WorldStep>, Error> {
-        let (size, shared) = (self.chunk_worlds, Arc::clone(&self.shared));
-        let found = self.by_chunk(
-            worlds.iter().copied().enumerate().collect(),
-            |&(_, world)| world / size,
-            |chunk, geometry, first, asked| {
-                let numbers = chunk.step_numbers()?;
-                let step = |&(order, world): &(usize, usize)| {
-                    Ok((order, numbers.step(&shared, geometry, world - first, lean)?))
-                };
-                asked.iter().map(step).collect::<Result<Vec<_>, Error>>()
-            },
-        )?;
+        let Some(geometry) = &self.geometry else { return Err(Error::NoGradient) };
+        let (shared, side_by_side) = (Arc::clone(&self.shared), self.backend.side_by_side());
+        let of_part = |(chunk, first, asked): Part<'_, T, (usize, usize)>| {
+            let numbers = chunk.step_numbers()?;
+            let step =
+                |(order, world): (usize, usize)| Ok((order, numbers.step(&shared, geometry, world - first, lean)?));
+            if side_by_side {
+                asked.into_iter().map(step).collect::<Result<Vec<_>, Error>>()
+            } else {
+                // Chunks take turns on a device: threads share out the worlds of each.
+                asked.into_par_iter().map(step).collect()
+            }
+        };
+        let asked = worlds.iter().copied().enumerate().collect();
+        let parts = by_chunk(&mut self.chunks, self.chunk_worlds, asked, |&(_, world)| world);
+        let found: Vec<_> = if side_by_side {
+            parts.into_par_iter().map(of_part).collect::<Result<_, Error>>()?
+        } else {
+            parts.into_iter().map(of_part).collect::<Result<_, Error>>()?
+        };
         let mut found: Vec<_> = found.into_iter().flatten().collect();
         found.sort_unstable_by_key(|&(order, _)| order);
         Ok(found.into_iter().map(|(_, step)| step).collect())

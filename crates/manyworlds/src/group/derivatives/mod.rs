@@ -2,7 +2,8 @@
 //!
 //! 1. `Group::kernels_differentiate` decides who is asked first, the kernels or the host.
 //! 2. `kernels` takes what it can of the requests of each chunk: it gathers what is known of contacts (`geometry`), runs the
-//!    kernels over all lanes, and writes what they found where it is wanted. A world about which they are in doubt is left.
+//!    kernels over all lanes, and writes what they found where it is wanted. A world about which they are in doubt is left. A device
+//!    works on one chunk while the host has its part in another.
 //! 3. Of the worlds that are left `numbers` gathers what their steps were (`step`), and `host` linearises and differentiates these.
 
 mod by_parameter;

@@ -66,17 +66,53 @@ pub(super) struct SetNumbers<T> {
 impl<T: Scalar> Chunk<T> {
     /// What the last step left: derivatives are those of the impulses as they are stored, and so is their certificate.
     pub(in crate::group) fn step_numbers(&mut self) -> Result<StepNumbers<'_, T>, Error> {
+        self.finish()?;
+        self.read_ahead()?;
         let (summaries, tolerance) = self.stored()?;
         StepNumbers::new(self, summaries, tolerance)
+    }
+
+    /// Reads all of it at once: else each buffer would be a submission of its own.
+    fn read_ahead(&mut self) -> Result<(), Error> {
+        let islands = self.islands.impulses.now;
+        if self.store.numbers(islands).is_some() {
+            return Ok(());
+        }
+        self.recording.clear();
+        self.recording.read(islands);
+        for set in &self.sets {
+            let b = set.step.buffers;
+            self.recording.read(b.state).read(b.row).read(set.step.impulses.now);
+            if self.knows_steps() {
+                self.recording.read(b.before);
+            }
+            if set.step.dims.param_lanes == 1 {
+                self.recording.read(b.lane_params);
+            }
+        }
+        self.record_certificates();
+        Ok(self.store.run(&self.recording)?)
+    }
+
+    /// Asks for what certificates are made of.
+    pub(super) fn record_certificates(&mut self) {
+        self.sets.iter().for_each(|set| _ = self.recording.read(set.step.buffers.info));
+        if !self.host.islands.is_empty() {
+            self.recording.read(self.islands.buffers.info).read(self.islands.buffers.status);
+        }
+    }
+
+    /// Whether the states before the last step of any world are known.
+    fn knows_steps(&self) -> bool {
+        self.before.as_ref().is_some_and(|kept| !kept.whole.is_empty())
     }
 }
 
 impl<'a, T: Scalar> StepNumbers<'a, T> {
     /// `tolerance`: residuals above it speak against a step, N s.
     fn new(chunk: &'a mut Chunk<T>, summaries: Vec<Summary>, tolerance: f64) -> Result<Self, Error> {
-        chunk.finish()?;
         let islands = Seen::new(&mut *chunk.store, chunk.islands.impulses.now)?;
-        let kept = chunk.before.as_ref().is_some_and(|kept| !kept.whole.is_empty());
+        let kept = chunk.knows_steps();
         let mut sets = Vec::with_capacity(chunk.sets.len());
         for set in &chunk.sets {
             let (b, store) = (set.step.buffers, &mut *chunk.store);

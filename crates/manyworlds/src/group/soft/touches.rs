@@ -55,6 +55,8 @@ pub(super) struct Touches {
     begins: Vec<u32>,
     /// Each one's number among the contacts of soft bodies of its world.
     contacts: Vec<u32>,
+    /// Buffer for uploads of `begins`, and of what kernels know of each contact in words.
+    words: Vec<u32>,
 }
 
 impl Touches {
@@ -70,17 +72,44 @@ impl Touches {
     }
 }
 
-/// Those of a body in one world, as kernels read them.
-struct OfWorld<T> {
+/// Those of a body in some worlds, as kernels read them.
+struct OfBody<T> {
+    /// First of the world at hand.
+    begin: usize,
+    /// End of each world.
+    ends: Vec<u32>,
     contacts: Vec<u32>,
     words: Vec<u32>,
     given: Vec<T>,
     impulses: Vec<T>,
+    /// Nodes of the contact at hand, by their place in the order of elimination, and their weights.
+    terms: Vec<(u32, usize, f64)>,
 }
 
-impl<T: Scalar> OfWorld<T> {
+impl<T: Scalar> OfBody<T> {
     fn new() -> Self {
-        Self { contacts: Vec::new(), words: Vec::new(), given: Vec::new(), impulses: Vec::new() }
+        Self {
+            begin: 0,
+            ends: Vec::new(),
+            contacts: Vec::new(),
+            words: Vec::new(),
+            given: Vec::new(),
+            impulses: Vec::new(),
+            terms: Vec::new(),
+        }
+    }
+
+    /// Ends the world at hand; without its contacts, where there are some that kernels do not know.
+    fn close(&mut self, known: bool, n_term: usize) {
+        if !known {
+            let n = self.begin;
+            self.contacts.truncate(n);
+            self.words.truncate(n * word_stride(n_term));
+            self.given.truncate(n * given_stride(n_term));
+            self.impulses.truncate(3 * n);
+        }
+        self.begin = self.contacts.len();
+        self.ends.push(self.begin as u32);
     }
 
     /// Appends a contact of a body, by its number among those of its world. `None`: its kernels do not know such.
@@ -99,13 +128,12 @@ impl<T: Scalar> OfWorld<T> {
         let [t1, t2] = tangents(contact.normal);
         let frame = [t1, t2, contact.normal];
         let axes = along(carrier, frame);
-        let mut terms: Vec<(u32, usize, f64)> = shape
-            .follows(vertices, weights)
-            .into_iter()
-            .map(|(dof, weight)| (layout.blocks.place(dof as usize / 3), dof as usize / 3, weight))
-            .collect();
+        let follows = shape.follows(vertices, weights).into_iter();
+        let terms = &mut self.terms;
+        terms.clear();
+        terms.extend(follows.map(|(dof, weight)| (layout.blocks.place(dof as usize / 3), dof as usize / 3, weight)));
         let n_term = room.n_term as usize;
-        if terms.is_empty() || terms.len() > n_term || self.contacts.len() as u64 >= room.most {
+        if terms.is_empty() || terms.len() > n_term || (self.contacts.len() - self.begin) as u64 >= room.most {
             return None;
         }
         terms.sort_unstable_by_key(|&(place, ..)| place);
@@ -129,15 +157,14 @@ impl<T: Scalar> OfWorld<T> {
         let set = shared.host.lanes.trees[shape.tree].set;
         let density = host.soft_params(set, at.world)[soft_param::DENSITY].to_f64();
         let mobility = terms.iter().map(|&(_, node, weight)| weight.powi(2) / (density * layout.rest[node]));
-        let mut given = vec![0.0; given_stride(n_term)];
-        for (row, axis) in axes.iter().enumerate() {
-            given[given::AXES + 3 * row..given::AXES + 3 * (row + 1)].copy_from_slice(axis);
-        }
-        given[given::BIAS..given::FRICTION].copy_from_slice(&bias);
-        given[given::FRICTION] = contact.friction;
-        given[given::MASS] = mobility.sum::<f64>().recip();
-        given[given::WEIGHTS..].iter_mut().zip(&terms).for_each(|(to, term)| *to = term.2);
-        self.given.extend(given.into_iter().map(T::from_f64));
+        let begin = self.given.len();
+        self.given.resize(begin + given_stride(n_term), T::default());
+        let mut put = |at: usize, x: f64| self.given[begin + at] = T::from_f64(x);
+        axes.as_flattened().iter().enumerate().for_each(|(i, &x)| put(given::AXES + i, x));
+        bias.into_iter().enumerate().for_each(|(i, x)| put(given::BIAS + i, x));
+        put(given::FRICTION, contact.friction);
+        put(given::MASS, mobility.sum::<f64>().recip());
+        terms.iter().enumerate().for_each(|(i, term)| put(given::WEIGHTS + i, term.2));
         self.impulses.extend(world.soft_impulses[at.contact].map(T::from_f64));
         self.contacts.push(at.contact as u32);
         Some(())
@@ -162,63 +189,113 @@ impl<T: Scalar> At<'_, T> {
     }
 }
 
-/// The contacts of a world by soft body. `None`: there are some that kernels do not know.
-fn of_world<T: Scalar>(
-    shared: &Shared<T>,
-    host: &Packed<'_, T>,
-    (world, states, width): (usize, &[&[T]], usize),
-) -> Option<Vec<OfWorld<T>>> {
-    let own = &host.worlds[world];
-    let mut out: Vec<OfWorld<T>> = shared.soft.iter().map(|_| OfWorld::new()).collect();
-    // What gave way is the host's: it knows what to ask next.
-    if !own.soft.is_empty() && (shared.whole.is_none() || own.before != Before::Solved) {
-        return None;
+/// Worlds of a run where threads share out several.
+const RUN: usize = 32;
+
+/// The contacts of a run of worlds.
+struct Run<T> {
+    /// By soft body.
+    bodies: Vec<OfBody<T>>,
+    /// Whether kernels know all of a world.
+    known: Vec<bool>,
+}
+
+impl<T: Scalar> Run<T> {
+    fn new(shared: &Shared<T>, host: &Packed<'_, T>, worlds: Range<usize>, states: (&[&[T]], usize)) -> Self {
+        let mut out = Self { bodies: shared.soft.iter().map(|_| OfBody::new()).collect(), known: Vec::new() };
+        for world in worlds {
+            let known = out.add(shared, host, world, states).is_some();
+            for (body, soft) in out.bodies.iter_mut().zip(&shared.soft) {
+                body.close(known, soft.room.map_or(0, |room| room.n_term as usize));
+            }
+            out.known.push(known);
+        }
+        out
     }
-    for (index, contact) in own.soft.iter().enumerate() {
-        let Side::Soft { soft, .. } = contact.sides[1] else { return None };
-        out[soft as usize].add(shared, host, At { world, contact: index, states, width }, contact)?;
+
+    /// Appends the contacts of a world. `None`: there are some that kernels do not know.
+    fn add(
+        &mut self,
+        shared: &Shared<T>,
+        host: &Packed<'_, T>,
+        world: usize,
+        (states, width): (&[&[T]], usize),
+    ) -> Option<()> {
+        let own = &host.worlds[world];
+        // What gave way is the host's: it knows what to ask next.
+        if !own.soft.is_empty() && (shared.whole.is_none() || own.before != Before::Solved) {
+            return None;
+        }
+        for (index, contact) in own.soft.iter().enumerate() {
+            let Side::Soft { soft, .. } = contact.sides[1] else { return None };
+            self.bodies[soft as usize].add(shared, host, At { world, contact: index, states, width }, contact)?;
+        }
+        Some(())
     }
-    Some(out)
+}
+
+/// Copies pieces one behind the other, which they fill; threads share out several.
+fn fill<'p, A: Copy + Send + Sync + 'p>(mut to: &mut [A], from: impl Iterator<Item = &'p [A]>) {
+    let mut pieces = Vec::new();
+    for piece in from {
+        let (own, rest) = std::mem::take(&mut to).split_at_mut(piece.len());
+        pieces.push((own, piece));
+        to = rest;
+    }
+    match &mut pieces[..] {
+        [(to, piece)] => to.copy_from_slice(piece),
+        pieces => pieces.par_iter_mut().for_each(|(to, piece)| to.copy_from_slice(piece)),
+    }
 }
 
 impl<T: Scalar> Chunk<T> {
     /// Finds out which worlds' contacts of soft bodies kernels solve, and uploads these.
     pub(in crate::group) fn prepare_touches(&mut self) -> Result<(), Error> {
-        let (shared, width) = (&self.shared, self.store.tile());
+        let (shared, width, n_world) = (&self.shared, self.store.tile(), self.n_world);
         let states: Vec<&[T]> = self.sets.iter().map(|set| &set.poses[..]).collect();
         let host = self.host.packed();
-        let one = |world: usize| of_world(shared, &host, (world, &states, width));
+        let run = |worlds: Range<usize>| Run::new(shared, &host, worlds, (&states, width));
         // Few worlds are a thread's own.
-        let all: Vec<_> = if self.n_world > LANES {
-            (0..self.n_world).into_par_iter().with_min_len(LANES).map(one).collect()
+        let runs: Vec<Run<T>> = if n_world > LANES {
+            let begins = (0..n_world.div_ceil(RUN)).into_par_iter().map(|index| index * RUN);
+            begins.map(|begin| run(begin..(begin + RUN).min(n_world))).collect()
         } else {
-            (0..self.n_world).map(one).collect()
+            vec![run(0..n_world)]
         };
-        for (world, own) in self.host.worlds.iter_mut().zip(&all) {
-            world.soft_is_hosts = own.is_none();
+        for (world, known) in self.host.worlds.iter_mut().zip(runs.iter().flat_map(|run| &run.known)) {
+            world.soft_is_hosts = !known;
         }
         for set in &mut self.sets {
             let Some(soft) = &mut set.step.soft else { continue };
-            let (index, dims, touches) = (soft.index, soft.dims, &mut soft.touches);
-            touches.begins.clear();
-            touches.begins.push(0);
-            touches.contacts.clear();
-            for own in &all {
-                touches.contacts.extend(own.iter().flat_map(|own| &own[index].contacts));
-                touches.begins.push(touches.contacts.len() as u32);
+            let (index, dims, Touches { begins, contacts, words }) = (soft.index, soft.dims, &mut soft.touches);
+            begins.clear();
+            begins.push(0);
+            contacts.clear();
+            let each = || runs.iter().map(|run| &run.bodies[index]);
+            for own in each() {
+                let before = contacts.len() as u32;
+                begins.extend(own.ends.iter().map(|end| before + end));
+                contacts.extend(&own.contacts);
             }
-            let each = || all.iter().flatten().map(|own| &own[index]);
-            let words: Vec<u32> = touches.begins.iter().chain(each().flat_map(|own| &own.words)).copied().collect();
-            let given = each().flat_map(|own| &own.given);
-            let reals: Vec<T> = given.chain(each().flat_map(|own| &own.impulses)).copied().collect();
-            let [_, _, n] = parts(touches.contacts.len(), dims.n_term as usize);
+            let n_term = dims.n_term as usize;
+            let [_, n_real, n] = parts(contacts.len(), n_term);
+            // All that was there before is written over.
+            words.resize(begins.len() + contacts.len() * word_stride(n_term), 0);
+            let (first, of_contacts) = words.split_at_mut(begins.len());
+            first.copy_from_slice(begins);
+            fill(of_contacts, each().map(|own| &own.words[..]));
+            // Derivatives leave this buffer alone: their kernels know no soft bodies.
+            set.touch.resize(n_real, T::default());
+            let (given, impulses) = set.touch.split_at_mut(contacts.len() * given_stride(n_term));
+            fill(given, each().map(|own| &own.given[..]));
+            fill(impulses, each().map(|own| &own.impulses[..]));
             let b = set.step.buffers;
             self.store.resize(b.touch_words, words.len())?;
-            self.store.write_index(b.touch_words, 0, &words)?;
+            self.store.write_index(b.touch_words, 0, words)?;
             // A device binds no empty buffer.
             self.store.resize(b.touches, n.max(1))?;
-            self.store.write(b.touches, 0, &reals)?;
-            if !touches.contacts.is_empty() {
+            self.store.write(b.touches, 0, &set.touch)?;
+            if !contacts.is_empty() {
                 let beside = beside_reals(dims.n_v() as usize, dims.n_slide as usize);
                 self.store.resize(b.beside, tile_len(width, dims.lanes as usize, beside))?;
             }

@@ -1,74 +1,18 @@
 //! Dense Jacobians.
 
-use manyworlds_gpu::Store;
-use manyworlds_gradients::{Certificate, GradientRules, integrate_rows};
+use manyworlds_gradients::{Certificate, integrate_rows};
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{answer_reals, answer_width, mobility_reals};
 
-use super::judged;
-use crate::Error;
-use crate::group::buffers::SetBuffers;
+use super::{LanesBefore, Results, judged};
 use crate::group::chunk::Chunk;
-use crate::group::derivatives::Certificates;
-use crate::group::derivatives::geometry::Geometry;
-use crate::group::derivatives::request::{Request, WorldProduct};
-use crate::group::seen::Seen;
-
-/// What the kernels left of a set.
-struct Results<T> {
-    mobility: Seen<T>,
-    answer: Seen<T>,
-    velocity: Seen<T>,
-    params: Seen<T>,
-}
-
-impl<T: Scalar> Results<T> {
-    fn new(store: &mut dyn Store<T>, b: &SetBuffers) -> Result<Self, Error> {
-        Ok(Self {
-            mobility: Seen::new(store, b.mobility)?,
-            answer: Seen::new(store, b.answer)?,
-            velocity: Seen::new(store, b.velocity)?,
-            params: Seen::new(store, b.lane_params)?,
-        })
-    }
-}
 
 impl<T: Scalar> Chunk<T> {
-    /// Jacobians of some of its worlds, of which `first` is the first in the group; the others are left in `requests`.
-    pub(super) fn jacobians(
-        &mut self,
-        geometry: &Geometry,
-        rules: GradientRules,
-        first: usize,
-        requests: &mut Vec<Request>,
-    ) -> Result<Certificates, Error> {
-        let taken = self.linearised(geometry, rules, first, requests, (|b| b.answer, answer_reals))?;
-        if taken.is_empty() {
-            return Ok(Vec::new());
-        }
-        for set in &self.sets {
-            set.step.answer(&mut self.recording);
-        }
-        self.store.run(&self.recording)?;
-        let sets = self.sets.iter().map(|set| set.step.buffers);
-        let results: Vec<_> = sets.map(|b| Results::new(&mut *self.store, &b)).collect::<Result<_, Error>>()?;
-        let mut found = Vec::with_capacity(taken.len());
-        for (mut request, mut certificate) in taken {
-            let WorldProduct::Jacobian(blocks) = &mut request.product else { continue };
-            if self.write_blocks(&results, request.world - first, blocks, &mut certificate) {
-                certificate.judge_margin(T::NAME != f64::NAME);
-                found.push((request.order, certificate));
-            } else {
-                requests.push(request);
-            }
-        }
-        Ok(found)
-    }
-
     /// Writes the blocks of a world; false where its derivative is in doubt: what is left of its equations is too much, or it is
     /// not finite.
-    fn write_blocks(
+    pub(super) fn write_blocks(
         &self,
+        before: &[LanesBefore<T>],
         results: &[Results<T>],
         world: usize,
         to: &mut [&mut [f64]; 8],
@@ -81,11 +25,10 @@ impl<T: Scalar> Chunk<T> {
             let (set, results, trees) = (&self.sets[place.set], &results[place.set], &shared.sets[place.set]);
             let (dims, lane) = (set.dims(), set.lane(world, place.index));
             let (n, width) = (dims.n_v as usize, answer_width(dims));
-            let [mobility, answer, velocity, params] = [
+            let [mobility, answer, velocity] = [
                 (&results.mobility, mobility_reals(dims)),
-                (&results.answer, answer_reals(dims)),
-                (&results.velocity, n),
-                (&results.params, dims.n_param as usize),
+                (&results.result, answer_reals(dims)),
+                (&before[place.set].velocity, n),
             ]
             .map(|(from, reals)| self.lane_of(from, lane, reals));
             let left: Vec<f64> = mobility.some(n * n, mobility_reals(dims) - n * n).collect();
@@ -93,7 +36,7 @@ impl<T: Scalar> Chunk<T> {
             if !judged::<T>(&left, left_shift, n, certificate) {
                 return false;
             }
-            let h = self.time_step(place.set, place.index, &params);
+            let h = self.time_step(before, place, world);
             let after: Vec<f64> = velocity.some(0, n).collect();
             let (first, actuators) = (shared.model.trees[tree].v.start, &trees.actuators[place.index]);
             let joints = trees.layout.tree().joints;

@@ -2,27 +2,31 @@
 //! and those about which the kernels are in doubt, are left to `manyworlds_gradients`.
 
 mod back;
+mod blocks;
 mod jacobian;
 
+use std::ops::Range;
+
 use manyworlds_contact::solve::ContactModel;
-use manyworlds_gpu::BufferId;
+use manyworlds_gpu::{BufferId, Part, Store, Ticket};
 use manyworlds_gradients::{
     Bounces, Certificate, GradientRules, LARGEST_RESIDUAL, SMALLEST_PIVOT, closed_below, is_doubtful,
 };
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::gradient::layout::{
-    System, mobility_reals, place, shift_reals, side, sizes, touch, verdict,
+    Adjoint, System, answer_reals, mobility_reals, place, shift_reals, side, sizes, touch, verdict,
 };
 use manyworlds_shaders::contact::tree_layout::SLOTS;
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
 use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims, param};
-use manyworlds_shaders::index::{slot_at, tile_len};
+use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
+use rayon::prelude::*;
 
+use self::blocks::{ALONE, Block, Stretch};
 use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
-
 use crate::group::derivatives::Certificates;
 use crate::group::derivatives::geometry::Geometry;
 use crate::group::derivatives::request::{Request, WorldProduct};
@@ -59,8 +63,63 @@ impl Limits {
     }
 }
 
-/// The buffer that a result goes to, and its reals of a lane.
-type Output = (fn(&SetBuffers) -> BufferId, fn(&TreeDims) -> usize);
+/// What kernels compute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Jacobian,
+    Back,
+}
+
+impl Kind {
+    /// That of what is asked for; none where no kernel has it, as of products with the Jacobian itself.
+    fn of(product: &WorldProduct) -> Option<Self> {
+        match product {
+            WorldProduct::Jacobian(_) => Some(Self::Jacobian),
+            WorldProduct::Back { .. } => Some(Self::Back),
+            WorldProduct::Along { .. } => None,
+        }
+    }
+
+    /// The buffer that it goes to, and its reals of a lane.
+    fn result(self, b: &SetBuffers, dims: &TreeDims) -> (BufferId, usize) {
+        match self {
+            Self::Jacobian => (b.answer, answer_reals(dims)),
+            Self::Back => (b.adjoint, Adjoint::new(dims).reals),
+        }
+    }
+
+    /// Reals of a lane that the host writes there first.
+    fn given_reals(self, dims: &TreeDims) -> usize {
+        match self {
+            Self::Jacobian => 0,
+            Self::Back => Adjoint::new(dims).reals,
+        }
+    }
+}
+
+/// What is asked of a world.
+struct Asked<'a> {
+    request: Request<'a>,
+    certificate: Certificate,
+    /// Of a product with the transpose: the gradient by q with v+ held.
+    by_q: Vec<f64>,
+}
+
+/// What is asked of the worlds of a chunk, on its way through [`Chunk::begin`], [`Chunk::go_on`] and [`Chunk::end`]: in between
+/// the device works, and the host has time for other chunks.
+pub(in crate::group) struct UnderWay<'a, T> {
+    kind: Kind,
+    /// First world of the chunk in the group.
+    first: usize,
+    /// What kernels answer, in the order of the worlds.
+    taken: Vec<Asked<'a>>,
+    /// What they leave.
+    left: Vec<Request<'a>>,
+    /// What the step left of each set, once that is read.
+    before: Vec<LanesBefore<T>>,
+    /// What the device is at.
+    ticket: Option<Ticket>,
+}
 
 impl<T: Scalar> Shared<T> {
     /// Whether kernels can differentiate steps of this model by these rules.
@@ -77,96 +136,171 @@ impl<T: Scalar> Shared<T> {
 /// What the host knows of the lanes of a set before the kernels run.
 struct LanesBefore<T> {
     states: Seen<T>,
-    poses: Seen<T>,
+    /// Frames of the bodies, in double precision; else they are found again from the states.
+    poses: Option<Seen<T>>,
     impulses: Seen<T>,
-    params: Seen<T>,
+    /// After the step.
+    velocity: Seen<T>,
+    /// Where lanes have their own.
+    params: Option<Seen<T>>,
 }
 
 impl<T: Scalar> Chunk<T> {
-    /// What is asked of some of its worlds, as far as kernels go; gives the certificates of what they wrote, and leaves the
-    /// rest in `requests`. `first`: its first world in the group.
-    pub(in crate::group) fn differentiate(
+    /// Takes up what is asked of some of its worlds, of which `first` is the first in the group: starts what is to be read.
+    pub(in crate::group) fn begin<'a>(
         &mut self,
-        geometry: &Geometry,
         rules: GradientRules,
         first: usize,
-        requests: &mut Vec<Request>,
-    ) -> Result<Certificates, Error> {
-        match requests.first().map(|request| &request.product) {
-            Some(WorldProduct::Jacobian(_)) => self.jacobians(geometry, rules, first, requests),
-            Some(WorldProduct::Back { .. }) => self.back(geometry, rules, first, requests),
-            // No kernel has products with the Jacobian itself.
-            Some(WorldProduct::Along { .. }) | None => Ok(Vec::new()),
+        requests: Vec<Request<'a>>,
+    ) -> Result<UnderWay<'a, T>, Error> {
+        let kind = requests.first().and_then(|request| Kind::of(&request.product));
+        let mut own = UnderWay {
+            kind: kind.unwrap_or(Kind::Jacobian),
+            first,
+            taken: Vec::new(),
+            left: requests,
+            before: Vec::new(),
+            ticket: None,
+        };
+        // An escape compares two adjoints, and kernels know nothing of mocap bodies that move.
+        let escapes = kind == Some(Kind::Back) && rules.escape;
+        if kind.is_none() || escapes || !self.shared.by_kernels(rules) || self.before.is_none() || self.mocaps.moving {
+            return Ok(own);
         }
-    }
-
-    /// Linearises the last step, as far as Jacobians and products have it in common; takes those of the requests that kernels can
-    /// answer out of the list, each with what speaks against its derivative. `first`: first world in the group; `result`: where
-    /// what is asked for goes.
-    fn linearised<'a>(
-        &mut self,
-        geometry: &Geometry,
-        rules: GradientRules,
-        first: usize,
-        requests: &mut Vec<Request<'a>>,
-        result: Output,
-    ) -> Result<Vec<(Request<'a>, Certificate)>, Error> {
-        // Kernels know nothing of mocap bodies that move.
-        if !self.shared.by_kernels(rules) || self.before.is_none() || self.mocaps.moving {
-            return Ok(Vec::new());
-        }
-        let (taken, rest): (Vec<_>, Vec<_>) =
-            std::mem::take(requests).into_iter().partition(|request| self.is_alone(request.world - first));
-        *requests = rest;
+        // A lane has room for one product; of a world that is asked for again the others are the host's.
+        let mut seen = vec![false; self.n_world];
+        let mut again = |world: usize| own.kind == Kind::Back && std::mem::replace(&mut seen[world], true);
+        let (taken, left): (Vec<_>, Vec<_>) = own.left.into_iter().partition(|request| {
+            let world = request.world - first;
+            !again(world) && self.is_alone(world)
+        });
+        own.left = left;
         self.finish()?;
         // A device may not have the room.
-        if taken.is_empty() || self.lay_out(result).is_err() {
-            requests.extend(taken);
-            return Ok(Vec::new());
+        if taken.is_empty() || self.lay_out(own.kind).is_err() {
+            own.left.extend(taken);
+            return Ok(own);
         }
+        let asked = |request| Asked { request, certificate: Certificate::default(), by_q: Vec::new() };
+        own.taken = taken.into_iter().map(asked).collect();
+        own.taken.sort_by_key(|asked| asked.request.world);
+        own.ticket = Some(self.look_back()?);
+        Ok(own)
+    }
+
+    /// Linearises the last step: what the host knows of it, then the kernels, up to what is asked for.
+    pub(in crate::group) fn go_on(&mut self, geometry: &Geometry, own: &mut UnderWay<T>) -> Result<(), Error> {
+        let Some(ticket) = own.ticket.take() else { return Ok(()) };
+        self.store.wait(ticket)?;
         let (summaries, tolerance) = self.stored()?;
-        let before = self.lanes_before()?;
+        own.before = self.lanes_before()?;
+        let width = self.store.tile();
         let mut touches: Vec<Vec<T>> = self.sets.iter_mut().map(|set| std::mem::take(&mut set.touch)).collect();
         for (touch, pack) in touches.iter_mut().zip(&self.host.packs) {
-            let width = self.store.tile();
-            // At least one slot: a device binds no empty buffer. What stands in slots without a body is not looked at.
+            // At least one slot: a device binds no empty buffer.
             touch.resize(pack.n_slot.max(1) * touch::SIZE * width, T::default());
-            for slot in touch.chunks_exact_mut(touch::SIZE * width) {
+        }
+        let given = |set: &ChunkSet<T>| {
+            vec![T::default(); tile_len(width, set.dims().lanes as usize, own.kind.given_reals(set.dims()))]
+        };
+        let mut given: Vec<Vec<T>> = self.sets.iter().map(given).collect();
+        let (before, first) = (&own.before, own.first);
+        let one = |block: &mut Block<T>| {
+            // What stands in slots without a body is not looked at.
+            for slot in block.touches.iter_mut().flat_map(|own| own.reals.chunks_exact_mut(touch::SIZE * width)) {
                 slot[touch::BODIES * width..(touch::BODIES + 2) * width].fill(T::from_f64(-1.0));
             }
-        }
-        let mut found = Vec::with_capacity(taken.len());
-        for request in taken {
-            let world = request.world - first;
-            let mut certificate = Certificate::default();
-            self.write_contacts(geometry, &before, world, &mut touches, &mut certificate);
-            if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
-                certificate.add_problem(&problem);
+            for Asked { request, certificate, by_q } in block.asked.iter_mut() {
+                let world = request.world - first;
+                self.write_contacts(geometry, before, world, &mut block.touches, certificate);
+                if let Some(problem) = self.shared.problem(&summaries[world], tolerance) {
+                    certificate.add_problem(&problem);
+                }
+                if let WorldProduct::Back { from, .. } = &request.product {
+                    *by_q = self.write_gradients(before, world, *from, &mut block.given);
+                }
             }
-            found.push((request, certificate));
+        };
+        let mut blocks = self.blocks(own.kind, first, &mut own.taken, &mut touches, &mut given);
+        match &mut blocks[..] {
+            [block] => one(block),
+            blocks => blocks.par_iter_mut().for_each(one),
         }
-        for (set, touch) in self.sets.iter_mut().zip(touches) {
-            self.store.write(set.step.buffers.touch, 0, &touch)?;
-            set.touch = touch;
-        }
+        drop(blocks);
         let limits = Limits::of::<T>();
         self.recording.clear();
-        for set in &self.sets {
+        for ((set, touch), given) in self.sets.iter_mut().zip(touches).zip(given) {
+            let b = set.step.buffers;
+            self.store.write(b.touch, 0, &touch)?;
+            set.touch = touch;
+            if own.kind == Kind::Back {
+                self.store.write(b.adjoint, 0, &given)?;
+                // Of the mobility only what speaks against it.
+                self.recording.read_some(b.mobility, Part::Elements(verdicts(&set.step.dims, width)));
+            }
             set.step.linearise(limits.closed, limits.pivot, &mut self.recording);
+            match own.kind {
+                Kind::Jacobian => set.step.answer(&mut self.recording),
+                Kind::Back => set.step.back(&mut self.recording),
+            }
         }
-        Ok(found)
+        own.ticket = Some(self.store.submit(&self.recording)?);
+        Ok(())
+    }
+
+    /// Writes what the kernels found where it is wanted; gives the certificates of that, and what is left.
+    pub(in crate::group) fn end<'a>(
+        &mut self,
+        own: UnderWay<'a, T>,
+    ) -> Result<(Certificates, Vec<Request<'a>>), Error> {
+        let UnderWay { kind, first, taken, mut left, before, ticket } = own;
+        let Some(ticket) = ticket else { return Ok((Vec::new(), left)) };
+        self.store.wait(ticket)?;
+        let store = &mut *self.store;
+        let width = store.tile();
+        let results = self.sets.iter().map(|set| Results::new(store, kind, &set.step.buffers, set.dims(), width));
+        let results: Vec<Results<T>> = results.collect::<Result<_, Error>>()?;
+        let one = |mut asked: Asked<'a>| {
+            let (world, certificate) = (asked.request.world - first, &mut asked.certificate);
+            let written = match &mut asked.request.product {
+                WorldProduct::Jacobian(to) => self.write_blocks(&before, &results, world, to, certificate),
+                WorldProduct::Back { to, .. } => {
+                    self.write_product(&before, &results, world, &asked.by_q, to, certificate)
+                }
+                WorldProduct::Along { .. } => false,
+            };
+            asked.certificate.judge_margin(T::NAME != f64::NAME);
+            if written { Ok((asked.request.order, asked.certificate)) } else { Err(asked.request) }
+        };
+        let found: Vec<_> = if self.n_world > ALONE {
+            taken.into_par_iter().with_min_len(width).map(one).collect()
+        } else {
+            taken.into_iter().map(one).collect()
+        };
+        let mut certificates = Vec::with_capacity(found.len());
+        for found in found {
+            match found {
+                Ok(certificate) => certificates.push(certificate),
+                Err(request) => left.push(request),
+            }
+        }
+        Ok((certificates, left))
     }
 
     fn lane_of<'a>(&'a self, from: &'a Seen<T>, lane: usize, reals: usize) -> Lane<'a, T> {
         Lane::new(from.of(&*self.store), self.store.tile(), lane, reals)
     }
 
-    /// Time step of a lane, s.
-    fn time_step(&self, set: usize, index: usize, params: &Lane<T>) -> f64 {
-        if self.sets[set].dims().param_lanes == 1 {
-            return params.at(param::TIMESTEP);
+    /// Time step of a tree of a world, s.
+    fn time_step(&self, before: &[LanesBefore<T>], place: &TreePlace, world: usize) -> f64 {
+        let set = &self.sets[place.set];
+        match &before[place.set].params {
+            Some(params) => {
+                let lane = set.lane(world, place.index);
+                self.lane_of(params, lane, set.dims().n_param as usize).at(param::TIMESTEP)
+            }
+            None => T::from_f64(self.shared.sets[place.set].params[place.index][param::TIMESTEP]).to_f64(),
         }
-        T::from_f64(self.shared.sets[set].params[index][param::TIMESTEP]).to_f64()
     }
 
     /// Whether all trees of a world are islands by themselves, the step before is known, and nothing bounces.
@@ -178,8 +312,8 @@ impl<T: Scalar> Chunk<T> {
             && contacts.contacts.iter().all(|contact| contact.restitution.to_f64() <= 0.0)
     }
 
-    /// Frames and motions before the step, and its impulses.
-    fn lanes_before(&mut self) -> Result<Vec<LanesBefore<T>>, Error> {
+    /// Starts kernels that find frames and motions before the step, and reads what the host has to know of it.
+    fn look_back(&mut self) -> Result<Ticket, Error> {
         let width = self.store.tile();
         self.recording.clear();
         for set in &self.sets {
@@ -191,21 +325,37 @@ impl<T: Scalar> Chunk<T> {
                 self.store.resize(buffer, tile_len(width, lanes, n.max(1)))?;
             }
             set.step.kinematics_before(&mut self.recording);
-            self.recording.read(b.before_pose).read(b.before);
+            self.recording.read(b.before).read(b.velocity).read(set.step.impulses.now);
+            if T::NAME == f64::NAME {
+                self.recording.read(b.before_pose);
+            }
+            if dims.param_lanes == 1 {
+                self.recording.read(b.lane_params);
+            }
         }
-        self.store.run(&self.recording)?;
+        self.record_certificates();
+        Ok(self.store.submit(&self.recording)?)
+    }
+
+    /// What was read.
+    fn lanes_before(&mut self) -> Result<Vec<LanesBefore<T>>, Error> {
         let store = &mut *self.store;
-        let seen = |set: &ChunkSet<T>| {
+        let lanes = |set: &ChunkSet<T>| {
             let b = set.step.buffers;
-            let [states, poses, impulses, params] =
-                [b.before, b.before_pose, set.step.impulses.now, b.lane_params].map(|b| Seen::new(store, b));
-            Ok(LanesBefore { states: states?, poses: poses?, impulses: impulses?, params: params? })
+            let own_params = set.step.dims.param_lanes == 1;
+            Ok(LanesBefore {
+                states: Seen::new(store, b.before)?,
+                poses: if T::NAME == f64::NAME { Some(Seen::new(store, b.before_pose)?) } else { None },
+                impulses: Seen::new(store, set.step.impulses.now)?,
+                velocity: Seen::new(store, b.velocity)?,
+                params: if own_params { Some(Seen::new(store, b.lane_params)?) } else { None },
+            })
         };
-        self.sets.iter().map(seen).collect()
+        self.sets.iter().map(lanes).collect()
     }
 
     /// Where the numbers of each tile lie, and room for them.
-    fn lay_out(&mut self, (result, result_reals): Output) -> Result<(), Error> {
+    fn lay_out(&mut self, kind: Kind) -> Result<(), Error> {
         let width = self.store.tile();
         for (set, pack) in self.sets.iter().zip(&self.host.packs) {
             let (b, dims) = (set.step.buffers, set.step.dims);
@@ -226,7 +376,7 @@ impl<T: Scalar> Chunk<T> {
                 (b.slope_work, work_reals(&dims)),
                 (b.slope, slope_reals(&dims)),
                 (b.mobility, mobility_reals(&dims)),
-                (result(&b), result_reals(&dims)),
+                kind.result(&b, &dims),
             ] {
                 self.store.resize(buffer, tile_len(width, lanes, n))?;
             }
@@ -249,20 +399,16 @@ impl<T: Scalar> Chunk<T> {
             let (dims, lane) = (set.dims(), set.lane(world, place.index));
             let before = &before[place.set];
             let n = POSE * dims.n_body as usize;
-            if T::NAME == f64::NAME {
-                let pose = self.lane_of(&before.poses, lane, n);
-                return pose.some(0, n).collect();
+            if let Some(poses) = &before.poses {
+                return self.lane_of(poses, lane, n).some(0, n).collect();
             }
             let state = self.lane_of(&before.states, lane, dims.n_state());
             let state: Vec<f64> = state.some(0, dims.n_state()).collect();
-            let params = self.lane_of(&before.params, lane, dims.n_param as usize);
-            let own: Vec<f64>;
-            let params = if dims.param_lanes == 1 {
-                own = params.some(0, dims.n_param as usize).collect();
-                &own
-            } else {
-                &trees.params[place.index]
-            };
+            let n_param = dims.n_param as usize;
+            let own =
+                before.params.as_ref().map(|params| self.lane_of(params, lane, n_param).some(0, n_param).collect());
+            let own: Option<Vec<f64>> = own;
+            let params = own.as_ref().unwrap_or(&trees.params[place.index]);
             let (mut pose, mut motion) = (vec![0.0; n], vec![0.0; SPATIAL * dims.n_v as usize]);
             kinematics(&trees.layout.tree(), Params::<f64>::Shared(params), &state, &mut pose, &mut motion);
             pose
@@ -276,11 +422,14 @@ impl<T: Scalar> Chunk<T> {
         geometry: &Geometry,
         before: &[LanesBefore<T>],
         world: usize,
-        touches: &mut [Vec<T>],
+        touches: &mut [Stretch<T>],
         certificate: &mut Certificate,
     ) {
         let (shared, width) = (&self.shared, self.store.tile());
         let own = &self.host.worlds[world];
+        if own.contacts.is_empty() {
+            return;
+        }
         let own_sizes = self.sizes(world);
         let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.of(&*self.store)).collect();
         let poses = self.poses(before, world);
@@ -307,8 +456,8 @@ impl<T: Scalar> Chunk<T> {
             let contact = exact.clone().unwrap_or(*contact);
             let centre = &poses[first.tree];
             let mut put = |field: usize, x: f64| {
-                let at = slot_at(width, lane, begin, slot as usize, touch::SIZE, field);
-                touches[tree.set][at] = T::from_f64(x);
+                let to = &mut touches[tree.set];
+                to.reals[slot_at(width, lane, begin - to.first, slot as usize, touch::SIZE, field)] = T::from_f64(x);
             };
             for (side, body) in bodies.iter().enumerate() {
                 put(touch::BODIES + side, body.map_or(-1.0, |body| body.local as f64));
@@ -332,6 +481,31 @@ impl<T: Scalar> Chunk<T> {
                 }
             }
         }
+    }
+}
+
+/// Of each tile of a set the numbers of its mobility that [`judged`] asks for.
+fn verdicts(dims: &TreeDims, width: usize) -> Vec<Range<usize>> {
+    let (n, reals) = ((dims.n_v * dims.n_v) as usize, mobility_reals(dims));
+    let tiles = (0..dims.lanes as usize).step_by(width);
+    tiles.map(|lane| tile_at(width, lane, reals, n)..tile_at(width, lane, reals, reals)).collect()
+}
+
+/// What the kernels left of a set.
+struct Results<T> {
+    /// Of products only [`verdicts`].
+    mobility: Seen<T>,
+    /// What was asked for.
+    result: Seen<T>,
+}
+
+impl<T: Scalar> Results<T> {
+    fn new(store: &mut dyn Store<T>, kind: Kind, b: &SetBuffers, dims: &TreeDims, width: usize) -> Result<Self, Error> {
+        let mobility = match kind {
+            Kind::Jacobian => Seen::new(store, b.mobility)?,
+            Kind::Back => Seen::some(store, b.mobility, &verdicts(dims, width))?,
+        };
+        Ok(Self { mobility, result: Seen::new(store, kind.result(b, dims).0)? })
     }
 }
 
