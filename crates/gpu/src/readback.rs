@@ -23,8 +23,8 @@ const FAILED: u8 = 3;
 #[derive(Debug, Default)]
 pub(crate) struct Readback {
     buffer: Option<wgpu::Buffer>,
-    /// What of the buffer the last copy brought, one after the other, in bytes.
-    parts: Vec<Range<u64>>,
+    /// What of the buffer the last copy brought, in order, and where it stands in the copy, in bytes.
+    parts: Vec<(Range<u64>, u64)>,
     state: Arc<AtomicU8>,
 }
 
@@ -34,15 +34,10 @@ impl Readback {
         if self.state.load(Ordering::Acquire) != MAPPED {
             return None;
         }
-        let mut before = 0;
-        for part in &self.parts {
-            if part.start <= bytes.start && bytes.end <= part.end {
-                let begin = (before + bytes.start - part.start) as usize;
-                return Some(begin..begin + (bytes.end - bytes.start) as usize);
-            }
-            before += part.end - part.start;
-        }
-        None
+        let after = self.parts.partition_point(|(part, _)| part.start <= bytes.start);
+        let (part, at) = self.parts.get(after.checked_sub(1)?)?;
+        let begin = (at + bytes.start - part.start) as usize;
+        (bytes.end <= part.end).then(|| begin..begin + (bytes.end - bytes.start) as usize)
     }
 
     /// Whether it is mapped and holds these bytes of the buffer.
@@ -52,7 +47,7 @@ impl Readback {
 
     /// Bytes that the last copy brought.
     fn len(&self) -> u64 {
-        self.parts.iter().map(|part| part.end - part.start).sum()
+        self.parts.last().map_or(0, |(part, at)| at + part.end - part.start)
     }
 
     /// Unmaps it: what it holds is about to be out of date.
@@ -67,7 +62,7 @@ impl Readback {
         self.state = Arc::default();
     }
 
-    /// Makes room for a copy of some parts of the buffer, and forgets the last one.
+    /// Makes room for a copy of some parts of the buffer, which are in order, and forgets the last one.
     pub(crate) fn prepare(
         &mut self,
         device: &Guard,
@@ -75,7 +70,12 @@ impl Readback {
         parts: impl IntoIterator<Item = Range<u64>>,
     ) -> Result<(), GpuError> {
         self.parts.clear();
-        self.parts.extend(parts.into_iter().filter(|part| !part.is_empty()));
+        let mut at = 0;
+        for part in parts.into_iter().filter(|part| !part.is_empty()) {
+            let size = part.end - part.start;
+            self.parts.push((part, at));
+            at += size;
+        }
         let bytes = self.len();
         let had = self.buffer.as_ref().map_or(0, wgpu::Buffer::size);
         if bytes > had || self.buffer.is_none() {
@@ -87,11 +87,8 @@ impl Readback {
     /// Encodes the copy.
     pub(crate) fn copy_from(&self, encoder: &mut wgpu::CommandEncoder, from: &wgpu::Buffer) {
         let Some(to) = &self.buffer else { return };
-        let mut at = 0;
-        for part in &self.parts {
-            let size = part.end - part.start;
-            encoder.copy_buffer_to_buffer(from, part.start, to, at, Some(size));
-            at += size;
+        for (part, at) in &self.parts {
+            encoder.copy_buffer_to_buffer(from, part.start, to, *at, Some(part.end - part.start));
         }
     }
 

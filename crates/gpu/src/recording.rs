@@ -62,7 +62,7 @@ impl Dispatch {
 pub enum Part {
     /// All of it.
     Whole,
-    /// These elements.
+    /// These elements, in order.
     Elements(Vec<Range<usize>>),
 }
 

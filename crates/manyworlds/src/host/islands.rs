@@ -28,6 +28,9 @@ use crate::lanes::BodyPlace;
 /// Stands for a constraint of the model that its own tree solved, in the slot of its number.
 const IN_TREE: u32 = u32::MAX;
 
+/// Worlds that are so far from each other at most are read and written with those in between.
+const NEAR: usize = 8;
+
 /// The islands of a chunk, ready for upload.
 #[derive(Debug)]
 pub(crate) struct IslandPack<T> {
@@ -245,15 +248,19 @@ impl<T: Scalar> IslandPack<T> {
         all
     }
 
-    /// Where what islands of some worlds have stands, which are in order.
+    /// Where what islands of some worlds have stands, which are in order. Worlds between two that are near each other come with them:
+    /// many small parts take longer than a few larger ones.
     pub(crate) fn parts_of(&self, worlds: &[usize]) -> IslandParts {
         let mut parts = IslandParts::default();
-        for &world in worlds {
+        for run in worlds.chunk_by(|before, world| world - before <= NEAR) {
+            let ([begin, ..], [.., last]) = (run, run) else { continue };
             // Everything stands by world.
             let [first, end] =
-                [world, world + 1].map(|to| self.islands.partition_point(|own| (own.world as usize) < to));
-            let Some([own @ .., last]) = self.islands.get(first..end) else { continue };
-            let constraints = own.first().unwrap_or(last).constraint_begin as usize..last.constraint_end as usize;
+                [*begin, last + 1].map(|to| self.islands.partition_point(|own| (own.world as usize) < to));
+            let (Some(begins), Some(ends)) = (self.islands.get(first), self.islands[first..end].last()) else {
+                continue;
+            };
+            let constraints = begins.constraint_begin as usize..ends.constraint_end as usize;
             let side = |constraint: usize| {
                 self.constraints.get(constraint).map_or(self.sides.len(), |own| own.side_begin as usize)
             };
