@@ -307,8 +307,16 @@ impl Batch {
     /// with.
     ///
     /// # Errors
-    /// [`Error::Index`] for a group that is not there.
-    pub fn field(&self, group: usize, id: FieldId) -> Result<Field<'_>, Error> {
+    /// [`Error::Index`] for a group that is not there; a device that fails.
+    pub fn field(&mut self, group: usize, id: FieldId) -> Result<Field<'_>, Error> {
+        if let Some(worlds) = self.groups.get_mut(group) {
+            worlds.complete()?;
+        }
+        self.field_under_way(group, id)
+    }
+
+    /// The same, where a step may not be complete.
+    fn field_under_way(&self, group: usize, id: FieldId) -> Result<Field<'_>, Error> {
         let worlds =
             self.groups.get(group).ok_or(Error::Index { what: "group", index: group, count: self.n_groups() })?;
         Ok(Field { group: &**worlds, id, first: self.starts[group] })
@@ -354,7 +362,7 @@ impl Batch {
     }
 
     fn expect_rows(&self, group: usize, id: FieldId, found: usize) -> Result<(), Error> {
-        let expected = self.field(group, id)?.shape().iter().product();
+        let expected = self.field_under_way(group, id)?.shape().iter().product();
         if found == expected {
             return Ok(());
         }

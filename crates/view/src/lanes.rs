@@ -14,7 +14,7 @@ const POSE: usize = 7;
 ///
 /// # Errors
 /// If there is no such group.
-pub fn lanes<'a>(batch: &'a Batch, group: usize, model: &Model) -> Result<Option<Vec<Lanes<'a>>>, Error> {
+pub fn lanes<'a>(batch: &'a mut Batch, group: usize, model: &Model) -> Result<Option<Vec<Lanes<'a>>>, Error> {
     let field = batch.field(group, FieldId::Pose)?;
     let by_host = !model.soft.is_empty() || !model.mocaps.is_empty() || field.precision() != Precision::F32;
     if by_host {

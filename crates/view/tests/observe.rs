@@ -86,10 +86,10 @@ fn poses_on_the_device_give_the_same_pixels() {
 fn what_the_host_alone_has_is_not_taken_from_the_device() {
     let model = manyworlds::load("soft-pinch", &ImportOptions::default()).expect("a scene").model;
     let options = BatchOptions { executor: Executor::Cpu, ..BatchOptions::default() };
-    let batch = Batch::new(&[(&model, 1)], &options).expect("a batch");
-    assert!(lanes(&batch, 0, &model).expect("a group").is_none());
-    assert!(lanes(&batch, 1, &model).is_err());
+    let mut batch = Batch::new(&[(&model, 1)], &options).expect("a batch");
+    assert!(lanes(&mut batch, 0, &model).expect("a group").is_none());
+    assert!(lanes(&mut batch, 1, &model).is_err());
     let rigid = manyworlds::load("free-box", &ImportOptions::default()).expect("a scene").model;
-    let batch = Batch::new(&[(&rigid, 1)], &options).expect("a batch");
-    assert!(lanes(&batch, 0, &rigid).expect("a group").is_none(), "they lie in main memory");
+    let mut batch = Batch::new(&[(&rigid, 1)], &options).expect("a batch");
+    assert!(lanes(&mut batch, 0, &rigid).expect("a group").is_none(), "they lie in main memory");
 }

@@ -80,13 +80,13 @@ fn bytes_of(device: &GpuDevice, buffer: &wgpu::Buffer) -> Vec<u8> {
 }
 
 /// All numbers of a block's memory.
-fn numbers(batch: &Batch, numbers: Numbers<'_>) -> Vec<f64> {
+fn numbers(device: Option<&GpuDevice>, precision: Precision, numbers: Numbers<'_>) -> Vec<f64> {
     match numbers {
         Numbers::F32(all) => all.iter().map(|&x| x.into()).collect(),
         Numbers::F64(all) => all.to_vec(),
         Numbers::Device(buffer) => {
-            let bytes = bytes_of(batch.device().expect("a device"), buffer);
-            match batch.precision() {
+            let bytes = bytes_of(device.expect("a device"), buffer);
+            match precision {
                 Precision::F32 => bytemuck::pod_collect_to_vec::<u8, f32>(&bytes).iter().map(|&x| x.into()).collect(),
                 Precision::F64 => bytemuck::pod_collect_to_vec(&bytes),
             }
@@ -95,13 +95,14 @@ fn numbers(batch: &Batch, numbers: Numbers<'_>) -> Vec<f64> {
 }
 
 /// A field as its blocks have it, row by row; NaN where no block has a number.
-fn by_blocks(batch: &Batch, id: FieldId) -> Vec<f64> {
+fn by_blocks(batch: &mut Batch, id: FieldId) -> Vec<f64> {
+    let (device, precision) = (batch.device().cloned(), batch.precision());
     let field = batch.field(0, id).expect("a group");
-    assert_eq!((field.worlds(), field.precision()), (0..WORLDS, batch.precision()));
+    assert_eq!((field.worlds(), field.precision()), (0..WORLDS, precision));
     let width: usize = field.shape()[1..].iter().product();
     let mut rows = vec![f64::NAN; WORLDS * width];
     for block in field.blocks() {
-        let (layout, all) = (&block.layout, numbers(batch, block.numbers));
+        let (layout, all) = (&block.layout, numbers(device.as_deref(), precision, block.numbers));
         for world in layout.worlds.clone() {
             for tree in 0..layout.trees {
                 for e in 0..layout.shape[2] {
@@ -134,7 +135,7 @@ fn blocks_and_rows_hold_the_states_of_single_worlds() {
             assert_eq!(states[0].ctrl.len(), n_u);
             for id in FieldId::STATE {
                 let wanted: Vec<f64> = states.iter().flat_map(|state| part(state, id)).copied().collect();
-                assert_eq!(by_blocks(&made, id), wanted, "{name}, {}", id.name());
+                assert_eq!(by_blocks(&mut made, id), wanted, "{name}, {}", id.name());
                 let mut rows = vec![f64::NAN; wanted.len()];
                 made.read(0, id, &mut rows).expect("a read");
                 assert_eq!(rows, wanted, "{name}, {}", id.name());
@@ -153,7 +154,7 @@ fn poses_and_certificates_come_row_by_row() {
         let mut made = scattered(&model, &options);
         for id in [FieldId::Pose, FieldId::Twist, FieldId::Certificate] {
             let shape = made.field(0, id).expect("a group").shape();
-            let wanted = by_blocks(&made, id);
+            let wanted = by_blocks(&mut made, id);
             let mut rows = vec![f64::NAN; shape.iter().product()];
             made.read(0, id, &mut rows).expect("a read");
             let same = |(x, wanted): (&f64, &f64)| x == wanted || (wanted.is_nan() && !x.is_nan());

@@ -16,7 +16,7 @@ fn steps(batch: &mut Batch, count: usize) -> Vec<(RoundTrips, bool)> {
     let mut summaries = Vec::new();
     let one = |_| {
         let before = batch.round_trips();
-        batch.step(&controls).expect("a step");
+        batch.step(&controls).and_then(|()| batch.wait()).expect("a step");
         let taken = batch.round_trips().since(before);
         batch.summaries(&mut summaries).expect("summaries");
         (taken, summaries.iter().any(|world| world.stage.is_some()))

@@ -19,7 +19,6 @@ use super::record::{IslandStep, Sensing, SetStep};
 use super::shared::Shared;
 use super::soft::SoftKernels;
 use super::step::answer::Answer;
-use super::step::unsolved::Rest;
 use crate::Error;
 use crate::geoms::GeomOverrides;
 use crate::host::HostStage;
@@ -46,7 +45,7 @@ pub(crate) struct Chunk<T: Scalar> {
     pub(super) mocaps: Mocaps<T>,
     /// Time of each world since its last reset, s; kept where the host computes sensors.
     pub(super) clock: Vec<f64>,
-    pub(super) in_flight: Option<InFlight<T>>,
+    pub(super) in_flight: Option<InFlight>,
     /// Which number of a world's row stands where in its lanes.
     pub(super) columns: Arc<Columns>,
     pub(super) rows: RowBuffers,
@@ -63,11 +62,9 @@ pub(crate) struct Chunk<T: Scalar> {
 }
 
 /// What a chunk waits for.
-pub(super) enum InFlight<T> {
+pub(super) enum InFlight {
     /// The kernels of a step, which may leave worlds unsolved.
     Step(Ticket),
-    /// The host's part of a step, for worlds that its kernels left: what it needs is there.
-    Rest(Rest<T>),
     /// The motion of those worlds.
     Motion(Ticket),
 }

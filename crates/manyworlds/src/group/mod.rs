@@ -176,33 +176,38 @@ impl<T: Scalar> Worlds for Group<T> {
             }
             chunk.ready()
         };
-        // A pool of one thread would only be asked to wait for.
-        if self.backend.side_by_side() && self.chunks.len() > 1 && rayon::current_num_threads() > 1 {
-            let chunks = self.chunks.par_iter_mut().enumerate();
-            return chunks.try_for_each(|(c, chunk)| {
+        if self.backend.side_by_side() {
+            let step = |(c, chunk): (usize, &mut Chunk<T>)| {
                 ready(c, &mut *chunk)?;
                 chunk.launch()?;
                 chunk.complete()
-            });
+            };
+            // A pool of one thread would only be asked to wait for.
+            let alone = self.chunks.len() == 1 || rayon::current_num_threads() == 1;
+            let mut chunks = self.chunks.iter_mut().enumerate();
+            return if alone {
+                chunks.try_for_each(step)
+            } else {
+                self.chunks.par_iter_mut().enumerate().try_for_each(step)
+            };
         }
-        // The device works on one chunk while the host makes the next one ready, and on that while the host has its part in the
-        // first.
-        let mut before: Option<&mut Chunk<T>> = None;
-        for (c, chunk) in self.chunks.iter_mut().enumerate() {
-            ready(c, &mut *chunk)?;
-            if let Some(before) = &mut before {
-                before.collect()?;
-            }
-            chunk.launch()?;
-            if let Some(before) = before.replace(chunk) {
-                before.complete()?;
-            }
+        // The device works on one chunk while the host makes the next one ready: also on the last one, while the host makes the
+        // first one ready for the next step. What the host solves comes before the next kernels, as its motion would wait for these.
+        let count = self.chunks.len();
+        for c in 0..count {
+            ready(c, &mut self.chunks[c])?;
+            self.chunks[(c + count - 1) % count].complete()?;
+            self.chunks[c].launch()?;
         }
-        before.map_or(Ok(()), Chunk::complete)
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Error> {
         self.chunks.iter_mut().try_for_each(Chunk::finish)
+    }
+
+    fn complete(&mut self) -> Result<(), Error> {
+        self.chunks.iter_mut().try_for_each(Chunk::complete)
     }
 
     fn refresh(&mut self) -> Result<(), Error> {

@@ -25,7 +25,10 @@ pub(crate) trait Worlds: Send + Differentiable {
     fn precision(&self) -> Precision;
     /// `controls`: `[worlds][actuators]`, where they change.
     fn step(&mut self, controls: Option<Rows<'_>>) -> Result<(), Error>;
+    /// Waits until nothing is left to do of the last step.
     fn finish(&mut self) -> Result<(), Error>;
+    /// The host's part of the last step, so that whoever looks at a device's buffers finds the whole of it.
+    fn complete(&mut self) -> Result<(), Error>;
     /// Brings poses up to the states, where these were written since the last step.
     fn refresh(&mut self) -> Result<(), Error>;
     fn restart(&mut self, new: NewStates) -> Result<(), Error>;

@@ -21,7 +21,7 @@ mod nonlinear;
 pub(super) mod order;
 mod prepare;
 mod round;
-pub(super) mod unsolved;
+mod unsolved;
 mod way;
 mod whole;
 mod world;
@@ -47,7 +47,6 @@ impl<T: Scalar> Chunk<T> {
                     let rest = self.receive(ticket)?;
                     self.settle(rest)?;
                 }
-                InFlight::Rest(rest) => self.settle(rest)?,
                 InFlight::Motion(ticket) => {
                     self.store.wait(ticket)?;
                     self.fetch()?;
@@ -134,21 +133,13 @@ impl<T: Scalar> Chunk<T> {
         Ok(())
     }
 
-    /// Waits for the kernels of a step, where the host may have a part in it, and brings what that needs: before anything else is
-    /// submitted, as a device does one submission after the other.
-    pub(crate) fn collect(&mut self) -> Result<(), Error> {
+    /// The host's part of a step, where it has one: kernels are waited for, and what they left is solved and moves. Whoever reads the
+    /// state on the device afterwards finds the whole of it.
+    pub(crate) fn complete(&mut self) -> Result<(), Error> {
         if self.shared.host_solves()
             && let Some(InFlight::Step(ticket)) = self.in_flight.take_if(|f| matches!(f, InFlight::Step(_)))
         {
-            self.in_flight = Some(InFlight::Rest(self.receive(ticket)?));
-        }
-        Ok(())
-    }
-
-    /// The rest of a step, so that whoever reads the state on the device afterwards finds the whole of it.
-    pub(crate) fn complete(&mut self) -> Result<(), Error> {
-        self.collect()?;
-        if let Some(InFlight::Rest(rest)) = self.in_flight.take_if(|f| matches!(f, InFlight::Rest(_))) {
+            let rest = self.receive(ticket)?;
             self.settle(rest)?;
         }
         Ok(())

@@ -20,7 +20,7 @@ use crate::Error;
 use crate::host::IslandParts;
 
 /// What the kernels of a step left to the host.
-pub(in crate::group) struct Rest<T> {
+pub(super) struct Rest<T> {
     /// Worlds, in order.
     worlds: Vec<usize>,
     /// What their problems are made of, and where their answers go. None: nothing is left.
