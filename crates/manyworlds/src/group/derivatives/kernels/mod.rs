@@ -253,35 +253,34 @@ impl<T: Scalar> Chunk<T> {
         &mut self,
         own: UnderWay<'a, T>,
     ) -> Result<(Certificates, Vec<Request<'a>>), Error> {
-        let UnderWay { kind, first, taken, mut left, before, ticket } = own;
+        let UnderWay { kind, first, mut taken, mut left, before, ticket } = own;
         let Some(ticket) = ticket else { return Ok((Vec::new(), left)) };
         self.store.wait(ticket)?;
         let store = &mut *self.store;
         let width = store.tile();
         let results = self.sets.iter().map(|set| Results::new(store, kind, &set.step.buffers, set.dims(), width));
         let results: Vec<Results<T>> = results.collect::<Result<_, Error>>()?;
-        let one = |mut asked: Asked<'a>| {
-            let (world, certificate) = (asked.request.world - first, &mut asked.certificate);
-            let written = match &mut asked.request.product {
+        let write = |Asked { request, certificate, by_q }: &mut Asked<'a>| {
+            let world = request.world - first;
+            let written = match &mut request.product {
                 WorldProduct::Jacobian(to) => self.write_blocks(&before, &results, world, to, certificate),
-                WorldProduct::Back { to, .. } => {
-                    self.write_product(&before, &results, world, &asked.by_q, to, certificate)
-                }
+                WorldProduct::Back { to, .. } => self.write_product(&before, &results, world, by_q, to, certificate),
                 WorldProduct::Along { .. } => false,
             };
-            asked.certificate.judge_margin(T::NAME != f64::NAME);
-            if written { Ok((asked.request.order, asked.certificate)) } else { Err(asked.request) }
+            certificate.judge_margin(T::NAME != f64::NAME);
+            written
         };
-        let found: Vec<_> = if self.n_world > ALONE {
-            taken.into_par_iter().with_min_len(width).map(one).collect()
+        let written: Vec<bool> = if self.n_world > ALONE {
+            taken.par_iter_mut().with_min_len(width).map(write).collect()
         } else {
-            taken.into_iter().map(one).collect()
+            taken.iter_mut().map(write).collect()
         };
-        let mut certificates = Vec::with_capacity(found.len());
-        for found in found {
-            match found {
-                Ok(certificate) => certificates.push(certificate),
-                Err(request) => left.push(request),
+        let mut certificates = Vec::with_capacity(taken.len());
+        for (Asked { request, certificate, .. }, written) in taken.into_iter().zip(written) {
+            if written {
+                certificates.push((request.order, certificate));
+            } else {
+                left.push(request);
             }
         }
         Ok((certificates, left))
