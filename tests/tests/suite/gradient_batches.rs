@@ -333,6 +333,33 @@ fn a_device_finds_the_same_bits_in_few_worlds_and_in_many() {
     }
 }
 
+/// What is farther away than contacts are always looked for, but is met within the step, is differentiated as in double precision.
+#[test]
+fn single_precision_knows_what_is_met_within_the_step() {
+    let model = mjcf(0.01, HOPPING);
+    for by in [DerivativesBy::Host, DerivativesBy::Kernels] {
+        let [expected, found] = [Precision::F64, Precision::F32].map(|precision| {
+            let tolerance = if precision == Precision::F64 { 1e-11 } else { 1e-6 };
+            let options = BatchOptions { precision, tolerance, ..precise() };
+            let mut batch = Batch::new(&[(&model, 1)], &options).expect("a batch");
+            batch.set_derivatives_by(by);
+            let mut from = batch.state(0).expect("a state");
+            // Onto the ground, 8 mm below, at 3 m/s.
+            let last = model.n_v - 1;
+            (from.q[last], from.v[last]) = (-0.012, -3.0);
+            batch.reset(&[(0, from)]).expect("a reset");
+            batch.keep_steps(true).expect("the default integrator");
+            batch.step(&[0.0_f64; 5]).expect("a step");
+            let (found, certificates) = blocks(&mut batch, &model, &[0]);
+            assert!(certificates[0].valid() && certificates[0].size > 0, "{precision:?}: {certificates:?}");
+            found
+        });
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!(worst(found, expected) <= 1e-4 * largest(expected), "{found:?} {expected:?}");
+        }
+    }
+}
+
 #[test]
 fn a_product_ahead_is_that_of_the_jacobian() {
     for (scene, steps) in [("half-cheetah", 60), ("hopper", 300), ("humanoid", 150), ("arm7", 20), ("clutter", 20)] {

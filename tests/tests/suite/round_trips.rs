@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use manyworlds::model::from_mjcf_str;
-use manyworlds::{Batch, BatchOptions, Executor, ImportOptions, Model, Precision, RoundTrips, load};
+use manyworlds::{
+    Batch, BatchOptions, DerivativesBy, Executor, ImportOptions, InputsMut, Model, OutputSlices, Precision, RoundTrips,
+    load,
+};
 use manyworlds_tests::parity::device;
 
 /// Two chunks on a device.
@@ -67,6 +70,24 @@ fn long_legs() -> Model {
     );
     let nothing = |path: &Path| Err(std::io::Error::other(format!("{}", path.display())));
     from_mjcf_str("legs.xml", &xml, &nothing, &ImportOptions::default()).expect("a model").model
+}
+
+#[test]
+fn products_by_kernels_are_two_submissions() {
+    let Some(device) = device().expect("an adapter, or MANYWORLDS_NO_ADAPTER=1") else { return };
+    let options = BatchOptions { device: Some(device), tolerance: 1e-3, ..BatchOptions::default() };
+    let mut batch = batch("half-cheetah", options);
+    batch.set_derivatives_by(DerivativesBy::Kernels);
+    batch.keep_steps(true).expect("the default integrator");
+    steps(&mut batch, 12);
+    let worlds: Vec<usize> = (0..WORLDS).collect();
+    let n = WORLDS * batch.model(0).expect("a model").n_v;
+    let (weights, mut by_v) = (vec![1.0; n], vec![0.0; n]);
+    let before = batch.round_trips();
+    let to = InputsMut { v: &mut by_v, ..InputsMut::default() };
+    batch.back_all(&worlds, &OutputSlices { q: &weights, v: &weights }, to).expect("products");
+    let twice = RoundTrips { submissions: 2 * CHUNKS, waits: 2 * CHUNKS };
+    assert_eq!(batch.round_trips().since(before), twice);
 }
 
 #[test]

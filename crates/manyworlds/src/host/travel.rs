@@ -11,6 +11,17 @@ use super::{HostModel, LaneParams};
 /// How much faster than at the start of a step a body is taken to move within it.
 pub(super) const AHEAD: f64 = 1.25;
 
+/// What gravity adds to the way of a body within a step of `h` seconds, m.
+pub(crate) fn falls(h: f64, gravity: [f64; 3]) -> [f64; 3] {
+    gravity.map(|g| AHEAD * h * h * g)
+}
+
+/// How a body may move within a step of `h` seconds; `speed`: of its origin, then its angular one, as the step begins.
+pub(crate) fn within_step(h: f64, falls: [f64; 3], speed: impl Fn(usize) -> f64) -> Travel {
+    let way = |k: usize| AHEAD * h * speed(k);
+    Travel { moved: std::array::from_fn(|k| falls[k] + way(k)), turned: std::array::from_fn(|k| way(3 + k)) }
+}
+
 impl<T: Scalar> HostModel<T> {
     /// How the bodies of a world may move within a step, if any so far that the speculative distance alone would miss what it
     /// meets. `always`: even if not, as where the world has geoms of its own, of which the model's lever says nothing; `still`:
@@ -60,12 +71,9 @@ impl<T: Scalar> HostModel<T> {
         let (set, lane) = self.lane(world, tree);
         let n = SPEED * self.sets[set].dims.n_body as usize;
         let h = params[set].timestep(lane).to_f64();
-        let falls = params[set].gravity(lane).map(|g| AHEAD * h * h * g.to_f64());
+        let falls = falls(h, params[set].gravity(lane).map(|g| g.to_f64()));
         let (first, speeds) = (tile_at(width, lane, n, 0), speeds(set));
-        move |local: usize| {
-            let way = |k: usize| AHEAD * h * speeds[first + (SPEED * local + k) * width].to_f64();
-            Travel { moved: std::array::from_fn(|k| falls[k] + way(k)), turned: std::array::from_fn(|k| way(3 + k)) }
-        }
+        move |local: usize| within_step(h, falls, |k| speeds[first + (SPEED * local + k) * width].to_f64())
     }
 
     /// How far a body may move and turn within a step.

@@ -189,9 +189,6 @@ impl<T: Scalar> At<'_, T> {
     }
 }
 
-/// Worlds of a run where threads share out several.
-const RUN: usize = 32;
-
 /// The contacts of a run of worlds.
 struct Run<T> {
     /// By soft body.
@@ -255,10 +252,10 @@ impl<T: Scalar> Chunk<T> {
         let states: Vec<&[T]> = self.sets.iter().map(|set| &set.poses[..]).collect();
         let host = self.host.packed();
         let run = |worlds: Range<usize>| Run::new(shared, &host, worlds, (&states, width));
-        // Few worlds are a thread's own.
+        // Threads share out runs; few worlds are a thread's own.
         let runs: Vec<Run<T>> = if n_world > LANES {
-            let begins = (0..n_world.div_ceil(RUN)).into_par_iter().map(|index| index * RUN);
-            begins.map(|begin| run(begin..(begin + RUN).min(n_world))).collect()
+            let begins = (0..n_world.div_ceil(LANES)).into_par_iter().map(|index| index * LANES);
+            begins.map(|begin| run(begin..(begin + LANES).min(n_world))).collect()
         } else {
             vec![run(0..n_world)]
         };

@@ -7,6 +7,7 @@ mod jacobian;
 
 use std::ops::Range;
 
+use manyworlds_collide::Travel;
 use manyworlds_contact::solve::ContactModel;
 use manyworlds_gpu::{BufferId, Part, Store, Ticket};
 use manyworlds_gradients::{
@@ -19,7 +20,7 @@ use manyworlds_shaders::contact::gradient::layout::{
 use manyworlds_shaders::contact::tree_layout::SLOTS;
 use manyworlds_shaders::dynamics::derivatives::layout::{Act, slope_reals, work_reals};
 use manyworlds_shaders::dynamics::kinematics::kinematics;
-use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, TreeDims, param};
+use manyworlds_shaders::dynamics::tree::{POSE, Params, SPATIAL, Tree, TreeDims, param};
 use manyworlds_shaders::index::{slot_at, tile_at, tile_len};
 use rayon::prelude::*;
 
@@ -28,7 +29,7 @@ use crate::Error;
 use crate::group::buffers::SetBuffers;
 use crate::group::chunk::{Chunk, ChunkSet};
 use crate::group::derivatives::Certificates;
-use crate::group::derivatives::geometry::Geometry;
+use crate::group::derivatives::geometry::{Geometry, travel};
 use crate::group::derivatives::request::{Request, WorldProduct};
 use crate::group::seen::{Lane, Seen};
 use crate::group::shared::Shared;
@@ -253,35 +254,34 @@ impl<T: Scalar> Chunk<T> {
         &mut self,
         own: UnderWay<'a, T>,
     ) -> Result<(Certificates, Vec<Request<'a>>), Error> {
-        let UnderWay { kind, first, taken, mut left, before, ticket } = own;
+        let UnderWay { kind, first, mut taken, mut left, before, ticket } = own;
         let Some(ticket) = ticket else { return Ok((Vec::new(), left)) };
         self.store.wait(ticket)?;
         let store = &mut *self.store;
         let width = store.tile();
         let results = self.sets.iter().map(|set| Results::new(store, kind, &set.step.buffers, set.dims(), width));
         let results: Vec<Results<T>> = results.collect::<Result<_, Error>>()?;
-        let one = |mut asked: Asked<'a>| {
-            let (world, certificate) = (asked.request.world - first, &mut asked.certificate);
-            let written = match &mut asked.request.product {
+        let write = |Asked { request, certificate, by_q }: &mut Asked<'a>| {
+            let world = request.world - first;
+            let written = match &mut request.product {
                 WorldProduct::Jacobian(to) => self.write_blocks(&before, &results, world, to, certificate),
-                WorldProduct::Back { to, .. } => {
-                    self.write_product(&before, &results, world, &asked.by_q, to, certificate)
-                }
+                WorldProduct::Back { to, .. } => self.write_product(&before, &results, world, by_q, to, certificate),
                 WorldProduct::Along { .. } => false,
             };
-            asked.certificate.judge_margin(T::NAME != f64::NAME);
-            if written { Ok((asked.request.order, asked.certificate)) } else { Err(asked.request) }
+            certificate.judge_margin(T::NAME != f64::NAME);
+            written
         };
-        let found: Vec<_> = if self.n_world > ALONE {
-            taken.into_par_iter().with_min_len(width).map(one).collect()
+        let written: Vec<bool> = if self.n_world > ALONE {
+            taken.par_iter_mut().with_min_len(width).map(write).collect()
         } else {
-            taken.into_iter().map(one).collect()
+            taken.iter_mut().map(write).collect()
         };
-        let mut certificates = Vec::with_capacity(found.len());
-        for found in found {
-            match found {
-                Ok(certificate) => certificates.push(certificate),
-                Err(request) => left.push(request),
+        let mut certificates = Vec::with_capacity(taken.len());
+        for (Asked { request, certificate, .. }, written) in taken.into_iter().zip(written) {
+            if written {
+                certificates.push((request.order, certificate));
+            } else {
+                left.push(request);
             }
         }
         Ok((certificates, left))
@@ -391,29 +391,37 @@ impl<T: Scalar> Chunk<T> {
         Ok(())
     }
 
-    /// Frames of the bodies of a world before the step, by tree: in double precision even where the kernels' are not, as which
+    /// Frames of the bodies of a tree of a world before the step: in double precision even where the kernels' are not, as which
     /// features touch cannot be told from rounded ones.
-    fn poses(&self, before: &[LanesBefore<T>], world: usize) -> Vec<Vec<f64>> {
-        let of = |place: &TreePlace| {
-            let (set, trees) = (&self.sets[place.set], &self.shared.sets[place.set]);
-            let (dims, lane) = (set.dims(), set.lane(world, place.index));
-            let before = &before[place.set];
-            let n = POSE * dims.n_body as usize;
-            if let Some(poses) = &before.poses {
-                return self.lane_of(poses, lane, n).some(0, n).collect();
+    fn poses(&self, before: &[LanesBefore<T>], world: usize, place: &TreePlace) -> Vec<f64> {
+        match &before[place.set].poses {
+            Some(poses) => {
+                let set = &self.sets[place.set];
+                let (lane, n) = (set.lane(world, place.index), POSE * set.dims().n_body as usize);
+                self.lane_of(poses, lane, n).some(0, n).collect()
             }
-            let state = self.lane_of(&before.states, lane, dims.n_state());
-            let state: Vec<f64> = state.some(0, dims.n_state()).collect();
-            let n_param = dims.n_param as usize;
-            let own =
-                before.params.as_ref().map(|params| self.lane_of(params, lane, n_param).some(0, n_param).collect());
-            let own: Option<Vec<f64>> = own;
-            let params = own.as_ref().unwrap_or(&trees.params[place.index]);
-            let (mut pose, mut motion) = (vec![0.0; n], vec![0.0; SPATIAL * dims.n_v as usize]);
-            kinematics(&trees.layout.tree(), Params::<f64>::Shared(params), &state, &mut pose, &mut motion);
-            pose
-        };
-        self.shared.host.lanes.trees.iter().map(of).collect()
+            None => self.found_again(before, world, place, |_, _, _, [pose, _]| pose.to_vec()),
+        }
+    }
+
+    /// Makes something of a tree of a world before the step: of its parameters and state, and of frames and motions found again.
+    fn found_again<A>(
+        &self,
+        before: &[LanesBefore<T>],
+        world: usize,
+        place: &TreePlace,
+        make: impl Fn(&Tree, &[f64], &[f64], [&[f64]; 2]) -> A,
+    ) -> A {
+        let (set, trees, before) = (&self.sets[place.set], &self.shared.sets[place.set], &before[place.set]);
+        let (dims, lane) = (set.dims(), set.lane(world, place.index));
+        let all = |from: &Seen<T>, n: usize| -> Vec<f64> { self.lane_of(from, lane, n).some(0, n).collect() };
+        let state = all(&before.states, dims.n_state());
+        let own = before.params.as_ref().map(|params| all(params, dims.n_param as usize));
+        let params = own.as_ref().unwrap_or(&trees.params[place.index]);
+        let (mut pose, mut motion) = (vec![0.0; POSE * dims.n_body as usize], vec![0.0; SPATIAL * dims.n_v as usize]);
+        let tree = trees.layout.tree();
+        kinematics(&tree, Params::<f64>::Shared(params), &state, &mut pose, &mut motion);
+        make(&tree, params, &state, [&pose, &motion])
     }
 
     /// Writes what is known of the contacts of a world that carry something.
@@ -432,7 +440,8 @@ impl<T: Scalar> Chunk<T> {
         }
         let own_sizes = self.sizes(world);
         let impulses: Vec<&[T]> = before.iter().map(|set| set.impulses.of(&*self.store)).collect();
-        let poses = self.poses(before, world);
+        let trees = &shared.host.lanes.trees;
+        let poses: Vec<Vec<f64>> = trees.iter().map(|place| self.poses(before, world, place)).collect();
         // Zeros for a body that does not move.
         let pose = |body: usize| -> [f64; POSE] {
             let Some(at) = shared.host.lanes.bodies[body] else {
@@ -440,7 +449,12 @@ impl<T: Scalar> Chunk<T> {
             };
             std::array::from_fn(|k| poses[at.tree][POSE * at.local + k])
         };
-        let exact_contacts = geometry.exact(pose, &own_sizes);
+        let ahead = || {
+            let ways: Vec<_> = trees.iter().map(|place| self.found_again(before, world, place, travel)).collect();
+            let bodies = shared.host.lanes.bodies.iter();
+            bodies.map(|body| body.map_or_else(Travel::default, |at| ways[at.tree][at.local])).collect()
+        };
+        let exact_contacts = geometry.exact(pose, &own_sizes, ahead);
         for (contact, at) in own.contacts.iter().zip(&own.places) {
             let Place::Slot(slot) = *at else { continue };
             let bodies = contact.bodies.map(|body| shared.host.lanes.bodies[body as usize]);
@@ -452,7 +466,7 @@ impl<T: Scalar> Chunk<T> {
             if (0..3).all(|k| impulse(k).to_f64() == 0.0) {
                 continue;
             }
-            let exact = exact_contacts.get(contact);
+            let exact = exact_contacts.get(contact, true);
             let contact = exact.clone().unwrap_or(*contact);
             let centre = &poses[first.tree];
             let mut put = |field: usize, x: f64| {
