@@ -7,6 +7,7 @@ use crate::clock::Instant;
 use bytemuck::Pod;
 use manyworlds_shaders::registry::GROUPS_X;
 use manyworlds_shaders::{Kernel, Kind, Precision, Scalar, Width};
+use rayon::prelude::*;
 use wgpu::{BindGroupDescriptor, BindGroupEntry, BindingResource, BufferBinding, BufferUsages};
 
 use crate::allocation::{SMALLEST, create, grown};
@@ -20,6 +21,8 @@ use crate::timestamps::Timestamps;
 
 /// Distance of the dims blocks of a recording [B]: the portable alignment of dynamic offsets.
 const DIMS_STRIDE: usize = 256;
+/// Bytes of an upload that a thread copies at a time.
+const PIECE: usize = 1 << 20;
 /// The stage of all dispatches of a recording, where timestamps are missing.
 const WHOLE: &str = "device";
 
@@ -127,12 +130,19 @@ impl<T: Scalar> GpuStore<T> {
     fn write_pod<A: Pod>(&mut self, id: BufferId, integers: bool, offset: usize, values: &[A]) -> Result<(), GpuError> {
         let held = self.checked(id, integers, offset.saturating_add(values.len()))?;
         if !values.is_empty() {
-            let queue = &self.device.queue;
-            let at = (offset * size_of::<A>()) as u64;
-            self.device.guarded(
-                || format!("writing {}", held.spec.name),
-                || queue.write_buffer(&held.buffer, at, bytemuck::cast_slice(values)),
-            )?;
+            let (bytes, at) = (bytemuck::cast_slice::<A, u8>(values), (offset * size_of::<A>()) as u64);
+            let write = |(piece, bytes): (usize, &[u8])| {
+                self.device.guarded(
+                    || format!("writing {}", held.spec.name),
+                    || self.device.queue.write_buffer(&held.buffer, at + (piece * PIECE) as u64, bytes),
+                )
+            };
+            // Each lies in memory of its own on its way, new to the process: one thread takes longer over that than over copying.
+            if bytes.len() > 2 * PIECE {
+                bytes.par_chunks(PIECE).enumerate().try_for_each(write)?;
+            } else {
+                write((0, bytes))?;
+            }
             self.traffic.uploaded += size_of_val(values) as u64;
             // A copy read before this is out of date, whether or not anything runs in between.
             if let Some(held) = self.held.get_mut(id.at()) {

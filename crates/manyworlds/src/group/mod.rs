@@ -192,11 +192,17 @@ impl<T: Scalar> Worlds for Group<T> {
             };
         }
         // The device works on one chunk while the host makes the next one ready: also on the last one, while the host makes the
-        // first one ready for the next step. What the host solves comes before the next kernels, as its motion would wait for these.
+        // first one ready for the next step. What the host solves comes before the next kernels: its motion would wait for these.
         let count = self.chunks.len();
         for c in 0..count {
-            ready(c, &mut self.chunks[c])?;
-            self.chunks[(c + count - 1) % count].complete()?;
+            match self.chunks.get_disjoint_mut([c, (c + count - 1) % count]) {
+                Ok([chunk, before]) => {
+                    // The few worlds that the host solves keep few threads busy.
+                    let (is_ready, is_complete) = rayon::join(|| ready(c, &mut *chunk), || before.complete());
+                    is_complete.and(is_ready)?;
+                }
+                Err(_) => ready(c, &mut self.chunks[c])?,
+            }
             self.chunks[c].launch()?;
         }
         Ok(())
