@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -211,8 +211,19 @@ fn measure(options: &Options, mut found: Found) -> Result<bool> {
             Run { scene: scene.clone(), worlds, report }
         };
         found.cpu.push(run(CPU_WORLDS, "cpu"));
+        let mut failed = usize::MAX;
         for &worlds in &options.worlds {
-            found.runs.push(run(worlds, "gpu"));
+            if failed < worlds {
+                let report = Err(anyhow!("{scene}, {worlds} worlds: not run, as {failed} failed"));
+                found.runs.push(Run { scene: scene.clone(), worlds, report });
+                bar.inc(1);
+                continue;
+            }
+            let run = run(worlds, "gpu");
+            if run.report.is_err() {
+                failed = worlds;
+            }
+            found.runs.push(run);
             page::write(&options.out, &found)?;
         }
     }

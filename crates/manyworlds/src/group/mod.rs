@@ -195,14 +195,8 @@ impl<T: Scalar> Worlds for Group<T> {
         // first one ready for the next step. What the host solves comes before the next kernels: its motion would wait for these.
         let count = self.chunks.len();
         for c in 0..count {
-            match self.chunks.get_disjoint_mut([c, (c + count - 1) % count]) {
-                Ok([chunk, before]) => {
-                    // The few worlds that the host solves keep few threads busy.
-                    let (is_ready, is_complete) = rayon::join(|| ready(c, &mut *chunk), || before.complete());
-                    is_complete.and(is_ready)?;
-                }
-                Err(_) => ready(c, &mut self.chunks[c])?,
-            }
+            ready(c, &mut self.chunks[c])?;
+            self.chunks[(c + count - 1) % count].complete()?;
             self.chunks[c].launch()?;
         }
         Ok(())
