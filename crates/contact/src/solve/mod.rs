@@ -66,11 +66,21 @@ pub struct SolveSettings {
     /// Whether `auto` goes on with what takes long and few problems need. What solves problems in rounds, each from what the last one
     /// left, does without.
     pub patient: bool,
+    /// Whether `auto` does over again what kernels did: theirs was in single precision, where rounding leaves more of small problems
+    /// than the tolerance allows.
+    pub again: bool,
 }
 
 impl Default for SolveSettings {
     fn default() -> Self {
-        Self { precision: Precision::F64, tolerance: 1e-9, iterations: 10_000, history: false, patient: true }
+        Self {
+            precision: Precision::F64,
+            tolerance: 1e-9,
+            iterations: 10_000,
+            history: false,
+            patient: true,
+            again: false,
+        }
     }
 }
 

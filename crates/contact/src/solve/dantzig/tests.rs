@@ -11,6 +11,7 @@ const TIGHT: SolveSettings = SolveSettings {
     iterations: 1000,
     history: false,
     patient: true,
+    again: false,
 };
 
 fn solved(p: &ContactProblem) -> Outcome {
