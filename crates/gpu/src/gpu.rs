@@ -160,7 +160,8 @@ impl<T: Scalar> GpuStore<T> {
         let begin = (at * size_of::<A>()) as u64;
         if !held.readback.holds(&(begin..begin + size_of_val(values) as u64)) {
             let mut asked = Recording::new();
-            asked.read_some(id, Part::Elements(vec![at..at + values.len()]));
+            let part = at..at + values.len();
+            asked.read_some(id, Part::Elements(vec![part]));
             self.run(&asked)?;
         }
         self.existing(id)?.readback.copy_to(begin, bytemuck::cast_slice_mut(values))
