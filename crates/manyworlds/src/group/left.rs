@@ -1,11 +1,12 @@
 //! The worlds that the kernels of a step leave to the host. On a device their numbers lie among those of all others: kernels bring
 //! them together, within the step itself where there are no more than there were before, and take the answers back.
 
+use manyworlds_dynamics::TreeSet;
 use manyworlds_gpu::BufferId;
 use manyworlds_shaders::Scalar;
 use manyworlds_shaders::batch::{left_numbers, left_worlds};
-use manyworlds_shaders::contact::tree_layout::{info, slot_reals};
-use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL};
+use manyworlds_shaders::contact::tree_layout::{info, row_stride, slot_reals};
+use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, TreeDims};
 use manyworlds_shaders::kernel::batch::{LEFT_NUMBERS, LEFT_WORLDS};
 
 use super::chunk::{Chunk, ChunkSet};
@@ -13,6 +14,9 @@ use crate::Error;
 
 /// Worlds that there is room for at least, where there is any.
 pub(super) const LEAST: usize = 16;
+
+/// Contacts of a tree that chunks are made for.
+const CONTACTS: usize = 16;
 
 /// Which numbers of a lane, or of its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,15 +61,14 @@ impl LeftPart {
     }
 
     /// How many a lane has, or a slot. A soft body has no others than its problem is made of.
-    fn count<T: Scalar>(self, set: &ChunkSet<T>) -> usize {
-        let d = &set.step.dims;
+    fn count(self, d: &TreeDims) -> usize {
         let (n_v, soft) = (d.n_v as usize, d.is_soft());
         match self {
             Self::Velocity | Self::B => n_v,
             Self::State => d.n_state(),
             Self::Info => info::reals(n_v),
             _ if soft => 0,
-            Self::Row => set.n_row_real(),
+            Self::Row => d.n_row as usize * row_stride(n_v, d.row_width),
             Self::Impulse => 3,
             Self::Momentum => d.n_m as usize,
             Self::Motion => SPATIAL * n_v,
@@ -73,6 +76,17 @@ impl LeftPart {
             Self::Constraint => slot_reals(n_v),
         }
     }
+}
+
+/// Reals of a world at most, with a usual number of contacts: chunks are to have room for them in a binding.
+pub(super) fn most_reals(sets: &[TreeSet]) -> usize {
+    let of_set = |set: &TreeSet| {
+        let d = &set.layout.dims;
+        let slots = |part: LeftPart| if part.by_slot() { d.n_block as usize + CONTACTS } else { 1 };
+        let parts = LeftPart::ANSWERS.into_iter().chain(LeftPart::PROBLEMS);
+        set.trees.len() * parts.map(|part| part.count(d) * slots(part)).sum::<usize>()
+    };
+    sets.iter().map(of_set).sum()
 }
 
 /// Where a part of a set's numbers lies in the buffer that brings all together.
@@ -122,7 +136,7 @@ impl<T: Scalar> Chunk<T> {
             for (index, set) in self.sets.iter().enumerate() {
                 for &part in parts {
                     let slots = if part.by_slot() { self.left_slots(index) } else { 1 };
-                    let world = set.k * slots * part.count(set);
+                    let world = set.k * slots * part.count(set.dims());
                     if world > 0 {
                         sections.push(Section { set: index, part, world, begin });
                         begin += room * world;
@@ -154,7 +168,7 @@ impl<T: Scalar> Chunk<T> {
     fn record_section(&mut self, section: &Section, back: bool) {
         let &Section { set: index, part, world, begin } = section;
         let set = &self.sets[index];
-        let (k, n) = (set.k, part.count(set));
+        let (k, n) = (set.k, part.count(set.dims()));
         let [room, k, slots, n, at] = [self.left_room, k, world / (k * n), n, begin].map(|n| n as u32);
         let (by_slot, back) = (u32::from(part.by_slot()), u32::from(back));
         let dims = left_numbers::Dims { room, k, slots, n, by_slot, at, back };

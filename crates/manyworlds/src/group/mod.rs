@@ -94,7 +94,7 @@ impl<T: Scalar> Group<T> {
         let layouts = shared.soft.iter().filter_map(|soft| soft.layout.as_ref());
         let of_soft = layouts.map(SoftKernels::most_reals).max().filter(|_| shared.form.is_some());
         let of_lanes = shared.sets.iter().map(|set| set.trees.len() * device_reals(set.layout.steady_rows())).max();
-        let most_reals = of_soft.max(of_lanes).unwrap_or(0);
+        let most_reals = of_soft.max(of_lanes).unwrap_or(0).max(left::most_reals(&shared.sets));
         let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled, most_reals);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {

@@ -89,6 +89,7 @@ impl<T: Scalar> Chunk<T> {
 
     /// Has the kernels of a step compiled before the first one; those of islands of several trees follow when there are any.
     pub(super) fn warm_up(&mut self) -> Result<(), Error> {
+        // As if the last step had left some.
         self.left_room = LEAST.min(self.n_world);
         self.record_step()?;
         self.left_room = 0;
