@@ -7,7 +7,7 @@ use crate::args::Args;
 use crate::real::Real;
 
 /// Invocations, which share the worlds.
-pub const WIDTH: u32 = 256;
+pub const LISTERS: u32 = 256;
 
 /// Uniform block.
 #[repr(C)]

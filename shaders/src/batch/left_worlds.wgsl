@@ -6,11 +6,11 @@
 @group(0) @binding(2) var<storage, read_write> left: array<u32>;
 
 // How many each invocation found.
-var<workgroup> found: array<u32, WIDTH>;
+var<workgroup> found: array<u32, LISTERS>;
 
-@compute @workgroup_size(WIDTH)
-fn main(@builtin(local_invocation_index) local: u32) {
-    let share = (dims.worlds + WIDTH - 1u) / WIDTH;
+@compute @workgroup_size(LISTERS)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) local: u32) {
+    let share = (dims.worlds + LISTERS - 1u) / LISTERS;
     let first = min(local * share, dims.worlds);
     let end = min(first + share, dims.worlds);
     var own = 0u;
@@ -29,7 +29,7 @@ fn main(@builtin(local_invocation_index) local: u32) {
             left[count] = world;
         }
     }
-    if local == WIDTH - 1u {
+    if local == LISTERS - 1u {
         left[0] = count;
     }
 }

@@ -215,7 +215,7 @@ fn gathered() -> Case {
 /// Far more worlds than invocations, and not as many for each.
 fn listed() -> Case {
     let kernel = &kernel::batch::LEFT_WORLDS;
-    let count = 3 * left_worlds::WIDTH + 37;
+    let count = 3 * left_worlds::LISTERS + 37;
     let bits = [0, 0, found::UNSOLVED, found::BROKEN, 0, found::UNSOLVED | found::BROKEN];
     let words = (0..count).map(|world| bits[(world * world / 3) as usize % bits.len()]).collect();
     let buffers = vec![Data::Words(words), Data::Words(vec![7; 1 + count as usize])];

@@ -235,6 +235,7 @@ fn kernels_leave_out_what_nothing_moves() {
         there.step::<f64>(&[]).expect("a step");
         here.step::<f64>(&[]).expect("a step");
     }
+    there.wait().expect("the last step");
     assert_eq!(there.round_trips().since(before), RoundTrips { submissions: 10, waits: 10 });
     let [a, b] = [&mut there, &mut here].map(|batch| batch.state(1).expect("a state"));
     assert!((a.q[0] - b.q[0]).abs() < 1e-6 && (a.v[0] - b.v[0]).abs() < 1e-6, "{a:?}, {b:?}");
