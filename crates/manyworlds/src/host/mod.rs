@@ -157,6 +157,11 @@ impl<T: Scalar> Packed<'_, T> {
         is_shared(&self.organisers[world], tree)
     }
 
+    /// Whether every tree of a world is an island by itself.
+    pub(crate) fn is_apart(&self, world: usize) -> bool {
+        (0..self.model.lanes.trees.len()).all(|tree| !self.is_shared(world, tree))
+    }
+
     /// Gravity of a lane of a tree set, m/s^2.
     pub(crate) fn gravity(&self, set: usize, lane: usize) -> [T; 3] {
         self.params[set].gravity(lane)

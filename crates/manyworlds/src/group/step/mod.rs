@@ -36,17 +36,13 @@ use manyworlds_shaders::kernel::batch::{HOLD, UNSOLVED_ISLANDS, UNSOLVED_LANES};
 use super::chunk::{Chunk, InFlight};
 use super::left::LEAST;
 use crate::Error;
-use unsolved::Rest;
 
 impl<T: Scalar> Chunk<T> {
     /// Waits for what was started last, until nothing is left to do of it.
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
         while let Some(in_flight) = self.in_flight.take() {
             match in_flight {
-                InFlight::Step(ticket) => {
-                    let rest = self.receive(ticket)?;
-                    self.settle(rest)?;
-                }
+                InFlight::Step(ticket) => self.settle(ticket)?,
                 InFlight::Motion(ticket) => {
                     self.store.wait(ticket)?;
                     self.fetch()?;
@@ -140,24 +136,18 @@ impl<T: Scalar> Chunk<T> {
         if self.shared.host_solves()
             && let Some(InFlight::Step(ticket)) = self.in_flight.take_if(|f| matches!(f, InFlight::Step(_)))
         {
-            let rest = self.receive(ticket)?;
-            self.settle(rest)?;
+            self.settle(ticket)?;
         }
         Ok(())
     }
 
-    /// What the kernels of a step found; the worlds that they left, with what the host needs of these.
-    fn receive(&mut self, ticket: Ticket) -> Result<Rest<T>, Error> {
+    /// Waits for the kernels of a step. They have solved it, or the host does now.
+    fn settle(&mut self, ticket: Ticket) -> Result<(), Error> {
         self.store.wait(ticket)?;
         self.fetch()?;
         self.follow_touches()?;
-        if self.shared.host_solves() { self.fetch_rest() } else { Ok(Rest::default()) }
-    }
-
-    /// The step is solved: by its kernels, or by the host now.
-    fn settle(&mut self, rest: Rest<T>) -> Result<(), Error> {
         if self.shared.host_solves() {
-            let changed = self.solve_rest(rest)?;
+            let changed = self.solve_rest()?;
             if changed || self.shared.form.is_none() {
                 self.recording.clear();
                 self.record_rest(changed);

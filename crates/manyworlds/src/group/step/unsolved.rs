@@ -19,20 +19,6 @@ use super::world::World;
 use crate::Error;
 use crate::host::IslandParts;
 
-/// What the kernels of a step left to the host.
-pub(super) struct Rest<T> {
-    /// Worlds, in order.
-    worlds: Vec<usize>,
-    /// What their problems are made of, and where their answers go. None: nothing is left.
-    found: Option<(Reading<T>, Answers<T>)>,
-}
-
-impl<T> Default for Rest<T> {
-    fn default() -> Self {
-        Self { worlds: Vec::new(), found: None }
-    }
-}
-
 /// What answers are put into: the chunk's buffers, or what was brought together of them.
 struct Answers<T> {
     sets: Vec<SetAnswers<T>>,
@@ -88,41 +74,19 @@ impl<T: Scalar> Answers<T> {
 }
 
 impl<T: Scalar> Chunk<T> {
-    /// The worlds that the kernels left, and everything that their problems are made of.
-    pub(super) fn fetch_rest(&mut self) -> Result<Rest<T>, Error> {
-        let worlds: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
-        self.left_count = worlds.len();
-        self.follow_islands()?;
-        self.leave_to_kernels(&worlds)?;
-        if worlds.is_empty() {
-            return Ok(Rest::default());
-        }
-        let clock = Instant::now();
-        let parts = self.host.islands.parts_of(&worlds);
-        let found = if self.in_place() {
-            let reading = Reading::new(self, Sides::Whole)?;
-            let read = |chunk: &mut Chunk<T>, set: usize, part: LeftPart| {
-                let buffer = part.buffer(&chunk.sets[set]);
-                whole(&mut *chunk.store, buffer)
-            };
-            (reading, Answers::new(self, parts, read)?)
-        } else {
-            let numbers = self.gather_left(&worlds)?;
-            self.fetch_islands(&parts)?;
-            let read = |_: &mut Chunk<T>, set: usize, part: LeftPart| Ok(numbers.copy(set, part));
-            let answers = Answers::new(self, parts, read)?;
-            (Reading::of_left(self, &worlds, numbers, &answers.parts)?, answers)
-        };
-        self.host.spent_solving(clock.elapsed());
-        Ok(Rest { worlds, found: Some(found) })
-    }
-
     /// Solves what the kernels did not, and puts it where they would have. Whether there was anything.
-    pub(super) fn solve_rest(&mut self, rest: Rest<T>) -> Result<bool, Error> {
+    pub(super) fn solve_rest(&mut self) -> Result<bool, Error> {
+        let wanted: Vec<usize> = (0..self.n_world).filter(|&world| self.is_unsolved(world)).collect();
+        self.left_count = wanted.len();
+        self.follow_islands()?;
+        self.leave_to_kernels(&wanted)?;
         self.answers.clear();
         self.answers.resize(self.n_world, None);
-        let Rest { worlds: wanted, found: Some((reading, mut answers)) } = rest else { return Ok(false) };
+        if wanted.is_empty() {
+            return Ok(false);
+        }
         let clock = Instant::now();
+        let (reading, mut answers) = self.fetch_rest(&wanted)?;
         let (shared, host, worlds) = (&*self.shared, self.host.packed(), reading.of(&*self.store));
         let keeps_factor = self.before.as_ref().is_some_and(Kept::keeps_factors);
         let solve = |&world: &usize| World { shared, host: &host, worlds: &worlds, index: world, keeps_factor }.solve();
@@ -159,6 +123,22 @@ impl<T: Scalar> Chunk<T> {
         }
         self.host.spent_solving(clock.elapsed());
         Ok(true)
+    }
+
+    /// What the problems of some worlds are made of, and where their answers go.
+    fn fetch_rest(&mut self, worlds: &[usize]) -> Result<(Reading<T>, Answers<T>), Error> {
+        let parts = self.host.islands.parts_of(worlds);
+        if self.in_place() {
+            let read = |chunk: &mut Chunk<T>, set: usize, part: LeftPart| {
+                let buffer = part.buffer(&chunk.sets[set]);
+                whole(&mut *chunk.store, buffer)
+            };
+            return Ok((Reading::new(self, Sides::Whole)?, Answers::new(self, parts, read)?));
+        }
+        let numbers = self.gather_left(worlds)?;
+        self.fetch_islands(&parts)?;
+        let answers = Answers::new(self, parts, |_, set, part| Ok(numbers.copy(set, part)))?;
+        Ok((Reading::of_left(self, worlds, numbers, &answers.parts)?, answers))
     }
 
     /// Trees of islands that kernels relaxed are marked as those are that kernels relax by themselves.

@@ -69,7 +69,7 @@ impl<T: Scalar> World<'_, T> {
             iterations: shared.iterations,
             history: false,
             patient: shared.soft.is_empty(),
-            again: T::NAME != f64::NAME && shared.soft.is_empty() && self.is_apart(),
+            again: T::NAME != f64::NAME && shared.soft.is_empty() && self.host.is_apart(self.index),
         };
         let round = if shared.soft.is_empty() {
             self.linear(memory, &settings, &mut work)?
@@ -86,11 +86,6 @@ impl<T: Scalar> World<'_, T> {
         let (solved, memory) = self.answer(round);
         DESK.set(Desk { problem: memory, work, whole });
         solved
-    }
-
-    /// Whether every tree is an island by itself.
-    fn is_apart(&self) -> bool {
-        (0..self.shared.model.trees.len()).all(|tree| !self.host.is_shared(self.index, tree))
     }
 
     /// A world without soft bodies.

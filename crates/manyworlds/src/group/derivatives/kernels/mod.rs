@@ -307,7 +307,7 @@ impl<T: Scalar> Chunk<T> {
     fn is_alone(&self, world: usize) -> bool {
         let kept = self.before.as_ref().is_some_and(|kept| kept.has(world));
         let contacts = &self.host.worlds[world];
-        kept && (0..self.shared.host.lanes.trees.len()).all(|tree| !self.host.is_shared(world, tree))
+        kept && self.host.packed().is_apart(world)
             && contacts.places.iter().all(|place| matches!(place, Place::Slot(_)))
             && contacts.contacts.iter().all(|contact| contact.restitution.to_f64() <= 0.0)
     }
