@@ -140,6 +140,14 @@ impl Points {
         self.items[..self.len].iter().fold(f64::INFINITY, |least, c| least.min(c.distance))
     }
 
+    /// The middle of the deepest of the points.
+    pub(super) fn deepest(&self, slack: f64) -> Vector {
+        let least = self.closest() + slack;
+        let level = self.items[..self.len].iter().filter(|c| c.distance <= least);
+        let (sum, count) = level.fold((Vector::ZERO, 0.0), |(sum, count), c| (sum + c.point, count + 1.0));
+        sum / count
+    }
+
     pub(super) fn push(&mut self, candidate: Candidate) {
         if self.len < MOST {
             self.items[self.len] = candidate;

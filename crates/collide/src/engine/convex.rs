@@ -135,6 +135,14 @@ pub(super) fn convex_convex(
     workspace: &mut Workspace,
     sink: &mut Sink<'_>,
 ) -> Option<Found> {
+    let polyhedra = core_a.is_polyhedron() && core_b.is_polyhedron();
+    if let Some(Hint::Touching(normal)) = hint {
+        let couple = Couple::new(&core_a, a, &core_b, b, workspace.points.rounding);
+        if let Some(nearest) = couple.over_face(normal, rounding, sink.reach, &mut workspace.points) {
+            emit(a, b, &nearest, rounding, false, workspace, sink);
+            return Some(Found::Touching { normal: nearest.normal, proven: true });
+        }
+    }
     if let Some(Hint::Deep(Some(kept))) = hint {
         let couple = Couple::new(&core_a, a, &core_b, b, workspace.points.rounding);
         if let Some((nearest, with_middle)) = couple.overlap_again(kept, &mut workspace.polytope) {
@@ -142,7 +150,7 @@ pub(super) fn convex_convex(
             let held = facing_points(&core_a, a, &core_b, b, rounding, &nearest, sink.reach, &mut workspace.points);
             if held || with_middle {
                 emit(a, b, &nearest, rounding, !held, workspace, sink);
-                return Some(Found::Proven);
+                return Some(Found::Deep { proven: true });
             }
         }
     }
@@ -154,7 +162,11 @@ pub(super) fn convex_convex(
         Ok(nearest) => {
             touch(&core_a, a, &core_b, b, rounding, &nearest, workspace, sink);
             let deep = nearest.distance < -APART * a.radius.min(b.radius);
-            (deep && core_a.is_polyhedron() && core_b.is_polyhedron()).then_some(Found::Searched)
+            polyhedra.then_some(if deep {
+                Found::Deep { proven: false }
+            } else {
+                Found::Touching { normal: nearest.normal, proven: false }
+            })
         }
         Err(Parted { along }) => Some(Found::Parted(along)),
     }

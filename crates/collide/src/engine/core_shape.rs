@@ -208,6 +208,32 @@ impl<'a> Core<'a> {
         }
     }
 
+    /// How far the foot of a point is inside the rim of the flat face that looks most along a direction, and how far that face's lowest
+    /// corner is along it; nothing of what has no such faces. With no more corners than a [`Feature`] has, or all of them.
+    pub(super) fn inside_face(&self, direction: Vector, point: Vector, all: bool) -> (f64, f64) {
+        match *self {
+            Self::Box(half) => {
+                let (mut inside, along) = (half - point.abs(), direction.abs());
+                let axis = if along.x >= along.y && along.x >= along.z {
+                    0
+                } else if along.y >= along.z {
+                    1
+                } else {
+                    2
+                };
+                inside[axis] = f64::INFINITY;
+                (inside.min_element(), half[axis] * along[axis])
+            }
+            Self::Mesh(mesh) => {
+                let ring = mesh.ring(mesh.facing(direction));
+                let taken = if all { ring.len() } else { ring.len().min(CORNERS) };
+                let corners = (0..taken).map(|i| mesh.vertices[ring[i * ring.len() / taken] as usize]);
+                inside_rim(corners, direction, point)
+            }
+            _ => (0.0, 0.0),
+        }
+    }
+
     /// The corner of a polyhedron that is farthest along a direction of any length; 0 for what has no corners.
     #[inline]
     pub(super) fn farthest(&self, direction: Vector) -> u16 {
@@ -341,6 +367,21 @@ impl<'a> Core<'a> {
         }
         feature
     }
+}
+
+/// How far the foot of a point on a face is inside of its rim, and how far its lowest corner is along its normal; corners go round
+/// counter-clockwise seen from outside.
+fn inside_rim(corners: impl Iterator<Item = Vector> + Clone, normal: Vector, point: Vector) -> (f64, f64) {
+    let (mut inside, mut bottom) = (f64::INFINITY, f64::INFINITY);
+    for (from, to) in corners.clone().zip(corners.cycle().skip(1)) {
+        let edge = to - from;
+        inside = inside.min(normal.cross(edge).dot(point - from) / edge.length());
+        if inside <= 0.0 {
+            break;
+        }
+        bottom = bottom.min(normal.dot(from));
+    }
+    (inside, bottom)
 }
 
 /// The edge of a polygon whose lower end is farthest along a direction; unit.

@@ -26,9 +26,12 @@ pub(super) const APART: f64 = 0.01;
 pub(super) const SHALLOW: f64 = 1e-3;
 
 /// To what the way out of an overlap is looked for among all ways before it is made exact, in units of the smaller shape.
-const ROUGHLY: f64 = 1e-6;
+const ROUGHLY: f64 = 1e-4;
 /// The same where Newton's method does not end at a smooth maximum or at a face: a kink is found from near it alone.
 const CLOSELY: f64 = 1e-12;
+
+/// Points of contact are as deep as the deepest if they are no more than this behind it, in units of the smaller shape.
+const SLACK: f64 = 1e-10;
 
 /// Directions that are tried one by one, at most.
 const DIRECTIONS: usize = 512;
@@ -211,6 +214,31 @@ impl<'a> Couple<'a> {
         let Settled { normal, separation, middle } = self.facets().settle_surely(polytope, &lowest)?;
         let nearest = Nearest { normal, distance: separation, middle: middle.unwrap_or_default() };
         (lowest.height > APART && separation < -APART).then_some((nearest, middle.is_some()))
+    }
+
+    /// The nearest points of two polyhedra that touch or are near each other, but for the points themselves, where a face that looks
+    /// about along this normal leaves no doubt of it; what faces each other is gathered then.
+    pub(super) fn over_face(
+        &self,
+        near: Vector,
+        rounding: [f64; 2],
+        reach: f64,
+        points: &mut Points,
+    ) -> Option<Nearest> {
+        let Self { first, second, pose_rounding, .. } = self;
+        let near = Normal { direction: near, separation: f64::NEG_INFINITY, edges: [None; 2] };
+        let face = snap(first, second, near, *pose_rounding)?;
+        let Parting { normal, separation, .. } = face;
+        let nearest = self.in_metres(Nearest { normal, distance: separation, middle: Vector::ZERO });
+        let is_near = nearest.distance - rounding[0] - rounding[1] < reach;
+        let (a, b) = (first.placed, second.placed);
+        if !is_near || !facing_points(first.core, a, second.core, b, rounding, &nearest, reach, points) {
+            return None;
+        }
+        let facets = self.facets();
+        let foot = points.deepest(SLACK / first.scale) * first.scale;
+        // What was gathered is of faces that may have been thinned out, and need not have the corner that is nearest.
+        (facets.is_best(face, Some(foot), SLACK) || facets.is_best(face, None, 0.0)).then_some(nearest)
     }
 
     fn facets(&self) -> Facets<'_> {

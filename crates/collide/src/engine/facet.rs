@@ -14,6 +14,8 @@ use super::polish::{Normal, Scaled};
 const LEVEL: f64 = 1e-10;
 /// How far in a face's plane its rim counts, in units of the smaller shape.
 const WIDE: f64 = 0.03;
+/// How deep shapes that touch are in each other at most, in units of what their face spans.
+const DEEP: f64 = 1e-2;
 /// Where normals are known no better than to this, nothing is certain.
 const UNSURE: f64 = 0.2 * TIE;
 
@@ -131,29 +133,8 @@ impl Facets<'_> {
             return None;
         }
         let span = Span::new(of);
-        let mut found: Option<(Vector, f64)> = None;
-        for (shape, sign) in [(first, 1.0), (second, -1.0)] {
-            let along = shape.placed.local(near * sign);
-            let Some((axis, lead)) = shape.core.leading_face(along) else { continue };
-            // A way out through the lowest face that is no longer than that leans no more.
-            if axis.dot(along) < 1.0 - 2.0 * loose / height {
-                continue;
-            }
-            if lead < 4.0 * unsure {
-                return None;
-            }
-            let direction = shape.placed.axes * axis * sign;
-            let apart = first.separation(second, direction);
-            let accepted = match found {
-                Some((_, separation)) => apart >= separation - pose_rounding,
-                None if apart >= -height - 0.5 * pose_rounding => true,
-                None if apart < -reach - loose => false,
-                None => return None,
-            };
-            if accepted {
-                found = Some((direction, apart));
-            }
-        }
+        // A way out through the lowest face that is no longer than that leans no more.
+        let found = self.snap_surely(near, [height, reach], unsure, 1.0 - 2.0 * loose / height)?;
         let certain = Certain { unsure: 4.0 * unsure, near };
         if let Some((normal, separation)) = found {
             let settled = self.along(normal, separation, &span, true);
@@ -173,6 +154,73 @@ impl Facets<'_> {
         let normal = self.normal(&span, near).filter(|_| same)?;
         let separation = first.separation(second, normal);
         (separation >= -height - 0.5 * tolerance).then(|| self.along(normal, separation, &span, false))
+    }
+
+    /// What [`snap`] finds at any normal that leans by no more than `unsure` from one, along which the overlap is between two bounds,
+    /// the lower one being the least of all; outer `None` where that is in doubt. Faces that lean more, by this cosine, part
+    /// the shapes by less.
+    fn snap_surely(
+        &self,
+        near: Vector,
+        [height, reach]: [f64; 2],
+        unsure: f64,
+        cosine: f64,
+    ) -> Option<Option<(Vector, f64)>> {
+        let Self { first, second, pose_rounding, tolerance } = *self;
+        let loose = 2.0 * pose_rounding + tolerance;
+        let mut found: Option<(Vector, f64)> = None;
+        for (shape, sign) in [(first, 1.0), (second, -1.0)] {
+            let along = shape.placed.local(near * sign);
+            let Some((axis, lead)) = shape.core.leading_face(along) else { continue };
+            if axis.dot(along) < cosine {
+                continue;
+            }
+            if lead < 4.0 * unsure {
+                return None;
+            }
+            let direction = shape.placed.axes * axis * sign;
+            let apart = first.separation(second, direction);
+            let accepted = match found {
+                Some((_, separation)) => apart >= separation - pose_rounding,
+                None if apart >= -height - 0.5 * pose_rounding => true,
+                None if apart < -reach - loose => false,
+                None => return None,
+            };
+            if accepted {
+                found = Some((direction, apart));
+            }
+        }
+        Some(found)
+    }
+
+    /// Whether a face parts two polyhedra that touch or are near each other by more than any direction does, so that any search ends
+    /// at it. `foot`: a point of the face, over which the other shape is no farther away than it is, but for `slack`; without one
+    /// that is the foot of its nearest corner.
+    ///
+    /// Say that the two are s apart along the face's normal n, and that the face holds a disc about the foot, of radius r. From a
+    /// point of the disc to the other shape's it is `s n + t`, t of any direction in the face's plane and as long as r, so that along
+    /// what leans from n by an angle a they are apart by no more than `s cos a - r sin a`: less than s, up to a right
+    /// angle and where s is not far below zero. Beyond, the points that are farthest from each other along n say so.
+    pub(super) fn is_best(&self, face: Parting, foot: Option<Vector>, slack: f64) -> bool {
+        let Self { first, second, pose_rounding, tolerance } = *self;
+        let Parting { normal, separation, of_first } = face;
+        let (shape, other, outwards) = if of_first { (first, second, normal) } else { (second, first, -normal) };
+        let corner = || other.support(-outwards);
+        let (rim, bent) = shape.inside_face(outwards, foot.unwrap_or_else(corner), foot.is_none());
+        let slack = slack + bent;
+        let unsure = 4.0 * (tolerance + slack) / rim;
+        if rim.is_nan() || rim <= 0.0 || unsure > UNSURE || separation < -DEEP * rim {
+            return false;
+        }
+        let across = other.support(outwards) - shape.support(-outwards);
+        let wide = across.dot(outwards) - separation;
+        let loose = 2.0 * pose_rounding + tolerance + slack;
+        if rim * wide < 4.0 * (separation.min(0.0).abs() + loose) * (rim + across.length()) {
+            return false;
+        }
+        let lean = loose / rim;
+        let found = self.snap_surely(normal, [-separation; 2], unsure, 1.0 - lean * lean);
+        found.flatten().is_some_and(|(found, _)| found == normal)
     }
 
     /// Across the features that span a face of the difference, on the side of another normal.

@@ -59,6 +59,14 @@ impl Scaled<'_> {
         }
     }
 
+    /// How far a point's foot is inside the rim of the face that looks along a unit direction, and how far some corner of that face
+    /// is behind what is farthest along it; in scaled units.
+    pub(super) fn inside_face(&self, direction: Vector, point: Vector, all: bool) -> (f64, f64) {
+        let axis = self.placed.local(direction);
+        let (inside, bottom) = self.core.inside_face(axis, self.placed.local(point / self.scale - self.offset), all);
+        (inside * self.scale, (self.core.support(axis).dot(axis) - bottom) * self.scale)
+    }
+
     /// How far the other shape is apart along a unit direction, in scaled units.
     pub(super) fn separation(&self, other: &Self, direction: Vector) -> f64 {
         (other.support(-direction) - self.support(direction)).dot(direction)

@@ -304,6 +304,38 @@ fn hints_of_what_stays_deep_change_no_contact() {
     }
 }
 
+/// What lies on a face, hovers over it or sinks into it by little: at rest, creeping and sliding over its rim; in poses of both
+/// precisions.
+#[test]
+fn hints_of_what_touches_change_no_contact() {
+    let solids = [
+        cuboid_mesh(0.1, 0.08, 0.06),
+        prism(24, 0.08, 0.06, 0.0),
+        cuboid(0.05, 0.06, 0.04),
+        prism(40, 0.09, 0.05, 0.0),
+        tetrahedron(),
+        prism(7, 0.03, 0.05, 0.0),
+        capsule(0.03, 0.05),
+        pebble(3, Vec3::new(0.06, 0.05, 0.05)),
+    ];
+    for (pace, tilt) in [(0.0, 0.0), (1e-6, 1e-9), (1e-4, 1e-6), (1e-2, 1e-3), (1.0, 0.1)] {
+        for single in [false, true] {
+            let pose = |k: usize, step: usize| {
+                let (phase, time) = (k as f64, pace * step as f64);
+                // All on one another, by pairs, with their flat sides about a micrometre apart or in each other.
+                let (row, above) = (k / 2, k % 2);
+                let height = [0.12, 0.09, 0.08, 0.08][row] * above as f64 + 1e-6 * (7.0 * time + phase).sin();
+                let way = 0.03 * above as f64 * (time + phase).sin();
+                let pose = turned(at(0.5 * row as f64 + way, way, height), Vec3::z(), above as f64 * (phase + time));
+                let pose = turned(pose, Vec3::x(), tilt * (time + phase).sin());
+                if single { rounded(pose) } else { pose }
+            };
+            let rounding = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            with_and_without_hints(&solids, rounding, 300, pose);
+        }
+    }
+}
+
 #[test]
 fn poses_that_are_no_numbers() {
     let solids = [sphere(0.1), cuboid(0.1, 0.1, 0.1)];
