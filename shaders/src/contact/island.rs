@@ -53,6 +53,10 @@ pub mod con {
     pub const ROW_DELASSUS: usize = 4;
     /// Row: the impulse to start from.
     pub const ROW_WARM: usize = 5;
+    /// Row: the degree of freedom of its one side that it acts on alone, plus one; else 0.
+    pub const ROW_DOF: usize = 6;
+    /// Row: J there.
+    pub const ROW_COEFFICIENT: usize = 7;
     /// By how much the biases gave way, in them already, m/s, 3; of a row the first.
     pub const RELAXED: usize = 16;
     /// Reals of a constraint.
@@ -462,9 +466,20 @@ pub fn block_apply<T: Scalar>(sides: &[SideRecord], jac: &[T], d: [T; 3], v: &mu
     }
 }
 
-/// `J v` of a row.
+/// `J v` of a row that acts on one degree of freedom; its numbers are `c`.
 #[inline(always)]
-pub fn row_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
+fn row_alone<T: Scalar>(c: &[T], sides: &[SideRecord], v: &[T]) -> Option<T> {
+    let dof = c[con::ROW_DOF].to_f64() as usize;
+    let x = v.get((sides.first()?.velocity as usize + dof).checked_sub(1)?)?;
+    (dof > 0).then(|| c[con::ROW_COEFFICIENT].mul_add(*x, T::lit(0.0)))
+}
+
+/// `J v` of a row, whose numbers are `c`.
+#[inline(always)]
+pub fn row_sigma<T: Scalar>(c: &[T], sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
+    if let Some(sigma) = row_alone(c, sides, v) {
+        return sigma;
+    }
     let mut sigma = [T::lit(0.0)];
     for side in sides {
         let (j, x) = side_of::<T, 1>(side, jac, v);
@@ -475,7 +490,10 @@ pub fn row_sigma<T: Scalar>(sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
 
 /// The same for sweeps: see [`block_sigma_by_sums`].
 #[inline(always)]
-pub(super) fn row_sigma_by_sums<T: Scalar>(sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
+pub(super) fn row_sigma_by_sums<T: Scalar>(c: &[T], sides: &[SideRecord], jac: &[T], v: &[T]) -> T {
+    if let Some(sigma) = row_alone(c, sides, v) {
+        return sigma;
+    }
     let mut sigma = [T::lit(0.0)];
     for side in sides {
         let (j, x) = side_of::<T, 1>(side, jac, v);
@@ -600,7 +618,7 @@ pub fn measure<T: Scalar>(
         } else if row_is_idle(c, lambda[0]) {
             continue;
         } else {
-            [row_sigma(sides, jac, v), T::lit(0.0), T::lit(0.0)]
+            [row_sigma(c, sides, jac, v), T::lit(0.0), T::lit(0.0)]
         };
         let (own, own_scaled) = constraint_residual(record.kind, c, lambda, sigma);
         square += own;

@@ -254,7 +254,7 @@ impl<T: Scalar> Problem<'_, T> {
             }
         } else {
             let (row, compliance) = (at[0], c[con::ROW_COMPLIANCE]);
-            let sigma = island::row_sigma(self.sides(i), self.jac, v) + c[con::ROW_BIAS];
+            let sigma = island::row_sigma(c, self.sides(i), self.jac, v) + c[con::ROW_BIAS];
             real_mut(dense.lambda)[row] = lambda[0];
             real_mut(dense.sigma)[row] = compliance.mul_add(lambda[0], sigma);
             real_mut(dense.rho)[row] = step(T::lit(1.0), c[con::ROW_DELASSUS] + compliance);
@@ -295,7 +295,7 @@ impl<T: Scalar> Problem<'_, T> {
         } else {
             let bounds = (c[con::ROW_LOWER], c[con::ROW_UPPER]);
             let asked = row_request(c[con::ROW_BIAS], c[con::ROW_COMPLIANCE], bounds.0, bounds.1);
-            let speed = speed_of_cap(asked, island::row_sigma(self.sides(i), self.jac, free));
+            let speed = speed_of_cap(asked, island::row_sigma(c, self.sides(i), self.jac, free));
             real_mut(dense.request)[at[0]] = asked;
             real_mut(dense.cap)[shape.slots * LANES + place] = speed * mass_of(c, false);
         }

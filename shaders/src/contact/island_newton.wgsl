@@ -71,7 +71,7 @@ fn gather(d: Dense, i: u32, region: u32) {
     let k = record.place;
     let row = of_row(d, k);
     let compliance = island_con[c + CON_ROW_COMPLIANCE];
-    let sigma = row_sigma(record, region) + island_con[c + CON_ROW_BIAS];
+    let sigma = row_sigma(record, c, region) + island_con[c + CON_ROW_BIAS];
     work[d.lambda + row] = lambda.x;
     work[d.sigma + row] = fma(compliance, lambda.x, sigma);
     work[d.rho + row] = step_of(real(1.0), island_con[c + CON_ROW_DELASSUS] + compliance);
@@ -98,7 +98,7 @@ fn ask(d: Dense, i: u32) {
     let lower = island_con[c + CON_ROW_LOWER];
     let upper = island_con[c + CON_ROW_UPPER];
     let request = steps_row_request(island_con[c + CON_ROW_BIAS], island_con[c + CON_ROW_COMPLIANCE], lower, upper);
-    let speed = steps_speed_of_cap(request, row_sigma(record, region));
+    let speed = steps_speed_of_cap(request, row_sigma(record, c, region));
     work[d.request + of_row(d, record.place)] = request;
     work[d.cap + d.slots + record.place] = speed * mass_of(c, false);
 }

@@ -79,7 +79,7 @@ fn sweep<T: Scalar>(
             continue;
         } else {
             let lambda = own[0];
-            let sigma = island::row_sigma_by_sums(sides, jac, v);
+            let sigma = island::row_sigma_by_sums(c, sides, jac, v);
             let r = island::row_residual(c, one, lambda, sigma);
             square += r * r;
             own[0] = island::row_solve(c, lambda, sigma);

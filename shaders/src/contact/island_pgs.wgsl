@@ -37,7 +37,7 @@ fn visit(i: u32, region: u32) -> Residuals {
     if row_is_idle(c, lambda.x) {
         return Residuals(real(0.0), real(0.0));
     }
-    let sigma = row_sigma(record, region);
+    let sigma = row_sigma(record, c, region);
     let r = row_residual(c, real(1.0), lambda.x, sigma);
     let next = row_solve(c, lambda.x, sigma);
     row_apply(record, next - lambda.x, region);

@@ -17,8 +17,8 @@ pub fn island_rows<T: Scalar, R: Real<Scalar = T>>(
     cons: &mut [T],
 ) {
     let (n_v, head) = (dims.n_v as usize, row_head(dims.row_width));
-    let stride = row_stride(n_v, dims.row_width);
-    for item in items::<RowItem>(index, dims.rows_at, dims.n_rows) {
+    let (zero, stride, width) = (T::lit(0.0), row_stride(n_v, dims.row_width), dims.row_width as usize);
+    for item in by_row::<R>(dims, items(index, dims.rows_at, dims.n_rows), stride) {
         let (tile, lane, r) = (item.lane as usize / R::N, item.lane as usize % R::N, item.row as usize);
         let from = &rows[tile * dims.n_row_real as usize + r * stride..][..stride];
         let get = |field: usize| from[field].lane(lane);
@@ -34,16 +34,39 @@ pub fn island_rows<T: Scalar, R: Real<Scalar = T>>(
         out[con::ROW_DELASSUS] = get(row::BLOCK);
         out[con::ROW_WARM] = get(row::IMPULSE);
         let (j, y) = jac[item.jac as usize..][..2 * n_v].split_at_mut(n_v);
-        j.fill(T::lit(0.0));
+        (out[con::ROW_DOF], out[con::ROW_COEFFICIENT]) = (zero, zero);
+        j.fill(zero);
         if !acts {
-            y.fill(T::lit(0.0));
+            y.fill(zero);
             continue;
         }
         (0..n_v).for_each(|i| y[i] = get(head + i));
-        for k in 0..dims.row_width as usize {
-            j[row_dof(from, k)] += row_coefficient(from, k).lane(lane);
+        let (mut count, mut alone) = (0, (zero, zero));
+        for k in 0..width {
+            let (dof, coefficient) = (row_dof(from, k), row_coefficient(from, k).lane(lane));
+            j[dof] += coefficient;
+            if coefficient != zero {
+                count += 1;
+                alone = (T::lit(dof as f64 + 1.0), coefficient);
+            }
+        }
+        if count == 1 {
+            (out[con::ROW_DOF], out[con::ROW_COEFFICIENT]) = alone;
         }
     }
+}
+
+/// The items by tile and row: the numbers of a tile's lanes stand side by side, and each comes to the processor once.
+fn by_row<'a, R: Real>(dims: &SetDims, items: &'a [RowItem], stride: usize) -> impl Iterator<Item = &'a RowItem> {
+    let n_row = dims.n_row_real as usize / stride;
+    let tile = |item: &RowItem| item.lane as usize / R::N;
+    items.chunk_by(move |a, b| tile(a) == tile(b)).flat_map(move |own| {
+        let mut places: Vec<Option<&RowItem>> = vec![None; n_row * R::N];
+        for item in own {
+            places[item.row as usize * R::N + item.lane as usize % R::N] = Some(item);
+        }
+        places.into_iter().flatten()
+    })
 }
 
 /// Buffers: row, island_index -> island_jac, island_con.

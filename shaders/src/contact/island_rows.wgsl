@@ -34,8 +34,18 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         island_jac[item.jac + i] = zero;
         island_jac[item.jac + n_v + i] = select(zero, row[at + (row_head(dims.row_width) + i) * TILE], acts);
     }
+    var count = 0u;
+    var alone = vec2<real>(zero, zero);
     for (var k = 0u; k < dims.row_width; k++) {
         let dof = u32(row[at + (ROW_DOF + ROW_TERM * k) * TILE]);
-        island_jac[item.jac + dof] += row[at + (ROW_COEFFICIENT + ROW_TERM * k) * TILE];
+        let coefficient = row[at + (ROW_COEFFICIENT + ROW_TERM * k) * TILE];
+        island_jac[item.jac + dof] += coefficient;
+        if acts && coefficient != zero {
+            count++;
+            alone = vec2<real>(real(dof + 1u), coefficient);
+        }
     }
+    alone = select(vec2<real>(zero, zero), alone, count == 1u);
+    island_con[c + CON_ROW_DOF] = alone.x;
+    island_con[c + CON_ROW_COEFFICIENT] = alone.y;
 }

@@ -45,8 +45,12 @@ fn block_apply(c: ConstraintRecord, d: vec3<real>, region: u32) {
     }
 }
 
-// `J v` of a row.
-fn row_sigma(c: ConstraintRecord, region: u32) -> real {
+// `J v` of a row, whose numbers stand at `at`.
+fn row_sigma(c: ConstraintRecord, at: u32, region: u32) -> real {
+    let dof = u32(island_con[at + CON_ROW_DOF]);
+    if dof > 0u {
+        return island_con[at + CON_ROW_COEFFICIENT] * velocity[region + side_record(c.side_begin).velocity + dof - 1u];
+    }
     var sigma = real(0.0);
     for (var s = c.side_begin; s < c.side_end; s++) {
         let side = side_record(s);
@@ -198,7 +202,7 @@ fn island_measure(own: IslandRecord, local: u32, region: u32) -> Residuals {
         } else if row_is_idle(c, impulse[3u * i]) {
             continue;
         } else {
-            sigma.x = row_sigma(record, region);
+            sigma.x = row_sigma(record, c, region);
         }
         let r = constraint_residual(record.kind, c, impulse_at(i), sigma);
         mine.square += r.square;

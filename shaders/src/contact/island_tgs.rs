@@ -151,7 +151,7 @@ impl<T: Scalar> Island<'_, T> {
             let inverse = island::load6(c, con::INVERSE).map(|g| T::lit(f64::from(self.dims.substeps)) * g);
             local::solve(c[con::FRICTION], &g, &inverse, &lambda, &sigma)
         } else {
-            let sigma = island::row_sigma(sides, self.jac, self.v);
+            let sigma = island::row_sigma(c, sides, self.jac, self.v);
             [island::row_solve_share(c, share, lambda[0], sigma), lambda[1], lambda[2]]
         };
         self.impulse[3 * i..3 * i + 3].copy_from_slice(&next);

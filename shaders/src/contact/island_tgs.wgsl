@@ -69,7 +69,7 @@ fn visit(i: u32, region: u32) {
         let inverse = scaled_block(c + CON_INVERSE, real(dims.substeps));
         next = local_solve(island_con[c + CON_FRICTION], block, inverse, lambda, sigma);
     } else {
-        next.x = row_solve_share(c, share, lambda.x, row_sigma(record, region));
+        next.x = row_solve_share(c, share, lambda.x, row_sigma(record, c, region));
     }
     impulse[3u * i] = next.x;
     impulse[3u * i + 1u] = next.y;

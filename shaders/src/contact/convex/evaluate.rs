@@ -91,7 +91,7 @@ impl<T: Scalar> Island<'_, T> {
             let sigma = if self.is_block(i) {
                 island::block_sigma(self.sides(i), self.jac, [zero; 3], x)
             } else {
-                [island::row_sigma(self.sides(i), self.jac, x), zero, zero]
+                [island::row_sigma(self.con(i), self.sides(i), self.jac, x), zero, zero]
             };
             let at = self.term_at(i) + field;
             self.convex[at..at + 3].copy_from_slice(&sigma);

@@ -99,7 +99,7 @@ fn convex_relative(own: IslandRecord, local: u32, region: u32, field: u32) {
         if c.kind == KIND_BLOCK {
             sigma = block_sigma(c, sigma, region);
         } else {
-            sigma.x = row_sigma(c, region);
+            sigma.x = row_sigma(c, CON_SIZE * i, region);
         }
         store_vector(term_at(i) + field, sigma);
     }

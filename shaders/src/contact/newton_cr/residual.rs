@@ -41,7 +41,7 @@ impl<T: Scalar> Island<'_, T> {
         if self.is_block(i) {
             island::block_sigma(self.sides(i), self.jac, [zero; 3], self.scratch)
         } else {
-            [island::row_sigma(self.sides(i), self.jac, self.scratch), zero, zero]
+            [island::row_sigma(self.con(i), self.sides(i), self.jac, self.scratch), zero, zero]
         }
     }
 

@@ -63,7 +63,7 @@ fn residual_relative(i: u32) -> vec3<real> {
     if c.kind == KIND_BLOCK {
         return block_sigma(c, vec3<real>(zero, zero, zero), region);
     }
-    return vec3<real>(row_sigma(c, region), zero, zero);
+    return vec3<real>(row_sigma(c, CON_SIZE * i, region), zero, zero);
 }
 
 // Takes what the fixed rows move from the right-hand side.

@@ -51,6 +51,10 @@ impl<'a, T: Scalar> Island<'a, T> {
         &self.all.sides[c.side_begin as usize..c.side_end as usize]
     }
 
+    pub(super) fn con(&self, i: usize) -> &'a [T] {
+        &self.cons[con::SIZE * i..][..con::SIZE]
+    }
+
     pub(super) fn term_mut(&mut self, i: usize) -> &mut [T] {
         &mut self.terms[term::SIZE * i..][..term::SIZE]
     }
@@ -85,7 +89,7 @@ impl<'a, T: Scalar> Island<'a, T> {
         let zero = T::lit(0.0);
         let (mut square, mut scaled) = (zero, zero);
         for i in self.range() {
-            let c = &self.cons[con::SIZE * i..][..con::SIZE];
+            let c = self.con(i);
             let lambda = [self.impulse[3 * i], self.impulse[3 * i + 1], self.impulse[3 * i + 2]];
             let none = Row { solved: false, c: zero, x: zero };
             let (own, own_scaled);
@@ -96,7 +100,7 @@ impl<'a, T: Scalar> Island<'a, T> {
                 let g = [c[con::DELASSUS], c[con::DELASSUS + 3], c[con::DELASSUS + 5]];
                 (0..3).for_each(|r| self.store_row(i, r, rows[r], g[r]));
             } else {
-                let sigma = island::row_sigma(self.sides(i), self.jac, self.v);
+                let sigma = island::row_sigma(c, self.sides(i), self.jac, self.v);
                 (own, own_scaled) = island::constraint_residual(kind::ROW, c, lambda, [sigma, zero, zero]);
                 let row = rows_single(self.dims, c, lambda[0], sigma + c[con::ROW_BIAS]);
                 let g = c[con::ROW_DELASSUS];

@@ -79,7 +79,7 @@ fn assess(own: IslandRecord, local: u32) -> Residuals {
             store_row(t, 1u, rows[1], island_con[g + 3u]);
             store_row(t, 2u, rows[2], island_con[g + 5u]);
         } else {
-            let sigma = row_sigma(record, region);
+            let sigma = row_sigma(record, c, region);
             r = constraint_residual(KIND_ROW, c, lambda, vec3<real>(sigma, zero, zero));
             store_row(t, 0u, rows_single(c, lambda.x, sigma + island_con[c + CON_ROW_BIAS]), island_con[c + CON_ROW_DELASSUS]);
             store_row(t, 1u, row_fixed(zero), zero);
