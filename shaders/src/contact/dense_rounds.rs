@@ -8,9 +8,9 @@
 //! leads nowhere. A step not taken in full is followed by sweeps.
 //!
 //! That goes in circles where a contact has no answer with the others held, or several, as with much friction, and steps lead out
-//! of a place that sweeps lead back to. From the round [`PATIENCE`] on, once a step does not lead on, steps are centred: the proximal point method (Rockafellar,
-//! "Monotone operators and the proximal point algorithm", 1976) on the strict map, as CANAL takes it (Lee 2024, section V). What is
-//! solved is `lambda = T(centre - s rho sigma)`, by `(1 + P s rho G) d = T(y) - lambda` with a merit that has to fall; its solution
+//! of a place that sweeps lead back to. From the round [`PATIENCE`] on, once a step does not lead on, steps are centred: the proximal
+//! point method (Rockafellar, "Monotone operators and the proximal point algorithm", 1976) on the strict map, as CANAL takes it
+//! (Lee 2024, section V). What is solved is `lambda = T(centre - s rho sigma)`, by `(1 + P s rho G) d = T(y) - lambda` with a merit that has to fall; its solution
 //! is the next centre. As long as that is easy `s` grows, and the next problem is nearer to the one that is asked for. Of 16,800 steps
 //! of fourteen robots it leaves 8; sweeps and a new start every ten rounds, a hundred in all, left 236.
 

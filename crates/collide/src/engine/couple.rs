@@ -26,7 +26,7 @@ pub(super) const APART: f64 = 0.01;
 pub(super) const SHALLOW: f64 = 1e-3;
 
 /// To what the way out of an overlap is looked for among all ways before it is made exact, in units of the smaller shape.
-const ROUGHLY: f64 = 1e-4;
+const ROUGHLY: f64 = 1e-6;
 /// The same where Newton's method does not end at a smooth maximum or at a face: a kink is found from near it alone.
 const CLOSELY: f64 = 1e-12;
 

@@ -219,7 +219,9 @@ impl Facets<'_> {
             return false;
         }
         let lean = loose / rim;
-        let found = self.snap_surely(normal, [-separation; 2], unsure, 1.0 - lean * lean);
+        // A face's own cosine is 1 to rounding.
+        let cosine = 1.0 - lean * lean - 8.0 * f64::EPSILON;
+        let found = self.snap_surely(normal, [-separation; 2], unsure, cosine);
         found.flatten().is_some_and(|(found, _)| found == normal)
     }
 
