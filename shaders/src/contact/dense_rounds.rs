@@ -5,7 +5,8 @@
 //! time refuses half of the steps that lead on (measured on a lying humanoid). `eps` makes the step proximal where contacts
 //! are redundant; it follows success, as in Levenberg and Marquardt. It starts small, as most problems are solved in one or two
 //! steps that it would only slow down, and is large from the first step that is not taken in full: on a lying humanoid a small one
-//! leads nowhere. A step not taken in full is followed by sweeps.
+//! leads nowhere. In single precision it starts large: where contacts are redundant, a small one leaves it to rounding how they
+//! share out what they carry, and what slides turns by that. A step not taken in full is followed by sweeps.
 //!
 //! That goes in circles where a contact has no answer with the others held, or several, as with much friction, and steps lead out
 //! of a place that sweeps lead back to. From the round [`PATIENCE`] on, once a step does not lead on, steps are centred: the proximal
@@ -20,6 +21,7 @@ use crate::{Mask, Real, Scalar};
 
 /// Proximal weight of the first step, in units of the scaled matrix.
 const PROXIMAL: f64 = 1e-4;
+const PROXIMAL_SINGLE: f64 = 1e-2;
 /// The least after a step that is not taken in full.
 const CAREFUL: f64 = 1e-2;
 /// By this a full step shrinks the weight,
@@ -101,7 +103,7 @@ pub struct Progress<T> {
 impl<T: Scalar> Default for Progress<T> {
     fn default() -> Self {
         Self {
-            proximal: T::lit(PROXIMAL),
+            proximal: first_proximal(),
             merits: [T::lit(0.0); MEMORY],
             stretch: T::lit(STRETCH),
             inner: 0,
@@ -223,6 +225,12 @@ fn is_single<T: Scalar>() -> bool {
 #[inline(always)]
 fn most_stretch<T: Scalar>() -> T {
     T::lit(if is_single::<T>() { MOST_STRETCH_SINGLE } else { MOST_STRETCH })
+}
+
+/// The weight of the first step in this precision.
+#[inline(always)]
+fn first_proximal<T: Scalar>() -> T {
+    T::lit(if is_single::<T>() { PROXIMAL_SINGLE } else { PROXIMAL })
 }
 
 /// The smallest weight in this precision.

@@ -21,6 +21,11 @@ fn most_stretch() -> real {
     return select(MOST_STRETCH, MOST_STRETCH_SINGLE, is_single());
 }
 
+// The proximal weight of the first step in this precision.
+fn first_proximal() -> real {
+    return select(PROXIMAL, PROXIMAL_SINGLE, is_single());
+}
+
 // The smallest proximal weight in this precision.
 fn least_proximal() -> real {
     return select(LEAST_PROXIMAL, LEAST_PROXIMAL_SINGLE, is_single());
