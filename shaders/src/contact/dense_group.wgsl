@@ -223,7 +223,7 @@ fn dense_clear(d: Dense, local: u32) {
     }
     storageBarrier();
     if local == 0u {
-        work[d.state + DENSE_PROXIMAL] = first_proximal();
+        work[d.state + DENSE_PROXIMAL] = PROXIMAL;
         work[d.state + DENSE_STRETCH] = STRETCH;
     }
     storageBarrier();

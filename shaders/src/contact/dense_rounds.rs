@@ -3,10 +3,10 @@
 //! At first a round is a Newton step on the natural map `lambda - T(lambda - rho sigma)`, taken in full or as the largest of
 //! some shares that brings the merit `|lambda - T(y)|^2 / rho` (J) under the largest of the last few: asking it to fall every
 //! time refuses half of the steps that lead on (measured on a lying humanoid). `eps` makes the step proximal where contacts
-//! are redundant; it follows success, as in Levenberg and Marquardt. It starts small, as most problems are solved in one or two
-//! steps that it would only slow down, and is large from the first step that is not taken in full: on a lying humanoid a small one
-//! leads nowhere. In single precision it starts large: where contacts are redundant, a small one leaves it to rounding how they
-//! share out what they carry, and what slides turns by that. A step not taken in full is followed by sweeps.
+//! are redundant; it follows success, as in Levenberg and Marquardt, and is large again after a step that is not taken in full: on a
+//! lying humanoid a small one leads nowhere. To start with 1e-4 would spare an ant a quarter of its steps, but in single
+//! precision that leaves it to rounding how redundant contacts share out what they carry, and what slides turns by that. A step not
+//! taken in full is followed by sweeps.
 //!
 //! That goes in circles where a contact has no answer with the others held, or several, as with much friction, and steps lead out
 //! of a place that sweeps lead back to. From the round [`PATIENCE`] on, once a step does not lead on, steps are centred: the proximal
@@ -19,11 +19,9 @@ use super::dense::{Dense, some};
 use super::packs::total;
 use crate::{Mask, Real, Scalar};
 
-/// Proximal weight of the first step, in units of the scaled matrix.
-const PROXIMAL: f64 = 1e-4;
-const PROXIMAL_SINGLE: f64 = 1e-2;
-/// The least after a step that is not taken in full.
-const CAREFUL: f64 = 1e-2;
+/// Proximal weight of the first step, in units of the scaled matrix,
+/// and the least after one that is not taken in full.
+const PROXIMAL: f64 = 1e-2;
 /// By this a full step shrinks the weight,
 const SHRINK: f64 = 0.3;
 /// and by this one that leaves more than [`STALLED`] of the merit: what is left lies where next to nothing moves, as in a body that
@@ -103,7 +101,7 @@ pub struct Progress<T> {
 impl<T: Scalar> Default for Progress<T> {
     fn default() -> Self {
         Self {
-            proximal: first_proximal(),
+            proximal: T::lit(PROXIMAL),
             merits: [T::lit(0.0); MEMORY],
             stretch: T::lit(STRETCH),
             inner: 0,
@@ -227,12 +225,6 @@ fn most_stretch<T: Scalar>() -> T {
     T::lit(if is_single::<T>() { MOST_STRETCH_SINGLE } else { MOST_STRETCH })
 }
 
-/// The weight of the first step in this precision.
-#[inline(always)]
-fn first_proximal<T: Scalar>() -> T {
-    T::lit(if is_single::<T>() { PROXIMAL_SINGLE } else { PROXIMAL })
-}
-
 /// The smallest weight in this precision.
 #[inline(always)]
 fn least_proximal<T: Scalar>() -> T {
@@ -254,6 +246,6 @@ fn weight<T: Scalar>(proximal: T, steps: u32, share: T, left: T) -> T {
         let stalled = T::lit(STALLED) < left && left < one;
         return (proximal * T::lit(if stalled { SHRINK_STALLED } else { SHRINK })).max(least_proximal());
     }
-    let careful = proximal.max(T::lit(CAREFUL));
+    let careful = proximal.max(T::lit(PROXIMAL));
     if zero < share { careful } else { (careful * T::lit(GROW)).min(one) }
 }

@@ -21,11 +21,6 @@ fn most_stretch() -> real {
     return select(MOST_STRETCH, MOST_STRETCH_SINGLE, is_single());
 }
 
-// The proximal weight of the first step in this precision.
-fn first_proximal() -> real {
-    return select(PROXIMAL, PROXIMAL_SINGLE, is_single());
-}
-
 // The smallest proximal weight in this precision.
 fn least_proximal() -> real {
     return select(LEAST_PROXIMAL, LEAST_PROXIMAL_SINGLE, is_single());
@@ -44,7 +39,7 @@ fn weight(proximal: real, steps: u32, share: real, left: real) -> real {
         let stalled = STALLED < left && left < real(1.0);
         return max(proximal * select(SHRINK, SHRINK_STALLED, stalled), least_proximal());
     }
-    let careful = max(proximal, CAREFUL);
+    let careful = max(proximal, PROXIMAL);
     return select(min(careful * GROW, real(1.0)), careful, real(0.0) < share);
 }
 
