@@ -469,9 +469,9 @@ pub fn block_apply<T: Scalar>(sides: &[SideRecord], jac: &[T], d: [T; 3], v: &mu
 /// `J v` of a row that acts on one degree of freedom; its numbers are `c`.
 #[inline(always)]
 fn row_alone<T: Scalar>(c: &[T], sides: &[SideRecord], v: &[T]) -> Option<T> {
-    let dof = c[con::ROW_DOF].to_f64() as usize;
-    let x = v.get((sides.first()?.velocity as usize + dof).checked_sub(1)?)?;
-    (dof > 0).then(|| c[con::ROW_COEFFICIENT].mul_add(*x, T::lit(0.0)))
+    let dof = (c[con::ROW_DOF].to_f64() as usize).checked_sub(1)?;
+    let x = v.get(sides.first()?.velocity as usize + dof)?;
+    Some(c[con::ROW_COEFFICIENT].mul_add(*x, T::lit(0.0)))
 }
 
 /// `J v` of a row, whose numbers are `c`.

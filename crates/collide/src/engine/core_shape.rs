@@ -92,14 +92,7 @@ impl<'a> Core<'a> {
         match *self {
             Self::Point | Self::Segment(_) | Self::Ellipsoid(_) => None,
             Self::Box(_) => {
-                let size = direction.abs();
-                let axis = if size.x >= size.y && size.x >= size.z {
-                    Vector::X
-                } else if size.y >= size.z {
-                    Vector::Y
-                } else {
-                    Vector::Z
-                };
+                let axis = AXES[leading_axis(direction)];
                 Some(if axis.dot(direction) < 0.0 { -axis } else { axis })
             }
             Self::Cylinder(..) => Some(Vector::Z * 1.0_f64.copysign(direction.z)),
@@ -213,22 +206,13 @@ impl<'a> Core<'a> {
     pub(super) fn inside_face(&self, direction: Vector, point: Vector, all: bool) -> (f64, f64) {
         match *self {
             Self::Box(half) => {
-                let (mut inside, along) = (half - point.abs(), direction.abs());
-                let axis = if along.x >= along.y && along.x >= along.z {
-                    0
-                } else if along.y >= along.z {
-                    1
-                } else {
-                    2
-                };
+                let (axis, mut inside) = (leading_axis(direction), half - point.abs());
                 inside[axis] = f64::INFINITY;
-                (inside.min_element(), half[axis] * along[axis])
+                (inside.min_element(), half[axis] * direction[axis].abs())
             }
             Self::Mesh(mesh) => {
-                let ring = mesh.ring(mesh.facing(direction));
-                let taken = if all { ring.len() } else { ring.len().min(CORNERS) };
-                let corners = (0..taken).map(|i| mesh.vertices[ring[i * ring.len() / taken] as usize]);
-                inside_rim(corners, direction, point)
+                let entries = mesh.entries(mesh.facing(direction), if all { usize::MAX } else { CORNERS });
+                inside_rim(entries.map(|entry| mesh.vertices[mesh.corners[entry] as usize]), direction, point)
             }
             _ => (0.0, 0.0),
         }
@@ -369,6 +353,18 @@ impl<'a> Core<'a> {
     }
 }
 
+/// The axis that a direction lies most along; the first of equals.
+fn leading_axis(direction: Vector) -> usize {
+    let size = direction.abs();
+    if size.x >= size.y && size.x >= size.z {
+        0
+    } else if size.y >= size.z {
+        1
+    } else {
+        2
+    }
+}
+
 /// How far the foot of a point on a face is inside of its rim, and how far its lowest corner is along its normal; corners go round
 /// counter-clockwise seen from outside.
 fn inside_rim(corners: impl Iterator<Item = Vector> + Clone, normal: Vector, point: Vector) -> (f64, f64) {
@@ -398,14 +394,7 @@ fn highest_edge(corners: impl Iterator<Item = Vector> + Clone, direction: Vector
 
 /// Corner numbers hold the sign along axis i in bit i; edges are numbered by their corners' bits.
 fn box_face(half: Vector, direction: Vector, feature: &mut Feature) {
-    let size = direction.abs();
-    let axis = if size.x >= size.y && size.x >= size.z {
-        0
-    } else if size.y >= size.z {
-        1
-    } else {
-        2
-    };
+    let axis = leading_axis(direction);
     let up = u16::from(direction[axis] > 0.0);
     let (u, v) = ((axis + 1) % 3, (axis + 2) % 3);
     let corner = |bits: u16| bits & 1 << u | bits & 1 << v | up << axis;
@@ -512,13 +501,16 @@ impl Polyhedron {
         &self.corners[self.faces[face] as usize..self.faces[face + 1] as usize]
     }
 
+    /// Where the corners round a face stand in `corners`, evenly thinned out to so many.
+    fn entries(&self, face: usize, most: usize) -> impl Iterator<Item = usize> + Clone + use<> {
+        let (first, count) = (self.faces[face] as usize, self.ring(face).len());
+        let taken = count.min(most);
+        (0..taken).map(move |i| first + i * count / taken)
+    }
+
     fn face(&self, direction: Vector, feature: &mut Feature) {
         let face = self.facing(direction);
-        let first = self.faces[face] as usize;
-        let count = self.ring(face).len();
-        let taken = count.min(CORNERS);
-        for i in 0..taken {
-            let entry = first + i * count / taken;
+        for entry in self.entries(face, CORNERS) {
             let vertex = self.corners[entry];
             feature.push(self.vertices[vertex as usize], vertex as u16, entry as u16);
         }

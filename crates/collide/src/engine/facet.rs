@@ -100,6 +100,11 @@ pub(super) struct Facets<'a> {
 }
 
 impl Facets<'_> {
+    /// What is snapped to overlaps by no more than this over the least.
+    fn loose(&self) -> f64 {
+        2.0 * self.pose_rounding + self.tolerance
+    }
+
     /// The way out along a normal that a search ended at, across a face of the difference of which it knows three corners.
     pub(super) fn settle(&self, near: Normal, of: [[u16; 2]; 3]) -> Settled {
         let span = Span::new(of);
@@ -122,10 +127,9 @@ impl Facets<'_> {
     /// `h cos a + r sin a`, so that n leans by no more than about `2 t / r`. Corners and faces that are the best by more
     /// than that lets them differ are the best along n too, so that a search settles on the same features.
     pub(super) fn settle_surely(&self, polytope: &Polytope, lowest: &Lowest) -> Option<Settled> {
-        let Self { first, second, pose_rounding, tolerance } = *self;
+        let Self { first, second, tolerance, .. } = *self;
         let &Lowest { normal: near, height, reach, of } = lowest;
-        // What is snapped to overlaps by no more than this over the least.
-        let loose = 2.0 * pose_rounding + tolerance;
+        let loose = self.loose();
         let next = polytope.next_nearest(lowest, tolerance, height.hypot(WIDE));
         let rim = ((next - height) * (next + height)).sqrt();
         let unsure = 4.0 * tolerance / rim;
@@ -166,8 +170,8 @@ impl Facets<'_> {
         unsure: f64,
         cosine: f64,
     ) -> Option<Option<(Vector, f64)>> {
-        let Self { first, second, pose_rounding, tolerance } = *self;
-        let loose = 2.0 * pose_rounding + tolerance;
+        let Self { first, second, pose_rounding, .. } = *self;
+        let loose = self.loose();
         let mut found: Option<(Vector, f64)> = None;
         for (shape, sign) in [(first, 1.0), (second, -1.0)] {
             let along = shape.placed.local(near * sign);
@@ -202,7 +206,7 @@ impl Facets<'_> {
     /// what leans from n by an angle a they are apart by no more than `s cos a - r sin a`: less than s, up to a right
     /// angle and where s is not far below zero. Beyond, the points that are farthest from each other along n say so.
     pub(super) fn is_best(&self, face: Parting, foot: Option<Vector>, slack: f64) -> bool {
-        let Self { first, second, pose_rounding, tolerance } = *self;
+        let Self { first, second, tolerance, .. } = *self;
         let Parting { normal, separation, of_first } = face;
         let (shape, other, outwards) = if of_first { (first, second, normal) } else { (second, first, -normal) };
         let corner = || other.support(-outwards);
@@ -214,7 +218,7 @@ impl Facets<'_> {
         }
         let across = other.support(outwards) - shape.support(-outwards);
         let wide = across.dot(outwards) - separation;
-        let loose = 2.0 * pose_rounding + tolerance + slack;
+        let loose = self.loose() + slack;
         if rim * wide < 4.0 * (separation.min(0.0).abs() + loose) * (rim + across.length()) {
             return false;
         }
