@@ -279,7 +279,7 @@ fn runs_away() -> bool {
 
 // A round of a solve that is not done: a Newton step, sweeps, or both. Returns the progress.
 fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
-    if newton && real(PATIENCE) <= before.z {
+    if newton && before.x <= real(0.0) {
         return centred_round(before);
     }
     var progress = before;
@@ -293,7 +293,7 @@ fn dense_round(newton: bool, before: vec4<real>) -> vec4<real> {
         let taken = advance(max(max(max(merits.x, merits.y), max(merits.z, merits.w)), real(0.0)));
         share = taken.share;
         progress.z += real(1.0);
-        progress.x = weight(progress.x, share, taken.merit / now);
+        progress.x = weight(progress.x, u32(progress.z), share, taken.merit / now);
     }
     if share < real(1.0) {
         for (var k = 0u; k < SWEEPS; k++) {

@@ -223,7 +223,7 @@ fn dense_clear(d: Dense, local: u32) {
     }
     storageBarrier();
     if local == 0u {
-        work[d.state + DENSE_PROXIMAL] = PROXIMAL;
+        work[d.state + DENSE_PROXIMAL] = first_proximal();
         work[d.state + DENSE_STRETCH] = STRETCH;
     }
     storageBarrier();
@@ -263,6 +263,16 @@ fn group_sum(local: u32, mine: real) -> real {
     return workgroupUniformLoad(&partial[0]);
 }
 
+// What the first lane has, for all of them.
+fn of_first(local: u32, mine: real) -> real {
+    workgroupBarrier();
+    if local == 0u {
+        partial[0] = mine;
+    }
+    workgroupBarrier();
+    return workgroupUniformLoad(&partial[0]);
+}
+
 // Whether some impulse is beyond RUNAWAY.
 fn runs_away(d: Dense, local: u32) -> bool {
     var beyond = real(0.0);
@@ -273,16 +283,16 @@ fn runs_away(d: Dense, local: u32) -> bool {
     return real(0.0) < group_sum(local, beyond);
 }
 
-// The how manieth round: a Newton step, sweeps, or both. Returns how many sweeps.
-fn dense_round(d: Dense, local: u32, newton: bool, round: u32) -> u32 {
-    if newton && PATIENCE <= round {
+// A round: a Newton step, sweeps, or both. Returns how many sweeps.
+fn dense_round(d: Dense, local: u32, newton: bool) -> u32 {
+    let at = d.state + DENSE_PROXIMAL;
+    let proximal = of_first(local, work[at]);
+    if newton && proximal <= real(0.0) {
         centred_round(d, local);
         return 0u;
     }
     var share = real(0.0);
     if newton {
-        let at = d.state + DENSE_PROXIMAL;
-        let proximal = work[at];
         let steps = u32(work[d.state + DENSE_STEPS]);
         newton_step(d, local, proximal);
         let merit = merit_at(d, local, real(0.0));
@@ -296,7 +306,7 @@ fn dense_round(d: Dense, local: u32, newton: bool, round: u32) -> u32 {
         if local == 0u {
             work[d.state + DENSE_MERITS + steps % MEMORY] = merit;
             work[d.state + DENSE_STEPS] = real(steps + 1u);
-            work[at] = weight(proximal, taken.share, taken.merit / merit);
+            work[at] = weight(proximal, steps + 1u, taken.share, taken.merit / merit);
         }
         storageBarrier();
         share = taken.share;

@@ -3,12 +3,15 @@
 //! At first a round is a Newton step on the natural map `lambda - T(lambda - rho sigma)`, taken in full or as the largest of
 //! some shares that brings the merit `|lambda - T(y)|^2 / rho` (J) under the largest of the last few: asking it to fall every
 //! time refuses half of the steps that lead on (measured on a lying humanoid). `eps` makes the step proximal where contacts
-//! are redundant; it follows success, as in Levenberg and Marquardt. A step not taken in full is followed by sweeps.
+//! are redundant; it follows success, as in Levenberg and Marquardt. It starts small, as most problems are solved in one or two
+//! steps that it would only slow down, and is large from the first step that is not taken in full: on a lying humanoid a small one
+//! leads nowhere. In single precision it starts large: where contacts are redundant, a small one leaves it to rounding how they
+//! share out what they carry, and what slides turns by that. A step not taken in full is followed by sweeps.
 //!
 //! That goes in circles where a contact has no answer with the others held, or several, as with much friction, and steps lead out
-//! of a place that sweeps lead back to. From the round [`PATIENCE`] on steps are centred: the proximal point method (Rockafellar,
-//! "Monotone operators and the proximal point algorithm", 1976) on the strict map, as CANAL takes it (Lee 2024, section V). What is
-//! solved is `lambda = T(centre - s rho sigma)`, by `(1 + P s rho G) d = T(y) - lambda` with a merit that has to fall; its solution
+//! of a place that sweeps lead back to. From the round [`PATIENCE`] on, once a step does not lead on, steps are centred: the proximal
+//! point method (Rockafellar, "Monotone operators and the proximal point algorithm", 1976) on the strict map, as CANAL takes it
+//! (Lee 2024, section V). What is solved is `lambda = T(centre - s rho sigma)`, by `(1 + P s rho G) d = T(y) - lambda` with a merit that has to fall; its solution
 //! is the next centre. As long as that is easy `s` grows, and the next problem is nearer to the one that is asked for. Of 16,800 steps
 //! of fourteen robots it leaves 8; sweeps and a new start every ten rounds, a hundred in all, left 236.
 
@@ -17,7 +20,10 @@ use super::packs::total;
 use crate::{Mask, Real, Scalar};
 
 /// Proximal weight of the first step, in units of the scaled matrix.
-const PROXIMAL: f64 = 1e-2;
+const PROXIMAL: f64 = 1e-4;
+const PROXIMAL_SINGLE: f64 = 1e-2;
+/// The least after a step that is not taken in full.
+const CAREFUL: f64 = 1e-2;
 /// By this a full step shrinks the weight,
 const SHRINK: f64 = 0.3;
 /// and by this one that leaves more than [`STALLED`] of the merit: what is left lies where next to nothing moves, as in a body that
@@ -37,16 +43,18 @@ const MEMORY: usize = 8;
 /// Sweeps after a step that was not taken in full.
 const SWEEPS: u32 = 2;
 /// Rounds after which steps are centred.
-const PATIENCE: u32 = 6;
+const PATIENCE: u32 = 8;
+/// A step leads on that leaves less than this of the merit.
+const LEADS: f64 = 0.5;
 /// The first `s` of centred steps.
-const STRETCH: f64 = 150.0;
+const STRETCH: f64 = 50.0;
 /// Factor of `s` where a centred problem was solved,
 const STRETCH_MORE: f64 = 3.0;
 /// and where it was not.
 const STRETCH_LESS: f64 = 0.1;
 /// Bounds of `s`. In single precision impulses that ask for the impossible meet it by their rounding, were they let so far.
 const LEAST_STRETCH: f64 = 1.0;
-const MOST_STRETCH: f64 = 1e6;
+const MOST_STRETCH: f64 = 1e8;
 const MOST_STRETCH_SINGLE: f64 = 1e3;
 /// A centred problem is solved when its merit is this share of the squared way from the centre, in the same measure,
 const CENTRED: f64 = 0.1;
@@ -81,6 +89,7 @@ struct Taken<T> {
 /// What a solve carries from round to round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Progress<T> {
+    /// Weight of the next step; none: it is a centred one.
     proximal: T,
     merits: [T; MEMORY],
     /// `s` of centred steps.
@@ -94,7 +103,7 @@ pub struct Progress<T> {
 impl<T: Scalar> Default for Progress<T> {
     fn default() -> Self {
         Self {
-            proximal: T::lit(PROXIMAL),
+            proximal: first_proximal(),
             merits: [T::lit(0.0); MEMORY],
             stretch: T::lit(STRETCH),
             inner: 0,
@@ -135,7 +144,7 @@ impl<T: Scalar> Dense<'_, T> {
     /// One round: a Newton step, sweeps, or both.
     #[inline(always)]
     pub fn round(&mut self, newton: bool, progress: &mut Progress<T>) {
-        if newton && PATIENCE <= progress.steps {
+        if newton && progress.proximal <= T::lit(0.0) {
             self.centred_round(progress);
             return;
         }
@@ -147,7 +156,7 @@ impl<T: Scalar> Dense<'_, T> {
             let taken = self.advance(bar);
             share = taken.share;
             progress.steps += 1;
-            progress.proximal = weight(progress.proximal, share, taken.merit / before);
+            progress.proximal = weight(progress.proximal, progress.steps, share, taken.merit / before);
         }
         if share < T::lit(1.0) {
             for _ in 0..SWEEPS {
@@ -218,16 +227,33 @@ fn most_stretch<T: Scalar>() -> T {
     T::lit(if is_single::<T>() { MOST_STRETCH_SINGLE } else { MOST_STRETCH })
 }
 
-/// The next proximal weight after a step of which this share was taken; left: the share of the merit that it left.
+/// The weight of the first step in this precision.
 #[inline(always)]
-fn weight<T: Scalar>(proximal: T, share: T, left: T) -> T {
-    if T::lit(1.0) <= share {
-        let least = if is_single::<T>() { LEAST_PROXIMAL_SINGLE } else { LEAST_PROXIMAL };
-        let stalled = T::lit(STALLED) < left && left < T::lit(1.0);
-        (proximal * T::lit(if stalled { SHRINK_STALLED } else { SHRINK })).max(T::lit(least))
-    } else if T::lit(0.0) < share {
-        proximal
-    } else {
-        (proximal * T::lit(GROW)).min(T::lit(1.0))
+fn first_proximal<T: Scalar>() -> T {
+    T::lit(if is_single::<T>() { PROXIMAL_SINGLE } else { PROXIMAL })
+}
+
+/// The smallest weight in this precision.
+#[inline(always)]
+fn least_proximal<T: Scalar>() -> T {
+    T::lit(if is_single::<T>() { LEAST_PROXIMAL_SINGLE } else { LEAST_PROXIMAL })
+}
+
+/// The next proximal weight after so many steps, of the last of which this share was taken; left: the share of the merit that
+/// it left. None where steps are to be centred from now on.
+#[inline(always)]
+fn weight<T: Scalar>(proximal: T, steps: u32, share: T, left: T) -> T {
+    let (zero, one) = (T::lit(0.0), T::lit(1.0));
+    let whole = one <= share;
+    // A smaller weight may help where this one still shrinks.
+    let leads = whole && left < one && (left < T::lit(LEADS) || least_proximal::<T>() < proximal);
+    if PATIENCE <= steps && !leads {
+        return zero;
     }
+    if whole {
+        let stalled = T::lit(STALLED) < left && left < one;
+        return (proximal * T::lit(if stalled { SHRINK_STALLED } else { SHRINK })).max(least_proximal());
+    }
+    let careful = proximal.max(T::lit(CAREFUL));
+    if zero < share { careful } else { (careful * T::lit(GROW)).min(one) }
 }

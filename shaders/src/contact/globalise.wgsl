@@ -21,17 +21,31 @@ fn most_stretch() -> real {
     return select(MOST_STRETCH, MOST_STRETCH_SINGLE, is_single());
 }
 
-// The next proximal weight after a step of which this share was taken; left: the share of the merit that it left.
-fn weight(proximal: real, share: real, left: real) -> real {
-    if real(1.0) <= share {
+// The proximal weight of the first step in this precision.
+fn first_proximal() -> real {
+    return select(PROXIMAL, PROXIMAL_SINGLE, is_single());
+}
+
+// The smallest proximal weight in this precision.
+fn least_proximal() -> real {
+    return select(LEAST_PROXIMAL, LEAST_PROXIMAL_SINGLE, is_single());
+}
+
+// The next proximal weight after so many steps, of the last of which this share was taken; left: the share of the merit that it
+// left. None where steps are to be centred from now on.
+fn weight(proximal: real, steps: u32, share: real, left: real) -> real {
+    let whole = real(1.0) <= share;
+    // A smaller weight may help where this one still shrinks.
+    let leads = whole && left < real(1.0) && (left < LEADS || least_proximal() < proximal);
+    if PATIENCE <= steps && !leads {
+        return real(0.0);
+    }
+    if whole {
         let stalled = STALLED < left && left < real(1.0);
-        let least = select(LEAST_PROXIMAL, LEAST_PROXIMAL_SINGLE, is_single());
-        return max(proximal * select(SHRINK, SHRINK_STALLED, stalled), least);
+        return max(proximal * select(SHRINK, SHRINK_STALLED, stalled), least_proximal());
     }
-    if real(0.0) < share {
-        return proximal;
-    }
-    return min(proximal * GROW, real(1.0));
+    let careful = max(proximal, CAREFUL);
+    return select(min(careful * GROW, real(1.0)), careful, real(0.0) < share);
 }
 
 // Rho, or 1 where there is none.

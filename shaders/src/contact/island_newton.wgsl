@@ -257,7 +257,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         stopped = solved || hopeless;
         running = !(stopped || rounds >= dims.iterations);
         if running {
-            dense_round(d, local, true, rounds);
+            dense_round(d, local, true);
             rounds += 1u;
         }
     }

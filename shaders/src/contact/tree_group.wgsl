@@ -425,7 +425,7 @@ fn next_round(before: Lane, local: u32) -> Lane {
     own.rounds += 1u;
     if own.stage == STAGE_WRITTEN {
         let d = problem(own);
-        own.sweeps += real(dense_round(d, local, newton > 0u, before.rounds));
+        own.sweeps += real(dense_round(d, local, newton > 0u));
         own.error = sqrt(natural(d, local));
         own.rounds = select(own.rounds, dims.sweeps, runs_away(d, local));
     } else {

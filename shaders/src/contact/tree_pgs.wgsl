@@ -406,7 +406,7 @@ fn prepare(lane: u32) {
     }
     work[first + DENSE_MERITS * TILE] = all_of(zero);
     work[first + (DENSE_MERITS + 1u) * TILE] = all_of(zero);
-    work[first + DENSE_PROGRESS * TILE] = vec4<real>(PROXIMAL, error, zero, sweeps);
+    work[first + DENSE_PROGRESS * TILE] = vec4<real>(first_proximal(), error, zero, sweeps);
     work[first + DENSE_SIZE * TILE] = vec4<real>(real(n_slot), real(n_row), zero, real(stage));
     work[first + DENSE_AIM * TILE] = vec4<real>(enough, contacts, STRETCH, zero);
 }
