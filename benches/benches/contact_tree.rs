@@ -12,7 +12,9 @@ use manyworlds_contact::tree::PgsParams;
 use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, load};
 use manyworlds_shaders::contact::tree_layout::{contact, info, map, row_stride, slot_reals};
-use manyworlds_shaders::contact::{tree_assemble, tree_certify, tree_jacobian, tree_pgs, tree_push, tree_rows};
+use manyworlds_shaders::contact::{
+    tree_acting, tree_assemble, tree_certify, tree_jacobian, tree_pgs, tree_push, tree_rows,
+};
 use manyworlds_shaders::dynamics::names::part;
 use manyworlds_shaders::dynamics::tree::{NONE, POSE, Params};
 use manyworlds_shaders::{LANES, Real, Scalar};
@@ -69,6 +71,10 @@ fn kernels<T: Scalar>(criterion: &mut Criterion, name: &str, set: &TreeSet, n_sl
     });
     group.bench_function("rows", |b| {
         b.iter(|| tree_rows::tree_rows(&tree, &params, black_box(&t.state), &t.factor, &t.pull, &mut rows));
+    });
+    let mut acting = vec![0; LANES * tree_acting::words(dims.n_row as usize)];
+    group.bench_function("acting", |b| {
+        b.iter(|| tree_acting::tree_acting(&tree, &params, black_box(&t.state), &t.pull, &mut acting));
     });
     let lane = PgsParams::for_precision::<T>().dims(dims);
     let mut work = zeros(tree_pgs::work_packs(&lane, n_slot));

@@ -58,8 +58,8 @@ pub trait Real:
     fn lit(x: f64) -> Self {
         Self::splat(Self::Scalar::from_f64(x))
     }
-    /// One lane's number.
-    fn lane(self, lane: usize) -> Self::Scalar;
+    /// One lane's number; by reference, so that of what lies in memory no more is read.
+    fn lane(&self, lane: usize) -> Self::Scalar;
     /// Replaces one lane's number.
     fn set_lane(&mut self, lane: usize, x: Self::Scalar);
     /// `self * factor + term`, rounded once where the target has fused multiply-add.
@@ -135,8 +135,8 @@ macro_rules! scalar {
                 x
             }
             #[inline(always)]
-            fn lane(self, _: usize) -> $t {
-                self
+            fn lane(&self, _: usize) -> $t {
+                *self
             }
             #[inline(always)]
             fn set_lane(&mut self, _: usize, x: $t) {
@@ -307,7 +307,7 @@ macro_rules! pack {
                 Self(<$v>::splat(x))
             }
             #[inline(always)]
-            fn lane(self, lane: usize) -> $t {
+            fn lane(&self, lane: usize) -> $t {
                 self.0.as_array()[lane]
             }
             #[inline(always)]

@@ -40,7 +40,7 @@ pub fn island_rows<T: Scalar, R: Real<Scalar = T>>(
             y.fill(zero);
             continue;
         }
-        (0..n_v).for_each(|i| y[i] = get(head + i));
+        y.iter_mut().zip(&from[head..]).for_each(|(y, from)| *y = from.lane(lane));
         let (mut count, mut alone) = (0, (zero, zero));
         for k in 0..width {
             let (dof, coefficient) = (row_dof(from, k), row_coefficient(from, k).lane(lane));

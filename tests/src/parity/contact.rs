@@ -7,6 +7,7 @@ use manyworlds_dynamics::{Settings, TreeSet, compile};
 use manyworlds_model::{ImportOptions, from_mjcf_str};
 use manyworlds_shaders::Kernel;
 use manyworlds_shaders::contact::dense::Shape;
+use manyworlds_shaders::contact::tree_acting;
 use manyworlds_shaders::contact::tree_layout::{
     LaneDims, contact, info, map, phase, row_stride, slot_reals, work_reals,
 };
@@ -226,6 +227,17 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
         &[(5, ROUNDING)],
     );
     let row = left(&rows, 5);
+    let acting = case(
+        name,
+        &k::TREE_ACTING,
+        tree,
+        with(vec![
+            of(|tile| &tile.state),
+            pull(&tiles),
+            Data::LaneWords(vec![vec![0; tree_acting::words(n_row)]; LANES]),
+        ]),
+        &[(4, EXACT)],
+    );
     let mut midway = tree;
     midway.tree.integrator = integrator::MIDPOINT;
     let midway = case(
@@ -334,6 +346,8 @@ fn of_set(name: &str, set: &TreeSet, between: bool) -> Vec<Case> {
     cases.extend(solves);
     if n_row > 0 {
         cases.extend([rows, midway]);
+        // Laws are those of rows; few states of the other trees are near a limit.
+        cases.extend(between.then_some(acting));
     }
     cases
 }

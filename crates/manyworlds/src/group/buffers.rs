@@ -43,6 +43,7 @@ buffers! {
         factor: Tile,
         b: Tile,
         pull: Tile,
+        acting: Index,
         given: Tile,
         reading: Tile,
         acceleration: Tile,

@@ -6,6 +6,7 @@ use manyworlds_contact::solve::{ContactModel, LoneTrees};
 use manyworlds_contact::tree::{self, PgsParams, work_reals};
 use manyworlds_gpu::{Recording, Store, Ticket, Traffic};
 use manyworlds_shaders::contact::island_newton::Room;
+use manyworlds_shaders::contact::tree_acting;
 use manyworlds_shaders::contact::tree_layout::{SLOTS, info, row_stride};
 use manyworlds_shaders::dynamics::tree::{POSE, SPATIAL, SPEED, TreeDims, status};
 use manyworlds_shaders::index::{gather, tile_len};
@@ -77,6 +78,8 @@ pub(crate) struct ChunkSet<T> {
     /// Poses of bodies; of a soft body its state.
     pub(super) poses: Vec<T>,
     pub(super) speeds: Vec<T>,
+    /// Which static rows can act in the next step, as `contact/tree_acting` says it; empty: any of them.
+    pub(super) acting: Vec<u32>,
     pub(crate) status: Vec<u32>,
     /// Buffer for uploads of what the Jacobian knows of contacts.
     pub(super) touch: Vec<T>,
@@ -137,12 +140,14 @@ impl<T: Scalar> Chunk<T> {
             };
             let sensing = Sensing::new(&set.layout);
             let soft = SoftKernels::new(&shared, set.trees[0], dims.lanes);
-            let step = SetStep { buffers, dims, pgs, sensing, soft, impulses: buffers.impulses() };
+            let acting = shared.host.has_islands() && (set.layout.steady_rows() as u32) < dims.n_row;
+            let step = SetStep { buffers, dims, pgs, acting, sensing, soft, impulses: buffers.impulses() };
             sets.push(ChunkSet {
                 step,
                 k,
                 poses: Vec::new(),
                 speeds: Vec::new(),
+                acting: Vec::new(),
                 status: Vec::new(),
                 touch: Vec::new(),
             });
@@ -251,6 +256,10 @@ impl<T: Scalar> Chunk<T> {
                 self.store.write_index(b.grip_items, 0, &items)?;
                 self.store.resize(b.adhesion, tile_len(width, lanes, n_v.max(1)))?;
                 self.store.resize(self.islands.buffers.grip, self.n_world * adhesion.len())?;
+            }
+            if set.step.acting {
+                set.acting = vec![0; tile_len(width, lanes, tree_acting::words(d.n_row as usize))];
+                self.store.resize(b.acting, set.acting.len())?;
             }
             let padded = tile_len(width, lanes, 1);
             self.store.resize(b.status, padded)?;

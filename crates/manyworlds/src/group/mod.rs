@@ -90,7 +90,7 @@ impl<T: Scalar> Group<T> {
         let left = LeftBuffers::declare(&mut specs);
         let passing = Arc::new(Passing::new(buffers.iter().flat_map(SoftKernels::passing).collect()));
         let columns = Arc::new(Columns::new(&shared.model, &shared.sets));
-        let coupled = shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands;
+        let coupled = shared.host.has_islands();
         let layouts = shared.soft.iter().filter_map(|soft| soft.layout.as_ref());
         let of_soft = layouts.map(SoftKernels::most_reals).max().filter(|_| shared.form.is_some());
         let of_lanes = shared.sets.iter().map(|set| set.trees.len() * device_reals(set.layout.steady_rows())).max();

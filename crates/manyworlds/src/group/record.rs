@@ -60,6 +60,8 @@ pub(crate) struct SetStep {
     pub(crate) buffers: SetBuffers,
     pub(crate) dims: TreeDims,
     pub(crate) pgs: PgsParams,
+    /// Whether the host is told which static rows can act.
+    pub(crate) acting: bool,
     /// What its sensors need, where it has any.
     pub(crate) sensing: Option<Sensing>,
     /// A soft body that kernels step.
@@ -77,19 +79,27 @@ impl SetStep {
         if self.dims.param_lanes == 1 { self.buffers.lane_params } else { self.buffers.params }
     }
 
-    /// State to what collision looks at: body poses and speeds; and to dof motions. Of a soft body that is the state itself.
+    /// State to what the host looks at: body poses and speeds, which static rows can act; to dof motions and lengths of paths. Of a soft
+    /// body that is the state itself.
     pub(crate) fn kinematics(&self, recording: &mut Recording) {
         if self.dims.is_soft() {
             return;
         }
         let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
-        use kernel::dynamics::{KINEMATICS, SPEED};
+        use kernel::contact::TREE_ACTING;
+        use kernel::dynamics::{KINEMATICS, PATH, SPEED};
         recording.dispatch(&KINEMATICS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion]).dispatch(
             &SPEED,
             dims,
             lanes,
             &[b.topology, params, b.state, b.pose, b.motion, b.speed],
         );
+        if self.dims.n_path > 0 {
+            recording.dispatch(&PATH, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.pull]);
+        }
+        if self.acting {
+            recording.dispatch(&TREE_ACTING, dims, lanes, &[b.topology, params, b.state, b.pull, b.acting]);
+        }
     }
 
     /// Whether the balance of momentum is taken at a stage of the step.
@@ -114,15 +124,12 @@ impl SetStep {
             return;
         }
         let (b, dims, lanes, params) = (&self.buffers, &self.tree(), self.dims.lanes, self.params());
-        use kernel::dynamics::{ADHERE, APPLIED, BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, PATH, STAGE};
+        use kernel::dynamics::{ADHERE, APPLIED, BALANCE, BIAS, FACTOR, INERTIA, KINEMATICS, MOMENTUM, STAGE};
         // Nothing reads the momentum matrix before it is written, and nothing the scratch afterwards.
         let work = b.momentum;
         recording
             .dispatch(&BIAS, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.twist, work, b.bias])
             .dispatch(&INERTIA, dims, lanes, &[b.topology, params, b.motion, work, b.mass]);
-        if self.dims.n_path > 0 {
-            recording.dispatch(&PATH, dims, lanes, &[b.topology, params, b.state, b.pose, b.motion, b.pull]);
-        }
         self.sense(recording);
         let factor = |recording: &mut Recording| {
             let buffers = [b.topology, params, b.momentum, b.b, b.factor, b.v_free, b.velocity, b.status];

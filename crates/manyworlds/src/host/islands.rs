@@ -307,7 +307,7 @@ impl<T: Scalar> IslandPack<T> {
         self.clear();
         self.fixed.fill(0);
         let model = step.model;
-        if model.lanes.trees.len() == 1 && !model.all_in_islands && model.blocks.is_empty() {
+        if !model.has_islands() && model.blocks.is_empty() {
             // No world has any.
             self.assemble();
             return;
@@ -417,7 +417,7 @@ impl<T: Scalar> IslandPack<T> {
                     self.contact(step, index, world, id);
                     n_contacts += 1;
                 } else {
-                    self.fixed(step, index, id - n_contact);
+                    self.fixed(step, index, world.fixed[id - n_contact] as usize);
                 }
             }
             let n_v = self.dims.n_velocity - velocity_begin;

@@ -27,6 +27,7 @@ use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_model::{Pose, Quat, Vec3};
 use manyworlds_shaders::contact::island_newton::Room;
+use manyworlds_shaders::contact::tree_acting;
 use manyworlds_shaders::dynamics::tree::{POSE, TreeDims};
 use manyworlds_shaders::index::tile_at;
 use manyworlds_shaders::{LANES, Scalar};
@@ -129,9 +130,11 @@ struct Bench {
 
 /// Where the bodies are and how fast they move: of a tree set, in tile layout, and of mocap bodies. Of a soft body the poses
 /// are its state.
-pub(crate) struct Moving<'m, T, P, V> {
+pub(crate) struct Moving<'m, T, P, V, A> {
     pub(crate) poses: P,
     pub(crate) speeds: V,
+    /// Which static rows of a tree set can act, as [`tree_acting`] says it; empty: any of them.
+    pub(crate) acting: A,
     pub(crate) mocaps: &'m Mocaps<T>,
 }
 
@@ -238,14 +241,15 @@ impl<T: Scalar> HostStage<T> {
 
     /// Collides and organises every world from the body poses of a tree set (tile layout), and packs what the tree
     /// kernels read. Worlds of `stopped` trees have no contacts.
-    pub(crate) fn run<'o, 'p, P, V>(
+    pub(crate) fn run<'o, 'p, P, V, A>(
         &mut self,
-        moving: &Moving<'_, T, P, V>,
+        moving: &Moving<'_, T, P, V, A>,
         overrides: impl Fn(usize) -> Overrides<'o> + Sync,
         stopped: impl Fn(usize) -> bool + Sync,
     ) where
         P: Fn(usize) -> &'p [T] + Sync,
         V: Fn(usize) -> &'p [T] + Sync,
+        A: Fn(usize) -> &'p [u32] + Sync,
         T: 'p,
     {
         let (model, width, poses) = (&*self.model, self.width, &moving.poses);
@@ -313,8 +317,8 @@ impl<T: Scalar> HostStage<T> {
             }
             bench.spent[0] += passed(clock);
             let clock = now();
-            for (world, organiser) in worlds.iter_mut().zip(organisers) {
-                model.organise(world, organiser, bench);
+            for (i, (world, organiser)) in worlds.iter_mut().zip(organisers).enumerate() {
+                model.organise((width, block * BLOCK + i), world, &moving.acting, organiser, bench);
             }
             bench.spent[1] += passed(clock);
         };
@@ -512,10 +516,32 @@ impl<T: Scalar> HostModel<T> {
         }));
     }
 
-    /// Islands of a world, the place of every contact, and where it was solved in the step before.
-    fn organise(&self, world: &mut World, organiser: &mut Organiser, bench: &mut Bench) {
+    /// Whether there may be islands: of several trees, or of all that has a constraint.
+    pub(crate) fn has_islands(&self) -> bool {
+        self.lanes.trees.len() > 1 || self.all_in_islands
+    }
+
+    /// Whether a constraint of the model can act in a world.
+    fn acts<'p>(&self, fixed: &Fixed<T>, (width, world): (usize, usize), acting: &impl Fn(usize) -> &'p [u32]) -> bool {
+        let Law::Row(row) = fixed.law else { return true };
+        let (set, lane) = self.lane(world, fixed.trees[0] as usize);
+        let acting = acting(set);
+        acting.is_empty() || tree_acting::acts(acting, width, self.sets[set].dims.n_row as usize, lane, row as usize)
+    }
+
+    /// Islands of a world, the place of every contact, and where it was solved in the step before. `lanes`: how many a tile has, and the
+    /// world's number.
+    fn organise<'p>(
+        &self,
+        lanes: (usize, usize),
+        world: &mut World,
+        acting: &impl Fn(usize) -> &'p [u32],
+        organiser: &mut Organiser,
+        bench: &mut Bench,
+    ) {
         let n_tree = self.lanes.trees.len();
-        if n_tree > 1 || self.all_in_islands {
+        world.fixed.clear();
+        if self.has_islands() {
             bench.begins.clear();
             bench.begins.push(0);
             bench.touched.clear();
@@ -523,9 +549,12 @@ impl<T: Scalar> HostModel<T> {
                 bench.touched.extend(self.trees_of(contact).into_iter().flatten());
                 bench.begins.push(bench.touched.len() as u32);
             }
-            for fixed in &self.fixed {
-                bench.touched.extend(fixed.trees);
-                bench.begins.push(bench.touched.len() as u32);
+            for (id, fixed) in self.fixed.iter().enumerate() {
+                if self.acts(fixed, lanes, acting) {
+                    world.fixed.push(id as u32);
+                    bench.touched.extend(fixed.trees);
+                    bench.begins.push(bench.touched.len() as u32);
+                }
             }
             let links = Links { n_subsystems: n_tree, begins: &bench.begins, touched: &bench.touched };
             organiser.organise(links, if self.all_in_islands { 1 } else { 2 });

@@ -25,6 +25,8 @@ pub(crate) struct World {
     pub(crate) contacts: Vec<Contact>,
     /// What collision found of pairs, to be quicker in the next step.
     pub(crate) hints: Hints,
+    /// Constraints of the model that take part in islands: all but rows that cannot act.
+    pub(crate) fixed: Vec<u32>,
     /// What mocap bodies do at each; empty: none moves.
     pub(crate) drifts: Vec<Drift>,
     /// Where each is solved.
@@ -61,6 +63,7 @@ impl World {
         Self {
             contacts: Vec::new(),
             hints: Hints::default(),
+            fixed: Vec::new(),
             drifts: Vec::new(),
             places: Vec::new(),
             warm: Vec::new(),

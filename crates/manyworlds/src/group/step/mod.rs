@@ -2,14 +2,14 @@
 //!
 //! | stage | where | reads | writes |
 //! |---|---|---|---|
-//! | collide, organise, pack | host | poses, speeds, status | contact records, islands |
+//! | collide, organise, pack | host | poses, speeds, rows that can act, status | contact records, islands |
 //! | controls | kernels | rows of controls | state |
 //! | keep | kernels | state | the state that the step begins with, where it is asked for |
-//! | dynamics | kernels | state, poses | free velocity, factors; velocity of soft bodies; readings of sensors |
+//! | dynamics | kernels | state, poses, lengths of paths | free velocity, factors; velocity of soft bodies; readings of sensors |
 //! | contact | kernels | free velocity, contact records, impulses before | velocity, impulses, certificates, status |
 //! | hold | kernels | status | status: worlds that are unsolved do not move |
 //! | left | kernels | status, what problems are made of | the numbers of unsolved worlds, brought together: on a device |
-//! | motion | kernels | velocity, impulses, status | readings of sensors; state, poses, speeds |
+//! | motion | kernels | velocity, impulses, status | readings of sensors; state, poses, speeds, lengths of paths, rows that can act |
 //!
 //! One submission and one wait. Where a solver goes on on the host, worlds that are held are solved there when the wait is over
 //! ([`unsolved`]): their numbers came with the step ([`super::left`]), and a second submission, which nothing waits for before the
@@ -60,6 +60,9 @@ impl<T: Scalar> Chunk<T> {
             } else {
                 self.store.read(set.step.buffers.pose, &mut set.poses)?;
                 self.store.read(set.step.buffers.speed, &mut set.speeds)?;
+            }
+            if set.step.acting {
+                self.store.read_index(set.step.buffers.acting, &mut set.acting)?;
             }
             self.store.read_index(set.step.buffers.status, &mut set.status)?;
         }
@@ -232,6 +235,9 @@ impl<T: Scalar> Chunk<T> {
             } else {
                 self.recording.read(b.pose).read(b.speed).read(b.status);
             }
+            if set.step.acting {
+                self.recording.read(b.acting);
+            }
         }
     }
 
@@ -330,6 +336,28 @@ mod tests {
                 }
             }
             assert!(!written.is_empty());
+        }
+    }
+
+    /// A limit out of reach is no constraint of its island; beside a bound it is one.
+    #[test]
+    fn islands_have_limits_that_can_act() {
+        for (range, limits) in [("-60 60", 0), ("-0.01 60", 1)] {
+            let text = format!(
+                r#"<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody>
+                  <body><joint type="hinge" axis="0 0 1" limited="true" range="{range}"/>
+                    <geom type="box" size="0.5 0.1 0.05" mass="1"/></body>
+                  <body pos="0.3 0 0.0999"><freejoint/><geom type="box" size="0.05 0.05 0.05" mass="0.1"/></body>
+                </worldbody></mujoco>"#
+            );
+            let nothing = |path: &std::path::Path| Err(std::io::Error::other(format!("{}", path.display())));
+            let loaded = manyworlds_model::from_mjcf_str("arm.xml", &text, &nothing, &ImportOptions::default());
+            let model = loaded.expect("a model").model;
+            let mut group = Group::<f64>::new(&model, 2, &BatchOptions::default(), &Backend::Cpu).expect("a group");
+            group.step(None).expect("a step");
+            let [island, _] = &group.chunks[0].host.islands.islands[..] else { panic!("{range}: an island a world") };
+            let constraints = island.constraint_end - island.constraint_begin;
+            assert_eq!([island.n_contacts, constraints - island.n_contacts], [4, limits], "{range}");
         }
     }
 }

@@ -89,7 +89,8 @@ impl<T: Scalar> Chunk<T> {
         let geoms = &self.geoms;
         let overrides = |world: usize| geoms.as_ref().map_or_else(Overrides::default, |geoms| geoms.of(world));
         let (poses, speeds) = (|set: usize| &sets[set].poses[..], |set: usize| &sets[set].speeds[..]);
-        let moving = Moving { poses, speeds, mocaps: &self.mocaps };
+        let acting = |set: usize| &sets[set].acting[..];
+        let moving = Moving { poses, speeds, acting, mocaps: &self.mocaps };
         self.host.run(&moving, overrides, stopped);
         let width = self.store.tile();
         for (set, pack) in self.sets.iter().zip(&self.host.packs) {
@@ -116,7 +117,7 @@ impl<T: Scalar> Chunk<T> {
             self.prepare_touches()?;
         }
         let shared = &self.shared;
-        if shared.host.lanes.trees.len() > 1 || shared.host.all_in_islands || soft_by_kernels {
+        if shared.host.has_islands() || soft_by_kernels {
             self.mark_shared()?;
         }
         self.write_soft_params()?;
