@@ -10,6 +10,11 @@ use manyworlds_shaders::{LANES, Scalar};
 use crate::Error;
 use crate::field::block::{Numbers, NumbersMut};
 
+/// Tiles of a chunk of the CPU at most,
+const CPU_TILES: usize = 4;
+/// and as many as have so many degrees of freedom in one lane each: what a chunk costs whatever it holds counts where these are few,
+/// and larger ones would leave the caches.
+const CPU_DOFS: usize = 32;
 /// Worlds a chunk of a GPU holds at most; at least two chunks let host and device overlap. Kernels that give a world one
 /// invocation want tens of thousands of them on a large GPU.
 const GPU_CHUNK: usize = 16384;
@@ -65,10 +70,16 @@ impl Backend {
         }
     }
 
-    /// Worlds of a chunk. `coupled`: trees of a world go through islands, which may have workspaces; `most_reals`: what else a world has
-    /// in a buffer at most.
-    pub(crate) fn chunk_worlds<T: Scalar>(&self, worlds: usize, coupled: bool, most_reals: usize) -> usize {
-        let Self::Device(device) = self else { return LANES };
+    /// Worlds of a chunk. `dofs`: of a world; `coupled`: its trees go through islands, which may have workspaces; `most_reals`: what else it
+    /// has in a buffer at most.
+    pub(crate) fn chunk_worlds<T: Scalar>(
+        &self,
+        worlds: usize,
+        dofs: usize,
+        coupled: bool,
+        most_reals: usize,
+    ) -> usize {
+        let Self::Device(device) = self else { return cpu_chunk(worlds, dofs, rayon::current_num_threads()) };
         // Whole tiles, and two halves at least.
         let most = if device.is_software() { SOFTWARE_CHUNK } else { GPU_CHUNK };
         let chunk = worlds.div_ceil(2).next_multiple_of(32).min(most);
@@ -95,6 +106,13 @@ impl Backend {
             Self::Device(device) => Box::new(GpuStore::new(device, specs)?),
         })
     }
+}
+
+/// Worlds of a chunk of the CPU: several tiles of small worlds, where every thread has two chunks all the same.
+fn cpu_chunk(worlds: usize, dofs: usize, threads: usize) -> usize {
+    let least = if threads == 1 { 1 } else { 2 * threads };
+    let tiles = (CPU_DOFS / dofs.max(1)).min(CPU_TILES).min(worlds.div_ceil(LANES) / least);
+    LANES * tiles.max(1)
 }
 
 /// The numbers of a buffer where they lie.
@@ -128,5 +146,18 @@ pub(crate) fn in_memory_mut<T: Scalar>(numbers: &mut [T]) -> NumbersMut<'_> {
         NumbersMut::F32(bytemuck::cast_slice_mut(numbers))
     } else {
         NumbersMut::F64(bytemuck::cast_slice_mut(numbers))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_of_small_worlds_leave_threads_something_to_share() {
+        let tiles = |worlds, dofs, threads| cpu_chunk(worlds, dofs, threads) / LANES;
+        assert_eq!([1, 8, 9, 17, 1000].map(|dofs| tiles(4096, dofs, 2)), [4, 4, 3, 1, 1]);
+        assert_eq!([1, 64, 128, 4096].map(|worlds| tiles(worlds, 2, 2)), [1, 2, 4, 4]);
+        assert_eq!([1, 8, 16, 32].map(|threads| tiles(1024, 0, threads)), [4, 4, 4, 2]);
     }
 }

@@ -95,7 +95,8 @@ impl<T: Scalar> Group<T> {
         let of_soft = layouts.map(SoftKernels::most_reals).max().filter(|_| shared.form.is_some());
         let of_lanes = shared.sets.iter().map(|set| set.trees.len() * device_reals(set.layout.steady_rows())).max();
         let most_reals = of_soft.max(of_lanes).unwrap_or(0).max(left::most_reals(&shared.sets));
-        let chunk_worlds = backend.chunk_worlds::<T>(n_world, coupled, most_reals);
+        let dofs = shared.sets.iter().map(|set| set.trees.len() * set.layout.dims.n_v as usize).sum();
+        let chunk_worlds = backend.chunk_worlds::<T>(n_world, dofs, coupled, most_reals);
         let mut chunks = Vec::with_capacity(n_world.div_ceil(chunk_worlds));
         for first in (0..n_world).step_by(chunk_worlds) {
             let worlds = chunk_worlds.min(n_world - first);

@@ -26,11 +26,11 @@ use manyworlds_collide::{CollisionModel, Contact, Overrides, Scratch, Side, Trav
 use manyworlds_contact::solve::BatchSolver;
 use manyworlds_gpu::Timings;
 use manyworlds_model::{Pose, Quat, Vec3};
+use manyworlds_shaders::Scalar;
 use manyworlds_shaders::contact::island_newton::Room;
 use manyworlds_shaders::contact::tree_acting;
 use manyworlds_shaders::dynamics::tree::{POSE, TreeDims};
 use manyworlds_shaders::index::tile_at;
-use manyworlds_shaders::{LANES, Scalar};
 use rayon::prelude::*;
 
 use crate::lanes::LaneMap;
@@ -405,8 +405,8 @@ impl<T: Scalar> HostStage<T> {
     /// Makes the present contacts those of the step before. Call when they have been solved.
     pub(crate) fn remember(&mut self) {
         // Few worlds are a thread's own.
-        if self.worlds.len() > LANES {
-            self.worlds.par_iter_mut().with_min_len(LANES).for_each(World::remember);
+        if self.worlds.len() > BLOCK {
+            self.worlds.par_iter_mut().with_min_len(BLOCK).for_each(World::remember);
         } else {
             self.worlds.iter_mut().for_each(World::remember);
         }
