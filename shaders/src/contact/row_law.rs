@@ -11,13 +11,13 @@ const REACH: f64 = 1.0;
 const LEAST_GAIN: f64 = 1e-20;
 
 /// What a row says before its response is known.
-pub(super) struct Law<R> {
+pub(super) struct Law<R: Real> {
     pub(super) bias: R,
     pub(super) compliance: R,
     pub(super) lower: R,
     pub(super) upper: R,
-    /// 1 where it can act, else 0.
-    pub(super) active: R,
+    /// Where it can act.
+    pub(super) active: R::Mask,
     /// J at the row's dofs; of a tendon's row, what its moment arms and those of its driver are multiplied by.
     pub(super) factors: [R; 3],
 }
@@ -60,7 +60,7 @@ pub(super) fn row_law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pul
             compliance: zero,
             lower: zero,
             upper: unbounded,
-            active: R::select(reach.lt(zero), one, zero),
+            active: reach.lt(zero),
             factors,
         }
     };
@@ -70,7 +70,7 @@ pub(super) fn row_law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pul
             let j = coefficient(tree, pull, record, factors, k);
             j.mul_add(j, sum)
         });
-        R::select(zero.lt(square), one, zero)
+        zero.lt(square)
     };
     let length = |path: u32| pull[tree.paths[path as usize].pull as usize];
     match record.kind {
@@ -88,20 +88,20 @@ pub(super) fn row_law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pul
         }
         tree::row::FRICTION => {
             let most = h * params.at(at + param::JOINT_FRICTION);
-            let active = R::select(zero.lt(most), one, zero);
-            Law { bias: zero, compliance: zero, lower: -most, upper: most, active, factors: [one, zero, zero] }
+            let factors = [one, zero, zero];
+            Law { bias: zero, compliance: zero, lower: -most, upper: most, active: zero.lt(most), factors }
         }
         tree::row::TENDON_LIMIT => {
             let l = length(record.q);
             let (below, above) = (l - params.at(at + param::PATH_LOWER), params.at(at + param::PATH_UPPER) - l);
             let nearer = below.le(above);
             let law = limit(R::select(nearer, below, above), [R::select(nearer, one, -one), zero, zero]);
-            Law { active: law.active * moved(&law.factors), ..law }
+            Law { active: law.active & moved(&law.factors), ..law }
         }
         tree::row::TENDON_FRICTION => {
             let most = h * params.at(at + param::PATH_FRICTION);
             let factors = [one, zero, zero];
-            let active = R::select(zero.lt(most), moved(&factors), zero);
+            let active = zero.lt(most) & moved(&factors);
             Law { bias: zero, compliance: zero, lower: -most, upper: most, active, factors }
         }
         tree::row::DRIVE => {
@@ -134,7 +134,7 @@ pub(super) fn row_law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pul
                 compliance,
                 lower: h * params.at(at + param::ACTUATOR_FORCE),
                 upper: h * params.at(at + param::ACTUATOR_FORCE + 1),
-                active: R::select(R::lit(LEAST_GAIN).lt(b), one, zero),
+                active: R::lit(LEAST_GAIN).lt(b),
                 factors,
             }
         }
@@ -158,7 +158,7 @@ pub(super) fn row_law<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pul
                 compliance: zero,
                 lower: -unbounded,
                 upper: unbounded,
-                active: if of_tendons { moved(&factors) } else { one },
+                active: if of_tendons { moved(&factors) } else { zero.lt(one) },
                 factors,
             }
         }

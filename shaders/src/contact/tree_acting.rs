@@ -38,7 +38,7 @@ pub fn acts(acting: &[u32], tile: usize, n_row: usize, lane: usize, row: usize) 
 pub fn tree_acting<R: Real>(tree: &Tree, params: &Params<R>, state: &[R], pull: &[R], acting: &mut [u32]) {
     acting.fill(0);
     for (k, record) in tree.rows.iter().enumerate() {
-        let active = R::lit(0.0).lt(row_law(tree, params, state, pull, record).active);
+        let active = row_law(tree, params, state, pull, record).active;
         let (word, bit) = place(k);
         for (lane, own) in acting[word * R::N..(word + 1) * R::N].iter_mut().enumerate() {
             *own |= u32::from(active.lane(lane)) << bit;

@@ -55,7 +55,7 @@ fn write_law<R: Real>(
 ) -> R::Mask {
     let (zero, one) = (R::lit(0.0), R::lit(1.0));
     let law = row_law(tree, params, state, pull, record);
-    let active = zero.lt(law.active);
+    let active = law.active;
     let count = record.count as usize;
     // A limit that changed sides starts anew.
     let mut keeps = active;
