@@ -34,8 +34,9 @@ fn run(batch: &mut Batch, steps: usize) -> Vec<Summary> {
 
 #[test]
 fn what_kernels_leave_unsolved_is_solved() {
-    // So few iterations are too few for either kind of island: of several trees, and of one.
-    for (name, steps, iterations, tolerance) in [("heavy-stack", 30, 1, 1e-10), ("humanoid", 60, 1, 1e-12)] {
+    // So few iterations are too few for either kind of island: of several trees, and of one. A stack that rests is solved by the
+    // impulses of the step before.
+    for (name, steps, iterations, tolerance) in [("heavy-stack", 1, 1, 1e-10), ("humanoid", 60, 1, 1e-12)] {
         let model = scene(name);
         let few = |solver: &str| BatchOptions { iterations, tolerance, ..options(solver, Precision::F64) };
         let left = run(&mut batch(&model, 3, &few("newton")), steps);
